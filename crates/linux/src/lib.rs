@@ -1,0 +1,1 @@
+//! Real Linux: TUN driver, network namespaces, real-time emulator.

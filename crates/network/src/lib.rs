@@ -1,0 +1,1 @@
+//! Sans-IO network models: a packet in at t, packets out at t'.

@@ -1,0 +1,1 @@
+//! The virtual-time driver: endpoints and network nodes on one event queue.

@@ -1,0 +1,109 @@
+//! What can be set on an endpoint and on a connection.
+
+use units::Duration;
+
+use crate::congestion::ControllerSpec;
+use crate::path_manager::LocalAddress;
+
+/// Settings of an endpoint.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Addresses of this host that path managers may use.
+    pub local_addresses: Vec<LocalAddress>,
+    /// First port of the range from which `connect` and joins pick theirs.
+    pub ephemeral_port_first: u16,
+    /// Connections at most; further SYNs are ignored.
+    pub connections_max: usize,
+    /// Connections that are being set up by peers at most, per listener.
+    pub backlog: usize,
+    /// Answer segments for no connection with RST (RFC 9293 section 3.10.7.1). Off where the endpoint shares its
+    /// addresses with another stack.
+    pub reset_unknown: bool,
+}
+
+/// Settings of a connection. [`Default`] is what a user of a real network would want.
+#[derive(Clone, Debug)]
+pub struct ConnectionConfig {
+    /// Speak MPTCP; otherwise plain TCP.
+    pub mptcp: bool,
+    /// Require DSS checksums (flag A of MP_CAPABLE).
+    pub checksum: bool,
+    /// Congestion controller.
+    pub congestion: ControllerSpec,
+    /// Name of the scheduler, one of [`crate::scheduler::SCHEDULERS`].
+    pub scheduler: String,
+    /// Name of the path manager, one of [`crate::path_manager::PATH_MANAGERS`].
+    pub path_manager: String,
+    /// Octets of unacknowledged and unsent data kept for the peer.
+    pub send_buffer_bytes: u64,
+    /// Octets of received data kept for the application: the connection-level receive window.
+    pub receive_buffer_bytes: u64,
+    /// Largest IP packet in octets; the MSS announced follows from it.
+    pub mtu: u16,
+    /// Largest payload of one segment handed out, in octets; above the MSS where the driver has segmentation offload.
+    pub offload_max_bytes: u32,
+    /// Initial window in segments (RFC 6928).
+    pub initial_window_segments: u32,
+    /// Use timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Use SACK (RFC 2018).
+    pub sack: bool,
+    /// Use ECN (RFC 3168).
+    pub ecn: bool,
+    /// Delay small segments while data are in flight (Nagle, RFC 9293 section 3.7.4).
+    pub nagle: bool,
+    /// Longest time an ACK is delayed (RFC 9293 section 3.8.6.3); zero acknowledges at once.
+    pub delayed_ack: Duration,
+    /// Lower bound of the retransmission time-out (RFC 6298 section 2.4 says 1 s; Linux uses 200 ms).
+    pub rto_min: Duration,
+    /// Idle time before keep-alive probes (RFC 9293 section 3.8.4); `None` sends none.
+    pub keep_alive: Option<Duration>,
+    /// Give up when data stay unacknowledged this long (RFC 9293 section 3.8.3).
+    pub user_timeout: Duration,
+    /// Subflows at most, the first included.
+    pub subflows_max: usize,
+    /// Addresses of the peer remembered at most.
+    pub remote_addresses_max: usize,
+    /// Time spent in TIME-WAIT: 2 MSL (RFC 9293 section 3.4.2).
+    pub time_wait: Duration,
+}
+
+impl Default for EndpointConfig {
+    fn default() -> Self {
+        Self {
+            local_addresses: Vec::new(),
+            ephemeral_port_first: 49152,
+            connections_max: 65536,
+            backlog: 1024,
+            reset_unknown: true,
+        }
+    }
+}
+
+impl Default for ConnectionConfig {
+    fn default() -> Self {
+        Self {
+            mptcp: true,
+            checksum: false,
+            congestion: ControllerSpec::named("lia"),
+            scheduler: "lowest-rtt".into(),
+            path_manager: "full-mesh".into(),
+            send_buffer_bytes: 4 << 20,
+            receive_buffer_bytes: 4 << 20,
+            mtu: 1500,
+            offload_max_bytes: 0,
+            initial_window_segments: 10,
+            timestamps: true,
+            sack: true,
+            ecn: false,
+            nagle: true,
+            delayed_ack: Duration::from_millis(40),
+            rto_min: Duration::from_millis(200),
+            keep_alive: None,
+            user_timeout: Duration::from_secs(300),
+            subflows_max: 8,
+            remote_addresses_max: 8,
+            time_wait: Duration::from_secs(60),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Congestion control: one object per connection that sees all its subflows.
+//!
+//! Slow start, fast recovery and the window itself live in the subflow. A controller answers three questions: how
+//! much the window of a subflow grows for an ACK in congestion avoidance, where it falls to on a loss, and whether a
+//! round's measurements ask for a correction. It reads its siblings through [`Paths`] and never writes to them.
+//!
+//! A new controller is one file here and one line in [`CONTROLLERS`].
+
+use units::{Duration, Instant};
+
+use crate::SubflowId;
+
+/// What a controller may see of one subflow. Windows count octets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathView {
+    /// Which subflow.
+    pub id: SubflowId,
+    /// Maximum segment size, octets.
+    pub mss: u32,
+    /// Congestion window, octets.
+    pub cwnd: u64,
+    /// Slow start threshold, octets.
+    pub ssthresh: u64,
+    /// Octets sent and neither acknowledged nor deemed lost.
+    pub in_flight: u64,
+    /// Smoothed round-trip time (RFC 6298), once there is a sample.
+    pub srtt: Option<Duration>,
+    /// Latest round-trip time sample.
+    pub latest_rtt: Option<Duration>,
+    /// Smallest round-trip time seen.
+    pub min_rtt: Option<Duration>,
+    /// Whether the subflow is repairing a loss.
+    pub in_recovery: bool,
+}
+
+impl PathView {
+    /// Below the slow start threshold (RFC 5681 section 3.1).
+    pub const fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
+
+/// All established subflows of a connection, in order of creation.
+#[derive(Clone, Copy, Debug)]
+pub struct Paths<'a>(pub &'a [PathView]);
+
+impl<'a> Paths<'a> {
+    /// Every subflow.
+    pub fn iter(&self) -> impl Iterator<Item = &'a PathView> + Clone {
+        self.0.iter()
+    }
+
+    /// The subflow named `id`.
+    ///
+    /// # Panics
+    /// If there is none: the engine hands controllers only identifiers of subflows in the view.
+    pub fn get(&self, id: SubflowId) -> &'a PathView {
+        self.0.iter().find(|path| path.id == id).expect("the engine names a subflow in the view")
+    }
+}
+
+/// An ACK that advanced the window of a subflow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AckSample {
+    /// Which subflow.
+    pub subflow: SubflowId,
+    /// When it arrived.
+    pub now: Instant,
+    /// Octets newly acknowledged, cumulatively.
+    pub acked_bytes: u64,
+    /// Round-trip time sample of this ACK, if it gave one.
+    pub rtt: Option<Duration>,
+    /// Whether the sender used its whole window; controllers without this knowledge grow windows that nothing fills
+    /// (RFC 7661).
+    pub cwnd_limited: bool,
+}
+
+/// Why a window must shrink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CongestionSignal {
+    /// SACK, RACK or duplicate ACKs found a loss.
+    Loss,
+    /// The peer echoed congestion experienced (RFC 3168).
+    EcnEcho,
+}
+
+/// A congestion event on a subflow; at most one per window of data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossSample {
+    /// Which subflow.
+    pub subflow: SubflowId,
+    /// When it was found.
+    pub now: Instant,
+    /// How.
+    pub signal: CongestionSignal,
+    /// Octets deemed lost so far.
+    pub lost_bytes: u64,
+}
+
+/// A change of a window in units of 2^-16 octet: small windows' worth of growth per ACK must not round to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, PartialOrd, Ord)]
+pub struct WindowStep(i64);
+
+impl WindowStep {
+    /// No change.
+    pub const ZERO: Self = Self(0);
+
+    /// `q16` units of 2^-16 octet.
+    pub const fn from_q16(q16: i64) -> Self {
+        Self(q16)
+    }
+
+    /// Whole octets.
+    pub const fn from_bytes(bytes: i64) -> Self {
+        Self(bytes << 16)
+    }
+
+    /// `octets`, rounded to 2^-16.
+    pub fn from_f64(octets: f64) -> Self {
+        Self((octets * 65536.0) as i64)
+    }
+
+    /// Units of 2^-16 octet.
+    pub const fn as_q16(self) -> i64 {
+        self.0
+    }
+}
+
+/// A correction at the end of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowSet {
+    /// New congestion window, octets.
+    pub cwnd: u64,
+    /// New slow start threshold, octets.
+    pub ssthresh: u64,
+}
+
+/// A congestion controller. The engine calls it only with subflows that are in `paths`.
+pub trait CongestionController: Send {
+    /// The name under which it is registered.
+    fn name(&self) -> &'static str;
+
+    /// A subflow was established; `paths` already holds it.
+    fn subflow_added(&mut self, subflow: SubflowId, paths: Paths<'_>) {
+        let _ = (subflow, paths);
+    }
+
+    /// A subflow is gone; `paths` no longer holds it.
+    fn subflow_removed(&mut self, subflow: SubflowId, paths: Paths<'_>) {
+        let _ = (subflow, paths);
+    }
+
+    /// Growth of the acknowledged subflow's window; called in congestion avoidance only.
+    fn on_ack(&mut self, ack: &AckSample, paths: Paths<'_>) -> WindowStep;
+
+    /// The slow start threshold, in octets, to which the window falls. The engine keeps it at 2 MSS or above.
+    fn on_loss(&mut self, loss: &LossSample, paths: Paths<'_>) -> u64;
+
+    /// The slow start threshold, in octets, after a retransmission time-out (RFC 5681 equation 4). The engine itself
+    /// sets the window to one segment.
+    fn on_rto(&mut self, subflow: SubflowId, now: Instant, paths: Paths<'_>) -> u64 {
+        let _ = now;
+        paths.get(subflow).in_flight / 2
+    }
+
+    /// A round of `subflow` ended: all that was in flight when it began is acknowledged.
+    fn on_round(&mut self, subflow: SubflowId, now: Instant, paths: Paths<'_>) -> Option<WindowSet> {
+        let _ = (subflow, now, paths);
+        None
+    }
+
+    /// Whether [`Self::on_ack`] also wants the ACKs of slow start, whose growth it then decides as well.
+    fn rules_slow_start(&self) -> bool {
+        false
+    }
+}
+
+/// A controller by name, with its parameters: `"lia"`, `"aimd(0.7,0.625)"`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControllerSpec {
+    /// One of [`CONTROLLERS`].
+    pub name: String,
+    /// What stands between the parentheses.
+    pub parameters: Vec<f64>,
+}
+
+impl ControllerSpec {
+    /// The controller `name` with its default parameters.
+    pub fn named(name: &str) -> Self {
+        Self { name: name.into(), parameters: Vec::new() }
+    }
+}

@@ -1,0 +1,107 @@
+//! Errors of commands, and why connections and subflows end.
+
+/// Why a connection or subflow ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CloseReason {
+    /// Both sides closed in good order.
+    #[error("closed")]
+    Finished,
+    /// This side asked for it.
+    #[error("aborted by this side")]
+    Aborted,
+    /// The peer reset the subflow.
+    #[error("reset by the peer")]
+    Reset,
+    /// The peer sent MP_FASTCLOSE.
+    #[error("closed at once by the peer (MP_FASTCLOSE)")]
+    Fastclose,
+    /// Nothing was acknowledged for too long.
+    #[error("timed out")]
+    TimedOut,
+    /// The peer refused the connection (RST in answer to SYN).
+    #[error("refused by the peer")]
+    Refused,
+    /// The peer withdrew the subflow's address, or this side did.
+    #[error("address withdrawn")]
+    AddressWithdrawn,
+    /// The peer broke the protocol.
+    #[error("protocol violation: {0}")]
+    Violation(#[from] Violation),
+}
+
+/// What a peer, or a middlebox on the way, did wrong. Each is bound to one reaction on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// The HMAC of a join did not match (RFC 8684 section 3.2).
+    #[error("the HMAC of a join does not match")]
+    JoinHmac,
+    /// A join without the options it needs.
+    #[error("a join lost its MP_JOIN option")]
+    JoinOption,
+    /// Subflow data without a data sequence mapping (RFC 8684 section 3.3.1).
+    #[error("data without a mapping")]
+    UnmappedData,
+    /// A mapping that contradicts an earlier one.
+    #[error("contradictory mappings")]
+    MappingMismatch,
+    /// A DSS checksum failed (RFC 8684 section 3.7).
+    #[error("a DSS checksum failed")]
+    Checksum,
+}
+
+/// Why `listen` was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListenError {
+    /// Another listener has this address and port.
+    #[error("address and port are in use")]
+    InUse,
+    /// The configuration names an unknown controller, scheduler or path manager.
+    #[error("unknown {kind} in the configuration")]
+    UnknownPolicy {
+        /// Which kind.
+        kind: &'static str,
+    },
+}
+
+/// Why `connect` or `add_subflow` was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// No such connection.
+    #[error("no such connection")]
+    UnknownConnection,
+    /// All ports are taken, or the four-tuple is.
+    #[error("address and port are in use")]
+    InUse,
+    /// Local and remote address are of different families.
+    #[error("addresses of different families")]
+    FamilyMismatch,
+    /// The limit on connections or subflows is reached.
+    #[error("limit reached")]
+    Limit,
+    /// The connection is not an established MPTCP connection.
+    #[error("not an established MPTCP connection")]
+    NotMptcp,
+    /// The configuration names an unknown controller, scheduler or path manager.
+    #[error("unknown {kind} in the configuration")]
+    UnknownPolicy {
+        /// Which kind.
+        kind: &'static str,
+    },
+}
+
+/// Why a command on a connection failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectionError {
+    /// No such connection, or it was released.
+    #[error("no such connection")]
+    UnknownConnection,
+    /// No such subflow.
+    #[error("no such subflow")]
+    UnknownSubflow,
+    /// Not possible in this state: sending after `shutdown`, say.
+    #[error("not possible in this state")]
+    WrongState,
+    /// The connection is over.
+    #[error("{0}")]
+    Closed(CloseReason),
+}

@@ -1,0 +1,42 @@
+//! The sans-IO Multipath TCP engine: RFC 9293 and its companions below, RFC 8684 above.
+//!
+//! An [`Endpoint`] is one host. It is a pure state machine: it takes segments, commands and the time, and gives back
+//! segments, events and the time at which it wants to be called again. It owns no clock, no socket and no randomness
+//! but what grows from its seed, so the same code runs in the simulator, inside ns-3 and on real Linux.
+//!
+//! ```text
+//! endpoint      segments and tokens -> connections; listeners
+//! connection    the MPTCP level: data sequence space, joins, fallback     + scheduler, path manager, congestion
+//! subflow       the TCP level: one four-tuple, its sequence space, its loss recovery
+//! ```
+
+pub mod config;
+pub mod congestion;
+pub mod connection;
+mod endpoint;
+pub mod error;
+pub mod event;
+pub mod path_manager;
+pub mod scheduler;
+pub mod stats;
+mod subflow;
+
+pub use config::{ConnectionConfig, EndpointConfig};
+pub use endpoint::{Endpoint, Received};
+pub use event::Event;
+pub use stats::{ConnectionStats, SubflowStats};
+
+/// Names a connection of one endpoint; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnectionId {
+    slot: u32,
+    generation: u32,
+}
+
+/// Names a listener of one endpoint; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ListenerId(pub(crate) u32);
+
+/// Names a subflow of one connection, in order of creation; never reused within the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+pub struct SubflowId(pub u16);

@@ -1,0 +1,94 @@
+//! Statistics of connections and subflows; they survive the close.
+
+use core::net::SocketAddr;
+
+use serde::Serialize;
+use units::{Duration, Instant};
+
+use crate::SubflowId;
+
+/// Statistics of one connection.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ConnectionStats {
+    /// State, in RFC 8684's or RFC 9293's words.
+    pub state: &'static str,
+    /// Whether MPTCP is in use.
+    pub mptcp: bool,
+    /// Whether MPTCP was given up.
+    pub fell_back: bool,
+    /// This side's token, if MPTCP.
+    pub local_token: Option<u32>,
+    /// The peer's token, if MPTCP.
+    pub remote_token: Option<u32>,
+    /// Octets the application handed over.
+    pub written_bytes: u64,
+    /// Octets the peer acknowledged at the data level.
+    pub acked_bytes: u64,
+    /// Octets received in order.
+    pub received_bytes: u64,
+    /// Octets the application took.
+    pub read_bytes: u64,
+    /// Octets sent again on another subflow.
+    pub reinjected_bytes: u64,
+    /// Octets received more than once at the data level.
+    pub duplicate_bytes: u64,
+    /// Octets now waiting for a hole before them to fill.
+    pub out_of_order_bytes: u64,
+    /// Largest value of `out_of_order_bytes`.
+    pub out_of_order_peak_bytes: u64,
+    /// When it was established.
+    pub established_at: Option<Instant>,
+    /// When it ended.
+    pub closed_at: Option<Instant>,
+    /// Every subflow that ever was, in order of creation.
+    pub subflows: Vec<SubflowStats>,
+}
+
+/// Statistics of one subflow.
+#[derive(Clone, Debug, Serialize)]
+pub struct SubflowStats {
+    /// Which.
+    pub id: SubflowId,
+    /// This side.
+    pub local: SocketAddr,
+    /// The peer's side.
+    pub remote: SocketAddr,
+    /// TCP state (RFC 9293 section 3.3.2).
+    pub state: &'static str,
+    /// Backup priority.
+    pub backup: bool,
+    /// Congestion window, octets.
+    pub cwnd_bytes: u64,
+    /// Slow start threshold, octets.
+    pub ssthresh_bytes: u64,
+    /// Octets in flight.
+    pub in_flight_bytes: u64,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Smallest round-trip time.
+    pub min_rtt: Option<Duration>,
+    /// Segments with data sent, retransmissions included.
+    pub sent_segments: u64,
+    /// Payload octets sent for the first time.
+    pub sent_bytes: u64,
+    /// Payload octets sent again.
+    pub retransmitted_bytes: u64,
+    /// Segments sent again.
+    pub retransmitted_segments: u64,
+    /// Retransmission time-outs.
+    pub timeouts: u64,
+    /// Congestion events: windows reduced after loss or ECN.
+    pub congestion_events: u64,
+    /// Payload octets acknowledged.
+    pub acked_bytes: u64,
+    /// Segments with data received.
+    pub received_segments: u64,
+    /// Payload octets received, duplicates included.
+    pub received_bytes: u64,
+    /// Payload octets received again.
+    pub duplicate_bytes: u64,
+    /// When it was established.
+    pub established_at: Option<Instant>,
+    /// When it ended.
+    pub closed_at: Option<Instant>,
+}

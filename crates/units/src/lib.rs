@@ -1,0 +1,16 @@
+//! Units in types: time, rates, sequence numbers and seeded randomness.
+//!
+//! A bare integer never says what it counts; these newtypes do, and they refuse the arithmetic that makes no sense
+//! (adding two instants, comparing sequence numbers without wrap-around).
+
+mod dsn;
+mod prng;
+mod quantity;
+mod seq_nr;
+mod time;
+
+pub use dsn::Dsn;
+pub use prng::Prng;
+pub use quantity::{ByteCount, Rate};
+pub use seq_nr::SeqNr;
+pub use time::{Duration, Instant};

@@ -1,0 +1,188 @@
+//! The data of a segment: real octets, or a pattern whose octets can be computed.
+
+use core::ops::Range;
+
+use bytes::Bytes;
+
+/// The data of a segment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Payload {
+    /// No data.
+    #[default]
+    Empty,
+    /// Octets computed from their position: simulations move no payload memory.
+    Pattern(Pattern),
+    /// Real octets, shared and never copied inside the engine.
+    Bytes(Bytes),
+}
+
+/// `len` octets of the endless stream `stream`, from position `offset` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// Which stream; different streams have different octets.
+    pub stream: u32,
+    /// Number of octets.
+    pub len: u32,
+    /// Position of the first octet in the stream.
+    pub offset: u64,
+}
+
+impl Payload {
+    /// Number of octets.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Empty => 0,
+            Self::Pattern(pattern) => pattern.len as usize,
+            Self::Bytes(bytes) => bytes.len(),
+        }
+    }
+
+    /// Whether there are no octets.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The octets in `range`, without copying.
+    ///
+    /// # Panics
+    /// If `range` reaches past the end: a bug of the caller.
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        assert!(range.start <= range.end && range.end <= self.len(), "slice {range:?} of {} octets", self.len());
+        if range.is_empty() {
+            return Self::Empty;
+        }
+        match self {
+            Self::Empty => Self::Empty,
+            Self::Pattern(pattern) => Self::Pattern(Pattern {
+                stream: pattern.stream,
+                len: (range.end - range.start) as u32,
+                offset: pattern.offset + range.start as u64,
+            }),
+            Self::Bytes(bytes) => Self::Bytes(bytes.slice(range)),
+        }
+    }
+
+    /// Takes the first `at` octets off the front.
+    ///
+    /// # Panics
+    /// If there are fewer than `at` octets.
+    pub fn split_to(&mut self, at: usize) -> Self {
+        if at == self.len() {
+            return core::mem::take(self);
+        }
+        let front = self.slice(0..at);
+        *self = self.slice(at..self.len());
+        front
+    }
+
+    /// Joins `next` to the end without copying, or gives it back: only adjacent pieces of one pattern join.
+    pub fn try_append(&mut self, next: Self) -> Result<(), Self> {
+        match (&mut *self, next) {
+            (Self::Empty, next) => *self = next,
+            (_, Self::Empty) => {}
+            (Self::Pattern(front), Self::Pattern(back)) if front.joins(&back) => front.len += back.len,
+            (_, next) => return Err(next),
+        }
+        Ok(())
+    }
+
+    /// Writes all octets to the start of `out`.
+    ///
+    /// # Panics
+    /// If `out` is shorter than the payload.
+    pub fn copy_to_slice(&self, out: &mut [u8]) {
+        match self {
+            Self::Empty => {}
+            Self::Pattern(pattern) => pattern.fill(&mut out[..pattern.len as usize]),
+            Self::Bytes(bytes) => out[..bytes.len()].copy_from_slice(bytes),
+        }
+    }
+
+    /// The octets themselves; copies only a pattern.
+    pub fn to_bytes(&self) -> Bytes {
+        match self {
+            Self::Empty => Bytes::new(),
+            Self::Bytes(bytes) => bytes.clone(),
+            Self::Pattern(pattern) => {
+                let mut octets = vec![0; pattern.len as usize];
+                pattern.fill(&mut octets);
+                octets.into()
+            }
+        }
+    }
+}
+
+impl From<Bytes> for Payload {
+    fn from(bytes: Bytes) -> Self {
+        if bytes.is_empty() { Self::Empty } else { Self::Bytes(bytes) }
+    }
+}
+
+impl From<Vec<u8>> for Payload {
+    fn from(octets: Vec<u8>) -> Self {
+        Bytes::from(octets).into()
+    }
+}
+
+impl Pattern {
+    /// Whether `next` continues this piece of the same stream.
+    fn joins(&self, next: &Self) -> bool {
+        self.stream == next.stream
+            && self.offset + u64::from(self.len) == next.offset
+            && self.len.checked_add(next.len).is_some()
+    }
+
+    /// Computes the octets: eight at a time from a mixed word of stream and position.
+    fn fill(&self, out: &mut [u8]) {
+        let mut position = self.offset;
+        let mut rest = out;
+        while !rest.is_empty() {
+            let word = self.word(position / 8).to_le_bytes();
+            let skip = (position % 8) as usize;
+            let take = (8 - skip).min(rest.len());
+            let (now, later) = rest.split_at_mut(take);
+            now.copy_from_slice(&word[skip..skip + take]);
+            position += take as u64;
+            rest = later;
+        }
+    }
+
+    /// SplitMix64's finaliser: every octet depends on stream and position.
+    fn word(&self, index: u64) -> u64 {
+        let mut z = index.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (u64::from(self.stream) << 32 | 0x5eed);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(offset: u64, len: u32) -> Payload {
+        Payload::Pattern(Pattern { stream: 3, offset, len })
+    }
+
+    #[test]
+    fn pieces_of_a_pattern_are_the_pattern() {
+        let whole = pattern(5, 100).to_bytes();
+        assert_eq!(pattern(5, 100).slice(13..50).to_bytes(), whole.slice(13..50));
+        let mut rest = pattern(5, 100);
+        let front = rest.split_to(41);
+        assert_eq!(front.to_bytes(), whole.slice(..41));
+        assert_eq!(rest.to_bytes(), whole.slice(41..));
+        let mut joined = front;
+        joined.try_append(rest).unwrap();
+        assert_eq!(joined, pattern(5, 100));
+    }
+
+    #[test]
+    fn only_neighbours_join() {
+        assert!(pattern(0, 10).try_append(pattern(11, 10)).is_err());
+        assert!(Payload::from(vec![1]).try_append(Payload::from(vec![2])).is_err());
+        let mut empty = Payload::Empty;
+        empty.try_append(pattern(0, 10)).unwrap();
+        assert_eq!(empty, pattern(0, 10));
+    }
+}
