@@ -4,13 +4,15 @@
 //! (adding two instants, comparing sequence numbers without wrap-around).
 
 mod dsn;
+pub mod parse;
 mod prng;
 mod quantity;
 mod seq_nr;
+pub mod text;
 mod time;
 
 pub use dsn::Dsn;
 pub use prng::Prng;
-pub use quantity::{ByteCount, Rate};
+pub use quantity::{ByteCount, Probability, Rate};
 pub use seq_nr::SeqNr;
 pub use time::{Duration, Instant};

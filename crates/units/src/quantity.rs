@@ -1,4 +1,4 @@
-//! Rates in bit/s and amounts in octets.
+//! Rates in bit/s, amounts in octets, probabilities.
 
 use core::fmt;
 
@@ -16,6 +16,25 @@ pub struct Rate(u64);
 /// An amount of data in octets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct ByteCount(pub u64);
+
+/// A number from 0 to 1.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Default, Serialize)]
+pub struct Probability(f64);
+
+impl Probability {
+    /// Never.
+    pub const ZERO: Self = Self(0.0);
+
+    /// `value`, if it lies in `[0, 1]`.
+    pub fn new(value: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&value).then_some(Self(value))
+    }
+
+    /// The number.
+    pub const fn value(self) -> f64 {
+        self.0
+    }
+}
 
 impl Rate {
     /// Nothing moves.
@@ -74,6 +93,12 @@ impl fmt::Debug for Rate {
 impl fmt::Debug for ByteCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} B", self.0)
+    }
+}
+
+impl fmt::Debug for Probability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
     }
 }
 
