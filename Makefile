@@ -1,0 +1,31 @@
+# Thin on purpose: the work is done by scripts/, which one can also run by hand.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-long bench fuzz clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+setup: ## install what is missing (as root), or name it
+	@bash scripts/setup.sh test
+
+demo: ## send a file over four relays and write a report (FILE=path: your own file)
+	@bash scripts/setup.sh demo
+	@FILE="$(FILE)" bash scripts/demo.sh
+
+test: ## all checks: format, lint, tests, docs, interop (VERBOSE=1: all output)
+	@bash scripts/setup.sh test
+	@bash scripts/test.sh
+
+test-long: ## the checks that take longer: more seeds, larger transfers, valgrind
+	@bash scripts/setup.sh test
+	@bash scripts/test.sh long
+
+bench: ## measure speed
+	@bash scripts/setup.sh demo
+	@bash scripts/bench.sh
+
+fuzz: ## look for crashes with cargo-fuzz for SECONDS_EACH=60 per target
+	@bash scripts/fuzz.sh
+
+clean: ## remove everything that was built or written
+	rm -rf target out fuzz/target

@@ -1,0 +1,47 @@
+# Shared by the scripts of this directory; sourced, never run.
+# shellcheck shell=bash
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Clippy is strict up to this toolchain: what a later one may start to complain of is no fault of the tree.
+RUST_LINTED_MINOR=95
+RUST_NEEDED=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+TARGET=${CARGO_TARGET_DIR:-target}
+export DEBIAN_FRONTEND=noninteractive
+# CI builds exactly what the lock file says; a person may just have edited a manifest.
+LOCKED=(); if [ "${CI:-}" = true ]; then LOCKED=(--locked); fi
+
+in_ci() { [ "${CI:-}" = true ]; }
+is_root() { [ "$(id -u)" = 0 ]; }
+have() { command -v "$1" >/dev/null 2>&1; }
+say() { printf '%s\n' "$*"; }
+die() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+# A prerequisite is missing: CI fails, a person is told in one line what is left out.
+leave_out() {
+    if in_ci; then die "$1 (CI leaves nothing out)"; fi
+    say "left out: $1"
+}
+
+# version_at_least 1.95.0 1.85
+version_at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n1)" = "$2" ]; }
+
+cargo_version() { "$1" --version 2>/dev/null | sed -n 's/^cargo \([0-9.]*\).*/\1/p'; }
+
+# Puts a new enough cargo first on PATH: the one there is, rustup's, or one of Ubuntu's versioned packages.
+find_cargo() {
+    local candidate version
+    while read -r candidate; do
+        [ -x "$candidate" ] || continue
+        version=$(cargo_version "$candidate")
+        if [ -n "$version" ] && version_at_least "$version" "$RUST_NEEDED"; then
+            PATH="$(dirname "$candidate"):$PATH"
+            return 0
+        fi
+    done < <(command -v cargo; say "${CARGO_HOME:-$HOME/.cargo}/bin/cargo"; printf '%s\n' /usr/lib/rust-*/bin/cargo | sort -rV)
+    return 1
+}
+
+need_cargo() { find_cargo || die "cargo $RUST_NEEDED or newer is missing: 'make setup' says how to get it"; }
+rust_minor() { rustc --version | sed -n 's/^rustc 1\.\([0-9]*\).*/\1/p'; }

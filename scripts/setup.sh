@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Installs what is missing (as root, through apt) or names it. Touches nothing else outside the tree.
+# usage: scripts/setup.sh [demo|test]
+. "$(dirname "$0")/lib.sh"
+purpose=${1:-test}
+
+# command, Debian package that brings it, and what is left out without it ("-": nothing works without it)
+demo_tools='cc build-essential -
+ip iproute2 the part of the demo against the kernel
+mptcpize mptcpize the part of the demo against the kernel'
+test_tools="$demo_tools
+curl curl interop tests against the kernel
+tshark tshark checks of captures by an independent dissector"
+
+missing_tools() {
+    local tools=$demo_tools
+    if [ "$purpose" = test ]; then tools=$test_tools; fi
+    while read -r command package without; do
+        have "$command" || say "$package $without"
+    done <<<"$tools"
+}
+
+apt_updated=no
+apt_update() {
+    [ $apt_updated = no ] || return 0
+    say "setup: apt-get update"
+    apt-get update -qq || say "setup: apt-get update failed; going on with the package lists there are"
+    apt_updated=yes
+}
+
+apt_install() {
+    apt_update
+    say "setup: apt-get install $*"
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+apt_candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: \([0-9.]*\).*/\1/p'; }
+
+# The names under which Debian and Ubuntu carry a Rust that is newer than the release's own, then that.
+rust_packages() {
+    local version
+    if version_at_least "$(apt_candidate rustc-web)" "$RUST_NEEDED"; then
+        say rustc-web cargo-web rust-web-clippy rustfmt-web
+        return
+    fi
+    version=$(apt-cache pkgnames rustc-1. | sed -n 's/^rustc-\(1\.[0-9]*\)$/\1/p' | sort -rV | head -n1)
+    if version_at_least "$version" "$RUST_NEEDED"; then
+        say "rustc-$version" "cargo-$version" "rust-$version-clippy" "rustfmt-$version"
+    elif version_at_least "$(apt_candidate rustc)" "$RUST_NEEDED"; then
+        say rustc cargo rust-clippy rustfmt
+    fi
+}
+
+setup_tools() {
+    local missing packages
+    missing=$(missing_tools)
+    [ -n "$missing" ] || return 0
+    packages=$(cut -d' ' -f1 <<<"$missing" | sort -u | tr '\n' ' ')
+    if is_root && have apt-get; then
+        # shellcheck disable=SC2086
+        apt_install $packages || say "setup: apt-get install failed"
+        missing=$(missing_tools)
+    fi
+    [ -n "$missing" ] || return 0
+    if grep -q ' -$' <<<"$missing"; then die "no C compiler and linker. As root: apt-get install build-essential"; fi
+    packages=$(cut -d' ' -f1 <<<"$missing" | sort -u | tr '\n' ' ')
+    leave_out "$(cut -d' ' -f2- <<<"$missing" | sort -u | paste -sd, | sed 's/,/, /g'); missing packages: $packages"
+}
+
+setup_rust() {
+    local packages=''
+    find_cargo && return 0
+    if is_root && have apt-get; then
+        apt_update
+        packages=$(rust_packages)
+        # shellcheck disable=SC2086
+        if [ -n "$packages" ] && apt_install $packages && find_cargo; then return 0; fi
+    fi
+    die "no Rust $RUST_NEEDED or newer. Remedy: install it with rustup (https://rustup.rs), then run this again"
+}
+
+say "setup: checks for tools; installs missing ones with apt when root; builds into $TARGET/ and writes into out/ only"
+setup_tools
+setup_rust
+say "setup: ready ($(rustc --version), $(cargo --version))"

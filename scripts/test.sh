@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Runs the checks as named steps. usage: scripts/test.sh [long]
+. "$(dirname "$0")/lib.sh"
+need_cargo
+mode=${1:-short}
+logs=$TARGET/steps
+mkdir -p "$logs"
+failed=()
+
+# On a terminal, shows what a step is doing until it is killed.
+watch_step() {
+    local name=$1 log=$2 line
+    while sleep 1; do
+        line=$(tail -n1 "$log" 2>/dev/null | tr -d '\r' | cut -c1-60)
+        printf '\r\033[K%-28s %4d s  %s' "$name" $((SECONDS - step_start)) "$line"
+    done
+}
+
+# step NAME COMMAND...: runs it, its output in a log; shows the log in CI, with VERBOSE=1 and when it fails.
+step() {
+    local name=$1 log=$logs/${1// /-}.log status=0 watcher=
+    shift
+    step_start=$SECONDS
+    if in_ci || [ -n "${VERBOSE:-}" ]; then
+        say "=== $name"
+        "$@" </dev/null 2>&1 | tee "$log" || status=$?
+    else
+        if [ -t 1 ]; then watch_step "$name" "$log" & watcher=$!; fi
+        "$@" </dev/null >"$log" 2>&1 || status=$?
+        if [ -n "$watcher" ]; then kill "$watcher" 2>/dev/null; wait "$watcher" 2>/dev/null || true; printf '\r\033[K'; fi
+        if [ $status != 0 ]; then tail -n 80 "$log"; fi
+    fi
+    printf '%-28s %s  %d s%s\n' "$name" "$([ $status = 0 ] && echo ok || echo FAILED)" $((SECONDS - step_start)) \
+        "$(summary "$log")"
+    if [ $status != 0 ]; then failed+=("$name"); fi
+}
+
+# What the test runner counted, if the step ran one.
+summary() {
+    awk '/^test result:/ { passed += $4; failed += $6; ignored += $8; any = 1 }
+         END { if (any) printf "  (%d passed, %d failed, %d ignored)", passed, failed, ignored }' "$1"
+}
+
+lint() {
+    local deny=()
+    if in_ci || [ "$(rust_minor)" -le $RUST_LINTED_MINOR ]; then deny=(-- -D warnings); fi
+    cargo clippy "${LOCKED[@]}" --workspace --all-targets "${deny[@]}"
+}
+
+docs() { RUSTDOCFLAGS='-D warnings' cargo doc "${LOCKED[@]}" --workspace --no-deps --document-private-items; }
+
+if have rustfmt; then step "format" cargo fmt --all --check; else leave_out "the format check: rustfmt is missing"; fi
+if have cargo-clippy; then step "lint" lint; else leave_out "the lint: clippy is missing"; fi
+step "build tests" cargo test "${LOCKED[@]}" --workspace --no-run
+step "tests" cargo test "${LOCKED[@]}" --workspace
+step "docs" docs
+if [ "$mode" = long ]; then
+    step "tests, release, all" cargo test "${LOCKED[@]}" --release --workspace -- --include-ignored
+fi
+
+if [ ${#failed[@]} -gt 0 ]; then
+    say "failed: $(printf '%s; ' "${failed[@]}" | sed 's/; $//'). Logs: $logs/"
+    exit 1
+fi
+say "all good in $SECONDS s. Next: 'make demo' sends a file over four relays; 'make test-long' looks harder; 'make bench' measures."
