@@ -6,7 +6,30 @@
 //!
 //! A new controller is one file here and one line in [`CONTROLLERS`].
 
+mod aimd;
+mod arithmetic;
+mod cubic;
+mod lia;
+mod newreno;
+#[cfg(test)]
+mod operation_fuzz;
+mod per_subflow;
+mod registry;
+mod spec;
+#[cfg(test)]
+mod testing;
+mod unknown_name;
+
 use units::{Duration, Instant};
+
+pub use aimd::Aimd;
+pub use cubic::Cubic;
+pub use lia::Lia;
+pub use newreno::NewReno;
+pub use per_subflow::PerSubflow;
+pub use registry::{Build, BuildError, CONTROLLERS, Parameter, Registration, build};
+pub use spec::{ControllerSpec, SpecError};
+pub use unknown_name::UnknownName;
 
 use crate::SubflowId;
 
@@ -157,10 +180,12 @@ pub trait CongestionController: Send {
     fn on_loss(&mut self, loss: &LossSample, paths: Paths<'_>) -> u64;
 
     /// The slow start threshold, in octets, after a retransmission time-out (RFC 5681 equation 4). The engine itself
-    /// sets the window to one segment.
+    /// sets the window to one segment, and does not ask again while the same window of data stays unacknowledged.
+    ///
+    /// The default halves `cwnd`, not `in_flight`: when the timer fires, most of the flight may be deemed lost already.
     fn on_rto(&mut self, subflow: SubflowId, now: Instant, paths: Paths<'_>) -> u64 {
         let _ = now;
-        paths.get(subflow).in_flight / 2
+        paths.get(subflow).cwnd / 2
     }
 
     /// A round of `subflow` ended: all that was in flight when it began is acknowledged.
@@ -172,21 +197,5 @@ pub trait CongestionController: Send {
     /// Whether [`Self::on_ack`] also wants the ACKs of slow start, whose growth it then decides as well.
     fn rules_slow_start(&self) -> bool {
         false
-    }
-}
-
-/// A controller by name, with its parameters: `"lia"`, `"aimd(0.7,0.625)"`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ControllerSpec {
-    /// One of [`CONTROLLERS`].
-    pub name: String,
-    /// What stands between the parentheses.
-    pub parameters: Vec<f64>,
-}
-
-impl ControllerSpec {
-    /// The controller `name` with its default parameters.
-    pub fn named(name: &str) -> Self {
-        Self { name: name.into(), parameters: Vec::new() }
     }
 }

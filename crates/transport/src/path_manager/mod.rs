@@ -5,9 +5,21 @@
 //!
 //! A new path manager is one file here and one line in [`PATH_MANAGERS`].
 
+mod full_mesh;
+mod manual;
+mod registry;
+mod signal_only;
+#[cfg(test)]
+mod testing;
+
 use core::net::{IpAddr, SocketAddr};
 
 use wire::mptcp::AddressId;
+
+pub use full_mesh::FullMesh;
+pub use manual::Manual;
+pub use registry::{PATH_MANAGERS, Registration, build};
+pub use signal_only::SignalOnly;
 
 use crate::SubflowId;
 
@@ -126,6 +138,8 @@ pub trait PathManager: Send {
     /// The name under which it is registered.
     fn name(&self) -> &'static str;
 
-    /// Reacts to `event` by pushing commands.
+    /// Reacts to `event` by pushing commands; `view` is the state after the event.
+    ///
+    /// A [`PathCommand::Open`] that cannot be carried out comes back as [`PathEvent::SubflowClosed`] with `failed`.
     fn handle_event(&mut self, event: &PathEvent, view: &PathManagerView<'_>, commands: &mut Vec<PathCommand>);
 }

@@ -5,9 +5,26 @@
 //!
 //! A new scheduler is one file here and one line in [`SCHEDULERS`].
 
+mod lowest_rtt;
+mod random;
+mod redundant;
+mod registry;
+mod round_robin;
+#[cfg(test)]
+mod testing;
+
 use units::{Duration, Prng};
 
+pub use lowest_rtt::LowestRtt;
+pub use random::Random;
+pub use redundant::Redundant;
+pub use registry::{Registration, SCHEDULERS, build};
+pub use round_robin::RoundRobin;
+
 use crate::SubflowId;
+
+/// Subflows that [`Marks`] can tell apart; a scheduler leaves any beyond them out.
+pub const SUBFLOWS_MAX: usize = 64;
 
 /// What a scheduler may see of one established subflow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,7 +64,14 @@ pub struct ScheduleContext<'a> {
     pub window_bytes: u64,
 }
 
-/// A set of subflows: positions in [`ScheduleContext::subflows`], at most 64.
+impl<'a> ScheduleContext<'a> {
+    /// The subflows with room, each with its position.
+    pub fn with_room(&self) -> impl Iterator<Item = (usize, &'a SubflowView)> + Clone {
+        self.subflows.iter().enumerate().take(SUBFLOWS_MAX).filter(|(_, subflow)| subflow.has_room)
+    }
+}
+
+/// A set of subflows: positions in [`ScheduleContext::subflows`], below [`SUBFLOWS_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Marks(u64);
 

@@ -1,0 +1,166 @@
+//! One fuzzer for all controllers: any order of calls, sane and absurd views.
+
+use proptest::prelude::*;
+use units::{Duration, Instant};
+
+use super::{
+    AckSample, CONTROLLERS, CongestionController, CongestionSignal, ControllerSpec, LossSample, PathView, Paths, build,
+};
+use crate::SubflowId;
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Add,
+    Remove,
+    Ack { acked_bytes: u64, cwnd_limited: bool },
+    Loss(CongestionSignal),
+    Rto,
+    Round,
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    operation: Operation,
+    /// Which subflow, modulo their number.
+    subflow: usize,
+    /// The subflow's view before the call.
+    view: PathView,
+    elapsed: Duration,
+}
+
+/// Mostly what windows are, now and then what they never should be.
+fn octets() -> impl Strategy<Value = u64> {
+    prop_oneof![8 => 1_u64..10_000_000, 1 => Just(0), 1 => Just(u64::MAX), 1 => any::<u64>()]
+}
+
+fn duration() -> impl Strategy<Value = Duration> {
+    prop_oneof![8 => 0_u64..500_000_000, 1 => Just(0), 1 => Just(u64::MAX), 1 => any::<u64>()]
+        .prop_map(Duration::from_nanos)
+}
+
+fn view() -> impl Strategy<Value = PathView> {
+    let mss = prop_oneof![8 => 536_u32..9000, 1 => Just(0), 1 => Just(1), 1 => Just(u32::MAX)];
+    let rtts = (proptest::option::of(duration()), proptest::option::of(duration()), proptest::option::of(duration()));
+    (mss, octets(), octets(), octets(), rtts, any::<bool>()).prop_map(
+        |(mss, cwnd, ssthresh, in_flight, (srtt, latest_rtt, min_rtt), in_recovery)| PathView {
+            id: SubflowId(0),
+            mss,
+            cwnd,
+            ssthresh,
+            in_flight,
+            srtt,
+            latest_rtt,
+            min_rtt,
+            in_recovery,
+        },
+    )
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let ack = |(acked_bytes, cwnd_limited)| Operation::Ack { acked_bytes, cwnd_limited };
+    prop_oneof![
+        1 => Just(Operation::Add),
+        1 => Just(Operation::Remove),
+        8 => (octets(), any::<bool>()).prop_map(ack),
+        2 => Just(Operation::Loss(CongestionSignal::Loss)),
+        1 => Just(Operation::Loss(CongestionSignal::EcnEcho)),
+        1 => Just(Operation::Rto),
+        2 => Just(Operation::Round),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    (operation(), any::<usize>(), view(), duration()).prop_map(|(operation, subflow, view, elapsed)| Step {
+        operation,
+        subflow,
+        view,
+        elapsed,
+    })
+}
+
+/// A connection as the controller sees it.
+struct World {
+    controller: Box<dyn CongestionController>,
+    paths: Vec<PathView>,
+    next_id: u16,
+    now: Instant,
+}
+
+impl World {
+    fn run(&mut self, step: &Step) -> Result<(), TestCaseError> {
+        self.now += step.elapsed;
+        if matches!(step.operation, Operation::Add) || self.paths.is_empty() {
+            self.add(step.view);
+            return Ok(());
+        }
+        let position = step.subflow % self.paths.len();
+        let id = self.paths[position].id;
+        self.paths[position] = PathView { id, ..step.view };
+        self.call(&step.operation, position)
+    }
+
+    fn add(&mut self, view: PathView) {
+        let id = SubflowId(self.next_id);
+        self.next_id += 1;
+        self.paths.push(PathView { id, ..view });
+        self.controller.subflow_added(id, Paths(&self.paths));
+    }
+
+    fn call(&mut self, operation: &Operation, position: usize) -> Result<(), TestCaseError> {
+        let (path, now) = (self.paths[position], self.now);
+        let (subflow, cwnd) = (path.id, path.cwnd);
+        if matches!(operation, Operation::Remove) {
+            self.paths.remove(position);
+        }
+        let paths = Paths(&self.paths);
+        match *operation {
+            Operation::Add => {}
+            Operation::Remove => self.controller.subflow_removed(subflow, paths),
+            Operation::Ack { acked_bytes, cwnd_limited } => {
+                let ack = AckSample { subflow, now, acked_bytes, rtt: path.latest_rtt, cwnd_limited };
+                let grown = self.controller.on_ack(&ack, paths).as_q16();
+                prop_assert!(grown >= 0, "an ACK in congestion avoidance took {grown} / 2^16 octets");
+                prop_assert!(cwnd_limited || grown == 0, "grew although the application was the limit");
+            }
+            Operation::Loss(signal) => {
+                let loss = LossSample { subflow, now, signal, lost_bytes: path.in_flight };
+                let ssthresh = self.controller.on_loss(&loss, paths);
+                prop_assert!(ssthresh <= cwnd, "a loss raised the window from {cwnd} to {ssthresh}");
+            }
+            Operation::Rto => {
+                let ssthresh = self.controller.on_rto(subflow, now, paths);
+                prop_assert!(ssthresh <= cwnd, "a time-out raised the window from {cwnd} to {ssthresh}");
+            }
+            Operation::Round => {
+                self.controller.on_round(subflow, now, paths);
+            }
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_controller_panics_overflows_or_grows_on_bad_news(steps in proptest::collection::vec(step(), 1..60)) {
+        for registration in CONTROLLERS {
+            let controller = build(&ControllerSpec::named(registration.name)).unwrap();
+            let mut world = World { controller, paths: Vec::new(), next_id: 0, now: Instant::ZERO };
+            for step in &steps {
+                world.run(step)?;
+            }
+        }
+    }
+
+    #[test]
+    fn an_ack_never_gains_more_than_a_segment_per_window(view in view(), acked_bytes in octets()) {
+        // Controllers whose growth NewReno bounds (RFC 6356 goal 2): CUBIC and AIMD are not among them.
+        for name in ["newreno", "uncoupled", "lia"] {
+            let mut controller = build(&ControllerSpec::named(name)).unwrap();
+            let ack = AckSample {
+                subflow: view.id, now: Instant::ZERO, acked_bytes, rtt: None, cwnd_limited: true,
+            };
+            let grown = controller.on_ack(&ack, Paths(&[view])).as_q16();
+            prop_assert!(grown <= i64::from(view.mss) << 16, "{name} grew by {grown} / 2^16 octets");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! All controllers, by name.
+
+use super::{Aimd, CongestionController, ControllerSpec, Cubic, Lia, NewReno, UnknownName, aimd};
+
+/// A controller that can be asked for by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Registration {
+    /// The name.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// Its parameters in order.
+    pub parameters: &'static [Parameter],
+    /// Makes one.
+    pub build: Build,
+}
+
+/// Makes a controller from as many values as it has parameters; an error says which value is wrong and why.
+pub type Build = fn(&[f64]) -> Result<Box<dyn CongestionController>, String>;
+
+/// A parameter of a controller.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value unless another is given.
+    pub default: f64,
+    /// What it means, with its unit.
+    pub meaning: &'static str,
+}
+
+/// Every controller there is.
+pub const CONTROLLERS: &[Registration] = &[
+    Registration {
+        name: "lia",
+        summary: "linked increases over all subflows (RFC 6356)",
+        parameters: &[],
+        build: |_| Ok(Box::new(Lia::default())),
+    },
+    Registration {
+        name: "uncoupled",
+        summary: "NewReno on every subflow, each on its own",
+        parameters: &[],
+        build: |_| Ok(Box::new(NewReno::new("uncoupled"))),
+    },
+    Registration {
+        name: "newreno",
+        summary: "NewReno (RFC 5681, RFC 6582); with several subflows the same as uncoupled",
+        parameters: &[],
+        build: |_| Ok(Box::new(NewReno::new("newreno"))),
+    },
+    Registration {
+        name: "cubic",
+        summary: "CUBIC (RFC 9438) on every subflow, each on its own",
+        parameters: &[],
+        build: |_| Ok(Box::new(Cubic::default())),
+    },
+    Registration {
+        name: "aimd",
+        summary: "additive increase, multiplicative decrease of any strength",
+        parameters: aimd::PARAMETERS,
+        build: |values| Ok(Box::new(Aimd::new(values[0], values[1])?)),
+    },
+];
+
+/// Why a [`ControllerSpec`] gives no controller.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BuildError {
+    /// No controller has this name.
+    #[error(transparent)]
+    UnknownController(#[from] UnknownName),
+    /// More parameters than it has.
+    #[error("congestion controller {name} takes at most {most} parameters, not {given}")]
+    TooManyParameters {
+        /// Which controller.
+        name: &'static str,
+        /// How many it takes.
+        most: usize,
+        /// How many were given.
+        given: usize,
+    },
+    /// A parameter has a value it cannot have.
+    #[error("congestion controller {name}: {reason}")]
+    BadParameter {
+        /// Which controller.
+        name: &'static str,
+        /// Which parameter, and why.
+        reason: String,
+    },
+}
+
+/// Makes the controller that `spec` asks for; parameters left out take their defaults.
+pub fn build(spec: &ControllerSpec) -> Result<Box<dyn CongestionController>, BuildError> {
+    let registration = CONTROLLERS.iter().find(|known| known.name == spec.name).ok_or_else(|| UnknownName {
+        kind: "congestion controller",
+        name: spec.name.clone(),
+        known: CONTROLLERS.iter().map(|known| known.name).collect(),
+    })?;
+    let (name, most, given) = (registration.name, registration.parameters.len(), spec.parameters.len());
+    if given > most {
+        return Err(BuildError::TooManyParameters { name, most, given });
+    }
+    let defaults = registration.parameters[given..].iter().map(|parameter| parameter.default);
+    let values: Vec<f64> = spec.parameters.iter().copied().chain(defaults).collect();
+    (registration.build)(&values).map_err(|reason| BuildError::BadParameter { name, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{loss, path};
+    use super::super::{LossSample, Paths};
+    use super::*;
+
+    fn error(text: &str) -> String {
+        build(&text.parse().unwrap()).err().expect("no controller").to_string()
+    }
+
+    #[test]
+    fn every_controller_goes_by_its_registered_name() {
+        for registration in CONTROLLERS {
+            assert_eq!(build(&ControllerSpec::named(registration.name)).unwrap().name(), registration.name);
+        }
+    }
+
+    #[test]
+    fn parameters_left_out_take_their_defaults() {
+        let threshold = |text: &str| {
+            let sample: LossSample = loss(0);
+            build(&text.parse().unwrap()).unwrap().on_loss(&sample, Paths(&[path(0, 10)]))
+        };
+        assert_eq!(threshold("aimd"), 5_000);
+        assert_eq!(threshold("aimd(0.7)"), 5_000);
+        assert_eq!(threshold("aimd(0.7,0.25)"), 2_500);
+    }
+
+    #[test]
+    fn errors_name_the_remedy() {
+        assert_eq!(
+            error("cubik"),
+            "unknown congestion controller \"cubik\"; did you mean cubic? \
+             (there are: lia, uncoupled, newreno, cubic, aimd)"
+        );
+        assert_eq!(error("lia(1)"), "congestion controller lia takes at most 0 parameters, not 1");
+        assert!(error("aimd(1,2)").starts_with("congestion controller aimd: beta = 2 must be above 0"));
+    }
+}

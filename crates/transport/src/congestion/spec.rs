@@ -1,0 +1,139 @@
+//! Controllers as text: `lia`, `aimd(0.7,0.625)`.
+
+use core::fmt;
+use core::str::FromStr;
+
+/// A controller by name, with its parameters: `"lia"`, `"aimd(0.7,0.625)"`.
+///
+/// Reading one from text checks its form; [`super::build`] checks name and parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControllerSpec {
+    /// One of [`super::CONTROLLERS`].
+    pub name: String,
+    /// What stands between the parentheses; those left out at the end take their defaults.
+    pub parameters: Vec<f64>,
+}
+
+/// Text that does not have the form of a [`ControllerSpec`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// No name before the parentheses.
+    #[error("{text:?} names no congestion controller; write one as lia or aimd(0.7,0.625)")]
+    NoName {
+        /// What was read.
+        text: String,
+    },
+    /// The parentheses do not enclose the rest.
+    #[error("{text:?} does not end with the parenthesis that closes its parameters; write them as in aimd(0.7,0.625)")]
+    Parentheses {
+        /// What was read.
+        text: String,
+    },
+    /// A parameter is no finite number.
+    #[error("parameter {position} of {text:?}, {parameter:?}, is not a finite number")]
+    NotANumber {
+        /// What was read.
+        text: String,
+        /// Which parameter, counted from 1.
+        position: usize,
+        /// What stands there.
+        parameter: String,
+    },
+}
+
+impl ControllerSpec {
+    /// The controller `name` with its default parameters.
+    pub fn named(name: &str) -> Self {
+        Self { name: name.into(), parameters: Vec::new() }
+    }
+}
+
+impl FromStr for ControllerSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (name, parameters) = match text.split_once('(') {
+            None => (text, None),
+            Some((name, rest)) => (name, Some(rest)),
+        };
+        let name = name.trim();
+        if name.is_empty() {
+            return Err(SpecError::NoName { text: text.into() });
+        }
+        let parentheses = || SpecError::Parentheses { text: text.into() };
+        let parameters = match parameters {
+            None if name.contains(')') => return Err(parentheses()),
+            None => Vec::new(),
+            Some(rest) => {
+                let inside = rest.trim_end().strip_suffix(')').ok_or_else(parentheses)?;
+                if inside.contains(['(', ')']) {
+                    return Err(parentheses());
+                }
+                parse_parameters(inside, text)?
+            }
+        };
+        Ok(Self { name: name.into(), parameters })
+    }
+}
+
+fn parse_parameters(inside: &str, text: &str) -> Result<Vec<f64>, SpecError> {
+    if inside.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let parse = |(index, parameter): (usize, &str)| match parameter.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err(SpecError::NotANumber { text: text.into(), position: index + 1, parameter: parameter.trim().into() }),
+    };
+    inside.split(',').enumerate().map(parse).collect()
+}
+
+impl fmt::Display for ControllerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        for (index, parameter) in self.parameters.iter().enumerate() {
+            write!(f, "{}{parameter}", if index == 0 { '(' } else { ',' })?;
+        }
+        if self.parameters.is_empty() { Ok(()) } else { f.write_str(")") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> (String, Vec<f64>) {
+        let spec: ControllerSpec = text.parse().unwrap();
+        (spec.name, spec.parameters)
+    }
+
+    fn error(text: &str) -> String {
+        text.parse::<ControllerSpec>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn names_with_and_without_parameters() {
+        assert_eq!(parsed("lia"), ("lia".into(), vec![]));
+        assert_eq!(parsed("aimd(0.7,0.625)"), ("aimd".into(), vec![0.7, 0.625]));
+        assert_eq!(parsed(" aimd ( 1 , 5e-1 ) "), ("aimd".into(), vec![1.0, 0.5]));
+        assert_eq!(parsed("lia()"), ("lia".into(), vec![]));
+    }
+
+    #[test]
+    fn errors_say_what_and_where() {
+        assert!(error("").starts_with("\"\" names no congestion controller"));
+        assert!(error("(1)").contains("names no"));
+        assert!(error("aimd(1").contains("does not end with the parenthesis"));
+        assert!(error("aimd)").contains("parenthesis"));
+        assert!(error("aimd(1)(2)").contains("parenthesis"));
+        assert_eq!(error("aimd(1,x)"), "parameter 2 of \"aimd(1,x)\", \"x\", is not a finite number");
+        assert!(error("aimd(1,)").starts_with("parameter 2"));
+        assert!(error("aimd(inf)").starts_with("parameter 1"));
+    }
+
+    #[test]
+    fn what_is_written_is_what_was_read() {
+        for text in ["lia", "aimd(0.7,0.625)", "aimd(2)"] {
+            assert_eq!(text.parse::<ControllerSpec>().unwrap().to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The error of every registry of policies.
+
+use core::fmt;
+
+/// Names further apart than this are no slip of the keyboard.
+const SIMILARITY_MIN: f64 = 0.6;
+
+/// A name that no policy has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct UnknownName {
+    /// What was looked for: "scheduler".
+    pub kind: &'static str,
+    /// The name that was not found.
+    pub name: String,
+    /// All names there are.
+    pub known: Vec<&'static str>,
+}
+
+impl UnknownName {
+    /// The known name that was probably meant.
+    pub fn nearest(&self) -> Option<&'static str> {
+        let similarity = |known: &str| strsim::normalized_damerau_levenshtein(&self.name.to_lowercase(), known);
+        let nearest = self.known.iter().copied().max_by(|a, b| similarity(a).total_cmp(&similarity(b)))?;
+        (similarity(nearest) >= SIMILARITY_MIN).then_some(nearest)
+    }
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown {} {:?}", self.kind, self.name)?;
+        if let Some(nearest) = self.nearest() {
+            write!(f, "; did you mean {nearest}?")?;
+        }
+        write!(f, " (there are: {})", self.known.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggests_what_was_meant_and_nothing_far_fetched() {
+        let unknown =
+            |name: &str| UnknownName { kind: "scheduler", name: name.into(), known: vec!["lowest-rtt", "round-robin"] };
+        let message = unknown("lowest_rtt").to_string();
+        assert_eq!(
+            message,
+            "unknown scheduler \"lowest_rtt\"; did you mean lowest-rtt? (there are: lowest-rtt, round-robin)"
+        );
+        assert_eq!(unknown("Round-Robin").nearest(), Some("round-robin"));
+        assert_eq!(unknown("blest").nearest(), None);
+    }
+}

@@ -1,0 +1,15 @@
+//! Manual: everything is left to the application (RFC 6897).
+
+use super::{PathCommand, PathEvent, PathManager, PathManagerView};
+
+/// Does nothing by itself: subflows and announcements come from the endpoint's commands alone.
+#[derive(Debug, Default)]
+pub struct Manual;
+
+impl PathManager for Manual {
+    fn name(&self) -> &'static str {
+        "manual"
+    }
+
+    fn handle_event(&mut self, _event: &PathEvent, _view: &PathManagerView<'_>, _commands: &mut Vec<PathCommand>) {}
+}

@@ -1,0 +1,73 @@
+//! All path managers, by name.
+
+use super::{FullMesh, Manual, PathManager, SignalOnly};
+use crate::congestion::UnknownName;
+
+/// A path manager that can be asked for by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Registration {
+    /// The name.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Makes one.
+    pub build: fn() -> Box<dyn PathManager>,
+}
+
+/// Every path manager there is.
+pub const PATH_MANAGERS: &[Registration] = &[
+    Registration {
+        name: "full-mesh",
+        summary: "the initiator joins from every local to every remote address; the responder announces its addresses",
+        build: || Box::new(FullMesh::default()),
+    },
+    Registration {
+        name: "signal-only",
+        summary: "announces all local addresses, opens no subflow",
+        build: || Box::new(SignalOnly::default()),
+    },
+    Registration {
+        name: "manual",
+        summary: "does nothing by itself; the application adds and removes subflows",
+        build: || Box::new(Manual),
+    },
+];
+
+/// Makes the path manager called `name`.
+pub fn build(name: &str) -> Result<Box<dyn PathManager>, UnknownName> {
+    match PATH_MANAGERS.iter().find(|known| known.name == name) {
+        Some(registration) => Ok((registration.build)()),
+        None => Err(UnknownName {
+            kind: "path manager",
+            name: name.into(),
+            known: PATH_MANAGERS.iter().map(|known| known.name).collect(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{World, closed};
+    use super::*;
+
+    #[test]
+    fn every_path_manager_goes_by_its_registered_name() {
+        for registration in PATH_MANAGERS {
+            assert_eq!(build(registration.name).unwrap().name(), registration.name);
+        }
+        assert!(build("fullmesh").err().unwrap().to_string().contains("did you mean full-mesh?"));
+    }
+
+    #[test]
+    fn only_the_full_mesh_opens_subflows_and_manual_does_nothing() {
+        let commands = |known: &Registration| {
+            let mut world = World::new((known.build)(), &[1, 2]);
+            let mut commands = world.establish(1, true);
+            commands.extend(world.handle(closed(1, 101, true)));
+            (known.name, commands.len())
+        };
+        let counts: Vec<_> = PATH_MANAGERS.iter().map(commands).collect();
+        // The mesh opens the second path and asks to be woken for the failed first; signal-only announces once.
+        assert_eq!(counts, [("full-mesh", 2), ("signal-only", 1), ("manual", 0)]);
+    }
+}

@@ -1,0 +1,84 @@
+//! All schedulers, by name.
+
+use super::{LowestRtt, Random, Redundant, RoundRobin, Scheduler};
+use crate::congestion::UnknownName;
+
+/// A scheduler that can be asked for by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Registration {
+    /// The name.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Makes one.
+    pub build: fn() -> Box<dyn Scheduler>,
+}
+
+/// Every scheduler there is.
+pub const SCHEDULERS: &[Registration] = &[
+    Registration {
+        name: "lowest-rtt",
+        summary: "the subflow with room whose round-trip time is smallest",
+        build: || Box::new(LowestRtt),
+    },
+    Registration {
+        name: "round-robin",
+        summary: "the subflows with room in turn",
+        build: || Box::new(RoundRobin::default()),
+    },
+    Registration {
+        name: "random",
+        summary: "any subflow with room, all equally likely (the thesis's random best effort)",
+        build: || Box::new(Random),
+    },
+    Registration { name: "redundant", summary: "the same data on all subflows", build: || Box::new(Redundant) },
+];
+
+/// Makes the scheduler called `name`.
+pub fn build(name: &str) -> Result<Box<dyn Scheduler>, UnknownName> {
+    match SCHEDULERS.iter().find(|known| known.name == name) {
+        Some(registration) => Ok((registration.build)()),
+        None => Err(UnknownName {
+            kind: "scheduler",
+            name: name.into(),
+            known: SCHEDULERS.iter().map(|known| known.name).collect(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use units::Prng;
+
+    use super::super::testing::{full, positions_with, subflow};
+    use super::*;
+
+    #[test]
+    fn every_scheduler_goes_by_its_registered_name() {
+        for registration in SCHEDULERS {
+            assert_eq!(build(registration.name).unwrap().name(), registration.name);
+        }
+        assert!(build("lowest-rt").err().unwrap().to_string().contains("did you mean lowest-rtt?"));
+    }
+
+    proptest! {
+        #[test]
+        fn marks_are_positions_and_room_is_used(
+            rooms in proptest::collection::vec((any::<bool>(), proptest::option::of(any::<u32>())), 0..80),
+            seed in any::<u64>(),
+        ) {
+            let view = |(id, &(room, srtt_ms)): (usize, &(bool, Option<u32>))| {
+                let srtt_ms = srtt_ms.map(u64::from);
+                if room { subflow(id as u16, srtt_ms) } else { full(id as u16, srtt_ms) }
+            };
+            let subflows: Vec<_> = rooms.iter().enumerate().map(view).collect();
+            let anyone_has_room = rooms.iter().take(64).any(|(room, _)| *room);
+            for registration in SCHEDULERS {
+                let marked = positions_with(&mut *(registration.build)(), &subflows, &mut Prng::new(seed));
+                prop_assert!(marked.iter().all(|position| *position < subflows.len()));
+                prop_assert!(!anyone_has_room || marked.iter().any(|position| subflows[*position].has_room));
+            }
+        }
+    }
+}

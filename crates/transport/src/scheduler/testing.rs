@@ -1,0 +1,39 @@
+//! Views from which the tests of the schedulers are written.
+
+use units::{Duration, Prng};
+
+use super::{ScheduleContext, Scheduler, SubflowView};
+use crate::SubflowId;
+
+/// A subflow with room.
+pub(super) fn subflow(id: u16, srtt_ms: Option<u64>) -> SubflowView {
+    SubflowView {
+        id: SubflowId(id),
+        mss: 1000,
+        srtt: srtt_ms.map(Duration::from_millis),
+        rttvar: Duration::ZERO,
+        cwnd: 10_000,
+        ssthresh: u64::MAX,
+        in_flight: 4_000,
+        queued: 0,
+        has_room: true,
+        backup: false,
+        stale: false,
+    }
+}
+
+/// A subflow whose window is full.
+pub(super) fn full(id: u16, srtt_ms: Option<u64>) -> SubflowView {
+    SubflowView { in_flight: 10_000, has_room: false, ..subflow(id, srtt_ms) }
+}
+
+/// The positions that `scheduler` marks.
+pub(super) fn positions(scheduler: &mut dyn Scheduler, subflows: &[SubflowView]) -> Vec<usize> {
+    positions_with(scheduler, subflows, &mut Prng::new(1))
+}
+
+/// The same with a generator that goes on.
+pub(super) fn positions_with(scheduler: &mut dyn Scheduler, subflows: &[SubflowView], prng: &mut Prng) -> Vec<usize> {
+    let context = ScheduleContext { subflows, waiting_bytes: 1 << 20, window_bytes: 1 << 20 };
+    scheduler.schedule(&context, prng).iter().collect()
+}
