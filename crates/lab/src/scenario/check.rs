@@ -1,0 +1,227 @@
+//! What a scenario may not say although every field by itself is well-formed.
+
+use core::net::IpAddr;
+use std::collections::BTreeSet;
+
+use transport::{congestion, path_manager, scheduler};
+use units::{ByteCount, Duration, Rate};
+
+use super::mistake::{Mistake, Place};
+use super::{Link, Loss, Queue, RateModel, Relay, Scenario, TextOr, Workload, WorkloadKind};
+
+/// Longest run: a day. Longer ones are typing errors.
+const DURATION_MAX: Duration = Duration::from_secs(86_400);
+/// Relays that one connection can use: a scheduler marks subflows in 64 bits.
+const RELAYS_MAX: usize = 64;
+/// Smallest MTU: what every IPv4 host can reassemble (RFC 791) still holds headers, options and data.
+const MTU_MIN: u64 = 576;
+/// Smallest MTU of IPv6 (RFC 8200 section 5).
+const MTU_MIN_IPV6: u64 = 1280;
+/// Highest rate of a trace, whose length in memory grows with it.
+const TRACE_RATE_MAX: Rate = Rate::from_mbps(1000);
+/// Lowest rate of a trace: below it even one packet takes longer than a second.
+const TRACE_RATE_MIN: Rate = Rate::from_bps(12_000);
+/// Longest period of a trace, whose length in memory grows with it.
+const TRACE_PERIOD_MAX: Duration = Duration::from_secs(600);
+
+/// A mistake before its place is known.
+pub(super) struct Complaint {
+    field: String,
+    problem: String,
+    remedy: String,
+}
+
+impl Complaint {
+    fn new(field: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { field: field.into(), problem: problem.into(), remedy: remedy.into() }
+    }
+
+    pub fn located(self, place: impl Fn(&str) -> Place) -> Mistake {
+        Mistake { place: place(&self.field), field: self.field, problem: self.problem, remedy: self.remedy }
+    }
+}
+
+/// Everything wrong with `scenario`.
+pub(super) fn complaints(scenario: &Scenario) -> Vec<Complaint> {
+    let mut found = Vec::new();
+    check_times(scenario, &mut found);
+    check_workload(&scenario.workload, &mut found);
+    check_connection(scenario, &mut found);
+    check_relays(scenario, &mut found);
+    check_addresses(scenario, &mut found);
+    found
+}
+
+fn check_times(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    if scenario.duration.is_zero() || scenario.duration > DURATION_MAX {
+        let problem = format!("{} is no duration for a run", scenario.duration);
+        return found.push(Complaint::new("duration", problem, "write a time above zero and up to \"24 h\""));
+    }
+    let window = scenario.metrics.window;
+    if window < Duration::from_millis(1) || window > scenario.duration {
+        let problem = format!("a window of {window} does not fit a run of {}", scenario.duration);
+        found.push(Complaint::new("metrics.window", problem, "write a time from \"1 ms\" up to the run's duration"));
+    }
+}
+
+fn check_workload(workload: &Workload, found: &mut Vec<Complaint>) {
+    let mut needs = |field: &str, given: bool, wanted: bool, kind: &str| {
+        if given == wanted {
+            return;
+        }
+        let (problem, remedy) = match wanted {
+            true => (format!("is missing: kind = \"{kind}\" needs it"), format!("add a line `{field} = ...`")),
+            false => (format!("contradicts kind = \"{kind}\""), format!("remove {field}, or choose another kind")),
+        };
+        found.push(Complaint::new(format!("workload.{field}"), problem, remedy));
+    };
+    let (path, size) = (workload.path.is_some(), workload.size.is_some());
+    match workload.kind {
+        WorkloadKind::File => {
+            needs("path", path, true, "file");
+            needs("size", size, false, "file");
+        }
+        WorkloadKind::Generated => {
+            needs("path", path, false, "generated");
+            needs("size", size, true, "generated");
+        }
+        WorkloadKind::Bulk => {
+            needs("path", path, false, "bulk");
+            needs("size", size, false, "bulk");
+        }
+    }
+}
+
+fn check_connection(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let connection = &scenario.connection;
+    let ipv6 = scenario.addresses().source.is_ipv6();
+    let mtu_min = if ipv6 { MTU_MIN_IPV6 } else { MTU_MIN };
+    let mtu = connection.mtu;
+    if mtu.0 < mtu_min || mtu.0 > 65535 {
+        let remedy = format!("write a size from \"{}\" to \"65535 B\"", ByteCount(mtu_min));
+        found.push(Complaint::new("connection.mtu", format!("no MTU is {mtu}"), remedy));
+    }
+    for (field, size) in [("send_buffer", connection.send_buffer), ("receive_buffer", connection.receive_buffer)] {
+        if size < mtu || size.0 > 1 << 30 {
+            let problem = format!("{size} is no size for a buffer");
+            found.push(Complaint::new(
+                format!("connection.{field}"),
+                problem,
+                "write a size from one MTU to \"1 GiB\"",
+            ));
+        }
+    }
+    let refusals = [
+        ("congestion", congestion::build(&connection.congestion.0).err().map(|error| error.to_string())),
+        ("scheduler", scheduler::build(&connection.scheduler).err().map(|error| error.to_string())),
+        ("path_manager", path_manager::build(&connection.path_manager).err().map(|error| error.to_string())),
+    ];
+    for (field, refusal) in refusals {
+        found.extend(refusal.map(|problem| Complaint::new(format!("connection.{field}"), problem, "")));
+    }
+    if connection.subflows_max == Some(0) {
+        found.push(Complaint::new("connection.subflows_max", "no subflow may carry data", "write 1 or more"));
+    }
+    if connection.initial_window_segments == 0 {
+        let field = "connection.initial_window_segments";
+        found.push(Complaint::new(field, "no segment may be sent", "write 1 or more; 10 is usual (RFC 6928)"));
+    }
+}
+
+fn check_relays(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let relays = &scenario.relays;
+    if relays.is_empty() {
+        let remedy = "add a section [[relays]] with `cellular = { rate = \"3 Mbit/s\", delay = \"40 ms\" }`";
+        found.push(Complaint::new("relays", "there is no way from the source to the destination", remedy));
+    }
+    if relays.len() > RELAYS_MAX {
+        let problem = format!("{} relays are more than one connection can use", relays.len());
+        found.push(Complaint::new("relays", problem, format!("keep at most {RELAYS_MAX}")));
+    }
+    let mut names = BTreeSet::new();
+    for (index, relay) in relays.iter().enumerate() {
+        if !names.insert(&relay.name) {
+            let problem = format!("\"{}\" is the name of an earlier relay", relay.name);
+            found.push(Complaint::new(format!("relays[{index}].name"), problem, "choose another"));
+        }
+        check_relay(relay, &format!("relays[{index}]"), scenario.connection.mtu, found);
+    }
+}
+
+fn check_relay(relay: &Relay, field: &str, mtu: ByteCount, found: &mut Vec<Complaint>) {
+    check_link(&relay.cellular, &format!("{field}.cellular"), mtu, found);
+    check_link(&relay.wifi, &format!("{field}.wifi"), mtu, found);
+}
+
+fn check_link(link: &Link, field: &str, mtu: ByteCount, found: &mut Vec<Complaint>) {
+    let still = "nothing ever gets through";
+    match &link.rate {
+        TextOr::Text(rate) if *rate == Rate::ZERO => {
+            found.push(Complaint::new(format!("{field}.rate"), still, "write a rate above zero"));
+        }
+        TextOr::Text(_) => {}
+        TextOr::Table(model) => check_rate_model(model, &format!("{field}.rate"), found),
+    }
+    if link.uplink.rate == Rate::ZERO {
+        found.push(Complaint::new(format!("{field}.uplink.rate"), still, "write a rate above zero"));
+    }
+    for (name, queue) in [("queue", link.queue), ("uplink.queue", link.uplink.queue)] {
+        let holds = match queue {
+            Queue::Packets(packets) => packets > 0,
+            Queue::Bytes(bytes) => bytes >= mtu,
+        };
+        if !holds {
+            let problem = format!("a queue of {queue} holds no packet");
+            found.push(Complaint::new(format!("{field}.{name}"), problem, "write at least \"1 packet\" or one MTU"));
+        }
+    }
+    if let Loss::Table(burst) = &link.loss {
+        // Leaving the good state cannot be more certain than certain: mean / (1 - mean) / burst <= 1.
+        let most = burst.burst_packets / (burst.burst_packets + 1.0);
+        if !(burst.burst_packets >= 1.0 && burst.mean.value() <= most) {
+            let problem = format!("no process loses {} in bursts of {} packets", burst.mean, burst.burst_packets);
+            let remedy = "write burst_packets of at least 1, and a mean of at most burst_packets / (burst_packets + 1)";
+            found.push(Complaint::new(format!("{field}.loss"), problem, remedy));
+        }
+    }
+}
+
+fn check_rate_model(model: &RateModel, field: &str, found: &mut Vec<Complaint>) {
+    let generated = model.describes_a_generated_trace();
+    if model.trace.is_some() {
+        if generated {
+            let remedy = "keep `trace`, or remove it and keep the fields of a generated one";
+            found.push(Complaint::new(format!("{field}.trace"), "contradicts a generated rate", remedy));
+        }
+        return;
+    }
+    let Some(generator) = model.generator() else {
+        let remedy = "add `mean = \"3 Mbit/s\"`, or `trace = \"file\"` for a recorded one";
+        return found.push(Complaint::new(format!("{field}.mean"), "is missing", remedy));
+    };
+    if generator.mean_rate < TRACE_RATE_MIN || generator.mean_rate > TRACE_RATE_MAX {
+        let problem = format!("{} is no rate for a generated trace", generator.mean_rate);
+        let remedy = format!("write a rate from {TRACE_RATE_MIN} to {TRACE_RATE_MAX}");
+        found.push(Complaint::new(format!("{field}.mean"), problem, remedy));
+    }
+    if generator.duration < Duration::from_secs(1) || generator.duration > TRACE_PERIOD_MAX {
+        let problem = format!("{} is no duration for a trace", generator.duration);
+        let remedy = format!("write a time from 1 s to {TRACE_PERIOD_MAX}");
+        found.push(Complaint::new(format!("{field}.period"), problem, remedy));
+    }
+}
+
+fn check_addresses(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let addresses = scenario.addresses();
+    let mut seen: BTreeSet<IpAddr> = BTreeSet::from([addresses.source]);
+    for (index, address) in addresses.paths.iter().enumerate() {
+        let field = format!("relays[{index}].address");
+        if address.is_ipv6() != addresses.source.is_ipv6() {
+            let problem = format!("{address} and the source's {} are of different families", addresses.source);
+            found.push(Complaint::new(&field, problem, "give all hosts IPv4 or all hosts IPv6 addresses"));
+        }
+        if !seen.insert(*address) {
+            found.push(Complaint::new(&field, format!("{address} is in use already"), "give every path its own"));
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Connection settings as scenario files describe them.
+
+use serde::{Deserialize, Serialize};
+use transport::ConnectionConfig;
+use transport::congestion::ControllerSpec;
+use units::text::Text;
+use units::{ByteCount, Duration};
+
+/// Settings of the connection; the defaults are those of [`ConnectionConfig`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Connection {
+    /// Multipath TCP; otherwise plain TCP over the first path.
+    pub mptcp: bool,
+    /// Congestion controller with its parameters: `"lia"`, `"aimd(0.7,0.625)"`.
+    pub congestion: Text<ControllerSpec>,
+    /// Scheduler.
+    pub scheduler: String,
+    /// Path manager.
+    pub path_manager: String,
+    /// DSS checksums.
+    pub checksum: bool,
+    /// Octets kept for the peer until acknowledged.
+    #[serde(with = "units::text::bytes")]
+    pub send_buffer: ByteCount,
+    /// Octets kept for the application: the receive window.
+    #[serde(with = "units::text::bytes")]
+    pub receive_buffer: ByteCount,
+    /// Largest IP packet.
+    #[serde(with = "units::text::bytes")]
+    pub mtu: ByteCount,
+    /// Initial window in segments (RFC 6928).
+    pub initial_window_segments: u32,
+    /// Timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Selective acknowledgements (RFC 2018).
+    pub sack: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// Nagle's algorithm.
+    pub nagle: bool,
+    /// Longest delay of an ACK.
+    #[serde(with = "units::text::duration")]
+    pub delayed_ack: Duration,
+    /// Lower bound of the retransmission time-out.
+    #[serde(with = "units::text::duration")]
+    pub rto_min: Duration,
+    /// Time without acknowledgements after which a subflow or connection is given up.
+    #[serde(with = "units::text::duration")]
+    pub user_timeout: Duration,
+    /// Subflows at most; by default one for each relay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subflows_max: Option<usize>,
+    /// Idle time before keep-alive probes; by default none are sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_alive: Option<Text<Duration>>,
+}
+
+impl Default for Connection {
+    fn default() -> Self {
+        let config = ConnectionConfig::default();
+        Self {
+            mptcp: config.mptcp,
+            congestion: Text(config.congestion),
+            scheduler: config.scheduler,
+            path_manager: config.path_manager,
+            checksum: config.checksum,
+            send_buffer: ByteCount(config.send_buffer_bytes),
+            receive_buffer: ByteCount(config.receive_buffer_bytes),
+            mtu: ByteCount(config.mtu.into()),
+            initial_window_segments: config.initial_window_segments,
+            timestamps: config.timestamps,
+            sack: config.sack,
+            ecn: config.ecn,
+            nagle: config.nagle,
+            delayed_ack: config.delayed_ack,
+            rto_min: config.rto_min,
+            user_timeout: config.user_timeout,
+            subflows_max: None,
+            keep_alive: config.keep_alive.map(Text),
+        }
+    }
+}
+
+impl Connection {
+    /// The engine's settings for a scenario with `paths` paths.
+    pub fn to_config(&self, paths: usize) -> ConnectionConfig {
+        ConnectionConfig {
+            mptcp: self.mptcp,
+            checksum: self.checksum,
+            congestion: self.congestion.0.clone(),
+            scheduler: self.scheduler.clone(),
+            path_manager: self.path_manager.clone(),
+            send_buffer_bytes: self.send_buffer.0,
+            receive_buffer_bytes: self.receive_buffer.0,
+            mtu: self.mtu.0.try_into().unwrap_or(u16::MAX),
+            initial_window_segments: self.initial_window_segments,
+            timestamps: self.timestamps,
+            sack: self.sack,
+            ecn: self.ecn,
+            nagle: self.nagle,
+            delayed_ack: self.delayed_ack,
+            rto_min: self.rto_min,
+            keep_alive: self.keep_alive.map(|Text(idle)| idle),
+            user_timeout: self.user_timeout,
+            subflows_max: self.subflows_max.unwrap_or(paths.max(1)),
+            ..ConnectionConfig::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_the_engine_s() {
+        let config = Connection::default().to_config(4);
+        let engine = ConnectionConfig::default();
+        assert_eq!((config.mtu, config.receive_buffer_bytes), (engine.mtu, engine.receive_buffer_bytes));
+        assert_eq!((config.scheduler, config.subflows_max), (engine.scheduler, 4));
+    }
+}

@@ -1,0 +1,183 @@
+//! Links as scenario files describe them.
+
+use core::fmt;
+use core::str::FromStr;
+use std::path::PathBuf;
+
+use network::trace::CellularTrace;
+use serde::{Deserialize, Serialize};
+use units::text::Text;
+use units::{ByteCount, Duration, Probability, Rate};
+
+use super::TextOr;
+
+/// A link with its two directions. The fields describe the way towards the destination.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Rate towards the destination: `"3 Mbit/s"`, or a table for one that varies.
+    pub rate: TextOr<Rate, RateModel>,
+    /// One-way propagation delay, the same in both directions.
+    #[serde(with = "units::text::duration")]
+    pub delay: Duration,
+    /// Capacity of the queue before the link.
+    #[serde(default)]
+    pub queue: Queue,
+    /// Loss towards the destination: `"1 %"` at random, or a table for bursts.
+    #[serde(default = "lossless")]
+    pub loss: Loss,
+    /// The way towards the source.
+    #[serde(default)]
+    pub uplink: Uplink,
+}
+
+/// Loss at random, or in bursts.
+pub type Loss = TextOr<Probability, Burst>;
+
+fn lossless() -> Loss {
+    TextOr::Text(Probability::ZERO)
+}
+
+impl Link {
+    /// The Wi-Fi link of a relay that says nothing about it: IEEE 802.11a's highest rate at arm's length.
+    pub fn wifi() -> Self {
+        Self {
+            rate: TextOr::Text(Rate::from_mbps(54)),
+            delay: Duration::from_millis(1),
+            queue: Queue::default(),
+            loss: lossless(),
+            uplink: Uplink { rate: Rate::from_mbps(54), ..Uplink::default() },
+        }
+    }
+}
+
+/// A rate that varies: a trace made from the seed, or one from a file. The fields for the one exclude the other.
+///
+/// Generated traces are those of [`network::trace::CellularTrace`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RateModel {
+    /// A file in the mahimahi format; excludes the other fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<PathBuf>,
+    /// Mean rate outside of outages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean: Option<Text<Rate>>,
+    /// Standard deviation of the rate over its mean; by default 50 %.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variation: Option<Text<Probability>>,
+    /// Time over which the rate forgets itself to 1/e; by default 2 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correlation: Option<Text<Duration>>,
+    /// Mean time from one outage to the next; by default there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outage_interval: Option<Text<Duration>>,
+    /// Mean duration of an outage; by default 300 ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outage_duration: Option<Text<Duration>>,
+    /// Duration of the trace, which then repeats; by default 60 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub period: Option<Text<Duration>>,
+}
+
+impl RateModel {
+    /// The generator's parameters; `None` without a mean, which has no default.
+    pub fn generator(&self) -> Option<CellularTrace> {
+        let default = CellularTrace::new(self.mean?.0);
+        let or = |field: Option<Text<Duration>>, default: Duration| field.map_or(default, |Text(span)| span);
+        Some(CellularTrace {
+            variation: self.variation.map_or(default.variation, |Text(ratio)| ratio.value()),
+            correlation: or(self.correlation, default.correlation),
+            outage_interval: self.outage_interval.map(|Text(span)| span),
+            outage_duration: or(self.outage_duration, default.outage_duration),
+            duration: or(self.period, default.duration),
+            ..default
+        })
+    }
+
+    /// Whether a field for generated traces is set.
+    pub(super) fn describes_a_generated_trace(&self) -> bool {
+        let spans = [self.correlation, self.outage_interval, self.outage_duration, self.period];
+        self.mean.is_some() || self.variation.is_some() || spans.iter().any(Option::is_some)
+    }
+}
+
+/// Loss in bursts (Gilbert 1960): a good state without loss and a bad one that loses every packet.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Burst {
+    /// Share of packets lost in the long run.
+    #[serde(with = "units::text::probability")]
+    pub mean: Probability,
+    /// Mean length of a burst, in packets; at least 1.
+    pub burst_packets: f64,
+}
+
+/// The way towards the source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Uplink {
+    /// Rate.
+    #[serde(with = "units::text::rate")]
+    pub rate: Rate,
+    /// Capacity of the queue before the link.
+    pub queue: Queue,
+    /// Loss at random.
+    #[serde(with = "units::text::probability")]
+    pub loss: Probability,
+}
+
+impl Default for Uplink {
+    fn default() -> Self {
+        Self { rate: Rate::from_mbps(5), queue: Queue::default(), loss: Probability::ZERO }
+    }
+}
+
+/// Capacity of a queue: `"100 packets"` or `"64 kB"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// Packets.
+    Packets(u32),
+    /// Octets, headers included.
+    Bytes(ByteCount),
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self::Packets(100)
+    }
+}
+
+impl FromStr for Queue {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let packets = text.trim().strip_suffix("packets").or_else(|| text.trim().strip_suffix("packet"));
+        let refuse = || format!("{text:?} is not a queue capacity: write it like \"100 packets\" or \"64 kB\"");
+        match packets {
+            Some(number) => number.trim_end().parse().map(Self::Packets).map_err(|_| refuse()),
+            None => text.parse().map(Self::Bytes).map_err(|_| refuse()),
+        }
+    }
+}
+
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(1) => write!(f, "1 packet"),
+            Self::Packets(packets) => write!(f, "{packets} packets"),
+            Self::Bytes(bytes) => write!(f, "{bytes}"),
+        }
+    }
+}
+
+impl Serialize for Queue {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Queue {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Text::deserialize(deserializer).map(|Text(queue)| queue)
+    }
+}

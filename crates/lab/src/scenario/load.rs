@@ -1,0 +1,127 @@
+//! From a file and overrides to a [`Scenario`], or to mistakes that say where they stand.
+
+use std::path::Path;
+
+use toml::Table;
+
+use super::mistake::{LoadError, Mistake, Place};
+use super::overrides::Override;
+use super::source_map::SourceMap;
+use super::{Scenario, check};
+
+/// Loads the scenario file at `path`, changed by `overrides`.
+///
+/// # Errors
+/// If the file cannot be read or says something wrong.
+pub fn load_file(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
+    let text = std::fs::read_to_string(path).map_err(|source| LoadError::Unreadable { path: path.into(), source })?;
+    load(&path.display().to_string(), &text, overrides)
+}
+
+/// Loads the scenario `text`, which stands in the file `name`, changed by `overrides`.
+///
+/// # Errors
+/// If it says something wrong.
+pub fn load(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, LoadError> {
+    let map = SourceMap::new(name, text);
+    let mut document: Table = text.parse().map_err(|error| LoadError::Mistakes(vec![syntax_mistake(&map, &error)]))?;
+    let mut overridden = Vec::new();
+    for change in overrides {
+        match change.apply(&mut document) {
+            Ok(paths) => overridden.extend(paths.into_iter().map(|path| (path, change.text.clone()))),
+            Err(problem) => return Err(LoadError::Mistakes(vec![override_mistake(change, problem)])),
+        }
+    }
+    let place = |field: &str| place_of(field, &overridden, &map);
+    let mut scenario: Scenario = serde_path_to_error::deserialize(document)
+        .map_err(|error| LoadError::Mistakes(vec![field_mistake(&error, place)]))?;
+    scenario.name_relays();
+    let complaints = check::complaints(&scenario);
+    if complaints.is_empty() {
+        return Ok(scenario);
+    }
+    let located = complaints.into_iter().map(|complaint| complaint.located(place));
+    Err(LoadError::Mistakes(located.collect()))
+}
+
+impl Scenario {
+    fn name_relays(&mut self) {
+        for (index, relay) in self.relays.iter_mut().enumerate() {
+            if relay.name.is_empty() {
+                relay.name = format!("relay-{}", index + 1);
+            }
+        }
+    }
+}
+
+/// An override takes the blame for what it set; the last one wins.
+fn place_of(field: &str, overridden: &[(String, String)], map: &SourceMap<'_>) -> Place {
+    let blamed = overridden.iter().rev().find(|(path, _)| field.starts_with(path.as_str()) || path.starts_with(field));
+    match blamed {
+        Some((_, text)) if !field.is_empty() => Place::Override(text.clone()),
+        _ => map.place(field),
+    }
+}
+
+fn syntax_mistake(map: &SourceMap<'_>, error: &toml::de::Error) -> Mistake {
+    let place = map.place_at(error.span().map_or(0, |span| span.start));
+    let remedy = "TOML is written as `field = value`; quantities are texts in quotes, like \"10 ms\"";
+    Mistake { place, field: String::new(), problem: error.message().into(), remedy: remedy.into() }
+}
+
+fn override_mistake(change: &Override, problem: String) -> Mistake {
+    let place = Place::Override(change.text.clone());
+    Mistake { place, field: String::new(), problem, remedy: String::new() }
+}
+
+fn field_mistake(error: &serde_path_to_error::Error<toml::de::Error>, place: impl Fn(&str) -> Place) -> Mistake {
+    let message = error.inner().message();
+    let mut field = match error.path().to_string() {
+        path if path == "." => String::new(),
+        path => path,
+    };
+    let names = quoted(message);
+    if let Some(missing) = message.strip_prefix("missing field").and(names.first()) {
+        let dot = if field.is_empty() { "" } else { "." };
+        field = format!("{field}{dot}{missing}");
+        let remedy = format!("add a line `{missing} = ...` to this section");
+        return Mistake { place: place(&field), field, problem: "is missing".into(), remedy };
+    }
+    let problem = plain(message);
+    Mistake { place: place(&field), remedy: remedy(message, &names), field, problem }
+}
+
+/// The words between backticks: what serde got, then what it expected.
+fn quoted(message: &str) -> Vec<&str> {
+    message.split('`').skip(1).step_by(2).collect()
+}
+
+/// serde's message up to the list of what it expected, which becomes the remedy.
+fn plain(message: &str) -> String {
+    let unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
+    let end = if unknown { message.find(", expected") } else { None };
+    message[..end.unwrap_or(message.len())].replace("variant", "value").replace('`', "\"")
+}
+
+fn remedy(message: &str, names: &[&str]) -> String {
+    let known = names.get(1..).unwrap_or_default();
+    if message.starts_with("unknown") && !known.is_empty() {
+        return suggest(names[0], known);
+    }
+    if message.starts_with("invalid type") && message.contains("expected a string") {
+        return "write a text in quotes; a quantity has a unit, like \"10 ms\" or \"3 Mbit/s\"".into();
+    }
+    String::new()
+}
+
+/// The nearest of `known` to `given`, or all of them.
+fn suggest(given: &str, known: &[&str]) -> String {
+    let nearest =
+        known.iter().map(|name| (strsim::jaro_winkler(given, name), *name)).max_by(|a, b| a.0.total_cmp(&b.0));
+    match nearest {
+        Some((similarity, name)) if similarity > 0.75 => {
+            format!("did you mean \"{name}\"? Known: {}", known.join(", "))
+        }
+        _ => format!("known: {}", known.join(", ")),
+    }
+}

@@ -1,0 +1,103 @@
+//! From fields to the lines where they stand.
+
+use std::collections::BTreeMap;
+
+use toml::de::{DeTable, DeValue};
+
+use super::mistake::Place;
+
+/// Where every field of a TOML document stands.
+pub(super) struct SourceMap<'a> {
+    name: &'a str,
+    text: &'a str,
+    /// Octet offsets of keys, and of list items, by path, like `relays[1].cellular.rate`.
+    offsets: BTreeMap<String, usize>,
+}
+
+impl<'a> SourceMap<'a> {
+    /// Reads the positions of all fields in `text`, which the file `name` holds. Empty if it is not TOML.
+    pub fn new(name: &'a str, text: &'a str) -> Self {
+        let mut map = Self { name, text, offsets: BTreeMap::new() };
+        if let Ok(document) = DeTable::parse(text) {
+            map.add_table("", document.get_ref());
+        }
+        map
+    }
+
+    /// The place of `field`, or of the nearest enclosing one that stands in the file.
+    pub fn place(&self, field: &str) -> Place {
+        let mut path = field;
+        loop {
+            if let Some(&offset) = self.offsets.get(path) {
+                return self.place_at(offset);
+            }
+            match path.rfind(['.', '[']) {
+                Some(end) => path = &path[..end],
+                None => return self.place_at(0),
+            }
+        }
+    }
+
+    /// The place of the octet at `offset`.
+    pub fn place_at(&self, offset: usize) -> Place {
+        let before = &self.text[..offset.min(self.text.len())];
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Place::File {
+            name: self.name.into(),
+            line: before.matches('\n').count() + 1,
+            column: before[start..].chars().count() + 1,
+            text: self.text[start..].lines().next().unwrap_or_default().into(),
+        }
+    }
+
+    fn add_table(&mut self, prefix: &str, table: &DeTable<'_>) {
+        for (key, value) in table {
+            let dot = if prefix.is_empty() { "" } else { "." };
+            let path = format!("{prefix}{dot}{}", key.get_ref());
+            self.offsets.insert(path.clone(), key.span().start);
+            self.add_value(&path, value.get_ref());
+        }
+    }
+
+    fn add_value(&mut self, path: &str, value: &DeValue<'_>) {
+        match value {
+            DeValue::Table(table) => self.add_table(path, table),
+            DeValue::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    let path = format!("{path}[{index}]");
+                    self.offsets.insert(path.clone(), item.span().start);
+                    self.add_value(&path, item.get_ref());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "name = \"a\"\n\n[[relays]]\nrate = { mean = \"1 Mbit/s\" }\n[[relays]]\n  delay = 5\n";
+
+    fn line_and_column(field: &str) -> (usize, usize) {
+        match SourceMap::new("x.toml", TEXT).place(field) {
+            Place::File { line, column, .. } => (line, column),
+            Place::Override(_) => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn fields_have_places() {
+        assert_eq!(line_and_column("name"), (1, 1));
+        assert_eq!(line_and_column("relays[0].rate.mean"), (4, 10));
+        assert_eq!(line_and_column("relays[1].delay"), (6, 3));
+    }
+
+    #[test]
+    fn a_missing_field_stands_where_its_section_does() {
+        assert_eq!(line_and_column("relays[1].cellular.rate"), line_and_column("relays[1]"));
+        assert_eq!(line_and_column("relays[1]").0, 5);
+        assert_eq!(line_and_column("workload"), (1, 1));
+    }
+}
