@@ -1,1 +1,36 @@
 //! Sans-IO network models: a packet in at t, packets out at t'.
+//!
+//! Every element is a [`Node`]: it takes a packet and the time, gives packets to an [`Output`], and says when it wants to be
+//! woken. A [`Network`] wires nodes into a graph with static routes. The simulator drives it in virtual time, the
+//! emulator drives the same nodes on a real clock.
+//!
+//! ```text
+//! link          rate or trace, drop-tail queue, delay and loss in one node: the hot path
+//! impairments   delay, loss, reordering, duplication, corruption, outages, drops on match
+//! middlebox     strips, mangles, translates, splits and merges
+//! graph         vertices, routes, one pending event per node
+//! topology      hosts joined by paths, as a wiring list
+//! ```
+
+mod codec;
+mod event_queue;
+mod graph;
+pub mod impairment;
+pub mod link;
+pub mod middlebox;
+mod node;
+mod packet;
+mod prefix;
+#[cfg(test)]
+mod testing;
+pub mod topology;
+pub mod trace;
+
+pub use event_queue::EventQueue;
+pub use graph::{Imbalance, Network, PortId, Route, VertexId};
+pub use link::{Link, LossModel, Queue};
+pub use node::{Amount, Counters, DropCause, Node, Output};
+pub use packet::{Packet, PacketPool};
+pub use prefix::Prefix;
+pub use topology::{Path, PathEnds, TwoHosts, Wired};
+pub use trace::Trace;

@@ -1,0 +1,176 @@
+//! The pending events: at most one per source, earliest first, ties in the order in which they were set.
+
+use units::Instant;
+
+const ARITY: usize = 4;
+const ABSENT: u32 = u32::MAX;
+
+/// A 4-ary heap in which every source (a small integer) has at most one event, whose time can change.
+#[derive(Debug, Default)]
+pub struct EventQueue {
+    heap: Vec<Entry>,
+    /// Where each source stands in `heap`.
+    position: Vec<u32>,
+    next_order: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    at: Instant,
+    order: u64,
+    source: u32,
+}
+
+impl Entry {
+    fn before(&self, other: &Self) -> bool {
+        (self.at, self.order) < (other.at, other.order)
+    }
+}
+
+impl EventQueue {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The earliest event and its source.
+    pub fn peek(&self) -> Option<(Instant, usize)> {
+        self.heap.first().map(|entry| (entry.at, entry.source as usize))
+    }
+
+    /// When the event of `source` is due.
+    pub fn get(&self, source: usize) -> Option<Instant> {
+        let position = *self.position.get(source)?;
+        (position != ABSENT).then(|| self.heap[position as usize].at)
+    }
+
+    /// Sets, moves or removes the event of `source`. One that stays at its time keeps its turn among equals.
+    pub fn set(&mut self, source: usize, at: Option<Instant>) {
+        if source >= self.position.len() {
+            self.position.resize(source + 1, ABSENT);
+        }
+        match (self.position[source], at) {
+            (ABSENT, None) => {}
+            (ABSENT, Some(at)) => {
+                let order = self.take_order();
+                self.heap.push(Entry { at, order, source: source as u32 });
+                self.rise(self.heap.len() - 1);
+            }
+            (position, None) => self.remove(position as usize),
+            (position, Some(at)) => self.reschedule(position as usize, at),
+        }
+    }
+
+    fn take_order(&mut self) -> u64 {
+        self.next_order += 1;
+        self.next_order
+    }
+
+    fn reschedule(&mut self, position: usize, at: Instant) {
+        let was = self.heap[position].at;
+        if was == at {
+            return;
+        }
+        self.heap[position].at = at;
+        self.heap[position].order = self.take_order();
+        if at < was { self.rise(position) } else { self.sink(position) }
+    }
+
+    fn remove(&mut self, position: usize) {
+        let gone = self.heap.swap_remove(position);
+        self.position[gone.source as usize] = ABSENT;
+        if position < self.heap.len() {
+            self.position[self.heap[position].source as usize] = position as u32;
+            self.sink(position);
+            self.rise(position);
+        }
+    }
+
+    fn rise(&mut self, mut position: usize) {
+        let entry = self.heap[position];
+        while position > 0 {
+            let parent = (position - 1) / ARITY;
+            if !entry.before(&self.heap[parent]) {
+                break;
+            }
+            self.place(position, self.heap[parent]);
+            position = parent;
+        }
+        self.place(position, entry);
+    }
+
+    fn sink(&mut self, mut position: usize) {
+        let entry = self.heap[position];
+        loop {
+            let first = position * ARITY + 1;
+            let last = (first + ARITY).min(self.heap.len());
+            let Some(child) = (first..last).reduce(|a, b| if self.heap[b].before(&self.heap[a]) { b } else { a })
+            else {
+                break;
+            };
+            if !self.heap[child].before(&entry) {
+                break;
+            }
+            self.place(position, self.heap[child]);
+            position = child;
+        }
+        self.place(position, entry);
+    }
+
+    fn place(&mut self, position: usize, entry: Entry) {
+        self.heap[position] = entry;
+        self.position[entry.source as usize] = position as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Prng;
+
+    fn drain(queue: &mut EventQueue) -> Vec<(u64, usize)> {
+        let mut order = Vec::new();
+        while let Some((at, source)) = queue.peek() {
+            order.push((at.as_nanos(), source));
+            queue.set(source, None);
+        }
+        order
+    }
+
+    #[test]
+    fn earliest_first_and_ties_in_order_of_setting() {
+        let mut queue = EventQueue::new();
+        for (source, at) in [(3, 20), (1, 10), (2, 20), (0, 10)] {
+            queue.set(source, Some(Instant::from_nanos(at)));
+        }
+        assert_eq!(drain(&mut queue), [(10, 1), (10, 0), (20, 3), (20, 2)]);
+    }
+
+    #[test]
+    fn an_event_that_moves_leaves_its_old_time() {
+        let mut queue = EventQueue::new();
+        queue.set(0, Some(Instant::from_nanos(5)));
+        queue.set(1, Some(Instant::from_nanos(7)));
+        queue.set(0, Some(Instant::from_nanos(9)));
+        assert_eq!(queue.get(0), Some(Instant::from_nanos(9)));
+        assert_eq!(drain(&mut queue), [(7, 1), (9, 0)]);
+        assert_eq!(queue.get(0), None);
+    }
+
+    #[test]
+    fn a_thousand_random_changes_come_out_sorted() {
+        let mut prng = Prng::new(1);
+        let mut queue = EventQueue::new();
+        let mut wanted = [None; 100];
+        for _ in 0..1000 {
+            let source = prng.below(100) as usize;
+            let at = (prng.below(4) > 0).then(|| Instant::from_nanos(prng.below(1_000_000)));
+            queue.set(source, at);
+            wanted[source] = at;
+        }
+        let mut times: Vec<u64> = wanted.iter().flatten().map(|at| at.as_nanos()).collect();
+        times.sort_unstable();
+        assert!(times.len() > 50);
+        assert_eq!(drain(&mut queue).iter().map(|(at, _)| *at).collect::<Vec<_>>(), times);
+    }
+}

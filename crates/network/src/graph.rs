@@ -1,0 +1,392 @@
+//! The graph: nodes as vertices, static routes between them, and the packets on their way.
+
+use core::net::IpAddr;
+use std::collections::VecDeque;
+
+use units::{Instant, Prng};
+use wire::Segment;
+
+use crate::{Amount, Counters, DropCause, EventQueue, Link, Node, Output, Packet, PacketPool, Prefix};
+
+/// Names a vertex of one network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VertexId(u32);
+
+/// Names a port, the vertex at which a host is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PortId(VertexId);
+
+/// A static route; of those that match a packet the first one added counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// Sources to which it applies; `None` for all.
+    pub from: Option<Prefix>,
+    /// Destinations to which it applies; `None` for all.
+    pub to: Option<Prefix>,
+    /// Where the packet goes next.
+    pub via: VertexId,
+}
+
+/// A network of nodes. It has no clock: the owner sends packets into ports, calls [`Self::advance`] at
+/// [`Self::next_wakeup`], and after either takes what arrived from [`Self::poll_delivery`]. Time never moves back.
+#[derive(Default)]
+pub struct Network {
+    seed: u64,
+    vertices: Vec<Vertex>,
+    wakeups: EventQueue,
+    pending: VecDeque<(VertexId, Packet)>,
+    deliveries: VecDeque<(PortId, Packet)>,
+    output: Output,
+    pool: PacketPool,
+}
+
+struct Vertex {
+    element: Element,
+    next: Next,
+    counters: Counters,
+}
+
+enum Element {
+    /// Not behind a `Box<dyn Node>`, because most packets spend most of their time here.
+    Link(Link),
+    Node(Box<dyn Node>),
+    Router,
+    Port,
+}
+
+enum Next {
+    Nowhere,
+    One(VertexId),
+    Routes(Vec<Route>),
+}
+
+/// A vertex at which octets appeared or disappeared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("vertex {vertex:?}: entered {entered:?}, but left {left:?} + dropped {dropped:?} + held {held:?}")]
+pub struct Imbalance {
+    /// Which.
+    pub vertex: VertexId,
+    /// What entered.
+    pub entered: Amount,
+    /// What left.
+    pub left: Amount,
+    /// What was dropped.
+    pub dropped: Amount,
+    /// What is inside.
+    pub held: Amount,
+}
+
+impl PortId {
+    /// The vertex of the port.
+    pub const fn vertex(self) -> VertexId {
+        self.0
+    }
+}
+
+impl VertexId {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Wiring.
+impl Network {
+    /// An empty network, whose nodes draw their randomness from `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self { seed, ..Self::default() }
+    }
+
+    /// Adds a link.
+    pub fn add_link(&mut self, mut link: Link) -> VertexId {
+        link.seed(self.next_prng());
+        self.add(Element::Link(link))
+    }
+
+    /// Adds any other node.
+    pub fn add_node(&mut self, mut node: Box<dyn Node>) -> VertexId {
+        node.seed(self.next_prng());
+        self.add(Element::Node(node))
+    }
+
+    /// Adds a router: packets pass it at once.
+    pub fn add_router(&mut self) -> VertexId {
+        self.add(Element::Router)
+    }
+
+    /// Adds a port for a host.
+    pub fn add_port(&mut self) -> PortId {
+        PortId(self.add(Element::Port))
+    }
+
+    /// Sends everything that leaves `from` to `to`, instead of what was set before.
+    pub fn connect(&mut self, from: VertexId, to: VertexId) {
+        self.vertices[from.index()].next = Next::One(to);
+    }
+
+    /// Adds a route for packets that leave `from`; a former [`Self::connect`] is forgotten.
+    pub fn add_route(&mut self, from: VertexId, route: Route) {
+        match &mut self.vertices[from.index()].next {
+            Next::Routes(routes) => routes.push(route),
+            next => *next = Next::Routes(vec![route]),
+        }
+    }
+
+    fn add(&mut self, element: Element) -> VertexId {
+        self.vertices.push(Vertex { element, next: Next::Nowhere, counters: Counters::default() });
+        VertexId(self.vertices.len() as u32 - 1)
+    }
+
+    fn next_prng(&self) -> Prng {
+        Prng::fork(self.seed, &format!("vertex {}", self.vertices.len()))
+    }
+}
+
+/// Packets.
+impl Network {
+    /// A host sends a segment.
+    #[inline]
+    pub fn send_segment(&mut self, port: PortId, segment: Segment, now: Instant) {
+        let packet = self.pool.segment(segment);
+        self.send(port, packet, now);
+    }
+
+    /// A host sends a packet.
+    #[inline]
+    pub fn send(&mut self, port: PortId, packet: Packet, now: Instant) {
+        self.leave(port.0, packet);
+        self.settle(now);
+    }
+
+    /// When [`Self::advance`] must be called next.
+    #[inline]
+    pub fn next_wakeup(&self) -> Option<Instant> {
+        self.wakeups.peek().map(|(at, _)| at)
+    }
+
+    /// Lets the node that is due first do its work, if that is by `now`; false if none is.
+    #[inline]
+    pub fn advance(&mut self, now: Instant) -> bool {
+        let Some((_, index)) = self.wakeups.peek().filter(|(at, _)| *at <= now) else { return false };
+        self.process(VertexId(index as u32), None, now);
+        self.settle(now);
+        true
+    }
+
+    /// The next packet that arrived at a port.
+    #[inline]
+    pub fn poll_delivery(&mut self) -> Option<(PortId, Packet)> {
+        self.deliveries.pop_front()
+    }
+
+    /// Takes the segment out of a packet that arrived; `None` if it is none.
+    #[inline]
+    pub fn take_segment(&mut self, packet: Packet) -> Option<Segment> {
+        self.pool.take_segment(packet)
+    }
+
+    /// Moves the packets that stand between vertices until all are in a node or at a port.
+    fn settle(&mut self, now: Instant) {
+        while let Some((at, packet)) = self.pending.pop_front() {
+            let vertex = &mut self.vertices[at.index()];
+            vertex.counters.entered.add(&packet);
+            match vertex.element {
+                Element::Port => self.deliveries.push_back((PortId(at), packet)),
+                Element::Router => self.leave(at, packet),
+                Element::Link(_) | Element::Node(_) => self.process(at, Some(packet), now),
+            }
+        }
+    }
+
+    /// Runs a node and collects what it puts out.
+    #[inline]
+    fn process(&mut self, at: VertexId, packet: Option<Packet>, now: Instant) {
+        let wakeup = match &mut self.vertices[at.index()].element {
+            Element::Link(link) => {
+                link.process(packet, now, &mut self.output);
+                link.next_wakeup()
+            }
+            Element::Node(node) => {
+                node.process(packet, now, &mut self.output);
+                node.next_wakeup()
+            }
+            Element::Router | Element::Port => None,
+        };
+        self.wakeups.set(at.index(), wakeup);
+        self.collect(at);
+    }
+
+    #[inline]
+    fn collect(&mut self, at: VertexId) {
+        // Moved out and back, so that the borrow of the list does not hold that of the network; nothing is copied.
+        let mut forwarded = core::mem::take(&mut self.output.forwarded);
+        forwarded.drain(..).for_each(|packet| self.leave(at, packet));
+        self.output.forwarded = forwarded;
+        while let Some((packet, cause)) = self.output.dropped.pop() {
+            self.discard(at, packet, cause);
+        }
+        while let Some(packet) = self.output.absorbed.pop() {
+            self.pool.recycle(packet);
+        }
+    }
+
+    /// Sends a packet from a vertex to the next one.
+    #[inline]
+    fn leave(&mut self, from: VertexId, mut packet: Packet) {
+        let vertex = &mut self.vertices[from.index()];
+        let next = match &vertex.next {
+            Next::One(next) => Some(*next),
+            Next::Routes(routes) => route(routes, &packet),
+            Next::Nowhere => None,
+        };
+        let Some(next) = next else { return self.discard(from, packet, DropCause::NoRoute) };
+        let Some(hops) = packet.hops.checked_add(1) else { return self.discard(from, packet, DropCause::HopLimit) };
+        packet.hops = hops;
+        vertex.counters.left.add(&packet);
+        self.pending.push_back((next, packet));
+    }
+
+    fn discard(&mut self, at: VertexId, packet: Packet, cause: DropCause) {
+        self.vertices[at.index()].counters.drop_one(&packet, cause);
+        self.pool.recycle(packet);
+    }
+}
+
+/// Measurements.
+impl Network {
+    /// What went through a vertex so far.
+    pub fn counters(&self, vertex: VertexId) -> &Counters {
+        &self.vertices[vertex.index()].counters
+    }
+
+    /// What is inside a vertex now.
+    pub fn held(&self, vertex: VertexId) -> Amount {
+        match &self.vertices[vertex.index()].element {
+            Element::Link(link) => link.held(),
+            Element::Node(node) => node.held(),
+            Element::Router | Element::Port => Amount::default(),
+        }
+    }
+
+    /// What waits or is in service in a link, as of its latest packet; nothing for other vertices.
+    pub fn backlog(&self, vertex: VertexId) -> Amount {
+        match &self.vertices[vertex.index()].element {
+            Element::Link(link) => link.backlog(),
+            _ => Amount::default(),
+        }
+    }
+
+    /// Every vertex at which entered = left + dropped + held does not hold, of those for which it should.
+    pub fn imbalances(&self) -> impl Iterator<Item = Imbalance> + '_ {
+        (0..self.vertices.len() as u32).map(VertexId).filter_map(|vertex| self.imbalance(vertex))
+    }
+
+    fn imbalance(&self, id: VertexId) -> Option<Imbalance> {
+        let vertex = &self.vertices[id.index()];
+        let conserves = match &vertex.element {
+            Element::Link(_) | Element::Router => true,
+            Element::Node(node) => node.conserves(),
+            Element::Port => false,
+        };
+        let (entered, left) = (vertex.counters.entered, vertex.counters.left);
+        let (dropped, held) = (vertex.counters.dropped_total(), self.held(id));
+        let balanced = entered.packets == left.packets + dropped.packets + held.packets
+            && entered.bytes == left.bytes + dropped.bytes + held.bytes;
+        (conserves && !balanced).then_some(Imbalance { vertex: id, entered, left, dropped, held })
+    }
+}
+
+fn route(routes: &[Route], packet: &Packet) -> Option<VertexId> {
+    let (source, destination) = (packet.source()?, packet.destination()?);
+    let matches = |prefix: Option<Prefix>, address: IpAddr| prefix.is_none_or(|prefix| prefix.contains(address));
+    routes.iter().find(|route| matches(route.from, source) && matches(route.to, destination)).map(|route| route.via)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LossModel;
+    use crate::impairment::{Duplicate, Lossy};
+    use crate::testing::{CLIENT, SERVER, packet, segment};
+    use units::{Duration, Rate};
+
+    fn run(network: &mut Network) -> Vec<(u64, PortId)> {
+        let mut arrived = Vec::new();
+        while let Some(at) = network.next_wakeup() {
+            network.advance(at);
+            while let Some((port, _)) = network.poll_delivery() {
+                arrived.push((at.as_micros(), port));
+            }
+        }
+        arrived
+    }
+
+    fn link() -> Link {
+        Link::new(Rate::from_mbps(8), Duration::from_millis(10))
+    }
+
+    #[test]
+    fn two_links_in_a_row_add_up() {
+        let mut network = Network::new(1);
+        let (client, server) = (network.add_port(), network.add_port());
+        let (first, second) = (network.add_link(link()), network.add_link(link()));
+        network.connect(client.vertex(), first);
+        network.connect(first, second);
+        network.connect(second, server.vertex());
+        network.send(client, packet(1000), Instant::ZERO);
+        network.send(client, packet(1000), Instant::ZERO);
+        assert_eq!(run(&mut network), [(22_000, server), (23_000, server)]);
+        assert_eq!(network.counters(second).left, Amount { packets: 2, bytes: 2000 });
+    }
+
+    #[test]
+    fn routers_send_by_source_and_destination() {
+        let mut network = Network::new(1);
+        let (client, server, elsewhere) = (network.add_port(), network.add_port(), network.add_port());
+        let router = network.add_router();
+        network.connect(client.vertex(), router);
+        let to_server = Some(Prefix::host(SERVER.ip()));
+        let not_from = Some(Prefix::host("10.9.9.9".parse().unwrap()));
+        network.add_route(router, Route { from: not_from, to: to_server, via: elsewhere.vertex() });
+        network.add_route(router, Route { from: None, to: to_server, via: server.vertex() });
+        network.send(client, packet(100), Instant::ZERO);
+        let lost = Segment { src: CLIENT, dst: CLIENT, ..segment(0) };
+        network.send_segment(client, lost, Instant::ZERO);
+        assert_eq!(network.poll_delivery().map(|(port, _)| port), Some(server));
+        assert!(network.poll_delivery().is_none());
+        assert_eq!(network.counters(router).dropped(DropCause::NoRoute).packets, 1);
+    }
+
+    #[test]
+    fn a_circle_ends() {
+        let mut network = Network::new(1);
+        let client = network.add_port();
+        let (there, back) = (network.add_router(), network.add_router());
+        network.connect(client.vertex(), there);
+        network.connect(there, back);
+        network.connect(back, there);
+        network.send(client, packet(100), Instant::ZERO);
+        let dropped = [there, back].map(|router| network.counters(router).dropped(DropCause::HopLimit).packets);
+        assert_eq!(dropped.iter().sum::<u64>(), 1);
+    }
+
+    #[test]
+    fn octets_are_conserved_except_where_they_multiply() {
+        let mut network = Network::new(1);
+        let (client, server) = (network.add_port(), network.add_port());
+        let chain = [
+            network.add_node(Box::new(Duplicate::new(0.5))),
+            network.add_node(Box::new(Lossy::new(LossModel::uniform(0.2)))),
+            network.add_link(link()),
+            server.vertex(),
+        ];
+        network.connect(client.vertex(), chain[0]);
+        chain.windows(2).for_each(|pair| network.connect(pair[0], pair[1]));
+        (0..200).for_each(|_| network.send(client, packet(1000), Instant::ZERO));
+        assert_eq!(network.held(chain[2]).packets, 100);
+        assert_eq!(network.imbalances().collect::<Vec<_>>(), []);
+        run(&mut network);
+        assert_eq!(network.imbalances().collect::<Vec<_>>(), []);
+        network.vertices[chain[2].index()].counters.left.bytes -= 1;
+        assert_eq!(network.imbalances().map(|imbalance| imbalance.vertex).collect::<Vec<_>>(), [chain[2]]);
+    }
+}

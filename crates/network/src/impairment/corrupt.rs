@@ -1,0 +1,115 @@
+//! Corruption: bits flip.
+
+use units::{Instant, Prng};
+use wire::{Payload, Segment};
+
+use crate::packet::bytes_mut;
+use crate::{DropCause, Node, Output, Packet};
+
+/// Whether the checksums of IP and TCP catch the damage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detection {
+    /// They do. A segment is dropped here instead of at its receiver; raw octets travel on, damaged.
+    Detected,
+    /// They do not: a middlebox changed the data and repaired the checksums. Only payloads are hit, so that DSS
+    /// checksums (RFC 8684 section 3.3.1) have something to find.
+    Undetected,
+}
+
+/// Flips one bit of a packet with a probability.
+#[derive(Clone, Debug)]
+pub struct Corrupt {
+    probability: f64,
+    detection: Detection,
+    prng: Prng,
+}
+
+impl Corrupt {
+    /// Each packet independently with `probability`.
+    pub fn new(probability: f64, detection: Detection) -> Self {
+        Self { probability, detection, prng: Prng::new(0) }
+    }
+
+    fn flip_payload(&mut self, segment: &mut Segment) {
+        let mut octets = vec![0; segment.payload.len()];
+        segment.payload.copy_to_slice(&mut octets);
+        self.flip(&mut octets);
+        segment.payload = Payload::from(octets);
+    }
+
+    fn flip(&mut self, octets: &mut [u8]) {
+        let bit = self.prng.below(octets.len() as u64 * 8);
+        if let Some(octet) = octets.get_mut((bit / 8) as usize) {
+            *octet ^= 1 << (bit % 8);
+        }
+    }
+}
+
+impl Node for Corrupt {
+    fn process(&mut self, packet: Option<Packet>, _now: Instant, out: &mut Output) {
+        let Some(mut packet) = packet else { return };
+        if !self.prng.chance(self.probability) {
+            return out.forward(packet);
+        }
+        match (self.detection, packet.raw().cloned()) {
+            (Detection::Undetected, _) => {
+                packet.edit(|segment| self.flip_payload(segment));
+                out.forward(packet);
+            }
+            (Detection::Detected, None) => out.discard(packet, DropCause::Corruption),
+            (Detection::Detected, Some(mut octets)) => {
+                let mut damaged = bytes_mut(&mut octets);
+                self.flip(&mut damaged);
+                out.forward(Packet::from_raw(damaged.freeze()));
+            }
+        }
+    }
+
+    fn seed(&mut self, prng: Prng) {
+        self.prng = prng;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Lane, packet, segment};
+
+    fn differing_bits(a: &[u8], b: &[u8]) -> u32 {
+        a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
+    }
+
+    #[test]
+    fn undetected_damage_changes_one_bit_of_the_data() {
+        let mut lane = Lane::new(Corrupt::new(1.0, Detection::Undetected));
+        lane.send(packet(140), Instant::ZERO);
+        let [damaged] = &lane.segments()[..] else { panic!("one segment") };
+        let original = segment(100).payload.to_bytes();
+        assert_eq!(damaged.payload.len(), 100);
+        assert_eq!(differing_bits(&damaged.payload.to_bytes(), &original), 1);
+        assert_eq!(Segment { payload: Payload::Empty, ..damaged.clone() }, segment(0));
+    }
+
+    #[test]
+    fn undetected_damage_needs_data() {
+        let mut lane = Lane::new(Corrupt::new(1.0, Detection::Undetected));
+        lane.send(packet(40), Instant::ZERO);
+        assert_eq!(lane.segments(), [segment(0)]);
+    }
+
+    #[test]
+    fn detected_damage_loses_the_segment() {
+        let mut lane = Lane::new(Corrupt::new(1.0, Detection::Detected));
+        lane.send(packet(140), Instant::ZERO);
+        assert_eq!(lane.dropped, [(0, DropCause::Corruption)]);
+    }
+
+    #[test]
+    fn raw_octets_travel_on_damaged() {
+        let mut lane = Lane::new(Corrupt::new(1.0, Detection::Detected));
+        lane.send(Packet::from_raw(vec![0; 60].into()), Instant::ZERO);
+        let octets = lane.arrived[0].1.raw().unwrap();
+        assert_eq!(differing_bits(octets, &[0; 60]), 1);
+        assert_eq!(octets.len(), 60);
+    }
+}

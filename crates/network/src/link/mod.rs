@@ -1,0 +1,226 @@
+//! A link: queue, rate, delay and loss in one node.
+//!
+//! A packet's departure is known when it arrives, because the queue is first in, first out. So one ring holds the packets
+//! that wait, those in service and those on the wire, and one wake-up is pending: that of the oldest.
+
+mod loss;
+mod queue;
+mod service;
+
+use std::collections::VecDeque;
+
+use units::{Duration, Instant, Prng, Rate};
+
+use crate::trace::TraceCursor;
+use crate::{Amount, DropCause, Node, Output, Packet, Trace};
+pub use loss::LossModel;
+pub use queue::Queue;
+use service::Service;
+
+/// Packets wait in a drop-tail queue, are serialised at a rate or at the opportunities of a trace, and travel for a
+/// delay. Those that the loss model picks are lost on the wire: they took their share of the rate.
+#[derive(Clone, Debug)]
+pub struct Link {
+    service: Service,
+    delay: Duration,
+    queue: Queue,
+    loss: LossModel,
+    prng: Prng,
+    ring: Ring,
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    packets: VecDeque<InFlight>,
+    /// How many packets at the front have departed: they are on the wire. The others wait or are in service.
+    departed: usize,
+    waiting_bytes: u64,
+}
+
+#[derive(Debug)]
+struct InFlight {
+    departs: Instant,
+    lost: bool,
+    packet: Packet,
+}
+
+/// Packets are not copied: the ring of a clone is empty.
+impl Clone for Ring {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Link {
+    /// A link of fixed rate, with a queue of 100 packets and without loss.
+    pub fn new(rate: Rate, delay: Duration) -> Self {
+        Self::with_service(Service::fixed(rate), delay)
+    }
+
+    /// A link that serialises at the opportunities of a trace.
+    pub fn traced(trace: Trace, delay: Duration) -> Self {
+        Self::with_service(Service::Trace(TraceCursor::new(trace)), delay)
+    }
+
+    fn with_service(service: Service, delay: Duration) -> Self {
+        let queue = Queue::packets(100);
+        Self { service, delay, queue, loss: LossModel::None, prng: Prng::new(0), ring: Ring::default() }
+    }
+
+    /// Sets the queue.
+    pub fn queue(mut self, queue: Queue) -> Self {
+        self.queue = queue;
+        self
+    }
+
+    /// Sets the loss model.
+    pub fn loss(mut self, loss: LossModel) -> Self {
+        self.loss = loss;
+        self
+    }
+
+    /// Packets and octets that wait or are in service, as of the latest call.
+    pub fn backlog(&self) -> Amount {
+        let packets = (self.ring.packets.len() - self.ring.departed) as u64;
+        Amount { packets, bytes: self.ring.waiting_bytes }
+    }
+
+    fn enqueue(&mut self, mut packet: Packet, now: Instant, out: &mut Output) {
+        let backlog = self.backlog();
+        if !self.queue.admits(backlog, packet.wire_len()) {
+            return out.discard(packet, DropCause::QueueFull);
+        }
+        if self.queue.marks(backlog) {
+            packet.mark_congestion();
+        }
+        let departs = self.service.departure(now, packet.wire_len());
+        let lost = self.loss.loses(&mut self.prng);
+        self.ring.waiting_bytes += u64::from(packet.wire_len());
+        self.ring.packets.push_back(InFlight { departs, lost, packet });
+    }
+
+    fn deliver(&mut self, now: Instant, out: &mut Output) {
+        while self.ring.packets.front().is_some_and(|front| front.departs + self.delay <= now) {
+            let InFlight { lost, packet, .. } = self.ring.pop_front();
+            if lost { out.discard(packet, DropCause::Loss) } else { out.forward(packet) }
+        }
+    }
+}
+
+impl Ring {
+    /// Takes note of the packets that have departed by `now`.
+    #[inline]
+    fn advance(&mut self, now: Instant) {
+        while let Some(next) = self.packets.get(self.departed).filter(|next| next.departs <= now) {
+            self.waiting_bytes -= u64::from(next.packet.wire_len());
+            self.departed += 1;
+        }
+    }
+
+    /// Takes the oldest packet, which has departed.
+    #[inline]
+    fn pop_front(&mut self) -> InFlight {
+        self.departed -= 1;
+        self.packets.pop_front().expect("the caller saw the front")
+    }
+}
+
+impl Node for Link {
+    #[inline]
+    fn process(&mut self, packet: Option<Packet>, now: Instant, out: &mut Output) {
+        self.ring.advance(now);
+        if let Some(packet) = packet {
+            self.enqueue(packet, now, out);
+            self.ring.advance(now);
+        }
+        self.deliver(now, out);
+    }
+
+    #[inline]
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.ring.packets.front().map(|front| front.departs + self.delay)
+    }
+
+    fn held(&self) -> Amount {
+        let mut held = Amount::default();
+        self.ring.packets.iter().for_each(|in_flight| held.add(&in_flight.packet));
+        held
+    }
+
+    fn seed(&mut self, prng: Prng) {
+        self.prng = prng;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Lane, arrivals, packet};
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    #[test]
+    fn packets_follow_each_other_at_the_rate() {
+        // 1000 octets at 8 Mbit/s take 1 ms; then 10 ms on the wire.
+        let mut lane = Lane::new(Link::new(Rate::from_mbps(8), MS(10)));
+        for _ in 0..3 {
+            lane.send(packet(1000), Instant::ZERO);
+        }
+        lane.send(packet(500), Instant::from_millis(20));
+        lane.run();
+        assert_eq!(arrivals(&lane), [(11_000, 1000), (12_000, 1000), (13_000, 1000), (30_500, 500)]);
+    }
+
+    #[test]
+    fn the_queue_counts_what_has_not_departed() {
+        let mut lane = Lane::new(Link::new(Rate::from_mbps(8), MS(10)).queue(Queue::packets(2)));
+        // At 0 one is in service and one waits: the third finds the queue full. At 1 ms the first has departed.
+        for at in [0, 0, 0, 1] {
+            lane.send(packet(1000), Instant::from_millis(at));
+        }
+        lane.run();
+        assert_eq!(arrivals(&lane), [(11_000, 1000), (12_000, 1000), (13_000, 1000)]);
+        assert_eq!(lane.dropped, [(0, DropCause::QueueFull)]);
+    }
+
+    #[test]
+    fn a_lost_packet_takes_its_share_of_the_rate() {
+        let mut lane = Lane::new(Link::new(Rate::from_mbps(8), MS(10)).loss(LossModel::uniform(1.0)));
+        lane.send(packet(1000), Instant::ZERO);
+        assert_eq!(lane.node.held(), Amount { packets: 1, bytes: 1000 });
+        lane.run();
+        assert_eq!(lane.dropped, [(11_000, DropCause::Loss)]);
+        assert_eq!(lane.node.held(), Amount::default());
+    }
+
+    #[test]
+    fn a_trace_serves_at_its_opportunities() {
+        // Opportunities at 1, 1 and 4 ms, then again at 5, 5 and 8 ms.
+        let trace = Trace::parse("1\n1\n4\n").unwrap();
+        let mut lane = Lane::new(Link::traced(trace, MS(10)));
+        // 2000 octets use up the first and a third of the second; 1000 fit into the rest; 1500 wait for 4 ms.
+        for len in [2000, 1000, 1500, 40] {
+            lane.send(packet(len), Instant::ZERO);
+        }
+        lane.run();
+        assert_eq!(arrivals(&lane), [(11_000, 2000), (11_000, 1000), (14_000, 1500), (15_000, 40)]);
+    }
+
+    #[test]
+    fn marks_instead_of_waiting_for_overflow() {
+        let mut lane = Lane::new(Link::new(Rate::from_mbps(8), MS(1)).queue(Queue::packets(10).mark_above(2)));
+        for _ in 0..4 {
+            lane.send(crate::testing::ecn_packet(1000), Instant::ZERO);
+        }
+        lane.run();
+        let marks: Vec<bool> = lane.arrived.iter().map(|(_, packet)| crate::testing::is_marked(packet)).collect();
+        assert_eq!(marks, [false, false, true, true]);
+    }
+
+    #[test]
+    fn a_clone_starts_empty() {
+        let mut lane = Lane::new(Link::new(Rate::from_mbps(8), MS(10)));
+        lane.send(packet(1000), Instant::ZERO);
+        assert_eq!(lane.node.clone().held(), Amount::default());
+    }
+}

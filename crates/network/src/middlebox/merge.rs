@@ -1,0 +1,129 @@
+//! Merges segments, as receive offload and some proxies do.
+
+use core::net::SocketAddr;
+use std::collections::BTreeMap;
+
+use bytes::BytesMut;
+use units::{Duration, Instant};
+use wire::{Flags, Payload, Segment};
+
+use crate::{Amount, Node, Output, Packet};
+
+type Flow = (SocketAddr, SocketAddr);
+
+/// Holds a data segment for a while and joins to it those of the same flow that continue it. The options are those of
+/// the first: the mappings of the others are lost (RFC 8684 section 3.3.1 asks for mappings that survive this).
+#[derive(Debug)]
+pub struct Merge {
+    payload_max: usize,
+    hold: Duration,
+    held: BTreeMap<Flow, (Instant, Packet)>,
+}
+
+impl Merge {
+    /// Segments of at most `payload_max_bytes` octets of data, each held for at most `hold`.
+    pub fn new(payload_max_bytes: usize, hold: Duration) -> Self {
+        Self { payload_max: payload_max_bytes, hold, held: BTreeMap::new() }
+    }
+
+    fn release_due(&mut self, now: Instant, out: &mut Output) {
+        while let Some(flow) = self.held.iter().find(|(_, (due, _))| *due <= now).map(|(flow, _)| *flow) {
+            self.release(flow, out);
+        }
+    }
+
+    fn release(&mut self, flow: Flow, out: &mut Output) {
+        self.held.remove(&flow).into_iter().for_each(|(_, packet)| out.forward(packet));
+    }
+
+    /// Joins `next` to what is held of its flow, if it continues it.
+    fn try_join(&mut self, flow: Flow, next: &Segment) -> bool {
+        let Some((_, held)) = self.held.get_mut(&flow) else { return false };
+        let fits = held.segment().is_some_and(|first| {
+            first.end() == next.seq && first.payload.len() + next.payload.len() <= self.payload_max
+        });
+        fits && held.edit(|first| join(first, next))
+    }
+
+    fn take(&mut self, packet: Packet, now: Instant, out: &mut Output) {
+        let Some(segment) = packet.segment() else { return out.forward(packet) };
+        let flow = (segment.src, segment.dst);
+        let mergeable = !segment.payload.is_empty() && !segment.flags.intersects(Flags::SYN | Flags::RST | Flags::FIN);
+        if mergeable && self.try_join(flow, segment) {
+            return out.absorb(packet);
+        }
+        self.release(flow, out);
+        if mergeable {
+            self.held.insert(flow, (now + self.hold, packet));
+        } else {
+            out.forward(packet);
+        }
+    }
+}
+
+/// Appends `next`; its acknowledgement and window are newer.
+fn join(first: &mut Segment, next: &Segment) {
+    if let Err(next_payload) = first.payload.try_append(next.payload.clone()) {
+        let mut octets = BytesMut::from(first.payload.to_bytes());
+        octets.extend_from_slice(&next_payload.to_bytes());
+        first.payload = Payload::from(octets.freeze());
+    }
+    first.flags |= next.flags;
+    first.ack = next.ack;
+    first.window = next.window;
+}
+
+impl Node for Merge {
+    fn process(&mut self, packet: Option<Packet>, now: Instant, out: &mut Output) {
+        self.release_due(now, out);
+        if let Some(packet) = packet {
+            self.take(packet, now, out);
+        }
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.held.values().map(|(due, _)| *due).min()
+    }
+
+    fn held(&self) -> Amount {
+        let mut held = Amount::default();
+        self.held.values().for_each(|(_, packet)| held.add(packet));
+        held
+    }
+
+    fn conserves(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Lane, segment};
+    use units::SeqNr;
+
+    fn piece(seq: u32, octets: &'static [u8]) -> Segment {
+        Segment { seq: SeqNr(seq), payload: Payload::from(octets.to_vec()), flags: Flags::ACK, ..segment(0) }
+    }
+
+    #[test]
+    fn adjacent_segments_become_one() {
+        let mut lane = Lane::new(Merge::new(8, Duration::from_millis(1)));
+        let last = Segment { ack: SeqNr(9), window: 7, ..piece(103, b"def") };
+        // The fourth would exceed 8 octets: it starts the next.
+        lane.send_all([piece(100, b"abc"), last, piece(106, b"ghi")]);
+        lane.run();
+        let merged = Segment { ack: SeqNr(9), window: 7, ..piece(100, b"abcdef") };
+        assert_eq!(lane.segments(), [merged, piece(106, b"ghi")]);
+        assert_eq!(lane.arrived[1].0, 1_000);
+    }
+
+    #[test]
+    fn holes_and_controls_release_what_is_held() {
+        let mut lane = Lane::new(Merge::new(100, Duration::from_millis(1)));
+        let fin = Segment { flags: Flags::ACK | Flags::FIN, ..piece(210, b"z") };
+        lane.send_all([piece(100, b"abc"), piece(200, b"0123456789"), fin.clone()]);
+        assert_eq!(lane.segments(), [piece(100, b"abc"), piece(200, b"0123456789"), fin]);
+        assert_eq!(lane.node.held(), Amount::default());
+    }
+}

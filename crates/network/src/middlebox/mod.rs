@@ -1,0 +1,17 @@
+//! Middleboxes: they read and rewrite what is not theirs (RFC 8684 section 6 lists what MPTCP must survive).
+//!
+//! Most see one direction. [`Nat`] and [`EditStream`] must see both: place them where both directions pass.
+
+mod edit_stream;
+mod merge;
+mod nat;
+mod shift_dsn;
+mod split;
+mod strip_options;
+
+pub use edit_stream::{Edit, EditStream};
+pub use merge::Merge;
+pub use nat::Nat;
+pub use shift_dsn::ShiftDsn;
+pub use split::Split;
+pub use strip_options::{OptionKinds, StripOn, StripOptions};

@@ -1,0 +1,139 @@
+//! Network address and port translation (RFC 4787 and RFC 5382, as far as they describe what hosts notice).
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::BTreeMap;
+
+use units::{Duration, Instant};
+
+use crate::{DropCause, Node, Output, Packet};
+
+/// First of the external ports.
+const PORT_FIRST: u16 = 20_000;
+
+/// Rewrites TCP sources of inside to ports of one external address, and back. Mappings are endpoint-independent; one
+/// that saw no packet for the idle time is forgotten: the inside gets a new port next time, the outside is cut off.
+/// Both directions pass through it; other protocols pass unchanged.
+#[derive(Debug)]
+pub struct Nat {
+    external: IpAddr,
+    idle_timeout: Duration,
+    outbound: BTreeMap<SocketAddr, Mapping>,
+    inbound: BTreeMap<u16, SocketAddr>,
+    next_port: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Mapping {
+    port: u16,
+    used_at: Instant,
+}
+
+impl Nat {
+    /// Translates to `external`; packets towards that address are inbound, all others outbound.
+    pub fn new(external: IpAddr, idle_timeout: Duration) -> Self {
+        Self { external, idle_timeout, outbound: BTreeMap::new(), inbound: BTreeMap::new(), next_port: PORT_FIRST }
+    }
+
+    /// The external address of an inside source, in a new mapping if it has none.
+    fn translate_out(&mut self, inside: SocketAddr, now: Instant) -> Option<SocketAddr> {
+        self.forget_if_idle(inside, now);
+        let port = match self.outbound.get(&inside) {
+            Some(mapping) => mapping.port,
+            None => self.free_port()?,
+        };
+        self.outbound.insert(inside, Mapping { port, used_at: now });
+        self.inbound.insert(port, inside);
+        Some(SocketAddr::new(self.external, port))
+    }
+
+    /// The inside address behind an external port.
+    fn translate_in(&mut self, port: u16, now: Instant) -> Option<SocketAddr> {
+        let inside = *self.inbound.get(&port)?;
+        self.forget_if_idle(inside, now);
+        self.outbound.get_mut(&inside)?.used_at = now;
+        Some(inside)
+    }
+
+    fn forget_if_idle(&mut self, inside: SocketAddr, now: Instant) {
+        let idle = |mapping: &&Mapping| now - mapping.used_at >= self.idle_timeout;
+        if let Some(port) = self.outbound.get(&inside).filter(idle).map(|mapping| mapping.port) {
+            self.outbound.remove(&inside);
+            self.inbound.remove(&port);
+        }
+    }
+
+    /// Ports are not reused soon, so that a new mapping never looks like the old one.
+    fn free_port(&mut self) -> Option<u16> {
+        for _ in PORT_FIRST..=u16::MAX {
+            let port = self.next_port;
+            self.next_port = if port == u16::MAX { PORT_FIRST } else { port + 1 };
+            if !self.inbound.contains_key(&port) {
+                return Some(port);
+            }
+        }
+        None
+    }
+}
+
+impl Node for Nat {
+    fn process(&mut self, packet: Option<Packet>, now: Instant, out: &mut Output) {
+        let Some(mut packet) = packet else { return };
+        let mut translated = true;
+        packet.edit(|segment| {
+            let translation = if segment.dst.ip() == self.external {
+                self.translate_in(segment.dst.port(), now).map(|inside| segment.dst = inside)
+            } else {
+                self.translate_out(segment.src, now).map(|outside| segment.src = outside)
+            };
+            translated = translation.is_some();
+        });
+        if translated { out.forward(packet) } else { out.discard(packet, DropCause::NoRoute) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{CLIENT, Lane, SERVER, segment};
+    use wire::Segment;
+
+    const IDLE: Duration = Duration::from_secs(60);
+
+    fn external() -> IpAddr {
+        "192.0.2.1".parse().unwrap()
+    }
+
+    fn between(src: SocketAddr, dst: SocketAddr) -> Packet {
+        Packet::from_segment(Segment { src, dst, ..segment(0) })
+    }
+
+    #[test]
+    fn sources_become_external_ports_and_answers_find_back() {
+        let mut lane = Lane::new(Nat::new(external(), IDLE));
+        let other = SocketAddr::new(CLIENT.ip(), 2000);
+        lane.send(between(CLIENT, SERVER), Instant::ZERO);
+        lane.send(between(other, SERVER), Instant::ZERO);
+        lane.send(between(CLIENT, SERVER), Instant::ZERO);
+        lane.send(between(SERVER, SocketAddr::new(external(), 20_001)), Instant::ZERO);
+        let ends: Vec<_> = lane.segments().iter().map(|segment| (segment.src, segment.dst)).collect();
+        let outside = |port| SocketAddr::new(external(), port);
+        let expected =
+            [(outside(20_000), SERVER), (outside(20_001), SERVER), (outside(20_000), SERVER), (SERVER, other)];
+        assert_eq!(ends, expected);
+    }
+
+    #[test]
+    fn strangers_and_the_forgotten_are_dropped() {
+        let mut lane = Lane::new(Nat::new(external(), IDLE));
+        let answer = || between(SERVER, SocketAddr::new(external(), 20_000));
+        lane.send(answer(), Instant::ZERO);
+        lane.send(between(CLIENT, SERVER), Instant::ZERO);
+        // Traffic keeps the mapping; a minute of silence ends it, and the inside returns under a new port.
+        lane.send(answer(), Instant::from_secs(59));
+        lane.send(answer(), Instant::from_secs(118));
+        lane.send(answer(), Instant::from_secs(178));
+        lane.send(between(CLIENT, SERVER), Instant::from_secs(178));
+        assert_eq!(lane.dropped, [(0, DropCause::NoRoute), (178_000_000, DropCause::NoRoute)]);
+        assert_eq!(lane.segments().last().unwrap().src, SocketAddr::new(external(), 20_001));
+    }
+}

@@ -1,0 +1,145 @@
+//! The contract of a network element.
+
+use units::{Instant, Prng};
+
+use crate::Packet;
+
+/// A network element: packets in, packets out later.
+///
+/// The owner calls [`Self::process`] with every packet that arrives and, without one, at [`Self::next_wakeup`].
+pub trait Node: Send {
+    /// Takes `packet`, if any, and gives to `out` everything that is due by `now`. Time never moves back.
+    fn process(&mut self, packet: Option<Packet>, now: Instant, out: &mut Output);
+
+    /// When [`Self::process`] must be called next, without a packet if none arrives before.
+    fn next_wakeup(&self) -> Option<Instant> {
+        None
+    }
+
+    /// What is inside now.
+    fn held(&self) -> Amount {
+        Amount::default()
+    }
+
+    /// Whether every octet that enters comes out or is dropped. Elements that rewrite or multiply packets do not.
+    fn conserves(&self) -> bool {
+        true
+    }
+
+    /// Gives the element its own randomness; called once, before any packet.
+    fn seed(&mut self, prng: Prng) {
+        let _ = prng;
+    }
+}
+
+/// Where a [`Node`] puts the packets it is done with. One output serves a whole network and keeps its memory.
+#[derive(Debug, Default)]
+pub struct Output {
+    pub(crate) forwarded: Vec<Packet>,
+    pub(crate) dropped: Vec<(Packet, DropCause)>,
+    pub(crate) absorbed: Vec<Packet>,
+}
+
+impl Output {
+    /// An empty output.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Passes a packet on.
+    #[inline]
+    pub fn forward(&mut self, packet: Packet) {
+        self.forwarded.push(packet);
+    }
+
+    /// Drops a packet; its memory is reused.
+    pub fn discard(&mut self, packet: Packet, cause: DropCause) {
+        self.dropped.push((packet, cause));
+    }
+
+    /// Takes back a packet whose content went into another; its memory is reused.
+    pub fn absorb(&mut self, packet: Packet) {
+        self.absorbed.push(packet);
+    }
+
+    /// Takes everything passed on, in order.
+    pub fn take_forwarded(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.forwarded.drain(..)
+    }
+
+    /// Takes everything dropped.
+    pub fn take_dropped(&mut self) -> impl Iterator<Item = (Packet, DropCause)> + '_ {
+        self.dropped.drain(..)
+    }
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DropCause {
+    /// The queue was full.
+    QueueFull,
+    /// Lost on the wire.
+    Loss,
+    /// Damaged, and caught by a checksum.
+    Corruption,
+    /// The link was down.
+    Outage,
+    /// A filter matched it.
+    Filtered,
+    /// No route, or no translation, for its destination.
+    NoRoute,
+    /// It went in a circle.
+    HopLimit,
+}
+
+impl DropCause {
+    /// How many causes there are.
+    pub const COUNT: usize = 7;
+}
+
+/// Packets and their octets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Packets.
+    pub packets: u64,
+    /// Octets from the IP header on.
+    pub bytes: u64,
+}
+
+impl Amount {
+    /// Counts one more packet.
+    #[inline]
+    pub fn add(&mut self, packet: &Packet) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.wire_len());
+    }
+}
+
+/// What went through one vertex so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    /// What entered.
+    pub entered: Amount,
+    /// What left.
+    pub left: Amount,
+    dropped: [Amount; DropCause::COUNT],
+}
+
+impl Counters {
+    /// What was dropped for one cause.
+    pub fn dropped(&self, cause: DropCause) -> Amount {
+        self.dropped[cause as usize]
+    }
+
+    /// What was dropped for any cause.
+    pub fn dropped_total(&self) -> Amount {
+        self.dropped.iter().fold(Amount::default(), |sum, amount| Amount {
+            packets: sum.packets + amount.packets,
+            bytes: sum.bytes + amount.bytes,
+        })
+    }
+
+    pub(crate) fn drop_one(&mut self, packet: &Packet, cause: DropCause) {
+        self.dropped[cause as usize].add(packet);
+    }
+}

@@ -1,0 +1,261 @@
+//! A packet on its way: a TCP segment, or raw octets of any protocol.
+
+use core::net::IpAddr;
+
+use bytes::Bytes;
+use wire::{Ecn, Segment};
+
+use crate::codec::packet_len;
+
+/// A packet: small, so that queues move it cheaply. Its content lives in memory that a [`PacketPool`] reuses.
+#[derive(Debug)]
+pub struct Packet {
+    content: Content,
+    wire_len: u32,
+    /// Vertices passed: no packet goes in a circle for ever.
+    pub(crate) hops: u8,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// Always `Some` while the packet lives; `None` only in the pool, which then drops nothing twice.
+    Segment(Box<Option<Segment>>),
+    Raw(Box<Bytes>),
+}
+
+impl Packet {
+    /// A packet in memory of its own. [`PacketPool::segment`] avoids the allocation.
+    pub fn from_segment(segment: Segment) -> Self {
+        let wire_len = packet_len(&segment);
+        Self { content: Content::Segment(Box::new(Some(segment))), wire_len, hops: 0 }
+    }
+
+    /// An IPv4 or IPv6 packet as octets, from the IP header on.
+    pub fn from_raw(octets: Bytes) -> Self {
+        let wire_len = octets.len() as u32;
+        Self { content: Content::Raw(Box::new(octets)), wire_len, hops: 0 }
+    }
+
+    /// Octets on the wire: IP header, TCP header with options, payload.
+    #[inline]
+    pub fn wire_len(&self) -> u32 {
+        self.wire_len
+    }
+
+    /// The segment, if the packet is one.
+    #[inline]
+    pub fn segment(&self) -> Option<&Segment> {
+        match &self.content {
+            Content::Segment(segment) => segment.as_ref().as_ref(),
+            Content::Raw(_) => None,
+        }
+    }
+
+    /// The raw octets, if the packet is not a segment.
+    pub fn raw(&self) -> Option<&Bytes> {
+        match &self.content {
+            Content::Segment(_) => None,
+            Content::Raw(octets) => Some(octets),
+        }
+    }
+
+    /// Changes the segment; false, without a call, if the packet is none.
+    pub fn edit(&mut self, change: impl FnOnce(&mut Segment)) -> bool {
+        let Content::Segment(content) = &mut self.content else { return false };
+        let Some(segment) = content.as_mut() else { return false };
+        change(segment);
+        self.wire_len = packet_len(segment);
+        true
+    }
+
+    /// Where it goes; `None` for octets that are not an IP packet.
+    #[inline]
+    pub fn destination(&self) -> Option<IpAddr> {
+        match &self.content {
+            Content::Segment(segment) => segment.as_ref().as_ref().map(|segment| segment.dst.ip()),
+            Content::Raw(octets) => raw_address(octets, 16, 24),
+        }
+    }
+
+    /// Where it comes from; `None` for octets that are not an IP packet.
+    #[inline]
+    pub fn source(&self) -> Option<IpAddr> {
+        match &self.content {
+            Content::Segment(segment) => segment.as_ref().as_ref().map(|segment| segment.src.ip()),
+            Content::Raw(octets) => raw_address(octets, 12, 8),
+        }
+    }
+
+    /// Marks congestion experienced if the packet is ECN-capable; false if it is not (RFC 3168 section 5).
+    pub fn mark_congestion(&mut self) -> bool {
+        match &mut self.content {
+            Content::Segment(segment) => match segment.as_mut() {
+                Some(segment) if segment.ecn != Ecn::NotCapable => {
+                    segment.ecn = Ecn::CongestionExperienced;
+                    true
+                }
+                _ => false,
+            },
+            Content::Raw(octets) => mark_raw(octets),
+        }
+    }
+
+    /// A second copy, with memory of its own.
+    pub fn duplicate(&self) -> Self {
+        let content = match &self.content {
+            Content::Segment(segment) => Content::Segment(segment.clone()),
+            Content::Raw(octets) => Content::Raw(octets.clone()),
+        };
+        Self { content, wire_len: self.wire_len, hops: self.hops }
+    }
+}
+
+/// The address at the family's offset of an IP header.
+fn raw_address(octets: &[u8], v4_at: usize, v6_at: usize) -> Option<IpAddr> {
+    match octets.first()? >> 4 {
+        4 => octets.get(v4_at..v4_at + 4)?.try_into().ok().map(|octets: [u8; 4]| octets.into()),
+        6 => octets.get(v6_at..v6_at + 16)?.try_into().ok().map(|octets: [u8; 16]| octets.into()),
+        _ => None,
+    }
+}
+
+/// Sets both ECN bits of an ECN-capable IP header; in IPv4 the header checksum follows (RFC 1624).
+fn mark_raw(octets: &mut Bytes) -> bool {
+    let version = octets.first().map(|first| first >> 4);
+    let mut header = match version {
+        Some(4) if octets.len() >= 20 && octets[1] & 0b11 != 0 => bytes_mut(octets),
+        Some(6) if octets.len() >= 40 && octets[1] >> 4 & 0b11 != 0 => bytes_mut(octets),
+        _ => return false,
+    };
+    if version == Some(6) {
+        header[1] |= 0b11 << 4;
+    } else {
+        let old = u16::from_be_bytes([header[0], header[1]]);
+        header[1] |= 0b11;
+        let new = u16::from_be_bytes([header[0], header[1]]);
+        let sum = u16::from_be_bytes([header[10], header[11]]);
+        // RFC 1624 equation 3: HC' = ~(~HC + ~m + m').
+        let mut folded = u32::from(!sum) + u32::from(!old) + u32::from(new);
+        folded = (folded & 0xffff) + (folded >> 16);
+        folded = (folded & 0xffff) + (folded >> 16);
+        let [high, low] = (!(folded as u16)).to_be_bytes();
+        (header[10], header[11]) = (high, low);
+    }
+    *octets = header.freeze();
+    true
+}
+
+/// The octets for writing; copies only if they are shared.
+pub(crate) fn bytes_mut(octets: &mut Bytes) -> bytes::BytesMut {
+    core::mem::take(octets).try_into_mut().unwrap_or_else(|shared| shared.as_ref().into())
+}
+
+/// Memory of packets that reached their end, for those to come: in steady state no packet allocates.
+#[derive(Debug, Default)]
+pub struct PacketPool {
+    #[expect(clippy::vec_box, reason = "the boxes themselves are what is kept")]
+    free: Vec<Box<Option<Segment>>>,
+}
+
+impl PacketPool {
+    /// An empty pool.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A packet that holds `segment`.
+    #[inline]
+    pub fn segment(&mut self, segment: Segment) -> Packet {
+        let wire_len = packet_len(&segment);
+        let mut content = self.free.pop().unwrap_or_default();
+        *content = Some(segment);
+        Packet { content: Content::Segment(content), wire_len, hops: 0 }
+    }
+
+    /// Takes the segment out of a packet and keeps its memory; `None` for raw octets.
+    #[inline]
+    pub fn take_segment(&mut self, packet: Packet) -> Option<Segment> {
+        match packet.content {
+            Content::Segment(mut content) => {
+                let segment = content.take();
+                self.free.push(content);
+                segment
+            }
+            Content::Raw(_) => None,
+        }
+    }
+
+    /// Keeps the memory of a packet that was dropped.
+    pub fn recycle(&mut self, packet: Packet) {
+        if let Content::Segment(mut content) = packet.content {
+            *content = None;
+            self.free.push(content);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{CLIENT, SERVER, ecn_packet, is_marked, packet, segment};
+    use wire::mptcp::{DataSeq, Dss, Mapping, MptcpOption};
+
+    #[test]
+    fn only_ecn_capable_segments_are_marked() {
+        let (mut capable, mut other) = (ecn_packet(100), packet(100));
+        assert!(capable.mark_congestion() && is_marked(&capable));
+        assert!(!other.mark_congestion() && !is_marked(&other));
+    }
+
+    #[test]
+    fn raw_marks_keep_the_header_checksum() {
+        // The example header of 20 octets with ECT(0): words 4502 0073 0000 4000 4011 .... c0a8 0001 c0a8 00c7
+        // sum to 0x2479f, folded 0x47a1, complemented 0xb85e; with CE (4503) to 0xb85d.
+        let header =
+            [0x45, 0x02, 0x00, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x5f, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
+        let mut packet = Packet::from_raw(header.to_vec().into());
+        assert!(packet.mark_congestion());
+        let octets = packet.raw().unwrap();
+        assert_eq!((octets[1], octets[10], octets[11]), (0x03, 0xb8, 0x5e));
+        let mut v6 = Packet::from_raw([&[0x60, 0x10][..], &[0; 38]].concat().into());
+        assert!(v6.mark_congestion());
+        assert_eq!(v6.raw().unwrap()[1], 0x30);
+        assert!(!Packet::from_raw(vec![0x45].into()).mark_congestion());
+        assert!(!Packet::from_raw(Bytes::new()).mark_congestion());
+    }
+
+    #[test]
+    fn addresses_of_raw_octets() {
+        let mut v4 = vec![0; 20];
+        v4[0] = 0x45;
+        v4[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+        let packet = Packet::from_raw(v4.into());
+        assert_eq!((packet.source(), packet.destination()), (Some(CLIENT.ip()), Some(SERVER.ip())));
+        let cut = Packet::from_raw(vec![0x60; 30].into());
+        assert_eq!(cut.source(), Some("6060:6060:6060:6060:6060:6060:6060:6060".parse().unwrap()));
+        assert_eq!(cut.destination(), None);
+    }
+
+    #[test]
+    fn options_count_on_the_wire() {
+        let mapping = Some(Mapping { dsn: DataSeq::Long(1), ssn: 1, len: 100, checksum: Some(0) });
+        let dss = Dss { data_ack: Some(DataSeq::Short(1)), mapping, data_fin: false };
+        let mut segment = segment(100);
+        segment.options.mptcp.push(MptcpOption::Dss(dss));
+        // 4 + 4 + 8 + 4 + 2 + 2 octets of DSS.
+        assert_eq!(Packet::from_segment(segment).wire_len(), 40 + 24 + 100);
+    }
+
+    #[test]
+    fn the_pool_hands_out_the_same_memory_again() {
+        let mut pool = PacketPool::new();
+        let first = pool.segment(segment(10));
+        let address = core::ptr::from_ref(first.segment().unwrap());
+        assert_eq!(pool.take_segment(first), Some(segment(10)));
+        let second = pool.segment(segment(20));
+        assert_eq!(core::ptr::from_ref(second.segment().unwrap()), address);
+        assert_eq!(second.wire_len(), 60);
+        pool.recycle(second);
+        assert_eq!(pool.free.len(), 1);
+    }
+}

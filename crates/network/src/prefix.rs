@@ -1,0 +1,79 @@
+//! Address prefixes, for routes.
+
+use core::fmt;
+use core::net::IpAddr;
+
+/// All addresses of one family whose first `len` bits equal those of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    address: IpAddr,
+    len: u8,
+    bits: u128,
+    mask: u128,
+}
+
+impl Prefix {
+    /// The prefix of `len` bits of `address`; a longer `len` than the family has is the host itself.
+    pub fn new(address: IpAddr, len: u8) -> Self {
+        let (width, bits) = left_aligned(address);
+        let len = len.min(width);
+        let mask = if len == 0 { 0 } else { u128::MAX << (128 - len) };
+        Self { address, len, bits: bits & mask, mask }
+    }
+
+    /// The one address.
+    pub fn host(address: IpAddr) -> Self {
+        Self::new(address, 128)
+    }
+
+    /// Whether `address` is in it.
+    #[inline]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.address.is_ipv4() == address.is_ipv4() && left_aligned(address).1 & self.mask == self.bits
+    }
+
+    /// Length in bits.
+    pub const fn len(&self) -> u8 {
+        self.len
+    }
+
+    /// Whether it holds every address of its family.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// Bits of the family, and the address in the upper ones of 128.
+fn left_aligned(address: IpAddr) -> (u8, u128) {
+    match address {
+        IpAddr::V4(v4) => (32, u128::from(v4.to_bits()) << 96),
+        IpAddr::V6(v6) => (128, v6.to_bits()),
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prefix(text: &str, len: u8) -> Prefix {
+        Prefix::new(text.parse().unwrap(), len)
+    }
+
+    #[test]
+    fn compares_the_leading_bits_of_one_family() {
+        let ten = prefix("10.1.0.0", 16);
+        assert!(ten.contains("10.1.255.1".parse().unwrap()));
+        assert!(!ten.contains("10.2.0.1".parse().unwrap()));
+        assert!(!ten.contains("::1".parse().unwrap()));
+        assert!(prefix("fd00:1::", 32).contains("fd00:1:2::3".parse().unwrap()));
+        assert!(!prefix("fd00:1::", 32).contains("fd00:2::3".parse().unwrap()));
+        assert!(prefix("0.0.0.0", 0).contains("255.255.255.255".parse().unwrap()));
+        assert!(!Prefix::host("10.0.0.1".parse().unwrap()).contains("10.0.0.0".parse().unwrap()));
+    }
+}

@@ -1,0 +1,172 @@
+//! Packet-delivery traces in the mahimahi format.
+//!
+//! One line per opportunity to deliver one packet of 1500 octets: a time in milliseconds since the start, never falling.
+//! A repeated line is several opportunities in that millisecond. The trace loops at its end, and its last line is its
+//! period. Lines that start with `#` are comments.
+
+mod cellular;
+mod cursor;
+
+use core::fmt;
+use std::sync::Arc;
+
+use units::{Duration, Rate};
+
+pub use cellular::CellularTrace;
+pub(crate) use cursor::TraceCursor;
+
+/// Octets that one opportunity delivers.
+pub const OPPORTUNITY_BYTES: u32 = 1500;
+
+/// When packets can be delivered. Clones share the times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    times_ms: Arc<[u32]>,
+}
+
+/// Why text, or a list of times, is not a trace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// Not a number.
+    #[error("line {line}: {text:?} is not a time; write one whole number of milliseconds per line")]
+    NotATime {
+        /// Counted from 1.
+        line: usize,
+        /// What stands there, cut to 40 characters.
+        text: String,
+    },
+    /// Time falls.
+    #[error("line {line}: time falls from {before_ms} to {time_ms} ms; sort the lines")]
+    Falling {
+        /// Counted from 1.
+        line: usize,
+        /// The time before.
+        before_ms: u32,
+        /// The time here.
+        time_ms: u32,
+    },
+    /// Nothing but blank lines and comments, or only times of zero.
+    #[error("a trace needs a line with a time above zero: its last line is the period of its loop")]
+    NoPeriod,
+}
+
+impl Trace {
+    /// Reads the text form.
+    pub fn parse(text: &str) -> Result<Self, TraceError> {
+        let mut times_ms: Vec<u32> = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = (index + 1, line.trim());
+            if line.1.is_empty() || line.1.starts_with('#') {
+                continue;
+            }
+            let time_ms = parse_time(line)?;
+            check_rise(line.0, times_ms.last(), time_ms)?;
+            times_ms.push(time_ms);
+        }
+        Self::checked(times_ms)
+    }
+
+    /// A trace of these times in milliseconds; errors count them as lines.
+    pub fn from_times_ms(times_ms: Vec<u32>) -> Result<Self, TraceError> {
+        for (index, time_ms) in times_ms.iter().enumerate().skip(1) {
+            check_rise(index + 1, times_ms.get(index - 1), *time_ms)?;
+        }
+        Self::checked(times_ms)
+    }
+
+    /// A trace of constant rate, repeated every `period`; at least one opportunity.
+    pub fn constant(rate: Rate, period: Duration) -> Self {
+        let period_ms = period.as_millis().clamp(1, u64::from(u32::MAX));
+        let count = (rate.bytes_in(Duration::from_millis(period_ms)) / u64::from(OPPORTUNITY_BYTES)).max(1);
+        Self { times_ms: (1..=count).map(|index| (index * period_ms / count) as u32).collect() }
+    }
+
+    fn checked(times_ms: Vec<u32>) -> Result<Self, TraceError> {
+        match times_ms.last() {
+            None | Some(0) => Err(TraceError::NoPeriod),
+            Some(_) => Ok(Self { times_ms: times_ms.into() }),
+        }
+    }
+
+    /// The opportunities of one period, in milliseconds.
+    pub fn times_ms(&self) -> &[u32] {
+        &self.times_ms
+    }
+
+    /// After how long it repeats.
+    pub fn period(&self) -> Duration {
+        Duration::from_millis(u64::from(self.period_ms()))
+    }
+
+    fn period_ms(&self) -> u32 {
+        self.times_ms.last().copied().unwrap_or(1)
+    }
+
+    /// Opportunities times 1500 octets over the period.
+    pub fn mean_rate(&self) -> Rate {
+        Rate::from_bytes_per(self.times_ms.len() as u64 * u64::from(OPPORTUNITY_BYTES), self.period())
+    }
+
+    /// The longest time without an opportunity.
+    pub fn longest_gap(&self) -> Duration {
+        let inner = self.times_ms.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        // Over the end of the loop the gap lasts up to the first time.
+        let gap_ms = inner.max(self.times_ms.first().copied().unwrap_or(0));
+        Duration::from_millis(u64::from(gap_ms))
+    }
+}
+
+/// The text form, as [`Trace::parse`] reads it.
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.times_ms.iter().try_for_each(|time_ms| writeln!(f, "{time_ms}"))
+    }
+}
+
+fn parse_time((line, text): (usize, &str)) -> Result<u32, TraceError> {
+    text.parse().map_err(|_| TraceError::NotATime { line, text: text.chars().take(40).collect() })
+}
+
+fn check_rise(line: usize, before_ms: Option<&u32>, time_ms: u32) -> Result<(), TraceError> {
+    match before_ms {
+        Some(&before_ms) if before_ms > time_ms => Err(TraceError::Falling { line, before_ms, time_ms }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_comments_gaps_and_repetitions() {
+        let trace = Trace::parse("# a trace\n0\n3\n3\n\n5000\r\n").unwrap();
+        assert_eq!(trace.times_ms(), [0, 3, 3, 5000]);
+        assert_eq!(trace.longest_gap(), Duration::from_millis(4997));
+        // 4 x 1500 octets x 8 bit in 5 s.
+        assert_eq!(trace.mean_rate(), Rate::from_bps(9600));
+        assert_eq!(Trace::parse(&trace.to_string()), Ok(trace));
+    }
+
+    #[test]
+    fn names_the_line_at_fault() {
+        let not_a_time = Trace::parse("1\n2x\n3").unwrap_err();
+        assert_eq!(
+            not_a_time.to_string(),
+            "line 2: \"2x\" is not a time; write one whole number of milliseconds per line"
+        );
+        assert_eq!(Trace::parse("1\n\n5\n4").unwrap_err(), TraceError::Falling { line: 4, before_ms: 5, time_ms: 4 });
+        assert_eq!(Trace::parse("-1").unwrap_err(), TraceError::NotATime { line: 1, text: "-1".into() });
+        assert_eq!(Trace::parse("").unwrap_err(), TraceError::NoPeriod);
+        assert_eq!(Trace::parse("0\n0\n").unwrap_err(), TraceError::NoPeriod);
+        assert!(Trace::from_times_ms(vec![2, 1]).is_err());
+    }
+
+    #[test]
+    fn a_constant_trace_has_its_rate() {
+        let trace = Trace::constant(Rate::from_mbps(12), Duration::from_secs(1));
+        assert_eq!(trace.times_ms().len(), 1000);
+        assert_eq!(trace.mean_rate(), Rate::from_mbps(12));
+        assert_eq!(trace.longest_gap(), Duration::from_millis(1));
+    }
+}
