@@ -21,7 +21,7 @@ pub(super) fn q16_from_f64(value: f64) -> u64 {
     (value * ONE_Q16 as f64).round() as u64
 }
 
-/// Octets of `ack` that may make the window grow: none if the window was not the limit (RFC 7661 section 4.3), one
+/// Octets of `ack` that may make the window grow: none if the window was not the limit (RFC 7661), one
 /// window's worth at most (RFC 3465 section 2.1), so that an ACK for much more than was sent gains nothing.
 pub(super) fn creditable_bytes(ack: &AckSample, path: &PathView) -> u64 {
     if ack.cwnd_limited { ack.acked_bytes.min(path.cwnd) } else { 0 }

@@ -1,10 +1,10 @@
 //! CUBIC (RFC 9438), on every subflow on its own.
 //!
 //! ```text
-//! W_cubic(t) = C * (t - K)^3 + W_max                                      figure 1
-//! K          = cbrt( (W_max - cwnd_epoch) / C )                           figure 2
+//! W_cubic(t) = C * (t - K)^3 + W_max                                      section 4.2
+//! K          = cbrt( (W_max - cwnd_epoch) / C )                           section 4.2
 //! target     = W_cubic(t + RTT), between cwnd and 1.5 cwnd                section 4.2
-//! W_est     += alpha_cubic * segments_acked / cwnd                        figure 4, Reno-friendly region
+//! W_est     += alpha_cubic * segments_acked / cwnd                        section 4.3, Reno-friendly region
 //! ACK        cwnd = W_est                            if W_cubic(t) < W_est    section 4.3
 //!            cwnd += (target - cwnd) / cwnd          per segment otherwise    sections 4.4, 4.5
 //! loss       ssthresh = beta_cubic * cwnd                                 section 4.6
@@ -170,14 +170,14 @@ impl Epoch {
         grow_q16(gained)
     }
 
-    /// Figure 4.
+    /// Section 4.3.
     fn grow_w_est(&mut self, segments_acked: SegmentsQ24, cwnd: SegmentsQ24) {
         let (numerator, denominator) = if self.w_est < self.cwnd_prior { ALPHA_CUBIC } else { (1, 1) };
         let gained = mul_div(segments_acked, numerator << SEGMENT_BITS, cwnd.saturating_mul(denominator));
         self.w_est = self.w_est.saturating_add(gained);
     }
 
-    /// Figure 1.
+    /// Section 4.2.
     fn w_cubic(&self, t: Duration) -> SegmentsQ24 {
         let t_ticks = mul_div(t.as_nanos(), 1 << TICK_BITS, 1_000_000_000);
         let distance = t_ticks.abs_diff(self.k_ticks).min(CUBIC_TICKS_MAX);
@@ -187,7 +187,7 @@ impl Epoch {
     }
 }
 
-/// Figure 2, in ticks; 0 if the window is already there.
+/// K of section 4.2, in ticks; 0 if the window is already there.
 fn k_ticks(w_max: SegmentsQ24, cwnd_epoch: SegmentsQ24) -> u64 {
     cube_root(mul_div(w_max.saturating_sub(cwnd_epoch), 1 << (3 * TICK_BITS), C_Q24))
 }

@@ -34,7 +34,7 @@ const ALPHA_SCALE: u64 = ONE_Q16;
 /// alpha is computed anew when `cwnd_total` moved by one part in this many.
 const MATERIAL_PART: u64 = 8;
 
-/// TCP windows stay below 2^30 octets (RFC 7323 section 2.2), so this cap only keeps nonsense from overflowing.
+/// TCP windows stay below 2^30 octets (RFC 7323 section 2.3), so this cap only keeps nonsense from overflowing.
 const CWND_MAX: u64 = u32::MAX as u64;
 
 /// Linked increases over all subflows of a connection.

@@ -8,6 +8,8 @@
 
 mod aimd;
 mod arithmetic;
+#[cfg(test)]
+mod closed_forms;
 mod cubic;
 mod lia;
 mod newreno;

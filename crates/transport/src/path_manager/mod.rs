@@ -7,6 +7,8 @@
 
 mod full_mesh;
 mod manual;
+#[cfg(test)]
+mod properties;
 mod registry;
 mod signal_only;
 #[cfg(test)]
