@@ -1,0 +1,84 @@
+//! Every Rust file is part of a target: the compiler never looks at one that no `mod` names.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use toml::{Table, Value};
+
+use crate::tree::{files, files_ending, folder, parse, read, require_none};
+
+/// Roots that cargo finds without being told, by their folder within the package.
+const TARGET_FOLDERS: [&str; 4] = ["src/bin", "tests", "benches", "examples"];
+
+fn roots_of(manifest_file: &str, all: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let package = folder(manifest_file);
+    let manifest: Table = read(manifest_file).parse().unwrap_or_else(|error| panic!("{manifest_file}: {error}"));
+    let mut roots: Vec<_> = ["src/lib.rs", "src/main.rs", "build.rs"].iter().map(|name| package.join(name)).collect();
+    for target in ["bin", "test", "bench", "example"] {
+        let listed = manifest.get(target).and_then(Value::as_array).into_iter().flatten();
+        let paths = listed.filter_map(|entry| entry.get("path")?.as_str());
+        roots.extend(paths.map(|path| package.join(path)));
+    }
+    for target_folder in TARGET_FOLDERS {
+        let within = package.join(target_folder);
+        let found = all.iter().filter(|file| {
+            let parent = file.parent().unwrap_or(Path::new(""));
+            parent == within || (file.ends_with("main.rs") && parent.parent() == Some(&within))
+        });
+        roots.extend(found.cloned());
+    }
+    roots.retain(|root| all.contains(root));
+    roots
+}
+
+/// Follows the `mod` declarations of `items`, whose own modules live in `dir`.
+fn follow(items: &[syn::Item], dir: &Path, all: &BTreeSet<PathBuf>, reached: &mut BTreeSet<PathBuf>) {
+    for item in items {
+        let syn::Item::Mod(module) = item else { continue };
+        let name = module.ident.to_string();
+        match &module.content {
+            Some((_, inner)) => follow(inner, &dir.join(&name), all, reached),
+            None => {
+                let candidates = match path_attribute(module) {
+                    Some(path) => vec![dir.join(path)],
+                    None => vec![dir.join(format!("{name}.rs")), dir.join(&name).join("mod.rs")],
+                };
+                candidates.iter().filter(|file| all.contains(*file)).for_each(|file| reach(file, all, reached));
+            }
+        }
+    }
+}
+
+fn path_attribute(module: &syn::ItemMod) -> Option<String> {
+    let attribute = module.attrs.iter().find(|attribute| attribute.path().is_ident("path"))?;
+    let syn::Meta::NameValue(pair) = &attribute.meta else { return None };
+    let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(path), .. }) = &pair.value else { return None };
+    Some(path.value())
+}
+
+fn reach(file: &Path, all: &BTreeSet<PathBuf>, reached: &mut BTreeSet<PathBuf>) {
+    if !reached.insert(file.to_path_buf()) {
+        return;
+    }
+    let parent = file.parent().unwrap_or(Path::new(""));
+    let stem = file.file_stem().unwrap_or_default();
+    let dir = if stem == "mod" { parent.to_path_buf() } else { parent.join(stem) };
+    follow(&parse(&file.to_string_lossy()).items, &dir, all, reached);
+}
+
+/// A target's root has its modules beside it, whatever its name.
+fn reach_root(root: &Path, all: &BTreeSet<PathBuf>, reached: &mut BTreeSet<PathBuf>) {
+    reached.insert(root.to_path_buf());
+    follow(&parse(&root.to_string_lossy()).items, root.parent().unwrap_or(Path::new("")), all, reached);
+}
+
+#[test]
+fn every_rust_file_is_compiled() {
+    let all: BTreeSet<_> = files_ending(".rs").into_iter().map(PathBuf::from).collect();
+    let mut reached = BTreeSet::new();
+    for manifest in files().iter().filter(|file| file.ends_with("/Cargo.toml")) {
+        roots_of(manifest, &all).iter().for_each(|root| reach_root(root, &all, &mut reached));
+    }
+    let dead = all.difference(&reached).map(|file| file.display().to_string()).collect();
+    require_none("a Rust file belongs to a target", dead);
+}

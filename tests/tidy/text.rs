@@ -1,0 +1,95 @@
+//! What no file of the tree contains.
+
+use std::fs;
+
+use crate::tree::{files, read, require_none, root};
+
+/// Octets above which a file is data, not something that was written.
+const FILE_OCTETS_MAX: u64 = 200_000;
+
+/// Hosts that documents and code may point at: standards, licences, projects that the reader is sent to.
+const KNOWN_HOSTS: [&str; 11] = [
+    "github.com",
+    "www.apache.org",
+    "rustup.rs",
+    "www.rfc-editor.org",
+    "doi.org",
+    "docs.rs",
+    "docs.kernel.org",
+    "www.wireshark.org",
+    "www.w3.org",
+    "semver.org",
+    "localhost",
+];
+
+/// The beginnings of paths that exist on one machine only.
+fn machine_paths() -> [String; 4] {
+    ["work", "root", "home", "Users"].map(|folder| format!("/{folder}/"))
+}
+
+/// The host of every address `scheme://host...` in `line`.
+fn hosts(line: &str) -> Vec<&str> {
+    let after = line.split("https://").skip(1).chain(line.split("http://").skip(1));
+    after
+        .map(|rest| rest.split(|c: char| !(c.is_alphanumeric() || c == '.' || c == '-')).next().unwrap_or(""))
+        .collect()
+}
+
+/// Numbers (addresses of test networks), placeholders and names reserved for examples stand for no real host.
+fn is_known(host: &str) -> bool {
+    host.is_empty()
+        || host.starts_with(|c: char| c.is_ascii_digit())
+        || !host.contains('.')
+        || host.ends_with(".example")
+        || host.ends_with("example.com")
+        || KNOWN_HOSTS.contains(&host)
+}
+
+#[test]
+fn files_are_text_of_moderate_size() {
+    let mut breaches = Vec::new();
+    for file in files() {
+        let octets = fs::read(root().join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        if octets.contains(&0) || std::str::from_utf8(&octets).is_err() {
+            breaches.push(format!("{file}: not text"));
+        }
+        if octets.len() as u64 > FILE_OCTETS_MAX {
+            breaches.push(format!("{file}: {} octets", octets.len()));
+        }
+    }
+    require_none("git holds what people wrote, no binaries, captures or reports", breaches);
+}
+
+#[test]
+fn nothing_points_at_one_machine() {
+    let paths = machine_paths();
+    let mut breaches = Vec::new();
+    for file in files() {
+        for (number, line) in read(&file).lines().enumerate() {
+            let at = format!("{file}:{}", number + 1);
+            breaches.extend(paths.iter().filter(|path| line.contains(*path)).map(|path| format!("{at}: {path}")));
+            breaches.extend(hosts(line).iter().filter(|host| !is_known(host)).map(|host| format!("{at}: {host}")));
+        }
+    }
+    require_none("no paths of one machine, no hosts that are not in KNOWN_HOSTS", breaches);
+}
+
+#[test]
+fn lines_end_without_blanks_and_files_with_a_newline() {
+    let mut breaches = Vec::new();
+    for file in files() {
+        let text = read(&file);
+        let blank = |(_, line): &(usize, &str)| line.ends_with([' ', '\t', '\r']);
+        breaches.extend(text.lines().enumerate().filter(blank).map(|(number, _)| format!("{file}:{}", number + 1)));
+        if !text.is_empty() && !text.ends_with('\n') {
+            breaches.push(format!("{file}: no newline at the end"));
+        }
+    }
+    require_none("no blanks at the end of lines", breaches);
+}
+
+#[test]
+fn hosts_are_found() {
+    assert_eq!(hosts("see https://a.example/c and (http://b.example)"), ["a.example", "b.example"]);
+    assert!(is_known("10.0.0.1") && is_known("server.example") && !is_known("mirror.internal"));
+}
