@@ -359,13 +359,49 @@ mod tests {
     }
 
     #[test]
+    fn an_address_that_is_added_again_is_tried_at_once() {
+        let mut world = initiator(&[1, 2]);
+        world.establish(1, true);
+        assert_eq!(world.handle(closed(2, 101, true)), [WAKE]);
+        assert_eq!(world.handle(PathEvent::LocalAddressAdded(local(2))), [open(2, 101)]);
+    }
+
+    #[test]
+    fn the_first_address_is_not_used_once_it_is_gone() {
+        let mut world = initiator(&[2]);
+        assert_eq!(world.establish(1, true), [open(2, 101)]);
+        assert_eq!(world.handle(PathEvent::LocalAddressRemoved(ip(1))), [PathCommand::Withdraw(ip(1))]);
+        assert_eq!(world.announce(3, 102), [open(2, 102)]);
+    }
+
+    #[test]
+    fn pairs_that_never_failed_come_first() {
+        let mut world = initiator(&[1, 2, 3, 4]);
+        world.subflows_max = 2;
+        assert_eq!(world.establish(1, true), [open(2, 101)]);
+        assert_eq!(world.handle(closed(2, 101, true)), [open(3, 101), WAKE]);
+        assert_eq!(world.handle(PathEvent::Woken), []);
+        assert_eq!(world.handle(closed(3, 101, true)), [open(4, 101), WAKE]);
+    }
+
+    #[test]
+    fn what_the_application_opens_itself_is_not_retried_after_it_was_closed_on_request() {
+        let mut world = initiator(&[1, 2]);
+        world.establish(1, true);
+        assert_eq!(world.handle(closed(2, 101, false)), []);
+        assert_eq!(world.handle(closed(2, 101, true)), []);
+    }
+
+    #[test]
     fn a_withdrawn_address_is_not_tried_again() {
         let mut world = initiator(&[1]);
         world.establish(1, true);
         world.announce(3, 102);
         assert_eq!(world.handle(closed(1, 102, true)), [WAKE]);
+        assert_eq!(world.handle(PathEvent::Woken), [open(1, 102)]);
+        assert_eq!(world.handle(closed(1, 102, true)), [WAKE]);
         world.remotes.pop();
         assert_eq!(world.handle(PathEvent::AddressWithdrawn { address_id: AddressId(3) }), []);
-        assert_eq!(world.handle(PathEvent::Woken), []);
+        assert_eq!(world.handle(PathEvent::Woken), [], "the second wait, of 2 s, is forgotten");
     }
 }
