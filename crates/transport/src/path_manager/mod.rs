@@ -141,7 +141,5 @@ pub trait PathManager: Send {
     fn name(&self) -> &'static str;
 
     /// Reacts to `event` by pushing commands; `view` is the state after the event.
-    ///
-    /// A [`PathCommand::Open`] that cannot be carried out comes back as [`PathEvent::SubflowClosed`] with `failed`.
     fn handle_event(&mut self, event: &PathEvent, view: &PathManagerView<'_>, commands: &mut Vec<PathCommand>);
 }
