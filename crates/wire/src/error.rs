@@ -1,17 +1,54 @@
 //! Why octets are not a segment.
 
-/// A packet that cannot be read. Offsets count octets from the start of the IP header.
+/// A packet that cannot be read as a TCP segment. Offsets and lengths count octets from the start of the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {
     /// The packet ends inside `field`.
-    #[error("packet of {have} octets ends inside {field}, which needs {need}")]
+    #[error("packet of {have} octets ends inside the {field}, which needs {need}: was it captured or read whole?")]
     Truncated {
-        /// The header or option that is cut off.
+        /// The header that is cut off, or whose length field promises more.
         field: &'static str,
         /// Octets it needs.
         need: usize,
         /// Octets there are.
         have: usize,
+    },
+    /// Neither IPv4 nor IPv6.
+    #[error("IP version {version} at octet 0 is neither 4 nor 6: does the packet start with its IP header?")]
+    UnknownVersion {
+        /// The high nibble of the first octet.
+        version: u8,
+    },
+    /// A length field contradicts the headers.
+    #[error("the {field} says {value} octets, but the header takes at least {min}: drop the packet")]
+    BadLength {
+        /// The length field.
+        field: &'static str,
+        /// Its value, in octets.
+        value: usize,
+        /// What it must at least be.
+        min: usize,
+    },
+    /// A fragment. TCP avoids them (path MTU discovery), and reassembly is the work of the IP layer.
+    #[error("a fragment of an IP packet: reassemble it first, or lower the MTU of the sender")]
+    Fragment,
+    /// Another protocol than TCP: not an error of the packet, but nothing for this stack.
+    #[error("IP protocol {protocol} is not TCP (6): pass the packet to its own handler")]
+    NotTcp {
+        /// Protocol number (IPv4) or the next header at which reading stopped (IPv6).
+        protocol: u8,
+    },
+    /// An IPv6 source route that has not come to its end (RFC 8200 section 4.4).
+    #[error("IPv6 routing header with {segments_left} segments left: this host forwards nothing, drop the packet")]
+    SourceRoute {
+        /// Hops that remain.
+        segments_left: u8,
+    },
+    /// A checksum is wrong.
+    #[error("wrong {field} checksum: damaged on the way, or left to the device (then parse with TcpChecksum::Trusted)")]
+    BadChecksum {
+        /// Whose checksum: `IPv4 header` or `TCP`.
+        field: &'static str,
     },
 }

@@ -1,20 +1,48 @@
 //! Bytes <-> segments: IPv4, IPv6, TCP and every option of RFC 8684.
 //!
 //! The engine speaks in [`Segment`]s; only TUN devices, ns-3 and capture files need bytes. [`Segment::parse`] makes the
-//! one from the other and [`Segment::emit`] goes back.
+//! one from the other and [`Segment::emit`] goes back:
+//!
+//! ```
+//! use bytes::Bytes;
+//! use wire::{Flags, Options, Payload, Segment};
+//!
+//! let mut segment = Segment::new("10.0.0.1:40000".parse().unwrap(), "10.0.0.2:80".parse().unwrap());
+//! segment.flags = Flags::SYN;
+//! segment.options = Options { mss: Some(1460), ..Options::default() };
+//!
+//! let mut packet = Vec::new();
+//! segment.emit(&mut packet);
+//! assert_eq!(packet.len(), 20 + 20 + 4);
+//! assert_eq!(Segment::parse(&Bytes::from(packet)), Ok(segment));
+//! ```
+//!
+//! | file | octets |
+//! |---|---|
+//! | `ip.rs` | IPv4 and IPv6 headers |
+//! | `tcp.rs` | the fixed TCP header |
+//! | `option.rs` | TCP options; what happens to unknown and malformed ones |
+//! | `fit.rs` | which options give way when 40 octets are too few |
+//! | `mptcp/` | MPTCP options, one file each |
+//! | `checksum.rs` | RFC 1071 sums; the DSS checksum |
+//! | `payload.rs` | data: real octets or a computable pattern |
+//! | `segment.rs` | all of them together |
 
 pub mod checksum;
 mod error;
+mod fit;
 mod ip;
 pub mod mptcp;
+mod octets;
 mod option;
 mod payload;
 mod segment;
 mod tcp;
 
 pub use error::ParseError;
+pub use fit::Deferred;
 pub use ip::Ecn;
 pub use option::{Options, SackBlock, SackBlocks, Timestamps};
 pub use payload::{Pattern, Payload};
-pub use segment::Segment;
+pub use segment::{ChecksumOffload, Segment, TcpChecksum};
 pub use tcp::Flags;

@@ -1,17 +1,35 @@
-//! TCP options, and the policy that packs them into 40 octets.
+//! TCP options (RFC 9293 section 3.1): reading and writing up to 40 octets of them.
+//!
+//! **Reading** never fails, because a bad option is no reason to lose the segment:
+//!
+//! - Options of unknown kind, and MPTCP options of unknown subtype, are skipped by their length (RFC 9293 MUST-6).
+//! - A known option with an impossible length is left out, as if it were absent, and counted.
+//! - A length below two or past the end of the header leaves no way to tell where the next option starts: the rest of
+//!   the header is left out, and counted once. RFC 9293 (MUST-7) asks for readiness and only suggests a reset, which
+//!   would hand every middlebox and off-path guesser a way to kill connections; Linux stops reading likewise.
+//! - Of several options of one kind the last counts. MPTCP options are all kept, in their order.
+//!
+//! RFC 8684 does not speak of malformed options. Leaving them out makes them the same as options that a middlebox
+//! removed, for which it says at every place what to do (section 3.7: fall back, or reset the subflow).
+//!
+//! **Writing** follows Linux's order and alignment: MSS, SACK-permitted and timestamps, window scale, SACK, MPTCP; each
+//! padded with NOPs to a multiple of four octets, so that the peer's fast paths find timestamps where they expect them.
+//! What gives way when 40 octets are too few is the matter of [`Options::fit`].
 
 use arrayvec::ArrayVec;
 use smallvec::SmallVec;
 use units::SeqNr;
 
-use crate::mptcp::MptcpOption;
+use crate::mptcp::{self, MptcpOption, Unread};
+use crate::octets::Reader;
 
-/// The options of one segment. Options that this stack does not know are skipped on parsing (RFC 9293 section 3.1).
+/// The options of one segment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// Maximum segment size in octets; SYN only (RFC 9293 section 3.7.1).
     pub mss: Option<u16>,
-    /// Window scale shift count; SYN only (RFC 7323 section 2.2).
+    /// Window scale shift count, at most 14; SYN only (RFC 7323 section 2.2). Larger ones are read, and sent, as 14
+    /// (section 2.3).
     pub window_scale: Option<u8>,
     /// SACK permitted; SYN only (RFC 2018 section 2).
     pub sack_permitted: bool,
@@ -21,6 +39,10 @@ pub struct Options {
     pub sack: SackBlocks,
     /// MPTCP options (RFC 8684 section 3); nearly always none or one.
     pub mptcp: SmallVec<[MptcpOption; 1]>,
+    /// MPTCP options that were left out on reading because they are malformed. Not sent.
+    pub malformed_mptcp: u8,
+    /// Other options that were left out on reading because they are malformed. Not sent.
+    pub malformed_tcp: u8,
 }
 
 /// The timestamps option (RFC 7323 section 3.2), in the sender's ticks.
@@ -41,5 +63,178 @@ pub struct SackBlock {
     pub end: SeqNr,
 }
 
-/// Up to four blocks fit into the option space.
+/// Up to four blocks fit into the option space, three beside timestamps (RFC 2018 section 3).
 pub type SackBlocks = ArrayVec<SackBlock, 4>;
+
+/// Option kinds (RFC 9293 section 3.1, RFC 2018, RFC 7323).
+mod kind {
+    pub(super) const END_OF_LIST: u8 = 0;
+    pub(super) const NO_OPERATION: u8 = 1;
+    pub(super) const MSS: u8 = 2;
+    pub(super) const WINDOW_SCALE: u8 = 3;
+    pub(super) const SACK_PERMITTED: u8 = 4;
+    pub(super) const SACK: u8 = 5;
+    pub(super) const TIMESTAMPS: u8 = 8;
+}
+use kind::NO_OPERATION as NOP;
+
+/// Largest shift count (RFC 7323 section 2.3).
+const WINDOW_SCALE_MAX: u8 = 14;
+const SACK_BLOCK_BYTES: usize = 8;
+
+impl Options {
+    /// Octets of option space in a TCP header.
+    pub const MAX_BYTES: usize = 40;
+
+    /// Octets of these options on the wire, padding included: a multiple of four. More than [`Self::MAX_BYTES`] if
+    /// [`Self::fit`] has work to do.
+    #[inline]
+    pub fn encoded_len(&self) -> usize {
+        self.encoded_len_without_sack() + Self::sack_len(self.sack.len())
+    }
+
+    pub(crate) fn encoded_len_without_sack(&self) -> usize {
+        let mss = if self.mss.is_some() { 4 } else { 0 };
+        // SACK-permitted takes the place of the two NOPs before timestamps.
+        let timestamps = match (self.timestamps, self.sack_permitted) {
+            (Some(_), _) => 12,
+            (None, true) => 4,
+            (None, false) => 0,
+        };
+        let window_scale = if self.window_scale.is_some() { 4 } else { 0 };
+        let mptcp: usize = self.mptcp.iter().map(|option| option.encoded_len().next_multiple_of(4)).sum();
+        mss + timestamps + window_scale + mptcp
+    }
+
+    const fn sack_len(blocks: usize) -> usize {
+        if blocks == 0 { 0 } else { 4 + blocks * SACK_BLOCK_BYTES }
+    }
+
+    /// How many SACK blocks fit into `room` octets.
+    pub(crate) const fn sack_blocks_in(room: usize) -> usize {
+        room.saturating_sub(4) / SACK_BLOCK_BYTES
+    }
+
+    /// Reads the options of a TCP header: what follows its first 20 octets.
+    pub fn parse(octets: &[u8]) -> Self {
+        let mut options = Self::default();
+        let mut rest = octets;
+        while let [kind, after_kind @ ..] = rest {
+            match *kind {
+                kind::END_OF_LIST => break,
+                NOP => rest = after_kind,
+                kind => {
+                    let len = after_kind.first().map_or(0, |len| usize::from(*len));
+                    let Some(body) = rest.get(2..len) else {
+                        options.count_malformed(kind);
+                        break;
+                    };
+                    options.parse_option(kind, body);
+                    rest = &rest[len..];
+                }
+            }
+        }
+        options
+    }
+
+    /// Takes in one option, given what follows its length.
+    fn parse_option(&mut self, kind: u8, body: &[u8]) {
+        let understood = match kind {
+            kind::MSS => take(&mut self.mss, parse_u16(body)),
+            kind::WINDOW_SCALE => take(&mut self.window_scale, parse_window_scale(body)),
+            kind::SACK_PERMITTED => {
+                self.sack_permitted |= body.is_empty();
+                body.is_empty()
+            }
+            kind::TIMESTAMPS => take(&mut self.timestamps, Timestamps::parse(body)),
+            kind::SACK => parse_sack(body).map(|blocks| self.sack = blocks).is_some(),
+            mptcp::KIND => match MptcpOption::parse(body) {
+                Ok(option) => {
+                    self.mptcp.push(option);
+                    true
+                }
+                Err(unread) => unread == Unread::UnknownSubtype,
+            },
+            _ => true,
+        };
+        if !understood {
+            self.count_malformed(kind);
+        }
+    }
+
+    fn count_malformed(&mut self, kind: u8) {
+        if kind == mptcp::KIND {
+            self.malformed_mptcp += 1;
+        } else {
+            self.malformed_tcp += 1;
+        }
+    }
+
+    /// Appends the options, padded: [`Self::encoded_len`] octets, which only [`Self::fit`] keeps to 40.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        if let Some(mss) = self.mss {
+            let [high, low] = mss.to_be_bytes();
+            out.extend_from_slice(&[kind::MSS, 4, high, low]);
+        }
+        if self.sack_permitted {
+            let before = if self.timestamps.is_some() { 2 } else { 0 };
+            out.extend_from_slice(&[NOP, NOP, kind::SACK_PERMITTED, 2][before..]);
+        }
+        if let Some(timestamps) = self.timestamps {
+            let after = if self.sack_permitted { 2 } else { 0 };
+            out.extend_from_slice(&[NOP, NOP, kind::TIMESTAMPS, 10][after..]);
+            out.extend_from_slice(&timestamps.value.to_be_bytes());
+            out.extend_from_slice(&timestamps.echo.to_be_bytes());
+        }
+        if let Some(window_scale) = self.window_scale {
+            out.extend_from_slice(&[NOP, kind::WINDOW_SCALE, 3, window_scale.min(WINDOW_SCALE_MAX)]);
+        }
+        if !self.sack.is_empty() {
+            out.extend_from_slice(&[NOP, NOP, kind::SACK, (2 + self.sack.len() * SACK_BLOCK_BYTES) as u8]);
+            for block in &self.sack {
+                out.extend_from_slice(&block.start.0.to_be_bytes());
+                out.extend_from_slice(&block.end.0.to_be_bytes());
+            }
+        }
+        for option in &self.mptcp {
+            option.emit(out);
+            let len = option.encoded_len();
+            out.extend_from_slice(&[NOP; 3][..len.next_multiple_of(4) - len]);
+        }
+    }
+}
+
+/// Puts `read` in its place; tells whether there was anything.
+fn take<T>(place: &mut Option<T>, read: Option<T>) -> bool {
+    let understood = read.is_some();
+    if understood {
+        *place = read;
+    }
+    understood
+}
+
+fn parse_u16(body: &[u8]) -> Option<u16> {
+    body.try_into().ok().map(u16::from_be_bytes)
+}
+
+fn parse_window_scale(body: &[u8]) -> Option<u8> {
+    let [shift] = body.try_into().ok()?;
+    Some(u8::min(shift, WINDOW_SCALE_MAX))
+}
+
+impl Timestamps {
+    fn parse(body: &[u8]) -> Option<Self> {
+        let mut body = Reader::new(body);
+        let timestamps = Self { value: body.u32()?, echo: body.u32()? };
+        body.finish(timestamps)
+    }
+}
+
+fn parse_sack(body: &[u8]) -> Option<SackBlocks> {
+    let mut body = Reader::new(body);
+    let mut blocks = SackBlocks::new();
+    while body.remaining() > 0 {
+        blocks.try_push(SackBlock { start: SeqNr(body.u32()?), end: SeqNr(body.u32()?) }).ok()?;
+    }
+    (!blocks.is_empty()).then_some(blocks)
+}

@@ -98,6 +98,40 @@ impl Payload {
         }
     }
 
+    /// Writes all octets to the end of `out`.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Empty => {}
+            Self::Bytes(bytes) => out.extend_from_slice(bytes),
+            Self::Pattern(pattern) => {
+                let start = out.len();
+                out.resize(start + pattern.len as usize, 0);
+                pattern.fill(&mut out[start..]);
+            }
+        }
+    }
+
+    /// Shows the octets to `visit`, in order, in one or several pieces and without allocating.
+    pub(crate) fn for_each_piece(&self, mut visit: impl FnMut(&[u8])) {
+        match self {
+            Self::Empty => {}
+            Self::Bytes(bytes) => visit(bytes),
+            Self::Pattern(pattern) => {
+                const PIECE: u32 = 1024;
+                let mut buffer = [0; PIECE as usize];
+                let mut rest = *pattern;
+                while rest.len > 0 {
+                    let piece = Pattern { len: rest.len.min(PIECE), ..rest };
+                    let octets = &mut buffer[..piece.len as usize];
+                    piece.fill(octets);
+                    visit(octets);
+                    rest.len -= piece.len;
+                    rest.offset += u64::from(piece.len);
+                }
+            }
+        }
+    }
+
     /// The octets themselves; copies only a pattern.
     pub fn to_bytes(&self) -> Bytes {
         match self {
@@ -134,17 +168,20 @@ impl Pattern {
 
     /// Computes the octets: eight at a time from a mixed word of stream and position.
     fn fill(&self, out: &mut [u8]) {
-        let mut position = self.offset;
-        let mut rest = out;
-        while !rest.is_empty() {
-            let word = self.word(position / 8).to_le_bytes();
-            let skip = (position % 8) as usize;
-            let take = (8 - skip).min(rest.len());
-            let (now, later) = rest.split_at_mut(take);
-            now.copy_from_slice(&word[skip..skip + take]);
-            position += take as u64;
-            rest = later;
+        let mut index = self.offset / 8;
+        let skip = (self.offset % 8) as usize;
+        let (front, rest) = out.split_at_mut(out.len().min((8 - skip) % 8));
+        if !front.is_empty() {
+            front.copy_from_slice(&self.word(index).to_le_bytes()[skip..skip + front.len()]);
+            index += 1;
         }
+        let mut words = rest.chunks_exact_mut(8);
+        for word in &mut words {
+            word.copy_from_slice(&self.word(index).to_le_bytes());
+            index += 1;
+        }
+        let last = words.into_remainder();
+        last.copy_from_slice(&self.word(index).to_le_bytes()[..last.len()]);
     }
 
     /// SplitMix64's finaliser: every octet depends on stream and position.

@@ -2,9 +2,12 @@
 
 use core::net::SocketAddr;
 
+use bytes::Bytes;
 use units::SeqNr;
 
-use crate::{Ecn, Flags, Options, Payload};
+use crate::ip::{self, IpHeader};
+use crate::tcp::{CHECKSUM_OFFSET, HEADER_BYTES, TcpHeader};
+use crate::{Ecn, Flags, Options, ParseError, Payload};
 
 /// A TCP segment (RFC 9293 section 3.1) and the parts of its IP header that TCP sees.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +34,32 @@ pub struct Segment {
     pub payload: Payload,
 }
 
+/// Whether [`Segment::parse_with`] checks the TCP checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum TcpChecksum {
+    /// Check it.
+    #[default]
+    Verify,
+    /// Do not look at it: the device vouches for the data (virtio-net's `VIRTIO_NET_HDR_F_DATA_VALID` and
+    /// `VIRTIO_NET_HDR_F_NEEDS_CSUM`, where the field holds no checksum at all).
+    Trusted,
+}
+
+/// What a device has to know to finish a packet of [`Segment::emit_for_offload`], in the terms of virtio-net's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChecksumOffload {
+    /// `csum_start`: octets before the TCP header, where summing starts.
+    pub start: u16,
+    /// `csum_offset`: where the checksum belongs, in octets from `start`.
+    pub offset: u16,
+    /// `hdr_len`: octets of IP and TCP headers, which segmentation repeats.
+    pub header_len: u16,
+}
+
 impl Segment {
+    /// Largest IP packet in octets, headers included, that [`Self::emit`] can make.
+    pub const PACKET_BYTES_MAX: usize = 65535;
+
     /// A segment without flags, options or data.
     pub fn new(src: SocketAddr, dst: SocketAddr) -> Self {
         Self {
@@ -58,4 +86,130 @@ impl Segment {
     pub fn end(&self) -> SeqNr {
         self.seq + self.sequence_len()
     }
+}
+
+/// From and to octets.
+impl Segment {
+    /// Reads an IP packet, checksums verified. The payload shares the memory of `packet`.
+    ///
+    /// IPv4 options and IPv6 extension headers are skipped, octets after the length that the IP header states are
+    /// ignored, malformed TCP options are left out and counted ([`Options::parse`]). The addresses of an IPv6 segment
+    /// have flow information and scope zero.
+    ///
+    /// # Errors
+    /// [`ParseError`]: the packet is damaged, a fragment, or not TCP. A receiver drops it and goes on.
+    pub fn parse(packet: &Bytes) -> Result<Self, ParseError> {
+        Self::parse_with(packet, TcpChecksum::Verify)
+    }
+
+    /// Like [`Self::parse`], with a choice about the TCP checksum.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_with(packet: &Bytes, checksum: TcpChecksum) -> Result<Self, ParseError> {
+        let ip = ip::parse(packet)?;
+        let octets = &packet[ip.segment.clone()];
+        let header = tcp_header(octets, &ip)?;
+        if checksum == TcpChecksum::Verify {
+            let mut sum = ip::pseudo_header_sum(ip.src, ip.dst, octets.len());
+            sum.add(octets);
+            if !sum.is_valid() {
+                return Err(ParseError::BadChecksum { field: "TCP" });
+            }
+        }
+        Ok(Self {
+            src: SocketAddr::new(ip.src, header.src_port),
+            dst: SocketAddr::new(ip.dst, header.dst_port),
+            seq: header.seq,
+            ack: header.ack,
+            flags: header.flags,
+            ecn: ip.ecn,
+            window: header.window,
+            urgent: header.urgent,
+            options: Options::parse(&octets[HEADER_BYTES..header.len]),
+            payload: packet.slice(ip.segment.start + header.len..ip.segment.end).into(),
+        })
+    }
+
+    /// Octets of the IP packet that [`Self::emit`] makes: IP header, TCP header with options, payload.
+    #[inline]
+    pub fn emitted_len(&self) -> usize {
+        let options = match self.options.encoded_len() {
+            len if len <= Options::MAX_BYTES => len,
+            _ => self.options.fitted().encoded_len(),
+        };
+        ip::header_len(&self.src.ip()) + HEADER_BYTES + options + self.payload.len()
+    }
+
+    /// Appends the IP packet to `out`, checksums included: [`Self::emitted_len`] octets, which may be a super-segment
+    /// for segmentation offload. Options that do not fit are packed by the policy of [`Options::fit`]; call that
+    /// before in order to learn what has to be sent later.
+    ///
+    /// # Panics
+    /// If `src` and `dst` are of different families or the packet would exceed [`Self::PACKET_BYTES_MAX`].
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        let start = self.emit_without_checksum(out);
+        let mut sum = ip::pseudo_header_sum(self.src.ip(), self.dst.ip(), out.len() - start);
+        sum.add(&out[start..]);
+        put_checksum(&mut out[start..], sum.checksum());
+    }
+
+    /// Like [`Self::emit`], but leaves the TCP checksum to the device: its field holds the sum over the pseudo-header,
+    /// as `VIRTIO_NET_HDR_F_NEEDS_CSUM` and segmentation offload (`gso_size` set) expect.
+    ///
+    /// # Panics
+    /// As [`Self::emit`].
+    pub fn emit_for_offload(&self, out: &mut Vec<u8>) -> ChecksumOffload {
+        let packet_start = out.len();
+        let start = self.emit_without_checksum(out);
+        let segment_len = out.len() - start;
+        let sum = ip::pseudo_header_sum(self.src.ip(), self.dst.ip(), segment_len);
+        put_checksum(&mut out[start..], sum.folded());
+        ChecksumOffload {
+            start: (start - packet_start) as u16,
+            offset: CHECKSUM_OFFSET as u16,
+            header_len: (start - packet_start + segment_len - self.payload.len()) as u16,
+        }
+    }
+
+    /// Appends the IP packet with the TCP checksum zero; gives where the TCP header starts in `out`.
+    fn emit_without_checksum(&self, out: &mut Vec<u8>) -> usize {
+        let options = self.options.fitted();
+        let header = TcpHeader {
+            src_port: self.src.port(),
+            dst_port: self.dst.port(),
+            seq: self.seq,
+            ack: self.ack,
+            len: HEADER_BYTES + options.encoded_len(),
+            flags: self.flags,
+            window: self.window,
+            urgent: self.urgent,
+        };
+        let segment_len = header.len + self.payload.len();
+        out.reserve(ip::header_len(&self.src.ip()) + segment_len);
+        ip::emit(self.src.ip(), self.dst.ip(), self.ecn, segment_len, out);
+        let start = out.len();
+        header.emit(out);
+        options.emit(out);
+        self.payload.append_to(out);
+        start
+    }
+}
+
+/// The TCP header of `octets`, which lie in their packet where `ip` says.
+fn tcp_header(octets: &[u8], ip: &IpHeader) -> Result<TcpHeader, ParseError> {
+    let truncated = |field, need| ParseError::Truncated { field, need: ip.segment.start + need, have: ip.segment.end };
+    let fixed = octets.first_chunk().ok_or(truncated("TCP header", HEADER_BYTES))?;
+    let header = TcpHeader::parse(fixed);
+    if header.len < HEADER_BYTES {
+        return Err(ParseError::BadLength { field: "TCP data offset", value: header.len, min: HEADER_BYTES });
+    }
+    if header.len > octets.len() {
+        return Err(truncated("TCP options", header.len));
+    }
+    Ok(header)
+}
+
+fn put_checksum(segment: &mut [u8], checksum: u16) {
+    segment[CHECKSUM_OFFSET..CHECKSUM_OFFSET + 2].copy_from_slice(&checksum.to_be_bytes());
 }

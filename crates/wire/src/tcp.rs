@@ -3,6 +3,8 @@
 use core::fmt;
 use core::ops::{BitOr, BitOrAssign};
 
+use units::SeqNr;
+
 /// Control bits, as in octet 13 of the TCP header.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(pub u8);
@@ -62,5 +64,55 @@ impl fmt::Debug for Flags {
         let mut set = NAMES.iter().enumerate().filter(|(bit, _)| self.0 >> bit & 1 == 1).map(|(_, name)| *name);
         f.write_str(set.next().unwrap_or("-"))?;
         set.try_for_each(|name| write!(f, "|{name}"))
+    }
+}
+
+/// Octets of a TCP header without options.
+pub(crate) const HEADER_BYTES: usize = 20;
+/// Where the checksum stands in the TCP header.
+pub(crate) const CHECKSUM_OFFSET: usize = 16;
+
+/// The fixed part of a TCP header. Reserved bits are ignored and sent as zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TcpHeader {
+    pub src_port: u16,
+    pub dst_port: u16,
+    pub seq: SeqNr,
+    pub ack: SeqNr,
+    /// Octets of the header with options: the data offset.
+    pub len: usize,
+    pub flags: Flags,
+    pub window: u16,
+    pub urgent: u16,
+}
+
+impl TcpHeader {
+    pub(crate) fn parse(header: &[u8; HEADER_BYTES]) -> Self {
+        let u16_at = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+        let u32_at = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        Self {
+            src_port: u16_at(0),
+            dst_port: u16_at(2),
+            seq: SeqNr(u32_at(4)),
+            ack: SeqNr(u32_at(8)),
+            len: usize::from(header[12] >> 4) * 4,
+            flags: Flags(header[13]),
+            window: u16_at(14),
+            urgent: u16_at(18),
+        }
+    }
+
+    /// Appends the header, its checksum zero.
+    pub(crate) fn emit(&self, out: &mut Vec<u8>) {
+        let mut header = [0; HEADER_BYTES];
+        header[0..2].copy_from_slice(&self.src_port.to_be_bytes());
+        header[2..4].copy_from_slice(&self.dst_port.to_be_bytes());
+        header[4..8].copy_from_slice(&self.seq.0.to_be_bytes());
+        header[8..12].copy_from_slice(&self.ack.0.to_be_bytes());
+        header[12] = ((self.len / 4) << 4) as u8;
+        header[13] = self.flags.0;
+        header[14..16].copy_from_slice(&self.window.to_be_bytes());
+        header[18..20].copy_from_slice(&self.urgent.to_be_bytes());
+        out.extend_from_slice(&header);
     }
 }

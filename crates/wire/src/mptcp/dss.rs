@@ -2,6 +2,9 @@
 
 use units::Dsn;
 
+use super::{begin, subtype};
+use crate::octets::Reader;
+
 /// A data sequence signal: any combination of DATA_ACK, mapping and DATA_FIN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dss {
@@ -42,6 +45,115 @@ impl DataSeq {
         match self {
             Self::Short(low) => Dsn::expand(low, reference),
             Self::Long(dsn) => Dsn(dsn),
+        }
+    }
+}
+
+impl DataSeq {
+    const fn len(self) -> usize {
+        match self {
+            Self::Short(_) => 4,
+            Self::Long(_) => 8,
+        }
+    }
+
+    fn parse(long: bool, body: &mut Reader<'_>) -> Option<Self> {
+        if long { body.u64().map(Self::Long) } else { body.u32().map(Self::Short) }
+    }
+
+    fn emit(self, out: &mut Vec<u8>) {
+        match self {
+            Self::Short(low) => out.extend_from_slice(&low.to_be_bytes()),
+            Self::Long(dsn) => out.extend_from_slice(&dsn.to_be_bytes()),
+        }
+    }
+
+    /// The low 32 bits alone.
+    pub(crate) const fn shortened(self) -> Self {
+        match self {
+            Self::Short(low) => Self::Short(low),
+            Self::Long(dsn) => Self::Short(dsn as u32),
+        }
+    }
+}
+
+const LEN: usize = 4;
+const SSN_BYTES: usize = 4;
+const DATA_LEN_BYTES: usize = 2;
+const CHECKSUM_BYTES: usize = 2;
+
+/// F: DATA_FIN.
+const DATA_FIN: u8 = 0x10;
+/// m: the data sequence number has eight octets.
+const DSN_LONG: u8 = 0x08;
+/// M: there is a mapping.
+const MAPPING: u8 = 0x04;
+/// a: the DATA_ACK has eight octets.
+const DATA_ACK_LONG: u8 = 0x02;
+/// A: there is a DATA_ACK.
+const DATA_ACK: u8 = 0x01;
+
+impl Dss {
+    /// Octets of figure 9: 4 to 28.
+    pub(super) const fn len(&self) -> usize {
+        let mut len = LEN;
+        if let Some(data_ack) = self.data_ack {
+            len += data_ack.len();
+        }
+        if let Some(mapping) = self.mapping {
+            len += mapping.dsn.len() + SSN_BYTES + DATA_LEN_BYTES;
+            len += if mapping.checksum.is_some() { CHECKSUM_BYTES } else { 0 };
+        }
+        len
+    }
+
+    /// Reads figure 9 from its subtype octet on. The flags say what is there, except the checksum, which shows only
+    /// in the length. Flags a and m mean nothing without A and M.
+    pub(super) fn parse(body: &[u8]) -> Option<Self> {
+        let mut body = Reader::new(body);
+        let _subtype_and_reserved = body.u8()?;
+        let flags = body.u8()?;
+        let mut dss = Self { data_fin: flags & DATA_FIN != 0, ..Self::default() };
+        if flags & DATA_ACK != 0 {
+            dss.data_ack = Some(DataSeq::parse(flags & DATA_ACK_LONG != 0, &mut body)?);
+        }
+        if flags & MAPPING != 0 {
+            let dsn = DataSeq::parse(flags & DSN_LONG != 0, &mut body)?;
+            let (ssn, len) = (body.u32()?, body.u16()?);
+            let checksum = if body.remaining() > 0 { Some(body.u16()?) } else { None };
+            dss.mapping = Some(Mapping { dsn, ssn, len, checksum });
+        }
+        body.finish(dss)
+    }
+
+    fn flags(&self) -> u8 {
+        let data_ack = match self.data_ack {
+            None => 0,
+            Some(DataSeq::Short(_)) => DATA_ACK,
+            Some(DataSeq::Long(_)) => DATA_ACK | DATA_ACK_LONG,
+        };
+        let mapping = match self.mapping {
+            None => 0,
+            Some(Mapping { dsn: DataSeq::Short(_), .. }) => MAPPING,
+            Some(Mapping { dsn: DataSeq::Long(_), .. }) => MAPPING | DSN_LONG,
+        };
+        let data_fin = if self.data_fin { DATA_FIN } else { 0 };
+        data_ack | mapping | data_fin
+    }
+
+    pub(super) fn emit(&self, out: &mut Vec<u8>) {
+        begin(subtype::DSS, 0, self.len(), out);
+        out.push(self.flags());
+        if let Some(data_ack) = self.data_ack {
+            data_ack.emit(out);
+        }
+        if let Some(mapping) = self.mapping {
+            mapping.dsn.emit(out);
+            out.extend_from_slice(&mapping.ssn.to_be_bytes());
+            out.extend_from_slice(&mapping.len.to_be_bytes());
+            if let Some(checksum) = mapping.checksum {
+                out.extend_from_slice(&checksum.to_be_bytes());
+            }
         }
     }
 }
