@@ -31,7 +31,8 @@ cargo_version() { "$1" --version 2>/dev/null | sed -n 's/^cargo \([0-9.]*\).*/\1
 
 # Puts a new enough cargo first on PATH: the one there is, rustup's, or one of Ubuntu's versioned packages.
 find_cargo() {
-    local candidate version
+    local candidates candidate version
+    candidates=$(command -v cargo || true; say "${CARGO_HOME:-$HOME/.cargo}/bin/cargo"; ls -r /usr/lib/rust-*/bin/cargo 2>/dev/null || true)
     while read -r candidate; do
         [ -x "$candidate" ] || continue
         version=$(cargo_version "$candidate")
@@ -39,7 +40,7 @@ find_cargo() {
             PATH="$(dirname "$candidate"):$PATH"
             return 0
         fi
-    done < <(command -v cargo; say "${CARGO_HOME:-$HOME/.cargo}/bin/cargo"; printf '%s\n' /usr/lib/rust-*/bin/cargo | sort -rV)
+    done <<<"$candidates"
     return 1
 }
 

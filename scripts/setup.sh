@@ -28,11 +28,19 @@ apt_update() {
     apt_updated=yes
 }
 
+# All at once, or else one by one: a release may lack one of them. What apt says is shown only if that fails too.
 apt_install() {
     apt_update
     say "setup: apt-get install $*"
-    apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    apt_get_install "$@" >/dev/null 2>&1 && return 0
+    local package status=0
+    for package in "$@"; do
+        apt_get_install "$package" >/dev/null || status=1
+    done
+    return $status
 }
+
+apt_get_install() { apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "$@"; }
 
 apt_candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: \([0-9.]*\).*/\1/p'; }
 
@@ -58,25 +66,26 @@ setup_tools() {
     packages=$(cut -d' ' -f1 <<<"$missing" | sort -u | tr '\n' ' ')
     if is_root && have apt-get; then
         # shellcheck disable=SC2086
-        apt_install $packages || say "setup: apt-get install failed"
+        apt_install $packages || say "setup: apt-get could not install everything"
         missing=$(missing_tools)
     fi
     [ -n "$missing" ] || return 0
     if grep -q ' -$' <<<"$missing"; then die "no C compiler and linker. As root: apt-get install build-essential"; fi
-    packages=$(cut -d' ' -f1 <<<"$missing" | sort -u | tr '\n' ' ')
+    packages=$(cut -d' ' -f1 <<<"$missing" | sort -u | paste -sd' ')
     leave_out "$(cut -d' ' -f2- <<<"$missing" | sort -u | paste -sd, | sed 's/,/, /g'); missing packages: $packages"
 }
 
 setup_rust() {
-    local packages=''
+    local packages='' remedy='install it with rustup (https://rustup.rs)'
     find_cargo && return 0
-    if is_root && have apt-get; then
-        apt_update
+    if have apt-get; then
+        if is_root; then apt_update; fi
         packages=$(rust_packages)
-        # shellcheck disable=SC2086
-        if [ -n "$packages" ] && apt_install $packages && find_cargo; then return 0; fi
     fi
-    die "no Rust $RUST_NEEDED or newer. Remedy: install it with rustup (https://rustup.rs), then run this again"
+    # shellcheck disable=SC2086
+    if [ -n "$packages" ] && is_root && apt_install $packages && find_cargo; then return 0; fi
+    if [ -n "$packages" ]; then remedy="$remedy, or as root: apt-get install $packages"; fi
+    die "no Rust $RUST_NEEDED or newer. Remedy: $remedy; then run this again"
 }
 
 say "setup: checks for tools; installs missing ones with apt when root; builds into $TARGET/ and writes into out/ only"
