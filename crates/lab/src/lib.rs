@@ -2,6 +2,14 @@
 //!
 //! ```text
 //! scenario    a TOML file and overrides -> a checked Scenario, or mistakes that name line, field and remedy
+//! results     the schema that every backend yields, and its text form
+//! report      results -> one HTML file with plots
+//! pcapng      packet captures
+//! output      files that are whole or absent
 //! ```
 
+pub mod output;
+pub mod pcapng;
+pub mod report;
+pub mod results;
 pub mod scenario;

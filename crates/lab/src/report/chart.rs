@@ -1,0 +1,197 @@
+//! Charts over time as SVG: lines, and stacked areas.
+
+use std::fmt::Write;
+
+use super::html::escape;
+use super::scale::{Scale, Unit, tick_label, ticks_above, ticks_within, time_label};
+use super::thin;
+
+const MARGIN_LEFT: f64 = 46.0;
+const MARGIN_RIGHT: f64 = 14.0;
+const MARGIN_TOP: f64 = 24.0;
+const MARGIN_BOTTOM: f64 = 26.0;
+
+/// One curve.
+pub(super) struct Curve {
+    /// What the legend calls it.
+    pub name: String,
+    /// CSS class that gives the colour.
+    pub class: String,
+    /// One value per time; `None` leaves a gap.
+    pub values: Vec<Option<f64>>,
+}
+
+/// A chart over time.
+pub(super) struct Chart<'a> {
+    /// What it shows, for those who cannot see it.
+    pub label: &'a str,
+    /// Width and height in CSS pixels at full size.
+    pub size: (f64, f64),
+    /// Units for the vertical axis.
+    pub units: &'a [Unit],
+    /// Times of the values in seconds.
+    pub time_s: &'a [f64],
+    /// Curves stacked as areas, from the bottom.
+    pub stacked: Vec<Curve>,
+    /// Curves as lines over them.
+    pub lines: Vec<Curve>,
+}
+
+/// Times and curves as they are drawn.
+struct Plot {
+    time_s: Vec<f64>,
+    stacked: Vec<Curve>,
+    lines: Vec<Curve>,
+    x: Scale,
+    y: Scale,
+    unit: Unit,
+    y_ticks: Vec<f64>,
+    x_ticks: Vec<f64>,
+}
+
+impl Chart<'_> {
+    /// The SVG element, with the data for the crosshair.
+    pub fn svg(self) -> String {
+        let (width, height) = self.size;
+        let label = escape(self.label);
+        let plot = self.plot();
+        let mut svg = format!(
+            "<svg class=\"chart\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\" \
+             data-chart='{}'>",
+            plot.hover_data()
+        );
+        plot.draw_grid(&mut svg);
+        plot.draw_stack(&mut svg);
+        for line in &plot.lines {
+            let path = line_path(&plot.time_s, &line.values, plot.x, plot.y);
+            let _ = write!(svg, "<path class=\"line {}\" d=\"{path}\"/>", line.class);
+        }
+        plot.draw_axes(&mut svg);
+        svg.push_str("</svg>");
+        svg
+    }
+
+    fn plot(self) -> Plot {
+        let (width, height) = self.size;
+        let group = thin::group_of(self.time_s.len());
+        let shorten = |curves: Vec<Curve>| -> Vec<Curve> {
+            curves.into_iter().map(|curve| Curve { values: thin::averaged(&curve.values, group), ..curve }).collect()
+        };
+        let time_s = thin::times(self.time_s, group);
+        let (stacked, lines) = (shorten(self.stacked), shorten(self.lines));
+        let max = highest(&stacked, &lines, time_s.len());
+        let unit = Unit::for_max(self.units, max);
+        let y_ticks = ticks_above(max / unit.size, 5);
+        let end_s = time_s.last().copied().unwrap_or(1.0);
+        let x = Scale { from: 0.0, to: end_s, start: MARGIN_LEFT, end: width - MARGIN_RIGHT };
+        let top = y_ticks.last().copied().unwrap_or(1.0) * unit.size;
+        let y = Scale { from: 0.0, to: top, start: height - MARGIN_BOTTOM, end: MARGIN_TOP };
+        let x_ticks = ticks_within(end_s, (width / 90.0) as usize);
+        Plot { time_s, stacked, lines, x, y, unit, y_ticks, x_ticks }
+    }
+}
+
+impl Plot {
+    fn draw_grid(&self, svg: &mut String) {
+        for tick in &self.y_ticks {
+            let y = self.y.at(tick * self.unit.size);
+            let (start, end) = (self.x.start, self.x.end);
+            let _ = write!(svg, "<path class=\"grid\" d=\"M{start:.1} {y:.1}H{end:.1}\"/>");
+        }
+    }
+
+    fn draw_stack(&self, svg: &mut String) {
+        let mut below = vec![0.0; self.time_s.len()];
+        for curve in &self.stacked {
+            let above: Vec<f64> =
+                below.iter().zip(&curve.values).map(|(base, value)| base + value.unwrap_or(0.0)).collect();
+            let path = area_path(&self.time_s, &below, &above, self.x, self.y);
+            let _ = write!(svg, "<path class=\"area {}\" d=\"{path}\"/>", curve.class);
+            below = above;
+        }
+    }
+
+    fn draw_axes(&self, svg: &mut String) {
+        let step = |ticks: &[f64]| ticks.get(1).copied().unwrap_or(1.0);
+        for &tick in &self.y_ticks {
+            let (x, y) = (self.x.start - 7.0, self.y.at(tick * self.unit.size) + 4.0);
+            let text = tick_label(tick, step(&self.y_ticks));
+            let _ = write!(svg, "<text class=\"tick end\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>");
+        }
+        let base = self.y.start;
+        let _ = write!(svg, "<path class=\"axis\" d=\"M{:.1} {base:.1}H{:.1}\"/>", self.x.start, self.x.end);
+        for (index, &tick) in self.x_ticks.iter().enumerate() {
+            let x = self.x.at(tick);
+            let text = time_label(&self.x_ticks, index);
+            let _ = write!(svg, "<path class=\"axis\" d=\"M{x:.1} {base:.1}v4\"/>");
+            let _ = write!(svg, "<text class=\"tick mid\" x=\"{x:.1}\" y=\"{:.1}\">{text}</text>", base + 18.0);
+        }
+        let _ = write!(svg, "<text class=\"unit\" x=\"0\" y=\"11\">{}</text>", self.unit.name);
+    }
+
+    /// What the crosshair shows: geometry, times, and each curve's numbers in the axis's unit.
+    fn hover_data(&self) -> String {
+        let round = |value: f64| (value * 1000.0).round() / 1000.0;
+        let curves = |curves: &[Curve]| -> Vec<serde_json::Value> {
+            let values = |curve: &Curve| -> Vec<Option<f64>> {
+                curve.values.iter().map(|value| value.map(|value| round(value / self.unit.size))).collect()
+            };
+            let to_json = |curve: &Curve| serde_json::json!([curve.name, curve.class, values(curve)]);
+            curves.iter().map(to_json).collect()
+        };
+        let mut all = curves(&self.lines);
+        // Top of the stack first, as the eye reads it.
+        all.extend(curves(&self.stacked).into_iter().rev());
+        let times: Vec<f64> = self.time_s.iter().copied().map(round).collect();
+        let geometry = [self.x.start, self.x.end, self.y.end, self.y.start];
+        let data =
+            serde_json::json!({ "x": geometry, "to": round(self.x.to), "t": times, "unit": self.unit.name, "c": all });
+        escape(&data.to_string())
+    }
+}
+
+/// The highest point of the stack and of all lines.
+fn highest(stacked: &[Curve], lines: &[Curve], points: usize) -> f64 {
+    let value = |curve: &Curve, index: usize| curve.values.get(index).copied().flatten().unwrap_or(0.0);
+    let tops = (0..points).map(|index| stacked.iter().map(|curve| value(curve, index)).sum::<f64>());
+    let line_tops = lines.iter().flat_map(|curve| curve.values.iter().flatten().copied());
+    tops.chain(line_tops).fold(0.0, f64::max)
+}
+
+fn line_path(time_s: &[f64], values: &[Option<f64>], x: Scale, y: Scale) -> String {
+    let mut path = String::new();
+    let mut pen_down = false;
+    for (time, value) in time_s.iter().zip(values) {
+        if let Some(value) = value {
+            let command = if pen_down { 'L' } else { 'M' };
+            let _ = write!(path, "{command}{:.1} {:.1}", x.at(*time), y.at(*value));
+        }
+        pen_down = value.is_some();
+    }
+    path
+}
+
+fn area_path(time_s: &[f64], below: &[f64], above: &[f64], x: Scale, y: Scale) -> String {
+    let mut path = String::new();
+    for (index, (time, value)) in time_s.iter().zip(above).enumerate() {
+        let command = if index == 0 { 'M' } else { 'L' };
+        let _ = write!(path, "{command}{:.1} {:.1}", x.at(*time), y.at(*value));
+    }
+    for (time, value) in time_s.iter().zip(below).rev() {
+        let _ = write!(path, "L{:.1} {:.1}", x.at(*time), y.at(*value));
+    }
+    path.push('Z');
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_lifts_the_pen() {
+        let unit = Scale { from: 0.0, to: 1.0, start: 0.0, end: 1.0 };
+        let path = line_path(&[0.0, 1.0, 2.0], &[Some(1.0), None, Some(3.0)], unit, unit);
+        assert_eq!(path, "M0.0 1.0M2.0 3.0");
+    }
+}

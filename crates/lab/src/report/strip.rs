@@ -1,0 +1,77 @@
+//! Losses as strips: a row per path, a cell per window, the darker the more was lost.
+
+use std::fmt::Write;
+
+use super::html::escape;
+use super::scale::{Scale, ticks_within, time_label};
+use super::thin;
+
+const WIDTH: f64 = 460.0;
+const ROW: f64 = 34.0;
+const LEFT: f64 = 74.0;
+const RIGHT: f64 = 446.0;
+/// Loss at which a cell has its full colour.
+const FULL_RATIO: f64 = 0.25;
+
+/// One row.
+pub(super) struct Row<'a> {
+    /// The path's name.
+    pub name: &'a str,
+    /// CSS class that gives the colour.
+    pub class: String,
+    /// Loss per window.
+    pub loss_ratio: &'a [Option<f64>],
+}
+
+/// Draws `rows` over the windows that end at `time_s`.
+pub(super) fn svg(time_s: &[f64], rows: &[Row<'_>]) -> String {
+    let base = 8.0 + rows.len() as f64 * ROW;
+    let end_s = time_s.last().copied().unwrap_or(1.0);
+    let x = Scale { from: 0.0, to: end_s, start: LEFT, end: RIGHT };
+    let mut svg = format!(
+        "<svg class=\"strip\" viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-label=\"Loss per path over time\">",
+        base + 26.0
+    );
+    let times = thin::times(time_s, thin::group_of(time_s.len()));
+    for (index, row) in rows.iter().enumerate() {
+        draw_row(&mut svg, row, 8.0 + index as f64 * ROW, &times, x);
+    }
+    let ticks = ticks_within(end_s, 6);
+    for (index, &tick) in ticks.iter().enumerate() {
+        let (at, text) = (x.at(tick), time_label(&ticks, index));
+        let _ = write!(svg, "<path class=\"axis\" d=\"M{at:.1} {base:.1}v4\"/>");
+        let _ = write!(svg, "<text class=\"tick mid\" x=\"{at:.1}\" y=\"{:.1}\">{text}</text>", base + 18.0);
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
+fn draw_row(svg: &mut String, row: &Row<'_>, top: f64, time_s: &[f64], x: Scale) {
+    let middle = top + ROW / 2.0 + 0.5;
+    let _ =
+        write!(svg, "<text class=\"tick end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>", LEFT - 8.0, middle, escape(row.name));
+    let _ = write!(
+        svg,
+        "<rect class=\"bed\" x=\"{LEFT}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"3\"/>",
+        RIGHT - LEFT,
+        ROW - 8.0
+    );
+    let mut from_s = 0.0;
+    for (&to_s, loss) in time_s.iter().zip(thin::averaged(row.loss_ratio, thin::group_of(row.loss_ratio.len()))) {
+        if let Some(loss) = loss.filter(|loss| *loss > 0.0) {
+            // A floor, so that a single lost packet can be seen.
+            let opacity = (0.25 + 0.75 * loss / FULL_RATIO).min(1.0);
+            let (start, width) = (x.at(from_s), (x.at(to_s) - x.at(from_s)).max(1.5));
+            let _ = write!(
+                svg,
+                "<rect class=\"{}\" x=\"{start:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{:.1}\" \
+                 fill-opacity=\"{opacity:.2}\"><title>{} at {to_s:.1} s: {:.1} % lost</title></rect>",
+                row.class,
+                ROW - 8.0,
+                escape(row.name),
+                loss * 100.0
+            );
+        }
+        from_s = to_s;
+    }
+}

@@ -1,0 +1,172 @@
+//! The result schema. Field names end in their unit: `_bps` bit/s, `_bytes` octets, `_s` seconds, `_ratio` of 1.
+
+use serde::{Deserialize, Serialize};
+
+/// The results of one run.
+///
+/// Everything but [`Totals::wall_s`] is a function of scenario, seed and version when the backend is the simulator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// What was run.
+    pub manifest: Manifest,
+    /// The run as a whole.
+    pub totals: Totals,
+    /// Measurements per window.
+    pub series: Series,
+    /// Measurements per subflow, in order of creation.
+    pub subflows: Vec<SubflowResults>,
+}
+
+/// What was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The scenario's name.
+    pub scenario: String,
+    /// Its whole content, with overrides and defaults filled in.
+    pub content: serde_json::Value,
+    /// The seed.
+    pub seed: u64,
+    /// Version of this program.
+    pub version: String,
+    /// What ran it: `simulator` or `linux`.
+    pub backend: String,
+}
+
+/// The run as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Whether everything was delivered and both hosts closed their side before the scenario's duration ended.
+    pub completed: bool,
+    /// Octets the source meant to send; for bulk, those it handed to the transport.
+    pub source_bytes: u64,
+    /// Octets delivered in order to the application.
+    pub delivered_bytes: u64,
+    /// Whether exactly the source's octets were delivered: the two digests below are equal.
+    pub sha256_ok: bool,
+    /// SHA-256 of the source's octets; for bulk, of as many as were delivered.
+    pub sha256_source: String,
+    /// SHA-256 of the octets delivered.
+    pub sha256_received: String,
+    /// Time from the start of the run to the last delivery.
+    pub duration_s: f64,
+    /// Payload octets that arrived over all subflows, duplicates included, over the duration.
+    pub aggregate_throughput_bps: f64,
+    /// Octets delivered in order to the application over the duration (G3).
+    pub goodput_in_order_bps: f64,
+    /// Packets with payload the source sent, retransmissions included.
+    pub data_packets: u64,
+    /// Of these, retransmissions by a subflow.
+    pub retransmitted_packets: u64,
+    /// Octets the source sent again on another subflow.
+    pub reinjected_bytes: u64,
+    /// Octets that arrived more than once at the data level.
+    pub duplicate_bytes: u64,
+    /// Most octets that ever waited for a hole before them to fill.
+    pub out_of_order_peak_bytes: u64,
+    /// Wall-clock time of the run. Null where results must be the same bytes for the same scenario and seed: in files.
+    pub wall_s: Option<f64>,
+}
+
+/// Measurements per window. All lists have one entry per window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Length of a window; the last one ends with the run and may be shorter.
+    pub window_s: f64,
+    /// End of each window.
+    pub time_s: Vec<f64>,
+    /// Payload octets that arrived over all subflows, duplicates included.
+    pub aggregate_throughput_bps: Vec<f64>,
+    /// Octets delivered in order to the application (G3).
+    pub goodput_in_order_bps: Vec<f64>,
+    /// Octets that wait for a hole before them to fill, at the end of the window.
+    pub out_of_order_bytes: Vec<u64>,
+    /// Measurements per subflow, in order of creation.
+    pub subflows: Vec<SubflowSeries>,
+}
+
+/// Measurements of one subflow per window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SubflowSeries {
+    /// Number of the subflow at the destination.
+    pub id: u16,
+    /// The path it takes: its relay's name.
+    pub path: String,
+    /// Payload octets that arrived, duplicates included.
+    pub throughput_bps: Vec<f64>,
+    /// The source's congestion window at the end of the window.
+    pub cwnd_bytes: Vec<u64>,
+    /// The source's smoothed round-trip time at the end of the window; null before the first sample.
+    pub srtt_s: Vec<Option<f64>>,
+    /// Share of the packets towards the destination that the path dropped; null if none entered it.
+    pub loss_ratio: Vec<Option<f64>>,
+}
+
+/// One subflow over the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SubflowResults {
+    /// Number of the subflow at the destination.
+    pub id: u16,
+    /// The path it takes: its relay's name.
+    pub path: String,
+    /// The source's address and port.
+    pub source: String,
+    /// The destination's address and port.
+    pub destination: String,
+    /// State at the end (RFC 9293 section 3.3.2).
+    pub state: String,
+    /// When it was established.
+    pub established_s: Option<f64>,
+    /// Payload octets that arrived at the destination, duplicates included.
+    pub received_bytes: u64,
+    /// Its share of all payload octets that arrived.
+    pub share_ratio: f64,
+    /// Payload octets that arrived, over the run's duration.
+    pub throughput_bps: f64,
+    /// Packets with payload the source sent, retransmissions included.
+    pub data_packets: u64,
+    /// Of these, retransmissions.
+    pub retransmitted_packets: u64,
+    /// Payload octets of the retransmissions.
+    pub retransmitted_bytes: u64,
+    /// Packets the path dropped on the way to the destination, for any reason.
+    pub lost_packets: u64,
+    /// Of these, those that found a queue full.
+    pub queue_drop_packets: u64,
+    /// Lost packets over all packets that entered the path.
+    pub loss_ratio: f64,
+    /// Mean of the smoothed round-trip time over all windows.
+    pub mean_rtt_s: Option<f64>,
+    /// Smallest round-trip time.
+    pub min_rtt_s: Option<f64>,
+    /// Retransmission time-outs.
+    pub timeouts: u64,
+    /// Reductions of the congestion window after loss or ECN.
+    pub congestion_events: u64,
+}
+
+impl Results {
+    /// The results as files hold them: without what differs from run to run.
+    pub fn reproducible(&self) -> Self {
+        let mut results = self.clone();
+        results.totals.wall_s = None;
+        results
+    }
+
+    /// One JSON object, indented, with a newline at the end.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("results have text keys and finite numbers");
+        text.push('\n');
+        text
+    }
+
+    /// The names of all paths that carried a subflow, in order of first use.
+    pub fn paths(&self) -> Vec<&str> {
+        let mut paths: Vec<&str> = Vec::new();
+        for subflow in &self.subflows {
+            if !paths.contains(&subflow.path.as_str()) {
+                paths.push(&subflow.path);
+            }
+        }
+        paths
+    }
+}

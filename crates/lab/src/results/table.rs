@@ -1,0 +1,128 @@
+//! Results as text for people.
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, Table};
+
+use super::{Results, SubflowResults, Totals};
+
+const COLUMNS: [&str; 9] =
+    ["subflow", "path", "bytes", "share", "throughput", "mean RTT", "min RTT", "loss", "retransmissions"];
+
+/// The table of subflows and the totals, ready to print.
+pub fn summary(results: &Results) -> String {
+    let mut table = Table::new();
+    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(COLUMNS);
+    for subflow in &results.subflows {
+        table.add_row(row(subflow));
+    }
+    for index in 2..COLUMNS.len() {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    format!("{}\n{table}\n{}", heading(results), totals(&results.totals))
+}
+
+fn heading(results: &Results) -> String {
+    let manifest = &results.manifest;
+    format!("{} (seed {}, {})", manifest.scenario, manifest.seed, manifest.backend)
+}
+
+fn row(subflow: &SubflowResults) -> [String; COLUMNS.len()] {
+    [
+        subflow.id.to_string(),
+        subflow.path.clone(),
+        quantity(subflow.received_bytes as f64, "B"),
+        percent(subflow.share_ratio),
+        quantity(subflow.throughput_bps, "bit/s"),
+        subflow.mean_rtt_s.map_or("-".into(), milliseconds),
+        subflow.min_rtt_s.map_or("-".into(), milliseconds),
+        percent(subflow.loss_ratio),
+        subflow.retransmitted_packets.to_string(),
+    ]
+}
+
+fn totals(totals: &Totals) -> String {
+    let delivered = format!(
+        "{} of {} bytes in {:.3} s{}",
+        totals.delivered_bytes,
+        totals.source_bytes,
+        totals.duration_s,
+        if totals.completed { "" } else { " (not complete)" }
+    );
+    let integrity = match totals.sha256_ok {
+        true => format!("{} (the same at both ends)", totals.sha256_received),
+        false => format!("MISMATCH: sent {}, received {}", totals.sha256_source, totals.sha256_received),
+    };
+    let packets = format!(
+        "{} with data, {} of them retransmissions; {} sent again on another subflow",
+        totals.data_packets,
+        totals.retransmitted_packets,
+        quantity(totals.reinjected_bytes as f64, "B"),
+    );
+    let mut lines = vec![
+        ("delivered", delivered),
+        ("SHA-256", integrity),
+        ("throughput", quantity(totals.aggregate_throughput_bps, "bit/s")),
+        ("goodput", format!("{} in order", quantity(totals.goodput_in_order_bps, "bit/s"))),
+        ("packets", packets),
+    ];
+    if let Some(wall_s) = totals.wall_s {
+        let speed = if wall_s > 0.0 { totals.duration_s / wall_s } else { f64::INFINITY };
+        lines.push(("wall clock", format!("{wall_s:.3} s ({speed:.0} times as fast as real time)")));
+    }
+    lines.into_iter().map(|(name, text)| format!("{name:<11} {text}\n")).collect()
+}
+
+/// `value` with three significant digits and an SI prefix: 1.23 Mbit/s.
+pub fn quantity(value: f64, unit: &str) -> String {
+    let prefixes = [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
+    let reached = prefixes.into_iter().find(|(size, _)| value.abs() >= *size * 0.9995);
+    let (size, prefix) = reached.unwrap_or((1.0, ""));
+    let scaled = value / size;
+    let decimals = match scaled.abs() {
+        _ if prefix.is_empty() && scaled.fract() == 0.0 => 0,
+        magnitude if magnitude >= 99.95 => 0,
+        magnitude if magnitude >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{scaled:.decimals$} {prefix}{unit}")
+}
+
+/// A ratio as a percentage, with digits where they matter.
+fn percent(ratio: f64) -> String {
+    let decimals = if ratio > 0.0 && ratio < 0.0995 { 2 } else { 1 };
+    format!("{:.decimals$} %", ratio * 100.0)
+}
+
+fn milliseconds(seconds: f64) -> String {
+    format!("{:.1} ms", seconds * 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_have_three_digits() {
+        for (value, text) in [
+            (0.0, "0 B"),
+            (999.0, "999 B"),
+            (1000.0, "1.00 kB"),
+            (12_345.0, "12.3 kB"),
+            (999_600.0, "1.00 MB"),
+            (123_456_789.0, "123 MB"),
+            (8e9, "8.00 GB"),
+        ] {
+            assert_eq!(quantity(value, "B"), text);
+        }
+    }
+
+    #[test]
+    fn small_ratios_keep_their_digits() {
+        assert_eq!(
+            [percent(0.0), percent(0.0034), percent(0.5), percent(1.0)],
+            ["0.0 %", "0.34 %", "50.0 %", "100.0 %"]
+        );
+    }
+}

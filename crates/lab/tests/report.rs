@@ -1,0 +1,56 @@
+//! The report and the table on made-up results.
+
+mod support;
+
+use lab::{report, results};
+
+#[test]
+fn a_report_refers_to_nothing_outside_itself() {
+    let html = report::render(&support::results(4, 120));
+    for outside in ["http:", "https:", "//cdn", "<link", "@import", "url(", "src="] {
+        assert!(!html.contains(outside), "{outside} stands in the report");
+    }
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("report.html");
+    std::fs::write(path, html).unwrap();
+}
+
+#[test]
+fn names_from_scenarios_are_text_not_markup() {
+    let html = report::render(&support::results(1, 10));
+    assert!(html.contains("made-up &lt;results&gt;") && !html.contains("made-up <results>"));
+}
+
+#[test]
+fn a_report_shows_every_path_and_both_themes() {
+    let html = report::render(&support::results(4, 120));
+    for needed in ["amber", "birch", "cedar", "dune", "prefers-color-scheme: dark", "@media print", "Mbit/s", "12 s"] {
+        assert!(html.contains(needed), "{needed} is missing");
+    }
+}
+
+#[test]
+fn a_report_depends_on_everything_but_the_wall_clock() {
+    let mut results = support::results(2, 10);
+    let html = report::render(&results);
+    results.totals.wall_s = Some(99.0);
+    assert_eq!(report::render(&results), html);
+}
+
+#[test]
+fn a_day_of_windows_stays_a_small_report() {
+    assert!(report::render(&support::results(4, 100_000)).len() < 1_000_000);
+}
+
+#[test]
+fn a_run_without_subflows_or_windows_has_a_report() {
+    assert!(report::render(&support::results(0, 0)).contains("Throughput"));
+}
+
+#[test]
+fn the_table_names_paths_shares_and_totals() {
+    let text = results::summary(&support::results(2, 50));
+    for needed in ["amber", "birch", "share", "retransmissions", "0.34 %", "61.2 ms", "SHA-256", "same at both ends"] {
+        assert!(text.contains(needed), "{needed} is missing in\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+}
