@@ -84,7 +84,8 @@ impl PortId {
 }
 
 impl VertexId {
-    fn index(self) -> usize {
+    /// A small integer, counted from zero in order of creation.
+    pub const fn index(self) -> usize {
         self.0 as usize
     }
 }

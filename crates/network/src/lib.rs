@@ -12,7 +12,6 @@
 //! topology      hosts joined by paths, as a wiring list
 //! ```
 
-mod codec;
 mod event_queue;
 mod graph;
 pub mod impairment;

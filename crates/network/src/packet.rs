@@ -5,8 +5,6 @@ use core::net::IpAddr;
 use bytes::Bytes;
 use wire::{Ecn, Segment};
 
-use crate::codec::packet_len;
-
 /// A packet: small, so that queues move it cheaply. Its content lives in memory that a [`PacketPool`] reuses.
 #[derive(Debug)]
 pub struct Packet {
@@ -26,7 +24,7 @@ enum Content {
 impl Packet {
     /// A packet in memory of its own. [`PacketPool::segment`] avoids the allocation.
     pub fn from_segment(segment: Segment) -> Self {
-        let wire_len = packet_len(&segment);
+        let wire_len = segment.emitted_len() as u32;
         Self { content: Content::Segment(Box::new(Some(segment))), wire_len, hops: 0 }
     }
 
@@ -59,13 +57,32 @@ impl Packet {
         }
     }
 
-    /// Changes the segment; false, without a call, if the packet is none.
+    /// Changes the segment. Raw octets that hold a TCP segment become one first; what a segment does not carry (unknown
+    /// options, IP identification) is lost then, as in many a middlebox. False, without a call, if there is no segment.
     pub fn edit(&mut self, change: impl FnOnce(&mut Segment)) -> bool {
+        self.parse();
         let Content::Segment(content) = &mut self.content else { return false };
         let Some(segment) = content.as_mut() else { return false };
         change(segment);
-        self.wire_len = packet_len(segment);
+        self.wire_len = segment.emitted_len() as u32;
         true
+    }
+
+    /// Turns raw octets into the segment they hold, if they hold one without damage.
+    pub fn parse(&mut self) -> Option<&Segment> {
+        if let Content::Raw(octets) = &self.content {
+            let segment = Segment::parse(octets).ok()?;
+            *self = Self { hops: self.hops, ..Self::from_segment(segment) };
+        }
+        self.segment()
+    }
+
+    /// Appends the octets on the wire to `out`: [`Self::wire_len`] of them.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        match &self.content {
+            Content::Raw(octets) => out.extend_from_slice(octets),
+            Content::Segment(segment) => segment.iter().for_each(|segment| segment.emit(out)),
+        }
     }
 
     /// Where it goes; `None` for octets that are not an IP packet.
@@ -166,13 +183,13 @@ impl PacketPool {
     /// A packet that holds `segment`.
     #[inline]
     pub fn segment(&mut self, segment: Segment) -> Packet {
-        let wire_len = packet_len(&segment);
+        let wire_len = segment.emitted_len() as u32;
         let mut content = self.free.pop().unwrap_or_default();
         *content = Some(segment);
         Packet { content: Content::Segment(content), wire_len, hops: 0 }
     }
 
-    /// Takes the segment out of a packet and keeps its memory; `None` for raw octets.
+    /// Takes the segment out of a packet and keeps its memory. Raw octets are parsed.
     #[inline]
     pub fn take_segment(&mut self, packet: Packet) -> Option<Segment> {
         match packet.content {
@@ -181,7 +198,7 @@ impl PacketPool {
                 self.free.push(content);
                 segment
             }
-            Content::Raw(_) => None,
+            Content::Raw(octets) => Segment::parse(&octets).ok(),
         }
     }
 
@@ -209,8 +226,7 @@ mod tests {
 
     #[test]
     fn raw_marks_keep_the_header_checksum() {
-        // The example header of 20 octets with ECT(0): words 4502 0073 0000 4000 4011 .... c0a8 0001 c0a8 00c7
-        // sum to 0x2479f, folded 0x47a1, complemented 0xb85e; with CE (4503) to 0xb85d.
+        // The well-known example header: checksum b861 at traffic class 00, b85f with ECT(0), b85e with CE.
         let header =
             [0x45, 0x02, 0x00, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x5f, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
         let mut packet = Packet::from_raw(header.to_vec().into());
@@ -244,6 +260,21 @@ mod tests {
         segment.options.mptcp.push(MptcpOption::Dss(dss));
         // 4 + 4 + 8 + 4 + 2 + 2 octets of DSS.
         assert_eq!(Packet::from_segment(segment).wire_len(), 40 + 24 + 100);
+    }
+
+    #[test]
+    fn raw_tcp_becomes_a_segment_when_edited() {
+        let mut octets = Vec::new();
+        packet(140).emit(&mut octets);
+        let mut raw = Packet::from_raw(octets.clone().into());
+        assert!(raw.edit(|segment| segment.window = 7));
+        assert_eq!((raw.wire_len(), raw.segment().unwrap().window), (140, 7));
+        octets[30] ^= 1;
+        let mut damaged = Packet::from_raw(octets.clone().into());
+        assert!(!damaged.edit(|_| unreachable!("a damaged segment is none")));
+        let mut emitted = Vec::new();
+        damaged.emit(&mut emitted);
+        assert_eq!(emitted, octets);
     }
 
     #[test]

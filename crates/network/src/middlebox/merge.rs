@@ -76,7 +76,8 @@ fn join(first: &mut Segment, next: &Segment) {
 impl Node for Merge {
     fn process(&mut self, packet: Option<Packet>, now: Instant, out: &mut Output) {
         self.release_due(now, out);
-        if let Some(packet) = packet {
+        if let Some(mut packet) = packet {
+            packet.parse();
             self.take(packet, now, out);
         }
     }
