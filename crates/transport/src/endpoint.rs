@@ -1,14 +1,23 @@
 //! One host: demultiplexes segments to connections, and tokens to the connections they join.
 
+use core::cmp::Reverse;
 use core::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::Arc;
 
 use units::Instant;
-use wire::{Payload, Segment};
+use wire::mptcp::{MpJoin, MptcpOption, Token};
+use wire::{Flags, Payload, Segment};
 
-use crate::error::{ConnectError, ConnectionError, ListenError};
+use crate::connection::{Connection, JoinRequest, Policies, keys};
+use crate::error::{CloseReason, ConnectError, ConnectionError, ListenError};
 use crate::event::Event;
-use crate::path_manager::LocalAddress;
-use crate::{ConnectionConfig, ConnectionId, ConnectionStats, EndpointConfig, ListenerId, SubflowId};
+use crate::host::{Host, Route, Tuple};
+use crate::path_manager::{LocalAddress, PathEvent};
+use crate::{
+    ConnectionConfig, ConnectionId, ConnectionStats, EndpointConfig, ListenerId, SubflowId, congestion, path_manager,
+    scheduler,
+};
 
 /// What [`Endpoint::recv`] found.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,15 +43,49 @@ pub enum Received {
 /// gives nothing, then `poll_timeout`, and call `handle_timeout` at the time it names. Time only moves forward: a
 /// `now` before an earlier one is a bug of the caller and asserts.
 pub struct Endpoint {
-    config: EndpointConfig,
+    host: Host,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    open: usize,
+    listeners: BTreeMap<ListenerId, Listener>,
+    next_listener: u32,
+    /// Connections that may have something to send.
+    ready: VecDeque<u32>,
+    /// When connections want to be called. Entries may be early: a deadline that moves on is noticed when it comes.
+    timers: BinaryHeap<Reverse<(Instant, u32)>>,
+    now: Instant,
 }
 
-#[expect(unused_variables, reason = "the contract stands before the engine")]
+#[derive(Default)]
+struct Slot {
+    generation: u32,
+    connection: Option<Box<Connection>>,
+}
+
+struct Listener {
+    local: SocketAddr,
+    config: Arc<ConnectionConfig>,
+    /// Established, not yet accepted.
+    queue: VecDeque<ConnectionId>,
+    /// Being set up.
+    pending: usize,
+}
+
 impl Endpoint {
     /// A host. Keys, nonces and initial sequence numbers grow from `seed`: on a real network draw it from the
     /// operating system.
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Self {
-        todo!()
+        Self {
+            host: Host::new(config, seed),
+            slots: Vec::new(),
+            free: Vec::new(),
+            open: 0,
+            listeners: BTreeMap::new(),
+            next_listener: 0,
+            ready: VecDeque::new(),
+            timers: BinaryHeap::new(),
+            now: Instant::ZERO,
+        }
     }
 
     /// A host for simulations, whose run is a function of `seed`.
@@ -52,47 +95,254 @@ impl Endpoint {
         Self::new(config, octets)
     }
 
+    fn advance(&mut self, now: Instant) {
+        assert!(now >= self.now, "time ran backwards: {now:?} after {:?}", self.now);
+        self.now = now;
+    }
+
     /// Takes a segment from the network.
     pub fn handle_segment(&mut self, segment: Segment, now: Instant) {
-        todo!()
+        self.advance(now);
+        let tuple = Tuple { local: segment.dst, remote: segment.src };
+        if let Some(route) = self.host.route(&tuple) {
+            let Self { host, slots, .. } = self;
+            if let Some(connection) = slots[route.slot as usize].connection.as_deref_mut() {
+                connection.handle_segment(route.subflow, segment, host, now);
+            }
+            self.after(route.slot);
+            return;
+        }
+        let is_opening = segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK | Flags::RST);
+        let taken = is_opening && segment.payload.is_empty() && self.handle_syn(&segment, now);
+        if !taken && self.host.config.reset_unknown {
+            self.host.reply_reset(&segment);
+        }
+    }
+
+    /// A SYN for no known four-tuple: a join or a new connection. False if nobody wants it.
+    fn handle_syn(&mut self, syn: &Segment, now: Instant) -> bool {
+        let join = syn.options.mptcp.iter().find_map(|option| match option {
+            MptcpOption::Join(join) => Some(*join),
+            _ => None,
+        });
+        match join {
+            Some(MpJoin::Syn { backup, address_id, token, nonce }) => {
+                self.handle_join(syn, token, JoinRequest { backup, address_id, nonce }, now)
+            }
+            Some(_) => false,
+            None => self.handle_first_syn(syn, now),
+        }
+    }
+
+    fn handle_join(&mut self, syn: &Segment, token: Token, request: JoinRequest, now: Instant) -> bool {
+        let Some(slot) = self.host.by_token(token) else { return false };
+        let Self { host, slots, .. } = self;
+        let accepted = slots[slot as usize]
+            .connection
+            .as_deref_mut()
+            .is_some_and(|connection| connection.accept_join(syn, request, host, now));
+        self.after(slot);
+        accepted
+    }
+
+    fn handle_first_syn(&mut self, syn: &Segment, now: Instant) -> bool {
+        let exact = self.listeners.iter().find(|(_, listener)| listener.local == syn.dst);
+        let any = || self.listeners.iter().find(|(_, listener)| listener.takes(syn.dst));
+        let Some((id, listener)) = exact.or_else(any) else { return false };
+        let (id, config) = (*id, listener.config.clone());
+        if listener.pending + listener.queue.len() >= self.host.config.backlog
+            || self.open >= self.host.config.connections_max
+        {
+            // Silence: the peer tries again when there may be room (RFC 9293 leaves this open).
+            return true;
+        }
+        let tuple = Tuple { local: syn.dst, remote: syn.src };
+        // The policies were checked when the listener was made.
+        let Ok(slot) = self.create(config, tuple, false) else { return true };
+        let Self { host, slots, listeners, .. } = self;
+        if let Some(connection) = slots[slot as usize].connection.as_deref_mut() {
+            connection.listener = Some(id);
+            connection.accept(syn, host, now);
+        }
+        if let Some(listener) = listeners.get_mut(&id) {
+            listener.pending += 1;
+        }
+        self.after(slot);
+        true
+    }
+
+    /// Makes a connection and claims its token and first four-tuple.
+    fn create(&mut self, config: Arc<ConnectionConfig>, tuple: Tuple, initiator: bool) -> Result<u32, ConnectError> {
+        if self.open >= self.host.config.connections_max {
+            return Err(ConnectError::Limit);
+        }
+        let policies = build_policies(&config)?;
+        let slot = self.free.last().copied().unwrap_or(self.slots.len() as u32);
+        if !self.host.claim(tuple, Route { slot, subflow: SubflowId(0) }) {
+            return Err(ConnectError::InUse);
+        }
+        if self.free.pop().is_none() {
+            self.slots.push(Slot::default());
+        }
+        let mut key = keys::generate(&mut self.host.secrets);
+        while config.mptcp && !self.host.claim_token(keys::token(key), slot) {
+            key = keys::generate(&mut self.host.secrets);
+        }
+        let id = ConnectionId { slot, generation: self.slots[slot as usize].generation };
+        let connection = Connection::new(id, config, policies, tuple, initiator, key);
+        self.slots[slot as usize].connection = Some(Box::new(connection));
+        self.open += 1;
+        Ok(slot)
+    }
+
+    /// A connection was touched: it may have something to send, to tell, or nothing left to do.
+    fn after(&mut self, slot: u32) {
+        let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() else { return };
+        if !core::mem::replace(&mut connection.queued, true) {
+            self.ready.push_back(slot);
+        }
+        if !self.host.accepted.is_empty() {
+            self.take_accepted();
+        }
+    }
+
+    /// Moves newly established connections into the queues of their listeners.
+    fn take_accepted(&mut self) {
+        while let Some((id, listener)) = self.host.accepted.pop() {
+            let Some(queue) = self.listeners.get_mut(&listener) else { continue };
+            queue.pending = queue.pending.saturating_sub(1);
+            if let Some(connection) = id {
+                queue.queue.push_back(connection);
+                self.host.events.push_back(Event::Incoming(listener));
+            }
+        }
     }
 
     /// Takes note of the time; harmless before [`Self::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Instant) {
-        todo!()
+        self.advance(now);
+        while let Some(Reverse((at, slot))) = self.timers.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.timers.pop();
+            let Self { host, slots, .. } = self;
+            let Some(connection) = slots[slot as usize].connection.as_deref_mut() else { continue };
+            if connection.armed_at != at {
+                continue;
+            }
+            connection.armed_at = Instant::FAR_FUTURE;
+            if connection.next_timeout() <= now {
+                connection.handle_timeout(host, now);
+                self.after(slot);
+            } else {
+                self.arm(slot);
+            }
+        }
+    }
+
+    /// Sees to it that the connection is called no later than it wants.
+    fn arm(&mut self, slot: u32) {
+        let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() else { return };
+        let next = connection.next_timeout();
+        if next < connection.armed_at {
+            connection.armed_at = next;
+            self.timers.push(Reverse((next, slot)));
+        }
     }
 
     /// The next segment to send, if any.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        todo!()
+        self.advance(now);
+        if let Some(reply) = self.host.replies.pop_front() {
+            return Some(reply);
+        }
+        while let Some(slot) = self.ready.front().copied() {
+            let Self { host, slots, .. } = self;
+            if let Some(connection) = slots[slot as usize].connection.as_deref_mut() {
+                if let Some(segment) = connection.poll_transmit(host, now) {
+                    return Some(segment);
+                }
+                connection.queued = false;
+            }
+            self.ready.pop_front();
+            self.take_accepted();
+            if !self.free_if_spent(slot) {
+                self.arm(slot);
+            }
+        }
+        None
+    }
+
+    fn free_if_spent(&mut self, slot: u32) -> bool {
+        let place = &mut self.slots[slot as usize];
+        if !place.connection.as_deref().is_some_and(Connection::is_spent) {
+            return place.connection.is_none();
+        }
+        place.connection = None;
+        place.generation += 1;
+        self.open -= 1;
+        self.free.push(slot);
+        true
     }
 
     /// When to call [`Self::handle_timeout`] next. May be early, never late.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        todo!()
+        if !self.ready.is_empty() || !self.host.replies.is_empty() {
+            return Some(self.now);
+        }
+        while let Some(Reverse((at, slot))) = self.timers.peek().copied() {
+            let current = self.slots[slot as usize].connection.as_deref().is_some_and(|known| known.armed_at == at);
+            if current {
+                return Some(at);
+            }
+            self.timers.pop();
+        }
+        None
     }
 
     /// The next event, if any.
     pub fn poll_event(&mut self) -> Option<Event> {
-        todo!()
+        self.host.events.pop_front()
     }
 
     /// Waits for connections to `local`; an unspecified address takes any.
+    ///
+    /// # Errors
+    /// If the address is taken, or the configuration names an unknown policy.
     pub fn listen(&mut self, local: SocketAddr, config: ConnectionConfig) -> Result<ListenerId, ListenError> {
-        todo!()
+        if self.listeners.values().any(|listener| listener.local == local) {
+            return Err(ListenError::InUse);
+        }
+        if let Err(ConnectError::UnknownPolicy { kind }) = build_policies(&config) {
+            return Err(ListenError::UnknownPolicy { kind });
+        }
+        let id = ListenerId(self.next_listener);
+        self.next_listener += 1;
+        let listener = Listener { local, config: Arc::new(config), queue: VecDeque::new(), pending: 0 };
+        self.listeners.insert(id, listener);
+        Ok(id)
     }
 
-    /// Stops listening. Established connections stay.
-    pub fn close_listener(&mut self, listener: ListenerId) {
-        todo!()
+    /// Stops listening. Established connections stay, those not yet accepted are aborted.
+    pub fn close_listener(&mut self, listener: ListenerId, now: Instant) {
+        self.advance(now);
+        let Some(listener) = self.listeners.remove(&listener) else { return };
+        for connection in listener.queue {
+            let _ = self.abort(connection, now);
+            self.release(connection);
+        }
     }
 
     /// The next established connection of a listener, if any.
     pub fn accept(&mut self, listener: ListenerId) -> Option<ConnectionId> {
-        todo!()
+        self.listeners.get_mut(&listener)?.queue.pop_front()
     }
 
     /// Opens a connection. A `local` port of zero lets the endpoint choose one.
+    ///
+    /// # Errors
+    /// [`ConnectError`], nothing being opened.
     pub fn connect(
         &mut self,
         local: SocketAddr,
@@ -100,45 +350,117 @@ impl Endpoint {
         config: ConnectionConfig,
         now: Instant,
     ) -> Result<ConnectionId, ConnectError> {
-        todo!()
+        self.advance(now);
+        if local.is_ipv4() != remote.is_ipv4() {
+            return Err(ConnectError::FamilyMismatch);
+        }
+        let local = match local.port() {
+            0 => self.host.pick_port(local.ip(), remote).ok_or(ConnectError::InUse)?,
+            _ => local,
+        };
+        let tuple = Tuple { local, remote };
+        let slot = self.create(Arc::new(config), tuple, true)?;
+        let Self { host, slots, .. } = self;
+        let place = &mut slots[slot as usize];
+        if let Some(connection) = place.connection.as_deref_mut() {
+            connection.open(tuple, host, now);
+        }
+        let id = ConnectionId { slot, generation: place.generation };
+        self.after(slot);
+        Ok(id)
+    }
+
+    fn get(&self, id: ConnectionId) -> Option<&Connection> {
+        self.slots
+            .get(id.slot as usize)
+            .filter(|slot| slot.generation == id.generation)
+            .and_then(|slot| slot.connection.as_deref())
+    }
+
+    /// Does something to a connection, then sees to its timers and transmissions.
+    fn with<T>(
+        &mut self,
+        id: ConnectionId,
+        now: Instant,
+        command: impl FnOnce(&mut Connection, &mut Host) -> Result<T, ConnectionError>,
+    ) -> Result<T, ConnectionError> {
+        self.advance(now);
+        let Self { host, slots, .. } = self;
+        let connection = slots
+            .get_mut(id.slot as usize)
+            .filter(|slot| slot.generation == id.generation)
+            .and_then(|slot| slot.connection.as_deref_mut())
+            .filter(|connection| !connection.released)
+            .ok_or(ConnectionError::UnknownConnection)?;
+        let result = command(connection, host);
+        self.after(id.slot);
+        result
     }
 
     /// Hands over data; gives the number of octets taken from the front, which the send buffer limits.
+    ///
+    /// # Errors
+    /// After `shutdown`, or when the connection is over.
     pub fn send(&mut self, connection: ConnectionId, data: Payload, now: Instant) -> Result<usize, ConnectionError> {
-        todo!()
+        self.with(connection, now, |connection, _| connection.send(data))
     }
 
     /// Takes at most `max` octets of received data. One call gives one contiguous piece.
+    ///
+    /// # Errors
+    /// When the connection ended before the peer's stream did.
     pub fn recv(&mut self, connection: ConnectionId, max: usize, now: Instant) -> Result<Received, ConnectionError> {
-        todo!()
+        self.with(connection, now, |connection, _| connection.recv(max))
     }
 
     /// Octets that [`Self::send`] would take now.
     pub fn send_capacity(&self, connection: ConnectionId) -> u64 {
-        todo!()
+        self.get(connection).map_or(0, Connection::send_capacity)
     }
 
     /// Ends this side's stream (DATA_FIN, or FIN): the other direction stays open.
+    ///
+    /// # Errors
+    /// When the connection is over.
     pub fn shutdown(&mut self, connection: ConnectionId, now: Instant) -> Result<(), ConnectionError> {
-        todo!()
+        self.with(connection, now, |connection, _| connection.shutdown())
     }
 
     /// Ends this side's stream and discards what still arrives; the connection lingers until the peer has all data.
+    ///
+    /// # Errors
+    /// If there is no such connection.
     pub fn close(&mut self, connection: ConnectionId, now: Instant) -> Result<(), ConnectionError> {
-        todo!()
+        self.with(connection, now, |connection, host| {
+            connection.close(host, now);
+            Ok(())
+        })
     }
 
     /// Ends the connection at once: MP_FASTCLOSE, or RST for plain TCP.
+    ///
+    /// # Errors
+    /// If there is no such connection.
     pub fn abort(&mut self, connection: ConnectionId, now: Instant) -> Result<(), ConnectionError> {
-        todo!()
+        self.with(connection, now, |connection, host| {
+            connection.abort(CloseReason::Aborted, host, now);
+            Ok(())
+        })
     }
 
-    /// Forgets a connection that has closed, statistics included.
+    /// Forgets a connection that has closed, statistics included; one that has not is forgotten once it has.
     pub fn release(&mut self, connection: ConnectionId) {
-        todo!()
+        let now = self.now;
+        let _ = self.with(connection, now, |connection, _| {
+            connection.released = true;
+            Ok(())
+        });
     }
 
     /// Opens a subflow (RFC 6897 TCP_MULTIPATH_ADD). A `local` port of zero lets the endpoint choose one.
+    ///
+    /// # Errors
+    /// [`ConnectError`], nothing being opened.
     pub fn add_subflow(
         &mut self,
         connection: ConnectionId,
@@ -147,20 +469,27 @@ impl Endpoint {
         backup: bool,
         now: Instant,
     ) -> Result<SubflowId, ConnectError> {
-        todo!()
+        self.with(connection, now, |connection, host| Ok(connection.open_join(local, remote, backup, host, now)))
+            .unwrap_or(Err(ConnectError::UnknownConnection))
     }
 
     /// Closes a subflow (RFC 6897 TCP_MULTIPATH_REMOVE); its unacknowledged data go to the others.
+    ///
+    /// # Errors
+    /// If there is no such subflow, or no MPTCP.
     pub fn remove_subflow(
         &mut self,
         connection: ConnectionId,
         subflow: SubflowId,
         now: Instant,
     ) -> Result<(), ConnectionError> {
-        todo!()
+        self.with(connection, now, |connection, _| connection.remove_subflow(subflow))
     }
 
     /// Asks the peer to use a subflow as backup, or as regular again (MP_PRIO), and does so itself.
+    ///
+    /// # Errors
+    /// If there is no such subflow, or no MPTCP.
     pub fn set_priority(
         &mut self,
         connection: ConnectionId,
@@ -168,10 +497,13 @@ impl Endpoint {
         backup: bool,
         now: Instant,
     ) -> Result<(), ConnectionError> {
-        todo!()
+        self.with(connection, now, |connection, _| connection.set_priority(subflow, backup))
     }
 
     /// Announces an address to the peer of one connection (ADD_ADDR).
+    ///
+    /// # Errors
+    /// If it is not an established MPTCP connection.
     pub fn announce_address(
         &mut self,
         connection: ConnectionId,
@@ -179,36 +511,82 @@ impl Endpoint {
         port: Option<u16>,
         now: Instant,
     ) -> Result<(), ConnectionError> {
-        todo!()
+        self.with(connection, now, |connection, _| connection.announce_address(ip, port, now))
     }
 
     /// Withdraws an address from one connection (REMOVE_ADDR) and closes its subflows.
+    ///
+    /// # Errors
+    /// If it is not an established MPTCP connection, or does not know the address.
     pub fn withdraw_address(
         &mut self,
         connection: ConnectionId,
         ip: IpAddr,
         now: Instant,
     ) -> Result<(), ConnectionError> {
-        todo!()
+        self.with(connection, now, |connection, host| {
+            connection.withdraw_address(ip)?;
+            connection.settle(host, now);
+            Ok(())
+        })
     }
 
     /// A local address became usable: all path managers hear of it.
     pub fn add_local_address(&mut self, address: LocalAddress, now: Instant) {
-        todo!()
+        self.advance(now);
+        self.host.config.local_addresses.retain(|known| known.ip != address.ip);
+        self.host.config.local_addresses.push(address);
+        self.for_each_connection(|connection, host| {
+            if connection.is_fully_established() {
+                connection.tell_path_manager(&PathEvent::LocalAddressAdded(address), host, now);
+            }
+        });
     }
 
     /// A local address is gone: its subflows fail, all path managers hear of it.
     pub fn remove_local_address(&mut self, ip: IpAddr, now: Instant) {
-        todo!()
+        self.advance(now);
+        self.host.config.local_addresses.retain(|known| known.ip != ip);
+        self.for_each_connection(|connection, host| connection.lose_local_address(ip, host, now));
+    }
+
+    fn for_each_connection(&mut self, mut visit: impl FnMut(&mut Connection, &mut Host)) {
+        for slot in 0..self.slots.len() as u32 {
+            let Self { host, slots, .. } = self;
+            if let Some(connection) = slots[slot as usize].connection.as_deref_mut() {
+                visit(connection, host);
+                self.after(slot);
+            }
+        }
     }
 
     /// Statistics of a connection, also after it closed.
     pub fn stats(&self, connection: ConnectionId) -> Option<ConnectionStats> {
-        todo!()
+        self.get(connection).map(Connection::stats)
     }
 
     /// All connections that were not released.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionId> {
-        core::iter::empty()
+        self.slots
+            .iter()
+            .filter_map(|slot| slot.connection.as_deref())
+            .filter(|connection| !connection.released)
+            .map(|connection| connection.id)
     }
+}
+
+impl Listener {
+    fn takes(&self, local: SocketAddr) -> bool {
+        self.local.port() == local.port() && self.local.ip().is_unspecified() && self.local.is_ipv4() == local.is_ipv4()
+    }
+}
+
+fn build_policies(config: &ConnectionConfig) -> Result<Policies, ConnectError> {
+    let unknown = |kind| move |_| ConnectError::UnknownPolicy { kind };
+    Ok(Policies {
+        congestion: congestion::build(&config.congestion)
+            .map_err(|_| ConnectError::UnknownPolicy { kind: "congestion controller" })?,
+        scheduler: scheduler::build(&config.scheduler).map_err(unknown("scheduler"))?,
+        path_manager: path_manager::build(&config.path_manager).map_err(unknown("path manager"))?,
+    })
 }

@@ -44,6 +44,9 @@ pub enum Violation {
     /// A mapping that contradicts an earlier one.
     #[error("contradictory mappings")]
     MappingMismatch,
+    /// More mappings than any sender needs, with nothing to fill them.
+    #[error("too many unfilled mappings")]
+    MappingFlood,
     /// A DSS checksum failed (RFC 8684 section 3.7).
     #[error("a DSS checksum failed")]
     Checksum,

@@ -7,19 +7,21 @@
 //! ```text
 //! endpoint      segments and tokens -> connections; listeners
 //! connection    the MPTCP level: data sequence space, joins, fallback     + scheduler, path manager, congestion
-//! subflow       the TCP level: one four-tuple, its sequence space, its loss recovery
+//! tcp           the TCP level: one four-tuple, its sequence space, its loss recovery
 //! ```
 
 pub mod config;
 pub mod congestion;
-pub mod connection;
+mod connection;
 mod endpoint;
 pub mod error;
 pub mod event;
+mod host;
 pub mod path_manager;
 pub mod scheduler;
+mod state;
 pub mod stats;
-mod subflow;
+mod tcp;
 
 pub use config::{ConnectionConfig, EndpointConfig};
 pub use endpoint::{Endpoint, Received};

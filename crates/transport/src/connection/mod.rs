@@ -1,1 +1,375 @@
-//! TODO
+//! The MPTCP level of a connection (RFC 8684 section 3): one data stream each way over any number of subflows.
+//!
+//! A connection is MPTCP, or plain TCP, or was the one and became the other. Its data sequence space exists in every
+//! case; in plain TCP it merely mirrors that of the one subflow.
+//!
+//! | file | |
+//! |---|---|
+//! | `arrival.rs` | segments in: handshakes, options, data |
+//! | `handshake.rs` | MP_CAPABLE and MP_JOIN |
+//! | `dss.rs` | the data sequence signal, in and out |
+//! | `transmit.rs` | segments out: scheduling, options |
+//! | `reinjection.rs` | what a subflow could not deliver goes to others |
+//! | `addresses.rs` | ADD_ADDR, REMOVE_ADDR, MP_PRIO, the path manager |
+//! | `closing.rs` | DATA_FIN, FIN, MP_FASTCLOSE |
+//! | `fallback.rs` | back to plain TCP |
+//! | `send_buffer.rs`, `reassembly.rs`, `mapping.rs` | the data |
+//! | `keys.rs` | keys, tokens, HMACs |
+
+mod addresses;
+mod arrival;
+mod closing;
+mod dss;
+mod fallback;
+mod handshake;
+pub(crate) mod keys;
+mod mapping;
+mod reassembly;
+mod reinjection;
+mod send_buffer;
+mod subflow;
+mod timeouts;
+mod transmit;
+
+use core::net::SocketAddr;
+use std::sync::Arc;
+
+use units::{Dsn, Instant};
+use wire::Payload;
+use wire::mptcp::{Key, Token};
+
+use crate::congestion::{CongestionController, PathView, Paths};
+use crate::endpoint::Received;
+use crate::error::{CloseReason, ConnectionError};
+use crate::event::Event;
+use crate::host::{Host, Route, Tuple};
+use crate::path_manager::PathManager;
+use crate::scheduler::Scheduler;
+use crate::state::State;
+use crate::stats::{ConnectionStats, SubflowStats};
+use crate::{ConnectionConfig, ConnectionId, ListenerId, SubflowId};
+use addresses::Addresses;
+pub(crate) use handshake::JoinRequest;
+use reassembly::Reassembly;
+use reinjection::Reinjection;
+use send_buffer::SendBuffer;
+use subflow::Subflow;
+
+/// Subflows that views on the stack have room for; [`ConnectionConfig::subflows_max`] is bounded by it.
+pub(crate) const SUBFLOWS_CAP: usize = 32;
+
+/// What the connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Protocol {
+    /// MP_CAPABLE sent or received, not yet agreed upon.
+    Negotiating,
+    /// MPTCP.
+    Mptcp {
+        /// The peer's key.
+        remote_key: Key,
+        /// The peer has shown that it knows both keys and uses them (RFC 8684 section 3.1).
+        fully_established: bool,
+    },
+    /// Plain TCP.
+    Tcp {
+        /// After an attempt at MPTCP.
+        fell_back: bool,
+    },
+}
+
+/// The policies of a connection.
+pub(crate) struct Policies {
+    pub(crate) congestion: Box<dyn CongestionController>,
+    pub(crate) scheduler: Box<dyn Scheduler>,
+    pub(crate) path_manager: Box<dyn PathManager>,
+}
+
+/// The sending half.
+#[derive(Debug)]
+struct Sender {
+    buffer: SendBuffer,
+    /// The next data sequence number to hand to a subflow.
+    next: Dsn,
+    /// The peer takes data before this (DATA_ACK plus window).
+    edge: Dsn,
+    /// Largest window announced, octets.
+    window_max: u64,
+    /// `shutdown` was called: the stream ends with the buffer.
+    finished: bool,
+    /// Data sequence number of our DATA_FIN, once it was sent.
+    data_fin: Option<Dsn>,
+    /// A DATA_FIN must be sent on its own.
+    data_fin_due: bool,
+    /// Data-level time-outs in a row.
+    backoff: u32,
+    /// `send` took less than offered: tell when there is room.
+    writable_wanted: bool,
+    /// The peer sends 8-octet data sequence numbers, so it wants 8-octet DATA_ACKs (RFC 8684 section 3.3.2).
+    long_data_ack: bool,
+    /// An infinite mapping must announce the fallback (RFC 8684 section 3.7).
+    infinite_mapping_due: bool,
+}
+
+/// The receiving half.
+#[derive(Debug)]
+struct Receiver {
+    stream: Reassembly,
+    /// The furthest right edge announced.
+    edge: Dsn,
+    /// Data sequence number of the peer's DATA_FIN, once seen.
+    data_fin: Option<Dsn>,
+    /// The peer's whole stream has arrived.
+    finished: bool,
+    /// The owner was told that there is something to read and has not looked since.
+    readable_told: bool,
+    /// Nobody will read: discard.
+    discard: bool,
+    /// An MP_FAIL must report this data sequence number.
+    fail_due: Option<Dsn>,
+}
+
+/// One connection.
+pub(crate) struct Connection {
+    pub(crate) id: ConnectionId,
+    pub(crate) listener: Option<ListenerId>,
+    config: Arc<ConnectionConfig>,
+    /// The data level's state; in plain TCP that of the subflow.
+    state: State,
+    protocol: Protocol,
+    checksum: bool,
+    local_key: Key,
+    initiator: bool,
+    first_local: SocketAddr,
+    first_remote: SocketAddr,
+    subflows: Vec<Subflow>,
+    ended: Vec<SubflowStats>,
+    next_subflow: u16,
+    sender: Sender,
+    receiver: Receiver,
+    reinjection: Reinjection,
+    addresses: Addresses,
+    policies: Policies,
+    /// Where `poll_transmit` goes on, so that no subflow starves.
+    turn: usize,
+    /// Data-level retransmission (RFC 8684 section 3.3.6).
+    data_timer: Instant,
+    /// When a connection without subflows gives up.
+    orphan_timer: Instant,
+    close_reason: Option<CloseReason>,
+    established_at: Option<Instant>,
+    closed_at: Option<Instant>,
+    totals: Totals,
+    /// `release` was called: forget everything once the subflows are over.
+    pub(crate) released: bool,
+    /// In the endpoint's queue of connections with something to send.
+    pub(crate) queued: bool,
+    /// The deadline under which the endpoint's timer knows it.
+    pub(crate) armed_at: Instant,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    written_bytes: u64,
+    acked_bytes: u64,
+    received_bytes: u64,
+    read_bytes: u64,
+    reinjected_bytes: u64,
+    duplicate_bytes: u64,
+}
+
+impl Connection {
+    /// A connection without subflows; [`Self::open`] or [`Self::accept`] give it the first.
+    pub(crate) fn new(
+        id: ConnectionId,
+        config: Arc<ConnectionConfig>,
+        policies: Policies,
+        tuple: Tuple,
+        initiator: bool,
+        local_key: Key,
+    ) -> Self {
+        let protocol = if config.mptcp { Protocol::Negotiating } else { Protocol::Tcp { fell_back: false } };
+        let start = keys::initial_dsn(local_key) + 1;
+        Self {
+            id,
+            listener: None,
+            state: if initiator { State::SynSent } else { State::SynReceived },
+            protocol,
+            checksum: false,
+            local_key,
+            initiator,
+            first_local: tuple.local,
+            first_remote: tuple.remote,
+            subflows: Vec::new(),
+            ended: Vec::new(),
+            next_subflow: 0,
+            sender: Sender {
+                buffer: SendBuffer::new(start, config.send_buffer_bytes),
+                next: start,
+                edge: start,
+                window_max: 0,
+                finished: false,
+                data_fin: None,
+                data_fin_due: false,
+                backoff: 0,
+                writable_wanted: false,
+                long_data_ack: false,
+                infinite_mapping_due: false,
+            },
+            receiver: Receiver {
+                stream: Reassembly::new(Dsn(0), config.receive_buffer_bytes),
+                edge: Dsn(0),
+                data_fin: None,
+                finished: false,
+                readable_told: false,
+                discard: false,
+                fail_due: None,
+            },
+            reinjection: Reinjection::default(),
+            addresses: Addresses::new(tuple.local.ip(), tuple.remote),
+            policies,
+            turn: 0,
+            data_timer: Instant::FAR_FUTURE,
+            orphan_timer: Instant::FAR_FUTURE,
+            close_reason: None,
+            established_at: None,
+            closed_at: None,
+            totals: Totals::default(),
+            released: false,
+            queued: false,
+            armed_at: Instant::FAR_FUTURE,
+            config,
+        }
+    }
+
+    pub(crate) fn is_mptcp(&self) -> bool {
+        matches!(self.protocol, Protocol::Mptcp { .. })
+    }
+
+    pub(crate) fn local_token(&self) -> Token {
+        keys::token(self.local_key)
+    }
+
+    fn remote_key(&self) -> Option<Key> {
+        match self.protocol {
+            Protocol::Mptcp { remote_key, .. } => Some(remote_key),
+            _ => None,
+        }
+    }
+
+    fn position(&self, id: SubflowId) -> Option<usize> {
+        self.subflows.iter().position(|subflow| subflow.id == id)
+    }
+
+    fn route(&self, subflow: SubflowId) -> Route {
+        Route { slot: self.id.slot, subflow }
+    }
+
+    fn take_subflow_id(&mut self) -> SubflowId {
+        self.next_subflow += 1;
+        SubflowId(self.next_subflow - 1)
+    }
+
+    /// Lets the controller see all usable subflows.
+    fn with_paths<T>(&mut self, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T {
+        let views: arrayvec::ArrayVec<PathView, SUBFLOWS_CAP> = self
+            .subflows
+            .iter()
+            .filter(|subflow| subflow.admitted && !subflow.retired)
+            .map(|subflow| subflow.tcb.path_view(subflow.id))
+            .collect();
+        ask(self.policies.congestion.as_mut(), Paths(&views))
+    }
+
+    /// The connection is over and so are its subflows: nothing is left to do.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.released && self.closed_at.is_some() && self.subflows.iter().all(|subflow| subflow.tcb.is_over())
+    }
+
+    /// No data can flow any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed_at.is_some()
+    }
+
+    pub(crate) fn is_established(&self) -> bool {
+        self.established_at.is_some()
+    }
+
+    /// Hands over data; gives the number of octets taken.
+    pub(crate) fn send(&mut self, data: Payload) -> Result<usize, ConnectionError> {
+        if let Some(reason) = self.close_reason.filter(|_| self.is_closed()) {
+            return Err(ConnectionError::Closed(reason));
+        }
+        if self.sender.finished {
+            return Err(ConnectionError::WrongState);
+        }
+        let offered = data.len();
+        let taken = self.sender.buffer.write(data);
+        self.sender.writable_wanted |= taken < offered;
+        self.totals.written_bytes += taken as u64;
+        Ok(taken)
+    }
+
+    pub(crate) fn send_capacity(&self) -> u64 {
+        if self.sender.finished || self.is_closed() { 0 } else { self.sender.buffer.capacity() }
+    }
+
+    /// Takes at most `max` octets in order.
+    pub(crate) fn recv(&mut self, max: usize) -> Result<Received, ConnectionError> {
+        self.receiver.readable_told = false;
+        if let Some(payload) = self.receiver.stream.take(max) {
+            self.totals.read_bytes += payload.len() as u64;
+            self.announce_window_if_worthwhile();
+            return Ok(Received::Data(payload));
+        }
+        if self.receiver.finished {
+            return Ok(Received::Finished);
+        }
+        match self.close_reason.filter(|_| self.is_closed()) {
+            Some(reason) => Err(ConnectionError::Closed(reason)),
+            None => Ok(Received::Pending),
+        }
+    }
+
+    /// Tells the owner once that there is something to read.
+    fn tell_readable(&mut self, host: &mut Host) {
+        if !core::mem::replace(&mut self.receiver.readable_told, true) && self.established_at.is_some() {
+            host.events.push_back(Event::Readable(self.id));
+        }
+    }
+
+    /// Tells the owner that the send buffer has room again.
+    fn tell_writable(&mut self, host: &mut Host) {
+        // A quarter of the buffer at a time, so that the owner is not woken for crumbs.
+        let room = self.sender.buffer.capacity();
+        if self.sender.writable_wanted && room >= self.config.send_buffer_bytes / 4 {
+            self.sender.writable_wanted = false;
+            host.events.push_back(Event::Writable(self.id));
+        }
+    }
+
+    /// Statistics, of ended subflows too.
+    pub(crate) fn stats(&self) -> ConnectionStats {
+        let mut subflows = self.ended.clone();
+        subflows.extend(self.subflows.iter().map(Subflow::stats));
+        subflows.sort_by_key(|subflow| subflow.id);
+        let totals = &self.totals;
+        ConnectionStats {
+            state: self.state.name(),
+            mptcp: self.is_mptcp(),
+            fell_back: self.protocol == Protocol::Tcp { fell_back: true },
+            local_token: self.is_mptcp().then(|| self.local_token().0),
+            remote_token: self.remote_key().map(|key| keys::token(key).0),
+            written_bytes: totals.written_bytes,
+            acked_bytes: totals.acked_bytes,
+            received_bytes: totals.received_bytes,
+            read_bytes: totals.read_bytes,
+            reinjected_bytes: totals.reinjected_bytes,
+            duplicate_bytes: totals.duplicate_bytes,
+            out_of_order_bytes: self.receiver.stream.waiting_bytes(),
+            out_of_order_peak_bytes: self.receiver.stream.waiting_peak_bytes(),
+            established_at: self.established_at,
+            closed_at: self.closed_at,
+            subflows,
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Addresses and priorities: ADD_ADDR, REMOVE_ADDR, MP_PRIO, and the path manager that decides about them (RFC 8684
+//! section 3.4).
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::VecDeque;
+
+use units::{Duration, Instant};
+use wire::Segment;
+use wire::mptcp::{AddAddr, AddressId, MpPrio, MptcpOption, RemoveAddr, ResetReason};
+
+use super::subflow::Handshake;
+use super::transmit::OPTION_SPACE;
+use super::{Connection, keys::KeyPair};
+use crate::SubflowId;
+use crate::error::{CloseReason, ConnectionError};
+use crate::event::Event;
+use crate::host::Host;
+use crate::path_manager::{PathCommand, PathEvent, PathManagerView};
+
+/// First repetition of an ADD_ADDR that was not echoed; each further one waits twice as long.
+const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(1);
+/// Announcements of one address at most.
+const ANNOUNCE_TRIES: u32 = 6;
+/// Identifiers in one REMOVE_ADDR: what fits beside timestamps and a DSS.
+const REMOVE_IDS_MAX: usize = 8;
+/// Echoes owed at most: a flood of announcements is not worth more.
+const ECHOES_MAX: usize = 8;
+
+#[derive(Debug)]
+struct Announcement {
+    address_id: AddressId,
+    ip: IpAddr,
+    port: Option<u16>,
+    tries: u32,
+    next_at: Instant,
+}
+
+/// Both sides' addresses and what is to be said about them.
+#[derive(Debug)]
+pub(super) struct Addresses {
+    /// The peer takes joins at the address of its first subflow (flag C absent).
+    pub(super) join_to_first: bool,
+    local: Vec<(AddressId, IpAddr)>,
+    remote: Vec<(AddressId, SocketAddr)>,
+    announcements: Vec<Announcement>,
+    announce_due: VecDeque<AddressId>,
+    echoes_due: VecDeque<AddAddr>,
+    removals_due: VecDeque<AddressId>,
+    wake_at: Instant,
+}
+
+impl Addresses {
+    pub(super) fn new(first_local: IpAddr, first_remote: SocketAddr) -> Self {
+        Self {
+            join_to_first: true,
+            local: vec![(AddressId(0), first_local)],
+            remote: vec![(AddressId(0), first_remote)],
+            announcements: Vec::new(),
+            announce_due: VecDeque::new(),
+            echoes_due: VecDeque::new(),
+            removals_due: VecDeque::new(),
+            wake_at: Instant::FAR_FUTURE,
+        }
+    }
+
+    /// The identifier of a local address; a new one if it has none.
+    pub(super) fn local_id(&mut self, ip: IpAddr) -> AddressId {
+        if let Some((id, _)) = self.local.iter().find(|(_, known)| *known == ip) {
+            return *id;
+        }
+        let used = |id: &u8| self.local.iter().any(|(known, _)| known.0 == *id);
+        let id = AddressId((1..=u8::MAX).find(|id| !used(id)).unwrap_or(u8::MAX));
+        self.local.push((id, ip));
+        id
+    }
+
+    pub(super) fn remote_id(&self, remote: SocketAddr) -> Option<AddressId> {
+        self.remote.iter().find(|(_, known)| *known == remote).map(|(id, _)| *id)
+    }
+
+    /// The peer has heard of our address.
+    pub(super) fn on_echo(&mut self, address_id: AddressId) {
+        self.announcements.retain(|announcement| announcement.address_id != address_id);
+        self.announce_due.retain(|due| *due != address_id);
+    }
+
+    pub(super) fn next_timeout(&self) -> Instant {
+        self.announcements.iter().map(|announcement| announcement.next_at).fold(self.wake_at, Instant::min)
+    }
+
+    /// The connection is over.
+    pub(super) fn stop(&mut self) {
+        self.announcements.clear();
+        self.announce_due.clear();
+        self.echoes_due.clear();
+        self.removals_due.clear();
+        self.wake_at = Instant::FAR_FUTURE;
+    }
+
+    fn has_due(&self) -> bool {
+        !self.echoes_due.is_empty() || !self.removals_due.is_empty() || !self.announce_due.is_empty()
+    }
+
+    /// The most urgent option; the caller tells with [`Self::on_sent`] if it went out.
+    fn next_option(&self, keys: &KeyPair) -> Option<MptcpOption> {
+        if let Some(echo) = self.echoes_due.front() {
+            return Some(MptcpOption::AddAddr(*echo));
+        }
+        if !self.removals_due.is_empty() {
+            let address_ids = self.removals_due.iter().copied().take(REMOVE_IDS_MAX).collect();
+            return Some(MptcpOption::RemoveAddr(RemoveAddr { address_ids }));
+        }
+        let id = self.announce_due.front()?;
+        let announcement = self.announcements.iter().find(|announcement| announcement.address_id == *id)?;
+        let Announcement { address_id, ip, port, .. } = *announcement;
+        let hmac = Some(keys.address_hmac(address_id, ip, port));
+        Some(MptcpOption::AddAddr(AddAddr { address_id, address: ip, port, hmac }))
+    }
+
+    fn on_sent(&mut self, option: &MptcpOption) {
+        match option {
+            MptcpOption::AddAddr(add) if add.is_echo() => {
+                self.echoes_due.pop_front();
+            }
+            MptcpOption::RemoveAddr(remove) => {
+                self.removals_due.drain(..remove.address_ids.len());
+            }
+            _ => {
+                self.announce_due.pop_front();
+            }
+        }
+    }
+}
+
+impl Connection {
+    pub(super) fn key_pair(&self) -> Option<KeyPair> {
+        self.remote_key().map(|remote| KeyPair { local: self.local_key, remote })
+    }
+
+    /// Announces an address (ADD_ADDR) until the peer echoes it.
+    pub(crate) fn announce_address(
+        &mut self,
+        ip: IpAddr,
+        port: Option<u16>,
+        now: Instant,
+    ) -> Result<(), ConnectionError> {
+        if !self.is_fully_established() || self.is_closed() {
+            return Err(ConnectionError::WrongState);
+        }
+        let address_id = self.addresses.local_id(ip);
+        self.addresses.on_echo(address_id);
+        let next_at = now + ANNOUNCE_INTERVAL;
+        self.addresses.announcements.push(Announcement { address_id, ip, port, tries: 1, next_at });
+        self.addresses.announce_due.push_back(address_id);
+        self.demand_for_addresses();
+        Ok(())
+    }
+
+    /// Withdraws an address (REMOVE_ADDR) and closes its subflows.
+    pub(crate) fn withdraw_address(&mut self, ip: IpAddr) -> Result<(), ConnectionError> {
+        if !self.is_fully_established() || self.is_closed() {
+            return Err(ConnectionError::WrongState);
+        }
+        let known = self.addresses.local.iter().find(|(_, known)| *known == ip).copied();
+        let Some((address_id, _)) = known else { return Err(ConnectionError::WrongState) };
+        self.addresses.on_echo(address_id);
+        self.addresses.removals_due.push_back(address_id);
+        for i in 0..self.subflows.len() {
+            if self.subflows[i].local_id == address_id && !self.subflows[i].is_finished() {
+                self.reset_subflow(i, ResetReason::Unspecified, false, CloseReason::AddressWithdrawn);
+            }
+        }
+        Ok(())
+    }
+
+    /// A local address is gone: its subflows cannot even be reset properly.
+    pub(crate) fn lose_local_address(&mut self, ip: IpAddr, host: &mut Host, now: Instant) {
+        if self.is_fully_established() {
+            let _ = self.withdraw_address(ip);
+            self.tell_path_manager(&PathEvent::LocalAddressRemoved(ip), host, now);
+        } else {
+            for i in 0..self.subflows.len() {
+                if self.subflows[i].local().ip() == ip {
+                    self.subflows[i].close_reason.get_or_insert(CloseReason::AddressWithdrawn);
+                    self.subflows[i].tcb.close();
+                }
+            }
+        }
+        self.settle(host, now);
+    }
+
+    /// Changes a subflow's priority and tells the peer (MP_PRIO, RFC 8684 section 3.3.8).
+    pub(crate) fn set_priority(&mut self, id: SubflowId, backup: bool) -> Result<(), ConnectionError> {
+        let i = self.position(id).ok_or(ConnectionError::UnknownSubflow)?;
+        if !self.is_mptcp() {
+            return Err(ConnectionError::WrongState);
+        }
+        let subflow = &mut self.subflows[i];
+        subflow.backup_here = backup;
+        if subflow.handshake == Handshake::Complete {
+            subflow.prio_due = true;
+            subflow.tcb.demand_ack();
+        }
+        Ok(())
+    }
+
+    /// Closes a subflow in good order.
+    pub(crate) fn remove_subflow(&mut self, id: SubflowId) -> Result<(), ConnectionError> {
+        let i = self.position(id).ok_or(ConnectionError::UnknownSubflow)?;
+        if !self.is_mptcp() {
+            return Err(ConnectionError::WrongState);
+        }
+        if self.subflows[i].handshake == Handshake::Complete {
+            self.retreat_from(i);
+        } else {
+            self.reset_subflow(i, ResetReason::Unspecified, false, CloseReason::Aborted);
+        }
+        Ok(())
+    }
+
+    /// ADD_ADDR from the peer: believed only with the right HMAC (RFC 8684 section 3.4.1).
+    pub(super) fn on_add_addr(&mut self, i: usize, add: &AddAddr, host: &mut Host, now: Instant) {
+        let verified = self.key_pair().and_then(|keys| keys.verify_address(add));
+        let Some(verified) = verified.filter(|_| !self.is_closed()) else { return };
+        if self.addresses.echoes_due.len() < ECHOES_MAX {
+            self.addresses.echoes_due.push_back(AddAddr { hmac: None, ..*add });
+            self.subflows[i].tcb.demand_ack();
+        }
+        let address_id = verified.address_id();
+        let port = verified.port().unwrap_or(self.first_remote.port());
+        let remote = SocketAddr::new(verified.address(), port);
+        let known = self.addresses.remote.iter().any(|known| *known == (address_id, remote));
+        if known || self.addresses.remote.len() > self.config.remote_addresses_max {
+            return;
+        }
+        self.addresses.remote.retain(|(id, _)| *id != address_id);
+        self.addresses.remote.push((address_id, remote));
+        host.events.push_back(Event::AddressAnnounced { connection: self.id, address_id, address: remote });
+        self.tell_path_manager(&PathEvent::AddressAnnounced { address_id, remote }, host, now);
+    }
+
+    /// REMOVE_ADDR from the peer: the subflows to these addresses are closed (RFC 8684 section 3.4.2).
+    pub(super) fn on_remove_addr(&mut self, remove: &RemoveAddr, host: &mut Host, now: Instant) {
+        for address_id in &remove.address_ids {
+            self.addresses.remote.retain(|(id, _)| id != address_id);
+            for i in 0..self.subflows.len() {
+                if self.subflows[i].remote_id == *address_id && !self.subflows[i].is_finished() {
+                    self.reset_subflow(i, ResetReason::Unspecified, false, CloseReason::AddressWithdrawn);
+                }
+            }
+            host.events.push_back(Event::AddressWithdrawn { connection: self.id, address_id: *address_id });
+            self.tell_path_manager(&PathEvent::AddressWithdrawn { address_id: *address_id }, host, now);
+        }
+    }
+
+    pub(super) fn on_prio(&mut self, i: usize, prio: MpPrio, host: &mut Host) {
+        let subflow = &mut self.subflows[i];
+        subflow.backup_for_peer = prio.backup;
+        let (subflow, backup) = (subflow.id, prio.backup);
+        host.events.push_back(Event::PriorityChanged { connection: self.id, subflow, backup });
+    }
+
+    /// Adds the next option about addresses. One that does not fit beside the DSS displaces it, and if need be the
+    /// timestamps: the announcement of an IPv6 address with port and HMAC takes 30 octets.
+    pub(super) fn add_address_option(&mut self, i: usize, segment: &mut Segment, _now: Instant) {
+        let Some(keys) = self.key_pair() else { return };
+        let Some(option) = self.addresses.next_option(&keys) else {
+            self.addresses.announce_due.clear();
+            return;
+        };
+        segment.options.mptcp.push(option);
+        if segment.options.encoded_len() > OPTION_SPACE {
+            let carries_data_fin =
+                segment.options.mptcp.iter().any(|other| matches!(other, MptcpOption::Dss(dss) if dss.data_fin));
+            if carries_data_fin {
+                segment.options.mptcp.pop();
+                return self.subflows[i].tcb.demand_ack();
+            }
+            segment.options.mptcp.retain(|other| !matches!(other, MptcpOption::Dss(_)));
+        }
+        if segment.options.encoded_len() > OPTION_SPACE {
+            segment.options.timestamps = None;
+        }
+        let option = segment.options.mptcp.last().expect("it was just added").clone();
+        self.addresses.on_sent(&option);
+    }
+
+    /// Sees to it that some subflow carries what is to be said about addresses.
+    pub(super) fn demand_for_addresses(&mut self) {
+        if !self.addresses.has_due() {
+            return;
+        }
+        let ready = self.subflows.iter_mut().filter(|subflow| subflow.is_usable());
+        if let Some(subflow) = ready.min_by_key(|subflow| subflow.is_stale()) {
+            subflow.tcb.demand_ack();
+        }
+    }
+
+    pub(super) fn on_address_timeout(&mut self, host: &mut Host, now: Instant) {
+        if self.addresses.next_timeout() > now {
+            return;
+        }
+        let Addresses { announcements, announce_due, .. } = &mut self.addresses;
+        for announcement in announcements.iter_mut().filter(|announcement| announcement.next_at <= now) {
+            announcement.next_at = now + ANNOUNCE_INTERVAL.saturating_mul(1 << announcement.tries);
+            announcement.tries += 1;
+            announce_due.push_back(announcement.address_id);
+        }
+        announcements.retain(|announcement| announcement.tries <= ANNOUNCE_TRIES);
+        if self.addresses.wake_at <= now {
+            self.addresses.wake_at = Instant::FAR_FUTURE;
+            self.tell_path_manager(&PathEvent::Woken, host, now);
+        }
+    }
+
+    /// Tells the path manager and carries out what it wants.
+    pub(crate) fn tell_path_manager(&mut self, event: &PathEvent, host: &mut Host, now: Instant) {
+        if self.is_closed() {
+            return;
+        }
+        let subflows: Vec<_> = self
+            .subflows
+            .iter()
+            .filter(|subflow| !subflow.is_finished())
+            .map(|subflow| (subflow.local(), subflow.remote()))
+            .collect();
+        let view = PathManagerView {
+            local_addresses: host.local_addresses(),
+            remote_addresses: &self.addresses.remote,
+            subflows: &subflows,
+            subflows_left: self.subflows_left(),
+            join_to_first_address: self.addresses.join_to_first,
+        };
+        let mut commands = Vec::new();
+        self.policies.path_manager.handle_event(event, &view, &mut commands);
+        for command in commands {
+            self.carry_out(command, host, now);
+        }
+    }
+
+    fn carry_out(&mut self, command: PathCommand, host: &mut Host, now: Instant) {
+        // A command that cannot be carried out (a limit, a taken port) is not an error of the connection.
+        match command {
+            PathCommand::Announce { ip, port } => {
+                let _ = self.announce_address(ip, port, now);
+            }
+            PathCommand::Open { local, remote, backup } => {
+                let _ = self.open_join(SocketAddr::new(local, 0), remote, backup, host, now);
+            }
+            PathCommand::Close(id) => {
+                let _ = self.remove_subflow(id);
+            }
+            PathCommand::Withdraw(ip) => {
+                let _ = self.withdraw_address(ip);
+            }
+            PathCommand::SetPriority { id, backup } => {
+                let _ = self.set_priority(id, backup);
+            }
+            PathCommand::WakeAfter(span) => self.addresses.wake_at = self.addresses.wake_at.min(now + span),
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Segments in: TCP first, then the options, then the data (RFC 8684 section 3).
+
+use units::Instant;
+use wire::mptcp::{MptcpOption, ResetReason};
+use wire::{Flags, Segment};
+
+use super::mapping::Unresolved;
+use super::reassembly::Inserted;
+use super::subflow::Handshake;
+use super::{Connection, Protocol};
+use crate::SubflowId;
+use crate::congestion::{AckSample, LossSample};
+use crate::error::{CloseReason, Violation};
+use crate::host::Host;
+use crate::state::Step;
+use crate::tcp::{AckOutcome, Arrival, Verdict};
+
+impl Connection {
+    /// Takes a segment of subflow `id`.
+    pub(crate) fn handle_segment(&mut self, id: SubflowId, mut segment: Segment, host: &mut Host, now: Instant) {
+        let Some(i) = self.position(id) else { return };
+        if self.must_wait_for_keys(i, &segment) {
+            return;
+        }
+        let had_payload = !segment.payload.is_empty();
+        let arrival = self.subflows[i].tcb.on_segment(&mut segment, now);
+        match arrival.verdict {
+            Verdict::Dropped => {}
+            Verdict::Unacceptable => host.reply_reset(&segment),
+            Verdict::Refused => self.on_reset(i, &segment, CloseReason::Refused, host, now),
+            Verdict::Reset => self.on_reset(i, &segment, CloseReason::Reset, host, now),
+            Verdict::Accepted => self.on_accepted(i, &segment, had_payload, &arrival, host, now),
+        }
+        self.settle(host, now);
+    }
+
+    fn on_accepted(
+        &mut self,
+        i: usize,
+        segment: &Segment,
+        had_payload: bool,
+        arrival: &Arrival,
+        host: &mut Host,
+        now: Instant,
+    ) {
+        if arrival.established {
+            self.on_handshake(i, segment, host, now);
+        } else if let Handshake::JoinUnconfirmed { .. } = self.subflows[i].handshake {
+            self.confirm_join(i, host, now);
+        }
+        self.apply_ack(i, &arrival.ack, now);
+        if self.lacks_expected_option(segment, had_payload, &arrival.ack) {
+            self.fall_back(host, now);
+        }
+        match self.protocol {
+            Protocol::Mptcp { .. } => {
+                if let Err(violation) = self.on_options(i, segment, host, now) {
+                    self.reset_subflow(i, ResetReason::MptcpSpecific, false, CloseReason::Violation(violation));
+                    return;
+                }
+            }
+            Protocol::Tcp { .. } => self.on_tcp_ack(i, &arrival.ack, host, now),
+            Protocol::Negotiating => {}
+        }
+        if arrival.data {
+            self.pull_data(i, host, now);
+        }
+        if arrival.fin {
+            self.on_subflow_fin(i, host, now);
+        }
+        self.check_data_fin(host, now);
+    }
+
+    /// RFC 8684 section 3.7: the first answer to our data must carry a DSS, or the path strips them.
+    fn lacks_expected_option(&self, segment: &Segment, had_payload: bool, ack: &AckOutcome) -> bool {
+        let waiting = matches!(self.protocol, Protocol::Mptcp { fully_established: false, .. });
+        waiting && segment.options.mptcp.is_empty() && (ack.acked_payload_bytes > 0 || had_payload)
+    }
+
+    /// Lets the controller answer an ACK.
+    fn apply_ack(&mut self, i: usize, ack: &AckOutcome, now: Instant) {
+        let id = self.subflows[i].id;
+        if !self.subflows[i].admitted {
+            return;
+        }
+        if let Some(signal) = ack.congestion {
+            let sample = LossSample { subflow: id, now, signal, lost_bytes: ack.lost_bytes };
+            let ssthresh = self.with_paths(|congestion, paths| congestion.on_loss(&sample, paths));
+            self.subflows[i].tcb.begin_recovery(ssthresh, ack);
+        } else if ack.growth_bytes > 0 && ack.cwnd_limited {
+            self.grow_window(i, ack, now);
+        }
+        if ack.delivered_bytes > 0 {
+            self.subflows[i].reinjected = false;
+        }
+        if ack.round_ended {
+            let set = self.with_paths(|congestion, paths| congestion.on_round(id, now, paths));
+            if let Some(set) = set {
+                self.subflows[i].tcb.window_mut().set(set.cwnd, set.ssthresh);
+            }
+        }
+    }
+
+    fn grow_window(&mut self, i: usize, ack: &AckOutcome, now: Instant) {
+        let mut acked_bytes = ack.growth_bytes;
+        let window = self.subflows[i].tcb.window_mut();
+        if window.in_slow_start() && !self.policies.congestion.rules_slow_start() {
+            acked_bytes = window.slow_start(acked_bytes);
+        }
+        if acked_bytes == 0 {
+            return;
+        }
+        let sample =
+            AckSample { subflow: self.subflows[i].id, now, acked_bytes, rtt: ack.rtt, cwnd_limited: ack.cwnd_limited };
+        let step = self.with_paths(|congestion, paths| congestion.on_ack(&sample, paths));
+        self.subflows[i].tcb.window_mut().apply(step);
+    }
+
+    /// In plain TCP the subflow's ACK is the data level's.
+    fn on_tcp_ack(&mut self, i: usize, ack: &AckOutcome, host: &mut Host, now: Instant) {
+        let una = self.sender.buffer.start() + ack.acked_payload_bytes;
+        self.acknowledge_data(una, host, now);
+        let window = self.subflows[i].tcb.peer_window();
+        self.note_window(self.sender.buffer.start(), u64::from(window));
+        if ack.fin_acked && self.sender.finished {
+            self.on_data_fin_acked(host, now);
+        }
+    }
+
+    fn on_options(&mut self, i: usize, segment: &Segment, host: &mut Host, now: Instant) -> Result<(), Violation> {
+        let window_bytes = u64::from(segment.window) << self.subflows[i].tcb.snd_wscale();
+        for option in &segment.options.mptcp {
+            match option {
+                MptcpOption::Dss(dss) => self.on_dss(i, dss, window_bytes, host, now)?,
+                MptcpOption::Capable(capable) => {
+                    if let (Some(data), Handshake::Complete) = (capable.data, self.subflows[i].handshake) {
+                        self.on_capable_data(i, data)?;
+                    }
+                }
+                MptcpOption::AddAddr(add) if add.is_echo() => self.addresses.on_echo(add.address_id),
+                MptcpOption::AddAddr(add) => self.on_add_addr(i, add, host, now),
+                MptcpOption::RemoveAddr(remove) => self.on_remove_addr(remove, host, now),
+                MptcpOption::Prio(prio) => self.on_prio(i, *prio, host),
+                MptcpOption::Fail(_) => self.on_fail(host, now),
+                MptcpOption::Fastclose(fastclose) if fastclose.receiver_key == self.local_key => {
+                    self.on_fastclose(host, now);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves data from the subflow to the data stream.
+    pub(super) fn pull_data(&mut self, i: usize, host: &mut Host, now: Instant) {
+        while let Some((seq, payload)) = self.subflows[i].tcb.take_ready() {
+            let Self { subflows, receiver, totals, .. } = self;
+            let edge = receiver.edge;
+            let mut deliver = |dsn, piece| {
+                let inserted: Inserted = receiver.stream.insert(i, dsn, piece, edge);
+                totals.duplicate_bytes += inserted.duplicate_bytes;
+            };
+            let result = match self.protocol {
+                Protocol::Mptcp { .. } => subflows[i].mappings.resolve(seq, payload, &mut deliver),
+                _ => {
+                    let next = receiver.stream.next();
+                    // In plain TCP what the subflow accepted lies within the window by its own test.
+                    let end = next + payload.len() as u64;
+                    receiver.edge = receiver.edge.max(end);
+                    receiver.stream.insert(i, next, payload, end);
+                    Ok(())
+                }
+            };
+            match result {
+                Ok(()) => {}
+                Err(Unresolved::NoMapping(seq, payload)) => {
+                    if !self.on_unmapped_data(i, seq, payload, host, now) {
+                        break;
+                    }
+                }
+                Err(Unresolved::BadChecksum(dsn)) => {
+                    if !self.on_bad_checksum(i, dsn, host, now) {
+                        break;
+                    }
+                }
+            }
+        }
+        if self.receiver.discard {
+            self.receiver.stream.discard_ready();
+        } else if self.receiver.stream.ready_bytes() > 0 {
+            self.tell_readable(host);
+        }
+        self.totals.received_bytes = self.receiver.stream.received_bytes();
+    }
+
+    /// The peer closed one direction of the subflow.
+    fn on_subflow_fin(&mut self, i: usize, host: &mut Host, now: Instant) {
+        match self.protocol {
+            Protocol::Tcp { .. } => self.on_peer_finished(host, now),
+            // No more data will come this way. Answering with our own FIN lets it end; what it owes goes elsewhere.
+            _ => self.retreat_from(i),
+        }
+    }
+
+    /// The peer's DATA_FIN counts once everything before it has arrived.
+    fn check_data_fin(&mut self, host: &mut Host, now: Instant) {
+        let reached = self.receiver.data_fin == Some(self.receiver.stream.next());
+        if reached && self.is_mptcp() {
+            if !self.receiver.finished {
+                self.on_peer_finished(host, now);
+            }
+        }
+    }
+
+    fn on_peer_finished(&mut self, host: &mut Host, now: Instant) {
+        self.state = self.state.after(Step::ReceiveFin);
+        self.receiver.finished = true;
+        host.events.push_back(crate::Event::PeerFinished(self.id));
+        self.tell_readable(host);
+        self.on_state_change(host, now);
+    }
+
+    /// A RST, perhaps with a word about why.
+    fn on_reset(&mut self, i: usize, segment: &Segment, reason: CloseReason, host: &mut Host, now: Instant) {
+        for option in &segment.options.mptcp {
+            match option {
+                MptcpOption::Fastclose(fastclose) if fastclose.receiver_key == self.local_key => {
+                    return self.on_fastclose(host, now);
+                }
+                MptcpOption::Fail(_) => self.on_fail(host, now),
+                _ => {}
+            }
+        }
+        let subflow = &mut self.subflows[i];
+        subflow.tcb.close();
+        subflow.close_reason.get_or_insert(reason);
+        debug_assert!(segment.flags.contains(Flags::RST));
+    }
+}

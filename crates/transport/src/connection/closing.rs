@@ -1,0 +1,198 @@
+//! The end of streams, subflows and connections (RFC 8684 sections 3.3.3 and 3.5, RFC 9293 section 3.6).
+
+use units::{Duration, Instant};
+use wire::mptcp::{MpFastclose, MptcpOption};
+
+use super::subflow::SUBFLOW_WAIT;
+use super::{Connection, Protocol};
+use crate::error::{CloseReason, ConnectionError};
+use crate::event::Event;
+use crate::host::{Host, Tuple};
+use crate::path_manager::PathEvent;
+use crate::state::{State, Step};
+
+/// After `close`, how long the peer may take to finish its stream (Linux's tcp_fin_timeout).
+const LINGER: Duration = Duration::from_secs(60);
+
+impl Connection {
+    /// Ends this side's stream.
+    pub(crate) fn shutdown(&mut self) -> Result<(), ConnectionError> {
+        if let Some(reason) = self.close_reason.filter(|_| self.is_closed()) {
+            return Err(ConnectionError::Closed(reason));
+        }
+        self.sender.finished = true;
+        self.finish_stream_if_last(true);
+        Ok(())
+    }
+
+    /// Ends this side's stream, and nobody will read what still comes.
+    pub(crate) fn close(&mut self, host: &mut Host, now: Instant) {
+        if self.is_closed() {
+            return;
+        }
+        if !self.is_established() {
+            self.subflows.iter_mut().for_each(|subflow| subflow.tcb.request_reset());
+            return self.finish(CloseReason::Aborted, host, now);
+        }
+        self.receiver.discard = true;
+        self.receiver.stream.discard_ready();
+        self.announce_window_if_worthwhile();
+        let _ = self.shutdown();
+        if self.state == State::FinWait2 {
+            self.orphan_timer = now + LINGER;
+        }
+    }
+
+    /// Ends the connection at once: MP_FASTCLOSE on every subflow, or RST.
+    pub(crate) fn abort(&mut self, reason: CloseReason, host: &mut Host, now: Instant) {
+        let fastclose = self.remote_key().map(|receiver_key| MptcpOption::Fastclose(MpFastclose { receiver_key }));
+        for subflow in &mut self.subflows {
+            subflow.close_reason.get_or_insert(reason);
+            if subflow.tcb.state == State::SynSent {
+                subflow.tcb.close();
+            } else {
+                subflow.reset_options.extend(fastclose.clone());
+                subflow.tcb.request_reset();
+            }
+        }
+        self.finish(reason, host, now);
+    }
+
+    /// The peer ended the connection at once: every subflow is answered with a RST (RFC 8684 section 3.5).
+    pub(super) fn on_fastclose(&mut self, host: &mut Host, now: Instant) {
+        for subflow in &mut self.subflows {
+            subflow.close_reason.get_or_insert(CloseReason::Fastclose);
+            subflow.tcb.request_reset();
+        }
+        self.finish(CloseReason::Fastclose, host, now);
+    }
+
+    /// Our whole stream, its end included, has arrived.
+    pub(super) fn on_data_fin_acked(&mut self, host: &mut Host, now: Instant) {
+        let before = self.state;
+        self.state = self.state.after(Step::FinAcked);
+        if before == self.state {
+            return;
+        }
+        self.sender.data_fin_due = false;
+        self.data_timer = Instant::FAR_FUTURE;
+        host.events.push_back(Event::AllAcknowledged(self.id));
+        if self.state == State::FinWait2 && self.receiver.discard {
+            self.orphan_timer = now + LINGER;
+        }
+        self.on_state_change(host, now);
+    }
+
+    /// Both streams have ended: the subflows may go (RFC 8684 section 3.3.3).
+    pub(super) fn on_state_change(&mut self, host: &mut Host, now: Instant) {
+        if !matches!(self.state, State::TimeWait | State::Closed) || self.is_closed() {
+            return;
+        }
+        self.orphan_timer = Instant::FAR_FUTURE;
+        self.data_timer = Instant::FAR_FUTURE;
+        if self.is_mptcp() {
+            for subflow in &mut self.subflows {
+                subflow.closing = true;
+                if subflow.tcb.state.is_synchronized() {
+                    subflow.tcb.request_fin();
+                } else {
+                    subflow.tcb.request_reset();
+                }
+            }
+        }
+        self.finish(CloseReason::Finished, host, now);
+    }
+
+    fn finish(&mut self, reason: CloseReason, host: &mut Host, now: Instant) {
+        if self.is_closed() {
+            return;
+        }
+        self.closed_at = Some(now);
+        self.close_reason = Some(reason);
+        if let Some(listener) = self.listener.filter(|_| !self.is_established()) {
+            // Nobody has heard of this connection, so nobody will release it.
+            host.accepted.push((None, listener));
+            self.released = true;
+            return;
+        }
+        if reason != CloseReason::Finished {
+            self.state = State::Closed;
+        }
+        if self.config.mptcp {
+            host.release_token(self.local_token());
+        }
+        self.data_timer = Instant::FAR_FUTURE;
+        self.orphan_timer = Instant::FAR_FUTURE;
+        self.addresses.stop();
+        host.events.push_back(Event::Closed { connection: self.id, reason });
+    }
+
+    /// Puts the house in order after anything happened.
+    pub(crate) fn settle(&mut self, host: &mut Host, now: Instant) {
+        self.finish_stream_if_last(true);
+        if self.subflows.iter().any(|subflow| subflow.is_finished()) {
+            self.retire_subflows(host, now);
+        }
+        self.demand_for_addresses();
+    }
+
+    fn retire_subflows(&mut self, host: &mut Host, now: Instant) {
+        let mut i = 0;
+        while i < self.subflows.len() {
+            if self.subflows[i].is_finished() && !self.subflows[i].retired {
+                self.retire(i, host, now);
+            }
+            let subflow = &self.subflows[i];
+            if subflow.tcb.is_over() {
+                host.release(&Tuple { local: subflow.local(), remote: subflow.remote() });
+                let mut stats = subflow.stats();
+                stats.closed_at = Some(now);
+                self.ended.push(stats);
+                self.subflows.remove(i);
+            } else {
+                i += 1;
+            }
+        }
+    }
+
+    /// Subflow `i` can carry nothing any more.
+    fn retire(&mut self, i: usize, host: &mut Host, now: Instant) {
+        self.subflows[i].retired = true;
+        if self.is_mptcp() && !self.is_closed() {
+            self.reinject_from(i);
+        }
+        let subflow = &self.subflows[i];
+        let (id, local, remote) = (subflow.id, subflow.local(), subflow.remote());
+        let reason = subflow.close_reason.unwrap_or(CloseReason::Finished);
+        let admitted = subflow.admitted;
+        if admitted {
+            self.with_paths(|congestion, paths| congestion.subflow_removed(id, paths));
+        }
+        host.events.push_back(Event::SubflowClosed { connection: self.id, subflow: id, reason });
+        if self.is_closed() {
+            return;
+        }
+        if self.subflows.iter().all(|subflow| subflow.retired) {
+            self.on_last_subflow_gone(reason, host, now);
+        }
+        if self.is_fully_established() && !self.is_closed() {
+            let failed = reason != CloseReason::Finished;
+            self.tell_path_manager(&PathEvent::SubflowClosed { id, local, remote, failed }, host, now);
+        }
+    }
+
+    /// Without subflows: over for TCP and for a peer that resets; otherwise a new subflow may still come (RFC 8684
+    /// section 3.3.6: the connection outlives its subflows).
+    fn on_last_subflow_gone(&mut self, reason: CloseReason, host: &mut Host, now: Instant) {
+        let is_final = match self.protocol {
+            Protocol::Mptcp { .. } => matches!(reason, CloseReason::Reset | CloseReason::Violation(_)),
+            _ => true,
+        };
+        if is_final {
+            // A TCP that closed in good order has told its story already.
+            self.finish(reason, host, now);
+        } else {
+            self.orphan_timer = now + SUBFLOW_WAIT.min(self.config.user_timeout);
+        }
+    }
+}

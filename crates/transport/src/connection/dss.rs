@@ -1,0 +1,188 @@
+//! The data sequence signal (RFC 8684 section 3.3), in and out.
+
+use units::{Dsn, Instant};
+use wire::checksum::dss_checksum;
+use wire::mptcp::{DataLen, DataSeq, Dss, Mapping};
+use wire::{Payload, Segment};
+
+use super::handshake::dss_room;
+use super::mapping::{MappingChecksum, ReceivedMapping};
+use super::{Connection, SUBFLOWS_CAP};
+use crate::error::Violation;
+use crate::host::Host;
+
+impl Connection {
+    /// Takes a DSS of an acceptable segment; `window_bytes` is the segment's window, scaled.
+    pub(super) fn on_dss(
+        &mut self,
+        i: usize,
+        dss: &Dss,
+        window_bytes: u64,
+        host: &mut Host,
+        now: Instant,
+    ) -> Result<(), Violation> {
+        self.confirm_mptcp(host, now);
+        if let Some(ack) = dss.data_ack {
+            self.on_data_ack(ack, window_bytes, host, now);
+        }
+        match dss.mapping {
+            Some(mapping) => self.on_mapping(i, &mapping, dss.data_fin, host, now),
+            None => Ok(()),
+        }
+    }
+
+    /// DATA_ACK and the window that hangs on it (RFC 8684 sections 3.3.2 and 3.3.5). An ACK of what was never sent
+    /// means nothing.
+    fn on_data_ack(&mut self, ack: DataSeq, window_bytes: u64, host: &mut Host, now: Instant) {
+        let una = self.sender.buffer.start();
+        let ack = ack.expand(una);
+        let sent_end = self.sender.data_fin.map_or(self.sender.next, |fin| fin + 1);
+        if ack.after(sent_end) || ack.before(una) {
+            return;
+        }
+        self.note_window(ack, window_bytes);
+        self.acknowledge_data(ack, host, now);
+    }
+
+    /// Everything before `ack` has arrived at the peer.
+    pub(super) fn acknowledge_data(&mut self, ack: Dsn, host: &mut Host, now: Instant) {
+        let una = self.sender.buffer.start();
+        let data_ack = ack.min(self.sender.next);
+        if data_ack.after(una) {
+            self.totals.acked_bytes += data_ack.since(una);
+            self.sender.buffer.acknowledge(data_ack);
+            self.reinjection.acknowledge(data_ack);
+            for subflow in &mut self.subflows {
+                subflow.tcb.drop_unsent_while(|chunk| (chunk.dsn + chunk.payload.len() as u64).before_or_at(data_ack));
+            }
+            self.sender.backoff = 0;
+            self.tell_writable(host);
+            self.rearm_data_timer(now);
+        }
+        if self.sender.data_fin.is_some_and(|fin| ack == fin + 1) {
+            self.on_data_fin_acked(host, now);
+        }
+    }
+
+    /// The peer takes `window_bytes` octets from `base` on. A right edge never moves left.
+    pub(super) fn note_window(&mut self, base: Dsn, window_bytes: u64) {
+        self.sender.edge = self.sender.edge.max(base + window_bytes);
+        self.sender.window_max = self.sender.window_max.max(window_bytes);
+    }
+
+    fn on_mapping(
+        &mut self,
+        i: usize,
+        mapping: &Mapping,
+        data_fin: bool,
+        host: &mut Host,
+        now: Instant,
+    ) -> Result<(), Violation> {
+        if mapping.len == 0 {
+            self.on_infinite_mapping(host, now);
+            return Ok(());
+        }
+        if matches!(mapping.dsn, DataSeq::Long(_)) && !self.sender.long_data_ack {
+            self.sender.long_data_ack = true;
+            for subflow in &mut self.subflows {
+                subflow.tcb.change_reserved_options(dss_room(true));
+            }
+        }
+        let dsn = mapping.dsn.expand(self.receiver.stream.next());
+        let data_len = mapping.len - u16::from(data_fin);
+        if data_fin {
+            self.receiver.data_fin = Some(dsn + u64::from(data_len));
+            // Its loss would leave the peer waiting for its own time-out.
+            self.subflows[i].tcb.demand_ack();
+        }
+        if data_len == 0 {
+            return Ok(());
+        }
+        let checksum = match (self.checksum, mapping.checksum) {
+            (false, _) => None,
+            (true, Some(value)) => Some(MappingChecksum { value, ssn: mapping.ssn, len: mapping.len }),
+            (true, None) => return Err(Violation::Checksum),
+        };
+        let subflow = &mut self.subflows[i];
+        let seq = subflow.absolute_received(mapping.ssn);
+        let received = ReceivedMapping { seq, len: u32::from(data_len), dsn, checksum };
+        subflow.mappings.insert(received)
+    }
+
+    /// The mapping of data that came with MP_CAPABLE: the first of the stream (RFC 8684 section 3.1).
+    pub(super) fn on_capable_data(&mut self, i: usize, data: DataLen) -> Result<(), Violation> {
+        let dsn = self.remote_key().map(|key| super::keys::initial_dsn(key) + 1).ok_or(Violation::UnmappedData)?;
+        let checksum = match (self.checksum, data.checksum) {
+            (false, _) => None,
+            (true, Some(value)) => Some(MappingChecksum { value, ssn: 1, len: data.len }),
+            (true, None) => return Err(Violation::Checksum),
+        };
+        let subflow = &mut self.subflows[i];
+        let seq = subflow.absolute_received(1);
+        let received = ReceivedMapping { seq, len: u32::from(data.len), dsn, checksum };
+        subflow.mappings.insert(received)
+    }
+
+    /// The next data sequence number expected, a DATA_FIN included.
+    pub(super) fn data_ack(&self) -> Dsn {
+        let next = self.receiver.stream.next();
+        if self.receiver.finished { next + 1 } else { next }
+    }
+
+    /// The DATA_ACK for any segment.
+    pub(super) fn ack_signal(&self) -> Dss {
+        let ack = self.data_ack();
+        let data_ack = if self.sender.long_data_ack { DataSeq::Long(ack.0) } else { DataSeq::Short(ack.0 as u32) };
+        Dss { data_ack: Some(data_ack), mapping: None, data_fin: false }
+    }
+
+    /// The DSS of a segment with data that start at `dsn`.
+    pub(super) fn data_signal(&self, i: usize, dsn: Dsn, segment: &Segment) -> Dss {
+        let mut signal = self.ack_signal();
+        let data_len = segment.payload.len();
+        let ends_stream = self.sender.data_fin == Some(dsn + data_len as u64);
+        let len = data_len as u16 + u16::from(ends_stream);
+        let ssn = self.subflows[i].relative_sent(segment.seq);
+        let checksum = self.checksum.then(|| dss_checksum(dsn, ssn, len, core::iter::once(&segment.payload)));
+        signal.mapping = Some(Mapping { dsn: DataSeq::Short(dsn.0 as u32), ssn, len, checksum });
+        signal.data_fin = ends_stream;
+        signal
+    }
+
+    /// A DATA_FIN without data (RFC 8684 section 3.3.3): subflow sequence number zero, length one.
+    pub(super) fn data_fin_signal(&self, fin: Dsn) -> Dss {
+        let mut signal = self.ack_signal();
+        let checksum = self.checksum.then(|| dss_checksum(fin, 0, 1, core::iter::empty::<&Payload>()));
+        signal.mapping = Some(Mapping { dsn: DataSeq::Short(fin.0 as u32), ssn: 0, len: 1, checksum });
+        signal.data_fin = true;
+        signal
+    }
+
+    /// The receive window to announce, in octets beyond the DATA_ACK.
+    pub(super) fn receive_window(&self) -> u32 {
+        let next = self.receiver.stream.next();
+        let promised = if self.receiver.edge.after(next) { self.receiver.edge.since(next) } else { 0 };
+        self.receiver.stream.window().max(promised).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// The application read: tells the peer if that opens the window by enough (RFC 9293 section 3.8.6.2.2).
+    pub(super) fn announce_window_if_worthwhile(&mut self) {
+        let next = self.receiver.stream.next();
+        let promised = if self.receiver.edge.after(next) { self.receiver.edge.since(next) } else { 0 };
+        let opened = self.receiver.stream.window().saturating_sub(promised);
+        let threshold = if promised == 0 {
+            self.config.receive_buffer_bytes.min(2 * 1460)
+        } else {
+            self.config.receive_buffer_bytes / 4
+        };
+        if opened < threshold.max(1) {
+            return;
+        }
+        let ready = self.subflows.iter_mut().filter(|subflow| subflow.established_at.is_some());
+        if let Some(subflow) = ready.min_by_key(|subflow| subflow.is_stale()) {
+            subflow.tcb.demand_ack();
+        }
+    }
+}
+
+const _: () = assert!(SUBFLOWS_CAP <= 64, "scheduler marks are 64 bits wide");

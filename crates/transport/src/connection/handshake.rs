@@ -1,0 +1,406 @@
+//! MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2).
+
+use core::net::SocketAddr;
+
+use rand_core::RngCore;
+use units::{Dsn, Instant};
+use wire::Segment;
+use wire::mptcp::{AddressId, CapableFlags, DataLen, Key, MpCapable, MpJoin, MptcpOption, ResetReason};
+
+use super::keys::{Nonces, VerifiedJoin};
+use super::subflow::{Handshake, Subflow};
+use super::{Connection, Protocol, keys};
+use crate::SubflowId;
+use crate::error::{CloseReason, ConnectError, Violation};
+use crate::event::Event;
+use crate::host::{Host, Tuple};
+use crate::path_manager::PathEvent;
+use crate::state::{State, Step};
+use crate::tcp::Tcb;
+
+/// RFC 8684 is version 1 of the protocol.
+const VERSION: u8 = 1;
+
+/// What a SYN with MP_JOIN asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JoinRequest {
+    pub(crate) backup: bool,
+    pub(crate) address_id: AddressId,
+    pub(crate) nonce: u32,
+}
+
+impl Connection {
+    /// Opens the first subflow.
+    pub(crate) fn open(&mut self, tuple: Tuple, host: &mut Host, now: Instant) {
+        let secrets = host.tcb_secrets(&tuple, now);
+        let tcb = Tcb::connect(tuple.local, tuple.remote, self.config.clone(), secrets, now);
+        let id = self.take_subflow_id();
+        self.subflows.push(Subflow::new(id, tcb, Handshake::Initial));
+    }
+
+    /// Accepts the first subflow.
+    pub(crate) fn accept(&mut self, syn: &Segment, host: &mut Host, now: Instant) {
+        let tuple = Tuple { local: syn.dst, remote: syn.src };
+        let secrets = host.tcb_secrets(&tuple, now);
+        match offered_capable(syn) {
+            Some(capable) if self.config.mptcp => {
+                self.checksum = self.config.checksum || capable.flags.contains(CapableFlags::CHECKSUM_REQUIRED);
+                self.note_join_permission(capable);
+            }
+            _ => self.protocol = Protocol::Tcp { fell_back: false },
+        }
+        let tcb = Tcb::accept(syn, self.config.clone(), secrets, now);
+        let id = self.take_subflow_id();
+        self.subflows.push(Subflow::new(id, tcb, Handshake::InitialAccepted));
+    }
+
+    fn note_join_permission(&mut self, capable: &MpCapable) {
+        self.addresses.join_to_first = !capable.flags.contains(CapableFlags::NO_JOIN_TO_THIS_ADDRESS);
+    }
+
+    /// Subflows that may still be opened.
+    pub(super) fn subflows_left(&self) -> usize {
+        self.config.subflows_max.min(super::SUBFLOWS_CAP).saturating_sub(self.subflows.len())
+    }
+
+    /// Opens another subflow (RFC 8684 section 3.2).
+    pub(crate) fn open_join(
+        &mut self,
+        local: SocketAddr,
+        remote: SocketAddr,
+        backup: bool,
+        host: &mut Host,
+        now: Instant,
+    ) -> Result<SubflowId, ConnectError> {
+        let Protocol::Mptcp { fully_established: true, .. } = self.protocol else { return Err(ConnectError::NotMptcp) };
+        if self.is_closed() || self.subflows_left() == 0 {
+            return Err(ConnectError::Limit);
+        }
+        if local.is_ipv4() != remote.is_ipv4() {
+            return Err(ConnectError::FamilyMismatch);
+        }
+        let local = match local.port() {
+            0 => host.pick_port(local.ip(), remote).ok_or(ConnectError::InUse)?,
+            _ => local,
+        };
+        let tuple = Tuple { local, remote };
+        let id = SubflowId(self.next_subflow);
+        if !host.claim(tuple, self.route(id)) {
+            return Err(ConnectError::InUse);
+        }
+        self.take_subflow_id();
+        let secrets = host.tcb_secrets(&tuple, now);
+        let tcb = Tcb::connect(local, remote, self.config.clone(), secrets, now);
+        let nonce = host.secrets.next_u32();
+        let mut subflow = Subflow::new(id, tcb, Handshake::Join { nonce });
+        subflow.local_id = self.addresses.local_id(local.ip());
+        subflow.remote_id = self.addresses.remote_id(remote).unwrap_or_default();
+        subflow.backup_here = backup;
+        self.subflows.push(subflow);
+        Ok(id)
+    }
+
+    /// Accepts a subflow that the peer opens; the token has led here. False if it must be refused.
+    pub(crate) fn accept_join(&mut self, syn: &Segment, request: JoinRequest, host: &mut Host, now: Instant) -> bool {
+        let acceptable = matches!(self.protocol, Protocol::Mptcp { fully_established: true, .. })
+            && !self.is_closed()
+            && self.subflows_left() > 0;
+        let tuple = Tuple { local: syn.dst, remote: syn.src };
+        let id = SubflowId(self.next_subflow);
+        if !acceptable || !host.claim(tuple, self.route(id)) {
+            return false;
+        }
+        self.take_subflow_id();
+        let secrets = host.tcb_secrets(&tuple, now);
+        let tcb = Tcb::accept(syn, self.config.clone(), secrets, now);
+        let nonce = host.secrets.next_u32();
+        let handshake = Handshake::JoinAccepted { nonce, remote_nonce: request.nonce };
+        let mut subflow = Subflow::new(id, tcb, handshake);
+        subflow.local_id = self.addresses.local_id(syn.dst.ip());
+        subflow.remote_id = request.address_id;
+        subflow.backup_for_peer = request.backup;
+        self.subflows.push(subflow);
+        true
+    }
+
+    fn capable_flags(&self) -> CapableFlags {
+        let required = if self.checksum || (self.initiator && self.config.checksum) {
+            CapableFlags::CHECKSUM_REQUIRED
+        } else {
+            CapableFlags::default()
+        };
+        CapableFlags::HMAC_SHA256.union(required)
+    }
+
+    /// The option of a SYN or SYN/ACK.
+    pub(super) fn syn_option(&self, i: usize) -> Option<MptcpOption> {
+        let subflow = &self.subflows[i];
+        let capable = |sender_key| {
+            MptcpOption::Capable(MpCapable {
+                version: VERSION,
+                flags: self.capable_flags(),
+                sender_key,
+                receiver_key: None,
+                data: None,
+            })
+        };
+        match subflow.handshake {
+            Handshake::Initial if self.protocol == Protocol::Negotiating => Some(capable(None)),
+            Handshake::InitialAccepted if self.protocol == Protocol::Negotiating => Some(capable(Some(self.local_key))),
+            Handshake::Join { nonce } => Some(MptcpOption::Join(MpJoin::Syn {
+                backup: subflow.backup_here,
+                address_id: subflow.local_id,
+                token: keys::token(self.remote_key()?),
+                nonce,
+            })),
+            Handshake::JoinAccepted { nonce, remote_nonce } => Some(MptcpOption::Join(MpJoin::SynAck {
+                backup: subflow.backup_here,
+                address_id: subflow.local_id,
+                hmac: self.key_pair()?.syn_ack_hmac(Nonces { local: nonce, remote: remote_nonce }),
+                nonce,
+            })),
+            _ => None,
+        }
+    }
+
+    /// MP_CAPABLE with both keys: on the third ACK, and on the first data until the peer answers with MPTCP.
+    pub(super) fn confirming_capable(&self, data: Option<DataLen>) -> Option<MptcpOption> {
+        let Protocol::Mptcp { remote_key, fully_established: false } = self.protocol else { return None };
+        Some(MptcpOption::Capable(MpCapable {
+            version: VERSION,
+            flags: self.capable_flags(),
+            sender_key: Some(self.local_key),
+            receiver_key: Some(remote_key),
+            data,
+        }))
+    }
+
+    /// A segment that must not complete a handshake although TCP would let it: our SYN/ACK offered MPTCP and the peer
+    /// speaks it, but its third ACK with the keys has been overtaken.
+    pub(super) fn must_wait_for_keys(&self, i: usize, segment: &Segment) -> bool {
+        let subflow = &self.subflows[i];
+        subflow.handshake == Handshake::InitialAccepted
+            && subflow.tcb.state == State::SynReceived
+            && self.protocol == Protocol::Negotiating
+            && !segment.options.mptcp.is_empty()
+            && capable(segment).is_none()
+    }
+
+    /// TCP's handshake is complete; now MPTCP's part of it.
+    pub(super) fn on_handshake(&mut self, i: usize, segment: &Segment, host: &mut Host, now: Instant) {
+        let result = match self.subflows[i].handshake {
+            Handshake::Initial => self.conclude_initial(i, segment, host, now),
+            Handshake::InitialAccepted => self.conclude_accepted(i, segment, host, now),
+            Handshake::Join { nonce } => self.conclude_join(i, nonce, segment, now),
+            Handshake::JoinAccepted { nonce, remote_nonce } => {
+                self.conclude_join_accepted(i, nonce, remote_nonce, segment, host, now)
+            }
+            Handshake::JoinUnconfirmed { .. } | Handshake::Complete => Ok(()),
+        };
+        if let Err(violation) = result {
+            self.reset_subflow(i, ResetReason::MptcpSpecific, false, CloseReason::Violation(violation));
+        }
+    }
+
+    /// SYN/ACK of the first subflow.
+    fn conclude_initial(
+        &mut self,
+        i: usize,
+        segment: &Segment,
+        host: &mut Host,
+        now: Instant,
+    ) -> Result<(), Violation> {
+        if self.protocol == Protocol::Negotiating {
+            match capable(segment).and_then(|capable| Some((capable, capable.sender_key?))) {
+                Some((capable, key)) if is_usable(capable) => {
+                    self.checksum = self.config.checksum || capable.flags.contains(CapableFlags::CHECKSUM_REQUIRED);
+                    self.note_join_permission(capable);
+                    self.learn_key(key, false);
+                }
+                _ => self.protocol = Protocol::Tcp { fell_back: true },
+            }
+        }
+        self.establish(i, host, now);
+        Ok(())
+    }
+
+    /// Third ACK of the first subflow.
+    fn conclude_accepted(
+        &mut self,
+        i: usize,
+        segment: &Segment,
+        host: &mut Host,
+        now: Instant,
+    ) -> Result<(), Violation> {
+        if self.protocol == Protocol::Negotiating {
+            match capable(segment).and_then(|capable| Some((capable.sender_key?, capable.receiver_key?))) {
+                Some((key, ours)) if ours == self.local_key => {
+                    self.learn_key(key, true);
+                    // The peer may not join before it has seen a DSS (RFC 8684 section 3.1): give it one.
+                    self.subflows[i].tcb.demand_ack();
+                }
+                _ => self.protocol = Protocol::Tcp { fell_back: true },
+            }
+        }
+        self.establish(i, host, now);
+        Ok(())
+    }
+
+    fn learn_key(&mut self, remote_key: Key, fully_established: bool) {
+        self.protocol = Protocol::Mptcp { remote_key, fully_established };
+        let start = keys::initial_dsn(remote_key) + 1;
+        self.receiver.stream.rebase(start);
+        self.receiver.edge = start;
+    }
+
+    /// The first subflow is established, and with it the connection.
+    fn establish(&mut self, i: usize, host: &mut Host, now: Instant) {
+        self.established_at = Some(now);
+        self.state = self.state.after(Step::SynAcked);
+        self.subflows[i].handshake = Handshake::Complete;
+        let window = self.subflows[i].tcb.peer_window();
+        self.note_window(self.sender.buffer.start(), u64::from(window));
+        let mptcp = self.is_mptcp();
+        if !mptcp && self.config.mptcp {
+            host.release_token(self.local_token());
+        }
+        match self.listener {
+            Some(listener) => host.accepted.push((Some(self.id), listener)),
+            None => host.events.push_back(Event::Connected { connection: self.id, mptcp }),
+        }
+        self.admit(i, host, now);
+        if self.is_fully_established() {
+            self.on_fully_established(host, now);
+        }
+    }
+
+    pub(crate) fn is_fully_established(&self) -> bool {
+        matches!(self.protocol, Protocol::Mptcp { fully_established: true, .. })
+    }
+
+    /// Both sides have shown that they speak MPTCP: paths may be managed.
+    fn on_fully_established(&mut self, host: &mut Host, now: Instant) {
+        let event = PathEvent::ConnectionEstablished {
+            local: self.first_local,
+            remote: self.first_remote,
+            initiator: self.initiator,
+        };
+        self.tell_path_manager(&event, host, now);
+    }
+
+    /// The peer has used MPTCP on the first subflow after the handshake.
+    pub(super) fn confirm_mptcp(&mut self, host: &mut Host, now: Instant) {
+        if let Protocol::Mptcp { fully_established, .. } = &mut self.protocol {
+            if !core::mem::replace(fully_established, true) {
+                for subflow in &mut self.subflows {
+                    subflow.tcb.change_reserved_options(dss_room(self.sender.long_data_ack));
+                }
+                self.on_fully_established(host, now);
+            }
+        }
+    }
+
+    /// SYN/ACK of a join: the peer must prove that it knows both keys.
+    fn conclude_join(&mut self, i: usize, nonce: u32, segment: &Segment, now: Instant) -> Result<(), Violation> {
+        let keys = self.key_pair().ok_or(Violation::JoinOption)?;
+        let Some(MpJoin::SynAck { backup, address_id, hmac, nonce: remote }) = join(segment) else {
+            return Err(Violation::JoinOption);
+        };
+        let nonces = Nonces { local: nonce, remote };
+        let VerifiedJoin { .. } = keys.verify_syn_ack(nonces, hmac)?;
+        let subflow = &mut self.subflows[i];
+        subflow.remote_id = address_id;
+        subflow.backup_for_peer = backup;
+        let resend_at = now + subflow.tcb.rto();
+        subflow.handshake = Handshake::JoinUnconfirmed { hmac: keys.ack_hmac(nonces), resend_at, tries: 0 };
+        subflow.tcb.demand_ack();
+        Ok(())
+    }
+
+    /// Third ACK of a join.
+    fn conclude_join_accepted(
+        &mut self,
+        i: usize,
+        nonce: u32,
+        remote_nonce: u32,
+        segment: &Segment,
+        host: &mut Host,
+        now: Instant,
+    ) -> Result<(), Violation> {
+        let keys = self.key_pair().ok_or(Violation::JoinOption)?;
+        let Some(MpJoin::Ack { hmac }) = join(segment) else { return Err(Violation::JoinOption) };
+        let verified = keys.verify_ack(Nonces { local: nonce, remote: remote_nonce }, &hmac)?;
+        self.admit_join(i, verified, host, now);
+        Ok(())
+    }
+
+    /// A join by the peer succeeded, which only a verified one can.
+    fn admit_join(&mut self, i: usize, _: VerifiedJoin, host: &mut Host, now: Instant) {
+        self.subflows[i].handshake = Handshake::Complete;
+        // The fourth segment: only with it may the peer send data.
+        self.subflows[i].tcb.demand_ack();
+        self.admit(i, host, now);
+    }
+
+    /// The peer answered our third ACK of a join.
+    pub(super) fn confirm_join(&mut self, i: usize, host: &mut Host, now: Instant) {
+        self.subflows[i].handshake = Handshake::Complete;
+        self.admit(i, host, now);
+    }
+
+    /// A subflow is ready to carry data.
+    fn admit(&mut self, i: usize, host: &mut Host, now: Instant) {
+        let reserved =
+            if self.is_mptcp() { dss_room(self.sender.long_data_ack || !self.is_fully_established()) } else { 0 };
+        let subflow = &mut self.subflows[i];
+        subflow.tcb.reserve_options(reserved);
+        subflow.established_at = Some(now);
+        subflow.admitted = true;
+        let (id, local, remote) = (subflow.id, subflow.local(), subflow.remote());
+        self.orphan_timer = Instant::FAR_FUTURE;
+        self.with_paths(|congestion, paths| congestion.subflow_added(id, paths));
+        host.events.push_back(Event::SubflowEstablished { connection: self.id, subflow: id, local, remote });
+        if self.is_fully_established() {
+            self.tell_path_manager(&PathEvent::SubflowEstablished { id, local, remote }, host, now);
+        }
+        if self.state == State::Closed || self.state == State::TimeWait {
+            self.subflows[i].tcb.request_fin();
+        }
+    }
+
+    /// First data sequence number of this side.
+    pub(super) fn first_dsn(&self) -> Dsn {
+        keys::initial_dsn(self.local_key) + 1
+    }
+}
+
+/// Option room of a data segment: a DSS with mapping, 4-octet data sequence number and checksum or padding.
+pub(super) fn dss_room(long_data_ack: bool) -> u32 {
+    if long_data_ack { 24 } else { 20 }
+}
+
+/// MP_CAPABLE of a SYN that this side can agree to (RFC 8684 section 3.1).
+pub(crate) fn offered_capable(syn: &Segment) -> Option<&MpCapable> {
+    capable(syn).filter(|capable| is_usable(capable))
+}
+
+/// Version and cryptography that this side speaks; flag B must be zero.
+fn is_usable(capable: &MpCapable) -> bool {
+    capable.version == VERSION
+        && capable.flags.contains(CapableFlags::HMAC_SHA256)
+        && !capable.flags.contains(CapableFlags::EXTENSIBILITY)
+}
+
+fn capable(segment: &Segment) -> Option<&MpCapable> {
+    segment.options.mptcp.iter().find_map(|option| match option {
+        MptcpOption::Capable(capable) => Some(capable),
+        _ => None,
+    })
+}
+
+fn join(segment: &Segment) -> Option<MpJoin> {
+    segment.options.mptcp.iter().find_map(|option| match option {
+        MptcpOption::Join(join) => Some(*join),
+        _ => None,
+    })
+}

@@ -1,0 +1,229 @@
+//! Data sequence mappings received on a subflow (RFC 8684 section 3.3.1): which data sequence number each octet has.
+
+use std::collections::VecDeque;
+
+use units::{Dsn, SeqNr};
+use wire::Payload;
+use wire::checksum::dss_checksum;
+
+use crate::error::Violation;
+
+/// Mappings kept at most; a peer that maps what it never sends costs no more than this.
+const MAPPINGS_MAX: usize = 2048;
+
+/// One mapping, in absolute sequence numbers.
+#[derive(Debug)]
+pub(crate) struct ReceivedMapping {
+    pub(crate) seq: SeqNr,
+    /// Octets of data, without a DATA_FIN.
+    pub(crate) len: u32,
+    pub(crate) dsn: Dsn,
+    /// What the checksum covers besides the data, if checksums were agreed upon.
+    pub(crate) checksum: Option<MappingChecksum>,
+}
+
+/// A checksum and the fields of its pseudo-header (RFC 8684 figure 10) that [`ReceivedMapping`] does not have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MappingChecksum {
+    pub(crate) value: u16,
+    /// Relative subflow sequence number, as on the wire.
+    pub(crate) ssn: u32,
+    /// Data-level length, as on the wire.
+    pub(crate) len: u16,
+}
+
+impl ReceivedMapping {
+    fn end(&self) -> SeqNr {
+        self.seq + self.len
+    }
+
+    fn dsn_at(&self, seq: SeqNr) -> Dsn {
+        self.dsn + u64::from(seq.since(self.seq))
+    }
+}
+
+/// Why octets in subflow order have no place in the data stream.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Unresolved {
+    /// No mapping covers these.
+    NoMapping(SeqNr, Payload),
+    /// The mapping that starts at this data sequence number fails its checksum; its octets are in
+    /// [`MappingTable::take_pending`].
+    BadChecksum(Dsn),
+}
+
+/// The mappings of one subflow, ordered by sequence number and disjoint.
+#[derive(Debug, Default)]
+pub(crate) struct MappingTable {
+    mappings: VecDeque<ReceivedMapping>,
+    /// Everything before this has found its place; mappings of it are repetitions.
+    resolved_to: Option<SeqNr>,
+    /// Octets of the front mapping that wait for the rest, because its checksum covers all.
+    pending: VecDeque<Payload>,
+    pending_bytes: u32,
+}
+
+impl MappingTable {
+    /// Takes a mapping. Mappings may repeat: every segment of an offloaded burst carries the same.
+    ///
+    /// # Errors
+    /// [`Violation::MappingMismatch`] if it gives an octet another place than before, [`Violation::MappingFlood`] if
+    /// there are too many that nothing fills.
+    pub(crate) fn insert(&mut self, mapping: ReceivedMapping) -> Result<(), Violation> {
+        let at = match self.mappings.back() {
+            Some(last) if last.end().after(mapping.seq) => {
+                self.mappings.partition_point(|known| known.end().before_or_at(mapping.seq))
+            }
+            _ => self.mappings.len(),
+        };
+        if let Some(known) = self.mappings.get(at).filter(|known| known.seq.before(mapping.end())) {
+            return check_overlap(known, &mapping);
+        }
+        if mapping.len == 0 || self.resolved_to.is_some_and(|done| mapping.end().before_or_at(done)) {
+            return Ok(());
+        }
+        if self.mappings.len() >= MAPPINGS_MAX {
+            return Err(Violation::MappingFlood);
+        }
+        self.mappings.insert(at, mapping);
+        Ok(())
+    }
+
+    /// Places octets that are next in subflow order: calls `deliver` with each piece whose place is certain.
+    pub(crate) fn resolve(
+        &mut self,
+        mut seq: SeqNr,
+        mut payload: Payload,
+        mut deliver: impl FnMut(Dsn, Payload),
+    ) -> Result<(), Unresolved> {
+        while !payload.is_empty() {
+            while self.mappings.front().is_some_and(|front| front.end().before_or_at(seq)) {
+                self.mappings.pop_front();
+            }
+            let Some(front) = self.mappings.front().filter(|front| front.seq.before_or_at(seq)) else {
+                return Err(Unresolved::NoMapping(seq, payload));
+            };
+            let covered = (front.end().since(seq) as usize).min(payload.len());
+            let piece = payload.split_to(covered);
+            match front.checksum {
+                None => deliver(front.dsn_at(seq), piece),
+                Some(checksum) => self.collect(checksum, piece, &mut deliver)?,
+            }
+            seq += covered as u32;
+            self.resolved_to = Some(seq);
+        }
+        Ok(())
+    }
+
+    /// Holds a piece until its mapping is complete, then verifies and delivers the whole.
+    fn collect(
+        &mut self,
+        checksum: MappingChecksum,
+        piece: Payload,
+        deliver: &mut impl FnMut(Dsn, Payload),
+    ) -> Result<(), Unresolved> {
+        self.pending_bytes += piece.len() as u32;
+        self.pending.push_back(piece);
+        let front = &self.mappings[0];
+        if self.pending_bytes < front.len {
+            return Ok(());
+        }
+        let mut dsn = front.dsn;
+        if dss_checksum(dsn, checksum.ssn, checksum.len, self.pending.iter()) != checksum.value {
+            return Err(Unresolved::BadChecksum(dsn));
+        }
+        self.pending_bytes = 0;
+        for piece in self.pending.drain(..) {
+            let len = piece.len() as u64;
+            deliver(dsn, piece);
+            dsn += len;
+        }
+        Ok(())
+    }
+
+    /// The octets whose mapping failed its checksum: a single subflow delivers them as they are once it has fallen
+    /// back (RFC 8684 section 3.7).
+    pub(crate) fn take_pending(&mut self) -> impl Iterator<Item = Payload> {
+        self.pending_bytes = 0;
+        self.pending.drain(..)
+    }
+}
+
+/// Overlapping mappings must give every octet the same data sequence number.
+fn check_overlap(known: &ReceivedMapping, new: &ReceivedMapping) -> Result<(), Violation> {
+    let same = if new.seq.at_or_after(known.seq) {
+        known.dsn_at(new.seq) == new.dsn
+    } else {
+        new.dsn_at(known.seq) == known.dsn
+    };
+    if same { Ok(()) } else { Err(Violation::MappingMismatch) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapping(seq: u32, len: u32, dsn: u64) -> ReceivedMapping {
+        ReceivedMapping { seq: SeqNr(seq), len, dsn: Dsn(dsn), checksum: None }
+    }
+
+    fn resolve(table: &mut MappingTable, seq: u32, len: usize) -> (Vec<(u64, usize)>, Result<(), Unresolved>) {
+        let mut pieces = Vec::new();
+        let result =
+            table.resolve(SeqNr(seq), Payload::from(vec![1; len]), |dsn, piece| pieces.push((dsn.0, piece.len())));
+        (pieces, result)
+    }
+
+    #[test]
+    fn one_segment_may_span_mappings_and_one_mapping_segments() {
+        let mut table = MappingTable::default();
+        table.insert(mapping(100, 150, 1000)).unwrap();
+        table.insert(mapping(250, 50, 5000)).unwrap();
+        assert_eq!(resolve(&mut table, 100, 100), (vec![(1000, 100)], Ok(())));
+        assert_eq!(resolve(&mut table, 200, 100), (vec![(1100, 50), (5000, 50)], Ok(())));
+        let (pieces, result) = resolve(&mut table, 300, 10);
+        assert!(pieces.is_empty());
+        assert_eq!(result, Err(Unresolved::NoMapping(SeqNr(300), Payload::from(vec![1; 10]))));
+    }
+
+    #[test]
+    fn repeats_are_fine_and_contradictions_are_not() {
+        let mut table = MappingTable::default();
+        table.insert(mapping(100, 150, 1000)).unwrap();
+        assert_eq!(table.insert(mapping(100, 150, 1000)), Ok(()));
+        assert_eq!(table.insert(mapping(150, 10, 1050)), Ok(()));
+        assert_eq!(table.insert(mapping(150, 10, 1051)), Err(Violation::MappingMismatch));
+        table.insert(mapping(0, 100, 900)).unwrap();
+        assert_eq!(resolve(&mut table, 0, 250).0, [(900, 100), (1000, 150)]);
+    }
+
+    #[test]
+    fn a_flood_of_mappings_ends() {
+        let mut table = MappingTable::default();
+        let flood = (0..10_000).try_for_each(|i| table.insert(mapping(2 * i, 1, 7)));
+        assert_eq!(flood, Err(Violation::MappingFlood));
+    }
+
+    #[test]
+    fn checksums_cover_the_whole_mapping() {
+        for wrong in [0, 1] {
+            let data = Payload::from(b"an anabranch leaves a river and rejoins it".to_vec());
+            let len = data.len() as u16;
+            let value = dss_checksum(Dsn(77), 9, len, core::iter::once(&data)) ^ wrong;
+            let mut table = MappingTable::default();
+            let checksum = Some(MappingChecksum { value, ssn: 9, len });
+            table.insert(ReceivedMapping { seq: SeqNr(9), len: len.into(), dsn: Dsn(77), checksum }).unwrap();
+            let mut pieces = Vec::new();
+            table.resolve(SeqNr(9), data.slice(0..11), |dsn, piece| pieces.push((dsn, piece))).unwrap();
+            assert!(pieces.is_empty(), "nothing may be delivered before the whole is verified");
+            let end = table.resolve(SeqNr(20), data.slice(11..42), |dsn, piece| pieces.push((dsn, piece)));
+            if wrong == 0 {
+                assert_eq!(end, Ok(()));
+                assert_eq!(pieces, [(Dsn(77), data.slice(0..11)), (Dsn(88), data.slice(11..42))]);
+            } else {
+                assert_eq!(end, Err(Unresolved::BadChecksum(Dsn(77))));
+                assert_eq!(table.take_pending().count(), 2);
+            }
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The data stream from the peer, put in order across subflows (RFC 8684 section 3.3.2).
+//!
+//! Each subflow delivers its own octets in order, and their data sequence numbers nearly always ascend. So what waits
+//! for a hole to fill waits in one queue a subflow, and putting the stream together is a merge of a few queues: no
+//! tree, and no allocation once they have grown. Whatever does not ascend is sorted in where it belongs.
+
+use std::collections::VecDeque;
+
+use units::Dsn;
+use wire::Payload;
+
+/// Charged for every waiting piece beside its octets: a peer that sends crumbs fills the buffer all the sooner.
+const PIECE_OVERHEAD: u64 = 64;
+
+#[derive(Debug)]
+struct Piece {
+    dsn: Dsn,
+    payload: Payload,
+}
+
+impl Piece {
+    fn end(&self) -> Dsn {
+        self.dsn + self.payload.len() as u64
+    }
+}
+
+/// What became of a piece of data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Inserted {
+    /// Octets received before.
+    pub(crate) duplicate_bytes: u64,
+    /// Octets beyond the window or the limit on crumbs: the sender must send them again.
+    pub(crate) discarded_bytes: u64,
+    /// The stream grew: there is something to read.
+    pub(crate) advanced: bool,
+}
+
+/// Octets in order up to `next`, and what arrived beyond.
+#[derive(Debug)]
+pub(crate) struct Reassembly {
+    next: Dsn,
+    ready: VecDeque<Payload>,
+    ready_bytes: u64,
+    received_bytes: u64,
+    lanes: Vec<VecDeque<Piece>>,
+    waiting_bytes: u64,
+    waiting_pieces: u64,
+    waiting_peak_bytes: u64,
+    limit: u64,
+}
+
+impl Reassembly {
+    pub(crate) fn new(next: Dsn, limit: u64) -> Self {
+        Self {
+            next,
+            ready: VecDeque::new(),
+            ready_bytes: 0,
+            received_bytes: 0,
+            lanes: Vec::new(),
+            waiting_bytes: 0,
+            waiting_pieces: 0,
+            waiting_peak_bytes: 0,
+            limit,
+        }
+    }
+
+    /// The next data sequence number expected: DATA_ACK.
+    pub(crate) fn next(&self) -> Dsn {
+        self.next
+    }
+
+    /// Moves an empty stream to another place: the peer's key came late.
+    pub(crate) fn rebase(&mut self, next: Dsn) {
+        self.next = next;
+    }
+
+    /// Octets received in order, ever.
+    pub(crate) fn received_bytes(&self) -> u64 {
+        self.received_bytes
+    }
+
+    /// Octets in order that the application has not taken.
+    pub(crate) fn ready_bytes(&self) -> u64 {
+        self.ready_bytes
+    }
+
+    /// Octets that wait for a hole before them to fill, duplicates among subflows included.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.waiting_bytes
+    }
+
+    pub(crate) fn waiting_peak_bytes(&self) -> u64 {
+        self.waiting_peak_bytes
+    }
+
+    /// Room for data from `next` on (RFC 8684 section 3.3.2: out-of-order data lie inside the window).
+    pub(crate) fn window(&self) -> u64 {
+        self.limit.saturating_sub(self.ready_bytes)
+    }
+
+    /// Takes data that arrived on `lane`; nothing beyond `edge` was promised a place.
+    pub(crate) fn insert(&mut self, lane: usize, mut dsn: Dsn, mut payload: Payload, edge: Dsn) -> Inserted {
+        let mut inserted = Inserted::default();
+        let mut end = dsn + payload.len() as u64;
+        if end.before_or_at(self.next) {
+            inserted.duplicate_bytes = payload.len() as u64;
+            return inserted;
+        }
+        if dsn.before(self.next) {
+            inserted.duplicate_bytes = self.next.since(dsn);
+            let _ = payload.split_to(inserted.duplicate_bytes as usize);
+            dsn = self.next;
+        }
+        if end.after(edge) {
+            let keep = if edge.after(dsn) { edge.since(dsn) as usize } else { 0 };
+            inserted.discarded_bytes = (payload.len() - keep) as u64;
+            payload = payload.split_to(keep);
+            end = dsn + keep as u64;
+        }
+        if payload.is_empty() {
+            return inserted;
+        }
+        if dsn == self.next {
+            self.release(payload, end);
+            self.drain();
+            inserted.advanced = true;
+        } else {
+            self.hold(lane, Piece { dsn, payload }, &mut inserted);
+        }
+        inserted
+    }
+
+    fn release(&mut self, payload: Payload, end: Dsn) {
+        self.ready_bytes += payload.len() as u64;
+        self.received_bytes += payload.len() as u64;
+        self.next = end;
+        // A pattern joins its neighbour, so that a simulated application takes it in one piece.
+        match self.ready.back_mut() {
+            Some(last) => {
+                if let Err(payload) = last.try_append(payload) {
+                    self.ready.push_back(payload);
+                }
+            }
+            None => self.ready.push_back(payload),
+        }
+    }
+
+    /// Releases what the last arrival made contiguous.
+    fn drain(&mut self) {
+        if self.waiting_pieces == 0 {
+            return;
+        }
+        while let Some(lane) =
+            self.lanes.iter().position(|lane| lane.front().is_some_and(|piece| piece.dsn.before_or_at(self.next)))
+        {
+            let mut piece = self.lanes[lane].pop_front().expect("the lane has a front");
+            self.waiting_bytes -= piece.payload.len() as u64;
+            self.waiting_pieces -= 1;
+            if piece.end().after(self.next) {
+                let end = piece.end();
+                let known = self.next.since(piece.dsn) as usize;
+                let _ = piece.payload.split_to(known);
+                self.release(piece.payload, end);
+            }
+        }
+    }
+
+    fn hold(&mut self, lane: usize, piece: Piece, inserted: &mut Inserted) {
+        let len = piece.payload.len() as u64;
+        let charged = self.waiting_bytes + len + (self.waiting_pieces + 1) * PIECE_OVERHEAD;
+        // Real segments are far larger than their overhead; only crumbs and copies on many subflows come near this.
+        if charged > 4 * self.limit + (1 << 16) {
+            inserted.discarded_bytes += len;
+            return;
+        }
+        if self.lanes.len() <= lane {
+            self.lanes.resize_with(lane + 1, VecDeque::new);
+        }
+        let queue = &mut self.lanes[lane];
+        if queue.back().is_none_or(|last| last.end().before_or_at(piece.dsn)) {
+            queue.push_back(piece);
+        } else {
+            let at = queue.partition_point(|known| known.dsn.before_or_at(piece.dsn));
+            let covered = at.checked_sub(1).is_some_and(|i| queue[i].end().at_or_after(piece.end()));
+            if covered {
+                inserted.duplicate_bytes += len;
+                return;
+            }
+            queue.insert(at, piece);
+        }
+        self.waiting_bytes += len;
+        self.waiting_pieces += 1;
+        self.waiting_peak_bytes = self.waiting_peak_bytes.max(self.waiting_bytes);
+    }
+
+    /// At most `max` octets in order.
+    pub(crate) fn take(&mut self, max: usize) -> Option<Payload> {
+        let front = self.ready.front_mut()?;
+        let payload =
+            if front.len() > max { front.split_to(max) } else { self.ready.pop_front().expect("there is a front") };
+        self.ready_bytes -= payload.len() as u64;
+        Some(payload)
+    }
+
+    /// Forgets what nobody will read.
+    pub(crate) fn discard_ready(&mut self) {
+        self.ready.clear();
+        self.ready_bytes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::Pattern;
+
+    const EDGE: Dsn = Dsn(10_000);
+
+    fn pattern(offset: u64, len: u32) -> Payload {
+        Payload::Pattern(Pattern { stream: 0, offset, len })
+    }
+
+    #[test]
+    fn merges_subflows_in_order() {
+        let mut stream = Reassembly::new(Dsn(0), 10_000);
+        stream.insert(0, Dsn(100), pattern(100, 100), EDGE);
+        stream.insert(1, Dsn(200), pattern(200, 100), EDGE);
+        stream.insert(0, Dsn(300), pattern(300, 100), EDGE);
+        assert_eq!((stream.waiting_bytes(), stream.take(1000)), (300, None));
+        assert!(stream.insert(1, Dsn(0), pattern(0, 100), EDGE).advanced);
+        assert_eq!((stream.next(), stream.waiting_bytes(), stream.waiting_peak_bytes()), (Dsn(400), 0, 300));
+        assert_eq!(stream.take(150), Some(pattern(0, 150)));
+        assert_eq!(stream.take(1000), Some(pattern(150, 250)));
+        assert_eq!(stream.window(), 10_000);
+    }
+
+    #[test]
+    fn overlaps_and_late_reinjections_find_their_place() {
+        let mut stream = Reassembly::new(Dsn(0), 10_000);
+        stream.insert(0, Dsn(500), pattern(500, 100), EDGE);
+        stream.insert(0, Dsn(200), pattern(200, 100), EDGE);
+        stream.insert(1, Dsn(250), pattern(250, 250), EDGE);
+        assert_eq!(stream.insert(0, Dsn(510), pattern(510, 10), EDGE).duplicate_bytes, 10);
+        stream.insert(2, Dsn(0), pattern(0, 220), EDGE);
+        assert_eq!(stream.next(), Dsn(600));
+        assert_eq!(stream.take(1000), Some(pattern(0, 600)));
+        assert_eq!(stream.insert(2, Dsn(590), pattern(590, 20), EDGE).duplicate_bytes, 10);
+    }
+
+    #[test]
+    fn nothing_beyond_the_edge_gets_in() {
+        let mut stream = Reassembly::new(Dsn(0), 1000);
+        let inserted = stream.insert(0, Dsn(900), pattern(900, 200), Dsn(1000));
+        assert_eq!((inserted.discarded_bytes, stream.waiting_bytes()), (100, 100));
+        assert_eq!(stream.insert(0, Dsn(2000), pattern(0, 200), Dsn(1000)).discarded_bytes, 200);
+    }
+
+    #[test]
+    fn crumbs_cost_no_more_than_a_multiple_of_the_buffer() {
+        let mut stream = Reassembly::new(Dsn(0), 100_000);
+        for i in 0..100_000 {
+            stream.insert(0, Dsn(100_000 - i), pattern(0, 1), Dsn(200_000));
+        }
+        assert!(stream.waiting_pieces < 10_000);
+    }
+}

@@ -1,0 +1,129 @@
+//! What a subflow could not deliver goes out on others (RFC 8684 section 3.3.6).
+
+use std::collections::VecDeque;
+
+use units::Dsn;
+
+use super::Connection;
+use crate::SubflowId;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Range {
+    start: Dsn,
+    end: Dsn,
+    /// The subflow that failed.
+    avoid: SubflowId,
+}
+
+/// Ranges of the data stream to be sent again.
+#[derive(Debug, Default)]
+pub(super) struct Reinjection {
+    ranges: VecDeque<Range>,
+}
+
+impl Reinjection {
+    /// Adds octets that `avoid` failed to deliver.
+    pub(super) fn push(&mut self, start: Dsn, end: Dsn, avoid: SubflowId) {
+        let covered = |known: &Range| known.start.before_or_at(start) && known.end.at_or_after(end);
+        if start == end || self.ranges.iter().any(covered) {
+            return;
+        }
+        match self.ranges.back_mut() {
+            Some(last) if last.end == start && last.avoid == avoid => last.end = end,
+            _ => self.ranges.push_back(Range { start, end, avoid }),
+        }
+    }
+
+    /// The peer has everything before `una`.
+    pub(super) fn acknowledge(&mut self, una: Dsn) {
+        if self.ranges.is_empty() {
+            return;
+        }
+        self.ranges.retain_mut(|range| {
+            range.start = range.start.max(una);
+            range.start.before(range.end)
+        });
+    }
+
+    /// The next octets: where they start and how many there are.
+    pub(super) fn next(&self) -> Option<(Dsn, u64)> {
+        self.ranges.front().map(|range| (range.start, range.end.since(range.start)))
+    }
+
+    /// The subflow that should not get the next octets.
+    pub(super) fn avoid(&self) -> Option<SubflowId> {
+        self.ranges.front().map(|range| range.avoid)
+    }
+
+    /// The next `len` octets are on their way.
+    pub(super) fn take(&mut self, len: u64) {
+        if let Some(front) = self.ranges.front_mut() {
+            front.start += len;
+            if front.start.at_or_after(front.end) {
+                self.ranges.pop_front();
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Schedules everything that subflow `i` owes to be sent by others.
+    pub(super) fn reinject_from(&mut self, i: usize) {
+        let una = self.sender.buffer.start();
+        let Self { subflows, reinjection, .. } = self;
+        let subflow = &mut subflows[i];
+        for (dsn, payload) in subflow.tcb.unacknowledged() {
+            let end = dsn + payload.len() as u64;
+            if !payload.is_empty() && end.after(una) {
+                reinjection.push(dsn.max(una), end, subflow.id);
+            }
+        }
+        drop(subflow.tcb.take_unsent());
+        subflow.reinjected = true;
+    }
+
+    /// A time-out on subflow `i`: others that show life take over, once.
+    pub(super) fn reinject_after_timeout(&mut self, i: usize) {
+        let others =
+            self.subflows.iter().enumerate().any(|(k, subflow)| k != i && subflow.is_usable() && !subflow.is_stale());
+        if others && self.is_mptcp() && !self.subflows[i].reinjected {
+            self.reinject_from(i);
+        }
+    }
+
+    /// No new data on subflow `i`: what it has not sent goes elsewhere, what it has sent it may finish.
+    pub(super) fn retreat_from(&mut self, i: usize) {
+        let una = self.sender.buffer.start();
+        let Self { subflows, reinjection, .. } = self;
+        let subflow = &mut subflows[i];
+        let id = subflow.id;
+        for chunk in subflow.tcb.take_unsent() {
+            let end = chunk.dsn + chunk.payload.len() as u64;
+            if end.after(una) {
+                reinjection.push(chunk.dsn.max(una), end, id);
+            }
+        }
+        subflow.closing = true;
+        subflow.tcb.request_fin();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_join_shrink_and_end() {
+        let mut reinjection = Reinjection::default();
+        reinjection.push(Dsn(100), Dsn(200), SubflowId(1));
+        reinjection.push(Dsn(200), Dsn(300), SubflowId(1));
+        reinjection.push(Dsn(120), Dsn(180), SubflowId(2));
+        assert_eq!(reinjection.next(), Some((Dsn(100), 200)));
+        reinjection.acknowledge(Dsn(150));
+        assert_eq!(reinjection.next(), Some((Dsn(150), 150)));
+        reinjection.take(50);
+        assert_eq!((reinjection.next(), reinjection.avoid()), (Some((Dsn(200), 100)), Some(SubflowId(1))));
+        reinjection.acknowledge(Dsn(300));
+        assert_eq!(reinjection.next(), None);
+    }
+}

@@ -1,0 +1,215 @@
+//! A subflow: a TCB and its part in the connection (RFC 8684 section 3.2).
+
+use core::net::SocketAddr;
+
+use units::{Duration, Instant, SeqNr};
+use wire::mptcp::{AddressId, MptcpOption};
+
+use super::mapping::MappingTable;
+use crate::SubflowId;
+use crate::error::CloseReason;
+use crate::scheduler::SubflowView;
+use crate::state::State;
+use crate::stats::SubflowStats;
+use crate::tcp::Tcb;
+
+/// How the subflow came to be, and how far its MPTCP handshake is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Handshake {
+    /// The first subflow, opened by this side: MP_CAPABLE, or TCP alone.
+    Initial,
+    /// The first subflow, opened by the peer.
+    InitialAccepted,
+    /// Opened by this side with MP_JOIN.
+    Join {
+        /// Our random number.
+        nonce: u32,
+    },
+    /// Opened by the peer with MP_JOIN.
+    JoinAccepted {
+        /// Our random number.
+        nonce: u32,
+        /// The peer's.
+        remote_nonce: u32,
+    },
+    /// Our third ACK with its HMAC is on its way; no data before the peer answers (RFC 8684 section 3.2).
+    JoinUnconfirmed {
+        /// The HMAC to repeat.
+        hmac: [u8; 20],
+        /// When.
+        resend_at: Instant,
+        /// Repetitions so far.
+        tries: u32,
+    },
+    /// Data may flow.
+    Complete,
+}
+
+/// One subflow of a connection.
+#[derive(Debug)]
+pub(crate) struct Subflow {
+    pub(crate) id: SubflowId,
+    pub(crate) tcb: Tcb,
+    pub(crate) handshake: Handshake,
+    pub(crate) local_id: AddressId,
+    pub(crate) remote_id: AddressId,
+    /// The peer wants it as backup (B flag or MP_PRIO).
+    pub(crate) backup_for_peer: bool,
+    /// This side wants it as backup.
+    pub(crate) backup_here: bool,
+    /// An MP_PRIO is due.
+    pub(crate) prio_due: bool,
+    /// The controller and the path manager know it.
+    pub(crate) admitted: bool,
+    /// They have been told that it is gone.
+    pub(crate) retired: bool,
+    /// On its way out: no new data.
+    pub(crate) closing: bool,
+    /// What a RST to be sent carries.
+    pub(crate) reset_options: Vec<MptcpOption>,
+    /// Why it ended, once known.
+    pub(crate) close_reason: Option<CloseReason>,
+    pub(crate) mappings: MappingTable,
+    pub(crate) established_at: Option<Instant>,
+    /// Data of it were handed to other subflows at this time-out; once is enough until it shows life again.
+    pub(crate) reinjected: bool,
+}
+
+impl Subflow {
+    pub(crate) fn new(id: SubflowId, tcb: Tcb, handshake: Handshake) -> Self {
+        Self {
+            id,
+            tcb,
+            handshake,
+            local_id: AddressId(0),
+            remote_id: AddressId(0),
+            backup_for_peer: false,
+            backup_here: false,
+            prio_due: false,
+            admitted: false,
+            retired: false,
+            closing: false,
+            reset_options: Vec::new(),
+            close_reason: None,
+            mappings: MappingTable::default(),
+            established_at: None,
+            reinjected: false,
+        }
+    }
+
+    pub(crate) fn local(&self) -> SocketAddr {
+        self.tcb.local
+    }
+
+    pub(crate) fn remote(&self) -> SocketAddr {
+        self.tcb.remote
+    }
+
+    pub(crate) fn is_backup(&self) -> bool {
+        self.backup_for_peer || self.backup_here
+    }
+
+    /// Data may be sent on it.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.handshake == Handshake::Complete && !self.closing && self.tcb.state.can_send()
+    }
+
+    /// No sign of life for a retransmission time-out.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.tcb.consecutive_timeouts() > 0 && self.tcb.has_outstanding()
+    }
+
+    /// TIME-WAIT and CLOSED hold nothing that the connection could still use.
+    pub(crate) fn is_finished(&self) -> bool {
+        matches!(self.tcb.state, State::Closed | State::TimeWait)
+    }
+
+    /// Relative subflow sequence number of RFC 8684 section 3.3.1: the first octet after the SYN is 1.
+    pub(crate) fn relative_sent(&self, seq: SeqNr) -> u32 {
+        seq.since(self.tcb.iss())
+    }
+
+    /// Absolute sequence number of a received mapping.
+    pub(crate) fn absolute_received(&self, ssn: u32) -> SeqNr {
+        self.tcb.irs() + ssn
+    }
+
+    /// Repeats the third ACK of a join that the peer has not answered, at most six times.
+    pub(crate) fn resend_join_ack(&mut self, now: Instant) -> bool {
+        /// After these the peer, or a middlebox, does not want us.
+        const TRIES_MAX: u32 = 6;
+        let rto = self.tcb.rto();
+        if let Handshake::JoinUnconfirmed { resend_at, tries, .. } = &mut self.handshake {
+            if *resend_at <= now {
+                *tries += 1;
+                *resend_at = now + rto.saturating_mul(1 << (*tries).min(6));
+                let given_up = *tries > TRIES_MAX;
+                self.tcb.demand_ack();
+                return !given_up;
+            }
+        }
+        true
+    }
+
+    pub(crate) fn next_timeout(&self) -> Instant {
+        let join = match self.handshake {
+            Handshake::JoinUnconfirmed { resend_at, .. } => resend_at,
+            _ => Instant::FAR_FUTURE,
+        };
+        self.tcb.next_timeout().min(join)
+    }
+
+    /// What schedulers may see.
+    pub(crate) fn scheduler_view(&self) -> SubflowView {
+        let window = self.tcb.window();
+        let in_flight = self.tcb.in_flight();
+        let queued = self.tcb.unsent_bytes();
+        let mss = self.tcb.payload_max();
+        let free = window.cwnd().saturating_sub(in_flight + queued);
+        SubflowView {
+            id: self.id,
+            mss,
+            srtt: self.tcb.rtt().srtt(),
+            rttvar: self.tcb.rtt().rttvar(),
+            cwnd: window.cwnd(),
+            ssthresh: window.ssthresh(),
+            in_flight,
+            queued,
+            has_room: free >= u64::from(mss) || in_flight + queued == 0,
+            backup: self.is_backup(),
+            stale: self.is_stale(),
+        }
+    }
+
+    pub(crate) fn stats(&self) -> SubflowStats {
+        let counters = &self.tcb.counters;
+        let window = self.tcb.window();
+        SubflowStats {
+            id: self.id,
+            local: self.local(),
+            remote: self.remote(),
+            state: self.tcb.state.name(),
+            backup: self.is_backup(),
+            cwnd_bytes: window.cwnd(),
+            ssthresh_bytes: window.ssthresh(),
+            in_flight_bytes: self.tcb.in_flight(),
+            srtt: self.tcb.rtt().srtt(),
+            min_rtt: self.tcb.rtt().min(),
+            sent_segments: counters.sent_segments,
+            sent_bytes: counters.sent_bytes,
+            retransmitted_bytes: counters.retransmitted_bytes,
+            retransmitted_segments: counters.retransmitted_segments,
+            timeouts: counters.timeouts,
+            congestion_events: counters.congestion_events,
+            acked_bytes: counters.acked_bytes,
+            received_segments: counters.received_segments,
+            received_bytes: counters.received_bytes,
+            duplicate_bytes: counters.duplicate_bytes,
+            established_at: self.established_at,
+            closed_at: None,
+        }
+    }
+}
+
+/// How long a connection without subflows waits for a new one.
+pub(crate) const SUBFLOW_WAIT: Duration = Duration::from_secs(60);

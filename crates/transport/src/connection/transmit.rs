@@ -1,0 +1,295 @@
+//! Segments out: scheduling data onto subflows, and the options they carry.
+
+use arrayvec::ArrayVec;
+use units::{Dsn, Instant};
+use wire::mptcp::{DataLen, DataSeq, Dss, Mapping, MpFail, MpJoin, MpPrio, MptcpOption};
+use wire::{Flags, Segment};
+
+use super::subflow::Handshake;
+use super::{Connection, Protocol, SUBFLOWS_CAP};
+use crate::host::Host;
+use crate::scheduler::{Marks, ScheduleContext, SubflowView};
+use crate::tcp::{Chunk, Outgoing, OutgoingKind, SendLimits};
+
+/// The option space of a TCP header.
+pub(super) const OPTION_SPACE: usize = 40;
+
+/// Data that wait for a subflow.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    dsn: Dsn,
+    len: u64,
+    /// Data that another subflow failed to deliver.
+    again: bool,
+}
+
+/// Subflows that may carry the next data.
+#[derive(Default)]
+struct Candidates {
+    views: ArrayVec<SubflowView, SUBFLOWS_CAP>,
+    positions: ArrayVec<usize, SUBFLOWS_CAP>,
+}
+
+impl Connection {
+    /// The next segment to send.
+    pub(crate) fn poll_transmit(&mut self, host: &mut Host, now: Instant) -> Option<Segment> {
+        loop {
+            if let Some(segment) = self.transmit_any(now) {
+                return Some(segment);
+            }
+            if !self.schedule(host, now) {
+                self.settle(host, now);
+                return None;
+            }
+        }
+    }
+
+    fn transmit_any(&mut self, now: Instant) -> Option<Segment> {
+        let count = self.subflows.len();
+        for step in 0..count {
+            let i = if self.turn + step < count { self.turn + step } else { self.turn + step - count };
+            if let Some(segment) = self.transmit_on(i, now) {
+                self.turn = i;
+                return Some(segment);
+            }
+        }
+        self.turn = 0;
+        None
+    }
+
+    fn transmit_on(&mut self, i: usize, now: Instant) -> Option<Segment> {
+        let limits = SendLimits { receive_window: self.receive_window(), offload_max: self.config.offload_max_bytes };
+        let mut outgoing = self.subflows[i].tcb.transmit(&limits, now)?;
+        self.add_options(i, &mut outgoing, now);
+        let Outgoing { mut segment, .. } = outgoing;
+        self.subflows[i].tcb.add_sack_blocks(&mut segment);
+        if !segment.flags.contains(Flags::SYN) {
+            let announced = u64::from(segment.window) << self.subflows[i].tcb.rcv_wscale();
+            self.receiver.edge = self.receiver.edge.max(self.receiver.stream.next() + announced);
+        }
+        Some(segment)
+    }
+
+    fn add_options(&mut self, i: usize, outgoing: &mut Outgoing, now: Instant) {
+        let segment = &mut outgoing.segment;
+        match outgoing.kind {
+            OutgoingKind::Syn => segment.options.mptcp.extend(self.syn_option(i)),
+            OutgoingKind::Reset => {
+                segment.options.mptcp.extend(self.subflows[i].reset_options.drain(..));
+            }
+            OutgoingKind::Data { dsn } => self.add_data_options(i, dsn, segment),
+            OutgoingKind::Control => self.add_control_options(i, segment, now),
+        }
+    }
+
+    fn add_data_options(&mut self, i: usize, dsn: Dsn, segment: &mut Segment) {
+        if !self.is_mptcp() {
+            if core::mem::take(&mut self.sender.infinite_mapping_due) {
+                segment.options.mptcp.push(MptcpOption::Dss(self.infinite_mapping(dsn)));
+            }
+            return;
+        }
+        let signal = self.data_signal(i, dsn, segment);
+        if dsn == self.first_dsn() {
+            let len = segment.payload.len() as u16;
+            let checksum = self.checksum.then(|| self.capable_checksum(dsn, len, segment));
+            if let Some(option) = self.confirming_capable(Some(DataLen { len, checksum })) {
+                segment.options.mptcp.push(option);
+                if signal.data_fin {
+                    // MP_CAPABLE has no room for the end of the stream.
+                    self.sender.data_fin_due = true;
+                    self.subflows[i].tcb.demand_ack();
+                }
+                return;
+            }
+        }
+        segment.options.mptcp.push(MptcpOption::Dss(signal));
+    }
+
+    fn capable_checksum(&self, dsn: Dsn, len: u16, segment: &Segment) -> u16 {
+        wire::checksum::dss_checksum(dsn, 1, len, core::iter::once(&segment.payload))
+    }
+
+    /// The mapping that ends MPTCP (RFC 8684 section 3.7): length zero.
+    fn infinite_mapping(&self, dsn: Dsn) -> Dss {
+        let checksum = self.checksum.then_some(0);
+        let mapping = Mapping { dsn: DataSeq::Short(dsn.0 as u32), ssn: 0, len: 0, checksum };
+        Dss { mapping: Some(mapping), ..self.ack_signal() }
+    }
+
+    fn add_control_options(&mut self, i: usize, segment: &mut Segment, now: Instant) {
+        if let Some(dsn) = self.receiver.fail_due.take() {
+            segment.options.mptcp.push(MptcpOption::Fail(MpFail { dsn }));
+        }
+        if !self.is_mptcp() {
+            return;
+        }
+        if let Handshake::JoinUnconfirmed { hmac, .. } = self.subflows[i].handshake {
+            segment.options.mptcp.push(MptcpOption::Join(MpJoin::Ack { hmac }));
+            return;
+        }
+        if let Some(option) = self.confirming_capable(None) {
+            segment.options.mptcp.push(option);
+            if self.sender.data_fin_due {
+                self.subflows[i].tcb.demand_ack();
+            }
+            return;
+        }
+        if core::mem::take(&mut self.subflows[i].prio_due) {
+            let backup = self.subflows[i].backup_here;
+            segment.options.mptcp.push(MptcpOption::Prio(MpPrio { backup }));
+        }
+        let signal = match self.sender.data_fin.filter(|_| self.sender.data_fin_due) {
+            Some(fin) => self.data_fin_signal(fin),
+            None => self.ack_signal(),
+        };
+        self.sender.data_fin_due = false;
+        segment.options.mptcp.push(MptcpOption::Dss(signal));
+        self.add_address_option(i, segment, now);
+    }
+
+    /// Gives the next data to the subflows that the scheduler marks. False if nothing can move.
+    fn schedule(&mut self, host: &mut Host, now: Instant) -> bool {
+        let Some(waiting) = self.next_waiting() else { return false };
+        let candidates = self.candidates(waiting.again);
+        let window_bytes = self.window_left();
+        if candidates.views.is_empty() {
+            return false;
+        }
+        if !waiting.again && !self.may_send(waiting.len, window_bytes, &candidates, now) {
+            return false;
+        }
+        if !candidates.views.iter().any(|view| view.has_room) {
+            return false;
+        }
+        let context = ScheduleContext { subflows: &candidates.views, waiting_bytes: waiting.len, window_bytes };
+        let marks = self.policies.scheduler.schedule(&context, &mut host.prng);
+        if marks.is_empty() {
+            return false;
+        }
+        self.assign(waiting, window_bytes, marks, &candidates, now);
+        true
+    }
+
+    /// What waits: first what was lost on the way, then what is new.
+    fn next_waiting(&mut self) -> Option<Waiting> {
+        if !self.is_established() {
+            return None;
+        }
+        if let Some((dsn, len)) = self.reinjection.next() {
+            return Some(Waiting { dsn, len, again: true });
+        }
+        let dsn = self.sender.next;
+        let len = self.sender.buffer.end().since(dsn);
+        (len > 0).then_some(Waiting { dsn, len, again: false })
+    }
+
+    /// Octets that the peer's connection-level window still takes.
+    fn window_left(&self) -> u64 {
+        if self.sender.edge.after(self.sender.next) { self.sender.edge.since(self.sender.next) } else { 0 }
+    }
+
+    /// The best class of usable subflows: regular before backup, and any with signs of life before all without.
+    fn candidates(&self, again: bool) -> Candidates {
+        let class = |view: &SubflowView| (view.stale, view.backup);
+        let mut candidates = Candidates::default();
+        let mut best = (true, true);
+        let avoid = self.reinjection.avoid().filter(|_| again);
+        let others = self.subflows.iter().any(|subflow| subflow.is_usable() && Some(subflow.id) != avoid);
+        for (i, subflow) in self.subflows.iter().enumerate() {
+            if !subflow.is_usable() || (others && Some(subflow.id) == avoid) {
+                continue;
+            }
+            let view = subflow.scheduler_view();
+            if class(&view) < best {
+                best = class(&view);
+                candidates = Candidates::default();
+            }
+            if class(&view) == best {
+                candidates.views.push(view);
+                candidates.positions.push(i);
+            }
+        }
+        candidates
+    }
+
+    /// Nagle's rule and silly-window avoidance, at the data level (RFC 9293 sections 3.7.4 and 3.8.6.2.1).
+    fn may_send(&mut self, waiting: u64, window_bytes: u64, candidates: &Candidates, now: Instant) -> bool {
+        let mss = candidates.views.iter().map(|view| u64::from(view.mss)).min().unwrap_or(1);
+        let sendable = waiting.min(window_bytes);
+        if sendable >= mss {
+            return true;
+        }
+        let outstanding = self.sender.next != self.sender.buffer.start();
+        if sendable == waiting {
+            return !self.config.nagle || !outstanding || self.sender.finished;
+        }
+        if sendable > 0 && sendable >= self.sender.window_max / 2 {
+            return true;
+        }
+        if !outstanding {
+            self.subflows[candidates.positions[0]].tcb.arm_persist(now);
+        }
+        false
+    }
+
+    fn assign(&mut self, waiting: Waiting, window_bytes: u64, marks: Marks, candidates: &Candidates, now: Instant) {
+        let fits = marks.iter().filter_map(|at| candidates.views.get(at)).map(|view| self.chunk_max(view)).min();
+        let Some(fits) = fits else { return };
+        let limit = if waiting.again { waiting.len } else { waiting.len.min(window_bytes) };
+        let len = limit.min(u64::from(fits));
+        let payload = self.sender.buffer.read(waiting.dsn, len as usize);
+        if waiting.again {
+            self.reinjection.take(len);
+            self.totals.reinjected_bytes += len;
+        } else {
+            self.sender.next += len;
+            self.finish_stream_if_last(false);
+        }
+        for at in marks.iter() {
+            let Some(i) = candidates.positions.get(at) else { continue };
+            self.subflows[*i].tcb.push(Chunk { dsn: waiting.dsn, payload: payload.clone() });
+        }
+        if self.data_timer == Instant::FAR_FUTURE {
+            self.rearm_data_timer(now);
+        }
+    }
+
+    /// One segment; or, where the driver cuts super-segments, as many as fit the congestion window.
+    fn chunk_max(&self, view: &SubflowView) -> u32 {
+        let room = view.cwnd.saturating_sub(view.in_flight + view.queued).min(u64::from(self.config.offload_max_bytes));
+        let whole = room / u64::from(view.mss) * u64::from(view.mss);
+        (whole as u32).max(view.mss)
+    }
+
+    /// The last octet of the stream is on its way: its segment ends the stream too. `alone` if nothing is left that
+    /// could carry the end.
+    pub(super) fn finish_stream_if_last(&mut self, alone: bool) {
+        let ready = self.sender.finished
+            && self.sender.data_fin.is_none()
+            && self.sender.next == self.sender.buffer.end()
+            && self.is_established();
+        if !ready {
+            return;
+        }
+        self.sender.data_fin = Some(self.sender.next);
+        self.state = self.state.after(crate::state::Step::SendFin);
+        match self.protocol {
+            Protocol::Tcp { .. } => self.subflows.iter_mut().for_each(|subflow| subflow.tcb.request_fin()),
+            _ if alone => self.send_data_fin(),
+            _ => {}
+        }
+    }
+
+    /// Sends the DATA_FIN on its own, on the subflow most likely to deliver it.
+    pub(super) fn send_data_fin(&mut self) {
+        let usable = self
+            .subflows
+            .iter_mut()
+            .filter(|subflow| subflow.handshake == Handshake::Complete && !subflow.is_finished());
+        if let Some(subflow) = usable.min_by_key(|subflow| (subflow.is_stale(), subflow.is_backup())) {
+            self.sender.data_fin_due = true;
+            subflow.tcb.demand_ack();
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What the connections of an endpoint share: events, secrets, and the tables that find them.
+
+use core::hash::BuildHasher;
+use core::net::{IpAddr, SocketAddr};
+use std::collections::{HashMap, VecDeque};
+
+use foldhash::quality::FixedState;
+use rand_chacha::ChaCha12Rng;
+use rand_core::{RngCore, SeedableRng};
+use units::{Instant, Prng, SeqNr};
+use wire::mptcp::Token;
+use wire::{Flags, Segment};
+
+use crate::event::Event;
+use crate::path_manager::LocalAddress;
+use crate::tcp::Secrets;
+use crate::{ConnectionId, EndpointConfig, ListenerId, SubflowId};
+
+/// RFC 6528 section 3: the clock part of initial sequence numbers ticks every 4 microseconds.
+const ISN_TICK_NANOS: u64 = 4_000;
+
+/// A four-tuple, as seen from this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Tuple {
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+}
+
+/// Which subflow of which connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub(crate) slot: u32,
+    pub(crate) subflow: SubflowId,
+}
+
+/// Shared by all connections of one endpoint.
+pub(crate) struct Host {
+    pub(crate) config: EndpointConfig,
+    pub(crate) events: VecDeque<Event>,
+    /// Connections that listeners wait for: established, or failed before that.
+    pub(crate) accepted: Vec<(Option<ConnectionId>, ListenerId)>,
+    /// Replies that belong to no connection.
+    pub(crate) replies: VecDeque<Segment>,
+    /// For keys, nonces and tokens: cryptographic, because peers see what it makes.
+    pub(crate) secrets: ChaCha12Rng,
+    /// For schedulers, which nobody has to guess.
+    pub(crate) prng: Prng,
+    isn_key: FixedState,
+    routes: HashMap<Tuple, Route, FixedState>,
+    tokens: HashMap<u32, u32, FixedState>,
+    next_port: u16,
+}
+
+impl Host {
+    pub(crate) fn new(config: EndpointConfig, seed: [u8; 32]) -> Self {
+        let mut secrets = ChaCha12Rng::from_seed(seed);
+        let hasher = FixedState::with_seed(secrets.next_u64());
+        let isn_key = FixedState::with_seed(secrets.next_u64());
+        let prng = Prng::new(secrets.next_u64());
+        let next_port = config.ephemeral_port_first;
+        Self {
+            config,
+            events: VecDeque::new(),
+            accepted: Vec::new(),
+            replies: VecDeque::new(),
+            secrets,
+            prng,
+            isn_key,
+            routes: HashMap::with_hasher(hasher.clone()),
+            tokens: HashMap::with_hasher(hasher),
+            next_port,
+        }
+    }
+
+    /// Where a new TCB starts: RFC 6528's clock plus a keyed function of the four-tuple.
+    pub(crate) fn tcb_secrets(&mut self, tuple: &Tuple, now: Instant) -> Secrets {
+        let keyed = self.isn_key.hash_one(tuple) as u32;
+        let clock = (now.as_nanos() / ISN_TICK_NANOS) as u32;
+        Secrets {
+            // The keyed function is fast rather than cryptographic, so a secret draw is mixed in.
+            iss: SeqNr(clock.wrapping_add(keyed) ^ self.secrets.next_u32()),
+            timestamp_offset: self.secrets.next_u32(),
+        }
+    }
+
+    pub(crate) fn route(&self, tuple: &Tuple) -> Option<Route> {
+        self.routes.get(tuple).copied()
+    }
+
+    /// Claims a four-tuple; false if it is taken.
+    pub(crate) fn claim(&mut self, tuple: Tuple, route: Route) -> bool {
+        match self.routes.entry(tuple) {
+            std::collections::hash_map::Entry::Occupied(_) => false,
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(route);
+                true
+            }
+        }
+    }
+
+    pub(crate) fn release(&mut self, tuple: &Tuple) {
+        self.routes.remove(tuple);
+    }
+
+    pub(crate) fn by_token(&self, token: Token) -> Option<u32> {
+        self.tokens.get(&token.0).copied()
+    }
+
+    /// Claims a token; false if another connection has it (RFC 8684 section 3.1).
+    pub(crate) fn claim_token(&mut self, token: Token, slot: u32) -> bool {
+        if self.tokens.contains_key(&token.0) {
+            return false;
+        }
+        self.tokens.insert(token.0, slot);
+        true
+    }
+
+    pub(crate) fn release_token(&mut self, token: Token) {
+        self.tokens.remove(&token.0);
+    }
+
+    /// A free local port towards `remote`, or `None` if all are taken.
+    pub(crate) fn pick_port(&mut self, local: IpAddr, remote: SocketAddr) -> Option<SocketAddr> {
+        let first = self.config.ephemeral_port_first;
+        for _ in 0..=(u16::MAX - first) {
+            let local = SocketAddr::new(local, self.next_port);
+            self.next_port = self.next_port.checked_add(1).unwrap_or(first);
+            if self.route(&Tuple { local, remote }).is_none() {
+                return Some(local);
+            }
+        }
+        None
+    }
+
+    pub(crate) fn local_addresses(&self) -> &[LocalAddress] {
+        &self.config.local_addresses
+    }
+
+    /// Answers a segment that belongs nowhere (RFC 9293 section 3.10.7.1).
+    pub(crate) fn reply_reset(&mut self, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let mut reply = Segment::new(segment.dst, segment.src);
+        if segment.flags.contains(Flags::ACK) {
+            reply.seq = segment.ack;
+            reply.flags = Flags::RST;
+        } else {
+            reply.ack = segment.end();
+            reply.flags = Flags::RST | Flags::ACK;
+        }
+        self.replies.push_back(reply);
+    }
+}

@@ -1,0 +1,317 @@
+//! What an ACK tells: delivery, round-trip time, loss (RFC 9293 section 3.10.7.4 fifth step, RFC 8985, RFC 6675).
+
+use units::{Duration, Instant};
+use wire::{Flags, SackBlock, Segment};
+
+use super::rack::RackContext;
+use super::scoreboard::Delivered;
+use super::window::Phase;
+use super::{Tcb, Timer};
+use crate::congestion::CongestionSignal;
+
+/// RFC 5681 section 3.2.
+const DUP_ACK_THRESHOLD: u64 = 3;
+
+/// What an ACK did, for the connection to act upon.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct AckOutcome {
+    /// Payload octets newly acknowledged, cumulatively.
+    pub(crate) acked_payload_bytes: u64,
+    /// Our FIN is acknowledged.
+    pub(crate) fin_acked: bool,
+    /// Octets for which the controller may grow the window; zero in recovery.
+    pub(crate) growth_bytes: u64,
+    /// Round-trip time sample.
+    pub(crate) rtt: Option<Duration>,
+    /// The window was in full use.
+    pub(crate) cwnd_limited: bool,
+    /// A congestion event: the connection must answer with [`Tcb::begin_recovery`].
+    pub(crate) congestion: Option<CongestionSignal>,
+    /// Octets newly deemed lost.
+    pub(crate) lost_bytes: u64,
+    /// Octets newly delivered, in order or not.
+    pub(crate) delivered_bytes: u64,
+    /// All that was in flight at the start of the round is acknowledged.
+    pub(crate) round_ended: bool,
+    /// The peer announced a different window.
+    pub(crate) window_changed: bool,
+}
+
+impl Tcb {
+    /// Takes the acknowledgement field of an acceptable segment; `snd_una <= ack <= snd_nxt` was checked.
+    pub(super) fn on_ack(&mut self, segment: &Segment, now: Instant) -> AckOutcome {
+        let mut outcome = AckOutcome::default();
+        let in_flight_before = self.in_flight();
+        let advanced = segment.ack.after(self.snd_una);
+        let is_duplicate = !advanced && self.is_duplicate_ack(segment);
+        let delivered = self.collect_delivered(segment, now);
+        self.update_window(segment, &mut outcome);
+        outcome.acked_payload_bytes = delivered.acked_payload_bytes;
+        outcome.delivered_bytes = delivered.delivered_bytes;
+        outcome.fin_acked = delivered.fin_acked;
+        outcome.rtt = delivered.rtt_sent_at.map(|sent_at| now.saturating_since(sent_at));
+        if let Some(rtt) = outcome.rtt {
+            self.rtt.sample(rtt, now);
+        }
+        if advanced {
+            self.on_advance(segment, delivered.acked_bytes, now, &mut outcome);
+        }
+        self.count_duplicate_acks(is_duplicate, advanced, delivered.acked_bytes);
+        self.detect_losses(segment, now, &mut outcome);
+        self.judge(segment, advanced, in_flight_before, delivered.acked_bytes, &mut outcome);
+        self.rearm_after_ack(advanced, now);
+        outcome
+    }
+
+    /// RFC 5681 section 2: a duplicate acknowledgement.
+    fn is_duplicate_ack(&self, segment: &Segment) -> bool {
+        segment.payload.is_empty()
+            && !segment.flags.intersects(Flags::SYN | Flags::FIN)
+            && segment.ack == self.snd_una
+            && !self.board.is_empty()
+            && u32::from(segment.window) << self.negotiated.snd_wscale == self.snd_wnd
+    }
+
+    fn collect_delivered(&mut self, segment: &Segment, now: Instant) -> Delivered {
+        let context = self.rack_context(now);
+        let echo = segment.options.timestamps.map(|stamp| stamp.echo);
+        let (rack, board, stamps) = (&mut self.rack, &mut self.board, &self.timestamps);
+        let highest = board.highest_delivered().max(segment.ack);
+        let mut delivered = Delivered::default();
+        let mut each = |sent: &super::scoreboard::Sent| {
+            let echoes_earlier = sent.retransmitted
+                && echo
+                    .zip(stamps.as_ref())
+                    .is_some_and(|(echo, stamps)| (echo.wrapping_sub(stamps.ticks(sent.sent_at)) as i32) < 0);
+            rack.on_delivered(sent, &context, highest, echoes_earlier);
+        };
+        if segment.ack.after(self.snd_una) {
+            board.acknowledge(segment.ack, &mut delivered, &mut each);
+        }
+        if self.negotiated.sack && !segment.options.sack.is_empty() {
+            board.sack(&segment.options.sack, &mut delivered, &mut each);
+        }
+        delivered
+    }
+
+    pub(super) fn rack_context(&self, now: Instant) -> RackContext {
+        let srtt = self.rtt.srtt().unwrap_or(Duration::ZERO);
+        RackContext {
+            now,
+            min_rtt: self.rtt.min().unwrap_or(srtt),
+            srtt,
+            mss: self.payload_max(),
+            in_recovery: self.window.in_recovery(),
+        }
+    }
+
+    /// RFC 9293 section 3.10.7.4: the send window.
+    fn update_window(&mut self, segment: &Segment, outcome: &mut AckOutcome) {
+        let newer =
+            self.snd_wl1.before(segment.seq) || (self.snd_wl1 == segment.seq && self.snd_wl2.before_or_at(segment.ack));
+        if !newer {
+            return;
+        }
+        let window = u32::from(segment.window) << self.negotiated.snd_wscale;
+        outcome.window_changed = window != self.snd_wnd;
+        self.snd_wnd = window;
+        self.max_snd_wnd = self.max_snd_wnd.max(window);
+        self.snd_wl1 = segment.seq;
+        self.snd_wl2 = segment.ack;
+    }
+
+    fn on_advance(&mut self, segment: &Segment, acked_bytes: u64, now: Instant, outcome: &mut AckOutcome) {
+        self.snd_una = segment.ack;
+        self.counters.acked_bytes += outcome.acked_payload_bytes;
+        self.detect_spurious(segment);
+        self.rtt.reset_backoff();
+        if self.snd_una.at_or_after(self.round_end) && acked_bytes > 0 {
+            outcome.round_ended = true;
+            self.round_end = self.snd_nxt;
+        }
+        match self.window.phase() {
+            Phase::Recovery(point) | Phase::Loss(point) if self.snd_una.at_or_after(point) => {
+                self.window.exit_recovery();
+                self.rack.on_recovery_end();
+                self.resend_stamp = None;
+                self.reno_sacked = 0;
+            }
+            _ => {}
+        }
+        if self.board.is_empty() {
+            self.timers.stop(Timer::User);
+        } else {
+            self.timers.set(Timer::User, now + self.config.user_timeout);
+        }
+    }
+
+    /// The Eifel detection algorithm (RFC 3522): the ACK answers the original, so nothing had been lost.
+    fn detect_spurious(&mut self, segment: &Segment) {
+        let Some((stamp, echo)) = self.resend_stamp.zip(segment.options.timestamps.map(|stamp| stamp.echo)) else {
+            return;
+        };
+        self.resend_stamp = None;
+        let answers_original = (echo.wrapping_sub(stamp) as i32) < 0;
+        if answers_original && self.window.in_recovery() {
+            self.window.undo();
+            self.board.unmark_lost();
+        }
+    }
+
+    /// Without SACK, duplicate ACKs tell how much left the network (RFC 5681 section 3.2, RFC 6582).
+    fn count_duplicate_acks(&mut self, is_duplicate: bool, advanced: bool, acked_bytes: u64) {
+        if self.negotiated.sack {
+            return;
+        }
+        let mss = u64::from(self.payload_max());
+        if is_duplicate {
+            self.reno_sacked = (self.reno_sacked + mss).min(self.board.in_flight());
+        } else if advanced {
+            let repaired = acked_bytes.saturating_sub(mss);
+            self.reno_sacked = if self.window.in_recovery() { self.reno_sacked.saturating_sub(repaired) } else { 0 };
+        }
+        self.reno_sacked = self.reno_sacked.min(self.board.in_flight());
+    }
+
+    fn detect_losses(&mut self, segment: &Segment, now: Instant, outcome: &mut AckOutcome) {
+        if self.board.is_empty() {
+            self.timers.stop(Timer::Reorder);
+        } else if self.negotiated.sack {
+            outcome.lost_bytes = self.detect_losses_by_time(now);
+        } else {
+            outcome.lost_bytes = self.detect_losses_by_count();
+        }
+        if outcome.lost_bytes > 0 && self.window.phase() == Phase::Open {
+            outcome.congestion = Some(CongestionSignal::Loss);
+        }
+        let dsack = self.note_dsack(segment);
+        if self.tail_probe_repaired_a_loss(segment, dsack) && self.window.phase() == Phase::Open {
+            outcome.congestion = outcome.congestion.or(Some(CongestionSignal::Loss));
+        }
+    }
+
+    /// RACK, after an ACK or when its timer fires. Gives the octets newly lost.
+    pub(super) fn detect_losses_by_time(&mut self, now: Instant) -> u64 {
+        if self.board.sacked() == 0 && !self.window.in_recovery() && !self.timers.is_set(Timer::Reorder) {
+            return 0;
+        }
+        let context = self.rack_context(now);
+        let (lost_bytes, recheck) = self.rack.detect_loss(&mut self.board, &context);
+        match recheck {
+            Some(at) => self.timers.set(Timer::Reorder, at.max(now + Duration::from_nanos(1))),
+            None => self.timers.stop(Timer::Reorder),
+        }
+        lost_bytes
+    }
+
+    /// Three duplicate ACKs, or a partial ACK in recovery, mean that the first segment is lost (RFC 6582).
+    fn detect_losses_by_count(&mut self) -> u64 {
+        let threshold = self.reno_sacked >= DUP_ACK_THRESHOLD * u64::from(self.payload_max());
+        let in_recovery = matches!(self.window.phase(), Phase::Recovery(_));
+        if !threshold && !in_recovery {
+            return 0;
+        }
+        let first = self.snd_una;
+        self.board.mark_lost(|sent| sent.seq == first && !sent.retransmitted, |sent| sent.seq != first)
+    }
+
+    /// RFC 2883 section 4: a first block below the ACK, or inside the second, reports a duplicate.
+    fn note_dsack(&mut self, segment: &Segment) -> Option<SackBlock> {
+        let blocks = &segment.options.sack;
+        let first = blocks.first().filter(|_| self.negotiated.sack)?;
+        let inside = blocks
+            .get(1)
+            .is_some_and(|second| first.start.at_or_after(second.start) && first.end.before_or_at(second.end));
+        if !first.end.before_or_at(segment.ack) && !inside {
+            return None;
+        }
+        self.rack.on_dsack(self.snd_una, self.snd_nxt);
+        Some(*first)
+    }
+
+    /// RFC 8985 section 7.4.2: whether an ACK shows that a retransmitted tail loss probe repaired a loss.
+    fn tail_probe_repaired_a_loss(&mut self, segment: &Segment, dsack: Option<SackBlock>) -> bool {
+        let Some((end, is_retransmission)) = self.tail_probe.filter(|(end, _)| segment.ack.at_or_after(*end)) else {
+            return false;
+        };
+        let original_arrived = dsack.is_some_and(|block| block.end == end);
+        let duplicate = segment.ack == end && segment.options.sack.is_empty() && segment.payload.is_empty();
+        if !is_retransmission || original_arrived {
+            self.tail_probe = None;
+        } else if segment.ack.after(end) {
+            self.tail_probe = None;
+            return true;
+        } else if duplicate && self.snd_una == end {
+            self.tail_probe = None;
+        }
+        false
+    }
+
+    /// Congestion by ECN, and how the window may grow.
+    fn judge(
+        &mut self,
+        segment: &Segment,
+        advanced: bool,
+        in_flight_before: u64,
+        acked_bytes: u64,
+        outcome: &mut AckOutcome,
+    ) {
+        let echo = self.negotiated.ecn && segment.flags.contains(Flags::ECE);
+        if echo && advanced && self.window.phase() == Phase::Open && outcome.congestion.is_none() {
+            outcome.congestion = Some(CongestionSignal::EcnEcho);
+            self.ecn.cwr_due = true;
+        }
+        if outcome.congestion.is_some() {
+            return;
+        }
+        if matches!(self.window.phase(), Phase::Recovery(_)) {
+            let in_flight = self.in_flight();
+            self.window.on_ack_in_recovery(outcome.delivered_bytes, in_flight);
+        } else if advanced {
+            let slow_start_limited = self.window.in_slow_start() && self.window.cwnd() < 2 * in_flight_before;
+            outcome.cwnd_limited = self.cwnd_limited || slow_start_limited;
+            outcome.growth_bytes = acked_bytes;
+        }
+    }
+
+    /// A congestion event: the controller has named the threshold.
+    pub(crate) fn begin_recovery(&mut self, ssthresh: u64, outcome: &AckOutcome) {
+        self.counters.congestion_events += 1;
+        self.window.enter_recovery(self.snd_nxt, ssthresh, self.board.outstanding());
+        self.window.on_ack_in_recovery(outcome.delivered_bytes, self.in_flight());
+        self.timers.stop(Timer::TailProbe);
+    }
+
+    fn rearm_after_ack(&mut self, advanced: bool, now: Instant) {
+        if self.board.is_empty() {
+            self.timers.stop(Timer::Retransmit);
+            self.timers.stop(Timer::TailProbe);
+        } else if advanced {
+            self.timers.set(Timer::Retransmit, now + self.rtt.rto());
+            self.arm_tail_probe(now);
+        }
+        if self.snd_wnd > 0 {
+            self.timers.stop(Timer::Persist);
+        }
+    }
+
+    /// Schedules a tail loss probe (RFC 8985 section 7.2).
+    pub(super) fn arm_tail_probe(&mut self, now: Instant) {
+        /// Longest time the peer may delay an ACK.
+        const ACK_DELAY_MAX: Duration = Duration::from_millis(200);
+        let wanted = self.negotiated.sack
+            && self.state.is_synchronized()
+            && !self.window.in_recovery()
+            && self.board.sacked() == 0
+            && self.tail_probe.is_none();
+        let Some(srtt) = self.rtt.srtt().filter(|_| wanted) else {
+            return self.timers.stop(Timer::TailProbe);
+        };
+        let mut timeout = srtt * 2;
+        if self.board.len() == 1 {
+            timeout += ACK_DELAY_MAX;
+        }
+        let at = (now + timeout).min(self.timers.deadline(Timer::Retransmit));
+        self.timers.set(Timer::TailProbe, at);
+    }
+}

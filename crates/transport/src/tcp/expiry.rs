@@ -1,0 +1,137 @@
+//! What happens when a timer fires.
+
+use units::{Duration, Instant};
+
+use super::window::Phase;
+use super::{Tcb, Timer};
+use crate::congestion::CongestionSignal;
+use crate::state::{State, Step};
+
+/// SYNs sent before giving up: about a minute (RFC 9293 section 3.8.3 leaves it to the implementation; Linux's choice).
+const SYN_RETRIES: u32 = 6;
+/// Keep-alive probes without an answer before giving up (RFC 9293 section 3.8.4 forbids taking one as enough).
+const KEEP_ALIVE_PROBES: u32 = 9;
+/// Between unanswered keep-alive probes.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(75);
+
+/// What timers did, for the connection to act upon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Expired {
+    /// A retransmission time-out: the connection must answer with [`Tcb::begin_loss`].
+    pub(crate) retransmission_timeout: bool,
+    /// RACK's timer found losses: the connection must answer with [`Tcb::begin_recovery`].
+    pub(crate) congestion: Option<CongestionSignal>,
+    /// Octets newly deemed lost.
+    pub(crate) lost_bytes: u64,
+    /// The peer is gone; the block is closed.
+    pub(crate) gave_up: bool,
+}
+
+impl Tcb {
+    /// Handles every timer that is due.
+    pub(crate) fn on_timeout(&mut self, now: Instant) -> Expired {
+        let mut expired = Expired::default();
+        while let Some(timer) = self.timers.take_due(now) {
+            self.on_timer(timer, now, &mut expired);
+        }
+        expired
+    }
+
+    fn on_timer(&mut self, timer: Timer, now: Instant, expired: &mut Expired) {
+        match timer {
+            Timer::Retransmit => self.on_retransmission_timeout(expired),
+            Timer::Reorder => self.on_reorder_timeout(now, expired),
+            Timer::TailProbe => self.due.tail_probe = true,
+            Timer::DelayedAck => {
+                if self.ack_policy.is_owed() {
+                    self.demand_ack();
+                }
+            }
+            Timer::Persist => {
+                self.due.probe = true;
+                self.rtt.back_off();
+                self.timers.set(Timer::Persist, now + self.rtt.rto());
+            }
+            Timer::KeepAlive => self.on_keep_alive(now, expired),
+            Timer::Linger => {
+                self.state = self.state.after(Step::TimeWaitOver);
+                self.close();
+            }
+            Timer::User => self.give_up(expired),
+        }
+    }
+
+    fn give_up(&mut self, expired: &mut Expired) {
+        if self.state.is_synchronized() {
+            self.request_reset();
+        } else {
+            self.close();
+        }
+        expired.gave_up = true;
+    }
+
+    fn on_retransmission_timeout(&mut self, expired: &mut Expired) {
+        self.rtt.back_off();
+        self.counters.timeouts += 1;
+        if matches!(self.state, State::SynSent | State::SynReceived) {
+            if self.rtt.backoff() > SYN_RETRIES {
+                self.give_up(expired);
+            } else {
+                self.due.syn = true;
+            }
+        } else {
+            expired.retransmission_timeout = !self.board.is_empty();
+        }
+    }
+
+    /// RFC 6298 section 5.4 and RFC 8985 section 6.3: deems lost what must be, and slow-starts from one segment.
+    /// `ssthresh` is the controller's word, asked for only at the first time-out in a row (RFC 5681 equation 4).
+    pub(crate) fn begin_loss(&mut self, ssthresh: Option<u64>, now: Instant) {
+        if self.rtt.backoff() > 1 {
+            // RFC 2018 section 8: the peer may have discarded what it SACKed.
+            self.board.forget_sacks();
+        }
+        self.reno_sacked = 0;
+        let context = self.rack_context(now);
+        if self.negotiated.sack {
+            self.rack.mark_losses_on_rto(&mut self.board, &context);
+        } else {
+            self.board.mark_lost(|_| true, |_| false);
+        }
+        self.counters.congestion_events += u64::from(ssthresh.is_some());
+        self.window.enter_loss(self.snd_nxt, ssthresh);
+        self.tail_probe = None;
+        self.resend_stamp = None;
+        self.timers.stop(Timer::TailProbe);
+        self.timers.stop(Timer::Reorder);
+        self.timers.set(Timer::Retransmit, now + self.rtt.rto());
+    }
+
+    /// Whether a time-out now starts a new loss episode.
+    pub(crate) fn is_first_timeout(&self) -> bool {
+        !matches!(self.window.phase(), Phase::Loss(_))
+    }
+
+    fn on_reorder_timeout(&mut self, now: Instant, expired: &mut Expired) {
+        // The timer is a reason to look even where nothing else is.
+        self.timers.set(Timer::Reorder, now);
+        expired.lost_bytes += self.detect_losses_by_time(now);
+        if expired.lost_bytes > 0 && self.window.phase() == Phase::Open {
+            expired.congestion = Some(CongestionSignal::Loss);
+        }
+    }
+
+    fn on_keep_alive(&mut self, now: Instant, expired: &mut Expired) {
+        let Some(idle) = self.config.keep_alive else { return };
+        let due = self.last_heard_at + idle;
+        if self.keep_alive_probes == 0 && due > now {
+            return self.timers.set(Timer::KeepAlive, due);
+        }
+        if self.keep_alive_probes >= KEEP_ALIVE_PROBES {
+            return self.give_up(expired);
+        }
+        self.keep_alive_probes += 1;
+        self.due.probe = true;
+        self.timers.set(Timer::KeepAlive, now + KEEP_ALIVE_INTERVAL.min(idle));
+    }
+}

@@ -1,0 +1,218 @@
+//! Opening: what a SYN offers and what both agree upon (RFC 9293 section 3.5, RFC 7323, RFC 2018, RFC 3168).
+
+use core::net::SocketAddr;
+use std::sync::Arc;
+
+use units::{Instant, SeqNr};
+use wire::{Flags, Segment};
+
+use super::ack_policy::AckPolicy;
+use super::rack::Rack;
+use super::receive::ReceiveSpace;
+use super::rtt::RttEstimator;
+use super::scoreboard::Scoreboard;
+use super::timestamp::TimestampState;
+use super::window::CongestionWindow;
+use super::{Counters, Due, EcnState, Negotiated, Tcb, Timer, TimerTable};
+use crate::ConnectionConfig;
+use crate::state::State;
+
+/// RFC 9293 section 3.7.1: without the option.
+const MSS_DEFAULT_V4: u16 = 536;
+const MSS_DEFAULT_V6: u16 = 1220;
+/// An announced MSS below this leaves no room beside the options; Linux draws a similar line.
+const MSS_MIN: u16 = 88;
+/// RFC 7323 section 2.3.
+const WINDOW_SCALE_MAX: u8 = 14;
+
+/// What grows from the endpoint's seed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Secrets {
+    pub(crate) iss: SeqNr,
+    pub(crate) timestamp_offset: u32,
+}
+
+/// The MSS to announce for our MTU (RFC 9293 section 3.7.1: without options).
+pub(super) fn local_mss(config: &ConnectionConfig, remote: &SocketAddr) -> u16 {
+    let headers = if remote.is_ipv4() { 40 } else { 60 };
+    config.mtu.saturating_sub(headers).max(MSS_MIN)
+}
+
+/// The smallest shift with which the whole receive buffer can be announced.
+fn window_scale(receive_buffer_bytes: u64) -> u8 {
+    (0..WINDOW_SCALE_MAX).find(|shift| receive_buffer_bytes >> shift <= 0xffff).unwrap_or(WINDOW_SCALE_MAX)
+}
+
+impl Tcb {
+    /// Opens actively: a SYN is due.
+    pub(crate) fn connect(
+        local: SocketAddr,
+        remote: SocketAddr,
+        config: Arc<ConnectionConfig>,
+        secrets: Secrets,
+        now: Instant,
+    ) -> Self {
+        let mut tcb = Self::new(local, remote, config, secrets, State::SynSent, now);
+        tcb.start_handshake(now);
+        tcb
+    }
+
+    /// Opens passively with the peer's SYN: a SYN/ACK is due.
+    pub(crate) fn accept(syn: &Segment, config: Arc<ConnectionConfig>, secrets: Secrets, now: Instant) -> Self {
+        let mut tcb = Self::new(syn.dst, syn.src, config, secrets, State::SynReceived, now);
+        tcb.negotiate(syn, now);
+        tcb.start_handshake(now);
+        tcb
+    }
+
+    fn new(
+        local: SocketAddr,
+        remote: SocketAddr,
+        config: Arc<ConnectionConfig>,
+        secrets: Secrets,
+        state: State,
+        now: Instant,
+    ) -> Self {
+        let iss = secrets.iss;
+        let rto_min = config.rto_min;
+        Self {
+            local,
+            remote,
+            state,
+            counters: Counters::default(),
+            iss,
+            snd_una: iss,
+            snd_nxt: iss,
+            snd_wnd: 0,
+            snd_wl1: SeqNr(0),
+            snd_wl2: SeqNr(0),
+            max_snd_wnd: 0,
+            receive: ReceiveSpace::new(SeqNr(0)),
+            // Offers, until the peer's SYN settles them.
+            negotiated: Negotiated { sack: config.sack, ecn: config.ecn, scaling: true, snd_wscale: 0, rcv_wscale: 0 },
+            timestamps: config.timestamps.then(|| TimestampState::new(secrets.timestamp_offset)),
+            peer_mss: if remote.is_ipv4() { MSS_DEFAULT_V4 } else { MSS_DEFAULT_V6 },
+            reserved_options: 0,
+            unsent: Default::default(),
+            unsent_bytes: 0,
+            fin_requested: false,
+            fin_sent: false,
+            board: Scoreboard::new(iss),
+            rack: Rack::new(iss),
+            rtt: RttEstimator::new(rto_min),
+            window: CongestionWindow::new(u32::from(MSS_DEFAULT_V4), config.initial_window_segments),
+            reno_sacked: 0,
+            tail_probe: None,
+            resend_stamp: None,
+            round_end: iss + 1,
+            cwnd_limited: false,
+            ack_policy: AckPolicy::new(),
+            ecn: EcnState::default(),
+            due: Due::default(),
+            timers: TimerTable::new(),
+            last_sent_at: now,
+            last_heard_at: now,
+            challenge_allowed_at: Instant::ZERO,
+            keep_alive_probes: 0,
+            config,
+        }
+    }
+
+    fn start_handshake(&mut self, now: Instant) {
+        self.due.syn = true;
+        self.snd_nxt = self.iss + 1;
+        self.timers.set(Timer::User, now + self.config.user_timeout);
+    }
+
+    /// Takes over what the peer's SYN, or SYN/ACK, says.
+    pub(super) fn negotiate(&mut self, syn: &Segment, now: Instant) {
+        let options = &syn.options;
+        self.receive = ReceiveSpace::new(syn.seq);
+        if let Some(mss) = options.mss {
+            self.peer_mss = mss.max(MSS_MIN);
+        }
+        self.negotiated.sack &= options.sack_permitted;
+        self.negotiated.ecn &= peer_wants_ecn(syn.flags);
+        self.negotiated.scaling = options.window_scale.is_some();
+        if let Some(shift) = options.window_scale {
+            self.negotiated.snd_wscale = shift.min(WINDOW_SCALE_MAX);
+            self.negotiated.rcv_wscale = window_scale(self.config.receive_buffer_bytes);
+        }
+        match (&mut self.timestamps, options.timestamps) {
+            (Some(state), Some(stamp)) => state.start(stamp.value, now, syn.seq),
+            (state, _) => *state = None,
+        }
+        // The window of a SYN is never scaled (RFC 7323 section 2.2).
+        self.snd_wnd = u32::from(syn.window);
+        self.max_snd_wnd = self.snd_wnd;
+        self.snd_wl1 = syn.seq;
+        self.snd_wl2 = syn.ack;
+        self.reserve_options(self.reserved_options);
+    }
+
+    /// Both SYNs are acknowledged.
+    pub(super) fn establish(&mut self, now: Instant) {
+        self.timers.stop(Timer::Retransmit);
+        self.timers.stop(Timer::User);
+        self.rtt.reset_backoff();
+        self.due.syn = false;
+        if let Some(idle) = self.config.keep_alive {
+            self.timers.set(Timer::KeepAlive, now + idle);
+        }
+    }
+
+    /// A SYN or SYN/ACK.
+    pub(super) fn build_syn(&mut self, receive_window: u32, now: Instant) -> Segment {
+        self.due.syn = false;
+        let is_answer = self.state == State::SynReceived;
+        let mut segment = self.blank();
+        segment.seq = self.iss;
+        segment.flags = if is_answer { Flags::SYN | Flags::ACK } else { Flags::SYN };
+        if !is_answer {
+            segment.ack = SeqNr(0);
+        }
+        if self.negotiated.ecn {
+            segment.flags |= if is_answer { Flags::ECE } else { Flags::ECE | Flags::CWR };
+        }
+        let options = &mut segment.options;
+        options.mss = Some(local_mss(&self.config, &self.remote));
+        options.sack_permitted = self.negotiated.sack;
+        options.timestamps = self.timestamps.as_ref().map(|state| state.stamp(now));
+        options.window_scale = self.negotiated.scaling.then(|| window_scale(self.config.receive_buffer_bytes));
+        segment.window = receive_window.min(0xffff) as u16;
+        if is_answer {
+            self.receive.announce(u32::from(segment.window));
+        }
+        if !self.timers.is_set(Timer::Retransmit) {
+            self.timers.set(Timer::Retransmit, now + self.rtt.rto());
+        }
+        segment
+    }
+}
+
+/// RFC 3168 section 6.1.1: ECE and CWR on a SYN, ECE alone on a SYN/ACK.
+fn peer_wants_ecn(flags: Flags) -> bool {
+    let bits = flags.0 & (Flags::ECE | Flags::CWR).0;
+    if flags.contains(Flags::ACK) { bits == Flags::ECE.0 } else { bits == (Flags::ECE | Flags::CWR).0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_cover_the_buffer() {
+        assert_eq!(window_scale(65_535), 0);
+        assert_eq!(window_scale(65_536), 1);
+        assert_eq!(window_scale(4 << 20), 7);
+        assert_eq!(window_scale(u64::MAX), 14);
+    }
+
+    #[test]
+    fn ecn_needs_the_right_bits() {
+        assert!(peer_wants_ecn(Flags::SYN | Flags::ECE | Flags::CWR));
+        assert!(!peer_wants_ecn(Flags::SYN | Flags::ECE));
+        assert!(peer_wants_ecn(Flags::SYN | Flags::ACK | Flags::ECE));
+        assert!(!peer_wants_ecn(Flags::SYN | Flags::ACK | Flags::ECE | Flags::CWR));
+    }
+}

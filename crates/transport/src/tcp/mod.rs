@@ -1,0 +1,340 @@
+//! TCP (RFC 9293 and its companions): one four-tuple, its sequence space, its loss recovery.
+//!
+//! A [`Tcb`] knows nothing of MPTCP. It is the whole of a plain TCP connection and the lower half of a subflow; the
+//! connection above maps its octets, adds options to its segments and asks the controller on its behalf.
+//!
+//! | file | of RFC 9293's TCB |
+//! |---|---|
+//! | `arrival.rs` | segment arrival, in the steps of section 3.10.7 |
+//! | `handshake.rs` | SYN, SYN/ACK and what they negotiate |
+//! | `send.rs` | what goes out next |
+//! | `expiry.rs` | timers |
+//! | `acknowledgment.rs` | what an ACK tells: delivery, loss, round-trip time |
+//! | `scoreboard.rs`, `rack.rs`, `window.rs`, `rtt.rs` | loss recovery and congestion window |
+//! | `receive.rs`, `ack_policy.rs` | receive sequence space and ACKs |
+
+mod ack_policy;
+mod acknowledgment;
+mod arrival;
+mod expiry;
+mod handshake;
+mod rack;
+mod receive;
+mod rtt;
+mod scoreboard;
+mod send;
+mod timer;
+mod timestamp;
+mod window;
+
+use core::net::SocketAddr;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use units::{Dsn, Instant, SeqNr};
+use wire::{Flags, Payload, Segment};
+
+pub(crate) use acknowledgment::AckOutcome;
+pub(crate) use arrival::{Arrival, Verdict};
+pub(crate) use expiry::Expired;
+pub(crate) use handshake::Secrets;
+pub(crate) use send::{Outgoing, OutgoingKind, SendLimits};
+
+use crate::ConnectionConfig;
+use crate::congestion::PathView;
+use crate::state::State;
+use ack_policy::AckPolicy;
+use rack::Rack;
+use receive::ReceiveSpace;
+use rtt::RttEstimator;
+use scoreboard::Scoreboard;
+use timer::{Timer, TimerTable};
+use timestamp::TimestampState;
+use window::CongestionWindow;
+
+/// Data handed to TCP and not yet sent.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    /// Data sequence number of the first octet: TCP carries it along and gives it back, nothing more.
+    pub(crate) dsn: Dsn,
+    pub(crate) payload: Payload,
+}
+
+/// Counters of [`crate::SubflowStats`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) sent_segments: u64,
+    pub(crate) sent_bytes: u64,
+    pub(crate) retransmitted_bytes: u64,
+    pub(crate) retransmitted_segments: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) congestion_events: u64,
+    pub(crate) acked_bytes: u64,
+    pub(crate) received_segments: u64,
+    pub(crate) received_bytes: u64,
+    pub(crate) duplicate_bytes: u64,
+}
+
+/// What the SYNs agreed upon.
+#[derive(Clone, Copy, Debug)]
+struct Negotiated {
+    sack: bool,
+    ecn: bool,
+    /// Both sent the window scale option (RFC 7323 section 2.2).
+    scaling: bool,
+    /// Shift of windows the peer announces; zero without the option.
+    snd_wscale: u8,
+    /// Shift of windows we announce; zero without the option.
+    rcv_wscale: u8,
+}
+
+/// Things to send that are not data.
+#[derive(Clone, Copy, Debug, Default)]
+struct Due {
+    /// SYN or SYN/ACK.
+    syn: bool,
+    /// A probe below SND.UNA that makes the peer answer: keep-alive or zero window.
+    probe: bool,
+    /// A tail loss probe.
+    tail_probe: bool,
+    /// RST.
+    reset: bool,
+}
+
+/// ECN (RFC 3168 section 6.1).
+#[derive(Clone, Copy, Debug, Default)]
+struct EcnState {
+    /// Receiver: echo ECE until the peer's CWR.
+    echo: bool,
+    /// Sender: set CWR on the next new data.
+    cwr_due: bool,
+}
+
+/// A transmission control block (RFC 9293 section 3.3.1).
+#[derive(Debug)]
+pub(crate) struct Tcb {
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+    config: Arc<ConnectionConfig>,
+    pub(crate) state: State,
+    pub(crate) counters: Counters,
+
+    iss: SeqNr,
+    snd_una: SeqNr,
+    snd_nxt: SeqNr,
+    /// SND.WND, scaled.
+    snd_wnd: u32,
+    snd_wl1: SeqNr,
+    snd_wl2: SeqNr,
+    /// Largest window the peer ever announced (RFC 5961 section 5.2, RFC 9293 section 3.8.6.2.1).
+    max_snd_wnd: u32,
+
+    receive: ReceiveSpace,
+    negotiated: Negotiated,
+    timestamps: Option<TimestampState>,
+    /// The peer's MSS option.
+    peer_mss: u16,
+    /// Octets of option space on every data segment that the connection reserves for itself.
+    reserved_options: u32,
+
+    unsent: VecDeque<Chunk>,
+    unsent_bytes: u64,
+    fin_requested: bool,
+    fin_sent: bool,
+
+    board: Scoreboard,
+    rack: Rack,
+    rtt: RttEstimator,
+    window: CongestionWindow,
+    /// Duplicate ACKs without SACK, as octets (RFC 5681 section 3.2).
+    reno_sacked: u64,
+    /// End of a tail loss probe in flight, and whether it was a retransmission (RFC 8985 section 7.3).
+    tail_probe: Option<(SeqNr, bool)>,
+    /// Our clock at the first retransmission of a recovery: an ACK that echoes an earlier one shows that the
+    /// retransmission was needless (RFC 3522).
+    resend_stamp: Option<u32>,
+    /// The current round ends when this is acknowledged.
+    round_end: SeqNr,
+    /// The window was full when data were last sent.
+    cwnd_limited: bool,
+
+    ack_policy: AckPolicy,
+    ecn: EcnState,
+    due: Due,
+    timers: TimerTable,
+    last_sent_at: Instant,
+    last_heard_at: Instant,
+    /// Challenge ACKs are limited to one per interval (RFC 5961 section 7).
+    challenge_allowed_at: Instant,
+    keep_alive_probes: u32,
+}
+
+impl Tcb {
+    /// Hands over data. The caller sees to it that they fit [`Self::payload_max`] or the offload limit.
+    pub(crate) fn push(&mut self, chunk: Chunk) {
+        self.unsent_bytes += chunk.payload.len() as u64;
+        self.unsent.push_back(chunk);
+    }
+
+    /// Sends a FIN after all data.
+    pub(crate) fn request_fin(&mut self) {
+        self.fin_requested = true;
+    }
+
+    /// Sends a RST and is closed.
+    pub(crate) fn request_reset(&mut self) {
+        if self.state != State::Closed {
+            self.due = Due { reset: true, ..Due::default() };
+            self.close();
+        }
+    }
+
+    /// Closed without a word.
+    pub(crate) fn close(&mut self) {
+        self.state = State::Closed;
+        self.timers.stop_all();
+    }
+
+    /// Nothing more will be sent or expected.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state == State::Closed && !self.due.reset
+    }
+
+    /// Largest payload of one segment on the wire.
+    pub(crate) fn payload_max(&self) -> u32 {
+        let timestamps = if self.timestamps.is_some() { timestamp::OPTION_LEN } else { 0 };
+        (u32::from(self.mss()) - timestamps).saturating_sub(self.reserved_options).max(1)
+    }
+
+    /// MSS in both directions: what the peer takes and what our own path carries.
+    fn mss(&self) -> u16 {
+        self.peer_mss.min(handshake::local_mss(&self.config, &self.remote))
+    }
+
+    /// Reserves option space on every data segment, and sizes the initial window by what is left.
+    pub(crate) fn reserve_options(&mut self, bytes: u32) {
+        self.reserved_options = bytes;
+        self.window = CongestionWindow::new(self.payload_max(), self.config.initial_window_segments);
+    }
+
+    /// Changes the reservation while data flow.
+    pub(crate) fn change_reserved_options(&mut self, bytes: u32) {
+        self.reserved_options = bytes;
+    }
+
+    /// The next data in order that the connection has not taken.
+    pub(crate) fn take_ready(&mut self) -> Option<(SeqNr, Payload)> {
+        self.receive.take_ready()
+    }
+
+    pub(crate) fn irs(&self) -> SeqNr {
+        self.receive.irs()
+    }
+
+    pub(crate) fn iss(&self) -> SeqNr {
+        self.iss
+    }
+
+    /// Shift of the windows that the peer announces.
+    pub(crate) fn snd_wscale(&self) -> u8 {
+        self.negotiated.snd_wscale
+    }
+
+    /// Shift of the windows that we announce.
+    pub(crate) fn rcv_wscale(&self) -> u8 {
+        self.negotiated.rcv_wscale
+    }
+
+    /// SND.UNA + SND.WND, as octets beyond SND.UNA.
+    pub(crate) fn peer_window(&self) -> u32 {
+        self.snd_wnd
+    }
+
+    /// An ACK must be sent.
+    pub(crate) fn demand_ack(&mut self) {
+        self.ack_policy.demand();
+    }
+
+    /// Data that were never acknowledged, oldest first: what a dying subflow leaves behind.
+    pub(crate) fn unacknowledged(&self) -> impl Iterator<Item = (Dsn, &Payload)> {
+        let sent = self.board.iter().map(|sent| (sent.dsn, &sent.payload));
+        sent.chain(self.unsent.iter().map(|chunk| (chunk.dsn, &chunk.payload)))
+    }
+
+    /// Takes back what was never sent.
+    pub(crate) fn take_unsent(&mut self) -> VecDeque<Chunk> {
+        self.unsent_bytes = 0;
+        core::mem::take(&mut self.unsent)
+    }
+
+    pub(crate) fn unsent_bytes(&self) -> u64 {
+        self.unsent_bytes
+    }
+
+    pub(crate) fn has_outstanding(&self) -> bool {
+        !self.board.is_empty()
+    }
+
+    /// Drops unsent chunks for which `is_obsolete` holds, from the front.
+    pub(crate) fn drop_unsent_while(&mut self, mut is_obsolete: impl FnMut(&Chunk) -> bool) {
+        while let Some(chunk) = self.unsent.front().filter(|chunk| is_obsolete(chunk)) {
+            self.unsent_bytes -= chunk.payload.len() as u64;
+            self.unsent.pop_front();
+        }
+    }
+
+    /// When [`Self::on_timeout`] wants to be called.
+    pub(crate) fn next_timeout(&self) -> Instant {
+        self.timers.next()
+    }
+
+    /// Time-outs in a row without progress.
+    pub(crate) fn consecutive_timeouts(&self) -> u32 {
+        self.rtt.backoff()
+    }
+
+    pub(crate) fn rto(&self) -> units::Duration {
+        self.rtt.rto()
+    }
+
+    pub(crate) fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    pub(crate) fn window(&self) -> &CongestionWindow {
+        &self.window
+    }
+
+    pub(crate) fn window_mut(&mut self) -> &mut CongestionWindow {
+        &mut self.window
+    }
+
+    /// RFC 6675's pipe, with duplicate ACKs standing in for SACKs where there are none.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.board.in_flight().saturating_sub(self.reno_sacked)
+    }
+
+    /// What controllers may see.
+    pub(crate) fn path_view(&self, id: crate::SubflowId) -> PathView {
+        PathView {
+            id,
+            mss: self.payload_max(),
+            cwnd: self.window.cwnd(),
+            ssthresh: self.window.ssthresh(),
+            in_flight: self.in_flight(),
+            srtt: self.rtt.srtt(),
+            latest_rtt: self.rtt.latest(),
+            min_rtt: self.rtt.min(),
+            in_recovery: self.window.in_recovery(),
+        }
+    }
+
+    /// A segment with addresses and nothing else.
+    fn blank(&self) -> Segment {
+        let mut segment = Segment::new(self.local, self.remote);
+        segment.flags = Flags::ACK;
+        segment.seq = self.snd_nxt;
+        segment.ack = self.receive.nxt();
+        segment
+    }
+}

@@ -1,0 +1,142 @@
+//! RACK: loss found by time (RFC 8985 sections 5 and 6). Names follow the RFC.
+
+use units::{Duration, Instant, SeqNr};
+
+use super::scoreboard::{Scoreboard, Sent};
+
+/// RFC 8985 section 6.2 step 4: without reordering, three SACKed segments mean a loss (RFC 5681's DupThresh).
+const DUP_THRESH: u64 = 3;
+/// RFC 8985 section 6.2 step 4: a widened window lasts this many recoveries.
+const REO_WND_PERSIST: u32 = 16;
+
+/// RACK's state on one subflow.
+#[derive(Debug)]
+pub(crate) struct Rack {
+    /// RACK.xmit_ts: when the most recently sent of all delivered segments was sent.
+    xmit_ts: Instant,
+    /// RACK.end_seq: its end.
+    end_seq: SeqNr,
+    /// RACK.rtt: its round-trip time.
+    rtt: Duration,
+    /// RACK.reordering_seen.
+    reordering_seen: bool,
+    /// RACK.reo_wnd_mult.
+    reo_wnd_mult: u32,
+    /// RACK.reo_wnd_persist.
+    reo_wnd_persist: u32,
+    /// RACK.dsack_round: widened at most once per round.
+    dsack_round: Option<SeqNr>,
+}
+
+/// The round-trip times and state that RACK's window depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RackContext {
+    pub(crate) now: Instant,
+    pub(crate) min_rtt: Duration,
+    pub(crate) srtt: Duration,
+    pub(crate) mss: u32,
+    pub(crate) in_recovery: bool,
+}
+
+impl Rack {
+    pub(crate) fn new(iss: SeqNr) -> Self {
+        Self {
+            xmit_ts: Instant::ZERO,
+            end_seq: iss,
+            rtt: Duration::ZERO,
+            reordering_seen: false,
+            reo_wnd_mult: 1,
+            reo_wnd_persist: 0,
+            dsack_round: None,
+        }
+    }
+
+    /// Steps 1 to 3 of RFC 8985 section 6.2, for one delivered segment. `echo_before_resend` tells whether the ACK's
+    /// timestamp shows that an earlier transmission was meant.
+    pub(crate) fn on_delivered(
+        &mut self,
+        sent: &Sent,
+        context: &RackContext,
+        highest_delivered: SeqNr,
+        echo_before_resend: bool,
+    ) {
+        let rtt = context.now.saturating_since(sent.sent_at);
+        if sent.retransmitted && (echo_before_resend || rtt < context.min_rtt) {
+            return;
+        }
+        self.rtt = rtt;
+        if sent_after(sent.sent_at, sent.end(), self.xmit_ts, self.end_seq) {
+            self.xmit_ts = sent.sent_at;
+            self.end_seq = sent.end();
+        }
+        if sent.end().before(highest_delivered) && !sent.retransmitted {
+            self.reordering_seen = true;
+        }
+    }
+
+    /// Step 4, the part about DSACK: the last window was too small.
+    pub(crate) fn on_dsack(&mut self, snd_una: SeqNr, snd_nxt: SeqNr) {
+        if self.dsack_round.is_some_and(|round| snd_una.before(round)) {
+            return;
+        }
+        self.dsack_round = Some(snd_nxt);
+        self.reo_wnd_mult = (self.reo_wnd_mult + 1).min(16);
+        self.reo_wnd_persist = REO_WND_PERSIST;
+    }
+
+    /// A recovery ended: a widened window wears off.
+    pub(crate) fn on_recovery_end(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = 1;
+        }
+    }
+
+    /// RACK_update_reo_wnd (section 6.2 step 4).
+    fn reo_wnd(&self, board: &Scoreboard, context: &RackContext) -> Duration {
+        let enough = board.sacked() >= DUP_THRESH * u64::from(context.mss);
+        if !self.reordering_seen && (context.in_recovery || enough) {
+            return Duration::ZERO;
+        }
+        (context.min_rtt * u64::from(self.reo_wnd_mult) / 4).min(context.srtt)
+    }
+
+    /// RACK_detect_loss (section 6.2 step 5): marks losses; gives the octets newly lost and when to look again.
+    pub(crate) fn detect_loss(&self, board: &mut Scoreboard, context: &RackContext) -> (u64, Option<Instant>) {
+        let reo_wnd = self.reo_wnd(board, context);
+        let mut recheck: Option<Instant> = None;
+        let newly_lost = board.mark_lost(
+            |sent| {
+                if !sent_after(self.xmit_ts, self.end_seq, sent.sent_at, sent.end()) {
+                    return false;
+                }
+                let due = sent.sent_at + self.rtt + reo_wnd;
+                if due > context.now {
+                    recheck = recheck.max(Some(due));
+                }
+                due <= context.now
+            },
+            // First transmissions are in order of time: behind one that is too young, all others are.
+            |sent| !sent.retransmitted && sent.sent_at > self.xmit_ts,
+        );
+        (newly_lost, recheck)
+    }
+
+    /// RACK_mark_losses_on_RTO (section 6.3): the first segment, and all that should have been acknowledged by now.
+    pub(crate) fn mark_losses_on_rto(&self, board: &mut Scoreboard, context: &RackContext) -> u64 {
+        let reo_wnd = self.reo_wnd(board, context);
+        let mut first = true;
+        board.mark_lost(
+            |sent| {
+                let is_first = core::mem::take(&mut first);
+                is_first || sent.sent_at + self.rtt + reo_wnd <= context.now
+            },
+            |_| false,
+        )
+    }
+}
+
+/// RACK_sent_after (RFC 8985 section 6.2): by time, then by sequence number within a burst.
+fn sent_after(t1: Instant, seq1: SeqNr, t2: Instant, seq2: SeqNr) -> bool {
+    t1 > t2 || (t1 == t2 && seq1.after(seq2))
+}

@@ -1,0 +1,298 @@
+//! The receive side of a subflow's sequence space: what arrived, in order and not, and the SACK blocks that say so.
+
+use std::collections::VecDeque;
+
+use arrayvec::ArrayVec;
+use units::SeqNr;
+use wire::{Payload, SackBlock, SackBlocks};
+
+/// Segments held out of order at most: a peer that sends crumbs costs no more than this.
+const OUT_OF_ORDER_MAX: usize = 8192;
+/// Ranges remembered for SACK; each ACK reports up to four of them.
+const RANGES_MAX: usize = 8;
+
+/// What became of a segment's data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    /// Octets that arrived before.
+    pub(crate) duplicate_bytes: u32,
+    /// The data came out of order, or filled a hole: acknowledge at once (RFC 5681 section 4.2).
+    pub(crate) out_of_order: bool,
+    /// The peer's FIN is now in order.
+    pub(crate) fin: bool,
+}
+
+#[derive(Debug)]
+struct Held {
+    seq: SeqNr,
+    payload: Payload,
+}
+
+impl Held {
+    fn end(&self) -> SeqNr {
+        self.seq + self.payload.len() as u32
+    }
+}
+
+/// Receive sequence variables (RFC 9293 section 3.3.1) and reassembly.
+#[derive(Debug)]
+pub(crate) struct ReceiveSpace {
+    /// IRS.
+    irs: SeqNr,
+    /// RCV.NXT.
+    nxt: SeqNr,
+    /// The furthest right edge ever announced: what lies before it must be accepted.
+    announced_edge: SeqNr,
+    /// Sequence number of the peer's FIN, once seen.
+    fin_at: Option<SeqNr>,
+    /// Data in order, waiting for the connection.
+    ready: VecDeque<(SeqNr, Payload)>,
+    out_of_order: VecDeque<Held>,
+    /// Ranges beyond `nxt`, most recent first.
+    ranges: ArrayVec<SackBlock, RANGES_MAX>,
+    /// The range of a duplicate, to be reported once (RFC 2883).
+    duplicate: Option<SackBlock>,
+}
+
+impl ReceiveSpace {
+    /// After a SYN with sequence number `irs`.
+    pub(crate) fn new(irs: SeqNr) -> Self {
+        Self {
+            irs,
+            nxt: irs + 1,
+            announced_edge: irs + 1,
+            fin_at: None,
+            ready: VecDeque::new(),
+            out_of_order: VecDeque::new(),
+            ranges: ArrayVec::new(),
+            duplicate: None,
+        }
+    }
+
+    pub(crate) fn irs(&self) -> SeqNr {
+        self.irs
+    }
+
+    pub(crate) fn nxt(&self) -> SeqNr {
+        self.nxt
+    }
+
+    /// RCV.WND: octets from RCV.NXT to the announced edge.
+    pub(crate) fn window(&self) -> u32 {
+        if self.announced_edge.after(self.nxt) { self.announced_edge.since(self.nxt) } else { 0 }
+    }
+
+    /// Notes that a segment announces `window` octets from RCV.NXT.
+    pub(crate) fn announce(&mut self, window: u32) {
+        self.announced_edge = self.announced_edge.max(self.nxt + window);
+    }
+
+    /// The acceptability test of RFC 9293 section 3.4 (table 6).
+    pub(crate) fn is_acceptable(&self, seq: SeqNr, len: u32) -> bool {
+        let window = self.window();
+        match (len, window) {
+            (0, 0) => seq == self.nxt,
+            (0, _) => seq.in_window(self.nxt, window),
+            (_, 0) => false,
+            _ => seq.in_window(self.nxt, window) || (seq + (len - 1)).in_window(self.nxt, window),
+        }
+    }
+
+    /// Takes the payload, and the FIN, of an acceptable segment.
+    pub(crate) fn accept(&mut self, seq: SeqNr, payload: Payload, fin: bool) -> Accepted {
+        let mut accepted = Accepted::default();
+        if fin && self.fin_at.is_none() {
+            self.fin_at = Some(seq + payload.len() as u32);
+        }
+        if !payload.is_empty() {
+            let had_holes = !self.out_of_order.is_empty();
+            self.accept_data(seq, payload, &mut accepted);
+            accepted.out_of_order |= had_holes;
+        }
+        if self.fin_at == Some(self.nxt) {
+            self.nxt += 1;
+            // From here on nothing new can be in the window; a second arrival of the FIN is a duplicate.
+            self.fin_at = None;
+            accepted.fin = true;
+        } else if fin && self.fin_at.is_some() {
+            accepted.out_of_order = true;
+        }
+        accepted
+    }
+
+    fn accept_data(&mut self, mut seq: SeqNr, mut payload: Payload, accepted: &mut Accepted) {
+        let end = seq + payload.len() as u32;
+        if end.before_or_at(self.nxt) {
+            accepted.duplicate_bytes = payload.len() as u32;
+            accepted.out_of_order = true;
+            self.duplicate = Some(SackBlock { start: seq, end });
+            return;
+        }
+        if seq.before(self.nxt) {
+            let known = self.nxt.since(seq);
+            accepted.duplicate_bytes = known;
+            payload.split_to(known as usize);
+            seq = self.nxt;
+        }
+        if end.after(self.announced_edge) {
+            let fits = self.announced_edge.since(seq);
+            payload = payload.split_to((fits as usize).min(payload.len()));
+        }
+        if payload.is_empty() {
+            return;
+        }
+        if seq == self.nxt {
+            self.advance(seq, payload);
+        } else {
+            accepted.out_of_order = true;
+            self.hold(seq, payload, accepted);
+        }
+    }
+
+    /// Takes data at RCV.NXT, and whatever was held behind them.
+    fn advance(&mut self, seq: SeqNr, payload: Payload) {
+        self.nxt = seq + payload.len() as u32;
+        self.ready.push_back((seq, payload));
+        while let Some(front) = self.out_of_order.front() {
+            if front.seq.after(self.nxt) {
+                break;
+            }
+            let mut held = self.out_of_order.pop_front().expect("front exists");
+            if held.end().after(self.nxt) {
+                let known = self.nxt.since(held.seq) as usize;
+                let _ = held.payload.split_to(known);
+                let start = self.nxt;
+                self.nxt = start + held.payload.len() as u32;
+                self.ready.push_back((start, held.payload));
+            }
+        }
+        let nxt = self.nxt;
+        self.ranges.retain(|range| range.end.after(nxt));
+    }
+
+    fn hold(&mut self, seq: SeqNr, payload: Payload, accepted: &mut Accepted) {
+        let end = seq + payload.len() as u32;
+        if self.out_of_order.len() >= OUT_OF_ORDER_MAX {
+            return;
+        }
+        let at = match self.out_of_order.back() {
+            Some(last) if last.seq.before_or_at(seq) => self.out_of_order.len(),
+            _ => self.out_of_order.partition_point(|held| held.seq.before_or_at(seq)),
+        };
+        let covered = at.checked_sub(1).is_some_and(|i| self.out_of_order[i].end().at_or_after(end));
+        if covered {
+            accepted.duplicate_bytes += payload.len() as u32;
+            self.duplicate = Some(SackBlock { start: seq, end });
+        } else {
+            self.out_of_order.insert(at, Held { seq, payload });
+        }
+        self.note_range(seq, end);
+    }
+
+    /// Merges `[start, end)` into the ranges and moves the result to the front (RFC 2018 section 4).
+    fn note_range(&mut self, start: SeqNr, end: SeqNr) {
+        let mut merged = SackBlock { start, end };
+        self.ranges.retain(|range| {
+            let apart = range.end.before(merged.start) || range.start.after(merged.end);
+            if !apart {
+                merged.start = merged.start.min(range.start);
+                merged.end = merged.end.max(range.end);
+            }
+            apart
+        });
+        self.ranges.truncate(RANGES_MAX - 1);
+        self.ranges.insert(0, merged);
+    }
+
+    /// Blocks to report, most recent first; a duplicate comes before all (RFC 2883 section 4).
+    pub(crate) fn take_sack_blocks(&mut self, max: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::new();
+        let duplicate = self.duplicate.take();
+        blocks.extend(duplicate.into_iter().chain(self.ranges.iter().copied()).take(max.min(blocks.capacity())));
+        blocks
+    }
+
+    pub(crate) fn has_sack_blocks(&self) -> bool {
+        self.duplicate.is_some() || !self.ranges.is_empty()
+    }
+
+    /// The next data in order.
+    pub(crate) fn take_ready(&mut self) -> Option<(SeqNr, Payload)> {
+        self.ready.pop_front()
+    }
+
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn space() -> ReceiveSpace {
+        let mut space = ReceiveSpace::new(SeqNr(u32::MAX - 50));
+        space.announce(1000);
+        space
+    }
+
+    fn octets(len: usize) -> Payload {
+        Payload::from(vec![7; len])
+    }
+
+    fn at(offset: u32) -> SeqNr {
+        SeqNr(u32::MAX - 49) + offset
+    }
+
+    #[test]
+    fn fills_holes_across_the_wrap_and_reports_them() {
+        let mut space = space();
+        assert!(space.accept(at(100), octets(100), false).out_of_order);
+        assert!(space.accept(at(300), octets(100), false).out_of_order);
+        let blocks = space.take_sack_blocks(4);
+        assert_eq!(
+            blocks.as_slice(),
+            [SackBlock { start: at(300), end: at(400) }, SackBlock { start: at(100), end: at(200) },]
+        );
+        assert!(space.accept(at(0), octets(100), false).out_of_order, "filling a hole is worth an ACK");
+        assert_eq!(space.nxt(), at(200));
+        space.accept(at(200), octets(150), false);
+        assert_eq!(space.nxt(), at(400));
+        assert!(!space.has_sack_blocks());
+        let total: usize = core::iter::from_fn(|| space.take_ready()).map(|(_, payload)| payload.len()).sum();
+        assert_eq!(total, 400);
+    }
+
+    #[test]
+    fn duplicates_are_counted_and_reported_once() {
+        let mut space = space();
+        space.accept(at(0), octets(100), false);
+        let again = space.accept(at(50), octets(100), false);
+        assert_eq!(again.duplicate_bytes, 50);
+        let whole = space.accept(at(0), octets(100), false);
+        assert_eq!(whole.duplicate_bytes, 100);
+        assert_eq!(space.take_sack_blocks(4).as_slice(), [SackBlock { start: at(0), end: at(100) }]);
+        assert!(space.take_sack_blocks(4).is_empty());
+    }
+
+    #[test]
+    fn the_window_is_the_table_of_rfc_9293() {
+        let mut space = space();
+        assert!(space.is_acceptable(at(0), 0));
+        assert!(space.is_acceptable(at(999), 500));
+        assert!(!space.is_acceptable(at(1000), 1));
+        assert!(space.is_acceptable(at(0) - 10, 11));
+        assert!(!space.is_acceptable(at(0) - 10, 10));
+        // What lies beyond the announced edge is cut off.
+        space.accept(at(990), octets(100), false);
+        assert_eq!(space.take_sack_blocks(1)[0].end, at(1000));
+    }
+
+    #[test]
+    fn a_fin_counts_when_everything_before_it_is_there() {
+        let mut space = space();
+        assert!(!space.accept(at(10), octets(10), true).fin);
+        assert!(space.accept(at(0), octets(10), false).fin);
+        assert_eq!(space.nxt(), at(21));
+    }
+}

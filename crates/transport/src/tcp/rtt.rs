@@ -1,0 +1,123 @@
+//! Round-trip time and retransmission time-out (RFC 6298).
+
+use units::{Duration, Instant};
+
+/// Before the first sample (RFC 6298 section 2.1).
+const RTO_INITIAL: Duration = Duration::from_secs(1);
+/// RFC 6298 section 2.5 allows any bound of at least 60 s.
+const RTO_MAX: Duration = Duration::from_secs(60);
+/// Clock granularity G.
+const GRANULARITY: Duration = Duration::from_millis(1);
+/// Horizon of the windowed minimum (RFC 8985 section 6.2 leaves the choice; Linux uses the same).
+const MIN_RTT_HORIZON: Duration = Duration::from_secs(300);
+
+/// Estimates the round-trip time of one subflow.
+#[derive(Debug)]
+pub(crate) struct RttEstimator {
+    srtt: Option<Duration>,
+    rttvar: Duration,
+    latest: Option<Duration>,
+    min: Option<(Duration, Instant)>,
+    rto_min: Duration,
+    backoff: u32,
+}
+
+impl RttEstimator {
+    pub(crate) fn new(rto_min: Duration) -> Self {
+        Self { srtt: None, rttvar: Duration::ZERO, latest: None, min: None, rto_min, backoff: 0 }
+    }
+
+    /// Takes a sample from a segment that was not retransmitted (Karn's algorithm, RFC 6298 section 3).
+    pub(crate) fn sample(&mut self, rtt: Duration, now: Instant) {
+        self.latest = Some(rtt);
+        self.backoff = 0;
+        match self.min {
+            Some((min, at)) if rtt > min && now.saturating_since(at) < MIN_RTT_HORIZON => {}
+            _ => self.min = Some((rtt, now)),
+        }
+        // RFC 6298 sections 2.2 and 2.3: alpha = 1/8, beta = 1/4.
+        match self.srtt {
+            None => {
+                self.srtt = Some(rtt);
+                self.rttvar = rtt / 2;
+            }
+            Some(srtt) => {
+                self.rttvar = Duration::from_nanos((self.rttvar.as_nanos() * 3 + srtt.abs_diff(rtt).as_nanos()) / 4);
+                self.srtt = Some(Duration::from_nanos((srtt.as_nanos() * 7 + rtt.as_nanos()) / 8));
+            }
+        }
+    }
+
+    /// The retransmission time-out, backed off.
+    pub(crate) fn rto(&self) -> Duration {
+        let base = match self.srtt {
+            None => RTO_INITIAL,
+            // The floor applies to the variance term, as in Linux: a path of 400 ms keeps a margin of its own.
+            Some(srtt) => srtt + (self.rttvar * 4).max(GRANULARITY).max(self.rto_min),
+        };
+        base.saturating_mul(1 << self.backoff.min(16)).min(RTO_MAX)
+    }
+
+    /// Doubles the time-out (RFC 6298 section 5.5).
+    pub(crate) fn back_off(&mut self) {
+        self.backoff += 1;
+    }
+
+    /// An ACK of new data ends the back-off even when it gives no sample.
+    pub(crate) fn reset_backoff(&mut self) {
+        self.backoff = 0;
+    }
+
+    pub(crate) fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        self.srtt
+    }
+
+    pub(crate) fn rttvar(&self) -> Duration {
+        self.rttvar
+    }
+
+    pub(crate) fn latest(&self) -> Option<Duration> {
+        self.latest
+    }
+
+    pub(crate) fn min(&self) -> Option<Duration> {
+        self.min.map(|(rtt, _)| rtt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    #[test]
+    fn follows_rfc_6298() {
+        let mut rtt = RttEstimator::new(MS(200));
+        assert_eq!(rtt.rto(), Duration::from_secs(1));
+        rtt.sample(MS(100), Instant::ZERO);
+        assert_eq!((rtt.srtt(), rtt.rttvar()), (Some(MS(100)), MS(50)));
+        assert_eq!(rtt.rto(), MS(300));
+        rtt.sample(MS(180), Instant::ZERO);
+        // rttvar = 3/4 * 50 + 1/4 * 80, srtt = 7/8 * 100 + 1/8 * 180
+        assert_eq!((rtt.srtt(), rtt.rttvar()), (Some(MS(110)), Duration::from_micros(57_500)));
+        assert_eq!(rtt.rto(), MS(340));
+        assert_eq!((rtt.min(), rtt.latest()), (Some(MS(100)), Some(MS(180))));
+    }
+
+    #[test]
+    fn backs_off_up_to_the_bound_and_recovers() {
+        let mut rtt = RttEstimator::new(MS(200));
+        rtt.sample(MS(100), Instant::ZERO);
+        rtt.back_off();
+        assert_eq!(rtt.rto(), MS(600));
+        (0..20).for_each(|_| rtt.back_off());
+        assert_eq!(rtt.rto(), RTO_MAX);
+        rtt.reset_backoff();
+        assert_eq!(rtt.rto(), MS(300));
+    }
+}

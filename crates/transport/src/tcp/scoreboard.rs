@@ -1,0 +1,418 @@
+//! What was sent and is not yet acknowledged, in order: the retransmission queue and SACK scoreboard (RFC 6675
+//! section 2) of one subflow.
+//!
+//! Segments are contiguous in sequence space, so a ring indexed by position serves where others keep a tree: every
+//! look-up is a binary search, acknowledging pops from the front, and nothing allocates once the ring has grown.
+
+use std::collections::VecDeque;
+
+use units::{Dsn, Instant, SeqNr};
+use wire::{Payload, SackBlock, SackBlocks};
+
+/// A segment in flight.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) seq: SeqNr,
+    /// Octets of sequence space: the payload, and one for a FIN.
+    pub(crate) len: u32,
+    /// Data sequence number of the first octet.
+    pub(crate) dsn: Dsn,
+    pub(crate) payload: Payload,
+    /// Last (re)transmission.
+    pub(crate) sent_at: Instant,
+    pub(crate) fin: bool,
+    pub(crate) sacked: bool,
+    pub(crate) lost: bool,
+    /// Sent more than once: gives no round-trip time sample (Karn).
+    pub(crate) retransmitted: bool,
+    /// A retransmission of it is in flight.
+    pub(crate) resent: bool,
+}
+
+impl Sent {
+    pub(crate) fn end(&self) -> SeqNr {
+        self.seq + self.len
+    }
+
+    fn in_flight(&self) -> bool {
+        !self.sacked && (!self.lost || self.resent)
+    }
+}
+
+/// What an ACK newly delivered, cumulatively or selectively.
+#[derive(Debug, Default)]
+pub(crate) struct Delivered {
+    /// Octets cumulatively acknowledged.
+    pub(crate) acked_bytes: u64,
+    /// Payload octets cumulatively acknowledged: without a FIN.
+    pub(crate) acked_payload_bytes: u64,
+    /// Octets newly delivered: cumulatively, not counting those that had been SACKed, or by SACK.
+    pub(crate) delivered_bytes: u64,
+    /// Whether a FIN was acknowledged.
+    pub(crate) fin_acked: bool,
+    /// When the latest never retransmitted segment among them was sent.
+    pub(crate) rtt_sent_at: Option<Instant>,
+}
+
+/// The ring of segments in flight, with running totals.
+#[derive(Debug)]
+pub(crate) struct Scoreboard {
+    ring: VecDeque<Sent>,
+    outstanding: u64,
+    sacked: u64,
+    /// Octets of segments deemed lost and not SACKed since.
+    lost: u64,
+    /// Octets of lost segments whose retransmission is in flight.
+    resent: u64,
+    /// No segment before this position waits for retransmission.
+    resend_cursor: usize,
+    /// Blocks of the last ACK: what they covered needs no second walk.
+    seen: SackBlocks,
+    /// Highest sequence number acknowledged or SACKed: RACK.fack (RFC 8985 section 5.3).
+    highest_delivered: SeqNr,
+}
+
+impl Scoreboard {
+    pub(crate) fn new(iss: SeqNr) -> Self {
+        Self {
+            ring: VecDeque::new(),
+            outstanding: 0,
+            sacked: 0,
+            lost: 0,
+            resent: 0,
+            resend_cursor: 0,
+            seen: SackBlocks::new(),
+            highest_delivered: iss,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ring.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Sent> {
+        self.ring.iter()
+    }
+
+    /// RFC 6675's pipe: octets believed to be in the network.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.outstanding - self.sacked - self.lost + self.resent
+    }
+
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    pub(crate) fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    pub(crate) fn highest_delivered(&self) -> SeqNr {
+        self.highest_delivered
+    }
+
+    /// Adds a segment just sent for the first time.
+    pub(crate) fn push(&mut self, sent: Sent) {
+        debug_assert!(self.ring.back().is_none_or(|last| last.end() == sent.seq), "segments are contiguous");
+        self.outstanding += u64::from(sent.len);
+        self.ring.push_back(sent);
+    }
+
+    /// Removes everything before `una`; `each` sees every segment newly delivered.
+    pub(crate) fn acknowledge(&mut self, una: SeqNr, delivered: &mut Delivered, mut each: impl FnMut(&Sent)) {
+        self.highest_delivered = self.highest_delivered.max(una);
+        while let Some(front) = self.ring.front() {
+            if front.end().after(una) {
+                break;
+            }
+            let sent = self.ring.pop_front().expect("front exists");
+            self.settle(&sent, delivered, &mut each);
+            self.resend_cursor = self.resend_cursor.saturating_sub(1);
+        }
+        if self.ring.front().is_some_and(|front| front.seq.before(una)) {
+            self.split(0, una);
+            let sent = self.ring.pop_front().expect("front was split");
+            self.settle(&sent, delivered, &mut each);
+            self.resend_cursor = self.resend_cursor.saturating_sub(1);
+        }
+        self.seen.retain(|block| block.end.after(una));
+    }
+
+    fn settle(&mut self, sent: &Sent, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
+        let len = u64::from(sent.len);
+        self.outstanding -= len;
+        delivered.acked_bytes += len;
+        delivered.acked_payload_bytes += sent.payload.len() as u64;
+        delivered.fin_acked |= sent.fin;
+        if sent.sacked {
+            self.sacked -= len;
+            return;
+        }
+        self.forget_loss(sent.lost, sent.resent, len);
+        note_delivery(sent, delivered);
+        each(sent);
+    }
+
+    fn forget_loss(&mut self, lost: bool, resent: bool, len: u64) {
+        if lost {
+            self.lost -= len;
+            if resent {
+                self.resent -= len;
+            }
+        }
+    }
+
+    /// Marks what `blocks` report (RFC 6675's Update); `each` sees every segment newly delivered.
+    pub(crate) fn sack(&mut self, blocks: &SackBlocks, delivered: &mut Delivered, mut each: impl FnMut(&Sent)) {
+        for block in blocks {
+            let Some(first) = self.ring.front().map(|front| front.seq) else { return };
+            let limit = self.ring.back().map_or(first, Sent::end);
+            let sane = block.start.before(block.end) && block.start.at_or_after(first) && block.end.before_or_at(limit);
+            if sane {
+                let start = self.unseen_from(block);
+                self.sack_range(start, block.end, delivered, &mut each);
+            }
+        }
+        self.seen = blocks.clone();
+    }
+
+    /// Where the part of `block` begins that the last ACK did not report: blocks mostly grow at their end.
+    fn unseen_from(&self, block: &SackBlock) -> SeqNr {
+        let old = self.seen.iter().find(|old| old.start.before_or_at(block.start) && old.end.after(block.start));
+        old.map_or(block.start, |old| old.end.min(block.end))
+    }
+
+    fn sack_range(&mut self, start: SeqNr, end: SeqNr, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
+        if start == end {
+            return;
+        }
+        let mut position = self.position_of(start);
+        if self.ring[position].seq.before(start) && !self.ring[position].sacked {
+            self.split(position, start);
+            position += 1;
+        }
+        while let Some(sent) = self.ring.get(position).filter(|sent| sent.seq.before(end)) {
+            if !sent.sacked && sent.end().after(end) {
+                self.split(position, end);
+            }
+            self.sack_one(position, delivered, each);
+            position += 1;
+        }
+        self.highest_delivered = self.highest_delivered.max(end);
+    }
+
+    fn sack_one(&mut self, position: usize, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
+        let sent = &mut self.ring[position];
+        if sent.sacked {
+            return;
+        }
+        sent.sacked = true;
+        let (lost, resent, len) = (sent.lost, sent.resent, u64::from(sent.len));
+        sent.lost = false;
+        sent.resent = false;
+        self.sacked += len;
+        self.forget_loss(lost, resent, len);
+        let sent = &self.ring[position];
+        note_delivery(sent, delivered);
+        each(sent);
+    }
+
+    /// The segment that holds `seq`, which must be outstanding.
+    fn position_of(&self, seq: SeqNr) -> usize {
+        let first = self.ring[0].seq;
+        let distance = seq.since(first);
+        self.ring.partition_point(|sent| sent.end().since(first) <= distance)
+    }
+
+    /// Cuts the segment at `position` in two at `at`, strictly inside it.
+    fn split(&mut self, position: usize, at: SeqNr) {
+        let sent = &mut self.ring[position];
+        let front_len = at.since(sent.seq);
+        let mut rest = core::mem::take(&mut sent.payload);
+        let front = rest.split_to((front_len as usize).min(rest.len()));
+        let back =
+            Sent { seq: at, len: sent.len - front_len, dsn: sent.dsn + u64::from(front_len), payload: rest, ..*sent };
+        sent.len = front_len;
+        sent.payload = front;
+        sent.fin = false;
+        self.ring.insert(position + 1, back);
+    }
+
+    /// Deems lost every segment in flight for which `is_lost` says so, up to the first for which `stop` holds.
+    /// Gives the octets newly lost.
+    pub(crate) fn mark_lost(
+        &mut self,
+        mut is_lost: impl FnMut(&Sent) -> bool,
+        mut stop: impl FnMut(&Sent) -> bool,
+    ) -> u64 {
+        let mut newly_lost = 0;
+        for (position, sent) in self.ring.iter_mut().enumerate() {
+            if stop(sent) {
+                break;
+            }
+            if !sent.in_flight() || !is_lost(sent) {
+                continue;
+            }
+            let len = u64::from(sent.len);
+            if sent.lost {
+                self.resent -= len;
+            } else {
+                self.lost += len;
+            }
+            sent.lost = true;
+            sent.resent = false;
+            newly_lost += len;
+            self.resend_cursor = self.resend_cursor.min(position);
+        }
+        newly_lost
+    }
+
+    /// The first segment that waits for retransmission.
+    pub(crate) fn next_to_resend(&mut self) -> Option<usize> {
+        if self.lost == self.resent {
+            return None;
+        }
+        let waiting = self.ring.iter().skip(self.resend_cursor).position(|sent| sent.lost && !sent.resent)?;
+        self.resend_cursor += waiting;
+        Some(self.resend_cursor)
+    }
+
+    /// The last segment not SACKed, for a tail loss probe.
+    pub(crate) fn last_unsacked(&self) -> Option<usize> {
+        self.ring.iter().rposition(|sent| !sent.sacked)
+    }
+
+    /// Cuts the segment at `position` down to `max_bytes` of payload, so that a retransmission fits what may be sent.
+    pub(crate) fn trim_to(&mut self, position: usize, max_bytes: u32) {
+        let sent = &self.ring[position];
+        if sent.payload.len() as u32 > max_bytes {
+            let at = sent.seq + max_bytes;
+            self.split(position, at);
+        }
+    }
+
+    /// Notes that the segment at `position` is sent again at `now`, and gives it.
+    pub(crate) fn resend(&mut self, position: usize, now: Instant) -> &Sent {
+        let sent = &mut self.ring[position];
+        if sent.lost && !sent.resent {
+            sent.resent = true;
+            self.resent += u64::from(sent.len);
+        }
+        sent.retransmitted = true;
+        sent.sent_at = now;
+        sent
+    }
+
+    /// Nothing was lost after all (RFC 4015): what was deemed lost is in flight.
+    pub(crate) fn unmark_lost(&mut self) {
+        for sent in &mut self.ring {
+            sent.lost = false;
+            sent.resent = false;
+        }
+        self.lost = 0;
+        self.resent = 0;
+    }
+
+    /// The peer discarded what it had SACKed (RFC 2018 section 8): forget it all, after a time-out.
+    pub(crate) fn forget_sacks(&mut self) {
+        for sent in &mut self.ring {
+            sent.sacked = false;
+        }
+        self.sacked = 0;
+        self.seen.clear();
+    }
+}
+
+fn note_delivery(sent: &Sent, delivered: &mut Delivered) {
+    delivered.delivered_bytes += u64::from(sent.len);
+    if !sent.retransmitted {
+        delivered.rtt_sent_at = delivered.rtt_sent_at.max(Some(sent.sent_at));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten segments of 100 octets from sequence number 1000, sent 1 ms apart.
+    fn ten() -> Scoreboard {
+        let mut board = Scoreboard::new(SeqNr(1000));
+        for i in 0..10 {
+            board.push(Sent {
+                seq: SeqNr(1000 + i * 100),
+                len: 100,
+                dsn: Dsn(u64::from(i) * 100),
+                payload: Payload::from(vec![i as u8; 100]),
+                sent_at: Instant::from_millis(u64::from(i)),
+                fin: false,
+                sacked: false,
+                lost: false,
+                retransmitted: false,
+                resent: false,
+            });
+        }
+        board
+    }
+
+    fn blocks(ranges: &[(u32, u32)]) -> SackBlocks {
+        ranges.iter().map(|(start, end)| SackBlock { start: SeqNr(*start), end: SeqNr(*end) }).collect()
+    }
+
+    #[test]
+    fn acknowledges_whole_and_partial_segments() {
+        let mut board = ten();
+        let mut delivered = Delivered::default();
+        board.acknowledge(SeqNr(1250), &mut delivered, |_| {});
+        assert_eq!((delivered.acked_bytes, delivered.delivered_bytes), (250, 250));
+        assert_eq!(delivered.rtt_sent_at, Some(Instant::from_millis(2)));
+        let first = board.iter().next().unwrap();
+        assert_eq!((first.seq, first.len, first.dsn), (SeqNr(1250), 50, Dsn(250)));
+        assert_eq!(board.in_flight(), 750);
+    }
+
+    #[test]
+    fn sacks_count_once_and_split_at_borders() {
+        let mut board = ten();
+        let mut delivered = Delivered::default();
+        board.sack(&blocks(&[(1250, 1400)]), &mut delivered, |_| {});
+        assert_eq!((delivered.delivered_bytes, board.sacked(), board.in_flight()), (150, 150, 850));
+        let mut more = Delivered::default();
+        board.sack(&blocks(&[(1250, 1450)]), &mut more, |_| {});
+        assert_eq!((more.delivered_bytes, board.sacked()), (50, 200));
+        let mut all = Delivered::default();
+        board.acknowledge(SeqNr(2000), &mut all, |_| {});
+        assert_eq!((all.acked_bytes, all.delivered_bytes), (1000, 800));
+        assert_eq!((board.in_flight(), board.sacked(), board.outstanding()), (0, 0, 0));
+    }
+
+    #[test]
+    fn lies_about_what_was_never_sent_are_ignored() {
+        let mut board = ten();
+        let mut delivered = Delivered::default();
+        board.sack(&blocks(&[(1900, 2100), (900, 1100), (1500, 1400)]), &mut delivered, |_| {});
+        assert_eq!(delivered.delivered_bytes, 0);
+    }
+
+    #[test]
+    fn lost_segments_are_resent_in_order() {
+        let mut board = ten();
+        assert_eq!(board.mark_lost(|sent| sent.seq.before(SeqNr(1200)), |_| false), 200);
+        assert_eq!((board.lost, board.in_flight()), (200, 800));
+        let first = board.next_to_resend().unwrap();
+        assert_eq!(board.resend(first, Instant::from_millis(20)).seq, SeqNr(1000));
+        assert_eq!(board.in_flight(), 900);
+        assert_eq!(board.next_to_resend(), Some(1));
+        board.resend(1, Instant::from_millis(20));
+        assert_eq!(board.next_to_resend(), None);
+        // The retransmission of the first is lost as well.
+        assert_eq!(board.mark_lost(|sent| sent.seq == SeqNr(1000), |_| false), 100);
+        assert_eq!(board.next_to_resend(), Some(0));
+        let mut delivered = Delivered::default();
+        board.acknowledge(SeqNr(1200), &mut delivered, |_| {});
+        assert_eq!((board.lost, board.in_flight(), delivered.rtt_sent_at), (0, 800, None));
+    }
+}

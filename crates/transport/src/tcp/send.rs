@@ -1,0 +1,330 @@
+//! What goes out next: handshake, retransmissions, new data, FIN, probes, ACKs (RFC 9293 sections 3.8 and 3.10).
+
+use units::{Dsn, Instant};
+use wire::{Ecn, Flags, Payload, Segment};
+
+use super::scoreboard::Sent;
+use super::{Chunk, Tcb, Timer};
+use crate::state::{State, Step};
+
+/// Room a SACK option takes besides its blocks: kind, length and two octets of padding.
+const SACK_OVERHEAD: usize = 4;
+const SACK_BLOCK: usize = 8;
+/// The option space of a TCP header.
+const OPTION_SPACE: usize = 40;
+
+/// What the connection allows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SendLimits {
+    /// Receive window to announce, octets.
+    pub(crate) receive_window: u32,
+    /// Largest payload of one segment handed to the driver; the MSS if there is no offload.
+    pub(crate) offload_max: u32,
+}
+
+/// A segment to which the connection adds its options.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) segment: Segment,
+    pub(crate) kind: OutgoingKind,
+}
+
+/// What a segment is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutgoingKind {
+    /// SYN or SYN/ACK.
+    Syn,
+    /// Data from this data sequence number on.
+    Data {
+        /// Of the first octet.
+        dsn: Dsn,
+    },
+    /// An ACK, a probe or a FIN without data.
+    Control,
+    /// RST.
+    Reset,
+}
+
+impl Tcb {
+    /// The next segment, if anything is due and allowed.
+    pub(crate) fn transmit(&mut self, limits: &SendLimits, now: Instant) -> Option<Outgoing> {
+        if self.due.reset {
+            return Some(self.send_reset());
+        }
+        if self.due.syn {
+            let segment = self.build_syn(limits.receive_window, now);
+            self.last_sent_at = now;
+            return Some(Outgoing { segment, kind: OutgoingKind::Syn });
+        }
+        if !self.state.is_synchronized() {
+            return None;
+        }
+        let data =
+            if matches!(self.state, State::TimeWait | State::FinWait2) { None } else { self.next_data(limits, now) };
+        let mut outgoing = match data {
+            Some(outgoing) => outgoing,
+            None => self.next_control()?,
+        };
+        self.finish(&mut outgoing.segment, limits, now);
+        Some(outgoing)
+    }
+
+    fn send_reset(&mut self) -> Outgoing {
+        self.due.reset = false;
+        let mut segment = self.blank();
+        segment.flags = Flags::RST | Flags::ACK;
+        Outgoing { segment, kind: OutgoingKind::Reset }
+    }
+
+    fn next_data(&mut self, limits: &SendLimits, now: Instant) -> Option<Outgoing> {
+        if let Some(outgoing) = self.resend_lost(now) {
+            return Some(outgoing);
+        }
+        if core::mem::take(&mut self.due.tail_probe) {
+            return self.send_tail_probe(limits, now);
+        }
+        self.send_new(limits, now).or_else(|| self.send_fin(now))
+    }
+
+    /// Retransmits the first segment deemed lost, as far as the window allows.
+    fn resend_lost(&mut self, now: Instant) -> Option<Outgoing> {
+        if self.in_flight() >= self.window.cwnd() {
+            return None;
+        }
+        let position = self.board.next_to_resend()?;
+        Some(self.resend(position, now))
+    }
+
+    fn resend(&mut self, position: usize, now: Instant) -> Outgoing {
+        self.board.trim_to(position, self.payload_max());
+        let sent = self.board.resend(position, now);
+        let (seq, len, dsn, payload, fin) = (sent.seq, sent.len, sent.dsn, sent.payload.clone(), sent.fin);
+        self.counters.retransmitted_segments += 1;
+        self.counters.retransmitted_bytes += payload.len() as u64;
+        self.counters.sent_segments += u64::from(!payload.is_empty());
+        self.window.on_sent(u64::from(len));
+        if self.resend_stamp.is_none() && self.window.in_recovery() {
+            self.resend_stamp = self.timestamps.as_ref().map(|state| state.ticks(now));
+        }
+        self.arm_retransmit(now);
+        let mut segment = self.blank();
+        segment.seq = seq;
+        if fin {
+            segment.flags |= Flags::FIN;
+        }
+        let kind = if payload.is_empty() { OutgoingKind::Control } else { OutgoingKind::Data { dsn } };
+        segment.payload = payload;
+        Outgoing { segment, kind }
+    }
+
+    /// RFC 8985 section 7.3: new data if there are any, else the last segment again.
+    fn send_tail_probe(&mut self, limits: &SendLimits, now: Instant) -> Option<Outgoing> {
+        if self.board.is_empty() {
+            return None;
+        }
+        let usable = self.usable_window();
+        let has_new = self.unsent.front().is_some_and(|chunk| chunk.payload.len() as u32 <= usable);
+        if has_new {
+            let chunk = self.take_chunk(self.payload_max().min(limits.offload_max));
+            self.tail_probe = Some((self.snd_nxt + chunk.payload.len() as u32, false));
+            return Some(self.send_chunk(chunk, now));
+        }
+        let position = self.board.last_unsacked()?;
+        self.tail_probe = Some((self.snd_nxt, true));
+        Some(self.resend(position, now))
+    }
+
+    /// Octets that the peer's window still takes on this subflow.
+    fn usable_window(&self) -> u32 {
+        let edge = self.snd_una + self.snd_wnd;
+        if edge.after(self.snd_nxt) { edge.since(self.snd_nxt) } else { 0 }
+    }
+
+    /// Sends from the queue what congestion window and receive window allow.
+    fn send_new(&mut self, limits: &SendLimits, now: Instant) -> Option<Outgoing> {
+        if !self.state.can_send() {
+            return None;
+        }
+        let waiting = self.unsent.front()?.payload.len() as u32;
+        let in_flight = self.in_flight();
+        if in_flight == 0 && now.saturating_since(self.last_sent_at) > self.rtt.rto() {
+            self.window.restart(self.config.initial_window_segments);
+        }
+        let wanted = waiting.min(limits.offload_max.max(self.payload_max()));
+        let by_cwnd = self.allowed_by_cwnd(wanted, in_flight)?;
+        let by_window = self.allowed_by_window(by_cwnd, now)?;
+        let chunk = self.take_chunk(by_window);
+        Some(self.send_chunk(chunk, now))
+    }
+
+    /// Whole segments as long as they fit; with an empty network, one always does.
+    fn allowed_by_cwnd(&mut self, wanted: u32, in_flight: u64) -> Option<u32> {
+        let mss = self.payload_max();
+        let room = self.window.cwnd().saturating_sub(in_flight);
+        if u64::from(wanted) <= room {
+            return Some(wanted);
+        }
+        let whole = (room / u64::from(mss)) as u32 * mss;
+        match whole {
+            0 if in_flight == 0 => Some(wanted.min(mss)),
+            0 => {
+                self.cwnd_limited = true;
+                None
+            }
+            whole => Some(whole.min(wanted)),
+        }
+    }
+
+    /// Sender's silly-window avoidance (RFC 9293 section 3.8.6.2.1).
+    fn allowed_by_window(&mut self, wanted: u32, now: Instant) -> Option<u32> {
+        let usable = self.usable_window();
+        if wanted <= usable {
+            return Some(wanted);
+        }
+        let worthwhile = usable >= self.payload_max() || (usable > 0 && usable >= self.max_snd_wnd / 2);
+        if worthwhile {
+            return Some(usable);
+        }
+        if self.board.is_empty() {
+            self.arm_persist(now);
+        }
+        None
+    }
+
+    /// The peer's window is shut: probe it from time to time (RFC 9293 section 3.8.6.1).
+    pub(crate) fn arm_persist(&mut self, now: Instant) {
+        if !self.timers.is_set(Timer::Persist) {
+            self.timers.set(Timer::Persist, now + self.rtt.rto());
+        }
+    }
+
+    fn take_chunk(&mut self, max: u32) -> Chunk {
+        let front = self.unsent.front_mut().expect("the caller saw a chunk");
+        let chunk = if front.payload.len() as u32 > max {
+            let payload = front.payload.split_to(max as usize);
+            let dsn = front.dsn;
+            front.dsn += u64::from(max);
+            Chunk { dsn, payload }
+        } else {
+            self.unsent.pop_front().expect("the caller saw a chunk")
+        };
+        self.unsent_bytes -= chunk.payload.len() as u64;
+        chunk
+    }
+
+    fn send_chunk(&mut self, chunk: Chunk, now: Instant) -> Outgoing {
+        let last = self.unsent.is_empty();
+        let fin = last && self.fin_requested && !self.fin_sent;
+        let mut segment = self.blank();
+        if last {
+            segment.flags |= Flags::PSH;
+        }
+        if self.negotiated.ecn {
+            segment.ecn = Ecn::Capable0;
+            if core::mem::take(&mut self.ecn.cwr_due) {
+                segment.flags |= Flags::CWR;
+            }
+        }
+        segment.payload = chunk.payload.clone();
+        self.counters.sent_segments += 1;
+        self.counters.sent_bytes += chunk.payload.len() as u64;
+        let dsn = chunk.dsn;
+        self.record(chunk.payload, dsn, fin, now);
+        if fin {
+            segment.flags |= Flags::FIN;
+        }
+        let in_flight = self.in_flight();
+        self.cwnd_limited = in_flight + u64::from(self.payload_max()) > self.window.cwnd();
+        self.arm_tail_probe(now);
+        Outgoing { segment, kind: OutgoingKind::Data { dsn } }
+    }
+
+    /// A FIN on its own, once everything before it is sent.
+    fn send_fin(&mut self, now: Instant) -> Option<Outgoing> {
+        if !self.fin_requested || self.fin_sent || !self.unsent.is_empty() || !self.state.can_send() {
+            return None;
+        }
+        let mut segment = self.blank();
+        segment.flags |= Flags::FIN;
+        self.record(Payload::Empty, Dsn(0), true, now);
+        Some(Outgoing { segment, kind: OutgoingKind::Control })
+    }
+
+    /// Enters a first transmission at SND.NXT into the books.
+    fn record(&mut self, payload: Payload, dsn: Dsn, fin: bool, now: Instant) {
+        let len = payload.len() as u32 + u32::from(fin);
+        let seq = self.snd_nxt;
+        self.snd_nxt += len;
+        if fin {
+            self.fin_sent = true;
+            self.state = self.state.after(Step::SendFin);
+        }
+        let was_empty = self.board.is_empty();
+        self.board.push(Sent {
+            seq,
+            len,
+            dsn,
+            payload,
+            sent_at: now,
+            fin,
+            sacked: false,
+            lost: false,
+            retransmitted: false,
+            resent: false,
+        });
+        self.window.on_sent(u64::from(len));
+        if was_empty {
+            self.timers.set(Timer::User, now + self.config.user_timeout);
+        }
+        self.arm_retransmit(now);
+    }
+
+    /// RFC 6298 section 5.1.
+    fn arm_retransmit(&mut self, now: Instant) {
+        if !self.timers.is_set(Timer::Retransmit) {
+            self.timers.set(Timer::Retransmit, now + self.rtt.rto());
+        }
+    }
+
+    fn next_control(&mut self) -> Option<Outgoing> {
+        let mut segment = self.blank();
+        if core::mem::take(&mut self.due.probe) {
+            segment.seq = self.snd_una - 1;
+        } else if !self.ack_policy.is_due() {
+            return None;
+        }
+        Some(Outgoing { segment, kind: OutgoingKind::Control })
+    }
+
+    /// What every segment of a synchronised connection carries.
+    fn finish(&mut self, segment: &mut Segment, limits: &SendLimits, now: Instant) {
+        segment.ack = self.receive.nxt();
+        let scale = self.negotiated.rcv_wscale;
+        segment.window = (limits.receive_window >> scale).min(0xffff) as u16;
+        self.receive.announce(u32::from(segment.window) << scale);
+        if self.ecn.echo {
+            segment.flags |= Flags::ECE;
+        }
+        if let Some(state) = &mut self.timestamps {
+            segment.options.timestamps = Some(state.stamp(now));
+            state.on_ack_sent(segment.ack);
+        }
+        self.ack_policy.on_sent();
+        self.timers.stop(Timer::DelayedAck);
+        self.last_sent_at = now;
+    }
+
+    /// Fills what room the other options left with SACK blocks.
+    pub(crate) fn add_sack_blocks(&mut self, segment: &mut Segment) {
+        if !self.negotiated.sack || !self.receive.has_sack_blocks() {
+            return;
+        }
+        let used = segment.options.encoded_len();
+        let by_mtu = usize::from(self.mss()).saturating_sub(segment.payload.len());
+        let room = OPTION_SPACE.min(by_mtu.max(used)) - used;
+        let blocks = room.saturating_sub(SACK_OVERHEAD) / SACK_BLOCK;
+        if blocks > 0 {
+            segment.options.sack = self.receive.take_sack_blocks(blocks);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The congestion window of a subflow: slow start (RFC 5681), recovery with proportional rate reduction (RFC 6937).
+//!
+//! The controller of the connection decides how windows grow in congestion avoidance and where they fall to; this is
+//! the mechanism that all controllers share.
+
+use units::SeqNr;
+
+use crate::congestion::WindowStep;
+
+/// Smallest threshold after a congestion event, in segments (RFC 5681 equation 4).
+const SSTHRESH_MIN_SEGMENTS: u64 = 2;
+
+/// What the window is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Growing.
+    Open,
+    /// Repairing losses, or answering ECN, until the sequence number is acknowledged.
+    Recovery(SeqNr),
+    /// Slow-starting after a time-out until the sequence number is acknowledged.
+    Loss(SeqNr),
+}
+
+/// State to go back to when a reduction turns out to be spurious.
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    cwnd: u64,
+    ssthresh: u64,
+}
+
+/// The congestion window in octets.
+#[derive(Debug)]
+pub(crate) struct CongestionWindow {
+    mss: u64,
+    cwnd: u64,
+    /// Growth below one octet, in 2^-16 octet.
+    fraction: i64,
+    ssthresh: u64,
+    phase: Phase,
+    undo: Option<Undo>,
+    prr: Prr,
+}
+
+/// Proportional rate reduction (RFC 6937 section 3), in octets.
+#[derive(Debug, Default)]
+struct Prr {
+    /// RecoverFS: in flight when recovery began.
+    recover_fs: u64,
+    /// prr_delivered.
+    delivered: u64,
+    /// prr_out.
+    out: u64,
+}
+
+impl CongestionWindow {
+    pub(crate) fn new(mss: u32, initial_segments: u32) -> Self {
+        let mss = u64::from(mss);
+        Self {
+            mss,
+            // RFC 6928 equation 1 bounds the window in octets too, for large segments.
+            cwnd: (mss * u64::from(initial_segments)).min((2 * mss).max(u64::from(initial_segments) * 1460)),
+            fraction: 0,
+            ssthresh: u64::MAX,
+            phase: Phase::Open,
+            undo: None,
+            prr: Prr::default(),
+        }
+    }
+
+    pub(crate) fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    pub(crate) fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(crate) fn in_recovery(&self) -> bool {
+        self.phase != Phase::Open
+    }
+
+    pub(crate) fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Slow start (RFC 5681 section 3.1, counting octets as RFC 3465 does): gives the octets that carry over into
+    /// congestion avoidance.
+    pub(crate) fn slow_start(&mut self, acked_bytes: u64) -> u64 {
+        let room = self.ssthresh - self.cwnd;
+        let step = acked_bytes.min(room);
+        self.cwnd += step;
+        acked_bytes - step
+    }
+
+    /// Adds a controller's step.
+    pub(crate) fn apply(&mut self, step: WindowStep) {
+        self.fraction += step.as_q16();
+        let whole = self.fraction >> 16;
+        self.fraction -= whole << 16;
+        self.cwnd = self.cwnd.saturating_add_signed(whole).max(self.mss);
+    }
+
+    /// A controller's correction at the end of a round.
+    pub(crate) fn set(&mut self, cwnd: u64, ssthresh: u64) {
+        self.cwnd = cwnd.max(self.mss);
+        self.ssthresh = ssthresh.max(SSTHRESH_MIN_SEGMENTS * self.mss);
+    }
+
+    /// Enters recovery towards `ssthresh`, until `point` is acknowledged.
+    pub(crate) fn enter_recovery(&mut self, point: SeqNr, ssthresh: u64, in_flight_before: u64) {
+        self.undo = Some(Undo { cwnd: self.cwnd, ssthresh: self.ssthresh });
+        self.ssthresh = ssthresh.max(SSTHRESH_MIN_SEGMENTS * self.mss);
+        self.phase = Phase::Recovery(point);
+        self.prr = Prr { recover_fs: in_flight_before.max(1), delivered: 0, out: 0 };
+    }
+
+    /// A retransmission time-out: one segment, then slow start (RFC 5681 section 3.1).
+    pub(crate) fn enter_loss(&mut self, point: SeqNr, ssthresh: Option<u64>) {
+        if let Some(ssthresh) = ssthresh {
+            if self.phase == Phase::Open {
+                self.undo = Some(Undo { cwnd: self.cwnd, ssthresh: self.ssthresh });
+            }
+            self.ssthresh = ssthresh.max(SSTHRESH_MIN_SEGMENTS * self.mss);
+        }
+        self.cwnd = self.mss;
+        self.fraction = 0;
+        self.phase = Phase::Loss(point);
+    }
+
+    /// RFC 6937 section 3: the window for the next transmissions of a recovery.
+    pub(crate) fn on_ack_in_recovery(&mut self, delivered_bytes: u64, in_flight: u64) {
+        self.prr.delivered += delivered_bytes;
+        let allowance = if in_flight > self.ssthresh {
+            let target = (u128::from(self.prr.delivered) * u128::from(self.ssthresh))
+                .div_ceil(u128::from(self.prr.recover_fs)) as u64;
+            target.saturating_sub(self.prr.out)
+        } else {
+            let limit = self.prr.delivered.saturating_sub(self.prr.out).max(delivered_bytes) + self.mss;
+            (self.ssthresh - in_flight).min(limit)
+        };
+        // The first retransmission goes out at once, whatever the proportion says (RFC 6937 section 3.1's fast
+        // retransmit).
+        let forced = if self.prr.out == 0 { self.mss } else { 0 };
+        self.cwnd = in_flight + allowance.max(forced);
+    }
+
+    pub(crate) fn on_sent(&mut self, bytes: u64) {
+        if matches!(self.phase, Phase::Recovery(_)) {
+            self.prr.out += bytes;
+        }
+    }
+
+    /// Ends recovery; the window settles at the threshold (RFC 6675 section 5).
+    pub(crate) fn exit_recovery(&mut self) {
+        if matches!(self.phase, Phase::Recovery(_)) {
+            self.cwnd = self.ssthresh;
+        }
+        self.phase = Phase::Open;
+        self.undo = None;
+    }
+
+    /// The reduction was spurious (RFC 4015): as before it.
+    pub(crate) fn undo(&mut self) {
+        if let Some(undo) = self.undo.take() {
+            self.cwnd = self.cwnd.max(undo.cwnd);
+            self.ssthresh = undo.ssthresh;
+        }
+        self.phase = Phase::Open;
+    }
+
+    /// After idling longer than a time-out the old window says nothing (RFC 5681 section 4.1).
+    pub(crate) fn restart(&mut self, initial_segments: u32) {
+        self.cwnd = self.cwnd.min(self.mss * u64::from(initial_segments));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window() -> CongestionWindow {
+        CongestionWindow::new(1000, 10)
+    }
+
+    #[test]
+    fn slow_start_stops_at_the_threshold() {
+        let mut window = window();
+        window.set(10_000, 12_000);
+        assert_eq!(window.slow_start(1000), 0);
+        assert_eq!(window.slow_start(3000), 2000);
+        assert_eq!(window.cwnd(), 12_000);
+    }
+
+    #[test]
+    fn fractions_add_up() {
+        let mut window = window();
+        for _ in 0..4 {
+            window.apply(WindowStep::from_f64(0.25));
+        }
+        assert_eq!(window.cwnd(), 10_001);
+        window.apply(WindowStep::from_f64(-0.5));
+        assert_eq!(window.cwnd(), 10_000);
+        window.apply(WindowStep::from_f64(0.5));
+        assert_eq!(window.cwnd(), 10_001);
+    }
+
+    #[test]
+    fn prr_sends_in_proportion() {
+        // 20 segments in flight, halved to 10: about one segment out for two delivered.
+        let mut window = window();
+        window.set(20_000, 40_000);
+        window.enter_recovery(SeqNr(99), 10_000, 20_000);
+        window.on_ack_in_recovery(1000, 16_000);
+        assert_eq!(window.cwnd(), 17_000, "the first retransmission is forced");
+        window.on_sent(1000);
+        window.on_ack_in_recovery(1000, 16_000);
+        assert_eq!(window.cwnd(), 16_000);
+        window.on_ack_in_recovery(2000, 14_000);
+        assert_eq!(window.cwnd(), 15_000);
+        window.exit_recovery();
+        assert_eq!((window.cwnd(), window.phase()), (10_000, Phase::Open));
+    }
+
+    #[test]
+    fn a_time_out_restarts_from_one_segment_and_can_be_undone() {
+        let mut window = window();
+        window.enter_loss(SeqNr(99), Some(500));
+        assert_eq!((window.cwnd(), window.ssthresh()), (1000, 2000));
+        window.undo();
+        assert_eq!((window.cwnd(), window.ssthresh()), (10_000, u64::MAX));
+    }
+}

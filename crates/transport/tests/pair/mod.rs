@@ -1,0 +1,211 @@
+//! Two endpoints and the paths between them: the smallest world in which a connection lives.
+//!
+//! A path delays segments and loses some. Whoever needs queues, rates and middleboxes uses the simulator; here a test
+//! states exactly what happens to which segment.
+
+#![allow(dead_code, reason = "every test file uses its own part")]
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use transport::path_manager::LocalAddress;
+use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, ListenerId, Received};
+use units::{Duration, Instant, Prng};
+use wire::{Pattern, Payload, Segment};
+
+/// Which of the two endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    Client,
+    Server,
+}
+
+/// What a test does to a segment on its way: `None` loses it.
+pub type Interfere = Box<dyn FnMut(Side, Segment, Instant) -> Option<Segment>>;
+
+/// Two endpoints with the same number of addresses; address `n` of one reaches address `n` of the other, and all others.
+pub struct Pair {
+    pub client: Endpoint,
+    pub server: Endpoint,
+    pub listener: ListenerId,
+    pub now: Instant,
+    /// One-way delay by the last octet of the client's address.
+    pub delays: Vec<Duration>,
+    pub loss: f64,
+    pub interfere: Option<Interfere>,
+    pub client_events: Vec<Event>,
+    pub server_events: Vec<Event>,
+    pub segments_sent: u64,
+    prng: Prng,
+    in_flight: BTreeMap<(Instant, u64), (Side, Segment)>,
+    order: u64,
+}
+
+pub const PORT: u16 = 80;
+
+pub fn client_address(path: u8) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, path + 1], 0))
+}
+
+pub fn server_address(path: u8) -> SocketAddr {
+    SocketAddr::from(([10, 0, 1, path + 1], PORT))
+}
+
+fn endpoint(paths: u8, address: fn(u8) -> SocketAddr, seed: u64) -> Endpoint {
+    let local_addresses = (0..paths).map(|path| LocalAddress { ip: address(path).ip(), backup: false }).collect();
+    Endpoint::with_seed(EndpointConfig { local_addresses, ..EndpointConfig::default() }, seed)
+}
+
+impl Pair {
+    /// `delays.len()` paths; the server listens with `config`.
+    pub fn new(delays_ms: &[u64], config: ConnectionConfig, seed: u64) -> Self {
+        let paths = delays_ms.len() as u8;
+        let client = endpoint(paths, client_address, seed);
+        let mut server = endpoint(paths, server_address, seed + 1);
+        let listener = server.listen(SocketAddr::from(([0, 0, 0, 0], PORT)), config).unwrap();
+        Self {
+            client,
+            server,
+            listener,
+            now: Instant::ZERO,
+            delays: delays_ms.iter().map(|ms| Duration::from_millis(*ms)).collect(),
+            loss: 0.0,
+            interfere: None,
+            client_events: Vec::new(),
+            server_events: Vec::new(),
+            segments_sent: 0,
+            prng: Prng::fork(seed, "loss"),
+            in_flight: BTreeMap::new(),
+            order: 0,
+        }
+    }
+
+    pub fn connect(&mut self, config: ConnectionConfig) -> ConnectionId {
+        self.client.connect(client_address(0), server_address(0), config, self.now).unwrap()
+    }
+
+    /// Connects and waits for both sides.
+    pub fn establish(&mut self, config: ConnectionConfig) -> (ConnectionId, ConnectionId) {
+        let client = self.connect(config);
+        self.run_for(Duration::from_secs(2));
+        let server = self.server.accept(self.listener).expect("the server has a connection");
+        (client, server)
+    }
+
+    fn endpoint(&mut self, side: Side) -> &mut Endpoint {
+        match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
+    }
+
+    fn flush(&mut self, side: Side) {
+        let now = self.now;
+        while let Some(segment) = self.endpoint(side).poll_transmit(now) {
+            self.carry(side, segment);
+        }
+        while let Some(event) = self.endpoint(side).poll_event() {
+            match side {
+                Side::Client => self.client_events.push(event),
+                Side::Server => self.server_events.push(event),
+            }
+        }
+    }
+
+    fn carry(&mut self, side: Side, segment: Segment) {
+        self.segments_sent += 1;
+        let client = if side == Side::Client { segment.src } else { segment.dst };
+        let path = match client {
+            SocketAddr::V4(address) => usize::from(address.ip().octets()[3]) - 1,
+            SocketAddr::V6(_) => 0,
+        };
+        let lost = self.prng.chance(self.loss);
+        let segment = match &mut self.interfere {
+            Some(interfere) => interfere(side, segment, self.now),
+            None => Some(segment),
+        };
+        if let Some(segment) = segment.filter(|_| !lost) {
+            self.order += 1;
+            self.in_flight.insert((self.now + self.delays[path], self.order), (side, segment));
+        }
+    }
+
+    /// Lets everything happen until `end`.
+    pub fn run_until(&mut self, end: Instant) {
+        self.flush(Side::Client);
+        self.flush(Side::Server);
+        loop {
+            let arrival = self.in_flight.keys().next().map(|(at, _)| *at);
+            let timeouts = [self.client.poll_timeout(), self.server.poll_timeout()];
+            let next = timeouts.into_iter().chain([arrival]).flatten().min();
+            let Some(next) = next.filter(|next| *next <= end) else { break };
+            self.now = self.now.max(next);
+            if arrival == Some(next) {
+                let (_, (from, segment)) = self.in_flight.pop_first().unwrap();
+                let to = if from == Side::Client { Side::Server } else { Side::Client };
+                let now = self.now;
+                self.endpoint(to).handle_segment(segment, now);
+            }
+            let now = self.now;
+            self.client.handle_timeout(now);
+            self.server.handle_timeout(now);
+            self.flush(Side::Client);
+            self.flush(Side::Server);
+        }
+        self.now = self.now.max(end);
+    }
+
+    pub fn run_for(&mut self, span: Duration) {
+        self.run_until(self.now + span);
+    }
+
+    /// Sends `bytes` octets of a pattern from one side, ends its stream, and gives what the other side received.
+    pub fn transfer(&mut self, from: Side, sender: ConnectionId, receiver: ConnectionId, bytes: u64) -> Vec<Payload> {
+        let deadline = self.now + Duration::from_secs(600);
+        let (mut written, mut received) = (0, Vec::new());
+        let mut finished = false;
+        while self.now < deadline {
+            let now = self.now;
+            while written < bytes {
+                let piece = pattern(written, (bytes - written).min(1 << 20) as u32);
+                let taken = self.endpoint(from).send(sender, piece, now).unwrap() as u64;
+                written += taken;
+                if taken == 0 {
+                    break;
+                }
+            }
+            if written == bytes && !finished {
+                finished = true;
+                self.endpoint(from).shutdown(sender, now).unwrap();
+            }
+            let to = if from == Side::Client { Side::Server } else { Side::Client };
+            loop {
+                match self.endpoint(to).recv(receiver, usize::MAX, now).unwrap() {
+                    Received::Data(payload) => received.push(payload),
+                    Received::Pending => break,
+                    Received::Finished => return received,
+                }
+            }
+            self.run_for(Duration::from_millis(10));
+        }
+        panic!(
+            "not finished: {:#?}\n{:#?}",
+            self.client.connections().map(|id| self.client.stats(id)).collect::<Vec<_>>(),
+            self.server.connections().map(|id| self.server.stats(id)).collect::<Vec<_>>()
+        );
+    }
+}
+
+pub fn pattern(offset: u64, len: u32) -> Payload {
+    Payload::Pattern(Pattern { stream: 1, offset, len })
+}
+
+/// Asserts that `pieces` are the first `bytes` octets of the pattern, in order.
+pub fn assert_pattern(pieces: &[Payload], bytes: u64) {
+    let mut offset = 0;
+    for piece in pieces {
+        assert_eq!(*piece, pattern(offset, piece.len() as u32));
+        offset += piece.len() as u64;
+    }
+    assert_eq!(offset, bytes);
+}
