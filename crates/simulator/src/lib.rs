@@ -1,1 +1,28 @@
 //! The virtual-time driver: endpoints and network nodes on one event queue.
+//!
+//! A [`Simulation`] moves time from event to event, carries segments between [`Host`]s and a [`network::Network`], and
+//! shows them to [`Tap`]s. A run is a function of scenario and seed, bit for bit.
+//!
+//! ```text
+//! simulation   the driver
+//! host         what can be attached to a network: the engine with its applications, or a test's dummy
+//! app          what hosts do: transfers, echo, requests and responses
+//! check        independent observers of what must hold in every run
+//! tap          who sees segments: captures, fingerprints, checkers
+//! metrics      per-window series of a connection and its links
+//! scenario     two hosts on a wiring list, ready to run
+//! ```
+
+pub mod app;
+pub mod check;
+mod host;
+pub mod metrics;
+mod scenario;
+mod simulation;
+mod tap;
+
+pub use app::{App, Report, Source};
+pub use host::{EndpointHost, Host};
+pub use scenario::{CLIENT, SERVER, two_hosts, two_hosts_with};
+pub use simulation::{HostId, Simulation};
+pub use tap::{Direction, Fingerprint, Interface, Tap};

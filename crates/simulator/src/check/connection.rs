@@ -1,0 +1,257 @@
+//! One MPTCP connection, as one host sees it.
+
+use core::ops::Range;
+
+use sha2::{Digest, Sha256};
+use units::Dsn;
+use wire::mptcp::{Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, Token};
+use wire::{Flags, Segment};
+
+use super::Rule;
+use super::flow::Flow;
+use super::received::Received;
+use crate::Direction;
+
+/// Names a connection, and a flow's place in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Member {
+    connection: usize,
+    flow: usize,
+}
+
+/// The connections of one host.
+#[derive(Debug, Default)]
+pub(super) struct Connections {
+    all: Vec<Connection>,
+    by_token: Vec<(Token, usize)>,
+}
+
+/// Positions count from the first octet of data, which is number 0 (its number on the wire is the initial one plus one).
+#[derive(Debug, Default)]
+pub(super) struct Connection {
+    local_start: Option<Dsn>,
+    remote_start: Option<Dsn>,
+    arrived: Received,
+    /// Mappings whose data have not all arrived: flow, subflow positions, and the position of the first octet.
+    open_mappings: Vec<(usize, Range<u64>, u64)>,
+    /// Where the peer's DATA_FIN stands.
+    data_fin: Option<u64>,
+    data_acked: u64,
+    edge: u64,
+    flows: usize,
+    /// The handshake failed, or MPTCP was given up: TCP's own rules count again.
+    given_up: bool,
+}
+
+impl Connections {
+    /// The connection, if it speaks MPTCP.
+    pub(super) fn active(&mut self, member: Member) -> Option<Active<'_>> {
+        let connection = &mut self.all[member.connection];
+        (!connection.given_up).then_some(Active { connection, flow: member.flow })
+    }
+
+    /// Learns from MPTCP options in handshakes that the host sends.
+    pub(super) fn handshake_sent(&mut self, flow: &mut Flow, segment: &Segment) {
+        for option in &segment.options.mptcp {
+            match option {
+                MptcpOption::Capable(capable) => {
+                    self.capable(flow, segment.flags);
+                    self.learn_keys(flow, capable.sender_key, capable.receiver_key);
+                }
+                MptcpOption::Join(MpJoin::Syn { token, .. }) => self.join(flow, *token),
+                _ => {}
+            }
+        }
+    }
+
+    /// Learns from MPTCP options in handshakes that the host receives.
+    pub(super) fn handshake_received(&mut self, flow: &mut Flow, segment: &Segment) {
+        let mut mptcp = false;
+        for option in &segment.options.mptcp {
+            mptcp = true;
+            match option {
+                MptcpOption::Capable(capable) => {
+                    self.capable(flow, segment.flags);
+                    self.learn_keys(flow, capable.receiver_key, capable.sender_key);
+                }
+                MptcpOption::Join(MpJoin::Syn { token, .. }) => self.join(flow, *token),
+                _ => {}
+            }
+        }
+        if let Some(member) = flow.member.filter(|_| segment.flags.contains(Flags::SYN) && !mptcp) {
+            self.all[member.connection].given_up = true;
+        }
+    }
+
+    /// MP_CAPABLE on a SYN founds a connection.
+    fn capable(&mut self, flow: &mut Flow, flags: Flags) {
+        if flow.member.is_none() && flags.contains(Flags::SYN) {
+            flow.member = Some(Member { connection: self.all.len(), flow: 0 });
+            self.all.push(Connection { flows: 1, ..Connection::default() });
+        }
+    }
+
+    fn learn_keys(&mut self, flow: &Flow, local: Option<Key>, remote: Option<Key>) {
+        let Some(Member { connection, .. }) = flow.member else { return };
+        for (key, is_local) in [(local, true), (remote, false)] {
+            let Some((token, initial)) = key.map(derive) else { continue };
+            let known = &mut self.all[connection];
+            let start = if is_local { &mut known.local_start } else { &mut known.remote_start };
+            if start.is_none() {
+                *start = Some(initial + 1);
+                self.by_token.push((token, connection));
+            }
+        }
+    }
+
+    /// A join names the connection by the token of either side: each host meets only its own ones and its peers'.
+    fn join(&mut self, flow: &mut Flow, token: Token) {
+        let found = self.by_token.iter().rev().find(|(known, _)| *known == token);
+        if let (Some(&(_, connection)), None) = (found, flow.member) {
+            let known = &mut self.all[connection];
+            flow.member = Some(Member { connection, flow: known.flows });
+            known.flows += 1;
+        }
+    }
+}
+
+/// A connection that speaks MPTCP, and the flow that carries the segment.
+pub(super) struct Active<'a> {
+    connection: &'a mut Connection,
+    flow: usize,
+}
+
+impl Active<'_> {
+    pub(super) fn see(self, flow: &Flow, direction: Direction, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
+        let failed = segment.options.mptcp.iter().any(|option| matches!(option, MptcpOption::Fail(_)));
+        let dss = segment.options.mptcp.iter().find_map(|option| match option {
+            MptcpOption::Dss(dss) => Some(*dss),
+            _ => None,
+        });
+        let infinite = dss.is_some_and(|dss| dss.mapping.is_some_and(|mapping| mapping.len == 0));
+        if failed || infinite {
+            self.connection.given_up = true;
+            return;
+        }
+        match direction {
+            Direction::Sent => self.connection.sent(segment, dss, fault),
+            Direction::Received => {
+                let mapping = self.connection.mapping(segment, dss);
+                self.connection.received(self.flow, flow, segment, dss, mapping);
+            }
+        }
+    }
+}
+
+impl Connection {
+    fn sent(&mut self, segment: &Segment, dss: Option<Dss>, fault: &mut dyn FnMut(Rule)) {
+        if let (Some(start), Some(data_ack)) = (self.remote_start, dss.and_then(|dss| dss.data_ack)) {
+            let data_ack = position(data_ack.expand(start + self.arrived.next()), start);
+            let arrived = self.arrived.next();
+            let fin = u64::from(self.data_fin == Some(arrived));
+            if data_ack > arrived + fin {
+                fault(Rule::DataAckOfUnreceived { data_ack, arrived });
+            }
+        }
+        let len = segment.payload.len() as u64;
+        let mapping = dss.and_then(|dss| dss.mapping);
+        if let (Some(start), Some(mapping)) = (self.local_start, mapping.filter(|_| len > 1)) {
+            let first = position(mapping.dsn.expand(start + self.data_acked), start);
+            // The mapping may have begun in an earlier segment: what this one adds ends with it at the latest.
+            let end = first + len.min(u64::from(mapping.len));
+            if end > self.edge {
+                fault(Rule::BeyondDataWindow { end, edge: self.edge });
+            }
+        } else if len > 0 && mapping.is_none() && self.is_unmapped(segment) {
+            self.given_up = true;
+        }
+    }
+
+    /// Data before anything MPTCP agreed upon: a fallback. MP_CAPABLE with data maps them itself.
+    fn is_unmapped(&self, segment: &Segment) -> bool {
+        segment.options.mptcp.is_empty() && self.flows == 1
+    }
+
+    fn received(
+        &mut self,
+        number: usize,
+        flow: &Flow,
+        segment: &Segment,
+        dss: Option<Dss>,
+        mapping: Option<(Range<u64>, u64)>,
+    ) {
+        if let (Some(start), Some(data_ack)) = (self.local_start, dss.and_then(|dss| dss.data_ack)) {
+            let data_ack = position(data_ack.expand(start + self.data_acked), start);
+            self.data_acked = self.data_acked.max(data_ack);
+        }
+        if segment.flags.contains(Flags::ACK) {
+            self.edge = self.edge.max(self.data_acked + flow.window(segment));
+        }
+        if segment.payload.is_empty() && mapping.is_none() {
+            return;
+        }
+        if segment.options.mptcp.is_empty() && self.flows == 1 && self.open_mappings.is_empty() {
+            self.given_up = true;
+            return;
+        }
+        let Some(data) = flow.data_positions(segment) else { return };
+        if let Some((range, first)) = mapping {
+            flow.arrived.within(range.clone()).for_each(|piece| self.map(&range, first, piece));
+            if !flow.arrived.contains(&range) {
+                self.open_mappings.push((number, range, first));
+            }
+        }
+        self.fill_open_mappings(number, flow, data);
+    }
+
+    /// Maps newly arrived subflow data through the mappings that were waiting for them.
+    fn fill_open_mappings(&mut self, number: usize, flow: &Flow, data: Range<u64>) {
+        let mut open = core::mem::take(&mut self.open_mappings);
+        open.retain(|(of, range, first)| {
+            if *of != number {
+                return true;
+            }
+            let piece = data.start.max(range.start)..data.end.min(range.end);
+            if piece.start < piece.end {
+                self.map(range, *first, piece);
+            }
+            !flow.arrived.contains(range)
+        });
+        self.open_mappings = open;
+    }
+
+    fn map(&mut self, range: &Range<u64>, first: u64, piece: Range<u64>) {
+        let shift = |subflow_position: u64| first + (subflow_position - range.start);
+        self.arrived.insert(shift(piece.start)..shift(piece.end));
+    }
+
+    /// The mapping that arrives with a segment: subflow positions of the data, and the position of the first octet.
+    fn mapping(&mut self, segment: &Segment, dss: Option<Dss>) -> Option<(Range<u64>, u64)> {
+        let start = self.remote_start?;
+        let capable = segment.options.mptcp.iter().find_map(|option| match option {
+            MptcpOption::Capable(MpCapable { data: Some(data), .. }) => Some((1..1 + u64::from(data.len), 0)),
+            _ => None,
+        });
+        let Some(dss) = dss else { return capable };
+        let Mapping { dsn, ssn, len, .. } = dss.mapping?;
+        let first = position(dsn.expand(start + self.arrived.next()), start);
+        let data_len = u64::from(len) - u64::from(dss.data_fin);
+        if dss.data_fin {
+            self.data_fin = Some(first + data_len);
+        }
+        // Subflow numbers are relative and 32 bits wide; a checker's streams stay below that.
+        Some((u64::from(ssn)..u64::from(ssn) + data_len, first))
+    }
+}
+
+/// Octets from `start` up to `dsn`; zero before it.
+fn position(dsn: Dsn, start: Dsn) -> u64 {
+    if dsn.before(start) { 0 } else { dsn.since(start) }
+}
+
+/// Token and initial data sequence number of a key (RFC 8684 section 3.2).
+fn derive(key: Key) -> (Token, Dsn) {
+    let hash = Sha256::digest(key.0.to_be_bytes());
+    let word = |from: usize| hash[from..from + 8].iter().fold(0_u64, |word, octet| word << 8 | u64::from(*octet));
+    (Token((word(0) >> 32) as u32), Dsn(word(24)))
+}

@@ -1,0 +1,137 @@
+//! One TCP flow, as one host sees it.
+
+use core::ops::Range;
+
+use units::SeqNr;
+use wire::{Flags, Segment};
+
+use super::Rule;
+use super::connection::Member;
+use super::received::Received;
+
+/// Positions count from the SYN, which is number 0; the first octet of data is number 1.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    local_isn: Option<SeqNr>,
+    remote_isn: Option<SeqNr>,
+    /// Window scale as each side offered it; in force only if both did (RFC 7323 section 2.2).
+    local_scale: Option<u8>,
+    remote_scale: Option<u8>,
+    pub(super) arrived: Received,
+    /// After the last octet sent.
+    sent_end: u64,
+    /// Highest right edge of the peer's windows; counts only without MPTCP.
+    edge: u64,
+    /// Which MPTCP connection it belongs to.
+    pub(super) member: Option<Member>,
+}
+
+impl Flow {
+    /// The host sends a segment.
+    pub(super) fn sent(&mut self, segment: &Segment) {
+        if segment.flags.contains(Flags::SYN) && self.local_isn != Some(segment.seq) {
+            // A new incarnation of the same ports; the peer's SYN may have come before.
+            let answer = segment.flags.contains(Flags::ACK);
+            *self = if answer { Self { member: None, ..core::mem::take(self) } } else { Self::default() };
+            self.local_isn = Some(segment.seq);
+            self.local_scale = segment.options.window_scale;
+        }
+        let end = self.sent_position(segment.seq) + u64::from(segment.sequence_len());
+        self.sent_end = self.sent_end.max(end);
+    }
+
+    /// The host receives a segment.
+    pub(super) fn received(&mut self, segment: &Segment) {
+        if segment.flags.contains(Flags::SYN) && self.remote_isn != Some(segment.seq) {
+            let answer = segment.flags.contains(Flags::ACK);
+            *self = if answer { core::mem::take(self) } else { Self::default() };
+            self.remote_isn = Some(segment.seq);
+            self.remote_scale = segment.options.window_scale;
+        }
+        if let Some(range) = self.positions(segment) {
+            self.arrived.insert(range);
+        }
+        if segment.flags.contains(Flags::ACK) {
+            self.edge = self.edge.max(self.sent_position(segment.ack) + self.window(segment));
+        }
+    }
+
+    /// The positions that an arriving segment fills.
+    fn positions(&self, segment: &Segment) -> Option<Range<u64>> {
+        let start = self.arrived_position(segment.seq)?;
+        Some(start..start + u64::from(segment.sequence_len()))
+    }
+
+    /// The positions of the data of an arriving segment.
+    pub(super) fn data_positions(&self, segment: &Segment) -> Option<Range<u64>> {
+        let start = self.arrived_position(segment.seq)? + u64::from(segment.flags.contains(Flags::SYN));
+        Some(start..start + segment.payload.len() as u64)
+    }
+
+    /// The peer's window in a segment that arrived, octets. SYNs are not scaled.
+    pub(super) fn window(&self, segment: &Segment) -> u64 {
+        let scale = match (self.local_scale, self.remote_scale) {
+            (Some(_), Some(remote)) if !segment.flags.contains(Flags::SYN) => remote.min(14),
+            _ => 0,
+        };
+        u64::from(segment.window) << scale
+    }
+
+    /// An ACK, and each SACK block, covers only what has arrived.
+    pub(super) fn check_acks(&self, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
+        if !segment.flags.contains(Flags::ACK) || self.remote_isn.is_none() {
+            return;
+        }
+        let arrived = self.arrived.next();
+        match self.arrived_position(segment.ack) {
+            Some(ack) if ack > arrived => fault(Rule::AckOfUnreceived { ack, arrived }),
+            _ => {}
+        }
+        for block in &segment.options.sack {
+            if let (Some(start), Some(end)) = (self.arrived_position(block.start), self.arrived_position(block.end))
+                && !self.arrived.contains(&(start..end))
+            {
+                fault(Rule::SackOfUnreceived { start, end });
+            }
+        }
+    }
+
+    /// Data stay within the peer's window; a probe of one octet may go beyond it (RFC 9293 section 3.8.6.1).
+    pub(super) fn check_window(&self, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
+        let len = segment.payload.len() as u64;
+        let start = self.sent_position(segment.seq) + u64::from(segment.flags.contains(Flags::SYN));
+        let (end, edge) = (start + len, self.edge);
+        if len > 1 && end > edge && !segment.flags.contains(Flags::SYN) {
+            fault(Rule::BeyondWindow { end, edge });
+        }
+    }
+
+    /// Unwraps a number of this side near the last one sent.
+    fn sent_position(&self, seq: SeqNr) -> u64 {
+        self.local_isn.map_or(0, |isn| unwrap(seq, isn, self.sent_end))
+    }
+
+    /// Unwraps a number of the peer near the last one that arrived.
+    fn arrived_position(&self, seq: SeqNr) -> Option<u64> {
+        self.remote_isn.map(|isn| unwrap(seq, isn, self.arrived.next()))
+    }
+}
+
+/// The position nearest to `near` that `seq` can stand for; none is below zero.
+fn unwrap(seq: SeqNr, isn: SeqNr, near: u64) -> u64 {
+    let distance = seq.0.wrapping_sub(isn.0.wrapping_add(near as u32)) as i32;
+    near.saturating_add_signed(i64::from(distance))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_unwrap_near_the_last_one() {
+        let isn = SeqNr(u32::MAX);
+        assert_eq!(unwrap(SeqNr(0), isn, 0), 1);
+        assert_eq!(unwrap(SeqNr(u32::MAX - 5), isn, 3), 0);
+        assert_eq!(unwrap(SeqNr(4), isn, (1 << 32) + 3), (1 << 32) + 5);
+    }
+}

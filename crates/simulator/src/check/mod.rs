@@ -1,0 +1,164 @@
+//! Independent observers: rules that hold in every run, watched from outside the engine.
+//!
+//! A [`Checker`] sees what each host sends and receives, and keeps its own small model of every flow and connection. It
+//! knows nothing of the engine. Where a rule leaves room it is lenient: what it reports is wrong.
+//!
+//! | rule | source |
+//! |---|---|
+//! | an ACK covers only what has arrived in order; a SACK block only what has arrived | RFC 9293 section 3.4, RFC 2018 section 4 |
+//! | no data beyond the right edge that the peer advertised, but for a probe of one octet | RFC 9293 section 3.8.6, RFC 8684 section 3.3.4 |
+//! | a DATA_ACK covers only data that have arrived in order | RFC 8684 section 3.3.2 |
+//!
+//! That streams arrive once, in order and intact is checked by the applications that expect them; that networks
+//! conserve octets, by [`network::Network::imbalances`].
+
+mod connection;
+mod flow;
+mod received;
+
+use core::net::SocketAddr;
+use std::collections::BTreeMap;
+
+use units::Instant;
+use wire::{Flags, Segment};
+
+use crate::{Direction, HostId, Interface, Tap};
+use connection::Connections;
+use flow::Flow;
+
+/// Faults kept; after so many the rest are echoes.
+const FAULTS_MAX: usize = 100;
+
+/// A rule that a host broke.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{at:?} host {} {local} -> {remote}: {broken}", host.0)]
+pub struct Fault {
+    /// When.
+    pub at: Instant,
+    /// Who.
+    pub host: HostId,
+    /// Its side of the flow.
+    pub local: SocketAddr,
+    /// The other side.
+    pub remote: SocketAddr,
+    /// What.
+    pub broken: Rule,
+}
+
+/// How a rule was broken. Positions count octets from the first of the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rule {
+    /// An ACK beyond what has arrived.
+    #[error("acknowledges up to {ack}, but only {arrived} arrived in order")]
+    AckOfUnreceived {
+        /// Acknowledged up to here.
+        ack: u64,
+        /// Arrived in order up to here.
+        arrived: u64,
+    },
+    /// A SACK block of what has not arrived.
+    #[error("selectively acknowledges [{start}, {end}), which has not arrived")]
+    SackOfUnreceived {
+        /// First octet.
+        start: u64,
+        /// After the last octet.
+        end: u64,
+    },
+    /// Data beyond the window of the subflow's peer.
+    #[error("sends up to {end}, but the window ends at {edge}")]
+    BeyondWindow {
+        /// After the last octet sent.
+        end: u64,
+        /// The highest right edge advertised.
+        edge: u64,
+    },
+    /// Data beyond the connection-level window.
+    #[error("sends data up to {end}, but the connection's window ends at {edge}")]
+    BeyondDataWindow {
+        /// After the last octet sent.
+        end: u64,
+        /// The highest right edge advertised.
+        edge: u64,
+    },
+    /// A DATA_ACK beyond what has arrived.
+    #[error("acknowledges data up to {data_ack}, but only {arrived} arrived in order")]
+    DataAckOfUnreceived {
+        /// Acknowledged up to here.
+        data_ack: u64,
+        /// Arrived in order up to here.
+        arrived: u64,
+    },
+}
+
+/// Watches all hosts of a simulation.
+#[derive(Debug, Default)]
+pub struct Checker {
+    hosts: BTreeMap<HostId, HostView>,
+    faults: Vec<Fault>,
+}
+
+/// What one host has sent and received.
+#[derive(Debug, Default)]
+struct HostView {
+    flows: BTreeMap<(SocketAddr, SocketAddr), Flow>,
+    connections: Connections,
+}
+
+impl Checker {
+    /// Has seen nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What was broken so far, at most a hundred.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+}
+
+impl Tap for Checker {
+    fn segment(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment) {
+        let view = self.hosts.entry(interface.host).or_default();
+        let (local, remote) = match direction {
+            Direction::Sent => (segment.src, segment.dst),
+            Direction::Received => (segment.dst, segment.src),
+        };
+        let faults = &mut self.faults;
+        view.see((local, remote), direction, segment, &mut |broken| {
+            if faults.len() < FAULTS_MAX {
+                faults.push(Fault { at, host: interface.host, local, remote, broken });
+            }
+        });
+    }
+}
+
+impl HostView {
+    fn see(
+        &mut self,
+        flow: (SocketAddr, SocketAddr),
+        direction: Direction,
+        segment: &Segment,
+        fault: &mut dyn FnMut(Rule),
+    ) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let flow = self.flows.entry(flow).or_default();
+        match direction {
+            Direction::Sent => {
+                flow.sent(segment);
+                self.connections.handshake_sent(flow, segment);
+                flow.check_acks(segment, fault);
+            }
+            Direction::Received => {
+                flow.received(segment);
+                self.connections.handshake_received(flow, segment);
+            }
+        }
+        match flow.member.and_then(|member| self.connections.active(member)) {
+            Some(connection) => connection.see(flow, direction, segment, fault),
+            None if direction == Direction::Sent => flow.check_window(segment, fault),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Two hosts on a wiring list, ready to run.
+
+use network::topology::Wired;
+use network::{PathEnds, TwoHosts};
+use transport::path_manager::LocalAddress;
+use transport::{Endpoint, EndpointConfig};
+
+use crate::{EndpointHost, HostId, Simulation};
+
+/// The client's place in [`two_hosts`].
+pub const CLIENT: HostId = HostId(0);
+/// The server's place in [`two_hosts`].
+pub const SERVER: HostId = HostId(1);
+
+/// Puts an engine at each end of a wiring list: [`CLIENT`] and [`SERVER`], which know all their addresses, without
+/// applications. Every segment is checked, and a fingerprint kept.
+///
+/// `seed` seeds the engines; that of the network is in `topology`.
+pub fn two_hosts(topology: TwoHosts, seed: u64) -> (Simulation<EndpointHost>, Vec<PathEnds>) {
+    two_hosts_with(topology, seed, |_, host| host)
+}
+
+/// The same, with `equip` adding applications or more to each host. It is told the paths.
+pub fn two_hosts_with(
+    topology: TwoHosts,
+    seed: u64,
+    mut equip: impl FnMut((HostId, &[PathEnds]), EndpointHost) -> EndpointHost,
+) -> (Simulation<EndpointHost>, Vec<PathEnds>) {
+    let Wired { network, client, server, paths } = topology.build();
+    let mut simulation = Simulation::new(network);
+    for (id, port) in [(CLIENT, client), (SERVER, server)] {
+        let host =
+            EndpointHost::new(Endpoint::with_seed(endpoint_config(id, &paths), seed.wrapping_mul(2) + u64::from(id.0)));
+        simulation.attach(port, equip((id, &paths), host));
+    }
+    simulation.check();
+    simulation.take_fingerprint();
+    (simulation, paths)
+}
+
+fn endpoint_config(id: HostId, paths: &[PathEnds]) -> EndpointConfig {
+    let mut config = EndpointConfig::default();
+    for path in paths {
+        let ip = if id == CLIENT { path.client } else { path.server };
+        if config.local_addresses.iter().all(|known| known.ip != ip) {
+            config.local_addresses.push(LocalAddress { ip, backup: false });
+        }
+    }
+    config
+}

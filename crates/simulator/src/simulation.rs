@@ -1,0 +1,264 @@
+//! The driver: time jumps from event to event.
+
+use core::net::IpAddr;
+
+use network::{EventQueue, Network, Packet, PortId};
+use units::Instant;
+use wire::Segment;
+
+use crate::check::Checker;
+use crate::{Direction, Fingerprint, Host, Interface, Tap};
+
+/// A host that asks for so many calls without time moving is broken.
+const CALLS_PER_INSTANT_MAX: u32 = 100_000;
+
+/// Names a host of one simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HostId(pub u32);
+
+/// Hosts on a network in virtual time.
+///
+/// Events at one time happen in a fixed order: the network's before the hosts' timers, and among equals those first
+/// that were set first.
+pub struct Simulation<H> {
+    now: Instant,
+    started: bool,
+    network: Network,
+    hosts: Vec<Attached<H>>,
+    /// The host at each vertex of the network that is a port.
+    host_at: Vec<Option<HostId>>,
+    timers: EventQueue,
+    watchers: Watchers,
+}
+
+struct Attached<H> {
+    host: H,
+    port: PortId,
+    /// When the host wants to be called. Its event in `timers` may be earlier: a timer that moves away, as with every
+    /// ACK, costs nothing.
+    deadline: Option<Instant>,
+    calls_without_progress: u32,
+}
+
+/// Whoever sees the segments.
+#[derive(Default)]
+struct Watchers {
+    checker: Option<Checker>,
+    fingerprint: Option<Fingerprint>,
+    taps: Vec<Box<dyn Tap>>,
+    any: bool,
+}
+
+impl<H: Host> Simulation<H> {
+    /// A simulation of `network`, at time zero, without hosts.
+    pub fn new(network: Network) -> Self {
+        Self {
+            now: Instant::ZERO,
+            started: false,
+            network,
+            hosts: Vec::new(),
+            host_at: Vec::new(),
+            timers: EventQueue::new(),
+            watchers: Watchers::default(),
+        }
+    }
+
+    /// Attaches a host to a port.
+    pub fn attach(&mut self, port: PortId, host: H) -> HostId {
+        let id = HostId(self.hosts.len() as u32);
+        self.hosts.push(Attached { host, port, deadline: None, calls_without_progress: 0 });
+        let vertex = port.vertex().index();
+        self.host_at.resize(self.host_at.len().max(vertex + 1), None);
+        self.host_at[vertex] = Some(id);
+        if self.started {
+            self.with_host(id, |host, now| host.start(now));
+        }
+        id
+    }
+
+    /// Watches every segment for broken rules; see [`Self::faults`].
+    pub fn check(&mut self) {
+        self.watchers.checker = Some(Checker::new());
+        self.watchers.any = true;
+    }
+
+    /// Keeps a fingerprint of every segment.
+    pub fn take_fingerprint(&mut self) {
+        self.watchers.fingerprint = Some(Fingerprint::default());
+        self.watchers.any = true;
+    }
+
+    /// Shows every segment to `tap`.
+    pub fn add_tap(&mut self, tap: Box<dyn Tap>) {
+        self.watchers.taps.push(tap);
+        self.watchers.any = true;
+    }
+
+    /// The time.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The network, for measurements.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// A host.
+    pub fn host(&self, id: HostId) -> &H {
+        &self.hosts[id.0 as usize].host
+    }
+
+    /// Does something at a host, and sends what follows from it.
+    pub fn with_host<T>(&mut self, id: HostId, action: impl FnOnce(&mut H, Instant) -> T) -> T {
+        let result = action(&mut self.hosts[id.0 as usize].host, self.now);
+        self.service(id);
+        result
+    }
+
+    /// The fingerprint so far, if one is taken.
+    pub fn fingerprint(&self) -> Option<u64> {
+        self.watchers.fingerprint.map(|fingerprint| fingerprint.value())
+    }
+
+    /// What is wrong with the run so far, in words: broken rules on the wire (with [`Self::check`]), octets that
+    /// appeared or vanished in the network, and what the hosts themselves found.
+    pub fn faults(&self) -> Vec<String> {
+        let wire = self.watchers.checker.iter().flat_map(|checker| checker.faults()).map(|fault| fault.to_string());
+        let network = self.network.imbalances().map(|imbalance| imbalance.to_string());
+        let hosts = self.hosts.iter().flat_map(|attached| attached.host.faults());
+        wire.chain(network).chain(hosts).collect()
+    }
+
+    /// When the next event is due.
+    pub fn next_event(&self) -> Option<Instant> {
+        let timer = self.timers.peek().map(|(at, _)| at);
+        [self.network.next_wakeup(), timer].into_iter().flatten().min().filter(|at| *at < Instant::FAR_FUTURE)
+    }
+
+    /// Runs every event up to and including `end`, which is then the time.
+    pub fn run_until(&mut self, end: Instant) {
+        self.run_while(end, |_| true);
+        self.now = self.now.max(end);
+    }
+
+    /// Runs as long as `goes_on` holds and there are events by `end`; true if it ended because `goes_on` failed. The
+    /// time is that of the last event.
+    pub fn run_while(&mut self, end: Instant, mut goes_on: impl FnMut(&Self) -> bool) -> bool {
+        self.start();
+        while goes_on(self) {
+            if !self.step(end) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn start(&mut self) {
+        if !core::mem::replace(&mut self.started, true) {
+            (0..self.hosts.len() as u32).for_each(|id| self.with_host(HostId(id), |host, now| host.start(now)));
+        }
+    }
+
+    /// Runs the next event, if it is due by `end`.
+    #[inline]
+    fn step(&mut self, end: Instant) -> bool {
+        let network = self.network.next_wakeup().unwrap_or(Instant::FAR_FUTURE);
+        let timer = self.timers.peek().unwrap_or((Instant::FAR_FUTURE, 0));
+        let at = network.min(timer.0);
+        if at > end || at == Instant::FAR_FUTURE {
+            return false;
+        }
+        debug_assert!(at >= self.now, "time runs back from {:?} to {at:?}", self.now);
+        self.now = at;
+        if network <= timer.0 {
+            self.network.advance(at);
+            self.deliver();
+        } else {
+            self.fire(HostId(timer.1 as u32));
+        }
+        true
+    }
+
+    #[inline]
+    fn deliver(&mut self) {
+        while let Some((port, packet)) = self.network.poll_delivery() {
+            if let Some(Some(id)) = self.host_at.get(port.vertex().index()) {
+                self.receive(*id, packet);
+            }
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, id: HostId, packet: Packet) {
+        let Some(segment) = self.network.take_segment(packet) else { return };
+        self.watchers.see(self.now, id, Direction::Received, &segment);
+        self.hosts[id.0 as usize].host.handle_segment(segment, self.now);
+        self.service(id);
+    }
+
+    /// Calls a host whose time has come.
+    fn fire(&mut self, id: HostId) {
+        let attached = &mut self.hosts[id.0 as usize];
+        if attached.deadline.is_some_and(|deadline| deadline <= self.now) {
+            attached.host.handle_timeout(self.now);
+            self.service(id);
+        }
+        let attached = &mut self.hosts[id.0 as usize];
+        attached.note_progress(id, self.now);
+        self.timers.set(id.0 as usize, attached.deadline);
+    }
+
+    /// Sends what the host has to send, and takes note of when it wants to be called.
+    #[inline]
+    fn service(&mut self, id: HostId) {
+        let attached = &mut self.hosts[id.0 as usize];
+        while let Some(segment) = attached.host.poll_transmit(self.now) {
+            self.watchers.see(self.now, id, Direction::Sent, &segment);
+            self.network.send_segment(attached.port, segment, self.now);
+        }
+        attached.deadline = attached.host.poll_timeout();
+        let scheduled = self.timers.get(id.0 as usize).unwrap_or(Instant::FAR_FUTURE);
+        if attached.deadline.is_some_and(|deadline| deadline < scheduled) {
+            self.timers.set(id.0 as usize, attached.deadline);
+        }
+    }
+}
+
+impl<H> Attached<H> {
+    /// # Panics
+    /// If the host keeps asking for a time that has passed.
+    fn note_progress(&mut self, id: HostId, now: Instant) {
+        if self.deadline.is_none_or(|deadline| deadline > now) {
+            self.calls_without_progress = 0;
+            return;
+        }
+        self.calls_without_progress += 1;
+        let deadline = self.deadline;
+        assert!(
+            self.calls_without_progress < CALLS_PER_INSTANT_MAX,
+            "host {id:?} at {now:?} still asks to be called at {deadline:?}"
+        );
+    }
+}
+
+impl Watchers {
+    #[inline]
+    fn see(&mut self, at: Instant, host: HostId, direction: Direction, segment: &Segment) {
+        if self.any {
+            self.show(at, host, direction, segment);
+        }
+    }
+
+    fn show(&mut self, at: Instant, host: HostId, direction: Direction, segment: &Segment) {
+        let address: IpAddr = match direction {
+            Direction::Sent => segment.src.ip(),
+            Direction::Received => segment.dst.ip(),
+        };
+        let interface = Interface { host, address };
+        let checker = self.checker.iter_mut().map(|checker| checker as &mut dyn Tap);
+        let fingerprint = self.fingerprint.iter_mut().map(|fingerprint| fingerprint as &mut dyn Tap);
+        let taps = self.taps.iter_mut().map(|tap| tap.as_mut() as &mut dyn Tap);
+        checker.chain(fingerprint).chain(taps).for_each(|tap| tap.segment(at, interface, direction, segment));
+    }
+}
