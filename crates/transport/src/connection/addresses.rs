@@ -229,7 +229,7 @@ impl Connection {
         let address_id = verified.address_id();
         let port = verified.port().unwrap_or(self.first_remote.port());
         let remote = SocketAddr::new(verified.address(), port);
-        let known = self.addresses.remote.iter().any(|known| *known == (address_id, remote));
+        let known = self.addresses.remote.contains(&(address_id, remote));
         if known || self.addresses.remote.len() > self.config.remote_addresses_max {
             return;
         }

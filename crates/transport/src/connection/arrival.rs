@@ -205,10 +205,8 @@ impl Connection {
     /// The peer's DATA_FIN counts once everything before it has arrived.
     fn check_data_fin(&mut self, host: &mut Host, now: Instant) {
         let reached = self.receiver.data_fin == Some(self.receiver.stream.next());
-        if reached && self.is_mptcp() {
-            if !self.receiver.finished {
-                self.on_peer_finished(host, now);
-            }
+        if reached && self.is_mptcp() && !self.receiver.finished {
+            self.on_peer_finished(host, now);
         }
     }
 
