@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! scenario    a TOML file and overrides -> a checked Scenario, or mistakes that name line, field and remedy
+//! run         a Scenario -> Results, in the simulator
 //! results     the schema that every backend yields, and its text form
 //! report      results -> one HTML file with plots
 //! pcapng      packet captures
@@ -12,4 +13,5 @@ pub mod output;
 pub mod pcapng;
 pub mod report;
 pub mod results;
+pub mod run;
 pub mod scenario;

@@ -47,7 +47,7 @@ pub struct Totals {
     pub sha256_source: String,
     /// SHA-256 of the octets delivered.
     pub sha256_received: String,
-    /// Time from the start of the run to the last delivery.
+    /// Time from the start of the run to the last delivery, or to the end of a run that did not complete.
     pub duration_s: f64,
     /// Payload octets that arrived over all subflows, duplicates included, over the duration.
     pub aggregate_throughput_bps: f64,
@@ -63,7 +63,7 @@ pub struct Totals {
     pub duplicate_bytes: u64,
     /// Most octets that ever waited for a hole before them to fill.
     pub out_of_order_peak_bytes: u64,
-    /// Wall-clock time of the run. Null where results must be the same bytes for the same scenario and seed: in files.
+    /// Wall-clock time of the simulation, without the digests and files. Null where results must be the same bytes for the same scenario and seed: in files.
     pub wall_s: Option<f64>,
 }
 

@@ -1,0 +1,87 @@
+//! Captures what both hosts send and receive, one file a host, one interface a relay.
+
+use core::cell::RefCell;
+use core::net::IpAddr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use simulator::{Direction, HostId, Interface, Tap};
+use units::Instant;
+use wire::Segment;
+
+use crate::output::AtomicFile;
+use crate::pcapng::{self, Capture};
+use crate::scenario::Scenario;
+
+/// The captures of one run, until they are committed.
+pub(super) struct Captures {
+    /// By host, in the order in which they were attached.
+    hosts: Vec<(PathBuf, Rc<RefCell<HostCapture>>)>,
+}
+
+struct HostCapture {
+    capture: Capture<AtomicFile>,
+    octets: Vec<u8>,
+    /// The first thing that went wrong; a tap cannot stop a run.
+    error: Option<io::Error>,
+}
+
+impl Captures {
+    /// Starts `source.pcapng` and `destination.pcapng` in `directory`.
+    pub fn create(directory: &Path, scenario: &Scenario) -> io::Result<Self> {
+        let names: Vec<&str> = scenario.relays.iter().map(|relay| relay.name.as_str()).collect();
+        let mut hosts = Vec::new();
+        for host in ["source", "destination"] {
+            let path = directory.join(format!("{host}.pcapng"));
+            let capture = Capture::new(AtomicFile::create(&path)?, &names)?;
+            hosts.push((path, Rc::new(RefCell::new(HostCapture { capture, octets: Vec::new(), error: None }))));
+        }
+        Ok(Self { hosts })
+    }
+
+    /// The tap that feeds them. `paths` are the destination's addresses in the relays' order.
+    pub fn tap(&self, paths: &[IpAddr]) -> Box<dyn Tap> {
+        let hosts = self.hosts.iter().map(|(_, capture)| Rc::clone(capture)).collect();
+        Box::new(CaptureTap { hosts, paths: paths.to_vec() })
+    }
+
+    /// Puts the files into their places; gives their paths. The tap must be gone.
+    pub fn commit(self) -> io::Result<Vec<PathBuf>> {
+        let mut written = Vec::new();
+        for (path, capture) in self.hosts {
+            let still_shared = |_| io::Error::other("a capture is still being written");
+            let host = Rc::try_unwrap(capture).map_err(still_shared)?.into_inner();
+            if let Some(error) = host.error {
+                return Err(io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display())));
+            }
+            host.capture.finish().commit()?;
+            written.push(path);
+        }
+        Ok(written)
+    }
+}
+
+struct CaptureTap {
+    hosts: Vec<Rc<RefCell<HostCapture>>>,
+    paths: Vec<IpAddr>,
+}
+
+impl Tap for CaptureTap {
+    fn segment(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment) {
+        let HostId(number) = interface.host;
+        let Some(host) = self.hosts.get(number as usize) else { return };
+        let on_path = |address: &IpAddr| *address == segment.src.ip() || *address == segment.dst.ip();
+        let Some(path) = self.paths.iter().position(on_path) else { return };
+        let way = match direction {
+            Direction::Sent => pcapng::Direction::Outbound,
+            Direction::Received => pcapng::Direction::Inbound,
+        };
+        let HostCapture { capture, octets, error } = &mut *host.borrow_mut();
+        if error.is_none() {
+            octets.clear();
+            segment.emit(octets);
+            *error = capture.record(path, at, way, octets).err();
+        }
+    }
+}
