@@ -1,0 +1,22 @@
+//! The codec from outside: hand-made octets, the packing policy, and properties of arbitrary input.
+
+mod fit;
+mod malformed;
+mod mptcp_vectors;
+mod packets;
+mod round_trip;
+mod strategies;
+mod tcp_vectors;
+
+/// The octets written in `hex`, blanks ignored.
+fn octets(hex: &str) -> Vec<u8> {
+    let digits: Vec<u32> = hex.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).unwrap()).collect();
+    digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
+}
+
+fn emitted(options: &wire::Options) -> Vec<u8> {
+    let mut out = Vec::new();
+    options.emit(&mut out);
+    assert_eq!(out.len(), options.encoded_len());
+    out
+}
