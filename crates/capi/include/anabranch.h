@@ -1,0 +1,387 @@
+/* Anabranch: a sans-IO Multipath TCP engine. Generated from crates/capi; how to renew it: docs/testing.md. */
+
+#ifndef ANABRANCH_H
+#define ANABRANCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Version of this interface; grows with every incompatible change.
+#define ANABRANCH_ABI_VERSION 1
+
+// Octets of the seed of `anabranch_endpoint_new`.
+#define ANABRANCH_SEED_LEN 32
+
+// `anabranch_poll_timeout`: no wake-up is needed.
+#define ANABRANCH_NEVER UINT64_MAX
+
+// How a call went: zero when done, positive when there is nothing now, negative on error.
+typedef enum AnabranchStatus {
+  // Done.
+  ANABRANCH_STATUS_OK = 0,
+  // Nothing now; ask again later.
+  ANABRANCH_STATUS_AGAIN = 1,
+  // The peer's stream has ended and everything was received.
+  ANABRANCH_STATUS_FINISHED = 2,
+  // An argument is null, out of range or not understood.
+  ANABRANCH_STATUS_INVALID_ARGUMENT = -1,
+  // No such connection, listener or subflow.
+  ANABRANCH_STATUS_UNKNOWN = -2,
+  // Not possible in this state.
+  ANABRANCH_STATUS_WRONG_STATE = -3,
+  // The connection is over.
+  ANABRANCH_STATUS_CLOSED = -4,
+  // Address and port are in use.
+  ANABRANCH_STATUS_IN_USE = -5,
+  // The limit on connections or subflows is reached.
+  ANABRANCH_STATUS_LIMIT = -6,
+  // Not an established MPTCP connection.
+  ANABRANCH_STATUS_NOT_MPTCP = -7,
+  // The packet cannot be read; nothing happened.
+  ANABRANCH_STATUS_MALFORMED_PACKET = -8,
+  // The buffer is too short; nothing is lost, try again with more room.
+  ANABRANCH_STATUS_BUFFER_TOO_SMALL = -9,
+  // A bug of the library: the endpoint refuses further work.
+  ANABRANCH_STATUS_INTERNAL = -10,
+} AnabranchStatus;
+
+// What happened, and which members of `AnabranchEvent` besides `kind` and `connection` tell of it.
+typedef enum AnabranchEventKind {
+  // Nothing.
+  ANABRANCH_EVENT_KIND_NONE = 0,
+  // A peer's connection is established and waits to be accepted: `listener` (and no `connection`).
+  ANABRANCH_EVENT_KIND_INCOMING = 1,
+  // A connection that this side opened is established: `flag` says whether MPTCP was agreed upon.
+  ANABRANCH_EVENT_KIND_CONNECTED = 2,
+  // Data, or the end of the stream, can be received.
+  ANABRANCH_EVENT_KIND_READABLE = 3,
+  // The send buffer has room again.
+  ANABRANCH_EVENT_KIND_WRITABLE = 4,
+  // The peer sent all its data.
+  ANABRANCH_EVENT_KIND_PEER_FINISHED = 5,
+  // Everything sent, the end of the stream included, is acknowledged.
+  ANABRANCH_EVENT_KIND_ALL_ACKNOWLEDGED = 6,
+  // MPTCP was given up; the connection goes on as plain TCP.
+  ANABRANCH_EVENT_KIND_FELL_BACK = 7,
+  // A subflow is ready to carry data: `subflow`, `local`, `remote`.
+  ANABRANCH_EVENT_KIND_SUBFLOW_ESTABLISHED = 8,
+  // A subflow is gone: `subflow`, `reason`.
+  ANABRANCH_EVENT_KIND_SUBFLOW_CLOSED = 9,
+  // The peer changed a subflow's priority: `subflow`, `flag` is whether it is a backup now.
+  ANABRANCH_EVENT_KIND_PRIORITY_CHANGED = 10,
+  // The peer announced an address: `address_id`, `remote`.
+  ANABRANCH_EVENT_KIND_ADDRESS_ANNOUNCED = 11,
+  // The peer withdrew an address: `address_id`.
+  ANABRANCH_EVENT_KIND_ADDRESS_WITHDRAWN = 12,
+  // The connection is over: `reason`. Its statistics stay until it is released.
+  ANABRANCH_EVENT_KIND_CLOSED = 13,
+} AnabranchEventKind;
+
+// Why a connection or subflow ended.
+typedef enum AnabranchCloseReason {
+  // Nothing ended.
+  ANABRANCH_CLOSE_REASON_NONE = 0,
+  // Both sides closed in good order.
+  ANABRANCH_CLOSE_REASON_FINISHED = 1,
+  // This side asked for it.
+  ANABRANCH_CLOSE_REASON_ABORTED = 2,
+  // The peer reset it.
+  ANABRANCH_CLOSE_REASON_RESET = 3,
+  // The peer sent MP_FASTCLOSE.
+  ANABRANCH_CLOSE_REASON_FASTCLOSE = 4,
+  // Nothing was acknowledged for too long.
+  ANABRANCH_CLOSE_REASON_TIMED_OUT = 5,
+  // The peer refused the connection.
+  ANABRANCH_CLOSE_REASON_REFUSED = 6,
+  // The address was withdrawn.
+  ANABRANCH_CLOSE_REASON_ADDRESS_WITHDRAWN = 7,
+  // The peer broke the protocol.
+  ANABRANCH_CLOSE_REASON_VIOLATION = 8,
+} AnabranchCloseReason;
+
+// One host.
+typedef struct AnabranchEndpoint AnabranchEndpoint;
+
+// An IP address and a port.
+typedef struct AnabranchAddress {
+  // 4, 6, or 0 for no address.
+  uint8_t family;
+  // Port in the byte order of the machine; 0 for none or any.
+  uint16_t port;
+  // The address in network byte order; IPv4 uses the first four octets.
+  uint8_t octets[16];
+} AnabranchAddress;
+
+// Something that happened. Members that `AnabranchEventKind` does not name for the kind are zero.
+typedef struct AnabranchEvent {
+  // What happened.
+  enum AnabranchEventKind kind;
+  // Why something ended.
+  enum AnabranchCloseReason reason;
+  // To which connection.
+  uint64_t connection;
+  // To which listener.
+  uint64_t listener;
+  // To which subflow.
+  uint16_t subflow;
+  // Identifier of an address (RFC 8684 section 3.4).
+  uint8_t address_id;
+  // Yes or no.
+  bool flag;
+  // This side.
+  struct AnabranchAddress local;
+  // The peer's side.
+  struct AnabranchAddress remote;
+} AnabranchEvent;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// The version of the interface that the library was built with: compare it with `ANABRANCH_ABI_VERSION`.
+uint32_t anabranch_abi_version(void);
+
+// Reads an address from text: `10.0.0.1`, `10.0.0.1:80`, `2001:db8::1` or `[2001:db8::1]:80`.
+//
+// # Safety
+// `text` is null or a string; `address` is null or points to an address.
+enum AnabranchStatus anabranch_address_parse(const char *text, struct AnabranchAddress *address);
+
+// Waits for connections to `local`; an unspecified address takes any. `config_json` is null for the defaults, or an
+// object of connection settings: see `anabranch_connect`. Gives a number that names the listener, never zero.
+//
+// # Safety
+// Pointers are null or valid; `config_json` is null or a string.
+enum AnabranchStatus anabranch_listen(struct AnabranchEndpoint *endpoint,
+                                      const struct AnabranchAddress *local,
+                                      const char *config_json,
+                                      uint64_t *listener);
+
+// Stops listening. Established connections stay.
+//
+// # Safety
+// `endpoint` is null or valid.
+enum AnabranchStatus anabranch_close_listener(struct AnabranchEndpoint *endpoint, uint64_t listener, uint64_t now_ns);
+
+// Takes the next established connection of a listener: `ANABRANCH_STATUS_AGAIN` if there is none.
+//
+// # Safety
+// Pointers are null or valid.
+enum AnabranchStatus anabranch_accept(struct AnabranchEndpoint *endpoint, uint64_t listener, uint64_t *connection);
+
+// Opens a connection. Port zero in `local` lets the endpoint choose one. `config_json` is null for the defaults, or
+// an object with any of these, durations written as text ("40 ms"):
+// `mptcp`, `checksum`, `congestion`, `scheduler`, `path_manager`, `send_buffer_bytes`, `receive_buffer_bytes`, `mtu`,
+// `offload_max_bytes`, `initial_window_segments`, `timestamps`, `sack`, `ecn`, `nagle`, `delayed_ack`, `rto_min`,
+// `keep_alive` (or null), `user_timeout`, `subflows_max`, `remote_addresses_max`, `time_wait`.
+// Gives a number that names the connection, never zero and never given again.
+//
+// # Safety
+// Pointers are null or valid; `config_json` is null or a string.
+enum AnabranchStatus anabranch_connect(struct AnabranchEndpoint *endpoint,
+                                       const struct AnabranchAddress *local,
+                                       const struct AnabranchAddress *remote,
+                                       const char *config_json,
+                                       uint64_t now_ns,
+                                       uint64_t *connection);
+
+// Hands over `len` octets of data, which are copied. `taken` gets the number taken from the front; if it is less than
+// `len` the send buffer is full, and `ANABRANCH_EVENT_KIND_WRITABLE` tells when it has room again.
+//
+// # Safety
+// Pointers are null or valid; `data` points to `len` octets.
+enum AnabranchStatus anabranch_send(struct AnabranchEndpoint *endpoint,
+                                    uint64_t connection,
+                                    const uint8_t *data,
+                                    size_t len,
+                                    uint64_t now_ns,
+                                    size_t *taken);
+
+// Takes at most `capacity` octets of received data, as many as there are. `ANABRANCH_STATUS_AGAIN` if there is none
+// now, `ANABRANCH_STATUS_FINISHED` when the peer's stream has ended; `len` is zero in both cases.
+//
+// # Safety
+// Pointers are null or valid; `out` points to `capacity` octets.
+enum AnabranchStatus anabranch_recv(struct AnabranchEndpoint *endpoint,
+                                    uint64_t connection,
+                                    uint8_t *out,
+                                    size_t capacity,
+                                    uint64_t now_ns,
+                                    size_t *len);
+
+// Ends this side's stream; the other direction stays open.
+//
+// # Safety
+// `endpoint` is null or valid.
+enum AnabranchStatus anabranch_shutdown(struct AnabranchEndpoint *endpoint, uint64_t connection, uint64_t now_ns);
+
+// Ends this side's stream and discards what still arrives; the connection lingers until the peer has all data.
+//
+// # Safety
+// `endpoint` is null or valid.
+enum AnabranchStatus anabranch_close(struct AnabranchEndpoint *endpoint, uint64_t connection, uint64_t now_ns);
+
+// Ends the connection at once: MP_FASTCLOSE, or RST for plain TCP.
+//
+// # Safety
+// `endpoint` is null or valid.
+enum AnabranchStatus anabranch_abort(struct AnabranchEndpoint *endpoint, uint64_t connection, uint64_t now_ns);
+
+// Forgets a connection that has closed, its statistics included; its number is void from then on.
+//
+// # Safety
+// `endpoint` is null or valid.
+enum AnabranchStatus anabranch_release(struct AnabranchEndpoint *endpoint, uint64_t connection);
+
+// Makes an endpoint. `config_json` is null for the defaults, or an object with any of `local_addresses` (a list of
+// `{"ip": "10.0.0.1", "backup": false}`), `ephemeral_port_first`, `connections_max`, `backlog` and `reset_unknown`.
+// `seed` points to `ANABRANCH_SEED_LEN` octets from which all keys and initial sequence numbers grow: on a real
+// network take them from the operating system's random numbers, in a simulation from the scenario.
+//
+// # Safety
+// `config_json` is null or a string, `seed` is null or points to 32 octets, `endpoint` is null or valid for writes.
+enum AnabranchStatus anabranch_endpoint_new(const char *config_json,
+                                            const uint8_t *seed,
+                                            struct AnabranchEndpoint **endpoint);
+
+// Frees an endpoint; null is allowed. Peers are told nothing: close or abort connections before.
+//
+// # Safety
+// `endpoint` is null or comes from `anabranch_endpoint_new` and is freed once.
+void anabranch_endpoint_free(struct AnabranchEndpoint *endpoint);
+
+// Tells the endpoint that it is `now_ns`, nanoseconds since any fixed moment. Harmless before the wake-up.
+//
+// # Safety
+// `endpoint` is null or comes from `anabranch_endpoint_new` and was not freed.
+enum AnabranchStatus anabranch_handle_timeout(struct AnabranchEndpoint *endpoint, uint64_t now_ns);
+
+// When to call `anabranch_handle_timeout` next, in nanoseconds of the same clock; `ANABRANCH_NEVER` if nothing is
+// due. May be early, never late.
+//
+// # Safety
+// `endpoint` is null or comes from `anabranch_endpoint_new` and was not freed; `at_ns` is null or valid for writes.
+enum AnabranchStatus anabranch_poll_timeout(struct AnabranchEndpoint *endpoint, uint64_t *at_ns);
+
+// Tells the endpoint that a local address became usable; path managers may open subflows from it. The port is
+// ignored.
+//
+// # Safety
+// `endpoint` is null or comes from `anabranch_endpoint_new` and was not freed; `address` is null or points to an
+// address.
+enum AnabranchStatus anabranch_add_local_address(struct AnabranchEndpoint *endpoint,
+                                                 const struct AnabranchAddress *address,
+                                                 bool backup,
+                                                 uint64_t now_ns);
+
+// Tells the endpoint that a local address is gone: its subflows fail. The port is ignored.
+//
+// # Safety
+// As for `anabranch_add_local_address`.
+enum AnabranchStatus anabranch_remove_local_address(struct AnabranchEndpoint *endpoint,
+                                                    const struct AnabranchAddress *address,
+                                                    uint64_t now_ns);
+
+// Takes the next event: `ANABRANCH_STATUS_AGAIN` if there is none.
+//
+// # Safety
+// Pointers are null or valid.
+enum AnabranchStatus anabranch_poll_event(struct AnabranchEndpoint *endpoint, struct AnabranchEvent *event);
+
+// Takes an IP packet from the network. A packet that is not TCP over IPv4 or IPv6, or is damaged, gives
+// `ANABRANCH_STATUS_MALFORMED_PACKET` and changes nothing: drop it and go on.
+//
+// # Safety
+// `endpoint` is null or valid; `packet` points to `len` octets.
+enum AnabranchStatus anabranch_handle_packet(struct AnabranchEndpoint *endpoint,
+                                             const uint8_t *packet,
+                                             size_t len,
+                                             uint64_t now_ns);
+
+// Writes the next IP packet to send into `out` and its length into `len`: `ANABRANCH_STATUS_AGAIN` if there is none.
+// If `capacity` is less than the packet, `ANABRANCH_STATUS_BUFFER_TOO_SMALL`, and `len` says what it needs: the MTU
+// is always enough without offload, 65535 octets with it.
+//
+// # Safety
+// Pointers are null or valid; `out` points to `capacity` octets.
+enum AnabranchStatus anabranch_poll_transmit(struct AnabranchEndpoint *endpoint,
+                                             uint64_t now_ns,
+                                             uint8_t *out,
+                                             size_t capacity,
+                                             size_t *len);
+
+// Gives the statistics of a connection, also of one that closed, as a JSON object: free it with
+// `anabranch_string_free`. Names end in their unit (`_bytes`, `_segments`, `_ns`); `subflows` lists every subflow
+// that ever was.
+//
+// # Safety
+// Pointers are null or valid.
+enum AnabranchStatus anabranch_stats_json(struct AnabranchEndpoint *endpoint, uint64_t connection, char **json);
+
+// Frees a string that the library gave; null is allowed.
+//
+// # Safety
+// `string` is null or comes from a function that says so, and is freed once.
+void anabranch_string_free(char *string);
+
+// What the last failed call of this thread has to say; empty if none failed. Valid until this thread's next call
+// that fails.
+const char *anabranch_last_error(void);
+
+// Opens a subflow (RFC 6897 TCP_MULTIPATH_ADD). Port zero in `local` lets the endpoint choose one. Gives the number
+// of the subflow within its connection, from zero on in order of creation. `ANABRANCH_STATUS_NOT_MPTCP` also until the
+// peer has acknowledged data of a connection that this side opened (RFC 8684 section 3.1): try again then.
+//
+// # Safety
+// Pointers are null or valid.
+enum AnabranchStatus anabranch_add_subflow(struct AnabranchEndpoint *endpoint,
+                                           uint64_t connection,
+                                           const struct AnabranchAddress *local,
+                                           const struct AnabranchAddress *remote,
+                                           bool backup,
+                                           uint64_t now_ns,
+                                           uint16_t *subflow);
+
+// Closes a subflow (RFC 6897 TCP_MULTIPATH_REMOVE); its unacknowledged data go to the others.
+//
+// # Safety
+// `endpoint` is null or valid.
+enum AnabranchStatus anabranch_remove_subflow(struct AnabranchEndpoint *endpoint,
+                                              uint64_t connection,
+                                              uint16_t subflow,
+                                              uint64_t now_ns);
+
+// Makes a subflow a backup, or regular again, and asks the peer to do the same (MP_PRIO).
+//
+// # Safety
+// `endpoint` is null or valid.
+enum AnabranchStatus anabranch_set_priority(struct AnabranchEndpoint *endpoint,
+                                            uint64_t connection,
+                                            uint16_t subflow,
+                                            bool backup,
+                                            uint64_t now_ns);
+
+// Announces an address to the peer of a connection (ADD_ADDR); port zero announces none.
+//
+// # Safety
+// Pointers are null or valid.
+enum AnabranchStatus anabranch_announce_address(struct AnabranchEndpoint *endpoint,
+                                                uint64_t connection,
+                                                const struct AnabranchAddress *address,
+                                                uint64_t now_ns);
+
+// Withdraws an address from a connection (REMOVE_ADDR) and closes its subflows. The port is ignored.
+//
+// # Safety
+// Pointers are null or valid.
+enum AnabranchStatus anabranch_withdraw_address(struct AnabranchEndpoint *endpoint,
+                                                uint64_t connection,
+                                                const struct AnabranchAddress *address,
+                                                uint64_t now_ns);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* ANABRANCH_H */

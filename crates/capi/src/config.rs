@@ -1,0 +1,164 @@
+//! Settings as JSON objects; what is not named keeps its default.
+
+use core::ffi::c_char;
+use core::net::IpAddr;
+
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
+use transport::congestion::ControllerSpec;
+use transport::path_manager::LocalAddress;
+use transport::{ConnectionConfig, EndpointConfig};
+use units::Duration;
+use units::text::Text;
+
+use crate::address::read_text;
+use crate::status::Failure;
+
+/// The settings of an endpoint, read from an object or the defaults.
+///
+/// # Safety
+/// `json` is null or a string.
+pub(crate) unsafe fn endpoint_config(json: *const c_char) -> Result<EndpointConfig, Failure> {
+    Ok(unsafe { read_json::<EndpointSettings>(json) }?.map(|settings| settings.0).unwrap_or_default())
+}
+
+/// The settings of a connection, read from an object or the defaults.
+///
+/// # Safety
+/// `json` is null or a string.
+pub(crate) unsafe fn connection_config(json: *const c_char) -> Result<ConnectionConfig, Failure> {
+    Ok(unsafe { read_json::<ConnectionSettings>(json) }?.map(|settings| settings.0).unwrap_or_default())
+}
+
+/// Reads a JSON argument; an error names the field.
+///
+/// # Safety
+/// `json` is null or a string.
+unsafe fn read_json<T: DeserializeOwned>(json: *const c_char) -> Result<Option<T>, Failure> {
+    if json.is_null() {
+        return Ok(None);
+    }
+    let text = unsafe { read_text(json, "config_json") }?;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut deserializer)
+        .map_err(|error| Failure::argument(format_args!("config_json: {}: {}", error.path(), error.inner())))?;
+    deserializer.end().map_err(|error| Failure::argument(format_args!("config_json: {error}")))?;
+    Ok(Some(value))
+}
+
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct EndpointSettings(#[serde(with = "EndpointFields")] EndpointConfig);
+
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct ConnectionSettings(#[serde(with = "ConnectionFields")] ConnectionConfig);
+
+/// The fields of `EndpointConfig`.
+#[derive(Deserialize)]
+#[serde(remote = "EndpointConfig", default = "EndpointConfig::default", deny_unknown_fields)]
+struct EndpointFields {
+    #[serde(deserialize_with = "local_addresses")]
+    local_addresses: Vec<LocalAddress>,
+    ephemeral_port_first: u16,
+    connections_max: usize,
+    backlog: usize,
+    reset_unknown: bool,
+}
+
+/// The fields of `ConnectionConfig`.
+#[derive(Deserialize)]
+#[serde(remote = "ConnectionConfig", default = "ConnectionConfig::default", deny_unknown_fields)]
+struct ConnectionFields {
+    mptcp: bool,
+    checksum: bool,
+    #[serde(deserialize_with = "controller")]
+    congestion: ControllerSpec,
+    scheduler: String,
+    path_manager: String,
+    send_buffer_bytes: u64,
+    receive_buffer_bytes: u64,
+    mtu: u16,
+    offload_max_bytes: u32,
+    initial_window_segments: u32,
+    timestamps: bool,
+    sack: bool,
+    ecn: bool,
+    nagle: bool,
+    #[serde(with = "units::text::duration")]
+    delayed_ack: Duration,
+    #[serde(with = "units::text::duration")]
+    rto_min: Duration,
+    #[serde(deserialize_with = "optional_duration")]
+    keep_alive: Option<Duration>,
+    #[serde(with = "units::text::duration")]
+    user_timeout: Duration,
+    subflows_max: usize,
+    remote_addresses_max: usize,
+    #[serde(with = "units::text::duration")]
+    time_wait: Duration,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LocalAddressFields {
+    ip: IpAddr,
+    #[serde(default)]
+    backup: bool,
+}
+
+fn local_addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LocalAddress>, D::Error> {
+    let list = Vec::<LocalAddressFields>::deserialize(deserializer)?;
+    Ok(list.into_iter().map(|LocalAddressFields { ip, backup }| LocalAddress { ip, backup }).collect())
+}
+
+fn optional_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    Ok(Option::<Text<Duration>>::deserialize(deserializer)?.map(|Text(duration)| duration))
+}
+
+fn controller<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ControllerSpec, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CString;
+
+    use super::*;
+
+    fn read(json: &str) -> Result<ConnectionConfig, Failure> {
+        let json = CString::new(json).unwrap();
+        unsafe { connection_config(json.as_ptr()) }
+    }
+
+    #[test]
+    fn what_is_not_named_keeps_its_default() {
+        let config =
+            read(r#"{"rto_min": "1 s", "mtu": 1280, "keep_alive": "2 s", "congestion": "aimd(0.7,0.625)"}"#).unwrap();
+        assert_eq!(config.rto_min, Duration::from_secs(1));
+        assert_eq!(config.mtu, 1280);
+        assert_eq!(config.keep_alive, Some(Duration::from_secs(2)));
+        assert_eq!(config.congestion.name, "aimd");
+        assert_eq!(config.congestion.parameters, [0.7, 0.625]);
+        assert_eq!(config.scheduler, ConnectionConfig::default().scheduler);
+    }
+
+    #[test]
+    fn an_error_names_the_field() {
+        let said = |json: &str| read(json).unwrap_err().message().to_string();
+        assert!(said(r#"{"mtu": 70000}"#).contains("mtu"), "{}", said(r#"{"mtu": 70000}"#));
+        assert!(said(r#"{"rto_min": "1 parsec"}"#).contains("rto_min"));
+        assert!(said(r#"{"cwnd": 3}"#).contains("cwnd"));
+        assert!(said("{").contains("EOF"));
+        assert!(said("{} {}").contains("trailing"));
+    }
+
+    #[test]
+    fn an_endpoint_has_addresses() {
+        let json = CString::new(r#"{"local_addresses": [{"ip": "10.0.0.1"}, {"ip": "::1", "backup": true}]}"#).unwrap();
+        let config = unsafe { endpoint_config(json.as_ptr()) }.unwrap();
+        assert_eq!(config.local_addresses.len(), 2);
+        assert!(config.local_addresses[1].backup);
+        assert_eq!(config.backlog, EndpointConfig::default().backlog);
+    }
+}

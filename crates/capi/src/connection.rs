@@ -1,0 +1,271 @@
+//! The socket calls, none of which blocks.
+
+use core::ffi::c_char;
+
+use bytes::Bytes;
+use transport::Received;
+use wire::Payload;
+
+use crate::address::{AnabranchAddress, read_address};
+use crate::config::connection_config;
+use crate::endpoint::{AnabranchEndpoint, read_octets, with_endpoint, write_out, write_room};
+use crate::status::{AnabranchStatus, Failure};
+
+/// Waits for connections to `local`; an unspecified address takes any. `config_json` is null for the defaults, or an
+/// object of connection settings: see `anabranch_connect`. Gives a number that names the listener, never zero.
+///
+/// # Safety
+/// Pointers are null or valid; `config_json` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_listen(
+    endpoint: *mut AnabranchEndpoint,
+    local: *const AnabranchAddress,
+    config_json: *const c_char,
+    listener: *mut u64,
+) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let local = read_address(local, "local")?;
+            let config = connection_config(config_json)?;
+            write_out(listener, "listener", 0)?;
+            let id = endpoint.engine.listen(local, config)?;
+            write_out(listener, "listener", endpoint.listeners.number(id))?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Stops listening. Established connections stay.
+///
+/// # Safety
+/// `endpoint` is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_close_listener(
+    endpoint: *mut AnabranchEndpoint,
+    listener: u64,
+    now_ns: u64,
+) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.listener(listener)?;
+            let now = endpoint.advance(now_ns)?;
+            endpoint.engine.close_listener(id, now);
+            endpoint.listeners.remove(listener);
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Takes the next established connection of a listener: `ANABRANCH_STATUS_AGAIN` if there is none.
+///
+/// # Safety
+/// Pointers are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_accept(
+    endpoint: *mut AnabranchEndpoint,
+    listener: u64,
+    connection: *mut u64,
+) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let listener = endpoint.listener(listener)?;
+            write_out(connection, "connection", 0)?;
+            let Some(id) = endpoint.engine.accept(listener) else { return Ok(AnabranchStatus::Again) };
+            write_out(connection, "connection", endpoint.connections.number(id))?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Opens a connection. Port zero in `local` lets the endpoint choose one. `config_json` is null for the defaults, or
+/// an object with any of these, durations written as text ("40 ms"):
+/// `mptcp`, `checksum`, `congestion`, `scheduler`, `path_manager`, `send_buffer_bytes`, `receive_buffer_bytes`, `mtu`,
+/// `offload_max_bytes`, `initial_window_segments`, `timestamps`, `sack`, `ecn`, `nagle`, `delayed_ack`, `rto_min`,
+/// `keep_alive` (or null), `user_timeout`, `subflows_max`, `remote_addresses_max`, `time_wait`.
+/// Gives a number that names the connection, never zero and never given again.
+///
+/// # Safety
+/// Pointers are null or valid; `config_json` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_connect(
+    endpoint: *mut AnabranchEndpoint,
+    local: *const AnabranchAddress,
+    remote: *const AnabranchAddress,
+    config_json: *const c_char,
+    now_ns: u64,
+    connection: *mut u64,
+) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let local = read_address(local, "local")?;
+            let remote = read_address(remote, "remote")?;
+            let config = connection_config(config_json)?;
+            write_out(connection, "connection", 0)?;
+            let now = endpoint.advance(now_ns)?;
+            let id = endpoint.engine.connect(local, remote, config, now)?;
+            write_out(connection, "connection", endpoint.connections.number(id))?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Hands over `len` octets of data, which are copied. `taken` gets the number taken from the front; if it is less than
+/// `len` the send buffer is full, and `ANABRANCH_EVENT_KIND_WRITABLE` tells when it has room again.
+///
+/// # Safety
+/// Pointers are null or valid; `data` points to `len` octets.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_send(
+    endpoint: *mut AnabranchEndpoint,
+    connection: u64,
+    data: *const u8,
+    len: usize,
+    now_ns: u64,
+    taken: *mut usize,
+) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.connection(connection)?;
+            let data = read_octets(data, len, "data")?;
+            write_out(taken, "taken", 0)?;
+            let now = endpoint.advance(now_ns)?;
+            // One octet more than fits still tells the engine that this side waits for room.
+            let room = usize::try_from(endpoint.engine.send_capacity(id)).unwrap_or(usize::MAX);
+            let offered = &data[..len.min(room.saturating_add(1))];
+            let count = endpoint.engine.send(id, Payload::from(Bytes::copy_from_slice(offered)), now)?;
+            write_out(taken, "taken", count)?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Takes at most `capacity` octets of received data, as many as there are. `ANABRANCH_STATUS_AGAIN` if there is none
+/// now, `ANABRANCH_STATUS_FINISHED` when the peer's stream has ended; `len` is zero in both cases.
+///
+/// # Safety
+/// Pointers are null or valid; `out` points to `capacity` octets.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_recv(
+    endpoint: *mut AnabranchEndpoint,
+    connection: u64,
+    out: *mut u8,
+    capacity: usize,
+    now_ns: u64,
+    len: *mut usize,
+) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.connection(connection)?;
+            let out = write_room(out, capacity, "out")?;
+            if out.is_empty() {
+                return Err(Failure::argument("capacity is zero"));
+            }
+            write_out(len, "len", 0)?;
+            endpoint.advance(now_ns)?;
+            let (count, status) = receive_into(endpoint, id, out)?;
+            write_out(len, "len", count)?;
+            Ok(status)
+        })
+    }
+}
+
+/// Fills `out` piece by piece: the engine gives one contiguous piece a call.
+fn receive_into(
+    endpoint: &mut AnabranchEndpoint,
+    connection: transport::ConnectionId,
+    out: &mut [u8],
+) -> Result<(usize, AnabranchStatus), Failure> {
+    let now = endpoint.now();
+    let mut filled = 0;
+    while filled < out.len() {
+        let received = endpoint.engine.recv(connection, out.len() - filled, now);
+        match received {
+            Ok(Received::Data(piece)) => {
+                piece.copy_to_slice(&mut out[filled..]);
+                filled += piece.len();
+            }
+            // What was taken must reach the caller; the rest is told by the next call.
+            _ if filled > 0 => break,
+            Ok(Received::Pending) => return Ok((0, AnabranchStatus::Again)),
+            Ok(Received::Finished) => return Ok((0, AnabranchStatus::Finished)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok((filled, AnabranchStatus::Ok))
+}
+
+/// Ends this side's stream; the other direction stays open.
+///
+/// # Safety
+/// `endpoint` is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_shutdown(
+    endpoint: *mut AnabranchEndpoint,
+    connection: u64,
+    now_ns: u64,
+) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.connection(connection)?;
+            let now = endpoint.advance(now_ns)?;
+            endpoint.engine.shutdown(id, now)?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Ends this side's stream and discards what still arrives; the connection lingers until the peer has all data.
+///
+/// # Safety
+/// `endpoint` is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_close(
+    endpoint: *mut AnabranchEndpoint,
+    connection: u64,
+    now_ns: u64,
+) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.connection(connection)?;
+            let now = endpoint.advance(now_ns)?;
+            endpoint.engine.close(id, now)?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Ends the connection at once: MP_FASTCLOSE, or RST for plain TCP.
+///
+/// # Safety
+/// `endpoint` is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_abort(
+    endpoint: *mut AnabranchEndpoint,
+    connection: u64,
+    now_ns: u64,
+) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.connection(connection)?;
+            let now = endpoint.advance(now_ns)?;
+            endpoint.engine.abort(id, now)?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Forgets a connection that has closed, its statistics included; its number is void from then on.
+///
+/// # Safety
+/// `endpoint` is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_release(endpoint: *mut AnabranchEndpoint, connection: u64) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.connection(connection)?;
+            endpoint.engine.release(id);
+            endpoint.connections.remove(connection);
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}

@@ -1,0 +1,277 @@
+//! The endpoint handle: creation, time, the wake-up.
+
+use core::ffi::c_char;
+use core::slice;
+
+use transport::{ConnectionId, Endpoint, ListenerId};
+use units::Instant;
+use wire::Segment;
+
+use crate::address::{AnabranchAddress, read_address};
+use crate::config::endpoint_config;
+use crate::handles::Handles;
+use crate::status::{AnabranchStatus, Failure, Outcome, guard};
+
+/// Octets of the seed of `anabranch_endpoint_new`.
+pub const ANABRANCH_SEED_LEN: usize = 32;
+
+/// `anabranch_poll_timeout`: no wake-up is needed.
+pub const ANABRANCH_NEVER: u64 = u64::MAX;
+
+/// One host.
+pub struct AnabranchEndpoint {
+    pub(crate) engine: Endpoint,
+    pub(crate) connections: Handles<ConnectionId>,
+    pub(crate) listeners: Handles<ListenerId>,
+    /// A segment for which the caller's buffer was too short.
+    pub(crate) held_back: Option<Segment>,
+    /// Octets of the packet being written.
+    pub(crate) scratch: Vec<u8>,
+    now: Instant,
+    broken: bool,
+}
+
+impl AnabranchEndpoint {
+    /// Takes note of the time. The engine asserts that it never runs backwards; a C program gets an error instead.
+    pub(crate) fn advance(&mut self, now_ns: u64) -> Result<Instant, Failure> {
+        let now = Instant::from_nanos(now_ns);
+        if now < self.now {
+            let last = self.now.as_nanos();
+            return Err(Failure::argument(format_args!("now_ns {now_ns} is before the last one, {last}")));
+        }
+        self.now = now;
+        Ok(now)
+    }
+
+    /// The latest time told.
+    pub(crate) fn now(&self) -> Instant {
+        self.now
+    }
+
+    pub(crate) fn connection(&self, number: u64) -> Result<ConnectionId, Failure> {
+        let unknown = || Failure::new(AnabranchStatus::Unknown, format_args!("no connection {number}"));
+        self.connections.thing(number).ok_or_else(unknown)
+    }
+
+    pub(crate) fn listener(&self, number: u64) -> Result<ListenerId, Failure> {
+        let unknown = || Failure::new(AnabranchStatus::Unknown, format_args!("no listener {number}"));
+        self.listeners.thing(number).ok_or_else(unknown)
+    }
+}
+
+/// Runs `body` on an endpoint argument. An endpoint in which a bug was met is not touched again: its state may be
+/// half-changed.
+///
+/// # Safety
+/// `endpoint` is null or comes from `anabranch_endpoint_new` and was not freed.
+pub(crate) unsafe fn with_endpoint(
+    endpoint: *mut AnabranchEndpoint,
+    body: impl FnOnce(&mut AnabranchEndpoint) -> Outcome,
+) -> AnabranchStatus {
+    guard(|| {
+        let endpoint = unsafe { endpoint.as_mut() }.ok_or_else(|| Failure::null("endpoint"))?;
+        if endpoint.broken {
+            let message = "a bug was met in this endpoint before: free it";
+            return Err(Failure::new(AnabranchStatus::Internal, message));
+        }
+        endpoint.broken = true;
+        let outcome = body(endpoint);
+        endpoint.broken = false;
+        outcome
+    })
+}
+
+/// Writes through a pointer argument.
+///
+/// # Safety
+/// `out` is null or valid for writes.
+pub(crate) unsafe fn write_out<T>(out: *mut T, name: &str, value: T) -> Result<(), Failure> {
+    *unsafe { out.as_mut() }.ok_or_else(|| Failure::null(name))? = value;
+    Ok(())
+}
+
+/// Makes an endpoint. `config_json` is null for the defaults, or an object with any of `local_addresses` (a list of
+/// `{"ip": "10.0.0.1", "backup": false}`), `ephemeral_port_first`, `connections_max`, `backlog` and `reset_unknown`.
+/// `seed` points to `ANABRANCH_SEED_LEN` octets from which all keys and initial sequence numbers grow: on a real
+/// network take them from the operating system's random numbers, in a simulation from the scenario.
+///
+/// # Safety
+/// `config_json` is null or a string, `seed` is null or points to 32 octets, `endpoint` is null or valid for writes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_endpoint_new(
+    config_json: *const c_char,
+    seed: *const u8,
+    endpoint: *mut *mut AnabranchEndpoint,
+) -> AnabranchStatus {
+    guard(|| {
+        let config = unsafe { endpoint_config(config_json) }?;
+        if seed.is_null() {
+            return Err(Failure::null("seed"));
+        }
+        let seed: [u8; ANABRANCH_SEED_LEN] = *unsafe { &*seed.cast() };
+        if endpoint.is_null() {
+            return Err(Failure::null("endpoint"));
+        }
+        let made = AnabranchEndpoint {
+            engine: Endpoint::new(config, seed),
+            connections: Handles::default(),
+            listeners: Handles::default(),
+            held_back: None,
+            scratch: Vec::new(),
+            now: Instant::ZERO,
+            broken: false,
+        };
+        unsafe { write_out(endpoint, "endpoint", Box::into_raw(Box::new(made))) }?;
+        Ok(AnabranchStatus::Ok)
+    })
+}
+
+/// Frees an endpoint; null is allowed. Peers are told nothing: close or abort connections before.
+///
+/// # Safety
+/// `endpoint` is null or comes from `anabranch_endpoint_new` and is freed once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_endpoint_free(endpoint: *mut AnabranchEndpoint) {
+    if !endpoint.is_null() {
+        guard(|| {
+            drop(unsafe { Box::from_raw(endpoint) });
+            Ok(AnabranchStatus::Ok)
+        });
+    }
+}
+
+/// Tells the endpoint that it is `now_ns`, nanoseconds since any fixed moment. Harmless before the wake-up.
+///
+/// # Safety
+/// `endpoint` is null or comes from `anabranch_endpoint_new` and was not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_handle_timeout(endpoint: *mut AnabranchEndpoint, now_ns: u64) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let now = endpoint.advance(now_ns)?;
+            endpoint.engine.handle_timeout(now);
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// When to call `anabranch_handle_timeout` next, in nanoseconds of the same clock; `ANABRANCH_NEVER` if nothing is
+/// due. May be early, never late.
+///
+/// # Safety
+/// `endpoint` is null or comes from `anabranch_endpoint_new` and was not freed; `at_ns` is null or valid for writes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_poll_timeout(endpoint: *mut AnabranchEndpoint, at_ns: *mut u64) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let at = endpoint.engine.poll_timeout().map_or(ANABRANCH_NEVER, Instant::as_nanos);
+            write_out(at_ns, "at_ns", at)?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Tells the endpoint that a local address became usable; path managers may open subflows from it. The port is
+/// ignored.
+///
+/// # Safety
+/// `endpoint` is null or comes from `anabranch_endpoint_new` and was not freed; `address` is null or points to an
+/// address.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_add_local_address(
+    endpoint: *mut AnabranchEndpoint,
+    address: *const AnabranchAddress,
+    backup: bool,
+    now_ns: u64,
+) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let ip = read_address(address, "address")?.ip();
+            let now = endpoint.advance(now_ns)?;
+            endpoint.engine.add_local_address(transport::path_manager::LocalAddress { ip, backup }, now);
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Tells the endpoint that a local address is gone: its subflows fail. The port is ignored.
+///
+/// # Safety
+/// As for `anabranch_add_local_address`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_remove_local_address(
+    endpoint: *mut AnabranchEndpoint,
+    address: *const AnabranchAddress,
+    now_ns: u64,
+) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let ip = read_address(address, "address")?.ip();
+            let now = endpoint.advance(now_ns)?;
+            endpoint.engine.remove_local_address(ip, now);
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Reads an argument of octets.
+///
+/// # Safety
+/// `data` is null or points to `len` octets that outlive the result.
+pub(crate) unsafe fn read_octets<'a>(data: *const u8, len: usize, name: &str) -> Result<&'a [u8], Failure> {
+    match len {
+        0 => Ok(&[]),
+        _ if data.is_null() => Err(Failure::null(name)),
+        _ => Ok(unsafe { slice::from_raw_parts(data, len) }),
+    }
+}
+
+/// Takes an argument of room for octets.
+///
+/// # Safety
+/// `out` is null or points to `capacity` octets valid for writes that outlive the result.
+pub(crate) unsafe fn write_room<'a>(out: *mut u8, capacity: usize, name: &str) -> Result<&'a mut [u8], Failure> {
+    match capacity {
+        0 => Ok(&mut []),
+        _ if out.is_null() => Err(Failure::null(name)),
+        _ => Ok(unsafe { slice::from_raw_parts_mut(out, capacity) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::ptr;
+
+    use super::*;
+
+    fn endpoint() -> *mut AnabranchEndpoint {
+        let mut endpoint = ptr::null_mut();
+        let seed = [7; ANABRANCH_SEED_LEN];
+        assert_eq!(unsafe { anabranch_endpoint_new(ptr::null(), seed.as_ptr(), &mut endpoint) }, AnabranchStatus::Ok);
+        endpoint
+    }
+
+    #[test]
+    fn an_endpoint_in_which_a_bug_was_met_refuses_further_work() {
+        let endpoint = endpoint();
+        let mut at_ns = 0;
+        unsafe {
+            assert_eq!(anabranch_poll_timeout(endpoint, &mut at_ns), AnabranchStatus::Ok);
+            assert_eq!(at_ns, ANABRANCH_NEVER);
+            assert_eq!(with_endpoint(endpoint, |_| panic!("a bug")), AnabranchStatus::Internal);
+            assert_eq!(anabranch_poll_timeout(endpoint, &mut at_ns), AnabranchStatus::Internal);
+            anabranch_endpoint_free(endpoint);
+        }
+    }
+
+    #[test]
+    fn an_error_does_not_break_an_endpoint() {
+        let endpoint = endpoint();
+        unsafe {
+            assert_eq!(anabranch_handle_timeout(endpoint, 5), AnabranchStatus::Ok);
+            assert_eq!(anabranch_handle_timeout(endpoint, 4), AnabranchStatus::InvalidArgument);
+            assert_eq!(anabranch_handle_timeout(endpoint, 5), AnabranchStatus::Ok);
+            anabranch_endpoint_free(endpoint);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Events as one flat C struct: the kind says which members are meaningful.
+
+use transport::error::CloseReason;
+use transport::{ConnectionId, Event, SubflowId};
+use wire::mptcp::AddressId;
+
+use crate::address::AnabranchAddress;
+use crate::endpoint::{AnabranchEndpoint, with_endpoint, write_out};
+use crate::status::AnabranchStatus;
+
+/// What happened, and which members of `AnabranchEvent` besides `kind` and `connection` tell of it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AnabranchEventKind {
+    /// Nothing.
+    #[default]
+    None = 0,
+    /// A peer's connection is established and waits to be accepted: `listener` (and no `connection`).
+    Incoming = 1,
+    /// A connection that this side opened is established: `flag` says whether MPTCP was agreed upon.
+    Connected = 2,
+    /// Data, or the end of the stream, can be received.
+    Readable = 3,
+    /// The send buffer has room again.
+    Writable = 4,
+    /// The peer sent all its data.
+    PeerFinished = 5,
+    /// Everything sent, the end of the stream included, is acknowledged.
+    AllAcknowledged = 6,
+    /// MPTCP was given up; the connection goes on as plain TCP.
+    FellBack = 7,
+    /// A subflow is ready to carry data: `subflow`, `local`, `remote`.
+    SubflowEstablished = 8,
+    /// A subflow is gone: `subflow`, `reason`.
+    SubflowClosed = 9,
+    /// The peer changed a subflow's priority: `subflow`, `flag` is whether it is a backup now.
+    PriorityChanged = 10,
+    /// The peer announced an address: `address_id`, `remote`.
+    AddressAnnounced = 11,
+    /// The peer withdrew an address: `address_id`.
+    AddressWithdrawn = 12,
+    /// The connection is over: `reason`. Its statistics stay until it is released.
+    Closed = 13,
+}
+
+/// Why a connection or subflow ended.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AnabranchCloseReason {
+    /// Nothing ended.
+    #[default]
+    None = 0,
+    /// Both sides closed in good order.
+    Finished = 1,
+    /// This side asked for it.
+    Aborted = 2,
+    /// The peer reset it.
+    Reset = 3,
+    /// The peer sent MP_FASTCLOSE.
+    Fastclose = 4,
+    /// Nothing was acknowledged for too long.
+    TimedOut = 5,
+    /// The peer refused the connection.
+    Refused = 6,
+    /// The address was withdrawn.
+    AddressWithdrawn = 7,
+    /// The peer broke the protocol.
+    Violation = 8,
+}
+
+impl From<CloseReason> for AnabranchCloseReason {
+    fn from(reason: CloseReason) -> Self {
+        match reason {
+            CloseReason::Finished => Self::Finished,
+            CloseReason::Aborted => Self::Aborted,
+            CloseReason::Reset => Self::Reset,
+            CloseReason::Fastclose => Self::Fastclose,
+            CloseReason::TimedOut => Self::TimedOut,
+            CloseReason::Refused => Self::Refused,
+            CloseReason::AddressWithdrawn => Self::AddressWithdrawn,
+            CloseReason::Violation(_) => Self::Violation,
+        }
+    }
+}
+
+/// Something that happened. Members that `AnabranchEventKind` does not name for the kind are zero.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnabranchEvent {
+    /// What happened.
+    pub kind: AnabranchEventKind,
+    /// Why something ended.
+    pub reason: AnabranchCloseReason,
+    /// To which connection.
+    pub connection: u64,
+    /// To which listener.
+    pub listener: u64,
+    /// To which subflow.
+    pub subflow: u16,
+    /// Identifier of an address (RFC 8684 section 3.4).
+    pub address_id: u8,
+    /// Yes or no.
+    pub flag: bool,
+    /// This side.
+    pub local: AnabranchAddress,
+    /// The peer's side.
+    pub remote: AnabranchAddress,
+}
+
+impl AnabranchEndpoint {
+    fn about(&mut self, kind: AnabranchEventKind, connection: ConnectionId) -> AnabranchEvent {
+        AnabranchEvent { kind, connection: self.connections.number(connection), ..AnabranchEvent::default() }
+    }
+
+    fn report(&mut self, event: Event) -> AnabranchEvent {
+        use AnabranchEventKind as Kind;
+        match event {
+            Event::Incoming(listener) => {
+                let listener = self.listeners.number(listener);
+                AnabranchEvent { kind: Kind::Incoming, listener, ..AnabranchEvent::default() }
+            }
+            Event::Connected { connection, mptcp } => {
+                AnabranchEvent { flag: mptcp, ..self.about(Kind::Connected, connection) }
+            }
+            Event::Readable(connection) => self.about(Kind::Readable, connection),
+            Event::Writable(connection) => self.about(Kind::Writable, connection),
+            Event::PeerFinished(connection) => self.about(Kind::PeerFinished, connection),
+            Event::AllAcknowledged(connection) => self.about(Kind::AllAcknowledged, connection),
+            Event::FellBack(connection) => self.about(Kind::FellBack, connection),
+            Event::SubflowEstablished { connection, subflow: SubflowId(subflow), local, remote } => {
+                let (local, remote) = (local.into(), remote.into());
+                AnabranchEvent { subflow, local, remote, ..self.about(Kind::SubflowEstablished, connection) }
+            }
+            Event::SubflowClosed { connection, subflow: SubflowId(subflow), reason } => {
+                AnabranchEvent { subflow, reason: reason.into(), ..self.about(Kind::SubflowClosed, connection) }
+            }
+            Event::PriorityChanged { connection, subflow: SubflowId(subflow), backup } => {
+                AnabranchEvent { subflow, flag: backup, ..self.about(Kind::PriorityChanged, connection) }
+            }
+            Event::AddressAnnounced { connection, address_id: AddressId(address_id), address } => {
+                AnabranchEvent { address_id, remote: address.into(), ..self.about(Kind::AddressAnnounced, connection) }
+            }
+            Event::AddressWithdrawn { connection, address_id: AddressId(address_id) } => {
+                AnabranchEvent { address_id, ..self.about(Kind::AddressWithdrawn, connection) }
+            }
+            Event::Closed { connection, reason } => {
+                AnabranchEvent { reason: reason.into(), ..self.about(Kind::Closed, connection) }
+            }
+        }
+    }
+}
+
+/// Takes the next event: `ANABRANCH_STATUS_AGAIN` if there is none.
+///
+/// # Safety
+/// Pointers are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_poll_event(
+    endpoint: *mut AnabranchEndpoint,
+    event: *mut AnabranchEvent,
+) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            write_out(event, "event", AnabranchEvent::default())?;
+            let Some(happened) = endpoint.engine.poll_event() else { return Ok(AnabranchStatus::Again) };
+            write_out(event, "event", endpoint.report(happened))?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! Packets in and out: octets here, segments in the engine.
+
+use bytes::Bytes;
+use wire::Segment;
+
+use crate::endpoint::{AnabranchEndpoint, read_octets, with_endpoint, write_out, write_room};
+use crate::status::{AnabranchStatus, Failure};
+
+/// Takes an IP packet from the network. A packet that is not TCP over IPv4 or IPv6, or is damaged, gives
+/// `ANABRANCH_STATUS_MALFORMED_PACKET` and changes nothing: drop it and go on.
+///
+/// # Safety
+/// `endpoint` is null or valid; `packet` points to `len` octets.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_handle_packet(
+    endpoint: *mut AnabranchEndpoint,
+    packet: *const u8,
+    len: usize,
+    now_ns: u64,
+) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let packet = Bytes::copy_from_slice(read_octets(packet, len, "packet")?);
+            let now = endpoint.advance(now_ns)?;
+            let malformed = |error| Failure::new(AnabranchStatus::MalformedPacket, error);
+            let segment = Segment::parse(&packet).map_err(malformed)?;
+            endpoint.engine.handle_segment(segment, now);
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Writes the next IP packet to send into `out` and its length into `len`: `ANABRANCH_STATUS_AGAIN` if there is none.
+/// If `capacity` is less than the packet, `ANABRANCH_STATUS_BUFFER_TOO_SMALL`, and `len` says what it needs: the MTU
+/// is always enough without offload, 65535 octets with it.
+///
+/// # Safety
+/// Pointers are null or valid; `out` points to `capacity` octets.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_poll_transmit(
+    endpoint: *mut AnabranchEndpoint,
+    now_ns: u64,
+    out: *mut u8,
+    capacity: usize,
+    len: *mut usize,
+) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let out = write_room(out, capacity, "out")?;
+            write_out(len, "len", 0)?;
+            let now = endpoint.advance(now_ns)?;
+            let held_back = endpoint.held_back.take();
+            let Some(segment) = held_back.or_else(|| endpoint.engine.poll_transmit(now)) else {
+                return Ok(AnabranchStatus::Again);
+            };
+            let needed = segment.emitted_len();
+            write_out(len, "len", needed)?;
+            if needed > out.len() {
+                endpoint.held_back = Some(segment);
+                let message = format_args!("the packet needs {needed} octets, capacity is {capacity}");
+                return Err(Failure::new(AnabranchStatus::BufferTooSmall, message));
+            }
+            endpoint.scratch.clear();
+            segment.emit(&mut endpoint.scratch);
+            out[..needed].copy_from_slice(&endpoint.scratch);
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! Statistics as JSON.
+
+use core::ffi::c_char;
+use std::ffi::CString;
+
+use serde_json::Value;
+
+use crate::endpoint::{AnabranchEndpoint, with_endpoint};
+use crate::status::{AnabranchStatus, Failure};
+
+/// Times in the statistics, which count nanoseconds: their names say so in JSON.
+const TIMES: [&str; 4] = ["srtt", "min_rtt", "established_at", "closed_at"];
+
+/// Gives the statistics of a connection, also of one that closed, as a JSON object: free it with
+/// `anabranch_string_free`. Names end in their unit (`_bytes`, `_segments`, `_ns`); `subflows` lists every subflow
+/// that ever was.
+///
+/// # Safety
+/// Pointers are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_stats_json(
+    endpoint: *mut AnabranchEndpoint,
+    connection: u64,
+    json: *mut *mut c_char,
+) -> AnabranchStatus {
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let out = json.as_mut().ok_or_else(|| Failure::null("json"))?;
+            *out = core::ptr::null_mut();
+            let id = endpoint.connection(connection)?;
+            let unknown = || Failure::new(AnabranchStatus::Unknown, "no such connection");
+            let stats = endpoint.engine.stats(id).ok_or_else(unknown)?;
+            let internal = |error| Failure::new(AnabranchStatus::Internal, error);
+            let text = with_units(serde_json::to_value(stats).map_err(internal)?).to_string();
+            *out = CString::new(text).unwrap_or_default().into_raw();
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Frees a string that the library gave; null is allowed.
+///
+/// # Safety
+/// `string` is null or comes from a function that says so, and is freed once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_string_free(string: *mut c_char) {
+    if !string.is_null() {
+        drop(unsafe { CString::from_raw(string) });
+    }
+}
+
+/// The same statistics, with the unit in the name of every time.
+fn with_units(stats: Value) -> Value {
+    match stats {
+        Value::Object(fields) => {
+            let named = |(name, value): (String, Value)| {
+                (if TIMES.contains(&&*name) { name + "_ns" } else { name }, with_units(value))
+            };
+            Value::Object(fields.into_iter().map(named).collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(with_units).collect()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_carry_their_unit() {
+        let stats = serde_json::json!({"srtt": 1, "sent_bytes": 2, "subflows": [{"closed_at": null, "id": 0}]});
+        let named = serde_json::json!({"srtt_ns": 1, "sent_bytes": 2, "subflows": [{"closed_at_ns": null, "id": 0}]});
+        assert_eq!(with_units(stats), named);
+    }
+}

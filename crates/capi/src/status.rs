@@ -1,0 +1,161 @@
+//! Status codes, the last error's text, and the wall that no panic passes.
+
+use core::ffi::c_char;
+use core::fmt::Display;
+use std::cell::RefCell;
+use std::ffi::CString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use transport::error::{ConnectError, ConnectionError, ListenError};
+
+/// How a call went: zero when done, positive when there is nothing now, negative on error.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnabranchStatus {
+    /// Done.
+    Ok = 0,
+    /// Nothing now; ask again later.
+    Again = 1,
+    /// The peer's stream has ended and everything was received.
+    Finished = 2,
+    /// An argument is null, out of range or not understood.
+    InvalidArgument = -1,
+    /// No such connection, listener or subflow.
+    Unknown = -2,
+    /// Not possible in this state.
+    WrongState = -3,
+    /// The connection is over.
+    Closed = -4,
+    /// Address and port are in use.
+    InUse = -5,
+    /// The limit on connections or subflows is reached.
+    Limit = -6,
+    /// Not an established MPTCP connection.
+    NotMptcp = -7,
+    /// The packet cannot be read; nothing happened.
+    MalformedPacket = -8,
+    /// The buffer is too short; nothing is lost, try again with more room.
+    BufferTooSmall = -9,
+    /// A bug of the library: the endpoint refuses further work.
+    Internal = -10,
+}
+
+/// What a function body gives: a status that is no error, or a failure.
+pub(crate) type Outcome = Result<AnabranchStatus, Failure>;
+
+/// A status that is an error, and why.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub status: AnabranchStatus,
+    message: String,
+}
+
+impl Failure {
+    pub fn new(status: AnabranchStatus, message: impl Display) -> Self {
+        Self { status, message: message.to_string() }
+    }
+
+    /// An argument that cannot be used.
+    pub fn argument(message: impl Display) -> Self {
+        Self::new(AnabranchStatus::InvalidArgument, message)
+    }
+
+    #[cfg(test)]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub fn null(name: &str) -> Self {
+        Self::argument(format_args!("{name} is null"))
+    }
+}
+
+impl From<ListenError> for Failure {
+    fn from(error: ListenError) -> Self {
+        let status = match error {
+            ListenError::InUse => AnabranchStatus::InUse,
+            ListenError::UnknownPolicy { .. } => AnabranchStatus::InvalidArgument,
+        };
+        Self::new(status, error)
+    }
+}
+
+impl From<ConnectError> for Failure {
+    fn from(error: ConnectError) -> Self {
+        let status = match error {
+            ConnectError::UnknownConnection => AnabranchStatus::Unknown,
+            ConnectError::InUse => AnabranchStatus::InUse,
+            ConnectError::Limit => AnabranchStatus::Limit,
+            ConnectError::NotMptcp => AnabranchStatus::NotMptcp,
+            ConnectError::FamilyMismatch | ConnectError::UnknownPolicy { .. } => AnabranchStatus::InvalidArgument,
+        };
+        Self::new(status, error)
+    }
+}
+
+impl From<ConnectionError> for Failure {
+    fn from(error: ConnectionError) -> Self {
+        let status = match error {
+            ConnectionError::UnknownConnection | ConnectionError::UnknownSubflow => AnabranchStatus::Unknown,
+            ConnectionError::WrongState => AnabranchStatus::WrongState,
+            ConnectionError::Closed(_) => AnabranchStatus::Closed,
+        };
+        Self::new(status, error)
+    }
+}
+
+thread_local! {
+    static LAST_ERROR: RefCell<CString> = RefCell::default();
+}
+
+/// What the last failed call of this thread has to say; empty if none failed. Valid until this thread's next call
+/// that fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn anabranch_last_error() -> *const c_char {
+    LAST_ERROR.with_borrow(|message| message.as_ptr())
+}
+
+fn set_last_error(message: String) {
+    let text = CString::new(message.replace('\0', " ")).unwrap_or_default();
+    LAST_ERROR.set(text);
+}
+
+/// Runs the body of a function of the interface: errors are noted, panics end here.
+pub(crate) fn guard(body: impl FnOnce() -> Outcome) -> AnabranchStatus {
+    let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        let said = said.unwrap_or("no message");
+        Err(Failure::new(AnabranchStatus::Internal, format_args!("bug in the library, please report it: {said}")))
+    });
+    outcome.unwrap_or_else(|failure| {
+        set_last_error(failure.message);
+        failure.status
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+
+    use super::*;
+
+    fn last_error() -> String {
+        unsafe { CStr::from_ptr(anabranch_last_error()) }.to_string_lossy().into_owned()
+    }
+
+    #[test]
+    fn a_panic_becomes_a_status_and_a_text() {
+        let status = guard(|| panic!("said {}", 7));
+        assert_eq!(status, AnabranchStatus::Internal);
+        assert!(last_error().contains("said 7"), "{}", last_error());
+    }
+
+    #[test]
+    fn an_error_says_why() {
+        assert_eq!(guard(|| Err(ConnectError::Limit.into())), AnabranchStatus::Limit);
+        assert_eq!(last_error(), "limit reached");
+        assert_eq!(guard(|| Err(ConnectionError::UnknownSubflow.into())), AnabranchStatus::Unknown);
+        assert_eq!(guard(|| Ok(AnabranchStatus::Again)), AnabranchStatus::Again);
+        assert_eq!(last_error(), "no such subflow");
+    }
+}

@@ -1,0 +1,249 @@
+/* Two hosts back to back in virtual time: the smallest rig that drives the engine through its C interface.
+ *
+ * The client connects over one path, opens a second subflow over another, and both sides send SIZE octets; packets
+ * take DELAY_NS one way. Exits with 0 if both streams arrive whole and intact, and prints what happened. */
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "anabranch.h"
+
+#define SIZE ((size_t)300000)
+#define DELAY_NS 10000000ULL
+#define DEADLINE_NS 240000000000ULL
+#define FLIGHT_MAX 4096
+#define PACKET_MAX 1500
+
+#define REQUIRE(condition)                                                                                             \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: %s does not hold; last error: %s\n", __FILE__, __LINE__, #condition,               \
+                    anabranch_last_error());                                                                           \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+#define CHECK(call) REQUIRE((call) == ANABRANCH_STATUS_OK)
+
+struct packet {
+    uint64_t due_ns;
+    size_t len;
+    uint8_t octets[PACKET_MAX];
+};
+
+/* Packets on their way to one host, in order. */
+struct wire {
+    struct packet *ring;
+    size_t first, count;
+};
+
+struct host {
+    const char *name;
+    AnabranchEndpoint *endpoint;
+    uint64_t listener, connection;
+    struct wire incoming;
+    size_t sent, received;
+    unsigned subflows;
+    bool ready, joined, shut, finished, closed;
+};
+
+/* What the host named `name` sends at `position`. */
+static uint8_t octet_of(const char *name, size_t position) {
+    return (uint8_t)(position * 31 + position / 251 + (uint8_t)name[0]);
+}
+
+static AnabranchAddress address(const char *text) {
+    AnabranchAddress parsed;
+    CHECK(anabranch_address_parse(text, &parsed));
+    return parsed;
+}
+
+static void start(struct host *host, const char *name, uint8_t seed_octet) {
+    uint8_t seed[ANABRANCH_SEED_LEN];
+    memset(seed, seed_octet, sizeof seed);
+    memset(host, 0, sizeof *host);
+    host->name = name;
+    host->incoming.ring = calloc(FLIGHT_MAX, sizeof *host->incoming.ring);
+    REQUIRE(host->incoming.ring != NULL);
+    CHECK(anabranch_endpoint_new(NULL, seed, &host->endpoint));
+}
+
+static void handle_events(struct host *host) {
+    AnabranchEvent event;
+    AnabranchStatus status;
+    while ((status = anabranch_poll_event(host->endpoint, &event)) == ANABRANCH_STATUS_OK) {
+        switch (event.kind) {
+        case ANABRANCH_EVENT_KIND_INCOMING:
+            CHECK(anabranch_accept(host->endpoint, event.listener, &host->connection));
+            host->ready = true;
+            break;
+        case ANABRANCH_EVENT_KIND_CONNECTED:
+            REQUIRE(event.flag);
+            host->ready = true;
+            break;
+        case ANABRANCH_EVENT_KIND_SUBFLOW_ESTABLISHED:
+            host->subflows++;
+            break;
+        case ANABRANCH_EVENT_KIND_CLOSED:
+            REQUIRE(event.reason == ANABRANCH_CLOSE_REASON_FINISHED);
+            host->closed = true;
+            break;
+        default:
+            break;
+        }
+    }
+    REQUIRE(status == ANABRANCH_STATUS_AGAIN);
+}
+
+/* Joins over the second path; possible once the peer has acknowledged data of the first (RFC 8684 section 3.1). */
+static void join(struct host *host, uint64_t now_ns) {
+    AnabranchAddress local = address("10.0.2.1"), remote = address("10.0.1.2:80");
+    uint16_t subflow;
+    AnabranchStatus status =
+        anabranch_add_subflow(host->endpoint, host->connection, &local, &remote, false, now_ns, &subflow);
+    host->joined = status == ANABRANCH_STATUS_OK;
+    REQUIRE(host->joined || status == ANABRANCH_STATUS_NOT_MPTCP);
+}
+
+static void send_some(struct host *host, uint64_t now_ns) {
+    uint8_t data[20000];
+    size_t taken = 1;
+    while (host->sent < SIZE && taken > 0) {
+        size_t len = SIZE - host->sent < sizeof data ? SIZE - host->sent : sizeof data;
+        for (size_t i = 0; i < len; i++) data[i] = octet_of(host->name, host->sent + i);
+        CHECK(anabranch_send(host->endpoint, host->connection, data, len, now_ns, &taken));
+        host->sent += taken;
+    }
+    if (host->sent == SIZE && !host->shut) {
+        CHECK(anabranch_shutdown(host->endpoint, host->connection, now_ns));
+        host->shut = true;
+    }
+}
+
+static void receive_some(struct host *host, const struct host *peer, uint64_t now_ns) {
+    uint8_t data[20000];
+    size_t len;
+    AnabranchStatus status;
+    while ((status = anabranch_recv(host->endpoint, host->connection, data, sizeof data, now_ns, &len)) ==
+           ANABRANCH_STATUS_OK) {
+        for (size_t i = 0; i < len; i++) REQUIRE(data[i] == octet_of(peer->name, host->received + i));
+        host->received += len;
+    }
+    if (status == ANABRANCH_STATUS_FINISHED) host->finished = true;
+    else REQUIRE(status == ANABRANCH_STATUS_AGAIN);
+}
+
+/* Moves everything that `host` has to send onto the way to `peer`. */
+static void transmit(struct host *host, struct host *peer, uint64_t now_ns) {
+    struct wire *wire = &peer->incoming;
+    for (;;) {
+        REQUIRE(wire->count < FLIGHT_MAX);
+        struct packet *packet = &wire->ring[(wire->first + wire->count) % FLIGHT_MAX];
+        AnabranchStatus status =
+            anabranch_poll_transmit(host->endpoint, now_ns, packet->octets, PACKET_MAX, &packet->len);
+        if (status == ANABRANCH_STATUS_AGAIN) break;
+        REQUIRE(status == ANABRANCH_STATUS_OK);
+        packet->due_ns = now_ns + DELAY_NS;
+        wire->count++;
+    }
+}
+
+static void deliver(struct host *host, uint64_t now_ns) {
+    struct wire *wire = &host->incoming;
+    while (wire->count > 0 && wire->ring[wire->first].due_ns <= now_ns) {
+        struct packet *packet = &wire->ring[wire->first];
+        CHECK(anabranch_handle_packet(host->endpoint, packet->octets, packet->len, now_ns));
+        wire->first = (wire->first + 1) % FLIGHT_MAX;
+        wire->count--;
+    }
+    CHECK(anabranch_handle_timeout(host->endpoint, now_ns));
+}
+
+static void serve(struct host *host, struct host *peer, uint64_t now_ns) {
+    deliver(host, now_ns);
+    handle_events(host);
+    if (host->ready && !host->finished) {
+        if (host->listener == 0 && !host->joined) join(host, now_ns);
+        send_some(host, now_ns);
+        receive_some(host, peer, now_ns);
+    }
+    transmit(host, peer, now_ns);
+    handle_events(host);
+}
+
+static uint64_t next_ns(struct host *host) {
+    uint64_t at_ns;
+    CHECK(anabranch_poll_timeout(host->endpoint, &at_ns));
+    if (host->incoming.count > 0 && host->incoming.ring[host->incoming.first].due_ns < at_ns)
+        at_ns = host->incoming.ring[host->incoming.first].due_ns;
+    return at_ns;
+}
+
+static void report(struct host *host) {
+    char *json;
+    CHECK(anabranch_stats_json(host->endpoint, host->connection, &json));
+    REQUIRE(strstr(json, "\"received_bytes\":300000") != NULL);
+    printf("%s: received %zu octets intact over %u subflows\n%s\n", host->name, host->received, host->subflows, json);
+    anabranch_string_free(json);
+}
+
+/* Misuse is answered, never a crash. */
+static void misuse(struct host *host, uint64_t now_ns) {
+    const uint8_t garbage[ANABRANCH_SEED_LEN] = {0x45, 0, 0, 9};
+    uint8_t little[10];
+    size_t len;
+    AnabranchEndpoint *none = NULL;
+    REQUIRE(anabranch_handle_timeout(NULL, now_ns) == ANABRANCH_STATUS_INVALID_ARGUMENT);
+    REQUIRE(strstr(anabranch_last_error(), "endpoint") != NULL);
+    REQUIRE(anabranch_handle_packet(host->endpoint, garbage, sizeof garbage, now_ns) ==
+            ANABRANCH_STATUS_MALFORMED_PACKET);
+    REQUIRE(anabranch_handle_packet(host->endpoint, NULL, 20, now_ns) == ANABRANCH_STATUS_INVALID_ARGUMENT);
+    REQUIRE(anabranch_handle_timeout(host->endpoint, now_ns - 1) == ANABRANCH_STATUS_INVALID_ARGUMENT);
+    REQUIRE(anabranch_poll_transmit(host->endpoint, now_ns, little, sizeof little, &len) ==
+            ANABRANCH_STATUS_BUFFER_TOO_SMALL);
+    REQUIRE(len > sizeof little && len < PACKET_MAX);
+    REQUIRE(anabranch_close(host->endpoint, 12345, now_ns) == ANABRANCH_STATUS_UNKNOWN);
+    REQUIRE(anabranch_recv(host->endpoint, host->connection, NULL, 5, now_ns, &len) ==
+            ANABRANCH_STATUS_INVALID_ARGUMENT);
+    REQUIRE(anabranch_endpoint_new("{\"mtu\": 3}", garbage, &none) == ANABRANCH_STATUS_INVALID_ARGUMENT);
+    REQUIRE(none == NULL && strstr(anabranch_last_error(), "mtu") != NULL);
+}
+
+int main(void) {
+    struct host client, server;
+    AnabranchAddress local = address("10.0.1.1"), remote = address("10.0.1.2:80");
+    uint64_t now_ns = 1;
+
+    REQUIRE(anabranch_abi_version() == ANABRANCH_ABI_VERSION);
+    start(&client, "client", 1);
+    start(&server, "server", 2);
+    CHECK(anabranch_listen(server.endpoint, &remote, NULL, &server.listener));
+    CHECK(anabranch_connect(client.endpoint, &local, &remote, "{\"nagle\": false, \"rto_min\": \"300 ms\"}", now_ns,
+                            &client.connection));
+    misuse(&client, now_ns);
+
+    while (!(client.finished && server.finished && client.closed && server.closed)) {
+        serve(&client, &server, now_ns);
+        serve(&server, &client, now_ns);
+        uint64_t client_ns = next_ns(&client), server_ns = next_ns(&server);
+        uint64_t at_ns = client_ns < server_ns ? client_ns : server_ns;
+        if (at_ns == ANABRANCH_NEVER) break;
+        if (at_ns > now_ns) now_ns = at_ns;
+        REQUIRE(now_ns < DEADLINE_NS);
+    }
+
+    REQUIRE(client.finished && client.received == SIZE && client.sent == SIZE);
+    REQUIRE(server.finished && server.received == SIZE && server.sent == SIZE);
+    REQUIRE(client.subflows == 2 && server.subflows == 2);
+    report(&client);
+    report(&server);
+    CHECK(anabranch_release(client.endpoint, client.connection));
+    REQUIRE(anabranch_shutdown(client.endpoint, client.connection, now_ns) == ANABRANCH_STATUS_UNKNOWN);
+    anabranch_endpoint_free(client.endpoint);
+    anabranch_endpoint_free(server.endpoint);
+    free(client.incoming.ring);
+    free(server.incoming.ring);
+    printf("done after %.3f s of virtual time\n", (double)now_ns / 1e9);
+    return 0;
+}
