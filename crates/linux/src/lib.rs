@@ -1,1 +1,25 @@
-//! Real Linux: TUN driver, network namespaces, real-time emulator.
+//! Real Linux around the sans-IO crates.
+//!
+//! ```text
+//! tun         packets between the kernel and this process, whole super-segments at a time
+//! netns       network namespaces that vanish with the process, even when it is killed
+//! driver      runs one transport endpoint over a TUN device
+//! emulator    runs network nodes on the real clock between namespaces: `anabranch emulate`
+//! serve, get  HTTP over the engine: `anabranch serve` and `anabranch get`
+//! ```
+
+pub mod atomic_file;
+pub mod clock;
+pub mod emulator;
+pub mod error;
+mod ip_command;
+pub mod netns;
+pub mod offload;
+pub mod stop;
+pub mod tun;
+mod wait;
+
+pub use error::Error;
+
+/// What most functions here return.
+pub type Result<T, E = Error> = core::result::Result<T, E>;

@@ -10,9 +10,12 @@
 //! }
 //! ```
 
-use core::fmt::Display;
+use core::fmt::{self, Display};
+use core::marker::PhantomData;
 use core::str::FromStr;
 
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A value written as text: for optional fields and lists, where `#[serde(with = ...)]` does not reach.
@@ -28,6 +31,41 @@ impl<T: Display> Serialize for Text<T> {
 impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Text<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// A text in the plain case and a table in the elaborate one: `rate = "3 Mbit/s"` or `rate = { trace = "walk.up" }`.
+///
+/// Unlike an untagged enum it keeps the reason and the place of a mistake within the table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TextOr<T, U> {
+    /// A text.
+    Text(T),
+    /// A table.
+    Table(U),
+}
+
+impl<'de, T: FromStr<Err: Display>, U: Deserialize<'de>> Deserialize<'de> for TextOr<T, U> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Choice<T, U>(PhantomData<(T, U)>);
+
+        impl<'de, T: FromStr<Err: Display>, U: Deserialize<'de>> Visitor<'de> for Choice<T, U> {
+            type Value = TextOr<T, U>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a table")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                text.parse().map(TextOr::Text).map_err(E::custom)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                U::deserialize(MapAccessDeserializer::new(map)).map(TextOr::Table)
+            }
+        }
+
+        deserializer.deserialize_any(Choice(PhantomData))
     }
 }
 

@@ -1,0 +1,424 @@
+//! The file that describes an emulated network.
+//!
+//! ```toml
+//! [[host]]
+//! name = "server"
+//!
+//! [[host]]
+//! name = "phone"
+//!
+//! [[link]]
+//! between = ["server", "phone"]
+//! rate = "10 Mbit/s"          # or { trace = "walk.down" }, a file in the mahimahi format
+//! delay = "20 ms"             # one way
+//! loss = "1 %"                # or { mean = "1 %", burst_packets = 4 }
+//! queue = "64 kB"             # or "100 packets"
+//! up = { rate = "2 Mbit/s" }  # from the first host to the second; `down` is the other way
+//! outages = [{ from = "5 s", until = "8 s" }]
+//! ```
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use units::text::{Text, TextOr};
+use units::{ByteCount, Duration, Probability, Rate};
+
+use super::queue_limit::QueueLimit;
+use crate::{Error, Result};
+
+/// An emulated network: hosts, and links between them.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Topology {
+    /// Where all randomness grows from.
+    #[serde(default)]
+    pub seed: u64,
+    /// The hosts; each becomes a network namespace of its name.
+    #[serde(rename = "host")]
+    pub hosts: Vec<Host>,
+    /// The links.
+    #[serde(rename = "link")]
+    pub links: Vec<LinkSpec>,
+}
+
+/// A host.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Name of the host and of its namespace.
+    pub name: String,
+}
+
+/// A link between two hosts. What it says outside of `up` and `down` holds for both directions.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// The two hosts.
+    pub between: [String; 2],
+    /// Rate, fixed or from a trace; without one the link does not limit it.
+    #[serde(default)]
+    pub rate: Option<RateSpec>,
+    /// Delay, one way; none by default.
+    #[serde(default)]
+    pub delay: Option<Text<Duration>>,
+    /// Loss, at random or in bursts; none by default.
+    #[serde(default)]
+    pub loss: Option<LossSpec>,
+    /// Capacity of the queue; 100 packets by default.
+    #[serde(default)]
+    pub queue: Option<Text<QueueLimit>>,
+    /// Packets held back, so that others overtake them; none by default.
+    #[serde(default)]
+    pub reorder: Option<ReorderSpec>,
+    /// Packets sent twice; none by default.
+    #[serde(default)]
+    pub duplicate: Option<Text<Probability>>,
+    /// Packets with a bit flipped; none by default.
+    #[serde(default)]
+    pub corrupt: Option<Text<Probability>>,
+    /// What differs from the first host to the second.
+    #[serde(default)]
+    pub up: Way,
+    /// What differs from the second host to the first.
+    #[serde(default)]
+    pub down: Way,
+    /// When nothing gets through, counted from the start.
+    #[serde(default)]
+    pub outages: Vec<OutageSpec>,
+    /// Middleboxes on the link, in order from the first host on; each sees both directions.
+    #[serde(default)]
+    pub middleboxes: Vec<MiddleboxSpec>,
+    /// Largest IP packet in octets, 1280 or more.
+    #[serde(default = "default_mtu")]
+    pub mtu: u16,
+    /// IPv4 addresses of the two hosts, in a network of 23 bits that no other link has; automatic by default.
+    #[serde(default)]
+    pub addresses: Option<[IpAddr; 2]>,
+}
+
+/// One direction of a link: the fields of [`LinkSpec`] that may differ.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Way {
+    /// Rate.
+    pub rate: Option<RateSpec>,
+    /// Delay.
+    pub delay: Option<Text<Duration>>,
+    /// Loss.
+    pub loss: Option<LossSpec>,
+    /// Queue.
+    pub queue: Option<Text<QueueLimit>>,
+    /// Reordering.
+    pub reorder: Option<ReorderSpec>,
+    /// Duplication.
+    pub duplicate: Option<Text<Probability>>,
+    /// Corruption.
+    pub corrupt: Option<Text<Probability>>,
+}
+
+/// `"10 Mbit/s"` or `{ trace = "file" }`.
+pub type RateSpec = TextOr<Rate, TraceFile>;
+/// `"1 %"` or `{ mean = "1 %", burst_packets = 4 }`.
+pub type LossSpec = TextOr<Probability, Burst>;
+
+/// A rate from a file in the mahimahi format.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceFile {
+    /// The file, relative to the topology's.
+    pub trace: PathBuf,
+}
+
+/// Loss in bursts: a good state without loss and a bad one that loses every packet.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Burst {
+    /// Share of packets lost in the long run.
+    #[serde(with = "units::text::probability")]
+    pub mean: Probability,
+    /// Mean length of a burst in packets, at least 1.
+    pub burst_packets: f64,
+}
+
+/// Packets held back.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReorderSpec {
+    /// How many.
+    #[serde(with = "units::text::probability")]
+    pub probability: Probability,
+    /// For how long at most.
+    #[serde(with = "units::text::duration")]
+    pub delay: Duration,
+}
+
+/// A time without connectivity.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutageSpec {
+    /// When it begins.
+    #[serde(with = "units::text::duration")]
+    pub from: Duration,
+    /// When it ends.
+    #[serde(with = "units::text::duration")]
+    pub until: Duration,
+}
+
+/// A middlebox.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum MiddleboxSpec {
+    /// Removes TCP options.
+    Strip {
+        /// Which.
+        options: Vec<OptionKind>,
+        /// From which segments.
+        #[serde(default)]
+        on: StripFrom,
+        /// How many segments of each direction pass untouched before.
+        #[serde(default)]
+        after: u64,
+    },
+    /// Cuts segments into smaller ones.
+    Split {
+        /// Octets of data a piece has at most.
+        #[serde(with = "units::text::bytes")]
+        payload: ByteCount,
+    },
+    /// Joins segments to larger ones.
+    Merge {
+        /// Octets of data the whole has at most.
+        #[serde(with = "units::text::bytes")]
+        payload: ByteCount,
+        /// How long a segment waits for the next.
+        #[serde(with = "units::text::duration")]
+        hold: Duration,
+    },
+    /// Adds to data sequence numbers.
+    ShiftDsn {
+        /// How much.
+        by: u64,
+        /// How many mappings of each direction pass untouched before.
+        #[serde(default)]
+        after: u64,
+    },
+    /// Overwrites octets of the streams that the first host sends; TCP's checksum fits afterwards.
+    Overwrite {
+        /// Position in the stream of each subflow.
+        at: u32,
+        /// The new octets.
+        text: String,
+    },
+    /// Translates the first host's addresses and ports to one external address, IPv4 only.
+    Nat {
+        /// Idle time after which a mapping is forgotten.
+        #[serde(with = "units::text::duration")]
+        idle_timeout: Duration,
+    },
+}
+
+/// A TCP option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OptionKind {
+    /// All of MPTCP.
+    Mptcp,
+    /// Maximum segment size.
+    Mss,
+    /// Window scale.
+    WindowScale,
+    /// SACK permitted and SACK blocks.
+    Sack,
+    /// Timestamps.
+    Timestamps,
+}
+
+/// Segments that lose options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StripFrom {
+    /// All.
+    #[default]
+    All,
+    /// SYNs without ACK.
+    Syn,
+    /// SYN/ACKs.
+    SynAck,
+}
+
+fn default_mtu() -> u16 {
+    1500
+}
+
+impl Topology {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// Names the line or the field, and what would be right.
+    pub fn load(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(Error::file(path))?;
+        let mut topology = Self::parse(&text).map_err(Error::file(path))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for rate in topology.links.iter_mut().flat_map(|link| [&mut link.rate, &mut link.up.rate, &mut link.down.rate])
+        {
+            if let Some(TextOr::Table(file)) = rate {
+                file.trace = folder.join(&file.trace);
+            }
+        }
+        Ok(topology)
+    }
+
+    /// Reads and checks the text of a file.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let topology: Self = toml::from_str(text).map_err(|error| located(text, &error))?;
+        topology.check()?;
+        Ok(topology)
+    }
+
+    /// Position of the host of that name.
+    pub fn host(&self, name: &str) -> Option<usize> {
+        self.hosts.iter().position(|host| host.name == name)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (index, host) in self.hosts.iter().enumerate() {
+            if self.host(&host.name) != Some(index) {
+                return Err(format!("two hosts have the name {:?}: choose another for one", host.name));
+            }
+        }
+        if self.links.len() > 254 {
+            return Err(format!("{} links are too many: keep at most 254", self.links.len()));
+        }
+        self.links.iter().enumerate().try_for_each(|(index, link)| {
+            self.check_link(link)
+                .map_err(|problem| format!("link {} ({}): {problem}", index + 1, link.between.join(" - ")))
+        })
+    }
+
+    fn check_link(&self, link: &LinkSpec) -> Result<(), String> {
+        for name in &link.between {
+            if self.host(name).is_none() {
+                return Err(format!("there is no host {name:?}: add `[[host]]` with `name = {name:?}`"));
+            }
+        }
+        if link.between[0] == link.between[1] {
+            return Err("both ends are the same host: `between` needs two".into());
+        }
+        if link.mtu < 1280 {
+            return Err(format!("an MTU of {} is too small for IPv6: use 1280 or more (RFC 8200 section 5)", link.mtu));
+        }
+        if let Some(outage) = link.outages.iter().find(|outage| outage.from >= outage.until) {
+            return Err(format!("an outage from {} until {} has no duration", outage.from, outage.until));
+        }
+        if link.addresses.is_some_and(|addresses| addresses.iter().any(IpAddr::is_ipv6)) {
+            return Err("`addresses` are IPv4; those of IPv6 are automatic".into());
+        }
+        if link
+            .middleboxes
+            .iter()
+            .any(|spec| matches!(spec, MiddleboxSpec::Strip { options, .. } if options.is_empty()))
+        {
+            return Err("a middlebox that strips no `options` does nothing: name one, like \"mptcp\"".into());
+        }
+        [link.way_up(), link.way_down()].iter().try_for_each(Way::check)
+    }
+}
+
+impl LinkSpec {
+    /// From the first host to the second, defaults of the link filled in.
+    pub fn way_up(&self) -> Way {
+        self.way(&self.up)
+    }
+
+    /// From the second host to the first, defaults of the link filled in.
+    pub fn way_down(&self) -> Way {
+        self.way(&self.down)
+    }
+
+    fn way(&self, own: &Way) -> Way {
+        Way {
+            rate: own.rate.as_ref().or(self.rate.as_ref()).cloned(),
+            delay: own.delay.or(self.delay),
+            loss: own.loss.or(self.loss),
+            queue: own.queue.or(self.queue),
+            reorder: own.reorder.or(self.reorder),
+            duplicate: own.duplicate.or(self.duplicate),
+            corrupt: own.corrupt.or(self.corrupt),
+        }
+    }
+}
+
+impl Way {
+    fn check(&self) -> Result<(), String> {
+        if self.rate == Some(TextOr::Text(Rate::ZERO)) {
+            return Err("at a rate of zero nothing gets through: use `outages` for a link that is down".into());
+        }
+        if let Some(TextOr::Table(burst)) = self.loss {
+            // A chain that loses `mean` in bursts of this length leaves its good state with a probability.
+            let mean_max = burst.burst_packets / (burst.burst_packets + 1.0);
+            if !(burst.burst_packets >= 1.0 && burst.mean.value() <= mean_max) {
+                return Err(format!(
+                    "no process loses {} of the packets in bursts of {}: burst_packets must be 1 or more, and mean at \
+                     most burst_packets / (burst_packets + 1)",
+                    burst.mean, burst.burst_packets
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// "line 3: ..." instead of several lines with a picture.
+fn located(text: &str, error: &toml::de::Error) -> String {
+    let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+    format!("line {line}: {}", error.message())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOSTS: &str = "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n";
+
+    fn link(fields: &str) -> Result<LinkSpec, String> {
+        let text = format!("{HOSTS}[[link]]\nbetween = [\"a\", \"b\"]\n{fields}");
+        Topology::parse(&text).map(|mut topology| topology.links.remove(0))
+    }
+
+    #[test]
+    fn directions_override_the_link() {
+        let link = link("rate = '10 Mbit/s'\ndelay = '20 ms'\nup = { rate = '2 Mbit/s', loss = '1 %' }").unwrap();
+        let (up, down) = (link.way_up(), link.way_down());
+        assert_eq!(up.rate, Some(TextOr::Text(Rate::from_mbps(2))));
+        assert_eq!(down.rate, Some(TextOr::Text(Rate::from_mbps(10))));
+        assert_eq!(
+            (up.delay, down.delay),
+            (Some(Text(Duration::from_millis(20))), Some(Text(Duration::from_millis(20))))
+        );
+        assert!(up.loss.is_some() && down.loss.is_none());
+    }
+
+    #[test]
+    fn mistakes_name_place_and_remedy() {
+        let mistakes = [
+            ("rate = '10'", ["line 7", "10 Mbit/s"]),
+            ("speed = '10 Mbit/s'", ["line 7", "unknown field"]),
+            ("rate = '0 bit/s'", ["link 1 (a - b)", "outages"]),
+            ("mtu = 1000", ["link 1", "1280"]),
+            ("loss = { mean = '60 %', burst_packets = 1.0 }", ["link 1", "burst_packets"]),
+            ("outages = [{ from = '2 s', until = '1 s' }]", ["link 1", "no duration"]),
+            ("middleboxes = [{ kind = 'toaster' }]", ["line 7", "strip"]),
+        ];
+        for (fields, expected) in mistakes {
+            let error = link(fields).unwrap_err();
+            assert!(expected.iter().all(|part| error.contains(part)), "{fields}: {error}");
+        }
+        let error = Topology::parse(&format!("{HOSTS}[[link]]\nbetween = ['a', 'c']")).unwrap_err();
+        assert!(error.contains("no host \"c\""), "{error}");
+    }
+}

@@ -1,0 +1,71 @@
+//! What can go wrong with the machine, and what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+/// An error of the machine around the engine. Each says what was attempted and, where there is one, the remedy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A system call failed.
+    #[error("cannot {what}: {source}{}", hint(source))]
+    System {
+        /// What was attempted, after "cannot".
+        what: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A program that is needed is not there.
+    #[error("the program `{program}` is missing: install the package {package}")]
+    Missing {
+        /// Its name.
+        program: &'static str,
+        /// Debian's name of the package.
+        package: &'static str,
+    },
+    /// A program that was run failed.
+    #[error("{command}: {message}")]
+    Command {
+        /// The command line.
+        command: String,
+        /// What it said.
+        message: String,
+    },
+    /// A file cannot be used.
+    #[error("{}: {message}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong, with the line if there is one.
+        message: String,
+    },
+    /// An argument or a setting cannot be used.
+    #[error("{0}")]
+    Usage(String),
+    /// The peer, or the way to it, failed.
+    #[error("{0}")]
+    Peer(String),
+    /// Ctrl-C or SIGTERM.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Error {
+    /// For `map_err`: a system call that was to do `what`.
+    pub fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
+        move |source| Self::System { what: what.into(), source: source.into() }
+    }
+
+    /// For `map_err`: something wrong with the file at `path`.
+    pub fn file<E: std::fmt::Display>(path: impl Into<PathBuf>) -> impl FnOnce(E) -> Self {
+        move |source| Self::File { path: path.into(), message: source.to_string() }
+    }
+}
+
+/// The remedy for errors that nearly always mean the same.
+fn hint(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => " (network devices and namespaces need root, or CAP_NET_ADMIN)",
+        _ => "",
+    }
+}

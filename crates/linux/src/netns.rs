@@ -1,0 +1,223 @@
+//! Network namespaces that vanish with the process, even when it is killed.
+//!
+//! A namespace with a name is a mount under `/run/netns`, which outlives every process. So a *keeper* creates and
+//! removes them: a small shell in a session of its own, at the other end of a pipe. When this process ends, in
+//! whatever way, the kernel closes the pipe and the keeper removes what it made. There is only this one way of
+//! cleaning up, so it is exercised in every run.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+pub use crate::ip_command::Family;
+use crate::{Error, Result, ip_command};
+
+/// Reads names, creates each namespace and answers with a line: `ok` or what went wrong. At the end of its input it
+/// removes what it created. Signals to the terminal's group must not end it before that.
+const KEEPER: &str = r#"
+trap '' HUP INT TERM PIPE QUIT
+names=
+while read -r name; do
+    if message=$(ip netns add "$name" 2>&1); then names="$names $name"; message=ok; fi
+    printf '%s\n' "$message" | tr '\n' ' '
+    echo
+done 2>/dev/null
+for name in $names; do ip netns delete "$name"; done 2>/dev/null
+"#;
+
+/// Creates network namespaces and removes them when it is dropped or the process ends.
+#[derive(Debug)]
+pub struct Keeper {
+    child: Child,
+    requests: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+/// A named network namespace: `ip netns exec NAME` works on it. It belongs to its [`Keeper`].
+#[derive(Debug)]
+pub struct Namespace {
+    name: String,
+    handle: File,
+}
+
+impl Keeper {
+    /// Starts the keeper.
+    ///
+    /// # Errors
+    /// If `ip` or the shell is missing.
+    pub fn start() -> Result<Self> {
+        Command::new("ip").arg("-Version").stdout(Stdio::null()).status().map_err(|_| ip_command::MISSING_IP)?;
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", KEEPER])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(Error::system("start /bin/sh"))?;
+        let requests = child.stdin.take();
+        let answers = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        Ok(Self { child, requests, answers })
+    }
+
+    /// Creates a namespace with loopback up and nothing else in it.
+    ///
+    /// # Errors
+    /// If the name is taken or unfit, or without root.
+    pub fn create(&mut self, name: &str) -> Result<Namespace> {
+        check_name(name)?;
+        let keeper_gone = || Error::system(format!("create the network namespace {name}"));
+        let requests = self.requests.as_mut().expect("open until drop");
+        writeln!(requests, "{name}").map_err(keeper_gone())?;
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).map_err(keeper_gone())?;
+        match answer.trim() {
+            "ok" => {}
+            message => return Err(refused(name, message)),
+        }
+        let path = namespace_path(name);
+        let handle = File::open(&path).map_err(Error::system(format!("open {}", path.display())))?;
+        let namespace = Namespace { name: name.into(), handle };
+        namespace.ip(["link set lo up".into()])?;
+        Ok(namespace)
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.requests.take());
+        // The namespaces are gone when the caller goes on; without a keeper there is nothing left to wait for.
+        let _ = self.child.wait();
+    }
+}
+
+impl Namespace {
+    /// An existing namespace that someone else looks after.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn open(name: &str) -> Result<Self> {
+        check_name(name)?;
+        let path = namespace_path(name);
+        let handle = File::open(&path).map_err(Error::system(format!("open the network namespace {name}")))?;
+        Ok(Self { name: name.into(), handle })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Runs `work` inside, on a thread of its own: sockets and devices it opens stay in this namespace.
+    ///
+    /// # Errors
+    /// If the namespace cannot be entered.
+    ///
+    /// # Panics
+    /// If `work` does.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
+        thread::scope(|scope| {
+            let inside = scope.spawn(|| self.enter().map(|()| work()));
+            inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Moves the calling thread, for good, into this namespace.
+    ///
+    /// # Errors
+    /// Without root.
+    pub fn enter(&self) -> Result<()> {
+        move_into_link_name_space(self.handle.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(Error::system(format!("enter the network namespace {}", self.name)))
+    }
+
+    /// Changes addresses, links, routes or rules: each command holds the arguments of one `ip` call.
+    ///
+    /// # Errors
+    /// The first command that failed, and what `ip` said.
+    pub fn ip(&self, commands: impl AsRef<[String]>) -> Result<()> {
+        self.ip_family(Family::Named, commands.as_ref())
+    }
+
+    /// Like [`Self::ip`], for commands that name no address from which `ip` could see the family they are for.
+    ///
+    /// # Errors
+    /// As [`Self::ip`].
+    pub fn ip_family(&self, family: Family, commands: &[String]) -> Result<()> {
+        ip_command::batch(Some(&self.name), family, commands)
+    }
+
+    /// Sets a variable of `/proc/sys/net`, like `ipv4/ip_forward`.
+    ///
+    /// # Errors
+    /// If the kernel lacks it or refuses the value.
+    pub fn set(&self, variable: &str, value: &str) -> Result<()> {
+        let path = Path::new("/proc/sys/net").join(variable);
+        self.run(|| fs::write(&path, value))?.map_err(Error::system(format!(
+            "set {} to {value} in {}",
+            path.display(),
+            self.name
+        )))
+    }
+
+    /// A program to be run inside, like `ip netns exec`.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name, program]);
+        command
+    }
+
+    /// Connects two namespaces by a veth pair; each end is named and up.
+    ///
+    /// # Errors
+    /// If a name is taken.
+    pub fn connect(&self, device: &str, peer: &Self, peer_device: &str) -> Result<()> {
+        self.ip([
+            format!("link add {device} type veth peer name {peer_device} netns {}", peer.name),
+            format!("link set {device} up"),
+        ])?;
+        peer.ip([format!("link set {peer_device} up")])
+    }
+}
+
+/// Where iproute2 keeps the namespace of that name.
+fn namespace_path(name: &str) -> PathBuf {
+    Path::new("/run/netns").join(name)
+}
+
+/// Names become file names, shell words and parts of command lines.
+fn check_name(name: &str) -> Result<()> {
+    let fit = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if (1..=64).contains(&name.len()) && name.chars().all(fit) && !name.starts_with(['-', '.']) {
+        return Ok(());
+    }
+    Err(Error::Usage(format!("{name:?} is not a name for a host: use 1 to 64 letters, digits, '-', '_' and '.'")))
+}
+
+/// Why `ip netns add` failed, with the remedy.
+fn refused(name: &str, message: &str) -> Error {
+    let remedy = match message {
+        m if m.contains("File exists") => format!(" (choose another name, or `ip netns delete {name}` if it is stale)"),
+        m if m.contains("ermission") || m.contains("not permitted") => " (it needs root)".into(),
+        _ => String::new(),
+    };
+    Error::Command { command: format!("ip netns add {name}"), message: format!("{message}{remedy}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unfit_names_are_refused() {
+        for name in ["", "a b", "a/b", "..", "-x", "a;reboot", "ä"] {
+            assert!(check_name(name).is_err(), "{name:?}");
+        }
+        assert!(check_name("phone-1.lte_a").is_ok());
+    }
+}

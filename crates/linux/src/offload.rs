@@ -1,0 +1,84 @@
+//! The header in front of packets on a TUN device with offload: `struct virtio_net_hdr` (virtio 1.2 section 5.1.6).
+
+use wire::{Flags, Segment};
+
+/// What the kernel leaves undone in a packet, or we do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Offload {
+    /// The TCP checksum holds only the pseudo-header's sum (`VIRTIO_NET_HDR_F_NEEDS_CSUM`): it starts at this octet.
+    pub checksum_start: Option<u16>,
+    /// The packet is a super-segment, to be cut into TCP segments of this many octets of data.
+    pub segment_bytes: Option<u16>,
+    /// The receiver need not check the checksum again (`VIRTIO_NET_HDR_F_DATA_VALID`).
+    pub checksum_valid: bool,
+}
+
+const NEEDS_CSUM: u8 = 1;
+const DATA_VALID: u8 = 2;
+const GSO_NONE: u8 = 0;
+const GSO_TCPV4: u8 = 1;
+const GSO_TCPV6: u8 = 4;
+/// The first segment alone carries CWR (RFC 3168 section 6.1.2).
+const GSO_ECN: u8 = 0x80;
+/// Where the checksum stands in the TCP header.
+const TCP_CHECKSUM_OFFSET: u16 = 16;
+
+impl Offload {
+    /// Octets of the header.
+    pub const LEN: usize = 10;
+
+    /// Reads the header.
+    pub fn decode(octets: &[u8; Self::LEN]) -> Self {
+        let field = |at: usize| u16::from_ne_bytes([octets[at], octets[at + 1]]);
+        let [flags, gso_type] = [octets[0], octets[1]];
+        Self {
+            checksum_start: (flags & NEEDS_CSUM != 0).then(|| field(6)),
+            segment_bytes: (gso_type != GSO_NONE).then(|| field(4)),
+            checksum_valid: flags & (DATA_VALID | NEEDS_CSUM) != 0,
+        }
+    }
+
+    /// The header in front of `segment`, whose IP and TCP headers take `header_bytes`, when the kernel is to complete
+    /// its checksum and to cut it into pieces of `mss` octets of data if it has more.
+    pub fn encode(segment: &Segment, header_bytes: usize, mss: u16) -> [u8; Self::LEN] {
+        let (ip_bytes, gso_type) = if segment.dst.is_ipv4() { (20_u16, GSO_TCPV4) } else { (40, GSO_TCPV6) };
+        let mut octets = [0; Self::LEN];
+        octets[0] = NEEDS_CSUM;
+        if segment.payload.len() > usize::from(mss) {
+            octets[1] = gso_type | if segment.flags.contains(Flags::CWR) { GSO_ECN } else { 0 };
+            octets[4..6].copy_from_slice(&mss.to_ne_bytes());
+        }
+        octets[2..4].copy_from_slice(&(header_bytes as u16).to_ne_bytes());
+        octets[6..8].copy_from_slice(&ip_bytes.to_ne_bytes());
+        octets[8..10].copy_from_slice(&TCP_CHECKSUM_OFFSET.to_ne_bytes());
+        octets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::Payload;
+
+    use super::*;
+
+    fn segment(len: usize) -> Segment {
+        let mut segment = Segment::new("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap());
+        segment.payload = Payload::from(vec![0; len]);
+        segment
+    }
+
+    #[test]
+    fn a_super_segment_is_cut_and_a_small_one_is_not() {
+        let large = Offload::encode(&segment(3000), 40, 1460);
+        assert_eq!(large[..2], [NEEDS_CSUM, GSO_TCPV4]);
+        assert_eq!(Offload::decode(&large).segment_bytes, Some(1460));
+        assert_eq!(Offload::decode(&large).checksum_start, Some(20));
+        let small = Offload::encode(&segment(1460), 40, 1460);
+        assert_eq!(Offload::decode(&small).segment_bytes, None);
+    }
+
+    #[test]
+    fn a_plain_header_says_nothing() {
+        assert_eq!(Offload::decode(&[0; Offload::LEN]), Offload::default());
+    }
+}

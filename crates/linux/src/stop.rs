@@ -1,0 +1,67 @@
+//! How a running loop is asked to end: by Ctrl-C, by SIGTERM, or by another thread.
+
+use std::io::Write as _;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::low_level::pipe;
+
+use crate::{Error, Result};
+
+/// Becomes readable when it is time to end, so that loops can wait for it beside their devices.
+#[derive(Debug)]
+pub struct Stop {
+    read: UnixStream,
+    write: UnixStream,
+}
+
+/// Ends the loop that waits on the other end.
+#[derive(Debug)]
+pub struct StopHandle(UnixStream);
+
+impl Stop {
+    /// A stop that only its handles trigger.
+    ///
+    /// # Errors
+    /// If the process has no file descriptors left.
+    pub fn new() -> Result<Self> {
+        let (read, write) = UnixStream::pair().map_err(Error::system("create a socket pair"))?;
+        Ok(Self { read, write })
+    }
+
+    /// A stop that Ctrl-C and SIGTERM trigger as well; they no longer kill the process.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn on_signals() -> Result<Self> {
+        let stop = Self::new()?;
+        for signal in [SIGINT, SIGTERM] {
+            let write = stop.write.try_clone().map_err(Error::system("duplicate a socket"))?;
+            pipe::register(signal, write).map_err(Error::system("watch for signals"))?;
+        }
+        Ok(stop)
+    }
+
+    /// A handle for another thread.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn handle(&self) -> Result<StopHandle> {
+        self.write.try_clone().map(StopHandle).map_err(Error::system("duplicate a socket"))
+    }
+}
+
+impl AsFd for Stop {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.read.as_fd()
+    }
+}
+
+impl StopHandle {
+    /// Asks the loop to end.
+    pub fn stop(&self) {
+        // It can only fail when the loop has ended already.
+        let _ = (&self.0).write_all(&[0]);
+    }
+}

@@ -1,0 +1,150 @@
+//! TUN devices: packets between the kernel and this process.
+//!
+//! With offload a packet in either direction may be a *super-segment*: up to 64 KiB of one TCP flow that the kernel
+//! neither cuts nor checksums. A `virtio_net_hdr` in front of it says how it would be cut. The engine takes and gives
+//! super-segments as they are, which is where the speed of TUN comes from.
+
+use std::io::{self, IoSlice};
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use bytes::{Bytes, BytesMut};
+use rustix::io::Errno;
+use tun_rs::{DeviceBuilder, Layer, SyncDevice};
+
+use crate::ip_command::Family;
+use crate::offload::Offload;
+use crate::{Error, Result, ip_command};
+
+/// Octets of the largest packet, super-segment or not.
+pub const PACKET_MAX: usize = 65535;
+/// Memory is taken from the allocator in pieces of this size, which the packets read into it share.
+const POOL_BYTES: usize = 16 * PACKET_MAX;
+
+/// How a device is made.
+#[derive(Clone, Debug)]
+pub struct TunConfig {
+    /// Its name, at most 15 octets.
+    pub name: String,
+    /// Largest packet that is not a super-segment, octets.
+    pub mtu: u16,
+    /// Exchange super-segments with the kernel.
+    pub offload: bool,
+    /// Addresses of the kernel's side with their prefix lengths.
+    pub addresses: Vec<(IpAddr, u8)>,
+}
+
+/// A TUN device of this process. It vanishes when dropped, and with the process.
+pub struct Tun {
+    device: SyncDevice,
+    name: String,
+    offload: bool,
+    pool: BytesMut,
+}
+
+impl Tun {
+    /// Creates a device in the calling thread's network namespace, with its addresses, and sets it up. Reads and
+    /// writes do not block.
+    ///
+    /// # Errors
+    /// Without root; if the name is taken; if `ip` refuses an address.
+    pub fn open(config: &TunConfig) -> Result<Self> {
+        let what = || Error::system(format!("create the TUN device {}", config.name));
+        let mut builder = DeviceBuilder::new().name(&config.name).layer(Layer::L3);
+        if config.offload {
+            builder = builder.offload(true);
+        }
+        let device = builder.enable(false).build_sync().map_err(what())?;
+        device.set_nonblocking(true).map_err(what())?;
+        ip_command::batch(None, Family::Named, &configuration(config))?;
+        Ok(Self { device, name: config.name.clone(), offload: config.offload, pool: BytesMut::new() })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether super-segments may be written.
+    pub fn offload(&self) -> bool {
+        self.offload
+    }
+
+    /// The next packet, an IP header first, and what the kernel left undone in it. `None`: nothing waits.
+    ///
+    /// # Errors
+    /// If the device is gone.
+    pub fn read(&mut self) -> io::Result<Option<(Offload, Bytes)>> {
+        let header_bytes = if self.offload { Offload::LEN } else { 0 };
+        if self.pool.capacity() < PACKET_MAX + header_bytes {
+            // Takes the old memory back if no packet of it is left, and new memory otherwise.
+            self.pool.reserve(POOL_BYTES);
+        }
+        let len = match rustix::io::read(self.device.as_fd(), self.pool.spare_capacity_mut()) {
+            Ok((filled, _)) => filled.len(),
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        };
+        // SAFETY: the kernel has just written the first `len` octets of the spare capacity.
+        unsafe { self.pool.set_len(len) };
+        let mut packet = self.pool.split().freeze();
+        if header_bytes == 0 {
+            return Ok(Some((Offload::default(), packet)));
+        }
+        let header = packet.split_to(header_bytes.min(len));
+        let header = header.as_ref().try_into().map_err(|_| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        Ok(Some((Offload::decode(header), packet)))
+    }
+
+    /// Hands the kernel a packet whose octets stand in `parts`, one after the other. With offload the first part is
+    /// an encoded [`Offload`].
+    ///
+    /// # Errors
+    /// If the kernel does not take it: a malformed packet, or the device is down. The packet is lost.
+    pub fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        rustix::io::writev(self.device.as_fd(), parts)?;
+        Ok(())
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}
+
+/// The `ip` commands that bring a new device up.
+fn configuration(config: &TunConfig) -> Vec<String> {
+    let name = &config.name;
+    // Without link-local addresses the kernel sends nothing of its own into the device.
+    let mut commands = vec![format!("link set {name} mtu {} addrgenmode none", config.mtu)];
+    let address = |(ip, prefix): &(IpAddr, u8)| match ip {
+        IpAddr::V4(_) => format!("address add {ip}/{prefix} dev {name}"),
+        IpAddr::V6(_) => format!("address add {ip}/{prefix} dev {name} nodad"),
+    };
+    commands.extend(config.addresses.iter().map(address));
+    commands.push(format!("link set {name} up"));
+    commands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_brought_up_last() {
+        let config = TunConfig {
+            name: "path0".into(),
+            mtu: 1400,
+            offload: false,
+            addresses: vec![("10.0.0.1".parse().unwrap(), 24), ("fd00::1".parse().unwrap(), 64)],
+        };
+        let expected = [
+            "link set path0 mtu 1400 addrgenmode none",
+            "address add 10.0.0.1/24 dev path0",
+            "address add fd00::1/64 dev path0 nodad",
+            "link set path0 up",
+        ];
+        assert_eq!(configuration(&config), expected);
+    }
+}

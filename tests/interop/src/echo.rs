@@ -1,0 +1,90 @@
+//! Round trips of UDP packets, as `ping` measures them.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use linux::clock::Clock;
+use linux::netns::Namespace;
+use units::Instant;
+
+/// How long the last answers may take.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// What came back.
+#[derive(Clone, Debug, Default)]
+pub struct Echo {
+    /// Packets sent.
+    pub sent: u32,
+    /// Round-trip times of the packets answered, in order of arrival, milliseconds.
+    pub rtts_ms: Vec<f64>,
+}
+
+impl Echo {
+    /// The median round-trip time, milliseconds: one late wake-up of a busy machine does not move it.
+    pub fn median_ms(&self) -> f64 {
+        let mut sorted = self.rtts_ms.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied().unwrap_or(f64::INFINITY)
+    }
+
+    /// Share of packets that were not answered.
+    pub fn loss(&self) -> f64 {
+        1.0 - self.rtts_ms.len() as f64 / f64::from(self.sent)
+    }
+}
+
+/// Sends `count` packets from one host to `target`, an address of the other, which answers each.
+///
+/// # Panics
+/// If a socket cannot be opened.
+pub fn echo(from: &Namespace, to: &Namespace, target: IpAddr, count: u32, interval: Duration) -> Echo {
+    let unspecified = if target.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    let open = |host: &Namespace, address: SocketAddr| {
+        let socket = host.run(|| UdpSocket::bind(address)).expect("the namespace can be entered").expect("a free port");
+        socket.set_read_timeout(Some(Duration::from_millis(10))).expect("a socket option");
+        socket
+    };
+    let server = open(to, SocketAddr::new(target, 7));
+    let client = open(from, unspecified.parse().expect("an address"));
+    client.connect(SocketAddr::new(target, 7)).expect("a route");
+    let (clock, done) = (Clock::start(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| answer(&server, &done));
+        let receiving = scope.spawn(|| receive(&client, &clock, count, &done));
+        for _ in 0..count {
+            client.send(&clock.now().as_nanos().to_be_bytes()).expect("the device is up");
+            sleep(interval);
+        }
+        sleep(PATIENCE);
+        done.store(true, Ordering::Relaxed);
+        Echo { sent: count, rtts_ms: receiving.join().expect("it only receives") }
+    })
+}
+
+fn answer(server: &UdpSocket, done: &AtomicBool) {
+    let mut octets = [0; 64];
+    while !done.load(Ordering::Relaxed) {
+        if let Ok((len, client)) = server.recv_from(&mut octets) {
+            server.send_to(&octets[..len], client).expect("the device is up");
+        }
+    }
+}
+
+fn receive(client: &UdpSocket, clock: &Clock, count: u32, done: &AtomicBool) -> Vec<f64> {
+    let mut rtts_ms = Vec::new();
+    while rtts_ms.len() < count as usize && !done.load(Ordering::Relaxed) {
+        let mut sent = [0; 8];
+        if client.recv(&mut sent).is_ok() {
+            let rtt = clock.now() - Instant::from_nanos(u64::from_be_bytes(sent));
+            rtts_ms.push(rtt.as_secs_f64() * 1e3);
+        }
+    }
+    rtts_ms
+}
+
+#[expect(clippy::disallowed_methods, reason = "the emulator runs in real time")]
+fn sleep(span: Duration) {
+    thread::sleep(span);
+}

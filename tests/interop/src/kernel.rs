@@ -1,0 +1,143 @@
+//! The kernel's sockets, opened inside a namespace and usable from any thread.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsRawFd as _;
+use std::time::Duration;
+
+use linux::netns::Namespace;
+use socket2::{Domain, Socket, Type};
+
+/// Longest time a kernel socket waits, so that a test that hangs fails instead.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a socket speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Plain TCP.
+    Tcp,
+    /// Multipath TCP.
+    Mptcp,
+}
+
+/// The kernel's view of an MPTCP connection: the head of `struct mptcp_info` (include/uapi/linux/mptcp.h).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MptcpInfo {
+    /// Subflows besides the first.
+    pub subflows: u8,
+    /// Addresses announced.
+    pub add_addr_signal: u8,
+    /// Addresses the peer announced.
+    pub add_addr_accepted: u8,
+    /// Limit.
+    pub subflows_max: u8,
+    /// Limit.
+    pub add_addr_signal_max: u8,
+    /// Limit.
+    pub add_addr_accepted_max: u8,
+    reserved: [u8; 2],
+    /// Bit 0: fallback; bit 1: the remote key was received.
+    pub flags: u32,
+    /// This side's token.
+    pub token: u32,
+    /// Next data sequence number to send.
+    pub write_seq: u64,
+    /// Next data sequence number to be acknowledged by the peer.
+    pub snd_una: u64,
+    /// Next data sequence number to receive.
+    pub rcv_nxt: u64,
+    /// Local addresses in use.
+    pub local_addr_used: u8,
+    /// Limit.
+    pub local_addr_max: u8,
+    /// Whether DSS checksums are in use.
+    pub csum_enabled: u8,
+    padding: u8,
+    /// Octets sent again at the data level.
+    pub retransmits: u32,
+}
+
+impl MptcpInfo {
+    /// Whether the connection fell back to TCP.
+    pub fn fell_back(&self) -> bool {
+        self.flags & 1 != 0
+    }
+}
+
+/// A listening socket inside `namespace`.
+///
+/// # Errors
+/// Those of the system calls.
+pub fn listen(namespace: &Namespace, protocol: Protocol, address: SocketAddr) -> io::Result<Socket> {
+    inside(namespace, || {
+        let socket = open(protocol, address)?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(16)?;
+        Ok(socket)
+    })
+}
+
+/// The next connection of a listening socket.
+///
+/// # Errors
+/// If none comes for a minute.
+pub fn accept(listener: &Socket) -> io::Result<TcpStream> {
+    listener.set_read_timeout(Some(PATIENCE))?;
+    let (socket, _) = listener.accept()?;
+    patient(socket)
+}
+
+/// A connection from inside `namespace`, from `local` if it is given.
+///
+/// # Errors
+/// Those of the system calls.
+pub fn connect(
+    namespace: &Namespace,
+    protocol: Protocol,
+    local: Option<SocketAddr>,
+    remote: SocketAddr,
+) -> io::Result<TcpStream> {
+    inside(namespace, || {
+        let socket = open(protocol, remote)?;
+        if let Some(local) = local {
+            socket.bind(&local.into())?;
+        }
+        socket.connect(&remote.into())?;
+        patient(socket)
+    })
+}
+
+/// What the kernel says about an MPTCP connection.
+///
+/// # Errors
+/// If the socket speaks plain TCP.
+pub fn mptcp_info(stream: &TcpStream) -> io::Result<MptcpInfo> {
+    const SOL_MPTCP: libc::c_int = 284;
+    const MPTCP_INFO: libc::c_int = 1;
+    let mut info = MptcpInfo::default();
+    let mut len = size_of::<MptcpInfo>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` octets of plain integers to `info`, which is at least that large.
+    let status =
+        unsafe { libc::getsockopt(stream.as_raw_fd(), SOL_MPTCP, MPTCP_INFO, (&raw mut info).cast(), &raw mut len) };
+    if status == 0 { Ok(info) } else { Err(io::Error::last_os_error()) }
+}
+
+fn open(protocol: Protocol, address: SocketAddr) -> io::Result<Socket> {
+    let protocol = match protocol {
+        Protocol::Tcp => socket2::Protocol::TCP,
+        Protocol::Mptcp => socket2::Protocol::MPTCP,
+    };
+    Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))
+}
+
+fn patient(socket: Socket) -> io::Result<TcpStream> {
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    Ok(socket.into())
+}
+
+fn inside<T: Send>(namespace: &Namespace, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    namespace.run(work).map_err(io::Error::other)?
+}

@@ -1,0 +1,16 @@
+//! The harness of the tests on real Linux: namespaces joined by emulated links, and the kernel's sockets in them.
+//!
+//! The tests need root and a kernel with MPTCP. Without either they say so and pass, unless `CI` is set: then they
+//! fail, because somebody relies on them.
+
+mod echo;
+mod environment;
+mod kernel;
+mod rig;
+mod stream;
+
+pub use echo::{Echo, echo};
+pub use environment::available;
+pub use kernel::{MptcpInfo, Protocol, accept, connect, listen, mptcp_info};
+pub use rig::Rig;
+pub use stream::{Digest, receive_all, send_pattern};

@@ -1,0 +1,92 @@
+//! An emulated network that runs beside a test.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use linux::emulator::{Emulation, Switch, Topology};
+use linux::netns::Namespace;
+use linux::stop::{Stop, StopHandle};
+
+use crate::available;
+
+/// Tests measure time, so one at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A running emulation; it ends when dropped.
+pub struct Rig {
+    hosts: Vec<Arc<Namespace>>,
+    switches: Vec<Switch>,
+    stop: StopHandle,
+    running: Option<JoinHandle<String>>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Rig {
+    /// Two hosts `a` and `b` joined by a link for each element of `links`, which holds its fields in TOML. `None`
+    /// where the tests cannot run.
+    ///
+    /// # Panics
+    /// If the topology is wrong or the machine does not do what [`available`] promised.
+    pub fn new(links: &[&str]) -> Option<Self> {
+        let hosts = ["a", "b"].map(|name| format!("[[host]]\nname = '{name}'\n")).concat();
+        let links: String = links.iter().map(|fields| format!("[[link]]\nbetween = ['a', 'b']\n{fields}\n")).collect();
+        Self::with_topology(&(hosts + &links))
+    }
+
+    /// The network of a topology file.
+    ///
+    /// # Panics
+    /// As [`Self::new`].
+    pub fn with_topology(text: &str) -> Option<Self> {
+        if !available() {
+            return None;
+        }
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let topology = Topology::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let prefix = format!("t{}-{number}-", std::process::id());
+        let mut emulation = Emulation::start(&topology, &prefix).unwrap_or_else(|error| panic!("{error}"));
+        let hosts = (0..topology.hosts.len()).map(|index| emulation.host(index)).collect();
+        let switches = (0..topology.links.len()).map(|index| emulation.switch(index)).collect();
+        let stop = Stop::new().expect("a socket pair");
+        let handle = stop.handle().expect("a socket");
+        let running = std::thread::spawn(move || {
+            emulation.run(&stop).unwrap_or_else(|error| panic!("{error}"));
+            emulation.counters()
+        });
+        Some(Self { hosts, switches, stop: handle, running: Some(running), _turn: turn })
+    }
+
+    /// The namespace of a host.
+    pub fn host(&self, index: usize) -> &Namespace {
+        &self.hosts[index]
+    }
+
+    /// Cuts a link or heals it.
+    pub fn set_link(&self, link: usize, on: bool) {
+        self.switches[link].set(on);
+    }
+
+    /// Ends the emulation and gives its counters as text.
+    ///
+    /// # Panics
+    /// If it had failed.
+    pub fn finish(mut self) -> String {
+        self.stop.stop();
+        self.running.take().expect("runs until finished").join().expect("the emulation did not fail")
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(running) = self.running.take() {
+            let counters = running.join();
+            if std::thread::panicking() {
+                eprintln!("{}", counters.unwrap_or_else(|_| "the emulation failed too".into()));
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Test data, computed on one side and checked on the other.
+
+use std::io::{self, Read, Write};
+
+/// FNV-1a over a stream, 64 bits: enough to notice octets lost, doubled or swapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest {
+    hash: u64,
+    /// Octets so far.
+    pub bytes: u64,
+}
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self { hash: 0xcbf2_9ce4_8422_2325, bytes: 0 }
+    }
+}
+
+impl Digest {
+    /// Adds octets, eight at a time where they stand so in the stream; pieces may be of any length.
+    pub fn add(&mut self, octets: &[u8]) {
+        for octet in octets {
+            self.hash = (self.hash ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01b3);
+        }
+        self.bytes += octets.len() as u64;
+    }
+
+    /// The digest of the first `bytes` octets of the pattern.
+    pub fn of_pattern(bytes: u64) -> Self {
+        let mut digest = Self::default();
+        send_pattern(&mut DigestSink(&mut digest), bytes).expect("adding cannot fail");
+        digest
+    }
+}
+
+struct DigestSink<'a>(&'a mut Digest);
+
+impl Write for DigestSink<'_> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.0.add(octets);
+        Ok(octets.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes the first `bytes` octets of a pattern whose period divides no power of two.
+///
+/// # Errors
+/// Those of `to`.
+pub fn send_pattern(to: &mut impl Write, bytes: u64) -> io::Result<()> {
+    const PERIOD: usize = 65521;
+    let block: Vec<u8> = (0..PERIOD as u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let mut left = bytes;
+    while left > 0 {
+        let take = left.min(PERIOD as u64) as usize;
+        to.write_all(&block[..take])?;
+        left -= take as u64;
+    }
+    Ok(())
+}
+
+/// Reads to the end of the stream.
+///
+/// # Errors
+/// Those of `from`.
+pub fn receive_all(from: &mut impl Read) -> io::Result<Digest> {
+    let mut digest = Digest::default();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match from.read(&mut buffer)? {
+            0 => return Ok(digest),
+            len => digest.add(&buffer[..len]),
+        }
+    }
+}
