@@ -1,3 +1,25 @@
 //! The `anabranch` command.
+//!
+//! Exit codes: 0 success, 1 a run or transfer failed, 2 the command or a file it was given is wrong.
 
-fn main() {}
+mod arguments;
+mod commands;
+mod console;
+mod failure;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Run(arguments) => commands::run::run(&arguments),
+        Command::Demo(arguments) => commands::demo::demo(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,7 +1,7 @@
 //! Results as text for people.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table, TableComponent};
 
 use super::{Results, SubflowResults, Totals};
 
@@ -11,7 +11,10 @@ const COLUMNS: [&str; 9] =
 /// The table of subflows and the totals, ready to print.
 pub fn summary(results: &Results) -> String {
     let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(COLUMNS);
+    table.load_preset(NOTHING).set_header(COLUMNS);
+    for component in [TableComponent::HeaderLines, TableComponent::MiddleHeaderIntersections] {
+        table.set_style(component, '─');
+    }
     for subflow in &results.subflows {
         table.add_row(row(subflow));
     }

@@ -1,0 +1,64 @@
+//! What can be typed after `anabranch`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use lab::scenario::Override;
+
+/// Pools the links of the devices around into one Multipath TCP connection.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true, propagate_version = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a scenario in the simulator
+    Run(Run),
+    /// Send a file over four relays, check it, and write a report
+    Demo(Demo),
+}
+
+/// Arguments of `anabranch run`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    anabranch run scenarios/demo.toml --out out\n  \
+    anabranch run scenarios/demo.toml --seed 7 --set connection.congestion=cubic\n  \
+    anabranch run scenarios/demo.toml --set 'relays[*].cellular.loss=1 %' --json")]
+pub struct Run {
+    /// The scenario file
+    pub scenario: PathBuf,
+    /// Seed of everything random, instead of the scenario's
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Change a field: relays[0].cellular.delay=10 ms; repeatable
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub overrides: Vec<Override>,
+    /// Print the results as one JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
+    /// Write captures to DIR: source.pcapng and destination.pcapng
+    #[arg(long, value_name = "DIR")]
+    pub pcap: Option<PathBuf>,
+    /// Write results.json and report.html to DIR; the same scenario and seed give the same bytes
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// Arguments of `anabranch demo`.
+#[derive(Args, Debug)]
+pub struct Demo {
+    /// The file to send; by default 8 MB are generated
+    #[arg(long, value_name = "PATH")]
+    pub file: Option<PathBuf>,
+    /// Where results, report and captures go
+    #[arg(long, value_name = "DIR", default_value = "out/demo")]
+    pub out: PathBuf,
+    /// Seed of everything random
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}

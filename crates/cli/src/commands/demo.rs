@@ -1,0 +1,55 @@
+//! `anabranch demo`: the main job on real input.
+
+use lab::results::summary;
+use lab::scenario::{self, Scenario, Workload, WorkloadKind};
+
+use super::run::{judge, list, simulate, write_files};
+use crate::arguments;
+use crate::console;
+use crate::failure::Failure;
+
+/// The scenario that ships; within the command, so that it runs from anywhere.
+const SCENARIO: &str = include_str!("../../../../scenarios/demo.toml");
+
+/// Sends the file in the simulator.
+pub fn demo(arguments: &arguments::Demo) -> Result<(), Failure> {
+    let scenario = scenario(arguments)?;
+    let subject = match &arguments.file {
+        Some(path) => path.display().to_string(),
+        None => "a generated file of 8 MB".into(),
+    };
+    console::print(&format!("Sending {subject} over four relays, in the simulator\n\n"))?;
+    let run = simulate(&scenario, Some(&arguments.out))?;
+    let mut written = write_files(&run.results, &arguments.out)?;
+    written.extend(run.captures.iter().cloned());
+    console::print(&format!("{}\nwritten:\n{}\n", summary(&run.results), list(&written)))?;
+    judge(&run)?;
+    console::print(&what_next(arguments))?;
+    Ok(())
+}
+
+/// The shipped scenario, with the user's file and seed in their places.
+fn scenario(arguments: &arguments::Demo) -> Result<Scenario, Failure> {
+    let mut scenario = scenario::load("scenarios/demo.toml", SCENARIO, &[])?;
+    if let Some(path) = &arguments.file {
+        // Checked here, where the option can be blamed rather than a field of a scenario that nobody wrote.
+        let refuse = |problem: &str| Failure::Input(format!("--file {}: {problem}", path.display()));
+        let metadata = std::fs::metadata(path).map_err(|error| refuse(&error.to_string()))?;
+        if !metadata.is_file() {
+            return Err(refuse("is not a file"));
+        }
+        scenario.workload = Workload { kind: WorkloadKind::File, path: Some(path.clone()), size: None };
+    }
+    scenario.seed = arguments.seed.unwrap_or(scenario.seed);
+    Ok(scenario)
+}
+
+fn what_next(arguments: &arguments::Demo) -> String {
+    let report = arguments.out.join("report.html");
+    format!(
+        "next:\n  xdg-open {}    # look at it\n  \
+         anabranch demo --file PATH    # send a file of yours\n  \
+         anabranch run scenarios/demo.toml --set connection.congestion=cubic\n",
+        report.display()
+    )
+}

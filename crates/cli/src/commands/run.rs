@@ -1,0 +1,83 @@
+//! `anabranch run`: a scenario in the simulator.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use lab::output::write_atomically;
+use lab::results::{Results, summary};
+use lab::run::Run;
+use lab::scenario::Scenario;
+use lab::{report, scenario};
+
+use crate::arguments;
+use crate::console::{self, Bar};
+use crate::failure::Failure;
+
+/// Runs the scenario, prints and writes what was asked for.
+pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
+    let mut scenario = scenario::load_file(&arguments.scenario, &arguments.overrides)?;
+    scenario.seed = arguments.seed.unwrap_or(scenario.seed);
+    let run = simulate(&scenario, arguments.pcap.as_deref())?;
+    let mut written = run.captures.clone();
+    if let Some(out) = &arguments.out {
+        written.extend(write_files(&run.results, out)?);
+    }
+    if arguments.json {
+        console::print(&run.results.to_json())?;
+    } else {
+        console::print(&format!("{}\n{}", summary(&run.results), what_next(arguments, &run.results, &written)))?;
+    }
+    judge(&run)
+}
+
+/// Runs `scenario` with a progress bar.
+pub fn simulate(scenario: &Scenario, pcap: Option<&Path>) -> Result<Run, Failure> {
+    let bar = Bar::new();
+    Ok(lab::run::run(scenario, pcap, &mut |progress| bar.show(progress))?)
+}
+
+/// Writes results and report to `directory`; gives their paths.
+pub fn write_files(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let files = [("results.json", results.reproducible().to_json()), ("report.html", report::render(results))];
+    let mut written = Vec::new();
+    for (name, content) in files {
+        let path = directory.join(name);
+        write_atomically(&path, content.as_bytes())?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+/// The names of files that were written, one a line.
+pub fn list(written: &[PathBuf]) -> String {
+    let mut text = String::new();
+    for path in written {
+        let what = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("html") => "the report, for a browser",
+            Some("pcapng") => "a capture, for Wireshark",
+            _ => "the results, for programs",
+        };
+        let _ = writeln!(text, "  {:<32} {what}", path.display());
+    }
+    text
+}
+
+fn what_next(arguments: &arguments::Run, results: &Results, written: &[PathBuf]) -> String {
+    let mut text = String::new();
+    if !written.is_empty() {
+        let _ = write!(text, "written:\n{}\n", list(written));
+    }
+    let file = arguments.scenario.display();
+    text.push_str("next:\n");
+    if arguments.out.is_none() {
+        let _ = writeln!(text, "  anabranch run {file} --out out    # a report with plots");
+    }
+    let _ = writeln!(text, "  anabranch run {file} --seed {}", results.manifest.seed.wrapping_add(1));
+    let _ = writeln!(text, "  anabranch run {file} --set connection.scheduler=round-robin");
+    text
+}
+
+/// A run that broke a rule or did not deliver fails the command.
+pub fn judge(run: &Run) -> Result<(), Failure> {
+    if run.faults.is_empty() { Ok(()) } else { Err(Failure::Failed(run.faults.join("\nerror: "))) }
+}

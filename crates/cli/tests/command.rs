@@ -1,0 +1,134 @@
+//! The command as the shell sees it.
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use predicates::str::contains;
+
+const SMALL: &str = "name = \"small\"\nduration = \"20 s\"\n[workload]\nkind = \"generated\"\nsize = \"300 kB\"\n\
+    [[relays]]\ncellular = { rate = \"4 Mbit/s\", delay = \"20 ms\" }\n\
+    [[relays]]\ncellular = { rate = { mean = \"2 Mbit/s\" }, delay = \"40 ms\", loss = \"1 %\" }\n";
+
+fn anabranch(arguments: &[&str]) -> assert_cmd::assert::Assert {
+    command(arguments).assert()
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+    command.args(arguments);
+    command
+}
+
+/// A directory with a scenario file, and the file's path.
+fn scenario(text: &str) -> (tempfile::TempDir, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("small.toml");
+    std::fs::write(&path, text).unwrap();
+    (directory, path.display().to_string())
+}
+
+fn names(directory: &std::path::Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn without_arguments_it_explains_itself() {
+    anabranch(&[]).code(2).stderr(contains("run").and(contains("demo")));
+    anabranch(&["--help"]).success().stdout(contains("Run a scenario in the simulator"));
+    anabranch(&["run", "--help"]).success().stdout(contains("Examples:"));
+}
+
+#[test]
+fn a_run_prints_a_table_and_what_to_try_next() {
+    let (_directory, path) = scenario(SMALL);
+    let wanted = contains("relay-1").and(contains("relay-2")).and(contains("SHA-256")).and(contains("next:"));
+    anabranch(&["run", &path]).success().stdout(wanted);
+}
+
+#[test]
+fn json_is_one_object_with_units_in_its_names() {
+    let (_directory, path) = scenario(SMALL);
+    let output = command(&["run", &path, "--json", "--seed", "5"]).output().unwrap();
+    let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let keys: Vec<&String> = object.as_object().unwrap().keys().collect();
+    assert_eq!(keys.len(), 4);
+    for key in ["manifest", "totals", "series", "subflows"] {
+        assert!(object.get(key).is_some(), "{key}");
+    }
+    let totals = &object["totals"];
+    assert_eq!(totals["delivered_bytes"], 300_000);
+    assert_eq!(totals["sha256_ok"], true);
+    for key in ["duration_s", "wall_s", "data_packets", "aggregate_throughput_bps", "goodput_in_order_bps"] {
+        assert!(totals[key].as_f64().is_some_and(|value| value > 0.0), "{key}: {}", totals[key]);
+    }
+    assert_eq!(object["manifest"]["seed"], 5);
+    assert_eq!(object["manifest"]["content"]["workload"]["size"], "300 kB");
+}
+
+#[test]
+fn the_same_scenario_and_seed_give_the_same_files() {
+    let (directory, path) = scenario(SMALL);
+    let written: Vec<Vec<Vec<u8>>> = ["a", "b"]
+        .iter()
+        .map(|name| {
+            let out = directory.path().join(name);
+            let out_text = out.display().to_string();
+            anabranch(&["run", &path, "--out", &out_text, "--pcap", &out_text]).success();
+            assert_eq!(names(&out), ["destination.pcapng", "report.html", "results.json", "source.pcapng"]);
+            names(&out).iter().map(|file| std::fs::read(out.join(file)).unwrap()).collect()
+        })
+        .collect();
+    assert!(written[0] == written[1], "two runs differ");
+    let other = directory.path().join("c").display().to_string();
+    anabranch(&["run", &path, "--seed", "2", "--out", &other]).success();
+    assert_ne!(std::fs::read(directory.path().join("c/results.json")).unwrap(), written[0][2]);
+}
+
+#[test]
+fn mistakes_are_bad_input() {
+    let (_directory, path) = scenario(&SMALL.replace("delay = \"20 ms\"", "dealy = \"20 ms\""));
+    anabranch(&["run", &path]).code(2).stdout("").stderr(contains("small.toml:7:").and(contains("\"delay\"")));
+    anabranch(&["run", "/nowhere.toml"]).code(2).stderr(contains("/nowhere.toml").and(contains("help:")));
+    anabranch(&["run"]).code(2);
+    anabranch(&["run", &path, "--set", "seed"]).code(2).stderr(contains("has no \"=\""));
+    anabranch(&["demo", "--file", "/nowhere"]).code(2).stderr(contains("--file /nowhere"));
+    let (_directory, path) = scenario(SMALL);
+    let missing = ["--set", "workload.kind=file", "--set", "workload.path=/nowhere"];
+    anabranch(&[&["run", &path], &missing[..]].concat()).code(2);
+    anabranch(&["run", &path, "--set", "relays[0].cellular.delay=x"]).code(2).stderr(contains("--set relays[0]"));
+}
+
+#[test]
+fn a_run_that_does_not_deliver_fails() {
+    let (_directory, path) = scenario(SMALL);
+    let failed = anabranch(&["run", &path, "--set", "duration=200 ms"]).code(1);
+    failed.stderr(contains("bytes arrived within 200 ms")).stdout(contains("not complete"));
+}
+
+#[test]
+fn a_place_that_cannot_be_written_fails() {
+    let (_directory, path) = scenario(SMALL);
+    anabranch(&["run", &path, "--out", "/dev/null/x"]).code(1).stderr(contains("/dev/null/x"));
+}
+
+#[test]
+fn a_closed_pipe_is_no_panic() {
+    let (_directory, path) = scenario(SMALL);
+    let program = assert_cmd::cargo::cargo_bin!("anabranch").display().to_string();
+    let pipeline = format!("{{ '{program}' run '{path}' --json; echo $? >&2; }} | true");
+    let output = std::process::Command::new("sh").args(["-c", &pipeline]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "0\n");
+}
+
+#[test]
+fn the_demo_sends_a_users_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("letter.txt");
+    std::fs::write(&file, "abc").unwrap();
+    let out = directory.path().join("out").display().to_string();
+    let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    let wanted = contains("letter.txt").and(contains(digest)).and(contains("report.html")).and(contains("next:"));
+    anabranch(&["demo", "--file", &file.display().to_string(), "--out", &out]).success().stdout(wanted);
+}
