@@ -50,6 +50,7 @@ pub fn write_files(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, 
 
 /// The names of files that were written, one a line.
 pub fn list(written: &[PathBuf]) -> String {
+    let width = written.iter().map(|path| path.display().to_string().len()).max().unwrap_or(0);
     let mut text = String::new();
     for path in written {
         let what = match path.extension().and_then(|extension| extension.to_str()) {
@@ -57,7 +58,7 @@ pub fn list(written: &[PathBuf]) -> String {
             Some("pcapng") => "a capture, for Wireshark",
             _ => "the results, for programs",
         };
-        let _ = writeln!(text, "  {:<32} {what}", path.display());
+        let _ = writeln!(text, "  {:<width$}  {what}", path.display().to_string());
     }
     text
 }

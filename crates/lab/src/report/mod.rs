@@ -164,7 +164,10 @@ impl<'a> View<'a> {
         let goodput = Curve {
             name: "goodput".into(),
             class: "ink".into(),
-            values: thin::running_mean(&series.goodput_in_order_bps, width).into_iter().map(Some).collect(),
+            values: thin::running_mean(&series.time_s, &series.goodput_in_order_bps, width)
+                .into_iter()
+                .map(Some)
+                .collect(),
         };
         let chart = Chart {
             label: "Throughput per subflow over time, stacked, and goodput",

@@ -22,18 +22,15 @@ pub(super) fn averaged(values: &[Option<f64>], group: usize) -> Vec<Option<f64>>
     values.chunks(group).map(mean).collect()
 }
 
-/// Mean over the `width` values up to each one.
-pub(super) fn running_mean(values: &[f64], width: usize) -> Vec<f64> {
-    let mut sum = 0.0;
-    let mut means = Vec::with_capacity(values.len());
-    for (index, value) in values.iter().enumerate() {
-        sum += value;
-        if index >= width {
-            sum -= values[index - width];
-        }
-        means.push((sum / (index + 1).min(width) as f64).max(0.0));
-    }
-    means
+/// Mean over the `width` windows up to each one, which end at `time_s`. Each counts by its length: the last is shorter.
+pub(super) fn running_mean(time_s: &[f64], values: &[f64], width: usize) -> Vec<f64> {
+    let start_s = |index: usize| if index == 0 { 0.0 } else { time_s[index - 1] };
+    let mean = |last: usize| {
+        let first = (last + 1).saturating_sub(width);
+        let sum: f64 = (first..=last).map(|index| values[index] * (time_s[index] - start_s(index))).sum();
+        sum / (time_s[last] - start_s(first))
+    };
+    (0..time_s.len().min(values.len())).map(mean).collect()
 }
 
 #[cfg(test)]
@@ -50,6 +47,10 @@ mod tests {
 
     #[test]
     fn a_running_mean_starts_with_what_there_is() {
-        assert_eq!(running_mean(&[4.0, 2.0, 6.0, 0.0], 2), [4.0, 3.0, 4.0, 3.0]);
+        // The last window is a third as long: (6 * 1 + 2 * 1/3) / (4/3) = 5.
+        let times = [1.0, 2.0, 3.0, 3.0 + 1.0 / 3.0];
+        let means = running_mean(&times, &[4.0, 2.0, 6.0, 2.0], 2);
+        assert_eq!(means[..3], [4.0, 3.0, 4.0]);
+        assert!((means[3] - 5.0).abs() < 1e-9, "{means:?}");
     }
 }

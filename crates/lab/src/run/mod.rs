@@ -25,8 +25,8 @@ use capture::Captures;
 use recorder::{Paths, Recorder};
 use sink::{Delivered, Sink};
 
-/// Where the source listens.
-const SOURCE_PORT: u16 = 80;
+/// Where the source listens: a port that capture tools take for no protocol.
+const SOURCE_PORT: u16 = 40000;
 const SOURCE: HostId = HostId(0);
 const DESTINATION: HostId = HostId(1);
 /// Simulated time after the last delivery in which the hosts say goodbye; not part of the results.
