@@ -72,7 +72,7 @@ fn sum_words(octets: &[u8]) -> u64 {
             *lane += u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
         }
     }
-    let mut sum = lanes.into_iter().fold(0, |sum, lane| carry(sum + carry(lane)));
+    let mut sum: u64 = lanes.into_iter().map(carry).sum();
     while let Some((word, after)) = rest.split_first_chunk::<2>() {
         sum += u64::from(u16::from_ne_bytes(*word));
         rest = after;

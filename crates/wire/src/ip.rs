@@ -191,7 +191,8 @@ fn emit_v4(src: Ipv4Addr, dst: Ipv4Addr, ecn: Ecn, segment_len: usize, out: &mut
 fn emit_v6(src: Ipv6Addr, dst: Ipv6Addr, ecn: Ecn, segment_len: usize, out: &mut Vec<u8>) {
     let mut header = [0; V6_HEADER_BYTES];
     header[0..4].copy_from_slice(&(6 << 28 | u32::from(ecn as u8) << 20).to_be_bytes());
-    header[4..6].copy_from_slice(&length_field(segment_len).to_be_bytes());
+    let payload_len = length_field(V6_HEADER_BYTES + segment_len) - V6_HEADER_BYTES as u16;
+    header[4..6].copy_from_slice(&payload_len.to_be_bytes());
     header[6] = TCP;
     header[7] = HOP_LIMIT;
     header[8..24].copy_from_slice(&src.octets());
@@ -287,11 +288,12 @@ mod tests {
     fn v6_extension_headers_are_skipped() {
         let plain = parse(&v6(TCP, &[0; 20])).unwrap();
         assert_eq!((plain.segment, plain.ecn), (40..60, Ecn::Capable0));
-        // Hop-by-hop of 8 octets, destination options of 16, atomic fragment, finished routing header, TCP.
+        // Hop-by-hop of 8 octets, destination options of 16, atomic fragment (its reserved bits set), finished routing
+        // header, TCP.
         let chain: [&[u8]; 5] = [
             &[60, 0, 1, 4, 0, 0, 0, 0],
             &[44, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-            &[43, 0, 0, 0, 0, 0, 0, 7],
+            &[43, 0xff, 0, 6, 0, 0, 0, 7],
             &[TCP, 0, 4, 0, 0, 0, 0, 0],
             &[0; 20],
         ];
