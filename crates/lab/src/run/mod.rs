@@ -36,7 +36,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A file that the scenario names cannot be read.
-    #[error("{field}: cannot read {}: {source}\n  help: paths are relative to the working directory", path.display())]
+    #[error("{field}: cannot read {}: {source}\n  help: paths are relative to the scenario file, after --set to the working directory", path.display())]
     Unreadable {
         /// The field that names it.
         field: String,
@@ -118,10 +118,13 @@ fn workload(scenario: &Scenario) -> Result<Source, RunError> {
     let workload = &scenario.workload;
     let stream = Prng::fork(scenario.seed, "workload").below(1 << 32) as u32;
     match (workload.kind, &workload.path, workload.size) {
-        (WorkloadKind::File, Some(path), _) => match std::fs::read(path) {
-            Ok(octets) => Ok(Source::Bytes(Bytes::from(octets))),
-            Err(source) => Err(RunError::Unreadable { field: "workload.path".into(), path: path.clone(), source }),
-        },
+        (WorkloadKind::File, Some(path), _) => {
+            let path = scenario.directory.join(path);
+            match std::fs::read(&path) {
+                Ok(octets) => Ok(Source::Bytes(Bytes::from(octets))),
+                Err(source) => Err(RunError::Unreadable { field: "workload.path".into(), path, source }),
+            }
+        }
         (WorkloadKind::Bulk, ..) => Ok(Source::Pattern { stream, len: u64::MAX }),
         (_, _, size) => Ok(Source::Pattern { stream, len: size.map_or(0, |size| size.0.0) }),
     }

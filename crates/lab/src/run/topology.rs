@@ -6,7 +6,7 @@ use network::{Link, LossModel, Network, PortId, Prefix, Queue, Route, Trace, Ver
 use units::{ByteCount, Duration, Prng, Rate};
 
 use super::RunError;
-use crate::scenario::{self, Addresses, Loss, RateModel, Relay, Scenario, TextOr};
+use crate::scenario::{self, Addresses, Loss, RateModel, Scenario, TextOr};
 
 /// The network of a scenario and where its parts are.
 pub(super) struct Topology {
@@ -23,8 +23,14 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
     let (source, destination) = (network.add_port(), network.add_port());
     let mut downlinks = Vec::new();
     for (index, (relay, address)) in scenario.relays.iter().zip(&addresses.paths).enumerate() {
-        let cellular = network.add_link(downlink(&relay.cellular, scenario.seed, relay, index, "cellular")?);
-        let wifi = network.add_link(downlink(&relay.wifi, scenario.seed, relay, index, "wifi")?);
+        let downlink = |link, which: &str| {
+            // By the relay's name: adding a relay leaves the others' traces as they are.
+            let trace_seed = Prng::fork(scenario.seed, &format!("{which} rate of {}", relay.name)).below(u64::MAX);
+            let field = format!("relays[{index}].{which}.rate.trace");
+            downlink(link, |model| trace(model, trace_seed, &scenario.directory, field))
+        };
+        let cellular = network.add_link(downlink(&relay.cellular, "cellular")?);
+        let wifi = network.add_link(downlink(&relay.wifi, "wifi")?);
         let wifi_up = network.add_link(uplink(&relay.wifi));
         let cellular_up = network.add_link(uplink(&relay.cellular));
         for pair in [cellular, wifi, destination.vertex()].windows(2) {
@@ -41,15 +47,13 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
     Ok(Topology { network, source, destination, downlinks })
 }
 
-fn downlink(link: &scenario::Link, seed: u64, relay: &Relay, index: usize, which: &str) -> Result<Link, RunError> {
+fn downlink(
+    link: &scenario::Link,
+    trace: impl FnOnce(&RateModel) -> Result<Trace, RunError>,
+) -> Result<Link, RunError> {
     let model = match &link.rate {
         TextOr::Text(rate) => Link::new(*rate, link.delay),
-        TextOr::Table(model) => {
-            // By the relay's name: adding a relay leaves the others' traces as they are.
-            let trace_seed = Prng::fork(seed, &format!("{which} rate of {}", relay.name)).below(u64::MAX);
-            let field = format!("relays[{index}].{which}.rate");
-            Link::traced(trace(model, trace_seed, &field)?, link.delay)
-        }
+        TextOr::Table(model) => Link::traced(trace(model)?, link.delay),
     };
     let loss = match link.loss {
         Loss::Text(probability) => LossModel::uniform(probability.value()),
@@ -70,21 +74,18 @@ fn queue(queue: scenario::Queue) -> Queue {
     }
 }
 
-fn trace(model: &RateModel, seed: u64, field: &str) -> Result<Trace, RunError> {
+fn trace(model: &RateModel, seed: u64, directory: &Path, field: String) -> Result<Trace, RunError> {
     match (&model.trace, model.generator()) {
-        (Some(path), _) => read_trace(path, field),
+        (Some(path), _) => read_trace(&directory.join(path), field),
         (None, Some(generator)) => Ok(generator.generate(seed)),
         // The scenario's check asks for a mean; a link without a rate is what is left without one.
         (None, None) => Ok(Trace::constant(Rate::ZERO, Duration::from_secs(1))),
     }
 }
 
-fn read_trace(path: &Path, field: &str) -> Result<Trace, RunError> {
-    let field = || format!("{field}.trace");
-    let text = std::fs::read_to_string(path).map_err(|source| RunError::Unreadable {
-        field: field(),
-        path: path.into(),
-        source,
-    })?;
-    Trace::parse(&text).map_err(|source| RunError::Trace { field: field(), path: path.into(), source })
+fn read_trace(path: &Path, field: String) -> Result<Trace, RunError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Trace::parse(&text).map_err(|source| RunError::Trace { field, path: path.into(), source }),
+        Err(source) => Err(RunError::Unreadable { field, path: path.into(), source }),
+    }
 }

@@ -5,17 +5,16 @@ use core::str::FromStr;
 use std::path::PathBuf;
 
 use network::trace::CellularTrace;
-use serde::{Deserialize, Serialize};
-use units::text::Text;
+use serde::{Deserialize, Serialize, Serializer};
+use units::text::{Text, TextOr};
 use units::{ByteCount, Duration, Probability, Rate};
-
-use super::TextOr;
 
 /// A link with its two directions. The fields describe the way towards the destination.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// Rate towards the destination: `"3 Mbit/s"`, or a table for one that varies.
+    #[serde(serialize_with = "text_or_table")]
     pub rate: TextOr<Rate, RateModel>,
     /// One-way propagation delay, the same in both directions.
     #[serde(with = "units::text::duration")]
@@ -24,7 +23,7 @@ pub struct Link {
     #[serde(default)]
     pub queue: Queue,
     /// Loss towards the destination: `"1 %"` at random, or a table for bursts.
-    #[serde(default = "lossless")]
+    #[serde(default = "lossless", serialize_with = "text_or_table")]
     pub loss: Loss,
     /// The way towards the source.
     #[serde(default)]
@@ -33,6 +32,16 @@ pub struct Link {
 
 /// Loss at random, or in bursts.
 pub type Loss = TextOr<Probability, Burst>;
+
+fn text_or_table<T: fmt::Display, U: Serialize, S: Serializer>(
+    value: &TextOr<T, U>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        TextOr::Text(text) => serializer.collect_str(text),
+        TextOr::Table(table) => table.serialize(serializer),
+    }
+}
 
 fn lossless() -> Loss {
     TextOr::Text(Probability::ZERO)
@@ -57,7 +66,8 @@ impl Link {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RateModel {
-    /// A file in the mahimahi format; excludes the other fields.
+    /// A file in the mahimahi format; excludes the other fields. Relative to the scenario file, on the command line to
+    /// the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,
     /// Mean rate outside of outages.
@@ -171,7 +181,7 @@ impl fmt::Display for Queue {
 }
 
 impl Serialize for Queue {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }

@@ -1,13 +1,13 @@
 //! From a file and overrides to a [`Scenario`], or to mistakes that say where they stand.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml::Table;
 
 use super::mistake::{LoadError, Mistake, Place};
 use super::overrides::Override;
 use super::source_map::SourceMap;
-use super::{Scenario, check};
+use super::{Scenario, TextOr, check};
 
 /// Loads the scenario file at `path`, changed by `overrides`.
 ///
@@ -15,7 +15,9 @@ use super::{Scenario, check};
 /// If the file cannot be read or says something wrong.
 pub fn load_file(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
     let text = std::fs::read_to_string(path).map_err(|source| LoadError::Unreadable { path: path.into(), source })?;
-    load(&path.display().to_string(), &text, overrides)
+    let mut scenario = load(&path.display().to_string(), &text, overrides)?;
+    scenario.directory = path.parent().unwrap_or(Path::new("")).into();
+    Ok(scenario)
 }
 
 /// Loads the scenario `text`, which stands in the file `name`, changed by `overrides`.
@@ -36,6 +38,7 @@ pub fn load(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, 
     let mut scenario: Scenario = serde_path_to_error::deserialize(document)
         .map_err(|error| LoadError::Mistakes(vec![field_mistake(&error, place)]))?;
     scenario.name_relays();
+    scenario.fix_overridden_paths(&overridden);
     let complaints = check::complaints(&scenario);
     if complaints.is_empty() {
         return Ok(scenario);
@@ -49,6 +52,29 @@ impl Scenario {
         for (index, relay) in self.relays.iter_mut().enumerate() {
             if relay.name.is_empty() {
                 relay.name = format!("relay-{}", index + 1);
+            }
+        }
+    }
+}
+
+impl Scenario {
+    /// Paths on the command line are relative to the working directory, wherever the scenario file is.
+    fn fix_overridden_paths(&mut self, overridden: &[(String, String)]) {
+        let is_overridden = |field: &str| overridden.iter().any(|(path, _)| path == field);
+        let fix = |path: &mut Option<PathBuf>| {
+            *path = path.take().map(|path| std::path::absolute(&path).unwrap_or(path));
+        };
+        if is_overridden("workload.path") {
+            fix(&mut self.workload.path);
+        }
+        for (index, relay) in self.relays.iter_mut().enumerate() {
+            for (which, link) in [("cellular", &mut relay.cellular), ("wifi", &mut relay.wifi)] {
+                match &mut link.rate {
+                    TextOr::Table(model) if is_overridden(&format!("relays[{index}].{which}.rate.trace")) => {
+                        fix(&mut model.trace);
+                    }
+                    _ => {}
+                }
             }
         }
     }

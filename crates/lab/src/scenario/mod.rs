@@ -12,12 +12,12 @@ mod load;
 mod mistake;
 mod overrides;
 mod source_map;
-mod text_or;
 
 use core::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+pub use units::text::TextOr;
 use units::text::Text;
 use units::{ByteCount, Duration};
 
@@ -27,7 +27,6 @@ pub use link::{Burst, Link, Loss, Queue, RateModel, Uplink};
 pub use load::{load, load_file};
 pub use mistake::{LoadError, Mistake, Place};
 pub use overrides::Override;
-pub use text_or::TextOr;
 
 /// One experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,6 +58,9 @@ pub struct Scenario {
     /// destination over Wi-Fi.
     #[serde(default)]
     pub relays: Vec<Relay>,
+    /// Directory of the scenario file, to which the paths it names are relative.
+    #[serde(skip)]
+    pub directory: PathBuf,
 }
 
 const fn default_seed() -> u64 {
@@ -86,7 +88,8 @@ impl Default for Metrics {
 pub struct Workload {
     /// Which kind of data.
     pub kind: WorkloadKind,
-    /// The file to send; only with `kind = "file"`. Relative to the working directory.
+    /// The file to send; only with `kind = "file"`. Relative to the scenario file, on the command line to the working
+    /// directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
     /// Octets to send; only with `kind = "generated"`.
