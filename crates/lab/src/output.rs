@@ -1,14 +1,30 @@
-//! Files that are whole or absent: written beside their place, then renamed into it.
+//! Files that are whole or absent.
 
+use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use tempfile::NamedTempFile;
 
-/// A file that is being written. Dropped before [`Self::commit`] it leaves nothing behind.
+/// What a plain file gets: the process's umask applies.
+const MODE: u32 = 0o666;
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// A file that is being written. It has no name until [`Self::commit`], so a process that ends before, in whatever way,
+/// leaves nothing behind.
 pub struct AtomicFile {
-    writer: BufWriter<NamedTempFile>,
+    writer: BufWriter<Backing>,
     path: PathBuf,
+}
+
+enum Backing {
+    /// Without a name: the kernel frees it when it is closed.
+    Nameless(File),
+    /// On file systems that know no files without a name: dropping removes it.
+    Named(NamedTempFile),
 }
 
 impl AtomicFile {
@@ -17,10 +33,15 @@ impl AtomicFile {
     /// # Errors
     /// Those of the file system, with the path in the message.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory = directory_of(path);
         std::fs::create_dir_all(directory).map_err(|error| named(directory, &error))?;
-        let file = temporary(directory).map_err(|error| named(path, &error))?;
-        Ok(Self { writer: BufWriter::with_capacity(1 << 16, file), path: path.into() })
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let backing = match rustix::fs::open(directory, flags, Mode::from_raw_mode(MODE)) {
+            Ok(file) => Ok(Backing::Nameless(file.into())),
+            Err(_) => builder().tempfile_in(directory).map(Backing::Named),
+        };
+        let backing = backing.map_err(|error| named(path, &error))?;
+        Ok(Self { writer: BufWriter::with_capacity(BUFFER_BYTES, backing), path: path.into() })
     }
 
     /// Puts the file into its place, over one that stands there.
@@ -28,8 +49,44 @@ impl AtomicFile {
     /// # Errors
     /// Those of the file system, with the path in the message.
     pub fn commit(self) -> io::Result<()> {
-        let file = self.writer.into_inner().map_err(|error| named(&self.path, error.error()))?;
-        file.persist(&self.path).map_err(|error| named(&self.path, &error.error))?;
+        let Self { writer, path } = self;
+        let place = || {
+            match writer.into_inner().map_err(|error| error.into_error())? {
+                Backing::Named(file) => file.persist(&path)?,
+                Backing::Nameless(file) => give_name(&file, &path)?.persist(&path).map(|()| file)?,
+            };
+            Ok(())
+        };
+        place().map_err(|error: io::Error| named(&path, &error))
+    }
+}
+
+/// Links `file` beside `path`: only a rename replaces what may stand there in one step.
+fn give_name(file: &File, path: &Path) -> io::Result<NamedTempFile<()>> {
+    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let link = |beside: &Path| Ok(rustix::fs::linkat(CWD, &own, CWD, beside, AtFlags::SYMLINK_FOLLOW)?);
+    builder().make_in(directory_of(path), link)
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn builder() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".anabranch-").permissions(Permissions::from_mode(MODE));
+    builder
+}
+
+impl Write for Backing {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Nameless(file) => file.write(octets),
+            Self::Named(file) => file.write(octets),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -52,18 +109,6 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = AtomicFile::create(path)?;
     file.write_all(content).map_err(|error| named(path, &error))?;
     file.commit()
-}
-
-fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".anabranch-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // What a plain file would get: the process's umask applies.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(directory)
 }
 
 fn named(path: &Path, error: &io::Error) -> io::Error {
@@ -94,6 +139,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut file = AtomicFile::create(&directory.path().join("x")).unwrap();
         file.write_all(b"half").unwrap();
+        file.flush().unwrap();
         drop(file);
         assert!(names(directory.path()).is_empty());
     }

@@ -1,7 +1,8 @@
 //! Whole runs in the simulator.
 
 use lab::run::{Run, run};
-use lab::scenario::{Override, Scenario, load};
+use lab::scenario::{Override, Scenario, Workload, WorkloadKind, load};
+use pcap_file::pcapng::{Block, PcapNgReader};
 
 fn demo(overrides: &[&str]) -> Scenario {
     let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
@@ -22,4 +23,106 @@ fn the_demo_delivers_the_file_over_all_four_relays() {
     assert_eq!(totals.delivered_bytes, 8_000_000);
     assert_eq!(results.paths().len(), 4);
     assert!(results.subflows.iter().all(|subflow| subflow.share_ratio > 0.03), "{:?}", results.subflows);
+}
+
+#[test]
+fn a_run_is_a_function_of_scenario_and_seed() {
+    let results = |overrides: &[&str]| run_quietly(&demo(overrides)).results.reproducible().to_json();
+    let first = results(&["workload.size=500 kB"]);
+    assert_eq!(first, results(&["workload.size=500 kB"]));
+    assert_ne!(first, results(&["workload.size=500 kB", "seed=2"]));
+}
+
+#[test]
+fn totals_and_series_agree() {
+    let results = run_quietly(&demo(&["workload.size=1 MB"])).results;
+    let series = &results.series;
+    let windows = series.time_s.len();
+    let octets_of = |bps: &[f64]| -> f64 {
+        let starts = core::iter::once(0.0).chain(series.time_s.iter().copied());
+        bps.iter().zip(&series.time_s).zip(starts).map(|((bps, end), start)| bps * (end - start) / 8.0).sum()
+    };
+    let in_order = octets_of(&series.goodput_in_order_bps);
+    assert!((in_order - 1e6).abs() < 100.0, "{in_order}");
+    for (subflow, totals) in series.subflows.iter().zip(&results.subflows) {
+        assert_eq!([subflow.throughput_bps.len(), subflow.cwnd_bytes.len(), subflow.loss_ratio.len()], [windows; 3]);
+        let arrived = octets_of(&subflow.throughput_bps);
+        // What arrives after the last delivery are duplicates; the series ends before.
+        assert!(arrived <= totals.received_bytes as f64 + 100.0, "{arrived} {}", totals.received_bytes);
+    }
+    let shares: f64 = results.subflows.iter().map(|subflow| subflow.share_ratio).sum();
+    assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+}
+
+#[test]
+fn plain_tcp_uses_the_first_relay() {
+    let results = run_quietly(&demo(&["connection.mptcp=false", "workload.size=500 kB"])).results;
+    assert!(results.totals.sha256_ok && results.totals.completed);
+    assert_eq!(results.paths(), ["amber"]);
+}
+
+#[test]
+fn ipv6_hosts_talk_as_well() {
+    let results = run_quietly(&demo(&["source.address=fd00::1", "workload.size=500 kB"])).results;
+    assert!(results.totals.sha256_ok && results.subflows[0].destination.starts_with("[fd00:1::2]:"));
+    assert_eq!(results.paths().len(), 4);
+}
+
+#[test]
+fn bulk_runs_for_its_duration() {
+    let mut scenario = demo(&["duration=3 s"]);
+    scenario.workload = Workload { kind: WorkloadKind::Bulk, path: None, size: None };
+    let Run { results, faults, .. } = run_quietly(&scenario);
+    assert_eq!(faults, [""; 0]);
+    assert_eq!(results.totals.duration_s, 3.0);
+    assert!(results.totals.completed && results.totals.sha256_ok && results.totals.delivered_bytes > 500_000);
+}
+
+#[test]
+fn nothing_to_send_is_a_run_too() {
+    let Run { results, faults, .. } = run_quietly(&demo(&["workload.size=0 B"]));
+    assert_eq!(faults, [""; 0]);
+    assert!(results.totals.completed && results.totals.sha256_ok);
+    assert_eq!(results.totals.delivered_bytes, 0);
+}
+
+#[test]
+fn a_link_that_loses_everything_ends_with_the_duration() {
+    let Run { results, faults, .. } = run_quietly(&demo(&["relays[*].cellular.loss=100 %", "duration=5 s"]));
+    assert!(!results.totals.completed && !faults.is_empty());
+    assert_eq!(results.totals.delivered_bytes, 0);
+}
+
+#[test]
+fn recorded_traces_are_read_and_their_mistakes_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("walk.down");
+    let set = format!("relays[0].cellular.rate={{ trace = \"{}\" }}", trace.display());
+    std::fs::write(&trace, "1\n2\n3\n").unwrap();
+    assert!(run_quietly(&demo(&[&set, "workload.size=100 kB"])).results.totals.sha256_ok);
+    std::fs::write(&trace, "1\n2\nthree\n").unwrap();
+    let error = run(&demo(&[&set]), None, &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("relays[0].cellular.rate.trace") && error.contains("line 3"), "{error}");
+}
+
+#[test]
+fn captures_hold_what_both_hosts_saw() {
+    let directory = tempfile::tempdir().unwrap();
+    let scenario = demo(&["workload.size=50 kB"]);
+    let Run { results, captures, .. } = run(&scenario, Some(directory.path()), &mut |_| {}).unwrap();
+    assert_eq!(captures.len(), 2);
+    let packets_with_data = |path: &std::path::Path| {
+        let octets = std::fs::read(path).unwrap();
+        let mut reader = PcapNgReader::new(octets.as_slice()).unwrap();
+        let mut count = 0;
+        while let Some(block) = reader.next_block() {
+            if let Block::EnhancedPacket(packet) = block.unwrap() {
+                let segment = wire::Segment::parse(&packet.data.to_vec().into()).unwrap();
+                count += u64::from(!segment.payload.is_empty() && segment.src.port() == 40000);
+            }
+        }
+        count
+    };
+    assert_eq!(packets_with_data(&captures[0]), results.totals.data_packets);
+    assert!(packets_with_data(&captures[1]) <= results.totals.data_packets);
 }

@@ -77,6 +77,21 @@ fn overrides_change_fields() {
 }
 
 #[test]
+fn a_wifi_link_says_only_what_differs() {
+    let scenario = read(SMALL, &["relays[0].wifi.delay=7 ms"]).unwrap();
+    let wifi = &scenario.relays[0].wifi;
+    assert_eq!((wifi.delay, &wifi.rate), (Duration::from_millis(7), &TextOr::Text(Rate::from_mbps(54))));
+}
+
+#[test]
+fn paths_on_the_command_line_stay_where_they_are() {
+    let changes = ["workload.kind=file", "workload.path=letter"];
+    let text = SMALL.replace("size = \"1 MB\"", "");
+    let path = read(&text, &changes).unwrap().workload.path.unwrap();
+    assert!(path.is_absolute() && path.ends_with("letter"), "{path:?}");
+}
+
+#[test]
 fn a_misspelt_field_is_found_and_corrected() {
     let mistake = changed("delay =", "dealy =");
     assert_mistake(mistake, &["x.toml:7:33", "relays[0].cellular.dealy", "unknown field", "did you mean \"delay\"?"]);

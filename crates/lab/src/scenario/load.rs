@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use toml::Table;
+use toml::{Table, Value};
 
 use super::mistake::{LoadError, Mistake, Place};
 use super::overrides::Override;
 use super::source_map::SourceMap;
-use super::{Scenario, TextOr, check};
+use super::{Link, Scenario, TextOr, check};
 
 /// Loads the scenario file at `path`, changed by `overrides`.
 ///
@@ -34,6 +34,7 @@ pub fn load(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, 
             Err(problem) => return Err(LoadError::Mistakes(vec![override_mistake(change, problem)])),
         }
     }
+    complete_wifi(&mut document);
     let place = |field: &str| place_of(field, &overridden, &map);
     let mut scenario: Scenario = serde_path_to_error::deserialize(document)
         .map_err(|error| LoadError::Mistakes(vec![field_mistake(&error, place)]))?;
@@ -45,6 +46,17 @@ pub fn load(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, 
     }
     let located = complaints.into_iter().map(|complaint| complaint.located(place));
     Err(LoadError::Mistakes(located.collect()))
+}
+
+/// A relay's `wifi` that says something leaves the rest as it is for relays that say nothing.
+fn complete_wifi(document: &mut Table) {
+    let Ok(defaults) = Table::try_from(Link::wifi()) else { return };
+    let relays = document.get_mut("relays").and_then(Value::as_array_mut).into_iter().flatten();
+    for wifi in relays.filter_map(|relay| relay.get_mut("wifi")?.as_table_mut()) {
+        for (key, value) in &defaults {
+            wifi.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+    }
 }
 
 impl Scenario {

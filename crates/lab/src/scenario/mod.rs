@@ -17,8 +17,8 @@ use core::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-pub use units::text::TextOr;
 use units::text::Text;
+pub use units::text::TextOr;
 use units::{ByteCount, Duration};
 
 pub use addresses::Addresses;
