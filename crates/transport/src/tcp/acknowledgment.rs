@@ -131,7 +131,8 @@ impl Tcb {
         }
         match self.window.phase() {
             Phase::Recovery(point) | Phase::Loss(point) if self.snd_una.at_or_after(point) => {
-                self.window.exit_recovery();
+                let in_flight = self.in_flight();
+                self.window.exit_recovery(in_flight);
                 self.rack.on_recovery_end();
                 self.resend_stamp = None;
                 self.reno_sacked = 0;
@@ -181,7 +182,8 @@ impl Tcb {
         } else {
             outcome.lost_bytes = self.detect_losses_by_count();
         }
-        if outcome.lost_bytes > 0 && self.window.phase() == Phase::Open {
+        // Losses among what was sent during a recovery outlive it: they are a congestion event of their own.
+        if self.board.has_lost() && self.window.phase() == Phase::Open {
             outcome.congestion = Some(CongestionSignal::Loss);
         }
         let dsack = self.note_dsack(segment);
@@ -266,7 +268,8 @@ impl Tcb {
         }
         if matches!(self.window.phase(), Phase::Recovery(_)) {
             let in_flight = self.in_flight();
-            self.window.on_ack_in_recovery(outcome.delivered_bytes, in_flight);
+            let progress = advanced && outcome.lost_bytes == 0;
+            self.window.on_ack_in_recovery(outcome.delivered_bytes, in_flight, progress);
         } else if advanced {
             let slow_start_limited = self.window.in_slow_start() && self.window.cwnd() < 2 * in_flight_before;
             outcome.cwnd_limited = self.cwnd_limited || slow_start_limited;
@@ -278,7 +281,7 @@ impl Tcb {
     pub(crate) fn begin_recovery(&mut self, ssthresh: u64, outcome: &AckOutcome) {
         self.counters.congestion_events += 1;
         self.window.enter_recovery(self.snd_nxt, ssthresh, self.board.outstanding());
-        self.window.on_ack_in_recovery(outcome.delivered_bytes, self.in_flight());
+        self.window.on_ack_in_recovery(outcome.delivered_bytes, self.in_flight(), false);
         self.timers.stop(Timer::TailProbe);
     }
 

@@ -111,6 +111,11 @@ impl Scoreboard {
         self.sacked
     }
 
+    /// Whether anything is deemed lost and not yet delivered.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.lost > 0
+    }
+
     pub(crate) fn highest_delivered(&self) -> SeqNr {
         self.highest_delivered
     }

@@ -131,15 +131,18 @@ impl CongestionWindow {
         self.phase = Phase::Loss(point);
     }
 
-    /// RFC 6937 section 3: the window for the next transmissions of a recovery.
-    pub(crate) fn on_ack_in_recovery(&mut self, delivered_bytes: u64, in_flight: u64) {
+    /// The window for the next transmissions of a recovery (RFC 6937 section 3). `progress` tells that the ACK repaired
+    /// something and found nothing new lost: only then may more go out than came in (RFC 9937's safe ACK), or
+    /// retransmissions would fill the very queue that dropped the originals.
+    pub(crate) fn on_ack_in_recovery(&mut self, delivered_bytes: u64, in_flight: u64, progress: bool) {
         self.prr.delivered += delivered_bytes;
         let allowance = if in_flight > self.ssthresh {
             let target = (u128::from(self.prr.delivered) * u128::from(self.ssthresh))
                 .div_ceil(u128::from(self.prr.recover_fs)) as u64;
             target.saturating_sub(self.prr.out)
         } else {
-            let limit = self.prr.delivered.saturating_sub(self.prr.out).max(delivered_bytes) + self.mss;
+            let extra = if progress { self.mss } else { 0 };
+            let limit = self.prr.delivered.saturating_sub(self.prr.out).max(delivered_bytes) + extra;
             (self.ssthresh - in_flight).min(limit)
         };
         // The first retransmission goes out at once, whatever the proportion says (RFC 6937 section 3.1's fast
@@ -154,10 +157,11 @@ impl CongestionWindow {
         }
     }
 
-    /// Ends recovery; the window settles at the threshold (RFC 6675 section 5).
-    pub(crate) fn exit_recovery(&mut self) {
+    /// Ends recovery. The window settles at the threshold, but no burst makes up for a network that has run empty
+    /// (RFC 6582 section 3.2, the first of its two choices).
+    pub(crate) fn exit_recovery(&mut self, in_flight: u64) {
         if matches!(self.phase, Phase::Recovery(_)) {
-            self.cwnd = self.ssthresh;
+            self.cwnd = self.ssthresh.min(in_flight.max(self.mss) + self.mss);
         }
         self.phase = Phase::Open;
         self.undo = None;
@@ -214,14 +218,14 @@ mod tests {
         let mut window = window();
         window.set(20_000, 40_000);
         window.enter_recovery(SeqNr(99), 10_000, 20_000);
-        window.on_ack_in_recovery(1000, 16_000);
+        window.on_ack_in_recovery(1000, 16_000, false);
         assert_eq!(window.cwnd(), 17_000, "the first retransmission is forced");
         window.on_sent(1000);
-        window.on_ack_in_recovery(1000, 16_000);
+        window.on_ack_in_recovery(1000, 16_000, false);
         assert_eq!(window.cwnd(), 16_000);
-        window.on_ack_in_recovery(2000, 14_000);
+        window.on_ack_in_recovery(2000, 14_000, false);
         assert_eq!(window.cwnd(), 15_000);
-        window.exit_recovery();
+        window.exit_recovery(10_000);
         assert_eq!((window.cwnd(), window.phase()), (10_000, Phase::Open));
     }
 
