@@ -21,6 +21,8 @@ pub enum Command {
     Run(Run),
     /// Send a file over four relays, check it, and write a report
     Demo(Demo),
+    /// Create network namespaces whose links behave as described, until Ctrl-C (needs root)
+    Emulate(Emulate),
 }
 
 /// Arguments of `anabranch run`.
@@ -61,4 +63,15 @@ pub struct Demo {
     /// Seed of everything random
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+}
+
+/// Arguments of `anabranch emulate`.
+#[derive(Args, Debug)]
+#[command(after_help = "A topology:\n  \
+    [[host]]\n  name = \"server\"\n  \
+    [[host]]\n  name = \"phone\"\n  \
+    [[link]]\n  between = [\"server\", \"phone\"]\n  rate = \"10 Mbit/s\"\n  delay = \"20 ms\"\n  loss = \"1 %\"")]
+pub struct Emulate {
+    /// The topology file
+    pub topology: PathBuf,
 }

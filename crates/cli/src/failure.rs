@@ -54,3 +54,12 @@ impl From<io::Error> for Failure {
         }
     }
 }
+
+impl From<linux::Error> for Failure {
+    fn from(error: linux::Error) -> Self {
+        match error {
+            linux::Error::File { .. } | linux::Error::Usage(_) => Self::Input(error.to_string()),
+            error => Self::Failed(error.to_string()),
+        }
+    }
+}

@@ -17,6 +17,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Demo(arguments) => commands::demo::demo(&arguments),
+        Command::Emulate(arguments) => commands::emulate::emulate(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -132,3 +132,10 @@ fn the_demo_sends_a_users_file() {
     let wanted = contains("letter.txt").and(contains(digest)).and(contains("report.html")).and(contains("next:"));
     anabranch(&["demo", "--file", &file.display().to_string(), "--out", &out]).success().stdout(wanted);
 }
+
+#[test]
+fn a_topology_with_a_mistake_is_bad_input() {
+    let (_directory, path) = scenario("[[host]]\nname = \"a\"\n[[link]]\nbetween = [\"a\", \"b\"]\n");
+    anabranch(&["emulate", &path]).code(2).stderr(contains("small.toml").and(contains("\"b\"").or(contains(" b"))));
+    anabranch(&["emulate", "/nowhere.toml"]).code(2).stderr(contains("/nowhere.toml"));
+}
