@@ -121,9 +121,8 @@ impl CongestionWindow {
     /// A retransmission time-out: one segment, then slow start (RFC 5681 section 3.1).
     pub(crate) fn enter_loss(&mut self, point: SeqNr, ssthresh: Option<u64>) {
         if let Some(ssthresh) = ssthresh {
-            if self.phase == Phase::Open {
-                self.undo = Some(Undo { cwnd: self.cwnd, ssthresh: self.ssthresh });
-            }
+            // Of a recovery in progress only the time-out may turn out spurious: its losses were real.
+            self.undo = Some(Undo { cwnd: self.cwnd, ssthresh: self.ssthresh });
             self.ssthresh = ssthresh.max(SSTHRESH_MIN_SEGMENTS * self.mss);
         }
         self.cwnd = self.mss;
