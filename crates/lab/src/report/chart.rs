@@ -54,9 +54,11 @@ impl Chart<'_> {
     pub fn svg(self) -> String {
         let (width, height) = self.size;
         let label = escape(self.label);
+        // A phone scrolls such a chart instead of shrinking its text.
+        let wide = if width > 600.0 { " wide" } else { "" };
         let plot = self.plot();
         let mut svg = format!(
-            "<svg class=\"chart\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\" \
+            "<svg class=\"chart{wide}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\" \
              data-chart='{}'>",
             plot.hover_data()
         );
