@@ -5,3 +5,4 @@ need_cargo
 say "building the anabranch command (release)"
 cargo build --release "${LOCKED[@]}" -p anabranch
 "$TARGET/release/anabranch" demo ${FILE:+--file "$FILE"}
+say "the command is $TARGET/release/anabranch. Next: 'make demo FILE=path' sends a file of yours, 'make test' runs every check"

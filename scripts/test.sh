@@ -49,13 +49,28 @@ lint() {
 
 docs() { RUSTDOCFLAGS='-D warnings' cargo doc "${LOCKED[@]}" --workspace --no-deps --document-private-items; }
 
+# Namespaces and devices belong to the whole machine: these tests run one after another, and nothing beside them.
+interop() { cargo test "${LOCKED[@]}" -p interop -- --test-threads=1; }
+
+# Each bench once, unmeasured: it still builds and runs.
+bench_smoke() { cargo test "${LOCKED[@]}" --workspace --bench '*'; }
+
+# The fuzz targets are a workspace of their own. Checking them needs neither nightly nor libFuzzer.
+fuzz_check() {
+    CUSTOM_LIBFUZZER_PATH=none/libfuzzer.a cargo check --manifest-path fuzz/Cargo.toml --target-dir "$TARGET/fuzz"
+}
+
 if have rustfmt; then step "format" cargo fmt --all --check; else leave_out "the format check: rustfmt is missing"; fi
 if have cargo-clippy; then step "lint" lint; else leave_out "the lint: clippy is missing"; fi
-step "build tests" cargo test "${LOCKED[@]}" --workspace --no-run
-step "tests" cargo test "${LOCKED[@]}" --workspace
 step "docs" docs
+step "build tests" cargo test "${LOCKED[@]}" --workspace --no-run
+step "tests" cargo test "${LOCKED[@]}" --workspace --exclude interop
+step "interop" interop
+step "benches run" bench_smoke
+step "fuzz targets check" fuzz_check
 if [ "$mode" = long ]; then
-    step "tests, release, all" cargo test "${LOCKED[@]}" --release --workspace -- --include-ignored
+    step "all tests, slow ones too" cargo test "${LOCKED[@]}" --release --workspace --exclude interop -- --include-ignored
+    step "interop, slow ones too" cargo test "${LOCKED[@]}" --release -p interop -- --include-ignored --test-threads=1
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then
