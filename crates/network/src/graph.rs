@@ -144,11 +144,10 @@ impl Network {
 
 /// Packets.
 impl Network {
-    /// A host sends a segment.
-    #[inline]
-    pub fn send_segment(&mut self, port: PortId, segment: Segment, now: Instant) {
-        let packet = self.pool.segment(segment);
-        self.send(port, packet, now);
+    /// A packet that holds the segment that `make` gives, if any, in memory of packets that are gone.
+    #[inline(always)]
+    pub fn packet(&mut self, make: impl FnOnce() -> Option<Segment>) -> Option<Packet> {
+        self.pool.segment(make)
     }
 
     /// A host sends a packet.
@@ -180,7 +179,7 @@ impl Network {
     }
 
     /// Takes the segment out of a packet that arrived; `None` if it is none.
-    #[inline]
+    #[inline(always)]
     pub fn take_segment(&mut self, packet: Packet) -> Option<Segment> {
         self.pool.take_segment(packet)
     }
@@ -351,7 +350,7 @@ mod tests {
         network.add_route(router, Route { from: None, to: to_server, via: server.vertex() });
         network.send(client, packet(100), Instant::ZERO);
         let lost = Segment { src: CLIENT, dst: CLIENT, ..segment(0) };
-        network.send_segment(client, lost, Instant::ZERO);
+        network.send(client, Packet::from_segment(lost), Instant::ZERO);
         assert_eq!(network.poll_delivery().map(|(port, _)| port), Some(server));
         assert!(network.poll_delivery().is_none());
         assert_eq!(network.counters(router).dropped(DropCause::NoRoute).packets, 1);

@@ -180,17 +180,21 @@ impl PacketPool {
         Self::default()
     }
 
-    /// A packet that holds `segment`.
-    #[inline]
-    pub fn segment(&mut self, segment: Segment) -> Packet {
-        let wire_len = segment.emitted_len() as u32;
+    /// A packet that holds what `fill` gives, if it gives a segment. Segments are large: this one is made in its place.
+    #[inline(always)]
+    pub fn segment(&mut self, fill: impl FnOnce() -> Option<Segment>) -> Option<Packet> {
         let mut content = self.free.pop().unwrap_or_default();
-        *content = Some(segment);
-        Packet { content: Content::Segment(content), wire_len, hops: 0 }
+        *content = fill();
+        let Some(segment) = content.as_ref() else {
+            self.free.push(content);
+            return None;
+        };
+        let wire_len = segment.emitted_len() as u32;
+        Some(Packet { content: Content::Segment(content), wire_len, hops: 0 })
     }
 
     /// Takes the segment out of a packet and keeps its memory. Raw octets are parsed.
-    #[inline]
+    #[inline(always)]
     pub fn take_segment(&mut self, packet: Packet) -> Option<Segment> {
         match packet.content {
             Content::Segment(mut content) => {
@@ -280,13 +284,14 @@ mod tests {
     #[test]
     fn the_pool_hands_out_the_same_memory_again() {
         let mut pool = PacketPool::new();
-        let first = pool.segment(segment(10));
+        let first = pool.segment(|| Some(segment(10))).unwrap();
         let address = core::ptr::from_ref(first.segment().unwrap());
         assert_eq!(pool.take_segment(first), Some(segment(10)));
-        let second = pool.segment(segment(20));
+        let second = pool.segment(|| Some(segment(20))).unwrap();
         assert_eq!(core::ptr::from_ref(second.segment().unwrap()), address);
         assert_eq!(second.wire_len(), 60);
         pool.recycle(second);
+        assert!(pool.segment(|| None).is_none());
         assert_eq!(pool.free.len(), 1);
     }
 }

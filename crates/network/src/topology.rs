@@ -234,6 +234,7 @@ fn wire_way(network: &mut Network, way: Way, end: VertexId) -> VertexId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Packet;
     use core::net::SocketAddr;
     use units::Rate;
     use wire::Segment;
@@ -244,7 +245,7 @@ mod tests {
 
     /// Sends an empty segment and tells where and how it arrives.
     fn deliver(wired: &mut Wired, from: PortId, src: SocketAddr, dst: SocketAddr) -> Option<(PortId, Segment)> {
-        wired.network.send_segment(from, Segment::new(src, dst), Instant::ZERO);
+        wired.network.send(from, Packet::from_segment(Segment::new(src, dst)), Instant::ZERO);
         loop {
             if let Some((port, packet)) = wired.network.poll_delivery() {
                 return Some((port, wired.network.take_segment(packet)?));

@@ -123,11 +123,10 @@ impl Host for EndpointHost {
 
     #[inline]
     fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        loop {
-            let segment = self.endpoint.poll_transmit(now);
-            if segment.is_some() || !self.dispatch_events(now) {
-                return segment;
-            }
+        // Nested instead of looped: the segment is then made where the caller wants it.
+        match self.endpoint.poll_transmit(now) {
+            None if self.dispatch_events(now) => self.poll_transmit(now),
+            segment => segment,
         }
     }
 

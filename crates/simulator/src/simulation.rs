@@ -191,8 +191,10 @@ impl<H: Host> Simulation<H> {
 
     #[inline]
     fn receive(&mut self, id: HostId, packet: Packet) {
+        if let Some(segment) = packet.segment() {
+            self.watchers.see(self.now, id, Direction::Received, segment);
+        }
         let Some(segment) = self.network.take_segment(packet) else { return };
-        self.watchers.see(self.now, id, Direction::Received, &segment);
         self.hosts[id.0 as usize].host.handle_segment(segment, self.now);
         self.service(id);
     }
@@ -213,9 +215,11 @@ impl<H: Host> Simulation<H> {
     #[inline]
     fn service(&mut self, id: HostId) {
         let attached = &mut self.hosts[id.0 as usize];
-        while let Some(segment) = attached.host.poll_transmit(self.now) {
-            self.watchers.see(self.now, id, Direction::Sent, &segment);
-            self.network.send_segment(attached.port, segment, self.now);
+        while let Some(packet) = self.network.packet(|| attached.host.poll_transmit(self.now)) {
+            if let Some(segment) = packet.segment() {
+                self.watchers.see(self.now, id, Direction::Sent, segment);
+            }
+            self.network.send(attached.port, packet, self.now);
         }
         attached.deadline = attached.host.poll_timeout();
         let scheduled = self.timers.get(id.0 as usize).unwrap_or(Instant::FAR_FUTURE);

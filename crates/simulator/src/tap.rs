@@ -1,10 +1,11 @@
 //! Who sees the segments of a run.
 
-use core::hash::Hasher;
+use core::fmt::Write;
 use core::net::IpAddr;
 
 use units::Instant;
-use wire::Segment;
+use wire::mptcp::{DataSeq, Dss, MptcpOption};
+use wire::{Options, Payload, Segment};
 
 use crate::HostId;
 
@@ -33,17 +34,10 @@ pub trait Tap {
 }
 
 /// A number that any difference between two runs changes: for the test that a run is a function of scenario and seed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Fingerprint {
     hash: u64,
     segments: u64,
-}
-
-impl Default for Fingerprint {
-    fn default() -> Self {
-        // FNV-1a: the standard library promises no fixed hash.
-        Self { hash: 0xcbf2_9ce4_8422_2325, segments: 0 }
-    }
 }
 
 impl Fingerprint {
@@ -56,22 +50,51 @@ impl Fingerprint {
     pub const fn segments(&self) -> u64 {
         self.segments
     }
-}
 
-impl Hasher for Fingerprint {
-    fn write(&mut self, octets: &[u8]) {
-        self.hash =
-            octets.iter().fold(self.hash, |hash, octet| (hash ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01b3));
+    /// Mixes a word in, so that order counts (the standard library promises no fixed hash).
+    #[inline]
+    fn mix(&mut self, word: u64) {
+        self.hash = (self.hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     }
 
-    fn finish(&self) -> u64 {
-        self.hash
+    fn mix_options(&mut self, options: &Options) {
+        let stamps = options.timestamps.unwrap_or_default();
+        self.mix(u64::from(stamps.value) << 32 | u64::from(stamps.echo));
+        for block in &options.sack {
+            self.mix(u64::from(block.start.0) << 32 | u64::from(block.end.0));
+        }
+        let syn_only = (options.mss, options.window_scale, options.sack_permitted);
+        if syn_only != (None, None, false) {
+            let _ = write!(self, "{syn_only:?}");
+        }
+        for option in &options.mptcp {
+            match option {
+                MptcpOption::Dss(dss) => self.mix_dss(dss),
+                // Rare options: their debug form holds every field and is the same on every machine.
+                other => drop(write!(self, "{other:?}")),
+            }
+        }
+    }
+
+    fn mix_dss(&mut self, dss: &Dss) {
+        let word = |number: DataSeq| match number {
+            DataSeq::Short(low) => u64::from(low),
+            DataSeq::Long(dsn) => dsn,
+        };
+        self.mix(dss.data_ack.map_or(0, word));
+        self.mix(u64::from(dss.data_fin));
+        if let Some(mapping) = dss.mapping {
+            self.mix(word(mapping.dsn));
+            self.mix(
+                u64::from(mapping.ssn) << 32 | u64::from(mapping.len) << 16 | u64::from(mapping.checksum.unwrap_or(0)),
+            );
+        }
     }
 }
 
 impl core::fmt::Write for Fingerprint {
     fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        self.write(text.as_bytes());
+        text.bytes().for_each(|octet| self.mix(u64::from(octet)));
         Ok(())
     }
 }
@@ -79,8 +102,58 @@ impl core::fmt::Write for Fingerprint {
 impl Tap for Fingerprint {
     fn segment(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment) {
         self.segments += 1;
-        self.write_u64(at.as_nanos());
-        // The debug form holds every field, options included, and is the same on every machine.
-        let _ = core::fmt::write(self, format_args!("{interface:?} {direction:?} {segment:?}"));
+        self.mix(at.as_nanos());
+        self.mix(u64::from(interface.host.0) << 1 | u64::from(direction == Direction::Sent));
+        for end in [segment.src, segment.dst] {
+            let address = match end.ip() {
+                IpAddr::V4(v4) => u64::from(v4.to_bits()),
+                IpAddr::V6(v6) => v6.to_bits() as u64 ^ (v6.to_bits() >> 64) as u64,
+            };
+            self.mix(address << 16 ^ u64::from(end.port()));
+        }
+        self.mix(u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0));
+        let bits = u64::from(segment.flags.0) << 8 | segment.ecn as u64;
+        self.mix(bits << 32 | u64::from(segment.window) << 16 | u64::from(segment.urgent));
+        self.mix(segment.payload.len() as u64);
+        if let Payload::Pattern(pattern) = &segment.payload {
+            self.mix(pattern.offset ^ u64::from(pattern.stream) << 32);
+        }
+        self.mix_options(&segment.options);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::SeqNr;
+
+    fn fingerprint(change: impl FnOnce(&mut Segment)) -> u64 {
+        let mut segment = Segment::new("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap());
+        change(&mut segment);
+        let mut fingerprint = Fingerprint::default();
+        let interface = Interface { host: HostId(0), address: segment.src.ip() };
+        fingerprint.segment(Instant::from_millis(1), interface, Direction::Sent, &segment);
+        fingerprint.value()
+    }
+
+    #[test]
+    fn every_field_counts() {
+        let prio = |backup| MptcpOption::Prio(wire::mptcp::MpPrio { backup });
+        let dss = |dss| move |segment: &mut Segment| segment.options.mptcp.push(MptcpOption::Dss(dss));
+        let values = [
+            fingerprint(|_| {}),
+            fingerprint(|segment| segment.seq = SeqNr(1)),
+            fingerprint(|segment| segment.ack = SeqNr(1)),
+            fingerprint(|segment| segment.window = 1),
+            fingerprint(|segment| segment.dst.set_port(3)),
+            fingerprint(|segment| segment.payload = Payload::from(vec![0])),
+            fingerprint(|segment| segment.options.mss = Some(1)),
+            fingerprint(|segment| segment.options.mptcp.push(prio(false))),
+            fingerprint(|segment| segment.options.mptcp.push(prio(true))),
+            fingerprint(dss(Dss { data_ack: Some(DataSeq::Short(7)), ..Dss::default() })),
+            fingerprint(dss(Dss { data_fin: true, ..Dss::default() })),
+        ];
+        let different: std::collections::BTreeSet<u64> = values.into_iter().collect();
+        assert_eq!(different.len(), values.len());
     }
 }

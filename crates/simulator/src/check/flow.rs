@@ -30,9 +30,10 @@ impl Flow {
     /// The host sends a segment.
     pub(super) fn sent(&mut self, segment: &Segment) {
         if segment.flags.contains(Flags::SYN) && self.local_isn != Some(segment.seq) {
-            // A new incarnation of the same ports; the peer's SYN may have come before.
-            let answer = segment.flags.contains(Flags::ACK);
-            *self = if answer { Self { member: None, ..core::mem::take(self) } } else { Self::default() };
+            // A second SYN without ACK: a new incarnation of the same ports.
+            if !segment.flags.contains(Flags::ACK) && self.local_isn.is_some() {
+                *self = Self::default();
+            }
             self.local_isn = Some(segment.seq);
             self.local_scale = segment.options.window_scale;
         }
@@ -43,8 +44,9 @@ impl Flow {
     /// The host receives a segment.
     pub(super) fn received(&mut self, segment: &Segment) {
         if segment.flags.contains(Flags::SYN) && self.remote_isn != Some(segment.seq) {
-            let answer = segment.flags.contains(Flags::ACK);
-            *self = if answer { core::mem::take(self) } else { Self::default() };
+            if !segment.flags.contains(Flags::ACK) && self.remote_isn.is_some() {
+                *self = Self::default();
+            }
             self.remote_isn = Some(segment.seq);
             self.remote_scale = segment.options.window_scale;
         }

@@ -27,7 +27,7 @@ use connection::Connections;
 use flow::Flow;
 
 /// Faults kept; after so many the rest are echoes.
-const FAULTS_MAX: usize = 100;
+const FAULTS_MAX: usize = 20;
 
 /// A rule that a host broke.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -110,7 +110,7 @@ impl Checker {
         Self::default()
     }
 
-    /// What was broken so far, at most a hundred.
+    /// What was broken so far, at most twenty.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
