@@ -32,6 +32,8 @@ step() {
     fi
     printf '%-28s %s  %d s%s\n' "$name" "$([ $status = 0 ] && echo ok || echo FAILED)" $((SECONDS - step_start)) \
         "$(summary "$log")"
+    # What the tests themselves could not do here, one line each.
+    grep -hE '^(left out:|interop tests skipped:)' "$log" | sort -u | sed 's/^/  /' || true
     if [ $status != 0 ]; then failed+=("$name"); fi
 }
 
@@ -49,8 +51,15 @@ lint() {
 
 docs() { RUSTDOCFLAGS='-D warnings' cargo doc "${LOCKED[@]}" --workspace --no-deps --document-private-items; }
 
+tests() { cargo test "${LOCKED[@]}" --no-fail-fast --workspace --exclude interop -- --show-output; }
+
+# The slow ones too, more cases for every property, and optimised as a user's build is.
+long_tests() {
+    PROPTEST_CASES=4096 cargo test "${LOCKED[@]}" --no-fail-fast --release --workspace --exclude interop -- --include-ignored
+}
+
 # Namespaces and devices belong to the whole machine: these tests run one after another, and nothing beside them.
-interop() { cargo test "${LOCKED[@]}" -p interop -- --test-threads=1; }
+interop() { cargo test "${LOCKED[@]}" --no-fail-fast -p interop "$@" -- --test-threads=1 --show-output; }
 
 # Each bench once, unmeasured: it still builds and runs.
 bench_smoke() { cargo test "${LOCKED[@]}" --workspace --bench '*'; }
@@ -64,13 +73,13 @@ if have rustfmt; then step "format" cargo fmt --all --check; else leave_out "the
 if have cargo-clippy; then step "lint" lint; else leave_out "the lint: clippy is missing"; fi
 step "docs" docs
 step "build tests" cargo test "${LOCKED[@]}" --workspace --no-run
-step "tests" cargo test "${LOCKED[@]}" --workspace --exclude interop
+step "tests" tests
 step "interop" interop
 step "benches run" bench_smoke
 step "fuzz targets check" fuzz_check
 if [ "$mode" = long ]; then
-    step "all tests, slow ones too" cargo test "${LOCKED[@]}" --release --workspace --exclude interop -- --include-ignored
-    step "interop, slow ones too" cargo test "${LOCKED[@]}" --release -p interop -- --include-ignored --test-threads=1
+    step "long tests" long_tests
+    step "interop, release" interop --release
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then
