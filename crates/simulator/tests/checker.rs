@@ -1,0 +1,260 @@
+//! The checker, on hand-made segments: what breaks a rule is reported, what keeps it is not.
+
+use core::net::SocketAddr;
+
+use simulator::check::{Checker, Rule};
+use simulator::{Direction, HostId, Interface, Tap};
+use units::{Instant, SeqNr};
+use wire::mptcp::{AddressId, CapableFlags, DataSeq, Dss, Key, Mapping, MpCapable, MpFail, MpJoin, MptcpOption, Token};
+use wire::{Flags, Payload, SackBlock, Segment};
+
+/// SHA-256 of eight zero octets is af5570f5 ... e5b2328de0e83dfc: token, and initial data sequence number.
+const LOCAL_KEY: Key = Key(0);
+const LOCAL_TOKEN: Token = Token(0xaf55_70f5);
+const LOCAL_IDSN: u64 = 0xe5b2_328d_e0e8_3dfc;
+/// SHA-256 of seven zero octets and a one ends in 19ec509083d00a50.
+const REMOTE_KEY: Key = Key(1);
+const REMOTE_IDSN: u64 = 0x19ec_5090_83d0_0a50;
+
+const LOCAL_ISN: u32 = 1000;
+const REMOTE_ISN: u32 = 5000;
+
+/// One host, at which a checker watches.
+#[derive(Default)]
+struct Watched {
+    checker: Checker,
+    port: u16,
+}
+
+impl Watched {
+    fn see(&mut self, direction: Direction, mut segment: Segment) -> Vec<Rule> {
+        let local: SocketAddr = SocketAddr::new("10.0.0.1".parse().unwrap(), 1000 + self.port);
+        let remote: SocketAddr = "10.0.0.2:80".parse().unwrap();
+        (segment.src, segment.dst) = match direction {
+            Direction::Sent => (local, remote),
+            Direction::Received => (remote, local),
+        };
+        let known = self.checker.faults().len();
+        let interface = Interface { host: HostId(0), address: local.ip() };
+        self.checker.segment(Instant::ZERO, interface, direction, &segment);
+        self.checker.faults()[known..].iter().map(|fault| fault.broken).collect()
+    }
+
+    fn sends(&mut self, segment: Segment) -> Vec<Rule> {
+        self.see(Direction::Sent, segment)
+    }
+
+    fn receives(&mut self, segment: Segment) {
+        assert_eq!(self.see(Direction::Received, segment), [], "who receives breaks no rule");
+    }
+
+    /// The host connects; windows are not scaled, the peer's first one is 10 000.
+    fn connected(options: [Option<MptcpOption>; 3]) -> Self {
+        let mut watched = Self::default();
+        watched.handshake(options);
+        watched
+    }
+
+    fn handshake(&mut self, options: [Option<MptcpOption>; 3]) {
+        let [syn_option, answer_option, ack_option] = options;
+        let syn = Segment { seq: SeqNr(LOCAL_ISN), flags: Flags::SYN, ..blank() };
+        assert_eq!(self.sends(with(syn, syn_option)), []);
+        let flags = Flags::SYN | Flags::ACK;
+        let ack = SeqNr(LOCAL_ISN + 1);
+        let answer = Segment { seq: SeqNr(REMOTE_ISN), flags, ack, window: 10_000, ..blank() };
+        self.receives(with(answer, answer_option));
+        assert_eq!(self.sends(with(ack_of(0), ack_option)), []);
+    }
+}
+
+fn blank() -> Segment {
+    let anywhere = "0.0.0.0:0".parse().unwrap();
+    Segment::new(anywhere, anywhere)
+}
+
+fn with(mut segment: Segment, option: Option<MptcpOption>) -> Segment {
+    segment.options.mptcp.extend(option);
+    segment
+}
+
+/// The host acknowledges `octets` octets of the peer's data.
+fn ack_of(octets: u32) -> Segment {
+    Segment { seq: SeqNr(LOCAL_ISN + 1), ack: SeqNr(REMOTE_ISN + 1 + octets), flags: Flags::ACK, ..blank() }
+}
+
+/// The host sends `len` octets of data from position `at` on.
+fn data(at: u32, len: usize) -> Segment {
+    Segment { seq: SeqNr(LOCAL_ISN + 1 + at), payload: Payload::from(vec![0; len]), ..ack_of(0) }
+}
+
+/// The peer sends `len` octets from position `at` on, acknowledges `acked` octets, and has `window` free.
+fn peer(at: u32, len: usize, acked: u32, window: u16) -> Segment {
+    let (seq, ack) = (SeqNr(REMOTE_ISN + 1 + at), SeqNr(LOCAL_ISN + 1 + acked));
+    Segment { seq, ack, window, flags: Flags::ACK, payload: Payload::from(vec![0; len]), ..blank() }
+}
+
+fn plain() -> Watched {
+    Watched::connected([None, None, None])
+}
+
+fn capable(sender_key: Option<Key>, receiver_key: Option<Key>) -> Option<MptcpOption> {
+    let flags = CapableFlags::HMAC_SHA256;
+    Some(MptcpOption::Capable(MpCapable { version: 1, flags, sender_key, receiver_key, data: None }))
+}
+
+fn multipath() -> Watched {
+    let both = capable(Some(LOCAL_KEY), Some(REMOTE_KEY));
+    Watched::connected([capable(None, None), capable(Some(REMOTE_KEY), None), both])
+}
+
+/// A DSS whose numbers count octets of data: of this side in the mapping, of the other in the DATA_ACK (and the
+/// reverse for the peer's).
+fn dss(data_ack: Option<u64>, mapping: Option<(u64, u32, u16)>) -> Option<MptcpOption> {
+    let mapping = mapping.map(|(dsn, ssn, len)| Mapping { dsn: DataSeq::Long(dsn), ssn, len, checksum: None });
+    Some(MptcpOption::Dss(Dss { data_ack: data_ack.map(DataSeq::Long), mapping, data_fin: false }))
+}
+
+fn local_dsn(position: u64) -> u64 {
+    LOCAL_IDSN + 1 + position
+}
+
+fn remote_dsn(position: u64) -> u64 {
+    REMOTE_IDSN + 1 + position
+}
+
+#[test]
+fn an_ack_covers_only_what_arrived_in_order() {
+    let mut host = plain();
+    host.receives(peer(0, 100, 0, 10_000));
+    assert_eq!(host.sends(ack_of(100)), []);
+    host.receives(peer(200, 100, 0, 10_000));
+    // Positions count the SYN as number 0.
+    assert_eq!(host.sends(ack_of(300)), [Rule::AckOfUnreceived { ack: 301, arrived: 101 }]);
+    host.receives(peer(100, 100, 0, 10_000));
+    assert_eq!(host.sends(ack_of(300)), []);
+}
+
+#[test]
+fn a_sack_block_covers_only_what_arrived() {
+    let mut host = plain();
+    host.receives(peer(200, 100, 0, 10_000));
+    let sack = |start, end| {
+        let mut ack = ack_of(0);
+        ack.options.sack.push(SackBlock { start: SeqNr(REMOTE_ISN + 1 + start), end: SeqNr(REMOTE_ISN + 1 + end) });
+        ack
+    };
+    assert_eq!(host.sends(sack(200, 300)), []);
+    assert_eq!(host.sends(sack(200, 301)), [Rule::SackOfUnreceived { start: 201, end: 302 }]);
+}
+
+#[test]
+fn data_stay_within_the_highest_right_edge() {
+    let mut host = plain();
+    assert_eq!(host.sends(data(9_000, 1_000)), []);
+    assert_eq!(host.sends(data(9_000, 1_001)), [Rule::BeyondWindow { end: 10_002, edge: 10_001 }]);
+    // The window shrinks: what was once allowed stays so.
+    host.receives(peer(0, 0, 1_000, 0));
+    assert_eq!(host.sends(data(9_000, 1_000)), []);
+    assert_eq!(host.sends(data(10_000, 1)), [], "a probe");
+    assert_eq!(host.sends(data(10_000, 2)).len(), 1);
+    host.receives(peer(0, 0, 1_000, 11_000));
+    assert_eq!(host.sends(data(10_000, 2_000)), []);
+}
+
+#[test]
+fn windows_are_scaled_if_both_sides_offered_it() {
+    let scaled = |mine: Option<u8>, peers: Option<u8>| {
+        let mut host = Watched::default();
+        let mut syn = Segment { seq: SeqNr(LOCAL_ISN), flags: Flags::SYN, ..blank() };
+        syn.options.window_scale = mine;
+        host.sends(syn);
+        let mut answer = Segment { flags: Flags::SYN | Flags::ACK, seq: SeqNr(REMOTE_ISN), ..peer(0, 0, 0, 10_000) };
+        answer.options.window_scale = peers;
+        host.receives(answer);
+        host.receives(peer(0, 0, 0, 10_000));
+        host.sends(data(39_000, 1_000)).is_empty()
+    };
+    assert!(scaled(Some(7), Some(2)));
+    assert!(!scaled(None, Some(2)));
+    assert!(!scaled(Some(7), Some(1)));
+}
+
+#[test]
+fn a_data_ack_covers_only_data_that_arrived_in_order() {
+    let mut host = multipath();
+    host.receives(with(peer(0, 100, 0, 10_000), dss(None, Some((remote_dsn(0), 1, 100)))));
+    assert_eq!(host.sends(with(ack_of(100), dss(Some(remote_dsn(100)), None))), []);
+    // The data level has a hole, although the subflow has none.
+    host.receives(with(peer(100, 100, 0, 10_000), dss(None, Some((remote_dsn(200), 101, 100)))));
+    let too_far = host.sends(with(ack_of(200), dss(Some(remote_dsn(300)), None)));
+    assert_eq!(too_far, [Rule::DataAckOfUnreceived { data_ack: 300, arrived: 100 }]);
+}
+
+#[test]
+fn one_mapping_covers_data_that_arrive_before_and_after_it() {
+    let mut host = multipath();
+    host.receives(with(peer(100, 100, 0, 10_000), dss(Some(local_dsn(0)), None)));
+    host.receives(with(peer(0, 100, 0, 10_000), dss(None, Some((remote_dsn(0), 1, 300)))));
+    assert_eq!(host.sends(with(ack_of(200), dss(Some(remote_dsn(200)), None))), []);
+    host.receives(with(peer(200, 100, 0, 10_000), dss(Some(local_dsn(0)), None)));
+    assert_eq!(host.sends(with(ack_of(300), dss(Some(remote_dsn(300)), None))), []);
+    assert_eq!(host.sends(with(ack_of(300), dss(Some(remote_dsn(301)), None))).len(), 1);
+}
+
+#[test]
+fn a_data_fin_counts_once_everything_before_it_arrived() {
+    let mut host = multipath();
+    let mapping = Mapping { dsn: DataSeq::Long(remote_dsn(0)), ssn: 1, len: 101, checksum: None };
+    let fin = Dss { data_ack: None, mapping: Some(mapping), data_fin: true };
+    host.receives(with(peer(0, 100, 0, 10_000), Some(MptcpOption::Dss(fin))));
+    assert_eq!(host.sends(with(ack_of(100), dss(Some(remote_dsn(101)), None))), []);
+    assert_eq!(host.sends(with(ack_of(100), dss(Some(remote_dsn(102)), None))).len(), 1);
+}
+
+#[test]
+fn the_window_of_a_connection_counts_from_its_data_ack() {
+    let mut host = multipath();
+    let sent = |position: u64, len: u16| with(data(0, len.into()), dss(None, Some((local_dsn(position), 1, len))));
+    assert_eq!(host.sends(sent(9_000, 1_000)), []);
+    assert_eq!(host.sends(sent(9_500, 1_000)), [Rule::BeyondDataWindow { end: 10_500, edge: 10_000 }]);
+    // A subflow's own ACK moves nothing; the DATA_ACK does.
+    host.receives(with(peer(0, 0, 1_000, 10_000), dss(None, None)));
+    assert_eq!(host.sends(sent(9_500, 1_000)).len(), 1);
+    host.receives(with(peer(0, 0, 1_000, 10_000), dss(Some(local_dsn(500)), None)));
+    assert_eq!(host.sends(sent(9_500, 1_000)), []);
+}
+
+#[test]
+fn a_joined_subflow_shares_the_connection() {
+    let mut host = multipath();
+    host.port = 1;
+    // The peer joins: the host's token names the connection.
+    let (backup, address_id, nonce) = (false, AddressId(1), 7);
+    let join = MptcpOption::Join(MpJoin::Syn { backup, address_id, token: LOCAL_TOKEN, nonce });
+    host.receives(with(Segment { seq: SeqNr(REMOTE_ISN), flags: Flags::SYN, ..blank() }, Some(join)));
+    let accept = MptcpOption::Join(MpJoin::SynAck { backup, address_id, hmac: 0, nonce });
+    let flags = Flags::SYN | Flags::ACK;
+    let answer = Segment { seq: SeqNr(LOCAL_ISN), ack: SeqNr(REMOTE_ISN + 1), flags, ..blank() };
+    assert_eq!(host.sends(with(answer, Some(accept))), []);
+    host.receives(with(peer(0, 100, 0, 10_000), dss(Some(local_dsn(5_000)), Some((remote_dsn(0), 1, 100)))));
+    // What arrived on the second subflow may be acknowledged on the first, and its DATA_ACK opens the window there.
+    host.port = 0;
+    let mapped = |end: u64| with(data(0, 100), dss(Some(remote_dsn(100)), Some((local_dsn(end - 100), 1, 100))));
+    assert_eq!(host.sends(mapped(15_000)), []);
+    assert_eq!(host.sends(mapped(15_001)), [Rule::BeyondDataWindow { end: 15_001, edge: 15_000 }]);
+}
+
+#[test]
+fn after_a_fallback_the_rules_of_tcp_count() {
+    let mut host = multipath();
+    assert_eq!(host.sends(with(data(0, 100), dss(None, Some((local_dsn(20_000), 1, 100))))).len(), 1);
+    host.receives(with(peer(0, 0, 0, 10_000), Some(MptcpOption::Fail(MpFail { dsn: units::Dsn(local_dsn(0)) }))));
+    assert_eq!(host.sends(with(data(0, 100), dss(None, Some((local_dsn(20_000), 1, 100))))), []);
+    assert_eq!(host.sends(data(9_950, 100)), [Rule::BeyondWindow { end: 10_051, edge: 10_001 }]);
+}
+
+#[test]
+fn a_peer_without_mptcp_means_plain_tcp() {
+    let mut host = Watched::connected([capable(None, None), None, None]);
+    assert_eq!(host.sends(data(9_950, 100)), [Rule::BeyondWindow { end: 10_051, edge: 10_001 }]);
+}
