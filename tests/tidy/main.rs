@@ -7,4 +7,5 @@ mod purity;
 mod registries;
 mod size;
 mod text;
+mod toolchain;
 mod tree;

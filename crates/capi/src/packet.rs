@@ -57,7 +57,7 @@ pub unsafe extern "C" fn anabranch_poll_transmit(
             write_out(len, "len", needed)?;
             if needed > out.len() {
                 endpoint.held_back = Some(segment);
-                let message = format_args!("the packet needs {needed} octets, capacity is {capacity}");
+                let message = format!("the packet needs {needed} octets, capacity is {capacity}");
                 return Err(Failure::new(AnabranchStatus::BufferTooSmall, message));
             }
             endpoint.scratch.clear();
