@@ -334,6 +334,7 @@ mod tests {
         network.connect(second, server.vertex());
         network.send(client, packet(1000), Instant::ZERO);
         network.send(client, packet(1000), Instant::ZERO);
+        assert_eq!(network.backlog(first), Amount { packets: 2, bytes: 2000 });
         assert_eq!(run(&mut network), [(22_000, server), (23_000, server)]);
         assert_eq!(network.counters(second).left, Amount { packets: 2, bytes: 2000 });
     }

@@ -76,12 +76,6 @@ impl EndpointHost {
         self
     }
 
-    /// Adds an application to a run that has begun.
-    pub fn launch(&mut self, mut app: impl App + 'static, now: Instant) {
-        app.start(&mut self.endpoint, now);
-        self.apps.push(Box::new(app));
-    }
-
     /// What the applications did, in the order in which they were added.
     pub fn reports(&self) -> Vec<Report> {
         self.apps.iter().map(|app| app.report()).collect()

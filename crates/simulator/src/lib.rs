@@ -1,7 +1,8 @@
 //! The virtual-time driver: endpoints and network nodes on one event queue.
 //!
 //! A [`Simulation`] moves time from event to event, carries segments between [`Host`]s and a [`network::Network`], and
-//! shows them to [`Tap`]s. A run is a function of scenario and seed, bit for bit.
+//! shows them to [`Tap`]s. A run is a function of scenario and seed, bit for bit. Series in time are taken from outside:
+//! run for a window, read the statistics of hosts and links, and so on.
 //!
 //! ```text
 //! simulation   the driver
@@ -9,20 +10,18 @@
 //! app          what hosts do: transfers, echo, requests and responses
 //! check        independent observers of what must hold in every run
 //! tap          who sees segments: captures, fingerprints, checkers
-//! metrics      per-window series of a connection and its links
 //! scenario     two hosts on a wiring list, ready to run
 //! ```
 
 pub mod app;
 pub mod check;
 mod host;
-pub mod metrics;
 mod scenario;
 mod simulation;
 mod tap;
 
 pub use app::{App, Report, Source};
 pub use host::{EndpointHost, Host};
-pub use scenario::{CLIENT, SERVER, two_hosts, two_hosts_with};
+pub use scenario::{CLIENT, SERVER, two_hosts};
 pub use simulation::{HostId, Simulation};
 pub use tap::{Direction, Fingerprint, Interface, Tap};

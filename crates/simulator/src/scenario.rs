@@ -12,16 +12,11 @@ pub const CLIENT: HostId = HostId(0);
 /// The server's place in [`two_hosts`].
 pub const SERVER: HostId = HostId(1);
 
-/// Puts an engine at each end of a wiring list: [`CLIENT`] and [`SERVER`], which know all their addresses, without
-/// applications. Every segment is checked, and a fingerprint kept.
+/// Puts an engine at each end of a wiring list: [`CLIENT`] and [`SERVER`], which know all their addresses. `equip` is
+/// told which host it is and the paths, and adds applications. Every segment is checked, and a fingerprint kept.
 ///
 /// `seed` seeds the engines; that of the network is in `topology`.
-pub fn two_hosts(topology: TwoHosts, seed: u64) -> (Simulation<EndpointHost>, Vec<PathEnds>) {
-    two_hosts_with(topology, seed, |_, host| host)
-}
-
-/// The same, with `equip` adding applications or more to each host. It is told the paths.
-pub fn two_hosts_with(
+pub fn two_hosts(
     topology: TwoHosts,
     seed: u64,
     mut equip: impl FnMut((HostId, &[PathEnds]), EndpointHost) -> EndpointHost,

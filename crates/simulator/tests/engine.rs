@@ -6,7 +6,7 @@ use bytes::Bytes;
 use network::impairment::{Duplicate, Reorder};
 use network::{Link, LossModel, Path, PathEnds, Queue, TwoHosts};
 use simulator::app::{Echo, RequestResponse, Transfer};
-use simulator::{CLIENT, EndpointHost, Report, SERVER, Simulation, Source, two_hosts_with};
+use simulator::{CLIENT, EndpointHost, Report, SERVER, Simulation, Source, two_hosts};
 use transport::ConnectionConfig;
 use units::{Duration, Instant, Rate};
 
@@ -26,7 +26,7 @@ fn client(paths: &[PathEnds]) -> SocketAddr {
 
 /// Runs a download of `source` and checks it; gives the run and the receiver's report.
 fn download(topology: TwoHosts, source: &Source, config: &ConnectionConfig) -> (Simulation<EndpointHost>, Report) {
-    let (mut simulation, _) = two_hosts_with(topology, 7, |(id, paths), host| {
+    let (mut simulation, _) = two_hosts(topology, 7, |(id, paths), host| {
         if id == SERVER {
             host.app(Transfer::listen(server(paths), config.clone()).sending(source.clone()))
         } else {
@@ -101,7 +101,7 @@ fn same_seeds_same_run() {
 #[test]
 fn an_echo_answers_every_request() {
     let config = ConnectionConfig::default();
-    let (mut simulation, _) = two_hosts_with(TwoHosts::new(1).path(link(100, 10)), 1, |(id, paths), host| {
+    let (mut simulation, _) = two_hosts(TwoHosts::new(1).path(link(100, 10)), 1, |(id, paths), host| {
         if id == SERVER {
             host.app(Echo::listen(server(paths), config.clone()))
         } else {
