@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Clippy is strict up to this toolchain: what a later one may start to complain of is no fault of the tree.
+# Clippy is strict with this toolchain, and in CI: what another one complains of is no fault of the tree.
 RUST_LINTED_MINOR=95
 RUST_NEEDED=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 TARGET=${CARGO_TARGET_DIR:-target}

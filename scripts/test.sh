@@ -45,7 +45,7 @@ summary() {
 
 lint() {
     local deny=()
-    if in_ci || [ "$(rust_minor)" -le $RUST_LINTED_MINOR ]; then deny=(-- -D warnings); fi
+    if in_ci || [ "$(rust_minor)" = $RUST_LINTED_MINOR ]; then deny=(-- -D warnings); fi
     cargo clippy "${LOCKED[@]}" --workspace --all-targets "${deny[@]}"
 }
 
