@@ -94,7 +94,7 @@ impl Connection {
             for subflow in &mut self.subflows {
                 subflow.closing = true;
                 if subflow.tcb.state.is_synchronized() {
-                    subflow.tcb.request_fin();
+                    subflow.tcb.request_close();
                 } else {
                     subflow.tcb.request_reset();
                 }

@@ -162,7 +162,11 @@ impl Connection {
     pub(super) fn receive_window(&self) -> u32 {
         let next = self.receiver.stream.next();
         let promised = if self.receiver.edge.after(next) { self.receiver.edge.since(next) } else { 0 };
-        self.receiver.stream.window().max(promised).min(u64::from(u32::MAX)) as u32
+        // RFC 9293 section 3.8.6.2.2: the right edge moves by a segment's worth at least, or peers send crumbs.
+        let step = u64::from(self.config.mtu).min(self.config.receive_buffer_bytes / 2);
+        let window = self.receiver.stream.window();
+        let announced = if window >= promised + step { window } else { promised };
+        announced.min(u64::from(u32::MAX)) as u32
     }
 
     /// The application read: tells the peer if that opens the window by enough (RFC 9293 section 3.8.6.2.2).

@@ -364,13 +364,13 @@ impl Connection {
             self.tell_path_manager(&PathEvent::SubflowEstablished { id, local, remote }, host, now);
         }
         if self.state == State::Closed || self.state == State::TimeWait {
-            self.subflows[i].tcb.request_fin();
+            self.subflows[i].tcb.request_close();
         }
     }
 
     /// First data sequence number of this side.
     pub(super) fn first_dsn(&self) -> Dsn {
-        keys::initial_dsn(self.local_key) + 1
+        self.sender.first
     }
 }
 

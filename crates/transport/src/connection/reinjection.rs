@@ -104,7 +104,7 @@ impl Connection {
             }
         }
         subflow.closing = true;
-        subflow.tcb.request_fin();
+        subflow.tcb.request_close();
     }
 }
 

@@ -58,7 +58,11 @@ impl Connection {
     }
 
     fn transmit_on(&mut self, i: usize, now: Instant) -> Option<Segment> {
-        let limits = SendLimits { receive_window: self.receive_window(), offload_max: self.config.offload_max_bytes };
+        let limits = SendLimits {
+            receive_window: self.receive_window(),
+            offload_max: self.config.offload_max_bytes,
+            more: self.sender.next != self.sender.buffer.end(),
+        };
         let mut outgoing = self.subflows[i].tcb.transmit(&limits, now)?;
         self.add_options(i, &mut outgoing, now);
         let Outgoing { mut segment, .. } = outgoing;
@@ -227,10 +231,11 @@ impl Connection {
         if sendable > 0 && sendable >= self.sender.window_max / 2 {
             return true;
         }
+        let tcb = &mut self.subflows[candidates.positions[0]].tcb;
         if !outstanding {
-            self.subflows[candidates.positions[0]].tcb.arm_persist(now);
+            tcb.arm_persist(now);
         }
-        false
+        sendable > 0 && tcb.may_send_small()
     }
 
     fn assign(&mut self, waiting: Waiting, window_bytes: u64, marks: Marks, candidates: &Candidates, now: Instant) {

@@ -10,21 +10,25 @@ pub(crate) struct AckPolicy {
     unacknowledged: u32,
     due: bool,
     quick_left: u32,
+    /// Largest segment seen: what the peer calls full.
+    largest: u32,
 }
 
 impl AckPolicy {
     pub(crate) fn new() -> Self {
-        Self { unacknowledged: 0, due: false, quick_left: QUICK_SEGMENTS }
+        Self { unacknowledged: 0, due: false, quick_left: QUICK_SEGMENTS, largest: 0 }
     }
 
-    /// Data arrived in order. An ACK is due for every second full segment.
+    /// Data arrived in order. An ACK is due for every second full segment; offload may hand over many as one, so none
+    /// counts as larger than `full_segment`.
     pub(crate) fn on_data(&mut self, bytes: u32, full_segment: u32) {
         self.unacknowledged += bytes;
+        self.largest = self.largest.max(bytes.min(full_segment));
         if self.quick_left > 0 {
             self.quick_left -= 1;
             self.due = true;
         }
-        self.due |= self.unacknowledged >= 2 * full_segment;
+        self.due |= self.unacknowledged >= 2 * self.largest;
     }
 
     /// Something happened that the peer must hear of now.

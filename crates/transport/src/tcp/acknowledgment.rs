@@ -1,16 +1,17 @@
 //! What an ACK tells: delivery, round-trip time, loss (RFC 9293 section 3.10.7.4 fifth step, RFC 8985, RFC 6675).
 
 use units::{Duration, Instant};
+use wire::mptcp::MptcpOption;
 use wire::{Flags, SackBlock, Segment};
 
 use super::rack::RackContext;
 use super::scoreboard::Delivered;
 use super::window::Phase;
-use super::{Tcb, Timer};
+use super::{Eifel, Tcb, Timer};
 use crate::congestion::CongestionSignal;
 
 /// RFC 5681 section 3.2.
-const DUP_ACK_THRESHOLD: u64 = 3;
+const DUP_ACK_THRESHOLD: u32 = 3;
 
 /// What an ACK did, for the connection to act upon.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -49,26 +50,40 @@ impl Tcb {
         outcome.acked_payload_bytes = delivered.acked_payload_bytes;
         outcome.delivered_bytes = delivered.delivered_bytes;
         outcome.fin_acked = delivered.fin_acked;
-        outcome.rtt = delivered.rtt_sent_at.map(|sent_at| now.saturating_since(sent_at));
+        outcome.rtt = delivered
+            .rtt_sent_at
+            .map(|sent_at| now.saturating_since(sent_at))
+            .or_else(|| self.echoed_rtt(segment, now).filter(|_| advanced));
         if let Some(rtt) = outcome.rtt {
             self.rtt.sample(rtt, now);
         }
         if advanced {
             self.on_advance(segment, delivered.acked_bytes, now, &mut outcome);
         }
-        self.count_duplicate_acks(is_duplicate, advanced, delivered.acked_bytes);
-        self.detect_losses(segment, now, &mut outcome);
+        if !self.negotiated.sack {
+            self.count_duplicate_acks(is_duplicate, advanced, &mut outcome);
+        }
+        self.detect_losses(segment, advanced, now, &mut outcome);
         self.judge(segment, advanced, in_flight_before, delivered.acked_bytes, &mut outcome);
         self.rearm_after_ack(advanced, now);
         outcome
     }
 
-    /// RFC 5681 section 2: a duplicate acknowledgement.
+    /// The round-trip time by the timestamp that an ACK echoes (RFC 7323 section 4): the only measure where everything
+    /// acknowledged was sent more than once.
+    fn echoed_rtt(&self, segment: &Segment, now: Instant) -> Option<Duration> {
+        let (state, stamp) = self.timestamps.as_ref().zip(segment.options.timestamps)?;
+        state.since_echo(stamp, now)
+    }
+
+    /// RFC 5681 section 2: a duplicate acknowledgement. RFC 8684 section 3 adds that one with an MPTCP option other than
+    /// a DSS tells nothing about congestion.
     fn is_duplicate_ack(&self, segment: &Segment) -> bool {
         segment.payload.is_empty()
             && !segment.flags.intersects(Flags::SYN | Flags::FIN)
             && segment.ack == self.snd_una
             && !self.board.is_empty()
+            && segment.options.mptcp.iter().all(|option| matches!(option, MptcpOption::Dss(_)))
             && u32::from(segment.window) << self.negotiated.snd_wscale == self.snd_wnd
     }
 
@@ -76,7 +91,8 @@ impl Tcb {
         let context = self.rack_context(now);
         let echo = segment.options.timestamps.map(|stamp| stamp.echo);
         let (rack, board, stamps) = (&mut self.rack, &mut self.board, &self.timestamps);
-        let highest = board.highest_delivered().max(segment.ack);
+        // What earlier ACKs delivered: among what this one delivers there is no order to see.
+        let highest = board.highest_delivered();
         let mut delivered = Delivered::default();
         let mut each = |sent: &super::scoreboard::Sent| {
             let echoes_earlier = sent.retransmitted
@@ -89,7 +105,7 @@ impl Tcb {
             board.acknowledge(segment.ack, &mut delivered, &mut each);
         }
         if self.negotiated.sack && !segment.options.sack.is_empty() {
-            board.sack(&segment.options.sack, &mut delivered, &mut each);
+            board.sack(&segment.options.sack, context.mss, &mut delivered, &mut each);
         }
         delivered
     }
@@ -105,11 +121,11 @@ impl Tcb {
         }
     }
 
-    /// RFC 9293 section 3.10.7.4: the send window.
+    /// RFC 9293 section 3.10.7.4: the send window. An ACK older than the last says nothing about it.
     fn update_window(&mut self, segment: &Segment, outcome: &mut AckOutcome) {
         let newer =
             self.snd_wl1.before(segment.seq) || (self.snd_wl1 == segment.seq && self.snd_wl2.before_or_at(segment.ack));
-        if !newer {
+        if !newer || segment.ack.before(self.snd_una) {
             return;
         }
         let window = u32::from(segment.window) << self.negotiated.snd_wscale;
@@ -124,7 +140,7 @@ impl Tcb {
         self.snd_una = segment.ack;
         self.counters.acked_bytes += outcome.acked_payload_bytes;
         self.detect_spurious(segment);
-        self.rtt.reset_backoff();
+        self.timeouts = 0;
         if self.snd_una.at_or_after(self.round_end) && acked_bytes > 0 {
             outcome.round_ended = true;
             self.round_end = self.snd_nxt;
@@ -134,7 +150,7 @@ impl Tcb {
                 let in_flight = self.in_flight();
                 self.window.exit_recovery(in_flight);
                 self.rack.on_recovery_end();
-                self.resend_stamp = None;
+                self.eifel = Eifel::Idle;
                 self.reno_sacked = 0;
             }
             _ => {}
@@ -148,10 +164,11 @@ impl Tcb {
 
     /// The Eifel detection algorithm (RFC 3522): the ACK answers the original, so nothing had been lost.
     fn detect_spurious(&mut self, segment: &Segment) {
-        let Some((stamp, echo)) = self.resend_stamp.zip(segment.options.timestamps.map(|stamp| stamp.echo)) else {
+        let (Eifel::Stamped(stamp), Some(echo)) = (self.eifel, segment.options.timestamps.map(|stamp| stamp.echo))
+        else {
             return;
         };
-        self.resend_stamp = None;
+        self.eifel = Eifel::Idle;
         let answers_original = (echo.wrapping_sub(stamp) as i32) < 0;
         if answers_original && self.window.in_recovery() {
             self.window.undo();
@@ -160,21 +177,25 @@ impl Tcb {
     }
 
     /// Without SACK, duplicate ACKs tell how much left the network (RFC 5681 section 3.2, RFC 6582).
-    fn count_duplicate_acks(&mut self, is_duplicate: bool, advanced: bool, acked_bytes: u64) {
-        if self.negotiated.sack {
-            return;
-        }
+    fn count_duplicate_acks(&mut self, is_duplicate: bool, advanced: bool, outcome: &mut AckOutcome) {
         let mss = u64::from(self.payload_max());
         if is_duplicate {
-            self.reno_sacked = (self.reno_sacked + mss).min(self.board.in_flight());
+            let before = self.reno_sacked;
+            self.duplicate_acks += 1;
+            self.reno_sacked = (before + mss).min(self.board.in_flight());
+            outcome.delivered_bytes = self.reno_sacked - before;
         } else if advanced {
-            let repaired = acked_bytes.saturating_sub(mss);
-            self.reno_sacked = if self.window.in_recovery() { self.reno_sacked.saturating_sub(repaired) } else { 0 };
+            self.duplicate_acks = 0;
+            // All but the segment that filled the hole was counted when its duplicate ACK came.
+            let counted = outcome.delivered_bytes.saturating_sub(mss).min(self.reno_sacked);
+            outcome.delivered_bytes -= counted;
+            self.reno_sacked = if self.window.in_recovery() { self.reno_sacked - counted } else { 0 };
         }
         self.reno_sacked = self.reno_sacked.min(self.board.in_flight());
     }
 
-    fn detect_losses(&mut self, segment: &Segment, now: Instant, outcome: &mut AckOutcome) {
+    fn detect_losses(&mut self, segment: &Segment, advanced: bool, now: Instant, outcome: &mut AckOutcome) {
+        let dsack = self.note_dsack(segment);
         if self.board.is_empty() {
             self.timers.stop(Timer::Reorder);
         } else if self.negotiated.sack {
@@ -186,17 +207,13 @@ impl Tcb {
         if self.board.has_lost() && self.window.phase() == Phase::Open {
             outcome.congestion = Some(CongestionSignal::Loss);
         }
-        let dsack = self.note_dsack(segment);
-        if self.tail_probe_repaired_a_loss(segment, dsack) && self.window.phase() == Phase::Open {
+        if self.tail_probe_repaired_a_loss(segment, advanced, dsack) && self.window.phase() == Phase::Open {
             outcome.congestion = outcome.congestion.or(Some(CongestionSignal::Loss));
         }
     }
 
     /// RACK, after an ACK or when its timer fires. Gives the octets newly lost.
     pub(super) fn detect_losses_by_time(&mut self, now: Instant) -> u64 {
-        if self.board.sacked() == 0 && !self.window.in_recovery() && !self.timers.is_set(Timer::Reorder) {
-            return 0;
-        }
         let context = self.rack_context(now);
         let (lost_bytes, recheck) = self.rack.detect_loss(&mut self.board, &context);
         match recheck {
@@ -208,11 +225,16 @@ impl Tcb {
 
     /// Three duplicate ACKs, or a partial ACK in recovery, mean that the first segment is lost (RFC 6582).
     fn detect_losses_by_count(&mut self) -> u64 {
-        let threshold = self.reno_sacked >= DUP_ACK_THRESHOLD * u64::from(self.payload_max());
-        let in_recovery = matches!(self.window.phase(), Phase::Recovery(_));
-        if !threshold && !in_recovery {
+        let wanted = match self.window.phase() {
+            // What a time-out or a recovery sent in vain makes duplicate ACKs too (RFC 6582 section 3.2 step 1).
+            Phase::Open => self.duplicate_acks >= DUP_ACK_THRESHOLD && self.snd_una.after(self.recover),
+            Phase::Recovery(_) => true,
+            Phase::Loss(_) => false,
+        };
+        if !wanted || self.board.iter().next().is_none_or(|front| front.retransmitted) {
             return 0;
         }
+        self.board.trim_to(0, self.payload_max());
         let first = self.snd_una;
         self.board.mark_lost(|sent| sent.seq == first && !sent.retransmitted, |sent| sent.seq != first)
     }
@@ -227,23 +249,26 @@ impl Tcb {
         if !first.end.before_or_at(segment.ack) && !inside {
             return None;
         }
-        self.rack.on_dsack(self.snd_una, self.snd_nxt);
+        // A duplicate that a tail loss probe made is no sign of reordering.
+        if self.tail_probe != Some((first.end, true)) {
+            self.rack.on_dsack(self.snd_una, self.snd_nxt);
+        }
         Some(*first)
     }
 
     /// RFC 8985 section 7.4.2: whether an ACK shows that a retransmitted tail loss probe repaired a loss.
-    fn tail_probe_repaired_a_loss(&mut self, segment: &Segment, dsack: Option<SackBlock>) -> bool {
+    fn tail_probe_repaired_a_loss(&mut self, segment: &Segment, advanced: bool, dsack: Option<SackBlock>) -> bool {
         let Some((end, is_retransmission)) = self.tail_probe.filter(|(end, _)| segment.ack.at_or_after(*end)) else {
             return false;
         };
         let original_arrived = dsack.is_some_and(|block| block.end == end);
-        let duplicate = segment.ack == end && segment.options.sack.is_empty() && segment.payload.is_empty();
+        let duplicate = !advanced && segment.options.sack.is_empty() && segment.payload.is_empty();
         if !is_retransmission || original_arrived {
             self.tail_probe = None;
         } else if segment.ack.after(end) {
             self.tail_probe = None;
             return true;
-        } else if duplicate && self.snd_una == end {
+        } else if duplicate {
             self.tail_probe = None;
         }
         false
@@ -259,9 +284,10 @@ impl Tcb {
         outcome: &mut AckOutcome,
     ) {
         let echo = self.negotiated.ecn && segment.flags.contains(Flags::ECE);
-        if echo && advanced && self.window.phase() == Phase::Open && outcome.congestion.is_none() {
+        // Once per window of data, and not for echoes that the peer's sight of CWR has yet to end.
+        let afresh = self.window.phase() == Phase::Open && segment.ack.after(self.recover);
+        if echo && advanced && afresh && outcome.congestion.is_none() {
             outcome.congestion = Some(CongestionSignal::EcnEcho);
-            self.ecn.cwr_due = true;
         }
         if outcome.congestion.is_some() {
             return;
@@ -280,9 +306,18 @@ impl Tcb {
     /// A congestion event: the controller has named the threshold.
     pub(crate) fn begin_recovery(&mut self, ssthresh: u64, outcome: &AckOutcome) {
         self.counters.congestion_events += 1;
+        self.eifel = if outcome.congestion == Some(CongestionSignal::EcnEcho) { Eifel::Idle } else { Eifel::Armed };
+        self.note_reduction();
         self.window.enter_recovery(self.snd_nxt, ssthresh, self.board.outstanding());
         self.window.on_ack_in_recovery(outcome.delivered_bytes, self.in_flight(), false);
         self.timers.stop(Timer::TailProbe);
+    }
+
+    /// The window shrinks, for whatever reason: the peer is told (RFC 3168 section 6.1.2), and signals about what was sent
+    /// before are answered.
+    pub(super) fn note_reduction(&mut self) {
+        self.recover = self.snd_nxt;
+        self.ecn.cwr_due = self.negotiated.ecn;
     }
 
     fn rearm_after_ack(&mut self, advanced: bool, now: Instant) {
@@ -293,8 +328,9 @@ impl Tcb {
             self.timers.set(Timer::Retransmit, now + self.rtt.rto());
             self.arm_tail_probe(now);
         }
-        if self.snd_wnd > 0 {
+        if advanced || self.usable_window() >= self.payload_max() {
             self.timers.stop(Timer::Persist);
+            self.persist_backoff = 0;
         }
     }
 

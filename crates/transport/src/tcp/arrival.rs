@@ -69,16 +69,10 @@ impl Tcb {
         if !segment.flags.contains(Flags::SYN) {
             return Arrival::default();
         }
-        let sent_at = self.last_sent_at;
         self.last_heard_at = now;
         self.negotiate(segment, now);
         let mut arrival = Arrival::verdict(Verdict::Accepted);
         if acks_syn {
-            self.snd_una = segment.ack;
-            if self.rtt.backoff() == 0 {
-                self.rtt.sample(now.saturating_since(sent_at), now);
-            }
-            self.state = self.state.after(Step::SynAcked);
             self.establish(now);
             self.demand_ack();
             arrival.established = true;
@@ -92,16 +86,14 @@ impl Tcb {
 
     /// RFC 9293 section 3.10.7.4.
     fn arrive_synchronized(&mut self, segment: &mut Segment, now: Instant) -> Arrival {
+        if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::RST) {
+            return self.arrive_another_syn(segment, now);
+        }
         if !self.check_sequence(segment, now) {
             return Arrival::default();
         }
         if segment.flags.contains(Flags::RST) {
             return self.arrive_reset(segment, now);
-        }
-        if segment.flags.contains(Flags::SYN) {
-            // RFC 5961 section 4: never believe a SYN inside a connection.
-            self.challenge(now);
-            return Arrival::default();
         }
         if !segment.flags.contains(Flags::ACK) {
             return Arrival::default();
@@ -124,16 +116,35 @@ impl Tcb {
         arrival
     }
 
+    /// A SYN where there has been one. Inside a connection none is ever believed, whatever its sequence number (RFC 5961
+    /// section 4).
+    fn arrive_another_syn(&mut self, segment: &Segment, now: Instant) -> Arrival {
+        if self.state != State::SynReceived || segment.seq != self.receive.irs() {
+            self.challenge(now);
+            return Arrival::default();
+        }
+        if !segment.flags.contains(Flags::ACK) || segment.ack != self.iss + 1 {
+            // The peer repeats its SYN: our SYN/ACK got lost.
+            self.due.syn = true;
+            return Arrival::default();
+        }
+        // Both opened at once, and this is the peer's SYN/ACK (RFC 9293 figure 8). Its window is not scaled.
+        self.establish(now);
+        self.last_heard_at = now;
+        self.snd_wnd = u32::from(segment.window);
+        self.snd_wl2 = segment.ack;
+        self.demand_ack();
+        Arrival { established: true, ..Arrival::verdict(Verdict::Accepted) }
+    }
+
     /// First step: PAWS (RFC 7323 section 5.3) and the window test. Whatever fails is answered with an ACK.
     fn check_sequence(&mut self, segment: &Segment, now: Instant) -> bool {
-        let is_reset = segment.flags.contains(Flags::RST);
-        if self.state == State::SynReceived && segment.flags.contains(Flags::SYN) && segment.seq == self.receive.irs() {
-            // The peer repeats its SYN, or both opened at once: our SYN/ACK answers.
-            let both_opened = segment.flags.contains(Flags::ACK) && segment.ack == self.iss + 1;
-            if both_opened {
-                return true;
-            }
-            self.due.syn = true;
+        if segment.flags.contains(Flags::RST) {
+            // RFC 9293 MUST-66: even when the window is shut.
+            return self.receive.is_acceptable(segment.seq, 0);
+        }
+        if self.timestamps.is_some() && segment.options.timestamps.is_none() {
+            // RFC 7323 section 3.2: without the option that was agreed upon, not ours; dropped in silence.
             return false;
         }
         let old = self
@@ -142,19 +153,22 @@ impl Tcb {
             .zip(segment.options.timestamps)
             .is_some_and(|(state, stamp)| state.is_old(stamp, now));
         let acceptable = self.receive.is_acceptable(segment.seq, segment.sequence_len());
-        if (old || !acceptable) && !is_reset {
-            // A repeated FIN or old data: the peer missed our ACK.
-            self.answer_unacceptable(segment, now);
+        if old || !acceptable {
+            self.answer_unacceptable(segment, old, now);
         }
-        if is_reset { acceptable } else { acceptable && !old }
+        acceptable && !old
     }
 
-    fn answer_unacceptable(&mut self, segment: &Segment, now: Instant) {
+    fn answer_unacceptable(&mut self, segment: &Segment, is_old: bool, now: Instant) {
         if segment.sequence_len() > 0 && segment.seq.before(self.receive.nxt()) {
             self.counters.received_segments += u64::from(!segment.payload.is_empty());
             self.counters.received_bytes += segment.payload.len() as u64;
             self.counters.duplicate_bytes += segment.payload.len() as u64;
+            // A repeated FIN or old data: the peer missed our ACK.
             self.demand_ack();
+            if !segment.payload.is_empty() && !is_old {
+                self.receive.note_duplicate(segment.seq, segment.seq + segment.payload.len() as u32);
+            }
             if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
                 self.timers.set(Timer::Linger, now + self.config.time_wait);
             }
@@ -186,14 +200,9 @@ impl Tcb {
     fn check_ack(&mut self, segment: &Segment, now: Instant, arrival: &mut Arrival) -> Option<Verdict> {
         let ack = segment.ack;
         if self.state == State::SynReceived {
-            if ack != self.iss + 1 && !(ack.after(self.iss) && ack.before_or_at(self.snd_nxt)) {
+            if ack != self.iss + 1 {
                 return Some(Verdict::Unacceptable);
             }
-            self.snd_una = self.iss + 1;
-            if self.rtt.backoff() == 0 {
-                self.rtt.sample(now.saturating_since(self.last_sent_at), now);
-            }
-            self.state = self.state.after(Step::SynAcked);
             self.establish(now);
             // RFC 9293: SND.WND, SND.WL1 and SND.WL2 start from the segment that completes the handshake.
             self.snd_wl1 = segment.seq - 1;
@@ -227,9 +236,15 @@ impl Tcb {
         match self.state {
             State::TimeWait => self.enter_time_wait(now),
             State::Closed => self.close(),
-            // The peer may never close: do not wait for it longer than for anything else.
-            State::FinWait2 => self.timers.set(Timer::Linger, now + self.config.user_timeout),
+            State::FinWait2 => self.bound_fin_wait(now),
             _ => {}
+        }
+    }
+
+    /// In FIN-WAIT-2 a peer that is not waited for may fall silent only so long.
+    fn bound_fin_wait(&mut self, now: Instant) {
+        if self.abandoned && self.state == State::FinWait2 {
+            self.timers.set(Timer::Linger, now + self.config.user_timeout);
         }
     }
 
@@ -248,6 +263,7 @@ impl Tcb {
             self.counters.duplicate_bytes += u64::from(accepted.duplicate_bytes);
             let full_segment = self.payload_max();
             self.ack_policy.on_data(bytes, full_segment);
+            self.bound_fin_wait(now);
         }
         if accepted.out_of_order || fin || self.config.delayed_ack.is_zero() {
             self.demand_ack();

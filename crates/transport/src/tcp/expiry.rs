@@ -3,12 +3,13 @@
 use units::{Duration, Instant};
 
 use super::window::Phase;
-use super::{Tcb, Timer};
+use super::{Eifel, Tcb, Timer};
 use crate::congestion::CongestionSignal;
 use crate::state::{State, Step};
 
-/// SYNs sent before giving up: about a minute (RFC 9293 section 3.8.3 leaves it to the implementation; Linux's choice).
-const SYN_RETRIES: u32 = 6;
+/// SYNs sent again before giving up, after 1 + 2 + 4 + 8 + 16 + 32 + 60 + 60 s: RFC 9293 section 3.8.3 (MUST-23) asks
+/// for three minutes at least.
+const SYN_RETRIES: u32 = 7;
 /// Keep-alive probes without an answer before giving up (RFC 9293 section 3.8.4 forbids taking one as enough).
 const KEEP_ALIVE_PROBES: u32 = 9;
 /// Between unanswered keep-alive probes.
@@ -41,24 +42,52 @@ impl Tcb {
         match timer {
             Timer::Retransmit => self.on_retransmission_timeout(expired),
             Timer::Reorder => self.on_reorder_timeout(now, expired),
-            Timer::TailProbe => self.due.tail_probe = true,
+            Timer::TailProbe => self.on_tail_probe_timeout(now),
             Timer::DelayedAck => {
                 if self.ack_policy.is_owed() {
                     self.demand_ack();
                 }
             }
-            Timer::Persist => {
-                self.due.probe = true;
-                self.rtt.back_off();
-                self.timers.set(Timer::Persist, now + self.rtt.rto());
-            }
+            Timer::Persist => self.on_persist_timeout(now, expired),
             Timer::KeepAlive => self.on_keep_alive(now, expired),
             Timer::Linger => {
                 self.state = self.state.after(Step::TimeWaitOver);
                 self.close();
             }
-            Timer::User => self.give_up(expired),
+            Timer::User => self.on_user_timeout(now, expired),
         }
+    }
+
+    /// RFC 8985 section 7.3: whether or not there is something to probe with, the time-out starts afresh.
+    fn on_tail_probe_timeout(&mut self, now: Instant) {
+        if !self.board.is_empty() {
+            self.due.tail_probe = true;
+            self.timers.set(Timer::Retransmit, now + self.rtt.rto());
+        }
+    }
+
+    /// The window is shut: a probe (RFC 9293 section 3.8.6.1). It is open, but too little to be worth a segment: after
+    /// this long a small one is better than none (section 3.8.6.2.1).
+    fn on_persist_timeout(&mut self, now: Instant, expired: &mut Expired) {
+        if now.saturating_since(self.last_heard_at) >= self.config.user_timeout {
+            return self.give_up(expired);
+        }
+        if self.usable_window() > 0 {
+            self.due.small_segment = true;
+        } else {
+            self.due.probe = true;
+        }
+        self.persist_backoff += 1;
+        self.timers.set(Timer::Persist, now + self.rtt.rto_backed_off(self.persist_backoff));
+    }
+
+    /// RFC 9293 section 3.8.3. A peer whose window is shut is not gone as long as it answers (section 3.8.6.1).
+    fn on_user_timeout(&mut self, now: Instant, expired: &mut Expired) {
+        let alive_until = self.last_heard_at + self.config.user_timeout;
+        if self.state.is_synchronized() && self.snd_wnd == 0 && alive_until > now {
+            return self.timers.set(Timer::User, alive_until);
+        }
+        self.give_up(expired);
     }
 
     fn give_up(&mut self, expired: &mut Expired) {
@@ -80,6 +109,7 @@ impl Tcb {
                 self.due.syn = true;
             }
         } else {
+            self.timeouts += 1;
             expired.retransmission_timeout = !self.board.is_empty();
         }
     }
@@ -87,24 +117,28 @@ impl Tcb {
     /// RFC 6298 section 5.4 and RFC 8985 section 6.3: deems lost what must be, and slow-starts from one segment.
     /// `ssthresh` is the controller's word, asked for only at the first time-out in a row (RFC 5681 equation 4).
     pub(crate) fn begin_loss(&mut self, ssthresh: Option<u64>, now: Instant) {
-        if self.rtt.backoff() > 1 {
+        if self.timeouts > 1 || self.board.is_reneged() {
             // RFC 2018 section 8: the peer may have discarded what it SACKed.
             self.board.forget_sacks();
         }
         self.reno_sacked = 0;
+        self.duplicate_acks = 0;
         let context = self.rack_context(now);
         if self.negotiated.sack {
-            self.rack.mark_losses_on_rto(&mut self.board, &context);
+            self.rack.mark_losses_on_rto(&mut self.board, self.snd_una, &context);
         } else {
             self.board.mark_lost(|_| true, |_| false);
         }
         self.counters.congestion_events += u64::from(ssthresh.is_some());
         self.window.enter_loss(self.snd_nxt, ssthresh);
         self.tail_probe = None;
-        self.resend_stamp = None;
+        self.eifel = Eifel::Armed;
         self.timers.stop(Timer::TailProbe);
         self.timers.stop(Timer::Reorder);
         self.timers.set(Timer::Retransmit, now + self.rtt.rto());
+        self.due.tail_probe = false;
+        self.due.first_again = true;
+        self.note_reduction();
     }
 
     /// Whether a time-out now starts a new loss episode.
@@ -113,8 +147,6 @@ impl Tcb {
     }
 
     fn on_reorder_timeout(&mut self, now: Instant, expired: &mut Expired) {
-        // The timer is a reason to look even where nothing else is.
-        self.timers.set(Timer::Reorder, now);
         expired.lost_bytes += self.detect_losses_by_time(now);
         if expired.lost_bytes > 0 && self.window.phase() == Phase::Open {
             expired.congestion = Some(CongestionSignal::Loss);
@@ -126,6 +158,10 @@ impl Tcb {
         let due = self.last_heard_at + idle;
         if self.keep_alive_probes == 0 && due > now {
             return self.timers.set(Timer::KeepAlive, due);
+        }
+        if !self.board.is_empty() {
+            // What is outstanding tells sooner whether the peer lives.
+            return self.timers.set(Timer::KeepAlive, now + idle);
         }
         if self.keep_alive_probes >= KEEP_ALIVE_PROBES {
             return self.give_up(expired);

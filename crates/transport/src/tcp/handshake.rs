@@ -13,9 +13,9 @@ use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::timestamp::TimestampState;
 use super::window::CongestionWindow;
-use super::{Counters, Due, EcnState, Negotiated, Tcb, Timer, TimerTable};
+use super::{Counters, Due, EcnState, Eifel, Negotiated, Tcb, Timer, TimerTable};
 use crate::ConnectionConfig;
-use crate::state::State;
+use crate::state::{State, Step};
 
 /// RFC 9293 section 3.7.1: without the option.
 const MSS_DEFAULT_V4: u16 = 536;
@@ -101,9 +101,13 @@ impl Tcb {
             rack: Rack::new(iss),
             rtt: RttEstimator::new(rto_min),
             window: CongestionWindow::new(u32::from(MSS_DEFAULT_V4), config.initial_window_segments),
+            duplicate_acks: 0,
             reno_sacked: 0,
+            recover: iss,
+            timeouts: 0,
+            persist_backoff: 0,
             tail_probe: None,
-            resend_stamp: None,
+            eifel: Eifel::Idle,
             round_end: iss + 1,
             cwnd_limited: false,
             ack_policy: AckPolicy::new(),
@@ -111,6 +115,9 @@ impl Tcb {
             due: Due::default(),
             timers: TimerTable::new(),
             last_sent_at: now,
+            syns_sent: 0,
+            syn_lost: false,
+            abandoned: false,
             last_heard_at: now,
             challenge_allowed_at: Instant::ZERO,
             keep_alive_probes: 0,
@@ -152,9 +159,17 @@ impl Tcb {
 
     /// Both SYNs are acknowledged.
     pub(super) fn establish(&mut self, now: Instant) {
+        self.state = self.state.after(Step::SynAcked);
+        self.snd_una = self.iss + 1;
         self.timers.stop(Timer::Retransmit);
         self.timers.stop(Timer::User);
-        self.rtt.reset_backoff();
+        self.syn_lost = self.rtt.backoff() > 0;
+        // Karn: the answer to one of several SYNs is no sample.
+        if self.syns_sent == 1 {
+            self.rtt.sample(now.saturating_since(self.last_sent_at), now);
+        }
+        self.rtt.end_handshake();
+        self.reserve_options(self.reserved_options);
         self.due.syn = false;
         if let Some(idle) = self.config.keep_alive {
             self.timers.set(Timer::KeepAlive, now + idle);
@@ -164,6 +179,8 @@ impl Tcb {
     /// A SYN or SYN/ACK.
     pub(super) fn build_syn(&mut self, receive_window: u32, now: Instant) -> Segment {
         self.due.syn = false;
+        self.syns_sent += 1;
+        self.last_sent_at = now;
         let is_answer = self.state == State::SynReceived;
         let mut segment = self.blank();
         segment.seq = self.iss;

@@ -97,6 +97,10 @@ struct Due {
     probe: bool,
     /// A tail loss probe.
     tail_probe: bool,
+    /// The first unacknowledged segment again, whatever the congestion window says (RFC 6298 section 5.4).
+    first_again: bool,
+    /// A segment too small to be worth it otherwise (RFC 9293 section 3.8.6.2.1).
+    small_segment: bool,
     /// RST.
     reset: bool,
 }
@@ -108,6 +112,18 @@ struct EcnState {
     echo: bool,
     /// Sender: set CWR on the next new data.
     cwr_due: bool,
+}
+
+/// The Eifel detection algorithm (RFC 3522): was the first retransmission of a recovery needless?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Eifel {
+    /// Nothing to find out.
+    #[default]
+    Idle,
+    /// A recovery has begun; its first retransmission will be stamped.
+    Armed,
+    /// Our clock at the first retransmission: an ACK that echoes an earlier one answers the original.
+    Stamped(u32),
 }
 
 /// A transmission control block (RFC 9293 section 3.3.1).
@@ -146,13 +162,18 @@ pub(crate) struct Tcb {
     rack: Rack,
     rtt: RttEstimator,
     window: CongestionWindow,
-    /// Duplicate ACKs without SACK, as octets (RFC 5681 section 3.2).
+    /// Duplicate ACKs in a row without SACK.
+    duplicate_acks: u32,
+    /// The same as octets that have left the network (RFC 5681 section 3.2).
     reno_sacked: u64,
+    /// SND.NXT when the window last shrank: `recover` of RFC 6582 section 3.2.
+    recover: SeqNr,
+    /// Time-outs in a row without progress.
+    timeouts: u32,
+    persist_backoff: u32,
     /// End of a tail loss probe in flight, and whether it was a retransmission (RFC 8985 section 7.3).
     tail_probe: Option<(SeqNr, bool)>,
-    /// Our clock at the first retransmission of a recovery: an ACK that echoes an earlier one shows that the
-    /// retransmission was needless (RFC 3522).
-    resend_stamp: Option<u32>,
+    eifel: Eifel,
     /// The current round ends when this is acknowledged.
     round_end: SeqNr,
     /// The window was full when data were last sent.
@@ -162,7 +183,14 @@ pub(crate) struct Tcb {
     ecn: EcnState,
     due: Due,
     timers: TimerTable,
+    /// When a SYN, or data, were last sent.
     last_sent_at: Instant,
+    /// SYNs sent.
+    syns_sent: u32,
+    /// The SYN or SYN/ACK needed a time-out.
+    syn_lost: bool,
+    /// The connection has no use for the peer's half: FIN-WAIT-2 must not last for ever.
+    abandoned: bool,
     last_heard_at: Instant,
     /// Challenge ACKs are limited to one per interval (RFC 5961 section 7).
     challenge_allowed_at: Instant,
@@ -176,9 +204,15 @@ impl Tcb {
         self.unsent.push_back(chunk);
     }
 
-    /// Sends a FIN after all data.
+    /// Sends a FIN after all data; the other half stays open as long as the peer likes (RFC 9293 section 3.6).
     pub(crate) fn request_fin(&mut self) {
         self.fin_requested = true;
+    }
+
+    /// Sends a FIN after all data, and does not wait for ever for the peer's.
+    pub(crate) fn request_close(&mut self) {
+        self.fin_requested = true;
+        self.abandoned = true;
     }
 
     /// Sends a RST and is closed.
@@ -214,7 +248,12 @@ impl Tcb {
     /// Reserves option space on every data segment, and sizes the initial window by what is left.
     pub(crate) fn reserve_options(&mut self, bytes: u32) {
         self.reserved_options = bytes;
-        self.window = CongestionWindow::new(self.payload_max(), self.config.initial_window_segments);
+        self.window = CongestionWindow::new(self.payload_max(), self.initial_window_segments());
+    }
+
+    /// RFC 6928, or one segment where the SYN or SYN/ACK was lost (RFC 5681 section 3.1).
+    fn initial_window_segments(&self) -> u32 {
+        if self.syn_lost { 1 } else { self.config.initial_window_segments }
     }
 
     /// Changes the reservation while data flow.
@@ -290,7 +329,7 @@ impl Tcb {
 
     /// Time-outs in a row without progress.
     pub(crate) fn consecutive_timeouts(&self) -> u32 {
-        self.rtt.backoff()
+        self.timeouts
     }
 
     pub(crate) fn rto(&self) -> units::Duration {

@@ -2,10 +2,10 @@
 
 use units::{Duration, Instant, SeqNr};
 
-use super::scoreboard::{Scoreboard, Sent};
+use super::scoreboard::{Fate, Scoreboard, Sent};
 
 /// RFC 8985 section 6.2 step 4: without reordering, three SACKed segments mean a loss (RFC 5681's DupThresh).
-const DUP_THRESH: u64 = 3;
+const DUP_THRESH: u32 = 3;
 /// RFC 8985 section 6.2 step 4: a widened window lasts this many recoveries.
 const REO_WND_PERSIST: u32 = 16;
 
@@ -94,7 +94,7 @@ impl Rack {
 
     /// RACK_update_reo_wnd (section 6.2 step 4).
     fn reo_wnd(&self, board: &Scoreboard, context: &RackContext) -> Duration {
-        let enough = board.sacked() >= DUP_THRESH * u64::from(context.mss);
+        let enough = board.sacked_segments() >= DUP_THRESH || board.sacked() >= u64::from(DUP_THRESH * context.mss);
         if !self.reordering_seen && (context.in_recovery || enough) {
             return Duration::ZERO;
         }
@@ -104,35 +104,19 @@ impl Rack {
     /// RACK_detect_loss (section 6.2 step 5): marks losses; gives the octets newly lost and when to look again.
     pub(crate) fn detect_loss(&self, board: &mut Scoreboard, context: &RackContext) -> (u64, Option<Instant>) {
         let reo_wnd = self.reo_wnd(board, context);
-        let mut recheck: Option<Instant> = None;
-        let newly_lost = board.mark_lost(
-            |sent| {
-                if !sent_after(self.xmit_ts, self.end_seq, sent.sent_at, sent.end()) {
-                    return false;
-                }
-                let due = sent.sent_at + self.rtt + reo_wnd;
-                if due > context.now {
-                    recheck = recheck.max(Some(due));
-                }
-                due <= context.now
-            },
-            // First transmissions are in order of time: behind one that is too young, all others are.
-            |sent| !sent.retransmitted && sent.sent_at > self.xmit_ts,
-        );
-        (newly_lost, recheck)
+        board.mark_overdue(|sent| {
+            if !sent_after(self.xmit_ts, self.end_seq, sent.sent_at, sent.end()) {
+                return Fate::Open;
+            }
+            let due = sent.sent_at + self.rtt + reo_wnd;
+            if due > context.now { Fate::Overdue(due) } else { Fate::Lost }
+        })
     }
 
     /// RACK_mark_losses_on_RTO (section 6.3): the first segment, and all that should have been acknowledged by now.
-    pub(crate) fn mark_losses_on_rto(&self, board: &mut Scoreboard, context: &RackContext) -> u64 {
+    pub(crate) fn mark_losses_on_rto(&self, board: &mut Scoreboard, snd_una: SeqNr, context: &RackContext) -> u64 {
         let reo_wnd = self.reo_wnd(board, context);
-        let mut first = true;
-        board.mark_lost(
-            |sent| {
-                let is_first = core::mem::take(&mut first);
-                is_first || sent.sent_at + self.rtt + reo_wnd <= context.now
-            },
-            |_| false,
-        )
+        board.mark_lost(|sent| sent.seq == snd_una || sent.sent_at + self.rtt + reo_wnd <= context.now, |_| false)
     }
 }
 

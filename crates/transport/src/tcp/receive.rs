@@ -91,23 +91,30 @@ impl ReceiveSpace {
     pub(crate) fn is_acceptable(&self, seq: SeqNr, len: u32) -> bool {
         let window = self.window();
         match (len, window) {
-            (0, 0) => seq == self.nxt,
+            // Nothing of its text will be taken, but its ACK counts ("special allowance", section 3.10.7.4).
+            (_, 0) => seq == self.nxt,
             (0, _) => seq.in_window(self.nxt, window),
-            (_, 0) => false,
             _ => seq.in_window(self.nxt, window) || (seq + (len - 1)).in_window(self.nxt, window),
         }
     }
 
     /// Takes the payload, and the FIN, of an acceptable segment.
-    pub(crate) fn accept(&mut self, seq: SeqNr, payload: Payload, fin: bool) -> Accepted {
+    pub(crate) fn accept(&mut self, seq: SeqNr, mut payload: Payload, fin: bool) -> Accepted {
         let mut accepted = Accepted::default();
-        if fin && self.fin_at.is_none() {
+        let room = if self.announced_edge.after(seq) { self.announced_edge.since(seq) as usize } else { 0 };
+        let whole = payload.len() <= room;
+        if !whole {
+            // The peer must hear that what lies beyond the window was not taken.
+            payload = payload.split_to(room);
+            accepted.out_of_order = true;
+        }
+        if fin && whole && self.fin_at.is_none() {
             self.fin_at = Some(seq + payload.len() as u32);
         }
         if !payload.is_empty() {
             let had_holes = !self.out_of_order.is_empty();
-            self.accept_data(seq, payload, &mut accepted);
             accepted.out_of_order |= had_holes;
+            self.accept_data(seq, payload, &mut accepted);
         }
         if self.fin_at == Some(self.nxt) {
             self.nxt += 1;
@@ -125,21 +132,16 @@ impl ReceiveSpace {
         if end.before_or_at(self.nxt) {
             accepted.duplicate_bytes = payload.len() as u32;
             accepted.out_of_order = true;
-            self.duplicate = Some(SackBlock { start: seq, end });
+            self.note_duplicate(seq, end);
             return;
         }
         if seq.before(self.nxt) {
             let known = self.nxt.since(seq);
             accepted.duplicate_bytes = known;
             payload.split_to(known as usize);
+            self.note_duplicate(seq, self.nxt);
+            accepted.out_of_order = true;
             seq = self.nxt;
-        }
-        if end.after(self.announced_edge) {
-            let fits = self.announced_edge.since(seq);
-            payload = payload.split_to((fits as usize).min(payload.len()));
-        }
-        if payload.is_empty() {
-            return;
         }
         if seq == self.nxt {
             self.advance(seq, payload);
@@ -147,6 +149,11 @@ impl ReceiveSpace {
             accepted.out_of_order = true;
             self.hold(seq, payload, accepted);
         }
+    }
+
+    /// Octets that arrived before have arrived again: the next ACK says so (RFC 2883).
+    pub(crate) fn note_duplicate(&mut self, start: SeqNr, end: SeqNr) {
+        self.duplicate = Some(SackBlock { start, end });
     }
 
     /// Takes data at RCV.NXT, and whatever was held behind them.
@@ -182,7 +189,7 @@ impl ReceiveSpace {
         let covered = at.checked_sub(1).is_some_and(|i| self.out_of_order[i].end().at_or_after(end));
         if covered {
             accepted.duplicate_bytes += payload.len() as u32;
-            self.duplicate = Some(SackBlock { start: seq, end });
+            self.note_duplicate(seq, end);
         } else {
             self.out_of_order.insert(at, Held { seq, payload });
         }

@@ -4,6 +4,8 @@ use units::{Duration, Instant};
 
 /// Before the first sample (RFC 6298 section 2.1).
 const RTO_INITIAL: Duration = Duration::from_secs(1);
+/// Where a SYN needed a time-out, until there is a sample (RFC 6298 section 5.7).
+const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
 /// RFC 6298 section 2.5 allows any bound of at least 60 s.
 const RTO_MAX: Duration = Duration::from_secs(60);
 /// Clock granularity G.
@@ -19,12 +21,21 @@ pub(crate) struct RttEstimator {
     latest: Option<Duration>,
     min: Option<(Duration, Instant)>,
     rto_min: Duration,
+    rto_initial: Duration,
     backoff: u32,
 }
 
 impl RttEstimator {
     pub(crate) fn new(rto_min: Duration) -> Self {
-        Self { srtt: None, rttvar: Duration::ZERO, latest: None, min: None, rto_min, backoff: 0 }
+        Self {
+            srtt: None,
+            rttvar: Duration::ZERO,
+            latest: None,
+            min: None,
+            rto_min,
+            rto_initial: RTO_INITIAL,
+            backoff: 0,
+        }
     }
 
     /// Takes a sample from a segment that was not retransmitted (Karn's algorithm, RFC 6298 section 3).
@@ -50,12 +61,15 @@ impl RttEstimator {
 
     /// The retransmission time-out, backed off.
     pub(crate) fn rto(&self) -> Duration {
-        let base = match self.srtt {
-            None => RTO_INITIAL,
+        self.rto_backed_off(self.backoff)
+    }
+
+    fn base(&self) -> Duration {
+        match self.srtt {
+            None => self.rto_initial,
             // The floor applies to the variance term, as in Linux: a path of 400 ms keeps a margin of its own.
             Some(srtt) => srtt + (self.rttvar * 4).max(GRANULARITY).max(self.rto_min),
-        };
-        base.saturating_mul(1 << self.backoff.min(16)).min(RTO_MAX)
+        }
     }
 
     /// Doubles the time-out (RFC 6298 section 5.5).
@@ -63,9 +77,17 @@ impl RttEstimator {
         self.backoff += 1;
     }
 
-    /// An ACK of new data ends the back-off even when it gives no sample.
-    pub(crate) fn reset_backoff(&mut self) {
+    /// The handshake is complete. Later, only a sample ends the back-off (RFC 6298 section 5.7, Karn's algorithm).
+    pub(crate) fn end_handshake(&mut self) {
+        if self.backoff > 0 {
+            self.rto_initial = RTO_AFTER_SYN_LOSS;
+        }
         self.backoff = 0;
+    }
+
+    /// The time-out after `doublings`, whatever the back-off of retransmissions is.
+    pub(crate) fn rto_backed_off(&self, doublings: u32) -> Duration {
+        self.base().saturating_mul(1 << doublings.min(16)).min(RTO_MAX)
     }
 
     pub(crate) fn backoff(&self) -> u32 {
@@ -117,7 +139,17 @@ mod tests {
         assert_eq!(rtt.rto(), MS(600));
         (0..20).for_each(|_| rtt.back_off());
         assert_eq!(rtt.rto(), RTO_MAX);
-        rtt.reset_backoff();
+        rtt.sample(MS(100), Instant::ZERO);
+        // rttvar = 3/4 * 50 = 37.5 ms; four times that is below the floor.
         assert_eq!(rtt.rto(), MS(300));
+    }
+
+    #[test]
+    fn a_lost_syn_makes_the_first_time_out_three_seconds() {
+        let mut rtt = RttEstimator::new(MS(200));
+        rtt.back_off();
+        assert_eq!(rtt.rto(), Duration::from_secs(2));
+        rtt.end_handshake();
+        assert_eq!(rtt.rto(), Duration::from_secs(3));
     }
 }

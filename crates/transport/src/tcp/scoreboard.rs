@@ -39,6 +39,17 @@ impl Sent {
     }
 }
 
+/// What RACK says about a segment in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Sent after everything that was delivered so far: nothing can be said.
+    Open,
+    /// Overtaken; lost if it does not arrive before this.
+    Overdue(Instant),
+    /// Lost.
+    Lost,
+}
+
 /// What an ACK newly delivered, cumulatively or selectively.
 #[derive(Debug, Default)]
 pub(crate) struct Delivered {
@@ -60,12 +71,18 @@ pub(crate) struct Scoreboard {
     ring: VecDeque<Sent>,
     outstanding: u64,
     sacked: u64,
+    sacked_segments: u32,
     /// Octets of segments deemed lost and not SACKed since.
     lost: u64,
     /// Octets of lost segments whose retransmission is in flight.
     resent: u64,
     /// No segment before this position waits for retransmission.
     resend_cursor: usize,
+    /// Every segment before this position is delivered, lost, or was sent more than once: RACK need not look.
+    first_sent_cursor: usize,
+    /// Retransmissions in the order in which they were sent. Entries whose segment is no more, or was sent again
+    /// since, mean nothing.
+    resends: VecDeque<(Instant, SeqNr)>,
     /// Blocks of the last ACK: what they covered needs no second walk.
     seen: SackBlocks,
     /// Highest sequence number acknowledged or SACKed: RACK.fack (RFC 8985 section 5.3).
@@ -78,9 +95,12 @@ impl Scoreboard {
             ring: VecDeque::new(),
             outstanding: 0,
             sacked: 0,
+            sacked_segments: 0,
             lost: 0,
             resent: 0,
             resend_cursor: 0,
+            first_sent_cursor: 0,
+            resends: VecDeque::new(),
             seen: SackBlocks::new(),
             highest_delivered: iss,
         }
@@ -116,6 +136,16 @@ impl Scoreboard {
         self.lost > 0
     }
 
+    /// RACK.segs_sacked (RFC 8985 section 5.3).
+    pub(crate) fn sacked_segments(&self) -> u32 {
+        self.sacked_segments
+    }
+
+    /// The first segment was SACKed and yet not acknowledged: the peer has thrown it away (RFC 2018 section 8).
+    pub(crate) fn is_reneged(&self) -> bool {
+        self.ring.front().is_some_and(|front| front.sacked)
+    }
+
     pub(crate) fn highest_delivered(&self) -> SeqNr {
         self.highest_delivered
     }
@@ -134,17 +164,23 @@ impl Scoreboard {
             if front.end().after(una) {
                 break;
             }
-            let sent = self.ring.pop_front().expect("front exists");
-            self.settle(&sent, delivered, &mut each);
-            self.resend_cursor = self.resend_cursor.saturating_sub(1);
+            self.pop_delivered(delivered, &mut each);
         }
         if self.ring.front().is_some_and(|front| front.seq.before(una)) {
             self.split(0, una);
-            let sent = self.ring.pop_front().expect("front was split");
-            self.settle(&sent, delivered, &mut each);
-            self.resend_cursor = self.resend_cursor.saturating_sub(1);
+            self.pop_delivered(delivered, &mut each);
+        }
+        while self.resends.front().is_some_and(|(_, seq)| seq.before(una)) {
+            self.resends.pop_front();
         }
         self.seen.retain(|block| block.end.after(una));
+    }
+
+    fn pop_delivered(&mut self, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
+        let Some(sent) = self.ring.pop_front() else { return };
+        self.resend_cursor = self.resend_cursor.saturating_sub(1);
+        self.first_sent_cursor = self.first_sent_cursor.saturating_sub(1);
+        self.settle(&sent, delivered, each);
     }
 
     fn settle(&mut self, sent: &Sent, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
@@ -155,6 +191,7 @@ impl Scoreboard {
         delivered.fin_acked |= sent.fin;
         if sent.sacked {
             self.sacked -= len;
+            self.sacked_segments -= 1;
             return;
         }
         self.forget_loss(sent.lost, sent.resent, len);
@@ -171,18 +208,28 @@ impl Scoreboard {
         }
     }
 
-    /// Marks what `blocks` report (RFC 6675's Update); `each` sees every segment newly delivered.
-    pub(crate) fn sack(&mut self, blocks: &SackBlocks, delivered: &mut Delivered, mut each: impl FnMut(&Sent)) {
+    /// Marks what `blocks` report (RFC 6675's Update); `each` sees every segment newly delivered. Segments longer than
+    /// `mss` go out in pieces of it, so they are cut where such a piece ends and nowhere else: a peer that SACKs crumbs
+    /// must not make the ring grow.
+    pub(crate) fn sack(
+        &mut self,
+        blocks: &SackBlocks,
+        mss: u32,
+        delivered: &mut Delivered,
+        mut each: impl FnMut(&Sent),
+    ) {
+        let mut seen = SackBlocks::new();
         for block in blocks {
             let Some(first) = self.ring.front().map(|front| front.seq) else { return };
             let limit = self.ring.back().map_or(first, Sent::end);
             let sane = block.start.before(block.end) && block.start.at_or_after(first) && block.end.before_or_at(limit);
             if sane {
-                let start = self.unseen_from(block);
-                self.sack_range(start, block.end, delivered, &mut each);
+                let unseen = self.unseen_from(block);
+                self.sack_range(block, unseen, mss, delivered, &mut each);
+                seen.push(*block);
             }
         }
-        self.seen = blocks.clone();
+        self.seen = seen;
     }
 
     /// Where the part of `block` begins that the last ACK did not report: blocks mostly grow at their end.
@@ -191,23 +238,48 @@ impl Scoreboard {
         old.map_or(block.start, |old| old.end.min(block.end))
     }
 
-    fn sack_range(&mut self, start: SeqNr, end: SeqNr, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
-        if start == end {
+    fn sack_range(
+        &mut self,
+        block: &SackBlock,
+        unseen: SeqNr,
+        mss: u32,
+        delivered: &mut Delivered,
+        each: &mut impl FnMut(&Sent),
+    ) {
+        if unseen == block.end {
             return;
         }
-        let mut position = self.position_of(start);
-        if self.ring[position].seq.before(start) && !self.ring[position].sacked {
-            self.split(position, start);
+        let mut position = self.position_of(unseen);
+        if self.ring[position].seq.before(block.start) {
+            self.split_at_piece(position, block.start, mss, true);
             position += 1;
         }
-        while let Some(sent) = self.ring.get(position).filter(|sent| sent.seq.before(end)) {
-            if !sent.sacked && sent.end().after(end) {
-                self.split(position, end);
+        while let Some(sent) = self.ring.get(position).filter(|sent| sent.seq.before(block.end)) {
+            let sticks_out = sent.end().after(block.end) && !sent.sacked;
+            if sticks_out && !self.split_at_piece(position, block.end, mss, false) {
+                break;
             }
             self.sack_one(position, delivered, each);
             position += 1;
         }
-        self.highest_delivered = self.highest_delivered.max(end);
+    }
+
+    /// Cuts the segment at `position` where one of the pieces it was sent in ends: at or, if `up`, after `at`, else at
+    /// or before it. False if there is no such place.
+    fn split_at_piece(&mut self, position: usize, at: SeqNr, mss: u32, up: bool) -> bool {
+        let sent = &self.ring[position];
+        let into = at.since(sent.seq);
+        let fin_alone = sent.fin && at + 1 == sent.end();
+        let cut = match up {
+            _ if fin_alone => into,
+            true => into.next_multiple_of(mss),
+            false => into - into % mss,
+        };
+        if sent.sacked || cut == 0 || cut >= sent.len {
+            return false;
+        }
+        self.split(position, sent.seq + cut);
+        true
     }
 
     fn sack_one(&mut self, position: usize, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
@@ -220,8 +292,10 @@ impl Scoreboard {
         sent.lost = false;
         sent.resent = false;
         self.sacked += len;
+        self.sacked_segments += 1;
         self.forget_loss(lost, resent, len);
         let sent = &self.ring[position];
+        self.highest_delivered = self.highest_delivered.max(sent.end());
         note_delivery(sent, delivered);
         each(sent);
     }
@@ -244,6 +318,7 @@ impl Scoreboard {
         sent.len = front_len;
         sent.payload = front;
         sent.fin = false;
+        self.sacked_segments += u32::from(back.sacked);
         self.ring.insert(position + 1, back);
     }
 
@@ -255,25 +330,76 @@ impl Scoreboard {
         mut stop: impl FnMut(&Sent) -> bool,
     ) -> u64 {
         let mut newly_lost = 0;
-        for (position, sent) in self.ring.iter_mut().enumerate() {
+        for position in 0..self.ring.len() {
+            let sent = &self.ring[position];
             if stop(sent) {
                 break;
             }
             if !sent.in_flight() || !is_lost(sent) {
                 continue;
             }
-            let len = u64::from(sent.len);
-            if sent.lost {
-                self.resent -= len;
-            } else {
-                self.lost += len;
-            }
-            sent.lost = true;
-            sent.resent = false;
-            newly_lost += len;
-            self.resend_cursor = self.resend_cursor.min(position);
+            newly_lost += self.lose(position);
         }
         newly_lost
+    }
+
+    /// Deems lost what `fate` says is. Gives the octets newly lost, and when the next may be.
+    ///
+    /// Segments are judged in the order in which they were sent, first transmissions and retransmissions apart, so
+    /// each list ends at the first segment that is not lost, and a cursor keeps the next ACK from walking it again.
+    pub(crate) fn mark_overdue(&mut self, mut fate: impl FnMut(&Sent) -> Fate) -> (u64, Option<Instant>) {
+        let (mut newly_lost, mut recheck) = (0, None);
+        while let Some(sent) = self.ring.get(self.first_sent_cursor) {
+            if !(sent.sacked || sent.lost || sent.retransmitted) {
+                match fate(sent) {
+                    Fate::Open => break,
+                    Fate::Overdue(at) => {
+                        recheck = Some(at);
+                        break;
+                    }
+                    Fate::Lost => newly_lost += self.lose(self.first_sent_cursor),
+                }
+            }
+            self.first_sent_cursor += 1;
+        }
+        while let Some((sent_at, seq)) = self.resends.front().copied() {
+            match self.resend_in_flight(sent_at, seq).map(|position| (position, fate(&self.ring[position]))) {
+                Some((_, Fate::Open)) => break,
+                Some((_, Fate::Overdue(at))) => {
+                    recheck = Some(recheck.map_or(at, |other: Instant| other.min(at)));
+                    break;
+                }
+                Some((position, Fate::Lost)) => newly_lost += self.lose(position),
+                None => {}
+            }
+            self.resends.pop_front();
+        }
+        (newly_lost, recheck)
+    }
+
+    /// The position of the segment at `seq` if its last transmission was at `sent_at` and is in flight.
+    fn resend_in_flight(&self, sent_at: Instant, seq: SeqNr) -> Option<usize> {
+        let first = self.ring.front()?;
+        if seq.before(first.seq) {
+            return None;
+        }
+        let position = self.position_of(seq);
+        let sent = self.ring.get(position)?;
+        (sent.seq == seq && sent.sent_at == sent_at && sent.in_flight()).then_some(position)
+    }
+
+    fn lose(&mut self, position: usize) -> u64 {
+        let sent = &mut self.ring[position];
+        let len = u64::from(sent.len);
+        if sent.lost {
+            self.resent -= len;
+        } else {
+            self.lost += len;
+        }
+        sent.lost = true;
+        sent.resent = false;
+        self.resend_cursor = self.resend_cursor.min(position);
+        len
     }
 
     /// The first segment that waits for retransmission.
@@ -286,9 +412,16 @@ impl Scoreboard {
         Some(self.resend_cursor)
     }
 
-    /// The last segment not SACKed, for a tail loss probe.
-    pub(crate) fn last_unsacked(&self) -> Option<usize> {
-        self.ring.iter().rposition(|sent| !sent.sacked)
+    /// The last segment not SACKed, or its last piece of at most `mss` octets: a tail loss probe.
+    pub(crate) fn last_piece(&mut self, mss: u32) -> Option<usize> {
+        let position = self.ring.iter().rposition(|sent| !sent.sacked)?;
+        let sent = &self.ring[position];
+        let payload_bytes = sent.payload.len() as u32;
+        if payload_bytes <= mss {
+            return Some(position);
+        }
+        self.split(position, sent.seq + (payload_bytes - 1) / mss * mss);
+        Some(position + 1)
     }
 
     /// Cuts the segment at `position` down to `max_bytes` of payload, so that a retransmission fits what may be sent.
@@ -309,6 +442,7 @@ impl Scoreboard {
         }
         sent.retransmitted = true;
         sent.sent_at = now;
+        self.resends.push_back((now, sent.seq));
         sent
     }
 
@@ -320,6 +454,7 @@ impl Scoreboard {
         }
         self.lost = 0;
         self.resent = 0;
+        self.first_sent_cursor = 0;
     }
 
     /// The peer discarded what it had SACKed (RFC 2018 section 8): forget it all, after a time-out.
@@ -328,6 +463,8 @@ impl Scoreboard {
             sent.sacked = false;
         }
         self.sacked = 0;
+        self.sacked_segments = 0;
+        self.first_sent_cursor = 0;
         self.seen.clear();
     }
 }
@@ -383,10 +520,10 @@ mod tests {
     fn sacks_count_once_and_split_at_borders() {
         let mut board = ten();
         let mut delivered = Delivered::default();
-        board.sack(&blocks(&[(1250, 1400)]), &mut delivered, |_| {});
+        board.sack(&blocks(&[(1250, 1400)]), 50, &mut delivered, |_| {});
         assert_eq!((delivered.delivered_bytes, board.sacked(), board.in_flight()), (150, 150, 850));
         let mut more = Delivered::default();
-        board.sack(&blocks(&[(1250, 1450)]), &mut more, |_| {});
+        board.sack(&blocks(&[(1250, 1450)]), 50, &mut more, |_| {});
         assert_eq!((more.delivered_bytes, board.sacked()), (50, 200));
         let mut all = Delivered::default();
         board.acknowledge(SeqNr(2000), &mut all, |_| {});
@@ -398,7 +535,7 @@ mod tests {
     fn lies_about_what_was_never_sent_are_ignored() {
         let mut board = ten();
         let mut delivered = Delivered::default();
-        board.sack(&blocks(&[(1900, 2100), (900, 1100), (1500, 1400)]), &mut delivered, |_| {});
+        board.sack(&blocks(&[(1900, 2100), (900, 1100), (1500, 1400)]), 100, &mut delivered, |_| {});
         assert_eq!(delivered.delivered_bytes, 0);
     }
 

@@ -4,7 +4,7 @@ use units::{Dsn, Instant};
 use wire::{Ecn, Flags, Payload, Segment};
 
 use super::scoreboard::Sent;
-use super::{Chunk, Tcb, Timer};
+use super::{Chunk, Eifel, Tcb, Timer};
 use crate::state::{State, Step};
 
 /// Room a SACK option takes besides its blocks: kind, length and two octets of padding.
@@ -20,6 +20,8 @@ pub(crate) struct SendLimits {
     pub(crate) receive_window: u32,
     /// Largest payload of one segment handed to the driver; the MSS if there is no offload.
     pub(crate) offload_max: u32,
+    /// More data will follow: no reason to push.
+    pub(crate) more: bool,
 }
 
 /// A segment to which the connection adds its options.
@@ -53,14 +55,16 @@ impl Tcb {
         }
         if self.due.syn {
             let segment = self.build_syn(limits.receive_window, now);
-            self.last_sent_at = now;
             return Some(Outgoing { segment, kind: OutgoingKind::Syn });
         }
-        if !self.state.is_synchronized() {
-            return None;
-        }
-        let data =
-            if matches!(self.state, State::TimeWait | State::FinWait2) { None } else { self.next_data(limits, now) };
+        // Data would crowd out the SACK blocks that are due.
+        let report_first = self.ack_policy.is_due() && self.negotiated.sack && self.receive.has_sack_blocks();
+        let data = match self.state {
+            State::SynSent | State::Closed => return None,
+            State::SynReceived | State::TimeWait | State::FinWait2 => None,
+            _ if report_first => None,
+            _ => self.next_data(limits, now),
+        };
         let mut outgoing = match data {
             Some(outgoing) => outgoing,
             None => self.next_control()?,
@@ -88,7 +92,8 @@ impl Tcb {
 
     /// Retransmits the first segment deemed lost, as far as the window allows.
     fn resend_lost(&mut self, now: Instant) -> Option<Outgoing> {
-        if self.in_flight() >= self.window.cwnd() {
+        let forced = core::mem::take(&mut self.due.first_again);
+        if !forced && self.in_flight() >= self.window.cwnd() {
             return None;
         }
         let position = self.board.next_to_resend()?;
@@ -103,8 +108,10 @@ impl Tcb {
         self.counters.retransmitted_bytes += payload.len() as u64;
         self.counters.sent_segments += u64::from(!payload.is_empty());
         self.window.on_sent(u64::from(len));
-        if self.resend_stamp.is_none() && self.window.in_recovery() {
-            self.resend_stamp = self.timestamps.as_ref().map(|state| state.ticks(now));
+        self.last_sent_at = now;
+        if let (Eifel::Armed, Some(state)) = (self.eifel, &self.timestamps) {
+            // RFC 3522 asks about the oldest segment outstanding: the next ACK that moves on answers it and no other.
+            self.eifel = if position == 0 { Eifel::Stamped(state.ticks(now)) } else { Eifel::Idle };
         }
         self.arm_retransmit(now);
         let mut segment = self.blank();
@@ -119,23 +126,25 @@ impl Tcb {
 
     /// RFC 8985 section 7.3: new data if there are any, else the last segment again.
     fn send_tail_probe(&mut self, limits: &SendLimits, now: Instant) -> Option<Outgoing> {
-        if self.board.is_empty() {
+        if self.board.is_empty() || self.tail_probe.is_some() {
             return None;
         }
         let usable = self.usable_window();
         let has_new = self.unsent.front().is_some_and(|chunk| chunk.payload.len() as u32 <= usable);
         if has_new {
-            let chunk = self.take_chunk(self.payload_max().min(limits.offload_max));
-            self.tail_probe = Some((self.snd_nxt + chunk.payload.len() as u32, false));
-            return Some(self.send_chunk(chunk, now));
+            let chunk = self.take_chunk(self.payload_max());
+            let outgoing = self.send_chunk(chunk, limits, now);
+            self.tail_probe = Some((self.snd_nxt, false));
+            return Some(outgoing);
         }
-        let position = self.board.last_unsacked()?;
+        // Of a super-segment only the last piece.
+        let position = self.board.last_piece(self.payload_max())?;
         self.tail_probe = Some((self.snd_nxt, true));
         Some(self.resend(position, now))
     }
 
     /// Octets that the peer's window still takes on this subflow.
-    fn usable_window(&self) -> u32 {
+    pub(super) fn usable_window(&self) -> u32 {
         let edge = self.snd_una + self.snd_wnd;
         if edge.after(self.snd_nxt) { edge.since(self.snd_nxt) } else { 0 }
     }
@@ -148,13 +157,13 @@ impl Tcb {
         let waiting = self.unsent.front()?.payload.len() as u32;
         let in_flight = self.in_flight();
         if in_flight == 0 && now.saturating_since(self.last_sent_at) > self.rtt.rto() {
-            self.window.restart(self.config.initial_window_segments);
+            self.window.restart(self.initial_window_segments());
         }
         let wanted = waiting.min(limits.offload_max.max(self.payload_max()));
         let by_cwnd = self.allowed_by_cwnd(wanted, in_flight)?;
         let by_window = self.allowed_by_window(by_cwnd, now)?;
         let chunk = self.take_chunk(by_window);
-        Some(self.send_chunk(chunk, now))
+        Some(self.send_chunk(chunk, limits, now))
     }
 
     /// Whole segments as long as they fit; with an empty network, one always does.
@@ -181,8 +190,11 @@ impl Tcb {
         if wanted <= usable {
             return Some(wanted);
         }
-        let worthwhile = usable >= self.payload_max() || (usable > 0 && usable >= self.max_snd_wnd / 2);
-        if worthwhile {
+        let mss = self.payload_max();
+        if usable >= mss {
+            return Some(usable - usable % mss);
+        }
+        if usable > 0 && (usable >= self.max_snd_wnd / 2 || self.due.small_segment) {
             return Some(usable);
         }
         if self.board.is_empty() {
@@ -194,8 +206,13 @@ impl Tcb {
     /// The peer's window is shut: probe it from time to time (RFC 9293 section 3.8.6.1).
     pub(crate) fn arm_persist(&mut self, now: Instant) {
         if !self.timers.is_set(Timer::Persist) {
-            self.timers.set(Timer::Persist, now + self.rtt.rto());
+            self.timers.set(Timer::Persist, now + self.rtt.rto_backed_off(self.persist_backoff));
         }
+    }
+
+    /// The window has been too small for too long: whatever fits may go.
+    pub(crate) fn may_send_small(&self) -> bool {
+        self.due.small_segment
     }
 
     fn take_chunk(&mut self, max: u32) -> Chunk {
@@ -212,13 +229,15 @@ impl Tcb {
         chunk
     }
 
-    fn send_chunk(&mut self, chunk: Chunk, now: Instant) -> Outgoing {
+    fn send_chunk(&mut self, chunk: Chunk, limits: &SendLimits, now: Instant) -> Outgoing {
         let last = self.unsent.is_empty();
-        let fin = last && self.fin_requested && !self.fin_sent;
+        let fits = chunk.payload.len() as u32 != self.usable_window();
+        let fin = last && fits && self.fin_requested && !self.fin_sent;
         let mut segment = self.blank();
-        if last {
+        if last && !limits.more {
             segment.flags |= Flags::PSH;
         }
+        self.due.small_segment = false;
         if self.negotiated.ecn {
             segment.ecn = Ecn::Capable0;
             if core::mem::take(&mut self.ecn.cwr_due) {
@@ -247,6 +266,7 @@ impl Tcb {
         let mut segment = self.blank();
         segment.flags |= Flags::FIN;
         self.record(Payload::Empty, Dsn(0), true, now);
+        self.arm_tail_probe(now);
         Some(Outgoing { segment, kind: OutgoingKind::Control })
     }
 
@@ -273,6 +293,7 @@ impl Tcb {
             resent: false,
         });
         self.window.on_sent(u64::from(len));
+        self.last_sent_at = now;
         if was_empty {
             self.timers.set(Timer::User, now + self.config.user_timeout);
         }
@@ -311,7 +332,6 @@ impl Tcb {
         }
         self.ack_policy.on_sent();
         self.timers.stop(Timer::DelayedAck);
-        self.last_sent_at = now;
     }
 
     /// Fills what room the other options left with SACK blocks.
@@ -321,7 +341,7 @@ impl Tcb {
         }
         let used = segment.options.encoded_len();
         let by_mtu = usize::from(self.mss()).saturating_sub(segment.payload.len());
-        let room = OPTION_SPACE.min(by_mtu.max(used)) - used;
+        let room = OPTION_SPACE.min(by_mtu.max(used)).saturating_sub(used);
         let blocks = room.saturating_sub(SACK_OVERHEAD) / SACK_BLOCK;
         if blocks > 0 {
             segment.options.sack = self.receive.take_sack_blocks(blocks);

@@ -25,10 +25,11 @@ pub(crate) enum Timer {
 }
 
 const COUNT: usize = 8;
+/// In the order in which they fire: a tail loss probe at the time of a time-out replaces it (RFC 8985 section 7.3).
 const ALL: [Timer; COUNT] = [
-    Timer::Retransmit,
     Timer::Reorder,
     Timer::TailProbe,
+    Timer::Retransmit,
     Timer::DelayedAck,
     Timer::Persist,
     Timer::KeepAlive,

@@ -38,6 +38,14 @@ impl TimestampState {
         ((now.as_nanos() / TICK_NANOS) as u32).wrapping_add(self.offset)
     }
 
+    /// Time since the peer's echo was sent, to the tick; `None` if the echo makes no sense.
+    pub(super) fn since_echo(&self, timestamps: Timestamps, now: Instant) -> Option<Duration> {
+        /// A longer round-trip time is a false echo.
+        const TICKS_MAX: u32 = 120_000;
+        let ticks = self.ticks(now).wrapping_sub(timestamps.echo);
+        (ticks <= TICKS_MAX).then(|| Duration::from_nanos(u64::from(ticks.max(1)) * TICK_NANOS))
+    }
+
     pub(super) fn on_ack_sent(&mut self, ack: SeqNr) {
         self.last_ack_sent = ack;
     }
