@@ -88,6 +88,8 @@ pub(crate) struct Policies {
 #[derive(Debug)]
 struct Sender {
     buffer: SendBuffer,
+    /// The first data sequence number: a hash of the key, so kept.
+    first: Dsn,
     /// The next data sequence number to hand to a subflow.
     next: Dsn,
     /// The peer takes data before this (DATA_ACK plus window).
@@ -204,6 +206,7 @@ impl Connection {
             next_subflow: 0,
             sender: Sender {
                 buffer: SendBuffer::new(start, config.send_buffer_bytes),
+                first: start,
                 next: start,
                 edge: start,
                 window_max: 0,
