@@ -3,12 +3,14 @@
 //! ```text
 //! scenario    a TOML file and overrides -> a checked Scenario, or mistakes that name line, field and remedy
 //! run         a Scenario -> Results, in the simulator
+//! measure     what hosts and paths say -> series and totals, for every backend
 //! results     the schema that every backend yields, and its text form
 //! report      results -> one HTML file with plots
 //! pcapng      packet captures
 //! output      files that are whole or absent
 //! ```
 
+pub mod measure;
 pub mod output;
 pub mod pcapng;
 pub mod report;

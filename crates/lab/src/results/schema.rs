@@ -1,6 +1,10 @@
 //! The result schema. Field names end in their unit: `_bps` bit/s, `_bytes` octets, `_s` seconds, `_ratio` of 1.
 
 use serde::{Deserialize, Serialize};
+use units::Duration;
+
+use crate::measure::bps;
+use crate::scenario::Scenario;
 
 /// The results of one run.
 ///
@@ -33,7 +37,7 @@ pub struct Manifest {
 }
 
 /// The run as a whole.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     /// Whether everything was delivered and both hosts closed their side before the scenario's duration ended.
     pub completed: bool,
@@ -144,7 +148,42 @@ pub struct SubflowResults {
     pub congestion_events: u64,
 }
 
+impl Manifest {
+    /// The manifest of a run of `scenario`.
+    pub fn new(scenario: &Scenario, backend: &str) -> Self {
+        Self {
+            scenario: scenario.name.clone(),
+            content: serde_json::to_value(scenario).expect("scenarios have text keys and finite numbers"),
+            seed: scenario.seed,
+            version: env!("CARGO_PKG_VERSION").into(),
+            backend: backend.into(),
+        }
+    }
+}
+
+impl Totals {
+    /// What is wrong with a run of at most `duration`, in words.
+    pub fn fault(&self, duration: Duration) -> Option<String> {
+        if !self.completed {
+            let (delivered, wanted) = (self.delivered_bytes, self.source_bytes);
+            let problem = format!("only {delivered} of {wanted} bytes arrived within {duration}");
+            return Some(format!("{problem}; a longer duration or faster links would complete it"));
+        }
+        (!self.sha256_ok).then(|| "the SHA-256 of what arrived is not that of what was sent".into())
+    }
+}
+
 impl Results {
+    /// Results whose totals over all subflows are filled in: throughput, goodput and packets.
+    pub fn new(manifest: Manifest, mut totals: Totals, series: Series, subflows: Vec<SubflowResults>) -> Self {
+        let sum = |count: fn(&SubflowResults) -> u64| subflows.iter().map(count).sum();
+        totals.aggregate_throughput_bps = bps(sum(|subflow| subflow.received_bytes), totals.duration_s);
+        totals.goodput_in_order_bps = bps(totals.delivered_bytes, totals.duration_s);
+        totals.data_packets = sum(|subflow| subflow.data_packets);
+        totals.retransmitted_packets = sum(|subflow| subflow.retransmitted_packets);
+        Self { manifest, totals, series, subflows }
+    }
+
     /// The results as files hold them: without what differs from run to run.
     pub fn reproducible(&self) -> Self {
         let mut results = self.clone();

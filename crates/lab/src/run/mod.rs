@@ -2,8 +2,6 @@
 
 mod assemble;
 mod capture;
-mod digest;
-mod recorder;
 mod sink;
 mod topology;
 
@@ -13,16 +11,17 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use bytes::Bytes;
+use network::VertexId;
 use simulator::app::Transfer;
 use simulator::{EndpointHost, HostId, Simulation, Source};
 use transport::path_manager::LocalAddress;
-use transport::{ConnectionStats, Endpoint, EndpointConfig};
+use transport::{ConnectionStats, Endpoint, EndpointConfig, SubflowStats};
 use units::{Duration, Instant, Prng};
 
+use crate::measure::{Paths, Recorder};
 use crate::results::Results;
 use crate::scenario::{Addresses, Scenario, WorkloadKind};
 use capture::Captures;
-use recorder::{Paths, Recorder};
 use sink::{Delivered, Sink};
 
 /// Where the source listens: a port that capture tools take for no protocol.
@@ -91,13 +90,14 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     let source = workload(scenario)?;
     let addresses = scenario.addresses();
     let topology = topology::build(scenario, &addresses)?;
-    let paths = Paths::new(scenario, addresses.clone(), &topology);
+    let names = scenario.relays.iter().map(|relay| relay.name.clone());
+    let paths = Paths::new(names.zip(addresses.paths.iter().copied()));
     let captures = pcap.map(|directory| Captures::create(directory, scenario)).transpose()?;
     let mut stage = Stage::new(scenario, topology, source.clone(), &addresses);
     if let Some(captures) = &captures {
         stage.simulation.add_tap(captures.tap(&addresses.paths));
     }
-    let mut recorder = Recorder::new(scenario, paths);
+    let mut recorder = Recorder::new(scenario.metrics.window, paths);
     let begun = wall_clock();
     stage.play(scenario, source.len(), &mut recorder, progress);
     let wall_s = begun.elapsed().as_secs_f64();
@@ -133,6 +133,7 @@ fn workload(scenario: &Scenario) -> Result<Source, RunError> {
 /// Both hosts on their network.
 struct Stage {
     simulation: Simulation<EndpointHost>,
+    downlinks: Vec<[VertexId; 2]>,
     delivered: Rc<RefCell<Delivered>>,
     /// When the last delivery was, or when it was clear that there would be no more.
     ended_at: Instant,
@@ -155,7 +156,7 @@ impl Stage {
         simulation.attach(topology.source, endpoint("source", &[addresses.source]).app(server));
         simulation.attach(topology.destination, endpoint("destination", &addresses.paths).app(sink));
         simulation.check();
-        Self { simulation, delivered, ended_at: Instant::ZERO }
+        Self { simulation, downlinks: topology.downlinks, delivered, ended_at: Instant::ZERO }
     }
 
     /// Runs until everything is delivered, the connection failed, or the scenario's duration is over.
@@ -176,13 +177,10 @@ impl Stage {
             }
             let now = self.simulation.now();
             let delivered_bytes = delivered.borrow().bytes;
-            recorder.sample(
-                now,
-                delivered_bytes,
-                &self.stats(SOURCE),
-                &self.stats(DESTINATION),
-                self.simulation.network(),
-            );
+            let source = self.stats(SOURCE);
+            let sender = |subflow: &SubflowStats| assemble::sender(&source, subflow);
+            let destination = self.stats(DESTINATION);
+            recorder.sample(now, delivered_bytes, &destination, sender, Some(self.path_counters()));
             let in_time = now.as_secs_f64() / scenario.duration.as_secs_f64();
             let done_ratio = in_time.max(delivered_bytes as f64 / total_bytes.max(1) as f64).min(1.0);
             progress(Progress { now, delivered_bytes, done_ratio });

@@ -8,7 +8,7 @@ use wire::Payload;
 const CHUNK_BYTES: u32 = 1 << 16;
 
 /// Digest of the first `len` octets of `source`, in hexadecimal.
-pub(super) fn of_source(source: &Source, len: u64) -> String {
+pub fn of_source(source: &Source, len: u64) -> String {
     let mut digest = Sha256::new();
     let mut offset = 0;
     while offset < len {
@@ -23,7 +23,7 @@ pub(super) fn of_source(source: &Source, len: u64) -> String {
 }
 
 /// Digest of `pieces` one after the other, in hexadecimal.
-pub(super) fn of_pieces(pieces: &[Payload]) -> String {
+pub fn of_pieces(pieces: &[Payload]) -> String {
     let mut digest = Sha256::new();
     for piece in pieces {
         let mut rest = piece.clone();

@@ -1,0 +1,9 @@
+//! From what both hosts and the paths between them say to series and totals, whatever backend they live in.
+
+pub mod digest;
+mod recorder;
+mod sender;
+
+pub(crate) use recorder::bps;
+pub use recorder::{Paths, Recorder};
+pub use sender::{PathCounters, Sender};
