@@ -7,9 +7,29 @@ use wire::Payload;
 /// Octets of a pattern that are made at once.
 const CHUNK_BYTES: u32 = 1 << 16;
 
+/// A digest of octets as they come.
+#[derive(Clone, Debug, Default)]
+pub struct Running(Sha256);
+
+impl Running {
+    /// Adds the octets of `piece`.
+    pub fn update(&mut self, piece: &Payload) {
+        let mut rest = piece.clone();
+        while !rest.is_empty() {
+            let len = rest.len().min(CHUNK_BYTES as usize);
+            self.0.update(rest.split_to(len).to_bytes());
+        }
+    }
+
+    /// The digest in hexadecimal.
+    pub fn finish(self) -> String {
+        self.0.finalize().iter().map(|octet| format!("{octet:02x}")).collect()
+    }
+}
+
 /// Digest of the first `len` octets of `source`, in hexadecimal.
 pub fn of_source(source: &Source, len: u64) -> String {
-    let mut digest = Sha256::new();
+    let mut digest = Running::default();
     let mut offset = 0;
     while offset < len {
         let piece = source.slice(offset, CHUNK_BYTES.min((len - offset).min(u64::from(u32::MAX)) as u32));
@@ -17,26 +37,16 @@ pub fn of_source(source: &Source, len: u64) -> String {
             break;
         }
         offset += piece.len() as u64;
-        digest.update(piece.to_bytes());
+        digest.update(&piece);
     }
-    hexadecimal(digest)
+    digest.finish()
 }
 
 /// Digest of `pieces` one after the other, in hexadecimal.
 pub fn of_pieces(pieces: &[Payload]) -> String {
-    let mut digest = Sha256::new();
-    for piece in pieces {
-        let mut rest = piece.clone();
-        while !rest.is_empty() {
-            let len = rest.len().min(CHUNK_BYTES as usize);
-            digest.update(rest.split_to(len).to_bytes());
-        }
-    }
-    hexadecimal(digest)
-}
-
-fn hexadecimal(digest: Sha256) -> String {
-    digest.finalize().iter().map(|octet| format!("{octet:02x}")).collect()
+    let mut digest = Running::default();
+    pieces.iter().for_each(|piece| digest.update(piece));
+    digest.finish()
 }
 
 #[cfg(test)]

@@ -18,10 +18,10 @@ pub struct Sender {
     pub retransmitted_packets: u64,
     /// Payload octets of the retransmissions.
     pub retransmitted_bytes: u64,
-    /// Retransmission time-outs.
-    pub timeouts: u64,
-    /// Reductions of the window after loss or ECN.
-    pub congestion_events: u64,
+    /// Retransmission time-outs, where they are known.
+    pub timeouts: Option<u64>,
+    /// Reductions of the window after loss or ECN, where they are known.
+    pub congestion_events: Option<u64>,
 }
 
 impl From<&SubflowStats> for Sender {
@@ -33,8 +33,8 @@ impl From<&SubflowStats> for Sender {
             data_packets: stats.sent_segments,
             retransmitted_packets: stats.retransmitted_segments,
             retransmitted_bytes: stats.retransmitted_bytes,
-            timeouts: stats.timeouts,
-            congestion_events: stats.congestion_events,
+            timeouts: Some(stats.timeouts),
+            congestion_events: Some(stats.congestion_events),
         }
     }
 }

@@ -271,7 +271,7 @@ impl<'a> View<'a> {
             format!("{:.2} %", subflow.loss_ratio * 100.0),
             format!("{} of {}", subflow.queue_drop_packets, subflow.lost_packets),
             subflow.retransmitted_packets.to_string(),
-            subflow.timeouts.to_string(),
+            subflow.timeouts.map_or("-".into(), |timeouts| timeouts.to_string()),
         ];
         let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
         let ends = format!("{} to {}", escape(&subflow.source), escape(&subflow.destination));

@@ -61,8 +61,8 @@ pub struct Totals {
     pub data_packets: u64,
     /// Of these, retransmissions by a subflow.
     pub retransmitted_packets: u64,
-    /// Octets the source sent again on another subflow.
-    pub reinjected_bytes: u64,
+    /// Octets the source sent again on another subflow; null if the backend does not tell.
+    pub reinjected_bytes: Option<u64>,
     /// Octets that arrived more than once at the data level.
     pub duplicate_bytes: u64,
     /// Most octets that ever waited for a hole before them to fill.
@@ -142,10 +142,10 @@ pub struct SubflowResults {
     pub mean_rtt_s: Option<f64>,
     /// Smallest round-trip time.
     pub min_rtt_s: Option<f64>,
-    /// Retransmission time-outs.
-    pub timeouts: u64,
-    /// Reductions of the congestion window after loss or ECN.
-    pub congestion_events: u64,
+    /// Retransmission time-outs; null if the backend does not tell.
+    pub timeouts: Option<u64>,
+    /// Reductions of the congestion window after loss or ECN; null if the backend does not tell.
+    pub congestion_events: Option<u64>,
 }
 
 impl Manifest {

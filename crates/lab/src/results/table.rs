@@ -57,11 +57,12 @@ fn totals(totals: &Totals) -> String {
         true => format!("{} (the same at both ends)", totals.sha256_received),
         false => format!("MISMATCH: sent {}, received {}", totals.sha256_source, totals.sha256_received),
     };
+    let reinjected = |bytes: u64| format!("; {} sent again on another subflow", quantity(bytes as f64, "B"));
     let packets = format!(
-        "{} with data, {} of them retransmissions; {} sent again on another subflow",
+        "{} with data, {} of them retransmissions{}",
         totals.data_packets,
         totals.retransmitted_packets,
-        quantity(totals.reinjected_bytes as f64, "B"),
+        totals.reinjected_bytes.map_or(String::new(), reinjected),
     );
     let mut lines = vec![
         ("delivered", delivered),

@@ -69,7 +69,7 @@ fn totals(
         sha256_source,
         sha256_received,
         duration_s: stage.ended_at.as_secs_f64(),
-        reinjected_bytes: at_source.reinjected_bytes,
+        reinjected_bytes: Some(at_source.reinjected_bytes),
         duplicate_bytes: at_destination.duplicate_bytes,
         out_of_order_peak_bytes: at_destination.out_of_order_peak_bytes,
         ..Totals::default()

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod capture;
+mod inputs;
 mod sink;
 mod topology;
 
@@ -10,7 +11,6 @@ use core::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use bytes::Bytes;
 use network::VertexId;
 use simulator::app::Transfer;
 use simulator::{EndpointHost, HostId, Simulation, Source};
@@ -20,8 +20,9 @@ use units::{Duration, Instant, Prng};
 
 use crate::measure::{Paths, Recorder};
 use crate::results::Results;
-use crate::scenario::{Addresses, Scenario, WorkloadKind};
+use crate::scenario::{Addresses, Scenario};
 use capture::Captures;
+pub use inputs::{Hop, rate_trace, workload};
 use sink::{Delivered, Sink};
 
 /// Where the source listens: a port that capture tools take for no protocol.
@@ -111,23 +112,6 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
 #[expect(clippy::disallowed_methods, reason = "the results say how long a run took; nothing in the run depends on it")]
 fn wall_clock() -> std::time::Instant {
     std::time::Instant::now()
-}
-
-/// What the source sends.
-fn workload(scenario: &Scenario) -> Result<Source, RunError> {
-    let workload = &scenario.workload;
-    let stream = Prng::fork(scenario.seed, "workload").below(1 << 32) as u32;
-    match (workload.kind, &workload.path, workload.size) {
-        (WorkloadKind::File, Some(path), _) => {
-            let path = scenario.directory.join(path);
-            match std::fs::read(&path) {
-                Ok(octets) => Ok(Source::Bytes(Bytes::from(octets))),
-                Err(source) => Err(RunError::Unreadable { field: "workload.path".into(), path, source }),
-            }
-        }
-        (WorkloadKind::Bulk, ..) => Ok(Source::Pattern { stream, len: u64::MAX }),
-        (_, _, size) => Ok(Source::Pattern { stream, len: size.map_or(0, |size| size.0.0) }),
-    }
 }
 
 /// Both hosts on their network.

@@ -1,12 +1,10 @@
 //! From a scenario's relays to a network.
 
-use std::path::Path;
-
 use network::{Link, LossModel, Network, PortId, Prefix, Queue, Route, Trace, VertexId};
-use units::{ByteCount, Duration, Prng, Rate};
+use units::{ByteCount, Rate};
 
-use super::RunError;
-use crate::scenario::{self, Addresses, Loss, RateModel, Scenario, TextOr};
+use super::{Hop, RunError, rate_trace};
+use crate::scenario::{self, Addresses, Loss, Scenario, TextOr};
 
 /// The network of a scenario and where its parts are.
 pub(super) struct Topology {
@@ -23,14 +21,8 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
     let (source, destination) = (network.add_port(), network.add_port());
     let mut downlinks = Vec::new();
     for (index, (relay, address)) in scenario.relays.iter().zip(&addresses.paths).enumerate() {
-        let downlink = |link, which: &str| {
-            // By the relay's name: adding a relay leaves the others' traces as they are.
-            let trace_seed = Prng::fork(scenario.seed, &format!("{which} rate of {}", relay.name)).below(u64::MAX);
-            let field = format!("relays[{index}].{which}.rate.trace");
-            downlink(link, |model| trace(model, trace_seed, &scenario.directory, field))
-        };
-        let cellular = network.add_link(downlink(&relay.cellular, "cellular")?);
-        let wifi = network.add_link(downlink(&relay.wifi, "wifi")?);
+        let cellular = network.add_link(downlink(&relay.cellular, rate_trace(scenario, index, Hop::Cellular)?));
+        let wifi = network.add_link(downlink(&relay.wifi, rate_trace(scenario, index, Hop::Wifi)?));
         let wifi_up = network.add_link(uplink(&relay.wifi));
         let cellular_up = network.add_link(uplink(&relay.cellular));
         for pair in [cellular, wifi, destination.vertex()].windows(2) {
@@ -47,19 +39,18 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
     Ok(Topology { network, source, destination, downlinks })
 }
 
-fn downlink(
-    link: &scenario::Link,
-    trace: impl FnOnce(&RateModel) -> Result<Trace, RunError>,
-) -> Result<Link, RunError> {
-    let model = match &link.rate {
-        TextOr::Text(rate) => Link::new(*rate, link.delay),
-        TextOr::Table(model) => Link::traced(trace(model)?, link.delay),
+fn downlink(link: &scenario::Link, trace: Option<Trace>) -> Link {
+    let model = match (&link.rate, trace) {
+        (_, Some(trace)) => Link::traced(trace, link.delay),
+        (TextOr::Text(rate), None) => Link::new(*rate, link.delay),
+        // The scenario's check asks for a trace or a mean: without either nothing gets through.
+        (TextOr::Table(_), None) => Link::new(Rate::ZERO, link.delay),
     };
     let loss = match link.loss {
         Loss::Text(probability) => LossModel::uniform(probability.value()),
         Loss::Table(burst) => LossModel::gilbert(burst.mean.value(), burst.burst_packets),
     };
-    Ok(model.queue(queue(link.queue)).loss(loss))
+    model.queue(queue(link.queue)).loss(loss)
 }
 
 fn uplink(link: &scenario::Link) -> Link {
@@ -71,21 +62,5 @@ fn queue(queue: scenario::Queue) -> Queue {
     match queue {
         scenario::Queue::Packets(packets) => Queue::packets(packets.into()),
         scenario::Queue::Bytes(ByteCount(bytes)) => Queue::bytes(bytes),
-    }
-}
-
-fn trace(model: &RateModel, seed: u64, directory: &Path, field: String) -> Result<Trace, RunError> {
-    match (&model.trace, model.generator()) {
-        (Some(path), _) => read_trace(&directory.join(path), field),
-        (None, Some(generator)) => Ok(generator.generate(seed)),
-        // The scenario's check asks for a mean; a link without a rate is what is left without one.
-        (None, None) => Ok(Trace::constant(Rate::ZERO, Duration::from_secs(1))),
-    }
-}
-
-fn read_trace(path: &Path, field: String) -> Result<Trace, RunError> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Trace::parse(&text).map_err(|source| RunError::Trace { field, path: path.into(), source }),
-        Err(source) => Err(RunError::Unreadable { field, path: path.into(), source }),
     }
 }

@@ -31,7 +31,7 @@ pub fn results(paths: u16, windows: usize) -> Results {
             goodput_in_order_bps: aggregate.iter().sum::<f64>() / windows as f64,
             data_packets: total / 1400,
             retransmitted_packets: 71,
-            reinjected_bytes: 2800,
+            reinjected_bytes: Some(2800),
             duplicate_bytes: 1400,
             out_of_order_peak_bytes: 123_456,
             wall_s: Some(0.125),
@@ -86,7 +86,7 @@ fn subflow_results(id: u16, bytes: u64, total: u64) -> SubflowResults {
         loss_ratio: 0.0034,
         mean_rtt_s: Some(0.0612),
         min_rtt_s: Some(0.05),
-        timeouts: 1,
-        congestion_events: 7,
+        timeouts: Some(1),
+        congestion_events: Some(7),
     }
 }
