@@ -10,6 +10,7 @@
 
 pub mod atomic_file;
 pub mod clock;
+pub mod driver;
 pub mod emulator;
 pub mod error;
 mod ip_command;

@@ -1,6 +1,6 @@
 //! The header in front of packets on a TUN device with offload: `struct virtio_net_hdr` (virtio 1.2 section 5.1.6).
 
-use wire::{Flags, Segment};
+use wire::{ChecksumOffload, Flags, Segment};
 
 /// What the kernel leaves undone in a packet, or we do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -20,8 +20,6 @@ const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
 /// The first segment alone carries CWR (RFC 3168 section 6.1.2).
 const GSO_ECN: u8 = 0x80;
-/// Where the checksum stands in the TCP header.
-const TCP_CHECKSUM_OFFSET: u16 = 16;
 
 impl Offload {
     /// Octets of the header.
@@ -38,19 +36,19 @@ impl Offload {
         }
     }
 
-    /// The header in front of `segment`, whose IP and TCP headers take `header_bytes`, when the kernel is to complete
-    /// its checksum and to cut it into pieces of `mss` octets of data if it has more.
-    pub fn encode(segment: &Segment, header_bytes: usize, mss: u16) -> [u8; Self::LEN] {
-        let (ip_bytes, gso_type) = if segment.dst.is_ipv4() { (20_u16, GSO_TCPV4) } else { (40, GSO_TCPV6) };
+    /// The header in front of `segment`, whose checksum the kernel completes, and which it cuts into pieces of `mss`
+    /// octets of data if it has more.
+    pub fn encode(segment: &Segment, headers: ChecksumOffload, mss: u16) -> [u8; Self::LEN] {
         let mut octets = [0; Self::LEN];
         octets[0] = NEEDS_CSUM;
         if segment.payload.len() > usize::from(mss) {
+            let gso_type = if segment.dst.is_ipv4() { GSO_TCPV4 } else { GSO_TCPV6 };
             octets[1] = gso_type | if segment.flags.contains(Flags::CWR) { GSO_ECN } else { 0 };
             octets[4..6].copy_from_slice(&mss.to_ne_bytes());
         }
-        octets[2..4].copy_from_slice(&(header_bytes as u16).to_ne_bytes());
-        octets[6..8].copy_from_slice(&ip_bytes.to_ne_bytes());
-        octets[8..10].copy_from_slice(&TCP_CHECKSUM_OFFSET.to_ne_bytes());
+        octets[2..4].copy_from_slice(&headers.header_len.to_ne_bytes());
+        octets[6..8].copy_from_slice(&headers.start.to_ne_bytes());
+        octets[8..10].copy_from_slice(&headers.offset.to_ne_bytes());
         octets
     }
 }
@@ -61,6 +59,8 @@ mod tests {
 
     use super::*;
 
+    const HEADERS: ChecksumOffload = ChecksumOffload { start: 20, offset: 16, header_len: 40 };
+
     fn segment(len: usize) -> Segment {
         let mut segment = Segment::new("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap());
         segment.payload = Payload::from(vec![0; len]);
@@ -69,11 +69,11 @@ mod tests {
 
     #[test]
     fn a_super_segment_is_cut_and_a_small_one_is_not() {
-        let large = Offload::encode(&segment(3000), 40, 1460);
+        let large = Offload::encode(&segment(3000), HEADERS, 1460);
         assert_eq!(large[..2], [NEEDS_CSUM, GSO_TCPV4]);
         assert_eq!(Offload::decode(&large).segment_bytes, Some(1460));
         assert_eq!(Offload::decode(&large).checksum_start, Some(20));
-        let small = Offload::encode(&segment(1460), 40, 1460);
+        let small = Offload::encode(&segment(1460), HEADERS, 1460);
         assert_eq!(Offload::decode(&small).segment_bytes, None);
     }
 

@@ -9,7 +9,7 @@ use linux::netns::Namespace;
 use socket2::{Domain, Socket, Type};
 
 /// Longest time a kernel socket waits, so that a test that hangs fails instead.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a socket speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +122,28 @@ pub fn mptcp_info(stream: &TcpStream) -> io::Result<MptcpInfo> {
     let status =
         unsafe { libc::getsockopt(stream.as_raw_fd(), SOL_MPTCP, MPTCP_INFO, (&raw mut info).cast(), &raw mut len) };
     if status == 0 { Ok(info) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Closes a connection at once: MP_FASTCLOSE, or RST of plain TCP.
+///
+/// # Errors
+/// Those of the system call.
+pub fn abort(stream: TcpStream) -> io::Result<()> {
+    socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO))
+}
+
+/// A counter of the kernel's MPTCP in a namespace, by its name in `/proc/net/netstat` (`MPJoinSynRx`).
+///
+/// # Panics
+/// If there is no such counter.
+pub fn counter(namespace: &Namespace, name: &str) -> u64 {
+    // Not /proc/net: that is the namespace of the process's first thread.
+    let text = namespace.run(|| std::fs::read_to_string("/proc/thread-self/net/netstat"));
+    let text = text.expect("the namespace is there").expect("proc is mounted");
+    let mut rows = text.lines().filter(|line| line.starts_with("MPTcpExt:")).map(str::split_whitespace);
+    let (names, values) = (rows.next().expect("names"), rows.next().expect("values"));
+    let value = names.zip(values).find(|(known, _)| *known == name).and_then(|(_, value)| value.parse().ok());
+    value.unwrap_or_else(|| panic!("no counter {name}: {text}"))
 }
 
 fn open(protocol: Protocol, address: SocketAddr) -> io::Result<Socket> {

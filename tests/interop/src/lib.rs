@@ -4,13 +4,15 @@
 //! fail, because somebody relies on them.
 
 mod echo;
+mod engine;
 mod environment;
 mod kernel;
 mod rig;
 mod stream;
 
 pub use echo::{Echo, echo};
+pub use engine::{Engine, engine_config};
 pub use environment::available;
-pub use kernel::{MptcpInfo, Protocol, accept, connect, listen, mptcp_info};
+pub use kernel::{MptcpInfo, Protocol, abort, accept, connect, counter, listen, mptcp_info};
 pub use rig::Rig;
-pub use stream::{Digest, receive_all, send_pattern};
+pub use stream::{Digest, receive_all, receive_rest, send_pattern, send_pattern_from};

@@ -1,6 +1,9 @@
 //! Test data, computed on one side and checked on the other.
 
 use std::io::{self, Read, Write};
+use std::sync::OnceLock;
+
+use bytes::Bytes;
 
 /// FNV-1a over a stream, 64 bits: enough to notice octets lost, doubled or swapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,18 +49,38 @@ impl Write for DigestSink<'_> {
     }
 }
 
-/// Writes the first `bytes` octets of a pattern whose period divides no power of two.
+/// The pattern's period divides no power of two, so that no shift by a buffer goes unnoticed.
+const PERIOD: usize = 65521;
+
+fn block() -> &'static Bytes {
+    static BLOCK: OnceLock<Bytes> = OnceLock::new();
+    BLOCK.get_or_init(|| (0..PERIOD as u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect())
+}
+
+/// Some octets of the pattern from `offset` on, at most `bytes_max`.
+pub fn pattern_piece(offset: u64, bytes_max: u64) -> Bytes {
+    let start = (offset % PERIOD as u64) as usize;
+    let len = (PERIOD - start).min(usize::try_from(bytes_max).unwrap_or(usize::MAX));
+    block().slice(start..start + len)
+}
+
+/// Writes the first `bytes` octets of the pattern.
 ///
 /// # Errors
 /// Those of `to`.
 pub fn send_pattern(to: &mut impl Write, bytes: u64) -> io::Result<()> {
-    const PERIOD: usize = 65521;
-    let block: Vec<u8> = (0..PERIOD as u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    let mut left = bytes;
-    while left > 0 {
-        let take = left.min(PERIOD as u64) as usize;
-        to.write_all(&block[..take])?;
-        left -= take as u64;
+    send_pattern_from(to, 0, bytes)
+}
+
+/// Writes the octets of the pattern from `sent` up to `bytes`.
+///
+/// # Errors
+/// Those of `to`.
+pub fn send_pattern_from(to: &mut impl Write, mut sent: u64, bytes: u64) -> io::Result<()> {
+    while sent < bytes {
+        let piece = pattern_piece(sent, bytes - sent);
+        to.write_all(&piece)?;
+        sent += piece.len() as u64;
     }
     Ok(())
 }
@@ -67,7 +90,14 @@ pub fn send_pattern(to: &mut impl Write, bytes: u64) -> io::Result<()> {
 /// # Errors
 /// Those of `from`.
 pub fn receive_all(from: &mut impl Read) -> io::Result<Digest> {
-    let mut digest = Digest::default();
+    receive_rest(from, Digest::default())
+}
+
+/// Reads to the end of the stream, of which `digest` holds the beginning.
+///
+/// # Errors
+/// Those of `from`.
+pub fn receive_rest(from: &mut impl Read, mut digest: Digest) -> io::Result<Digest> {
     let mut buffer = vec![0; 1 << 16];
     loop {
         match from.read(&mut buffer)? {

@@ -29,6 +29,7 @@ use crate::wait::{be_punctual, wait};
 use crate::{Error, Result};
 use plan::LinkPlan;
 pub use queue_limit::QueueLimit;
+pub use report::WayLosses;
 pub use switch::Switch;
 pub use topology::Topology;
 use wiring::WiredLink;

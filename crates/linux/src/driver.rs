@@ -1,0 +1,235 @@
+//! Runs one [`Endpoint`] over a TUN device: the loop that gives the engine segments, the time and its turn.
+//!
+//! One thread, one loop, no locks around the engine. Other threads reach it through a [`Remote`].
+
+use std::io::IoSlice;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::{io, io::Write as _};
+
+use rustix::io::Errno;
+use transport::{Endpoint, EndpointConfig, Event};
+use units::Instant;
+use wire::{Segment, TcpChecksum};
+
+use crate::clock::Clock;
+use crate::offload::Offload;
+use crate::stop::Stop;
+use crate::tun::Tun;
+use crate::wait::{be_punctual, wait};
+use crate::{Error, Result};
+
+/// Packets read before the engine may send: acknowledgements of a batch are one.
+const BATCH: usize = 64;
+/// Largest payload of a segment over a device with offload: with its headers it is still an IP packet.
+pub const OFFLOAD_PAYLOAD_MAX: u32 = 65535 - 40 - 60;
+
+/// What runs above the engine.
+pub trait Application {
+    /// Reacts to an event, by commands to the endpoint or in itself.
+    fn handle_event(&mut self, event: Event, endpoint: &mut Endpoint, now: Instant);
+
+    /// When [`Self::handle_wakeup`] is to be called, if nothing happens before.
+    fn next_wakeup(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The time named by [`Self::next_wakeup`] has come.
+    fn handle_wakeup(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        let _ = (endpoint, now);
+    }
+
+    /// Whether all is done and the loop may end.
+    fn is_finished(&self) -> bool {
+        false
+    }
+}
+
+type Job = Box<dyn FnOnce(&mut Endpoint, Instant) + Send>;
+
+/// Counts what passed the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriverStats {
+    /// Segments given to the engine.
+    pub received_segments: u64,
+    /// Packets that are no TCP segments, or damaged ones.
+    pub ignored_packets: u64,
+    /// Segments of the engine given to the kernel.
+    pub sent_segments: u64,
+    /// Segments the kernel refused.
+    pub refused_segments: u64,
+}
+
+/// An endpoint with its device and its clock.
+pub struct Driver {
+    tun: Tun,
+    mtu: u16,
+    endpoint: Endpoint,
+    clock: Clock,
+    scratch: Vec<u8>,
+    stats: DriverStats,
+    jobs: (Sender<Job>, Receiver<Job>),
+    wake: (UnixStream, UnixStream),
+}
+
+/// Reaches a driver's endpoint from another thread.
+#[derive(Clone)]
+pub struct Remote {
+    jobs: Sender<Job>,
+    wake: std::sync::Arc<UnixStream>,
+}
+
+impl Driver {
+    /// An endpoint on `tun`, whose largest packet is `mtu`. Its secrets come from the operating system.
+    ///
+    /// # Errors
+    /// If the operating system has no randomness or no file descriptors.
+    pub fn new(tun: Tun, mtu: u16, config: EndpointConfig) -> Result<Self> {
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).map_err(|error| Error::system("get random numbers")(io::Error::other(error)))?;
+        let wake = UnixStream::pair().map_err(Error::system("create a socket pair"))?;
+        for end in [&wake.0, &wake.1] {
+            end.set_nonblocking(true).map_err(Error::system("set up a socket pair"))?;
+        }
+        let (endpoint, clock) = (Endpoint::new(config, seed), Clock::start());
+        let stats = DriverStats::default();
+        Ok(Self { tun, mtu, endpoint, clock, scratch: Vec::new(), stats, jobs: channel(), wake })
+    }
+
+    /// The endpoint and the time, for commands before [`Self::run`] and between its calls.
+    pub fn endpoint(&mut self) -> (&mut Endpoint, Instant) {
+        (&mut self.endpoint, self.clock.now())
+    }
+
+    /// Counters of the device.
+    pub fn stats(&self) -> DriverStats {
+        self.stats
+    }
+
+    /// A handle for other threads.
+    ///
+    /// # Errors
+    /// If the process has no file descriptors left.
+    pub fn remote(&self) -> Result<Remote> {
+        let wake = self.wake.1.try_clone().map_err(Error::system("duplicate a socket"))?;
+        Ok(Remote { jobs: self.jobs.0.clone(), wake: wake.into() })
+    }
+
+    /// Runs until the application has finished (true) or `stop` is triggered (false).
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn run(&mut self, application: &mut impl Application, stop: &Stop) -> Result<bool> {
+        be_punctual();
+        let mut ready = Vec::new();
+        loop {
+            self.settle(application)?;
+            if application.is_finished() {
+                return Ok(true);
+            }
+            let until = [self.endpoint.poll_timeout(), application.next_wakeup()].into_iter().flatten().min();
+            let devices = [self.tun.as_fd(), self.wake.0.as_fd()];
+            if !wait(&self.clock, until, stop.as_fd(), &devices, &mut ready)? {
+                return Ok(false);
+            }
+            let now = self.clock.now();
+            self.endpoint.handle_timeout(now);
+            if application.next_wakeup().is_some_and(|at| at <= now) {
+                application.handle_wakeup(&mut self.endpoint, now);
+            }
+            if ready.contains(&0) {
+                self.receive()?;
+            }
+            if ready.contains(&1) {
+                self.work()?;
+            }
+        }
+    }
+
+    /// Lets the engine send and the application react, until neither has anything more to do.
+    fn settle(&mut self, application: &mut impl Application) -> Result<()> {
+        loop {
+            self.transmit()?;
+            let now = self.clock.now();
+            let Some(event) = self.endpoint.poll_event() else { return Ok(()) };
+            application.handle_event(event, &mut self.endpoint, now);
+        }
+    }
+
+    fn receive(&mut self) -> Result<()> {
+        for _ in 0..BATCH {
+            let Some((offload, packet)) = self.tun.read().map_err(Error::system("read from the TUN device"))? else {
+                break;
+            };
+            let checksum = if offload.checksum_valid { TcpChecksum::Trusted } else { TcpChecksum::Verify };
+            match Segment::parse_with(&packet, checksum) {
+                Ok(segment) => {
+                    self.stats.received_segments += 1;
+                    self.endpoint.handle_segment(segment, self.clock.now());
+                }
+                Err(_) => self.stats.ignored_packets += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn transmit(&mut self) -> Result<()> {
+        while let Some(segment) = self.endpoint.poll_transmit(self.clock.now()) {
+            self.scratch.clear();
+            let written = if self.tun.offload() {
+                let headers = segment.emit_for_offload(&mut self.scratch);
+                let mss = self.mtu.saturating_sub(headers.header_len);
+                let offload = Offload::encode(&segment, headers, mss);
+                self.tun.write(&[IoSlice::new(&offload), IoSlice::new(&self.scratch)])
+            } else {
+                segment.emit(&mut self.scratch);
+                self.tun.write(&[IoSlice::new(&self.scratch)])
+            };
+            match written.map_err(|error| (error.raw_os_error().map(Errno::from_raw_os_error), error)) {
+                Ok(()) => self.stats.sent_segments += 1,
+                // Like a full queue of a network card: the segment is lost and will be sent again.
+                Err((Some(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM | Errno::INVAL), _)) => {
+                    self.stats.refused_segments += 1;
+                }
+                Err((_, error)) => return Err(Error::system("write to the TUN device")(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what other threads asked for.
+    fn work(&mut self) -> Result<()> {
+        let mut octets = [0; 64];
+        match rustix::io::read(&self.wake.0, &mut octets) {
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(errno) => return Err(Error::system("read from a socket pair")(errno)),
+        }
+        while let Ok(job) = self.jobs.1.try_recv() {
+            job(&mut self.endpoint, self.clock.now());
+        }
+        Ok(())
+    }
+}
+
+impl Remote {
+    /// Runs `command` on the endpoint, in the driver's thread, and waits for its result.
+    ///
+    /// # Errors
+    /// If the driver has ended.
+    pub fn call<T: Send + 'static>(
+        &self,
+        command: impl FnOnce(&mut Endpoint, Instant) -> T + Send + 'static,
+    ) -> Result<T> {
+        let gone = || Error::Peer("the engine's driver has ended".into());
+        let (answer, result) = channel();
+        let job: Job = Box::new(move |endpoint, now| {
+            // The caller waits for the answer unless its thread is gone.
+            let _ = answer.send(command(endpoint, now));
+        });
+        self.jobs.send(job).map_err(|_| gone())?;
+        // A full socket already wakes the driver.
+        let _ = (&*self.wake).write(&[0]);
+        result.recv().map_err(|_| gone())
+    }
+}
