@@ -22,30 +22,37 @@ pub fn complain(text: &str) -> io::Result<()> {
 }
 
 /// A progress bar on standard error; invisible where that is no terminal.
-pub struct Bar(ProgressBar);
+pub struct Bar {
+    bar: ProgressBar,
+    seconds: &'static str,
+}
 
 impl Bar {
-    /// A bar at its beginning.
-    pub fn new() -> Self {
+    /// A bar at its beginning; `seconds` says whose seconds they are.
+    pub fn new(seconds: &'static str) -> Self {
         let bar = ProgressBar::new(STEPS);
         let template = "{bar:30} {percent:>3} %  {msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(200));
-        Self(bar)
+        Self { bar, seconds }
     }
 
     /// Moves it.
     pub fn show(&self, progress: Progress) {
-        self.0.set_position((progress.done_ratio * STEPS as f64) as u64);
+        self.bar.set_position((progress.done_ratio * STEPS as f64) as u64);
         let megabytes = progress.delivered_bytes as f64 / 1e6;
-        self.0.set_message(format!("{:.1} s simulated, {megabytes:.1} MB delivered", progress.now.as_secs_f64()));
+        self.bar.set_message(format!(
+            "{:.1} {}, {megabytes:.1} MB delivered",
+            progress.now.as_secs_f64(),
+            self.seconds
+        ));
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

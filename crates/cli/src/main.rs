@@ -6,6 +6,7 @@ mod arguments;
 mod commands;
 mod console;
 mod failure;
+mod real;
 
 use std::process::ExitCode;
 

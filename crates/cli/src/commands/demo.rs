@@ -1,17 +1,21 @@
 //! `anabranch demo`: the main job on real input.
 
+use std::path::Path;
+
 use lab::results::summary;
+use lab::run::Run;
 use lab::scenario::{self, Scenario, Workload, WorkloadKind};
 
 use super::run::{judge, list, simulate, write_files};
 use crate::arguments;
-use crate::console;
+use crate::console::{self, Bar};
 use crate::failure::Failure;
+use crate::real;
 
 /// The scenario that ships; within the command, so that it runs from anywhere.
 const SCENARIO: &str = include_str!("../../../../scenarios/demo.toml");
 
-/// Sends the file in the simulator.
+/// Sends the file in the simulator, then, where the machine allows it, for real.
 pub fn demo(arguments: &arguments::Demo) -> Result<(), Failure> {
     let scenario = scenario(arguments)?;
     let subject = match &arguments.file {
@@ -20,12 +24,30 @@ pub fn demo(arguments: &arguments::Demo) -> Result<(), Failure> {
     };
     console::print(&format!("Sending {subject} over four relays, in the simulator\n\n"))?;
     let run = simulate(&scenario, Some(&arguments.out))?;
-    let mut written = write_files(&run.results, &arguments.out)?;
-    written.extend(run.captures.iter().cloned());
-    console::print(&format!("{}\nwritten:\n{}\n", summary(&run.results), list(&written)))?;
-    judge(&run)?;
+    show(&run, &arguments.out)?;
+    match real::missing() {
+        Some(missing) => console::print(&format!("Left out: the same on real Linux ({missing})\n\n"))?,
+        None => send_for_real(&scenario, &subject, &arguments.out)?,
+    }
     console::print(&what_next(arguments))?;
     Ok(())
+}
+
+fn send_for_real(scenario: &Scenario, subject: &str, out: &Path) -> Result<(), Failure> {
+    let parties = "the kernel's Multipath TCP sends, our engine receives";
+    console::print(&format!("Sending {subject} for real: {parties}, over emulated links in real time\n\n"))?;
+    let bar = Bar::new("s");
+    let run = real::run(scenario, &mut |progress| bar.show(progress))?;
+    drop(bar);
+    show(&run, &out.join("real"))
+}
+
+/// Prints the table and writes the files; fails if the run did.
+fn show(run: &Run, out: &Path) -> Result<(), Failure> {
+    let mut written = write_files(&run.results, out)?;
+    written.extend(run.captures.iter().cloned());
+    console::print(&format!("{}\nwritten:\n{}\n", summary(&run.results), list(&written)))?;
+    judge(run)
 }
 
 /// The shipped scenario, with the user's file and seed in their places.

@@ -32,7 +32,7 @@ pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
 
 /// Runs `scenario` with a progress bar.
 pub fn simulate(scenario: &Scenario, pcap: Option<&Path>) -> Result<Run, Failure> {
-    let bar = Bar::new();
+    let bar = Bar::new("s simulated");
     Ok(lab::run::run(scenario, pcap, &mut |progress| bar.show(progress))?)
 }
 

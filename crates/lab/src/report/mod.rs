@@ -223,7 +223,8 @@ impl<'a> View<'a> {
                 rows.push(strip::Row { name: &subflow.path, class, loss_ratio: &subflow.loss_ratio });
             }
         }
-        strip::svg(&self.results.series.time_s, &rows)
+        let caption = "Packets the path dropped, by window: the stronger the colour, the more.";
+        figure("Loss", caption, "", &strip::svg(&self.results.series.time_s, &rows))
     }
 
     fn legend(&self, line: Option<&str>) -> String {

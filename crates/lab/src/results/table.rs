@@ -71,7 +71,7 @@ fn totals(totals: &Totals) -> String {
         ("goodput", format!("{} in order", quantity(totals.goodput_in_order_bps, "bit/s"))),
         ("packets", packets),
     ];
-    if let Some(wall_s) = totals.wall_s {
+    if let Some(wall_s) = totals.wall_s.filter(|wall_s| *wall_s != totals.duration_s) {
         let speed = if wall_s > 0.0 { totals.duration_s / wall_s } else { f64::INFINITY };
         lines.push(("wall clock", format!("{wall_s:.3} s ({speed:.0} times as fast as real time)")));
     }

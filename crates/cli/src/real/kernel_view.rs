@@ -1,0 +1,123 @@
+//! What the kernel knows of its subflows: `ss`, asked again and again.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::mpsc::{RecvTimeoutError, Sender as Channel, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use lab::measure::Sender;
+use linux::netns::Namespace;
+use transport::SubflowStats;
+
+use crate::failure::Failure;
+
+/// Time between questions.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// The latest about every subflow, by the destination's address and port.
+#[derive(Clone, Debug, Default)]
+pub struct KernelView(BTreeMap<SocketAddr, Sender>);
+
+impl KernelView {
+    /// The kernel's view of one of the destination's subflows.
+    pub fn of(&self, subflow: &SubflowStats) -> Option<Sender> {
+        self.0.get(&subflow.local).copied()
+    }
+
+    /// Takes what `ss -HtinO` printed.
+    fn update(&mut self, text: &str) {
+        self.0.extend(text.lines().filter_map(subflow));
+    }
+}
+
+/// Asks in a thread of its own.
+pub struct Observer {
+    view: Arc<Mutex<KernelView>>,
+    end: Channel<()>,
+    asking: Option<JoinHandle<()>>,
+}
+
+impl Observer {
+    /// Watches the connections of `port` in `namespace`.
+    pub fn start(namespace: Arc<Namespace>, port: u16) -> Result<Self, Failure> {
+        let view = Arc::<Mutex<KernelView>>::default();
+        let (end, ended) = channel();
+        let shared = Arc::clone(&view);
+        let asking = std::thread::Builder::new().spawn(move || {
+            let filter = format!("sport = :{port}");
+            while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                let answer = namespace.command("ss").args(["-HtinO", &filter]).output();
+                // A question that fails leaves the view as it was.
+                if let Ok(answer) = answer {
+                    lock(&shared).update(&String::from_utf8_lossy(&answer.stdout));
+                }
+            }
+        })?;
+        Ok(Self { view, end, asking: Some(asking) })
+    }
+
+    /// The view, which goes on changing.
+    pub fn view(&self) -> Arc<Mutex<KernelView>> {
+        Arc::clone(&self.view)
+    }
+
+    /// Asks no more; gives the last view.
+    pub fn finish(self) -> KernelView {
+        lock(&self.view).clone()
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        let _ = self.end.send(());
+        if let Some(asking) = self.asking.take() {
+            let _ = asking.join();
+        }
+    }
+}
+
+/// The view, whatever happened to the thread that wrote it.
+pub fn lock(view: &Mutex<KernelView>) -> std::sync::MutexGuard<'_, KernelView> {
+    view.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One line: `ESTAB 0 0 10.1.0.1:40000 10.5.1.2:49152 cubic rtt:50.1/2 cwnd:10 ... retrans:0/3`.
+fn subflow(line: &str) -> Option<(SocketAddr, Sender)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let destination = words.get(4)?.parse().ok()?;
+    let value = |name: &str| words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix(':'));
+    let number = |name: &str| value(name).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    let span = |text: &str| text.parse::<f64>().ok().map(|ms| units::Duration::from_secs_f64(ms / 1000.0));
+    let sender = Sender {
+        cwnd_bytes: number("cwnd") * number("mss"),
+        srtt: value("rtt").and_then(|text| span(text.split('/').next()?)),
+        min_rtt: value("minrtt").and_then(span),
+        data_packets: number("data_segs_out"),
+        retransmitted_packets: value("retrans").and_then(|text| text.split('/').nth(1)?.parse().ok()).unwrap_or(0),
+        retransmitted_bytes: number("bytes_retrans"),
+        timeouts: None,
+        congestion_events: None,
+    };
+    Some((destination, sender))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_ss_is_understood() {
+        let line = "ESTAB 0 123 10.1.0.1:40000 10.5.1.2:49152 ts sack cubic wscale:7,7 rto:252 rtt:51.25/1.5 mss:1400 \
+            cwnd:20 ssthresh:14 bytes_sent:99 bytes_retrans:4200 data_segs_out:88 retrans:1/3 minrtt:50.5 tcp-ulp-mptcp";
+        let (destination, sender) = subflow(line).unwrap();
+        assert_eq!(destination, "10.5.1.2:49152".parse().unwrap());
+        assert_eq!(sender.cwnd_bytes, 28_000);
+        assert_eq!(sender.srtt, Some(units::Duration::from_micros(51_250)));
+        assert_eq!(sender.min_rtt, Some(units::Duration::from_micros(50_500)));
+        assert_eq!((sender.data_packets, sender.retransmitted_packets, sender.retransmitted_bytes), (88, 3, 4200));
+        assert!(subflow("LISTEN 0 1 10.1.0.1:40000 0.0.0.0:*").is_none());
+        assert!(subflow("").is_none());
+    }
+}

@@ -1,0 +1,105 @@
+//! A scenario on real Linux: the kernel's Multipath TCP as the source, emulated links between network namespaces, and
+//! our engine as the destination on a TUN device.
+
+mod destination;
+mod kernel_view;
+mod network;
+mod source;
+
+use std::net::SocketAddr;
+
+use lab::measure::digest;
+use lab::results::{Manifest, Results, Totals};
+use lab::run::{Progress, Run, workload};
+use lab::scenario::Scenario;
+use linux::driver::{Driver, OFFLOAD_PAYLOAD_MAX};
+use linux::stop::Stop;
+use linux::tun::{Tun, TunConfig};
+use transport::path_manager::LocalAddress;
+use transport::{ConnectionConfig, EndpointConfig};
+
+use crate::failure::Failure;
+use destination::Destination;
+use kernel_view::Observer;
+use network::RunningNetwork;
+
+/// Where the source listens: a port that capture tools take for no protocol.
+const SOURCE_PORT: u16 = 40000;
+/// The device of the engine.
+const DEVICE: &str = "engine";
+
+/// Why this machine cannot do it; `None` if it can.
+pub fn missing() -> Option<&'static str> {
+    if !rustix::process::geteuid().is_root() {
+        return Some("it needs root, for network namespaces and TUN devices");
+    }
+    if std::fs::metadata("/dev/net/tun").is_err() {
+        return Some("there is no /dev/net/tun; try: modprobe tun");
+    }
+    match std::fs::read_to_string("/proc/sys/net/mptcp/enabled") {
+        Ok(enabled) if enabled.trim() == "1" => {}
+        Ok(_) => return Some("MPTCP is off; try: sysctl -w net.mptcp.enabled=1"),
+        Err(_) => return Some("the kernel has no MPTCP"),
+    }
+    let has = |program: &str| std::process::Command::new(program).arg("-V").output().is_ok();
+    if has("ip") && has("ss") { None } else { Some("ip and ss are missing; try: apt-get install iproute2") }
+}
+
+/// Runs `scenario`; `progress` is called once a window. Nothing of it stays behind.
+pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress)) -> Result<Run, Failure> {
+    let source = workload(scenario)?;
+    let stop = Stop::on_signals()?;
+    let network = RunningNetwork::start(scenario)?;
+    let listen_at = SocketAddr::new(network.source_address, SOURCE_PORT);
+    let sending = source::Sending::start(&network.source, listen_at, source.clone())?;
+    let observer = Observer::start(network.source.clone(), SOURCE_PORT)?;
+    let mut driver = engine(scenario, &network)?;
+    let mut destination = Destination::new(scenario, &network, observer.view(), source.len(), progress);
+    let (endpoint, now) = driver.endpoint();
+    let local = SocketAddr::new(network.paths[0], 0);
+    destination.connect(endpoint, [local, listen_at], config(scenario), now);
+    if !driver.run(&mut destination, &stop)? {
+        return Err(Failure::Failed("interrupted".into()));
+    }
+    let measured = destination.finish(driver.endpoint().0);
+    let senders = observer.finish();
+    let counters = network.finish()?;
+    let mut faults: Vec<String> = sending.finish().into_iter().chain(measured.failure).collect();
+    let sha256_source = digest::of_source(&source, source.len());
+    let totals = Totals {
+        completed: measured.finished,
+        source_bytes: source.len(),
+        delivered_bytes: measured.delivered_bytes,
+        sha256_ok: sha256_source == measured.sha256,
+        sha256_source,
+        sha256_received: measured.sha256,
+        duration_s: measured.duration_s,
+        duplicate_bytes: measured.stats.duplicate_bytes,
+        out_of_order_peak_bytes: measured.stats.out_of_order_peak_bytes,
+        wall_s: Some(measured.duration_s),
+        ..Totals::default()
+    };
+    let sender = |subflow: &transport::SubflowStats| senders.of(subflow);
+    let (series, subflows) = measured.recorder.finish(&measured.stats, sender, &counters, measured.duration_s);
+    if faults.is_empty() {
+        faults.extend(totals.fault(scenario.duration));
+    }
+    let results = Results::new(Manifest::new(scenario, "linux"), totals, series, subflows);
+    Ok(Run { results, faults, captures: Vec::new() })
+}
+
+/// The engine on a device behind the destination's namespace, which forwards to it.
+fn engine(scenario: &Scenario, network: &RunningNetwork) -> Result<Driver, Failure> {
+    let mtu = config(scenario).mtu;
+    let device = TunConfig { name: DEVICE.into(), mtu, offload: true, addresses: Vec::new() };
+    let tun = network.destination.run(|| Tun::open(&device))??;
+    let routes = network.paths.iter().map(|address| format!("route add {address} dev {DEVICE}"));
+    network.destination.ip(routes.collect::<Vec<_>>())?;
+    let local_addresses = network.paths.iter().map(|ip| LocalAddress { ip: *ip, backup: false }).collect();
+    Ok(Driver::new(tun, mtu, EndpointConfig { local_addresses, ..EndpointConfig::default() })?)
+}
+
+fn config(scenario: &Scenario) -> ConnectionConfig {
+    let config = scenario.connection.to_config(scenario.relays.len());
+    ConnectionConfig { offload_max_bytes: OFFLOAD_PAYLOAD_MAX, ..config }
+}
