@@ -49,7 +49,10 @@ lint() {
     cargo clippy "${LOCKED[@]}" --workspace --all-targets "${deny[@]}"
 }
 
-docs() { RUSTDOCFLAGS='-D warnings' cargo doc "${LOCKED[@]}" --workspace --no-deps --document-private-items; }
+# Libraries only: the doc comments of the command are its help texts, not links.
+docs() {
+    RUSTDOCFLAGS='-D warnings' cargo doc "${LOCKED[@]}" --workspace --lib --no-deps --document-private-items
+}
 
 tests() { cargo test "${LOCKED[@]}" --no-fail-fast --workspace --exclude interop -- --show-output; }
 
