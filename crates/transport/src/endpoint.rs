@@ -113,7 +113,8 @@ impl Endpoint {
             return;
         }
         let is_opening = segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK | Flags::RST);
-        let taken = is_opening && segment.payload.is_empty() && self.handle_syn(&segment, now);
+        // Data on a SYN are not taken: they stay unacknowledged and come again.
+        let taken = is_opening && self.handle_syn(&segment, now);
         if !taken && self.host.config.reset_unknown {
             self.host.reply_reset(&segment);
         }

@@ -1,14 +1,14 @@
 //! What the connections of an endpoint share: events, secrets, and the tables that find them.
 
-use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{HashMap, VecDeque};
 
 use foldhash::quality::FixedState;
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
+use sha2::{Digest, Sha256};
 use units::{Instant, Prng, SeqNr};
-use wire::mptcp::Token;
+use wire::mptcp::{MpTcpRst, MptcpOption, ResetReason, Token};
 use wire::{Flags, Segment};
 
 use crate::event::Event;
@@ -45,7 +45,7 @@ pub(crate) struct Host {
     pub(crate) secrets: ChaCha12Rng,
     /// For schedulers, which nobody has to guess.
     pub(crate) prng: Prng,
-    isn_key: FixedState,
+    isn_key: [u8; 32],
     routes: HashMap<Tuple, Route, FixedState>,
     tokens: HashMap<u32, u32, FixedState>,
     next_port: u16,
@@ -55,7 +55,8 @@ impl Host {
     pub(crate) fn new(config: EndpointConfig, seed: [u8; 32]) -> Self {
         let mut secrets = ChaCha12Rng::from_seed(seed);
         let hasher = FixedState::with_seed(secrets.next_u64());
-        let isn_key = FixedState::with_seed(secrets.next_u64());
+        let mut isn_key = [0; 32];
+        secrets.fill_bytes(&mut isn_key);
         let prng = Prng::new(secrets.next_u64());
         let next_port = config.ephemeral_port_first;
         Self {
@@ -72,15 +73,21 @@ impl Host {
         }
     }
 
-    /// Where a new TCB starts: RFC 6528's clock plus a keyed function of the four-tuple.
-    pub(crate) fn tcb_secrets(&mut self, tuple: &Tuple, now: Instant) -> Secrets {
-        let keyed = self.isn_key.hash_one(tuple) as u32;
-        let clock = (now.as_nanos() / ISN_TICK_NANOS) as u32;
-        Secrets {
-            // The keyed function is fast rather than cryptographic, so a secret draw is mixed in.
-            iss: SeqNr(clock.wrapping_add(keyed) ^ self.secrets.next_u32()),
-            timestamp_offset: self.secrets.next_u32(),
+    /// Where a new TCB starts: RFC 6528's clock plus a keyed function of the four-tuple, so that a new incarnation of a
+    /// connection starts beyond the old one and nobody else can tell where. Timestamps likewise (RFC 7323 section 7.1).
+    pub(crate) fn tcb_secrets(&self, tuple: &Tuple, now: Instant) -> Secrets {
+        let mut keyed = Sha256::new().chain_update(self.isn_key);
+        for address in [tuple.local, tuple.remote] {
+            match address.ip() {
+                IpAddr::V4(ip) => keyed.update(ip.octets()),
+                IpAddr::V6(ip) => keyed.update(ip.octets()),
+            }
+            keyed.update(address.port().to_be_bytes());
         }
+        let digest = keyed.finalize();
+        let word = |at: usize| u32::from_be_bytes([digest[at], digest[at + 1], digest[at + 2], digest[at + 3]]);
+        let clock = (now.as_nanos() / ISN_TICK_NANOS) as u32;
+        Secrets { iss: SeqNr(word(0).wrapping_add(clock)), timestamp_offset: word(4) }
     }
 
     pub(crate) fn route(&self, tuple: &Tuple) -> Option<Route> {
@@ -115,8 +122,16 @@ impl Host {
         true
     }
 
-    pub(crate) fn release_token(&mut self, token: Token) {
-        self.tokens.remove(&token.0);
+    /// Gives a token back; nothing happens if it is no longer, or not yet, that connection's.
+    pub(crate) fn release_token(&mut self, token: Token, slot: u32) {
+        if self.by_token(token) == Some(slot) {
+            self.tokens.remove(&token.0);
+        }
+    }
+
+    /// Four-tuples and tokens in use.
+    pub(crate) fn claims(&self) -> (usize, usize) {
+        (self.routes.len(), self.tokens.len())
     }
 
     /// A free local port towards `remote`, or `None` if all are taken.
@@ -150,5 +165,14 @@ impl Host {
             reply.flags = Flags::RST | Flags::ACK;
         }
         self.replies.push_back(reply);
+    }
+
+    /// Refuses a join and says why (RFC 8684 sections 3.2 and 3.6).
+    pub(crate) fn refuse_join(&mut self, syn: &Segment, reason: ResetReason) {
+        self.reply_reset(syn);
+        if let Some(reply) = self.replies.back_mut() {
+            let transient = reason == ResetReason::LackOfResources;
+            reply.options.mptcp.push(MptcpOption::TcpRst(MpTcpRst { transient, reason }));
+        }
     }
 }

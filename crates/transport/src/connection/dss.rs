@@ -173,11 +173,13 @@ impl Connection {
     pub(super) fn announce_window_if_worthwhile(&mut self) {
         let next = self.receiver.stream.next();
         let promised = if self.receiver.edge.after(next) { self.receiver.edge.since(next) } else { 0 };
-        let opened = self.receiver.stream.window().saturating_sub(promised);
+        // What the field can say: without window scaling a large buffer is never announced whole.
+        let sayable = self.subflows.iter().map(|subflow| 0xffff << subflow.tcb.rcv_wscale()).max().unwrap_or(0);
+        let opened = self.receiver.stream.window().min(sayable).saturating_sub(promised);
         let threshold = if promised == 0 {
             self.config.receive_buffer_bytes.min(2 * 1460)
         } else {
-            self.config.receive_buffer_bytes / 4
+            self.config.receive_buffer_bytes.min(sayable) / 4
         };
         if opened < threshold.max(1) {
             return;

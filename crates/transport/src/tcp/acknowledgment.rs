@@ -43,6 +43,7 @@ impl Tcb {
     pub(super) fn on_ack(&mut self, segment: &Segment, now: Instant) -> AckOutcome {
         let mut outcome = AckOutcome::default();
         let in_flight_before = self.in_flight();
+        let phase_before = self.window.phase();
         let advanced = segment.ack.after(self.snd_una);
         let is_duplicate = !advanced && self.is_duplicate_ack(segment);
         let delivered = self.collect_delivered(segment, now);
@@ -64,7 +65,11 @@ impl Tcb {
             self.count_duplicate_acks(is_duplicate, advanced, &mut outcome);
         }
         self.detect_losses(segment, advanced, now, &mut outcome);
-        self.judge(segment, advanced, in_flight_before, delivered.acked_bytes, &mut outcome);
+        let growing = self.judge_congestion(segment, advanced, &mut outcome);
+        // The ACK that ends a recovery has settled the window.
+        if growing && advanced && !matches!(phase_before, Phase::Recovery(_)) {
+            self.judge_growth(in_flight_before, delivered.acked_bytes, &mut outcome);
+        }
         self.rearm_after_ack(advanced, now);
         outcome
     }
@@ -235,6 +240,8 @@ impl Tcb {
             return 0;
         }
         self.board.trim_to(0, self.payload_max());
+        // Whatever the window says (RFC 6582 section 3.2 step 3).
+        self.due.first_again = true;
         let first = self.snd_una;
         self.board.mark_lost(|sent| sent.seq == first && !sent.retransmitted, |sent| sent.seq != first)
     }
@@ -274,15 +281,8 @@ impl Tcb {
         false
     }
 
-    /// Congestion by ECN, and how the window may grow.
-    fn judge(
-        &mut self,
-        segment: &Segment,
-        advanced: bool,
-        in_flight_before: u64,
-        acked_bytes: u64,
-        outcome: &mut AckOutcome,
-    ) {
+    /// Congestion by ECN, and the window of a recovery. False if the window must not grow.
+    fn judge_congestion(&mut self, segment: &Segment, advanced: bool, outcome: &mut AckOutcome) -> bool {
         let echo = self.negotiated.ecn && segment.flags.contains(Flags::ECE);
         // Once per window of data, and not for echoes that the peer's sight of CWR has yet to end.
         let afresh = self.window.phase() == Phase::Open && segment.ack.after(self.recover);
@@ -290,17 +290,25 @@ impl Tcb {
             outcome.congestion = Some(CongestionSignal::EcnEcho);
         }
         if outcome.congestion.is_some() {
-            return;
+            return false;
         }
         if matches!(self.window.phase(), Phase::Recovery(_)) {
             let in_flight = self.in_flight();
             let progress = advanced && outcome.lost_bytes == 0;
             self.window.on_ack_in_recovery(outcome.delivered_bytes, in_flight, progress);
-        } else if advanced {
-            let slow_start_limited = self.window.in_slow_start() && self.window.cwnd() < 2 * in_flight_before;
-            outcome.cwnd_limited = self.cwnd_limited || slow_start_limited;
-            outcome.growth_bytes = acked_bytes;
+            return false;
         }
+        true
+    }
+
+    /// How far the controller may let the window grow.
+    fn judge_growth(&mut self, in_flight_before: u64, acked_bytes: u64, outcome: &mut AckOutcome) {
+        let slow_start_limited = self.window.in_slow_start() && self.window.cwnd() < 2 * in_flight_before;
+        outcome.cwnd_limited = self.cwnd_limited || slow_start_limited;
+        // After a time-out an ACK may cover much that arrived long ago (RFC 3465 section 2.3: L = 1).
+        let is_after_timeout = matches!(self.window.phase(), Phase::Loss(_));
+        let limit = if is_after_timeout { u64::from(self.payload_max()) } else { acked_bytes };
+        outcome.growth_bytes = acked_bytes.min(limit);
     }
 
     /// A congestion event: the controller has named the threshold.

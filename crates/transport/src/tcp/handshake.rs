@@ -7,6 +7,7 @@ use units::{Instant, SeqNr};
 use wire::{Flags, Segment};
 
 use super::ack_policy::AckPolicy;
+use super::hystart::HyStart;
 use super::rack::Rack;
 use super::receive::ReceiveSpace;
 use super::rtt::RttEstimator;
@@ -101,6 +102,7 @@ impl Tcb {
             rack: Rack::new(iss),
             rtt: RttEstimator::new(rto_min),
             window: CongestionWindow::new(u32::from(MSS_DEFAULT_V4), config.initial_window_segments),
+            hystart: HyStart::default(),
             duplicate_acks: 0,
             reno_sacked: 0,
             recover: iss,

@@ -18,6 +18,7 @@ mod acknowledgment;
 mod arrival;
 mod expiry;
 mod handshake;
+mod hystart;
 mod rack;
 mod receive;
 mod rtt;
@@ -44,6 +45,7 @@ use crate::ConnectionConfig;
 use crate::congestion::PathView;
 use crate::state::State;
 use ack_policy::AckPolicy;
+use hystart::{Advice, HyStart};
 use rack::Rack;
 use receive::ReceiveSpace;
 use rtt::RttEstimator;
@@ -162,6 +164,7 @@ pub(crate) struct Tcb {
     rack: Rack,
     rtt: RttEstimator,
     window: CongestionWindow,
+    hystart: HyStart,
     /// Duplicate ACKs in a row without SACK.
     duplicate_acks: u32,
     /// The same as octets that have left the network (RFC 5681 section 3.2).
@@ -289,6 +292,21 @@ impl Tcb {
         self.snd_wnd
     }
 
+    /// Accepts data up to `window` octets from RCV.NXT, as if this subflow had announced it.
+    pub(crate) fn promise_window(&mut self, window: u32) {
+        self.receive.announce(window);
+    }
+
+    /// The peer will look at the options of `segment`: it is no repetition, which a receiver drops, and no probe.
+    pub(crate) fn is_fresh(&self, segment: &Segment) -> bool {
+        segment.seq == self.snd_nxt
+    }
+
+    /// Payload octets of first transmissions, past and still to come.
+    pub(crate) fn octets_taken(&self) -> u64 {
+        self.counters.sent_bytes + self.unsent_bytes
+    }
+
     /// An ACK must be sent.
     pub(crate) fn demand_ack(&mut self) {
         self.ack_policy.demand();
@@ -346,6 +364,23 @@ impl Tcb {
 
     pub(crate) fn window_mut(&mut self) -> &mut CongestionWindow {
         &mut self.window
+    }
+
+    /// Grows the window in slow start; gives the octets that carry over into congestion avoidance.
+    pub(crate) fn slow_start(&mut self, ack: &AckOutcome) -> u64 {
+        let is_first = self.window.ssthresh() == u64::MAX;
+        if !self.config.hystart || !is_first {
+            return self.window.slow_start(ack.growth_bytes);
+        }
+        match self.hystart.on_ack(ack.rtt, ack.round_ended) {
+            Advice::Grow => self.window.slow_start(ack.growth_bytes),
+            Advice::GrowBy(divisor) => self.window.slow_start(ack.growth_bytes / divisor),
+            Advice::Leave => {
+                let cwnd = self.window.cwnd();
+                self.window.set(cwnd, cwnd);
+                ack.growth_bytes
+            }
+        }
     }
 
     /// RFC 6675's pipe, with duplicate ACKs standing in for SACKs where there are none.

@@ -1,0 +1,308 @@
+//! One endpoint against a peer that a test plays by hand, segment by segment.
+//!
+//! A segment is a line of text, with sequence numbers relative to the initial ones (a SYN is 0, the first octet is 1):
+//!
+//! ```text
+//! SA 0 ack 1 win 65535 mss 1000 sackok        A 1+1000 ack 1 sack 3001-4001        R 1        AE 1 ack 2001
+//! ```
+//!
+//! Flags come first, then the sequence number, with the octets of payload behind a plus. What is sent is printed in the
+//! same way, so an expectation reads like an injection. PSH, windows and timestamps are not printed: who cares looks at
+//! the segment that [`Script::expect`] gives.
+
+#![allow(dead_code, reason = "every test file uses its own part")]
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::net::SocketAddr;
+
+use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, ListenerId, Received};
+use units::{Duration, Instant, SeqNr};
+use wire::{Ecn, Flags, Pattern, Payload, SackBlock, Segment, Timestamps};
+
+/// Where the peer's sequence numbers start: they wrap soon.
+const PEER_ISS: SeqNr = SeqNr(u32::MAX - 1500);
+
+const LETTERS: [(char, Flags); 8] = [
+    ('S', Flags::SYN),
+    ('F', Flags::FIN),
+    ('R', Flags::RST),
+    ('P', Flags::PSH),
+    ('A', Flags::ACK),
+    ('U', Flags::URG),
+    ('E', Flags::ECE),
+    ('C', Flags::CWR),
+];
+
+/// An endpoint with one connection, and the hand that plays the peer.
+pub struct Script {
+    pub endpoint: Endpoint,
+    pub now: Instant,
+    connection: Option<ConnectionId>,
+    listener: Option<ListenerId>,
+    local: SocketAddr,
+    peer: SocketAddr,
+    iss: SeqNr,
+    sent: VecDeque<(Instant, Segment)>,
+    pub events: Vec<Event>,
+    written: u64,
+}
+
+/// Plain TCP with an MSS of 1000 octets and without timestamps, so that numbers are round.
+pub fn config() -> ConnectionConfig {
+    ConnectionConfig { mptcp: false, timestamps: false, mtu: 1040, ..ConnectionConfig::default() }
+}
+
+impl Script {
+    fn new(local: &str, peer: &str) -> Self {
+        Self {
+            endpoint: Endpoint::with_seed(EndpointConfig::default(), 1),
+            now: Instant::ZERO,
+            connection: None,
+            listener: None,
+            local: local.parse().unwrap(),
+            peer: peer.parse().unwrap(),
+            iss: SeqNr(0),
+            sent: VecDeque::new(),
+            events: Vec::new(),
+            written: 0,
+        }
+    }
+
+    /// Opens actively; the SYN is the first thing to expect.
+    pub fn connect(config: ConnectionConfig) -> Self {
+        let mut script = Self::new("10.0.0.1:4000", "10.0.0.2:80");
+        let (local, peer) = (script.local, script.peer);
+        script.connection = Some(script.endpoint.connect(local, peer, config, Instant::ZERO).unwrap());
+        script.flush();
+        script
+    }
+
+    /// Waits for a SYN.
+    pub fn listen(config: ConnectionConfig) -> Self {
+        let mut script = Self::new("10.0.0.1:80", "10.0.0.2:4000");
+        let local = script.local;
+        script.listener = Some(script.endpoint.listen(local, config).unwrap());
+        script
+    }
+
+    /// An established connection, opened actively. The peer's SYN/ACK came 100 ms after the SYN: SRTT is 100 ms,
+    /// RTTVAR 50 ms, RTO 300 ms.
+    pub fn established(config: ConnectionConfig, peer_options: &str) -> Self {
+        let mut script = Self::connect(config);
+        script.sent.pop_front().expect("a SYN");
+        script.run_until(100);
+        script.inject(&format!("SA 0 ack 1 {peer_options}"));
+        script.expect("A 1 ack 1");
+        script
+    }
+
+    /// With SACK, a window of 65535 octets and the MSS of [`config`].
+    pub fn ready() -> Self {
+        Self::established(config(), "win 65535 mss 1000 sackok")
+    }
+
+    fn flush(&mut self) {
+        while let Some(segment) = self.endpoint.poll_transmit(self.now) {
+            if segment.flags.contains(Flags::SYN) {
+                self.iss = segment.seq;
+            }
+            self.sent.push_back((self.now, segment));
+        }
+        while let Some(event) = self.endpoint.poll_event() {
+            self.events.push(event);
+        }
+        if let Some(connection) = self.listener.and_then(|listener| self.endpoint.accept(listener)) {
+            self.connection = Some(connection);
+        }
+    }
+
+    /// Lets time pass until `ms` milliseconds after the start.
+    pub fn run_until(&mut self, ms: u64) {
+        let end = Instant::from_millis(ms);
+        while let Some(at) = self.endpoint.poll_timeout().filter(|at| *at <= end) {
+            self.now = self.now.max(at);
+            self.endpoint.handle_timeout(self.now);
+            self.flush();
+        }
+        self.now = end;
+    }
+
+    pub fn run_for(&mut self, ms: u64) {
+        self.run_until(self.now.as_millis() + ms);
+    }
+
+    /// Lets time pass; nothing must be sent.
+    pub fn silent_until(&mut self, ms: u64) {
+        self.expect_nothing();
+        self.run_until(ms);
+        self.expect_nothing();
+    }
+
+    /// The peer sends.
+    pub fn inject(&mut self, text: &str) {
+        let segment = self.parse(text);
+        self.endpoint.handle_segment(segment, self.now);
+        self.flush();
+    }
+
+    /// The peer sends, and the segment is changed on its way.
+    pub fn inject_with(&mut self, text: &str, change: impl FnOnce(&mut Segment)) {
+        let mut segment = self.parse(text);
+        change(&mut segment);
+        self.endpoint.handle_segment(segment, self.now);
+        self.flush();
+    }
+
+    /// The next segment sent, which must look like `text`.
+    #[track_caller]
+    pub fn expect(&mut self, text: &str) -> Segment {
+        let Some((at, segment)) = self.sent.pop_front() else { panic!("expected '{text}', nothing was sent") };
+        assert_eq!(self.print(&segment), text, "at {at:?}");
+        segment
+    }
+
+    /// Lets time pass until `ms`, when `text` must be sent and nothing before it.
+    #[track_caller]
+    pub fn expect_at(&mut self, ms: u64, text: &str) -> Segment {
+        let waiting: Vec<_> = self.sent.iter().map(|(_, segment)| self.print(segment)).collect();
+        assert!(waiting.is_empty(), "unexpected before {ms} ms: {waiting:?}");
+        self.run_until(ms);
+        let at = self.sent.front().map(|(at, _)| at.as_millis());
+        assert_eq!(at, Some(ms), "when '{text}' is sent");
+        self.expect(text)
+    }
+
+    #[track_caller]
+    pub fn expect_nothing(&mut self) {
+        let waiting: Vec<_> = self.sent.iter().map(|(at, segment)| (*at, self.print(segment))).collect();
+        assert!(waiting.is_empty(), "expected nothing, got {waiting:?}");
+    }
+
+    /// How many segments wait to be expected; they are forgotten.
+    pub fn drain(&mut self) -> Vec<String> {
+        let all: Vec<_> = self.sent.iter().map(|(_, segment)| self.print(segment)).collect();
+        self.sent.clear();
+        all
+    }
+
+    pub fn id(&self) -> ConnectionId {
+        self.connection.expect("a connection")
+    }
+
+    /// The application hands over `bytes` octets.
+    pub fn send(&mut self, bytes: u32) {
+        let payload = Payload::Pattern(Pattern { stream: 9, offset: self.written, len: bytes });
+        let id = self.id();
+        assert_eq!(self.endpoint.send(id, payload, self.now), Ok(bytes as usize));
+        self.written += u64::from(bytes);
+        self.flush();
+    }
+
+    /// Octets the application can read now; `None` once the peer has finished.
+    pub fn recv(&mut self, max: usize) -> Option<usize> {
+        let id = self.id();
+        let mut total = 0;
+        let read = loop {
+            match self.endpoint.recv(id, max - total, self.now).unwrap() {
+                Received::Data(payload) => total += payload.len(),
+                Received::Finished if total == 0 => break None,
+                _ => break Some(total),
+            }
+            if total == max {
+                break Some(total);
+            }
+        };
+        self.flush();
+        read
+    }
+
+    pub fn shutdown(&mut self) {
+        let id = self.id();
+        self.endpoint.shutdown(id, self.now).unwrap();
+        self.flush();
+    }
+
+    pub fn close(&mut self) {
+        let id = self.id();
+        self.endpoint.close(id, self.now).unwrap();
+        self.flush();
+    }
+
+    pub fn abort(&mut self) {
+        let id = self.id();
+        self.endpoint.abort(id, self.now).unwrap();
+        self.flush();
+    }
+
+    /// State of the TCB: RFC 9293's name.
+    pub fn state(&self) -> &'static str {
+        let stats = self.endpoint.stats(self.id()).expect("statistics");
+        stats.subflows[0].state
+    }
+
+    pub fn stats(&self) -> transport::SubflowStats {
+        self.endpoint.stats(self.id()).expect("statistics").subflows[0].clone()
+    }
+
+    fn print(&self, segment: &Segment) -> String {
+        let shown = |flag: Flags| segment.flags.contains(flag) && flag != Flags::PSH;
+        let mut text: String = LETTERS.iter().filter(|(_, flag)| shown(*flag)).map(|(letter, _)| *letter).collect();
+        write!(text, " {}", segment.seq.since(self.iss)).unwrap();
+        if !segment.payload.is_empty() {
+            write!(text, "+{}", segment.payload.len()).unwrap();
+        }
+        if segment.flags.contains(Flags::ACK) {
+            write!(text, " ack {}", segment.ack.since(PEER_ISS)).unwrap();
+        }
+        for block in &segment.options.sack {
+            write!(text, " sack {}-{}", block.start.since(PEER_ISS), block.end.since(PEER_ISS)).unwrap();
+        }
+        if segment.ecn == Ecn::Capable0 {
+            text.push_str(" ect");
+        }
+        text
+    }
+
+    fn parse(&self, text: &str) -> Segment {
+        let mut segment = Segment::new(self.peer, self.local);
+        segment.window = 65535;
+        let mut words = text.split_whitespace();
+        for letter in words.next().unwrap().chars() {
+            let (_, flag) = LETTERS.iter().find(|(known, _)| *known == letter).expect("a known flag");
+            segment.flags |= *flag;
+        }
+        let place = words.next().unwrap();
+        let (seq, len) = place.split_once('+').unwrap_or((place, "0"));
+        segment.seq = PEER_ISS + seq.parse::<i32>().unwrap() as u32;
+        let len: u32 = len.parse().unwrap();
+        if len > 0 {
+            let offset = u64::from(segment.seq.since(PEER_ISS + 1));
+            segment.payload = Payload::Pattern(Pattern { stream: 7, offset, len });
+        }
+        while let Some(word) = words.next() {
+            let mut number = || words.next().unwrap().parse::<u32>().unwrap();
+            match word {
+                "ack" => segment.ack = self.iss + words.next().unwrap().parse::<i32>().unwrap() as u32,
+                "win" => segment.window = number() as u16,
+                "mss" => segment.options.mss = Some(number() as u16),
+                "wscale" => segment.options.window_scale = Some(number() as u8),
+                "sackok" => segment.options.sack_permitted = true,
+                "ts" => segment.options.timestamps = Some(Timestamps { value: number(), echo: number() }),
+                "ce" => segment.ecn = Ecn::CongestionExperienced,
+                "sack" => {
+                    let (start, end) = words.next().unwrap().split_once('-').unwrap();
+                    let at = |text: &str| self.iss + text.parse::<u32>().unwrap();
+                    segment.options.sack.push(SackBlock { start: at(start), end: at(end) });
+                }
+                other => panic!("unknown word '{other}' in '{text}'"),
+            }
+        }
+        segment
+    }
+}
+
+/// The same span in the engine's own unit.
+pub fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}

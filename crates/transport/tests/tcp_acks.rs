@@ -1,0 +1,89 @@
+//! Delayed acknowledgements (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2).
+
+mod script;
+
+use script::{Script, config};
+use transport::ConnectionConfig;
+use units::Duration;
+
+/// A connection whose first 16 segments, which are acknowledged one by one, are through.
+fn warmed_up(config: ConnectionConfig) -> Script {
+    let mut script = Script::established(config, "mss 1000 sackok");
+    for n in 0..16 {
+        script.inject(&format!("A {}+1000 ack 1", 1 + n * 1000));
+        script.expect(&format!("A 1 ack {}", 1001 + n * 1000));
+    }
+    script.recv(100_000);
+    script
+}
+
+/// Every second full segment at once, a single one after 40 ms.
+#[test]
+fn every_second_segment_or_after_a_while() {
+    let mut script = warmed_up(config());
+    script.inject("A 16001+1000 ack 1");
+    script.silent_until(139);
+    script.expect_at(140, "A 1 ack 17001");
+    script.inject("A 17001+1000 ack 1");
+    script.expect_nothing();
+    script.inject("A 18001+1000 ack 1");
+    script.expect("A 1 ack 19001");
+    script.silent_until(1000);
+}
+
+/// What counts as a full segment is what the peer sends: here 600 octets, as over a path with a smaller MTU.
+#[test]
+fn a_full_segment_is_the_peers() {
+    let mut script = Script::established(config(), "mss 1000 sackok");
+    for n in 0..16 {
+        script.inject(&format!("A {}+600 ack 1", 1 + n * 600));
+    }
+    script.drain();
+    script.inject("A 9601+600 ack 1");
+    script.expect_nothing();
+    script.inject("A 10201+600 ack 1");
+    script.expect("A 1 ack 10801");
+}
+
+/// RFC 5681 section 4.2: at once out of order, and when a hole fills; a FIN too.
+#[test]
+fn what_is_not_delayed() {
+    let mut script = warmed_up(config());
+    script.inject("A 17001+1000 ack 1");
+    script.expect("A 1 ack 16001 sack 17001-18001");
+    script.inject("A 16001+1000 ack 1");
+    script.expect("A 1 ack 18001");
+    script.inject("FA 18001 ack 1");
+    script.expect("A 1 ack 18002");
+}
+
+/// Data carry the ACK along, and the timer has nothing left to do.
+#[test]
+fn data_carry_the_ack() {
+    let mut script = warmed_up(config());
+    script.inject("A 16001+100 ack 1");
+    script.send(50);
+    script.expect("A 1+50 ack 16101");
+    script.inject("A 16101 ack 51");
+    script.silent_until(10_000);
+}
+
+/// A delay of zero is none.
+#[test]
+fn no_delay() {
+    let mut script = warmed_up(ConnectionConfig { delayed_ack: Duration::ZERO, ..config() });
+    script.inject("A 16001+100 ack 1");
+    script.expect("A 1 ack 16101");
+}
+
+/// RFC 9293 section 3.9.1.2: PSH on what ends the data at hand, and on nothing else.
+#[test]
+fn push_ends_what_there_is() {
+    let mut script = warmed_up(config());
+    script.send(2500);
+    let pushed = |segment: wire::Segment| segment.flags.contains(wire::Flags::PSH);
+    assert!(!pushed(script.expect("A 1+1000 ack 16001")));
+    assert!(!pushed(script.expect("A 1001+1000 ack 16001")));
+    script.inject("A 16001 ack 2001");
+    assert!(pushed(script.expect("A 2001+500 ack 16001")));
+}

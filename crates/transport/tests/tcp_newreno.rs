@@ -1,0 +1,76 @@
+//! Loss recovery without SACK (RFC 5681, RFC 6582).
+
+mod script;
+
+use script::{Script, config};
+use transport::ConnectionConfig;
+use transport::congestion::ControllerSpec;
+
+fn sending(bytes: u32) -> Script {
+    let config = ConnectionConfig { congestion: ControllerSpec::named("newreno"), ..config() };
+    let mut script = Script::established(config, "mss 1000");
+    script.send(bytes);
+    assert_eq!(script.drain().len(), 10);
+    script.run_until(200);
+    script
+}
+
+/// RFC 3042 for the first two duplicate ACKs, RFC 5681 section 3.2 for the third, RFC 6582 section 3.2 step 3 for a
+/// partial ACK. Ten segments were in flight and two more: the threshold is half the window of ten.
+#[test]
+fn fast_retransmit_and_partial_acks() {
+    let mut script = sending(30_000);
+    script.inject("A 1 ack 1");
+    script.expect("A 10001+1000 ack 1");
+    script.inject("A 1 ack 1");
+    script.expect("A 11001+1000 ack 1");
+    script.inject("A 1 ack 1");
+    script.expect("A 1+1000 ack 1");
+    script.expect_nothing();
+    assert_eq!((script.stats().ssthresh_bytes, script.stats().congestion_events), (5000, 1));
+    script.run_until(300);
+    script.inject("A 1 ack 3001");
+    script.expect("A 3001+1000 ack 1");
+    script.inject("A 1 ack 12001");
+    assert_eq!(script.stats().congestion_events, 1);
+    assert_eq!(script.stats().retransmitted_segments, 2);
+}
+
+/// Segments with data, or with another window, are no duplicate ACKs (RFC 5681 section 2).
+#[test]
+fn not_every_repeated_ack_is_a_duplicate() {
+    let mut script = sending(10_000);
+    for n in 0..5 {
+        script.inject(&format!("A {}+10 ack 1", 1 + n * 10));
+        script.inject(&format!("A 1 ack 1 win {}", 60_000 + n));
+    }
+    assert_eq!(script.stats().retransmitted_segments, 0);
+}
+
+/// Small segments count as segments: three duplicate ACKs for four of 100 octets (Nagle is off).
+#[test]
+fn small_segments_are_repaired_too() {
+    let config = ConnectionConfig { nagle: false, ..config() };
+    let mut script = Script::established(config, "mss 1000");
+    for _ in 0..4 {
+        script.send(100);
+    }
+    assert_eq!(script.drain().len(), 4);
+    script.run_until(200);
+    (0..3).for_each(|_| script.inject("A 1 ack 1"));
+    script.expect("A 1+100 ack 1");
+}
+
+/// RFC 6582 section 3.2 step 1: duplicate ACKs that a time-out's needless retransmissions cause do not retransmit.
+#[test]
+fn a_time_out_is_followed_by_no_false_recovery() {
+    let mut script = sending(30_000);
+    script.run_until(400);
+    script.expect("A 1+1000 ack 1");
+    script.run_until(450);
+    script.inject("A 1 ack 10001");
+    script.drain();
+    let before = script.stats().retransmitted_segments;
+    (0..5).for_each(|_| script.inject("A 1 ack 10001"));
+    assert_eq!(script.stats().retransmitted_segments, before);
+}

@@ -1,0 +1,164 @@
+//! Loss recovery with SACK: RACK-TLP (RFC 8985) and proportional rate reduction (RFC 6937).
+//!
+//! Segments of 1000 octets, ten of which go out at 100 ms; the round-trip time is 100 ms.
+
+mod script;
+
+use script::{Script, config};
+use transport::ConnectionConfig;
+use transport::congestion::ControllerSpec;
+
+/// `bytes` octets handed over at 100 ms, ten segments sent.
+fn sending(bytes: u32) -> Script {
+    let config = ConnectionConfig { congestion: ControllerSpec::named("newreno"), ..config() };
+    let mut script = Script::established(config, "mss 1000 sackok");
+    script.send(bytes);
+    assert_eq!(script.drain().len(), 10);
+    script
+}
+
+/// RFC 8985 section 6.2 step 4: three SACKed segments and no reordering so far: the window for it is zero.
+/// RFC 6937: ten segments in flight, ssthresh five. Of ten delivered segments five may be answered: after three,
+/// ceil(3 * 5 / 10) is one and a half, which is one segment, the retransmission; after four, two are.
+#[test]
+fn three_sacked_segments_prove_a_loss() {
+    let mut script = sending(30_000);
+    script.run_until(200);
+    script.inject("A 1 ack 1 sack 1001-4001");
+    script.expect("A 1+1000 ack 1");
+    script.expect_nothing();
+    assert_eq!((script.stats().ssthresh_bytes, script.stats().congestion_events), (5000, 1));
+    script.inject("A 1 ack 1 sack 1001-5001");
+    script.expect("A 10001+1000 ack 1");
+    script.inject("A 1 ack 1 sack 1001-6001");
+    script.expect_nothing();
+}
+
+/// Limited transmit (RFC 3042): new data for the first two SACKs. The segment that one SACK overtook is lost a quarter
+/// of the round-trip time later (RFC 8985 section 6.2 steps 4 and 5).
+#[test]
+fn one_sacked_segment_waits_for_reordering() {
+    let mut script = sending(30_000);
+    script.run_until(200);
+    script.inject("A 1 ack 1 sack 1001-2001");
+    script.expect("A 10001+1000 ack 1");
+    script.silent_until(224);
+    script.expect_at(225, "A 1+1000 ack 1");
+}
+
+/// Steps 3 and 4: what a cumulative ACK covers has come in order, so the window for reordering stays zero; the hole that
+/// an original fills proves reordering, and from then on three SACKs are not enough.
+#[test]
+fn only_reordering_widens_the_window() {
+    let mut script = sending(30_000);
+    script.run_until(200);
+    script.inject("A 1 ack 2001");
+    script.drain();
+    script.inject("A 1 ack 2001 sack 3001-6001");
+    script.expect("A 2001+1000 ack 1");
+
+    let mut script = sending(30_000);
+    script.run_until(200);
+    script.inject("A 1 ack 1 sack 1001-2001");
+    script.inject("A 1 ack 2001");
+    script.drain();
+    script.inject("A 1 ack 2001 sack 3001-6001");
+    assert!(!script.drain().contains(&"A 2001+1000 ack 1".into()));
+    script.run_until(225);
+    assert!(script.drain().contains(&"A 2001+1000 ack 1".into()));
+}
+
+/// Step 5 also finds a lost retransmission: it was sent at 200 ms, and what was sent at 210 ms has arrived.
+#[test]
+fn a_lost_retransmission_is_found() {
+    let mut script = sending(30_000);
+    script.run_until(200);
+    script.inject("A 1 ack 1 sack 1001-4001");
+    script.expect("A 1+1000 ack 1");
+    script.run_until(210);
+    script.inject("A 1 ack 1 sack 1001-5001");
+    script.expect("A 10001+1000 ack 1");
+    script.run_until(310);
+    script.inject("A 1 ack 1 sack 1001-11001");
+    script.expect("A 1+1000 ack 1");
+    assert_eq!(script.stats().congestion_events, 1);
+}
+
+/// Recovery ends with everything acknowledged that was sent before it, and the window is the threshold or less.
+#[test]
+fn recovery_ends_at_its_point() {
+    let mut script = sending(10_000);
+    script.run_until(200);
+    script.inject("A 1 ack 1 sack 1001-10001");
+    script.expect("A 1+1000 ack 1");
+    script.run_until(300);
+    script.inject("A 1 ack 10001");
+    assert_eq!((script.stats().in_flight_bytes, script.stats().retransmitted_segments), (0, 1));
+    assert!(script.stats().cwnd_bytes <= 5000);
+    script.silent_until(60_000);
+}
+
+/// RFC 8985 section 7.2: a probe after twice the round-trip time repeats the last segment; section 7.3: the time-out
+/// starts afresh then, 300 ms later.
+#[test]
+fn a_tail_loss_probe_comes_before_the_time_out() {
+    let mut script = sending(10_000);
+    script.expect_at(300, "A 9001+1000 ack 1");
+    assert_eq!(script.stats().timeouts, 0);
+    script.expect_at(600, "A 1+1000 ack 1");
+    assert_eq!(script.stats().timeouts, 1);
+}
+
+/// Section 7.2: for a single segment, which the peer may acknowledge late, 200 ms more, bounded by RTO; and section 7.4.2:
+/// the probe repaired a loss nobody would have noticed, which the window answers.
+#[test]
+fn a_repaired_tail_is_a_congestion_event() {
+    let mut script = Script::ready();
+    script.send(1000);
+    script.expect("A 1+1000 ack 1");
+    script.expect_at(400, "A 1+1000 ack 1");
+    script.run_until(500);
+    script.inject("A 1 ack 1001");
+    assert_eq!(script.stats().congestion_events, 0, "it may have been the original");
+    script.send(1000);
+    script.expect("A 1001+1000 ack 1");
+    script.run_until(600);
+    script.inject("A 1 ack 2001");
+    assert_eq!(script.stats().congestion_events, 1);
+}
+
+/// Section 7.4.2: a DSACK, or a second ACK without SACK, shows that the original had arrived.
+#[test]
+fn a_needless_probe_is_none() {
+    for duplicate in ["A 1 ack 1001 sack 1-1001", "A 1 ack 1001"] {
+        let mut script = Script::ready();
+        script.send(1000);
+        script.expect("A 1+1000 ack 1");
+        script.expect_at(400, "A 1+1000 ack 1");
+        script.inject("A 1 ack 1001");
+        script.inject(duplicate);
+        script.send(1000);
+        script.expect("A 1001+1000 ack 1");
+        script.inject("A 1 ack 2001");
+        assert_eq!(script.stats().congestion_events, 0, "after {duplicate}");
+    }
+}
+
+/// RFC 6298 section 5.4: a time-out sends the first segment again, whatever the window says; RFC 2018 section 8: after
+/// the second in a row SACKs are forgotten, since the peer may have reneged.
+#[test]
+fn a_time_out_repeats_the_first_segment() {
+    let mut script = sending(10_000);
+    script.run_until(200);
+    script.inject("A 1 ack 1 sack 1001-10001");
+    script.expect("A 1+1000 ack 1");
+    let first = script.drain();
+    assert!(first.is_empty());
+    script.run_until(400);
+    assert_eq!(script.drain(), ["A 1+1000 ack 1"]);
+    // The sample of 100 ms makes RTO 300 ms; doubled, 600 ms later.
+    script.expect_at(1000, "A 1+1000 ack 1");
+    script.run_until(1100);
+    script.inject("A 1 ack 1001");
+    assert_eq!(script.drain(), ["A 1001+1000 ack 1", "A 2001+1000 ack 1"]);
+}

@@ -1,0 +1,119 @@
+//! The retransmission time-out (RFC 6298), without SACK and so without tail loss probes.
+
+mod script;
+
+use script::{Script, config};
+use transport::ConnectionConfig;
+use transport::Event;
+use transport::error::CloseReason;
+use units::Duration;
+
+fn plain() -> Script {
+    Script::established(config(), "mss 1000")
+}
+
+/// Sections 5.4 to 5.6, and 5.7 with Karn's algorithm: the back-off stays until something sent once is acknowledged.
+/// RTO is 300 ms at first. The sample of 100 ms makes it 100 + max(200, 4 * 37.5).
+#[test]
+fn backs_off_until_there_is_a_sample() {
+    let mut script = plain();
+    script.send(1000);
+    script.expect("A 1+1000 ack 1");
+    script.expect_at(400, "A 1+1000 ack 1");
+    script.expect_at(1000, "A 1+1000 ack 1");
+    script.run_until(2000);
+    script.inject("A 1 ack 1001");
+    script.send(1000);
+    script.expect("A 1001+1000 ack 1");
+    script.run_until(2100);
+    script.inject("A 1 ack 2001");
+    script.send(1000);
+    script.expect("A 2001+1000 ack 1");
+    script.expect_at(2400, "A 2001+1000 ack 1");
+
+    let mut again = plain();
+    again.send(1000);
+    again.expect("A 1+1000 ack 1");
+    again.expect_at(400, "A 1+1000 ack 1");
+    again.expect_at(1000, "A 1+1000 ack 1");
+    again.run_until(2000);
+    again.inject("A 1 ack 1001");
+    again.send(1000);
+    again.expect("A 1001+1000 ack 1");
+    again.expect_at(3200, "A 1001+1000 ack 1");
+}
+
+/// Section 5.3: every ACK of new data restarts the timer. Section 5.2: none outstanding, no timer.
+#[test]
+fn progress_restarts_the_timer() {
+    let mut script = plain();
+    script.send(3000);
+    script.drain();
+    script.run_until(300);
+    script.inject("A 1 ack 1001");
+    // The sample of 200 ms: SRTT 112.5, RTTVAR 62.5 and so RTO 362.5 ms.
+    script.silent_until(662);
+    script.run_until(663);
+    script.expect("A 1001+1000 ack 1");
+    script.inject("A 1 ack 3001");
+    script.silent_until(100_000);
+}
+
+/// RFC 5681 section 3.1: after a time-out one segment, then slow start, a segment for each ACK (RFC 3465 section 2.3).
+#[test]
+fn slow_start_after_a_time_out() {
+    let mut script = plain();
+    script.send(10_000);
+    assert_eq!(script.drain().len(), 10);
+    script.expect_at(400, "A 1+1000 ack 1");
+    script.expect_nothing();
+    script.run_until(500);
+    script.inject("A 1 ack 1001");
+    assert_eq!(script.drain(), ["A 1001+1000 ack 1", "A 2001+1000 ack 1"]);
+    script.run_until(600);
+    script.inject("A 1 ack 3001");
+    assert_eq!(script.drain(), ["A 3001+1000 ack 1", "A 4001+1000 ack 1", "A 5001+1000 ack 1"]);
+}
+
+/// RFC 9293 section 3.8.3: the user time-out ends it.
+#[test]
+fn gives_up_after_the_user_time_out() {
+    let config = ConnectionConfig { user_timeout: Duration::from_secs(5), ..config() };
+    let mut script = Script::established(config, "mss 1000");
+    script.send(1000);
+    script.drain();
+    for at in [400, 1000, 2200, 4600] {
+        script.expect_at(at, "A 1+1000 ack 1");
+    }
+    script.expect_at(5100, "RA 1001 ack 1");
+    assert!(script.events.iter().any(|event| matches!(event, Event::Closed { reason: CloseReason::TimedOut, .. })));
+}
+
+/// RFC 5681 section 4.1: after idling longer than RTO the window restarts from the initial one.
+#[test]
+fn an_idle_connection_starts_anew() {
+    let mut script = plain();
+    script.send(20_000);
+    assert_eq!(script.drain().len(), 10);
+    script.run_until(200);
+    script.inject("A 1 ack 10001");
+    assert_eq!(script.drain().len(), 10);
+    script.run_until(300);
+    script.inject("A 1 ack 20001");
+    script.run_until(5000);
+    script.send(40_000);
+    assert_eq!(script.drain().len(), 10);
+}
+
+/// RFC 9293 section 3.8.4: probes of an idle connection, and nine without an answer are the end.
+#[test]
+fn keep_alive_probes() {
+    let config = ConnectionConfig { keep_alive: Some(Duration::from_secs(10)), ..config() };
+    let mut script = Script::established(config, "mss 1000");
+    script.expect_at(10_100, "A 0 ack 1");
+    script.inject("A 1 ack 1");
+    for probe in 2..=10 {
+        script.expect_at(probe * 10_000 + 100, "A 0 ack 1");
+    }
+    script.expect_at(110_100, "RA 1 ack 1");
+}

@@ -1,0 +1,96 @@
+//! Timestamps (RFC 7323).
+
+mod script;
+
+use script::{Script, config};
+use transport::ConnectionConfig;
+
+fn stamped() -> Script {
+    let config = ConnectionConfig { timestamps: true, ..config() };
+    Script::established(config, "mss 1000 sackok ts 5000 0")
+}
+
+/// Section 5.3, R1: older than TS.Recent is dropped and answered; section 3.2: without timestamps it is dropped in
+/// silence; a RST needs none.
+#[test]
+fn old_duplicates_are_kept_out() {
+    let mut script = stamped();
+    script.inject("A 1+100 ack 1 ts 5010 0");
+    assert_eq!(script.expect("A 1 ack 101").options.timestamps.unwrap().echo, 5010);
+    script.inject("A 101+100 ack 1 ts 5009 0");
+    script.expect("A 1 ack 101");
+    script.inject("A 101+100 ack 1");
+    script.expect_nothing();
+    assert_eq!(script.recv(1000), Some(100));
+    script.inject("R 101");
+    assert_eq!(script.state(), "CLOSED");
+}
+
+/// Section 5.5: after 24 days TS.Recent proves nothing.
+#[test]
+fn timestamps_grow_stale() {
+    let mut script = stamped();
+    script.run_until(25 * 24 * 3_600_000);
+    script.inject("A 1+100 ack 1 ts 4000 0");
+    script.expect("A 1 ack 101");
+}
+
+/// Section 4.3: the echo is that of the segment which the last ACK waited for, so that holes do not shorten the
+/// round-trip time: an out-of-order segment does not count, the one that fills the hole does.
+#[test]
+fn the_echo_is_that_of_the_next_in_order() {
+    let mut script = stamped();
+    script.inject("A 1+100 ack 1 ts 5010 0");
+    script.expect("A 1 ack 101");
+    script.inject("A 301+100 ack 1 ts 5030 0");
+    assert_eq!(script.expect("A 1 ack 101 sack 301-401").options.timestamps.unwrap().echo, 5010);
+    script.inject("A 101+200 ack 1 ts 5020 0");
+    assert_eq!(script.expect("A 1 ack 401").options.timestamps.unwrap().echo, 5020);
+}
+
+/// Section 3.2: data give 12 octets to the option; a peer that offers none gets none.
+#[test]
+fn options_are_paid_for_by_data() {
+    let mut script = stamped();
+    script.send(1500);
+    assert!(script.expect("A 1+988 ack 1").options.timestamps.is_some());
+    let without = ConnectionConfig { timestamps: true, ..config() };
+    let mut script = Script::established(without, "mss 1000");
+    script.send(1500);
+    assert!(script.expect("A 1+1000 ack 1").options.timestamps.is_none());
+}
+
+/// Section 4: the echo tells which transmission is answered, so even a retransmission gives a sample, which ends the
+/// back-off: SRTT 100, RTTVAR 3/4 * 50 = 37.5, so RTO is back at 100 + 200 ms.
+#[test]
+fn a_retransmission_can_be_measured() {
+    let config = ConnectionConfig { timestamps: true, sack: false, ..config() };
+    let mut script = Script::established(config, "mss 1012 ts 5000 0");
+    script.send(988);
+    script.expect("A 1+988 ack 1");
+    script.expect_at(400, "A 1+988 ack 1");
+    let stamp = script.expect_at(1000, "A 1+988 ack 1").options.timestamps.unwrap().value;
+    script.run_until(1100);
+    script.inject_with("A 1 ack 989 ts 5001 0", |ack| ack.options.timestamps.as_mut().unwrap().echo = stamp);
+    script.send(988);
+    script.expect("A 989+988 ack 1");
+    script.expect_at(1400, "A 989+988 ack 1");
+}
+
+/// RFC 3522 and RFC 4015: the ACK after a time-out echoes the original. Nothing was lost; the window is as before.
+#[test]
+fn a_spurious_time_out_is_undone() {
+    let mut script = stamped();
+    script.send(9880);
+    let original = script.expect("A 1+988 ack 1").options.timestamps.unwrap().value;
+    assert_eq!(script.drain().len(), 9);
+    script.expect_at(300, "A 8893+988 ack 1");
+    script.expect_at(600, "A 1+988 ack 1");
+    assert_eq!((script.stats().cwnd_bytes, script.stats().timeouts), (988, 1));
+    script.run_until(650);
+    script.inject_with("A 1 ack 989 ts 5001 0", |ack| ack.options.timestamps.as_mut().unwrap().echo = original);
+    assert_eq!(script.stats().ssthresh_bytes, u64::MAX);
+    assert!(script.stats().cwnd_bytes >= 9880);
+    assert_eq!(script.stats().in_flight_bytes, 8892);
+    script.expect_nothing();
+}

@@ -1,0 +1,158 @@
+//! Flow control: shut windows, small windows, silly windows (RFC 9293 section 3.8.6), and Nagle (section 3.7.4).
+
+mod script;
+
+use script::{Script, config};
+use transport::ConnectionConfig;
+
+/// Section 3.8.6.1: a shut window is probed after a time-out (100 + 200 ms), then ever more rarely; as long as the peer
+/// answers, for ever. When it opens, data flow at once.
+#[test]
+fn a_shut_window_is_probed() {
+    let mut script = Script::ready();
+    script.send(2000);
+    script.drain();
+    script.run_until(200);
+    script.inject("A 1 ack 2001 win 0");
+    script.send(1000);
+    script.expect_nothing();
+    let mut at = 500;
+    for wait in [600, 1200, 2400, 4800, 9600, 19_200, 38_400, 60_000, 60_000, 60_000, 60_000, 60_000, 60_000] {
+        script.expect_at(at, "A 2000 ack 1");
+        script.inject("A 1 ack 2001 win 0");
+        at += wait;
+    }
+    assert!(at > 300_000, "longer than the user time-out");
+    script.inject("A 1 ack 2001 win 1000");
+    script.expect("A 2001+1000 ack 1");
+    assert_eq!(script.stats().timeouts, 0);
+}
+
+/// Section 3.8.3: but a peer that does not even answer probes is gone after the user time-out.
+#[test]
+fn a_silent_peer_with_a_shut_window_is_gone() {
+    let mut script = Script::ready();
+    script.inject("A 1 ack 1 win 0");
+    script.send(1000);
+    script.run_until(500_000);
+    let sent = script.drain();
+    assert_eq!(sent.last().unwrap(), "RA 1 ack 1");
+}
+
+/// Section 3.8.6.2.1: less than a segment and less than half the largest window is not worth sending; but after a
+/// time-out it is better than nothing.
+#[test]
+fn a_window_that_stays_small_is_used_in_the_end() {
+    let mut script = Script::ready();
+    script.inject("A 1 ack 1 win 300");
+    script.send(1000);
+    script.expect_nothing();
+    script.expect_at(400, "A 1+300 ack 1");
+    script.run_until(500);
+    script.inject("A 1 ack 301 win 300");
+    script.expect_nothing();
+    script.run_until(900);
+    assert_eq!(script.drain(), ["A 301+300 ack 1"]);
+}
+
+/// The same section: half the largest window is worth a segment even if it is small.
+#[test]
+fn half_of_a_small_window_is_worth_it() {
+    let mut script = Script::established(config(), "mss 1000 sackok win 600");
+    script.send(2000);
+    script.expect("A 1+600 ack 1");
+    script.inject("A 1 ack 601 win 300");
+    script.expect("A 601+300 ack 1");
+    script.inject("A 1 ack 901 win 299");
+    script.expect_nothing();
+}
+
+/// Section 3.8.6.2.2: the window is not opened by crumbs. The buffer takes 4000 octets, a step is half of it or a packet,
+/// here 1040 octets; an update goes out by itself from 2920 octets on.
+#[test]
+fn a_receiver_does_not_offer_crumbs() {
+    let config = ConnectionConfig { receive_buffer_bytes: 4000, ..config() };
+    let mut script = Script::established(config, "mss 1000 sackok");
+    for n in 0..4 {
+        script.inject(&format!("A {}+1000 ack 1", 1 + n * 1000));
+    }
+    assert_eq!(script.drain().last().unwrap(), "A 1 ack 4001");
+    script.recv(500);
+    script.run_until(1000);
+    script.inject("A 4000 ack 1");
+    assert_eq!(script.expect("A 1 ack 4001").window, 0);
+    script.recv(700);
+    script.run_until(2000);
+    script.inject("A 4000 ack 1");
+    assert_eq!(script.expect("A 1 ack 4001").window, 1200);
+    script.recv(2800);
+    script.run_until(3000);
+    script.inject("A 4000 ack 1");
+    assert_eq!(script.drain().last().unwrap(), "A 1 ack 4001");
+}
+
+/// Section 3.10.7.4, first step: with the window shut nothing is taken, but ACKs still count, and a probe is answered.
+#[test]
+fn acks_count_even_when_the_window_is_shut() {
+    let config = ConnectionConfig { receive_buffer_bytes: 1000, ..config() };
+    let mut script = Script::established(config, "mss 1000 sackok");
+    script.inject("A 1+1000 ack 1");
+    assert_eq!(script.expect("A 1 ack 1001").window, 0);
+    script.send(1000);
+    script.expect("A 1+1000 ack 1001");
+    script.inject("A 1001+1 ack 1001");
+    script.expect("A 1001 ack 1001");
+    assert_eq!(script.stats().acked_bytes, 1000);
+    assert_eq!(script.recv(5000), Some(1000));
+    script.expect("A 1001 ack 1001");
+}
+
+/// A window that shrinks below what is in flight (section 3.8.6, RFC 7323 section 2.4) stops new data and nothing else.
+#[test]
+fn a_shrinking_window_is_survived() {
+    let mut script = Script::ready();
+    script.send(8000);
+    assert_eq!(script.drain().len(), 8);
+    script.run_until(200);
+    script.inject("A 1 ack 1001 win 2000");
+    script.send(5000);
+    script.expect_nothing();
+    script.inject("A 1 ack 8001 win 2000");
+    assert_eq!(script.drain(), ["A 8001+1000 ack 1", "A 9001+1000 ack 1"]);
+}
+
+/// Section 3.7.4: a small segment waits while another is in flight.
+#[test]
+fn nagle() {
+    let mut script = Script::ready();
+    script.send(100);
+    script.expect("A 1+100 ack 1");
+    script.send(100);
+    script.send(100);
+    script.expect_nothing();
+    script.inject("A 1 ack 101");
+    script.expect("A 101+200 ack 1");
+    script.send(1000);
+    script.expect("A 301+1000 ack 1");
+
+    let mut script = Script::established(ConnectionConfig { nagle: false, ..config() }, "mss 1000");
+    script.send(100);
+    script.send(100);
+    assert_eq!(script.drain(), ["A 1+100 ack 1", "A 101+100 ack 1"]);
+}
+
+/// RFC 6928: ten segments at first, fewer octets where segments are large; RFC 5681 section 3.1: slow start.
+#[test]
+fn the_initial_window() {
+    let mut script = Script::ready();
+    script.send(100_000);
+    assert_eq!(script.drain().len(), 10);
+    script.run_until(200);
+    script.inject("A 1 ack 1001");
+    assert_eq!(script.drain().len(), 2);
+
+    let jumbo = ConnectionConfig { mtu: 9000, ..config() };
+    let mut script = Script::established(jumbo, "mss 8960");
+    script.send(100_000);
+    assert_eq!(script.drain().len(), 2, "max(2 * 8960, 14600) octets");
+}
