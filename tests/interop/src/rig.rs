@@ -1,10 +1,13 @@
 //! An emulated network that runs beside a test.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use linux::emulator::{Emulation, Switch, Topology};
+use lab::pcapng::{Capture, Direction};
+use linux::emulator::{Emulation, Passage, Switch, Tap, Topology};
 use linux::netns::Namespace;
 use linux::stop::{Stop, StopHandle};
 
@@ -50,6 +53,9 @@ impl Rig {
         let mut emulation = Emulation::start(&topology, &prefix).unwrap_or_else(|error| panic!("{error}"));
         let hosts = (0..topology.hosts.len()).map(|index| emulation.host(index)).collect();
         let switches = (0..topology.links.len()).map(|index| emulation.switch(index)).collect();
+        if let Some(tap) = capture_tap(&emulation.devices()) {
+            emulation.set_tap(tap);
+        }
         let stop = Stop::new().expect("a socket pair");
         let handle = stop.handle().expect("a socket");
         let running = std::thread::spawn(move || {
@@ -77,6 +83,20 @@ impl Rig {
         self.stop.stop();
         self.running.take().expect("runs until finished").join().expect("the emulation did not fail")
     }
+}
+
+/// Writes a capture of every packet to the file that `INTEROP_PCAP` names, for whoever looks into a failure.
+fn capture_tap(devices: &[String]) -> Option<Tap> {
+    let path = std::env::var_os("INTEROP_PCAP")?;
+    let file = File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut capture = Capture::new(BufWriter::new(file), devices).expect("a capture can be written");
+    Some(Box::new(move |device, at, passage, octets| {
+        let direction = match passage {
+            Passage::Outbound => Direction::Outbound,
+            Passage::Inbound => Direction::Inbound,
+        };
+        capture.record(device, at, direction, octets)
+    }))
 }
 
 impl Drop for Rig {

@@ -11,7 +11,7 @@ pub mod topology;
 mod wiring;
 
 use std::collections::BTreeMap;
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 
@@ -57,9 +57,22 @@ pub struct Emulation {
     hosts: Vec<Arc<Namespace>>,
     clock: Clock,
     scratch: Vec<u8>,
+    tap: Option<Tap>,
     /// Last, so that the namespaces go after the devices in them.
     _keeper: Keeper,
 }
+
+/// Which way a packet passes a device, as seen from its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passage {
+    /// The host sends it.
+    Outbound,
+    /// The host receives it.
+    Inbound,
+}
+
+/// Sees every packet: position in [`Emulation::devices`], time since the start, and the octets.
+pub type Tap = Box<dyn FnMut(usize, Instant, Passage, &[u8]) -> io::Result<()> + Send>;
 
 /// One end of a link.
 struct Device {
@@ -95,8 +108,8 @@ impl Emulation {
             host.ip_family(Family::V6, &routes.v6)?;
         }
         let device_of = devices.iter().enumerate().map(|(index, device)| (device.port, index)).collect();
-        let (clock, scratch) = (Clock::start(), Vec::new());
-        Ok(Self { devices, device_of, network, links, plans, hosts, clock, scratch, _keeper: keeper })
+        let (clock, scratch, tap) = (Clock::start(), Vec::new(), None);
+        Ok(Self { devices, device_of, network, links, plans, hosts, clock, scratch, tap, _keeper: keeper })
     }
 
     /// The namespace of a host, by its position in the topology.
@@ -107,6 +120,17 @@ impl Emulation {
     /// The switch of a link, by its position in the topology.
     pub fn switch(&self, link: usize) -> Switch {
         self.links[link].switch.clone()
+    }
+
+    /// The name of every device, with that of its namespace before it.
+    pub fn devices(&self) -> Vec<String> {
+        let ends = self.plans.iter().flat_map(|plan| &plan.ends);
+        ends.map(|end| format!("{}:{}", self.hosts[end.host].name(), end.device)).collect()
+    }
+
+    /// Shows every packet to `tap`, for a capture.
+    pub fn set_tap(&mut self, tap: Tap) {
+        self.tap = Some(tap);
     }
 
     /// Moves packets until `stop` is triggered. The time of outages starts here.
@@ -144,8 +168,9 @@ impl Emulation {
             let device = &mut self.devices[index];
             let read = device.tun.read().map_err(Error::system(format!("read from {}", device.tun.name())));
             let Some((_, octets)) = read? else { break };
-            let (port, packet) = (device.port, packet(octets, device.segments));
             let now = self.clock.now();
+            tap(&mut self.tap, index, now, Passage::Outbound, &octets)?;
+            let (port, packet) = (device.port, packet(octets, device.segments));
             self.advance(now)?;
             self.network.send(port, packet, now);
         }
@@ -155,15 +180,19 @@ impl Emulation {
     /// Writes what has arrived to the devices.
     fn deliver(&mut self) -> Result<()> {
         while let Some((port, packet)) = self.network.poll_delivery() {
-            let device = &self.devices[self.device_of[&port]];
-            let written = match packet.raw() {
-                Some(octets) => device.tun.write(&[IoSlice::new(octets)]),
+            let index = self.device_of[&port];
+            let raw = packet.raw().cloned();
+            let octets = match &raw {
+                Some(octets) => octets,
                 None => {
                     self.scratch.clear();
                     self.network.take_segment(packet).expect("no octets: a segment").emit(&mut self.scratch);
-                    device.tun.write(&[IoSlice::new(&self.scratch)])
+                    self.scratch.as_slice()
                 }
             };
+            tap(&mut self.tap, index, self.clock.now(), Passage::Inbound, octets)?;
+            let device = &self.devices[index];
+            let written = device.tun.write(&[IoSlice::new(octets)]);
             match written {
                 // The kernel refuses packets that the network damaged, as a network card would.
                 Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {}
@@ -172,6 +201,11 @@ impl Emulation {
         }
         Ok(())
     }
+}
+
+fn tap(tap: &mut Option<Tap>, device: usize, now: Instant, passage: Passage, octets: &[u8]) -> Result<()> {
+    let Some(tap) = tap else { return Ok(()) };
+    tap(device, now, passage, octets).map_err(Error::system("write the capture"))
 }
 
 /// A TUN device for each end of each link, inside the namespace of its host.
