@@ -44,6 +44,8 @@ pub struct ConnectionConfig {
     pub offload_max_bytes: u32,
     /// Initial window in segments (RFC 6928).
     pub initial_window_segments: u32,
+    /// Leave the first slow start when the round-trip time rises (HyStart++, RFC 9406), rather than at the first loss.
+    pub hystart: bool,
     /// Use timestamps (RFC 7323).
     pub timestamps: bool,
     /// Use SACK (RFC 2018).
@@ -93,6 +95,7 @@ impl Default for ConnectionConfig {
             mtu: 1500,
             offload_max_bytes: 0,
             initial_window_segments: 10,
+            hystart: true,
             timestamps: true,
             sack: true,
             ecn: false,

@@ -19,6 +19,9 @@ use crate::{
     scheduler,
 };
 
+/// Fewer timer entries than this are not worth sweeping.
+const STALE_TIMERS_MIN: usize = 64;
+
 /// What [`Endpoint::recv`] found.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Received {
@@ -210,13 +213,23 @@ impl Endpoint {
     /// Moves newly established connections into the queues of their listeners.
     fn take_accepted(&mut self) {
         while let Some((id, listener)) = self.host.accepted.pop() {
-            let Some(queue) = self.listeners.get_mut(&listener) else { continue };
+            let Some(queue) = self.listeners.get_mut(&listener) else {
+                self.discard(id);
+                continue;
+            };
             queue.pending = queue.pending.saturating_sub(1);
             if let Some(connection) = id {
                 queue.queue.push_back(connection);
                 self.host.events.push_back(Event::Incoming(listener));
             }
         }
+    }
+
+    /// A connection whose listener is gone: nobody will ever accept it.
+    fn discard(&mut self, connection: Option<ConnectionId>) {
+        let Some(connection) = connection else { return };
+        let _ = self.abort(connection, self.now);
+        self.release(connection);
     }
 
     /// Takes note of the time; harmless before [`Self::poll_timeout`].
@@ -249,7 +262,20 @@ impl Endpoint {
         if next < connection.armed_at {
             connection.armed_at = next;
             self.timers.push(Reverse((next, slot)));
+            self.forget_stale_timers();
         }
+    }
+
+    /// A deadline that moves forward leaves its old entry behind. Seldom, but often enough that they never outnumber
+    /// the others by far, those are swept out.
+    fn forget_stale_timers(&mut self) {
+        if self.timers.len() < STALE_TIMERS_MIN + 4 * self.open {
+            return;
+        }
+        let Self { timers, slots, .. } = self;
+        timers.retain(|Reverse((at, slot))| {
+            slots[*slot as usize].connection.as_deref().is_some_and(|connection| connection.armed_at == *at)
+        });
     }
 
     /// The next segment to send, if any.
@@ -330,8 +356,7 @@ impl Endpoint {
         self.advance(now);
         let Some(listener) = self.listeners.remove(&listener) else { return };
         for connection in listener.queue {
-            let _ = self.abort(connection, now);
-            self.release(connection);
+            self.discard(Some(connection));
         }
     }
 

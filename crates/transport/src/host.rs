@@ -19,6 +19,9 @@ use crate::{ConnectionId, EndpointConfig, ListenerId, SubflowId};
 /// RFC 6528 section 3: the clock part of initial sequence numbers ticks every 4 microseconds.
 const ISN_TICK_NANOS: u64 = 4_000;
 
+/// Replies to strangers that wait to be sent at most: a flood is not worth more.
+const REPLIES_MAX: usize = 1024;
+
 /// A four-tuple, as seen from this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tuple {
@@ -153,7 +156,7 @@ impl Host {
 
     /// Answers a segment that belongs nowhere (RFC 9293 section 3.10.7.1).
     pub(crate) fn reply_reset(&mut self, segment: &Segment) {
-        if segment.flags.contains(Flags::RST) {
+        if segment.flags.contains(Flags::RST) || self.replies.len() >= REPLIES_MAX {
             return;
         }
         let mut reply = Segment::new(segment.dst, segment.src);

@@ -44,7 +44,9 @@ impl Connection {
         now: Instant,
     ) {
         if arrival.established {
-            self.on_handshake(i, segment, host, now);
+            if !self.on_handshake(i, segment, host, now) {
+                return;
+            }
         } else if let Handshake::JoinUnconfirmed { .. } = self.subflows[i].handshake {
             self.confirm_join(i, host, now);
         }
@@ -103,9 +105,9 @@ impl Connection {
 
     fn grow_window(&mut self, i: usize, ack: &AckOutcome, now: Instant) {
         let mut acked_bytes = ack.growth_bytes;
-        let window = self.subflows[i].tcb.window_mut();
-        if window.in_slow_start() && !self.policies.congestion.rules_slow_start() {
-            acked_bytes = window.slow_start(acked_bytes);
+        let tcb = &mut self.subflows[i].tcb;
+        if tcb.window().in_slow_start() && !self.policies.congestion.rules_slow_start() {
+            acked_bytes = tcb.slow_start(ack);
         }
         if acked_bytes == 0 {
             return;

@@ -10,9 +10,12 @@ use crate::event::Event;
 use crate::host::{Host, Tuple};
 use crate::path_manager::PathEvent;
 use crate::state::{State, Step};
+use crate::stats::SubflowStats;
 
 /// After `close`, how long the peer may take to finish its stream (Linux's tcp_fin_timeout).
 const LINGER: Duration = Duration::from_secs(60);
+/// Ended subflows whose statistics are kept at most.
+const ENDED_MAX: usize = 128;
 
 impl Connection {
     /// Ends this side's stream.
@@ -109,6 +112,9 @@ impl Connection {
         }
         self.closed_at = Some(now);
         self.close_reason = Some(reason);
+        if self.config.mptcp {
+            host.release_token(self.local_token(), self.id.slot);
+        }
         if let Some(listener) = self.listener.filter(|_| !self.is_established()) {
             // Nobody has heard of this connection, so nobody will release it.
             host.accepted.push((None, listener));
@@ -117,9 +123,6 @@ impl Connection {
         }
         if reason != CloseReason::Finished {
             self.state = State::Closed;
-        }
-        if self.config.mptcp {
-            host.release_token(self.local_token());
         }
         self.data_timer = Instant::FAR_FUTURE;
         self.orphan_timer = Instant::FAR_FUTURE;
@@ -130,6 +133,9 @@ impl Connection {
     /// Puts the house in order after anything happened.
     pub(crate) fn settle(&mut self, host: &mut Host, now: Instant) {
         self.finish_stream_if_last(true);
+        if self.data_timer == Instant::FAR_FUTURE && self.data_fin_outstanding() {
+            self.rearm_data_timer(now);
+        }
         if self.subflows.iter().any(|subflow| subflow.is_finished()) {
             self.retire_subflows(host, now);
         }
@@ -147,12 +153,22 @@ impl Connection {
                 host.release(&Tuple { local: subflow.local(), remote: subflow.remote() });
                 let mut stats = subflow.stats();
                 stats.closed_at = Some(now);
-                self.ended.push(stats);
+                self.remember(stats);
                 self.subflows.remove(i);
             } else {
                 i += 1;
             }
         }
+    }
+
+    /// Keeps the statistics of an ended subflow. Whoever knows the token can open subflows that fail, as often as it
+    /// likes: those that never were are the first to be forgotten.
+    fn remember(&mut self, stats: SubflowStats) {
+        if self.ended.len() >= ENDED_MAX {
+            let failed = self.ended.iter().position(|ended| ended.established_at.is_none());
+            self.ended.remove(failed.unwrap_or(0));
+        }
+        self.ended.push(stats);
     }
 
     /// Subflow `i` can carry nothing any more.

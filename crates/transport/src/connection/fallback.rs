@@ -12,7 +12,7 @@ use crate::host::Host;
 impl Connection {
     /// Only with a single subflow, which has delivered everything in order, do subflow and data stream coincide.
     fn can_fall_back(&self) -> bool {
-        self.is_mptcp() && self.next_subflow == 1 && self.receiver.stream.waiting_bytes() == 0
+        self.is_mptcp() && self.next_subflow == 1 && self.ended.is_empty() && self.receiver.stream.waiting_bytes() == 0
     }
 
     /// Goes on as plain TCP.
@@ -20,12 +20,14 @@ impl Connection {
         if !self.is_mptcp() {
             return;
         }
-        host.release_token(self.local_token());
+        host.release_token(self.local_token(), self.id.slot);
         self.protocol = Protocol::Tcp { fell_back: true };
         host.events.push_back(Event::FellBack(self.id));
         let sent_end = self.sender.next;
         let Some(subflow) = self.subflows.first_mut() else { return };
-        subflow.tcb.change_reserved_options(0);
+        if !self.sender.infinite_mapping_due {
+            subflow.tcb.change_reserved_options(0);
+        }
         let una = subflow.tcb.unacknowledged().map(|(dsn, _)| dsn).next().unwrap_or(sent_end);
         if self.sender.data_fin.is_some() {
             subflow.tcb.request_fin();

@@ -84,7 +84,7 @@ impl Connection {
             _ => local,
         };
         let tuple = Tuple { local, remote };
-        let id = SubflowId(self.next_subflow);
+        let id = self.next_subflow_id();
         if !host.claim(tuple, self.route(id)) {
             return Err(ConnectError::InUse);
         }
@@ -106,7 +106,7 @@ impl Connection {
             && !self.is_closed()
             && self.subflows_left() > 0;
         let tuple = Tuple { local: syn.dst, remote: syn.src };
-        let id = SubflowId(self.next_subflow);
+        let id = self.next_subflow_id();
         if !acceptable || !host.claim(tuple, self.route(id)) {
             return false;
         }
@@ -186,8 +186,9 @@ impl Connection {
             && capable(segment).is_none()
     }
 
-    /// TCP's handshake is complete; now MPTCP's part of it.
-    pub(super) fn on_handshake(&mut self, i: usize, segment: &Segment, host: &mut Host, now: Instant) {
+    /// TCP's handshake is complete; now MPTCP's part of it. False if it failed: nothing else that the segment says
+    /// may count, because nobody knows who sent it.
+    pub(super) fn on_handshake(&mut self, i: usize, segment: &Segment, host: &mut Host, now: Instant) -> bool {
         let result = match self.subflows[i].handshake {
             Handshake::Initial => self.conclude_initial(i, segment, host, now),
             Handshake::InitialAccepted => self.conclude_accepted(i, segment, host, now),
@@ -200,6 +201,7 @@ impl Connection {
         if let Err(violation) = result {
             self.reset_subflow(i, ResetReason::MptcpSpecific, false, CloseReason::Violation(violation));
         }
+        result.is_ok()
     }
 
     /// SYN/ACK of the first subflow.
@@ -262,7 +264,7 @@ impl Connection {
         self.note_window(self.sender.buffer.start(), u64::from(window));
         let mptcp = self.is_mptcp();
         if !mptcp && self.config.mptcp {
-            host.release_token(self.local_token());
+            host.release_token(self.local_token(), self.id.slot);
         }
         match self.listener {
             Some(listener) => host.accepted.push((Some(self.id), listener)),
@@ -294,6 +296,9 @@ impl Connection {
             if !core::mem::replace(fully_established, true) {
                 for subflow in &mut self.subflows {
                     subflow.tcb.change_reserved_options(dss_room(self.sender.long_data_ack));
+                }
+                if self.sender.data_fin_due {
+                    self.send_data_fin();
                 }
                 self.on_fully_established(host, now);
             }

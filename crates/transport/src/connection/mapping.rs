@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use units::{Dsn, SeqNr};
 use wire::Payload;
-use wire::checksum::dss_checksum;
+use wire::checksum::dss_checksum_is_valid;
 
 use crate::error::Violation;
 
@@ -129,7 +129,7 @@ impl MappingTable {
             return Ok(());
         }
         let mut dsn = front.dsn;
-        if dss_checksum(dsn, checksum.ssn, checksum.len, self.pending.iter()) != checksum.value {
+        if !dss_checksum_is_valid(checksum.value, dsn, checksum.ssn, checksum.len, self.pending.iter()) {
             return Err(Unresolved::BadChecksum(dsn));
         }
         self.pending_bytes = 0;
@@ -162,6 +162,7 @@ fn check_overlap(known: &ReceivedMapping, new: &ReceivedMapping) -> Result<(), V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::checksum::dss_checksum;
 
     fn mapping(seq: u32, len: u32, dsn: u64) -> ReceivedMapping {
         ReceivedMapping { seq: SeqNr(seq), len, dsn: Dsn(dsn), checksum: None }

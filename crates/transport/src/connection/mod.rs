@@ -104,6 +104,8 @@ struct Sender {
     data_fin_due: bool,
     /// Data-level time-outs in a row.
     backoff: u32,
+    /// The first of them.
+    stalled_since: Instant,
     /// `send` took less than offered: tell when there is room.
     writable_wanted: bool,
     /// The peer sends 8-octet data sequence numbers, so it wants 8-octet DATA_ACKs (RFC 8684 section 3.3.2).
@@ -214,6 +216,7 @@ impl Connection {
                 data_fin: None,
                 data_fin_due: false,
                 backoff: 0,
+                stalled_since: Instant::ZERO,
                 writable_wanted: false,
                 long_data_ack: false,
                 infinite_mapping_due: false,
@@ -267,9 +270,19 @@ impl Connection {
         Route { slot: self.id.slot, subflow }
     }
 
+    /// The identifier of the next subflow. After 65,536 of them they start over, past those still remembered.
+    fn next_subflow_id(&self) -> SubflowId {
+        let is_used = |id: &SubflowId| {
+            self.subflows.iter().any(|subflow| subflow.id == *id) || self.ended.iter().any(|ended| ended.id == *id)
+        };
+        let mut candidates = (0..=u16::MAX).map(|step| SubflowId(self.next_subflow.wrapping_add(step)));
+        candidates.find(|id| !is_used(id)).unwrap_or(SubflowId(self.next_subflow))
+    }
+
     fn take_subflow_id(&mut self) -> SubflowId {
-        self.next_subflow += 1;
-        SubflowId(self.next_subflow - 1)
+        let id = self.next_subflow_id();
+        self.next_subflow = id.0.wrapping_add(1);
+        id
     }
 
     /// Lets the controller see all usable subflows.

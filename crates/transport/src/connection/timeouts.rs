@@ -35,7 +35,7 @@ impl Connection {
             }
         }
         if self.data_timer <= now {
-            self.on_data_timeout(now);
+            self.on_data_timeout(host, now);
         }
         if self.orphan_timer <= now {
             self.abort(CloseReason::TimedOut, host, now);
@@ -75,13 +75,18 @@ impl Connection {
         self.data_timer = now + base.saturating_mul(1 << self.sender.backoff.min(6)).min(DATA_TIMEOUT_MAX);
     }
 
-    fn data_fin_outstanding(&self) -> bool {
+    pub(super) fn data_fin_outstanding(&self) -> bool {
         self.sender.data_fin.is_some() && matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
     }
 
     /// The data level heard nothing for long (RFC 8684 section 3.3.6): if no subflow is still at it, the first octets
     /// missing go out again.
-    fn on_data_timeout(&mut self, now: Instant) {
+    fn on_data_timeout(&mut self, host: &mut Host, now: Instant) {
+        if self.sender.backoff == 0 {
+            self.sender.stalled_since = now;
+        } else if now.saturating_since(self.sender.stalled_since) >= self.config.user_timeout {
+            return self.abort(CloseReason::TimedOut, host, now);
+        }
         self.sender.backoff += 1;
         if self.is_mptcp() {
             let at_work = self.subflows.iter().any(|subflow| subflow.tcb.has_outstanding() && !subflow.is_stale());

@@ -100,9 +100,8 @@ impl Connection {
             if let Some(option) = self.confirming_capable(Some(DataLen { len, checksum })) {
                 segment.options.mptcp.push(option);
                 if signal.data_fin {
-                    // MP_CAPABLE has no room for the end of the stream.
+                    // MP_CAPABLE has no room for the end of the stream: it follows once the peer has answered.
                     self.sender.data_fin_due = true;
-                    self.subflows[i].tcb.demand_ack();
                 }
                 return;
             }
@@ -134,9 +133,6 @@ impl Connection {
         }
         if let Some(option) = self.confirming_capable(None) {
             segment.options.mptcp.push(option);
-            if self.sender.data_fin_due {
-                self.subflows[i].tcb.demand_ack();
-            }
             return;
         }
         if core::mem::take(&mut self.subflows[i].prio_due) {

@@ -346,6 +346,8 @@ impl Tcb {
     pub(super) fn arm_tail_probe(&mut self, now: Instant) {
         /// Longest time the peer may delay an ACK.
         const ACK_DELAY_MAX: Duration = Duration::from_millis(200);
+        /// Where the round-trip time is next to nothing, what hosts need to answer is not.
+        const PROBE_TIMEOUT_MIN: Duration = Duration::from_millis(2);
         let wanted = self.negotiated.sack
             && self.state.is_synchronized()
             && !self.window.in_recovery()
@@ -354,7 +356,7 @@ impl Tcb {
         let Some(srtt) = self.rtt.srtt().filter(|_| wanted) else {
             return self.timers.stop(Timer::TailProbe);
         };
-        let mut timeout = srtt * 2;
+        let mut timeout = (srtt * 2).max(PROBE_TIMEOUT_MIN);
         if self.board.len() == 1 {
             timeout += ACK_DELAY_MAX;
         }

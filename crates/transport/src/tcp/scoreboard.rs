@@ -478,6 +478,8 @@ fn note_delivery(sent: &Sent, delivered: &mut Delivered) {
 
 #[cfg(test)]
 mod tests {
+    use units::Duration;
+
     use super::*;
 
     /// Ten segments of 100 octets from sequence number 1000, sent 1 ms apart.
@@ -537,6 +539,52 @@ mod tests {
         let mut delivered = Delivered::default();
         board.sack(&blocks(&[(1900, 2100), (900, 1100), (1500, 1400)]), 100, &mut delivered, |_| {});
         assert_eq!(delivered.delivered_bytes, 0);
+    }
+
+    #[test]
+    fn crumbs_do_not_cut_segments() {
+        let mut board = ten();
+        let mut delivered = Delivered::default();
+        board.sack(&blocks(&[(1110, 1120), (1150, 1420)]), 100, &mut delivered, |_| {});
+        assert_eq!((board.len(), delivered.delivered_bytes, board.sacked_segments()), (10, 200, 2));
+        // The block grows until the segment is whole.
+        board.sack(&blocks(&[(1150, 1500)]), 100, &mut delivered, |_| {});
+        assert_eq!((board.len(), delivered.delivered_bytes), (10, 300));
+        assert_eq!(board.highest_delivered(), SeqNr(1500));
+    }
+
+    #[test]
+    fn a_super_segment_is_cut_where_its_pieces_end() {
+        let mut board = ten();
+        let mut delivered = Delivered::default();
+        board.sack(&blocks(&[(1030, 1085)]), 30, &mut delivered, |_| {});
+        let cuts: Vec<_> = board.iter().take(4).map(|sent| (sent.seq.0, sent.sacked)).collect();
+        assert_eq!(cuts, [(1000, false), (1030, true), (1060, false), (1100, false)]);
+        assert_eq!((delivered.delivered_bytes, board.last_piece(30)), (30, Some(12)));
+        assert_eq!(board.iter().last().map(|last| (last.seq, last.len)), Some((SeqNr(1990), 10)));
+    }
+
+    #[test]
+    fn overdue_segments_are_judged_once_and_in_order_of_sending() {
+        let mut board = ten();
+        let judged = |board: &mut Scoreboard, lost_before_ms: u64| {
+            let mut seen = Vec::new();
+            let result = board.mark_overdue(|sent| {
+                seen.push(sent.seq.0);
+                let limit = Instant::from_millis(lost_before_ms);
+                if sent.sent_at < limit { Fate::Lost } else { Fate::Overdue(sent.sent_at + Duration::from_millis(50)) }
+            });
+            (result, seen)
+        };
+        let ((lost, recheck), seen) = judged(&mut board, 2);
+        assert_eq!((lost, recheck, seen), (200, Some(Instant::from_millis(52)), vec![1000, 1100, 1200]));
+        board.resend(0, Instant::from_millis(20));
+        let ((lost, recheck), seen) = judged(&mut board, 3);
+        assert_eq!((lost, recheck, seen), (100, Some(Instant::from_millis(53)), vec![1200, 1300, 1000]));
+        // The retransmission is lost as well, and all else.
+        let ((lost, recheck), _) = judged(&mut board, 21);
+        assert_eq!((lost, recheck, board.in_flight()), (800, None, 0));
+        assert_eq!(board.next_to_resend(), Some(0));
     }
 
     #[test]
