@@ -9,13 +9,17 @@
 //! ```
 
 pub mod atomic_file;
+pub mod attachment;
 pub mod clock;
 pub mod driver;
 pub mod emulator;
 pub mod error;
+pub mod get;
+pub mod http;
 mod ip_command;
 pub mod netns;
 pub mod offload;
+pub mod serve;
 pub mod stop;
 pub mod tun;
 mod wait;

@@ -15,4 +15,4 @@ pub use engine::{Engine, engine_config};
 pub use environment::available;
 pub use kernel::{MptcpInfo, Protocol, abort, accept, connect, counter, listen, mptcp_info};
 pub use rig::Rig;
-pub use stream::{Digest, receive_all, receive_rest, send_pattern, send_pattern_from};
+pub use stream::{Digest, pattern, receive_all, receive_rest, send_pattern, send_pattern_from};

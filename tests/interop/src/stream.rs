@@ -64,6 +64,13 @@ pub fn pattern_piece(offset: u64, bytes_max: u64) -> Bytes {
     block().slice(start..start + len)
 }
 
+/// The first `bytes` octets of the pattern.
+pub fn pattern(bytes: usize) -> Vec<u8> {
+    let mut all = Vec::with_capacity(bytes);
+    send_pattern(&mut all, bytes as u64).expect("memory takes everything");
+    all
+}
+
 /// Writes the first `bytes` octets of the pattern.
 ///
 /// # Errors

@@ -1,0 +1,118 @@
+//! Requests, as a server reads them.
+
+use super::{FIELDS_MAX, HEAD_BYTES_MAX, Range, RangeError};
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The file.
+    Get,
+    /// Its head only.
+    Head,
+}
+
+/// A request that can be answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What is asked for.
+    pub method: Method,
+    /// The target as sent: a path with an optional query.
+    pub target: String,
+    /// The part asked for.
+    pub range: Option<Result<Range, RangeError>>,
+    /// Whether the connection stays open afterwards.
+    pub keep_alive: bool,
+}
+
+/// A request that cannot be answered otherwise than by a status; the connection then ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Status code.
+    pub status: u16,
+    /// What is wrong, for people.
+    pub reason: &'static str,
+}
+
+const fn refuse(status: u16, reason: &'static str) -> Refusal {
+    Refusal { status, reason }
+}
+
+/// Reads the request at the start of `octets` and tells how many of them it takes. `None`: more is needed.
+///
+/// # Errors
+/// A [`Refusal`] for what is malformed, too long, or carries a body (which would have to be skipped with care:
+/// RFC 9112 section 11.2 on request smuggling).
+pub fn parse_request(octets: &[u8]) -> Result<Option<(Request, usize)>, Refusal> {
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let mut parsed = httparse::Request::new(&mut fields);
+    let len = match parsed.parse(octets) {
+        Ok(httparse::Status::Complete(len)) => len,
+        Ok(httparse::Status::Partial) if octets.len() < HEAD_BYTES_MAX => return Ok(None),
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
+            return Err(refuse(431, "the request's head is too long"));
+        }
+        Err(_) => return Err(refuse(400, "the request is malformed")),
+    };
+    let method = match parsed.method {
+        Some("GET") => Method::Get,
+        Some("HEAD") => Method::Head,
+        _ => return Err(refuse(405, "only GET and HEAD are served")),
+    };
+    let version = parsed.version.unwrap_or(0);
+    let field = |name: &str| {
+        let found = parsed.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
+        Some(String::from_utf8_lossy(found.value).trim().to_owned())
+    };
+    if version == 1 && field("host").is_none() {
+        return Err(refuse(400, "HTTP/1.1 needs a Host field"));
+    }
+    if field("transfer-encoding").is_some() || field("content-length").is_some_and(|len| len != "0") {
+        return Err(refuse(400, "GET and HEAD take no body"));
+    }
+    let connection = field("connection").unwrap_or_default().to_ascii_lowercase();
+    let says = |token: &str| connection.split(',').any(|option| option.trim() == token);
+    let keep_alive = if version == 1 { !says("close") } else { says("keep-alive") };
+    let target = parsed.path.unwrap_or_default().to_owned();
+    let range = field("range").and_then(|text| Range::parse(&text));
+    Ok(Some((Request { method, target, range, keep_alive }, len)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Option<(Request, usize)>, Refusal> {
+        parse_request(text.as_bytes())
+    }
+
+    #[test]
+    fn a_browser_s_request() {
+        let text = "GET /a%20b?x=1 HTTP/1.1\r\nHost: h\r\nRange: bytes=5-9\r\n\r\nGET /next";
+        let (request, len) = parse(text).unwrap().unwrap();
+        assert_eq!((request.method, request.target.as_str(), request.keep_alive), (Method::Get, "/a%20b?x=1", true));
+        assert_eq!(request.range, Some(Ok(Range::FromTo(5, 9))));
+        assert_eq!(&text[len..], "GET /next");
+    }
+
+    #[test]
+    fn connections_end_when_asked_to() {
+        let keep_alive = |text: &str| parse(text).unwrap().unwrap().0.keep_alive;
+        assert!(!keep_alive("HEAD / HTTP/1.1\r\nHost: h\r\nConnection: Close\r\n\r\n"));
+        assert!(!keep_alive("GET / HTTP/1.0\r\n\r\n"));
+        assert!(keep_alive("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
+    }
+
+    #[test]
+    fn refusals_carry_their_status() {
+        let status = |text: &str| parse(text).unwrap_err().status;
+        assert_eq!(status("POST / HTTP/1.1\r\nHost: h\r\n\r\n"), 405);
+        assert_eq!(status("GET / HTTP/1.1\r\n\r\n"), 400);
+        assert_eq!(status("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello"), 400);
+        assert_eq!(status("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"), 400);
+        assert_eq!(status("\x16\x03\x01 TLS\r\n\r\n"), 400);
+        assert_eq!(status(&format!("GET /{} HTTP/1.1\r\n", "a".repeat(HEAD_BYTES_MAX))), 431);
+        let many: String = (0..=FIELDS_MAX).map(|n| format!("X-{n}: 1\r\n")).collect();
+        assert_eq!(status(&format!("GET / HTTP/1.1\r\n{many}\r\n")), 431);
+        assert_eq!(parse("GET / HTTP/1.1\r\nHos"), Ok(None));
+    }
+}

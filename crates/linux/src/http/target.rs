@@ -1,0 +1,77 @@
+//! From the target of a request to a path, and to the type of what is there.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// What stays as it is in a path.
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// The path within the served folder, or `None` for a target that leads elsewhere or nowhere.
+pub fn decode_path(target: &str) -> Option<PathBuf> {
+    let path = target.split(['?', '#']).next()?.strip_prefix('/')?;
+    let octets: Vec<u8> = percent_decode_str(path).collect();
+    if octets.contains(&0) {
+        return None;
+    }
+    let mut decoded = PathBuf::new();
+    for part in octets.split(|octet| *octet == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => return None,
+            name => decoded.push(OsString::from_vec(name.to_vec())),
+        }
+    }
+    Some(decoded)
+}
+
+/// A path as it stands in a link.
+pub fn encode_path(path: &str) -> String {
+    utf8_percent_encode(path, PATH).to_string()
+}
+
+/// The media type of a file by its name.
+pub fn content_type(name: &str) -> &'static str {
+    match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
+        "html" | "htm" => "text/html; charset=utf-8",
+        "txt" | "md" | "toml" | "log" => "text/plain; charset=utf-8",
+        "css" => "text/css",
+        "js" => "text/javascript",
+        "json" => "application/json",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "pdf" => "application/pdf",
+        "mp4" => "video/mp4",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn targets_become_paths() {
+        assert_eq!(decode_path("/a%20b/c.txt?x=/../y").as_deref(), Some(Path::new("a b/c.txt")));
+        assert_eq!(decode_path("/").as_deref(), Some(Path::new("")));
+        assert_eq!(decode_path("//a/./b/").as_deref(), Some(Path::new("a/b")));
+        assert_eq!(decode_path("/%C3%A4").as_deref(), Some(Path::new("ä")));
+    }
+
+    #[test]
+    fn nothing_leads_out() {
+        for target in ["/../etc/passwd", "/a/%2e%2e/%2E./b", "/..%2fetc", "etc", "*", "http://h/", "/a%00b", ""] {
+            assert_eq!(decode_path(target), None, "{target}");
+        }
+    }
+
+    #[test]
+    fn links_are_encoded() {
+        assert_eq!(encode_path("/a b/<ä>&.txt"), "/a%20b/%3C%C3%A4%3E%26.txt");
+    }
+}

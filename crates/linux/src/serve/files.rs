@@ -1,0 +1,146 @@
+//! The files of one folder, and nothing else.
+
+use std::fs::{self, File, Metadata};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use crate::http::{content_type, encode_path};
+use crate::{Error, Result};
+
+/// A folder to be served. The kernel itself keeps every path inside it, symbolic links included (`openat2` with
+/// `RESOLVE_BENEATH`), so that no race with a rename leads out.
+pub struct Folder {
+    root: File,
+}
+
+/// What a path leads to.
+pub enum Found {
+    /// A file, its length and its media type.
+    File(File, Metadata, &'static str),
+    /// A folder without an `index.html`: a page that lists it.
+    Listing(String),
+}
+
+impl Folder {
+    /// Opens it.
+    pub fn open(path: &Path) -> Result<Self> {
+        let root = File::open(path).map_err(Error::file(path))?;
+        if !root.metadata().map_err(Error::file(path))?.is_dir() {
+            return Err(Error::File { path: path.into(), message: "is not a folder".into() });
+        }
+        Ok(Self { root })
+    }
+
+    /// What is at `path`, or the status that says why it cannot be had.
+    pub fn find(&self, path: &Path) -> Result<Found, u16> {
+        let (file, metadata) = self.open_beneath(path)?;
+        if metadata.is_dir() {
+            let index = path.join("index.html");
+            return match self.open_beneath(&index) {
+                Ok((file, metadata)) if metadata.is_file() => {
+                    Ok(Found::File(file, metadata, content_type("index.html")))
+                }
+                _ => Ok(Found::Listing(listing(path, &file))),
+            };
+        }
+        if !metadata.is_file() {
+            return Err(404);
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Ok(Found::File(file, metadata, content_type(&name)))
+    }
+
+    fn open_beneath(&self, path: &Path) -> Result<(File, Metadata), u16> {
+        let path = if path == Path::new("") { Path::new(".") } else { path };
+        // Without NONBLOCK a named pipe would stop the whole server.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let file: File = match rustix::fs::openat2(self.root.as_fd(), path, flags, Mode::empty(), resolve) {
+            Ok(fd) => fd.into(),
+            Err(Errno::ACCESS | Errno::PERM | Errno::XDEV | Errno::LOOP) => return Err(403),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG | Errno::NXIO) => return Err(404),
+            Err(_) => return Err(500),
+        };
+        let metadata = file.metadata().map_err(|_| 500_u16)?;
+        Ok((file, metadata))
+    }
+}
+
+/// A page with a link to everything in the folder.
+fn listing(path: &Path, folder: &File) -> String {
+    let own = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(folder));
+    let mut names: Vec<String> = fs::read_dir(own)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| {
+            let slash = if entry.file_type().is_ok_and(|kind| kind.is_dir()) { "/" } else { "" };
+            format!("{}{slash}", entry.file_name().to_string_lossy())
+        })
+        .collect();
+    names.sort();
+    let base = format!("/{}", path.to_string_lossy());
+    let base = if base.ends_with('/') { base } else { base + "/" };
+    let link =
+        |name: &String| format!("<li><a href=\"{}\">{}</a>\n", encode_path(&(base.clone() + name)), escape(name));
+    let items: String = names.iter().map(link).collect();
+    let title = escape(&base);
+    format!("<!doctype html>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n<h1>{title}</h1>\n<ul>\n{items}</ul>\n")
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("serve-{name}-{}", std::process::id()));
+        fs::create_dir_all(path.join("sub")).unwrap();
+        fs::write(path.join("a.txt"), "hello").unwrap();
+        fs::write(path.join("sub/<b>.bin"), "world").unwrap();
+        path
+    }
+
+    fn status(folder: &Folder, path: &str) -> Option<u16> {
+        folder.find(Path::new(path)).err()
+    }
+
+    #[test]
+    fn files_and_listings() {
+        let path = folder("files");
+        let served = Folder::open(&path).unwrap();
+        assert!(
+            matches!(served.find(Path::new("a.txt")), Ok(Found::File(_, metadata, "text/plain; charset=utf-8")) if metadata.len() == 5)
+        );
+        let Ok(Found::Listing(page)) = served.find(Path::new("sub")) else { panic!("a listing") };
+        assert!(page.contains("<a href=\"/sub/%3Cb%3E.bin\">&lt;b&gt;.bin</a>"), "{page}");
+        fs::write(path.join("sub/index.html"), "x").unwrap();
+        assert!(matches!(served.find(Path::new("sub")), Ok(Found::File(..))));
+        assert_eq!(status(&served, "none"), Some(404));
+        assert_eq!(status(&served, "a.txt/b"), Some(404));
+        fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn links_do_not_lead_out() {
+        let path = folder("links");
+        symlink("/etc/passwd", path.join("absolute")).unwrap();
+        symlink("../../../etc/passwd", path.join("relative")).unwrap();
+        symlink("a.txt", path.join("inside")).unwrap();
+        let served = Folder::open(&path).unwrap();
+        assert_eq!(status(&served, "absolute"), Some(403));
+        assert_eq!(status(&served, "relative"), Some(403));
+        assert_eq!(status(&served, "inside"), None);
+        assert_eq!(status(&served, "../a.txt"), Some(403));
+        fs::remove_dir_all(path).unwrap();
+    }
+}
