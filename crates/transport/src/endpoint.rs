@@ -14,6 +14,7 @@ use crate::error::{CloseReason, ConnectError, ConnectionError, ListenError};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
 use crate::path_manager::{LocalAddress, PathEvent};
+use crate::received::Received;
 use crate::{
     ConnectionConfig, ConnectionId, ConnectionStats, EndpointConfig, ListenerId, SubflowId, congestion, path_manager,
     scheduler,
@@ -21,17 +22,6 @@ use crate::{
 
 /// Fewer timer entries than this are not worth sweeping.
 const STALE_TIMERS_MIN: usize = 64;
-
-/// What [`Endpoint::recv`] found.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Received {
-    /// The next octets of the stream.
-    Data(Payload),
-    /// Nothing yet.
-    Pending,
-    /// The peer sent all its data and everything was received.
-    Finished,
-}
 
 /// One host.
 ///

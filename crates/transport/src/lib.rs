@@ -18,14 +18,16 @@ pub mod error;
 pub mod event;
 mod host;
 pub mod path_manager;
+mod received;
 pub mod scheduler;
 mod state;
 pub mod stats;
 mod tcp;
 
 pub use config::{ConnectionConfig, EndpointConfig};
-pub use endpoint::{Endpoint, Received};
+pub use endpoint::Endpoint;
 pub use event::Event;
+pub use received::Received;
 pub use stats::{ConnectionStats, SubflowStats};
 
 /// Names a connection of one endpoint; never reused.

@@ -39,11 +39,11 @@ use wire::Payload;
 use wire::mptcp::{Key, Token};
 
 use crate::congestion::{CongestionController, PathView, Paths};
-use crate::endpoint::Received;
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
 use crate::path_manager::PathManager;
+use crate::received::Received;
 use crate::scheduler::Scheduler;
 use crate::state::State;
 use crate::stats::{ConnectionStats, SubflowStats};
