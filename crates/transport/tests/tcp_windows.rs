@@ -121,6 +121,22 @@ fn a_shrinking_window_is_survived() {
     assert_eq!(script.drain(), ["A 8001+1000 ack 1", "A 9001+1000 ack 1"]);
 }
 
+/// A retransmission of the peer's may bring a new ACK; its window counts from there, the old one must not.
+#[test]
+fn a_window_never_reaches_beyond_what_was_allowed() {
+    let mut script = Script::ready();
+    script.inject("A 1+100 ack 1");
+    script.inject("A 101+100 ack 1 win 3000");
+    script.drain();
+    script.send(9000);
+    assert_eq!(script.drain().len(), 3);
+    script.inject("A 151+100 ack 1 win 3000");
+    script.inject("A 101+200 ack 3001 win 1000");
+    script.drain();
+    script.run_for(200);
+    assert_eq!(script.stats().sent_bytes, 4000, "3001 + 1000");
+}
+
 /// Section 3.7.4: a small segment waits while another is in flight.
 #[test]
 fn nagle() {

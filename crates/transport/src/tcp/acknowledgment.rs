@@ -128,8 +128,11 @@ impl Tcb {
 
     /// RFC 9293 section 3.10.7.4: the send window. An ACK older than the last says nothing about it.
     fn update_window(&mut self, segment: &Segment, outcome: &mut AckOutcome) {
-        let newer =
-            self.snd_wl1.before(segment.seq) || (self.snd_wl1 == segment.seq && self.snd_wl2.before_or_at(segment.ack));
+        // The window of an ACK that moves on is taken even from a retransmission: it counts from that very ACK, and an
+        // older window would count from there too.
+        let newer = segment.ack.after(self.snd_una)
+            || self.snd_wl1.before(segment.seq)
+            || (self.snd_wl1 == segment.seq && self.snd_wl2.before_or_at(segment.ack));
         if !newer || segment.ack.before(self.snd_una) {
             return;
         }
@@ -137,7 +140,7 @@ impl Tcb {
         outcome.window_changed = window != self.snd_wnd;
         self.snd_wnd = window;
         self.max_snd_wnd = self.max_snd_wnd.max(window);
-        self.snd_wl1 = segment.seq;
+        self.snd_wl1 = self.snd_wl1.max(segment.seq);
         self.snd_wl2 = segment.ack;
     }
 
@@ -188,7 +191,7 @@ impl Tcb {
             let before = self.reno_sacked;
             self.duplicate_acks += 1;
             self.reno_sacked = (before + mss).min(self.board.in_flight());
-            outcome.delivered_bytes = self.reno_sacked - before;
+            outcome.delivered_bytes = self.reno_sacked.saturating_sub(before);
         } else if advanced {
             self.duplicate_acks = 0;
             // All but the segment that filled the hole was counted when its duplicate ACK came.

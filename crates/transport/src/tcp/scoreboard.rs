@@ -222,7 +222,9 @@ impl Scoreboard {
         for block in blocks {
             let Some(first) = self.ring.front().map(|front| front.seq) else { return };
             let limit = self.ring.back().map_or(first, Sent::end);
-            let sane = block.start.before(block.end) && block.start.at_or_after(first) && block.end.before_or_at(limit);
+            // Distances from the first: three comparisons modulo 2^32 could hold in a circle.
+            let end = block.end.since(first);
+            let sane = block.start.since(first) < end && end <= limit.since(first);
             if sane {
                 let unseen = self.unseen_from(block);
                 self.sack_range(block, unseen, mss, delivered, &mut each);
@@ -538,6 +540,10 @@ mod tests {
         let mut board = ten();
         let mut delivered = Delivered::default();
         board.sack(&blocks(&[(1900, 2100), (900, 1100), (1500, 1400)]), 100, &mut delivered, |_| {});
+        // Each bound seems to come before the next, half the sequence space apart.
+        let far = SeqNr(1000) + 0x7fff_ffff;
+        let circle = SackBlock { start: far, end: far + 0x7fff_ffff };
+        board.sack(&core::iter::once(circle).collect(), 100, &mut delivered, |_| {});
         assert_eq!(delivered.delivered_bytes, 0);
     }
 
