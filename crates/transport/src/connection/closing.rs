@@ -190,6 +190,8 @@ impl Connection {
         }
         if self.subflows.iter().all(|subflow| subflow.retired) {
             self.on_last_subflow_gone(reason, host, now);
+        } else if self.is_mptcp() && !self.subflows.iter().any(|subflow| subflow.admitted && !subflow.retired) {
+            self.await_subflow(now);
         }
         if self.is_fully_established() && !self.is_closed() {
             let failed = reason != CloseReason::Finished;
@@ -208,7 +210,19 @@ impl Connection {
             // A TCP that closed in good order has told its story already.
             self.finish(reason, host, now);
         } else {
-            self.orphan_timer = now + SUBFLOW_WAIT.min(self.config.user_timeout);
+            self.await_subflow(now);
+        }
+    }
+
+    /// Nothing carries data: gives up unless a new subflow is established in time. Attempts do not count.
+    fn await_subflow(&mut self, now: Instant) {
+        self.orphan_timer = self.orphan_timer.min(now + SUBFLOW_WAIT.min(self.config.user_timeout));
+    }
+
+    /// A subflow is established. What bounds the lingering of a closed connection stays.
+    pub(super) fn stop_awaiting_subflow(&mut self) {
+        if self.state != State::FinWait2 || !self.receiver.discard {
+            self.orphan_timer = Instant::FAR_FUTURE;
         }
     }
 }

@@ -362,7 +362,7 @@ impl Connection {
         subflow.established_at = Some(now);
         subflow.admitted = true;
         let (id, local, remote) = (subflow.id, subflow.local(), subflow.remote());
-        self.orphan_timer = Instant::FAR_FUTURE;
+        self.stop_awaiting_subflow();
         self.with_paths(|congestion, paths| congestion.subflow_added(id, paths));
         host.events.push_back(Event::SubflowEstablished { connection: self.id, subflow: id, local, remote });
         if self.is_fully_established() {

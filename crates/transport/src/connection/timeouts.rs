@@ -84,7 +84,8 @@ impl Connection {
     fn on_data_timeout(&mut self, host: &mut Host, now: Instant) {
         if self.sender.backoff == 0 {
             self.sender.stalled_since = now;
-        } else if now.saturating_since(self.sender.stalled_since) >= self.config.user_timeout {
+        } else if self.is_mptcp() && now.saturating_since(self.sender.stalled_since) >= self.config.user_timeout {
+            // A plain TCP has its own, which knows whether the peer still answers.
             return self.abort(CloseReason::TimedOut, host, now);
         }
         self.sender.backoff += 1;
