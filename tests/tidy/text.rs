@@ -22,6 +22,9 @@ const KNOWN_HOSTS: [&str; 11] = [
     "localhost",
 ];
 
+/// RFC 2606: names that belong to nobody.
+const RESERVED_NAMES: [&str; 6] = ["example", "test", "invalid", "example.com", "example.net", "example.org"];
+
 /// The beginnings of paths that exist on one machine only.
 fn machine_paths() -> [String; 4] {
     ["work", "root", "home", "Users"].map(|folder| format!("/{folder}/"))
@@ -40,8 +43,7 @@ fn is_known(host: &str) -> bool {
     host.is_empty()
         || host.starts_with(|c: char| c.is_ascii_digit())
         || !host.contains('.')
-        || host.ends_with(".example")
-        || host.ends_with("example.com")
+        || RESERVED_NAMES.iter().any(|name| host == *name || host.ends_with(&format!(".{name}")))
         || KNOWN_HOSTS.contains(&host)
 }
 
