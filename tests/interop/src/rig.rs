@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::BufWriter;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -87,7 +88,7 @@ impl Rig {
 
 /// Writes a capture of every packet to the file that `INTEROP_PCAP` names, for whoever looks into a failure.
 fn capture_tap(devices: &[String]) -> Option<Tap> {
-    let path = std::env::var_os("INTEROP_PCAP")?;
+    let path = PathBuf::from(std::env::var_os("INTEROP_PCAP")?);
     let file = File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut capture = Capture::new(BufWriter::new(file), devices).expect("a capture can be written");
     Some(Box::new(move |device, at, passage, octets| {

@@ -146,13 +146,18 @@ fn serve_refuses_what_it_should() {
     });
 }
 
+/// It ends with its input, that is, with the test, also when that is killed.
+const WEB_SERVER: &str = "
+import http.server, os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+http.server.test(http.server.SimpleHTTPRequestHandler, port=8000, bind='0.0.0.0')
+";
+
 /// A web server of the kernel's side in `folder`, on all addresses of host a.
 fn web_server(rig: &Rig, folder: &Path) -> Killed {
-    // It dies with the thread that started it, also when that was killed.
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL", "ip", "netns", "exec", rig.host(0).name()]);
-    command.args(["mptcpize", "run", "python3", "-m", "http.server"]);
-    command.args(["--bind", "0.0.0.0", "8000"]).current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", rig.host(0).name(), "mptcpize", "run", "python3", "-c", WEB_SERVER]);
+    command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let server = Killed(command.spawn().unwrap());
     let answers = || rig.host(0).run(|| std::net::TcpStream::connect("10.1.0.1:8000").is_ok()).unwrap();
     assert!(
