@@ -1,15 +1,15 @@
 //! One host: demultiplexes segments to connections, and tokens to the connections they join.
 
-use core::cmp::Reverse;
 use core::net::{IpAddr, SocketAddr};
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use units::Instant;
-use wire::mptcp::{MpJoin, MptcpOption, Token};
+use wire::mptcp::{MpJoin, MptcpOption, ResetReason, Token};
 use wire::{Flags, Payload, Segment};
 
-use crate::connection::{Connection, JoinRequest, Policies, keys};
+use crate::connection::{Connection, JoinAnswer, JoinRequest, Policies, keys};
+use crate::deadlines::Deadlines;
 use crate::error::{CloseReason, ConnectError, ConnectionError, ListenError};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
@@ -20,8 +20,16 @@ use crate::{
     scheduler,
 };
 
-/// Fewer timer entries than this are not worth sweeping.
-const STALE_TIMERS_MIN: usize = 64;
+/// What an endpoint holds. All is zero once every connection was released and has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footprint {
+    /// Connections, released ones that have not ended included.
+    pub connections: usize,
+    /// Four-tuples in use.
+    pub four_tuples: usize,
+    /// MPTCP tokens in use.
+    pub tokens: usize,
+}
 
 /// One host.
 ///
@@ -44,8 +52,8 @@ pub struct Endpoint {
     next_listener: u32,
     /// Connections that may have something to send.
     ready: VecDeque<u32>,
-    /// When connections want to be called. Entries may be early: a deadline that moves on is noticed when it comes.
-    timers: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// When connections want to be called, or earlier: a deadline that moves on is noticed when it comes.
+    timers: Deadlines,
     now: Instant,
 }
 
@@ -76,7 +84,7 @@ impl Endpoint {
             listeners: BTreeMap::new(),
             next_listener: 0,
             ready: VecDeque::new(),
-            timers: BinaryHeap::new(),
+            timers: Deadlines::default(),
             now: Instant::ZERO,
         }
     }
@@ -121,22 +129,25 @@ impl Endpoint {
         });
         match join {
             Some(MpJoin::Syn { backup, address_id, token, nonce }) => {
-                self.handle_join(syn, token, JoinRequest { backup, address_id, nonce }, now)
+                self.handle_join(syn, token, JoinRequest { backup, address_id, nonce }, now);
+                true
             }
             Some(_) => false,
             None => self.handle_first_syn(syn, now),
         }
     }
 
-    fn handle_join(&mut self, syn: &Segment, token: Token, request: JoinRequest, now: Instant) -> bool {
-        let Some(slot) = self.host.by_token(token) else { return false };
+    /// A join. Where the endpoint shares its addresses, an unknown token may be another stack's.
+    fn handle_join(&mut self, syn: &Segment, token: Token, request: JoinRequest, now: Instant) {
         let Self { host, slots, .. } = self;
-        let accepted = slots[slot as usize]
-            .connection
-            .as_deref_mut()
-            .is_some_and(|connection| connection.accept_join(syn, request, host, now));
-        self.after(slot);
-        accepted
+        let slot = host.by_token(token);
+        let connection = slot.and_then(|slot| slots[slot as usize].connection.as_deref_mut());
+        match connection.map(|connection| connection.accept_join(syn, request, host, now)) {
+            None if host.config.reset_unknown => host.refuse_join(syn, ResetReason::MptcpSpecific),
+            None | Some(JoinAnswer::Ignored) => {}
+            Some(JoinAnswer::Refused(reason)) => host.refuse_join(syn, reason),
+            Some(JoinAnswer::Accepted) => slot.into_iter().for_each(|slot| self.after(slot)),
+        }
     }
 
     fn handle_first_syn(&mut self, syn: &Segment, now: Instant) -> bool {
@@ -204,7 +215,7 @@ impl Endpoint {
     fn take_accepted(&mut self) {
         while let Some((id, listener)) = self.host.accepted.pop() {
             let Some(queue) = self.listeners.get_mut(&listener) else {
-                self.discard(id);
+                id.into_iter().for_each(|id| self.discard(id));
                 continue;
             };
             queue.pending = queue.pending.saturating_sub(1);
@@ -215,27 +226,13 @@ impl Endpoint {
         }
     }
 
-    /// A connection whose listener is gone: nobody will ever accept it.
-    fn discard(&mut self, connection: Option<ConnectionId>) {
-        let Some(connection) = connection else { return };
-        let _ = self.abort(connection, self.now);
-        self.release(connection);
-    }
-
     /// Takes note of the time; harmless before [`Self::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance(now);
-        while let Some(Reverse((at, slot))) = self.timers.peek().copied() {
-            if at > now {
-                break;
-            }
-            self.timers.pop();
+        while let Some((_, slot)) = self.timers.first().filter(|(at, _)| *at <= now) {
+            self.timers.set(slot, Instant::FAR_FUTURE);
             let Self { host, slots, .. } = self;
             let Some(connection) = slots[slot as usize].connection.as_deref_mut() else { continue };
-            if connection.armed_at != at {
-                continue;
-            }
-            connection.armed_at = Instant::FAR_FUTURE;
             if connection.next_timeout() <= now {
                 connection.handle_timeout(host, now);
                 self.after(slot);
@@ -247,25 +244,11 @@ impl Endpoint {
 
     /// Sees to it that the connection is called no later than it wants.
     fn arm(&mut self, slot: u32) {
-        let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() else { return };
+        let Some(connection) = self.slots[slot as usize].connection.as_deref() else { return };
         let next = connection.next_timeout();
-        if next < connection.armed_at {
-            connection.armed_at = next;
-            self.timers.push(Reverse((next, slot)));
-            self.forget_stale_timers();
+        if next < self.timers.get(slot) {
+            self.timers.set(slot, next);
         }
-    }
-
-    /// A deadline that moves forward leaves its old entry behind. Seldom, but often enough that they never outnumber
-    /// the others by far, those are swept out.
-    fn forget_stale_timers(&mut self) {
-        if self.timers.len() < STALE_TIMERS_MIN + 4 * self.open {
-            return;
-        }
-        let Self { timers, slots, .. } = self;
-        timers.retain(|Reverse((at, slot))| {
-            slots[*slot as usize].connection.as_deref().is_some_and(|connection| connection.armed_at == *at)
-        });
     }
 
     /// The next segment to send, if any.
@@ -297,9 +280,10 @@ impl Endpoint {
             return place.connection.is_none();
         }
         place.connection = None;
-        place.generation += 1;
+        place.generation = place.generation.wrapping_add(1);
         self.open -= 1;
         self.free.push(slot);
+        self.timers.set(slot, Instant::FAR_FUTURE);
         true
     }
 
@@ -308,14 +292,7 @@ impl Endpoint {
         if !self.ready.is_empty() || !self.host.replies.is_empty() {
             return Some(self.now);
         }
-        while let Some(Reverse((at, slot))) = self.timers.peek().copied() {
-            let current = self.slots[slot as usize].connection.as_deref().is_some_and(|known| known.armed_at == at);
-            if current {
-                return Some(at);
-            }
-            self.timers.pop();
-        }
-        None
+        self.timers.first().map(|(at, _)| at)
     }
 
     /// The next event, if any.
@@ -345,9 +322,13 @@ impl Endpoint {
     pub fn close_listener(&mut self, listener: ListenerId, now: Instant) {
         self.advance(now);
         let Some(listener) = self.listeners.remove(&listener) else { return };
-        for connection in listener.queue {
-            self.discard(Some(connection));
-        }
+        listener.queue.into_iter().for_each(|connection| self.discard(connection));
+    }
+
+    /// A connection whose listener is gone: nobody will ever accept it.
+    fn discard(&mut self, connection: ConnectionId) {
+        let _ = self.abort(connection, self.now);
+        self.release(connection);
     }
 
     /// The next established connection of a listener, if any.
@@ -574,6 +555,12 @@ impl Endpoint {
                 self.after(slot);
             }
         }
+    }
+
+    /// How much the endpoint holds.
+    pub fn footprint(&self) -> Footprint {
+        let (four_tuples, tokens) = self.host.claims();
+        Footprint { connections: self.open, four_tuples, tokens }
     }
 
     /// Statistics of a connection, also after it closed.

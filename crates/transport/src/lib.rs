@@ -13,6 +13,7 @@
 pub mod config;
 pub mod congestion;
 mod connection;
+mod deadlines;
 mod endpoint;
 pub mod error;
 pub mod event;
@@ -25,7 +26,7 @@ pub mod stats;
 mod tcp;
 
 pub use config::{ConnectionConfig, EndpointConfig};
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, Footprint};
 pub use event::Event;
 pub use received::Received;
 pub use stats::{ConnectionStats, SubflowStats};

@@ -4,6 +4,7 @@
 use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
 
+use arrayvec::ArrayVec;
 use units::{Duration, Instant};
 use wire::Segment;
 use wire::mptcp::{AddAddr, AddressId, MpPrio, MptcpOption, RemoveAddr, ResetReason};
@@ -40,7 +41,10 @@ struct Announcement {
 pub(super) struct Addresses {
     /// The peer takes joins at the address of its first subflow (flag C absent).
     pub(super) join_to_first: bool,
-    local: Vec<(AddressId, IpAddr)>,
+    /// Identifier, address, and the port if one was announced with it.
+    local: Vec<(AddressId, IpAddr, Option<u16>)>,
+    /// Where the search for a free identifier starts, so that one that was withdrawn rests for long.
+    next_id: u8,
     remote: Vec<(AddressId, SocketAddr)>,
     announcements: Vec<Announcement>,
     announce_due: VecDeque<AddressId>,
@@ -53,7 +57,8 @@ impl Addresses {
     pub(super) fn new(first_local: IpAddr, first_remote: SocketAddr) -> Self {
         Self {
             join_to_first: true,
-            local: vec![(AddressId(0), first_local)],
+            local: vec![(AddressId(0), first_local, None)],
+            next_id: 1,
             remote: vec![(AddressId(0), first_remote)],
             announcements: Vec::new(),
             announce_due: VecDeque::new(),
@@ -64,14 +69,34 @@ impl Addresses {
     }
 
     /// The identifier of a local address; a new one if it has none.
-    pub(super) fn local_id(&mut self, ip: IpAddr) -> AddressId {
-        if let Some((id, _)) = self.local.iter().find(|(_, known)| *known == ip) {
-            return *id;
-        }
-        let used = |id: &u8| self.local.iter().any(|(known, _)| known.0 == *id);
-        let id = AddressId((1..=u8::MAX).find(|id| !used(id)).unwrap_or(u8::MAX));
-        self.local.push((id, ip));
-        id
+    ///
+    /// An address announced with a port has an identifier of its own; a subflow at `port` belongs to it.
+    pub(super) fn local_id(&mut self, ip: IpAddr, port: Option<u16>) -> AddressId {
+        let find = |port| self.local.iter().find(|(_, known, with)| *known == ip && *with == port).map(|(id, ..)| *id);
+        port.and_then(|port| find(Some(port))).or_else(|| find(None)).unwrap_or_else(|| self.new_local_id(ip, None))
+    }
+
+    fn new_local_id(&mut self, ip: IpAddr, port: Option<u16>) -> AddressId {
+        let used = |id: &u8| *id == 0 || self.local.iter().any(|(known, ..)| known.0 == *id);
+        let mut candidates = (0..=u8::MAX).map(|step| self.next_id.wrapping_add(step));
+        let id = candidates.find(|id| !used(id)).unwrap_or(u8::MAX);
+        self.next_id = id.wrapping_add(1);
+        self.local.push((AddressId(id), ip, port));
+        AddressId(id)
+    }
+
+    fn announced_id(&mut self, ip: IpAddr, port: Option<u16>) -> AddressId {
+        let known = self.local.iter().find(|(_, known, with)| *known == ip && *with == port);
+        known.map(|(id, ..)| *id).unwrap_or_else(|| self.new_local_id(ip, port))
+    }
+
+    /// Forgets a local address; gives its identifiers.
+    fn forget_local(&mut self, ip: IpAddr) -> ArrayVec<AddressId, 16> {
+        let ids: ArrayVec<_, 16> =
+            self.local.iter().filter(|(_, known, _)| *known == ip).map(|(id, ..)| *id).take(16).collect();
+        self.local.retain(|(id, ..)| !ids.contains(id));
+        ids.iter().for_each(|id| self.on_echo(*id));
+        ids
     }
 
     pub(super) fn remote_id(&self, remote: SocketAddr) -> Option<AddressId> {
@@ -147,7 +172,7 @@ impl Connection {
         if !self.is_fully_established() || self.is_closed() {
             return Err(ConnectionError::WrongState);
         }
-        let address_id = self.addresses.local_id(ip);
+        let address_id = self.addresses.announced_id(ip, port);
         self.addresses.on_echo(address_id);
         let next_at = now + ANNOUNCE_INTERVAL;
         self.addresses.announcements.push(Announcement { address_id, ip, port, tries: 1, next_at });
@@ -161,12 +186,13 @@ impl Connection {
         if !self.is_fully_established() || self.is_closed() {
             return Err(ConnectionError::WrongState);
         }
-        let known = self.addresses.local.iter().find(|(_, known)| *known == ip).copied();
-        let Some((address_id, _)) = known else { return Err(ConnectionError::WrongState) };
-        self.addresses.on_echo(address_id);
-        self.addresses.removals_due.push_back(address_id);
+        let ids = self.addresses.forget_local(ip);
+        if ids.is_empty() {
+            return Err(ConnectionError::WrongState);
+        }
+        self.addresses.removals_due.extend(ids);
         for i in 0..self.subflows.len() {
-            if self.subflows[i].local_id == address_id && !self.subflows[i].is_finished() {
+            if self.subflows[i].local().ip() == ip && !self.subflows[i].is_finished() {
                 self.reset_subflow(i, ResetReason::Unspecified, false, CloseReason::AddressWithdrawn);
             }
         }
@@ -197,8 +223,8 @@ impl Connection {
         }
         let subflow = &mut self.subflows[i];
         subflow.backup_here = backup;
+        subflow.prio_due = true;
         if subflow.handshake == Handshake::Complete {
-            subflow.prio_due = true;
             subflow.tcb.demand_ack();
         }
         Ok(())
@@ -229,11 +255,14 @@ impl Connection {
         let address_id = verified.address_id();
         let port = verified.port().unwrap_or(self.first_remote.port());
         let remote = SocketAddr::new(verified.address(), port);
-        let known = self.addresses.remote.contains(&(address_id, remote));
-        if known || self.addresses.remote.len() > self.config.remote_addresses_max {
+        // Whoever knows our keys is established for all purposes.
+        self.confirm_mptcp(host, now);
+        // An identifier names one address until it is withdrawn (RFC 8684 section 3.4.1).
+        let known = self.addresses.remote.iter().any(|(id, _)| *id == address_id);
+        let full = self.addresses.remote.len() > self.config.remote_addresses_max;
+        if known || full || !is_unicast(remote) {
             return;
         }
-        self.addresses.remote.retain(|(id, _)| *id != address_id);
         self.addresses.remote.push((address_id, remote));
         host.events.push_back(Event::AddressAnnounced { connection: self.id, address_id, address: remote });
         self.tell_path_manager(&PathEvent::AddressAnnounced { address_id, remote }, host, now);
@@ -242,6 +271,10 @@ impl Connection {
     /// REMOVE_ADDR from the peer: the subflows to these addresses are closed (RFC 8684 section 3.4.2).
     pub(super) fn on_remove_addr(&mut self, remove: &RemoveAddr, host: &mut Host, now: Instant) {
         for address_id in &remove.address_ids {
+            let used = self.subflows.iter().any(|subflow| subflow.remote_id == *address_id && !subflow.is_finished());
+            if !used && self.addresses.remote.iter().all(|(id, _)| id != address_id) {
+                continue;
+            }
             self.addresses.remote.retain(|(id, _)| id != address_id);
             for i in 0..self.subflows.len() {
                 if self.subflows[i].remote_id == *address_id && !self.subflows[i].is_finished() {
@@ -255,19 +288,18 @@ impl Connection {
 
     pub(super) fn on_prio(&mut self, i: usize, prio: MpPrio, host: &mut Host) {
         let subflow = &mut self.subflows[i];
-        subflow.backup_for_peer = prio.backup;
+        if core::mem::replace(&mut subflow.backup_for_peer, prio.backup) == prio.backup {
+            return;
+        }
         let (subflow, backup) = (subflow.id, prio.backup);
         host.events.push_back(Event::PriorityChanged { connection: self.id, subflow, backup });
     }
 
     /// Adds the next option about addresses. One that does not fit beside the DSS displaces it, and if need be the
     /// timestamps: the announcement of an IPv6 address with port and HMAC takes 30 octets.
-    pub(super) fn add_address_option(&mut self, i: usize, segment: &mut Segment, _now: Instant) {
+    pub(super) fn add_address_option(&mut self, i: usize, segment: &mut Segment) {
         let Some(keys) = self.key_pair() else { return };
-        let Some(option) = self.addresses.next_option(&keys) else {
-            self.addresses.announce_due.clear();
-            return;
-        };
+        let Some(option) = self.addresses.next_option(&keys) else { return };
         segment.options.mptcp.push(option);
         if segment.options.encoded_len() > OPTION_SPACE {
             let carries_data_fin =
@@ -304,9 +336,12 @@ impl Connection {
         for announcement in announcements.iter_mut().filter(|announcement| announcement.next_at <= now) {
             announcement.next_at = now + ANNOUNCE_INTERVAL.saturating_mul(1 << announcement.tries);
             announcement.tries += 1;
-            announce_due.push_back(announcement.address_id);
+            if announcement.tries <= ANNOUNCE_TRIES && !announce_due.contains(&announcement.address_id) {
+                announce_due.push_back(announcement.address_id);
+            }
         }
-        announcements.retain(|announcement| announcement.tries <= ANNOUNCE_TRIES);
+        let is_due = |announcement: &Announcement| announce_due.contains(&announcement.address_id);
+        announcements.retain(|announcement| announcement.tries <= ANNOUNCE_TRIES || is_due(announcement));
         if self.addresses.wake_at <= now {
             self.addresses.wake_at = Instant::FAR_FUTURE;
             self.tell_path_manager(&PathEvent::Woken, host, now);
@@ -359,4 +394,11 @@ impl Connection {
             PathCommand::WakeAfter(span) => self.addresses.wake_at = self.addresses.wake_at.min(now + span),
         }
     }
+}
+
+/// An address that somebody could have.
+fn is_unicast(address: SocketAddr) -> bool {
+    let ip = address.ip();
+    let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
+    address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast
 }

@@ -1,7 +1,7 @@
 //! Segments in: TCP first, then the options, then the data (RFC 8684 section 3).
 
 use units::Instant;
-use wire::mptcp::{MptcpOption, ResetReason};
+use wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use wire::{Flags, Segment};
 
 use super::mapping::Unresolved;
@@ -23,6 +23,7 @@ impl Connection {
             return;
         }
         let had_payload = !segment.payload.is_empty();
+        self.share_window(i);
         let arrival = self.subflows[i].tcb.on_segment(&mut segment, now);
         match arrival.verdict {
             Verdict::Dropped => {}
@@ -51,8 +52,13 @@ impl Connection {
             self.confirm_join(i, host, now);
         }
         self.apply_ack(i, &arrival.ack, now);
-        if self.lacks_expected_option(segment, had_payload, &arrival.ack) {
-            self.fall_back(host, now);
+        let mut acked_bytes = arrival.ack.acked_payload_bytes;
+        if self.lacks_expected_option(i, segment, had_payload, arrival) {
+            if !self.do_without_options(i, host, now) {
+                return;
+            }
+            // Falling back has taken account of all that the subflow has delivered.
+            acked_bytes = 0;
         }
         match self.protocol {
             Protocol::Mptcp { .. } => {
@@ -61,7 +67,7 @@ impl Connection {
                     return;
                 }
             }
-            Protocol::Tcp { .. } => self.on_tcp_ack(i, &arrival.ack, host, now),
+            Protocol::Tcp { .. } => self.on_tcp_ack(i, acked_bytes, arrival.ack.fin_acked, host, now),
             Protocol::Negotiating => {}
         }
         if arrival.data {
@@ -73,10 +79,28 @@ impl Connection {
         self.check_data_fin(host, now);
     }
 
-    /// RFC 8684 section 3.7: the first answer to our data must carry a DSS, or the path strips them.
-    fn lacks_expected_option(&self, segment: &Segment, had_payload: bool, ack: &AckOutcome) -> bool {
-        let waiting = matches!(self.protocol, Protocol::Mptcp { fully_established: false, .. });
-        waiting && segment.options.mptcp.is_empty() && (ack.acked_payload_bytes > 0 || had_payload)
+    /// The window is the connection's (RFC 8684 section 3.3.5): what was promised on one subflow holds on all.
+    fn share_window(&mut self, i: usize) {
+        let Self { subflows, receiver, .. } = self;
+        let next = receiver.stream.next();
+        if self.protocol.is_mptcp() && receiver.edge.after(next) && subflows[i].handshake == Handshake::Complete {
+            let window = receiver.edge.since(next).min(u64::from(u32::MAX >> 2)) as u32;
+            subflows[i].tcb.promise_window(window);
+        }
+    }
+
+    /// RFC 8684 section 3.7: an answer to our data that has no DSS shows that the path strips them, or that the peer
+    /// has fallen back. So does a first segment with data, or a FIN, that has none.
+    fn lacks_expected_option(&self, i: usize, segment: &Segment, had_payload: bool, arrival: &Arrival) -> bool {
+        let subflow = &self.subflows[i];
+        if !self.is_mptcp() || !segment.options.mptcp.is_empty() || subflow.handshake != Handshake::Complete {
+            return false;
+        }
+        let answers_data = arrival.ack.acked_payload_bytes > 0;
+        if subflow.dss_seen {
+            return answers_data && !self.is_closed() && self.can_fall_back();
+        }
+        answers_data || had_payload || (arrival.fin && !self.joined)
     }
 
     /// Lets the controller answer an ACK.
@@ -119,12 +143,12 @@ impl Connection {
     }
 
     /// In plain TCP the subflow's ACK is the data level's.
-    fn on_tcp_ack(&mut self, i: usize, ack: &AckOutcome, host: &mut Host, now: Instant) {
-        let una = self.sender.buffer.start() + ack.acked_payload_bytes;
+    fn on_tcp_ack(&mut self, i: usize, acked_bytes: u64, fin_acked: bool, host: &mut Host, now: Instant) {
+        let una = self.sender.buffer.start() + acked_bytes;
         self.acknowledge_data(una, host, now);
         let window = self.subflows[i].tcb.peer_window();
         self.note_window(self.sender.buffer.start(), u64::from(window));
-        if ack.fin_acked && self.sender.finished {
+        if fin_acked && self.sender.finished {
             self.on_data_fin_acked(host, now);
         }
     }
@@ -132,18 +156,17 @@ impl Connection {
     fn on_options(&mut self, i: usize, segment: &Segment, host: &mut Host, now: Instant) -> Result<(), Violation> {
         let window_bytes = u64::from(segment.window) << self.subflows[i].tcb.snd_wscale();
         for option in &segment.options.mptcp {
+            self.subflows[i].dss_seen |= matches!(option, MptcpOption::Dss(_));
             match option {
                 MptcpOption::Dss(dss) => self.on_dss(i, dss, window_bytes, host, now)?,
-                MptcpOption::Capable(capable) => {
-                    if let (Some(data), Handshake::Complete) = (capable.data, self.subflows[i].handshake) {
-                        self.on_capable_data(i, data)?;
-                    }
-                }
+                MptcpOption::Capable(capable) => self.on_capable_again(i, capable)?,
+                // The peer has not heard our fourth segment (RFC 8684 section 3.2).
+                MptcpOption::Join(MpJoin::Ack { .. }) => self.subflows[i].tcb.demand_ack(),
                 MptcpOption::AddAddr(add) if add.is_echo() => self.addresses.on_echo(add.address_id),
                 MptcpOption::AddAddr(add) => self.on_add_addr(i, add, host, now),
                 MptcpOption::RemoveAddr(remove) => self.on_remove_addr(remove, host, now),
                 MptcpOption::Prio(prio) => self.on_prio(i, *prio, host),
-                MptcpOption::Fail(_) => self.on_fail(host, now),
+                MptcpOption::Fail(_) => self.on_fail(i, host, now),
                 MptcpOption::Fastclose(fastclose) if fastclose.receiver_key == self.local_key => {
                     self.on_fastclose(host, now);
                 }
@@ -157,7 +180,8 @@ impl Connection {
     pub(super) fn pull_data(&mut self, i: usize, host: &mut Host, now: Instant) {
         while let Some((seq, payload)) = self.subflows[i].tcb.take_ready() {
             let Self { subflows, receiver, totals, .. } = self;
-            let edge = receiver.edge;
+            // Beyond the end of the stream there is nothing.
+            let edge = receiver.data_fin.map_or(receiver.edge, |fin| fin.min(receiver.edge));
             let mut deliver = |dsn, piece| {
                 let inserted: Inserted = receiver.stream.insert(i, dsn, piece, edge);
                 totals.duplicate_bytes += inserted.duplicate_bytes;
@@ -175,13 +199,13 @@ impl Connection {
             };
             match result {
                 Ok(()) => {}
-                Err(Unresolved::NoMapping(seq, payload)) => {
-                    if !self.on_unmapped_data(i, seq, payload, host, now) {
+                Err(Unresolved::NoMapping(payload)) => {
+                    if !self.on_unmapped_data(i, payload, host, now) {
                         break;
                     }
                 }
-                Err(Unresolved::BadChecksum(dsn)) => {
-                    if !self.on_bad_checksum(i, dsn, host, now) {
+                Err(Unresolved::BadChecksum(dsn, rest)) => {
+                    if !self.on_bad_checksum(i, dsn, rest, host, now) {
                         break;
                     }
                 }
@@ -207,12 +231,15 @@ impl Connection {
     /// The peer's DATA_FIN counts once everything before it has arrived.
     fn check_data_fin(&mut self, host: &mut Host, now: Instant) {
         let reached = self.receiver.data_fin == Some(self.receiver.stream.next());
-        if reached && self.is_mptcp() && !self.receiver.finished {
+        if reached && self.is_mptcp() {
             self.on_peer_finished(host, now);
         }
     }
 
     fn on_peer_finished(&mut self, host: &mut Host, now: Instant) {
+        if self.receiver.finished {
+            return;
+        }
         self.state = self.state.after(Step::ReceiveFin);
         self.receiver.finished = true;
         host.events.push_back(crate::Event::PeerFinished(self.id));
@@ -220,16 +247,12 @@ impl Connection {
         self.on_state_change(host, now);
     }
 
-    /// A RST, perhaps with a word about why.
+    /// A RST, perhaps one that means the whole connection. A checksum that failed (MP_FAIL) needs no answer of its own:
+    /// what the subflow owes goes to the others as it does after any RST.
     fn on_reset(&mut self, i: usize, segment: &Segment, reason: CloseReason, host: &mut Host, now: Instant) {
-        for option in &segment.options.mptcp {
-            match option {
-                MptcpOption::Fastclose(fastclose) if fastclose.receiver_key == self.local_key => {
-                    return self.on_fastclose(host, now);
-                }
-                MptcpOption::Fail(_) => self.on_fail(host, now),
-                _ => {}
-            }
+        let is_fastclose = |option: &MptcpOption| matches!(option, MptcpOption::Fastclose(fastclose) if fastclose.receiver_key == self.local_key);
+        if segment.options.mptcp.iter().any(is_fastclose) {
+            return self.on_fastclose(host, now);
         }
         let subflow = &mut self.subflows[i];
         subflow.tcb.close();

@@ -34,20 +34,22 @@ impl Connection {
             return;
         }
         if !self.is_established() {
-            self.subflows.iter_mut().for_each(|subflow| subflow.tcb.request_reset());
-            return self.finish(CloseReason::Aborted, host, now);
+            return self.abort(CloseReason::Aborted, host, now);
         }
         self.receiver.discard = true;
         self.receiver.stream.discard_ready();
         self.announce_window_if_worthwhile();
         let _ = self.shutdown();
         if self.state == State::FinWait2 {
-            self.orphan_timer = now + LINGER;
+            self.linger_timer = now + LINGER;
         }
     }
 
     /// Ends the connection at once: MP_FASTCLOSE on every subflow, or RST.
     pub(crate) fn abort(&mut self, reason: CloseReason, host: &mut Host, now: Instant) {
+        if self.is_closed() {
+            return;
+        }
         let fastclose = self.remote_key().map(|receiver_key| MptcpOption::Fastclose(MpFastclose { receiver_key }));
         for subflow in &mut self.subflows {
             subflow.close_reason.get_or_insert(reason);
@@ -81,7 +83,7 @@ impl Connection {
         self.data_timer = Instant::FAR_FUTURE;
         host.events.push_back(Event::AllAcknowledged(self.id));
         if self.state == State::FinWait2 && self.receiver.discard {
-            self.orphan_timer = now + LINGER;
+            self.linger_timer = now + LINGER;
         }
         self.on_state_change(host, now);
     }
@@ -91,8 +93,6 @@ impl Connection {
         if !matches!(self.state, State::TimeWait | State::Closed) || self.is_closed() {
             return;
         }
-        self.orphan_timer = Instant::FAR_FUTURE;
-        self.data_timer = Instant::FAR_FUTURE;
         if self.is_mptcp() {
             for subflow in &mut self.subflows {
                 subflow.closing = true;
@@ -112,6 +112,10 @@ impl Connection {
         }
         self.closed_at = Some(now);
         self.close_reason = Some(reason);
+        self.data_timer = Instant::FAR_FUTURE;
+        self.orphan_timer = Instant::FAR_FUTURE;
+        self.linger_timer = Instant::FAR_FUTURE;
+        self.addresses.stop();
         if self.config.mptcp {
             host.release_token(self.local_token(), self.id.slot);
         }
@@ -124,18 +128,13 @@ impl Connection {
         if reason != CloseReason::Finished {
             self.state = State::Closed;
         }
-        self.data_timer = Instant::FAR_FUTURE;
-        self.orphan_timer = Instant::FAR_FUTURE;
-        self.addresses.stop();
         host.events.push_back(Event::Closed { connection: self.id, reason });
     }
 
     /// Puts the house in order after anything happened.
     pub(crate) fn settle(&mut self, host: &mut Host, now: Instant) {
         self.finish_stream_if_last(true);
-        if self.data_timer == Instant::FAR_FUTURE && self.data_fin_outstanding() {
-            self.rearm_data_timer(now);
-        }
+        self.arm_data_timer_for_fin(now);
         if self.subflows.iter().any(|subflow| subflow.is_finished()) {
             self.retire_subflows(host, now);
         }
@@ -159,6 +158,9 @@ impl Connection {
                 i += 1;
             }
         }
+        if self.is_closed() && self.subflows.is_empty() {
+            self.state = State::Closed;
+        }
     }
 
     /// Keeps the statistics of an ended subflow. Whoever knows the token can open subflows that fail, as often as it
@@ -176,6 +178,7 @@ impl Connection {
         self.subflows[i].retired = true;
         if self.is_mptcp() && !self.is_closed() {
             self.reinject_from(i);
+            self.reinject_uncarried_head();
         }
         let subflow = &self.subflows[i];
         let (id, local, remote) = (subflow.id, subflow.local(), subflow.remote());
@@ -189,7 +192,7 @@ impl Connection {
             return;
         }
         if self.subflows.iter().all(|subflow| subflow.retired) {
-            self.on_last_subflow_gone(reason, host, now);
+            self.on_last_subflow_gone(reason, admitted, host, now);
         } else if self.is_mptcp() && !self.subflows.iter().any(|subflow| subflow.admitted && !subflow.retired) {
             self.await_subflow(now);
         }
@@ -201,9 +204,9 @@ impl Connection {
 
     /// Without subflows: over for TCP and for a peer that resets; otherwise a new subflow may still come (RFC 8684
     /// section 3.3.6: the connection outlives its subflows).
-    fn on_last_subflow_gone(&mut self, reason: CloseReason, host: &mut Host, now: Instant) {
+    fn on_last_subflow_gone(&mut self, reason: CloseReason, admitted: bool, host: &mut Host, now: Instant) {
         let is_final = match self.protocol {
-            Protocol::Mptcp { .. } => matches!(reason, CloseReason::Reset | CloseReason::Violation(_)),
+            Protocol::Mptcp { .. } => admitted && matches!(reason, CloseReason::Reset | CloseReason::Violation(_)),
             _ => true,
         };
         if is_final {
@@ -217,12 +220,5 @@ impl Connection {
     /// Nothing carries data: gives up unless a new subflow is established in time. Attempts do not count.
     fn await_subflow(&mut self, now: Instant) {
         self.orphan_timer = self.orphan_timer.min(now + SUBFLOW_WAIT.min(self.config.user_timeout));
-    }
-
-    /// A subflow is established. What bounds the lingering of a closed connection stays.
-    pub(super) fn stop_awaiting_subflow(&mut self) {
-        if self.state != State::FinWait2 || !self.receiver.discard {
-            self.orphan_timer = Instant::FAR_FUTURE;
-        }
     }
 }

@@ -79,7 +79,7 @@ impl Connection {
         now: Instant,
     ) -> Result<(), Violation> {
         if mapping.len == 0 {
-            self.on_infinite_mapping(host, now);
+            self.on_infinite_mapping(i, host, now);
             return Ok(());
         }
         if matches!(mapping.dsn, DataSeq::Long(_)) && !self.sender.long_data_ack {
@@ -91,7 +91,7 @@ impl Connection {
         let dsn = mapping.dsn.expand(self.receiver.stream.next());
         let data_len = mapping.len - u16::from(data_fin);
         if data_fin {
-            self.receiver.data_fin = Some(dsn + u64::from(data_len));
+            self.note_data_fin(dsn + u64::from(data_len));
             // Its loss would leave the peer waiting for its own time-out.
             self.subflows[i].tcb.demand_ack();
         }
@@ -107,6 +107,14 @@ impl Connection {
         let seq = subflow.absolute_received(mapping.ssn);
         let received = ReceivedMapping { seq, len: u32::from(data_len), dsn, checksum };
         subflow.mappings.insert(received)
+    }
+
+    /// The peer's stream ends at `fin`: inside the window, not before what has arrived, and once for all.
+    fn note_data_fin(&mut self, fin: Dsn) {
+        let next = self.receiver.stream.next();
+        if self.receiver.data_fin.is_none() && fin.at_or_after(next) && fin.before_or_at(self.receiver.edge.max(next)) {
+            self.receiver.data_fin = Some(fin);
+        }
     }
 
     /// The mapping of data that came with MP_CAPABLE: the first of the stream (RFC 8684 section 3.1).
@@ -185,7 +193,10 @@ impl Connection {
             return;
         }
         let ready = self.subflows.iter_mut().filter(|subflow| subflow.established_at.is_some());
-        if let Some(subflow) = ready.min_by_key(|subflow| subflow.is_stale()) {
+        if promised < threshold {
+            // Other subflows of the peer may be held up by what they last heard.
+            ready.for_each(|subflow| subflow.tcb.demand_ack());
+        } else if let Some(subflow) = ready.min_by_key(|subflow| subflow.is_stale()) {
             subflow.tcb.demand_ack();
         }
     }

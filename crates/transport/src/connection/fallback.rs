@@ -1,6 +1,6 @@
 //! Back to plain TCP when a middlebox interferes (RFC 8684 section 3.7).
 
-use units::{Dsn, Instant, SeqNr};
+use units::{Dsn, Instant};
 use wire::Payload;
 use wire::mptcp::{MpFail, MpTcpRst, MptcpOption, ResetReason};
 
@@ -10,87 +10,132 @@ use crate::event::Event;
 use crate::host::Host;
 
 impl Connection {
-    /// Only with a single subflow, which has delivered everything in order, do subflow and data stream coincide.
-    fn can_fall_back(&self) -> bool {
-        self.is_mptcp() && self.next_subflow == 1 && self.ended.is_empty() && self.receiver.stream.waiting_bytes() == 0
+    /// Subflow and data stream coincide, both ways: there has never been but one subflow, and nothing was sent or
+    /// received on it out of the data's order.
+    pub(super) fn can_fall_back(&self) -> bool {
+        let Some(subflow) = self.subflows.first().filter(|subflow| subflow.admitted && !subflow.retired) else {
+            return false;
+        };
+        let sent = self.sender.next.since(self.sender.first);
+        let stream = &self.receiver.stream;
+        let received = stream.received_bytes() + u64::from(subflow.mappings.pending_bytes());
+        let taken = subflow.mappings.resolved_to().map_or(0, |seq| seq.since(subflow.tcb.irs() + 1));
+        self.is_mptcp()
+            && !self.joined
+            && self.reinjection.next().is_none()
+            && subflow.tcb.octets_taken() == sent
+            && stream.waiting_bytes() == 0
+            && taken == received as u32
     }
 
-    /// Goes on as plain TCP.
+    /// Goes on as plain TCP; [`Self::can_fall_back`] was asked.
     pub(super) fn fall_back(&mut self, host: &mut Host, now: Instant) {
         if !self.is_mptcp() {
             return;
         }
         host.release_token(self.local_token(), self.id.slot);
         self.protocol = Protocol::Tcp { fell_back: true };
+        self.addresses.stop();
+        self.data_timer = Instant::FAR_FUTURE;
         host.events.push_back(Event::FellBack(self.id));
+        for i in 1..self.subflows.len() {
+            self.reset_subflow(i, ResetReason::MptcpSpecific, false, CloseReason::Aborted);
+        }
         let sent_end = self.sender.next;
         let Some(subflow) = self.subflows.first_mut() else { return };
-        if !self.sender.infinite_mapping_due {
+        if self.sender.infinite_mapping_due.is_none() {
             subflow.tcb.change_reserved_options(0);
         }
-        let una = subflow.tcb.unacknowledged().map(|(dsn, _)| dsn).next().unwrap_or(sent_end);
+        let pending: Vec<Payload> = subflow.mappings.take_pending().collect();
+        let data = subflow.tcb.unacknowledged().find(|(_, payload)| !payload.is_empty());
+        let una = data.map_or(sent_end, |(dsn, _)| dsn);
         if self.sender.data_fin.is_some() {
             subflow.tcb.request_fin();
         }
         self.acknowledge_data(una, host, now);
+        pending.into_iter().for_each(|payload| self.deliver_unmapped(payload));
+    }
+
+    /// Falls back and says so: an infinite mapping goes with the next data, retroactive from the last octet known to
+    /// have arrived intact.
+    fn fall_back_aloud(&mut self, host: &mut Host, now: Instant) {
+        self.sender.infinite_mapping_due = Some(self.sender.buffer.start());
+        self.fall_back(host, now);
+    }
+
+    /// Segments on subflow `i` come without options. True if the connection goes on as plain TCP; otherwise the subflow
+    /// is reset.
+    pub(super) fn do_without_options(&mut self, i: usize, host: &mut Host, now: Instant) -> bool {
+        if self.can_fall_back() {
+            self.fall_back_aloud(host, now);
+            return true;
+        }
+        let reason = CloseReason::Violation(Violation::UnmappedData);
+        self.reset_subflow(i, ResetReason::MiddleboxInterference, false, reason);
+        false
     }
 
     /// Data came without a mapping. True if they were taken nevertheless.
-    pub(super) fn on_unmapped_data(
-        &mut self,
-        i: usize,
-        _seq: SeqNr,
-        payload: Payload,
-        host: &mut Host,
-        now: Instant,
-    ) -> bool {
-        if !self.can_fall_back() {
-            let reason = CloseReason::Violation(Violation::UnmappedData);
-            self.reset_subflow(i, ResetReason::MiddleboxInterference, false, reason);
+    pub(super) fn on_unmapped_data(&mut self, i: usize, payload: Payload, host: &mut Host, now: Instant) -> bool {
+        if !self.do_without_options(i, host, now) {
             return false;
         }
-        self.fall_back(host, now);
-        self.deliver_unmapped(i, payload);
+        // Options may still pass in the other direction.
+        self.report_failure(i, self.receiver.stream.next());
+        self.deliver_unmapped(payload);
         true
     }
 
-    /// A DSS checksum failed: the middlebox changes data. True if they were taken nevertheless, as TCP would.
-    pub(super) fn on_bad_checksum(&mut self, i: usize, dsn: Dsn, host: &mut Host, now: Instant) -> bool {
+    /// A DSS checksum failed: a middlebox changes data. With a single subflow that is not ours to judge: the data, and
+    /// `rest` behind them, are taken as TCP would. Otherwise the subflow is reset and others bring the data again.
+    pub(super) fn on_bad_checksum(&mut self, i: usize, dsn: Dsn, rest: Payload, host: &mut Host, now: Instant) -> bool {
         if !self.can_fall_back() {
             let reason = CloseReason::Violation(Violation::Checksum);
             self.reset_subflow(i, ResetReason::MiddleboxInterference, false, reason);
             self.subflows[i].reset_options.push(MptcpOption::Fail(MpFail { dsn }));
             return false;
         }
-        self.receiver.fail_due = Some(dsn);
-        self.sender.infinite_mapping_due = true;
-        self.subflows[i].tcb.demand_ack();
-        let pending: Vec<Payload> = self.subflows[i].mappings.take_pending().collect();
-        self.fall_back(host, now);
-        pending.into_iter().for_each(|payload| self.deliver_unmapped(i, payload));
+        self.report_failure(i, dsn);
+        self.fall_back_aloud(host, now);
+        self.deliver_unmapped(rest);
         true
     }
 
-    /// Without mappings the subflow's order is the stream's.
-    fn deliver_unmapped(&mut self, i: usize, payload: Payload) {
-        let next = self.receiver.stream.next();
-        let end = next + payload.len() as u64;
-        self.receiver.stream.insert(i, next, payload, end);
+    fn report_failure(&mut self, i: usize, dsn: Dsn) {
+        self.receiver.fail_due = Some(dsn);
+        self.subflows[i].tcb.demand_ack();
     }
 
-    /// The peer's checksum failed (MP_FAIL): with a single subflow both go on without MPTCP. With several the peer
-    /// also resets the subflow, and its data are reinjected.
-    pub(super) fn on_fail(&mut self, host: &mut Host, now: Instant) {
+    /// Without mappings the subflow's order is the stream's.
+    fn deliver_unmapped(&mut self, payload: Payload) {
+        let next = self.receiver.stream.next();
+        let end = next + payload.len() as u64;
+        self.receiver.edge = self.receiver.edge.max(end);
+        self.receiver.stream.insert(0, next, payload, end);
+    }
+
+    /// The peer could not use our data (MP_FAIL): with a single subflow both go on without MPTCP and both say so. With
+    /// several the peer has reset the subflow.
+    pub(super) fn on_fail(&mut self, i: usize, host: &mut Host, now: Instant) {
+        let failed_at = self.data_ack();
         if self.can_fall_back() {
-            self.sender.infinite_mapping_due = true;
-            self.fall_back(host, now);
+            self.report_failure(i, failed_at);
+            self.fall_back_aloud(host, now);
+        } else if self.active_subflows() == 1 {
+            let reason = CloseReason::Violation(Violation::Checksum);
+            self.reset_subflow(i, ResetReason::MiddleboxInterference, false, reason);
+            self.subflows[i].reset_options.push(MptcpOption::Fail(MpFail { dsn: failed_at }));
         }
     }
 
     /// The peer has fallen back.
-    pub(super) fn on_infinite_mapping(&mut self, host: &mut Host, now: Instant) {
+    pub(super) fn on_infinite_mapping(&mut self, i: usize, host: &mut Host, now: Instant) {
         if self.can_fall_back() {
             self.fall_back(host, now);
+        } else {
+            // What follows could not be placed.
+            let reason = CloseReason::Violation(Violation::MappingMismatch);
+            self.reset_subflow(i, ResetReason::MptcpSpecific, false, reason);
         }
     }
 
@@ -98,6 +143,7 @@ impl Connection {
     pub(super) fn reset_subflow(&mut self, i: usize, reason: ResetReason, transient: bool, close_reason: CloseReason) {
         let subflow = &mut self.subflows[i];
         subflow.close_reason.get_or_insert(close_reason);
+        subflow.reset_options.clear();
         subflow.reset_options.push(MptcpOption::TcpRst(MpTcpRst { transient, reason }));
         subflow.tcb.request_reset();
     }

@@ -4,8 +4,8 @@ use core::net::SocketAddr;
 
 use rand_core::RngCore;
 use units::{Dsn, Instant};
-use wire::Segment;
 use wire::mptcp::{AddressId, CapableFlags, DataLen, Key, MpCapable, MpJoin, MptcpOption, ResetReason};
+use wire::{Flags, Segment};
 
 use super::keys::{Nonces, VerifiedJoin};
 use super::subflow::{Handshake, Subflow};
@@ -20,6 +20,11 @@ use crate::tcp::Tcb;
 
 /// RFC 8684 is version 1 of the protocol.
 const VERSION: u8 = 1;
+/// Time-outs after which a SYN goes without MP_CAPABLE, because what eats it may be a middlebox (RFC 8684 section 3.7
+/// leaves the number to the sender; Linux's choice).
+const CAPABLE_SYN_TIMEOUTS: u32 = 2;
+/// Subflows kept at most, those in TIME-WAIT included.
+const LINGERING_MAX: usize = 4 * super::SUBFLOWS_CAP;
 
 /// What a SYN with MP_JOIN asks for.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +32,17 @@ pub(crate) struct JoinRequest {
     pub(crate) backup: bool,
     pub(crate) address_id: AddressId,
     pub(crate) nonce: u32,
+}
+
+/// What becomes of a SYN with MP_JOIN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JoinAnswer {
+    /// A SYN/ACK is due.
+    Accepted,
+    /// Too early: the peer repeats it.
+    Ignored,
+    /// A RST.
+    Refused(ResetReason),
 }
 
 impl Connection {
@@ -60,7 +76,10 @@ impl Connection {
 
     /// Subflows that may still be opened.
     pub(super) fn subflows_left(&self) -> usize {
-        self.config.subflows_max.min(super::SUBFLOWS_CAP).saturating_sub(self.subflows.len())
+        if self.subflows.len() >= LINGERING_MAX {
+            return 0;
+        }
+        self.config.subflows_max.min(super::SUBFLOWS_CAP).saturating_sub(self.active_subflows())
     }
 
     /// Opens another subflow (RFC 8684 section 3.2).
@@ -93,22 +112,33 @@ impl Connection {
         let tcb = Tcb::connect(local, remote, self.config.clone(), secrets, now);
         let nonce = host.secrets.next_u32();
         let mut subflow = Subflow::new(id, tcb, Handshake::Join { nonce });
-        subflow.local_id = self.addresses.local_id(local.ip());
+        subflow.local_id = self.addresses.local_id(local.ip(), None);
         subflow.remote_id = self.addresses.remote_id(remote).unwrap_or_default();
         subflow.backup_here = backup;
         self.subflows.push(subflow);
         Ok(id)
     }
 
-    /// Accepts a subflow that the peer opens; the token has led here. False if it must be refused.
-    pub(crate) fn accept_join(&mut self, syn: &Segment, request: JoinRequest, host: &mut Host, now: Instant) -> bool {
-        let acceptable = matches!(self.protocol, Protocol::Mptcp { fully_established: true, .. })
-            && !self.is_closed()
-            && self.subflows_left() > 0;
+    /// Accepts a subflow that the peer opens; the token has led here.
+    pub(crate) fn accept_join(
+        &mut self,
+        syn: &Segment,
+        request: JoinRequest,
+        host: &mut Host,
+        now: Instant,
+    ) -> JoinAnswer {
+        match self.protocol {
+            Protocol::Mptcp { fully_established: true, .. } if !self.is_closed() => {}
+            // What establishes the connection for us is on another path and may be slower.
+            Protocol::Mptcp { fully_established: false, .. } | Protocol::Negotiating if !self.is_closed() => {
+                return JoinAnswer::Ignored;
+            }
+            _ => return JoinAnswer::Refused(ResetReason::MptcpSpecific),
+        }
         let tuple = Tuple { local: syn.dst, remote: syn.src };
         let id = self.next_subflow_id();
-        if !acceptable || !host.claim(tuple, self.route(id)) {
-            return false;
+        if self.subflows_left() == 0 || !host.claim(tuple, self.route(id)) {
+            return JoinAnswer::Refused(ResetReason::LackOfResources);
         }
         self.take_subflow_id();
         let secrets = host.tcb_secrets(&tuple, now);
@@ -116,11 +146,12 @@ impl Connection {
         let nonce = host.secrets.next_u32();
         let handshake = Handshake::JoinAccepted { nonce, remote_nonce: request.nonce };
         let mut subflow = Subflow::new(id, tcb, handshake);
-        subflow.local_id = self.addresses.local_id(syn.dst.ip());
+        subflow.local_id = self.addresses.local_id(syn.dst.ip(), Some(syn.dst.port()));
         subflow.remote_id = request.address_id;
         subflow.backup_for_peer = request.backup;
+        subflow.backup_here = host.local_addresses().iter().any(|address| address.backup && address.ip == syn.dst.ip());
         self.subflows.push(subflow);
-        true
+        JoinAnswer::Accepted
     }
 
     fn capable_flags(&self) -> CapableFlags {
@@ -145,7 +176,7 @@ impl Connection {
             })
         };
         match subflow.handshake {
-            Handshake::Initial if self.protocol == Protocol::Negotiating => Some(capable(None)),
+            Handshake::Initial if self.offers_capable(subflow) => Some(capable(None)),
             Handshake::InitialAccepted if self.protocol == Protocol::Negotiating => Some(capable(Some(self.local_key))),
             Handshake::Join { nonce } => Some(MptcpOption::Join(MpJoin::Syn {
                 backup: subflow.backup_here,
@@ -161,6 +192,14 @@ impl Connection {
             })),
             _ => None,
         }
+    }
+
+    /// Whether the SYN of the first subflow offers MPTCP. Two SYNs that cross (RFC 9293 section 3.5) leave no place for
+    /// both keys: such a connection is plain TCP.
+    fn offers_capable(&self, subflow: &Subflow) -> bool {
+        self.protocol == Protocol::Negotiating
+            && subflow.tcb.state == State::SynSent
+            && subflow.tcb.consecutive_timeouts() <= CAPABLE_SYN_TIMEOUTS
     }
 
     /// MP_CAPABLE with both keys: on the third ACK, and on the first data until the peer answers with MPTCP.
@@ -179,7 +218,8 @@ impl Connection {
     /// speaks it, but its third ACK with the keys has been overtaken.
     pub(super) fn must_wait_for_keys(&self, i: usize, segment: &Segment) -> bool {
         let subflow = &self.subflows[i];
-        subflow.handshake == Handshake::InitialAccepted
+        !segment.flags.intersects(Flags::RST | Flags::SYN)
+            && subflow.handshake == Handshake::InitialAccepted
             && subflow.tcb.state == State::SynReceived
             && self.protocol == Protocol::Negotiating
             && !segment.options.mptcp.is_empty()
@@ -214,7 +254,7 @@ impl Connection {
     ) -> Result<(), Violation> {
         if self.protocol == Protocol::Negotiating {
             match capable(segment).and_then(|capable| Some((capable, capable.sender_key?))) {
-                Some((capable, key)) if is_usable(capable) => {
+                Some((capable, key)) if is_usable(capable) && capable.receiver_key.is_none() => {
                     self.checksum = self.config.checksum || capable.flags.contains(CapableFlags::CHECKSUM_REQUIRED);
                     self.note_join_permission(capable);
                     self.learn_key(key, false);
@@ -252,7 +292,26 @@ impl Connection {
         self.protocol = Protocol::Mptcp { remote_key, fully_established };
         let start = keys::initial_dsn(remote_key) + 1;
         self.receiver.stream.rebase(start);
-        self.receiver.edge = start;
+        // What our SYN announced, which knows no scaling.
+        self.receiver.edge = start + self.receiver.stream.window().min(0xffff);
+    }
+
+    /// MP_CAPABLE after the handshake: the peer has heard no DSS yet. Its first data come with their mapping.
+    pub(super) fn on_capable_again(&mut self, i: usize, capable: &MpCapable) -> Result<(), Violation> {
+        let is_ours = capable.sender_key == self.remote_key() && capable.receiver_key == Some(self.local_key);
+        if !is_ours || self.initiator || self.subflows[i].handshake != Handshake::Complete {
+            return Ok(());
+        }
+        match capable.data {
+            Some(data) => {
+                self.subflows[i].dss_seen = true;
+                self.on_capable_data(i, data)
+            }
+            None => {
+                self.subflows[i].tcb.demand_ack();
+                Ok(())
+            }
+        }
     }
 
     /// The first subflow is established, and with it the connection.
@@ -297,9 +356,6 @@ impl Connection {
                 for subflow in &mut self.subflows {
                     subflow.tcb.change_reserved_options(dss_room(self.sender.long_data_ack));
                 }
-                if self.sender.data_fin_due {
-                    self.send_data_fin();
-                }
                 self.on_fully_established(host, now);
             }
         }
@@ -342,6 +398,7 @@ impl Connection {
     /// A join by the peer succeeded, which only a verified one can.
     fn admit_join(&mut self, i: usize, _: VerifiedJoin, host: &mut Host, now: Instant) {
         self.subflows[i].handshake = Handshake::Complete;
+        self.joined = true;
         // The fourth segment: only with it may the peer send data.
         self.subflows[i].tcb.demand_ack();
         self.admit(i, host, now);
@@ -350,6 +407,7 @@ impl Connection {
     /// The peer answered our third ACK of a join.
     pub(super) fn confirm_join(&mut self, i: usize, host: &mut Host, now: Instant) {
         self.subflows[i].handshake = Handshake::Complete;
+        self.joined = true;
         self.admit(i, host, now);
     }
 
@@ -361,14 +419,19 @@ impl Connection {
         subflow.tcb.reserve_options(reserved);
         subflow.established_at = Some(now);
         subflow.admitted = true;
+        if subflow.prio_due {
+            subflow.tcb.demand_ack();
+        }
         let (id, local, remote) = (subflow.id, subflow.local(), subflow.remote());
-        self.stop_awaiting_subflow();
+        self.orphan_timer = Instant::FAR_FUTURE;
+        self.reinject_from_stale();
         self.with_paths(|congestion, paths| congestion.subflow_added(id, paths));
         host.events.push_back(Event::SubflowEstablished { connection: self.id, subflow: id, local, remote });
         if self.is_fully_established() {
             self.tell_path_manager(&PathEvent::SubflowEstablished { id, local, remote }, host, now);
         }
-        if self.state == State::Closed || self.state == State::TimeWait {
+        if self.is_closed() {
+            self.subflows[i].closing = true;
             self.subflows[i].tcb.request_close();
         }
     }
@@ -384,16 +447,21 @@ pub(super) fn dss_room(long_data_ack: bool) -> u32 {
     if long_data_ack { 24 } else { 20 }
 }
 
-/// MP_CAPABLE of a SYN that this side can agree to (RFC 8684 section 3.1).
-pub(crate) fn offered_capable(syn: &Segment) -> Option<&MpCapable> {
-    capable(syn).filter(|capable| is_usable(capable))
+/// MP_CAPABLE of a SYN that this side can agree to (RFC 8684 section 3.1). A later version is answered with ours; that
+/// of version 0 is recognised by its key, which no later one has.
+fn offered_capable(syn: &Segment) -> Option<&MpCapable> {
+    capable(syn)
+        .filter(|capable| capable.version >= VERSION && capable.sender_key.is_none() && speaks_our_flags(capable))
 }
 
-/// Version and cryptography that this side speaks; flag B must be zero.
+/// MP_CAPABLE of a SYN/ACK that this side can agree to.
 fn is_usable(capable: &MpCapable) -> bool {
-    capable.version == VERSION
-        && capable.flags.contains(CapableFlags::HMAC_SHA256)
-        && !capable.flags.contains(CapableFlags::EXTENSIBILITY)
+    capable.version == VERSION && speaks_our_flags(capable)
+}
+
+/// The only cryptography there is; flag B must be zero.
+fn speaks_our_flags(capable: &MpCapable) -> bool {
+    capable.flags.contains(CapableFlags::HMAC_SHA256) && !capable.flags.contains(CapableFlags::EXTENSIBILITY)
 }
 
 fn capable(segment: &Segment) -> Option<&MpCapable> {

@@ -49,7 +49,7 @@ use crate::state::State;
 use crate::stats::{ConnectionStats, SubflowStats};
 use crate::{ConnectionConfig, ConnectionId, ListenerId, SubflowId};
 use addresses::Addresses;
-pub(crate) use handshake::JoinRequest;
+pub(crate) use handshake::{JoinAnswer, JoinRequest};
 use reassembly::Reassembly;
 use reinjection::Reinjection;
 use send_buffer::SendBuffer;
@@ -75,6 +75,12 @@ pub(crate) enum Protocol {
         /// After an attempt at MPTCP.
         fell_back: bool,
     },
+}
+
+impl Protocol {
+    fn is_mptcp(self) -> bool {
+        matches!(self, Self::Mptcp { .. })
+    }
 }
 
 /// The policies of a connection.
@@ -110,8 +116,8 @@ struct Sender {
     writable_wanted: bool,
     /// The peer sends 8-octet data sequence numbers, so it wants 8-octet DATA_ACKs (RFC 8684 section 3.3.2).
     long_data_ack: bool,
-    /// An infinite mapping must announce the fallback (RFC 8684 section 3.7).
-    infinite_mapping_due: bool,
+    /// From where on the infinite mapping that announces a fallback applies (RFC 8684 section 3.7).
+    infinite_mapping_due: Option<Dsn>,
 }
 
 /// The receiving half.
@@ -148,6 +154,10 @@ pub(crate) struct Connection {
     subflows: Vec<Subflow>,
     ended: Vec<SubflowStats>,
     next_subflow: u16,
+    /// A second subflow was established at some time: data and subflow sequence have parted.
+    joined: bool,
+    /// MP_CAPABLE with both keys is due, and comes before any DSS.
+    capable_due: bool,
     sender: Sender,
     receiver: Receiver,
     reinjection: Reinjection,
@@ -159,6 +169,8 @@ pub(crate) struct Connection {
     data_timer: Instant,
     /// When a connection without subflows gives up.
     orphan_timer: Instant,
+    /// When a connection that its owner has closed stops waiting for the peer's end.
+    linger_timer: Instant,
     close_reason: Option<CloseReason>,
     established_at: Option<Instant>,
     closed_at: Option<Instant>,
@@ -167,8 +179,6 @@ pub(crate) struct Connection {
     pub(crate) released: bool,
     /// In the endpoint's queue of connections with something to send.
     pub(crate) queued: bool,
-    /// The deadline under which the endpoint's timer knows it.
-    pub(crate) armed_at: Instant,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -206,6 +216,8 @@ impl Connection {
             subflows: Vec::new(),
             ended: Vec::new(),
             next_subflow: 0,
+            joined: false,
+            capable_due: true,
             sender: Sender {
                 buffer: SendBuffer::new(start, config.send_buffer_bytes),
                 first: start,
@@ -219,7 +231,7 @@ impl Connection {
                 stalled_since: Instant::ZERO,
                 writable_wanted: false,
                 long_data_ack: false,
-                infinite_mapping_due: false,
+                infinite_mapping_due: None,
             },
             receiver: Receiver {
                 stream: Reassembly::new(Dsn(0), config.receive_buffer_bytes),
@@ -236,19 +248,19 @@ impl Connection {
             turn: 0,
             data_timer: Instant::FAR_FUTURE,
             orphan_timer: Instant::FAR_FUTURE,
+            linger_timer: Instant::FAR_FUTURE,
             close_reason: None,
             established_at: None,
             closed_at: None,
             totals: Totals::default(),
             released: false,
             queued: false,
-            armed_at: Instant::FAR_FUTURE,
             config,
         }
     }
 
     pub(crate) fn is_mptcp(&self) -> bool {
-        matches!(self.protocol, Protocol::Mptcp { .. })
+        self.protocol.is_mptcp()
     }
 
     pub(crate) fn local_token(&self) -> Token {
@@ -283,6 +295,11 @@ impl Connection {
         let id = self.next_subflow_id();
         self.next_subflow = id.0.wrapping_add(1);
         id
+    }
+
+    /// Subflows that can still carry something: what limits and views count.
+    fn active_subflows(&self) -> usize {
+        self.subflows.iter().filter(|subflow| !subflow.retired).count()
     }
 
     /// Lets the controller see all usable subflows.

@@ -91,6 +91,34 @@ impl Connection {
         }
     }
 
+    /// A subflow has come to life: it takes over from all that show none.
+    pub(super) fn reinject_from_stale(&mut self) {
+        for i in 0..self.subflows.len() {
+            if self.subflows[i].is_stale() && !self.subflows[i].reinjected {
+                self.reinject_from(i);
+            }
+        }
+    }
+
+    /// Schedules the first octets missing at the peer, up to those that some subflow still works on. They are octets
+    /// that a subflow delivered and the peer nevertheless does not have: it discarded them, or reset the subflow.
+    pub(super) fn reinject_uncarried_head(&mut self) {
+        /// No subflow has them: any may carry them.
+        const NOBODY: SubflowId = SubflowId(u16::MAX);
+        let start = self.sender.buffer.start();
+        let mut end = self.sender.next;
+        let alive = self.subflows.iter().any(|subflow| subflow.is_usable() && !subflow.is_stale());
+        for subflow in self.subflows.iter().filter(|subflow| !(subflow.is_finished() || alive && subflow.is_stale())) {
+            for (dsn, payload) in subflow.tcb.unacknowledged() {
+                let is_missing = !payload.is_empty() && (dsn + payload.len() as u64).after(start);
+                if is_missing {
+                    end = end.min(dsn.max(start));
+                }
+            }
+        }
+        self.reinjection.push(start, end, NOBODY);
+    }
+
     /// No new data on subflow `i`: what it has not sent goes elsewhere, what it has sent it may finish.
     pub(super) fn retreat_from(&mut self, i: usize) {
         let una = self.sender.buffer.start();

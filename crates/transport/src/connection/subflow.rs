@@ -57,6 +57,8 @@ pub(crate) struct Subflow {
     pub(crate) backup_for_peer: bool,
     /// This side wants it as backup.
     pub(crate) backup_here: bool,
+    /// A DSS has come through: this path lets options pass on more than SYNs (RFC 8684 section 3.7).
+    pub(crate) dss_seen: bool,
     /// An MP_PRIO is due.
     pub(crate) prio_due: bool,
     /// The controller and the path manager know it.
@@ -85,6 +87,7 @@ impl Subflow {
             remote_id: AddressId(0),
             backup_for_peer: false,
             backup_here: false,
+            dss_seen: false,
             prio_due: false,
             admitted: false,
             retired: false,

@@ -18,7 +18,7 @@ const DATA_TIMEOUT_MAX: Duration = Duration::from_secs(60);
 impl Connection {
     /// When [`Self::handle_timeout`] wants to be called.
     pub(crate) fn next_timeout(&self) -> Instant {
-        let own = self.data_timer.min(self.orphan_timer).min(self.addresses.next_timeout());
+        let own = self.data_timer.min(self.orphan_timer).min(self.linger_timer).min(self.addresses.next_timeout());
         self.subflows.iter().map(super::Subflow::next_timeout).fold(own, Instant::min)
     }
 
@@ -37,7 +37,7 @@ impl Connection {
         if self.data_timer <= now {
             self.on_data_timeout(host, now);
         }
-        if self.orphan_timer <= now {
+        if self.orphan_timer.min(self.linger_timer) <= now {
             self.abort(CloseReason::TimedOut, host, now);
         }
         self.on_address_timeout(host, now);
@@ -66,7 +66,7 @@ impl Connection {
     /// Restarts the data-level time-out: twice the slowest subflow's, because that subflow may still deliver.
     pub(super) fn rearm_data_timer(&mut self, now: Instant) {
         let outstanding = self.sender.next != self.sender.buffer.start() || self.data_fin_outstanding();
-        if !outstanding || self.is_closed() {
+        if !outstanding || self.is_closed() || !self.is_mptcp() {
             self.data_timer = Instant::FAR_FUTURE;
             return;
         }
@@ -75,30 +75,43 @@ impl Connection {
         self.data_timer = now + base.saturating_mul(1 << self.sender.backoff.min(6)).min(DATA_TIMEOUT_MAX);
     }
 
-    pub(super) fn data_fin_outstanding(&self) -> bool {
+    fn data_fin_outstanding(&self) -> bool {
         self.sender.data_fin.is_some() && matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
     }
 
-    /// The data level heard nothing for long (RFC 8684 section 3.3.6): if no subflow is still at it, the first octets
-    /// missing go out again.
+    /// A DATA_FIN without data is not covered by any transmission of data.
+    pub(super) fn arm_data_timer_for_fin(&mut self, now: Instant) {
+        if self.data_timer == Instant::FAR_FUTURE && self.data_fin_outstanding() {
+            self.rearm_data_timer(now);
+        }
+    }
+
+    /// The data level heard nothing for long (RFC 8684 section 3.3.6): what no subflow is at work on goes out again.
     fn on_data_timeout(&mut self, host: &mut Host, now: Instant) {
         if self.sender.backoff == 0 {
             self.sender.stalled_since = now;
-        } else if self.is_mptcp() && now.saturating_since(self.sender.stalled_since) >= self.config.user_timeout {
-            // A plain TCP has its own, which knows whether the peer still answers.
+        } else if now.saturating_since(self.sender.stalled_since) >= self.config.user_timeout {
             return self.abort(CloseReason::TimedOut, host, now);
         }
         self.sender.backoff += 1;
-        if self.is_mptcp() {
-            let at_work = self.subflows.iter().any(|subflow| subflow.tcb.has_outstanding() && !subflow.is_stale());
-            let start = self.sender.buffer.start();
-            if start != self.sender.next && !at_work && self.reinjection.next().is_none() {
-                let nobody = crate::SubflowId(u16::MAX);
-                self.reinjection.push(start, self.sender.next, nobody);
-            } else if start == self.sender.next && self.data_fin_outstanding() {
-                self.send_data_fin();
-            }
+        if self.sender.buffer.start() != self.sender.next {
+            self.reinject_uncarried_head();
+        } else if self.data_fin_outstanding() && !self.falls_back_in_silence(host, now) {
+            self.capable_due = true;
+            self.send_data_fin();
         }
         self.rearm_data_timer(now);
+    }
+
+    /// A peer that fell back because our third ACK lost its option does not answer a DATA_FIN, and may have no data
+    /// of ours to acknowledge either. A FIN it understands.
+    fn falls_back_in_silence(&mut self, host: &mut Host, now: Instant) -> bool {
+        /// DATA_FINs without any sign of MPTCP from the peer.
+        const TRIES: u32 = 3;
+        let silent = self.sender.backoff >= TRIES && self.subflows.iter().all(|subflow| !subflow.dss_seen);
+        if silent && self.can_fall_back() {
+            self.fall_back(host, now);
+        }
+        !self.is_mptcp()
     }
 }

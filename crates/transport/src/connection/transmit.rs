@@ -5,7 +5,7 @@ use units::{Dsn, Instant};
 use wire::mptcp::{DataLen, DataSeq, Dss, Mapping, MpFail, MpJoin, MpPrio, MptcpOption};
 use wire::{Flags, Segment};
 
-use super::subflow::Handshake;
+use super::subflow::{Handshake, Subflow};
 use super::{Connection, Protocol, SUBFLOWS_CAP};
 use crate::host::Host;
 use crate::scheduler::{Marks, ScheduleContext, SubflowView};
@@ -60,11 +60,11 @@ impl Connection {
     fn transmit_on(&mut self, i: usize, now: Instant) -> Option<Segment> {
         let limits = SendLimits {
             receive_window: self.receive_window(),
-            offload_max: self.config.offload_max_bytes,
+            offload_max: self.offload_max(),
             more: self.sender.next != self.sender.buffer.end(),
         };
         let mut outgoing = self.subflows[i].tcb.transmit(&limits, now)?;
-        self.add_options(i, &mut outgoing, now);
+        self.add_options(i, &mut outgoing);
         let Outgoing { mut segment, .. } = outgoing;
         self.subflows[i].tcb.add_sack_blocks(&mut segment);
         if !segment.flags.contains(Flags::SYN) {
@@ -74,7 +74,7 @@ impl Connection {
         Some(segment)
     }
 
-    fn add_options(&mut self, i: usize, outgoing: &mut Outgoing, now: Instant) {
+    fn add_options(&mut self, i: usize, outgoing: &mut Outgoing) {
         let segment = &mut outgoing.segment;
         match outgoing.kind {
             OutgoingKind::Syn => segment.options.mptcp.extend(self.syn_option(i)),
@@ -82,14 +82,15 @@ impl Connection {
                 segment.options.mptcp.extend(self.subflows[i].reset_options.drain(..));
             }
             OutgoingKind::Data { dsn } => self.add_data_options(i, dsn, segment),
-            OutgoingKind::Control => self.add_control_options(i, segment, now),
+            OutgoingKind::Control => self.add_control_options(i, segment),
         }
     }
 
     fn add_data_options(&mut self, i: usize, dsn: Dsn, segment: &mut Segment) {
         if !self.is_mptcp() {
-            if core::mem::take(&mut self.sender.infinite_mapping_due) {
-                segment.options.mptcp.push(MptcpOption::Dss(self.infinite_mapping(dsn)));
+            if let Some(from) = self.sender.infinite_mapping_due.take() {
+                segment.options.mptcp.push(MptcpOption::Dss(self.infinite_mapping(from)));
+                self.subflows[i].tcb.change_reserved_options(0);
             }
             return;
         }
@@ -100,8 +101,10 @@ impl Connection {
             if let Some(option) = self.confirming_capable(Some(DataLen { len, checksum })) {
                 segment.options.mptcp.push(option);
                 if signal.data_fin {
-                    // MP_CAPABLE has no room for the end of the stream: it follows once the peer has answered.
+                    // MP_CAPABLE has no room for the end of the stream.
                     self.sender.data_fin_due = true;
+                    self.capable_due = false;
+                    self.subflows[i].tcb.demand_ack();
                 }
                 return;
             }
@@ -113,15 +116,19 @@ impl Connection {
         wire::checksum::dss_checksum(dsn, 1, len, core::iter::once(&segment.payload))
     }
 
-    /// The mapping that ends MPTCP (RFC 8684 section 3.7): length zero.
+    /// The mapping that ends MPTCP (RFC 8684 section 3.7): length zero, and with a single subflow the data from `dsn` on
+    /// are as far from its start as from the stream's.
     fn infinite_mapping(&self, dsn: Dsn) -> Dss {
         let checksum = self.checksum.then_some(0);
-        let mapping = Mapping { dsn: DataSeq::Short(dsn.0 as u32), ssn: 0, len: 0, checksum };
+        let ssn = dsn.since(self.first_dsn()) as u32 + 1;
+        let mapping = Mapping { dsn: DataSeq::Short(dsn.0 as u32), ssn, len: 0, checksum };
         Dss { mapping: Some(mapping), ..self.ack_signal() }
     }
 
-    fn add_control_options(&mut self, i: usize, segment: &mut Segment, now: Instant) {
-        if let Some(dsn) = self.receiver.fail_due.take() {
+    /// The options of a segment without data. What is said once goes only on a segment that the peer will look at.
+    fn add_control_options(&mut self, i: usize, segment: &mut Segment) {
+        let fresh = self.subflows[i].tcb.is_fresh(segment);
+        if let Some(dsn) = self.receiver.fail_due.take_if(|_| fresh) {
             segment.options.mptcp.push(MptcpOption::Fail(MpFail { dsn }));
         }
         if !self.is_mptcp() {
@@ -129,11 +136,22 @@ impl Connection {
         }
         if let Handshake::JoinUnconfirmed { hmac, .. } = self.subflows[i].handshake {
             segment.options.mptcp.push(MptcpOption::Join(MpJoin::Ack { hmac }));
-            return;
+        } else if fresh {
+            self.add_signals(i, segment);
+        } else {
+            segment.options.mptcp.push(MptcpOption::Dss(self.ack_signal()));
         }
-        if let Some(option) = self.confirming_capable(None) {
-            segment.options.mptcp.push(option);
-            return;
+    }
+
+    fn add_signals(&mut self, i: usize, segment: &mut Segment) {
+        if self.capable_due || !self.sender.data_fin_due {
+            if let Some(option) = self.confirming_capable(None) {
+                segment.options.mptcp.push(option);
+                if core::mem::take(&mut self.capable_due) && self.sender.data_fin_due {
+                    self.subflows[i].tcb.demand_ack();
+                }
+                return;
+            }
         }
         if core::mem::take(&mut self.subflows[i].prio_due) {
             let backup = self.subflows[i].backup_here;
@@ -145,7 +163,7 @@ impl Connection {
         };
         self.sender.data_fin_due = false;
         segment.options.mptcp.push(MptcpOption::Dss(signal));
-        self.add_address_option(i, segment, now);
+        self.add_address_option(i, segment);
     }
 
     /// Gives the next data to the subflows that the scheduler marks. False if nothing can move.
@@ -195,7 +213,8 @@ impl Connection {
         let mut candidates = Candidates::default();
         let mut best = (true, true);
         let avoid = self.reinjection.avoid().filter(|_| again);
-        let others = self.subflows.iter().any(|subflow| subflow.is_usable() && Some(subflow.id) != avoid);
+        let is_better = |subflow: &Subflow| subflow.is_usable() && !subflow.is_stale() && Some(subflow.id) != avoid;
+        let others = self.subflows.iter().any(is_better);
         for (i, subflow) in self.subflows.iter().enumerate() {
             if !subflow.is_usable() || (others && Some(subflow.id) == avoid) {
                 continue;
@@ -227,11 +246,16 @@ impl Connection {
         if sendable > 0 && sendable >= self.sender.window_max / 2 {
             return true;
         }
-        let tcb = &mut self.subflows[candidates.positions[0]].tcb;
-        if !outstanding {
-            tcb.arm_persist(now);
+        let mut overdue = false;
+        for position in &candidates.positions {
+            // Any of them may be dead: probe on all.
+            let tcb = &mut self.subflows[*position].tcb;
+            if !outstanding {
+                tcb.arm_persist(now);
+            }
+            overdue |= tcb.may_send_small();
         }
-        sendable > 0 && tcb.may_send_small()
+        sendable > 0 && overdue
     }
 
     fn assign(&mut self, waiting: Waiting, window_bytes: u64, marks: Marks, candidates: &Candidates, now: Instant) {
@@ -249,16 +273,24 @@ impl Connection {
         }
         for at in marks.iter() {
             let Some(i) = candidates.positions.get(at) else { continue };
-            self.subflows[*i].tcb.push(Chunk { dsn: waiting.dsn, payload: payload.clone() });
+            let subflow = &mut self.subflows[*i];
+            subflow.reinjected = false;
+            subflow.tcb.push(Chunk { dsn: waiting.dsn, payload: payload.clone() });
         }
         if self.data_timer == Instant::FAR_FUTURE {
             self.rearm_data_timer(now);
         }
     }
 
+    /// Payload of a super-segment at most: with its headers it is one IP packet, and its mapping has a length of 16 bits.
+    fn offload_max(&self) -> u32 {
+        const HEADERS_MAX: u32 = 40 + 60;
+        self.config.offload_max_bytes.min(0xffff - HEADERS_MAX)
+    }
+
     /// One segment; or, where the driver cuts super-segments, as many as fit the congestion window.
     fn chunk_max(&self, view: &SubflowView) -> u32 {
-        let room = view.cwnd.saturating_sub(view.in_flight + view.queued).min(u64::from(self.config.offload_max_bytes));
+        let room = view.cwnd.saturating_sub(view.in_flight + view.queued).min(u64::from(self.offload_max()));
         let whole = room / u64::from(view.mss) * u64::from(view.mss);
         (whole as u32).max(view.mss)
     }
