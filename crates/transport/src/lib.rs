@@ -13,6 +13,7 @@
 pub mod config;
 pub mod congestion;
 mod connection;
+mod crumbs;
 mod deadlines;
 mod endpoint;
 pub mod error;

@@ -9,6 +9,9 @@ use std::collections::VecDeque;
 use units::Dsn;
 use wire::Payload;
 
+use super::send_buffer::{GATHER_TO, gather};
+use crate::crumbs;
+
 /// Charged for every waiting piece beside its octets: a peer that sends crumbs fills the buffer all the sooner.
 const PIECE_OVERHEAD: u64 = 64;
 
@@ -134,14 +137,14 @@ impl Reassembly {
         self.ready_bytes += payload.len() as u64;
         self.received_bytes += payload.len() as u64;
         self.next = end;
+        let Some(last) = self.ready.back_mut() else { return self.ready.push_back(crumbs::keep(payload)) };
         // A pattern joins its neighbour, so that a simulated application takes it in one piece.
-        match self.ready.back_mut() {
-            Some(last) => {
-                if let Err(payload) = last.try_append(payload) {
-                    self.ready.push_back(payload);
-                }
+        let Err(payload) = last.try_append(payload) else { return };
+        match (last, &payload) {
+            (Payload::Bytes(last), Payload::Bytes(next)) if crumbs::is_crumb(&payload) && last.len() < GATHER_TO => {
+                gather(last, next);
             }
-            None => self.ready.push_back(payload),
+            _ => self.ready.push_back(payload),
         }
     }
 
@@ -176,6 +179,7 @@ impl Reassembly {
         if self.lanes.len() <= lane {
             self.lanes.resize_with(lane + 1, VecDeque::new);
         }
+        let piece = Piece { payload: crumbs::keep(piece.payload), ..piece };
         let queue = &mut self.lanes[lane];
         if queue.back().is_none_or(|last| last.end().before_or_at(piece.dsn)) {
             queue.push_back(piece);

@@ -9,7 +9,7 @@ use wire::Payload;
 /// Writes shorter than this are gathered, so that they fill segments.
 const GATHER_BELOW: usize = 16 << 10;
 /// Where a gathered piece ends.
-const GATHER_TO: usize = 64 << 10;
+pub(super) const GATHER_TO: usize = 64 << 10;
 
 /// Octets `[start, end)` of the data stream, in pieces as the application handed them over.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl SendBuffer {
 }
 
 /// Appends `back` to `front`, in place if nobody else holds `front`.
-fn gather(front: &mut Bytes, back: &Bytes) {
+pub(super) fn gather(front: &mut Bytes, back: &Bytes) {
     let mut joined = match core::mem::take(front).try_into_mut() {
         Ok(own) => own,
         Err(shared) => {

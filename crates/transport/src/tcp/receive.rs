@@ -6,6 +6,8 @@ use arrayvec::ArrayVec;
 use units::SeqNr;
 use wire::{Payload, SackBlock, SackBlocks};
 
+use crate::crumbs;
+
 /// Segments held out of order at most: a peer that sends crumbs costs no more than this.
 const OUT_OF_ORDER_MAX: usize = 8192;
 /// Ranges remembered for SACK; each ACK reports up to four of them.
@@ -191,7 +193,7 @@ impl ReceiveSpace {
             accepted.duplicate_bytes += payload.len() as u32;
             self.note_duplicate(seq, end);
         } else {
-            self.out_of_order.insert(at, Held { seq, payload });
+            self.out_of_order.insert(at, Held { seq, payload: crumbs::keep(payload) });
         }
         self.note_range(seq, end);
     }
