@@ -1,0 +1,242 @@
+//! Peers that lie about their data: where they belong, how many there are, when they end.
+
+mod forger;
+mod live;
+mod victim;
+
+use forger::{Forger, keys};
+use live::live_bytes;
+use transport::{ConnectionConfig, ConnectionId, Event, Received};
+use units::Duration;
+use victim::{Victim, resets};
+use wire::mptcp::{DataSeq, Dss, Mapping, MptcpOption};
+use wire::{Flags, Payload, Segment};
+
+const BUFFER: u64 = 256 << 10;
+
+fn config() -> ConnectionConfig {
+    ConnectionConfig { receive_buffer_bytes: BUFFER, ..ConnectionConfig::default() }
+}
+
+fn attack(mptcp: bool) -> (Victim, Forger, ConnectionId) {
+    let mut victim = Victim::new(&config());
+    let (forger, id) = victim.connect(mptcp);
+    (victim, forger, id)
+}
+
+/// The mapping of `segment`, to be lied about.
+fn mapping(segment: &mut Segment) -> &mut Mapping {
+    segment.options.mptcp.iter_mut().find_map(mapping_of).expect("the segment has a mapping")
+}
+
+fn mapping_of(option: &mut MptcpOption) -> Option<&mut Mapping> {
+    match option {
+        MptcpOption::Dss(Dss { mapping, .. }) => mapping.as_mut(),
+        _ => None,
+    }
+}
+
+#[test]
+fn data_outside_the_window_are_not_kept() {
+    for mptcp in [false, true] {
+        let (mut victim, mut forger, id) = attack(mptcp);
+        let before = live_bytes();
+        for n in 0..2000_u32 {
+            let beyond = BUFFER as u32 + 1_000_000 + n * 1400;
+            let (seq, dsn) = (forger.flows[0].nxt + beyond, forger.dsn + u64::from(beyond));
+            let mut segment = forger.data_at(0, seq, dsn, 1400, victim.now);
+            segment.payload = segment.payload.to_bytes().into();
+            let answers = victim.inject(segment);
+            assert!(answers.iter().all(|answer| answer.ack == forger.flows[0].nxt));
+        }
+        assert!(live_bytes() - before < 100_000, "{} octets kept", live_bytes() - before);
+        victim.send_data(&mut forger, 0, 1000);
+        assert_eq!(victim.read(id, &forger, 0), 1000);
+        victim.assert_honest_goes_on();
+    }
+}
+
+#[test]
+fn data_beyond_the_connections_window_are_not_kept_although_the_subflow_has_room() {
+    let (mut victim, mut forger, id) = attack(true);
+    let before = live_bytes();
+    // In order on the subflow, far ahead in the data stream.
+    for n in 0..2000_u64 {
+        let seq = forger.flows[0].nxt;
+        let mut segment = forger.data_at(0, seq, forger.dsn + 10_000_000 + n * 1400, 1400, victim.now);
+        segment.payload = segment.payload.to_bytes().into();
+        victim.inject(segment);
+        forger.flows[0].nxt += 1400;
+    }
+    assert!(live_bytes() - before < 100_000, "{} octets kept", live_bytes() - before);
+    assert_eq!(victim.stats(id).out_of_order_bytes, 0);
+    victim.send_data(&mut forger, 0, 1000);
+    assert_eq!(victim.read(id, &forger, 0), 1000);
+}
+
+#[test]
+fn contradictory_mappings_reset_the_subflow_and_the_connection_goes_on_elsewhere() {
+    let (mut victim, mut forger, id) = attack(true);
+    let f = victim.join(&mut forger);
+    // A hole first, so that the mapping stays.
+    let (seq, dsn) = (forger.flows[f].nxt + 100, forger.dsn + 100);
+    victim.inject(forger.data_at(f, seq, dsn, 1000, victim.now));
+    let answers = victim.inject(forger.data_at(f, seq + 500, dsn + 501, 1000, victim.now));
+    assert_eq!(resets(&answers), 1);
+    victim.send_data(&mut forger, 0, 1000);
+    assert_eq!(victim.read(id, &forger, 0), 1000);
+    victim.assert_honest_goes_on();
+}
+
+#[test]
+fn mappings_that_nothing_fills_are_limited() {
+    let (mut victim, mut forger, id) = attack(true);
+    let f = victim.join(&mut forger);
+    let before = live_bytes();
+    let mut reset = 0;
+    for n in 0..20_000_u32 {
+        let mut segment = forger.ack(f, victim.now);
+        let mapping =
+            Mapping { dsn: DataSeq::Long(forger.dsn.0 + u64::from(n)), ssn: 2 * n + 10, len: 1, checksum: None };
+        segment.options.mptcp[0] = MptcpOption::Dss(Dss { data_ack: None, mapping: Some(mapping), data_fin: false });
+        reset += resets(&victim.inject(segment));
+    }
+    assert!(reset > 0, "the flood ends in a reset");
+    assert!(live_bytes() - before < 200_000, "{} octets", live_bytes() - before);
+    victim.send_data(&mut forger, 0, 1000);
+    assert_eq!(victim.read(id, &forger, 0), 1000);
+}
+
+/// Each octet in a packet of its own, as a device delivers it: the payload is a part of the packet's memory.
+fn crumb(forger: &Forger, distance: u32, victim: &Victim) -> Segment {
+    const PACKET_BYTES: usize = 1500;
+    let (seq, dsn) = (forger.flows[0].nxt + distance, forger.dsn + u64::from(distance));
+    let mut segment = forger.data_at(0, seq, dsn, 1, victim.now);
+    let mut packet = vec![0; PACKET_BYTES];
+    segment.payload.copy_to_slice(&mut packet);
+    segment.payload = Payload::from(bytes::Bytes::from(packet).slice(0..1));
+    segment
+}
+
+#[test]
+fn crumbs_out_of_order_cost_little_more_than_the_buffer() {
+    for mptcp in [false, true] {
+        let (mut victim, mut forger, _) = attack(mptcp);
+        let before = live_bytes();
+        for n in 0..50_000 {
+            victim.inject(crumb(&forger, 2 * n + 1, &victim));
+        }
+        let cost = live_bytes() - before;
+        assert!(cost < 8 * BUFFER as isize, "{cost} octets for a buffer of {BUFFER}");
+        // The next octet ends what the crumbs blocked.
+        forger.timestamps = false;
+        victim.send_data(&mut forger, 0, 1);
+        victim.assert_honest_goes_on();
+    }
+}
+
+#[test]
+fn crumbs_that_nobody_reads_cost_little_more_than_the_buffer() {
+    for mptcp in [false, true] {
+        let (mut victim, mut forger, id) = attack(mptcp);
+        let before = live_bytes();
+        for _ in 0..BUFFER {
+            let segment = crumb(&forger, 0, &victim);
+            victim.inject(segment);
+            forger.sent(0, 1);
+        }
+        let cost = live_bytes() - before;
+        assert!(cost < 8 * BUFFER as isize, "{cost} octets for a buffer of {BUFFER}");
+        let read = victim.read(id, &forger, 0);
+        assert!(read > BUFFER / 2, "{read} octets came through");
+        victim.assert_honest_goes_on();
+    }
+}
+
+#[test]
+fn a_wrong_checksum_never_reaches_the_application_of_a_connection_with_two_subflows() {
+    let mut victim = Victim::new(&ConnectionConfig { checksum: true, ..config() });
+    let (mut forger, id) = victim.connect_as(Forger { checksum: true, ..Forger::new(true, 5) });
+    let f = victim.join(&mut forger);
+    victim.send_data(&mut forger, 0, 1000);
+    let mut segment = forger.data(f, 1000, victim.now);
+    let value = mapping(&mut segment).checksum.unwrap();
+    mapping(&mut segment).checksum = Some(value ^ 0x100);
+    let answers = victim.inject(segment);
+    assert_eq!(resets(&answers), 1);
+    let fail = |answer: &Segment| answer.options.mptcp.iter().any(|option| matches!(option, MptcpOption::Fail(_)));
+    assert!(answers.iter().any(fail), "RFC 8684 section 3.7: MP_FAIL on the RST");
+    victim.send_data(&mut forger, 0, 1000);
+    assert_eq!(victim.read(id, &forger, 0), 2000);
+    victim.assert_honest_goes_on();
+}
+
+#[test]
+fn the_end_of_the_stream_may_be_absurd_and_may_change_but_data_after_it_never_come() {
+    let (mut victim, mut forger, id) = attack(true);
+    // Beyond any window; then one that may be, which the next ones contradict.
+    for distance in [1 << 40, u64::MAX / 2, 1000, 500, 5000] {
+        let mut segment = forger.ack(0, victim.now);
+        let end = DataSeq::Long(forger.dsn.0.wrapping_add(distance));
+        let mapping = Mapping { dsn: end, ssn: 0, len: 1, checksum: None };
+        segment.options.mptcp[0] = MptcpOption::Dss(Dss { data_ack: None, mapping: Some(mapping), data_fin: true });
+        victim.inject(segment);
+    }
+    assert_eq!(victim.endpoint.recv(id, 10, victim.now), Ok(Received::Pending));
+    victim.send_data(&mut forger, 0, 1000);
+    assert_eq!(victim.read(id, &forger, 0), 1000);
+    assert_eq!(victim.endpoint.recv(id, 10, victim.now), Ok(Received::Finished));
+    victim.send_data(&mut forger, 0, 1000);
+    assert_eq!(victim.endpoint.recv(id, 10, victim.now), Ok(Received::Finished), "the stream was over");
+    victim.assert_honest_goes_on();
+}
+
+#[test]
+fn a_storm_of_fins_ends_one_stream_once() {
+    let (mut victim, mut forger, id) = attack(false);
+    victim.send_data(&mut forger, 0, 100);
+    let mut answers = 0;
+    for n in 0..5000_u32 {
+        let mut fin = forger.ack(0, victim.now);
+        fin.flags |= Flags::FIN;
+        fin.seq += n % 7;
+        answers += victim.inject(fin).len();
+    }
+    assert!(answers <= 5000);
+    assert_eq!(victim.read(id, &forger, 0), 100);
+    assert_eq!(victim.endpoint.recv(id, 10, victim.now), Ok(Received::Finished));
+    let finished = |event: &&Event| matches!(event, Event::PeerFinished(finished) if *finished == id);
+    assert_eq!(victim.events.iter().filter(finished).count(), 1);
+    victim.assert_honest_goes_on();
+}
+
+#[test]
+fn urgent_data_are_data() {
+    let (mut victim, mut forger, id) = attack(false);
+    for urgent in [0, 1, 500, 0xffff] {
+        let mut segment = forger.data(0, 1000, victim.now);
+        segment.flags |= Flags::URG;
+        segment.urgent = urgent;
+        victim.inject(segment);
+        forger.sent(0, 1000);
+    }
+    assert_eq!(victim.read(id, &forger, 0), 4000);
+}
+
+#[test]
+fn data_before_the_stream_are_duplicates() {
+    let (mut victim, mut forger, id) = attack(true);
+    victim.send_data(&mut forger, 0, 1000);
+    let first = keys::first_dsn(forger.key);
+    // The same place again on new subflow octets; then the octets before the first.
+    for dsn in [first, first - 500, first - (1 << 40)] {
+        let segment = forger.data_at(0, forger.flows[0].nxt, dsn, 400, victim.now);
+        victim.inject(segment);
+        forger.flows[0].nxt += 400;
+    }
+    assert_eq!(victim.read(id, &forger, 0), 1000);
+    victim.send_data(&mut forger, 0, 1000);
+    assert_eq!(victim.read(id, &forger, 1000), 1000);
+    victim.wait(Duration::from_secs(1));
+    victim.assert_honest_goes_on();
+}

@@ -1,0 +1,23 @@
+//! A whole endpoint under arbitrary operations. The fuzzer drives the same interpreter (`fuzz/`, target `endpoint`).
+
+mod forger;
+mod live;
+mod operations;
+
+use rand_core::RngCore;
+use units::Prng;
+
+/// Inputs a run: enough to reach every operation in every state within seconds; the fuzzer does the rest.
+const INPUTS: u64 = 4000;
+const INPUT_BYTES_MAX: u64 = 1200;
+
+#[test]
+fn no_sequence_of_operations_breaks_an_invariant() {
+    for seed in 0..INPUTS {
+        let mut prng = Prng::fork(seed, "operations");
+        let mut input = vec![0; prng.below(INPUT_BYTES_MAX) as usize];
+        prng.fill_bytes(&mut input);
+        println!("seed {seed}");
+        operations::run(&input, live::live_bytes);
+    }
+}

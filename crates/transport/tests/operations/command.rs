@@ -1,0 +1,145 @@
+//! What the endpoint's owner does, sensible or not.
+
+use std::net::SocketAddr;
+
+use transport::path_manager::LocalAddress;
+use transport::{ConnectionId, Received, SubflowId};
+use wire::{Pattern, Payload};
+
+use super::source::Source;
+use super::{App, PORT, World, local_ip};
+use crate::forger::STREAM;
+
+/// The pattern that the application writes.
+const APP_STREAM: u32 = 1;
+
+impl World {
+    pub(super) fn command(&mut self, source: &mut Source) {
+        match source.u8() % 12 {
+            0 => self.connect(source),
+            1 | 2 => self.write(source),
+            3 | 4 => self.read(source),
+            5 => self.on_app(source, |world, id| {
+                let _ = world.endpoint.shutdown(id, world.now);
+            }),
+            6 => match source.u8() % 3 {
+                0 => self.on_app(source, |world, id| {
+                    let _ = world.endpoint.close(id, world.now);
+                }),
+                1 => self.on_app(source, |world, id| {
+                    let _ = world.endpoint.abort(id, world.now);
+                }),
+                _ => self.on_app(source, |world, id| {
+                    let _ = world.endpoint.close(id, world.now);
+                    world.endpoint.release(id);
+                }),
+            },
+            7 => self.change_subflows(source),
+            8 => self.change_addresses(source),
+            9 => self.change_listener(source),
+            10 => self.on_app(source, |world, id| {
+                let stats = world.endpoint.stats(id);
+                assert!(stats.is_none_or(|stats| stats.acked_bytes <= stats.written_bytes));
+            }),
+            _ => self.accept(),
+        }
+    }
+
+    fn pick_app(&self, source: &mut Source) -> Option<usize> {
+        let pick = usize::from(source.u8());
+        (!self.apps.is_empty()).then(|| pick % self.apps.len())
+    }
+
+    fn on_app(&mut self, source: &mut Source, act: impl FnOnce(&mut Self, ConnectionId)) {
+        if let Some(app) = self.pick_app(source) {
+            act(self, self.apps[app].id);
+        }
+    }
+
+    fn connect(&mut self, source: &mut Source) {
+        let remote = SocketAddr::from(([10, 9, 1, source.u8() % 4], PORT));
+        let mut local = local_ip(1 + source.u8() % 2);
+        local.set_port(source.pick(&[0, 0, 0, 5000]));
+        if let Ok(id) = self.endpoint.connect(local, remote, self.config.clone(), self.now) {
+            self.apps.push(App { id, written: 0, read: 0, finished: false });
+        }
+    }
+
+    fn write(&mut self, source: &mut Source) {
+        let Some(app) = self.pick_app(source) else { return };
+        let len = source.pick(&[1, 100, 1400, 20_000, 300_000]);
+        let App { id, written, .. } = self.apps[app];
+        let mut data = Payload::Pattern(Pattern { stream: APP_STREAM, offset: written, len });
+        if self.real_octets {
+            data = data.to_bytes().into();
+        }
+        let capacity = self.endpoint.send_capacity(id);
+        if let Ok(taken) = self.endpoint.send(id, data, self.now) {
+            assert_eq!(taken as u64, capacity.min(u64::from(len)));
+            self.apps[app].written += taken as u64;
+        }
+    }
+
+    fn read(&mut self, source: &mut Source) {
+        let Some(app) = self.pick_app(source) else { return };
+        let max = source.pick(&[1, 1000, usize::MAX]);
+        let App { id, read, finished, .. } = self.apps[app];
+        match self.endpoint.recv(id, max, self.now) {
+            Ok(Received::Data(payload)) => {
+                assert!(!payload.is_empty() && payload.len() <= max);
+                assert!(!finished, "data after the end of the stream");
+                if self.truthful {
+                    let len = payload.len() as u32;
+                    let expected = Payload::Pattern(Pattern { stream: STREAM, offset: read, len });
+                    assert_eq!(payload.to_bytes(), expected.to_bytes(), "the stream at {read}");
+                }
+                self.apps[app].read += payload.len() as u64;
+            }
+            Ok(Received::Finished) => self.apps[app].finished = true,
+            Ok(Received::Pending) => assert!(!finished, "the stream was over"),
+            Err(_) => {}
+        }
+    }
+
+    fn change_subflows(&mut self, source: &mut Source) {
+        let Some(app) = self.pick_app(source) else { return };
+        let (id, subflow, backup) = (self.apps[app].id, SubflowId(u16::from(source.u8() % 6)), source.u8() & 1 == 1);
+        let remote = SocketAddr::from(([10, 9, 0, source.u8() % 4], PORT));
+        match source.u8() % 4 {
+            0 => {
+                let _ = self.endpoint.add_subflow(id, local_ip(1 + source.u8() % 2), remote, backup, self.now);
+            }
+            1 => {
+                let _ = self.endpoint.remove_subflow(id, subflow, self.now);
+            }
+            _ => {
+                let _ = self.endpoint.set_priority(id, subflow, backup, self.now);
+            }
+        }
+    }
+
+    fn change_addresses(&mut self, source: &mut Source) {
+        let ip = local_ip(1 + source.u8() % 5).ip();
+        match source.u8() % 4 {
+            0 => self.endpoint.add_local_address(LocalAddress { ip, backup: false }, self.now),
+            1 => self.endpoint.remove_local_address(ip, self.now),
+            2 => self.on_app(source, |world, id| {
+                let _ = world.endpoint.announce_address(id, ip, Some(PORT), world.now);
+            }),
+            _ => self.on_app(source, |world, id| {
+                let _ = world.endpoint.withdraw_address(id, ip, world.now);
+            }),
+        }
+    }
+
+    fn change_listener(&mut self, source: &mut Source) {
+        match self.listener.take() {
+            Some(listener) if source.u8() & 3 == 0 => self.endpoint.close_listener(listener, self.now),
+            Some(listener) => self.listener = Some(listener),
+            None => {
+                let local = SocketAddr::from(([0, 0, 0, 0], PORT));
+                self.listener = self.endpoint.listen(local, self.config.clone()).ok();
+            }
+        }
+    }
+}
