@@ -85,6 +85,7 @@ struct ConnectionFields {
     sack: bool,
     ecn: bool,
     nagle: bool,
+    hystart: bool,
     #[serde(with = "units::text::duration")]
     delayed_ack: Duration,
     #[serde(with = "units::text::duration")]
