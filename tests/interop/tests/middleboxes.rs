@@ -1,0 +1,140 @@
+//! Middleboxes between the engine and the kernel: MPTCP must fall back or survive, and the data must be right
+//! (RFC 8684 sections 3.7 and 6).
+
+use std::net::TcpStream;
+use std::thread;
+
+use interop::{
+    Digest, Engine, Protocol, Rig, accept, connect, engine_config, listen, mptcp_info, receive_all, send_pattern,
+};
+use transport::{ConnectionConfig, ConnectionId};
+
+const BYTES: u64 = 500_000;
+
+/// What MPTCP must have become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Mptcp,
+    FellBack,
+    Either,
+}
+
+fn exchange(engine: &Engine, id: ConnectionId, stream: &TcpStream) {
+    engine.send(id, BYTES, true);
+    let mut sender = stream.try_clone().unwrap();
+    let sending = thread::spawn(move || {
+        send_pattern(&mut sender, BYTES).unwrap();
+        sender.shutdown(std::net::Shutdown::Write).unwrap();
+    });
+    assert_eq!(receive_all(&mut &*stream).unwrap(), Digest::of_pattern(BYTES));
+    sending.join().unwrap();
+    assert_eq!(engine.received(id), Digest::of_pattern(BYTES));
+}
+
+fn judge(engine: &Engine, id: ConnectionId, stream: &TcpStream, expected: Outcome) {
+    let stats = engine.stats(id);
+    let kernel_fell_back = mptcp_info(stream).map_or(true, |info| info.fell_back());
+    match expected {
+        Outcome::Mptcp => assert!(stats.mptcp && !kernel_fell_back, "{kernel_fell_back} {stats:#?}"),
+        Outcome::FellBack => assert!(!stats.mptcp && kernel_fell_back, "{kernel_fell_back} {stats:#?}"),
+        Outcome::Either => {}
+    }
+}
+
+fn through(middlebox: &str, config: &ConnectionConfig, expected: Outcome) {
+    let link = format!("delay = '2 ms'\nmiddleboxes = [{middlebox}]");
+    for kernel_is_client in [true, false] {
+        // The engine is once behind the second host and once behind the first: boxes may not be symmetric.
+        for engine_host in [1, 0] {
+            let Some(rig) = Rig::new(&[&link]) else { return };
+            let (engine_ip, kernel_ip) = [("10.1.0.2", "10.1.1.1"), ("10.1.1.2", "10.1.0.1")][engine_host];
+            let engine = Engine::start(rig.host(engine_host), &[engine_ip], &[]);
+            let kernel = rig.host(1 - engine_host);
+            let (id, stream) = if kernel_is_client {
+                engine.listen(&format!("{engine_ip}:5000"), config.clone());
+                let remote = format!("{engine_ip}:5000").parse().unwrap();
+                let stream = connect(kernel, Protocol::Mptcp, None, remote).unwrap();
+                (None, stream)
+            } else {
+                let address = format!("{kernel_ip}:5000");
+                let listener = listen(kernel, Protocol::Mptcp, address.parse().unwrap()).unwrap();
+                let id = engine.connect(engine_ip, &address, config.clone());
+                (Some(id), accept(&listener).unwrap())
+            };
+            let id = id.unwrap_or_else(|| engine.accept());
+            exchange(&engine, id, &stream);
+            judge(&engine, id, &stream, expected);
+        }
+    }
+}
+
+#[test]
+fn options_stripped_from_syn() {
+    through("{ kind = 'strip', options = ['mptcp'], on = 'syn' }", &engine_config(), Outcome::FellBack);
+}
+
+#[test]
+fn options_stripped_from_syn_ack() {
+    through("{ kind = 'strip', options = ['mptcp'], on = 'syn-ack' }", &engine_config(), Outcome::FellBack);
+}
+
+#[test]
+fn options_stripped_from_everything() {
+    through("{ kind = 'strip', options = ['mptcp'] }", &engine_config(), Outcome::FellBack);
+}
+
+#[test]
+fn options_stripped_after_the_handshake() {
+    through("{ kind = 'strip', options = ['mptcp'], after = 1 }", &engine_config(), Outcome::FellBack);
+}
+
+#[test]
+fn other_options_stripped() {
+    let strip = "{ kind = 'strip', options = ['timestamps', 'sack', 'window-scale', 'mss'] }";
+    through(strip, &engine_config(), Outcome::Mptcp);
+}
+
+#[test]
+fn segments_split() {
+    through("{ kind = 'split', payload = '500 B' }", &engine_config(), Outcome::Mptcp);
+}
+
+#[test]
+fn segments_merged() {
+    through("{ kind = 'merge', payload = '1400 B', hold = '1 ms' }", &engine_config(), Outcome::Either);
+}
+
+#[test]
+fn data_changed_is_noticed_with_checksums() {
+    let config = ConnectionConfig { checksum: true, ..engine_config() };
+    let link = "delay = '2 ms'\nmiddleboxes = [{ kind = 'overwrite', at = 1000, text = 'gateway' }]";
+    let Some(rig) = Rig::new(&[link]) else { return };
+    rig.host(0).set("mptcp/checksum_enabled", "1").unwrap();
+    let engine = Engine::start(rig.host(1), &["10.1.1.2"], &[]);
+    engine.listen("10.1.1.2:5000", config);
+    let mut stream = connect(rig.host(0), Protocol::Mptcp, None, "10.1.1.2:5000".parse().unwrap()).unwrap();
+    let id = engine.accept();
+    // The only subflow: the connection falls back and delivers what the gateway made of it (RFC 8684 section 3.7).
+    send_pattern(&mut stream, 100_000).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut expected = interop::pattern(100_000);
+    expected[1000..1007].copy_from_slice(b"gateway");
+    let mut digest = Digest::default();
+    digest.add(&expected);
+    assert_eq!(engine.received(id), digest);
+    assert!(engine.stats(id).fell_back);
+}
+
+#[test]
+fn a_nat_of_the_kernel_s_side() {
+    let Some(rig) = Rig::new(&["delay = '2 ms'\nmiddleboxes = [{ kind = 'nat', idle_timeout = '60 s' }]"]) else {
+        return;
+    };
+    let engine = Engine::start(rig.host(1), &["10.1.1.2"], &[]);
+    engine.listen("10.1.1.2:5000", engine_config());
+    let stream = connect(rig.host(0), Protocol::Mptcp, None, "10.1.1.2:5000".parse().unwrap()).unwrap();
+    let id = engine.accept();
+    exchange(&engine, id, &stream);
+    judge(&engine, id, &stream, Outcome::Mptcp);
+    assert_eq!(engine.stats(id).subflows[0].remote.ip().to_string(), "10.1.0.254");
+}
