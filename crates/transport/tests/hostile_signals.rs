@@ -1,0 +1,195 @@
+//! Peers that abuse MPTCP's signals, and strangers who guess.
+
+mod forger;
+mod live;
+mod victim;
+
+use std::net::SocketAddr;
+
+use arrayvec::ArrayVec;
+use forger::Forger;
+use live::live_bytes;
+use transport::{ConnectionConfig, ConnectionId, Event};
+use units::Duration;
+use victim::{Victim, resets};
+use wire::mptcp::{AddAddr, AddressId, Experimental, Key, MpFastclose, MpPrio, MptcpOption, RemoveAddr};
+use wire::{Flags, Segment};
+
+fn attack() -> (Victim, Forger, ConnectionId) {
+    let mut victim = Victim::new(&ConnectionConfig::default());
+    let (forger, id) = victim.connect(true);
+    (victim, forger, id)
+}
+
+fn assert_alive(victim: &mut Victim, forger: &mut Forger, id: ConnectionId) {
+    victim.send_data(forger, 0, 1000);
+    assert_eq!(victim.read(id, forger, 0), 1000);
+    victim.assert_honest_goes_on();
+}
+
+fn syns(segments: &[Segment]) -> usize {
+    segments.iter().filter(|segment| segment.flags == Flags::SYN).count()
+}
+
+#[test]
+fn addresses_with_wrong_hmacs_are_not_heard() {
+    let (mut victim, mut forger, id) = attack();
+    let (before, mut opened) = (live_bytes(), 0);
+    for n in 0..10_000_u32 {
+        let address = SocketAddr::from(([10, 9, (n >> 8) as u8, n as u8], 80));
+        let MptcpOption::AddAddr(right) = forger.add_addr(n as u8, address) else { panic!() };
+        let wrong = AddAddr { hmac: Some(right.hmac.unwrap() ^ (1 << (n % 64))), ..right };
+        let answers = victim.inject(forger.signal(0, MptcpOption::AddAddr(wrong), victim.now));
+        let echoed = |answer: &Segment| answer.options.mptcp.iter().any(|o| matches!(o, MptcpOption::AddAddr(_)));
+        assert!(!answers.iter().any(echoed));
+        opened += syns(&answers);
+    }
+    assert_eq!(opened, 0);
+    assert!(!victim.events.iter().any(|event| matches!(event, Event::AddressAnnounced { .. })));
+    assert!(live_bytes() - before < 50_000);
+    assert_alive(&mut victim, &mut forger, id);
+}
+
+#[test]
+fn a_flood_of_right_addresses_is_bounded() {
+    let (mut victim, mut forger, id) = attack();
+    let (before, mut opened) = (live_bytes(), 0);
+    for n in 0..20_000_u32 {
+        let address = SocketAddr::from(([10, 9, (n >> 8) as u8, n as u8], 80));
+        let option = forger.add_addr(1 + (n % 255) as u8, address);
+        let answers = victim.inject(forger.signal(0, option, victim.now));
+        assert!(answers.len() <= 4, "one signal, few answers");
+        opened += syns(&answers);
+        victim.events.clear();
+    }
+    assert!(opened <= 8, "{opened} subflows opened towards whatever the peer named");
+    assert!(live_bytes() - before < 200_000, "{} octets", live_bytes() - before);
+    assert_alive(&mut victim, &mut forger, id);
+}
+
+#[test]
+fn one_identifier_with_ever_new_addresses_does_not_make_the_victim_a_scanner() {
+    let (mut victim, mut forger, id) = attack();
+    let mut opened = 0;
+    for n in 0..5000_u32 {
+        let address = SocketAddr::from(([10, 9, (n >> 8) as u8, n as u8], 80));
+        opened += syns(&victim.inject(forger.signal(0, forger.add_addr(1, address), victim.now)));
+        // Withdrawn at once, to make room for the next.
+        let address_ids: ArrayVec<_, 37> = [AddressId(1)].into_iter().collect();
+        let remove = MptcpOption::RemoveAddr(RemoveAddr { address_ids });
+        opened += syns(&victim.inject(forger.signal(0, remove, victim.now)));
+    }
+    println!("{opened} SYNs");
+    assert!(opened <= 5000, "no more than the peer itself sent");
+    assert_alive(&mut victim, &mut forger, id);
+}
+
+#[test]
+fn removing_every_address_ends_the_peers_own_connection() {
+    let (mut victim, mut forger, id) = attack();
+    victim.join(&mut forger);
+    for first in (0..=255_u8).step_by(30) {
+        let address_ids: ArrayVec<_, 37> = (first..=first.saturating_add(29)).map(AddressId).collect();
+        let remove = MptcpOption::RemoveAddr(RemoveAddr { address_ids });
+        victim.inject(forger.signal(0, remove, victim.now));
+    }
+    assert!(victim.stats(id).subflows.iter().all(|subflow| subflow.state == "CLOSED"));
+    victim.wait(Duration::from_secs(120));
+    assert!(victim.stats(id).closed_at.is_some());
+    victim.assert_honest_goes_on();
+}
+
+#[test]
+fn priorities_that_flap_are_followed_and_cost_nothing() {
+    let (mut victim, mut forger, id) = attack();
+    let before = live_bytes();
+    for n in 0..20_000 {
+        let answers = victim.inject(forger.signal(0, MptcpOption::Prio(MpPrio { backup: n % 2 == 0 }), victim.now));
+        assert!(answers.len() <= 1);
+        victim.events.clear();
+    }
+    assert!(live_bytes() - before < 20_000);
+    assert!(!victim.stats(id).subflows[0].backup);
+    assert_alive(&mut victim, &mut forger, id);
+}
+
+#[test]
+fn fastclose_needs_the_victims_key() {
+    let (mut victim, mut forger, id) = attack();
+    let right = forger.peer_key.unwrap();
+    for wrong in [Key(0), forger.key, Key(right.0 ^ 1)] {
+        for flags in [Flags::ACK, Flags::ACK | Flags::PSH] {
+            let option = MptcpOption::Fastclose(MpFastclose { receiver_key: wrong });
+            let mut segment = forger.signal(0, option, victim.now);
+            segment.flags = flags;
+            assert_eq!(resets(&victim.inject(segment)), 0);
+        }
+    }
+    assert_alive(&mut victim, &mut forger, id);
+    let option = MptcpOption::Fastclose(MpFastclose { receiver_key: right });
+    victim.inject(forger.signal(0, option, victim.now));
+    assert!(victim.stats(id).closed_at.is_some(), "the right key does end it");
+}
+
+#[test]
+fn resets_have_to_guess_the_exact_sequence_number() {
+    // RFC 5961 section 3.
+    let (mut victim, mut forger, id) = attack();
+    let expected = forger.flows[0].nxt;
+    let mut answers = 0;
+    for n in 0..100_000_u32 {
+        let mut reset = forger.ack(0, victim.now);
+        reset.flags = if n % 2 == 0 { Flags::RST } else { Flags::RST | Flags::ACK };
+        reset.seq = expected + 1 + n * 40_000;
+        if reset.seq != expected {
+            answers += victim.inject(reset).len();
+        }
+    }
+    assert!(answers <= 2, "{answers} challenge ACKs at one instant");
+    for n in 0..1000 {
+        let mut syn = forger.ack(0, victim.now);
+        syn.flags = Flags::SYN;
+        syn.seq = expected + n;
+        answers += victim.inject(syn).len();
+    }
+    assert!(answers <= 2);
+    assert_alive(&mut victim, &mut forger, id);
+}
+
+#[test]
+fn floods_of_options_are_carried_like_any_other() {
+    let (mut victim, mut forger, id) = attack();
+    let before = live_bytes();
+    for n in 0..2000_u32 {
+        let mut segment = forger.ack(0, victim.now);
+        for _ in 0..20 {
+            segment.options.mptcp.push(MptcpOption::Experimental(Experimental { flags: 15, data: ArrayVec::new() }));
+            segment.options.mptcp.push(MptcpOption::Prio(MpPrio { backup: false }));
+            segment.options.mptcp.push(forger.add_addr(7, SocketAddr::from(([10, 9, 9, n as u8], 80))));
+        }
+        assert!(victim.inject(segment).len() < 20);
+        victim.events.clear();
+    }
+    assert!(live_bytes() - before < 100_000);
+    assert_alive(&mut victim, &mut forger, id);
+}
+
+#[test]
+fn strangers_get_a_reset_and_nothing_else() {
+    let (mut victim, mut forger, id) = attack();
+    let before = live_bytes();
+    for n in 0..20_000_u32 {
+        let mut stranger = Forger::new(true, 1);
+        let mut flow = victim.new_flow();
+        flow.local.set_port(n as u16);
+        flow.remote.set_port(1 + (n >> 8) as u16);
+        stranger.flows.push(flow);
+        let mut segment = stranger.data(0, 100, victim.now);
+        segment.flags = if n % 3 == 0 { Flags::SYN } else { Flags::ACK };
+        // Not to the listener: nobody is there.
+        segment.dst.set_port(81);
+        assert!(victim.inject(segment).len() <= 1);
+    }
+    assert!(live_bytes() - before < 50_000);
+    assert_alive(&mut victim, &mut forger, id);
+}
