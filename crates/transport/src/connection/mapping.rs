@@ -38,30 +38,28 @@ impl ReceivedMapping {
         self.seq + self.len
     }
 
+    fn contains(&self, other: &Self) -> bool {
+        self.seq.before_or_at(other.seq) && self.end().at_or_after(other.end())
+    }
+
     fn dsn_at(&self, seq: SeqNr) -> Dsn {
         self.dsn + u64::from(seq.since(self.seq))
     }
 
-    /// Takes the first `len` octets off. What a checksum covers cannot be divided.
-    fn split_to(&mut self, len: u32) -> Result<Self, Violation> {
-        if self.checksum.is_some() {
-            return Err(Violation::MappingMismatch);
-        }
-        let front = Self { len, ..*self };
-        self.skip(len)?;
-        Ok(front)
+    /// Takes the first `len` octets off. Neither part can be verified alone, so neither has a checksum any more.
+    fn split_to(&mut self, len: u32) -> Self {
+        let front = Self { len, checksum: None, ..*self };
+        self.skip(len);
+        front
     }
 
-    /// Forgets the first octets, which are known already; all of them if there are no more than `len`.
-    fn skip(&mut self, len: u32) -> Result<(), Violation> {
+    /// Forgets the first octets, whose place is known already; all of them if there are no more than `len`.
+    fn skip(&mut self, len: u32) {
         let len = len.min(self.len);
-        if self.checksum.is_some() && len < self.len {
-            return Err(Violation::MappingMismatch);
-        }
         self.seq += len;
         self.dsn += u64::from(len);
         self.len -= len;
-        Ok(())
+        self.checksum = self.checksum.filter(|_| len == 0);
     }
 }
 
@@ -87,15 +85,15 @@ pub(crate) struct MappingTable {
 }
 
 impl MappingTable {
-    /// Takes a mapping. Mappings may repeat: every segment of an offloaded burst carries the same. They may also overlap
-    /// where segments were cut anew for retransmission.
+    /// Takes a mapping. Mappings may repeat: every segment of an offloaded burst carries the same. They may also overlap,
+    /// where a segment was cut anew for retransmission and the original was merely late.
     ///
     /// # Errors
     /// [`Violation::MappingMismatch`] if it gives an octet another place than before, [`Violation::MappingFlood`] if
     /// there are too many that nothing fills.
     pub(crate) fn insert(&mut self, mut mapping: ReceivedMapping) -> Result<(), Violation> {
-        if self.resolved_to.is_some_and(|done| mapping.end().before_or_at(done)) {
-            return Ok(());
+        if let Some(done) = self.resolved_to.filter(|done| done.after(mapping.seq)) {
+            mapping.skip(done.since(mapping.seq));
         }
         let mut at = match self.mappings.back() {
             Some(last) if last.end().after(mapping.seq) => {
@@ -108,13 +106,19 @@ impl MappingTable {
                 return self.insert_at(at, mapping);
             };
             check_overlap(known, &mapping)?;
+            if mapping.checksum.is_some() && mapping.contains(known) && mapping.len > known.len {
+                // The whole can be verified like its parts, and brings octets that they do not.
+                self.mappings.remove(at);
+                continue;
+            }
             if known.seq.after(mapping.seq) {
-                let before = mapping.split_to(known.seq.since(mapping.seq))?;
-                mapping.skip(known.len)?;
+                let (gap, known_len) = (known.seq.since(mapping.seq), known.len);
+                let before = mapping.split_to(gap);
+                mapping.skip(known_len);
                 self.insert_at(at, before)?;
                 at += 1;
             } else {
-                mapping.skip(known.end().since(mapping.seq))?;
+                mapping.skip(known.end().since(mapping.seq));
             }
             at += 1;
         }
@@ -251,6 +255,51 @@ mod tests {
         assert_eq!(table.insert(mapping(150, 10, 1051)), Err(Violation::MappingMismatch));
         table.insert(mapping(0, 100, 900)).unwrap();
         assert_eq!(resolve(&mut table, 0, 250).0, [(900, 100), (1000, 150)]);
+    }
+
+    /// A late original after the pieces into which it was cut for retransmission: every octet has its place once.
+    #[test]
+    fn overlapping_mappings_complete_each_other() {
+        let mut table = MappingTable::default();
+        table.insert(mapping(150, 20, 1050)).unwrap();
+        table.insert(mapping(100, 100, 1000)).unwrap();
+        table.insert(mapping(190, 60, 1090)).unwrap();
+        assert_eq!(table.mappings.len(), 4);
+        let pieces = vec![(1000, 50), (1050, 20), (1070, 30), (1100, 50)];
+        assert_eq!(resolve(&mut table, 100, 150), (pieces, Ok(())));
+        table.insert(mapping(200, 70, 1100)).unwrap();
+        assert_eq!(resolve(&mut table, 250, 20).0, [(1150, 20)]);
+    }
+
+    /// The same with checksums: the original is verified in place of its pieces; what is left of it once they have been
+    /// placed cannot be verified, and does not wait for octets that never come.
+    #[test]
+    fn a_late_original_is_verified_while_it_is_whole() {
+        let octets = Payload::from((0..100).collect::<Vec<u8>>());
+        let whole = |seq, dsn, octets: &Payload| {
+            let (ssn, len) = (1, octets.len() as u16);
+            let value = dss_checksum(Dsn(dsn), ssn, len, core::iter::once(octets));
+            let checksum = Some(MappingChecksum { value, ssn, len });
+            ReceivedMapping { seq: SeqNr(seq), len: u32::from(len), dsn: Dsn(dsn), checksum }
+        };
+        let collect = |table: &mut MappingTable, seq, payload: Payload| {
+            let mut pieces = Vec::new();
+            let result = table.resolve(SeqNr(seq), payload, |dsn, piece| pieces.push((dsn.0, piece.len())));
+            (pieces, result)
+        };
+        let mut table = MappingTable::default();
+        table.insert(whole(60, 1060, &octets.slice(60..100))).unwrap();
+        table.insert(whole(0, 1000, &octets)).unwrap();
+        assert_eq!(table.mappings.len(), 1);
+        let mut altered = octets.to_bytes().to_vec();
+        altered[99] ^= 1;
+        assert!(matches!(collect(&mut table, 0, altered.into()).1, Err(Unresolved::BadChecksum(..))));
+
+        let mut table = MappingTable::default();
+        table.insert(whole(0, 1000, &octets.slice(0..60))).unwrap();
+        assert_eq!(collect(&mut table, 0, octets.slice(0..60)), (vec![(1000, 60)], Ok(())));
+        table.insert(whole(0, 1000, &octets)).unwrap();
+        assert_eq!(collect(&mut table, 60, octets.slice(60..100)), (vec![(1060, 40)], Ok(())));
     }
 
     #[test]

@@ -32,10 +32,17 @@ pub struct Pair {
     /// One-way delay by the last octet of the client's address.
     pub delays: Vec<Duration>,
     pub loss: f64,
+    /// Probability that a segment arrives twice.
+    pub duplication: f64,
+    /// Segments are late by up to this, each by its own: they overtake each other.
+    pub jitter: Duration,
+    /// Paths on which nothing passes, by the last octet of the client's address less one.
+    pub dark: Vec<bool>,
     pub interfere: Option<Interfere>,
     pub client_events: Vec<Event>,
     pub server_events: Vec<Event>,
     pub segments_sent: u64,
+    v6: bool,
     prng: Prng,
     in_flight: BTreeMap<(Instant, u64), (Side, Segment)>,
     order: u64,
@@ -51,6 +58,14 @@ pub fn server_address(path: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 1, path + 1], PORT))
 }
 
+pub fn client_address6(path: u8) -> SocketAddr {
+    SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, u16::from(path) + 1], 0))
+}
+
+pub fn server_address6(path: u8) -> SocketAddr {
+    SocketAddr::from(([0x2001, 0xdb8, 1, 0, 0, 0, 0, u16::from(path) + 1], PORT))
+}
+
 fn endpoint(paths: u8, address: fn(u8) -> SocketAddr, seed: u64) -> Endpoint {
     let local_addresses = (0..paths).map(|path| LocalAddress { ip: address(path).ip(), backup: false }).collect();
     Endpoint::with_seed(EndpointConfig { local_addresses, ..EndpointConfig::default() }, seed)
@@ -61,15 +76,38 @@ impl Pair {
     pub fn new(delays_ms: &[u64], config: ConnectionConfig, seed: u64) -> Self {
         let paths = delays_ms.len() as u8;
         let client = endpoint(paths, client_address, seed);
-        let mut server = endpoint(paths, server_address, seed + 1);
-        let listener = server.listen(SocketAddr::from(([0, 0, 0, 0], PORT)), config).unwrap();
+        let server = endpoint(paths, server_address, seed + 1);
+        Self::of(client, server, SocketAddr::from(([0, 0, 0, 0], PORT)), delays_ms, config, seed)
+    }
+
+    /// The same over IPv6.
+    pub fn v6(delays_ms: &[u64], config: ConnectionConfig, seed: u64) -> Self {
+        let paths = delays_ms.len() as u8;
+        let client = endpoint(paths, client_address6, seed);
+        let server = endpoint(paths, server_address6, seed + 1);
+        Self::of(client, server, SocketAddr::from(([0_u16; 8], PORT)), delays_ms, config, seed)
+    }
+
+    fn of(
+        client: Endpoint,
+        mut server: Endpoint,
+        local: SocketAddr,
+        delays_ms: &[u64],
+        config: ConnectionConfig,
+        seed: u64,
+    ) -> Self {
+        let listener = server.listen(local, config).unwrap();
         Self {
+            v6: local.is_ipv6(),
             client,
             server,
             listener,
             now: Instant::ZERO,
             delays: delays_ms.iter().map(|ms| Duration::from_millis(*ms)).collect(),
             loss: 0.0,
+            duplication: 0.0,
+            jitter: Duration::ZERO,
+            dark: vec![false; delays_ms.len()],
             interfere: None,
             client_events: Vec::new(),
             server_events: Vec::new(),
@@ -81,7 +119,11 @@ impl Pair {
     }
 
     pub fn connect(&mut self, config: ConnectionConfig) -> ConnectionId {
-        self.client.connect(client_address(0), server_address(0), config, self.now).unwrap()
+        let (local, remote) = match self.v6 {
+            true => (client_address6(0), server_address6(0)),
+            false => (client_address(0), server_address(0)),
+        };
+        self.client.connect(local, remote, config, self.now).unwrap()
     }
 
     /// Connects and waits for both sides.
@@ -92,7 +134,7 @@ impl Pair {
         (client, server)
     }
 
-    fn endpoint(&mut self, side: Side) -> &mut Endpoint {
+    pub fn endpoint(&mut self, side: Side) -> &mut Endpoint {
         match side {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,
@@ -114,20 +156,28 @@ impl Pair {
 
     fn carry(&mut self, side: Side, segment: Segment) {
         self.segments_sent += 1;
-        let client = if side == Side::Client { segment.src } else { segment.dst };
-        let path = match client {
-            SocketAddr::V4(address) => usize::from(address.ip().octets()[3]) - 1,
-            SocketAddr::V6(_) => 0,
-        };
-        let lost = self.prng.chance(self.loss);
+        let path = path_of(side, &segment);
+        let lost = self.prng.chance(self.loss) || self.dark[path];
         let segment = match &mut self.interfere {
             Some(interfere) => interfere(side, segment, self.now),
             None => Some(segment),
         };
-        if let Some(segment) = segment.filter(|_| !lost) {
+        let Some(segment) = segment.filter(|_| !lost) else { return };
+        let copies = if self.duplication > 0.0 && self.prng.chance(self.duplication) { 2 } else { 1 };
+        for _ in 0..copies {
+            let late = match self.jitter.as_nanos() {
+                0 => Duration::ZERO,
+                bound => Duration::from_nanos(self.prng.below(bound)),
+            };
             self.order += 1;
-            self.in_flight.insert((self.now + self.delays[path], self.order), (side, segment));
+            self.in_flight.insert((self.now + self.delays[path] + late, self.order), (side, segment.clone()));
         }
+    }
+
+    /// Puts a hand-made segment of `side` on its way.
+    pub fn forge(&mut self, side: Side, segment: Segment) {
+        self.order += 1;
+        self.in_flight.insert((self.now, self.order), (side, segment));
     }
 
     /// Lets everything happen until `end`.
@@ -208,4 +258,14 @@ pub fn assert_pattern(pieces: &[Payload], bytes: u64) {
         offset += piece.len() as u64;
     }
     assert_eq!(offset, bytes);
+}
+
+/// Which path a segment takes: the one of the client's address.
+pub fn path_of(side: Side, segment: &Segment) -> usize {
+    let client = if side == Side::Client { segment.src } else { segment.dst };
+    let last = match client {
+        SocketAddr::V4(address) => address.ip().octets()[3],
+        SocketAddr::V6(address) => address.ip().octets()[15],
+    };
+    usize::from(last) - 1
 }
