@@ -1,5 +1,6 @@
 //! What can be typed after `anabranch`.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -23,6 +24,10 @@ pub enum Command {
     Demo(Demo),
     /// Create network namespaces whose links behave as described, until Ctrl-C (needs root)
     Emulate(Emulate),
+    /// Serve a folder with HTTP over Multipath TCP, until Ctrl-C (needs root)
+    Serve(Serve),
+    /// Download a file with HTTP over Multipath TCP (needs root)
+    Get(Get),
 }
 
 /// Arguments of `anabranch run`.
@@ -74,4 +79,36 @@ pub struct Demo {
 pub struct Emulate {
     /// The topology file
     pub topology: PathBuf,
+}
+
+/// Arguments of `anabranch serve`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    anabranch serve /srv/files\n  \
+    ip netns exec server anabranch serve . --port 8080 --via 10.1.0.3 --via 10.2.0.3")]
+pub struct Serve {
+    /// The folder; nothing outside of it is reachable
+    pub folder: PathBuf,
+    /// Port to listen on
+    #[arg(long, value_name = "PORT", default_value_t = 80)]
+    pub port: u16,
+    /// An address of the engine, routed to it; repeatable, one for each path; by default a private network
+    #[arg(long, value_name = "ADDR")]
+    pub via: Vec<IpAddr>,
+}
+
+/// Arguments of `anabranch get`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    anabranch get http://10.1.0.1/big.iso -o big.iso\n  \
+    ip netns exec laptop anabranch get http://10.1.0.1/big.iso --via 10.1.0.3 --via 10.2.0.3")]
+pub struct Get {
+    /// The file's place: http://HOST[:PORT]/PATH
+    pub url: String,
+    /// Where it goes; by default its name in the URL, in the current folder
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// An address of the engine, routed to it; repeatable, one for each path; by default a private network
+    #[arg(long, value_name = "ADDR")]
+    pub via: Vec<IpAddr>,
 }

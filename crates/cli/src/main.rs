@@ -19,6 +19,8 @@ fn main() -> ExitCode {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Demo(arguments) => commands::demo::demo(&arguments),
         Command::Emulate(arguments) => commands::emulate::emulate(&arguments),
+        Command::Serve(arguments) => commands::serve::serve(&arguments),
+        Command::Get(arguments) => commands::get::get(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

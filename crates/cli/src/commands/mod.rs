@@ -2,4 +2,6 @@
 
 pub mod demo;
 pub mod emulate;
+pub mod get;
 pub mod run;
+pub mod serve;
