@@ -199,7 +199,7 @@ impl Connection {
     fn offers_capable(&self, subflow: &Subflow) -> bool {
         self.protocol == Protocol::Negotiating
             && subflow.tcb.state == State::SynSent
-            && subflow.tcb.consecutive_timeouts() <= CAPABLE_SYN_TIMEOUTS
+            && subflow.tcb.rtt().backoff() <= CAPABLE_SYN_TIMEOUTS
     }
 
     /// MP_CAPABLE with both keys: on the third ACK, and on the first data until the peer answers with MPTCP.

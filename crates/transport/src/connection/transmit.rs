@@ -45,10 +45,15 @@ impl Connection {
     }
 
     fn transmit_any(&mut self, now: Instant) -> Option<Segment> {
+        let limits = SendLimits {
+            receive_window: self.receive_window(),
+            offload_max: self.offload_max(),
+            more: self.sender.next != self.sender.buffer.end(),
+        };
         let count = self.subflows.len();
         for step in 0..count {
             let i = if self.turn + step < count { self.turn + step } else { self.turn + step - count };
-            if let Some(segment) = self.transmit_on(i, now) {
+            if let Some(segment) = self.transmit_on(i, &limits, now) {
                 self.turn = i;
                 return Some(segment);
             }
@@ -57,13 +62,8 @@ impl Connection {
         None
     }
 
-    fn transmit_on(&mut self, i: usize, now: Instant) -> Option<Segment> {
-        let limits = SendLimits {
-            receive_window: self.receive_window(),
-            offload_max: self.offload_max(),
-            more: self.sender.next != self.sender.buffer.end(),
-        };
-        let mut outgoing = self.subflows[i].tcb.transmit(&limits, now)?;
+    fn transmit_on(&mut self, i: usize, limits: &SendLimits, now: Instant) -> Option<Segment> {
+        let mut outgoing = self.subflows[i].tcb.transmit(limits, now)?;
         self.add_options(i, &mut outgoing);
         let Outgoing { mut segment, .. } = outgoing;
         self.subflows[i].tcb.add_sack_blocks(&mut segment);

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use transport::path_manager::LocalAddress;
-use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, ListenerId, Received};
+use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, Footprint, ListenerId, Received};
 use units::{Duration, Instant, Prng};
-use wire::{Pattern, Payload, Segment};
+use wire::mptcp::{Dss, MpCapable, MpJoin, MptcpOption};
+use wire::{Flags, Pattern, Payload, Segment};
 
 /// Which of the two endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +40,8 @@ pub struct Pair {
     /// Paths on which nothing passes, by the last octet of the client's address less one.
     pub dark: Vec<bool>,
     pub interfere: Option<Interfere>,
+    /// Everything sent, if wanted: when, by whom, before anything interfered.
+    pub log: Option<Vec<(Instant, Side, Segment)>>,
     pub client_events: Vec<Event>,
     pub server_events: Vec<Event>,
     pub segments_sent: u64,
@@ -109,6 +112,7 @@ impl Pair {
             jitter: Duration::ZERO,
             dark: vec![false; delays_ms.len()],
             interfere: None,
+            log: None,
             client_events: Vec::new(),
             server_events: Vec::new(),
             segments_sent: 0,
@@ -157,6 +161,9 @@ impl Pair {
     fn carry(&mut self, side: Side, segment: Segment) {
         self.segments_sent += 1;
         let path = path_of(side, &segment);
+        if let Some(log) = &mut self.log {
+            log.push((self.now, side, segment.clone()));
+        }
         let lost = self.prng.chance(self.loss) || self.dark[path];
         let segment = match &mut self.interfere {
             Some(interfere) => interfere(side, segment, self.now),
@@ -209,6 +216,31 @@ impl Pair {
         self.run_until(self.now + span);
     }
 
+    /// What was sent and interests `is_it`.
+    pub fn logged(&self, is_it: impl Fn(Side, &Segment) -> bool) -> Vec<&Segment> {
+        let log = self.log.as_ref().expect("the test asked for a log");
+        log.iter().filter(|(_, side, segment)| is_it(*side, segment)).map(|(.., segment)| segment).collect()
+    }
+
+    /// One megabyte in each direction, then both sides are closed in good order and leave nothing behind.
+    pub fn exchange_and_close(&mut self, client: ConnectionId, server: ConnectionId) {
+        const BYTES: u64 = 1 << 20;
+        let down = self.transfer(Side::Server, server, client, BYTES);
+        assert_pattern(&down, BYTES);
+        let up = self.transfer(Side::Client, client, server, BYTES);
+        assert_pattern(&up, BYTES);
+        self.assert_released(client, server);
+    }
+
+    /// Both sides have closed; released, they leave nothing behind.
+    pub fn assert_released(&mut self, client: ConnectionId, server: ConnectionId) {
+        self.client.release(client);
+        self.server.release(server);
+        self.run_for(Duration::from_secs(400));
+        let nothing = Footprint { connections: 0, four_tuples: 0, tokens: 0 };
+        assert_eq!((self.client.footprint(), self.server.footprint()), (nothing, nothing));
+    }
+
     /// Sends `bytes` octets of a pattern from one side, ends its stream, and gives what the other side received.
     pub fn transfer(&mut self, from: Side, sender: ConnectionId, receiver: ConnectionId, bytes: u64) -> Vec<Payload> {
         let deadline = self.now + Duration::from_secs(600);
@@ -258,6 +290,79 @@ pub fn assert_pattern(pieces: &[Payload], bytes: u64) {
         offset += piece.len() as u64;
     }
     assert_eq!(offset, bytes);
+}
+
+/// Takes the MPTCP options out, as some middleboxes do.
+pub fn strip(mut segment: Segment) -> Segment {
+    segment.options.mptcp.clear();
+    segment
+}
+
+/// Loses the first segment for which `is_it` holds.
+pub fn lose_first(mut is_it: impl FnMut(Side, &Segment) -> bool + 'static) -> Option<Interfere> {
+    lose_first_n(1, move |side, segment| is_it(side, segment))
+}
+
+/// Loses the first `n` segments for which `is_it` holds.
+pub fn lose_first_n(n: u32, mut is_it: impl FnMut(Side, &Segment) -> bool + 'static) -> Option<Interfere> {
+    let mut left = n;
+    Some(Box::new(move |side, segment, _| {
+        if left > 0 && is_it(side, &segment) {
+            left -= 1;
+            return None;
+        }
+        Some(segment)
+    }))
+}
+
+/// Changes segments on their way.
+pub fn change(mut how: impl FnMut(Side, &mut Segment) + 'static) -> Option<Interfere> {
+    Some(Box::new(move |side, mut segment, _| {
+        how(side, &mut segment);
+        Some(segment)
+    }))
+}
+
+pub fn is_syn(segment: &Segment) -> bool {
+    segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK)
+}
+
+pub fn is_syn_ack(segment: &Segment) -> bool {
+    segment.flags.contains(Flags::SYN | Flags::ACK)
+}
+
+pub fn is_rst(segment: &Segment) -> bool {
+    segment.flags.contains(Flags::RST)
+}
+
+/// An ACK and nothing else.
+pub fn is_pure_ack(segment: &Segment) -> bool {
+    segment.flags.0 & !Flags::PSH.0 == Flags::ACK.0 && segment.payload.is_empty()
+}
+
+pub fn capable(segment: &Segment) -> Option<&MpCapable> {
+    segment.options.mptcp.iter().find_map(|option| match option {
+        MptcpOption::Capable(capable) => Some(capable),
+        _ => None,
+    })
+}
+
+pub fn join(segment: &Segment) -> Option<&MpJoin> {
+    segment.options.mptcp.iter().find_map(|option| match option {
+        MptcpOption::Join(join) => Some(join),
+        _ => None,
+    })
+}
+
+pub fn dss(segment: &Segment) -> Option<&Dss> {
+    segment.options.mptcp.iter().find_map(|option| match option {
+        MptcpOption::Dss(dss) => Some(dss),
+        _ => None,
+    })
+}
+
+pub fn has_option(segment: &Segment, is_it: impl FnMut(&MptcpOption) -> bool) -> bool {
+    segment.options.mptcp.iter().any(is_it)
 }
 
 /// Which path a segment takes: the one of the client's address.
