@@ -139,3 +139,14 @@ fn a_topology_with_a_mistake_is_bad_input() {
     anabranch(&["emulate", &path]).code(2).stderr(contains("small.toml").and(contains("\"b\"").or(contains(" b"))));
     anabranch(&["emulate", "/nowhere.toml"]).code(2).stderr(contains("/nowhere.toml"));
 }
+
+#[test]
+fn get_says_what_a_url_looks_like() {
+    anabranch(&["get", "ftp://10.1.0.1/file"]).code(2).stderr(contains("http://"));
+    anabranch(&["get", "http://10.1.0.1/"]).code(2).stderr(contains("say with -o where to put it"));
+}
+
+#[test]
+fn serve_needs_a_folder() {
+    anabranch(&["serve", "no/such/folder"]).failure().stderr(contains("no/such/folder"));
+}
