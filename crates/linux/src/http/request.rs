@@ -11,6 +11,16 @@ pub enum Method {
     Head,
 }
 
+impl Method {
+    /// The name, as in a request.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+        }
+    }
+}
+
 /// A request that can be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {

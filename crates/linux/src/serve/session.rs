@@ -126,7 +126,7 @@ impl Session {
             Err(status) => self.answer_page(status, "text/plain", format!("{}\n", reason(status)), request),
         };
         self.ending |= !request.keep_alive;
-        say(&format!("{status} {:?} {} ({len} B)", request.method, request.target));
+        say(&format!("{status} {} {} ({len} B)", request.method.name(), request.target));
     }
 
     fn answer_file(
