@@ -188,6 +188,8 @@ impl Connection {
             };
             let result = match self.protocol {
                 Protocol::Mptcp { .. } => subflows[i].mappings.resolve(seq, payload, &mut deliver),
+                // The stream ended while there were mappings.
+                _ if receiver.finished => Ok(()),
                 _ => {
                     let next = receiver.stream.next();
                     // In plain TCP what the subflow accepted lies within the window by its own test.

@@ -108,6 +108,9 @@ impl Connection {
 
     /// Without mappings the subflow's order is the stream's.
     fn deliver_unmapped(&mut self, payload: Payload) {
+        if self.receiver.finished {
+            return;
+        }
         let next = self.receiver.stream.next();
         let end = next + payload.len() as u64;
         self.receiver.edge = self.receiver.edge.max(end);

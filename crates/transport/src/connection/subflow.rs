@@ -117,9 +117,15 @@ impl Subflow {
         self.handshake == Handshake::Complete && !self.closing && self.tcb.state.can_send()
     }
 
-    /// No sign of life for a retransmission time-out.
+    /// No sign of life for a retransmission time-out: neither data nor window probes are answered.
     pub(crate) fn is_stale(&self) -> bool {
-        self.tcb.consecutive_timeouts() > 0 && self.tcb.has_outstanding()
+        let stuck = self.tcb.is_probing() && self.tcb.unsent_bytes() > 0;
+        stuck || (self.tcb.consecutive_timeouts() > 0 && self.tcb.has_outstanding())
+    }
+
+    /// What it last heard of the peer's window leaves no room. The window is the connection's, so others may know better.
+    pub(crate) fn is_shut(&self) -> bool {
+        self.tcb.usable_window() == 0 && !self.tcb.has_outstanding()
     }
 
     /// TIME-WAIT and CLOSED hold nothing that the connection could still use.
@@ -162,13 +168,18 @@ impl Subflow {
         self.tcb.next_timeout().min(join)
     }
 
+    /// Another segment may join those in flight or queued, as far as the congestion window goes.
+    pub(crate) fn has_room(&self) -> bool {
+        let used = self.tcb.in_flight() + self.tcb.unsent_bytes();
+        used == 0 || self.tcb.window().cwnd().saturating_sub(used) >= u64::from(self.tcb.payload_max())
+    }
+
     /// What schedulers may see.
     pub(crate) fn scheduler_view(&self) -> SubflowView {
         let window = self.tcb.window();
         let in_flight = self.tcb.in_flight();
         let queued = self.tcb.unsent_bytes();
         let mss = self.tcb.payload_max();
-        let free = window.cwnd().saturating_sub(in_flight + queued);
         SubflowView {
             id: self.id,
             mss,
@@ -178,7 +189,7 @@ impl Subflow {
             ssthresh: window.ssthresh(),
             in_flight,
             queued,
-            has_room: free >= u64::from(mss) || in_flight + queued == 0,
+            has_room: self.has_room() && !self.is_shut(),
             backup: self.is_backup(),
             stale: self.is_stale(),
         }

@@ -28,6 +28,9 @@ impl Connection {
             if self.subflows[i].tcb.next_timeout() <= now {
                 let expired = self.subflows[i].tcb.on_timeout(now);
                 self.on_expired(i, expired, now);
+                if self.subflows[i].tcb.is_probing() && self.subflows[i].is_stale() {
+                    self.reinject_after_timeout(i);
+                }
             }
             if !self.subflows[i].resend_join_ack(now) {
                 let reason = CloseReason::Violation(Violation::JoinOption);

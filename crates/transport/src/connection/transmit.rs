@@ -53,6 +53,9 @@ impl Connection {
         let count = self.subflows.len();
         for step in 0..count {
             let i = if self.turn + step < count { self.turn + step } else { self.turn + step - count };
+            if !self.subflows[i].tcb.has_something_to_send() {
+                continue;
+            }
             if let Some(segment) = self.transmit_on(i, &limits, now) {
                 self.turn = i;
                 return Some(segment);
@@ -169,6 +172,10 @@ impl Connection {
     /// Gives the next data to the subflows that the scheduler marks. False if nothing can move.
     fn schedule(&mut self, host: &mut Host, now: Instant) -> bool {
         let Some(waiting) = self.next_waiting() else { return false };
+        // Nearly every second time all windows are full: no need to look closer.
+        if !self.subflows.iter().any(|subflow| subflow.has_room() && subflow.is_usable()) {
+            return false;
+        }
         let candidates = self.candidates(waiting.again);
         let window_bytes = self.window_left();
         if candidates.views.is_empty() {
@@ -177,6 +184,7 @@ impl Connection {
         if !waiting.again && !self.may_send(waiting.len, window_bytes, &candidates, now) {
             return false;
         }
+        self.probe_shut_windows(&candidates, now);
         if !candidates.views.iter().any(|view| view.has_room) {
             return false;
         }
@@ -187,6 +195,16 @@ impl Connection {
         }
         self.assign(waiting, window_bytes, marks, &candidates, now);
         true
+    }
+
+    /// A window that the connection knows to be open may be shut for a subflow that missed the news.
+    fn probe_shut_windows(&mut self, candidates: &Candidates, now: Instant) {
+        for position in &candidates.positions {
+            let subflow = &mut self.subflows[*position];
+            if subflow.is_shut() {
+                subflow.tcb.arm_persist(now);
+            }
+        }
     }
 
     /// What waits: first what was lost on the way, then what is new.
@@ -251,6 +269,9 @@ impl Connection {
             // Any of them may be dead: probe on all.
             let tcb = &mut self.subflows[*position].tcb;
             if !outstanding {
+                if window_bytes == 0 {
+                    tcb.shut_window();
+                }
                 tcb.arm_persist(now);
             }
             overdue |= tcb.may_send_small();

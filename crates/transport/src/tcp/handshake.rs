@@ -94,6 +94,7 @@ impl Tcb {
             timestamps: config.timestamps.then(|| TimestampState::new(secrets.timestamp_offset)),
             peer_mss: if remote.is_ipv4() { MSS_DEFAULT_V4 } else { MSS_DEFAULT_V6 },
             reserved_options: 0,
+            payload_max: u32::from(MSS_DEFAULT_V4),
             unsent: Default::default(),
             unsent_bytes: 0,
             fin_requested: false,

@@ -91,7 +91,7 @@ struct Negotiated {
 }
 
 /// Things to send that are not data.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Due {
     /// SYN or SYN/ACK.
     syn: bool,
@@ -154,6 +154,8 @@ pub(crate) struct Tcb {
     peer_mss: u16,
     /// Octets of option space on every data segment that the connection reserves for itself.
     reserved_options: u32,
+    /// What MSS and options leave: kept, because every segment asks.
+    payload_max: u32,
 
     unsent: VecDeque<Chunk>,
     unsent_bytes: u64,
@@ -239,8 +241,12 @@ impl Tcb {
 
     /// Largest payload of one segment on the wire.
     pub(crate) fn payload_max(&self) -> u32 {
+        self.payload_max
+    }
+
+    fn update_payload_max(&mut self) {
         let timestamps = if self.timestamps.is_some() { timestamp::OPTION_LEN } else { 0 };
-        (u32::from(self.mss()) - timestamps).saturating_sub(self.reserved_options).max(1)
+        self.payload_max = (u32::from(self.mss()) - timestamps).saturating_sub(self.reserved_options).max(1);
     }
 
     /// MSS in both directions: what the peer takes and what our own path carries.
@@ -250,7 +256,7 @@ impl Tcb {
 
     /// Reserves option space on every data segment, and sizes the initial window by what is left.
     pub(crate) fn reserve_options(&mut self, bytes: u32) {
-        self.reserved_options = bytes;
+        self.change_reserved_options(bytes);
         self.window = CongestionWindow::new(self.payload_max(), self.initial_window_segments());
     }
 
@@ -262,6 +268,7 @@ impl Tcb {
     /// Changes the reservation while data flow.
     pub(crate) fn change_reserved_options(&mut self, bytes: u32) {
         self.reserved_options = bytes;
+        self.update_payload_max();
     }
 
     /// The next data in order that the connection has not taken.
@@ -343,6 +350,16 @@ impl Tcb {
     /// When [`Self::on_timeout`] wants to be called.
     pub(crate) fn next_timeout(&self) -> Instant {
         self.timers.next()
+    }
+
+    /// The connection knows that the peer takes no more, whatever was last heard on this subflow.
+    pub(crate) fn shut_window(&mut self) {
+        self.snd_wnd = self.snd_nxt.since(self.snd_una);
+    }
+
+    /// The peer's window on this subflow is shut and it has not answered a probe.
+    pub(crate) fn is_probing(&self) -> bool {
+        self.persist_backoff > 0
     }
 
     /// Time-outs in a row without progress.

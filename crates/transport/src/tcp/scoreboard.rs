@@ -404,9 +404,14 @@ impl Scoreboard {
         len
     }
 
+    /// Whether any segment waits for retransmission.
+    pub(crate) fn waits_for_resend(&self) -> bool {
+        self.lost != self.resent
+    }
+
     /// The first segment that waits for retransmission.
     pub(crate) fn next_to_resend(&mut self) -> Option<usize> {
-        if self.lost == self.resent {
+        if !self.waits_for_resend() {
             return None;
         }
         let waiting = self.ring.iter().skip(self.resend_cursor).position(|sent| sent.lost && !sent.resent)?;

@@ -4,7 +4,7 @@ use units::{Dsn, Instant};
 use wire::{Ecn, Flags, Payload, Segment};
 
 use super::scoreboard::Sent;
-use super::{Chunk, Eifel, Tcb, Timer};
+use super::{Chunk, Due, Eifel, Tcb, Timer};
 use crate::state::{State, Step};
 
 /// Room a SACK option takes besides its blocks: kind, length and two octets of padding.
@@ -48,6 +48,16 @@ pub(crate) enum OutgoingKind {
 }
 
 impl Tcb {
+    /// Whether [`Self::transmit`] could have anything to say: most of the time it does not, and this is cheap to ask.
+    #[inline]
+    pub(crate) fn has_something_to_send(&self) -> bool {
+        !self.unsent.is_empty()
+            || self.ack_policy.is_due()
+            || self.board.waits_for_resend()
+            || self.due != Due::default()
+            || (self.fin_requested && !self.fin_sent)
+    }
+
     /// The next segment, if anything is due and allowed.
     pub(crate) fn transmit(&mut self, limits: &SendLimits, now: Instant) -> Option<Outgoing> {
         if self.due.reset {
@@ -144,7 +154,7 @@ impl Tcb {
     }
 
     /// Octets that the peer's window still takes on this subflow.
-    pub(super) fn usable_window(&self) -> u32 {
+    pub(crate) fn usable_window(&self) -> u32 {
         let edge = self.snd_una + self.snd_wnd;
         if edge.after(self.snd_nxt) { edge.since(self.snd_nxt) } else { 0 }
     }

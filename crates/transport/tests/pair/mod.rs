@@ -40,6 +40,9 @@ pub struct Pair {
     /// Paths on which nothing passes, by the last octet of the client's address less one.
     pub dark: Vec<bool>,
     pub interfere: Option<Interfere>,
+    /// Segments with more payload than this are cut, as segmentation offload does; the second value tells whether only
+    /// the first piece keeps its MPTCP options.
+    pub cut_to: Option<(usize, bool)>,
     /// Everything sent, if wanted: when, by whom, before anything interfered.
     pub log: Option<Vec<(Instant, Side, Segment)>>,
     pub client_events: Vec<Event>,
@@ -112,6 +115,7 @@ impl Pair {
             jitter: Duration::ZERO,
             dark: vec![false; delays_ms.len()],
             interfere: None,
+            cut_to: None,
             log: None,
             client_events: Vec::new(),
             server_events: Vec::new(),
@@ -158,7 +162,24 @@ impl Pair {
         }
     }
 
-    fn carry(&mut self, side: Side, segment: Segment) {
+    fn carry(&mut self, side: Side, mut segment: Segment) {
+        if let Some((max, only_first)) = self.cut_to.filter(|(max, _)| segment.payload.len() > *max) {
+            self.log.iter_mut().for_each(|log| log.push((self.now, side, segment.clone())));
+            while segment.payload.len() > max {
+                let mut piece = segment.clone();
+                piece.payload = segment.payload.split_to(max);
+                piece.flags.0 &= !Flags::FIN.0;
+                segment.seq += max as u32;
+                self.carry_whole(side, piece);
+                if only_first {
+                    segment.options.mptcp.clear();
+                }
+            }
+        }
+        self.carry_whole(side, segment);
+    }
+
+    fn carry_whole(&mut self, side: Side, segment: Segment) {
         self.segments_sent += 1;
         let path = path_of(side, &segment);
         if let Some(log) = &mut self.log {

@@ -1,0 +1,356 @@
+//! Fallback to plain TCP (RFC 8684 section 3.7): every place at which a middlebox may strip options or change data.
+
+mod pair;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use pair::{
+    Pair, Side, assert_pattern, capable, change, client_address, dss, has_option, is_rst, is_syn, is_syn_ack, path_of,
+    pattern, server_address,
+};
+use transport::error::{CloseReason, Violation};
+use transport::{ConnectionConfig, ConnectionId, Event, Received};
+use units::Duration;
+use wire::mptcp::{MptcpOption, ResetReason};
+use wire::{Payload, Segment};
+
+const BYTES: u64 = 300_000;
+
+fn config() -> ConnectionConfig {
+    ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() }
+}
+
+fn with_checksums() -> ConnectionConfig {
+    ConnectionConfig { checksum: true, ..config() }
+}
+
+/// A connection over a path that strips MPTCP options from segments for which `is_it` holds.
+fn stripped(is_it: impl Fn(Side, &Segment) -> bool + 'static) -> (Pair, ConnectionId, ConnectionId) {
+    let mut pair = Pair::new(&[10], config(), 1);
+    pair.log = Some(Vec::new());
+    pair.interfere = change(move |side, segment| {
+        if is_it(side, segment) {
+            segment.options.mptcp.clear();
+        }
+    });
+    let (client, server) = pair.establish(config());
+    (pair, client, server)
+}
+
+fn fell_back(pair: &Pair, client: ConnectionId, server: ConnectionId) -> (bool, bool) {
+    (pair.client.stats(client).unwrap().fell_back, pair.server.stats(server).unwrap().fell_back)
+}
+
+fn speaks_mptcp(pair: &Pair, client: ConnectionId, server: ConnectionId) -> (bool, bool) {
+    (pair.client.stats(client).unwrap().mptcp, pair.server.stats(server).unwrap().mptcp)
+}
+
+fn has_no_options(segment: &&Segment) -> bool {
+    segment.options.mptcp.is_empty()
+}
+
+/// The option stripped from SYN, SYN/ACK or both: plain TCP from the start.
+#[test]
+fn stripped_on_syns() {
+    let cases: [fn(Side, &Segment) -> bool; 3] = [
+        |_, segment| is_syn(segment),
+        |_, segment| is_syn_ack(segment),
+        |_, segment| is_syn(segment) || is_syn_ack(segment),
+    ];
+    for is_it in cases {
+        let (mut pair, client, server) = stripped(is_it);
+        assert_eq!(pair.client_events[0], Event::Connected { connection: client, mptcp: false });
+        pair.exchange_and_close(client, server);
+        assert!(pair.logged(|_, segment| !segment.payload.is_empty()).iter().all(has_no_options));
+    }
+}
+
+/// Stripped from the third ACK alone: the listener falls back, and its first ACK of data tells the initiator.
+#[test]
+fn stripped_on_the_third_ack() {
+    for first in [Side::Client, Side::Server] {
+        let is_first = Cell::new(true);
+        let (mut pair, client, server) = stripped(move |side, segment| {
+            side == Side::Client
+                && capable(segment).is_some_and(|capable| capable.receiver_key.is_some())
+                && is_first.replace(false)
+        });
+        assert_eq!(speaks_mptcp(&pair, client, server), (true, false));
+        let (sender, receiver) = if first == Side::Client { (client, server) } else { (server, client) };
+        assert_pattern(&pair.transfer(first, sender, receiver, BYTES), BYTES);
+        assert_eq!(fell_back(&pair, client, server), (true, true));
+        let back = if first == Side::Client { Side::Server } else { Side::Client };
+        assert_pattern(&pair.transfer(back, receiver, sender, BYTES), BYTES);
+        pair.assert_released(client, server);
+    }
+}
+
+/// Stripped from the third ACK, and nobody has data: the initiator's DATA_FIN remains without an answer, a FIN does not.
+#[test]
+fn stripped_on_the_third_ack_of_a_connection_without_data() {
+    for first in [Side::Client, Side::Server] {
+        let (mut pair, client, server) = stripped(|side, segment| side == Side::Client && !is_syn(segment));
+        match first {
+            Side::Client => pair.client.shutdown(client, pair.now).unwrap(),
+            Side::Server => pair.server.shutdown(server, pair.now).unwrap(),
+        }
+        pair.run_for(Duration::from_secs(30));
+        pair.client.shutdown(client, pair.now).unwrap();
+        pair.server.shutdown(server, pair.now).unwrap();
+        pair.run_for(Duration::from_secs(30));
+        let finished = |events: &[Event]| {
+            events.iter().any(|event| matches!(event, Event::Closed { reason: CloseReason::Finished, .. }))
+        };
+        assert!(finished(&pair.client_events) && finished(&pair.server_events), "{first:?}");
+        pair.assert_released(client, server);
+    }
+}
+
+/// Options pass on SYNs only, in one direction or both, and either side sends first: both sides end up with TCP, and no
+/// octet is lost or doubled.
+#[test]
+fn stripped_on_everything_but_syns() {
+    let directions: [&[Side]; 3] = [&[Side::Client], &[Side::Server], &[Side::Client, Side::Server]];
+    for stripping in directions {
+        for first in [Side::Client, Side::Server] {
+            let (mut pair, client, server) =
+                stripped(move |side, segment| stripping.contains(&side) && !is_syn(segment) && !is_syn_ack(segment));
+            let (sender, receiver) = if first == Side::Client { (client, server) } else { (server, client) };
+            assert_pattern(&pair.transfer(first, sender, receiver, BYTES), BYTES);
+            let back = if first == Side::Client { Side::Server } else { Side::Client };
+            assert_pattern(&pair.transfer(back, receiver, sender, BYTES), BYTES);
+            assert_eq!(fell_back(&pair, client, server), (true, true), "{stripping:?} strip, {first:?} first");
+            pair.run_for(Duration::from_secs(1));
+            let acked =
+                [pair.client.stats(client).unwrap().acked_bytes, pair.server.stats(server).unwrap().acked_bytes];
+            assert_eq!(acked, [BYTES, BYTES]);
+            pair.assert_released(client, server);
+        }
+    }
+}
+
+/// Stripped from data only: SYNs and ACKs pass.
+#[test]
+fn stripped_on_segments_with_data() {
+    for first in [Side::Client, Side::Server] {
+        let (mut pair, client, server) = stripped(|_, segment| !segment.payload.is_empty());
+        let (sender, receiver) = if first == Side::Client { (client, server) } else { (server, client) };
+        assert_pattern(&pair.transfer(first, sender, receiver, BYTES), BYTES);
+        assert_eq!(fell_back(&pair, client, server), (true, true));
+        let back = if first == Side::Client { Side::Server } else { Side::Client };
+        assert_pattern(&pair.transfer(back, receiver, sender, BYTES), BYTES);
+        pair.assert_released(client, server);
+    }
+}
+
+/// A path that changes in the middle of a transfer and from then on strips options, in either direction or both. The
+/// only subflow has carried all data in order, so nothing stands against going on.
+#[test]
+fn stripped_later_with_a_single_subflow() {
+    let directions: [&[Side]; 3] = [&[Side::Client], &[Side::Server], &[Side::Client, Side::Server]];
+    for stripping in directions {
+        for loss in [0.0, 0.02] {
+            let strips = Rc::new(Cell::new(false));
+            let switch = strips.clone();
+            let (mut pair, client, server) = stripped(move |side, _| strips.get() && stripping.contains(&side));
+            pair.client.send(client, pattern(0, 200_000), pair.now).unwrap();
+            pair.run_for(Duration::from_millis(200));
+            assert_eq!(speaks_mptcp(&pair, client, server), (true, true));
+            let mut received = read(&mut pair, Side::Server, server);
+            switch.set(true);
+            pair.loss = loss;
+            pair.client.send(client, pattern(200_000, 300_000), pair.now).unwrap();
+            pair.client.shutdown(client, pair.now).unwrap();
+            pair.run_for(Duration::from_secs(30));
+            received.extend(read(&mut pair, Side::Server, server));
+            assert_pattern(&received, 500_000);
+            assert_pattern(&pair.transfer(Side::Server, server, client, BYTES), BYTES);
+            assert_eq!(fell_back(&pair, client, server), (true, true), "{stripping:?} {loss}");
+            pair.assert_released(client, server);
+        }
+    }
+}
+
+fn read(pair: &mut Pair, side: Side, id: ConnectionId) -> Vec<Payload> {
+    let now = pair.now;
+    let mut pieces = Vec::new();
+    while let Received::Data(piece) = pair.endpoint(side).recv(id, usize::MAX, now).unwrap() {
+        pieces.push(piece);
+    }
+    pieces
+}
+
+fn two_subflows(config: ConnectionConfig) -> (Pair, ConnectionId, ConnectionId) {
+    let mut pair = Pair::new(&[10, 20], config.clone(), 1);
+    let (client, server) = pair.establish(config);
+    pair.client.add_subflow(client, client_address(1), server_address(0), false, pair.now).unwrap();
+    pair.run_for(Duration::from_secs(1));
+    pair.log = Some(Vec::new());
+    (pair, client, server)
+}
+
+fn reset_reasons(pair: &Pair) -> Vec<ResetReason> {
+    let resets = pair.logged(|_, segment| is_rst(segment));
+    let options = resets.iter().flat_map(|segment| &segment.options.mptcp);
+    options
+        .filter_map(|option| match option {
+            MptcpOption::TcpRst(rst) => Some(rst.reason),
+            _ => None,
+        })
+        .collect()
+}
+
+/// With several subflows the one whose path strips options is reset, and its data come another way.
+#[test]
+fn stripped_later_with_several_subflows() {
+    for victim in [0, 1] {
+        let (mut pair, client, server) = two_subflows(config());
+        pair.interfere = change(move |side, segment| {
+            if path_of(side, segment) == victim && !segment.payload.is_empty() {
+                segment.options.mptcp.clear();
+            }
+        });
+        assert_pattern(&pair.transfer(Side::Server, server, client, BYTES), BYTES);
+        assert_eq!(speaks_mptcp(&pair, client, server), (true, true));
+        assert!(reset_reasons(&pair).contains(&ResetReason::MiddleboxInterference));
+        let reason = CloseReason::Violation(Violation::UnmappedData);
+        assert!(
+            pair.client_events
+                .iter()
+                .any(|event| matches!(event, Event::SubflowClosed { reason: why, .. } if *why == reason))
+        );
+        assert_pattern(&pair.transfer(Side::Client, client, server, BYTES), BYTES);
+        pair.assert_released(client, server);
+    }
+}
+
+/// A joined path on which only handshakes carry options: the first answer to data shows it, and the sender resets.
+#[test]
+fn stripped_on_a_join_after_its_handshake() {
+    let (mut pair, client, server) = {
+        let mut pair = Pair::new(&[30, 10], config(), 1);
+        let (client, server) = pair.establish(config());
+        (pair, client, server)
+    };
+    pair.log = Some(Vec::new());
+    pair.interfere = change(|side, segment| {
+        if path_of(side, segment) == 1 && dss(segment).is_some() && side == Side::Server {
+            segment.options.mptcp.clear();
+        }
+    });
+    pair.client.add_subflow(client, client_address(1), server_address(0), false, pair.now).unwrap();
+    pair.run_for(Duration::from_secs(1));
+    assert_pattern(&pair.transfer(Side::Client, client, server, BYTES), BYTES);
+    assert_eq!(speaks_mptcp(&pair, client, server), (true, true));
+    assert_eq!(reset_reasons(&pair), [ResetReason::MiddleboxInterference]);
+}
+
+/// Changes one octet in the `n`th segment with data of `side` on `path`, and in all after it.
+fn alter_from(n: u32, victim: Side, path: usize) -> Option<pair::Interfere> {
+    let mut seen = 0;
+    change(move |side, segment| {
+        if side != victim || path_of(side, segment) != path || segment.payload.is_empty() {
+            return;
+        }
+        seen += 1;
+        if seen >= n {
+            let mut octets = segment.payload.to_bytes().to_vec();
+            octets[0] ^= 0xff;
+            segment.payload = octets.into();
+        }
+    })
+}
+
+fn total(pieces: &[Payload]) -> u64 {
+    pieces.iter().map(|piece| piece.len() as u64).sum()
+}
+
+/// A middlebox changes data on the only subflow: MP_FAIL in both directions, an infinite mapping, and TCP from there on;
+/// what the middlebox made of the data is what the application gets, complete and in order.
+#[test]
+fn altered_data_on_a_single_subflow() {
+    for n in [1, 5, 50] {
+        for victim in [Side::Client, Side::Server] {
+            let mut pair = Pair::new(&[10], with_checksums(), 1);
+            let (client, server) = pair.establish(with_checksums());
+            pair.log = Some(Vec::new());
+            pair.interfere = alter_from(n, victim, 0);
+            let (sender, receiver) = if victim == Side::Client { (client, server) } else { (server, client) };
+            let received = pair.transfer(victim, sender, receiver, BYTES);
+            assert_eq!(total(&received), BYTES, "{n} {victim:?}");
+            assert_eq!(fell_back(&pair, client, server), (true, true));
+            for side in [Side::Client, Side::Server] {
+                let fails = pair.logged(|from, segment| {
+                    from == side && has_option(segment, |option| matches!(option, MptcpOption::Fail(_)))
+                });
+                assert_eq!(fails.len(), 1, "{side:?}");
+            }
+            let is_infinite =
+                |segment: &Segment| dss(segment).is_some_and(|dss| dss.mapping.is_some_and(|mapping| mapping.len == 0));
+            assert_eq!(pair.logged(|from, segment| from == victim && is_infinite(segment)).len(), 1);
+            pair.interfere = None;
+            let back = if victim == Side::Client { Side::Server } else { Side::Client };
+            assert_pattern(&pair.transfer(back, receiver, sender, BYTES), BYTES);
+            pair.assert_released(client, server);
+        }
+    }
+}
+
+/// MP_FAIL is lost: that our ACKs carry no DATA_ACK any more says the same.
+#[test]
+fn altered_data_whose_report_is_lost() {
+    let mut pair = Pair::new(&[10], with_checksums(), 1);
+    let (client, server) = pair.establish(with_checksums());
+    let mut alter = alter_from(5, Side::Server, 0).unwrap();
+    pair.interfere = Some(Box::new(move |side, segment, now| {
+        let is_report = has_option(&segment, |option| matches!(option, MptcpOption::Fail(_)));
+        if is_report { None } else { alter(side, segment, now) }
+    }));
+    let received = pair.transfer(Side::Server, server, client, BYTES);
+    assert_eq!(total(&received), BYTES);
+    assert_eq!(fell_back(&pair, client, server), (true, true));
+}
+
+/// With several subflows altered data are not delivered: RST with MP_FAIL, and others bring the originals.
+#[test]
+fn altered_data_on_one_of_several_subflows() {
+    for victim in [0, 1] {
+        let (mut pair, client, server) = two_subflows(with_checksums());
+        pair.interfere = alter_from(5, Side::Server, victim);
+        assert_pattern(&pair.transfer(Side::Server, server, client, BYTES), BYTES);
+        assert_eq!(speaks_mptcp(&pair, client, server), (true, true));
+        let failed = pair.logged(|side, segment| {
+            side == Side::Client
+                && is_rst(segment)
+                && has_option(segment, |option| matches!(option, MptcpOption::Fail(_)))
+        });
+        assert_eq!(failed.len(), 1);
+        pair.interfere = None;
+        assert_pattern(&pair.transfer(Side::Client, client, server, BYTES), BYTES);
+        pair.assert_released(client, server);
+    }
+}
+
+/// Without checksums nobody notices, as nobody asked to.
+#[test]
+fn altered_data_without_checksums() {
+    let mut pair = Pair::new(&[10], config(), 1);
+    let (client, server) = pair.establish(config());
+    pair.interfere = alter_from(5, Side::Server, 0);
+    assert_eq!(total(&pair.transfer(Side::Server, server, client, BYTES)), BYTES);
+    assert_eq!(speaks_mptcp(&pair, client, server), (true, true));
+}
+
+/// A peer without MPTCP, on either side.
+#[test]
+fn peers_without_mptcp() {
+    let tcp = ConnectionConfig { mptcp: false, ..config() };
+    for (ours, theirs) in [(config(), tcp.clone()), (tcp, config())] {
+        let mut pair = Pair::v6(&[10], theirs, 1);
+        let (client, server) = pair.establish(ours);
+        assert_eq!(pair.client_events[0], Event::Connected { connection: client, mptcp: false });
+        assert_eq!(pair.server.footprint().tokens + pair.client.footprint().tokens, 0);
+        pair.exchange_and_close(client, server);
+    }
+}
