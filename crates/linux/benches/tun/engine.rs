@@ -1,0 +1,136 @@
+//! Applications above the engine: one sends, one receives.
+
+use core::net::{IpAddr, SocketAddr};
+
+use bytes::Bytes;
+use linux::Result;
+use linux::driver::{Application, Driver};
+use linux::stop::Stop;
+use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, Received};
+use units::{Duration, Instant};
+
+use crate::report::{CpuTime, Measured};
+
+/// What an application holds in memory; a super-segment that crosses its end is the exception.
+const BLOCK_BYTES: usize = 4 << 20;
+/// What one call takes from the engine at most.
+const CALL_BYTES: usize = 256 << 10;
+
+/// Opens a connection, sends for `span`, ends the stream and waits until the peer has all of it.
+pub fn send(
+    driver: Driver,
+    local: IpAddr,
+    remote: SocketAddr,
+    config: ConnectionConfig,
+    span: Duration,
+) -> Result<Measured> {
+    let block = Bytes::from(vec![7; BLOCK_BYTES]);
+    let sender = Sender { block, position: 0, span, until: None, bytes: 0, finished: false };
+    let (sender, seconds, cpu_s) = drive(driver, local, remote, config, sender)?;
+    Ok(Measured { bytes: sender.bytes, seconds, cpu_s })
+}
+
+/// Opens a connection and receives until its stream ends; the time starts with the first octet.
+pub fn receive(driver: Driver, local: IpAddr, remote: SocketAddr, config: ConnectionConfig) -> Result<Measured> {
+    let receiver = Receiver { first_at: None, last_at: Instant::ZERO, bytes: 0, finished: false };
+    let (receiver, seconds, cpu_s) = drive(driver, local, remote, config, receiver)?;
+    let seconds = receiver.first_at.map_or(seconds, |first| receiver.last_at.saturating_since(first).as_secs_f64());
+    Ok(Measured { bytes: receiver.bytes, seconds, cpu_s })
+}
+
+fn drive<A: Application>(
+    mut driver: Driver,
+    local: IpAddr,
+    remote: SocketAddr,
+    config: ConnectionConfig,
+    mut application: A,
+) -> Result<(A, f64, f64)> {
+    let cpu = CpuTime::start();
+    let (endpoint, begin) = driver.endpoint();
+    endpoint.connect(SocketAddr::new(local, 0), remote, config, begin).expect("a new endpoint takes a connection");
+    driver.run(&mut application, &Stop::new()?)?;
+    let (_, end) = driver.endpoint();
+    Ok((application, end.saturating_since(begin).as_secs_f64(), cpu.seconds()))
+}
+
+struct Sender {
+    block: Bytes,
+    position: usize,
+    span: Duration,
+    until: Option<Instant>,
+    bytes: u64,
+    finished: bool,
+}
+
+impl Sender {
+    fn fill(&mut self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
+        if self.until.is_some_and(|until| now >= until) {
+            // It fails only when the stream has ended already.
+            let _ = endpoint.shutdown(connection, now);
+            return;
+        }
+        loop {
+            let rest = self.block.slice(self.position..);
+            let offered = rest.len();
+            let taken = endpoint.send(connection, rest.into(), now).expect("the connection lasts");
+            self.bytes += taken as u64;
+            self.position = (self.position + taken) % BLOCK_BYTES;
+            if taken < offered {
+                return;
+            }
+        }
+    }
+}
+
+impl Application for Sender {
+    fn handle_event(&mut self, event: Event, endpoint: &mut Endpoint, now: Instant) {
+        match event {
+            Event::Connected { connection, .. } => {
+                self.until = Some(now + self.span);
+                self.fill(connection, endpoint, now);
+            }
+            Event::Writable(connection) => self.fill(connection, endpoint, now),
+            Event::AllAcknowledged(_) => self.finished = true,
+            Event::FellBack(_) | Event::Closed { .. } if !self.finished => panic!("the connection lasts: {event:?}"),
+            _ => {}
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.finished
+    }
+}
+
+struct Receiver {
+    first_at: Option<Instant>,
+    last_at: Instant,
+    bytes: u64,
+    finished: bool,
+}
+
+impl Application for Receiver {
+    fn handle_event(&mut self, event: Event, endpoint: &mut Endpoint, now: Instant) {
+        match event {
+            Event::Readable(connection) | Event::PeerFinished(connection) => loop {
+                match endpoint.recv(connection, CALL_BYTES, now).expect("the connection lasts") {
+                    Received::Data(payload) => {
+                        self.first_at.get_or_insert(now);
+                        self.last_at = now;
+                        self.bytes += payload.len() as u64;
+                    }
+                    Received::Pending => return,
+                    Received::Finished => {
+                        self.finished = true;
+                        return;
+                    }
+                }
+            },
+            Event::FellBack(_) | Event::Closed { .. } if !self.finished => panic!("the connection lasts: {event:?}"),
+            _ => {}
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.finished
+    }
+}

@@ -1,0 +1,84 @@
+//! Two namespaces joined by veth, and TUN devices in the first.
+
+use core::net::{IpAddr, SocketAddr};
+use std::fs;
+
+use linux::driver::OFFLOAD_PAYLOAD_MAX;
+use linux::netns::{Keeper, Namespace};
+use linux::tun::{Tun, TunConfig};
+use linux::{Result, driver::Driver};
+use transport::congestion::ControllerSpec;
+use transport::{ConnectionConfig, EndpointConfig};
+
+use crate::kernel::Protocol;
+
+const PORT: u16 = 5001;
+/// Holds what the kernel and a busy core leave unread for milliseconds at these rates.
+const BUFFER_BYTES: u64 = 8 << 20;
+
+/// What this machine lacks.
+pub fn missing() -> Option<&'static str> {
+    if !rustix::process::geteuid().is_root() {
+        return Some("the TUN bench needs root (network namespaces and TUN devices)");
+    }
+    if fs::metadata("/dev/net/tun").is_err() {
+        return Some("the TUN bench needs /dev/net/tun (modprobe tun)");
+    }
+    match fs::read_to_string("/proc/sys/net/mptcp/enabled") {
+        Ok(enabled) if enabled.trim() == "1" => None,
+        _ => Some("the TUN bench needs the kernel's MPTCP (sysctl -w net.mptcp.enabled=1)"),
+    }
+}
+
+/// The network of all cases. It vanishes when dropped.
+pub struct Environment {
+    /// The kernel whose peer is the engine.
+    pub near: Namespace,
+    /// The other kernel.
+    pub far: Namespace,
+    mtu: u16,
+    _keeper: Keeper,
+}
+
+impl Environment {
+    pub fn create(mtu: u16) -> Result<Self> {
+        let mut keeper = Keeper::start()?;
+        let id = std::process::id();
+        let (near, far) = (keeper.create(&format!("bench-near-{id}"))?, keeper.create(&format!("bench-far-{id}"))?);
+        near.connect("veth", &far, "veth")?;
+        near.ip([format!("link set veth mtu {mtu}"), "address add 10.98.1.1/24 dev veth".into()])?;
+        far.ip([format!("link set veth mtu {mtu}"), "address add 10.98.1.2/24 dev veth".into()])?;
+        Ok(Self { near, far, mtu, _keeper: keeper })
+    }
+
+    /// A fresh engine behind a fresh device, and where the kernel listens on it.
+    pub fn engine_device(&self) -> Result<(Driver, SocketAddr)> {
+        let addresses = vec![(IpAddr::from([10, 98, 2, 1]), 24)];
+        let config = TunConfig { name: "engine".into(), mtu: self.mtu, offload: true, addresses };
+        let tun = self.near.run(|| Tun::open(&config))??;
+        let driver = Driver::new(tun, self.mtu, EndpointConfig::default())?;
+        Ok((driver, SocketAddr::from(([10, 98, 2, 1], PORT))))
+    }
+
+    pub fn engine_ip(&self) -> IpAddr {
+        [10, 98, 2, 2].into()
+    }
+
+    pub fn engine_config(&self, protocol: Protocol) -> ConnectionConfig {
+        let controller = if protocol == Protocol::Mptcp { "lia" } else { "cubic" };
+        ConnectionConfig {
+            mptcp: protocol == Protocol::Mptcp,
+            congestion: ControllerSpec::named(controller),
+            send_buffer_bytes: BUFFER_BYTES,
+            receive_buffer_bytes: BUFFER_BYTES,
+            mtu: self.mtu,
+            offload_max_bytes: OFFLOAD_PAYLOAD_MAX,
+            ..ConnectionConfig::default()
+        }
+    }
+
+    /// Where the other kernel listens.
+    pub fn veth_address(&self) -> SocketAddr {
+        SocketAddr::from(([10, 98, 1, 2], PORT))
+    }
+}

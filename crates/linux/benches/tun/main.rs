@@ -1,0 +1,113 @@
+//! Bulk transfer over TUN: the engine to and from the kernel's TCP and MPTCP, beside the kernel alone over veth.
+//!
+//! `cargo bench -p linux --bench tun [-- --seconds S --rounds N --mtu OCTETS --only WORD]`, as root. All cases run in
+//! every round, so that whatever else the machine does hits all of them; the table shows medians over the rounds.
+
+mod engine;
+mod environment;
+mod kernel;
+mod report;
+
+use core::net::SocketAddr;
+use std::sync::mpsc::channel;
+use std::thread;
+
+use linux::Result;
+use units::Duration;
+
+use environment::Environment;
+use kernel::Protocol;
+use report::{Case, Direction, Measured, Report};
+
+/// What the command line says.
+struct Options {
+    seconds: f64,
+    rounds: usize,
+    mtu: u16,
+    only: Option<String>,
+}
+
+fn main() {
+    if let Some(missing) = environment::missing() {
+        println!("left out: {missing}");
+        return;
+    }
+    let options = options(&std::env::args().collect::<Vec<_>>());
+    if let Err(error) = run(&options) {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+/// `cargo bench` says `--bench`. Without it the bench only has to show that it runs.
+fn options(arguments: &[String]) -> Options {
+    let value = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(at + 1).cloned()
+    };
+    let number = |name: &str, default: f64| value(name).and_then(|text| text.parse().ok()).unwrap_or(default);
+    let (seconds, rounds) =
+        if arguments.iter().any(|argument| argument == "--bench") { (1.0, 5.0) } else { (0.02, 1.0) };
+    Options {
+        seconds: number("--seconds", seconds),
+        rounds: number("--rounds", rounds).max(1.0) as usize,
+        mtu: number("--mtu", 1500.0) as u16,
+        only: value("--only"),
+    }
+}
+
+fn run(options: &Options) -> Result<()> {
+    let environment = Environment::create(options.mtu)?;
+    let span = Duration::from_nanos((options.seconds * 1e9) as u64);
+    let wanted = |case: &Case| options.only.as_ref().is_none_or(|word| case.to_string().contains(word.as_str()));
+    let cases: Vec<Case> = Case::all().into_iter().filter(wanted).collect();
+    let mut report = Report::new(cases.clone());
+    for _ in 0..options.rounds {
+        for case in &cases {
+            report.add(*case, measure(&environment, *case, span)?);
+        }
+    }
+    println!("MTU {}, {} rounds of {} s; medians", options.mtu, options.rounds, options.seconds);
+    println!("{report}");
+    Ok(())
+}
+
+fn measure(environment: &Environment, case: Case, span: Duration) -> Result<Measured> {
+    match case.direction {
+        Direction::KernelToKernel => between_kernels(environment, case.protocol, span),
+        Direction::EngineToKernel => {
+            let (device, remote) = environment.engine_device()?;
+            let listener = kernel::listen(&environment.near, case.protocol, remote)?;
+            let peer = thread::spawn(move || kernel::receive(&kernel::accept(&listener)?));
+            let sent =
+                engine::send(device, environment.engine_ip(), remote, environment.engine_config(case.protocol), span)?;
+            let received = peer.join().expect("the receiver does not panic")?;
+            assert_eq!(received.bytes, sent.bytes, "every octet arrives");
+            Ok(Measured { cpu_s: sent.cpu_s, ..received })
+        }
+        Direction::KernelToEngine => {
+            let (device, remote) = environment.engine_device()?;
+            let listener = kernel::listen(&environment.near, case.protocol, remote)?;
+            let peer = thread::spawn(move || kernel::send(&kernel::accept(&listener)?, span));
+            let received =
+                engine::receive(device, environment.engine_ip(), remote, environment.engine_config(case.protocol))?;
+            let sent = peer.join().expect("the sender does not panic")?;
+            assert_eq!(received.bytes, sent.bytes, "every octet arrives");
+            Ok(received)
+        }
+    }
+}
+
+fn between_kernels(environment: &Environment, protocol: Protocol, span: Duration) -> Result<Measured> {
+    let address: SocketAddr = environment.veth_address();
+    let listener = kernel::listen(&environment.far, protocol, address)?;
+    let (received, result) = channel();
+    let receiver =
+        thread::spawn(move || received.send(kernel::accept(&listener).and_then(|peer| kernel::receive(&peer))));
+    let socket = kernel::connect(&environment.near, protocol, address)?;
+    let sent = kernel::send(&socket, span)?;
+    let arrived = result.recv().expect("the receiver answers")?;
+    let _ = receiver.join();
+    assert_eq!(arrived.bytes, sent.bytes, "every octet arrives");
+    Ok(Measured { cpu_s: sent.cpu_s, ..arrived })
+}
