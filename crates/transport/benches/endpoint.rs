@@ -19,7 +19,10 @@ const RATIO_PACKETS: u64 = 400_000;
 
 fn main() {
     divan::main();
-    print_ratio();
+    let filtered = std::env::args().skip(1).any(|argument| !argument.starts_with('-'));
+    if !filtered {
+        print_ratio();
+    }
 }
 
 /// One connection, two paths, a window's worth in flight: an item is a data packet with its share of ACKs.

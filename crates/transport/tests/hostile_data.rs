@@ -240,3 +240,48 @@ fn data_before_the_stream_are_duplicates() {
     victim.wait(Duration::from_secs(1));
     victim.assert_honest_goes_on();
 }
+
+#[test]
+fn a_fallback_after_the_end_of_the_stream_does_not_prolong_it() {
+    let mut victim = Victim::new(&ConnectionConfig { checksum: true, ..config() });
+    let (mut forger, id) = victim.connect_as(Forger { checksum: true, ..Forger::new(true, 5) });
+    let mut last = forger.data(0, 1000, victim.now);
+    let MptcpOption::Dss(dss) = &mut last.options.mptcp[0] else { panic!() };
+    dss.data_fin = true;
+    let mapping = dss.mapping.as_mut().unwrap();
+    mapping.len += 1;
+    mapping.checksum = Some(wire::checksum::dss_checksum(forger.dsn, mapping.ssn, mapping.len, [&last.payload]));
+    victim.inject(last);
+    forger.sent(0, 1000);
+    assert_eq!(victim.read(id, &forger, 0), 1000);
+    assert_eq!(victim.endpoint.recv(id, 10, victim.now), Ok(Received::Finished));
+    let mut segment = forger.data(0, 1000, victim.now);
+    let value = mapping_checksum(&mut segment);
+    *value ^= 0x100;
+    victim.inject(segment);
+    forger.sent(0, 1000);
+    victim.inject(forger.data(0, 1000, victim.now));
+    assert_eq!(victim.endpoint.recv(id, 10, victim.now), Ok(Received::Finished));
+}
+
+#[test]
+fn a_fallback_leaves_room_for_the_infinite_mapping() {
+    let mut victim = Victim::new(&ConnectionConfig { checksum: true, ..config() });
+    let (mut forger, id) = victim.connect_as(Forger { checksum: true, ..Forger::new(true, 5) });
+    let mut segment = forger.data(0, 1000, victim.now);
+    *mapping_checksum(&mut segment) ^= 0x100;
+    victim.inject(segment);
+    forger.sent(0, 1000);
+    assert!(victim.stats(id).fell_back);
+    victim.endpoint.send(id, Payload::from(vec![5; 20_000]), victim.now).unwrap();
+    let sent = victim.wait(Duration::ZERO);
+    let infinite =
+        |option: &MptcpOption| matches!(option, MptcpOption::Dss(Dss { mapping: Some(m), .. }) if m.len == 0);
+    assert!(sent.iter().any(|segment| segment.options.mptcp.iter().any(infinite)));
+    let largest = sent.iter().map(|segment| segment.payload.len() + segment.options.encoded_len()).max();
+    assert!(largest <= Some(1460), "{largest:?}");
+}
+
+fn mapping_checksum(segment: &mut Segment) -> &mut u16 {
+    mapping(segment).checksum.as_mut().expect("checksums are in use")
+}

@@ -198,3 +198,45 @@ fn data_on_a_syn_wait_for_the_handshake() {
     let id = victim.endpoint.accept(victim.listener).unwrap();
     assert_eq!(victim.stats(id).received_bytes, 0);
 }
+
+#[test]
+fn a_stream_that_ends_before_the_peer_has_shown_mptcp_says_so_once() {
+    let mut victim = Victim::new(&config());
+    let (mut forger, id) = victim.connect_out(config());
+    victim.endpoint.shutdown(id, victim.now).unwrap();
+    let mut said = victim.wait(Duration::from_millis(10));
+    said.extend(victim.play(&mut forger, |forger, now| forger.ack(0, now)));
+    let ends = |option: &MptcpOption| matches!(option, MptcpOption::Dss(dss) if dss.data_fin);
+    assert_eq!(said.iter().filter(|segment| segment.options.mptcp.iter().any(ends)).count(), 1, "{said:?}");
+    assert!(said.len() <= 2);
+}
+
+#[test]
+fn a_connection_established_after_its_listener_closed_is_reset() {
+    let mut victim = Victim::new(&config());
+    let mut forger = Forger::new(true, 3);
+    let flow = victim.new_flow();
+    forger.flows.push(flow);
+    victim.play(&mut forger, |forger, now| forger.syn(0, now));
+    let before = victim.endpoint.connections().count();
+    victim.endpoint.close_listener(victim.listener, victim.now);
+    let answers = victim.play(&mut forger, |forger, now| forger.third_ack(0, now));
+    assert_eq!(resets(&answers), 1);
+    victim.wait(Duration::from_secs(1));
+    assert_eq!(victim.endpoint.connections().count(), before - 1);
+}
+
+#[test]
+fn attempts_to_open_subflows_do_not_keep_a_dead_connection_alive() {
+    let mut victim = Victim::new(&config());
+    let (mut forger, id) = victim.connect_out(config());
+    victim.play(&mut forger, |forger, now| forger.ack(0, now));
+    for n in 2..5 {
+        let address = std::net::SocketAddr::from(([10, 9, 0, n], 80));
+        victim.play(&mut forger, |forger, now| forger.signal(0, forger.add_addr(n, address), now));
+    }
+    victim.endpoint.send(id, Payload::from(vec![1; 5000]), victim.now).unwrap();
+    // The peer says no more, on any address: the user time-out (300 s), then a minute for a new subflow.
+    victim.wait(Duration::from_secs(400));
+    assert!(victim.stats(id).closed_at.is_some(), "{:#?}", victim.stats(id));
+}

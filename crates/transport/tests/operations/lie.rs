@@ -80,6 +80,8 @@ impl World {
         }
         if bits & 4 != 0 {
             segment.flags = source.pick(&FLAGS);
+            // A SYN may begin another connection, in the middle of the stream.
+            self.truthful &= !segment.flags.contains(Flags::SYN);
         }
         if bits & 8 != 0 {
             segment.window = source.pick(&[0, 1, 100, 0xffff]);

@@ -233,12 +233,20 @@ impl World {
                 let mut fin = forger.ack(f, self.now);
                 fin.flags |= Flags::FIN;
                 self.forgers[p].flows[f].nxt += 1;
+                self.truthful &= self.speaks_mptcp(p);
                 self.inject(fin);
             }
         }
     }
 
+    /// MPTCP was agreed upon: what a forger sends has its place by its mapping. In plain TCP it is the sequence
+    /// number that tells, and after a FIN, or with two flows, forgers lose count.
+    fn speaks_mptcp(&self, p: usize) -> bool {
+        self.forgers[p].mptcp && self.forgers[p].peer_key.is_some()
+    }
+
     fn inject_data(&mut self, p: usize, f: usize, len: u16) {
+        self.truthful &= f == 0 || self.speaks_mptcp(p);
         let mut segment = self.forgers[p].data(f, len, self.now);
         self.forgers[p].sent(f, len);
         if self.real_octets {

@@ -132,6 +132,19 @@ impl Victim {
         (forger, id)
     }
 
+    /// A connection that the victim opens to a forger, up to its third ACK.
+    pub fn connect_out(&mut self, config: ConnectionConfig) -> (Forger, ConnectionId) {
+        let mut forger = Forger::new(true, 0xf0f0);
+        let mut flow = self.new_flow();
+        let id = self.endpoint.connect(SocketAddr::new(flow.remote.ip(), 0), flow.local, config, self.now).unwrap();
+        let syn = self.wait(Duration::ZERO).remove(0);
+        flow.remote = syn.src;
+        forger.flows.push(flow);
+        forger.learn(&syn);
+        self.play(&mut forger, |forger, now| forger.syn_ack(0, now));
+        (forger, id)
+    }
+
     /// Another flow of a forger, up to the victim's SYN/ACK.
     pub fn begin_join(&mut self, forger: &mut Forger) -> usize {
         let flow = self.new_flow();
