@@ -151,6 +151,7 @@ fn the_kernel_announces_an_address_of_the_other_family() {
     let listener = listen(rig.host(0), Protocol::Mptcp, "[::]:5000".parse().unwrap()).unwrap();
     let id = engine.connect("10.1.1.2", "10.1.0.1:5000", engine_config());
     let stream = accept(&listener).unwrap();
+    greet(&engine, id, &stream);
     engine.wait_event(
         "a subflow over IPv6 is established",
         |event| matches!(event, Event::SubflowEstablished { remote, .. } if remote.is_ipv6()),

@@ -39,11 +39,13 @@ const BATCH: usize = 64;
 
 /// Settings that every host needs: it forwards, answers for all its addresses on every device, and lets TCP measure
 /// afresh on every connection instead of remembering the last one.
-const SETTINGS: [(&str, &str); 5] = [
+const SETTINGS: [(&str, &str); 7] = [
     ("ipv4/ip_forward", "1"),
     ("ipv6/conf/all/forwarding", "1"),
     ("ipv4/conf/all/rp_filter", "0"),
     ("ipv4/conf/default/rp_filter", "0"),
+    ("ipv4/conf/all/send_redirects", "0"),
+    ("ipv4/conf/default/send_redirects", "0"),
     ("ipv4/tcp_no_metrics_save", "1"),
 ];
 
