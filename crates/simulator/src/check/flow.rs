@@ -90,9 +90,9 @@ impl Flow {
             _ => {}
         }
         for block in &segment.options.sack {
-            if let (Some(start), Some(end)) = (self.arrived_position(block.start), self.arrived_position(block.end))
-                && !self.arrived.contains(&(start..end))
-            {
+            let positions = (self.arrived_position(block.start), self.arrived_position(block.end));
+            let (Some(start), Some(end)) = positions else { continue };
+            if !self.arrived.contains(&(start..end)) {
                 fault(Rule::SackOfUnreceived { start, end });
             }
         }

