@@ -116,6 +116,9 @@ impl Connection {
         } else if ack.growth_bytes > 0 && ack.cwnd_limited {
             self.grow_window(i, ack, now);
         }
+        if ack.rtt.is_some() {
+            self.subflows[i].measured_at = now;
+        }
         if ack.delivered_bytes > 0 {
             self.subflows[i].reinjected = false;
         }

@@ -73,6 +73,8 @@ pub(crate) struct Subflow {
     pub(crate) close_reason: Option<CloseReason>,
     pub(crate) mappings: MappingTable,
     pub(crate) established_at: Option<Instant>,
+    /// When its round-trip time was measured last.
+    pub(crate) measured_at: Instant,
     /// Data of it were handed to other subflows at this time-out; once is enough until it shows life again.
     pub(crate) reinjected: bool,
 }
@@ -96,6 +98,7 @@ impl Subflow {
             close_reason: None,
             mappings: MappingTable::default(),
             established_at: None,
+            measured_at: Instant::ZERO,
             reinjected: false,
         }
     }
@@ -174,8 +177,17 @@ impl Subflow {
         used == 0 || self.tcb.window().cwnd().saturating_sub(used) >= u64::from(self.tcb.payload_max())
     }
 
+    /// The smoothed round-trip time; of a subflow that has long been idle the smallest. The last samples of one that was
+    /// dead, or full, say little about it now, and as long as they deter a scheduler there are no others.
+    fn srtt(&self, now: Instant) -> Option<Duration> {
+        /// Measurements older than this have had their day.
+        const MEASUREMENT_AGE: Duration = Duration::from_secs(1);
+        let is_old = now.saturating_since(self.measured_at) > MEASUREMENT_AGE && !self.tcb.has_outstanding();
+        if is_old { self.tcb.rtt().min() } else { self.tcb.rtt().srtt() }
+    }
+
     /// What schedulers may see.
-    pub(crate) fn scheduler_view(&self) -> SubflowView {
+    pub(crate) fn scheduler_view(&self, now: Instant) -> SubflowView {
         let window = self.tcb.window();
         let in_flight = self.tcb.in_flight();
         let queued = self.tcb.unsent_bytes();
@@ -183,7 +195,7 @@ impl Subflow {
         SubflowView {
             id: self.id,
             mss,
-            srtt: self.tcb.rtt().srtt(),
+            srtt: self.srtt(now),
             rttvar: self.tcb.rtt().rttvar(),
             cwnd: window.cwnd(),
             ssthresh: window.ssthresh(),

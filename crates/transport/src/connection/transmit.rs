@@ -176,7 +176,7 @@ impl Connection {
         if !self.subflows.iter().any(|subflow| subflow.has_room() && subflow.is_usable()) {
             return false;
         }
-        let candidates = self.candidates(waiting.again);
+        let candidates = self.candidates(waiting.again, now);
         let window_bytes = self.window_left();
         if candidates.views.is_empty() {
             return false;
@@ -226,7 +226,7 @@ impl Connection {
     }
 
     /// The best class of usable subflows: regular before backup, and any with signs of life before all without.
-    fn candidates(&self, again: bool) -> Candidates {
+    fn candidates(&self, again: bool, now: Instant) -> Candidates {
         let class = |view: &SubflowView| (view.stale, view.backup);
         let mut candidates = Candidates::default();
         let mut best = (true, true);
@@ -237,7 +237,7 @@ impl Connection {
             if !subflow.is_usable() || (others && Some(subflow.id) == avoid) {
                 continue;
             }
-            let view = subflow.scheduler_view();
+            let view = subflow.scheduler_view(now);
             if class(&view) < best {
                 best = class(&view);
                 candidates = Candidates::default();

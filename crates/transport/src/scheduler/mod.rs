@@ -33,7 +33,7 @@ pub struct SubflowView {
     pub id: SubflowId,
     /// Maximum segment size, octets.
     pub mss: u32,
-    /// Smoothed round-trip time, once there is a sample.
+    /// Smoothed round-trip time, once there is a sample; the smallest seen where the last sample is old.
     pub srtt: Option<Duration>,
     /// Mean deviation of the round-trip time (RFC 6298's RTTVAR).
     pub rttvar: Duration,

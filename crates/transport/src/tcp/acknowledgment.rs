@@ -100,7 +100,9 @@ impl Tcb {
         let highest = board.highest_delivered();
         let mut delivered = Delivered::default();
         let mut each = |sent: &super::scoreboard::Sent| {
+            // RFC 7323 section 4.3: a segment beyond a hole is not echoed, so its SACK's timestamp says nothing about it.
             let echoes_earlier = sent.retransmitted
+                && sent.end().before_or_at(segment.ack)
                 && echo
                     .zip(stamps.as_ref())
                     .is_some_and(|(echo, stamps)| (echo.wrapping_sub(stamps.ticks(sent.sent_at)) as i32) < 0);
