@@ -16,6 +16,9 @@ const BYTES: u64 = 4_000_000;
 /// The octets of [`BYTES`] that go first.
 const GREETING: u64 = 1000;
 
+/// What may go over a backup: it helps out while the other subflow recovers from a time-out.
+const BACKUP_BYTES_MAX: u64 = BYTES / 4;
+
 /// Two links; the kernel is host 0 and may have several subflows, the engine is behind host 1.
 fn two_links() -> Option<(Rig, Engine)> {
     let rig = Rig::new(&[LINK, LINK])?;
@@ -208,7 +211,7 @@ fn the_kernel_joins_as_backup_and_is_not_used() {
     exchange(&engine, id, &stream);
     let stats = engine.stats(id);
     assert!(stats.subflows[1].backup, "{stats:#?}");
-    assert!(stats.subflows[1].sent_bytes < BYTES / 20, "{stats:#?}");
+    assert!(stats.subflows[1].sent_bytes < BACKUP_BYTES_MAX, "{stats:#?}");
 }
 
 #[test]
@@ -217,14 +220,21 @@ fn the_kernel_changes_a_priority() {
     rig.host(0).ip(["mptcp endpoint add 10.2.0.1 id 7 dev path1 subflow".into()]).unwrap();
     let (id, stream) = kernel_connects(&rig, &engine, manual());
     wait_for_subflow(&engine);
-    rig.host(0).ip(["mptcp endpoint change id 7 backup".into()]).unwrap();
+    // For up to a second after a join the kernel changes its endpoint and tells nobody (with a kernel as peer, too).
+    let told = (0..40).any(|_| {
+        let change = |priority| format!("mptcp endpoint change id 7 {priority}");
+        rig.host(0).ip([change("nobackup"), change("backup")]).unwrap();
+        sleep(Duration::from_millis(100));
+        counter(rig.host(0), "MPPrioTx") > 0
+    });
+    assert!(told, "the kernel sends no MP_PRIO");
     engine.wait_event(
         "the priority changes",
         |event| matches!(event, Event::PriorityChanged { subflow, backup: true, .. } if subflow.0 == 1),
     );
     exchange(&engine, id, &stream);
     let stats = engine.stats(id);
-    assert!(stats.subflows[1].sent_bytes < BYTES / 20, "{stats:#?}");
+    assert!(stats.subflows[1].sent_bytes < BACKUP_BYTES_MAX, "{stats:#?}");
 }
 
 #[test]
@@ -236,7 +246,7 @@ fn the_engine_changes_a_priority() {
     wait_for_counter(&rig, "MPPrioRx", 1);
     exchange(&engine, id, &stream);
     let stats = engine.stats(id);
-    assert!(stats.subflows[1].received_bytes < BYTES / 20, "{stats:#?}");
+    assert!(stats.subflows[1].received_bytes < BACKUP_BYTES_MAX, "{stats:#?}");
 }
 
 #[test]
