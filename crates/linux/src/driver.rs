@@ -8,10 +8,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::{io, io::Write as _};
 
+use bytes::Bytes;
 use rustix::io::Errno;
 use transport::{Endpoint, EndpointConfig, Event};
 use units::Instant;
-use wire::{Segment, TcpChecksum};
+use wire::{Payload, Segment, TcpChecksum};
 
 use crate::clock::Clock;
 use crate::offload::Offload;
@@ -176,16 +177,7 @@ impl Driver {
 
     fn transmit(&mut self) -> Result<()> {
         while let Some(segment) = self.endpoint.poll_transmit(self.clock.now()) {
-            self.scratch.clear();
-            let written = if self.tun.offload() {
-                let headers = segment.emit_for_offload(&mut self.scratch);
-                let mss = self.mtu.saturating_sub(headers.header_len);
-                let offload = Offload::encode(&segment, headers, mss);
-                self.tun.write(&[IoSlice::new(&offload), IoSlice::new(&self.scratch)])
-            } else {
-                segment.emit(&mut self.scratch);
-                self.tun.write(&[IoSlice::new(&self.scratch)])
-            };
+            let written = self.write(&segment);
             match written.map_err(|error| (error.raw_os_error().map(Errno::from_raw_os_error), error)) {
                 Ok(()) => self.stats.sent_segments += 1,
                 // Like a full queue of a network card: the segment is lost and will be sent again.
@@ -196,6 +188,26 @@ impl Driver {
             }
         }
         Ok(())
+    }
+
+    /// Gives the kernel the headers, and the payload from where it lies. Only patterns are copied, and what the kernel
+    /// wants with a whole checksum.
+    fn write(&mut self, segment: &Segment) -> io::Result<()> {
+        self.scratch.clear();
+        if !self.tun.offload() {
+            segment.emit(&mut self.scratch);
+            return self.tun.write(&[IoSlice::new(&self.scratch)]);
+        }
+        let headers = segment.emit_headers_for_offload(&mut self.scratch);
+        let offload = Offload::encode(segment, headers, self.mtu.saturating_sub(headers.header_len));
+        let payload = match &segment.payload {
+            Payload::Bytes(octets) => octets,
+            other => {
+                other.append_to(&mut self.scratch);
+                &Bytes::new()
+            }
+        };
+        self.tun.write(&[IoSlice::new(&offload), IoSlice::new(&self.scratch), IoSlice::new(payload)])
     }
 
     /// Does what other threads asked for.

@@ -148,7 +148,9 @@ impl Segment {
     /// # Panics
     /// If `src` and `dst` are of different families or the packet would exceed [`Self::PACKET_BYTES_MAX`].
     pub fn emit(&self, out: &mut Vec<u8>) {
-        let start = self.emit_without_checksum(out);
+        out.reserve(self.emitted_len());
+        let start = self.emit_headers(out);
+        self.payload.append_to(out);
         let mut sum = ip::pseudo_header_sum(self.src.ip(), self.dst.ip(), out.len() - start);
         sum.add(&out[start..]);
         put_checksum(&mut out[start..], sum.checksum());
@@ -160,20 +162,31 @@ impl Segment {
     /// # Panics
     /// As [`Self::emit`].
     pub fn emit_for_offload(&self, out: &mut Vec<u8>) -> ChecksumOffload {
+        out.reserve(self.emitted_len());
+        let offload = self.emit_headers_for_offload(out);
+        self.payload.append_to(out);
+        offload
+    }
+
+    /// Like [`Self::emit_for_offload`] without the payload, which follows from memory of its own.
+    ///
+    /// # Panics
+    /// As [`Self::emit`].
+    pub fn emit_headers_for_offload(&self, out: &mut Vec<u8>) -> ChecksumOffload {
         let packet_start = out.len();
-        let start = self.emit_without_checksum(out);
-        let segment_len = out.len() - start;
+        let start = self.emit_headers(out);
+        let segment_len = out.len() - start + self.payload.len();
         let sum = ip::pseudo_header_sum(self.src.ip(), self.dst.ip(), segment_len);
         put_checksum(&mut out[start..], sum.folded());
         ChecksumOffload {
             start: (start - packet_start) as u16,
             offset: CHECKSUM_OFFSET as u16,
-            header_len: (start - packet_start + segment_len - self.payload.len()) as u16,
+            header_len: (out.len() - packet_start) as u16,
         }
     }
 
-    /// Appends the IP packet with the TCP checksum zero; gives where the TCP header starts in `out`.
-    fn emit_without_checksum(&self, out: &mut Vec<u8>) -> usize {
+    /// Appends the headers with the TCP checksum zero; gives where the TCP header starts in `out`.
+    fn emit_headers(&self, out: &mut Vec<u8>) -> usize {
         let options = self.options.fitted();
         let header = TcpHeader {
             src_port: self.src.port(),
@@ -186,12 +199,10 @@ impl Segment {
             urgent: self.urgent,
         };
         let segment_len = header.len + self.payload.len();
-        out.reserve(ip::header_len(&self.src.ip()) + segment_len);
         ip::emit(self.src.ip(), self.dst.ip(), self.ecn, segment_len, out);
         let start = out.len();
         header.emit(out);
         options.emit(out);
-        self.payload.append_to(out);
         start
     }
 }
