@@ -6,6 +6,7 @@ use std::thread;
 
 use interop::{
     Digest, Engine, Protocol, Rig, accept, connect, engine_config, listen, mptcp_info, receive_all, send_pattern,
+    send_pattern_from,
 };
 use transport::{ConnectionConfig, ConnectionId, Event};
 
@@ -115,11 +116,13 @@ fn data_changed_is_noticed_with_checksums() {
     let mut stream = connect(rig.host(0), Protocol::Mptcp, None, "10.1.1.2:5000".parse().unwrap()).unwrap();
     let id = engine.accept();
     // The only subflow: the connection falls back and delivers what the gateway made of it (RFC 8684 section 3.7).
-    // No more than one mapping, and the end of the stream only after the fall back: the kernel sends neither what
-    // still waits at that time, nor again as FIN what it has sent as DATA_FIN.
     const BYTES: usize = 30_000;
-    send_pattern(&mut stream, BYTES as u64).unwrap();
+    send_pattern(&mut stream, BYTES as u64 - 1000).unwrap();
     engine.wait_event("the engine falls back", |event| *event == Event::FellBack(id));
+    // The kernel falls back with the next data it sends. The end of the stream must come later than that: what it has
+    // said with DATA_FIN it does not say again with FIN.
+    pause();
+    send_pattern_from(&mut stream, BYTES as u64 - 1000, BYTES as u64).unwrap();
     let kernel_fell_back = (0..100).any(|_| {
         pause();
         mptcp_info(&stream).map_or(true, |info| info.fell_back())
