@@ -111,6 +111,8 @@ fn data_changed_is_noticed_with_checksums() {
     let link = "delay = '2 ms'\nmiddleboxes = [{ kind = 'overwrite', at = 1000, text = 'gateway' }]";
     let Some(rig) = Rig::new(&[link]) else { return };
     rig.host(0).set("mptcp/checksum_enabled", "1").unwrap();
+    // What the kernel has sent stays in its buffer until it falls back, and it falls back with what it sends next.
+    rig.host(0).set("ipv4/tcp_wmem", "4096 1000000 4000000").unwrap();
     let engine = Engine::start(rig.host(1), &["10.1.1.2"], &[]);
     engine.listen("10.1.1.2:5000", config);
     let mut stream = connect(rig.host(0), Protocol::Mptcp, None, "10.1.1.2:5000".parse().unwrap()).unwrap();
