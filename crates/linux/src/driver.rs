@@ -23,6 +23,8 @@ use crate::{Error, Result};
 
 /// Packets read before the engine may send: acknowledgements of a batch are one.
 const BATCH: usize = 64;
+/// Octets read before the application may take them: then their memory, still in the cache, is used again.
+const BATCH_BYTES: usize = 512 << 10;
 /// Largest payload of a segment over a device with offload: with its headers it is still an IP packet.
 pub const OFFLOAD_PAYLOAD_MAX: u32 = 65535 - 40 - 60;
 
@@ -159,10 +161,15 @@ impl Driver {
     }
 
     fn receive(&mut self) -> Result<()> {
+        let mut bytes = 0;
         for _ in 0..BATCH {
+            if bytes >= BATCH_BYTES {
+                break;
+            }
             let Some((offload, packet)) = self.tun.read().map_err(Error::system("read from the TUN device"))? else {
                 break;
             };
+            bytes += packet.len();
             let checksum = if offload.checksum_valid { TcpChecksum::Trusted } else { TcpChecksum::Verify };
             match Segment::parse_with(&packet, checksum) {
                 Ok(segment) => {

@@ -1,6 +1,6 @@
 //! Applications above the engine: one sends, one receives.
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 
 use bytes::Bytes;
 use linux::Result;
@@ -19,7 +19,7 @@ const CALL_BYTES: usize = 256 << 10;
 /// Opens a connection, sends for `span`, ends the stream and waits until the peer has all of it.
 pub fn send(
     driver: Driver,
-    local: IpAddr,
+    local: SocketAddr,
     remote: SocketAddr,
     config: ConnectionConfig,
     span: Duration,
@@ -31,7 +31,7 @@ pub fn send(
 }
 
 /// Opens a connection and receives until its stream ends; the time starts with the first octet.
-pub fn receive(driver: Driver, local: IpAddr, remote: SocketAddr, config: ConnectionConfig) -> Result<Measured> {
+pub fn receive(driver: Driver, local: SocketAddr, remote: SocketAddr, config: ConnectionConfig) -> Result<Measured> {
     let receiver = Receiver { first_at: None, last_at: Instant::ZERO, bytes: 0, finished: false };
     let (receiver, seconds, cpu_s) = drive(driver, local, remote, config, receiver)?;
     let seconds = receiver.first_at.map_or(seconds, |first| receiver.last_at.saturating_since(first).as_secs_f64());
@@ -40,14 +40,14 @@ pub fn receive(driver: Driver, local: IpAddr, remote: SocketAddr, config: Connec
 
 fn drive<A: Application>(
     mut driver: Driver,
-    local: IpAddr,
+    local: SocketAddr,
     remote: SocketAddr,
     config: ConnectionConfig,
     mut application: A,
 ) -> Result<(A, f64, f64)> {
     let cpu = CpuTime::start();
     let (endpoint, begin) = driver.endpoint();
-    endpoint.connect(SocketAddr::new(local, 0), remote, config, begin).expect("a new endpoint takes a connection");
+    endpoint.connect(local, remote, config, begin).expect("a new endpoint takes a connection");
     driver.run(&mut application, &Stop::new()?)?;
     let (_, end) = driver.endpoint();
     Ok((application, end.saturating_since(begin).as_secs_f64(), cpu.seconds()))

@@ -1,5 +1,6 @@
 //! Two namespaces joined by veth, and TUN devices in the first.
 
+use core::cell::Cell;
 use core::net::{IpAddr, SocketAddr};
 use std::fs;
 
@@ -37,6 +38,7 @@ pub struct Environment {
     /// The other kernel.
     pub far: Namespace,
     mtu: u16,
+    engines: Cell<u16>,
     _keeper: Keeper,
 }
 
@@ -48,7 +50,7 @@ impl Environment {
         near.connect("veth", &far, "veth")?;
         near.ip([format!("link set veth mtu {mtu}"), "address add 10.98.1.1/24 dev veth".into()])?;
         far.ip([format!("link set veth mtu {mtu}"), "address add 10.98.1.2/24 dev veth".into()])?;
-        Ok(Self { near, far, mtu, _keeper: keeper })
+        Ok(Self { near, far, mtu, engines: Cell::new(0), _keeper: keeper })
     }
 
     /// A fresh engine behind a fresh device, and where the kernel listens on it.
@@ -60,8 +62,11 @@ impl Environment {
         Ok((driver, SocketAddr::from(([10, 98, 2, 1], PORT))))
     }
 
-    pub fn engine_ip(&self) -> IpAddr {
-        [10, 98, 2, 2].into()
+    /// Where the next engine connects from: never twice, because the kernel may still remember a connection whose
+    /// engine is gone.
+    pub fn engine_address(&self) -> SocketAddr {
+        self.engines.set(self.engines.get() + 1);
+        SocketAddr::from(([10, 98, 2, 2], PORT + self.engines.get()))
     }
 
     pub fn engine_config(&self, protocol: Protocol) -> ConnectionConfig {

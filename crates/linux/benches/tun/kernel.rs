@@ -51,17 +51,19 @@ pub fn connect(namespace: &Namespace, protocol: Protocol, remote: SocketAddr) ->
     })?
 }
 
+/// A socket with Linux's default congestion controller. A host's own default may be one that paces, which would hold
+/// the kernel back and flatter the engine; and a socket that has once begun to pace never stops.
 fn open(protocol: Protocol) -> Result<Socket> {
     let number = match protocol {
         Protocol::Tcp => socket2::Protocol::TCP,
         Protocol::Mptcp => socket2::Protocol::MPTCP,
     };
-    Socket::new(Domain::IPV4, Type::STREAM, Some(number)).map_err(Error::system("open a socket"))
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(number)).map_err(Error::system("open a socket"))?;
+    socket.set_tcp_congestion(b"cubic").map_err(Error::system("set the congestion controller"))?;
+    Ok(socket)
 }
 
-/// Linux's default controller: a host set to one that paces would hold the kernel back, and flatter the engine.
 fn patient(socket: Socket) -> Result<TcpStream> {
-    socket.set_tcp_congestion(b"cubic").map_err(Error::system("set the congestion controller"))?;
     for set in [Socket::set_read_timeout, Socket::set_write_timeout] {
         set(&socket, Some(PATIENCE)).map_err(Error::system("set up a socket"))?;
     }

@@ -79,8 +79,13 @@ fn measure(environment: &Environment, case: Case, span: Duration) -> Result<Meas
             let (device, remote) = environment.engine_device()?;
             let listener = kernel::listen(&environment.near, case.protocol, remote)?;
             let peer = thread::spawn(move || kernel::receive(&kernel::accept(&listener)?));
-            let sent =
-                engine::send(device, environment.engine_ip(), remote, environment.engine_config(case.protocol), span)?;
+            let sent = engine::send(
+                device,
+                environment.engine_address(),
+                remote,
+                environment.engine_config(case.protocol),
+                span,
+            )?;
             let received = peer.join().expect("the receiver does not panic")?;
             assert_eq!(received.bytes, sent.bytes, "every octet arrives");
             Ok(Measured { cpu_s: sent.cpu_s, ..received })
@@ -89,8 +94,12 @@ fn measure(environment: &Environment, case: Case, span: Duration) -> Result<Meas
             let (device, remote) = environment.engine_device()?;
             let listener = kernel::listen(&environment.near, case.protocol, remote)?;
             let peer = thread::spawn(move || kernel::send(&kernel::accept(&listener)?, span));
-            let received =
-                engine::receive(device, environment.engine_ip(), remote, environment.engine_config(case.protocol))?;
+            let received = engine::receive(
+                device,
+                environment.engine_address(),
+                remote,
+                environment.engine_config(case.protocol),
+            )?;
             let sent = peer.join().expect("the sender does not panic")?;
             assert_eq!(received.bytes, sent.bytes, "every octet arrives");
             Ok(received)
