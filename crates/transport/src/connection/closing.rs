@@ -197,7 +197,9 @@ impl Connection {
             self.await_subflow(now);
         }
         if self.is_fully_established() && !self.is_closed() {
-            let failed = reason != CloseReason::Finished;
+            let on_request =
+                matches!(reason, CloseReason::Finished | CloseReason::Aborted | CloseReason::AddressWithdrawn);
+            let failed = !on_request;
             self.tell_path_manager(&PathEvent::SubflowClosed { id, local, remote, failed }, host, now);
         }
     }

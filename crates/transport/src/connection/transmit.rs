@@ -84,12 +84,12 @@ impl Connection {
             OutgoingKind::Reset => {
                 segment.options.mptcp.extend(self.subflows[i].reset_options.drain(..));
             }
-            OutgoingKind::Data { dsn } => self.add_data_options(i, dsn, segment),
+            OutgoingKind::Data { dsn, mapping } => self.add_data_options(i, dsn, mapping, segment),
             OutgoingKind::Control => self.add_control_options(i, segment),
         }
     }
 
-    fn add_data_options(&mut self, i: usize, dsn: Dsn, segment: &mut Segment) {
+    fn add_data_options(&mut self, i: usize, dsn: Dsn, known: Option<(Mapping, bool)>, segment: &mut Segment) {
         if !self.is_mptcp() {
             if let Some(from) = self.sender.infinite_mapping_due.take() {
                 segment.options.mptcp.push(MptcpOption::Dss(self.infinite_mapping(from)));
@@ -97,7 +97,13 @@ impl Connection {
             }
             return;
         }
-        let signal = self.data_signal(i, dsn, segment);
+        let signal = match known {
+            Some((mapping, data_fin)) => Dss { mapping: Some(mapping), data_fin, ..self.ack_signal() },
+            None => self.data_signal(i, dsn, segment),
+        };
+        if let (None, Some(mapping)) = (known, signal.mapping) {
+            self.subflows[i].tcb.set_mapping(mapping, signal.data_fin);
+        }
         if dsn == self.first_dsn() {
             let len = segment.payload.len() as u16;
             let checksum = self.checksum.then(|| self.capable_checksum(dsn, len, segment));

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use units::{Dsn, Instant, SeqNr};
+use wire::mptcp::Mapping;
 use wire::{Payload, SackBlock, SackBlocks};
 
 /// A segment in flight.
@@ -17,6 +18,9 @@ pub(crate) struct Sent {
     pub(crate) len: u32,
     /// Data sequence number of the first octet.
     pub(crate) dsn: Dsn,
+    /// The mapping it was first sent with, and whether that carried the DATA_FIN. Pieces of it keep it: Linux takes a
+    /// second mapping for octets that one covers already only if the two are identical.
+    pub(crate) mapping: Option<(Mapping, bool)>,
     pub(crate) payload: Payload,
     /// Last (re)transmission.
     pub(crate) sent_at: Instant,
@@ -440,6 +444,13 @@ impl Scoreboard {
         }
     }
 
+    /// Notes the mapping that the latest segment is sent with.
+    pub(crate) fn set_mapping(&mut self, mapping: Mapping, data_fin: bool) {
+        if let Some(sent) = self.ring.back_mut() {
+            sent.mapping = Some((mapping, data_fin));
+        }
+    }
+
     /// Notes that the segment at `position` is sent again at `now`, and gives it.
     pub(crate) fn resend(&mut self, position: usize, now: Instant) -> &Sent {
         let sent = &mut self.ring[position];
@@ -497,6 +508,7 @@ mod tests {
                 seq: SeqNr(1000 + i * 100),
                 len: 100,
                 dsn: Dsn(u64::from(i) * 100),
+                mapping: None,
                 payload: Payload::from(vec![i as u8; 100]),
                 sent_at: Instant::from_millis(u64::from(i)),
                 fin: false,

@@ -1,6 +1,7 @@
 //! What goes out next: handshake, retransmissions, new data, FIN, probes, ACKs (RFC 9293 sections 3.8 and 3.10).
 
 use units::{Dsn, Instant};
+use wire::mptcp::Mapping;
 use wire::{Ecn, Flags, Payload, Segment};
 
 use super::scoreboard::Sent;
@@ -40,6 +41,8 @@ pub(crate) enum OutgoingKind {
     Data {
         /// Of the first octet.
         dsn: Dsn,
+        /// The mapping of an earlier transmission, and whether it carried the DATA_FIN.
+        mapping: Option<(Mapping, bool)>,
     },
     /// An ACK, a probe or a FIN without data.
     Control,
@@ -113,7 +116,8 @@ impl Tcb {
     fn resend(&mut self, position: usize, now: Instant) -> Outgoing {
         self.board.trim_to(position, self.payload_max());
         let sent = self.board.resend(position, now);
-        let (seq, len, dsn, payload, fin) = (sent.seq, sent.len, sent.dsn, sent.payload.clone(), sent.fin);
+        let (seq, len, payload, fin) = (sent.seq, sent.len, sent.payload.clone(), sent.fin);
+        let data = OutgoingKind::Data { dsn: sent.dsn, mapping: sent.mapping };
         self.counters.retransmitted_segments += 1;
         self.counters.retransmitted_bytes += payload.len() as u64;
         self.counters.sent_segments += u64::from(!payload.is_empty());
@@ -129,7 +133,7 @@ impl Tcb {
         if fin {
             segment.flags |= Flags::FIN;
         }
-        let kind = if payload.is_empty() { OutgoingKind::Control } else { OutgoingKind::Data { dsn } };
+        let kind = if payload.is_empty() { OutgoingKind::Control } else { data };
         segment.payload = payload;
         Outgoing { segment, kind }
     }
@@ -265,7 +269,7 @@ impl Tcb {
         let in_flight = self.in_flight();
         self.cwnd_limited = in_flight + u64::from(self.payload_max()) > self.window.cwnd();
         self.arm_tail_probe(now);
-        Outgoing { segment, kind: OutgoingKind::Data { dsn } }
+        Outgoing { segment, kind: OutgoingKind::Data { dsn, mapping: None } }
     }
 
     /// A FIN on its own, once everything before it is sent.
@@ -278,6 +282,11 @@ impl Tcb {
         self.record(Payload::Empty, Dsn(0), true, now);
         self.arm_tail_probe(now);
         Some(Outgoing { segment, kind: OutgoingKind::Control })
+    }
+
+    /// Notes the mapping of the segment with data just given out for the first time.
+    pub(crate) fn set_mapping(&mut self, mapping: Mapping, data_fin: bool) {
+        self.board.set_mapping(mapping, data_fin);
     }
 
     /// Enters a first transmission at SND.NXT into the books.
@@ -294,6 +303,7 @@ impl Tcb {
             seq,
             len,
             dsn,
+            mapping: None,
             payload,
             sent_at: now,
             fin,
