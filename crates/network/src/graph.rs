@@ -6,7 +6,10 @@ use std::collections::VecDeque;
 use units::{Instant, Prng};
 use wire::Segment;
 
-use crate::{Amount, Counters, DropCause, EventQueue, Link, Node, Output, Packet, PacketPool, Prefix};
+use crate::{
+    Amount, Counters, Datagram, DropCause, EventQueue, Gate, Link, Medium, MediumOutput, Node, Output, Packet,
+    PacketPool, Prefix,
+};
 
 /// Names a vertex of one network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,6 +18,10 @@ pub struct VertexId(u32);
 /// Names a port, the vertex at which a host is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PortId(VertexId);
+
+/// Names an element that several vertices share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MediumId(u32);
 
 /// A static route; of those that match a packet the first one added counts.
 #[derive(Clone, Copy, Debug)]
@@ -33,10 +40,12 @@ pub struct Route {
 pub struct Network {
     seed: u64,
     vertices: Vec<Vertex>,
+    media: Vec<Shared>,
     wakeups: EventQueue,
     pending: VecDeque<(VertexId, Packet)>,
     deliveries: VecDeque<(PortId, Packet)>,
     output: Output,
+    medium_output: MediumOutput,
     pool: PacketPool,
 }
 
@@ -50,8 +59,25 @@ enum Element {
     /// Not behind a `Box<dyn Node>`, because most packets spend most of their time here.
     Link(Link),
     Node(Box<dyn Node>),
+    Gate(MediumId, Gate),
     Router,
     Port,
+}
+
+/// A medium, whose gates are consecutive vertices.
+struct Shared {
+    medium: Box<dyn Medium>,
+    first_gate: VertexId,
+}
+
+impl Shared {
+    fn vertex(&self, gate: Gate) -> VertexId {
+        VertexId(self.first_gate.0 + u32::from(gate.0))
+    }
+
+    fn vertices(&self) -> impl Iterator<Item = VertexId> + use<> {
+        (self.first_gate.0..self.first_gate.0 + u32::from(self.medium.gates())).map(VertexId)
+    }
 }
 
 enum Next {
@@ -109,6 +135,28 @@ impl Network {
         self.add(Element::Node(node))
     }
 
+    /// Adds an element with several gates, each of which becomes a vertex; see [`Self::gate`].
+    pub fn add_medium(&mut self, mut medium: Box<dyn Medium>) -> MediumId {
+        medium.seed(self.next_prng());
+        let id = MediumId(self.media.len() as u32);
+        let first_gate = VertexId(self.vertices.len() as u32);
+        for gate in 0..medium.gates() {
+            self.add(Element::Gate(id, Gate(gate)));
+        }
+        self.media.push(Shared { medium, first_gate });
+        id
+    }
+
+    /// The vertex of a gate.
+    ///
+    /// # Panics
+    /// If the medium has no such gate.
+    pub fn gate(&self, medium: MediumId, gate: Gate) -> VertexId {
+        let shared = &self.media[medium.0 as usize];
+        assert!(gate.0 < shared.medium.gates(), "{gate:?} of a medium with {} gates", shared.medium.gates());
+        shared.vertex(gate)
+    }
+
     /// Adds a router: packets pass it at once.
     pub fn add_router(&mut self) -> VertexId {
         self.add(Element::Router)
@@ -148,6 +196,11 @@ impl Network {
     #[inline(always)]
     pub fn packet(&mut self, make: impl FnOnce() -> Option<Segment>) -> Option<Packet> {
         self.pool.segment(make)
+    }
+
+    /// A packet that holds a datagram, in memory of packets that are gone.
+    pub fn datagram(&mut self, datagram: Datagram) -> Packet {
+        self.pool.datagram(datagram)
     }
 
     /// A host sends a packet.
@@ -193,6 +246,7 @@ impl Network {
                 Element::Port => self.deliveries.push_back((PortId(at), packet)),
                 Element::Router => self.leave(at, packet),
                 Element::Link(_) | Element::Node(_) => self.process(at, Some(packet), now),
+                Element::Gate(id, gate) => self.process_medium(id, Some((gate, packet)), now),
             }
         }
     }
@@ -209,10 +263,29 @@ impl Network {
                 node.process(packet, now, &mut self.output);
                 node.next_wakeup()
             }
+            Element::Gate(id, _) => {
+                let id = *id;
+                return self.process_medium(id, None, now);
+            }
             Element::Router | Element::Port => None,
         };
         self.wakeups.set(at.index(), wakeup);
         self.collect(at);
+    }
+
+    /// Runs a medium, whose wake-up is that of its first gate.
+    fn process_medium(&mut self, id: MediumId, packet: Option<(Gate, Packet)>, now: Instant) {
+        let shared = &mut self.media[id.0 as usize];
+        shared.medium.process(packet, now, &mut self.medium_output);
+        self.wakeups.set(shared.first_gate.index(), shared.medium.next_wakeup());
+        let mut forwarded = core::mem::take(&mut self.medium_output.forwarded);
+        for (gate, packet) in forwarded.drain(..) {
+            self.leave(self.media[id.0 as usize].vertex(gate), packet);
+        }
+        self.medium_output.forwarded = forwarded;
+        while let Some((gate, packet, cause)) = self.medium_output.dropped.pop() {
+            self.discard(self.media[id.0 as usize].vertex(gate), packet, cause);
+        }
     }
 
     #[inline]
@@ -263,8 +336,26 @@ impl Network {
         match &self.vertices[vertex.index()].element {
             Element::Link(link) => link.held(),
             Element::Node(node) => node.held(),
-            Element::Router | Element::Port => Amount::default(),
+            Element::Gate(..) | Element::Router | Element::Port => Amount::default(),
         }
+    }
+
+    /// A medium, for measurements; `None` if it is not a `T`.
+    pub fn medium<T: Medium>(&self, id: MediumId) -> Option<&T> {
+        self.media[id.0 as usize].medium.as_any().downcast_ref()
+    }
+
+    /// Gives a command to a medium, if it is a `T`, and does what follows from it.
+    pub fn with_medium<T: Medium, R>(
+        &mut self,
+        id: MediumId,
+        now: Instant,
+        act: impl FnOnce(&mut T) -> R,
+    ) -> Option<R> {
+        let result = self.media[id.0 as usize].medium.as_any_mut().downcast_mut().map(act);
+        self.process_medium(id, None, now);
+        self.settle(now);
+        result
     }
 
     /// What waits or is in service in a link, as of its latest packet; nothing for other vertices.
@@ -277,7 +368,27 @@ impl Network {
 
     /// Every vertex at which entered = left + dropped + held does not hold, of those for which it should.
     pub fn imbalances(&self) -> impl Iterator<Item = Imbalance> + '_ {
-        (0..self.vertices.len() as u32).map(VertexId).filter_map(|vertex| self.imbalance(vertex))
+        let vertices = (0..self.vertices.len() as u32).map(VertexId).filter_map(|vertex| self.imbalance(vertex));
+        vertices.chain(self.media.iter().filter_map(|shared| self.medium_imbalance(shared)))
+    }
+
+    /// A medium balances over all its gates: what enters at one leaves at another.
+    fn medium_imbalance(&self, shared: &Shared) -> Option<Imbalance> {
+        let [mut entered, mut left, mut dropped] = [Amount::default(); 3];
+        for vertex in shared.vertices() {
+            let counters = self.counters(vertex);
+            entered = entered + counters.entered;
+            left = left + counters.left;
+            dropped = dropped + counters.dropped_total();
+        }
+        let held = shared.medium.held();
+        (entered != left + dropped + held).then_some(Imbalance {
+            vertex: shared.first_gate,
+            entered,
+            left,
+            dropped,
+            held,
+        })
     }
 
     fn imbalance(&self, id: VertexId) -> Option<Imbalance> {
@@ -285,12 +396,11 @@ impl Network {
         let conserves = match &vertex.element {
             Element::Link(_) | Element::Router => true,
             Element::Node(node) => node.conserves(),
-            Element::Port => false,
+            Element::Gate(..) | Element::Port => false,
         };
         let (entered, left) = (vertex.counters.entered, vertex.counters.left);
         let (dropped, held) = (vertex.counters.dropped_total(), self.held(id));
-        let balanced = entered.packets == left.packets + dropped.packets + held.packets
-            && entered.bytes == left.bytes + dropped.bytes + held.bytes;
+        let balanced = entered == left + dropped + held;
         (conserves && !balanced).then_some(Imbalance { vertex: id, entered, left, dropped, held })
     }
 }
@@ -368,6 +478,74 @@ mod tests {
         network.send(client, packet(100), Instant::ZERO);
         let dropped = [there, back].map(|router| network.counters(router).dropped(DropCause::HopLimit).packets);
         assert_eq!(dropped.iter().sum::<u64>(), 1);
+    }
+
+    /// Two gates; what enters at one leaves at the other after 5 ms, except empty packets, which it drops.
+    #[derive(Default)]
+    struct Bridge(VecDeque<(Instant, Gate, Packet)>);
+
+    impl Medium for Bridge {
+        fn gates(&self) -> u16 {
+            2
+        }
+
+        fn process(&mut self, packet: Option<(Gate, Packet)>, now: Instant, out: &mut MediumOutput) {
+            match packet {
+                Some((gate, packet)) if packet.wire_len() == 40 => out.discard(gate, packet, DropCause::Filtered),
+                Some((gate, packet)) => self.0.push_back((now + Duration::from_millis(5), Gate(1 - gate.0), packet)),
+                None => {}
+            }
+            while self.0.front().is_some_and(|(due, ..)| *due <= now) {
+                let (_, gate, packet) = self.0.pop_front().unwrap();
+                out.forward(gate, packet);
+            }
+        }
+
+        fn next_wakeup(&self) -> Option<Instant> {
+            self.0.front().map(|(due, ..)| *due)
+        }
+
+        fn held(&self) -> Amount {
+            let mut held = Amount::default();
+            self.0.iter().for_each(|(.., packet)| held.add(packet));
+            held
+        }
+
+        fn seed(&mut self, _: Prng) {}
+
+        fn as_any(&self) -> &dyn core::any::Any {
+            self
+        }
+
+        fn as_any_mut(&mut self) -> &mut dyn core::any::Any {
+            self
+        }
+    }
+
+    #[test]
+    fn what_enters_a_medium_at_one_gate_leaves_at_another() {
+        let mut network = Network::new(1);
+        let (client, server) = (network.add_port(), network.add_port());
+        let bridge = network.add_medium(Box::new(Bridge::default()));
+        for (port, gate) in [(client, Gate(0)), (server, Gate(1))] {
+            let gate = network.gate(bridge, gate);
+            network.connect(port.vertex(), gate);
+            network.connect(gate, port.vertex());
+        }
+        network.send(client, packet(1000), Instant::ZERO);
+        network.send(server, packet(500), Instant::from_millis(1));
+        network.send(client, packet(40), Instant::from_millis(1));
+        assert_eq!(network.medium::<Bridge>(bridge).unwrap().0.len(), 2);
+        assert_eq!(network.imbalances().collect::<Vec<_>>(), []);
+        assert_eq!(run(&mut network), [(5000, server), (6000, client)]);
+        let first = network.gate(bridge, Gate(0));
+        assert_eq!(network.counters(first).left, Amount { packets: 1, bytes: 500 });
+        assert_eq!(network.counters(first).dropped(DropCause::Filtered).packets, 1);
+        network.with_medium(bridge, Instant::from_millis(9), |bridge: &mut Bridge| {
+            bridge.0.push_back((Instant::ZERO, Gate(0), packet(77)));
+        });
+        assert_eq!(network.poll_delivery().map(|(port, _)| port), Some(client));
+        assert_eq!(network.imbalances().map(|imbalance| imbalance.vertex).collect::<Vec<_>>(), [first]);
     }
 
     #[test]

@@ -8,15 +8,19 @@
 //! link          rate or trace, drop-tail queue, delay and loss in one node: the hot path
 //! impairments   delay, loss, reordering, duplication, corruption, outages, drops on match
 //! middlebox     strips, mangles, translates, splits and merges
+//! medium        an element that several vertices share: a radio cell, a channel
 //! graph         vertices, routes, one pending event per node
 //! topology      hosts joined by paths, as a wiring list
 //! ```
 
+mod datagram;
 mod event_queue;
 mod graph;
 pub mod impairment;
 pub mod link;
+mod medium;
 pub mod middlebox;
+mod neighbours;
 mod node;
 mod packet;
 mod prefix;
@@ -25,9 +29,12 @@ mod testing;
 pub mod topology;
 pub mod trace;
 
+pub use datagram::Datagram;
 pub use event_queue::EventQueue;
-pub use graph::{Imbalance, Network, PortId, Route, VertexId};
+pub use graph::{Imbalance, MediumId, Network, PortId, Route, VertexId};
 pub use link::{Link, LossModel, Queue};
+pub use medium::{Gate, Medium, MediumOutput};
+pub use neighbours::Neighbours;
 pub use node::{Amount, Counters, DropCause, Node, Output};
 pub use packet::{Packet, PacketPool};
 pub use prefix::Prefix;

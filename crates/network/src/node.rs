@@ -115,6 +115,14 @@ impl Amount {
     }
 }
 
+impl core::ops::Add for Amount {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
 /// What went through one vertex so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
@@ -133,10 +141,7 @@ impl Counters {
 
     /// What was dropped for any cause.
     pub fn dropped_total(&self) -> Amount {
-        self.dropped.iter().fold(Amount::default(), |sum, amount| Amount {
-            packets: sum.packets + amount.packets,
-            bytes: sum.bytes + amount.bytes,
-        })
+        self.dropped.iter().fold(Amount::default(), |sum, amount| sum + *amount)
     }
 
     pub(crate) fn drop_one(&mut self, packet: &Packet, cause: DropCause) {

@@ -1,9 +1,11 @@
-//! A packet on its way: a TCP segment, or raw octets of any protocol.
+//! A packet on its way: a TCP segment, a UDP datagram, or raw octets of any protocol.
 
 use core::net::IpAddr;
 
 use bytes::Bytes;
 use wire::{Ecn, Segment};
+
+use crate::Datagram;
 
 /// A packet: small, so that queues move it cheaply. Its content lives in memory that a [`PacketPool`] reuses.
 #[derive(Debug)]
@@ -19,6 +21,7 @@ enum Content {
     /// Always `Some` while the packet lives; `None` only in the pool, which then drops nothing twice.
     Segment(Box<Option<Segment>>),
     Raw(Box<Bytes>),
+    Datagram(Box<Datagram>),
 }
 
 impl Packet {
@@ -34,6 +37,11 @@ impl Packet {
         Self { content: Content::Raw(Box::new(octets)), wire_len, hops: 0 }
     }
 
+    /// A UDP datagram.
+    pub fn from_datagram(datagram: Datagram) -> Self {
+        Self { wire_len: datagram.wire_len(), content: Content::Datagram(Box::new(datagram)), hops: 0 }
+    }
+
     /// Octets on the wire: IP header, TCP header with options, payload.
     #[inline]
     pub fn wire_len(&self) -> u32 {
@@ -45,14 +53,22 @@ impl Packet {
     pub fn segment(&self) -> Option<&Segment> {
         match &self.content {
             Content::Segment(segment) => segment.as_ref().as_ref(),
-            Content::Raw(_) => None,
+            Content::Raw(_) | Content::Datagram(_) => None,
         }
     }
 
-    /// The raw octets, if the packet is not a segment.
+    /// The datagram, if the packet is one.
+    pub fn datagram(&self) -> Option<&Datagram> {
+        match &self.content {
+            Content::Datagram(datagram) => Some(datagram),
+            Content::Segment(_) | Content::Raw(_) => None,
+        }
+    }
+
+    /// The raw octets, if the packet is given as such.
     pub fn raw(&self) -> Option<&Bytes> {
         match &self.content {
-            Content::Segment(_) => None,
+            Content::Segment(_) | Content::Datagram(_) => None,
             Content::Raw(octets) => Some(octets),
         }
     }
@@ -82,6 +98,7 @@ impl Packet {
         match &self.content {
             Content::Raw(octets) => out.extend_from_slice(octets),
             Content::Segment(segment) => segment.iter().for_each(|segment| segment.emit(out)),
+            Content::Datagram(datagram) => datagram.emit(out),
         }
     }
 
@@ -91,6 +108,7 @@ impl Packet {
         match &self.content {
             Content::Segment(segment) => segment.as_ref().as_ref().map(|segment| segment.dst.ip()),
             Content::Raw(octets) => raw_address(octets, 16, 24),
+            Content::Datagram(datagram) => Some(datagram.dst.ip()),
         }
     }
 
@@ -100,6 +118,7 @@ impl Packet {
         match &self.content {
             Content::Segment(segment) => segment.as_ref().as_ref().map(|segment| segment.src.ip()),
             Content::Raw(octets) => raw_address(octets, 12, 8),
+            Content::Datagram(datagram) => Some(datagram.src.ip()),
         }
     }
 
@@ -114,6 +133,7 @@ impl Packet {
                 _ => false,
             },
             Content::Raw(octets) => mark_raw(octets),
+            Content::Datagram(_) => false,
         }
     }
 
@@ -122,6 +142,7 @@ impl Packet {
         let content = match &self.content {
             Content::Segment(segment) => Content::Segment(segment.clone()),
             Content::Raw(octets) => Content::Raw(octets.clone()),
+            Content::Datagram(datagram) => Content::Datagram(datagram.clone()),
         };
         Self { content, wire_len: self.wire_len, hops: self.hops }
     }
@@ -172,6 +193,8 @@ pub(crate) fn bytes_mut(octets: &mut Bytes) -> bytes::BytesMut {
 pub struct PacketPool {
     #[expect(clippy::vec_box, reason = "the boxes themselves are what is kept")]
     free: Vec<Box<Option<Segment>>>,
+    #[expect(clippy::vec_box, reason = "the boxes themselves are what is kept")]
+    free_datagrams: Vec<Box<Datagram>>,
 }
 
 impl PacketPool {
@@ -193,6 +216,18 @@ impl PacketPool {
         Some(Packet { content: Content::Segment(content), wire_len, hops: 0 })
     }
 
+    /// A packet that holds a datagram.
+    pub fn datagram(&mut self, datagram: Datagram) -> Packet {
+        let content = match self.free_datagrams.pop() {
+            Some(mut content) => {
+                *content = datagram;
+                content
+            }
+            None => Box::new(datagram),
+        };
+        Packet { content: Content::Datagram(content), wire_len: datagram.wire_len(), hops: 0 }
+    }
+
     /// Takes the segment out of a packet and keeps its memory. Raw octets are parsed.
     #[inline(always)]
     pub fn take_segment(&mut self, packet: Packet) -> Option<Segment> {
@@ -203,14 +238,22 @@ impl PacketPool {
                 segment
             }
             Content::Raw(octets) => Segment::parse(&octets).ok(),
+            Content::Datagram(datagram) => {
+                self.free_datagrams.push(datagram);
+                None
+            }
         }
     }
 
     /// Keeps the memory of a packet that was dropped.
     pub fn recycle(&mut self, packet: Packet) {
-        if let Content::Segment(mut content) = packet.content {
-            *content = None;
-            self.free.push(content);
+        match packet.content {
+            Content::Segment(mut content) => {
+                *content = None;
+                self.free.push(content);
+            }
+            Content::Datagram(datagram) => self.free_datagrams.push(datagram),
+            Content::Raw(_) => {}
         }
     }
 }

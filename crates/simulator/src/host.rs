@@ -1,5 +1,6 @@
 //! What can be attached to a network.
 
+use network::Datagram;
 use transport::Endpoint;
 use units::Instant;
 use wire::Segment;
@@ -16,11 +17,22 @@ pub trait Host {
     /// Takes a segment from the network.
     fn handle_segment(&mut self, segment: Segment, now: Instant);
 
+    /// Takes a UDP datagram from the network.
+    fn handle_datagram(&mut self, datagram: Datagram, now: Instant) {
+        let _ = (datagram, now);
+    }
+
     /// Takes note of the time; called at [`Self::poll_timeout`], or a little later.
     fn handle_timeout(&mut self, now: Instant);
 
     /// The next segment to send. Called after every other call until it gives nothing.
     fn poll_transmit(&mut self, now: Instant) -> Option<Segment>;
+
+    /// The next datagram to send; called as [`Self::poll_transmit`] is.
+    fn poll_datagram(&mut self, now: Instant) -> Option<Datagram> {
+        let _ = now;
+        None
+    }
 
     /// When [`Self::handle_timeout`] must be called next; after that call it must lie ahead.
     fn poll_timeout(&mut self) -> Option<Instant>;
@@ -40,12 +52,20 @@ impl Host for Box<dyn Host> {
         self.as_mut().handle_segment(segment, now);
     }
 
+    fn handle_datagram(&mut self, datagram: Datagram, now: Instant) {
+        self.as_mut().handle_datagram(datagram, now);
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
         self.as_mut().handle_timeout(now);
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         self.as_mut().poll_transmit(now)
+    }
+
+    fn poll_datagram(&mut self, now: Instant) -> Option<Datagram> {
+        self.as_mut().poll_datagram(now)
     }
 
     fn poll_timeout(&mut self) -> Option<Instant> {
@@ -106,6 +126,12 @@ impl Host for EndpointHost {
         self.endpoint.handle_segment(segment, now);
     }
 
+    fn handle_datagram(&mut self, datagram: Datagram, now: Instant) {
+        for app in &mut self.apps {
+            app.handle_datagram(&datagram, now);
+        }
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
         self.endpoint.handle_timeout(now);
         for app in &mut self.apps {
@@ -122,6 +148,11 @@ impl Host for EndpointHost {
             None if self.dispatch_events(now) => self.poll_transmit(now),
             segment => segment,
         }
+    }
+
+    #[inline]
+    fn poll_datagram(&mut self, now: Instant) -> Option<Datagram> {
+        self.apps.iter_mut().find_map(|app| app.poll_datagram(now))
     }
 
     #[inline]

@@ -194,8 +194,13 @@ impl<H: Host> Simulation<H> {
         if let Some(segment) = packet.segment() {
             self.watchers.see(self.now, id, Direction::Received, segment);
         }
-        let Some(segment) = self.network.take_segment(packet) else { return };
-        self.hosts[id.0 as usize].host.handle_segment(segment, self.now);
+        let host = &mut self.hosts[id.0 as usize].host;
+        if let Some(datagram) = packet.datagram() {
+            host.handle_datagram(*datagram, self.now);
+        }
+        if let Some(segment) = self.network.take_segment(packet) {
+            host.handle_segment(segment, self.now);
+        }
         self.service(id);
     }
 
@@ -219,6 +224,10 @@ impl<H: Host> Simulation<H> {
             if let Some(segment) = packet.segment() {
                 self.watchers.see(self.now, id, Direction::Sent, segment);
             }
+            self.network.send(attached.port, packet, self.now);
+        }
+        while let Some(datagram) = attached.host.poll_datagram(self.now) {
+            let packet = self.network.datagram(datagram);
             self.network.send(attached.port, packet, self.now);
         }
         attached.deadline = attached.host.poll_timeout();

@@ -5,6 +5,7 @@ mod request_response;
 mod source;
 mod transfer;
 
+use network::Datagram;
 use transport::error::CloseReason;
 use transport::{ConnectionId, Endpoint, Event};
 use units::{Duration, Instant};
@@ -21,6 +22,17 @@ pub trait App {
 
     /// Something happened.
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant);
+
+    /// A UDP datagram arrived. Every application hears of all of them and minds only those of its own ports.
+    fn handle_datagram(&mut self, datagram: &Datagram, now: Instant) {
+        let _ = (datagram, now);
+    }
+
+    /// The next UDP datagram to send; called after every other call until it gives nothing.
+    fn poll_datagram(&mut self, now: Instant) -> Option<Datagram> {
+        let _ = now;
+        None
+    }
 
     /// The time of [`Self::poll_timeout`] has come.
     fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
