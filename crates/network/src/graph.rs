@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 use units::{Instant, Prng};
 use wire::Segment;
 
+use crate::routes::Routes;
 use crate::{
     Amount, Counters, Datagram, DropCause, EventQueue, Gate, Link, Medium, MediumOutput, Node, Output, Packet,
-    PacketPool, Prefix,
+    PacketPool, Route,
 };
 
 /// Names a vertex of one network.
@@ -22,17 +23,6 @@ pub struct PortId(VertexId);
 /// Names an element that several vertices share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MediumId(u32);
-
-/// A static route; of those that match a packet the first one added counts.
-#[derive(Clone, Copy, Debug)]
-pub struct Route {
-    /// Sources to which it applies; `None` for all.
-    pub from: Option<Prefix>,
-    /// Destinations to which it applies; `None` for all.
-    pub to: Option<Prefix>,
-    /// Where the packet goes next.
-    pub via: VertexId,
-}
 
 /// A network of nodes. It has no clock: the owner sends packets into ports, calls [`Self::advance`] at
 /// [`Self::next_wakeup`], and after either takes what arrived from [`Self::poll_delivery`]. Time never moves back.
@@ -83,7 +73,7 @@ impl Shared {
 enum Next {
     Nowhere,
     One(VertexId),
-    Routes(Vec<Route>),
+    Routes(Routes),
 }
 
 /// A vertex at which octets appeared or disappeared.
@@ -174,9 +164,23 @@ impl Network {
 
     /// Adds a route for packets that leave `from`; a former [`Self::connect`] is forgotten.
     pub fn add_route(&mut self, from: VertexId, route: Route) {
-        match &mut self.vertices[from.index()].next {
-            Next::Routes(routes) => routes.push(route),
-            next => *next = Next::Routes(vec![route]),
+        self.routes(from).add(route);
+    }
+
+    /// Adds the route for packets that leave `from` for the host `to`; it goes before those of [`Self::add_route`] and
+    /// costs little however many there are.
+    pub fn add_host_route(&mut self, from: VertexId, to: IpAddr, via: VertexId) {
+        self.routes(from).add_host(to, via);
+    }
+
+    fn routes(&mut self, from: VertexId) -> &mut Routes {
+        let next = &mut self.vertices[from.index()].next;
+        if !matches!(next, Next::Routes(_)) {
+            *next = Next::Routes(Routes::default());
+        }
+        match next {
+            Next::Routes(routes) => routes,
+            Next::Nowhere | Next::One(_) => unreachable!("it was made routes above"),
         }
     }
 
@@ -308,7 +312,7 @@ impl Network {
         let vertex = &mut self.vertices[from.index()];
         let next = match &vertex.next {
             Next::One(next) => Some(*next),
-            Next::Routes(routes) => route(routes, &packet),
+            Next::Routes(routes) => routes.next(&packet),
             Next::Nowhere => None,
         };
         let Some(next) = next else { return self.discard(from, packet, DropCause::NoRoute) };
@@ -405,18 +409,12 @@ impl Network {
     }
 }
 
-fn route(routes: &[Route], packet: &Packet) -> Option<VertexId> {
-    let (source, destination) = (packet.source()?, packet.destination()?);
-    let matches = |prefix: Option<Prefix>, address: IpAddr| prefix.is_none_or(|prefix| prefix.contains(address));
-    routes.iter().find(|route| matches(route.from, source) && matches(route.to, destination)).map(|route| route.via)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LossModel;
     use crate::impairment::{Duplicate, Lossy};
     use crate::testing::{CLIENT, SERVER, packet, segment};
+    use crate::{LossModel, Prefix};
     use units::{Duration, Rate};
 
     fn run(network: &mut Network) -> Vec<(u64, PortId)> {
@@ -465,6 +463,9 @@ mod tests {
         assert_eq!(network.poll_delivery().map(|(port, _)| port), Some(server));
         assert!(network.poll_delivery().is_none());
         assert_eq!(network.counters(router).dropped(DropCause::NoRoute).packets, 1);
+        network.add_host_route(router, SERVER.ip(), elsewhere.vertex());
+        network.send(client, packet(100), Instant::ZERO);
+        assert_eq!(network.poll_delivery().map(|(port, _)| port), Some(elsewhere), "a host's route goes first");
     }
 
     #[test]

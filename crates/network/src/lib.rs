@@ -24,6 +24,7 @@ mod neighbours;
 mod node;
 mod packet;
 mod prefix;
+mod routes;
 #[cfg(test)]
 mod testing;
 pub mod topology;
@@ -31,12 +32,13 @@ pub mod trace;
 
 pub use datagram::Datagram;
 pub use event_queue::EventQueue;
-pub use graph::{Imbalance, MediumId, Network, PortId, Route, VertexId};
+pub use graph::{Imbalance, MediumId, Network, PortId, VertexId};
 pub use link::{Link, LossModel, Queue};
 pub use medium::{Gate, Medium, MediumOutput};
 pub use neighbours::Neighbours;
 pub use node::{Amount, Counters, DropCause, Node, Output};
 pub use packet::{Packet, PacketPool};
 pub use prefix::Prefix;
+pub use routes::Route;
 pub use topology::{Path, PathEnds, TwoHosts, Wired};
 pub use trace::Trace;
