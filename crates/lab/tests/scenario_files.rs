@@ -38,8 +38,9 @@ fn a_small_file_takes_defaults() {
     assert_eq!(scenario.workload.size.unwrap().0, ByteCount(1_000_000));
     let relay = &scenario.relays[0];
     assert_eq!(relay.name, "relay-1");
-    assert_eq!(relay.cellular.rate, TextOr::Text(Rate::from_mbps(3)));
-    assert_eq!((relay.cellular.delay, relay.cellular.queue), (Duration::from_millis(40), Queue::Packets(100)));
+    let cellular = relay.cellular.as_ref().unwrap();
+    assert_eq!(cellular.rate, TextOr::Text(Rate::from_mbps(3)));
+    assert_eq!((cellular.delay, cellular.queue), (Duration::from_millis(40), Queue::Packets(100)));
     assert_eq!(scenario.addresses().paths, ["10.1.0.2".parse::<core::net::IpAddr>().unwrap()]);
 }
 
@@ -50,14 +51,14 @@ fn the_demo_has_four_unequal_relays() {
     let means: Vec<Rate> = scenario
         .relays
         .iter()
-        .map(|relay| match &relay.cellular.rate {
+        .map(|relay| match &relay.cellular.as_ref().unwrap().rate {
             TextOr::Table(model) => model.generator().expect("generated").mean_rate,
             TextOr::Text(rate) => *rate,
         })
         .collect();
     assert_eq!(means.len(), 4);
     assert!(means.is_sorted_by(|a, b| a > b), "{means:?}");
-    assert!(matches!(scenario.relays[2].cellular.loss, Loss::Table(_)));
+    assert!(matches!(scenario.relays[2].cellular.as_ref().unwrap().loss, Loss::Table(_)));
 }
 
 #[test]
@@ -72,14 +73,14 @@ fn overrides_change_fields() {
     let scenario =
         read(SMALL, &["seed=9", "relays[0].cellular.delay=5 ms", "connection.scheduler=round-robin"]).unwrap();
     assert_eq!(scenario.seed, 9);
-    assert_eq!(scenario.relays[0].cellular.delay, Duration::from_millis(5));
+    assert_eq!(scenario.relays[0].cellular.as_ref().unwrap().delay, Duration::from_millis(5));
     assert_eq!(scenario.connection.scheduler, "round-robin");
 }
 
 #[test]
 fn a_wifi_link_says_only_what_differs() {
     let scenario = read(SMALL, &["relays[0].wifi.delay=7 ms"]).unwrap();
-    let wifi = &scenario.relays[0].wifi;
+    let wifi = scenario.relays[0].wifi.as_ref().unwrap();
     assert_eq!((wifi.delay, &wifi.rate), (Duration::from_millis(7), &TextOr::Text(Rate::from_mbps(54))));
 }
 

@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use network::{EventQueue, Network, Packet, PortId};
+use network::{EventQueue, Medium, MediumId, Network, Packet, PortId};
 use units::Instant;
 use wire::Segment;
 
@@ -113,6 +113,14 @@ impl<H: Host> Simulation<H> {
     pub fn with_host<T>(&mut self, id: HostId, action: impl FnOnce(&mut H, Instant) -> T) -> T {
         let result = action(&mut self.hosts[id.0 as usize].host, self.now);
         self.service(id);
+        result
+    }
+
+    /// Gives a command to a medium of the network, if it is a `T`, and does what follows from it.
+    pub fn with_medium<T: Medium, R>(&mut self, id: MediumId, act: impl FnOnce(&mut T, Instant) -> R) -> Option<R> {
+        let now = self.now;
+        let result = self.network.with_medium(id, now, |medium| act(medium, now));
+        self.deliver();
         result
     }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use lab::measure::PathCounters;
-use lab::run::{Hop, rate_trace};
-use lab::scenario::{self, Loss, Scenario, TextOr};
+use lab::run::rate_trace;
+use lab::scenario::{self, Hop, Loss, Scenario, TextOr};
 use linux::emulator::{Emulation, Topology};
 use linux::netns::Namespace;
 use linux::stop::{Stop, StopHandle};
@@ -101,7 +101,7 @@ fn topology(scenario: &Scenario) -> Result<(String, Vec<File>), Failure> {
     let mut traces = Vec::new();
     for (hop, ends) in [(Hop::Cellular, ["source", ""]), (Hop::Wifi, ["", "destination"])] {
         for (index, relay) in scenario.relays.iter().enumerate() {
-            let link = if hop == Hop::Cellular { &relay.cellular } else { &relay.wifi };
+            let link = relay.link(hop).ok_or_else(|| shared(hop))?;
             let name = relay_name(index);
             let [first, second] = ends.map(|end| if end.is_empty() { name.as_str() } else { end });
             let trace = rate_trace(scenario, index, hop)?.map(|trace| trace_file(&trace.to_string())).transpose()?;
@@ -111,6 +111,14 @@ fn topology(scenario: &Scenario) -> Result<(String, Vec<File>), Failure> {
         }
     }
     Ok((text, traces))
+}
+
+/// Cells and channels are models in virtual time; real namespaces are joined by links.
+fn shared(hop: Hop) -> Failure {
+    let name = hop.name();
+    Failure::Input(format!(
+        "relays: the {name} hop is shared by all relays, and only links of their own can be emulated"
+    ))
 }
 
 fn relay_name(index: usize) -> String {

@@ -1,30 +1,12 @@
 //! From what was measured to results.
 
-use network::{DropCause, VertexId};
 use simulator::Source;
 use transport::{ConnectionStats, SubflowStats};
 
-use super::{DESTINATION, SOURCE, Stage};
-use crate::measure::{PathCounters, Recorder, Sender, digest};
+use super::stage::{DESTINATION, SOURCE, Stage};
+use crate::measure::{Recorder, Sender, digest};
 use crate::results::{Manifest, Results, Totals};
 use crate::scenario::{Scenario, WorkloadKind};
-
-impl Stage {
-    /// What every path did so far.
-    pub(super) fn path_counters(&self) -> Vec<PathCounters> {
-        let network = self.simulation.network();
-        let of_path = |links: &[VertexId; 2]| {
-            let [first, second] = links.map(|link| network.counters(link));
-            let sum = |cause| first.dropped(cause).packets + second.dropped(cause).packets;
-            PathCounters {
-                entered: first.entered.packets,
-                lost: first.dropped_total().packets + second.dropped_total().packets,
-                queue_drops: sum(DropCause::QueueFull),
-            }
-        };
-        self.downlinks.iter().map(of_path).collect()
-    }
-}
 
 /// The source's view of one of the destination's subflows.
 pub(super) fn sender(source: &ConnectionStats, subflow: &SubflowStats) -> Option<Sender> {

@@ -8,26 +8,7 @@ use simulator::Source;
 use units::Prng;
 
 use super::RunError;
-use crate::scenario::{Scenario, TextOr, WorkloadKind};
-
-/// The links of a relay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hop {
-    /// From the source to the relay.
-    Cellular,
-    /// From the relay to the destination.
-    Wifi,
-}
-
-impl Hop {
-    /// Its name in scenario files.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Cellular => "cellular",
-            Self::Wifi => "wifi",
-        }
-    }
-}
+use crate::scenario::{Hop, Scenario, TextOr, WorkloadKind};
 
 /// What the source sends.
 ///
@@ -54,11 +35,7 @@ pub fn workload(scenario: &Scenario) -> Result<Source, RunError> {
 /// # Errors
 /// If a file cannot be read or is no trace.
 pub fn rate_trace(scenario: &Scenario, relay: usize, hop: Hop) -> Result<Option<Trace>, RunError> {
-    let link = match hop {
-        Hop::Cellular => &scenario.relays[relay].cellular,
-        Hop::Wifi => &scenario.relays[relay].wifi,
-    };
-    let TextOr::Table(model) = &link.rate else { return Ok(None) };
+    let Some(TextOr::Table(model)) = scenario.relays[relay].link(hop).map(|link| &link.rate) else { return Ok(None) };
     if let Some(path) = &model.trace {
         let field = format!("relays[{relay}].{}.rate.trace", hop.name());
         return read_trace(&scenario.directory.join(path), field).map(Some);

@@ -3,34 +3,23 @@
 mod assemble;
 mod capture;
 mod inputs;
+mod links;
+mod local;
+mod radio;
 mod sink;
+mod stage;
 mod topology;
 
-use core::cell::RefCell;
-use core::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
-use network::VertexId;
-use simulator::app::Transfer;
-use simulator::{EndpointHost, HostId, Simulation, Source};
-use transport::path_manager::LocalAddress;
-use transport::{ConnectionStats, Endpoint, EndpointConfig, SubflowStats};
-use units::{Duration, Instant, Prng};
+use units::Instant;
 
 use crate::measure::{Paths, Recorder};
 use crate::results::Results;
-use crate::scenario::{Addresses, Scenario};
+use crate::scenario::{Cooperation, RelayMode, Scenario, SelectionMethod};
 use capture::Captures;
-pub use inputs::{Hop, rate_trace, workload};
-use sink::{Delivered, Sink};
-
-/// Where the source listens: a port that capture tools take for no protocol.
-const SOURCE_PORT: u16 = 40000;
-const SOURCE: HostId = HostId(0);
-const DESTINATION: HostId = HostId(1);
-/// Simulated time after the last delivery in which the hosts say goodbye; not part of the results.
-const FAREWELL: Duration = Duration::from_secs(2);
+pub use inputs::{rate_trace, workload};
+use stage::Stage;
 
 /// Why a run could not begin, or its files not be written.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +43,16 @@ pub enum RunError {
         path: PathBuf,
         /// What is wrong, and in which line.
         source: network::trace::TraceError,
+    },
+    /// What the scenario asks for cannot be run.
+    #[error("{field}: {problem}\n  help: {remedy}")]
+    Unsupported {
+        /// The field that asks for it.
+        field: &'static str,
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        remedy: &'static str,
     },
     /// A capture cannot be written.
     #[error("{0}")]
@@ -90,6 +89,7 @@ pub struct Run {
 pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Progress)) -> Result<Run, RunError> {
     let source = workload(scenario)?;
     let addresses = scenario.addresses();
+    refuse_what_cannot_run(scenario)?;
     let topology = topology::build(scenario, &addresses)?;
     let names = scenario.relays.iter().map(|relay| relay.name.clone());
     let paths = Paths::new(names.zip(addresses.paths.iter().copied()));
@@ -109,78 +109,29 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     Ok(Run { results, faults, captures })
 }
 
+/// Modules whose scenarios can be written before they can be run.
+fn refuse_what_cannot_run(scenario: &Scenario) -> Result<(), RunError> {
+    let cooperation = &scenario.cooperation;
+    let method = cooperation.selection.method;
+    let remedy = "this version runs method = \"all\" and \"fixed\", relays = \"ip\", and no further modules";
+    let refuse = |field, problem: String| Err(RunError::Unsupported { field, problem, remedy });
+    let unknown = |what: &str| format!("{what} cannot be run yet");
+    match cooperation {
+        _ if !matches!(method, SelectionMethod::All | SelectionMethod::Fixed) => {
+            refuse("cooperation.selection.method", unknown(&format!("\"{}\"", method.name())))
+        }
+        Cooperation { relays: RelayMode::FastAck, .. } => refuse("cooperation.relays", unknown("fast ACK")),
+        Cooperation { adaptive_congestion: Some(_), .. } => {
+            refuse("cooperation.adaptive_congestion", unknown("adaptive congestion control"))
+        }
+        Cooperation { bandwidth_sharing: Some(_), .. } => {
+            refuse("cooperation.bandwidth_sharing", unknown("bandwidth sharing"))
+        }
+        _ => Ok(()),
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "the results say how long a run took; nothing in the run depends on it")]
 fn wall_clock() -> std::time::Instant {
     std::time::Instant::now()
-}
-
-/// Both hosts on their network.
-struct Stage {
-    simulation: Simulation<EndpointHost>,
-    downlinks: Vec<[VertexId; 2]>,
-    delivered: Rc<RefCell<Delivered>>,
-    /// When the last delivery was, or when it was clear that there would be no more.
-    ended_at: Instant,
-}
-
-impl Stage {
-    fn new(scenario: &Scenario, topology: topology::Topology, source: Source, addresses: &Addresses) -> Self {
-        let config = scenario.connection.to_config(scenario.relays.len());
-        let listen_at = SocketAddr::new(addresses.source, SOURCE_PORT);
-        let server = Transfer::listen(listen_at, config.clone()).sending(source);
-        let sink = Sink::new(SocketAddr::new(addresses.paths[0], 0), listen_at, config);
-        let delivered = sink.delivered();
-        let mut simulation = Simulation::new(topology.network);
-        let endpoint = |name: &str, addresses: &[_]| {
-            let seed = Prng::fork(scenario.seed, name).below(u64::MAX);
-            let local = addresses.iter().map(|ip| LocalAddress { ip: *ip, backup: false }).collect();
-            let config = EndpointConfig { local_addresses: local, ..EndpointConfig::default() };
-            EndpointHost::new(Endpoint::with_seed(config, seed))
-        };
-        simulation.attach(topology.source, endpoint("source", &[addresses.source]).app(server));
-        simulation.attach(topology.destination, endpoint("destination", &addresses.paths).app(sink));
-        simulation.check();
-        Self { simulation, downlinks: topology.downlinks, delivered, ended_at: Instant::ZERO }
-    }
-
-    /// Runs until everything is delivered, the connection failed, or the scenario's duration is over.
-    fn play(
-        &mut self,
-        scenario: &Scenario,
-        total_bytes: u64,
-        recorder: &mut Recorder,
-        progress: &mut dyn FnMut(Progress),
-    ) {
-        let end = Instant::ZERO + scenario.duration;
-        let delivered = Rc::clone(&self.delivered);
-        let goes_on = || !delivered.borrow().finished && delivered.borrow().failure.is_none();
-        while self.simulation.now() < end && goes_on() {
-            let window_end = end.min(self.simulation.now() + scenario.metrics.window);
-            if !self.simulation.run_while(window_end, |_| goes_on()) {
-                self.simulation.run_until(window_end);
-            }
-            let now = self.simulation.now();
-            let delivered_bytes = delivered.borrow().bytes;
-            let source = self.stats(SOURCE);
-            let sender = |subflow: &SubflowStats| assemble::sender(&source, subflow);
-            let destination = self.stats(DESTINATION);
-            recorder.sample(now, delivered_bytes, &destination, sender, Some(self.path_counters()));
-            let in_time = now.as_secs_f64() / scenario.duration.as_secs_f64();
-            let done_ratio = in_time.max(delivered_bytes as f64 / total_bytes.max(1) as f64).min(1.0);
-            progress(Progress { now, delivered_bytes, done_ratio });
-        }
-        self.ended_at = self.simulation.now();
-        if delivered.borrow().finished {
-            self.ended_at = delivered.borrow().last_at;
-            let farewell = self.simulation.now() + FAREWELL;
-            self.simulation.run_until(farewell);
-        }
-    }
-
-    /// Statistics of the one connection of `host`.
-    fn stats(&self, host: HostId) -> ConnectionStats {
-        let host = self.simulation.host(host);
-        let connection = host.endpoint.connections().next();
-        connection.and_then(|connection| host.endpoint.stats(connection)).unwrap_or_default()
-    }
 }

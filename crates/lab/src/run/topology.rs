@@ -1,66 +1,155 @@
-//! From a scenario's relays to a network.
+//! From a scenario to a network: the source, a core, the relays with their hosts, and the destination.
+//!
+//! ```text
+//! source ── core ──┬── cellular 1 ── router 1 ── wifi 1 ──┬── destination
+//!                  │                    └── relay 1       │
+//!                  ├── cellular 2 ── router 2 ── wifi 2 ──┤
+//!  correspondents ─┘        ...         └── relay 2       ┘
+//! ```
+//!
+//! Each hop is a link of its own, or the relay's gates of a medium that all relays share.
 
-use network::{Link, LossModel, Network, PortId, Prefix, Queue, Route, Trace, VertexId};
-use units::{ByteCount, Rate};
+use network::{Amount, DropCause, MediumId, Network, PortId, Prefix, Route, VertexId};
 
-use super::{Hop, RunError, rate_trace};
-use crate::scenario::{self, Addresses, Loss, Scenario, TextOr};
+use super::{RunError, links, radio};
+use crate::measure::PathCounters;
+use crate::scenario::{Addresses, Scenario};
 
 /// The network of a scenario and where its parts are.
 pub(super) struct Topology {
     pub network: Network,
     pub source: PortId,
     pub destination: PortId,
-    /// Towards the destination: the links of each relay in the order in which packets pass them.
-    pub downlinks: Vec<[VertexId; 2]>,
+    /// In the relays' order.
+    pub relays: Vec<RelayParts>,
+    pub cell: Option<MediumId>,
+    pub wlan: Option<MediumId>,
+}
+
+/// Where the parts of one relay are.
+pub(super) struct RelayParts {
+    pub cellular: Hop,
+    pub wifi: Hop,
+    /// The relay and whom it talks to, where it has traffic of its own.
+    pub local: Option<LocalPorts>,
+}
+
+/// Where a relay's own traffic begins and ends.
+#[derive(Clone, Copy)]
+pub(super) struct LocalPorts {
+    pub relay: PortId,
+    pub correspondent: PortId,
+}
+
+/// The vertices of one hop. Of a link they are the same; of a medium they are its gates.
+#[derive(Clone, Copy)]
+pub(super) struct Hop {
+    /// Where packets towards the destination enter.
+    pub down_in: VertexId,
+    /// Where they leave.
+    pub down_out: VertexId,
+    /// Where packets towards the source enter.
+    pub up_in: VertexId,
+    /// Where they leave.
+    pub up_out: VertexId,
+}
+
+impl Hop {
+    /// A link each way.
+    pub fn links(down: VertexId, up: VertexId) -> Self {
+        Self { down_in: down, down_out: down, up_in: up, up_out: up }
+    }
 }
 
 /// Builds the network of `scenario`.
 pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topology, RunError> {
     let mut network = Network::new(scenario.seed);
     let (source, destination) = (network.add_port(), network.add_port());
-    let mut downlinks = Vec::new();
-    for (index, (relay, address)) in scenario.relays.iter().zip(&addresses.paths).enumerate() {
-        let cellular = network.add_link(downlink(&relay.cellular, rate_trace(scenario, index, Hop::Cellular)?));
-        let wifi = network.add_link(downlink(&relay.wifi, rate_trace(scenario, index, Hop::Wifi)?));
-        let wifi_up = network.add_link(uplink(&relay.wifi));
-        let cellular_up = network.add_link(uplink(&relay.cellular));
-        for pair in [cellular, wifi, destination.vertex()].windows(2) {
-            network.connect(pair[0], pair[1]);
-        }
-        for pair in [wifi_up, cellular_up, source.vertex()].windows(2) {
-            network.connect(pair[0], pair[1]);
-        }
-        let host = Some(Prefix::host(*address));
-        network.add_route(source.vertex(), Route { from: None, to: host, via: cellular });
-        network.add_route(destination.vertex(), Route { from: host, to: None, via: wifi_up });
-        downlinks.push([cellular, wifi]);
+    let core = network.add_router();
+    network.connect(source.vertex(), core);
+    network.add_host_route(core, addresses.source, source.vertex());
+    let cell = radio::add_cell(&mut network, scenario, addresses, core)?;
+    let wlan = radio::add_wlan(&mut network, scenario, addresses, destination)?;
+    let mut relays = Vec::new();
+    for index in 0..scenario.relays.len() {
+        let cellular = match &cell {
+            Some(cell) => cell.hop(&network, index),
+            None => links::cellular(&mut network, scenario, index)?,
+        };
+        let wifi = match &wlan {
+            Some(wlan) => wlan.hop(&network, index),
+            None => links::wifi(&mut network, scenario, index)?,
+        };
+        let mut builder = Builder { network: &mut network, addresses, core, destination };
+        let local = builder.wire_relay(index, cellular, wifi, !scenario.relays[index].local.is_empty());
+        relays.push(RelayParts { cellular, wifi, local });
     }
-    Ok(Topology { network, source, destination, downlinks })
+    let [cell, wlan] = [cell, wlan].map(|medium| medium.map(|medium| medium.id));
+    Ok(Topology { network, source, destination, relays, cell, wlan })
 }
 
-fn downlink(link: &scenario::Link, trace: Option<Trace>) -> Link {
-    let model = match (&link.rate, trace) {
-        (_, Some(trace)) => Link::traced(trace, link.delay),
-        (TextOr::Text(rate), None) => Link::new(*rate, link.delay),
-        // The scenario's check asks for a trace or a mean: without either nothing gets through.
-        (TextOr::Table(_), None) => Link::new(Rate::ZERO, link.delay),
-    };
-    let loss = match link.loss {
-        Loss::Text(probability) => LossModel::uniform(probability.value()),
-        Loss::Table(burst) => LossModel::gilbert(burst.mean.value(), burst.burst_packets),
-    };
-    model.queue(queue(link.queue)).loss(loss)
+struct Builder<'a> {
+    network: &'a mut Network,
+    addresses: &'a Addresses,
+    core: VertexId,
+    destination: PortId,
 }
 
-fn uplink(link: &scenario::Link) -> Link {
-    let up = &link.uplink;
-    Link::new(up.rate, link.delay).queue(queue(up.queue)).loss(LossModel::uniform(up.loss.value()))
+impl Builder<'_> {
+    /// Joins the two hops of a relay by its router, and both ends to the rest.
+    fn wire_relay(&mut self, index: usize, cellular: Hop, wifi: Hop, has_local: bool) -> Option<LocalPorts> {
+        let (network, path) = (&mut *self.network, self.addresses.paths[index]);
+        let router = network.add_router();
+        network.add_host_route(self.core, path, cellular.down_in);
+        network.connect(cellular.down_out, router);
+        network.add_host_route(router, path, wifi.down_in);
+        network.connect(wifi.down_out, self.destination.vertex());
+        let from_path = Route { from: Some(Prefix::host(path)), to: None, via: wifi.up_in };
+        network.add_route(self.destination.vertex(), from_path);
+        network.connect(wifi.up_out, router);
+        network.connect(cellular.up_out, self.core);
+        let local = has_local.then(|| self.wire_local(index, cellular, router));
+        self.network.add_route(router, Route { from: None, to: None, via: cellular.up_in });
+        local
+    }
+
+    /// The relay's own host behind its router, and the host that sends to it behind the core.
+    fn wire_local(&mut self, index: usize, cellular: Hop, router: VertexId) -> LocalPorts {
+        let (network, addresses) = (&mut *self.network, self.addresses);
+        let (relay, correspondent) = (network.add_port(), network.add_port());
+        network.add_host_route(router, addresses.relays[index], relay.vertex());
+        network.connect(relay.vertex(), router);
+        network.add_host_route(self.core, addresses.relays[index], cellular.down_in);
+        network.add_host_route(self.core, addresses.correspondents[index], correspondent.vertex());
+        network.connect(correspondent.vertex(), self.core);
+        LocalPorts { relay, correspondent }
+    }
 }
 
-fn queue(queue: scenario::Queue) -> Queue {
-    match queue {
-        scenario::Queue::Packets(packets) => Queue::packets(packets.into()),
-        scenario::Queue::Bytes(ByteCount(bytes)) => Queue::bytes(bytes),
+impl RelayParts {
+    /// What went through both hops towards the destination so far, local traffic of the cell included.
+    pub fn counters(&self, network: &Network) -> PathCounters {
+        let [(entered, first), (_, second)] = [self.cellular, self.wifi].map(|hop| hop.towards_destination(network));
+        PathCounters {
+            entered: entered.packets,
+            lost: first.lost + second.lost,
+            queue_drops: first.queue_full + second.queue_full,
+        }
+    }
+}
+
+struct Drops {
+    lost: u64,
+    queue_full: u64,
+}
+
+impl Hop {
+    /// What entered towards the destination, and what of it was dropped. Gates are shared by both directions: of a medium
+    /// what leaves at the receiver's gate, or is dropped for it, is what entered.
+    fn towards_destination(self, network: &Network) -> (Amount, Drops) {
+        let counters = network.counters(self.down_out);
+        let dropped = counters.dropped_total();
+        let entered = if self.down_in == self.down_out { counters.entered } else { counters.left + dropped };
+        (entered, Drops { lost: dropped.packets, queue_full: counters.dropped(DropCause::QueueFull).packets })
     }
 }

@@ -33,7 +33,7 @@ pub struct Link {
 /// Loss at random, or in bursts.
 pub type Loss = TextOr<Probability, Burst>;
 
-fn text_or_table<T: fmt::Display, U: Serialize, S: Serializer>(
+pub(super) fn text_or_table<T: fmt::Display, U: Serialize, S: Serializer>(
     value: &TextOr<T, U>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {

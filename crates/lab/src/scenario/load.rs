@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
+use super::expand::{Origins, expand_relays};
 use super::mistake::{LoadError, Mistake, Place};
 use super::overrides::Override;
 use super::source_map::SourceMap;
@@ -28,17 +29,19 @@ pub fn load(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, 
     let map = SourceMap::new(name, text);
     let mut document: Table = text.parse().map_err(|error| LoadError::Mistakes(vec![syntax_mistake(&map, &error)]))?;
     let mut overridden = Vec::new();
-    for change in overrides {
-        match change.apply(&mut document) {
-            Ok(paths) => overridden.extend(paths.into_iter().map(|path| (path, change.text.clone()))),
-            Err(problem) => return Err(LoadError::Mistakes(vec![override_mistake(change, problem)])),
-        }
-    }
+    // How many relays there are comes first: the other changes may be about any of them.
+    let (counts, others): (Vec<_>, Vec<_>) = overrides.iter().partition(|change| change.sets("count"));
+    apply(&counts, &mut document, &mut overridden)?;
+    let origins = expand_relays(&mut document).map_err(|complaint| {
+        LoadError::Mistakes(vec![complaint.located(|field| place_of(field, &overridden, &map, None))])
+    })?;
+    apply(&others, &mut document, &mut overridden)?;
     complete_wifi(&mut document);
-    let place = |field: &str| place_of(field, &overridden, &map);
+    let place = |field: &str| place_of(field, &overridden, &map, Some(&origins));
     let mut scenario: Scenario = serde_path_to_error::deserialize(document)
         .map_err(|error| LoadError::Mistakes(vec![field_mistake(&error, place)]))?;
     scenario.name_relays();
+    scenario.give_wifi_links();
     scenario.fix_overridden_paths(&overridden);
     let complaints = check::complaints(&scenario);
     if complaints.is_empty() {
@@ -46,6 +49,16 @@ pub fn load(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, 
     }
     let located = complaints.into_iter().map(|complaint| complaint.located(place));
     Err(LoadError::Mistakes(located.collect()))
+}
+
+/// Applies `changes`; adds the paths of the fields they set, each with the text of its override.
+fn apply(changes: &[&Override], document: &mut Table, overridden: &mut Vec<(String, String)>) -> Result<(), LoadError> {
+    for change in changes {
+        let paths =
+            change.apply(document).map_err(|problem| LoadError::Mistakes(vec![override_mistake(change, problem)]))?;
+        overridden.extend(paths.into_iter().map(|path| (path, change.text.clone())));
+    }
+    Ok(())
 }
 
 /// A relay's `wifi` that says something leaves the rest as it is for relays that say nothing.
@@ -70,6 +83,15 @@ impl Scenario {
 }
 
 impl Scenario {
+    /// Without a shared channel every relay has a Wi-Fi link of its own.
+    fn give_wifi_links(&mut self) {
+        if self.wlan.is_none() {
+            for relay in &mut self.relays {
+                relay.wifi.get_or_insert_with(Link::wifi);
+            }
+        }
+    }
+
     /// Paths on the command line are relative to the working directory, wherever the scenario file is.
     fn fix_overridden_paths(&mut self, overridden: &[(String, String)]) {
         let is_overridden = |field: &str| overridden.iter().any(|(path, _)| path == field);
@@ -81,8 +103,8 @@ impl Scenario {
         }
         for (index, relay) in self.relays.iter_mut().enumerate() {
             for (which, link) in [("cellular", &mut relay.cellular), ("wifi", &mut relay.wifi)] {
-                match &mut link.rate {
-                    TextOr::Table(model) if is_overridden(&format!("relays[{index}].{which}.rate.trace")) => {
+                match link.as_mut().map(|link| &mut link.rate) {
+                    Some(TextOr::Table(model)) if is_overridden(&format!("relays[{index}].{which}.rate.trace")) => {
                         fix(&mut model.trace);
                     }
                     _ => {}
@@ -93,11 +115,11 @@ impl Scenario {
 }
 
 /// An override takes the blame for what it set; the last one wins.
-fn place_of(field: &str, overridden: &[(String, String)], map: &SourceMap<'_>) -> Place {
+fn place_of(field: &str, overridden: &[(String, String)], map: &SourceMap<'_>, origins: Option<&Origins>) -> Place {
     let blamed = overridden.iter().rev().find(|(path, _)| field.starts_with(path.as_str()) || path.starts_with(field));
     match blamed {
         Some((_, text)) if !field.is_empty() => Place::Override(text.clone()),
-        _ => map.place(field),
+        _ => map.place(&origins.map_or_else(|| field.into(), |origins| origins.in_file(field))),
     }
 }
 

@@ -7,10 +7,14 @@
 mod addresses;
 mod check;
 mod connection;
+mod cooperation;
+mod expand;
 mod link;
 mod load;
+mod local;
 mod mistake;
 mod overrides;
+mod radio;
 mod source_map;
 
 use core::net::IpAddr;
@@ -19,14 +23,20 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use units::text::Text;
 pub use units::text::TextOr;
-use units::{ByteCount, Duration};
+use units::{ByteCount, Duration, Rate};
 
 pub use addresses::Addresses;
 pub use connection::Connection;
+pub use cooperation::{
+    AdaptiveCongestion, BandwidthSharing, Cooperation, Forwarding, Mode, RelayMode, RhoDefinition, Selection,
+    SelectionMethod, Target,
+};
 pub use link::{Burst, Link, Loss, Queue, RateModel, Uplink};
 pub use load::{load, load_file};
+pub use local::{Change, LocalKind, LocalTraffic, OnOff, UniformRate};
 pub use mistake::{LoadError, Mistake, Place};
 pub use overrides::Override;
+pub use radio::{Cell, Fading, PathLoss, Wlan};
 
 /// One experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +56,9 @@ pub struct Scenario {
     /// What is measured, and how often.
     #[serde(default)]
     pub metrics: Metrics,
+    /// The bit rate the application asks for; by default as much as there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
     /// Settings of the connection, the same on both hosts.
     #[serde(default)]
     pub connection: Connection,
@@ -54,6 +67,15 @@ pub struct Scenario {
     /// The sending host.
     #[serde(default)]
     pub source: Host,
+    /// The cell in which the relays are; by default each has a cellular link of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<Cell>,
+    /// The Wi-Fi channel that relays and destination share; by default each has a Wi-Fi link of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wlan: Option<Wlan>,
+    /// Which relays carry data, and how relays and destination work together.
+    #[serde(default)]
+    pub cooperation: Cooperation,
     /// The relays, each a path of its own: the source's packets reach the relay over its cellular link and the
     /// destination over Wi-Fi.
     #[serde(default)]
@@ -74,12 +96,34 @@ pub struct Metrics {
     /// Length of the windows of all series.
     #[serde(with = "units::text::duration")]
     pub window: Duration,
+    /// Time between monitor points, at which throughput is held against the target (F).
+    #[serde(with = "units::text::duration")]
+    pub period: Duration,
+    /// Packets in a unit of the goodput G1 (M); by default what the target bit rate carries in one period.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit_packets: Option<u32>,
+    /// The part of the run that the papers' metrics cover; by default all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<Analysis>,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self { window: Duration::from_millis(100) }
+        let (window, period) = (Duration::from_millis(100), Duration::from_secs(2));
+        Self { window, period, unit_packets: None, analysis: None }
     }
+}
+
+/// A part of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Analysis {
+    /// Where it begins.
+    #[serde(with = "units::text::duration")]
+    pub from: Duration,
+    /// Where it ends.
+    #[serde(with = "units::text::duration")]
+    pub to: Duration,
 }
 
 /// What the source sends.
@@ -128,9 +172,80 @@ pub struct Relay {
     /// The destination's address on this path; by default 10.1.0.2 for the first relay, 10.2.0.2 for the second, ...
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
+    /// From the source to the relay; not with a [`Cell`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cellular: Option<Link>,
+    /// From the relay to the destination; not with a [`Wlan`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wifi: Option<Link>,
+    /// Its place in the cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Placement>,
+    /// Most that the cell grants it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bit_rate_max: Option<Text<Rate>>,
+    /// When it leaves, with all that it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaves: Option<Text<Duration>>,
+    /// What its owner does meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub local: Vec<LocalTraffic>,
+}
+
+/// The links of a relay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hop {
     /// From the source to the relay.
-    pub cellular: Link,
+    Cellular,
     /// From the relay to the destination.
-    #[serde(default = "Link::wifi")]
-    pub wifi: Link,
+    Wifi,
+}
+
+impl Hop {
+    /// Its name in scenario files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cellular => "cellular",
+            Self::Wifi => "wifi",
+        }
+    }
+}
+
+impl Relay {
+    /// Its own link of a hop; `None` where the hop is a medium that all relays share.
+    pub fn link(&self, hop: Hop) -> Option<&Link> {
+        match hop {
+            Hop::Cellular => self.cellular.as_ref(),
+            Hop::Wifi => self.wifi.as_ref(),
+        }
+    }
+}
+
+impl Scenario {
+    /// The numbers of the relays that carry data when the run begins.
+    pub fn active_relays(&self) -> Vec<usize> {
+        let selection = &self.cooperation.selection;
+        match selection.method {
+            SelectionMethod::Fixed => selection.fixed.clone(),
+            _ => (0..self.relays.len()).collect(),
+        }
+    }
+}
+
+/// Where a relay is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Placement {
+    /// Distance from the eNB in metres: one number, or the lowest and highest of a uniform draw.
+    pub distance_m: Distance,
+}
+
+/// A distance in metres.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Distance {
+    /// This one.
+    Fixed(f64),
+    /// Drawn uniformly, once for each relay.
+    Uniform([f64; 2]),
 }

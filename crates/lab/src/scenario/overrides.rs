@@ -61,6 +61,11 @@ fn parse_value(text: &str) -> Value {
 }
 
 impl Override {
+    /// Whether the last step of the path is the field `name`.
+    pub(super) fn sets(&self, name: &str) -> bool {
+        matches!(self.steps.last(), Some(Step::Key(key)) if key == name)
+    }
+
     /// Changes `document`; gives the paths of all fields it set.
     ///
     /// # Errors

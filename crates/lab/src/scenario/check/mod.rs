@@ -1,5 +1,9 @@
 //! What a scenario may not say although every field by itself is well-formed.
 
+mod cooperation;
+mod local;
+mod radio;
+
 use core::net::IpAddr;
 use std::collections::BTreeSet;
 
@@ -7,12 +11,12 @@ use transport::{congestion, path_manager, scheduler};
 use units::{ByteCount, Duration, Rate};
 
 use super::mistake::{Mistake, Place};
-use super::{Link, Loss, Queue, RateModel, Relay, Scenario, TextOr, Workload, WorkloadKind};
+use super::{Link, Loss, RateModel, Scenario, TextOr, Workload, WorkloadKind};
 
 /// Longest run: a day. Longer ones are typing errors.
 const DURATION_MAX: Duration = Duration::from_secs(86_400);
-/// Relays that one connection can use: a scheduler marks subflows in 64 bits.
-const RELAYS_MAX: usize = 64;
+/// Most relays: more have no addresses to tell them apart at a glance.
+const RELAYS_MAX: usize = 10_000;
 /// Smallest MTU: what every IPv4 host can reassemble (RFC 791) still holds headers, options and data.
 const MTU_MIN: u64 = 576;
 /// Smallest MTU of IPv6 (RFC 8200 section 5).
@@ -32,8 +36,13 @@ pub(super) struct Complaint {
 }
 
 impl Complaint {
-    fn new(field: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub fn new(field: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { field: field.into(), problem: problem.into(), remedy: remedy.into() }
+    }
+
+    #[cfg(test)]
+    pub fn field(&self) -> &str {
+        &self.field
     }
 
     pub fn located(self, place: impl Fn(&str) -> Place) -> Mistake {
@@ -48,6 +57,9 @@ pub(super) fn complaints(scenario: &Scenario) -> Vec<Complaint> {
     check_workload(&scenario.workload, &mut found);
     check_connection(scenario, &mut found);
     check_relays(scenario, &mut found);
+    radio::check_radio(scenario, &mut found);
+    local::check_local(scenario, &mut found);
+    cooperation::check_cooperation(scenario, &mut found);
     check_addresses(scenario, &mut found);
     found
 }
@@ -135,7 +147,7 @@ fn check_relays(scenario: &Scenario, found: &mut Vec<Complaint>) {
         found.push(Complaint::new("relays", "there is no way from the source to the destination", remedy));
     }
     if relays.len() > RELAYS_MAX {
-        let problem = format!("{} relays are more than one connection can use", relays.len());
+        let problem = format!("{} relays are more than there are addresses for", relays.len());
         found.push(Complaint::new("relays", problem, format!("keep at most {RELAYS_MAX}")));
     }
     let mut names = BTreeSet::new();
@@ -144,13 +156,7 @@ fn check_relays(scenario: &Scenario, found: &mut Vec<Complaint>) {
             let problem = format!("\"{}\" is the name of an earlier relay", relay.name);
             found.push(Complaint::new(format!("relays[{index}].name"), problem, "choose another"));
         }
-        check_relay(relay, &format!("relays[{index}]"), scenario.connection.mtu, found);
     }
-}
-
-fn check_relay(relay: &Relay, field: &str, mtu: ByteCount, found: &mut Vec<Complaint>) {
-    check_link(&relay.cellular, &format!("{field}.cellular"), mtu, found);
-    check_link(&relay.wifi, &format!("{field}.wifi"), mtu, found);
 }
 
 fn check_link(link: &Link, field: &str, mtu: ByteCount, found: &mut Vec<Complaint>) {
@@ -166,11 +172,7 @@ fn check_link(link: &Link, field: &str, mtu: ByteCount, found: &mut Vec<Complain
         found.push(Complaint::new(format!("{field}.uplink.rate"), still, "write a rate above zero"));
     }
     for (name, queue) in [("queue", link.queue), ("uplink.queue", link.uplink.queue)] {
-        let holds = match queue {
-            Queue::Packets(packets) => packets > 0,
-            Queue::Bytes(bytes) => bytes >= mtu,
-        };
-        if !holds {
+        if !radio::holds_a_packet(queue, mtu) {
             let problem = format!("a queue of {queue} holds no packet");
             found.push(Complaint::new(format!("{field}.{name}"), problem, "write at least \"1 packet\" or one MTU"));
         }

@@ -1,0 +1,160 @@
+//! The hosts of a scenario on their network, and the play.
+
+use core::cell::RefCell;
+use core::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+
+use network::MediumId;
+use simulator::app::Transfer;
+use simulator::{EndpointHost, HostId, Simulation, Source};
+use transport::path_manager::LocalAddress;
+use transport::{ConnectionStats, Endpoint, EndpointConfig, SubflowStats};
+use units::{Duration, Instant, Prng};
+
+use super::local::LocalHosts;
+use super::sink::{Delivered, Sink};
+use super::topology::{RelayParts, Topology};
+use super::{Progress, assemble, local};
+use crate::measure::{PathCounters, Recorder};
+use crate::scenario::{Addresses, Scenario};
+
+/// Where the source listens: a port that capture tools take for no protocol.
+const SOURCE_PORT: u16 = 40000;
+pub(super) const SOURCE: HostId = HostId(0);
+pub(super) const DESTINATION: HostId = HostId(1);
+/// Simulated time after the last delivery in which the hosts say goodbye; not part of the results.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// All hosts on their network.
+pub(super) struct Stage {
+    pub simulation: Simulation<EndpointHost>,
+    pub relays: Vec<RelayOnStage>,
+    pub cell: Option<MediumId>,
+    pub wlan: Option<MediumId>,
+    pub delivered: Rc<RefCell<Delivered>>,
+    /// When the last delivery was, or when it was clear that there would be no more.
+    pub ended_at: Instant,
+    /// When relays leave, the latest first.
+    departures: Vec<(Instant, usize)>,
+}
+
+/// A relay: where its parts are, and its own hosts.
+pub(super) struct RelayOnStage {
+    pub parts: RelayParts,
+    pub local: Option<LocalHosts>,
+}
+
+impl Stage {
+    pub fn new(scenario: &Scenario, topology: Topology, source: Source, addresses: &Addresses) -> Self {
+        let active = scenario.active_relays();
+        let paths: Vec<IpAddr> = active.iter().map(|relay| addresses.paths[*relay]).collect();
+        let config = scenario.connection.to_config(active.len());
+        let listen_at = SocketAddr::new(addresses.source, SOURCE_PORT);
+        let server = Transfer::listen(listen_at, config.clone()).sending(source);
+        let sink = Sink::new(SocketAddr::new(paths[0], 0), listen_at, config);
+        let delivered = sink.delivered();
+        let mut simulation = Simulation::new(topology.network);
+        simulation.attach(topology.source, host(scenario, "source", &[addresses.source]).app(server));
+        simulation.attach(topology.destination, host(scenario, "destination", &paths).app(sink));
+        let relays = topology.relays.into_iter().enumerate();
+        let relays = relays.map(|(index, parts)| {
+            let local = parts.local.map(|ports| local::attach(&mut simulation, scenario, index, ports, addresses));
+            RelayOnStage { parts, local }
+        });
+        let relays = relays.collect();
+        simulation.check();
+        let departures = departures(scenario);
+        let (cell, wlan) = (topology.cell, topology.wlan);
+        Self { simulation, relays, cell, wlan, delivered, ended_at: Instant::ZERO, departures }
+    }
+
+    /// Runs until everything is delivered, the connection failed, or the scenario's duration is over.
+    pub fn play(
+        &mut self,
+        scenario: &Scenario,
+        total_bytes: u64,
+        recorder: &mut Recorder,
+        progress: &mut dyn FnMut(Progress),
+    ) {
+        let end = Instant::ZERO + scenario.duration;
+        while self.simulation.now() < end && self.goes_on() {
+            let window_end = end.min(self.simulation.now() + scenario.metrics.window);
+            self.run_to(window_end);
+            self.sample(recorder);
+            let (now, delivered_bytes) = (self.simulation.now(), self.delivered.borrow().bytes);
+            let in_time = now.as_secs_f64() / scenario.duration.as_secs_f64();
+            let done_ratio = in_time.max(delivered_bytes as f64 / total_bytes.max(1) as f64).min(1.0);
+            progress(Progress { now, delivered_bytes, done_ratio });
+        }
+        self.ended_at = self.simulation.now();
+        if self.delivered.borrow().finished {
+            self.ended_at = self.delivered.borrow().last_at;
+            let farewell = self.simulation.now() + FAREWELL;
+            self.simulation.run_until(farewell);
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        let delivered = self.delivered.borrow();
+        !delivered.finished && delivered.failure.is_none()
+    }
+
+    /// Runs up to `end`, or until there is nothing more to wait for.
+    fn run_to(&mut self, end: Instant) {
+        while self.simulation.now() < end && self.goes_on() {
+            let departure = self.departures.last().copied().filter(|(at, _)| *at <= end);
+            let stop = departure.map_or(end, |(at, _)| at);
+            let delivered = Rc::clone(&self.delivered);
+            let goes_on = || !delivered.borrow().finished && delivered.borrow().failure.is_none();
+            if !self.simulation.run_while(stop, |_| goes_on()) {
+                self.simulation.run_until(stop);
+            }
+            if let Some((_, relay)) = departure.filter(|(at, _)| *at <= self.simulation.now()) {
+                self.departures.pop();
+                self.depart(relay);
+            }
+        }
+    }
+
+    fn depart(&mut self, relay: usize) {
+        let _ = relay;
+    }
+
+    fn sample(&self, recorder: &mut Recorder) {
+        let source = self.stats(SOURCE);
+        let sender = |subflow: &SubflowStats| assemble::sender(&source, subflow);
+        let delivered_bytes = self.delivered.borrow().bytes;
+        let destination = self.stats(DESTINATION);
+        let counters = Some(self.path_counters());
+        recorder.sample(self.simulation.now(), delivered_bytes, &destination, sender, counters);
+    }
+
+    /// Statistics of the one connection of `host`.
+    pub fn stats(&self, host: HostId) -> ConnectionStats {
+        let host = self.simulation.host(host);
+        let connection = host.endpoint.connections().next();
+        connection.and_then(|connection| host.endpoint.stats(connection)).unwrap_or_default()
+    }
+
+    /// What every path did so far.
+    pub fn path_counters(&self) -> Vec<PathCounters> {
+        self.relays.iter().map(|relay| relay.parts.counters(self.simulation.network())).collect()
+    }
+}
+
+/// A host whose engine draws its randomness from the scenario's seed and its own name.
+pub(super) fn host(scenario: &Scenario, name: &str, addresses: &[IpAddr]) -> EndpointHost {
+    let seed = Prng::fork(scenario.seed, name).below(u64::MAX);
+    let local = addresses.iter().map(|ip| LocalAddress { ip: *ip, backup: false }).collect();
+    let config = EndpointConfig { local_addresses: local, ..EndpointConfig::default() };
+    EndpointHost::new(Endpoint::with_seed(config, seed))
+}
+
+/// When which relay leaves, the latest first.
+fn departures(scenario: &Scenario) -> Vec<(Instant, usize)> {
+    let relays = scenario.relays.iter().enumerate();
+    let leaves = relays.filter_map(|(index, relay)| Some((Instant::ZERO + relay.leaves?.0, index)));
+    let mut departures: Vec<_> = leaves.collect();
+    departures.sort_unstable_by_key(|(at, index)| core::cmp::Reverse((*at, *index)));
+    departures
+}

@@ -1,0 +1,93 @@
+//! The target, the metrics that follow from it, and how relays work together.
+
+use super::Complaint;
+use crate::scenario::{RelayMode, Scenario, SelectionMethod};
+
+/// Relays that one connection can use at a time: a scheduler marks subflows in 64 bits.
+pub(super) const ACTIVE_MAX: usize = 64;
+
+pub(super) fn check_cooperation(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    check_target(scenario, found);
+    check_metrics(scenario, found);
+    check_selection(scenario, found);
+    check_modules(scenario, found);
+}
+
+fn check_target(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let Some(target) = scenario.target else { return };
+    if target.bit_rate.as_bps() == 0 {
+        found.push(Complaint::new("target.bit_rate", "no relay is needed for it", "write a rate above zero"));
+    }
+    if !(target.tolerance.value() > 0.0 && target.tolerance.value() < 1.0) {
+        let problem = format!("{} leaves no range around the target", target.tolerance);
+        found.push(Complaint::new("target.tolerance", problem, "write a share between \"0 %\" and \"100 %\""));
+    }
+}
+
+fn check_metrics(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let metrics = &scenario.metrics;
+    if metrics.period < metrics.window {
+        let problem = format!("{} is shorter than the window of {}", metrics.period, metrics.window);
+        found.push(Complaint::new("metrics.period", problem, "write a time from one window on; \"2 s\" is usual"));
+    }
+    if metrics.unit_packets == Some(0) {
+        found.push(Complaint::new("metrics.unit_packets", "no unit has 0 packets", "write 1 or more"));
+    }
+    let inside = |part: crate::scenario::Analysis| part.from < part.to && part.to <= scenario.duration;
+    if metrics.analysis.is_some_and(|part| !inside(part)) {
+        let remedy = format!("write from before to, and to within the run of {}", scenario.duration);
+        found.push(Complaint::new("metrics.analysis", "is no part of the run", remedy));
+    }
+}
+
+fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let selection = &scenario.cooperation.selection;
+    let field = "cooperation.selection";
+    let relays = scenario.relays.len();
+    if let Some(index) = selection.fixed.iter().position(|relay| *relay >= relays) {
+        let problem = format!("there is no relay {}", selection.fixed[index]);
+        let remedy = format!("relays are counted from 0; there are {relays}");
+        found.push(Complaint::new(format!("{field}.fixed[{index}]"), problem, remedy));
+    }
+    let fixed = selection.method == SelectionMethod::Fixed;
+    if fixed == selection.fixed.is_empty() {
+        let (problem, remedy) = match fixed {
+            true => ("is missing: method = \"fixed\" needs it", "add a list of relay numbers, like [0, 1, 2]"),
+            false => ("means nothing with this method", "remove it, or write method = \"fixed\""),
+        };
+        found.push(Complaint::new(format!("{field}.fixed"), problem, remedy));
+    }
+    let by_target = !matches!(selection.method, SelectionMethod::All | SelectionMethod::Fixed);
+    if by_target && scenario.target.is_none() {
+        let problem =
+            format!("\"{}\" chooses relays for a target bit rate, and there is none", selection.method.name());
+        let remedy = "add `target = { bit_rate = \"3 Mbit/s\" }`";
+        found.push(Complaint::new(format!("{field}.method"), problem, remedy));
+    }
+    if selection.method == SelectionMethod::All && relays > ACTIVE_MAX {
+        let problem = format!("{relays} relays are more than one connection can use at a time");
+        let remedy = format!("choose some: at most {ACTIVE_MAX} with method = \"fixed\"");
+        found.push(Complaint::new(format!("{field}.method"), problem, remedy));
+    }
+}
+
+fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let cooperation = &scenario.cooperation;
+    if cooperation.forwarding.is_some() && cooperation.relays == RelayMode::Ip {
+        let remedy = "write relays = \"fast-ack\", or remove the section";
+        found.push(Complaint::new("cooperation.forwarding", "needs relays that end the subflow", remedy));
+    }
+    if let Some(acc) = &cooperation.adaptive_congestion {
+        if !(acc.eta_min >= 1.0 && acc.eta_min <= acc.eta_max) {
+            let problem = format!("no delay ratio lies between {} and {}", acc.eta_min, acc.eta_max);
+            let remedy = "write 1 <= eta_min <= eta_max";
+            found.push(Complaint::new("cooperation.adaptive_congestion", problem, remedy));
+        }
+    }
+    if let Some(sharing) = &cooperation.bandwidth_sharing {
+        if !sharing.fixed.is_empty() && sharing.fixed.len() != scenario.relays.len() {
+            let problem = format!("has {} values for {} relays", sharing.fixed.len(), scenario.relays.len());
+            found.push(Complaint::new("cooperation.bandwidth_sharing.fixed", problem, "write one for each relay"));
+        }
+    }
+}

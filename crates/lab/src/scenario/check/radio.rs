@@ -1,0 +1,146 @@
+//! Cell, channel and the relays' places in them.
+
+use units::{ByteCount, Duration};
+
+use super::{Complaint, check_link};
+use crate::scenario::{Cell, Distance, Link, Queue, Relay, Scenario, Wlan};
+
+/// Data rates of IEEE 802.11a, Mbit/s.
+const WLAN_RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
+/// Resource blocks of the bandwidths of TS 36.101 table 5.6-1.
+const RESOURCE_BLOCKS: [u32; 6] = [6, 15, 25, 50, 75, 100];
+const SCHEDULERS: [&str; 1] = ["blind-equal-throughput"];
+/// Farthest relay: the radius at which LTE's timing advance ends.
+const DISTANCE_MAX_M: f64 = 100_000.0;
+/// Fastest relay: a train.
+const SPEED_MAX_KMH: f64 = 500.0;
+
+pub(super) fn check_radio(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let mtu = scenario.connection.mtu;
+    if let Some(cell) = &scenario.cell {
+        check_cell(cell, mtu, found);
+    }
+    if let Some(wlan) = &scenario.wlan {
+        check_wlan(wlan, mtu, found);
+    }
+    for (index, relay) in scenario.relays.iter().enumerate() {
+        let field = format!("relays[{index}]");
+        check_hop(relay.cellular.as_ref(), scenario.cell.is_some(), &format!("{field}.cellular"), "cell", mtu, found);
+        check_hop(relay.wifi.as_ref(), scenario.wlan.is_some(), &format!("{field}.wifi"), "wlan", mtu, found);
+        check_place(relay, scenario.cell.is_some(), &field, found);
+        if relay.leaves.is_some_and(|leaves| leaves.0 > scenario.duration) {
+            let problem = format!("is after the end of the run at {}", scenario.duration);
+            found.push(Complaint::new(format!("{field}.leaves"), problem, "write a time within the run"));
+        }
+    }
+}
+
+/// Either a link of its own or the shared medium.
+fn check_hop(link: Option<&Link>, shared: bool, field: &str, medium: &str, mtu: ByteCount, found: &mut Vec<Complaint>) {
+    match (link, shared) {
+        (Some(link), false) => check_link(link, field, mtu, found),
+        (None, true) => {}
+        (Some(_), true) => {
+            let problem = format!("contradicts the section [{medium}], which serves all relays");
+            found.push(Complaint::new(field, problem, format!("remove it, or the section [{medium}]")));
+        }
+        (None, false) => {
+            let name = field.rsplit('.').next().unwrap_or(field);
+            let own = format!("add `{name} = {{ rate = \"3 Mbit/s\", delay = \"40 ms\" }}`");
+            let remedy = format!("{own}, or a section [{medium}] for all relays");
+            found.push(Complaint::new(field, "is missing", remedy));
+        }
+    }
+}
+
+fn check_cell(cell: &Cell, mtu: ByteCount, found: &mut Vec<Complaint>) {
+    let mut refuse = |field: &str, problem: String, remedy: &str| {
+        found.push(Complaint::new(format!("cell.{field}"), problem, remedy));
+    };
+    if !SCHEDULERS.contains(&cell.scheduler.as_str()) {
+        let known = format!("known: {}", SCHEDULERS.join(", "));
+        refuse("scheduler", format!("\"{}\" is no scheduler", cell.scheduler), &known);
+    }
+    if !RESOURCE_BLOCKS.contains(&cell.resource_blocks) {
+        let problem = format!("no LTE carrier has {} resource blocks", cell.resource_blocks);
+        refuse("resource_blocks", problem, "write 6, 15, 25, 50, 75 or 100");
+    }
+    if !(-50.0..=80.0).contains(&cell.transmit_power_dbm) {
+        refuse(
+            "transmit_power_dbm",
+            format!("{} dBm is no eNB", cell.transmit_power_dbm),
+            "write -50 to 80; 30 is usual",
+        );
+    }
+    if !(0.0..=50.0).contains(&cell.noise_figure_db) {
+        refuse(
+            "noise_figure_db",
+            format!("{} dB is no noise figure", cell.noise_figure_db),
+            "write 0 to 50; 5 is usual",
+        );
+    }
+    if !(0.0..=30.0).contains(&cell.shadowing_db) {
+        refuse("shadowing_db", format!("{} dB is no shadowing", cell.shadowing_db), "write 0 to 30; 8 is usual");
+    }
+    if !(0.0..=SPEED_MAX_KMH).contains(&cell.speed_kmh) {
+        refuse("speed_kmh", format!("{} km/h is no speed of a UE", cell.speed_kmh), "write 0 to 500");
+    }
+    if !holds_a_packet(cell.queue, mtu) {
+        refuse("queue", format!("a queue of {} holds no packet", cell.queue), "write at least \"1 packet\" or one MTU");
+    }
+    for (field, rate) in [("core_rate", cell.core_rate), ("uplink_rate", cell.uplink_rate)] {
+        if rate.as_bps() == 0 {
+            refuse(field, "nothing ever gets through".into(), "write a rate above zero");
+        }
+    }
+    for (field, delay) in [("core_delay", cell.core_delay), ("uplink_delay", cell.uplink_delay)] {
+        if delay > Duration::from_secs(10) {
+            refuse(field, format!("{delay} is no delay on earth"), "write a time up to \"10 s\"");
+        }
+    }
+}
+
+fn check_wlan(wlan: &Wlan, mtu: ByteCount, found: &mut Vec<Complaint>) {
+    let mbps = wlan.rate.as_bps() / 1_000_000;
+    if wlan.rate.as_bps() % 1_000_000 != 0 || !WLAN_RATES_MBPS.contains(&mbps) {
+        let problem = format!("{} is no data rate of IEEE 802.11a", wlan.rate);
+        found.push(Complaint::new("wlan.rate", problem, "write 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s"));
+    }
+    if !holds_a_packet(wlan.queue, mtu) {
+        let problem = format!("a queue of {} holds no packet", wlan.queue);
+        found.push(Complaint::new("wlan.queue", problem, "write at least \"1 packet\" or one MTU"));
+    }
+    if wlan.frame_loss.value() >= 1.0 {
+        found.push(Complaint::new("wlan.frame_loss", "nothing ever gets through", "write less than \"100 %\""));
+    }
+}
+
+pub(super) fn holds_a_packet(queue: Queue, mtu: ByteCount) -> bool {
+    match queue {
+        Queue::Packets(packets) => packets > 0,
+        Queue::Bytes(bytes) => bytes >= mtu,
+    }
+}
+
+fn check_place(relay: &Relay, in_cell: bool, field: &str, found: &mut Vec<Complaint>) {
+    for (name, given) in [("place", relay.place.is_some()), ("bit_rate_max", relay.bit_rate_max.is_some())] {
+        if given && !in_cell {
+            let remedy = format!("add a section [cell], or remove {name}");
+            found.push(Complaint::new(format!("{field}.{name}"), "means nothing without a cell", remedy));
+        }
+    }
+    if relay.bit_rate_max.is_some_and(|rate| rate.0.as_bps() == 0) {
+        let field = format!("{field}.bit_rate_max");
+        found.push(Complaint::new(field, "nothing ever gets through", "write a rate above zero"));
+    }
+    let Some(place) = relay.place else { return };
+    let (low, high) = match place.distance_m {
+        Distance::Fixed(distance) => (distance, distance),
+        Distance::Uniform([low, high]) => (low, high),
+    };
+    if !(low >= 1.0 && low <= high && high <= DISTANCE_MAX_M) {
+        let problem = format!("{low} to {high} m is no distance from the eNB");
+        let remedy = format!("write 1 to {DISTANCE_MAX_M}, the lower bound first");
+        found.push(Complaint::new(format!("{field}.place.distance_m"), problem, remedy));
+    }
+}

@@ -1,0 +1,211 @@
+//! How the destination and its relays work together: which relays carry data, and which modules take part.
+
+use serde::{Deserialize, Serialize};
+use units::text::Text;
+use units::{Duration, Probability, Rate};
+
+/// The bit rate that the application asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// Target bit rate (TBR).
+    #[serde(with = "units::text::rate")]
+    pub bit_rate: Rate,
+    /// Half the width of the accepted range over the target (theta): 10 % of 3 Mbit/s accept 2.7 to 3.3 Mbit/s.
+    #[serde(default = "Target::default_tolerance", with = "units::text::probability")]
+    pub tolerance: Probability,
+}
+
+impl Target {
+    fn default_tolerance() -> Probability {
+        Probability::new(0.1).unwrap_or(Probability::ZERO)
+    }
+
+    /// Lowest and highest accepted rate, bit/s.
+    pub fn range_bps(&self) -> (f64, f64) {
+        let (target, theta) = (self.bit_rate.as_bps() as f64, self.tolerance.value());
+        ((1.0 - theta) * target, (1.0 + theta) * target)
+    }
+}
+
+/// Which relays carry data, and how.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Cooperation {
+    /// What a relay does with the packets.
+    pub relays: RelayMode,
+    /// Which relays carry data.
+    pub selection: Selection,
+    /// Adaptive congestion control at the source (thesis chapter 5); by default off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive_congestion: Option<AdaptiveCongestion>,
+    /// Differentiated packet forwarding, alias receive buffer sharing (thesis section 6.1); by default off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forwarding: Option<Forwarding>,
+    /// Signals how crowded each relay's link is, for controllers that share it (thesis chapter 7); by default off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth_sharing: Option<BandwidthSharing>,
+}
+
+/// What a relay does with the packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RelayMode {
+    /// Forwards IP packets; the subflow ends at the destination.
+    #[default]
+    Ip,
+    /// Ends the subflow and acknowledges at once (fast ACK).
+    FastAck,
+}
+
+/// Which relays carry data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Selection {
+    /// How they are chosen.
+    pub method: SelectionMethod,
+    /// Their numbers from 0, for `method = "fixed"`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fixed: Vec<usize>,
+    /// How often bandwidth and throughput are looked at (F).
+    #[serde(with = "units::text::duration")]
+    pub period: Duration,
+    /// Periods after a migration in which no other begins.
+    pub hold_down_periods: u32,
+    /// Width of the trimming of subset sums (epsilon).
+    #[serde(with = "units::text::probability")]
+    pub epsilon: Probability,
+    /// As printed in the papers, or as corrected.
+    pub mode: Mode,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self {
+            method: SelectionMethod::All,
+            fixed: Vec::new(),
+            period: Duration::from_secs(2),
+            hold_down_periods: 1,
+            epsilon: Target::default_tolerance(),
+            mode: Mode::Build,
+        }
+    }
+}
+
+/// Methods of relay selection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SelectionMethod {
+    /// Every relay, all the time.
+    All,
+    /// The relays that `fixed` lists, all the time.
+    Fixed,
+    /// Subset sum (SSRS, thesis chapter 4).
+    Ssrs,
+    /// The thesis's greedy baseline.
+    GreedyThesis,
+    /// The paper's greedy baseline.
+    GreedyPaper,
+    /// Exhaustive search.
+    Exact,
+}
+
+impl SelectionMethod {
+    /// Its name in scenario files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Fixed => "fixed",
+            Self::Ssrs => "ssrs",
+            Self::GreedyThesis => "greedy-thesis",
+            Self::GreedyPaper => "greedy-paper",
+            Self::Exact => "exact",
+        }
+    }
+}
+
+/// The printed text of a paper, or its correction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// As corrected for deployment.
+    #[default]
+    Build,
+    /// As printed, as literally as it can run.
+    Paper,
+}
+
+/// Adaptive congestion control (ACC).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AdaptiveCongestion {
+    /// Delay ratio above which the slowest path is slowed down.
+    pub eta_min: f64,
+    /// Delay ratio above which nothing is done.
+    pub eta_max: f64,
+    /// Reductions in a row at most (m).
+    pub reductions_max: u32,
+    /// How often (F).
+    #[serde(with = "units::text::duration")]
+    pub period: Duration,
+}
+
+impl Default for AdaptiveCongestion {
+    fn default() -> Self {
+        Self { eta_min: 1.0, eta_max: 3.0, reductions_max: 3, period: Duration::from_secs(2) }
+    }
+}
+
+/// Differentiated packet forwarding (DPF).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Forwarding {
+    /// Share of a range that must have arrived before the next one opens (rho).
+    #[serde(with = "units::text::probability")]
+    pub threshold: Probability,
+    /// Packets in a range (H); by default what the target bit rate carries in one period.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range_packets: Option<u32>,
+}
+
+impl Default for Forwarding {
+    fn default() -> Self {
+        Self { threshold: Probability::new(0.95).unwrap_or(Probability::ZERO), range_packets: None }
+    }
+}
+
+/// Bandwidth sharing: the signal rho of each relay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BandwidthSharing {
+    /// Which definition of rho.
+    pub rho: RhoDefinition,
+    /// How often it is signalled.
+    #[serde(with = "units::text::duration")]
+    pub period: Duration,
+    /// A rho that is given instead of measured, one for each relay.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fixed: Vec<f64>,
+    /// When signalling begins; by default with the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Text<Duration>>,
+}
+
+impl Default for BandwidthSharing {
+    fn default() -> Self {
+        let (rho, period) = (RhoDefinition::Protect, Duration::from_secs(2));
+        Self { rho, period, fixed: Vec::new(), start: None }
+    }
+}
+
+/// Definitions of rho.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RhoDefinition {
+    /// Mean demand of the competing flows over what is left.
+    #[default]
+    Protect,
+    /// Thesis equation 7.3.
+    #[serde(rename = "eq7.3")]
+    Eq73,
+}

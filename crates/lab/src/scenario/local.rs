@@ -1,0 +1,91 @@
+//! Local traffic of the relays: what their owners do while they lend their links.
+
+use serde::{Deserialize, Serialize};
+use transport::congestion::ControllerSpec;
+use units::text::{Text, TextOr};
+use units::{ByteCount, Duration, Rate};
+
+use super::link::text_or_table;
+
+/// One flow that a relay receives over its cellular link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocalTraffic {
+    /// What carries it.
+    pub kind: LocalKind,
+    /// Its demand: `"1 Mbit/s"`, or `{ uniform = ["0.4 Mbit/s", "1.4 Mbit/s"] }` drawn once for each relay.
+    #[serde(serialize_with = "text_or_table")]
+    pub rate: TextOr<Rate, UniformRate>,
+    /// Changes of the demand, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// Sends only in bursts, at the rate above, instead of all the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_off: Option<OnOff>,
+    /// Controller of a TCP flow, like `"newreno"` or `"aimd(0.7,0.625)"`; by default newreno.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<Text<ControllerSpec>>,
+    /// Payload of each datagram of a UDP flow.
+    #[serde(default = "LocalTraffic::default_datagram", with = "units::text::bytes")]
+    pub datagram: ByteCount,
+    /// When it begins; by default with the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Text<Duration>>,
+    /// When it ends; by default with the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Text<Duration>>,
+}
+
+impl LocalTraffic {
+    const fn default_datagram() -> ByteCount {
+        ByteCount(1400)
+    }
+}
+
+/// What carries local traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LocalKind {
+    /// Datagrams at the demanded rate, whatever happens to them.
+    Udp,
+    /// A TCP connection whose application offers the demanded rate.
+    Tcp,
+}
+
+/// A rate drawn uniformly.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UniformRate {
+    /// Lowest and highest.
+    pub uniform: [Text<Rate>; 2],
+}
+
+/// A step of the demand.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// When.
+    #[serde(with = "units::text::duration")]
+    pub at: Duration,
+    /// How much more is demanded from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raise: Option<Text<Rate>>,
+    /// How much less is demanded from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower: Option<Text<Rate>>,
+    /// What is demanded from then on, in place of all before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Text<Rate>>,
+}
+
+/// Exponential on and off times.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnOff {
+    /// Mean time on.
+    #[serde(with = "units::text::duration")]
+    pub on: Duration,
+    /// Mean time off.
+    #[serde(with = "units::text::duration")]
+    pub off: Duration,
+}
