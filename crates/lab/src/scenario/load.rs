@@ -5,29 +5,46 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::expand::{Origins, expand_relays};
+use super::layers::{self, FindBase, Layer, Places};
 use super::mistake::{LoadError, Mistake, Place};
 use super::overrides::Override;
-use super::source_map::SourceMap;
 use super::{Link, Scenario, TextOr, check};
 
-/// Loads the scenario file at `path`, changed by `overrides`.
+/// Loads the scenario file at `path`, changed by `overrides`. What it extends lies beside it.
 ///
 /// # Errors
 /// If the file cannot be read or says something wrong.
 pub fn load_file(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
     let text = std::fs::read_to_string(path).map_err(|source| LoadError::Unreadable { path: path.into(), source })?;
-    let mut scenario = load(&path.display().to_string(), &text, overrides)?;
-    scenario.directory = path.parent().unwrap_or(Path::new("")).into();
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let find_base = |base: &str| {
+        let path = directory.join(base);
+        let text =
+            std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        Ok(Layer { name: path.display().to_string(), text })
+    };
+    let mut scenario = load_layers(Layer { name: path.display().to_string(), text }, &find_base, overrides)?;
+    scenario.directory = directory.into();
     Ok(scenario)
 }
 
-/// Loads the scenario `text`, which stands in the file `name`, changed by `overrides`.
+/// Loads the scenario `text`, which stands in the file `name` and extends no other, changed by `overrides`.
 ///
 /// # Errors
 /// If it says something wrong.
 pub fn load(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, LoadError> {
-    let map = SourceMap::new(name, text);
-    let mut document: Table = text.parse().map_err(|error| LoadError::Mistakes(vec![syntax_mistake(&map, &error)]))?;
+    let nothing = |_: &str| Err("there are no files beside this one".into());
+    load_layers(Layer { name: name.into(), text: text.into() }, &nothing, overrides)
+}
+
+/// Loads the scenario in `top` and the files it extends, changed by `overrides`.
+///
+/// # Errors
+/// If one of them is missing or says something wrong.
+pub fn load_layers(top: Layer, find_base: &FindBase<'_>, overrides: &[Override]) -> Result<Scenario, LoadError> {
+    let layers = layers::read(top, find_base)?;
+    let map = Places::new(&layers);
+    let mut document = layers::merge(&layers)?;
     let mut overridden = Vec::new();
     // How many relays there are comes first: the other changes may be about any of them.
     let (counts, others): (Vec<_>, Vec<_>) = overrides.iter().partition(|change| change.sets("count"));
@@ -115,18 +132,12 @@ impl Scenario {
 }
 
 /// An override takes the blame for what it set; the last one wins.
-fn place_of(field: &str, overridden: &[(String, String)], map: &SourceMap<'_>, origins: Option<&Origins>) -> Place {
+fn place_of(field: &str, overridden: &[(String, String)], map: &Places<'_>, origins: Option<&Origins>) -> Place {
     let blamed = overridden.iter().rev().find(|(path, _)| field.starts_with(path.as_str()) || path.starts_with(field));
     match blamed {
         Some((_, text)) if !field.is_empty() => Place::Override(text.clone()),
         _ => map.place(&origins.map_or_else(|| field.into(), |origins| origins.in_file(field))),
     }
-}
-
-fn syntax_mistake(map: &SourceMap<'_>, error: &toml::de::Error) -> Mistake {
-    let place = map.place_at(error.span().map_or(0, |span| span.start));
-    let remedy = "TOML is written as `field = value`; quantities are texts in quotes, like \"10 ms\"";
-    Mistake { place, field: String::new(), problem: error.message().into(), remedy: remedy.into() }
 }
 
 fn override_mistake(change: &Override, problem: String) -> Mistake {

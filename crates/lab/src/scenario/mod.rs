@@ -9,6 +9,7 @@ mod check;
 mod connection;
 mod cooperation;
 mod expand;
+mod layers;
 mod link;
 mod load;
 mod local;
@@ -31,8 +32,9 @@ pub use cooperation::{
     AdaptiveCongestion, BandwidthSharing, Cooperation, Forwarding, Mode, RelayMode, RhoDefinition, Selection,
     SelectionMethod, Target,
 };
+pub use layers::{FindBase, Layer};
 pub use link::{Burst, Link, Loss, Queue, RateModel, Uplink};
-pub use load::{load, load_file};
+pub use load::{load, load_file, load_layers};
 pub use local::{Change, LocalKind, LocalTraffic, OnOff, UniformRate};
 pub use mistake::{LoadError, Mistake, Place};
 pub use overrides::Override;

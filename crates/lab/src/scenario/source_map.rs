@@ -26,16 +26,19 @@ impl<'a> SourceMap<'a> {
 
     /// The place of `field`, or of the nearest enclosing one that stands in the file.
     pub fn place(&self, field: &str) -> Place {
+        self.place_at(self.offsets.get(self.nearest(field)).copied().unwrap_or(0))
+    }
+
+    /// The nearest field that stands in the file: `field` itself, or one that encloses it, or none.
+    pub fn nearest<'b>(&self, field: &'b str) -> &'b str {
         let mut path = field;
-        loop {
-            if let Some(&offset) = self.offsets.get(path) {
-                return self.place_at(offset);
-            }
+        while !self.offsets.contains_key(path) {
             match path.rfind(['.', '[']) {
                 Some(end) => path = &path[..end],
-                None => return self.place_at(0),
+                None => return "",
             }
         }
+        path
     }
 
     /// The place of the octet at `offset`.

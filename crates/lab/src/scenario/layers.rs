@@ -1,0 +1,149 @@
+//! `extends = "base.toml"`: a scenario that says only what differs from another.
+
+use toml::{Table, Value};
+
+use super::mistake::{LoadError, Mistake, Place};
+use super::source_map::SourceMap;
+
+/// Scenarios upon scenarios at most: more are a circle.
+const DEPTH_MAX: usize = 8;
+
+/// One file: its name, as it was given, and its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// The file's name, for mistakes.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// Finds the file that another names in `extends`; the error says why there is none.
+pub type FindBase<'a> = dyn Fn(&str) -> Result<Layer, String> + 'a;
+
+/// Reads `top` and all it extends; the first layer is `top`.
+pub(super) fn read(top: Layer, find_base: &FindBase<'_>) -> Result<Vec<Layer>, LoadError> {
+    let mut layers = vec![top];
+    while let Some(base) = base_of(&layers[layers.len() - 1])? {
+        if layers.len() == DEPTH_MAX {
+            return Err(mistake(&layers[0], "names a file that leads back here, or too many of them".into()));
+        }
+        let found = find_base(&base).map_err(|why| mistake(&layers[layers.len() - 1], why))?;
+        layers.push(found);
+    }
+    Ok(layers)
+}
+
+/// The document of all layers: tables are merged, everything else is replaced.
+pub(super) fn merge(layers: &[Layer]) -> Result<Table, LoadError> {
+    let mut merged = Table::new();
+    for layer in layers.iter().rev() {
+        overlay(&mut merged, parse(layer)?);
+    }
+    merged.remove("extends");
+    Ok(merged)
+}
+
+fn parse(layer: &Layer) -> Result<Table, LoadError> {
+    let syntax = |error: toml::de::Error| {
+        let map = SourceMap::new(&layer.name, &layer.text);
+        let place = map.place_at(error.span().map_or(0, |span| span.start));
+        let remedy = "TOML is written as `field = value`; quantities are texts in quotes, like \"10 ms\"";
+        Mistake { place, field: String::new(), problem: error.message().into(), remedy: remedy.into() }
+    };
+    layer.text.parse().map_err(|error| LoadError::Mistakes(vec![syntax(error)]))
+}
+
+fn base_of(layer: &Layer) -> Result<Option<String>, LoadError> {
+    match parse(layer)?.get("extends") {
+        None => Ok(None),
+        Some(Value::String(base)) => Ok(Some(base.clone())),
+        Some(other) => Err(mistake(layer, format!("{other} is no file name"))),
+    }
+}
+
+fn mistake(layer: &Layer, problem: String) -> LoadError {
+    let map = SourceMap::new(&layer.name, &layer.text);
+    let remedy = "write the name of a scenario file beside this one".into();
+    LoadError::Mistakes(vec![Mistake { place: map.place("extends"), field: "extends".into(), problem, remedy }])
+}
+
+fn overlay(below: &mut Table, above: Table) {
+    for (key, value) in above {
+        match (below.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => overlay(below, above),
+            (_, value) => drop(below.insert(key, value)),
+        }
+    }
+}
+
+/// Where every field of all layers stands: in the uppermost that has it.
+pub(super) struct Places<'a>(Vec<SourceMap<'a>>);
+
+impl<'a> Places<'a> {
+    pub fn new(layers: &'a [Layer]) -> Self {
+        Self(layers.iter().map(|layer| SourceMap::new(&layer.name, &layer.text)).collect())
+    }
+
+    /// The place of `field`, or of the nearest enclosing one that stands in a file.
+    pub fn place(&self, field: &str) -> Place {
+        let deepest = self.0.iter().rev().max_by_key(|map| map.nearest(field).len());
+        deepest.map_or_else(|| Place::Override(String::new()), |map| map.place(field))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(name: &str, text: &str) -> Layer {
+        Layer { name: name.into(), text: text.into() }
+    }
+
+    const BASE: &str =
+        "name = \"base\"\n[connection]\nmtu = \"1400 B\"\nscheduler = \"random\"\n[[relays]]\n[[relays]]\n";
+    const TOP: &str = "extends = \"base.toml\"\nname = \"top\"\n[connection]\nscheduler = \"redundant\"\n";
+
+    fn find(name: &str) -> Result<Layer, String> {
+        match name {
+            "base.toml" => Ok(layer(name, BASE)),
+            "circle.toml" => Ok(layer(name, "extends = \"circle.toml\"")),
+            _ => Err("there is no such file".into()),
+        }
+    }
+
+    fn refusal(text: &str) -> String {
+        read(layer("x.toml", text), &find).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_above_wins_and_the_rest_shows_through() {
+        let layers = read(layer("top.toml", TOP), &find).unwrap();
+        let document = merge(&layers).unwrap();
+        assert_eq!(document["name"].as_str(), Some("top"));
+        assert_eq!(document["connection"]["mtu"].as_str(), Some("1400 B"));
+        assert_eq!(document["connection"]["scheduler"].as_str(), Some("redundant"));
+        assert_eq!(document["relays"].as_array().unwrap().len(), 2);
+        assert!(!document.contains_key("extends"));
+    }
+
+    #[test]
+    fn mistakes_stand_where_the_field_does() {
+        let layers = read(layer("top.toml", TOP), &find).unwrap();
+        let places = Places::new(&layers);
+        let at = |field: &str| match places.place(field) {
+            Place::File { name, line, .. } => (name, line),
+            Place::Override(_) => unreachable!(),
+        };
+        assert_eq!(at("connection.scheduler"), ("top.toml".into(), 4));
+        assert_eq!(at("connection.mtu"), ("base.toml".into(), 3));
+        assert_eq!(at("relays[1].cellular"), ("base.toml".into(), 6));
+        assert_eq!(at("duration"), ("top.toml".into(), 1));
+    }
+
+    #[test]
+    fn files_that_lead_nowhere_are_refused() {
+        assert!(refusal("extends = \"none.toml\"").contains("x.toml:1:1: extends: there is no such file"));
+        assert!(refusal("extends = \"circle.toml\"").contains("leads back"));
+        assert!(refusal("extends = 7").contains("7 is no file name"));
+    }
+}
