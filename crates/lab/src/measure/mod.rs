@@ -2,8 +2,10 @@
 
 pub mod digest;
 mod recorder;
+mod relays;
 mod sender;
 
 pub(crate) use recorder::bps;
 pub use recorder::{Paths, Recorder};
+pub use relays::{RelayRecorder, RelaySample};
 pub use sender::{PathCounters, Sender};

@@ -1,7 +1,9 @@
 //! What a run yields: one object, the same for every backend, with units in the names.
 
+mod relay;
 mod schema;
 mod table;
 
+pub use relay::{RelayResults, RelaySeries};
 pub use schema::{Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
 pub use table::{quantity, summary};

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::Duration;
 
+use super::{RelayResults, RelaySeries};
 use crate::measure::bps;
 use crate::scenario::Scenario;
 
@@ -19,6 +20,9 @@ pub struct Results {
     pub series: Series,
     /// Measurements per subflow, in order of creation.
     pub subflows: Vec<SubflowResults>,
+    /// Measurements per relay, in the scenario's order.
+    #[serde(default)]
+    pub relays: Vec<RelayResults>,
 }
 
 /// What was run.
@@ -86,6 +90,9 @@ pub struct Series {
     pub out_of_order_bytes: Vec<u64>,
     /// Measurements per subflow, in order of creation.
     pub subflows: Vec<SubflowSeries>,
+    /// Measurements per relay, in the scenario's order.
+    #[serde(default)]
+    pub relays: Vec<RelaySeries>,
 }
 
 /// Measurements of one subflow per window.
@@ -181,7 +188,7 @@ impl Results {
         totals.goodput_in_order_bps = bps(totals.delivered_bytes, totals.duration_s);
         totals.data_packets = sum(|subflow| subflow.data_packets);
         totals.retransmitted_packets = sum(|subflow| subflow.retransmitted_packets);
-        Self { manifest, totals, series, subflows }
+        Self { manifest, totals, series, subflows, relays: Vec::new() }
     }
 
     /// The results as files hold them: without what differs from run to run.

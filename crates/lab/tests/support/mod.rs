@@ -43,8 +43,10 @@ pub fn results(paths: u16, windows: usize) -> Results {
             aggregate_throughput_bps: aggregate,
             out_of_order_bytes: (0..windows as u64).map(|window| window * 7919 % 90_000).collect(),
             subflows: series,
+            relays: Vec::new(),
         },
         subflows,
+        relays: Vec::new(),
     }
 }
 

@@ -1,0 +1,110 @@
+//! Takes a sample of every relay at the end of every window.
+
+use units::Instant;
+
+use super::bps;
+use crate::results::{RelayResults, RelaySeries};
+
+/// A relay at one moment; counts are since the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RelaySample {
+    /// Payload octets that arrived at the destination over it, duplicates included.
+    pub carried_bytes: u64,
+    /// What the cell would grant it.
+    pub capacity_bps: Option<f64>,
+    /// Octets that wait before the cellular hop.
+    pub cellular_queue_bytes: u64,
+    /// Octets that wait before the Wi-Fi hop.
+    pub wifi_queue_bytes: u64,
+    /// Payload octets that its own traffic asked for.
+    pub local_demand_bytes: u64,
+    /// Payload octets that its own traffic got.
+    pub local_received_bytes: u64,
+}
+
+/// Records windows of relays.
+#[derive(Clone, Debug, Default)]
+pub struct RelayRecorder {
+    series: Vec<RelaySeries>,
+    before: Vec<RelaySample>,
+    last_at: Instant,
+}
+
+impl RelayRecorder {
+    /// Records relays of these names.
+    pub fn new(names: impl IntoIterator<Item = String>) -> Self {
+        let series: Vec<_> = names.into_iter().map(|name| RelaySeries { name, ..RelaySeries::default() }).collect();
+        let before = vec![RelaySample::default(); series.len()];
+        Self { series, before, last_at: Instant::ZERO }
+    }
+
+    /// Closes the window that ends `now`; one sample for each relay, in order.
+    pub fn sample(&mut self, now: Instant, samples: impl IntoIterator<Item = RelaySample>) {
+        let span_s = now.saturating_since(self.last_at).as_secs_f64();
+        if span_s == 0.0 {
+            return;
+        }
+        self.last_at = now;
+        for ((series, before), sample) in self.series.iter_mut().zip(&mut self.before).zip(samples) {
+            let rate = |count: fn(&RelaySample) -> u64| bps(count(&sample).saturating_sub(count(before)), span_s);
+            series.carried_bps.push(rate(|sample| sample.carried_bytes));
+            series.local_demand_bps.push(rate(|sample| sample.local_demand_bytes));
+            series.local_goodput_bps.push(rate(|sample| sample.local_received_bytes));
+            series.capacity_bps.push(sample.capacity_bps.map(f64::round));
+            series.cellular_queue_bytes.push(sample.cellular_queue_bytes);
+            series.wifi_queue_bytes.push(sample.wifi_queue_bytes);
+            *before = sample;
+        }
+    }
+
+    /// The series, and what every relay did. `chosen` and `distances_m` stand in the relays' order.
+    pub fn finish(self, chosen: &[bool], distances_m: &[Option<f64>]) -> (Vec<RelaySeries>, Vec<RelayResults>) {
+        let total_bytes: u64 = self.before.iter().map(|last| last.carried_bytes).sum();
+        let results = self.series.iter().zip(&self.before).enumerate().map(|(index, (series, last))| RelayResults {
+            name: series.name.clone(),
+            chosen: chosen.get(index).copied().unwrap_or_default(),
+            distance_m: distances_m.get(index).copied().flatten(),
+            carried_bytes: last.carried_bytes,
+            share_ratio: last.carried_bytes as f64 / total_bytes.max(1) as f64,
+            capacity_bps: mean(series.capacity_bps.iter().flatten()),
+            local_demand_bytes: last.local_demand_bytes,
+            local_received_bytes: last.local_received_bytes,
+        });
+        let results = results.collect();
+        (self.series, results)
+    }
+}
+
+fn mean<'a>(values: impl Iterator<Item = &'a f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0_u64, 0.0), |(count, sum), value| (count + 1, sum + value));
+    (count > 0).then(|| (sum / count as f64).round())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_hold_rates_and_totals_hold_counts() {
+        let mut recorder = RelayRecorder::new(["a".into(), "b".into()]);
+        let first = RelaySample {
+            carried_bytes: 1000,
+            capacity_bps: Some(2e6),
+            local_demand_bytes: 500,
+            local_received_bytes: 250,
+            ..RelaySample::default()
+        };
+        recorder.sample(Instant::from_millis(500), [first, RelaySample::default()]);
+        recorder.sample(Instant::from_millis(500), [first, first]);
+        let second = RelaySample { carried_bytes: 3000, capacity_bps: Some(1e6), ..first };
+        recorder.sample(Instant::from_millis(1500), [second, RelaySample { carried_bytes: 1000, ..first }]);
+        let (series, relays) = recorder.finish(&[true, false], &[Some(900.0), None]);
+        assert_eq!(series[0].carried_bps, [16_000.0, 16_000.0]);
+        assert_eq!(series[0].local_goodput_bps, [4000.0, 0.0]);
+        assert_eq!(series[1].carried_bps, [0.0, 8000.0]);
+        assert_eq!((relays[0].share_ratio, relays[0].capacity_bps), (0.75, Some(1.5e6)));
+        assert_eq!((relays[0].chosen, relays[1].chosen, relays[0].distance_m), (true, false, Some(900.0)));
+        assert_eq!(relays[0].local_ratio(), Some(0.5));
+        assert_eq!(RelayResults::default().local_ratio(), None);
+    }
+}
