@@ -1,6 +1,6 @@
 //! Scenario files: what they mean, and what is said about those that mean nothing.
 
-use lab::scenario::{Loss, Override, Queue, Scenario, TextOr, load};
+use lab::scenario::{Loss, Override, Queue, Scenario, TextOr, load, value_of};
 use units::{ByteCount, Duration, Rate};
 
 const SMALL: &str = r#"name = "small"
@@ -40,7 +40,7 @@ fn a_small_file_takes_defaults() {
     assert_eq!(relay.name, "relay-1");
     let cellular = relay.cellular.as_ref().unwrap();
     assert_eq!(cellular.rate, TextOr::Text(Rate::from_mbps(3)));
-    assert_eq!((cellular.delay, cellular.queue), (Duration::from_millis(40), Queue::Packets(100)));
+    assert_eq!((value_of(&cellular.delay), cellular.queue), (Duration::from_millis(40), Queue::Packets(100)));
     assert_eq!(scenario.addresses().paths, ["10.1.0.2".parse::<core::net::IpAddr>().unwrap()]);
 }
 
@@ -73,7 +73,7 @@ fn overrides_change_fields() {
     let scenario =
         read(SMALL, &["seed=9", "relays[0].cellular.delay=5 ms", "connection.scheduler=round-robin"]).unwrap();
     assert_eq!(scenario.seed, 9);
-    assert_eq!(scenario.relays[0].cellular.as_ref().unwrap().delay, Duration::from_millis(5));
+    assert_eq!(value_of(&scenario.relays[0].cellular.as_ref().unwrap().delay), Duration::from_millis(5));
     assert_eq!(scenario.connection.scheduler, "round-robin");
 }
 
@@ -81,7 +81,7 @@ fn overrides_change_fields() {
 fn a_wifi_link_says_only_what_differs() {
     let scenario = read(SMALL, &["relays[0].wifi.delay=7 ms"]).unwrap();
     let wifi = scenario.relays[0].wifi.as_ref().unwrap();
-    assert_eq!((wifi.delay, &wifi.rate), (Duration::from_millis(7), &TextOr::Text(Rate::from_mbps(54))));
+    assert_eq!((value_of(&wifi.delay), &wifi.rate), (Duration::from_millis(7), &TextOr::Text(Rate::from_mbps(54))));
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn scenario(arguments: &arguments::Demo) -> Result<Scenario, Failure> {
         if !metadata.is_file() {
             return Err(refuse("is not a file"));
         }
-        scenario.workload = Workload { kind: WorkloadKind::File, path: Some(path.clone()), size: None };
+        scenario.workload = Workload { kind: WorkloadKind::File, path: Some(path.clone()), size: None, connections: 1 };
     }
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
     Ok(scenario)

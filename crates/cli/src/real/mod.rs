@@ -65,7 +65,7 @@ pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress)) -> Result<Ru
     let senders = observer.finish();
     let counters = network.finish()?;
     let mut faults: Vec<String> = sending.finish().into_iter().chain(measured.failure).collect();
-    let sha256_source = digest::of_source(&source, source.len());
+    let sha256_source = digest::of_source(&source, &[source.len()]);
     let totals = Totals {
         completed: measured.finished,
         source_bytes: source.len(),

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 
 use lab::measure::PathCounters;
 use lab::run::rate_trace;
-use lab::scenario::{self, Hop, Loss, Scenario, TextOr};
+use lab::scenario::{self, Hop, Loss, Scenario, TextOr, value_of};
 use linux::emulator::{Emulation, Topology};
 use linux::netns::Namespace;
 use linux::stop::{Stop, StopHandle};
@@ -133,9 +133,15 @@ fn write_link(text: &mut String, link: &scenario::Link, trace: Option<&File>) {
     };
     let loss = match &link.loss {
         Loss::Text(probability) => format!("'{probability}'"),
-        Loss::Table(burst) => format!("{{ mean = '{}', burst_packets = {:?} }}", burst.mean, burst.burst_packets),
+        Loss::Table(burst) => {
+            let mean = value_of(&burst.mean);
+            burst.burst_packets.map_or_else(
+                || format!("'{mean}'"),
+                |packets| format!("{{ mean = '{mean}', burst_packets = {packets:?} }}"),
+            )
+        }
     };
-    let (delay, queue, up) = (link.delay, link.queue, &link.uplink);
+    let (delay, queue, up) = (value_of(&link.delay), link.queue, &link.uplink);
     // The first host of every link is the one nearer to the source.
     write_text(text, format_args!("delay = '{delay}'\nup = {{ rate = {rate}, loss = {loss}, queue = '{queue}' }}\n"));
     let (rate, loss, queue) = (up.rate, up.loss, up.queue);

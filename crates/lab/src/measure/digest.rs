@@ -27,9 +27,14 @@ impl Running {
     }
 }
 
-/// Digest of the first `len` octets of `source`, in hexadecimal.
-pub fn of_source(source: &Source, len: u64) -> String {
+/// Digest of the first octets of `source`, as many as each of `lens` says, one after the other, in hexadecimal.
+pub fn of_source(source: &Source, lens: &[u64]) -> String {
     let mut digest = Running::default();
+    lens.iter().for_each(|len| update_from(&mut digest, source, *len));
+    digest.finish()
+}
+
+fn update_from(digest: &mut Running, source: &Source, len: u64) {
     let mut offset = 0;
     while offset < len {
         let piece = source.slice(offset, CHUNK_BYTES.min((len - offset).min(u64::from(u32::MAX)) as u32));
@@ -39,13 +44,12 @@ pub fn of_source(source: &Source, len: u64) -> String {
         offset += piece.len() as u64;
         digest.update(&piece);
     }
-    digest.finish()
 }
 
 /// Digest of `pieces` one after the other, in hexadecimal.
-pub fn of_pieces(pieces: &[Payload]) -> String {
+pub fn of_pieces<'a>(pieces: impl IntoIterator<Item = &'a Payload>) -> String {
     let mut digest = Running::default();
-    pieces.iter().for_each(|piece| digest.update(piece));
+    pieces.into_iter().for_each(|piece| digest.update(piece));
     digest.finish()
 }
 
@@ -60,7 +64,8 @@ mod tests {
 
     #[test]
     fn digests_are_those_of_the_standard() {
-        assert_eq!(of_source(&Source::Bytes(Bytes::from_static(b"abcdef")), 3), ABC);
+        assert_eq!(of_source(&Source::Bytes(Bytes::from_static(b"abcdef")), &[3]), ABC);
+        assert_eq!(of_source(&Source::Bytes(Bytes::from_static(b"abc")), &[0, 3, 0]), ABC);
         assert_eq!(of_pieces(&[Payload::from(b"a".to_vec()), Payload::from(b"bc".to_vec())]), ABC);
     }
 
@@ -68,7 +73,7 @@ mod tests {
     fn a_pattern_has_one_digest_however_it_is_cut() {
         let source = Source::pattern(200_000);
         let pieces = [source.slice(0, 70_001), source.slice(70_001, 129_999)];
-        assert_eq!(of_source(&source, 200_000), of_pieces(&pieces));
-        assert_ne!(of_source(&source, 199_999), of_pieces(&pieces));
+        assert_eq!(of_source(&source, &[200_000]), of_pieces(&pieces));
+        assert_ne!(of_source(&source, &[199_999]), of_pieces(&pieces));
     }
 }

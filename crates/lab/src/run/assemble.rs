@@ -40,12 +40,13 @@ fn totals(
     let delivered = stage.delivered.borrow();
     let bulk = scenario.workload.kind == WorkloadKind::Bulk;
     // What is under way when a bulk transfer ends is not missing.
-    let compared_bytes = if bulk { delivered.bytes } else { source.len() };
-    let sha256_source = digest::of_source(source, compared_bytes);
-    let sha256_received = digest::of_pieces(&delivered.pieces);
+    let compared = delivered.streams.iter().map(|stream| if bulk { stream.bytes } else { source.len() });
+    let compared: Vec<u64> = compared.collect();
+    let sha256_source = digest::of_source(source, &compared);
+    let sha256_received = digest::of_pieces(delivered.streams.iter().flat_map(|stream| &stream.pieces));
     Totals {
-        completed: delivered.finished || bulk && delivered.failure.is_none(),
-        source_bytes: if bulk { at_source.written_bytes } else { source.len() },
+        completed: delivered.finished() || !scenario.workload.ends() && delivered.failure.is_none(),
+        source_bytes: if bulk { at_source.written_bytes } else { compared.iter().sum() },
         delivered_bytes: delivered.bytes,
         sha256_ok: sha256_source == sha256_received,
         sha256_source,

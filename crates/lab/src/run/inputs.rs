@@ -25,6 +25,7 @@ pub fn workload(scenario: &Scenario) -> Result<Source, RunError> {
                 Err(source) => Err(RunError::Unreadable { field: "workload.path".into(), path, source }),
             }
         }
+        (WorkloadKind::None, ..) => Ok(Source::Pattern { stream, len: 0 }),
         (WorkloadKind::Bulk, ..) => Ok(Source::Pattern { stream, len: u64::MAX }),
         (_, _, size) => Ok(Source::Pattern { stream, len: size.map_or(0, |size| size.0.0) }),
     }

@@ -88,6 +88,7 @@ pub struct Run {
 /// everything is no error: [`Run::faults`] and [`Results::totals`] tell.
 pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Progress)) -> Result<Run, RunError> {
     let source = workload(scenario)?;
+    let (original, scenario) = (scenario, &scenario.drawn());
     let addresses = scenario.addresses();
     refuse_what_cannot_run(scenario)?;
     let topology = topology::build(scenario, &addresses)?;
@@ -102,7 +103,7 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     let begun = wall_clock();
     stage.play(scenario, source.len(), &mut recorder, progress);
     let wall_s = begun.elapsed().as_secs_f64();
-    let (mut results, faults) = assemble::assemble(scenario, &source, &stage, recorder);
+    let (mut results, faults) = assemble::assemble(original, &source, &stage, recorder);
     results.totals.wall_s = Some(wall_s);
     drop(stage);
     let captures = captures.map(Captures::commit).transpose()?.unwrap_or_default();

@@ -12,9 +12,23 @@ use wire::Payload;
 /// Octets taken from the endpoint at once.
 const TAKE_BYTES: usize = 1 << 20;
 
-/// What arrived, in order.
+/// What arrived over all connections.
 #[derive(Default)]
 pub(super) struct Delivered {
+    /// By connection.
+    pub streams: Vec<Stream>,
+    /// Octets in order, over all.
+    pub bytes: u64,
+    /// When the last of them arrived.
+    pub last_at: Instant,
+    /// Why it could not go on.
+    pub failure: Option<String>,
+    finished: usize,
+}
+
+/// What arrived over one connection, in order.
+#[derive(Default)]
+pub(super) struct Stream {
     /// The data. Pieces of a pattern that follow one another are one piece, and real octets are shared with the
     /// source, so this costs next to no memory.
     pub pieces: Vec<Payload>,
@@ -24,34 +38,45 @@ pub(super) struct Delivered {
     pub last_at: Instant,
     /// The source sent all it had, and everything is here.
     pub finished: bool,
-    /// Why it could not go on.
-    pub failure: Option<String>,
 }
 
 impl Delivered {
-    fn add(&mut self, data: Payload, now: Instant) {
-        self.bytes += data.len() as u64;
-        self.last_at = now;
-        match self.pieces.last_mut().map(|last| last.try_append(data.clone())) {
+    /// Whether the source sent all it had on every connection, and everything is here.
+    pub fn finished(&self) -> bool {
+        self.finished == self.streams.len() && self.finished > 0
+    }
+
+    fn add(&mut self, stream: usize, data: Payload, now: Instant) {
+        let len = data.len() as u64;
+        (self.bytes, self.last_at) = (self.bytes + len, now);
+        let stream = &mut self.streams[stream];
+        (stream.bytes, stream.last_at) = (stream.bytes + len, now);
+        match stream.pieces.last_mut().map(|last| last.try_append(data.clone())) {
             Some(Ok(())) => {}
-            _ => self.pieces.push(data),
+            _ => stream.pieces.push(data),
         }
+    }
+
+    fn finish(&mut self, stream: usize) {
+        self.streams[stream].finished = true;
+        self.finished += 1;
     }
 }
 
-/// Connects, receives until the source ends its stream, then ends its own.
+/// Connects as often as it is asked to, receives until the source ends its streams, then ends its own.
 pub(super) struct Sink {
     local: SocketAddr,
     remote: SocketAddr,
     config: ConnectionConfig,
-    connection: Option<ConnectionId>,
+    count: usize,
+    connections: Vec<ConnectionId>,
     delivered: Rc<RefCell<Delivered>>,
 }
 
 impl Sink {
-    /// A sink that connects from `local` to `remote` when the run begins.
-    pub fn new(local: SocketAddr, remote: SocketAddr, config: ConnectionConfig) -> Self {
-        Self { local, remote, config, connection: None, delivered: Rc::default() }
+    /// A sink that opens `count` connections from `local` to `remote` when the run begins.
+    pub fn new(local: SocketAddr, remote: SocketAddr, config: ConnectionConfig, count: usize) -> Self {
+        Self { local, remote, config, count, connections: Vec::new(), delivered: Rc::default() }
     }
 
     /// What arrives, shared with the sink.
@@ -59,16 +84,22 @@ impl Sink {
         Rc::clone(&self.delivered)
     }
 
-    fn drain(&mut self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
+    fn stream_of(&self, connection: ConnectionId) -> Option<usize> {
+        self.connections.iter().position(|known| *known == connection)
+    }
+
+    fn drain(&mut self, stream: usize, endpoint: &mut Endpoint, now: Instant) {
+        let connection = self.connections[stream];
         let mut delivered = self.delivered.borrow_mut();
-        while !delivered.finished {
+        while !delivered.streams[stream].finished {
             match endpoint.recv(connection, TAKE_BYTES, now) {
-                Ok(Received::Data(data)) => delivered.add(data, now),
+                Ok(Received::Data(data)) => delivered.add(stream, data, now),
                 Ok(Received::Pending) => return,
                 Ok(Received::Finished) => {
-                    delivered.finished = true;
-                    delivered.failure =
-                        endpoint.shutdown(connection, now).err().map(|error| format!("shutdown: {error}"));
+                    delivered.finish(stream);
+                    if let Err(error) = endpoint.shutdown(connection, now) {
+                        delivered.failure = Some(format!("shutdown: {error}"));
+                    }
                 }
                 Err(error) => {
                     delivered.failure = Some(format!("receive: {error}"));
@@ -81,20 +112,28 @@ impl Sink {
 
 impl App for Sink {
     fn start(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        match endpoint.connect(self.local, self.remote, self.config.clone(), now) {
-            Ok(connection) => self.connection = Some(connection),
-            Err(error) => self.delivered.borrow_mut().failure = Some(format!("connect: {error}")),
+        for _ in 0..self.count {
+            match endpoint.connect(self.local, self.remote, self.config.clone(), now) {
+                Ok(connection) => {
+                    self.connections.push(connection);
+                    self.delivered.borrow_mut().streams.push(Stream::default());
+                }
+                Err(error) => self.delivered.borrow_mut().failure = Some(format!("connect: {error}")),
+            }
         }
     }
 
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         match event {
-            Event::Readable(connection) | Event::PeerFinished(connection) if Some(*connection) == self.connection => {
-                self.drain(*connection, endpoint, now);
+            Event::Readable(connection) | Event::PeerFinished(connection) => {
+                if let Some(stream) = self.stream_of(*connection) {
+                    self.drain(stream, endpoint, now);
+                }
             }
-            Event::Closed { connection, reason } if Some(*connection) == self.connection => {
+            Event::Closed { connection, reason } => {
+                let Some(stream) = self.stream_of(*connection) else { return };
                 let mut delivered = self.delivered.borrow_mut();
-                if !delivered.finished {
+                if !delivered.streams[stream].finished {
                     delivered.failure.get_or_insert(format!("the connection ended early: {reason}"));
                 }
             }
@@ -105,7 +144,7 @@ impl App for Sink {
     fn report(&self) -> Report {
         let delivered = self.delivered.borrow();
         Report {
-            connections: self.connection.into_iter().collect(),
+            connections: self.connections.clone(),
             received_bytes: delivered.bytes,
             faults: delivered.failure.iter().cloned().collect(),
             ..Report::default()

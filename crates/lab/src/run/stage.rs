@@ -8,7 +8,7 @@ use network::MediumId;
 use simulator::app::Transfer;
 use simulator::{EndpointHost, HostId, Simulation, Source};
 use transport::path_manager::LocalAddress;
-use transport::{ConnectionStats, Endpoint, EndpointConfig, SubflowStats};
+use transport::{ConnectionStats, Endpoint, EndpointConfig, SubflowId, SubflowStats};
 use units::{Duration, Instant, Prng};
 
 use super::local::LocalHosts;
@@ -16,7 +16,7 @@ use super::sink::{Delivered, Sink};
 use super::topology::{RelayParts, Topology};
 use super::{Progress, assemble, local};
 use crate::measure::{PathCounters, Recorder};
-use crate::scenario::{Addresses, Scenario};
+use crate::scenario::{Addresses, Scenario, WorkloadKind};
 
 /// Where the source listens: a port that capture tools take for no protocol.
 const SOURCE_PORT: u16 = 40000;
@@ -51,7 +51,8 @@ impl Stage {
         let config = scenario.connection.to_config(active.len());
         let listen_at = SocketAddr::new(addresses.source, SOURCE_PORT);
         let server = Transfer::listen(listen_at, config.clone()).sending(source);
-        let sink = Sink::new(SocketAddr::new(paths[0], 0), listen_at, config);
+        let connections = if scenario.workload.kind == WorkloadKind::None { 0 } else { scenario.workload.connections };
+        let sink = Sink::new(SocketAddr::new(paths[0], 0), listen_at, config, connections as usize);
         let delivered = sink.delivered();
         let mut simulation = Simulation::new(topology.network);
         simulation.attach(topology.source, host(scenario, "source", &[addresses.source]).app(server));
@@ -87,7 +88,7 @@ impl Stage {
             progress(Progress { now, delivered_bytes, done_ratio });
         }
         self.ended_at = self.simulation.now();
-        if self.delivered.borrow().finished {
+        if self.delivered.borrow().finished() {
             self.ended_at = self.delivered.borrow().last_at;
             let farewell = self.simulation.now() + FAREWELL;
             self.simulation.run_until(farewell);
@@ -96,7 +97,7 @@ impl Stage {
 
     fn goes_on(&self) -> bool {
         let delivered = self.delivered.borrow();
-        !delivered.finished && delivered.failure.is_none()
+        !delivered.finished() && delivered.failure.is_none()
     }
 
     /// Runs up to `end`, or until there is nothing more to wait for.
@@ -105,7 +106,7 @@ impl Stage {
             let departure = self.departures.last().copied().filter(|(at, _)| *at <= end);
             let stop = departure.map_or(end, |(at, _)| at);
             let delivered = Rc::clone(&self.delivered);
-            let goes_on = || !delivered.borrow().finished && delivered.borrow().failure.is_none();
+            let goes_on = || !delivered.borrow().finished() && delivered.borrow().failure.is_none();
             if !self.simulation.run_while(stop, |_| goes_on()) {
                 self.simulation.run_until(stop);
             }
@@ -129,17 +130,36 @@ impl Stage {
         recorder.sample(self.simulation.now(), delivered_bytes, &destination, sender, counters);
     }
 
-    /// Statistics of the one connection of `host`.
+    /// Statistics of the connections of `host`, as if they were one.
     pub fn stats(&self, host: HostId) -> ConnectionStats {
         let host = self.simulation.host(host);
-        let connection = host.endpoint.connections().next();
-        connection.and_then(|connection| host.endpoint.stats(connection)).unwrap_or_default()
+        let stats = host.endpoint.connections().filter_map(|connection| host.endpoint.stats(connection));
+        stats.reduce(merge).unwrap_or_default()
     }
 
     /// What every path did so far.
     pub fn path_counters(&self) -> Vec<PathCounters> {
         self.relays.iter().map(|relay| relay.parts.counters(self.simulation.network())).collect()
     }
+}
+
+/// Two connections as one: their counts add up, and their subflows stand one after the other.
+fn merge(mut all: ConnectionStats, next: ConnectionStats) -> ConnectionStats {
+    for (sum, part) in [
+        (&mut all.written_bytes, next.written_bytes),
+        (&mut all.acked_bytes, next.acked_bytes),
+        (&mut all.received_bytes, next.received_bytes),
+        (&mut all.read_bytes, next.read_bytes),
+        (&mut all.reinjected_bytes, next.reinjected_bytes),
+        (&mut all.duplicate_bytes, next.duplicate_bytes),
+        (&mut all.out_of_order_bytes, next.out_of_order_bytes),
+        (&mut all.out_of_order_peak_bytes, next.out_of_order_peak_bytes),
+    ] {
+        *sum += part;
+    }
+    let numbered = (all.subflows.len() as u16..).zip(next.subflows);
+    all.subflows.extend(numbered.map(|(number, subflow)| SubflowStats { id: SubflowId(number), ..subflow }));
+    all
 }
 
 /// A host whose engine draws its randomness from the scenario's seed and its own name.

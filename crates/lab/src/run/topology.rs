@@ -13,7 +13,7 @@ use network::{Amount, DropCause, MediumId, Network, PortId, Prefix, Route, Verte
 
 use super::{RunError, links, radio};
 use crate::measure::PathCounters;
-use crate::scenario::{Addresses, Scenario};
+use crate::scenario::{Addresses, RelayMode, Scenario};
 
 /// The network of a scenario and where its parts are.
 pub(super) struct Topology {
@@ -55,6 +55,11 @@ pub(super) struct Hop {
 }
 
 impl Hop {
+    /// No hop at all.
+    pub fn none(network: &mut Network) -> Self {
+        Self::links(network.add_router(), network.add_router())
+    }
+
     /// A link each way.
     pub fn links(down: VertexId, up: VertexId) -> Self {
         Self { down_in: down, down_out: down, up_in: up, up_out: up }
@@ -66,8 +71,19 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
     let mut network = Network::new(scenario.seed);
     let (source, destination) = (network.add_port(), network.add_port());
     let core = network.add_router();
-    network.connect(source.vertex(), core);
-    network.add_host_route(core, addresses.source, source.vertex());
+    match &scenario.bottleneck {
+        Some(link) => {
+            let hop = links::bottleneck(&mut network, link);
+            network.connect(source.vertex(), hop.down_in);
+            network.connect(hop.down_out, core);
+            network.add_host_route(core, addresses.source, hop.up_in);
+            network.connect(hop.up_out, source.vertex());
+        }
+        None => {
+            network.connect(source.vertex(), core);
+            network.add_host_route(core, addresses.source, source.vertex());
+        }
+    }
     let cell = radio::add_cell(&mut network, scenario, addresses, core)?;
     let wlan = radio::add_wlan(&mut network, scenario, addresses, destination)?;
     let mut relays = Vec::new();
@@ -77,6 +93,7 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
             None => links::cellular(&mut network, scenario, index)?,
         };
         let wifi = match &wlan {
+            _ if scenario.cooperation.relays == RelayMode::MultiHomed => Hop::none(&mut network),
             Some(wlan) => wlan.hop(&network, index),
             None => links::wifi(&mut network, scenario, index)?,
         };

@@ -56,6 +56,8 @@ pub enum RelayMode {
     Ip,
     /// Ends the subflow and acknowledges at once (fast ACK).
     FastAck,
+    /// Nothing: the destination has the cellular interfaces itself, and there is no Wi-Fi hop.
+    MultiHomed,
 }
 
 /// Which relays carry data.

@@ -17,8 +17,8 @@ pub struct Layer {
     pub text: String,
 }
 
-/// Finds the file that another names in `extends`; the error says why there is none.
-pub type FindBase<'a> = dyn Fn(&str) -> Result<Layer, String> + 'a;
+/// Finds the file that another, the first argument, names in `extends`; the error says why there is none.
+pub type FindBase<'a> = dyn Fn(&Layer, &str) -> Result<Layer, String> + 'a;
 
 /// Reads `top` and all it extends; the first layer is `top`.
 pub(super) fn read(top: Layer, find_base: &FindBase<'_>) -> Result<Vec<Layer>, LoadError> {
@@ -27,7 +27,8 @@ pub(super) fn read(top: Layer, find_base: &FindBase<'_>) -> Result<Vec<Layer>, L
         if layers.len() == DEPTH_MAX {
             return Err(mistake(&layers[0], "names a file that leads back here, or too many of them".into()));
         }
-        let found = find_base(&base).map_err(|why| mistake(&layers[layers.len() - 1], why))?;
+        let extending = &layers[layers.len() - 1];
+        let found = find_base(extending, &base).map_err(|why| mistake(extending, why))?;
         layers.push(found);
     }
     Ok(layers)
@@ -63,7 +64,7 @@ fn base_of(layer: &Layer) -> Result<Option<String>, LoadError> {
 
 fn mistake(layer: &Layer, problem: String) -> LoadError {
     let map = SourceMap::new(&layer.name, &layer.text);
-    let remedy = "write the name of a scenario file beside this one".into();
+    let remedy = "write the name of a scenario file, relative to this one".into();
     LoadError::Mistakes(vec![Mistake { place: map.place("extends"), field: "extends".into(), problem, remedy }])
 }
 
@@ -103,7 +104,7 @@ mod tests {
         "name = \"base\"\n[connection]\nmtu = \"1400 B\"\nscheduler = \"random\"\n[[relays]]\n[[relays]]\n";
     const TOP: &str = "extends = \"base.toml\"\nname = \"top\"\n[connection]\nscheduler = \"redundant\"\n";
 
-    fn find(name: &str) -> Result<Layer, String> {
+    fn find(_: &Layer, name: &str) -> Result<Layer, String> {
         match name {
             "base.toml" => Ok(layer(name, BASE)),
             "circle.toml" => Ok(layer(name, "extends = \"circle.toml\"")),

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use units::text::{Text, TextOr};
 use units::{ByteCount, Duration, Probability, Rate};
 
+use super::draw::Drawn;
+
 /// A link with its two directions. The fields describe the way towards the destination.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,8 +19,8 @@ pub struct Link {
     #[serde(serialize_with = "text_or_table")]
     pub rate: TextOr<Rate, RateModel>,
     /// One-way propagation delay, the same in both directions.
-    #[serde(with = "units::text::duration")]
-    pub delay: Duration,
+    #[serde(serialize_with = "text_or_table")]
+    pub delay: Drawn<Duration>,
     /// Capacity of the queue before the link.
     #[serde(default)]
     pub queue: Queue,
@@ -43,6 +45,16 @@ pub(super) fn text_or_table<T: fmt::Display, U: Serialize, S: Serializer>(
     }
 }
 
+pub(super) fn optional_text_or_table<T: fmt::Display, U: Serialize, S: Serializer>(
+    value: &Option<TextOr<T, U>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => text_or_table(value, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
 fn lossless() -> Loss {
     TextOr::Text(Probability::ZERO)
 }
@@ -52,7 +64,7 @@ impl Link {
     pub fn wifi() -> Self {
         Self {
             rate: TextOr::Text(Rate::from_mbps(54)),
-            delay: Duration::from_millis(1),
+            delay: TextOr::Text(Duration::from_millis(1)),
             queue: Queue::default(),
             loss: lossless(),
             uplink: Uplink { rate: Rate::from_mbps(54), ..Uplink::default() },
@@ -112,15 +124,17 @@ impl RateModel {
     }
 }
 
-/// Loss in bursts (Gilbert 1960): a good state without loss and a bad one that loses every packet.
+/// Loss at a mean that may be drawn, at random or in bursts (Gilbert 1960): a good state without loss and a bad one that
+/// loses every packet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
     /// Share of packets lost in the long run.
-    #[serde(with = "units::text::probability")]
-    pub mean: Probability,
-    /// Mean length of a burst, in packets; at least 1.
-    pub burst_packets: f64,
+    #[serde(serialize_with = "text_or_table")]
+    pub mean: Drawn<Probability>,
+    /// Mean length of a burst, in packets; at least 1. By default packets are lost independently.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst_packets: Option<f64>,
 }
 
 /// The way towards the source.

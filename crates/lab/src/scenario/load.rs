@@ -8,23 +8,22 @@ use super::expand::{Origins, expand_relays};
 use super::layers::{self, FindBase, Layer, Places};
 use super::mistake::{LoadError, Mistake, Place};
 use super::overrides::Override;
-use super::{Link, Scenario, TextOr, check};
+use super::{Link, RelayMode, Scenario, TextOr, check};
 
-/// Loads the scenario file at `path`, changed by `overrides`. What it extends lies beside it.
+/// Loads the scenario file at `path`, changed by `overrides`. What it extends is named relative to it.
 ///
 /// # Errors
 /// If the file cannot be read or says something wrong.
 pub fn load_file(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
     let text = std::fs::read_to_string(path).map_err(|source| LoadError::Unreadable { path: path.into(), source })?;
-    let directory = path.parent().unwrap_or(Path::new(""));
-    let find_base = |base: &str| {
-        let path = directory.join(base);
+    let find_base = |from: &Layer, base: &str| {
+        let path = Path::new(&from.name).with_file_name(base);
         let text =
             std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         Ok(Layer { name: path.display().to_string(), text })
     };
     let mut scenario = load_layers(Layer { name: path.display().to_string(), text }, &find_base, overrides)?;
-    scenario.directory = directory.into();
+    scenario.directory = path.parent().unwrap_or(Path::new("")).into();
     Ok(scenario)
 }
 
@@ -33,7 +32,7 @@ pub fn load_file(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadEr
 /// # Errors
 /// If it says something wrong.
 pub fn load(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, LoadError> {
-    let nothing = |_: &str| Err("there are no files beside this one".into());
+    let nothing = |_: &Layer, _: &str| Err("there are no files beside this one".into());
     load_layers(Layer { name: name.into(), text: text.into() }, &nothing, overrides)
 }
 
@@ -102,7 +101,7 @@ impl Scenario {
 impl Scenario {
     /// Without a shared channel every relay has a Wi-Fi link of its own.
     fn give_wifi_links(&mut self) {
-        if self.wlan.is_none() {
+        if self.wlan.is_none() && self.cooperation.relays != RelayMode::MultiHomed {
             for relay in &mut self.relays {
                 relay.wifi.get_or_insert_with(Link::wifi);
             }

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use transport::congestion::ControllerSpec;
-use units::text::{Text, TextOr};
+use units::text::Text;
 use units::{ByteCount, Duration, Rate};
 
-use super::link::text_or_table;
+use super::draw::Drawn;
+use super::link::optional_text_or_table;
 
 /// One flow that a relay receives over its cellular link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,9 +14,13 @@ use super::link::text_or_table;
 pub struct LocalTraffic {
     /// What carries it.
     pub kind: LocalKind,
-    /// Its demand: `"1 Mbit/s"`, or `{ uniform = ["0.4 Mbit/s", "1.4 Mbit/s"] }` drawn once for each relay.
-    #[serde(serialize_with = "text_or_table")]
-    pub rate: TextOr<Rate, UniformRate>,
+    /// How many such flows; by default one.
+    #[serde(default = "LocalTraffic::default_count")]
+    pub count: u32,
+    /// The demand of each: `"1 Mbit/s"`, or `{ uniform = ["0.4 Mbit/s", "1.4 Mbit/s"] }` drawn once for each relay. A TCP
+    /// flow without it takes all it can get.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
+    pub rate: Option<Drawn<Rate>>,
     /// Changes of the demand, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
@@ -37,6 +42,10 @@ pub struct LocalTraffic {
 }
 
 impl LocalTraffic {
+    const fn default_count() -> u32 {
+        1
+    }
+
     const fn default_datagram() -> ByteCount {
         ByteCount(1400)
     }
@@ -50,14 +59,9 @@ pub enum LocalKind {
     Udp,
     /// A TCP connection whose application offers the demanded rate.
     Tcp,
-}
-
-/// A rate drawn uniformly.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct UniformRate {
-    /// Lowest and highest.
-    pub uniform: [Text<Rate>; 2],
+    /// Datagrams of 44 (50 %), 576 (25 %) and 1500 octets (25 %) on average at the demanded rate, as in MPTCP-rec's
+    /// background traffic.
+    Vbr,
 }
 
 /// A step of the demand.

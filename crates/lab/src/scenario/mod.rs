@@ -8,6 +8,7 @@ mod addresses;
 mod check;
 mod connection;
 mod cooperation;
+mod draw;
 mod expand;
 mod layers;
 mod link;
@@ -32,10 +33,11 @@ pub use cooperation::{
     AdaptiveCongestion, BandwidthSharing, Cooperation, Forwarding, Mode, RelayMode, RhoDefinition, Selection,
     SelectionMethod, Target,
 };
+pub use draw::{Draw, Drawn, Uniform, value_of};
 pub use layers::{FindBase, Layer};
 pub use link::{Burst, Link, Loss, Queue, RateModel, Uplink};
 pub use load::{load, load_file, load_layers};
-pub use local::{Change, LocalKind, LocalTraffic, OnOff, UniformRate};
+pub use local::{Change, LocalKind, LocalTraffic, OnOff};
 pub use mistake::{LoadError, Mistake, Place};
 pub use overrides::Override;
 pub use radio::{Cell, Fading, PathLoss, Wlan};
@@ -69,6 +71,9 @@ pub struct Scenario {
     /// The sending host.
     #[serde(default)]
     pub source: Host,
+    /// A link between the source and everything else, which all packets share; by default there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<Link>,
     /// The cell in which the relays are; by default each has a cellular link of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<Cell>,
@@ -141,6 +146,25 @@ pub struct Workload {
     /// Octets to send; only with `kind = "generated"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Text<ByteCount>>,
+    /// Connections at the same time, each of which carries all of it; by default one.
+    #[serde(default = "Workload::default_connections", skip_serializing_if = "is_one")]
+    pub connections: u32,
+}
+
+impl Workload {
+    const fn default_connections() -> u32 {
+        1
+    }
+
+    /// Whether the run may end before its duration: when all has arrived.
+    pub fn ends(&self) -> bool {
+        matches!(self.kind, WorkloadKind::File | WorkloadKind::Generated)
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 /// Kinds of workload.
@@ -153,6 +177,8 @@ pub enum WorkloadKind {
     Generated,
     /// Octets made from the seed for as long as the run lasts.
     Bulk,
+    /// Nothing: only the relays' own traffic.
+    None,
 }
 
 /// A host.

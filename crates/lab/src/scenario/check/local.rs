@@ -1,11 +1,13 @@
 //! Local traffic of the relays.
 
-use units::text::TextOr;
 use units::{Duration, Rate};
 
 use super::Complaint;
+use super::link::refuse_bounds;
 use crate::scenario::{Change, LocalKind, LocalTraffic, Scenario};
 
+/// Flows of one section.
+const FLOWS_MAX: u32 = 1000;
 /// IP and UDP headers of a datagram over IPv6, the longer ones.
 const HEADERS_BYTES: u64 = 48;
 
@@ -21,14 +23,20 @@ fn check_flow(local: &LocalTraffic, field: &str, scenario: &Scenario, found: &mu
     let mut refuse = |name: &str, problem: String, remedy: &str| {
         found.push(Complaint::new(format!("{field}.{name}"), problem, remedy));
     };
-    if let TextOr::Table(rate) = &local.rate {
-        let [low, high] = rate.uniform.map(|rate| rate.0);
-        if low > high {
-            refuse("rate.uniform", format!("{low} is above {high}"), "write the lower bound first");
-        }
+    if let Some(rate) = &local.rate {
+        refuse_bounds(rate, "rate", &mut refuse);
     }
-    if local.kind == LocalKind::Udp && local.congestion.is_some() {
-        refuse("congestion", "contradicts kind = \"udp\"".into(), "remove it, or write kind = \"tcp\"");
+    if local.count == 0 || local.count > FLOWS_MAX {
+        refuse("count", format!("{} is no number of flows", local.count), "write 1 to 1000");
+    }
+    if local.kind != LocalKind::Tcp && local.congestion.is_some() {
+        refuse("congestion", "datagrams have no congestion control".into(), "remove it, or write kind = \"tcp\"");
+    }
+    if local.kind != LocalKind::Tcp && local.rate.is_none() {
+        refuse("rate", "is missing: only TCP finds a rate by itself".into(), "add a line `rate = \"1 Mbit/s\"`");
+    }
+    if local.rate.is_none() && !local.changes.is_empty() {
+        refuse("changes", "there is no rate that they change".into(), "add `rate`, or remove them");
     }
     let most = scenario.connection.mtu.0.saturating_sub(HEADERS_BYTES);
     if local.datagram.0 == 0 || local.datagram.0 > most {

@@ -1,6 +1,7 @@
 //! What a scenario may not say although every field by itself is well-formed.
 
 mod cooperation;
+mod link;
 mod local;
 mod radio;
 
@@ -8,25 +9,21 @@ use core::net::IpAddr;
 use std::collections::BTreeSet;
 
 use transport::{congestion, path_manager, scheduler};
-use units::{ByteCount, Duration, Rate};
+use units::{ByteCount, Duration};
 
 use super::mistake::{Mistake, Place};
-use super::{Link, Loss, RateModel, Scenario, TextOr, Workload, WorkloadKind};
+use super::{Scenario, Workload, WorkloadKind};
 
 /// Longest run: a day. Longer ones are typing errors.
 const DURATION_MAX: Duration = Duration::from_secs(86_400);
 /// Most relays: more have no addresses to tell them apart at a glance.
 const RELAYS_MAX: usize = 10_000;
+/// Connections of one run.
+const CONNECTIONS_MAX: u32 = 1000;
 /// Smallest MTU: what every IPv4 host can reassemble (RFC 791) still holds headers, options and data.
 const MTU_MIN: u64 = 576;
 /// Smallest MTU of IPv6 (RFC 8200 section 5).
 const MTU_MIN_IPV6: u64 = 1280;
-/// Highest rate of a trace, whose length in memory grows with it.
-const TRACE_RATE_MAX: Rate = Rate::from_mbps(1000);
-/// Lowest rate of a trace: below it even one packet takes longer than a second.
-const TRACE_RATE_MIN: Rate = Rate::from_bps(12_000);
-/// Longest period of a trace, whose length in memory grows with it.
-const TRACE_PERIOD_MAX: Duration = Duration::from_secs(600);
 
 /// A mistake before its place is known.
 pub(super) struct Complaint {
@@ -101,6 +98,15 @@ fn check_workload(workload: &Workload, found: &mut Vec<Complaint>) {
             needs("path", path, false, "bulk");
             needs("size", size, false, "bulk");
         }
+        WorkloadKind::None => {
+            needs("path", path, false, "none");
+            needs("size", size, false, "none");
+        }
+    }
+    if workload.connections == 0 || workload.connections > CONNECTIONS_MAX {
+        let problem = format!("{} is no number of connections", workload.connections);
+        let remedy = "write 1 to 1000; for no connection at all choose kind = \"none\"";
+        found.push(Complaint::new("workload.connections", problem, remedy));
     }
 }
 
@@ -156,60 +162,6 @@ fn check_relays(scenario: &Scenario, found: &mut Vec<Complaint>) {
             let problem = format!("\"{}\" is the name of an earlier relay", relay.name);
             found.push(Complaint::new(format!("relays[{index}].name"), problem, "choose another"));
         }
-    }
-}
-
-fn check_link(link: &Link, field: &str, mtu: ByteCount, found: &mut Vec<Complaint>) {
-    let still = "nothing ever gets through";
-    match &link.rate {
-        TextOr::Text(rate) if *rate == Rate::ZERO => {
-            found.push(Complaint::new(format!("{field}.rate"), still, "write a rate above zero"));
-        }
-        TextOr::Text(_) => {}
-        TextOr::Table(model) => check_rate_model(model, &format!("{field}.rate"), found),
-    }
-    if link.uplink.rate == Rate::ZERO {
-        found.push(Complaint::new(format!("{field}.uplink.rate"), still, "write a rate above zero"));
-    }
-    for (name, queue) in [("queue", link.queue), ("uplink.queue", link.uplink.queue)] {
-        if !radio::holds_a_packet(queue, mtu) {
-            let problem = format!("a queue of {queue} holds no packet");
-            found.push(Complaint::new(format!("{field}.{name}"), problem, "write at least \"1 packet\" or one MTU"));
-        }
-    }
-    if let Loss::Table(burst) = &link.loss {
-        // Leaving the good state cannot be more certain than certain: mean / (1 - mean) / burst <= 1.
-        let most = burst.burst_packets / (burst.burst_packets + 1.0);
-        if !(burst.burst_packets >= 1.0 && burst.mean.value() <= most) {
-            let problem = format!("no process loses {} in bursts of {} packets", burst.mean, burst.burst_packets);
-            let remedy = "write burst_packets of at least 1, and a mean of at most burst_packets / (burst_packets + 1)";
-            found.push(Complaint::new(format!("{field}.loss"), problem, remedy));
-        }
-    }
-}
-
-fn check_rate_model(model: &RateModel, field: &str, found: &mut Vec<Complaint>) {
-    let generated = model.describes_a_generated_trace();
-    if model.trace.is_some() {
-        if generated {
-            let remedy = "keep `trace`, or remove it and keep the fields of a generated one";
-            found.push(Complaint::new(format!("{field}.trace"), "contradicts a generated rate", remedy));
-        }
-        return;
-    }
-    let Some(generator) = model.generator() else {
-        let remedy = "add `mean = \"3 Mbit/s\"`, or `trace = \"file\"` for a recorded one";
-        return found.push(Complaint::new(format!("{field}.mean"), "is missing", remedy));
-    };
-    if generator.mean_rate < TRACE_RATE_MIN || generator.mean_rate > TRACE_RATE_MAX {
-        let problem = format!("{} is no rate for a generated trace", generator.mean_rate);
-        let remedy = format!("write a rate from {TRACE_RATE_MIN} to {TRACE_RATE_MAX}");
-        found.push(Complaint::new(format!("{field}.mean"), problem, remedy));
-    }
-    if generator.duration < Duration::from_secs(1) || generator.duration > TRACE_PERIOD_MAX {
-        let problem = format!("{} is no duration for a trace", generator.duration);
-        let remedy = format!("write a time from 1 s to {TRACE_PERIOD_MAX}");
-        found.push(Complaint::new(format!("{field}.period"), problem, remedy));
     }
 }
 

@@ -2,8 +2,9 @@
 
 use units::{ByteCount, Duration};
 
-use super::{Complaint, check_link};
-use crate::scenario::{Cell, Distance, Link, Queue, Relay, Scenario, Wlan};
+use super::Complaint;
+use super::link::check_link;
+use crate::scenario::{Cell, Distance, Link, Queue, Relay, RelayMode, Scenario, Wlan};
 
 /// Data rates of IEEE 802.11a, Mbit/s.
 const WLAN_RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
@@ -23,15 +24,29 @@ pub(super) fn check_radio(scenario: &Scenario, found: &mut Vec<Complaint>) {
     if let Some(wlan) = &scenario.wlan {
         check_wlan(wlan, mtu, found);
     }
+    if let Some(bottleneck) = &scenario.bottleneck {
+        check_link(bottleneck, "bottleneck", mtu, found);
+    }
     for (index, relay) in scenario.relays.iter().enumerate() {
         let field = format!("relays[{index}]");
         check_hop(relay.cellular.as_ref(), scenario.cell.is_some(), &format!("{field}.cellular"), "cell", mtu, found);
-        check_hop(relay.wifi.as_ref(), scenario.wlan.is_some(), &format!("{field}.wifi"), "wlan", mtu, found);
+        check_wifi(scenario, relay, &format!("{field}.wifi"), found);
         check_place(relay, scenario.cell.is_some(), &field, found);
         if relay.leaves.is_some_and(|leaves| leaves.0 > scenario.duration) {
             let problem = format!("is after the end of the run at {}", scenario.duration);
             found.push(Complaint::new(format!("{field}.leaves"), problem, "write a time within the run"));
         }
+    }
+}
+
+/// A destination that has the cellular interfaces itself needs no Wi-Fi.
+fn check_wifi(scenario: &Scenario, relay: &Relay, field: &str, found: &mut Vec<Complaint>) {
+    if scenario.cooperation.relays != RelayMode::MultiHomed {
+        return check_hop(relay.wifi.as_ref(), scenario.wlan.is_some(), field, "wlan", scenario.connection.mtu, found);
+    }
+    if relay.wifi.is_some() {
+        let remedy = "remove it, or write cooperation.relays = \"ip\"";
+        found.push(Complaint::new(field, "contradicts cooperation.relays = \"multi-homed\"", remedy));
     }
 }
 

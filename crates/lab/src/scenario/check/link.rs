@@ -1,0 +1,96 @@
+//! Links of a relay's own.
+
+use units::text::Text;
+use units::{ByteCount, Duration, Rate};
+
+use super::Complaint;
+use super::radio::holds_a_packet;
+use crate::scenario::{Drawn, Link, Loss, RateModel, TextOr};
+
+/// Highest rate of a trace, whose length in memory grows with it.
+const TRACE_RATE_MAX: Rate = Rate::from_mbps(1000);
+/// Lowest rate of a trace: below it even one packet takes longer than a second.
+const TRACE_RATE_MIN: Rate = Rate::from_bps(12_000);
+/// Longest period of a trace, whose length in memory grows with it.
+const TRACE_PERIOD_MAX: Duration = Duration::from_secs(600);
+
+/// A bound in the wrong order makes no draw.
+pub(super) fn refuse_bounds<T: Copy + PartialOrd + core::fmt::Display>(
+    drawn: &Drawn<T>,
+    name: &str,
+    refuse: &mut impl FnMut(&str, String, &str),
+) {
+    if let TextOr::Table(bounds) = drawn {
+        if bounds.bounds().is_none() {
+            let [Text(low), Text(high)] = bounds.uniform;
+            refuse(&format!("{name}.uniform"), format!("{low} is above {high}"), "write the lower bound first");
+        }
+    }
+}
+
+fn highest<T: Copy>(drawn: &Drawn<T>) -> T {
+    match drawn {
+        TextOr::Text(value) => *value,
+        TextOr::Table(bounds) => bounds.uniform[1].0,
+    }
+}
+
+pub(super) fn check_link(link: &Link, field: &str, mtu: ByteCount, found: &mut Vec<Complaint>) {
+    let still = "nothing ever gets through";
+    match &link.rate {
+        TextOr::Text(rate) if *rate == Rate::ZERO => {
+            found.push(Complaint::new(format!("{field}.rate"), still, "write a rate above zero"));
+        }
+        TextOr::Text(_) => {}
+        TextOr::Table(model) => check_rate_model(model, &format!("{field}.rate"), found),
+    }
+    if link.uplink.rate == Rate::ZERO {
+        found.push(Complaint::new(format!("{field}.uplink.rate"), still, "write a rate above zero"));
+    }
+    for (name, queue) in [("queue", link.queue), ("uplink.queue", link.uplink.queue)] {
+        if !holds_a_packet(queue, mtu) {
+            let problem = format!("a queue of {queue} holds no packet");
+            found.push(Complaint::new(format!("{field}.{name}"), problem, "write at least \"1 packet\" or one MTU"));
+        }
+    }
+    let mut refuse = |name: &str, problem, remedy: &str| {
+        found.push(Complaint::new(format!("{field}.{name}"), problem, remedy));
+    };
+    refuse_bounds(&link.delay, "delay", &mut refuse);
+    if let Loss::Table(burst) = &link.loss {
+        refuse_bounds(&burst.mean, "loss.mean", &mut refuse);
+        let (mean, packets) = (highest(&burst.mean), burst.burst_packets.unwrap_or(f64::INFINITY));
+        // Leaving the good state cannot be more certain than certain: mean / (1 - mean) / burst <= 1.
+        let most = if packets.is_finite() { packets / (packets + 1.0) } else { 1.0 };
+        if !(packets >= 1.0 && mean.value() <= most) {
+            let problem = format!("no process loses {mean} in bursts of {packets} packets");
+            let remedy = "write burst_packets of at least 1, and a mean of at most burst_packets / (burst_packets + 1)";
+            found.push(Complaint::new(format!("{field}.loss"), problem, remedy));
+        }
+    }
+}
+
+fn check_rate_model(model: &RateModel, field: &str, found: &mut Vec<Complaint>) {
+    let generated = model.describes_a_generated_trace();
+    if model.trace.is_some() {
+        if generated {
+            let remedy = "keep `trace`, or remove it and keep the fields of a generated one";
+            found.push(Complaint::new(format!("{field}.trace"), "contradicts a generated rate", remedy));
+        }
+        return;
+    }
+    let Some(generator) = model.generator() else {
+        let remedy = "add `mean = \"3 Mbit/s\"`, or `trace = \"file\"` for a recorded one";
+        return found.push(Complaint::new(format!("{field}.mean"), "is missing", remedy));
+    };
+    if generator.mean_rate < TRACE_RATE_MIN || generator.mean_rate > TRACE_RATE_MAX {
+        let problem = format!("{} is no rate for a generated trace", generator.mean_rate);
+        let remedy = format!("write a rate from {TRACE_RATE_MIN} to {TRACE_RATE_MAX}");
+        found.push(Complaint::new(format!("{field}.mean"), problem, remedy));
+    }
+    if generator.duration < Duration::from_secs(1) || generator.duration > TRACE_PERIOD_MAX {
+        let problem = format!("{} is no duration for a trace", generator.duration);
+        let remedy = format!("write a time from 1 s to {TRACE_PERIOD_MAX}");
+        found.push(Complaint::new(format!("{field}.period"), problem, remedy));
+    }
+}
