@@ -1,0 +1,105 @@
+//! Adaptive modulation and coding: SINR -> CQI -> MCS -> transport block.
+//!
+//! The rule that ns-3 calls PiroEW2010 (Piro, Baldo, Miozzo, "An LTE module for the ns-3 network simulator", WNS3 2011): the
+//! spectral efficiency that M-QAM reaches at a bit error rate BER,
+//! eta = log2(1 + SINR / Gamma), Gamma = -ln(5 BER) / 1.5, BER = 5e-5; the CQI is the highest whose efficiency is below it.
+
+use super::decibel::Decibel;
+use super::tables::{CQI_EFFICIENCY, MCS_EFFICIENCY, MCS_TBS_INDEX, TRANSPORT_BLOCK_BYTES};
+
+/// BER.
+const BIT_ERROR_RATE: f64 = 5e-5;
+
+/// The highest CQI.
+pub(crate) const CQI_MAX: usize = 15;
+
+/// The SINR above which each CQI from 1 on is reported.
+#[derive(Clone, Debug)]
+pub(crate) struct CqiThresholds([Decibel; CQI_MAX]);
+
+impl CqiThresholds {
+    pub(crate) fn new() -> Self {
+        let gamma = -(5.0 * BIT_ERROR_RATE).ln() / 1.5;
+        Self(core::array::from_fn(|index| Decibel::from_linear(gamma * (CQI_EFFICIENCY[index + 1].exp2() - 1.0))))
+    }
+
+    /// CQI of every resource block, given its gain over a mean SINR; zero is out of range.
+    #[inline]
+    pub(crate) fn reports(&self, sinr: Decibel, gains: &[Decibel], cqis: &mut [i16]) {
+        cqis.fill(0);
+        for threshold in self.0 {
+            let gain_min = threshold.0.saturating_sub(sinr.0);
+            for (cqi, gain) in cqis.iter_mut().zip(gains) {
+                *cqi += i16::from(gain.0 > gain_min);
+            }
+        }
+    }
+}
+
+/// The highest MCS whose efficiency the CQI promises.
+pub(crate) fn mcs(cqi: u8) -> u8 {
+    let efficiency = CQI_EFFICIENCY[usize::from(cqi)];
+    (MCS_EFFICIENCY.partition_point(|needed| *needed <= efficiency) as u8).saturating_sub(1)
+}
+
+/// Octets of a transport block; nothing for a CQI out of range or without resource blocks.
+pub(crate) fn transport_block_bytes(cqi: u8, resource_blocks: usize) -> u32 {
+    if cqi == 0 || resource_blocks == 0 {
+        return 0;
+    }
+    u32::from(TRANSPORT_BLOCK_BYTES[usize::from(MCS_TBS_INDEX[usize::from(mcs(cqi))])][resource_blocks - 1])
+}
+
+/// Resource blocks per resource block group (TS 36.213 table 7.1.6.1-1).
+pub(crate) const fn group_size(resource_blocks: u16) -> usize {
+    match resource_blocks {
+        0..=10 => 1,
+        11..=26 => 2,
+        27..=63 => 3,
+        _ => 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn efficiency_decides_the_cqi() {
+        // Gamma = -ln(0.00025) / 1.5 = 5.5294 (7.43 dB). CQI 15 needs 5.55 bit/s/Hz: 5.5294 (2^5.55 - 1) = 253.5, 24.04 dB.
+        // CQI 7 needs 1.48: 5.5294 (2^1.48 - 1) = 9.895, 9.95 dB. CQI 1 needs 0.15: 5.5294 x 0.1096 = 0.606, -2.18 dB.
+        let sinrs = [-2.3, -2.0, 9.9, 10.0, 24.0, 24.1, 60.0].map(Decibel::from_db);
+        let mut cqis = [0; 7];
+        CqiThresholds::new().reports(Decibel::ZERO, &sinrs, &mut cqis);
+        assert_eq!(cqis, [0, 1, 6, 7, 14, 15, 15]);
+    }
+
+    #[test]
+    fn resource_blocks_are_reported_one_by_one() {
+        let gains = [-20.0, -5.0, 0.0, 10.0].map(Decibel::from_db);
+        let mut cqis = [0; 4];
+        CqiThresholds::new().reports(Decibel::from_db(15.0), &gains, &mut cqis);
+        // -5 dB; 10 dB; 15 dB: log2(1 + 31.62 / 5.5294) = 2.748 > 2.73; 25 dB.
+        assert_eq!(cqis, [0, 7, 10, 15]);
+    }
+
+    #[test]
+    fn every_cqi_has_its_mcs() {
+        let all: Vec<u8> = (1..=15).map(mcs).collect();
+        assert_eq!(all, [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28]);
+    }
+
+    #[test]
+    fn transport_blocks_of_the_standard() {
+        // I_TBS 0 and one block: 16 bit; I_TBS 26 and 50 blocks: 36696 bit; I_TBS 26 and 100: 75376 bit.
+        assert_eq!(transport_block_bytes(1, 1), 2);
+        assert_eq!(transport_block_bytes(15, 50), 4587);
+        assert_eq!(transport_block_bytes(15, 100), 9422);
+        assert_eq!((transport_block_bytes(0, 50), transport_block_bytes(15, 0)), (0, 0));
+    }
+
+    #[test]
+    fn group_sizes_of_the_standard() {
+        assert_eq!([6, 15, 25, 50, 75, 100].map(group_size), [1, 2, 2, 3, 4, 4]);
+    }
+}

@@ -1,0 +1,227 @@
+//! A UE's downlink in RLC acknowledged mode: the queue, packets cut into transport blocks, delivery in order.
+
+use std::collections::VecDeque;
+
+use units::Prng;
+
+use super::config::{EarlyDrop, RlcConfig};
+use crate::{Amount, DropCause, Gate, MediumOutput, Packet};
+
+/// Numbers the transport blocks of one UE.
+pub(crate) type BlockNr = u64;
+
+/// From queue to delivery. A packet is in `queue` until its last octet is in a block, then in `sent` until all blocks up to
+/// that one have arrived.
+#[derive(Debug, Default)]
+pub(crate) struct Bearer {
+    queue: VecDeque<Packet>,
+    queued: Amount,
+    /// Octets of the first packet in the queue that are in blocks already.
+    head_sent: u32,
+    sent: VecDeque<(BlockNr, Packet)>,
+    in_air: Amount,
+    /// Whether each block from `first_block` on has arrived.
+    arrived: VecDeque<bool>,
+    first_block: BlockNr,
+    served: Amount,
+}
+
+impl Bearer {
+    /// What waits, the packet in service included.
+    #[inline]
+    pub(crate) fn queued(&self) -> Amount {
+        self.queued
+    }
+
+    /// What is in the air or waits to be put in order.
+    pub(crate) fn in_air(&self) -> Amount {
+        self.in_air
+    }
+
+    /// What was delivered so far.
+    pub(crate) fn served(&self) -> Amount {
+        self.served
+    }
+
+    /// Puts a packet at the end of the queue, or gives it back.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, mut packet: Packet, rlc: &RlcConfig, prng: &mut Prng) -> Result<(), Packet> {
+        if !rlc.queue.admits(self.queued, packet.wire_len()) {
+            return Err(packet);
+        }
+        let early = rlc.early.is_some_and(|early| early.strikes(self.queued.bytes, prng));
+        if early && !(rlc.early.is_some_and(|early| early.ecn) && packet.mark_congestion()) {
+            return Err(packet);
+        }
+        if rlc.queue.marks(self.queued) {
+            packet.mark_congestion();
+        }
+        self.queued.add(&packet);
+        self.queue.push_back(packet);
+        Ok(())
+    }
+
+    /// Fills a block of `room` octets from the queue. Returns its number and the octets of packets in it.
+    pub(crate) fn fill(&mut self, room: u32, rlc: &RlcConfig) -> (BlockNr, u32) {
+        let block = self.first_block + self.arrived.len() as u64;
+        self.arrived.push_back(false);
+        let pdcp = rlc.pdcp_header.0 as u32;
+        let mut left = room.saturating_sub(rlc.rlc_header.0 as u32);
+        let mut payload = 0;
+        while let Some(head) = self.queue.front() {
+            let needed = head.wire_len() + pdcp - self.head_sent;
+            let taken = needed.min(left);
+            (payload, left) = (payload + taken, left - taken);
+            if taken < needed {
+                self.head_sent += taken;
+                break;
+            }
+            left = left.saturating_sub(rlc.length_indicator.0 as u32);
+            self.finish_head(block);
+        }
+        (block, payload)
+    }
+
+    /// The first packet's last octet is in `block`.
+    fn finish_head(&mut self, block: BlockNr) {
+        let Some(packet) = self.queue.pop_front() else { return };
+        self.head_sent = 0;
+        self.queued.packets -= 1;
+        self.queued.bytes -= u64::from(packet.wire_len());
+        self.in_air.add(&packet);
+        self.sent.push_back((block, packet));
+    }
+
+    /// A block arrives; packets that are complete and in order leave.
+    #[inline]
+    pub(crate) fn arrive(&mut self, block: BlockNr, gate: Gate, out: &mut MediumOutput) {
+        // Blocks from before a flush are of no use any more.
+        let Some(index) = block.checked_sub(self.first_block) else { return };
+        self.arrived[index as usize] = true;
+        while self.arrived.front() == Some(&true) {
+            self.arrived.pop_front();
+            self.first_block += 1;
+        }
+        while self.sent.front().is_some_and(|(last, _)| *last < self.first_block) {
+            let Some((_, packet)) = self.sent.pop_front() else { return };
+            self.in_air.packets -= 1;
+            self.in_air.bytes -= u64::from(packet.wire_len());
+            self.served.add(&packet);
+            out.forward(gate, packet);
+        }
+    }
+
+    /// Whether a block is still awaited.
+    pub(crate) fn awaits(&self, block: BlockNr) -> bool {
+        block >= self.first_block
+    }
+
+    /// Everything inside is lost.
+    pub(crate) fn flush(&mut self, gate: Gate, lost: &mut Vec<(Gate, Packet, DropCause)>) {
+        let packets = self.sent.drain(..).map(|(_, packet)| packet).chain(self.queue.drain(..));
+        lost.extend(packets.map(|packet| (gate, packet, DropCause::Outage)));
+        self.first_block += self.arrived.len() as u64;
+        self.arrived.clear();
+        (self.queued, self.in_air, self.head_sent) = (Amount::default(), Amount::default(), 0);
+    }
+}
+
+impl EarlyDrop {
+    fn strikes(&self, waiting_bytes: u64, prng: &mut Prng) -> bool {
+        let Some(above) = waiting_bytes.checked_sub(self.min.0) else { return false };
+        let span = self.max.0.saturating_sub(self.min.0);
+        let share = if above >= span { 1.0 } else { above as f64 / span as f64 };
+        prng.chance(share * self.probability_max.value())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::{ByteCount, Probability};
+
+    use super::*;
+    use crate::Queue;
+    use crate::testing::{ecn_packet, is_marked, packet};
+
+    const GATE: Gate = Gate(1);
+
+    fn bearer(sizes: &[u32], rlc: &RlcConfig) -> Bearer {
+        let mut bearer = Bearer::default();
+        sizes.iter().for_each(|size| bearer.enqueue(packet(*size), rlc, &mut Prng::new(1)).unwrap());
+        bearer
+    }
+
+    fn delivered(out: &mut MediumOutput) -> Vec<u32> {
+        out.take_forwarded().map(|(_, packet)| packet.wire_len()).collect()
+    }
+
+    #[test]
+    fn packets_are_cut_and_joined() {
+        let rlc = RlcConfig::default();
+        let mut bearer = bearer(&[100, 100, 100], &rlc);
+        // 4 of RLC, 102 of the first packet with its PDCP header, 2 of length indicator: 42 of the second.
+        assert_eq!(bearer.fill(150, &rlc), (0, 144));
+        assert_eq!(bearer.queued(), Amount { packets: 2, bytes: 200 });
+        // 60 are left of the second, then 2, then 34 of the third.
+        assert_eq!(bearer.fill(100, &rlc), (1, 94));
+        assert_eq!(bearer.fill(1000, &rlc), (2, 68));
+        assert_eq!((bearer.queued(), bearer.in_air().packets), (Amount::default(), 3));
+    }
+
+    #[test]
+    fn delivery_is_in_order() {
+        let rlc = RlcConfig::default();
+        let mut bearer = bearer(&[100, 200, 300], &rlc);
+        let blocks = [106, 206, 306].map(|room| bearer.fill(room, &rlc).0);
+        let mut out = MediumOutput::new();
+        bearer.arrive(blocks[1], GATE, &mut out);
+        assert_eq!(delivered(&mut out), []);
+        bearer.arrive(blocks[0], GATE, &mut out);
+        assert_eq!(delivered(&mut out), [100, 200]);
+        bearer.arrive(blocks[2], GATE, &mut out);
+        assert_eq!((delivered(&mut out), bearer.served()), (vec![300], Amount { packets: 3, bytes: 600 }));
+    }
+
+    #[test]
+    fn what_was_flushed_does_not_arrive() {
+        let rlc = RlcConfig::default();
+        let mut bearer = bearer(&[100, 200], &rlc);
+        let (old, _) = bearer.fill(150, &rlc);
+        let mut lost = Vec::new();
+        bearer.flush(GATE, &mut lost);
+        assert_eq!(lost.iter().map(|(_, packet, _)| packet.wire_len()).collect::<Vec<_>>(), [100, 200]);
+        bearer.enqueue(packet(300), &rlc, &mut Prng::new(1)).unwrap();
+        let (new, _) = bearer.fill(400, &rlc);
+        let mut out = MediumOutput::new();
+        assert_eq!([old, new].map(|block| bearer.awaits(block)), [false, true]);
+        bearer.arrive(old, GATE, &mut out);
+        assert_eq!(delivered(&mut out), []);
+        bearer.arrive(new, GATE, &mut out);
+        assert_eq!(delivered(&mut out), [300]);
+    }
+
+    #[test]
+    fn the_queue_has_a_limit() {
+        let rlc = RlcConfig { queue: Queue::packets(2), ..RlcConfig::default() };
+        let mut bearer = bearer(&[100, 100], &rlc);
+        assert!(bearer.enqueue(packet(100), &rlc, &mut Prng::new(1)).is_err());
+        bearer.fill(106, &rlc);
+        assert!(bearer.enqueue(packet(100), &rlc, &mut Prng::new(1)).is_ok());
+    }
+
+    #[test]
+    fn early_drops_begin_at_the_threshold_and_spare_what_can_be_marked() {
+        let certain = Probability::new(1.0).unwrap();
+        let early = EarlyDrop { min: ByteCount(150), max: ByteCount(151), probability_max: certain, ecn: true };
+        let rlc = RlcConfig { early: Some(early), ..RlcConfig::default() };
+        let mut bearer = bearer(&[100, 100], &rlc);
+        assert!(bearer.enqueue(packet(100), &rlc, &mut Prng::new(1)).is_err());
+        bearer.enqueue(ecn_packet(100), &rlc, &mut Prng::new(1)).unwrap();
+        assert!(is_marked(bearer.queue.back().unwrap()));
+        // Half way up the ramp every second packet is hit, on average.
+        let half = EarlyDrop { min: ByteCount(0), max: ByteCount(200), ..early };
+        let mut prng = Prng::new(1);
+        let hits = (0..1000).filter(|_| half.strikes(100, &mut prng)).count();
+        assert!((450..550).contains(&hits), "{hits}");
+    }
+}

@@ -1,0 +1,131 @@
+//! The channel from a UE's serving site: mean SINR, fading, and what the UE reports of it.
+
+use units::Instant;
+
+use super::amc::{self, CqiThresholds};
+use super::decibel::Decibel;
+use super::fading::{FadingTrace, RESOURCE_BLOCKS_MAX};
+use super::propagation::Propagation;
+
+/// Resource block groups of any carrier.
+pub(crate) const GROUPS_MAX: usize = 32;
+
+/// How often the place of a moving UE is looked at, TTIs.
+const MOVE_TTIS: u64 = 50;
+
+/// What a UE reports of its channel (TS 36.213 section 7.2), and what follows from it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    /// Mean CQI over all resource blocks, rounded down.
+    pub wideband_cqi: u8,
+    /// Mean CQI over the resource blocks of each group, rounded down.
+    pub group_cqi: [u8; GROUPS_MAX],
+    /// Mean SINR over all resource blocks, in dB.
+    pub sinr: Decibel,
+    /// The transport block that takes all groups, octets.
+    pub bytes: u32,
+}
+
+/// One UE's channel from one site.
+#[derive(Clone, Debug)]
+pub(crate) struct Channel {
+    pub site: usize,
+    sinr: Decibel,
+    /// Where in the fading process this pair of UE and site is, ms.
+    offset_ms: u64,
+    report: Report,
+    /// The TTI from which on the report is old.
+    valid_until: u64,
+    moved_at: u64,
+}
+
+/// What all channels share.
+#[derive(Clone, Debug)]
+pub(crate) struct Air {
+    pub thresholds: CqiThresholds,
+    pub trace: Option<FadingTrace>,
+    pub propagation: Propagation,
+    pub resource_blocks: usize,
+    pub group_size: usize,
+    pub groups: usize,
+    pub cqi_delay_ttis: u64,
+}
+
+impl Channel {
+    pub(crate) fn new(site: usize, offset_ms: u64) -> Self {
+        let report = Report { wideband_cqi: 0, group_cqi: [0; GROUPS_MAX], sinr: Decibel::ZERO, bytes: 0 };
+        Self { site, sinr: Decibel::ZERO, offset_ms, report, valid_until: 0, moved_at: 0 }
+    }
+
+    /// The report that the site has at `tti`.
+    #[inline]
+    pub(crate) fn report(&mut self, ue: usize, tti: u64, air: &mut Air) -> &Report {
+        if tti >= self.valid_until {
+            self.refresh(ue, tti, air);
+        }
+        &self.report
+    }
+
+    /// The latest report, which may be old.
+    pub(crate) fn last_report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Until when nothing changes.
+    pub(crate) fn valid_until(&self) -> u64 {
+        self.valid_until
+    }
+
+    /// By how much the channel is better than when `reported` was, a mean SINR.
+    pub(crate) fn gain_since(&self, reported: Decibel, tti: u64, air: &mut Air) -> Decibel {
+        let Some(trace) = &mut air.trace else { return Decibel(self.sinr.0 - reported.0) };
+        Decibel(mean(trace.at(tti + self.offset_ms)).0 + self.sinr.0 - reported.0)
+    }
+
+    /// What would be reported at `tti`, at the place of the latest report.
+    pub(crate) fn sample(&self, tti: u64, air: &mut Air) -> Report {
+        let flat = [Decibel::ZERO; RESOURCE_BLOCKS_MAX];
+        let gains = match &mut air.trace {
+            Some(trace) => trace.at(self.reported_ms(tti, air.cqi_delay_ttis)),
+            None => &flat[..air.resource_blocks],
+        };
+        report(self.sinr, gains, &air.thresholds, air.group_size, air.groups)
+    }
+
+    /// When the report of `tti` was made, as a time of the fading process. Offsets are longer than any delay.
+    fn reported_ms(&self, tti: u64, delay_ttis: u64) -> u64 {
+        tti + self.offset_ms - delay_ttis
+    }
+
+    fn refresh(&mut self, ue: usize, tti: u64, air: &mut Air) {
+        let moves = air.propagation.moves(ue);
+        if self.valid_until == 0 || (moves && tti >= self.moved_at + MOVE_TTIS) {
+            self.sinr = air.propagation.sinr(ue, self.site, Instant::from_millis(tti));
+            self.moved_at = tti;
+        }
+        let still_until = if moves { self.moved_at + MOVE_TTIS } else { u64::MAX };
+        let fades_at = air.trace.as_ref().map_or(u64::MAX, |trace| {
+            let step_ms = u64::from(trace.step_ms());
+            tti + step_ms - self.reported_ms(tti, air.cqi_delay_ttis) % step_ms
+        });
+        self.report = self.sample(tti, air);
+        self.valid_until = fades_at.min(still_until);
+    }
+}
+
+fn mean(gains: &[Decibel]) -> Decibel {
+    Decibel((gains.iter().map(|gain| i32::from(gain.0)).sum::<i32>() / gains.len() as i32) as i16)
+}
+
+fn report(sinr: Decibel, gains: &[Decibel], thresholds: &CqiThresholds, group_size: usize, groups: usize) -> Report {
+    let mut cqis = [0_i16; RESOURCE_BLOCKS_MAX];
+    let cqis = &mut cqis[..gains.len()];
+    thresholds.reports(sinr, gains, cqis);
+    let wideband_cqi = (cqis.iter().sum::<i16>() / gains.len() as i16) as u8;
+    let mut group_cqi = [0; GROUPS_MAX];
+    for (group, cqis) in group_cqi.iter_mut().zip(cqis.chunks_exact(group_size)) {
+        *group = (cqis.iter().sum::<i16>() / group_size as i16) as u8;
+    }
+    let bytes = amc::transport_block_bytes(wideband_cqi, groups * group_size);
+    Report { wideband_cqi, group_cqi, sinr: Decibel(sinr.0 + mean(gains).0), bytes }
+}

@@ -1,0 +1,38 @@
+//! Decibels as small integers: comparing them is all that link adaptation does, and eight fit into a register.
+
+/// Fractions of a dB.
+const UNIT: f64 = 64.0;
+
+/// A ratio of powers in 1/64 dB, from -256 dB to 256 dB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Decibel(pub i16);
+
+impl Decibel {
+    pub(crate) const ZERO: Self = Self(0);
+
+    /// Of a number of dB; what does not fit becomes the nearest that does.
+    pub(crate) fn from_db(db: f64) -> Self {
+        // A quarter of the range stays free, so that a sum of two does not overflow.
+        Self((db * UNIT).round().clamp(-16_000.0, 16_000.0) as i16)
+    }
+
+    pub(crate) fn from_linear(ratio: f64) -> Self {
+        Self::from_db(10.0 * ratio.log10())
+    }
+
+    pub(crate) fn db(self) -> f64 {
+        f64::from(self.0) / UNIT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundredfold_is_20_db() {
+        assert_eq!(Decibel::from_linear(100.0).db(), 20.0);
+        assert_eq!(Decibel::from_db(-3.5), Decibel(-224));
+        assert_eq!(Decibel::from_linear(0.0), Decibel(-16_000));
+    }
+}

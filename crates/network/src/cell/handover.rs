@@ -1,0 +1,65 @@
+//! When a UE changes sites: at a given time, or because another one is stronger.
+
+use units::{Duration, Instant};
+
+use super::config::{CellConfig, StrongestSite};
+use super::propagation::Propagation;
+
+/// What is to come.
+#[derive(Clone, Debug)]
+pub(crate) struct Handovers {
+    /// TTI, UE, site; the next one last.
+    planned: Vec<(u64, usize, usize)>,
+    strongest: Option<StrongestSite>,
+    /// The TTI in which the strongest sites are looked for next.
+    look_tti: u64,
+    interruption: Duration,
+}
+
+impl Handovers {
+    pub(crate) fn new(config: &CellConfig) -> Self {
+        let ues = config.ues.iter().enumerate();
+        let tti = |at: Instant| at.as_nanos().div_ceil(super::TTI.as_nanos());
+        let mut planned: Vec<_> =
+            ues.flat_map(|(ue, config)| config.handovers.iter().map(move |(at, site)| (tti(*at), ue, *site))).collect();
+        planned.sort_unstable_by(|a, b| b.cmp(a));
+        let strongest = config.handover.strongest.filter(|_| config.sites.len() > 1);
+        Self { planned, strongest, look_tti: 0, interruption: config.handover.interruption }
+    }
+
+    pub(crate) fn interruption_ttis(&self) -> u64 {
+        super::ttis(self.interruption)
+    }
+
+    /// A handover that somebody asked for.
+    pub(crate) fn ask(&mut self, ue: usize, site: usize) {
+        self.planned.push((0, ue, site));
+    }
+
+    /// The TTI in which something is to be done next, if packets wait then.
+    pub(crate) fn next_tti(&self) -> Option<u64> {
+        let planned = self.planned.last().map(|(tti, ..)| *tti);
+        let look = self.strongest.map(|_| self.look_tti);
+        planned.into_iter().chain(look).min()
+    }
+
+    /// The next UE to go to another site by `tti`, the TTI in which it does, and the site.
+    pub(crate) fn due(&mut self, tti: u64) -> Option<(u64, usize, usize)> {
+        self.planned.last().filter(|(due, ..)| *due <= tti)?;
+        self.planned.pop()
+    }
+
+    /// Looks for stronger sites, if it is time: the handovers that follow are then due.
+    pub(crate) fn look(&mut self, tti: u64, serving: impl Iterator<Item = usize>, propagation: &Propagation) {
+        let Some(rule) = self.strongest.filter(|_| tti >= self.look_tti) else { return };
+        self.look_tti = tti + super::ttis(rule.period);
+        let now = Instant::from_millis(tti);
+        for (ue, site) in serving.enumerate() {
+            let stronger = propagation.strongest(ue, now);
+            let power = |site| propagation.received_dbm(ue, site, now);
+            if stronger != site && power(stronger) - power(site) > rule.hysteresis_db {
+                self.planned.push((tti, ue, stronger));
+            }
+        }
+    }
+}

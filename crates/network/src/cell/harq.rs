@@ -1,0 +1,48 @@
+//! Whether a transport block arrives intact.
+
+use super::config::HarqConfig;
+use super::decibel::Decibel;
+
+/// Odds below this are nil.
+const DECADES_MAX: f64 = 8.0;
+
+/// How likely a transmission fails: by chance, or because the channel is worse than the report by more than the margin.
+/// `gain` is by how much it is better, `attempt` how many transmissions of the block came before, which add up.
+#[inline]
+pub(crate) fn failure_probability(harq: &HarqConfig, gain: Decibel, attempt: u8) -> f64 {
+    let transmissions = f64::from(attempt) + 1.0;
+    let by_chance = match harq.block_error_rate.value() {
+        0.0 => 0.0,
+        rate => rate.powi(i32::from(attempt) + 1),
+    };
+    let combining_db = if attempt == 0 { 0.0 } else { 10.0 * transmissions.log10() };
+    let decades = (gain.db() + combining_db + harq.margin_db) / harq.decade_db;
+    let by_channel = if decades > DECADES_MAX { 0.0 } else { 1.0 / (1.0 + 10_f64.powf(decades)) };
+    by_chance + by_channel - by_chance * by_channel
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Probability;
+
+    use super::*;
+
+    #[test]
+    fn failures_follow_the_channel() {
+        let harq = HarqConfig { margin_db: 5.0, decade_db: 0.5, ..HarqConfig::default() };
+        let failure = |gain_db, attempt| failure_probability(&harq, Decibel::from_db(gain_db), attempt);
+        assert_eq!([failure(0.0, 0), failure(-5.0, 0)], [0.0, 0.5]);
+        // One decade of odds either way: 1/11 and 10/11.
+        assert!((failure(-4.5, 0) - 1.0 / 11.0).abs() < 1e-9);
+        assert!((failure(-5.5, 0) - 10.0 / 11.0).abs() < 1e-9);
+        // Two transmissions gather 3 dB.
+        assert!(failure(-7.0, 1) < 0.01 && failure(-9.1, 1) > 0.99);
+    }
+
+    #[test]
+    fn chance_strikes_less_and_less() {
+        let harq = HarqConfig { block_error_rate: Probability::new(0.1).unwrap(), ..HarqConfig::default() };
+        assert_eq!(failure_probability(&harq, Decibel::ZERO, 0), 0.1);
+        assert!((failure_probability(&harq, Decibel::ZERO, 1) - 0.01).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,357 @@
+//! An LTE cell: a [`Medium`] between the core network (gate 0) and the UEs (gates from 1 on), TTI by TTI.
+//!
+//! ```text
+//! core ── queue of the UE ── resource scheduler ── transport blocks, HARQ ── in order ── UE        (downlink)
+//! UE ── queue, rate, delay ── core                                                               (uplink)
+//! ```
+//!
+//! The algorithms, with their sources, are in `docs/algorithms/cell.md`. While nothing is queued or in the air, no time is
+//! spent on TTIs.
+//!
+//! ```
+//! use network::cell::{Cell, CellConfig, UeId};
+//! let mut cell = Cell::new(CellConfig::default())?;
+//! cell.register("10.1.0.1".parse().unwrap(), UeId(0));
+//! assert_eq!(cell.ue(UeId(0)).queue.packets, 0);
+//! # Ok::<(), network::cell::CellError>(())
+//! ```
+
+mod amc;
+mod averages;
+mod bearer;
+mod channel;
+mod config;
+mod decibel;
+mod error;
+mod estimate;
+mod fading;
+mod handover;
+mod harq;
+mod pace;
+mod path_loss;
+mod place;
+mod propagation;
+mod radio;
+mod scheduler;
+mod shadowing;
+mod site;
+mod state;
+mod tables;
+mod uplink;
+
+use core::any::Any;
+use core::net::IpAddr;
+
+use units::{Duration, Instant, Prng, Rate};
+
+pub use config::{
+    CellConfig, EarlyDrop, HandoverConfig, HarqConfig, RadioConfig, RlcConfig, SiteConfig, StrongestSite, UeConfig,
+    UplinkConfig,
+};
+pub use error::CellError;
+pub use fading::{Fading, Profile};
+pub use path_loss::PathLoss;
+pub use place::{Place, Track};
+pub use scheduler::{
+    BlindEqualThroughput, Candidates, FrequencyDomainBet, Grants, MaximumThroughput, ProportionalFair,
+    RESOURCE_SCHEDULERS, ResourceScheduler, ResourceSchedulerRegistration, RoundRobin,
+};
+pub use shadowing::Shadowing;
+pub use state::UeState;
+
+use crate::{Amount, DropCause, Gate, Medium, MediumOutput, Neighbours, Packet};
+use amc::CqiThresholds;
+use channel::{Air, Channel};
+use fading::FadingTrace;
+use handover::Handovers;
+use propagation::Propagation;
+use radio::Radio;
+use site::Site;
+use uplink::Uplink;
+
+/// Transmission time interval (TS 36.211: a subframe).
+pub(crate) const TTI: Duration = Duration::from_millis(1);
+
+/// Whole TTIs in a span, at least as long as it.
+pub(crate) fn ttis(span: Duration) -> u64 {
+    span.as_nanos().div_ceil(TTI.as_nanos())
+}
+
+/// The gate on the core network's side.
+pub const CORE: Gate = Gate(0);
+
+/// Names a UE of a cell: its index in [`CellConfig::ues`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UeId(pub u16);
+
+impl UeId {
+    /// Where the UE is attached.
+    pub const fn gate(self) -> Gate {
+        Gate(self.0 + 1)
+    }
+
+    /// As an index of a list.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A radio access network with its sites and UEs. See the module.
+pub struct Cell {
+    config: CellConfig,
+    radio: Radio,
+    uplink: Uplink,
+    handovers: Handovers,
+    neighbours: Neighbours,
+    attached: Vec<bool>,
+    /// Where each pair of UE and site is in the fading process, ms: UE by UE.
+    offsets_ms: Vec<u64>,
+    /// What a UE that left had inside, to be dropped at the next call.
+    lost: Vec<(Gate, Packet, DropCause)>,
+    /// The latest TTI in which something happened.
+    ran_tti: u64,
+}
+
+/// Making one.
+impl Cell {
+    /// A cell in which all UEs are attached and no address is known.
+    ///
+    /// # Errors
+    /// The first field that makes no sense.
+    pub fn new(config: CellConfig) -> Result<Self, CellError> {
+        config.validate()?;
+        Ok(Self::with_prng(config, Neighbours::new(), Prng::new(0)))
+    }
+
+    fn with_prng(config: CellConfig, neighbours: Neighbours, mut prng: Prng) -> Self {
+        let ues = config.ues.len();
+        // Past the longest delay of a report, so that no report lies before the process begins.
+        let offsets_ms: Vec<u64> = (0..ues * config.sites.len()).map(|_| 10_000 + prng.below(10_000)).collect();
+        let mut air = air(&config, &mut prng);
+        let serving = |ue: usize| config.ues[ue].site.unwrap_or_else(|| air.propagation.strongest(ue, Instant::ZERO));
+        let channel = |ue: usize, site: usize| Channel::new(site, offsets_ms[ue * config.sites.len() + site]);
+        let mut channels: Vec<Channel> = (0..ues).map(|ue| channel(ue, serving(ue))).collect();
+        let schedulers = config.sites.iter().filter_map(|_| scheduler::build(&config.scheduler));
+        let sites = schedulers.map(Site::new).collect();
+        channels.iter_mut().enumerate().for_each(|(ue, channel)| {
+            channel.report(ue, 0, &mut air);
+        });
+        let mut radio = Radio::new(&config, sites, channels, air, prng);
+        radio.estimates.begin(&mut radio.channels, &mut radio.air);
+        Self {
+            radio,
+            uplink: Uplink::new(&config.uplink, ues),
+            handovers: Handovers::new(&config),
+            neighbours,
+            attached: vec![true; ues],
+            offsets_ms,
+            lost: Vec::new(),
+            ran_tti: 0,
+            config,
+        }
+    }
+}
+
+fn air(config: &CellConfig, prng: &mut Prng) -> Air {
+    let radio = &config.radio;
+    let resource_blocks = usize::from(radio.resource_blocks);
+    let group_size = amc::group_size(radio.resource_blocks);
+    let usable = usize::from(radio.usable_resource_blocks.unwrap_or(radio.resource_blocks));
+    let trace = |fading| FadingTrace::new(fading, radio.carrier_hz, resource_blocks, prng);
+    Air {
+        thresholds: CqiThresholds::new(),
+        trace: radio.fading.as_ref().map(trace),
+        propagation: Propagation::new(config, prng),
+        resource_blocks,
+        group_size,
+        groups: usable / group_size,
+        cqi_delay_ttis: ttis(radio.cqi_delay),
+    }
+}
+
+/// Commands, also through [`crate::Network::with_medium`].
+impl Cell {
+    /// Packets to `address` that enter at the core's side go to `ue`; what was set before is forgotten.
+    pub fn register(&mut self, address: IpAddr, ue: UeId) {
+        self.neighbours.reach(address, ue.gate());
+    }
+
+    /// A UE leaves: what is inside for it or from it is lost, and packets to it are dropped until it comes back.
+    pub fn leave(&mut self, ue: UeId) {
+        self.attached[ue.index()] = false;
+        self.radio.leave(ue.index(), &mut self.lost);
+        self.uplink.flush(ue.index(), &mut self.lost);
+    }
+
+    /// A UE comes back.
+    pub fn join(&mut self, ue: UeId) {
+        self.attached[ue.index()] = true;
+    }
+
+    /// Sets or lifts the ceiling on what a UE is granted.
+    pub fn set_max_bit_rate(&mut self, ue: UeId, rate: Option<Rate>) {
+        self.config.ues[ue.index()].max_bit_rate = rate;
+        self.radio.set_pace(ue.index(), rate);
+    }
+
+    /// A UE goes to another site, with what waits for it.
+    ///
+    /// # Errors
+    /// If there is no such site.
+    pub fn hand_over(&mut self, ue: UeId, site: usize) -> Result<(), CellError> {
+        if site >= self.config.sites.len() {
+            let (field, value) = ("site".into(), site.to_string());
+            return Err(CellError::Absurd { field, value, expected: "the index of a site" });
+        }
+        self.handovers.ask(ue.index(), site);
+        Ok(())
+    }
+}
+
+/// Measurements.
+impl Cell {
+    /// What it was made of.
+    pub fn config(&self) -> &CellConfig {
+        &self.config
+    }
+
+    /// How a UE fares.
+    pub fn ue(&self, ue: UeId) -> UeState {
+        let index = ue.index();
+        let bearer = &self.radio.bearers[index];
+        let report = self.radio.channels[index].last_report();
+        let (capacity, share) = self.estimates(index);
+        UeState {
+            attached: self.attached[index],
+            site: self.radio.channels[index].site,
+            queue: bearer.queued(),
+            in_air: bearer.in_air(),
+            served_bytes: bearer.served().bytes,
+            uplink_queue: self.uplink.backlog(index),
+            capacity_estimate: capacity,
+            share_estimate: share,
+            sinr_db: report.sinr.db(),
+            cqi: report.wideband_cqi,
+            mcs: amc::mcs(report.wideband_cqi),
+        }
+    }
+
+    /// What a UE could get with the present load, and with everyone's full load.
+    fn estimates(&self, ue: usize) -> (Rate, Rate) {
+        let (channels, estimates) = (&self.radio.channels, &self.radio.estimates);
+        let site = channels[ue].site;
+        let here = |other: &usize| channels[*other].site == site && (self.attached[*other] || *other == ue);
+        let neighbours: Vec<usize> = (0..channels.len()).filter(here).collect();
+        let rates: Vec<f64> = neighbours.iter().map(|other| estimates.rate(*other)).collect();
+        let position = neighbours.iter().position(|other| *other == ue).unwrap_or(0);
+        let share = self.radio.sites[site].scheduler.long_run_share(position, &rates);
+        let used: f64 = neighbours.iter().filter(|other| **other != ue).map(|other| estimates.used(*other)).sum();
+        let left = rates[position] * (1.0 - used).max(0.0);
+        let ceiling = self.radio.max_bit_rate(ue).unwrap_or(Rate::from_bps(u64::MAX));
+        let rate = |bytes_per_tti: f64| Rate::from_bps((bytes_per_tti * 8.0 / TTI.as_secs_f64()) as u64).min(ceiling);
+        (rate(share.max(left)), rate(share))
+    }
+}
+
+impl Cell {
+    /// A packet from the core network goes into its UE's queue.
+    #[inline]
+    fn enter_downlink(&mut self, packet: Packet, now: Instant, out: &mut MediumOutput) {
+        let gate = self.neighbours.gate_of(&packet).filter(|gate| *gate != CORE);
+        let Some(gate) = gate else { return out.discard(CORE, packet, DropCause::NoRoute) };
+        let ue = gate.index() - 1;
+        if !self.attached[ue] {
+            return out.discard(gate, packet, DropCause::Outage);
+        }
+        if let Err(refused) = self.radio.enqueue(ue, packet, now.as_nanos() / TTI.as_nanos() + 1) {
+            out.discard(gate, refused, DropCause::QueueFull);
+        }
+    }
+
+    /// The next TTI in which something happens on the downlink. While all who wait are out of reach, only a handover helps.
+    #[inline]
+    fn next_tti(&self) -> Option<u64> {
+        self.radio.next_event().or_else(|| {
+            let tti = self.handovers.next_tti().filter(|_| self.radio.anyone_waits())?;
+            Some(tti.max(self.ran_tti + 1))
+        })
+    }
+
+    /// Does what the TTIs up to that of `now` hold.
+    fn run(&mut self, now: Instant, out: &mut MediumOutput) {
+        let current = now.as_nanos() / TTI.as_nanos();
+        while let Some(tti) = self.next_tti().filter(|tti| *tti <= current) {
+            self.ran_tti = tti;
+            self.change_sites(tti);
+            self.radio.step(tti, out);
+        }
+        self.uplink.advance(now, out);
+    }
+
+    fn change_sites(&mut self, tti: u64) {
+        if self.handovers.next_tti().is_none_or(|due| due > tti) {
+            return;
+        }
+        let serving = self.radio.channels.iter().map(|channel| channel.site);
+        self.handovers.look(tti, serving, &self.radio.air.propagation);
+        while let Some((due, ue, site)) = self.handovers.due(tti) {
+            if self.radio.channels[ue].site != site {
+                let channel = Channel::new(site, self.offsets_ms[ue * self.config.sites.len() + site]);
+                // One that was asked for happens now; one that was planned began when it was due.
+                let begin = if due == 0 { tti } else { due };
+                self.radio.hand_over(ue, channel, begin, self.handovers.interruption_ttis());
+            }
+        }
+    }
+}
+
+impl Medium for Cell {
+    fn gates(&self) -> u16 {
+        self.config.ues.len() as u16 + 1
+    }
+
+    #[inline]
+    fn process(&mut self, packet: Option<(Gate, Packet)>, now: Instant, out: &mut MediumOutput) {
+        self.run(now, out);
+        for (gate, packet, cause) in self.lost.drain(..) {
+            out.discard(gate, packet, cause);
+        }
+        match packet {
+            Some((CORE, packet)) => self.enter_downlink(packet, now, out),
+            Some((gate, packet)) if self.attached[gate.index() - 1] => {
+                self.uplink.enter(gate.index() - 1, packet, now, out);
+            }
+            Some((gate, packet)) => out.discard(gate, packet, DropCause::Outage),
+            None => {}
+        }
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        let radio = self.next_tti().map(|tti| Instant::from_nanos(tti * TTI.as_nanos()));
+        match (radio, self.uplink.next_wakeup()) {
+            (Some(radio), Some(uplink)) => Some(radio.min(uplink)),
+            (radio, uplink) => radio.or(uplink),
+        }
+    }
+
+    fn held(&self) -> Amount {
+        let bearers = self.radio.bearers.iter().map(|bearer| bearer.queued() + bearer.in_air());
+        let mut held = bearers.fold(self.uplink.held(), |sum, amount| sum + amount);
+        self.lost.iter().for_each(|(_, packet, _)| held.add(packet));
+        held
+    }
+
+    /// Draws shadows and fading anew: to be called before the first packet.
+    fn seed(&mut self, prng: Prng) {
+        let attached = core::mem::take(&mut self.attached);
+        *self = Self { attached, ..Self::with_prng(self.config.clone(), core::mem::take(&mut self.neighbours), prng) };
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}

@@ -1,0 +1,276 @@
+//! The radio side, TTI by TTI: blocks land, failed ones go again, and the rest of the TTI is shared among those who wait.
+
+use std::collections::VecDeque;
+
+use units::{Prng, Rate};
+
+use super::averages::Averages;
+use super::bearer::Bearer;
+use super::channel::{Air, Channel};
+use super::config::{CellConfig, HarqConfig, RlcConfig};
+use super::estimate::Estimates;
+use super::harq;
+use super::pace::Pace;
+use super::scheduler::{Candidates, Grants};
+use super::site::{Block, Flying, Site};
+use super::{TTI, amc};
+use crate::{DropCause, Gate, MediumOutput, Packet};
+
+pub(crate) struct Radio {
+    pub air: Air,
+    pub channels: Vec<Channel>,
+    pub bearers: Vec<Bearer>,
+    pub sites: Vec<Site>,
+    pub estimates: Estimates,
+    averages: Averages,
+    flying: VecDeque<Flying>,
+    paces: Vec<Option<Pace>>,
+    /// Until which TTI each UE is busy changing sites.
+    away_until: Vec<u64>,
+    /// The TTI from which on each UE may be served: it is here, within its rate, and in range.
+    eligible: Vec<u64>,
+    candidates: Vec<u16>,
+    prng: Prng,
+    /// The TTI in which there is something to send.
+    next_tti: Option<u64>,
+    delay_ttis: u64,
+    rlc_status_ttis: u64,
+    harq: HarqConfig,
+    rlc: RlcConfig,
+}
+
+impl Radio {
+    pub(crate) fn new(config: &CellConfig, sites: Vec<Site>, channels: Vec<Channel>, air: Air, prng: Prng) -> Self {
+        let ues = config.ues.len();
+        Self {
+            estimates: Estimates::new(ues, config.estimate_window),
+            air,
+            channels,
+            bearers: (0..ues).map(|_| Bearer::default()).collect(),
+            sites,
+            averages: Averages::new(ues, config.averaging_ttis),
+            flying: VecDeque::new(),
+            paces: config.ues.iter().map(|ue| ue.max_bit_rate.map(Pace::new)).collect(),
+            away_until: vec![0; ues],
+            eligible: vec![0; ues],
+            candidates: Vec::with_capacity(ues),
+            prng,
+            next_tti: None,
+            delay_ttis: super::ttis(config.downlink_delay).max(1),
+            rlc_status_ttis: super::ttis(config.harq.rlc_status_delay).max(1),
+            harq: config.harq,
+            rlc: config.rlc,
+        }
+    }
+
+    /// Puts a packet into a UE's queue, or gives it back. The queue is looked at from TTI `next` on.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, ue: usize, packet: Packet, next: u64) -> Result<(), Packet> {
+        let bearer = &mut self.bearers[ue];
+        let idle = bearer.queued().packets == 0;
+        bearer.enqueue(packet, &self.rlc, &mut self.prng)?;
+        if idle {
+            self.activate(ue, next);
+        }
+        Ok(())
+    }
+
+    /// A UE has data.
+    fn activate(&mut self, ue: usize, next: u64) {
+        self.sites[self.channels[ue].site].activate(ue as u16);
+        self.wake(self.eligible[ue].max(next));
+    }
+
+    fn wake(&mut self, tti: u64) {
+        if tti != u64::MAX {
+            self.next_tti = Some(self.next_tti.map_or(tti, |next| next.min(tti)));
+        }
+    }
+
+    /// The next TTI in which something happens.
+    #[inline]
+    pub(crate) fn next_event(&self) -> Option<u64> {
+        let lands = self.flying.front().map(|flying| flying.lands_tti);
+        match (lands, self.next_tti) {
+            (Some(lands), Some(next)) => Some(lands.min(next)),
+            (lands, next) => lands.or(next),
+        }
+    }
+
+    /// What happens at the start of `tti`.
+    pub(crate) fn step(&mut self, tti: u64, out: &mut MediumOutput) {
+        while self.flying.front().is_some_and(|flying| flying.lands_tti <= tti) {
+            let Some(Flying { intact, block, lands_tti }) = self.flying.pop_front() else { return };
+            let ue = usize::from(block.ue);
+            if intact {
+                self.bearers[ue].arrive(block.nr, Gate(block.ue + 1), out);
+            } else if self.bearers[ue].awaits(block.nr) {
+                self.repeat(block, lands_tti, tti);
+            }
+        }
+        if self.next_tti.is_none_or(|next| next > tti) {
+            return;
+        }
+        self.averages.advance(tti);
+        self.next_tti = None;
+        for site in 0..self.sites.len() {
+            self.run_site(site, tti);
+        }
+        if self.estimates.due(tti) {
+            self.estimates.sample(tti, &self.channels, &mut self.air);
+        }
+    }
+
+    /// A block failed: HARQ sends it again, and when that is in vain, RLC does.
+    fn repeat(&mut self, block: Block, lands_tti: u64, tti: u64) {
+        let retry = block.attempt < self.harq.retransmissions_max;
+        let sent_tti = lands_tti - self.delay_ttis;
+        let due = if retry { sent_tti + self.harq.round_trip_ttis } else { tti + self.rlc_status_ttis }.max(tti + 1);
+        let attempt = if retry { block.attempt + 1 } else { 0 };
+        self.sites[self.channels[usize::from(block.ue)].site].send_again(due, Block { attempt, ..block });
+        self.wake(due);
+    }
+
+    /// Shares one TTI of a site.
+    fn run_site(&mut self, site: usize, tti: u64) {
+        let used = self.send_again(site, tti);
+        let Self { sites, candidates, eligible, .. } = self;
+        candidates.clear();
+        candidates.extend(sites[site].active.iter().filter(|ue| eligible[usize::from(**ue)] <= tti));
+        if !candidates.is_empty() && used < self.air.groups {
+            let mut grants = Grants::new(self.air.groups, used);
+            let mut view = Candidates {
+                ues: &self.candidates,
+                tti,
+                averages: &self.averages,
+                channels: &mut self.channels,
+                air: &mut self.air,
+            };
+            self.sites[site].scheduler.share(&mut view, &mut grants);
+            while let Some((ue, groups)) = grants.take_next() {
+                self.transmit(site, usize::from(ue), groups, tti);
+            }
+        }
+        self.plan(site, tti);
+    }
+
+    /// Sends what is due again. Returns how many groups that takes.
+    fn send_again(&mut self, site: usize, tti: u64) -> usize {
+        let mut used = 0;
+        while let Some((due, block)) = self.sites[site].again.front().copied() {
+            let ue = usize::from(block.ue);
+            if due > tti || used + usize::from(block.groups) > self.air.groups {
+                break;
+            }
+            self.sites[site].again.pop_front();
+            if self.away_until[ue] > tti {
+                self.sites[site].send_again(self.away_until[ue], block);
+            } else if self.bearers[ue].awaits(block.nr) {
+                used += usize::from(block.groups);
+                self.estimates.count(ue, u32::from(block.groups));
+                self.launch(block, tti);
+            }
+        }
+        used
+    }
+
+    /// Sends new data of a UE in the given groups.
+    fn transmit(&mut self, site: usize, ue: usize, groups: u32, tti: u64) {
+        let report = self.channels[ue].report(ue, tti, &mut self.air);
+        let count = groups.count_ones() as usize;
+        let bytes = if !self.sites[site].scheduler.adapts_to_wideband() {
+            let lowest =
+                (0..self.air.groups).filter(|group| groups >> group & 1 == 1).map(|group| report.group_cqi[group]);
+            amc::transport_block_bytes(lowest.min().unwrap_or(0), count * self.air.group_size)
+        } else if count == self.air.groups {
+            report.bytes
+        } else {
+            amc::transport_block_bytes(report.wideband_cqi, count * self.air.group_size)
+        };
+        if bytes == 0 {
+            self.eligible[ue] = self.channels[ue].valid_until();
+            return;
+        }
+        let reported = report.sinr;
+        self.averages.add(ue, bytes);
+        self.estimates.count(ue, count as u32);
+        let (nr, payload) = self.bearers[ue].fill(bytes, &self.rlc);
+        if let Some(pace) = &mut self.paces[ue] {
+            self.eligible[ue] = pace.charge(payload, tti).max(self.away_until[ue]);
+        }
+        if self.bearers[ue].queued().packets == 0 {
+            self.sites[site].deactivate(ue as u16);
+        }
+        self.launch(Block { ue: ue as u16, nr, groups: count as u8, attempt: 0, reported }, tti);
+    }
+
+    /// Puts a block into the air.
+    fn launch(&mut self, block: Block, tti: u64) {
+        let gain = self.channels[usize::from(block.ue)].gain_since(block.reported, tti, &mut self.air);
+        let failure = harq::failure_probability(&self.harq, gain, block.attempt);
+        let intact = !self.prng.chance(failure);
+        self.flying.push_back(Flying { lands_tti: tti + self.delay_ttis, intact, block });
+    }
+
+    /// When a site has something to send next.
+    #[inline]
+    fn plan(&mut self, site: usize, tti: u64) {
+        let Self { sites, eligible, .. } = self;
+        let again = sites[site].again.front().map_or(u64::MAX, |(due, _)| *due);
+        let mut next = again;
+        for ue in &sites[site].active {
+            next = next.min(eligible[usize::from(*ue)]);
+            if next <= tti + 1 {
+                break;
+            }
+        }
+        self.wake(next.max(tti + 1));
+    }
+}
+
+/// Commands.
+impl Radio {
+    /// A UE goes to another site, with what waits for it.
+    pub(crate) fn hand_over(&mut self, ue: usize, channel: Channel, tti: u64, interruption_ttis: u64) {
+        let from = self.channels[ue].site;
+        let to = channel.site;
+        self.channels[ue] = channel;
+        self.away_until[ue] = tti + interruption_ttis;
+        self.eligible[ue] = self.away_until[ue];
+        self.sites[from].deactivate(ue as u16);
+        let blocks: Vec<(u64, Block)> = self.sites[from].again.iter().copied().collect();
+        self.sites[from].again.retain(|(_, block)| usize::from(block.ue) != ue);
+        for (due, block) in blocks.into_iter().filter(|(_, block)| usize::from(block.ue) == ue) {
+            self.sites[to].send_again(due, block);
+            self.wake(due.max(tti));
+        }
+        if self.bearers[ue].queued().packets > 0 {
+            self.activate(ue, tti);
+        }
+    }
+
+    /// A UE leaves.
+    pub(crate) fn leave(&mut self, ue: usize, lost: &mut Vec<(Gate, Packet, DropCause)>) {
+        self.bearers[ue].flush(Gate(ue as u16 + 1), lost);
+        self.sites[self.channels[ue].site].deactivate(ue as u16);
+    }
+
+    /// Whether there are data for any UE.
+    pub(crate) fn anyone_waits(&self) -> bool {
+        self.sites.iter().any(|site| !site.active.is_empty())
+    }
+
+    pub(crate) fn set_pace(&mut self, ue: usize, rate: Option<Rate>) {
+        self.paces[ue] = rate.map(Pace::new);
+        self.eligible[ue] = self.away_until[ue];
+        if self.bearers[ue].queued().packets > 0 {
+            self.wake(self.eligible[ue]);
+        }
+    }
+
+    pub(crate) fn max_bit_rate(&self, ue: usize) -> Option<Rate> {
+        self.paces[ue].as_ref().map(Pace::rate)
+    }
+}
+
+const _: () = assert!(TTI.as_nanos() == 1_000_000, "the fading process and places are sampled in TTIs of 1 ms");

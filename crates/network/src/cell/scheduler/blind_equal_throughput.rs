@@ -1,0 +1,79 @@
+//! Blind equal throughput (BET): whoever had least so far, whatever its channel.
+//!
+//! metric_i = 1 / R_i(t), with R_i the past average throughput:
+//! R_i(t) = (1 - 1/t_w) R_i(t-1) + (1/t_w) r_i(t), r_i the transport blocks granted in TTI t (ns-3's TD-BET and FD-BET).
+
+use super::{Candidates, Grants, ResourceScheduler, highest};
+
+/// In the time domain: all resource blocks of a TTI go to one UE.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BlindEqualThroughput;
+
+impl ResourceScheduler for BlindEqualThroughput {
+    fn name(&self) -> &'static str {
+        "blind-equal-throughput"
+    }
+
+    fn share(&mut self, candidates: &mut Candidates<'_>, grants: &mut Grants) {
+        if let Some(poorest) = highest(candidates.ues(), |ue| -candidates.average_bytes(ue)) {
+            grants.give_all(poorest);
+        }
+    }
+
+    fn adapts_to_wideband(&self) -> bool {
+        true
+    }
+
+    fn long_run_share(&self, ue: usize, rates: &[f64]) -> f64 {
+        equal_share(ue, rates)
+    }
+}
+
+/// In the frequency domain: each resource block group goes to the UE that has least, those just given counted.
+#[derive(Clone, Debug, Default)]
+pub struct FrequencyDomainBet {
+    /// Average of each candidate with what it got in this TTI.
+    expected: Vec<f64>,
+}
+
+impl ResourceScheduler for FrequencyDomainBet {
+    fn name(&self) -> &'static str {
+        "blind-equal-throughput-fd"
+    }
+
+    fn share(&mut self, candidates: &mut Candidates<'_>, grants: &mut Grants) {
+        let Candidates { ues, .. } = *candidates;
+        self.expected.clear();
+        self.expected.extend(ues.iter().map(|ue| candidates.average_bytes(*ue)));
+        for group in grants.free() {
+            let poorest = (0..ues.len()).min_by(|a, b| self.expected[*a].total_cmp(&self.expected[*b]));
+            let Some(poorest) = poorest else { return };
+            grants.give(group, ues[poorest]);
+            self.expected[poorest] += candidates.weight() * f64::from(candidates.group_bytes(ues[poorest], group));
+        }
+    }
+
+    fn long_run_share(&self, ue: usize, rates: &[f64]) -> f64 {
+        equal_share(ue, rates)
+    }
+}
+
+/// Equal throughput x for everyone in range: the shares x / rate_i of the time add up to one.
+fn equal_share(ue: usize, rates: &[f64]) -> f64 {
+    if rates[ue] <= 0.0 {
+        return 0.0;
+    }
+    1.0 / rates.iter().filter(|rate| **rate > 0.0).map(|rate| 1.0 / rate).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_throughput_takes_time_in_inverse_proportion_to_the_rate() {
+        // 30 and 10: three quarters of the time for the slow one, 7.5 each.
+        let rates = [30.0, 10.0, 0.0];
+        assert_eq!([0, 1, 2].map(|ue| BlindEqualThroughput.long_run_share(ue, &rates)), [7.5, 7.5, 0.0]);
+    }
+}

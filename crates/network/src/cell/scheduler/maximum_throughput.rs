@@ -1,0 +1,40 @@
+//! Maximum throughput: each resource block group goes to whoever can do most with it (ns-3's FD-MT). Fairness is none of
+//! its business.
+
+use super::{Candidates, Grants, ResourceScheduler, highest};
+
+/// See the module.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MaximumThroughput;
+
+impl ResourceScheduler for MaximumThroughput {
+    fn name(&self) -> &'static str {
+        "maximum-throughput"
+    }
+
+    fn share(&mut self, candidates: &mut Candidates<'_>, grants: &mut Grants) {
+        let Candidates { ues, .. } = *candidates;
+        for group in grants.free() {
+            let best = highest(ues, |ue| f64::from(candidates.group_bytes(ue, group)));
+            best.into_iter().for_each(|ue| grants.give(group, ue));
+        }
+    }
+
+    /// The best get everything, the others nothing.
+    fn long_run_share(&self, ue: usize, rates: &[f64]) -> f64 {
+        let most = rates.iter().fold(0.0, |most: f64, rate| most.max(*rate));
+        let winners = rates.iter().filter(|rate| **rate == most).count();
+        if rates[ue] == most { most / winners as f64 } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_winner_takes_it_all() {
+        let shares = [0, 1, 2].map(|ue| MaximumThroughput.long_run_share(ue, &[20.0, 30.0, 30.0]));
+        assert_eq!(shares, [0.0, 15.0, 15.0]);
+    }
+}

@@ -1,0 +1,60 @@
+//! One eNB: who waits at it, and its scheduler.
+
+use std::collections::VecDeque;
+
+use super::bearer::BlockNr;
+use super::decibel::Decibel;
+use super::scheduler::ResourceScheduler;
+
+/// A transport block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    pub ue: u16,
+    pub nr: BlockNr,
+    /// Resource block groups it takes.
+    pub groups: u8,
+    /// Transmissions before this one, since RLC gave it to HARQ.
+    pub attempt: u8,
+    /// The mean SINR that its MCS was chosen for.
+    pub reported: Decibel,
+}
+
+/// A transport block on its way to a UE.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flying {
+    pub lands_tti: u64,
+    pub intact: bool,
+    pub block: Block,
+}
+
+/// What one site has to do.
+pub(crate) struct Site {
+    pub scheduler: Box<dyn ResourceScheduler>,
+    /// The UEs with data, in ascending order.
+    pub active: Vec<u16>,
+    /// Blocks to send again and the TTIs from which on, in ascending order of these.
+    pub again: VecDeque<(u64, Block)>,
+}
+
+impl Site {
+    pub(crate) fn new(scheduler: Box<dyn ResourceScheduler>) -> Self {
+        Self { scheduler, active: Vec::new(), again: VecDeque::new() }
+    }
+
+    pub(crate) fn activate(&mut self, ue: u16) {
+        if let Err(position) = self.active.binary_search(&ue) {
+            self.active.insert(position, ue);
+        }
+    }
+
+    pub(crate) fn deactivate(&mut self, ue: u16) {
+        if let Ok(position) = self.active.binary_search(&ue) {
+            self.active.remove(position);
+        }
+    }
+
+    pub(crate) fn send_again(&mut self, due_tti: u64, block: Block) {
+        let position = self.again.partition_point(|(due, _)| *due <= due_tti);
+        self.again.insert(position, (due_tti, block));
+    }
+}

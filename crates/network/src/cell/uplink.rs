@@ -1,0 +1,71 @@
+//! The way from the UEs to the core network: a link per UE, whose packets come out at the start of a TTI.
+
+use units::Instant;
+
+use super::config::UplinkConfig;
+use super::{Gate, TTI};
+use crate::{Amount, DropCause, EventQueue, Link, MediumOutput, Node, Output, Packet};
+
+#[derive(Debug)]
+pub(crate) struct Uplink {
+    links: Vec<Link>,
+    /// First TTI at whose start something leaves, of each UE.
+    due: EventQueue,
+    output: Output,
+}
+
+/// The TTI that begins at `at` or next after it.
+fn tti_from(at: Instant) -> u64 {
+    at.as_nanos().div_ceil(TTI.as_nanos())
+}
+
+impl Uplink {
+    pub(crate) fn new(config: &UplinkConfig, ues: usize) -> Self {
+        let link = Link::new(config.rate, config.delay).queue(config.queue);
+        Self { links: vec![link; ues], due: EventQueue::new(), output: Output::new() }
+    }
+
+    pub(crate) fn enter(&mut self, ue: usize, packet: Packet, now: Instant, out: &mut MediumOutput) {
+        self.process(ue, Some(packet), now, out);
+    }
+
+    /// The start of the TTI at which something leaves next.
+    pub(crate) fn next_wakeup(&self) -> Option<Instant> {
+        self.due.peek().map(|(at, _)| at)
+    }
+
+    /// Lets everything out that is due.
+    pub(crate) fn advance(&mut self, now: Instant, out: &mut MediumOutput) {
+        while let Some((_, ue)) = self.due.peek().filter(|(at, _)| *at <= now) {
+            self.process(ue, None, now, out);
+        }
+    }
+
+    fn process(&mut self, ue: usize, packet: Option<Packet>, now: Instant, out: &mut MediumOutput) {
+        self.links[ue].process(packet, now, &mut self.output);
+        self.output.take_forwarded().for_each(|packet| out.forward(Gate(0), packet));
+        self.output.take_dropped().for_each(|(packet, cause)| out.discard(Gate(ue as u16 + 1), packet, cause));
+        let due = self.links[ue].next_wakeup().map(|at| Instant::from_nanos(tti_from(at) * TTI.as_nanos()));
+        self.due.set(ue, due);
+    }
+
+    pub(crate) fn held(&self) -> Amount {
+        self.links.iter().fold(Amount::default(), |sum, link| sum + link.held())
+    }
+
+    pub(crate) fn backlog(&self, ue: usize) -> Amount {
+        self.links[ue].backlog()
+    }
+
+    /// Everything inside the UE's link is lost.
+    pub(crate) fn flush(&mut self, ue: usize, lost: &mut Vec<(Gate, Packet, DropCause)>) {
+        // A clone of a link keeps its settings and leaves its packets behind.
+        let mut fresh = self.links[ue].clone();
+        core::mem::swap(&mut fresh, &mut self.links[ue]);
+        fresh.process(None, Instant::FAR_FUTURE, &mut self.output);
+        let gate = Gate(ue as u16 + 1);
+        lost.extend(self.output.take_forwarded().map(|packet| (gate, packet, DropCause::Outage)));
+        lost.extend(self.output.take_dropped().map(|(packet, cause)| (gate, packet, cause)));
+        self.due.set(ue, None);
+    }
+}

@@ -1,0 +1,440 @@
+//! The cell as part of a network: shares, order, limits, silence when idle, handover, and nothing lost without a name.
+
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use network::cell::{
+    CORE, Cell, CellConfig, Fading, HandoverConfig, HarqConfig, Place, Profile, RadioConfig, RlcConfig, SiteConfig,
+    StrongestSite, Track, UeConfig, UeId,
+};
+use network::{Datagram, DropCause, MediumId, Network, PortId, Queue};
+use units::{Duration, Instant, Probability, Rate};
+
+const PAYLOAD: u16 = 1372;
+const WIRE_LEN: u64 = 1400;
+const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9);
+
+fn address(ue: usize) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 1, (ue / 250) as u8, (ue % 250) as u8 + 1)), 9)
+}
+
+/// A server at the core's side, a host at every UE.
+struct Rig {
+    network: Network,
+    cell: MediumId,
+    core: PortId,
+    ues: Vec<PortId>,
+    /// What arrived: when, at which UE (none is the core), and how many octets.
+    arrived: Vec<(Instant, Option<usize>, u64)>,
+}
+
+impl Rig {
+    fn new(config: CellConfig) -> Self {
+        let mut network = Network::new(1);
+        let count = config.ues.len();
+        let mut cell = Cell::new(config).unwrap();
+        (0..count).for_each(|ue| cell.register(address(ue).ip(), UeId(ue as u16)));
+        let cell = network.add_medium(Box::new(cell));
+        let mut port = |gate| {
+            let (port, gate) = (network.add_port(), network.gate(cell, gate));
+            network.connect(port.vertex(), gate);
+            network.connect(gate, port.vertex());
+            port
+        };
+        let core = port(CORE);
+        let ues = (0..count).map(|ue| port(UeId(ue as u16).gate())).collect();
+        Self { network, cell, core, ues, arrived: Vec::new() }
+    }
+
+    fn send(&mut self, ue: usize, payload_len: u16, now: Instant) {
+        let packet = self.network.datagram(Datagram { src: SERVER, dst: address(ue), payload_len });
+        self.network.send(self.core, packet, now);
+    }
+
+    fn send_up(&mut self, ue: usize, payload_len: u16, now: Instant) {
+        let packet = self.network.datagram(Datagram { src: address(ue), dst: SERVER, payload_len });
+        self.network.send(self.ues[ue], packet, now);
+    }
+
+    /// Lets time pass; `saturated` UEs get a new packet for each that arrives.
+    fn run(&mut self, end: Instant, saturated: bool) {
+        while let Some(at) = self.network.next_wakeup().filter(|at| *at <= end) {
+            self.network.advance(at);
+            self.collect(at, saturated);
+        }
+    }
+
+    fn collect(&mut self, now: Instant, saturated: bool) {
+        while let Some((port, packet)) = self.network.poll_delivery() {
+            let ue = self.ues.iter().position(|other| *other == port);
+            self.arrived.push((now, ue, u64::from(packet.wire_len())));
+            self.network.take_segment(packet);
+            if let Some(ue) = ue.filter(|_| saturated) {
+                self.send(ue, PAYLOAD, now);
+            }
+        }
+    }
+
+    fn saturate(&mut self, packets: usize, end: Instant) {
+        for ue in 0..self.ues.len() {
+            (0..packets).for_each(|_| self.send(ue, PAYLOAD, Instant::ZERO));
+        }
+        self.run(end, true);
+    }
+
+    fn cell(&self) -> &Cell {
+        self.network.medium(self.cell).unwrap()
+    }
+
+    fn with_cell<R>(&mut self, now: Instant, act: impl FnOnce(&mut Cell) -> R) -> R {
+        self.network.with_medium(self.cell, now, act).unwrap()
+    }
+
+    /// Mbit/s delivered to each UE up to `end`.
+    fn throughput_mbps(&self, end: Instant) -> Vec<f64> {
+        let served = (0..self.ues.len()).map(|ue| self.cell().ue(UeId(ue as u16)).served_bytes);
+        served.map(|bytes| bytes as f64 * 8e-6 / end.as_secs_f64()).collect()
+    }
+
+    fn assert_balanced(&self) {
+        assert_eq!(self.network.imbalances().collect::<Vec<_>>(), []);
+    }
+}
+
+fn without_fading() -> RadioConfig {
+    RadioConfig { fading: None, ..RadioConfig::default() }
+}
+
+fn at_m(distances_m: &[f64]) -> Vec<UeConfig> {
+    distances_m.iter().map(|distance_m| UeConfig::at(Place::flat(*distance_m, 0.0))).collect()
+}
+
+fn spread(values: &[f64]) -> f64 {
+    let (low, high) = values.iter().fold((f64::MAX, 0.0_f64), |(low, high), value| (low.min(*value), high.max(*value)));
+    high / low
+}
+
+#[test]
+fn bet_gives_equal_throughput_at_unequal_distances() {
+    // Claim C01. At 4 km the SINR is 18.4 dB, CQI 11; at 500 m 36.5 dB, CQI 15.
+    for fading in [None, RadioConfig::default().fading] {
+        let radio = RadioConfig { fading, ..RadioConfig::default() };
+        let ues = at_m(&[500.0, 500.0, 900.0, 4000.0, 4000.0]);
+        let mut rig = Rig::new(CellConfig { ues, radio, ..CellConfig::default() });
+        let end = Instant::from_secs(10);
+        rig.saturate(60, end);
+        let throughput = rig.throughput_mbps(end);
+        assert!(spread(&throughput) <= 1.05, "{throughput:?}");
+        rig.assert_balanced();
+    }
+}
+
+#[test]
+fn ten_relays_of_table_3_1_share_the_cell() {
+    // Without fading all are at CQI 15: 48 blocks (16 groups of 3) carry 4395 octets per TTI, less 4 of RLC, 2 of PDCP and 2
+    // of length indicator per packet: 35.0 Mbit/s, a tenth each.
+    let mut rig = Rig::new(CellConfig { radio: without_fading(), ..CellConfig::default() });
+    let end = Instant::from_secs(5);
+    rig.saturate(60, end);
+    let total: f64 = rig.throughput_mbps(end).iter().sum();
+    assert!((total - 35.0).abs() < 0.3, "{total}");
+    let state = rig.cell().ue(UeId(0));
+    assert_eq!((state.cqi, state.mcs), (15, 28));
+    // 35.13 Mbit/s, a tenth of it.
+    let share_bps = state.share_estimate.as_bps() as f64;
+    assert!((share_bps - 3.513e6).abs() < 0.02e6, "{share_bps}");
+}
+
+#[test]
+fn schedulers_differ_in_what_they_give_the_far_ones() {
+    let throughput = |scheduler: &str| {
+        let radio = RadioConfig { fading: None, ..RadioConfig::default() };
+        let ues = at_m(&[900.0, 900.0, 6000.0]);
+        let mut rig = Rig::new(CellConfig { ues, radio, scheduler: scheduler.into(), ..CellConfig::default() });
+        let end = Instant::from_secs(4);
+        rig.saturate(60, end);
+        rig.throughput_mbps(end)
+    };
+    for scheduler in ["blind-equal-throughput", "blind-equal-throughput-fd"] {
+        let equal = throughput(scheduler);
+        assert!(spread(&equal) < 1.05, "{scheduler}: {equal:?}");
+    }
+    // At 6 km: 14.9 dB, CQI 9. In turn, 15 or 18 blocks carry 4584 or 5544 bit there and 11064 or 13536 bit near by.
+    // Proportional fair compares single groups of 3 blocks, 904 against 2216 bit. Both ratios are 0.41.
+    for scheduler in ["proportional-fair", "round-robin"] {
+        let fair = throughput(scheduler);
+        assert!((fair[0] / fair[1] - 1.0).abs() < 0.02, "{scheduler}: {fair:?}");
+        assert!((fair[2] / fair[0] - 0.41).abs() < 0.01, "{scheduler}: {fair:?}");
+    }
+    let greedy = throughput("maximum-throughput");
+    assert!(greedy[2] < 0.1 && greedy[0] + greedy[1] > 34.0, "{greedy:?}");
+}
+
+#[test]
+fn proportional_fair_gains_from_fading_where_bet_does_not() {
+    let total = |scheduler: &str| {
+        let ues = at_m(&[6000.0; 5]);
+        let mut rig = Rig::new(CellConfig { ues, scheduler: scheduler.into(), ..CellConfig::default() });
+        let end = Instant::from_secs(5);
+        rig.saturate(60, end);
+        rig.throughput_mbps(end).iter().sum::<f64>()
+    };
+    let (bet, fair) = (total("blind-equal-throughput"), total("proportional-fair"));
+    assert!(fair > 1.15 * bet, "{fair} {bet}");
+}
+
+#[test]
+fn a_ceiling_is_what_a_ue_gets() {
+    let mut ues = at_m(&[900.0; 4]);
+    ues[1].max_bit_rate = Some(Rate::from_mbps(2));
+    let mut rig = Rig::new(CellConfig { ues, ..CellConfig::default() });
+    let end = Instant::from_secs(10);
+    rig.saturate(60, end);
+    let throughput = rig.throughput_mbps(end);
+    assert!((throughput[1] - 2.0).abs() < 0.04, "{throughput:?}");
+    assert!(throughput[0] > 8.0, "{throughput:?}");
+    assert_eq!(rig.cell().ue(UeId(1)).capacity_estimate, Rate::from_mbps(2));
+}
+
+#[test]
+fn half_of_the_blocks_give_half_of_the_capacity() {
+    let total = |usable_resource_blocks| {
+        let radio = RadioConfig { usable_resource_blocks, ..without_fading() };
+        let mut rig = Rig::new(CellConfig { ues: at_m(&[900.0; 2]), radio, ..CellConfig::default() });
+        let end = Instant::from_secs(2);
+        rig.saturate(60, end);
+        rig.throughput_mbps(end).iter().sum::<f64>()
+    };
+    let (half, all) = (total(Some(24)), total(None));
+    assert!((half / all - 0.5).abs() < 0.02, "{half} {all}");
+}
+
+#[test]
+fn packets_come_in_order_although_blocks_fail() {
+    let harq = HarqConfig { block_error_rate: Probability::new(0.3).unwrap(), ..HarqConfig::default() };
+    let mut rig = Rig::new(CellConfig { ues: at_m(&[900.0; 2]), harq, ..CellConfig::default() });
+    // The sizes tell the packets apart.
+    for number in 0..600 {
+        rig.send((number % 2).into(), 1000 + number, Instant::from_millis(u64::from(number)));
+        rig.run(Instant::from_millis(u64::from(number) + 1), false);
+    }
+    rig.run(Instant::from_secs(9), false);
+    for ue in 0..2 {
+        let sizes: Vec<u64> = rig.arrived.iter().filter(|(_, at, _)| *at == Some(ue)).map(|(.., size)| *size).collect();
+        let expected: Vec<u64> = (0..300).map(|turn| 1028 + 2 * turn + ue as u64).collect();
+        assert_eq!(sizes, expected);
+    }
+    rig.assert_balanced();
+}
+
+#[test]
+fn block_errors_cost_time_and_capacity() {
+    let run = |rate: f64, round_trip_ttis| {
+        let block_error_rate = Probability::new(rate).unwrap();
+        let harq = HarqConfig { block_error_rate, round_trip_ttis, ..HarqConfig::default() };
+        let mut rig =
+            Rig::new(CellConfig { ues: at_m(&[900.0]), radio: without_fading(), harq, ..CellConfig::default() });
+        let end = Instant::from_secs(4);
+        rig.saturate(80, end);
+        rig.throughput_mbps(end)[0]
+    };
+    // One block in five goes twice, one in 25 of these a third time: 1 + 0.2 + 0.2 x 0.04 transmissions per block.
+    let ratio = run(0.2, 8) / run(0.0, 8);
+    assert!((ratio - 1.0 / 1.208).abs() < 0.03, "{ratio}");
+}
+
+#[test]
+fn the_first_packet_takes_a_tti_and_the_delay() {
+    let mut rig = Rig::new(CellConfig { radio: without_fading(), ..CellConfig::default() });
+    rig.send(3, PAYLOAD, Instant::from_micros(2300));
+    rig.run(Instant::from_secs(1), false);
+    // Queued within TTI 2, sent in TTI 3, delivered 4 ms after the start of that.
+    assert_eq!(rig.arrived, [(Instant::from_millis(7), Some(3), WIRE_LEN)]);
+}
+
+#[test]
+fn an_idle_cell_asks_for_nothing() {
+    let mut rig = Rig::new(CellConfig::default());
+    assert_eq!(rig.network.next_wakeup(), None);
+    rig.send(0, PAYLOAD, Instant::from_secs(5));
+    rig.send_up(1, PAYLOAD, Instant::from_secs(5));
+    rig.run(Instant::from_secs(100), false);
+    assert_eq!((rig.arrived.len(), rig.network.next_wakeup()), (2, None));
+    rig.send(0, PAYLOAD, Instant::from_secs(100_000));
+    assert_eq!(rig.network.next_wakeup(), Some(Instant::from_millis(100_000_001)));
+}
+
+#[test]
+fn the_uplink_has_a_rate_and_a_delay() {
+    let mut rig = Rig::new(CellConfig::default());
+    for _ in 0..3 {
+        rig.send_up(0, 1222, Instant::ZERO);
+    }
+    rig.run(Instant::from_secs(1), false);
+    // 1250 octets at 10 Mbit/s take 1 ms, then 8 ms.
+    let expected = [9, 10, 11].map(|ms| (Instant::from_millis(ms), None, 1250));
+    assert_eq!(rig.arrived, expected);
+    rig.assert_balanced();
+}
+
+#[test]
+fn queues_are_limited_and_strangers_refused() {
+    let rlc = RlcConfig { queue: Queue::packets(20), ..RlcConfig::default() };
+    let mut rig = Rig::new(CellConfig { rlc, ..CellConfig::default() });
+    (0..50).for_each(|_| rig.send(2, PAYLOAD, Instant::ZERO));
+    rig.send(77, PAYLOAD, Instant::ZERO);
+    let [core, ue] = [CORE, UeId(2).gate()].map(|gate| rig.network.gate(rig.cell, gate));
+    assert_eq!(rig.network.counters(ue).dropped(DropCause::QueueFull).packets, 30);
+    assert_eq!(rig.network.counters(core).dropped(DropCause::NoRoute).packets, 1);
+    assert_eq!(rig.cell().ue(UeId(2)).queue.bytes, 20 * WIRE_LEN);
+    rig.run(Instant::from_secs(1), false);
+    assert_eq!(rig.arrived.len(), 20);
+    rig.assert_balanced();
+}
+
+#[test]
+fn a_ue_that_leaves_takes_its_packets_with_it() {
+    let mut rig = Rig::new(CellConfig::default());
+    (0..60).for_each(|_| rig.send(0, PAYLOAD, Instant::ZERO));
+    (0..5).for_each(|_| rig.send_up(0, PAYLOAD, Instant::ZERO));
+    rig.run(Instant::from_millis(8), false);
+    let before = rig.arrived.len() as u64;
+    rig.with_cell(Instant::from_millis(8), |cell| cell.leave(UeId(0)));
+    rig.send(0, PAYLOAD, Instant::from_millis(9));
+    rig.send_up(0, PAYLOAD, Instant::from_millis(9));
+    rig.run(Instant::from_secs(1), false);
+    let gate = rig.network.gate(rig.cell, UeId(0).gate());
+    assert_eq!(rig.arrived.len() as u64, before);
+    assert_eq!(rig.network.counters(gate).dropped(DropCause::Outage).packets, 67 - before);
+    rig.assert_balanced();
+    rig.with_cell(Instant::from_secs(1), |cell| cell.join(UeId(0)));
+    rig.send(0, PAYLOAD, Instant::from_secs(1));
+    rig.run(Instant::from_secs(2), false);
+    assert_eq!(rig.arrived.len() as u64, before + 1);
+}
+
+/// Two sites 2 km apart, and a UE between them.
+fn two_sites(ue: UeConfig) -> CellConfig {
+    let site = |x_m| SiteConfig { place: Place::flat(x_m, 0.0) };
+    CellConfig { sites: vec![site(0.0), site(2000.0)], ues: vec![ue], radio: without_fading(), ..CellConfig::default() }
+}
+
+#[test]
+fn a_handover_loses_nothing_and_takes_its_time() {
+    let mut ue = UeConfig::at(Place::flat(900.0, 0.0));
+    ue.handovers = vec![(Instant::from_millis(1000), 1)];
+    let mut rig = Rig::new(two_sites(ue));
+    let end = Instant::from_secs(2);
+    rig.saturate(60, end);
+    assert_eq!(rig.cell().ue(UeId(0)).site, 1);
+    let times: Vec<u64> = rig.arrived.iter().map(|(at, ..)| at.as_millis()).collect();
+    let pause = times.windows(2).map(|pair| pair[1] - pair[0]).max();
+    // 50 ms of interruption, and the TTI that was due.
+    assert_eq!(pause, Some(51));
+    let gate = rig.network.gate(rig.cell, UeId(0).gate());
+    assert_eq!(rig.network.counters(gate).dropped_total().packets, 0);
+    rig.assert_balanced();
+}
+
+#[test]
+fn a_ue_that_moves_finds_the_better_site() {
+    let points = vec![(Instant::ZERO, Place::flat(500.0, 0.0)), (Instant::from_secs(10), Place::flat(1500.0, 0.0))];
+    let mut ue = UeConfig::at(Place::ORIGIN);
+    ue.track = Track::through(points).unwrap();
+    let mut config = two_sites(ue);
+    let rule = StrongestSite { hysteresis_db: 3.0, period: Duration::from_millis(100) };
+    config.handover = HandoverConfig { strongest: Some(rule), ..config.handover };
+    config.radio.interference = true;
+    let mut rig = Rig::new(config);
+    rig.saturate(60, Instant::from_millis(5500));
+    assert_eq!(rig.cell().ue(UeId(0)).site, 0);
+    // 3 dB in free space: distances in a ratio of 1.413, at 1171 m, after 6.7 s.
+    rig.run(Instant::from_millis(6600), true);
+    assert_eq!(rig.cell().ue(UeId(0)).site, 0);
+    rig.run(Instant::from_millis(6900), true);
+    assert_eq!(rig.cell().ue(UeId(0)).site, 1);
+    rig.assert_balanced();
+}
+
+#[test]
+fn out_of_reach_means_waiting_until_a_site_comes_near() {
+    let points = vec![(Instant::ZERO, Place::flat(2e6, 0.0)), (Instant::from_secs(2), Place::flat(100.0, 0.0))];
+    let mut ue = UeConfig::at(Place::ORIGIN);
+    ue.track = Track::through(points).unwrap();
+    let mut rig = Rig::new(CellConfig { ues: vec![ue], radio: without_fading(), ..CellConfig::default() });
+    rig.send(0, PAYLOAD, Instant::ZERO);
+    rig.run(Instant::from_secs(1), false);
+    assert_eq!((rig.arrived.len(), rig.cell().ue(UeId(0)).cqi), (0, 0));
+    rig.run(Instant::from_secs(3), false);
+    assert_eq!(rig.arrived.len(), 1);
+}
+
+#[test]
+fn fast_channels_outrun_their_reports() {
+    let failures = |speed_kmh| {
+        let fading = Some(Fading { profile: Profile::ExtendedVehicularA, speed_kmh });
+        let radio = RadioConfig { fading, ..RadioConfig::default() };
+        let harq = HarqConfig { margin_db: 2.0, ..HarqConfig::default() };
+        let mut rig = Rig::new(CellConfig { ues: at_m(&[5000.0]), radio, harq, ..CellConfig::default() });
+        rig.saturate(80, Instant::from_secs(2));
+        // Blocks that fail make others wait: packets then arrive in heaps.
+        let mut times: Vec<u64> = rig.arrived.iter().map(|(at, ..)| at.as_millis()).collect();
+        times.dedup();
+        times.windows(2).filter(|pair| pair[1] - pair[0] > 4).count()
+    };
+    let (walk, ride) = (failures(3.0), failures(120.0));
+    assert!(walk < 5 && ride > 50, "{walk} {ride}");
+}
+
+#[test]
+fn runs_repeat_exactly() {
+    let run = || {
+        let harq = HarqConfig { block_error_rate: Probability::new(0.1).unwrap(), ..HarqConfig::default() };
+        let mut rig = Rig::new(CellConfig { harq, ..CellConfig::default() });
+        rig.saturate(30, Instant::from_secs(1));
+        rig.arrived
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn estimates_tell_what_is_left() {
+    let mut rig = Rig::new(CellConfig { ues: at_m(&[900.0; 4]), radio: without_fading(), ..CellConfig::default() });
+    // One UE takes 8 x 1400 octets every 10 ms, 9 Mbit/s: a quarter of the cell in whole TTIs (3 of 10).
+    for ms in (0..5000).step_by(10) {
+        (0..8).for_each(|_| rig.send(0, PAYLOAD, Instant::from_millis(ms)));
+        rig.run(Instant::from_millis(ms + 10), false);
+    }
+    let mbps = |rate: Rate| rate.as_bps() as f64 * 1e-6;
+    let state = rig.cell().ue(UeId(1));
+    assert!((mbps(state.share_estimate) - 35.16 / 4.0).abs() < 0.1, "{state:?}");
+    assert!((mbps(state.capacity_estimate) - 0.7 * 35.16).abs() < 0.5, "{state:?}");
+}
+
+#[test]
+fn absurd_settings_are_named() {
+    let reject = |change: fn(&mut CellConfig)| {
+        let mut config = CellConfig::default();
+        change(&mut config);
+        Cell::new(config).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let refused = [
+        reject(|config| config.ues.clear()),
+        reject(|config| config.ues[3].max_bit_rate = Some(Rate::ZERO)),
+        reject(|config| config.radio.resource_blocks = 5),
+        reject(|config| config.radio.usable_resource_blocks = Some(51)),
+        reject(|config| config.radio.tx_power_dbm = f64::NAN),
+        reject(|config| config.ues[0].site = Some(1)),
+        reject(|config| config.scheduler = "bet".into()),
+    ];
+    let expected = [
+        "ues: a list of 0 is not a list of 1 to 10000",
+        "ues[3].max_bit_rate: 0 bit/s is not at least 1000 bit/s",
+        "radio.resource_blocks: 5 is not 6 to 100",
+        "radio.usable_resource_blocks: 51 is not between one resource block group and all",
+        "radio.tx_power_dbm: NaN is not a power in dBm",
+        "ues[0].site: 1 is not the index of a site",
+        "scheduler: unknown resource scheduler \"bet\" (there are: blind-equal-throughput, blind-equal-throughput-fd, \
+         proportional-fair, round-robin, maximum-throughput)",
+    ];
+    assert_eq!(refused, expected);
+}
