@@ -44,6 +44,9 @@ pub enum RunError {
         /// What is wrong, and in which line.
         source: network::trace::TraceError,
     },
+    /// The radio models refuse their settings.
+    #[error("cell or wlan: {0}")]
+    Radio(String),
     /// What the scenario asks for cannot be run.
     #[error("{field}: {problem}\n  help: {remedy}")]
     Unsupported {

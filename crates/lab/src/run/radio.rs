@@ -1,50 +1,127 @@
 //! The hops that all relays share: the cell and the Wi-Fi channel.
 
-use network::{Gate, MediumId, Network, PortId, VertexId};
+use network::cell::{
+    Cell, CellConfig, EarlyDrop, Fading, PathLoss, Place, Profile, RadioConfig, RlcConfig, Shadowing, UeConfig, UeId,
+    UplinkConfig,
+};
+use network::{Gate, Link, MediumId, Network, Queue, VertexId};
+use units::{ByteCount, Probability};
 
 use super::RunError;
+use super::links::queue;
 use super::topology::Hop;
-use crate::scenario::{Addresses, Scenario};
+use crate::scenario::{self, Addresses, Scenario};
+
+/// Early drops at their most: the queue is full then anyway.
+const EARLY_DROP_MAX: f64 = 0.1;
+/// Metres over which shadowing forgets itself (TR 36.814 table A.2.1.1-2, macro cells).
+const SHADOWING_DECORRELATION_M: f64 = 50.0;
+/// Reference loss of the log-distance model: free space at 2.12 GHz.
+const LOG_DISTANCE_REFERENCE_DB: f64 = 38.97;
+const LOG_DISTANCE_EXPONENT: f64 = 3.0;
 
 /// A medium as one of the two hops of every relay.
 pub(super) struct SharedHop {
     pub id: MediumId,
-    /// Whether the relays' gates are where packets towards the destination leave: so in a cell, not in a WLAN.
-    relays_receive: bool,
+    /// The relays' way in from the other end, and out to it.
+    hub: Hub,
+}
+
+/// What lies before the gate opposite to the relays'.
+#[derive(Clone, Copy)]
+struct Hub {
+    enter: VertexId,
+    leave: VertexId,
+    /// Whether the hub is on the source's side: so in a cell, not in a WLAN.
+    towards_source: bool,
 }
 
 impl SharedHop {
-    /// The vertices of the hop of relay `index`, whose gate follows that of the other end.
+    /// The vertices of the hop of relay `index`, whose gate follows that of the hub.
     pub fn hop(&self, network: &Network, index: usize) -> Hop {
-        let hub = network.gate(self.id, Gate(0));
         let relay = network.gate(self.id, Gate(index as u16 + 1));
-        match self.relays_receive {
-            true => Hop { down_in: hub, down_out: relay, up_in: relay, up_out: hub },
-            false => Hop { down_in: relay, down_out: hub, up_in: hub, up_out: relay },
+        let Hub { enter, leave, towards_source } = self.hub;
+        match towards_source {
+            true => Hop { down_in: enter, down_out: relay, up_in: relay, up_out: leave },
+            false => Hop { down_in: relay, down_out: leave, up_in: enter, up_out: relay },
         }
     }
 }
 
+/// Adds the cell, and the wire between it and the core.
 pub(super) fn add_cell(
-    _: &mut Network,
+    network: &mut Network,
     scenario: &Scenario,
-    _: &Addresses,
-    _: VertexId,
+    addresses: &Addresses,
 ) -> Result<Option<SharedHop>, RunError> {
-    match scenario.cell {
-        None => Ok(None),
-        Some(_) => Err(RunError::Unsupported { field: "cell", problem: "cannot be run yet".into(), remedy: "" }),
+    let Some(settings) = &scenario.cell else { return Ok(None) };
+    let mut cell = Cell::new(cell_config(scenario, settings)).map_err(|error| RunError::Radio(error.to_string()))?;
+    for index in 0..scenario.relays.len() {
+        let ue = UeId(index as u16);
+        cell.register(addresses.paths[index], ue);
+        cell.register(addresses.relays[index], ue);
+    }
+    let id = network.add_medium(Box::new(cell));
+    let gate = network.gate(id, Gate(0));
+    let wire = || Link::new(settings.core_rate, settings.core_delay).queue(Queue::packets(10_000));
+    let (enter, leave) = (network.add_link(wire()), network.add_link(wire()));
+    network.connect(enter, gate);
+    network.connect(gate, leave);
+    Ok(Some(SharedHop { id, hub: Hub { enter, leave, towards_source: true } }))
+}
+
+fn cell_config(scenario: &Scenario, settings: &scenario::Cell) -> CellConfig {
+    let default = CellConfig::default();
+    CellConfig {
+        ues: scenario.relays.iter().map(ue).collect(),
+        scheduler: settings.scheduler.clone(),
+        rlc: RlcConfig { queue: queue(settings.queue), early: early_drop(scenario, settings), ..default.rlc },
+        uplink: UplinkConfig { rate: settings.uplink_rate, delay: settings.uplink_delay, ..default.uplink },
+        radio: radio(settings, default.radio),
+        ..default
     }
 }
 
-pub(super) fn add_wlan(
-    _: &mut Network,
-    scenario: &Scenario,
-    _: &Addresses,
-    _: PortId,
-) -> Result<Option<SharedHop>, RunError> {
-    match scenario.wlan {
-        None => Ok(None),
-        Some(_) => Err(RunError::Unsupported { field: "wlan", problem: "cannot be run yet".into(), remedy: "" }),
+fn early_drop(scenario: &Scenario, settings: &scenario::Cell) -> Option<EarlyDrop> {
+    let above = settings.early_drop_above?.0;
+    let probability_max = Probability::new(EARLY_DROP_MAX)?;
+    Some(EarlyDrop { min: above, max: ByteCount(2 * above.0), probability_max, ecn: scenario.connection.ecn })
+}
+
+fn radio(settings: &scenario::Cell, default: RadioConfig) -> RadioConfig {
+    let deviation_db = settings.shadowing_db;
+    let shadowing = Shadowing { deviation_db, decorrelation_m: SHADOWING_DECORRELATION_M };
+    RadioConfig {
+        tx_power_dbm: settings.transmit_power_dbm,
+        noise_figure_db: settings.noise_figure_db,
+        resource_blocks: settings.resource_blocks as u16,
+        path_loss: path_loss(settings.path_loss),
+        shadowing: (deviation_db > 0.0).then_some(shadowing),
+        fading: profile(settings.fading).map(|profile| Fading { profile, speed_kmh: settings.speed_kmh }),
+        ..default
+    }
+}
+
+fn ue(relay: &scenario::Relay) -> UeConfig {
+    let distance_m = relay.distance_m().unwrap_or(scenario::Placement::DEFAULT_DISTANCE_M);
+    UeConfig { max_bit_rate: relay.bit_rate_max.map(|rate| rate.0), ..UeConfig::at(Place::flat(distance_m, 0.0)) }
+}
+
+fn path_loss(model: scenario::PathLoss) -> PathLoss {
+    match model {
+        scenario::PathLoss::Friis => PathLoss::Friis,
+        scenario::PathLoss::LogDistance => {
+            PathLoss::LogDistance { reference_db: LOG_DISTANCE_REFERENCE_DB, exponent: LOG_DISTANCE_EXPONENT }
+        }
+        scenario::PathLoss::Macro => PathLoss::Macro,
+    }
+}
+
+fn profile(fading: scenario::Fading) -> Option<Profile> {
+    match fading {
+        scenario::Fading::None => None,
+        scenario::Fading::Epa => Some(Profile::ExtendedPedestrianA),
+        scenario::Fading::Eva => Some(Profile::ExtendedVehicularA),
+        scenario::Fading::Etu => Some(Profile::ExtendedTypicalUrban),
     }
 }

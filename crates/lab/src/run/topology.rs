@@ -84,8 +84,8 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
             network.add_host_route(core, addresses.source, source.vertex());
         }
     }
-    let cell = radio::add_cell(&mut network, scenario, addresses, core)?;
-    let wlan = radio::add_wlan(&mut network, scenario, addresses, destination)?;
+    let cell = radio::add_cell(&mut network, scenario, addresses)?;
+    let wlan: Option<radio::SharedHop> = None;
     let mut relays = Vec::new();
     for index in 0..scenario.relays.len() {
         let cellular = match &cell {

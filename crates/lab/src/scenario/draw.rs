@@ -68,7 +68,7 @@ impl Scenario {
     pub fn drawn(&self) -> Self {
         let mut scenario = self.clone();
         let seed = scenario.seed;
-        for bottleneck in &mut scenario.bottleneck {
+        if let Some(bottleneck) = &mut scenario.bottleneck {
             Place { seed, name: "bottleneck" }.draw_link(bottleneck, "");
         }
         for relay in &mut scenario.relays {

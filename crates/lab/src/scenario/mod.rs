@@ -239,7 +239,20 @@ impl Hop {
     }
 }
 
+impl Placement {
+    /// Distance of a relay that says nothing of its place: the middle of the thesis' rectangle.
+    pub const DEFAULT_DISTANCE_M: f64 = 900.0;
+}
+
 impl Relay {
+    /// Its distance from the eNB, if it has a place; that of a draw not yet made is the middle.
+    pub fn distance_m(&self) -> Option<f64> {
+        self.place.map(|place| match place.distance_m {
+            Distance::Fixed(distance_m) => distance_m,
+            Distance::Uniform([low, high]) => (low + high) / 2.0,
+        })
+    }
+
     /// Its own link of a hop; `None` where the hop is a medium that all relays share.
     pub fn link(&self, hop: Hop) -> Option<&Link> {
         match hop {

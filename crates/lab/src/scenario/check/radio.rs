@@ -1,5 +1,6 @@
 //! Cell, channel and the relays' places in them.
 
+use network::cell::RESOURCE_SCHEDULERS;
 use units::{ByteCount, Duration};
 
 use super::Complaint;
@@ -10,7 +11,6 @@ use crate::scenario::{Cell, Distance, Link, Queue, Relay, RelayMode, Scenario, W
 const WLAN_RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 /// Resource blocks of the bandwidths of TS 36.101 table 5.6-1.
 const RESOURCE_BLOCKS: [u32; 6] = [6, 15, 25, 50, 75, 100];
-const SCHEDULERS: [&str; 1] = ["blind-equal-throughput"];
 /// Farthest relay: the radius at which LTE's timing advance ends.
 const DISTANCE_MAX_M: f64 = 100_000.0;
 /// Fastest relay: a train.
@@ -72,8 +72,9 @@ fn check_cell(cell: &Cell, mtu: ByteCount, found: &mut Vec<Complaint>) {
     let mut refuse = |field: &str, problem: String, remedy: &str| {
         found.push(Complaint::new(format!("cell.{field}"), problem, remedy));
     };
-    if !SCHEDULERS.contains(&cell.scheduler.as_str()) {
-        let known = format!("known: {}", SCHEDULERS.join(", "));
+    if !RESOURCE_SCHEDULERS.iter().any(|scheduler| scheduler.name == cell.scheduler) {
+        let known: Vec<&str> = RESOURCE_SCHEDULERS.iter().map(|scheduler| scheduler.name).collect();
+        let known = format!("known: {}", known.join(", "));
         refuse("scheduler", format!("\"{}\" is no scheduler", cell.scheduler), &known);
     }
     if !RESOURCE_BLOCKS.contains(&cell.resource_blocks) {
