@@ -8,6 +8,7 @@
 //! simulation   the driver
 //! host         what can be attached to a network: the engine with its applications, or a test's dummy
 //! app          what hosts do: transfers, echo, requests and responses
+//! traffic      flows that follow a demand in time, over UDP or TCP
 //! check        independent observers of what must hold in every run
 //! tap          who sees segments: captures, fingerprints, checkers
 //! scenario     two hosts on a wiring list, ready to run
@@ -19,6 +20,7 @@ mod host;
 mod scenario;
 mod simulation;
 mod tap;
+pub mod traffic;
 
 pub use app::{App, Report, Source};
 pub use host::{EndpointHost, Host};

@@ -1,0 +1,125 @@
+//! Local traffic over links, alone and beside other flows.
+
+use core::net::SocketAddr;
+
+use network::{Link, Queue, TwoHosts, Wired};
+use simulator::traffic::{
+    Change, DatagramSizes, Demand, Octets, PacedSource, TcpFlow, TcpSink, UdpFlow, UdpSink, UdpSource,
+};
+use simulator::{EndpointHost, Simulation};
+use transport::congestion::ControllerSpec;
+use transport::{ConnectionConfig, Endpoint, EndpointConfig};
+use units::{Duration, Instant, Rate};
+
+const NEVER: Instant = Instant::FAR_FUTURE;
+
+fn mbps(tenths: u64) -> Rate {
+    Rate::from_bps(tenths * 100_000)
+}
+
+/// Two hosts on one link of 1.2 Mbit/s.
+fn wired() -> Wired {
+    let link = Link::new(mbps(12), Duration::from_millis(20)).queue(Queue::packets(40));
+    TwoHosts::new(1).path(link).build()
+}
+
+fn plain(congestion: &str) -> ConnectionConfig {
+    let congestion: ControllerSpec = congestion.parse().unwrap();
+    ConnectionConfig { mptcp: false, congestion, ..ConnectionConfig::default() }
+}
+
+fn host(seed: u64) -> EndpointHost {
+    EndpointHost::new(Endpoint::with_seed(EndpointConfig::default(), seed))
+}
+
+fn tcp_flow(ends: (SocketAddr, SocketAddr), demand: Option<Demand>, congestion: &str) -> TcpFlow {
+    let (local, remote) = ends;
+    let config = plain(congestion);
+    TcpFlow { local, remote, config, demand, backlog_bytes: 64_000, start: Instant::ZERO, stop: NEVER }
+}
+
+/// Runs `flows` from client to server for `seconds`; gives what was demanded and what arrived of each.
+fn run_tcp(demands: &[(Option<Demand>, &str)], seconds: u64) -> Vec<(u64, u64)> {
+    let Wired { network, client, server, paths } = wired();
+    let (mut sources, mut sinks) = (host(1), host(2));
+    let mut counts: Vec<(Octets, Octets)> = Vec::new();
+    for (number, (demand, congestion)) in demands.iter().enumerate() {
+        let remote = SocketAddr::new(paths[0].server, 1000 + number as u16);
+        let flow = tcp_flow((SocketAddr::new(paths[0].client, 0), remote), demand.clone(), congestion);
+        let (source, sink) = (PacedSource::new(flow), TcpSink::new(remote, plain(congestion)));
+        counts.push((source.demanded(), sink.received()));
+        (sources, sinks) = (sources.app(source), sinks.app(sink));
+    }
+    let mut simulation = Simulation::new(network);
+    simulation.attach(client, sources);
+    simulation.attach(server, sinks);
+    simulation.check();
+    simulation.run_until(Instant::from_secs(seconds));
+    assert_eq!(simulation.faults(), [""; 0]);
+    counts.iter().map(|(demanded, received)| (demanded.get(), received.get())).collect()
+}
+
+#[test]
+fn a_tcp_flow_alone_gets_what_it_demands() {
+    let demand = Demand::constant(mbps(10), Instant::ZERO);
+    let counts = run_tcp(&[(Some(demand), "newreno")], 20);
+    // 1 Mbit/s over 20 s; what is under way at the end and the handshake are less than 2 %.
+    // The count is that of the last write.
+    assert!(counts[0].0 > 2_500_000 - 1400 && counts[0].0 <= 2_500_000, "{counts:?}");
+    assert!(counts[0].1 > 2_450_000 && counts[0].1 <= 2_500_000, "{counts:?}");
+}
+
+#[test]
+fn demand_beyond_the_link_is_given_up_and_not_sent_later() {
+    // 2 Mbit/s for 10 s on 1.2 Mbit/s, then nothing.
+    let changes = [(0, mbps(20)), (10, Rate::ZERO)].map(|(at, rate)| Change { at: Instant::from_secs(at), rate });
+    let counts = run_tcp(&[(Some(Demand::steps(changes.to_vec())), "newreno")], 60);
+    assert_eq!(counts[0].0, 2_500_000);
+    // At most 10 s of the link, the backlog and a send buffer's worth: far less than what was demanded.
+    assert!(counts[0].1 < 2_500_000 && counts[0].1 > 1_200_000, "{counts:?}");
+}
+
+#[test]
+fn a_flow_without_a_demand_takes_what_there_is() {
+    let counts = run_tcp(&[(None, "newreno")], 20);
+    // 1.2 Mbit/s over 20 s are 3 MB, headers included.
+    assert!(counts[0].1 > 2_700_000 && counts[0].1 < 3_000_000, "{counts:?}");
+}
+
+#[test]
+fn two_equal_flows_share_the_link() {
+    let counts = run_tcp(&[(None, "newreno"), (None, "newreno")], 120);
+    let (first, second) = (counts[0].1 as f64, counts[1].1 as f64);
+    assert!(first + second > 16e6, "{counts:?}");
+    assert!(first / second > 0.6 && first / second < 1.7, "{counts:?}");
+}
+
+#[test]
+fn datagrams_fill_what_tcp_leaves_and_lose_the_rest() {
+    let Wired { network, client, server, paths } = wired();
+    let at = SocketAddr::new(paths[0].server, 9);
+    let flow = UdpFlow {
+        local: SocketAddr::new(paths[0].client, 9),
+        remote: at,
+        demand: Demand::constant(mbps(6), Instant::ZERO),
+        sizes: DatagramSizes::Constant(1400),
+        stop: Instant::from_secs(50),
+    };
+    let (source, sink) = (UdpSource::new(flow), UdpSink::new(at));
+    let (demanded, received) = (source.demanded(), sink.received());
+    let tcp_at = SocketAddr::new(paths[0].server, 1000);
+    let tcp = PacedSource::new(tcp_flow((SocketAddr::new(paths[0].client, 0), tcp_at), None, "newreno"));
+    let tcp_sink = TcpSink::new(tcp_at, plain("newreno"));
+    let tcp_received = tcp_sink.received();
+    let mut simulation = Simulation::new(network);
+    simulation.attach(client, host(1).app(source).app(tcp));
+    simulation.attach(server, host(2).app(sink).app(tcp_sink));
+    simulation.check();
+    simulation.run_until(Instant::from_secs(50));
+    assert_eq!(simulation.faults(), [""; 0]);
+    assert_eq!(demanded.get(), 3_750_000);
+    // Half of the link is the datagrams'; those few are lost that find the queue full of TCP's segments.
+    assert!(received.get() > 3_500_000, "{}", received.get());
+    let tcp_mbps = tcp_received.get() as f64 * 8.0 / 50e6;
+    assert!(tcp_mbps > 0.4 && tcp_mbps < 0.6, "{tcp_mbps}");
+}
