@@ -169,7 +169,7 @@ impl Default for CellConfig {
             averaging_ttis: 99.0,
             rlc: RlcConfig::default(),
             harq: HarqConfig::default(),
-            downlink_delay: Duration::from_millis(4),
+            downlink_delay: Duration::from_millis(3),
             uplink: UplinkConfig::default(),
             handover: HandoverConfig::default(),
             estimate_window: Duration::from_secs(1),

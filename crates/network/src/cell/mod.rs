@@ -54,7 +54,7 @@ pub use path_loss::PathLoss;
 pub use place::{Place, Track};
 pub use scheduler::{
     BlindEqualThroughput, Candidates, FrequencyDomainBet, Grants, MaximumThroughput, ProportionalFair,
-    RESOURCE_SCHEDULERS, ResourceScheduler, ResourceSchedulerRegistration, RoundRobin,
+    RESOURCE_SCHEDULERS, ReservedBet, ResourceScheduler, ResourceSchedulerRegistration, RoundRobin,
 };
 pub use shadowing::Shadowing;
 pub use state::UeState;
@@ -120,10 +120,11 @@ impl Cell {
     /// The first field that makes no sense.
     pub fn new(config: CellConfig) -> Result<Self, CellError> {
         config.validate()?;
-        Ok(Self::with_prng(config, Neighbours::new(), Prng::new(0)))
+        let attached = vec![true; config.ues.len()];
+        Ok(Self::with_prng(config, Neighbours::new(), attached, Prng::new(0)))
     }
 
-    fn with_prng(config: CellConfig, neighbours: Neighbours, mut prng: Prng) -> Self {
+    fn with_prng(config: CellConfig, neighbours: Neighbours, attached: Vec<bool>, mut prng: Prng) -> Self {
         let ues = config.ues.len();
         // Past the longest delay of a report, so that no report lies before the process begins.
         let offsets_ms: Vec<u64> = (0..ues * config.sites.len()).map(|_| 10_000 + prng.below(10_000)).collect();
@@ -137,13 +138,14 @@ impl Cell {
             channel.report(ue, 0, &mut air);
         });
         let mut radio = Radio::new(&config, sites, channels, air, prng);
+        (0..ues).filter(|ue| attached[*ue]).for_each(|ue| radio.join(ue));
         radio.estimates.begin(&mut radio.channels, &mut radio.air);
         Self {
             radio,
             uplink: Uplink::new(&config.uplink, ues),
             handovers: Handovers::new(&config),
             neighbours,
-            attached: vec![true; ues],
+            attached,
             offsets_ms,
             lost: Vec::new(),
             ran_tti: 0,
@@ -186,6 +188,7 @@ impl Cell {
     /// A UE comes back.
     pub fn join(&mut self, ue: UeId) {
         self.attached[ue.index()] = true;
+        self.radio.join(ue.index());
     }
 
     /// Sets or lifts the ceiling on what a UE is granted.
@@ -240,13 +243,15 @@ impl Cell {
     fn estimates(&self, ue: usize) -> (Rate, Rate) {
         let (channels, estimates) = (&self.radio.channels, &self.radio.estimates);
         let site = channels[ue].site;
-        let here = |other: &usize| channels[*other].site == site && (self.attached[*other] || *other == ue);
-        let neighbours: Vec<usize> = (0..channels.len()).filter(here).collect();
+        // One that has left is told what it would get if it came back.
+        let others =
+            self.radio.sites[site].members.iter().map(|other| usize::from(*other)).filter(|other| *other != ue);
+        let neighbours: Vec<usize> = core::iter::once(ue).chain(others).collect();
         let rates: Vec<f64> = neighbours.iter().map(|other| estimates.rate(*other)).collect();
-        let position = neighbours.iter().position(|other| *other == ue).unwrap_or(0);
-        let share = self.radio.sites[site].scheduler.long_run_share(position, &rates);
-        let used: f64 = neighbours.iter().filter(|other| **other != ue).map(|other| estimates.used(*other)).sum();
-        let left = rates[position] * (1.0 - used).max(0.0);
+        let scheduler = &self.radio.sites[site].scheduler;
+        let share = scheduler.long_run_share(0, &rates);
+        let used: f64 = neighbours[1..].iter().map(|other| estimates.used(*other)).sum();
+        let left = if scheduler.reserves() { 0.0 } else { rates[0] * (1.0 - used).max(0.0) };
         let ceiling = self.radio.max_bit_rate(ue).unwrap_or(Rate::from_bps(u64::MAX));
         let rate = |bytes_per_tti: f64| Rate::from_bps((bytes_per_tti * 8.0 / TTI.as_secs_f64()) as u64).min(ceiling);
         (rate(share.max(left)), rate(share))
@@ -343,8 +348,8 @@ impl Medium for Cell {
 
     /// Draws shadows and fading anew: to be called before the first packet.
     fn seed(&mut self, prng: Prng) {
-        let attached = core::mem::take(&mut self.attached);
-        *self = Self { attached, ..Self::with_prng(self.config.clone(), core::mem::take(&mut self.neighbours), prng) };
+        let (neighbours, attached) = (core::mem::take(&mut self.neighbours), core::mem::take(&mut self.attached));
+        *self = Self::with_prng(self.config.clone(), neighbours, attached, prng);
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -136,7 +136,7 @@ impl Radio {
         let used = self.send_again(site, tti);
         let Self { sites, candidates, eligible, .. } = self;
         candidates.clear();
-        candidates.extend(sites[site].active.iter().filter(|ue| eligible[usize::from(**ue)] <= tti));
+        candidates.extend(sites[site].contenders().iter().filter(|ue| eligible[usize::from(**ue)] <= tti));
         if !candidates.is_empty() && used < self.air.groups {
             let mut grants = Grants::new(self.air.groups, used);
             let mut view = Candidates {
@@ -194,6 +194,9 @@ impl Radio {
         let reported = report.sinr;
         self.averages.add(ue, bytes);
         self.estimates.count(ue, count as u32);
+        if self.bearers[ue].queued().packets == 0 {
+            return;
+        }
         let (nr, payload) = self.bearers[ue].fill(bytes, &self.rlc);
         if let Some(pace) = &mut self.paces[ue] {
             self.eligible[ue] = pace.charge(payload, tti).max(self.away_until[ue]);
@@ -232,16 +235,16 @@ impl Radio {
 impl Radio {
     /// A UE goes to another site, with what waits for it.
     pub(crate) fn hand_over(&mut self, ue: usize, channel: Channel, tti: u64, interruption_ttis: u64) {
-        let from = self.channels[ue].site;
-        let to = channel.site;
+        let (from, to) = (self.channels[ue].site, channel.site);
         self.channels[ue] = channel;
         self.away_until[ue] = tti + interruption_ttis;
         self.eligible[ue] = self.away_until[ue];
-        self.sites[from].deactivate(ue as u16);
-        let blocks: Vec<(u64, Block)> = self.sites[from].again.iter().copied().collect();
-        self.sites[from].again.retain(|(_, block)| usize::from(block.ue) != ue);
-        for (due, block) in blocks.into_iter().filter(|(_, block)| usize::from(block.ue) == ue) {
-            self.sites[to].send_again(due, block);
+        if self.sites[from].leave(ue as u16) {
+            self.sites[to].join(ue as u16);
+        }
+        for (due, block) in core::mem::take(&mut self.sites[from].again) {
+            let site = if usize::from(block.ue) == ue { to } else { from };
+            self.sites[site].send_again(due, block);
             self.wake(due.max(tti));
         }
         if self.bearers[ue].queued().packets > 0 {
@@ -249,10 +252,15 @@ impl Radio {
         }
     }
 
+    /// A UE is there again.
+    pub(crate) fn join(&mut self, ue: usize) {
+        self.sites[self.channels[ue].site].join(ue as u16);
+    }
+
     /// A UE leaves.
     pub(crate) fn leave(&mut self, ue: usize, lost: &mut Vec<(Gate, Packet, DropCause)>) {
         self.bearers[ue].flush(Gate(ue as u16 + 1), lost);
-        self.sites[self.channels[ue].site].deactivate(ue as u16);
+        self.sites[self.channels[ue].site].leave(ue as u16);
     }
 
     /// Whether there are data for any UE.

@@ -30,7 +30,9 @@ pub(crate) struct Flying {
 /// What one site has to do.
 pub(crate) struct Site {
     pub scheduler: Box<dyn ResourceScheduler>,
-    /// The UEs with data, in ascending order.
+    /// The UEs it serves, in ascending order.
+    pub members: Vec<u16>,
+    /// Those with data, in ascending order.
     pub active: Vec<u16>,
     /// Blocks to send again and the TTIs from which on, in ascending order of these.
     pub again: VecDeque<(u64, Block)>,
@@ -38,23 +40,48 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn new(scheduler: Box<dyn ResourceScheduler>) -> Self {
-        Self { scheduler, active: Vec::new(), again: VecDeque::new() }
+        Self { scheduler, members: Vec::new(), active: Vec::new(), again: VecDeque::new() }
+    }
+
+    pub(crate) fn join(&mut self, ue: u16) {
+        insert(&mut self.members, ue);
+    }
+
+    /// Returns whether it was here.
+    pub(crate) fn leave(&mut self, ue: u16) -> bool {
+        self.deactivate(ue);
+        remove(&mut self.members, ue)
     }
 
     pub(crate) fn activate(&mut self, ue: u16) {
-        if let Err(position) = self.active.binary_search(&ue) {
-            self.active.insert(position, ue);
-        }
+        insert(&mut self.active, ue);
     }
 
     pub(crate) fn deactivate(&mut self, ue: u16) {
-        if let Ok(position) = self.active.binary_search(&ue) {
-            self.active.remove(position);
-        }
+        remove(&mut self.active, ue);
+    }
+
+    /// Who is looked at when a TTI is shared.
+    pub(crate) fn contenders(&self) -> &[u16] {
+        if self.scheduler.reserves() && !self.active.is_empty() { &self.members } else { &self.active }
     }
 
     pub(crate) fn send_again(&mut self, due_tti: u64, block: Block) {
         let position = self.again.partition_point(|(due, _)| *due <= due_tti);
         self.again.insert(position, (due_tti, block));
     }
+}
+
+fn insert(ascending: &mut Vec<u16>, ue: u16) {
+    if let Err(position) = ascending.binary_search(&ue) {
+        ascending.insert(position, ue);
+    }
+}
+
+fn remove(ascending: &mut Vec<u16>, ue: u16) -> bool {
+    let position = ascending.binary_search(&ue);
+    if let Ok(position) = position {
+        ascending.remove(position);
+    }
+    position.is_ok()
 }

@@ -29,6 +29,33 @@ impl ResourceScheduler for BlindEqualThroughput {
     }
 }
 
+/// In the time domain and blind to queues as well, as ns-3's TD-BET: UEs without data take their turns in vain. So what a UE
+/// may get does not depend on what others do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReservedBet;
+
+impl ResourceScheduler for ReservedBet {
+    fn name(&self) -> &'static str {
+        "blind-equal-throughput-reserved"
+    }
+
+    fn share(&mut self, candidates: &mut Candidates<'_>, grants: &mut Grants) {
+        BlindEqualThroughput.share(candidates, grants);
+    }
+
+    fn reserves(&self) -> bool {
+        true
+    }
+
+    fn adapts_to_wideband(&self) -> bool {
+        true
+    }
+
+    fn long_run_share(&self, ue: usize, rates: &[f64]) -> f64 {
+        equal_share(ue, rates)
+    }
+}
+
 /// In the frequency domain: each resource block group goes to the UE that has least, those just given counted.
 #[derive(Clone, Debug, Default)]
 pub struct FrequencyDomainBet {

@@ -9,7 +9,7 @@ mod proportional_fair;
 mod registry;
 mod round_robin;
 
-pub use blind_equal_throughput::{BlindEqualThroughput, FrequencyDomainBet};
+pub use blind_equal_throughput::{BlindEqualThroughput, FrequencyDomainBet, ReservedBet};
 pub use grants::Grants;
 pub use maximum_throughput::MaximumThroughput;
 pub use proportional_fair::ProportionalFair;
@@ -29,6 +29,11 @@ pub trait ResourceScheduler: Send {
     /// Gives away free resource block groups of one TTI. There is at least one candidate and one free group.
     fn share(&mut self, candidates: &mut Candidates<'_>, grants: &mut Grants);
 
+    /// Whether UEs without data are candidates too, so that their turns pass unused.
+    fn reserves(&self) -> bool {
+        false
+    }
+
     /// Whether a transport block's MCS follows the wideband CQI; else it follows the lowest of its groups.
     fn adapts_to_wideband(&self) -> bool {
         false
@@ -41,7 +46,7 @@ pub trait ResourceScheduler: Send {
     }
 }
 
-/// The UEs that have data and may be served in a TTI, and what a scheduler may know of them.
+/// The UEs that may be served in a TTI, because they have data (or always, see [`ResourceScheduler::reserves`]), and what a scheduler may know of them.
 pub struct Candidates<'a> {
     pub(crate) ues: &'a [u16],
     pub(crate) tti: u64,

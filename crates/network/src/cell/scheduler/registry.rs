@@ -1,7 +1,8 @@
 //! All resource schedulers, by name.
 
 use super::{
-    BlindEqualThroughput, FrequencyDomainBet, MaximumThroughput, ProportionalFair, ResourceScheduler, RoundRobin,
+    BlindEqualThroughput, FrequencyDomainBet, MaximumThroughput, ProportionalFair, ReservedBet, ResourceScheduler,
+    RoundRobin,
 };
 
 /// A resource scheduler that can be asked for by name.
@@ -21,6 +22,11 @@ pub const RESOURCE_SCHEDULERS: &[ResourceSchedulerRegistration] = &[
         name: "blind-equal-throughput",
         summary: "each TTI to the UE with the lowest past throughput (TD-BET)",
         build: || Box::new(BlindEqualThroughput),
+    },
+    ResourceSchedulerRegistration {
+        name: "blind-equal-throughput-reserved",
+        summary: "the same, but UEs without data take their turns in vain (as ns-3's TD-BET does)",
+        build: || Box::new(ReservedBet),
     },
     ResourceSchedulerRegistration {
         name: "blind-equal-throughput-fd",
