@@ -3,10 +3,10 @@
 use simulator::Source;
 use transport::{ConnectionStats, SubflowStats};
 
-use super::stage::{DESTINATION, SOURCE, Stage};
-use crate::measure::{Recorder, Sender, digest};
+use super::stage::{DESTINATION, Recorders, SOURCE, Stage};
+use crate::measure::{Sender, digest};
 use crate::results::{Manifest, Results, Totals};
-use crate::scenario::{Scenario, WorkloadKind};
+use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario, WorkloadKind};
 
 /// The source's view of one of the destination's subflows.
 pub(super) fn sender(source: &ConnectionStats, subflow: &SubflowStats) -> Option<Sender> {
@@ -14,20 +14,30 @@ pub(super) fn sender(source: &ConnectionStats, subflow: &SubflowStats) -> Option
     source.subflows.iter().find(mirrored).map(Sender::from)
 }
 
-/// The results of a run, and what was wrong with it.
+/// The results of a run, and what was wrong with it. The manifest tells the scenario as it was given; `drawn` is what was
+/// run.
 pub(super) fn assemble(
-    scenario: &Scenario,
+    given: &Scenario,
+    drawn: &Scenario,
     source: &Source,
     stage: &Stage,
-    recorder: Recorder,
+    recorders: Recorders,
 ) -> (Results, Vec<String>) {
     let (at_source, at_destination) = (stage.stats(SOURCE), stage.stats(DESTINATION));
-    let totals = totals(scenario, source, stage, &at_source, &at_destination);
+    let totals = totals(drawn, source, stage, &at_source, &at_destination);
     let sender = |subflow: &SubflowStats| sender(&at_source, subflow);
-    let (series, subflows) =
-        recorder.finish(&at_destination, sender, &stage.path_counters(), stage.ended_at.as_secs_f64());
-    let faults = faults(scenario, stage, &totals);
-    (Results::new(Manifest::new(scenario, "simulator"), totals, series, subflows), faults)
+    let counters = stage.path_counters();
+    let (mut series, subflows) =
+        recorders.connection.finish(&at_destination, sender, &counters, stage.ended_at.as_secs_f64());
+    let active = drawn.active_relays();
+    let chosen: Vec<bool> = (0..drawn.relays.len()).map(|relay| active.contains(&relay)).collect();
+    let in_cell = |relay: &Relay| drawn.cell.as_ref().map(|_| relay.distance_m().unwrap_or(DEFAULT_DISTANCE_M));
+    let distances_m: Vec<_> = drawn.relays.iter().map(in_cell).collect();
+    let (relay_series, relays) = recorders.relays.finish(&chosen, &distances_m);
+    series.relays = relay_series;
+    let faults = faults(drawn, stage, &totals);
+    let results = Results { relays, ..Results::new(Manifest::new(given, "simulator"), totals, series, subflows) };
+    (results, faults)
 }
 
 fn totals(

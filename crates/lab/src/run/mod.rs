@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 
 use units::Instant;
 
-use crate::measure::{Paths, Recorder};
+use crate::measure::{Paths, Recorder, RelayRecorder};
 use crate::results::Results;
 use crate::scenario::{Cooperation, RelayMode, Scenario, SelectionMethod};
 use capture::Captures;
 pub use inputs::{rate_trace, workload};
-use stage::Stage;
+use stage::{Recorders, Stage};
 
 /// Why a run could not begin, or its files not be written.
 #[derive(Debug, thiserror::Error)]
@@ -102,11 +102,13 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     if let Some(captures) = &captures {
         stage.simulation.add_tap(captures.tap(&addresses.paths));
     }
-    let mut recorder = Recorder::new(scenario.metrics.window, paths);
+    let names = scenario.relays.iter().map(|relay| relay.name.clone());
+    let connection = Recorder::new(scenario.metrics.window, paths);
+    let mut recorders = Recorders { connection, relays: RelayRecorder::new(names) };
     let begun = wall_clock();
-    stage.play(scenario, source.len(), &mut recorder, progress);
+    stage.play(scenario, source.len(), &mut recorders, progress);
     let wall_s = begun.elapsed().as_secs_f64();
-    let (mut results, faults) = assemble::assemble(original, &source, &stage, recorder);
+    let (mut results, faults) = assemble::assemble(original, scenario, &source, &stage, recorders);
     results.totals.wall_s = Some(wall_s);
     drop(stage);
     let captures = captures.map(Captures::commit).transpose()?.unwrap_or_default();

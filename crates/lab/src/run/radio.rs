@@ -103,7 +103,7 @@ fn radio(settings: &scenario::Cell, default: RadioConfig) -> RadioConfig {
 }
 
 fn ue(relay: &scenario::Relay) -> UeConfig {
-    let distance_m = relay.distance_m().unwrap_or(scenario::Placement::DEFAULT_DISTANCE_M);
+    let distance_m = relay.distance_m().unwrap_or(scenario::DEFAULT_DISTANCE_M);
     UeConfig { max_bit_rate: relay.bit_rate_max.map(|rate| rate.0), ..UeConfig::at(Place::flat(distance_m, 0.0)) }
 }
 

@@ -2,20 +2,22 @@
 
 use core::cell::RefCell;
 use core::net::{IpAddr, SocketAddr};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use network::MediumId;
+use network::cell::{Cell, UeId};
 use simulator::app::Transfer;
 use simulator::{EndpointHost, HostId, Simulation, Source};
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionStats, Endpoint, EndpointConfig, SubflowId, SubflowStats};
 use units::{Duration, Instant, Prng};
 
-use super::local::LocalHosts;
+use super::local::LocalCounts;
 use super::sink::{Delivered, Sink};
-use super::topology::{RelayParts, Topology};
+use super::topology::{Hop, RelayParts, Topology};
 use super::{Progress, assemble, local};
-use crate::measure::{PathCounters, Recorder};
+use crate::measure::{PathCounters, Recorder, RelayRecorder, RelaySample};
 use crate::scenario::{Addresses, Scenario, WorkloadKind};
 
 /// Where the source listens: a port that capture tools take for no protocol.
@@ -34,14 +36,22 @@ pub(super) struct Stage {
     pub delivered: Rc<RefCell<Delivered>>,
     /// When the last delivery was, or when it was clear that there would be no more.
     pub ended_at: Instant,
+    /// The relay behind which each of the destination's addresses is.
+    paths: BTreeMap<IpAddr, usize>,
     /// When relays leave, the latest first.
     departures: Vec<(Instant, usize)>,
 }
 
-/// A relay: where its parts are, and its own hosts.
+/// What is recorded at the end of every window.
+pub(super) struct Recorders {
+    pub connection: Recorder,
+    pub relays: RelayRecorder,
+}
+
+/// A relay: where its parts are, and what its own traffic did.
 pub(super) struct RelayOnStage {
     pub parts: RelayParts,
-    pub local: Option<LocalHosts>,
+    pub local: LocalCounts,
 }
 
 impl Stage {
@@ -59,14 +69,15 @@ impl Stage {
         simulation.attach(topology.destination, host(scenario, "destination", &paths).app(sink));
         let relays = topology.relays.into_iter().enumerate();
         let relays = relays.map(|(index, parts)| {
-            let local = parts.local.map(|ports| local::attach(&mut simulation, scenario, index, ports, addresses));
-            RelayOnStage { parts, local }
+            let attach = |ports| local::attach(&mut simulation, scenario, index, ports, addresses);
+            RelayOnStage { local: parts.local.map(attach).unwrap_or_default(), parts }
         });
         let relays = relays.collect();
         simulation.check();
         let departures = departures(scenario);
         let (cell, wlan) = (topology.cell, topology.wlan);
-        Self { simulation, relays, cell, wlan, delivered, ended_at: Instant::ZERO, departures }
+        let paths = addresses.paths.iter().copied().zip(0..).collect();
+        Self { simulation, relays, cell, wlan, delivered, ended_at: Instant::ZERO, paths, departures }
     }
 
     /// Runs until everything is delivered, the connection failed, or the scenario's duration is over.
@@ -74,14 +85,14 @@ impl Stage {
         &mut self,
         scenario: &Scenario,
         total_bytes: u64,
-        recorder: &mut Recorder,
+        recorders: &mut Recorders,
         progress: &mut dyn FnMut(Progress),
     ) {
         let end = Instant::ZERO + scenario.duration;
         while self.simulation.now() < end && self.goes_on() {
             let window_end = end.min(self.simulation.now() + scenario.metrics.window);
             self.run_to(window_end);
-            self.sample(recorder);
+            self.sample(recorders);
             let (now, delivered_bytes) = (self.simulation.now(), self.delivered.borrow().bytes);
             let in_time = now.as_secs_f64() / scenario.duration.as_secs_f64();
             let done_ratio = in_time.max(delivered_bytes as f64 / total_bytes.max(1) as f64).min(1.0);
@@ -117,17 +128,47 @@ impl Stage {
         }
     }
 
+    /// A relay is gone, with all that is under way to it.
     fn depart(&mut self, relay: usize) {
-        let _ = relay;
+        if let Some(id) = self.cell {
+            self.simulation.with_medium(id, |cell: &mut Cell, _| cell.leave(UeId(relay as u16)));
+        }
     }
 
-    fn sample(&self, recorder: &mut Recorder) {
+    fn sample(&self, recorders: &mut Recorders) {
         let source = self.stats(SOURCE);
         let sender = |subflow: &SubflowStats| assemble::sender(&source, subflow);
-        let delivered_bytes = self.delivered.borrow().bytes;
+        let (now, delivered_bytes) = (self.simulation.now(), self.delivered.borrow().bytes);
         let destination = self.stats(DESTINATION);
         let counters = Some(self.path_counters());
-        recorder.sample(self.simulation.now(), delivered_bytes, &destination, sender, counters);
+        recorders.connection.sample(now, delivered_bytes, &destination, sender, counters);
+        let mut carried = vec![0; self.relays.len()];
+        for subflow in &destination.subflows {
+            if let Some(bytes) = self.path_of(subflow).and_then(|path| carried.get_mut(path)) {
+                *bytes += subflow.received_bytes;
+            }
+        }
+        recorders.relays.sample(now, (0..self.relays.len()).map(|index| self.relay_sample(index, carried[index])));
+    }
+
+    fn path_of(&self, subflow: &SubflowStats) -> Option<usize> {
+        self.paths.get(&subflow.local.ip()).copied()
+    }
+
+    fn relay_sample(&self, index: usize, carried_bytes: u64) -> RelaySample {
+        let network = self.simulation.network();
+        let relay = &self.relays[index];
+        let cell = self.cell.and_then(|id| network.medium::<Cell>(id));
+        let ue = cell.map(|cell| cell.ue(UeId(index as u16)));
+        let backlog = |hop: Hop| network.backlog(hop.down_in).bytes;
+        RelaySample {
+            carried_bytes,
+            capacity_bps: ue.as_ref().map(|ue| ue.capacity_estimate.as_bps() as f64),
+            cellular_queue_bytes: ue.map_or_else(|| backlog(relay.parts.cellular), |ue| ue.queue.bytes),
+            wifi_queue_bytes: backlog(relay.parts.wifi),
+            local_demand_bytes: relay.local.demanded_bytes(),
+            local_received_bytes: relay.local.received_bytes(),
+        }
     }
 
     /// Statistics of the connections of `host`, as if they were one.

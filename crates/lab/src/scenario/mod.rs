@@ -239,10 +239,8 @@ impl Hop {
     }
 }
 
-impl Placement {
-    /// Distance of a relay that says nothing of its place: the middle of the thesis' rectangle.
-    pub const DEFAULT_DISTANCE_M: f64 = 900.0;
-}
+/// Distance of a relay that says nothing of its place: the middle of the thesis' rectangle.
+pub const DEFAULT_DISTANCE_M: f64 = 900.0;
 
 impl Relay {
     /// Its distance from the eNB, if it has a place; that of a draw not yet made is the middle.
