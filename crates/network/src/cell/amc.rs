@@ -5,6 +5,7 @@
 //! eta = log2(1 + SINR / Gamma), Gamma = -ln(5 BER) / 1.5, BER = 5e-5; the CQI is the highest whose efficiency is below it.
 
 use super::decibel::Decibel;
+use super::fading::LANES;
 use super::tables::{CQI_EFFICIENCY, MCS_EFFICIENCY, MCS_TBS_INDEX, TRANSPORT_BLOCK_BYTES};
 
 /// BER.
@@ -23,15 +24,19 @@ impl CqiThresholds {
         Self(core::array::from_fn(|index| Decibel::from_linear(gamma * (CQI_EFFICIENCY[index + 1].exp2() - 1.0))))
     }
 
-    /// CQI of every resource block, given its gain over a mean SINR; zero is out of range.
+    /// CQI of every resource block, given its gain over a mean SINR; zero is out of range. Lengths are multiples of
+    /// [`LANES`].
     #[inline]
     pub(crate) fn reports(&self, sinr: Decibel, gains: &[Decibel], cqis: &mut [i16]) {
-        cqis.fill(0);
-        for threshold in self.0 {
-            let gain_min = threshold.0.saturating_sub(sinr.0);
-            for (cqi, gain) in cqis.iter_mut().zip(gains) {
-                *cqi += i16::from(gain.0 > gain_min);
+        let gains_min = self.0.map(|threshold| threshold.0.saturating_sub(sinr.0));
+        for (cqis, gains) in cqis.chunks_exact_mut(LANES).zip(gains.chunks_exact(LANES)) {
+            let mut counts = [0; LANES];
+            for gain_min in gains_min {
+                for (count, gain) in counts.iter_mut().zip(gains) {
+                    *count += i16::from(gain.0 > gain_min);
+                }
             }
+            cqis.copy_from_slice(&counts);
         }
     }
 }
@@ -68,19 +73,20 @@ mod tests {
     fn efficiency_decides_the_cqi() {
         // Gamma = -ln(0.00025) / 1.5 = 5.5294 (7.43 dB). CQI 15 needs 5.55 bit/s/Hz: 5.5294 (2^5.55 - 1) = 253.5, 24.04 dB.
         // CQI 7 needs 1.48: 5.5294 (2^1.48 - 1) = 9.895, 9.95 dB. CQI 1 needs 0.15: 5.5294 x 0.1096 = 0.606, -2.18 dB.
-        let sinrs = [-2.3, -2.0, 9.9, 10.0, 24.0, 24.1, 60.0].map(Decibel::from_db);
-        let mut cqis = [0; 7];
+        let sinrs = [-2.3, -2.0, 9.9, 10.0, 24.0, 24.1, 60.0, -250.0].map(Decibel::from_db);
+        let mut cqis = [0; LANES];
         CqiThresholds::new().reports(Decibel::ZERO, &sinrs, &mut cqis);
-        assert_eq!(cqis, [0, 1, 6, 7, 14, 15, 15]);
+        assert_eq!(cqis, [0, 1, 6, 7, 14, 15, 15, 0]);
     }
 
     #[test]
     fn resource_blocks_are_reported_one_by_one() {
-        let gains = [-20.0, -5.0, 0.0, 10.0].map(Decibel::from_db);
-        let mut cqis = [0; 4];
+        let mut gains = [Decibel::NOTHING; LANES];
+        gains[..4].copy_from_slice(&[-20.0, -5.0, 0.0, 10.0].map(Decibel::from_db));
+        let mut cqis = [0; LANES];
         CqiThresholds::new().reports(Decibel::from_db(15.0), &gains, &mut cqis);
         // -5 dB; 10 dB; 15 dB: log2(1 + 31.62 / 5.5294) = 2.748 > 2.73; 25 dB.
-        assert_eq!(cqis, [0, 7, 10, 15]);
+        assert_eq!(cqis, [0, 7, 10, 15, 0, 0, 0, 0]);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use units::Instant;
 
-use super::amc::{self, CqiThresholds};
+use super::amc::{CQI_MAX, CqiThresholds};
 use super::decibel::Decibel;
-use super::fading::{FadingTrace, RESOURCE_BLOCKS_MAX};
+use super::fading::{FadingTrace, LANES, RESOURCE_BLOCKS_MAX};
 use super::propagation::Propagation;
 
 /// Resource block groups of any carrier.
@@ -49,6 +49,10 @@ pub(crate) struct Air {
     pub group_size: usize,
     pub groups: usize,
     pub cqi_delay_ttis: u64,
+    /// Whether the scheduler looks at groups.
+    pub by_group: bool,
+    /// The transport block that takes all groups at each CQI, octets.
+    pub bytes: [u32; CQI_MAX + 1],
 }
 
 impl Channel {
@@ -77,19 +81,36 @@ impl Channel {
     }
 
     /// By how much the channel is better than when `reported` was, a mean SINR.
+    #[inline]
     pub(crate) fn gain_since(&self, reported: Decibel, tti: u64, air: &mut Air) -> Decibel {
-        let Some(trace) = &mut air.trace else { return Decibel(self.sinr.0 - reported.0) };
-        Decibel(mean(trace.at(tti + self.offset_ms)).0 + self.sinr.0 - reported.0)
+        let faded = air.trace.as_mut().map_or(Decibel::ZERO, |trace| trace.mean_at(tti + self.offset_ms));
+        Decibel(faded.0 + self.sinr.0 - reported.0)
     }
 
     /// What would be reported at `tti`, at the place of the latest report.
     pub(crate) fn sample(&self, tti: u64, air: &mut Air) -> Report {
-        let flat = [Decibel::ZERO; RESOURCE_BLOCKS_MAX];
-        let gains = match &mut air.trace {
-            Some(trace) => trace.at(self.reported_ms(tti, air.cqi_delay_ttis)),
-            None => &flat[..air.resource_blocks],
-        };
-        report(self.sinr, gains, &air.thresholds, air.group_size, air.groups)
+        let Air { trace: Some(trace), .. } = air else { return self.flat_report(air) };
+        let (gains, mean) = trace.at(self.reported_ms(tti, air.cqi_delay_ttis));
+        let mut cqis = [0_i16; RESOURCE_BLOCKS_MAX.next_multiple_of(LANES)];
+        let cqis = &mut cqis[..gains.len()];
+        air.thresholds.reports(self.sinr, gains, cqis);
+        let wideband_cqi = (cqis.iter().sum::<i16>() / air.resource_blocks as i16) as u8;
+        let mut group_cqi = [0; GROUPS_MAX];
+        if air.by_group {
+            for (group, cqis) in group_cqi[..air.groups].iter_mut().zip(cqis.chunks_exact(air.group_size)) {
+                *group = (cqis.iter().sum::<i16>() / air.group_size as i16) as u8;
+            }
+        }
+        let bytes = air.bytes[usize::from(wideband_cqi)];
+        Report { wideband_cqi, group_cqi, sinr: Decibel(self.sinr.0 + mean.0), bytes }
+    }
+
+    /// The report without fading.
+    fn flat_report(&self, air: &Air) -> Report {
+        let mut cqis = [0; LANES];
+        air.thresholds.reports(self.sinr, &[Decibel::ZERO; LANES], &mut cqis);
+        let cqi = cqis[0] as u8;
+        Report { wideband_cqi: cqi, group_cqi: [cqi; GROUPS_MAX], sinr: self.sinr, bytes: air.bytes[usize::from(cqi)] }
     }
 
     /// When the report of `tti` was made, as a time of the fading process. Offsets are longer than any delay.
@@ -111,21 +132,4 @@ impl Channel {
         self.report = self.sample(tti, air);
         self.valid_until = fades_at.min(still_until);
     }
-}
-
-fn mean(gains: &[Decibel]) -> Decibel {
-    Decibel((gains.iter().map(|gain| i32::from(gain.0)).sum::<i32>() / gains.len() as i32) as i16)
-}
-
-fn report(sinr: Decibel, gains: &[Decibel], thresholds: &CqiThresholds, group_size: usize, groups: usize) -> Report {
-    let mut cqis = [0_i16; RESOURCE_BLOCKS_MAX];
-    let cqis = &mut cqis[..gains.len()];
-    thresholds.reports(sinr, gains, cqis);
-    let wideband_cqi = (cqis.iter().sum::<i16>() / gains.len() as i16) as u8;
-    let mut group_cqi = [0; GROUPS_MAX];
-    for (group, cqis) in group_cqi.iter_mut().zip(cqis.chunks_exact(group_size)) {
-        *group = (cqis.iter().sum::<i16>() / group_size as i16) as u8;
-    }
-    let bytes = amc::transport_block_bytes(wideband_cqi, groups * group_size);
-    Report { wideband_cqi, group_cqi, sinr: Decibel(sinr.0 + mean(gains).0), bytes }
 }

@@ -10,6 +10,9 @@ pub(crate) struct Decibel(pub i16);
 impl Decibel {
     pub(crate) const ZERO: Self = Self(0);
 
+    /// No power at all.
+    pub(crate) const NOTHING: Self = Self(-16_000);
+
     /// Of a number of dB; what does not fit becomes the nearest that does.
     pub(crate) fn from_db(db: f64) -> Self {
         // A quarter of the range stays free, so that a sum of two does not overflow.

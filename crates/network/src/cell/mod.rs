@@ -159,6 +159,7 @@ fn air(config: &CellConfig, prng: &mut Prng) -> Air {
     let resource_blocks = usize::from(radio.resource_blocks);
     let group_size = amc::group_size(radio.resource_blocks);
     let usable = usize::from(radio.usable_resource_blocks.unwrap_or(radio.resource_blocks));
+    let groups = usable / group_size;
     let trace = |fading| FadingTrace::new(fading, radio.carrier_hz, resource_blocks, prng);
     Air {
         thresholds: CqiThresholds::new(),
@@ -166,7 +167,9 @@ fn air(config: &CellConfig, prng: &mut Prng) -> Air {
         propagation: Propagation::new(config, prng),
         resource_blocks,
         group_size,
-        groups: usable / group_size,
+        groups,
+        bytes: core::array::from_fn(|cqi| amc::transport_block_bytes(cqi as u8, groups * group_size)),
+        by_group: scheduler::build(&config.scheduler).is_some_and(|scheduler| !scheduler.adapts_to_wideband()),
         cqi_delay_ttis: ttis(radio.cqi_delay),
     }
 }

@@ -9,7 +9,7 @@ use core::fmt;
 use units::Prng;
 
 pub use profile::Profile;
-pub(crate) use trace::FadingTrace;
+pub(crate) use trace::{FadingTrace, LANES};
 
 use super::path_loss::SPEED_OF_LIGHT;
 use process::{FadingProcess, PERIOD_MS};

@@ -6,6 +6,7 @@
 //! an index of a table.
 
 use core::f64::consts::TAU;
+use std::sync::LazyLock;
 
 use units::Prng;
 
@@ -29,10 +30,17 @@ type Complex = [f32; 2];
 #[derive(Clone, Debug)]
 pub(crate) struct FadingProcess {
     taps: Vec<Tap>,
-    /// exp(j 2 pi i / PERIOD_MS).
-    circle: Vec<Complex>,
     resource_blocks: usize,
 }
+
+/// exp(j 2 pi i / PERIOD_MS).
+static CIRCLE: LazyLock<Vec<Complex>> = LazyLock::new(|| {
+    let point = |index: u32| {
+        let (sin, cos) = (TAU * f64::from(index) / f64::from(PERIOD_MS)).sin_cos();
+        [cos as f32, sin as f32]
+    };
+    (0..PERIOD_MS).map(point).collect()
+});
 
 #[derive(Clone, Debug)]
 struct Tap {
@@ -81,11 +89,7 @@ impl FadingProcess {
         let tap = |&(delay_ns, power_db): &(u16, f64)| {
             Tap::new(f64::from(delay_ns) * 1e-9, power(power_db) / total, doppler_hz, resource_blocks, prng)
         };
-        let turn = |index: u32| {
-            let (sin, cos) = (TAU * f64::from(index) / f64::from(PERIOD_MS)).sin_cos();
-            [cos as f32, sin as f32]
-        };
-        Self { taps: taps.iter().map(tap).collect(), circle: (0..PERIOD_MS).map(turn).collect(), resource_blocks }
+        Self { taps: taps.iter().map(tap).collect(), resource_blocks }
     }
 
     /// |H|^2 in every resource block at a time, appended to `out`; its mean over time is one.
@@ -94,8 +98,9 @@ impl FadingProcess {
         let mut imaginary = [0.0_f32; super::RESOURCE_BLOCKS_MAX];
         out.resize(begin + self.resource_blocks, 0.0);
         let real = &mut out[begin..];
+        let circle = &*CIRCLE;
         for tap in &self.taps {
-            let [re, im] = tap.at(time_ms, &self.circle);
+            let [re, im] = tap.at(time_ms, circle);
             let turns = tap.turn[0].iter().zip(&tap.turn[1]);
             for ((sum, sum_im), (cos, sin)) in real.iter_mut().zip(&mut imaginary).zip(turns) {
                 *sum += re * cos - im * sin;
@@ -110,6 +115,6 @@ impl FadingProcess {
     /// h_l of every tap at a time.
     #[cfg(test)]
     pub(crate) fn taps_at(&self, time_ms: u32) -> Vec<Complex> {
-        self.taps.iter().map(|tap| tap.at(time_ms, &self.circle)).collect()
+        self.taps.iter().map(|tap| tap.at(time_ms, &CIRCLE)).collect()
     }
 }

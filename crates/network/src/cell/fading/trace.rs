@@ -9,6 +9,9 @@ use crate::cell::decibel::Decibel;
 /// Between samples the channel may turn by this share of a Doppler cycle: its correlation stays above 0.99.
 const CYCLES_PER_STEP_MAX: f64 = 0.03;
 
+/// Rows are as long as a multiple of this, so that link adaptation takes a register at a time.
+pub(crate) const LANES: usize = 8;
+
 /// Steps that divide the period, ms.
 const STEPS_MS: [u32; 7] = [1, 2, 4, 5, 8, 10, 20];
 
@@ -18,8 +21,11 @@ pub(crate) struct FadingTrace {
     process: FadingProcess,
     step_ms: u32,
     resource_blocks: usize,
-    samples: Vec<Decibel>,
-    known: Vec<bool>,
+    /// Length of a row of `gains`.
+    stride: usize,
+    gains: Vec<Decibel>,
+    /// Mean gain of each sample, once it is known.
+    means: Vec<Option<Decibel>>,
     powers: Vec<f32>,
 }
 
@@ -33,8 +39,9 @@ impl FadingTrace {
             process: FadingProcess::new(fading, carrier_hz, resource_blocks, prng),
             step_ms,
             resource_blocks,
-            samples: vec![Decibel::ZERO; count * resource_blocks],
-            known: vec![false; count],
+            stride: resource_blocks.next_multiple_of(LANES),
+            gains: vec![Decibel::NOTHING; count * resource_blocks.next_multiple_of(LANES)],
+            means: vec![None; count],
             powers: Vec::with_capacity(RESOURCE_BLOCKS_MAX),
         }
     }
@@ -44,23 +51,36 @@ impl FadingTrace {
         self.step_ms
     }
 
-    /// The gain of every resource block at a time.
-    pub(crate) fn at(&mut self, time_ms: u64) -> &[Decibel] {
-        let index = (time_ms % u64::from(PERIOD_MS)) as usize / self.step_ms as usize;
-        if !self.known[index] {
-            self.sample(index);
-        }
-        &self.samples[index * self.resource_blocks..][..self.resource_blocks]
+    /// The gain of every resource block at a time, then nothing up to a multiple of [`LANES`]; and the mean, in dB.
+    #[inline]
+    pub(crate) fn at(&mut self, time_ms: u64) -> (&[Decibel], Decibel) {
+        let index = self.index(time_ms);
+        let mean = self.means[index].unwrap_or_else(|| self.sample(index));
+        (&self.gains[index * self.stride..][..self.stride], mean)
+    }
+
+    /// The mean gain at a time.
+    #[inline]
+    pub(crate) fn mean_at(&mut self, time_ms: u64) -> Decibel {
+        let index = self.index(time_ms);
+        self.means[index].unwrap_or_else(|| self.sample(index))
+    }
+
+    fn index(&self, time_ms: u64) -> usize {
+        (time_ms % u64::from(PERIOD_MS)) as usize / self.step_ms as usize
     }
 
     #[cold]
-    fn sample(&mut self, index: usize) {
-        self.known[index] = true;
+    fn sample(&mut self, index: usize) -> Decibel {
         self.powers.clear();
         self.process.powers(index as u32 * self.step_ms, &mut self.powers);
-        let samples = &mut self.samples[index * self.resource_blocks..];
-        for (sample, power) in samples.iter_mut().zip(&self.powers) {
-            *sample = Decibel::from_linear(f64::from(*power));
+        let gains = &mut self.gains[index * self.stride..][..self.resource_blocks];
+        for (gain, power) in gains.iter_mut().zip(&self.powers) {
+            *gain = Decibel::from_linear(f64::from(*power));
         }
+        let sum: i32 = gains.iter().map(|gain| i32::from(gain.0)).sum();
+        let mean = Decibel((sum / self.resource_blocks as i32) as i16);
+        self.means[index] = Some(mean);
+        mean
     }
 }

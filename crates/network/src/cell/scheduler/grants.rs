@@ -8,6 +8,8 @@ const NOBODY: u16 = u16::MAX;
 #[derive(Clone, Debug)]
 pub struct Grants {
     owners: [u16; GROUPS_MAX],
+    /// Who has all that were free: quicker to say than to write into each.
+    everything: Option<u16>,
     groups: usize,
     /// Groups below this are not free.
     first_free: usize,
@@ -16,7 +18,7 @@ pub struct Grants {
 impl Grants {
     /// `groups` groups of which those below `first_free` serve retransmissions.
     pub(crate) fn new(groups: usize, first_free: usize) -> Self {
-        Self { owners: [NOBODY; GROUPS_MAX], groups, first_free }
+        Self { owners: [NOBODY; GROUPS_MAX], everything: None, groups, first_free }
     }
 
     /// The groups that a scheduler may give.
@@ -29,15 +31,19 @@ impl Grants {
         self.owners[group] = ue;
     }
 
-    /// Gives all free groups to one UE.
+    /// Gives all free groups to one UE, whoever had them.
     #[inline]
     pub fn give_all(&mut self, ue: u16) {
-        self.owners[self.first_free..self.groups].fill(ue);
+        self.everything = Some(ue);
     }
 
     /// Takes one owner and the groups it has, as bits.
     pub(crate) fn take_next(&mut self) -> Option<(u16, u32)> {
         let free = self.free();
+        if let Some(ue) = self.everything.take() {
+            self.owners = [NOBODY; GROUPS_MAX];
+            return Some((ue, (((1_u64 << free.end) - 1) >> free.start << free.start) as u32));
+        }
         let first = free.clone().find(|group| self.owners[*group] != NOBODY)?;
         let owner = self.owners[first];
         let mut mask = 0;
@@ -63,6 +69,6 @@ mod tests {
         assert_eq!(grants.take_next(), Some((3, 0b10_0100)));
         assert_eq!(grants.take_next(), None);
         grants.give_all(4);
-        assert_eq!(grants.take_next(), Some((4, 0b11_1110)));
+        assert_eq!([grants.take_next(), grants.take_next()], [Some((4, 0b11_1110)), None]);
     }
 }
