@@ -30,6 +30,7 @@ mod routes;
 mod testing;
 pub mod topology;
 pub mod trace;
+pub mod wlan;
 
 pub use datagram::Datagram;
 pub use event_queue::EventQueue;

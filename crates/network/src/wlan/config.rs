@@ -1,0 +1,85 @@
+//! What a Wi-Fi channel is made of, and what it may not be.
+
+use units::{Duration, Probability};
+
+use super::DataRate;
+use crate::Queue;
+
+/// Settings of a channel. [`Default`] is IEEE 802.11a in ad hoc mode at 54 Mbit/s, as in thesis table 3.1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WlanConfig {
+    /// Stations; each is a gate.
+    pub stations: u16,
+    /// Rate of data frames.
+    pub data_rate: DataRate,
+    /// Limit of each station's queue; the frame that is being sent counts.
+    pub queue: Queue,
+    /// Frames longer than this are announced by RTS and CTS, octets.
+    pub rts_threshold_bytes: u64,
+    /// Smallest contention window: a backoff is drawn from 0 to this many slots.
+    pub contention_window_min: u32,
+    /// Largest contention window.
+    pub contention_window_max: u32,
+    /// Attempts at a frame without RTS, before it is dropped (dot11ShortRetryLimit).
+    pub short_retry_limit: u32,
+    /// Attempts at a frame with RTS, before it is dropped (dot11LongRetryLimit).
+    pub long_retry_limit: u32,
+    /// Share of frames that noise destroys, besides collisions.
+    pub frame_error: Probability,
+    /// Time over the air.
+    pub propagation: Duration,
+}
+
+impl Default for WlanConfig {
+    fn default() -> Self {
+        Self {
+            stations: 11,
+            data_rate: DataRate::FASTEST,
+            queue: Queue::packets(400),
+            rts_threshold_bytes: 2200,
+            contention_window_min: 15,
+            contention_window_max: 1023,
+            short_retry_limit: 7,
+            long_retry_limit: 4,
+            frame_error: Probability::ZERO,
+            propagation: Duration::ZERO,
+        }
+    }
+}
+
+/// A setting that makes no channel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("wlan: {field}: {problem}")]
+pub struct WlanError {
+    /// Which setting.
+    pub field: &'static str,
+    /// What is wrong with it, and what would be right.
+    pub problem: String,
+}
+
+impl WlanConfig {
+    pub(super) fn validate(&self) -> Result<(), WlanError> {
+        let refuse = |field, problem: String| Err(WlanError { field, problem });
+        let (min, max) = (self.contention_window_min, self.contention_window_max);
+        if self.stations < 2 {
+            return refuse("stations", format!("{} cannot talk to each other: at least 2 can", self.stations));
+        }
+        if min == 0 || min > max || max > 0xffff {
+            return refuse(
+                "contention_window_min",
+                format!("no windows lie from {min} to {max}: 15 to 1023 are usual"),
+            );
+        }
+        if self.short_retry_limit == 0 || self.long_retry_limit == 0 {
+            return refuse("short_retry_limit", "no frame may be sent at all: 7 and 4 are usual".into());
+        }
+        if self.frame_error.value() >= 1.0 {
+            return refuse("frame_error", "no frame gets through: it must be less than 1".into());
+        }
+        if self.propagation > Duration::from_micros(3) {
+            let problem = format!("{} is farther than IEEE 802.11a's slot allows: at most 3 us", self.propagation);
+            return refuse("propagation", problem);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,375 @@
+//! A Wi-Fi channel: IEEE 802.11a in ad hoc mode, the distributed coordination function (IEEE 802.11-2016 section 10.3).
+//!
+//! Every gate is a station. All stations hear one another, so what happens on the channel is one sequence: idle slots, then
+//! a frame with its acknowledgement, or a collision. Time is not spent on slots: the next thing to happen is the earliest
+//! end of a backoff. The algorithms, with their sources, are in `docs/algorithms/wlan.md`.
+//!
+//! ```
+//! use network::wlan::{StationId, Wlan, WlanConfig};
+//! let mut wlan = Wlan::new(WlanConfig { stations: 3, ..WlanConfig::default() })?;
+//! wlan.reach("10.1.0.2".parse().unwrap(), StationId(0));
+//! assert_eq!(wlan.queued(StationId(1)).packets, 0);
+//! # Ok::<(), network::wlan::WlanError>(())
+//! ```
+
+mod config;
+mod station;
+mod timing;
+
+use core::any::Any;
+use core::net::IpAddr;
+
+use units::{Duration, Instant, Prng};
+
+pub use config::{WlanConfig, WlanError};
+pub use station::{StationCounters, StationId};
+pub use timing::DataRate;
+
+use crate::{Amount, DropCause, Gate, Medium, MediumOutput, Neighbours, Packet};
+use station::{Frame, Station};
+use timing::{DIFS, SIFS, answer_timeout, eifs, frame_bytes};
+
+/// A channel with its stations. See the module.
+pub struct Wlan {
+    config: WlanConfig,
+    stations: Vec<Station>,
+    neighbours: Neighbours,
+    prng: Prng,
+    /// Stations that have a frame or a backoff to finish, in the order in which they began.
+    contending: Vec<u16>,
+    /// Who sends now; empty while the channel is idle.
+    senders: Vec<u16>,
+    exchange: Exchange,
+    /// From when on an idle channel may be used without a backoff.
+    free_from: Instant,
+    busy: Duration,
+    /// What a station that left had inside, to be dropped at the next call.
+    lost: Vec<(Gate, Packet)>,
+}
+
+/// What happens on the channel while somebody sends.
+#[derive(Clone, Copy)]
+struct Exchange {
+    outcome: Outcome,
+    began: Instant,
+    /// When the frame has arrived, or nobody sends any more.
+    ends: Instant,
+    /// From when on the channel is idle, answers included.
+    idle_from: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Delivered,
+    Destroyed,
+    Collided,
+}
+
+/// Making one.
+impl Wlan {
+    /// A channel on which all stations are present and no address is known.
+    ///
+    /// # Errors
+    /// The first setting that makes no sense.
+    pub fn new(config: WlanConfig) -> Result<Self, WlanError> {
+        config.validate()?;
+        let stations = (0..config.stations).map(|_| Station::new(config.contention_window_min)).collect();
+        let zero = Instant::ZERO;
+        Ok(Self {
+            config,
+            stations,
+            neighbours: Neighbours::new(),
+            prng: Prng::new(0),
+            contending: Vec::new(),
+            senders: Vec::new(),
+            exchange: Exchange { outcome: Outcome::Delivered, began: zero, ends: zero, idle_from: zero },
+            free_from: zero,
+            busy: Duration::ZERO,
+            lost: Vec::new(),
+        })
+    }
+}
+
+/// Commands, also through [`crate::Network::with_medium`].
+impl Wlan {
+    /// Packets to `address` go to `station`; what was set before is forgotten.
+    pub fn reach(&mut self, address: IpAddr, station: StationId) {
+        self.neighbours.reach(address, station.gate());
+    }
+
+    /// Packets from `address` to an unknown destination go to `station`.
+    pub fn leave_from(&mut self, address: IpAddr, station: StationId) {
+        self.neighbours.leave_from(address, station.gate());
+    }
+
+    /// A station leaves: what waits at it is lost, and what is sent to it goes unanswered until it comes back.
+    pub fn leave(&mut self, station: StationId) {
+        let sending = self.senders.contains(&station.0);
+        let left = &mut self.stations[station.index()];
+        left.present = false;
+        // The frame on the air stays until its end.
+        let on_air = if sending { left.pop() } else { None };
+        while let Some(frame) = left.pop() {
+            self.lost.push((station.gate(), frame.packet));
+        }
+        match on_air {
+            Some(frame) => left.push(frame),
+            None => self.contending.retain(|other| *other != station.0),
+        }
+    }
+
+    /// A station comes back.
+    pub fn join(&mut self, station: StationId) {
+        self.stations[station.index()].present = true;
+    }
+}
+
+/// Measurements.
+impl Wlan {
+    /// What it was made of.
+    pub fn config(&self) -> &WlanConfig {
+        &self.config
+    }
+
+    /// What waits at a station or is being sent by it.
+    pub fn queued(&self, station: StationId) -> Amount {
+        self.stations[station.index()].queued
+    }
+
+    /// What a station did so far.
+    pub fn counters(&self, station: StationId) -> StationCounters {
+        self.stations[station.index()].counters
+    }
+
+    /// For how long somebody sent so far, the spaces within an exchange included.
+    pub fn busy(&self) -> Duration {
+        self.busy
+    }
+}
+
+/// Contention (10.3.4).
+impl Wlan {
+    /// A packet enters a station's queue.
+    fn enter(&mut self, gate: Gate, packet: Packet, now: Instant, out: &mut MediumOutput) {
+        let known = self.neighbours.gate_of(&packet).filter(|to| *to != gate && to.0 < self.config.stations);
+        let Some(to) = known else { return out.discard(gate, packet, DropCause::NoRoute) };
+        let station = &mut self.stations[gate.index()];
+        if !station.present {
+            return out.discard(gate, packet, DropCause::Outage);
+        }
+        if !self.config.queue.admits(station.queued, packet.wire_len()) {
+            return out.discard(gate, packet, DropCause::QueueFull);
+        }
+        let had_nothing = station.frames.is_empty();
+        station.push(Frame { packet, to });
+        if had_nothing {
+            self.begin_contention(gate.0, now);
+        }
+    }
+
+    /// A station that had nothing to send has. It needs no backoff if the last one is over and the channel is free.
+    fn begin_contention(&mut self, number: u16, now: Instant) {
+        // The backoff after its last frame goes on as it is.
+        if self.contending.contains(&number) {
+            return;
+        }
+        self.contending.push(number);
+        let idle = self.senders.is_empty();
+        let station = &mut self.stations[usize::from(number)];
+        // During an exchange no slot is idle: the count begins anew at its end.
+        station.counts_from = if idle { self.free_from } else { self.exchange.began };
+        let free = idle && now >= self.free_from;
+        station.backoff_slots = if free { 0 } else { draw(&mut self.prng, station.contention_window) };
+    }
+
+    /// When the next station sends, if the channel stays idle.
+    #[inline]
+    fn next_start(&self) -> Option<Instant> {
+        let stations = self.contending.iter().map(|number| &self.stations[usize::from(*number)]);
+        stations.filter(|station| !station.frames.is_empty()).map(Station::backoff_ends).min()
+    }
+
+    /// The stations whose backoff is over by `now` send.
+    fn start(&mut self, now: Instant) {
+        let (stations, contending) = (&self.stations, &self.contending);
+        let sends = |number: &&u16| {
+            let station = &stations[usize::from(**number)];
+            !station.frames.is_empty() && station.backoff_ends() <= now
+        };
+        self.senders.extend(contending.iter().filter(sends));
+        self.exchange = match self.senders[..] {
+            [alone] => self.exchange_of(alone, now),
+            _ => self.collision(now),
+        };
+        self.busy += self.exchange.idle_from.saturating_since(now);
+    }
+
+    /// One station sends.
+    fn exchange_of(&mut self, sender: u16, began: Instant) -> Exchange {
+        let rate = self.config.data_rate;
+        let frame = &self.stations[usize::from(sender)].frames[0];
+        let (to, data) = (frame.to, rate.data(frame.packet.wire_len()) + self.config.propagation);
+        let reserve = if self.uses_rts(sender) { rate.rts() + SIFS + rate.cts() + SIFS } else { Duration::ZERO };
+        let ends = began + reserve + data;
+        let heard = self.stations[to.index()].present && !self.prng.chance(self.config.frame_error.value());
+        match heard {
+            true => {
+                let idle_from = ends + SIFS + rate.ack() + self.config.propagation;
+                Exchange { outcome: Outcome::Delivered, began, ends, idle_from }
+            }
+            false => Exchange { outcome: Outcome::Destroyed, began, ends, idle_from: ends },
+        }
+    }
+
+    /// Several stations send: nobody understands any of it.
+    fn collision(&self, began: Instant) -> Exchange {
+        let ends = self.senders.iter().map(|sender| began + self.unanswered(*sender)).max().unwrap_or(began);
+        Exchange { outcome: Outcome::Collided, began, ends, idle_from: ends }
+    }
+
+    fn uses_rts(&self, sender: u16) -> bool {
+        let packet = &self.stations[usize::from(sender)].frames[0].packet;
+        frame_bytes(packet.wire_len()) > self.config.rts_threshold_bytes
+    }
+
+    /// How long a station sends before it misses the answer.
+    fn unanswered(&self, sender: u16) -> Duration {
+        let packet = &self.stations[usize::from(sender)].frames[0].packet;
+        let rate = self.config.data_rate;
+        if self.uses_rts(sender) { rate.rts() } else { rate.data(packet.wire_len()) }
+    }
+
+    /// The exchange is over: everyone counts on, and who sent draws a new backoff.
+    fn finish(&mut self, out: &mut MediumOutput) {
+        let Exchange { outcome, began, idle_from, .. } = self.exchange;
+        // Who could not read the frame waits for the answer it may have asked for (10.3.2.3.7).
+        self.free_from = idle_from + if outcome == Outcome::Delivered { DIFS } else { eifs() };
+        for number in &self.contending {
+            self.stations[usize::from(*number)].freeze(began, self.free_from);
+        }
+        let senders = core::mem::take(&mut self.senders);
+        for sender in &senders {
+            match outcome {
+                Outcome::Delivered => self.succeed(*sender, out),
+                Outcome::Destroyed | Outcome::Collided => self.fail(*sender, out),
+            }
+        }
+        self.senders = senders;
+        self.senders.clear();
+        let stations = &self.stations;
+        self.contending.retain(|number| {
+            let station = &stations[usize::from(*number)];
+            !station.frames.is_empty() || station.backoff_slots > 0
+        });
+    }
+
+    fn succeed(&mut self, sender: u16, out: &mut MediumOutput) {
+        let Exchange { began, idle_from, .. } = self.exchange;
+        let station = &mut self.stations[usize::from(sender)];
+        station.counters.attempts += 1;
+        station.counters.airtime += idle_from.saturating_since(began);
+        if let Some(Frame { packet, to }) = station.pop() {
+            station.counters.delivered.add(&packet);
+            out.forward(to, packet);
+        }
+        self.next_frame(sender);
+    }
+
+    /// No answer came. The station itself read nothing that was wrong: it waits for the answer's time-out and DIFS.
+    fn fail(&mut self, sender: u16, out: &mut MediumOutput) {
+        let Exchange { outcome, began, idle_from, ends } = self.exchange;
+        let gave_up_waiting = match outcome {
+            Outcome::Collided => began + self.unanswered(sender),
+            Outcome::Delivered | Outcome::Destroyed => ends,
+        } + answer_timeout();
+        let limit = if self.uses_rts(sender) { self.config.long_retry_limit } else { self.config.short_retry_limit };
+        let station = &mut self.stations[usize::from(sender)];
+        station.counters.attempts += 1;
+        station.counters.collisions += u64::from(outcome == Outcome::Collided);
+        station.counters.errors += u64::from(outcome == Outcome::Destroyed);
+        station.counters.airtime += ends.saturating_since(began);
+        station.retries += 1;
+        if station.retries < limit && station.present {
+            let doubled = 2 * station.contention_window + 1;
+            station.contention_window = doubled.min(self.config.contention_window_max);
+            station.backoff_slots = draw(&mut self.prng, station.contention_window);
+        } else {
+            let cause = if station.present { DropCause::Loss } else { DropCause::Outage };
+            station.counters.given_up += 1;
+            if let Some(frame) = station.pop() {
+                out.discard(Gate(sender), frame.packet, cause);
+            }
+            self.next_frame(sender);
+        }
+        self.stations[usize::from(sender)].counts_from = gave_up_waiting.max(idle_from + DIFS);
+    }
+
+    /// The frame in front is a new one; a backoff follows every frame, whether or not there is another (10.3.4.3).
+    fn next_frame(&mut self, sender: u16) {
+        let station = &mut self.stations[usize::from(sender)];
+        station.retries = 0;
+        station.contention_window = self.config.contention_window_min;
+        station.backoff_slots = draw(&mut self.prng, station.contention_window);
+    }
+
+    /// When the next thing happens.
+    #[inline]
+    fn next_event(&self) -> Option<Instant> {
+        if self.senders.is_empty() { self.next_start() } else { Some(self.exchange.ends) }
+    }
+
+    /// A channel that is free is used at once.
+    fn start_if_due(&mut self, now: Instant) {
+        if self.senders.is_empty() && self.next_start().is_some_and(|at| at <= now) {
+            self.start(now);
+        }
+    }
+
+    /// Does what is due by `now`.
+    fn run(&mut self, now: Instant, out: &mut MediumOutput) {
+        while let Some(at) = self.next_event().filter(|at| *at <= now) {
+            if self.senders.is_empty() { self.start(at) } else { self.finish(out) }
+        }
+    }
+}
+
+fn draw(prng: &mut Prng, contention_window: u32) -> u32 {
+    prng.below(u64::from(contention_window) + 1) as u32
+}
+
+impl Medium for Wlan {
+    fn gates(&self) -> u16 {
+        self.config.stations
+    }
+
+    fn process(&mut self, packet: Option<(Gate, Packet)>, now: Instant, out: &mut MediumOutput) {
+        self.lost.drain(..).for_each(|(gate, packet)| out.discard(gate, packet, DropCause::Outage));
+        self.run(now, out);
+        if let Some((gate, packet)) = packet {
+            self.enter(gate, packet, now, out);
+            self.start_if_due(now);
+        }
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.next_event()
+    }
+
+    fn held(&self) -> Amount {
+        let mut held = self.stations.iter().fold(Amount::default(), |sum, station| sum + station.queued);
+        self.lost.iter().for_each(|(_, packet)| held.add(packet));
+        held
+    }
+
+    fn seed(&mut self, prng: Prng) {
+        self.prng = prng;
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
