@@ -4,12 +4,13 @@ use network::cell::{
     Cell, CellConfig, EarlyDrop, Fading, PathLoss, Place, Profile, RadioConfig, RlcConfig, Shadowing, UeConfig, UeId,
     UplinkConfig,
 };
+use network::wlan::{DataRate, StationId, Wlan, WlanConfig};
 use network::{Gate, Link, MediumId, Network, Queue, VertexId};
 use units::{ByteCount, Probability};
 
 use super::RunError;
 use super::links::queue;
-use super::topology::Hop;
+use super::topology::{Hop, HopKind};
 use crate::scenario::{self, Addresses, Scenario};
 
 /// Early drops at their most: the queue is full then anyway.
@@ -42,8 +43,8 @@ impl SharedHop {
         let relay = network.gate(self.id, Gate(index as u16 + 1));
         let Hub { enter, leave, towards_source } = self.hub;
         match towards_source {
-            true => Hop { down_in: enter, down_out: relay, up_in: relay, up_out: leave },
-            false => Hop { down_in: relay, down_out: leave, up_in: enter, up_out: relay },
+            true => Hop { down_in: enter, down_out: relay, up_in: relay, up_out: leave, kind: HopKind::Receiver },
+            false => Hop { down_in: relay, down_out: leave, up_in: enter, up_out: relay, kind: HopKind::Sender },
         }
     }
 }
@@ -68,6 +69,32 @@ pub(super) fn add_cell(
     network.connect(enter, gate);
     network.connect(gate, leave);
     Ok(Some(SharedHop { id, hub: Hub { enter, leave, towards_source: true } }))
+}
+
+/// Adds the channel. Its hub is the destination, which has an address for each relay.
+pub(super) fn add_wlan(
+    network: &mut Network,
+    scenario: &Scenario,
+    addresses: &Addresses,
+) -> Result<Option<SharedHop>, RunError> {
+    let Some(settings) = &scenario.wlan else { return Ok(None) };
+    let data_rate = DataRate::new(settings.rate).unwrap_or(DataRate::FASTEST);
+    let config = WlanConfig {
+        stations: scenario.relays.len() as u16 + 1,
+        data_rate,
+        queue: queue(settings.queue),
+        rts_threshold_bytes: settings.rts_threshold.0,
+        frame_error: settings.frame_loss,
+        ..WlanConfig::default()
+    };
+    let mut wlan = Wlan::new(config).map_err(|error| RunError::Radio(error.to_string()))?;
+    for (index, path) in addresses.paths.iter().enumerate() {
+        wlan.reach(*path, StationId(0));
+        wlan.leave_from(*path, StationId(index as u16 + 1));
+    }
+    let id = network.add_medium(Box::new(wlan));
+    let gate = network.gate(id, Gate(0));
+    Ok(Some(SharedHop { id, hub: Hub { enter: gate, leave: gate, towards_source: false } }))
 }
 
 fn cell_config(scenario: &Scenario, settings: &scenario::Cell) -> CellConfig {

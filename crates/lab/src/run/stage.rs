@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use network::MediumId;
 use network::cell::{Cell, UeId};
+use network::wlan::{StationId, Wlan};
 use simulator::app::Transfer;
 use simulator::{EndpointHost, HostId, Simulation, Source};
 use transport::path_manager::LocalAddress;
@@ -133,6 +134,9 @@ impl Stage {
         if let Some(id) = self.cell {
             self.simulation.with_medium(id, |cell: &mut Cell, _| cell.leave(UeId(relay as u16)));
         }
+        if let Some(id) = self.wlan {
+            self.simulation.with_medium(id, |wlan: &mut Wlan, _| wlan.leave(station(relay)));
+        }
     }
 
     fn sample(&self, recorders: &mut Recorders) {
@@ -160,12 +164,13 @@ impl Stage {
         let relay = &self.relays[index];
         let cell = self.cell.and_then(|id| network.medium::<Cell>(id));
         let ue = cell.map(|cell| cell.ue(UeId(index as u16)));
+        let wlan = self.wlan.and_then(|id| network.medium::<Wlan>(id));
         let backlog = |hop: Hop| network.backlog(hop.down_in).bytes;
         RelaySample {
             carried_bytes,
             capacity_bps: ue.as_ref().map(|ue| ue.capacity_estimate.as_bps() as f64),
             cellular_queue_bytes: ue.map_or_else(|| backlog(relay.parts.cellular), |ue| ue.queue.bytes),
-            wifi_queue_bytes: backlog(relay.parts.wifi),
+            wifi_queue_bytes: wlan.map_or_else(|| backlog(relay.parts.wifi), |wlan| wlan.queued(station(index)).bytes),
             local_demand_bytes: relay.local.demanded_bytes(),
             local_received_bytes: relay.local.received_bytes(),
         }
@@ -182,6 +187,11 @@ impl Stage {
     pub fn path_counters(&self) -> Vec<PathCounters> {
         self.relays.iter().map(|relay| relay.parts.counters(self.simulation.network())).collect()
     }
+}
+
+/// The station of a relay: the destination is the first.
+fn station(relay: usize) -> StationId {
+    StationId(relay as u16 + 1)
 }
 
 /// Two connections as one: their counts add up, and their subflows stand one after the other.

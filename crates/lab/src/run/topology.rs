@@ -9,7 +9,7 @@
 //!
 //! Each hop is a link of its own, or the relay's gates of a medium that all relays share.
 
-use network::{Amount, DropCause, MediumId, Network, PortId, Prefix, Route, VertexId};
+use network::{Amount, Counters, DropCause, MediumId, Network, PortId, Prefix, Route, VertexId};
 
 use super::{RunError, links, radio};
 use crate::measure::PathCounters;
@@ -52,6 +52,20 @@ pub(super) struct Hop {
     pub up_in: VertexId,
     /// Where they leave.
     pub up_out: VertexId,
+    /// What the counters of these vertices tell.
+    pub kind: HopKind,
+}
+
+/// Where to count what goes towards the destination. The gates of a medium count both directions, and those opposite to
+/// the relays count all relays.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum HopKind {
+    /// A link, and perhaps an element behind it.
+    Link,
+    /// A medium on which the relay sends: what enters at its gate, or is dropped there.
+    Sender,
+    /// A medium from which the relay receives: what leaves at its gate, or is dropped for it.
+    Receiver,
 }
 
 impl Hop {
@@ -62,7 +76,7 @@ impl Hop {
 
     /// A link each way.
     pub fn links(down: VertexId, up: VertexId) -> Self {
-        Self { down_in: down, down_out: down, up_in: up, up_out: up }
+        Self { down_in: down, down_out: down, up_in: up, up_out: up, kind: HopKind::Link }
     }
 }
 
@@ -85,7 +99,7 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
         }
     }
     let cell = radio::add_cell(&mut network, scenario, addresses)?;
-    let wlan: Option<radio::SharedHop> = None;
+    let wlan = radio::add_wlan(&mut network, scenario, addresses)?;
     let mut relays = Vec::new();
     for index in 0..scenario.relays.len() {
         let cellular = match &cell {
@@ -121,8 +135,13 @@ impl Builder<'_> {
         network.connect(cellular.down_out, router);
         network.add_host_route(router, path, wifi.down_in);
         network.connect(wifi.down_out, self.destination.vertex());
-        let from_path = Route { from: Some(Prefix::host(path)), to: None, via: wifi.up_in };
-        network.add_route(self.destination.vertex(), from_path);
+        // On a shared channel all leave by one gate, and the channel knows the relay.
+        if wifi.kind == HopKind::Sender {
+            network.connect(self.destination.vertex(), wifi.up_in);
+        } else {
+            let from_path = Route { from: Some(Prefix::host(path)), to: None, via: wifi.up_in };
+            network.add_route(self.destination.vertex(), from_path);
+        }
         network.connect(wifi.up_out, router);
         network.connect(cellular.up_out, self.core);
         let local = has_local.then(|| self.wire_local(index, cellular, router));
@@ -161,12 +180,22 @@ struct Drops {
 }
 
 impl Hop {
-    /// What entered towards the destination, and what of it was dropped. Gates are shared by both directions: of a medium
-    /// what leaves at the receiver's gate, or is dropped for it, is what entered.
+    /// What entered towards the destination, and what of it was dropped.
     fn towards_destination(self, network: &Network) -> (Amount, Drops) {
-        let counters = network.counters(self.down_out);
-        let dropped = counters.dropped_total();
-        let entered = if self.down_in == self.down_out { counters.entered } else { counters.left + dropped };
-        (entered, Drops { lost: dropped.packets, queue_full: counters.dropped(DropCause::QueueFull).packets })
+        let [first, last] = [self.down_in, self.down_out].map(|vertex| network.counters(vertex));
+        let drops = |counters: &Counters| Drops {
+            lost: counters.dropped_total().packets,
+            queue_full: counters.dropped(DropCause::QueueFull).packets,
+        };
+        match self.kind {
+            HopKind::Sender => (first.entered, drops(first)),
+            HopKind::Receiver => (last.left + last.dropped_total(), drops(last)),
+            HopKind::Link if self.down_in == self.down_out => (first.entered, drops(first)),
+            HopKind::Link => {
+                let (link, behind) = (drops(first), drops(last));
+                let lost = link.lost + behind.lost;
+                (first.entered, Drops { lost, queue_full: link.queue_full + behind.queue_full })
+            }
+        }
     }
 }
