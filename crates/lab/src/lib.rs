@@ -3,17 +3,21 @@
 //! ```text
 //! scenario    a TOML file and overrides -> a checked Scenario, or mistakes that name line, field and remedy
 //! run         a Scenario -> Results, in the simulator
+//! metrics     the papers' metrics, from what happens to a connection
 //! measure     what hosts and paths say -> series and totals, for every backend
 //! results     the schema that every backend yields, and its text form
 //! report      results -> one HTML file with plots
+//! statistics  means with intervals, paired comparisons, correlations over runs
 //! pcapng      packet captures
 //! output      files that are whole or absent
 //! ```
 
 pub mod measure;
+pub mod metrics;
 pub mod output;
 pub mod pcapng;
 pub mod report;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod statistics;

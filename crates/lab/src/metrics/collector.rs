@@ -1,0 +1,425 @@
+//! All metrics of one connection.
+
+use serde::{Deserialize, Serialize};
+use units::{Duration, Instant, Rate};
+
+use super::{
+    Acked, ActiveSet, Arrival, Arrived, BlockGoodput, Delay, DelayRatio, Delivered, FileGoodput, FinishedBlock,
+    InOrderGoodput, Jitter, MeanThroughput, ReceiveBuffer, Reordering, SendLog, Sent, SubflowCount, SubflowThroughput,
+    UnitGoodput, WindowThroughput, range_bytes,
+};
+
+/// N of CoMPTCP.
+const BLOCK_PACKETS: u64 = 100;
+
+/// What the definitions leave open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// F.
+    pub window: Duration,
+    /// TBR.
+    pub tbr: Rate,
+    /// theta: half width of the range around TBR, over TBR.
+    pub theta: f64,
+    /// Unit of G1, octets.
+    pub unit_bytes: u64,
+    /// Block of G2 and of the receive buffer, octets.
+    pub block_bytes: u64,
+    /// Size of the file of G4, if the transfer is a download.
+    pub file_bytes: Option<u64>,
+    /// When the transfer was asked for.
+    pub began: Instant,
+    /// Blocks that are kept one by one; 0 for none.
+    pub blocks_max: usize,
+}
+
+impl Settings {
+    /// The papers' values, for packets of `packet_bytes` octets of payload: units of H, blocks of 100 packets, theta 0.1.
+    pub fn papers(window: Duration, tbr: Rate, packet_bytes: u32) -> Self {
+        let unit_bytes = range_bytes(tbr, window, packet_bytes);
+        let block_bytes = BLOCK_PACKETS * u64::from(packet_bytes.max(1));
+        let (file_bytes, began) = (None, Instant::ZERO);
+        Self { window, tbr, theta: 0.1, unit_bytes, block_bytes, file_bytes, began, blocks_max: 0 }
+    }
+}
+
+/// The metrics of a window, at its end: a monitor point. `None` where nothing happened that would define a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowValues {
+    /// The monitor point.
+    pub at: Instant,
+    /// Payload that arrived, duplicates included.
+    pub aggregate_throughput_bps: f64,
+    /// Size of the active set.
+    pub subflows: u64,
+    /// G1.
+    pub unit_goodput_bps: Option<f64>,
+    /// G1 with units as large as the blocks of G2.
+    pub block_unit_goodput_bps: Option<f64>,
+    /// G2.
+    pub block_goodput_bps: Option<f64>,
+    /// G3.
+    pub in_order_goodput_bps: f64,
+    /// Most octets stored at any time.
+    pub receive_buffer_bytes: u64,
+    /// Acknowledged payload by subflow; subflows that came later may be absent.
+    pub subflow_throughput_bps: Vec<f64>,
+    /// O3-DSN: offset largest in absolute value.
+    pub reordering_bytes: i64,
+    /// Mean delay.
+    pub delay_s: Option<f64>,
+    /// Jitter.
+    pub jitter_s: Option<f64>,
+    /// eta.
+    pub delay_ratio: Option<f64>,
+}
+
+/// The metrics of a whole run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Payload that arrived over the time of the run, duplicates included.
+    pub throughput_bps: Option<f64>,
+    /// G1: mean over all units.
+    pub unit_goodput_bps: Option<f64>,
+    /// Units in it.
+    pub units: u64,
+    /// G4.
+    pub file_goodput_bps: Option<f64>,
+    /// Octets delivered in order.
+    pub delivered_bytes: u64,
+    /// Most octets stored at any time.
+    pub receive_buffer_bytes: u64,
+    /// O3-DSN: largest absolute value.
+    pub reordering_peak_bytes: u64,
+    /// Mean delay.
+    pub delay_s: Option<f64>,
+    /// Jitter.
+    pub jitter_s: Option<f64>,
+    /// Largest eta of all windows.
+    pub delay_ratio_max: Option<f64>,
+    /// Payload acknowledged, by subflow.
+    pub acked_bytes: Vec<u64>,
+}
+
+/// Takes events in order of time, and yields the values of windows and of the run.
+///
+/// What happens at the very end of a window counts in it. The values of windows are the only thing that grows with time.
+#[derive(Clone, Debug)]
+pub struct Collector {
+    settings: Settings,
+    window_end: Instant,
+    values: Vec<WindowValues>,
+    goodput_blocks: Vec<FinishedBlock>,
+    buffer_blocks: Vec<u64>,
+    arrived: Arrived,
+    sent: SendLog,
+    sent_by_subflow: Vec<SendLog>,
+    throughput: WindowThroughput,
+    mean_throughput: MeanThroughput,
+    unit_goodput: UnitGoodput,
+    block_unit_goodput: UnitGoodput,
+    block_goodput: BlockGoodput,
+    in_order_goodput: InOrderGoodput,
+    file_goodput: Option<FileGoodput>,
+    receive_buffer: ReceiveBuffer,
+    subflow_throughput: SubflowThroughput,
+    subflow_count: SubflowCount,
+    reordering: Reordering,
+    delay: Delay,
+    jitter: Jitter,
+    delay_ratio: DelayRatio,
+}
+
+impl Collector {
+    /// Collects from the start of the run on.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            window_end: Instant::ZERO + settings.window,
+            values: Vec::new(),
+            goodput_blocks: Vec::new(),
+            buffer_blocks: Vec::new(),
+            arrived: Arrived::default(),
+            sent: SendLog::default(),
+            sent_by_subflow: Vec::new(),
+            throughput: WindowThroughput::default(),
+            mean_throughput: MeanThroughput::default(),
+            unit_goodput: UnitGoodput::new(settings.unit_bytes),
+            block_unit_goodput: UnitGoodput::new(settings.block_bytes),
+            block_goodput: BlockGoodput::new(settings.block_bytes),
+            in_order_goodput: InOrderGoodput::default(),
+            file_goodput: settings.file_bytes.map(|bytes| FileGoodput::new(settings.began, bytes)),
+            receive_buffer: ReceiveBuffer::new(settings.block_bytes),
+            subflow_throughput: SubflowThroughput::default(),
+            subflow_count: SubflowCount::default(),
+            reordering: Reordering::default(),
+            delay: Delay::default(),
+            jitter: Jitter::default(),
+            delay_ratio: DelayRatio::default(),
+            settings,
+        }
+    }
+
+    /// What it was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Data reached the destination.
+    pub fn arrival(&mut self, event: &Arrival) {
+        self.close_before(event.at);
+        self.throughput.arrival(u64::from(event.len));
+        self.mean_throughput.arrival(u64::from(event.len));
+        self.reordering.arrival(event.dsn);
+        let (mut first, mut fresh_bytes) = (None, 0);
+        let (unit, block_unit) = (&mut self.unit_goodput, &mut self.block_unit_goodput);
+        self.arrived.insert(event.range(), |piece| {
+            first = first.or(Some(piece.start));
+            fresh_bytes += piece.end - piece.start;
+            unit.fresh(event.at, piece.clone());
+            block_unit.fresh(event.at, piece);
+        });
+        if let Some(first) = first {
+            self.blocks(event.at, fresh_bytes);
+            self.delays(event, first);
+        }
+    }
+
+    /// Blocks that may be complete now.
+    fn blocks(&mut self, at: Instant, fresh_bytes: u64) {
+        let (in_order, max) = (self.arrived.in_order(), self.settings.blocks_max);
+        let kept = &mut self.goodput_blocks;
+        self.block_goodput.arrival(at, in_order, |block| {
+            if kept.len() < max {
+                kept.push(block);
+            }
+        });
+        let kept = &mut self.buffer_blocks;
+        self.receive_buffer.arrival(fresh_bytes, in_order, |_, bytes| {
+            if kept.len() < max {
+                kept.push(bytes);
+            }
+        });
+    }
+
+    /// Delay of a packet whose first new octet is `first`.
+    fn delays(&mut self, event: &Arrival, first: u64) {
+        if let Some(sent_at) = self.sent.first_sent(first) {
+            let delay = event.at.saturating_since(sent_at);
+            self.delay.sample(delay);
+            self.jitter.sample(delay);
+        }
+        self.sent.release_below(self.arrived.in_order());
+        let Some(log) = self.sent_by_subflow.get_mut(event.subflow) else { return };
+        if let Some(sent_at) = log.first_sent(first) {
+            self.delay_ratio.sample(event.subflow, event.at.saturating_since(sent_at));
+        }
+        log.release_below(self.arrived.in_order());
+    }
+
+    /// Data left the source.
+    pub fn sent(&mut self, event: &Sent) {
+        self.close_before(event.at);
+        self.sent.sent(event.at, event.range());
+        if self.sent_by_subflow.len() <= event.subflow {
+            self.sent_by_subflow.resize(event.subflow + 1, SendLog::default());
+        }
+        let log = &mut self.sent_by_subflow[event.subflow];
+        log.release_below(self.arrived.in_order());
+        log.sent(event.at, event.range());
+    }
+
+    /// The application got data.
+    pub fn delivered(&mut self, event: &Delivered) {
+        self.close_before(event.at);
+        self.in_order_goodput.delivered(event.bytes);
+        if let Some(file) = &mut self.file_goodput {
+            file.delivered(event.at, event.bytes);
+        }
+    }
+
+    /// The active set changed.
+    pub fn active_set(&mut self, event: &ActiveSet) {
+        self.close_before(event.at);
+        self.subflow_count.active(event.count);
+    }
+
+    /// A subflow's data were acknowledged.
+    pub fn acked(&mut self, event: &Acked) {
+        self.close_before(event.at);
+        self.subflow_throughput.acked(event.subflow, event.bytes);
+    }
+
+    /// Closes all windows that end before `at`.
+    fn close_before(&mut self, at: Instant) {
+        while self.window_end < at {
+            self.close();
+        }
+    }
+
+    /// Closes all windows that end at `at` or before: nothing more will happen then.
+    pub fn close_until(&mut self, at: Instant) {
+        self.close_before(at);
+        if self.window_end == at {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        let at = self.window_end;
+        // A window of length zero has no rate, and never ends.
+        self.window_end = if self.settings.window.is_zero() { Instant::FAR_FUTURE } else { at + self.settings.window };
+        self.values.push(WindowValues {
+            at,
+            aggregate_throughput_bps: self.throughput.close(at).unwrap_or(0.0),
+            subflows: self.subflow_count.point(),
+            unit_goodput_bps: self.unit_goodput.close(),
+            block_unit_goodput_bps: self.block_unit_goodput.close(),
+            block_goodput_bps: self.block_goodput.close(),
+            in_order_goodput_bps: self.in_order_goodput.close(at).unwrap_or(0.0),
+            receive_buffer_bytes: self.receive_buffer.close(),
+            subflow_throughput_bps: self.subflow_throughput.close(at),
+            reordering_bytes: self.reordering.close(),
+            delay_s: self.delay.close(),
+            jitter_s: self.jitter.close(),
+            delay_ratio: self.delay_ratio.close(),
+        });
+    }
+
+    /// The windows that are closed, by time.
+    pub fn values(&self) -> &[WindowValues] {
+        &self.values
+    }
+
+    /// G2 of the first blocks, as many as the settings keep.
+    pub fn goodput_blocks(&self) -> &[FinishedBlock] {
+        &self.goodput_blocks
+    }
+
+    /// Octets stored when each of the first blocks was complete, as many as the settings keep.
+    pub fn buffer_blocks(&self) -> &[u64] {
+        &self.buffer_blocks
+    }
+
+    /// The run up to `at`.
+    pub fn totals(&self, at: Instant) -> Totals {
+        Totals {
+            throughput_bps: self.mean_throughput.value_bps(at),
+            unit_goodput_bps: self.unit_goodput.mean_bps(),
+            units: self.unit_goodput.units(),
+            file_goodput_bps: self.file_goodput.as_ref().and_then(FileGoodput::value_bps),
+            delivered_bytes: self.in_order_goodput.total_bytes(),
+            receive_buffer_bytes: self.receive_buffer.max_bytes(),
+            reordering_peak_bytes: self.reordering.peak_bytes(),
+            delay_s: self.delay.mean_s(),
+            jitter_s: self.jitter.mean_s(),
+            delay_ratio_max: self.delay_ratio.max(),
+            acked_bytes: self.subflow_throughput.total_bytes().to_vec(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings {
+            unit_bytes: 4000,
+            block_bytes: 2000,
+            file_bytes: Some(6000),
+            blocks_max: 2,
+            ..Settings::papers(Duration::from_secs(2), Rate::from_bps(16_000), 1000)
+        }
+    }
+
+    /// A packet of 1000 octets, number `packet`, sent at one time over a subflow and arriving at another.
+    fn carry(collector: &mut Collector, packets: &[(u64, u64, usize, u64)]) {
+        let mut events: Vec<_> =
+            packets.iter().flat_map(|packet| [(packet.0, false, packet), (packet.1, true, packet)]).collect();
+        events.sort_by_key(|(at, arrives, _)| (*at, *arrives));
+        for (at_ms, arrives, (_, _, subflow, packet)) in events {
+            let (at, subflow, dsn, len) = (Instant::from_millis(at_ms), *subflow, packet * 1000, 1000);
+            match arrives {
+                false => collector.sent(&Sent { at, subflow, dsn, len }),
+                true => collector.arrival(&Arrival { at, subflow, dsn, len }),
+            }
+        }
+    }
+
+    /// Six packets over a fast path (200 ms) and a slow one (1000 ms); packet 2 is sent again over the fast path, so its
+    /// first copy arrives late.
+    fn run() -> Collector {
+        let mut collector = Collector::new(settings());
+        collector.active_set(&ActiveSet { at: Instant::ZERO, count: 2 });
+        let packets = [
+            (0, 200, 0, 0),
+            (200, 400, 0, 1),
+            (400, 1400, 1, 2),
+            (1000, 1200, 0, 2),
+            (2000, 2200, 0, 3),
+            (2000, 3000, 1, 4),
+        ];
+        carry(&mut collector, &packets);
+        for (at_ms, bytes) in [(3000, 5000), (3500, 1000)] {
+            collector.delivered(&Delivered { at: Instant::from_millis(at_ms), bytes });
+        }
+        collector.acked(&Acked { at: Instant::from_secs(4), subflow: 1, bytes: 2000 });
+        collector.close_until(Instant::from_secs(4));
+        collector
+    }
+
+    /// First window: packets at 200, 400, 1200 and, again, 1400 ms: 4000 * 8 / 2. Delays 200, 200, 800 (since the first
+    /// transmission of packet 2, 400 ms); on the subflow that brought it, 200. Unit 0 is not finished; block 1 is (0.2 s).
+    #[test]
+    fn the_first_window() {
+        let collector = run();
+        let first = &collector.values()[0];
+        assert_eq!((first.at, first.aggregate_throughput_bps, first.subflows), (Instant::from_secs(2), 16_000.0, 2));
+        assert_eq!((first.unit_goodput_bps, first.block_unit_goodput_bps), (None, Some(80_000.0)));
+        assert_eq!((first.block_goodput_bps, first.in_order_goodput_bps), (Some(80_000.0), 0.0));
+        assert_eq!((first.receive_buffer_bytes, first.reordering_bytes), (2000, 1000));
+        assert_eq!((first.delay_s, first.jitter_s, first.delay_ratio), (Some(0.4), Some(0.3), None));
+        assert_eq!(first.subflow_throughput_bps, [0.0; 0]);
+    }
+
+    /// Second window: packets at 2200 (unit 0: 32000 bit in 2 s; block 2: 16000 bit in 1.8 s) and 3000 ms. What is
+    /// acknowledged at the very end of the window counts in it.
+    #[test]
+    fn the_second_window() {
+        let collector = run();
+        let second = &collector.values()[1];
+        assert_eq!((second.aggregate_throughput_bps, second.in_order_goodput_bps), (8000.0, 24_000.0));
+        assert_eq!((second.unit_goodput_bps, second.block_unit_goodput_bps), (Some(16_000.0), Some(16_000.0)));
+        assert_eq!((second.block_goodput_bps, second.receive_buffer_bytes), (Some(16_000.0 / 1.8), 2000));
+        assert_eq!((second.delay_s, second.jitter_s, second.delay_ratio), (Some(0.6), Some(0.7), Some(5.0)));
+        assert_eq!(second.subflow_throughput_bps, [0.0, 8000.0]);
+        assert_eq!(collector.values().len(), 2);
+    }
+
+    #[test]
+    fn the_run() {
+        let collector = run();
+        let totals = collector.totals(Instant::from_secs(4));
+        assert_eq!((totals.throughput_bps, totals.delivered_bytes), (Some(12_000.0), 6000));
+        assert_eq!((totals.unit_goodput_bps, totals.units), (Some(16_000.0), 1));
+        assert_eq!(totals.file_goodput_bps, Some(48_000.0 / 3.5));
+        assert_eq!(
+            (totals.delay_s, totals.delay_ratio_max, totals.reordering_peak_bytes),
+            (Some(0.48), Some(5.0), 1000)
+        );
+        assert_eq!(collector.goodput_blocks().iter().map(|block| block.number).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(collector.buffer_blocks(), [2000, 2000]);
+        assert_eq!(totals.acked_bytes, [0, 2000]);
+    }
+
+    /// Silence yields windows too: the outage of a stalled transfer is an outage.
+    #[test]
+    fn windows_without_events_are_windows() {
+        let mut collector = Collector::new(settings());
+        collector.delivered(&Delivered { at: Instant::from_secs(7), bytes: 1 });
+        assert_eq!(collector.values().len(), 3);
+        collector.close_until(Instant::from_secs(8));
+        let goodput: Vec<_> = collector.values().iter().map(|values| values.in_order_goodput_bps).collect();
+        assert_eq!(goodput, [0.0, 0.0, 0.0, 4.0]);
+    }
+}

@@ -1,0 +1,66 @@
+//! The papers' metrics, each exactly as its paper defines it.
+//!
+//! Every metric is an accumulator that takes [events](Arrival) in order of time and holds what is outstanding, not what
+//! has been: its memory does not grow with the run. Metrics of windows are closed from outside, at the end of each window
+//! of length F. [`Collector`] holds one of each. Definitions, sources and ambiguities: `docs/algorithms/metrics.md`.
+//!
+//! ```text
+//! event                 what the metrics see of a connection
+//! monitor               windows of analysis and the points in them
+//! arrived, blocks       what has come of a stream; the units and blocks it is cut into
+//! send_log              when octets were first sent
+//! collector, summary    all metrics of one connection; one window of analysis of it
+//! ```
+
+mod arrived;
+mod block_goodput;
+mod blocks;
+mod collector;
+mod delay;
+mod delay_ratio;
+mod event;
+mod file_goodput;
+mod in_order_goodput;
+mod jain;
+mod jitter;
+mod monitor;
+mod outage;
+mod receive_buffer;
+mod reordering;
+mod send_log;
+mod subflow_count;
+mod subflow_throughput;
+mod summary;
+mod throughput;
+mod unit_goodput;
+mod variation;
+
+pub use arrived::Arrived;
+pub use block_goodput::{BlockGoodput, FinishedBlock};
+pub use blocks::{FinishedUnit, Units, range_bytes};
+pub use collector::{Collector, Settings, Totals, WindowValues};
+pub use delay::Delay;
+pub use delay_ratio::DelayRatio;
+pub use event::{Acked, ActiveSet, Arrival, Delivered, Sent};
+pub use file_goodput::FileGoodput;
+pub use in_order_goodput::InOrderGoodput;
+pub use jain::jain_index;
+pub use jitter::Jitter;
+pub use monitor::{Analysis, MonitorPoints};
+pub use outage::{Outage, Outages};
+pub use receive_buffer::ReceiveBuffer;
+pub use reordering::Reordering;
+pub use send_log::SendLog;
+pub use subflow_count::SubflowCount;
+pub use subflow_throughput::SubflowThroughput;
+pub use summary::Summary;
+pub use throughput::{MeanThroughput, WindowThroughput};
+pub use unit_goodput::UnitGoodput;
+pub use variation::{Variation, variation_percent};
+
+use units::Duration;
+
+/// Octets per time as bit/s; `None` for an empty span, in which no rate is defined.
+pub fn rate_bps(bytes: u64, span: Duration) -> Option<f64> {
+    (!span.is_zero()).then(|| bytes as f64 * 8.0 / span.as_secs_f64())
+}

@@ -1,0 +1,89 @@
+//! When octets were first sent.
+
+use core::ops::Range;
+use std::collections::VecDeque;
+
+use units::Instant;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    range: Range<u64>,
+    at: Instant,
+}
+
+/// First transmissions of what is outstanding: sorted ranges, apart from each other. What has arrived in order is
+/// forgotten, so a window's worth of data bounds the memory.
+#[derive(Clone, Debug, Default)]
+pub struct SendLog {
+    floor: u64,
+    entries: VecDeque<Entry>,
+}
+
+impl SendLog {
+    /// `range` is sent. Parts that were sent before, or released, stay as they are.
+    pub fn sent(&mut self, at: Instant, range: Range<u64>) {
+        let (mut start, end) = (range.start.max(self.floor), range.end);
+        let mut place = self.entries.partition_point(|entry| entry.range.end <= start);
+        while start < end {
+            let known = self.entries.get(place).map_or(end..end, |entry| entry.range.clone());
+            if start < known.start.min(end) || known.is_empty() {
+                let gap = start..known.start.min(end);
+                start = gap.end;
+                self.entries.insert(place, Entry { range: gap, at });
+            } else {
+                start = known.end;
+            }
+            place += 1;
+        }
+    }
+
+    /// When the octet at `dsn` was first sent; `None` if it was not, or is released.
+    pub fn first_sent(&self, dsn: u64) -> Option<Instant> {
+        let place = self.entries.partition_point(|entry| entry.range.end <= dsn);
+        self.entries.get(place).filter(|entry| entry.range.start <= dsn).map(|entry| entry.at)
+    }
+
+    /// Forgets everything below `dsn`: it has arrived.
+    pub fn release_below(&mut self, dsn: u64) {
+        self.floor = self.floor.max(dsn);
+        while self.entries.front().is_some_and(|entry| entry.range.end <= dsn) {
+            self.entries.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(at: u64) -> Instant {
+        Instant::from_millis(at)
+    }
+
+    #[test]
+    fn the_first_transmission_of_every_octet_counts() {
+        let mut log = SendLog::default();
+        log.sent(ms(1), 0..100);
+        log.sent(ms(2), 200..300);
+        log.sent(ms(3), 50..350);
+        let first = |log: &SendLog, dsn| log.first_sent(dsn).map(Instant::as_millis);
+        let times: Vec<_> = [0, 99, 100, 199, 200, 299, 300, 349].map(|dsn| first(&log, dsn)).to_vec();
+        assert_eq!(times, [1, 1, 3, 3, 2, 2, 3, 3].map(Some));
+        assert_eq!(first(&log, 350), None);
+        log.sent(ms(4), 0..350);
+        assert_eq!(log.entries.len(), 4);
+    }
+
+    #[test]
+    fn what_has_arrived_is_forgotten_for_good() {
+        let mut log = SendLog::default();
+        log.sent(ms(1), 0..100);
+        log.sent(ms(2), 100..200);
+        log.release_below(150);
+        log.sent(ms(3), 0..160);
+        assert_eq!((log.first_sent(99), log.first_sent(155)), (None, Some(ms(2))));
+        assert_eq!(log.entries.len(), 1);
+        log.sent(ms(4), 300..300);
+        assert_eq!(log.entries.len(), 1);
+    }
+}

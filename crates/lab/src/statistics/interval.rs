@@ -1,0 +1,73 @@
+//! The mean of a sample with its confidence interval.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CONFIDENCE, mean, standard_deviation, t_quantile};
+
+/// A mean, and the 95 % interval around it after Student: the samples are few.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Size of the sample.
+    pub count: usize,
+    /// Mean.
+    pub mean: f64,
+    /// Sample standard deviation; `None` for one value.
+    pub standard_deviation: Option<f64>,
+    /// Half the interval's width, t s / sqrt(n); `None` for one value, of which nothing can be said.
+    pub half_width: Option<f64>,
+}
+
+impl Interval {
+    /// Of `sample`; `None` if it is empty.
+    pub fn of(sample: &[f64]) -> Option<Self> {
+        let (count, mean) = (sample.len(), mean(sample)?);
+        let standard_deviation = standard_deviation(sample);
+        let t = t_quantile(CONFIDENCE, count as u64 - 1);
+        let half_width = standard_deviation.zip(t).map(|(deviation, t)| t * deviation / (count as f64).sqrt());
+        Some(Self { count, mean, standard_deviation, half_width })
+    }
+
+    /// Its lower bound.
+    pub fn low(&self) -> Option<f64> {
+        Some(self.mean - self.half_width?)
+    }
+
+    /// Its upper bound.
+    pub fn high(&self) -> Option<f64> {
+        Some(self.mean + self.half_width?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1 to 5: mean 3, deviation sqrt(2.5), t with four degrees 2.7764: 2.7764 * 1.5811 / 2.2361 = 1.9633.
+    #[test]
+    fn the_interval_is_students() {
+        let interval = Interval::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert_eq!((interval.count, interval.mean), (5, 3.0));
+        assert!((interval.half_width.unwrap() - 1.9632).abs() < 1e-4, "{interval:?}");
+        assert!((interval.low().unwrap() - 1.0368).abs() < 1e-4 && (interval.high().unwrap() - 4.9632).abs() < 1e-4);
+    }
+
+    /// NIST/SEMATECH e-Handbook 1.3.5.2, ZARR13.DAT: n 195, mean 9.261460, deviation 0.022789, 95 % interval
+    /// [9.258242, 9.264679]. Of the data only the moments matter, so any sample that has them will do.
+    #[test]
+    fn a_published_interval() {
+        let (mean, deviation) = (9.261_460, 0.022_789);
+        // One value on the mean, 194 at a distance d = s from it: the squares sum to 194 s^2.
+        let mut sample = vec![mean];
+        (0..97).for_each(|_| sample.extend([mean - deviation, mean + deviation]));
+        let interval = Interval::of(&sample).unwrap();
+        assert!((interval.low().unwrap() - 9.258_242).abs() < 2e-6, "{interval:?}");
+        assert!((interval.high().unwrap() - 9.264_679).abs() < 2e-6, "{interval:?}");
+    }
+
+    #[test]
+    fn one_value_has_no_interval() {
+        assert_eq!(Interval::of(&[]), None);
+        let one = Interval::of(&[7.0]).unwrap();
+        assert_eq!((one.mean, one.half_width, one.low(), one.high()), (7.0, None, None, None));
+    }
+}
