@@ -214,6 +214,14 @@ fn a_closed_window_reopens() {
         }
         let mut pieces = VecDeque::new();
         let started = pair.now;
+        if !lose_updates && !dies {
+            drain(&mut pair, client, &mut pieces);
+            pair.log = Some(Vec::new());
+            pair.run_for(Duration::from_millis(1));
+            let updates = pair.logged(|side, segment| side == Side::Client && segment.window > 0);
+            let paths: Vec<_> = updates.iter().map(|segment| path_of(Side::Client, segment)).collect();
+            assert_eq!(paths, [0, 1], "every subflow hears that the window is open");
+        }
         while pieces.iter().map(wire::Payload::len).sum::<usize>() < 200_000 {
             assert!(pair.now - started < Duration::from_secs(60), "{lose_updates} {dies}");
             drain(&mut pair, client, &mut pieces);

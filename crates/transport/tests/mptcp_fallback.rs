@@ -12,7 +12,7 @@ use pair::{
 use transport::error::{CloseReason, Violation};
 use transport::{ConnectionConfig, ConnectionId, Event, Received};
 use units::Duration;
-use wire::mptcp::{MptcpOption, ResetReason};
+use wire::mptcp::{DataSeq, MptcpOption, ResetReason};
 use wire::{Payload, Segment};
 
 const BYTES: u64 = 300_000;
@@ -96,6 +96,11 @@ fn stripped_on_the_third_ack_of_a_connection_without_data() {
             Side::Server => pair.server.shutdown(server, pair.now).unwrap(),
         }
         pair.run_for(Duration::from_secs(30));
+        let heard = match first {
+            Side::Client => pair.server_events.contains(&Event::PeerFinished(server)),
+            Side::Server => pair.client_events.contains(&Event::PeerFinished(client)),
+        };
+        assert!(heard, "{first:?}");
         pair.client.shutdown(client, pair.now).unwrap();
         pair.server.shutdown(server, pair.now).unwrap();
         pair.run_for(Duration::from_secs(30));
@@ -262,6 +267,13 @@ fn alter_from(n: u32, victim: Side, path: usize) -> Option<pair::Interfere> {
     })
 }
 
+/// Between data sequence number and subflow sequence number of a mapping.
+fn distance(segment: &Segment) -> u32 {
+    let mapping = dss(segment).unwrap().mapping.unwrap();
+    let DataSeq::Short(dsn) = mapping.dsn else { panic!("four octets") };
+    dsn.wrapping_sub(mapping.ssn)
+}
+
 fn total(pieces: &[Payload]) -> u64 {
     pieces.iter().map(|piece| piece.len() as u64).sum()
 }
@@ -288,13 +300,76 @@ fn altered_data_on_a_single_subflow() {
             }
             let is_infinite =
                 |segment: &Segment| dss(segment).is_some_and(|dss| dss.mapping.is_some_and(|mapping| mapping.len == 0));
-            assert_eq!(pair.logged(|from, segment| from == victim && is_infinite(segment)).len(), 1);
+            let infinite = pair.logged(|from, segment| from == victim && is_infinite(segment));
+            assert_eq!(infinite.len(), 1);
+            // It starts where a mapping could have started: all have the same distance between the two spaces.
+            let ordinary =
+                pair.logged(|from, segment| from == victim && !segment.payload.is_empty() && dss(segment).is_some());
+            assert_eq!(distance(infinite[0]), distance(ordinary[0]));
             pair.interfere = None;
             let back = if victim == Side::Client { Side::Server } else { Side::Client };
             assert_pattern(&pair.transfer(back, receiver, sender, BYTES), BYTES);
             pair.assert_released(client, server);
         }
     }
+}
+
+/// A middlebox that changes data also joins segments: what follows the bad mapping in the same segment is not lost.
+#[test]
+fn altered_data_in_joined_segments() {
+    let mut pair = Pair::new(&[10], with_checksums(), 1);
+    let (client, server) = pair.establish(with_checksums());
+    let mut held: Option<Segment> = None;
+    let mut joined = false;
+    pair.interfere = Some(Box::new(move |side, mut segment, _| {
+        if side == Side::Client || joined || segment.payload.is_empty() {
+            return Some(segment);
+        }
+        let Some(first) = held.take() else {
+            held = Some(segment);
+            return None;
+        };
+        joined = true;
+        let mut octets = [first.payload.to_bytes(), segment.payload.to_bytes()].concat();
+        octets[7] ^= 1;
+        segment.payload = octets.into();
+        segment.seq = first.seq;
+        segment.options.mptcp.insert_many(0, first.options.mptcp);
+        Some(segment)
+    }));
+    let received = pair.transfer(Side::Server, server, client, BYTES);
+    assert_eq!(total(&received), BYTES);
+    assert_eq!(fell_back(&pair, client, server), (true, true));
+    assert_eq!(pair.server.stats(server).unwrap().subflows[0].retransmitted_bytes, 0, "nothing was lost on the way");
+}
+
+/// The moment of falling back counts no octet twice: nothing is deemed acknowledged that has not arrived.
+#[test]
+fn falling_back_acknowledges_nothing_twice() {
+    let (mut pair, client, server) =
+        stripped(|_, segment| !is_syn(segment) && !is_syn_ack(segment) && capable(segment).is_none());
+    pair.client.send(client, pattern(0, 200_000), pair.now).unwrap();
+    for _ in 0..100 {
+        pair.run_for(Duration::from_millis(1));
+        let (acked, arrived) =
+            (pair.client.stats(client).unwrap().acked_bytes, pair.server.stats(server).unwrap().received_bytes);
+        assert!(acked <= arrived, "{acked} acknowledged of {arrived}");
+    }
+    assert_eq!(fell_back(&pair, client, server), (true, true));
+}
+
+/// With several subflows and mappings that span segments, the altered one has been acknowledged in part when it is found
+/// out: no subflow owes these octets any more, and yet they come again at once.
+#[test]
+fn altered_data_that_were_acknowledged_in_part() {
+    let config = ConnectionConfig { offload_max_bytes: 20_000, ..with_checksums() };
+    let (mut pair, client, server) = two_subflows(config);
+    pair.cut_to = Some((1000, false));
+    pair.interfere = alter_from(30, Side::Server, 0);
+    let started = pair.now;
+    assert_pattern(&pair.transfer(Side::Server, server, client, BYTES), BYTES);
+    assert_eq!(speaks_mptcp(&pair, client, server), (true, true));
+    assert!(pair.now - started < Duration::from_millis(900), "{:?}", pair.now - started);
 }
 
 /// MP_FAIL is lost: that our ACKs carry no DATA_ACK any more says the same.

@@ -111,6 +111,43 @@ fn a_total_blackout_is_survived() {
     }
 }
 
+/// Section 3.3.6: a new subflow takes over at once what dead ones hold, not when their next time-out comes.
+#[test]
+fn a_new_subflow_takes_over_from_dead_ones() {
+    let (mut pair, client, server) = established(&[10, 40], config());
+    pair.delays.push(Duration::from_millis(20));
+    pair.dark.push(false);
+    let mut stream = Stream { written: 0, received: Vec::new() };
+    stream.run(&mut pair, (client, server), Duration::from_secs(1));
+    pair.dark[0] = true;
+    pair.dark[1] = true;
+    stream.run(&mut pair, (client, server), Duration::from_secs(8));
+    let before = stream.received_bytes();
+    pair.client.add_subflow(client, client_address(2), server_address(0), false, pair.now).unwrap();
+    stream.run(&mut pair, (client, server), Duration::from_millis(300));
+    assert!(stream.received_bytes() > before + 100_000, "{} octets", stream.received_bytes() - before);
+    assert_pattern(&stream.received, stream.received_bytes());
+}
+
+/// A path that was slow for a while is not avoided for ever because of what was measured then.
+#[test]
+fn a_path_that_was_slow_is_tried_again() {
+    let (mut pair, client, server) = established(&[10, 40], scheduled_by("lowest-rtt"));
+    let mut stream = Stream { written: 0, received: Vec::new() };
+    stream.run(&mut pair, (client, server), Duration::from_secs(1));
+    pair.delays[0] = Duration::from_millis(150);
+    stream.run(&mut pair, (client, server), Duration::from_secs(3));
+    let slow = sent(&pair, server);
+    pair.delays[0] = Duration::from_millis(10);
+    stream.run(&mut pair, (client, server), Duration::from_secs(6));
+    let after = sent(&pair, server);
+    let (first, second) = (after[0] - slow[0], after[1] - slow[1]);
+    assert!(first > second, "{first} octets on the path that is fast again, {second} on the other");
+    pair.run_for(Duration::from_secs(1));
+    stream.run(&mut pair, (client, server), Duration::from_millis(100));
+    assert_pattern(&stream.received, stream.received_bytes());
+}
+
 /// A dead subflow's user time-out ends it; the full mesh opens it again once the path is back.
 #[test]
 fn the_full_mesh_replaces_subflows_that_time_out() {

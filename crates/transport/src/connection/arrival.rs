@@ -116,8 +116,8 @@ impl Connection {
         } else if ack.growth_bytes > 0 && ack.cwnd_limited {
             self.grow_window(i, ack, now);
         }
-        if ack.rtt.is_some() {
-            self.subflows[i].measured_at = now;
+        if let Some(rtt) = ack.rtt {
+            self.subflows[i].note_rtt(rtt, now);
         }
         if ack.delivered_bytes > 0 {
             self.subflows[i].reinjected = false;

@@ -73,7 +73,8 @@ pub(crate) struct Subflow {
     pub(crate) close_reason: Option<CloseReason>,
     pub(crate) mappings: MappingTable,
     pub(crate) established_at: Option<Instant>,
-    /// When its round-trip time was measured last.
+    /// The round-trip time that schedulers see, and when it was measured last.
+    pub(crate) recent_rtt: Option<Duration>,
     pub(crate) measured_at: Instant,
     /// Data of it were handed to other subflows at this time-out; once is enough until it shows life again.
     pub(crate) reinjected: bool,
@@ -98,6 +99,7 @@ impl Subflow {
             close_reason: None,
             mappings: MappingTable::default(),
             established_at: None,
+            recent_rtt: None,
             measured_at: Instant::ZERO,
             reinjected: false,
         }
@@ -177,13 +179,27 @@ impl Subflow {
         used == 0 || self.tcb.window().cwnd().saturating_sub(used) >= u64::from(self.tcb.payload_max())
     }
 
-    /// The smoothed round-trip time; of a subflow that has long been idle the smallest. The last samples of one that was
-    /// dead, or full, say little about it now, and as long as they deter a scheduler there are no others.
-    fn srtt(&self, now: Instant) -> Option<Duration> {
+    /// Takes a sample for schedulers. They need to know what the path is like now, so the average starts afresh after a
+    /// pause; TCP's own, which guards against needless time-outs, has a longer memory.
+    pub(crate) fn note_rtt(&mut self, rtt: Duration, now: Instant) {
+        self.recent_rtt = match self.recent_rtt.filter(|_| !self.is_measurement_old(now)) {
+            None => Some(rtt),
+            Some(recent) => Some(Duration::from_nanos((recent.as_nanos() * 7 + rtt.as_nanos()) / 8)),
+        };
+        self.measured_at = now;
+    }
+
+    fn is_measurement_old(&self, now: Instant) -> bool {
         /// Measurements older than this have had their day.
         const MEASUREMENT_AGE: Duration = Duration::from_secs(1);
-        let is_old = now.saturating_since(self.measured_at) > MEASUREMENT_AGE && !self.tcb.has_outstanding();
-        if is_old { self.tcb.rtt().min() } else { self.tcb.rtt().srtt() }
+        now.saturating_since(self.measured_at) > MEASUREMENT_AGE
+    }
+
+    /// The round-trip time for schedulers; of a subflow that has long been idle the smallest. The last samples of one that
+    /// was dead, or full, say little about it now, and as long as they deter a scheduler there are no others.
+    fn srtt(&self, now: Instant) -> Option<Duration> {
+        let is_idle = self.is_measurement_old(now) && !self.tcb.has_outstanding();
+        if is_idle { self.tcb.rtt().min() } else { self.recent_rtt.or(self.tcb.rtt().srtt()) }
     }
 
     /// What schedulers may see.
