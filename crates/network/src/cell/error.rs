@@ -124,8 +124,8 @@ impl RadioConfig {
             let distance = shadowing.decorrelation_m;
             require(distance > 0.0, "radio.shadowing.decorrelation_m", distance, "above zero")?;
         }
-        let speed = self.fading.map_or(0.0, |fading| fading.speed_kmh);
-        require((0.0..=500.0).contains(&speed), "radio.fading.speed_kmh", speed, "between 0 and 500 km/h")
+        let speed = self.fading.map_or(1.0, |fading| fading.speed_kmh);
+        require((0.3..=500.0).contains(&speed), "radio.fading.speed_kmh", speed, "between 0.3 and 500 km/h")
     }
 }
 

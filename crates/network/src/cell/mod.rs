@@ -108,8 +108,10 @@ pub struct Cell {
     offsets_ms: Vec<u64>,
     /// What a UE that left had inside, to be dropped at the next call.
     lost: Vec<(Gate, Packet, DropCause)>,
-    /// The latest TTI in which something happened.
-    ran_tti: u64,
+    /// The latest TTI that has begun.
+    seen_tti: u64,
+    /// Whether a command came that changes who may be served.
+    commanded: bool,
 }
 
 /// Making one.
@@ -148,7 +150,8 @@ impl Cell {
             attached,
             offsets_ms,
             lost: Vec::new(),
-            ran_tti: 0,
+            seen_tti: 0,
+            commanded: false,
             config,
         }
     }
@@ -186,6 +189,7 @@ impl Cell {
         self.attached[ue.index()] = false;
         self.radio.leave(ue.index(), &mut self.lost);
         self.uplink.flush(ue.index(), &mut self.lost);
+        self.commanded = true;
     }
 
     /// A UE comes back.
@@ -198,6 +202,7 @@ impl Cell {
     pub fn set_max_bit_rate(&mut self, ue: UeId, rate: Option<Rate>) {
         self.config.ues[ue.index()].max_bit_rate = rate;
         self.radio.set_pace(ue.index(), rate);
+        self.commanded = true;
     }
 
     /// A UE goes to another site, with what waits for it.
@@ -210,6 +215,7 @@ impl Cell {
             return Err(CellError::Absurd { field, value, expected: "the index of a site" });
         }
         self.handovers.ask(ue.index(), site);
+        self.commanded = true;
         Ok(())
     }
 }
@@ -281,7 +287,7 @@ impl Cell {
     fn next_tti(&self) -> Option<u64> {
         self.radio.next_event().or_else(|| {
             let tti = self.handovers.next_tti().filter(|_| self.radio.anyone_waits())?;
-            Some(tti.max(self.ran_tti + 1))
+            Some(tti.max(self.seen_tti + 1))
         })
     }
 
@@ -289,14 +295,16 @@ impl Cell {
     fn run(&mut self, now: Instant, out: &mut MediumOutput) {
         let current = now.as_nanos() / TTI.as_nanos();
         while let Some(tti) = self.next_tti().filter(|tti| *tti <= current) {
-            self.ran_tti = tti;
-            self.change_sites(tti);
+            self.seen_tti = tti;
+            self.change_sites(tti, tti);
             self.radio.step(tti, out);
         }
+        self.seen_tti = current;
         self.uplink.advance(now, out);
     }
 
-    fn change_sites(&mut self, tti: u64) {
+    /// Does the handovers that are due by `tti`. `next` is the next TTI to come.
+    fn change_sites(&mut self, tti: u64, next: u64) {
         if self.handovers.next_tti().is_none_or(|due| due > tti) {
             return;
         }
@@ -307,9 +315,21 @@ impl Cell {
                 let channel = Channel::new(site, self.offsets_ms[ue * self.config.sites.len() + site]);
                 // One that was asked for happens now; one that was planned began when it was due.
                 let begin = if due == 0 { tti } else { due };
-                self.radio.hand_over(ue, channel, begin, self.handovers.interruption_ttis());
+                self.radio.hand_over(ue, channel, begin + self.handovers.interruption_ttis(), next);
             }
         }
+    }
+
+    /// What commands that came without the time lead to.
+    #[cold]
+    fn obey(&mut self, now: Instant, out: &mut MediumOutput) {
+        self.commanded = false;
+        for (gate, packet, cause) in self.lost.drain(..) {
+            out.discard(gate, packet, cause);
+        }
+        let tti = now.as_nanos() / TTI.as_nanos();
+        self.change_sites(tti, tti + 1);
+        self.radio.look_again(tti + 1);
     }
 }
 
@@ -321,8 +341,8 @@ impl Medium for Cell {
     #[inline]
     fn process(&mut self, packet: Option<(Gate, Packet)>, now: Instant, out: &mut MediumOutput) {
         self.run(now, out);
-        for (gate, packet, cause) in self.lost.drain(..) {
-            out.discard(gate, packet, cause);
+        if self.commanded {
+            self.obey(now, out);
         }
         match packet {
             Some((CORE, packet)) => self.enter_downlink(packet, now, out),

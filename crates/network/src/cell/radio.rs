@@ -114,7 +114,9 @@ impl Radio {
         self.averages.advance(tti);
         self.next_tti = None;
         for site in 0..self.sites.len() {
-            self.run_site(site, tti);
+            if !(self.sites[site].active.is_empty() && self.sites[site].again.is_empty()) {
+                self.run_site(site, tti);
+            }
         }
         if self.estimates.due(tti) {
             self.estimates.sample(tti, &self.channels, &mut self.air);
@@ -134,24 +136,36 @@ impl Radio {
     /// Shares one TTI of a site.
     fn run_site(&mut self, site: usize, tti: u64) {
         let used = self.send_again(site, tti);
+        if used < self.air.groups {
+            // A UE that proves to be out of range is not asked again in this TTI, and the others get its turn.
+            while !self.share(site, used, tti) {}
+        }
+        self.plan(site, tti);
+    }
+
+    /// Shares the groups from `used` on. False if it came to nothing because those chosen are out of range.
+    fn share(&mut self, site: usize, used: usize, tti: u64) -> bool {
         let Self { sites, candidates, eligible, .. } = self;
         candidates.clear();
         candidates.extend(sites[site].contenders().iter().filter(|ue| eligible[usize::from(**ue)] <= tti));
-        if !candidates.is_empty() && used < self.air.groups {
-            let mut grants = Grants::new(self.air.groups, used);
-            let mut view = Candidates {
-                ues: &self.candidates,
-                tti,
-                averages: &self.averages,
-                channels: &mut self.channels,
-                air: &mut self.air,
-            };
-            self.sites[site].scheduler.share(&mut view, &mut grants);
-            while let Some((ue, groups)) = grants.take_next() {
-                self.transmit(site, usize::from(ue), groups, tti);
-            }
+        if candidates.is_empty() {
+            return true;
         }
-        self.plan(site, tti);
+        let mut grants = Grants::new(self.air.groups, used);
+        let mut view = Candidates {
+            ues: &self.candidates,
+            tti,
+            averages: &self.averages,
+            channels: &mut self.channels,
+            air: &mut self.air,
+        };
+        self.sites[site].scheduler.share(&mut view, &mut grants);
+        let (mut refused, mut served) = (false, false);
+        while let Some((ue, groups)) = grants.take_next() {
+            let reached = self.transmit(site, usize::from(ue), groups, tti);
+            (refused, served) = (refused || !reached, served || reached);
+        }
+        served || !refused
     }
 
     /// Sends what is due again. Returns how many groups that takes.
@@ -174,8 +188,8 @@ impl Radio {
         used
     }
 
-    /// Sends new data of a UE in the given groups.
-    fn transmit(&mut self, site: usize, ue: usize, groups: u32, tti: u64) {
+    /// Sends new data of a UE in the given groups. False if it is out of range.
+    fn transmit(&mut self, site: usize, ue: usize, groups: u32, tti: u64) -> bool {
         let report = self.channels[ue].report(ue, tti, &mut self.air);
         let count = groups.count_ones() as usize;
         let bytes = if !self.sites[site].scheduler.adapts_to_wideband() {
@@ -189,13 +203,13 @@ impl Radio {
         };
         if bytes == 0 {
             self.eligible[ue] = self.channels[ue].valid_until();
-            return;
+            return false;
         }
         let reported = report.sinr;
         self.averages.add(ue, bytes);
         self.estimates.count(ue, count as u32);
         if self.bearers[ue].queued().packets == 0 {
-            return;
+            return true;
         }
         let (nr, payload) = self.bearers[ue].fill(bytes, &self.rlc);
         if let Some(pace) = &mut self.paces[ue] {
@@ -205,6 +219,7 @@ impl Radio {
             self.sites[site].deactivate(ue as u16);
         }
         self.launch(Block { ue: ue as u16, nr, groups: count as u8, attempt: 0, reported }, tti);
+        true
     }
 
     /// Puts a block into the air.
@@ -233,11 +248,11 @@ impl Radio {
 
 /// Commands.
 impl Radio {
-    /// A UE goes to another site, with what waits for it.
-    pub(crate) fn hand_over(&mut self, ue: usize, channel: Channel, tti: u64, interruption_ttis: u64) {
+    /// A UE goes to another site, with what waits for it, and is away until a TTI. `next` is the next TTI to come.
+    pub(crate) fn hand_over(&mut self, ue: usize, channel: Channel, away_until: u64, next: u64) {
         let (from, to) = (self.channels[ue].site, channel.site);
         self.channels[ue] = channel;
-        self.away_until[ue] = tti + interruption_ttis;
+        self.away_until[ue] = away_until;
         self.eligible[ue] = self.away_until[ue];
         if self.sites[from].leave(ue as u16) {
             self.sites[to].join(ue as u16);
@@ -245,10 +260,10 @@ impl Radio {
         for (due, block) in core::mem::take(&mut self.sites[from].again) {
             let site = if usize::from(block.ue) == ue { to } else { from };
             self.sites[site].send_again(due, block);
-            self.wake(due.max(tti));
+            self.wake(due.max(next));
         }
         if self.bearers[ue].queued().packets > 0 {
-            self.activate(ue, tti);
+            self.activate(ue, next);
         }
     }
 
@@ -271,8 +286,12 @@ impl Radio {
     pub(crate) fn set_pace(&mut self, ue: usize, rate: Option<Rate>) {
         self.paces[ue] = rate.map(Pace::new);
         self.eligible[ue] = self.away_until[ue];
-        if self.bearers[ue].queued().packets > 0 {
-            self.wake(self.eligible[ue]);
+    }
+
+    /// Looks anew at who waits, in TTI `next`.
+    pub(crate) fn look_again(&mut self, next: u64) {
+        if self.anyone_waits() {
+            self.wake(next);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Shares, order, limits, silence when idle, handover, and nothing lost without a name.
 
 use network::cell::{
-    CORE, Cell, CellConfig, Fading, HandoverConfig, HarqConfig, Place, Profile, RadioConfig, RlcConfig, SiteConfig,
-    StrongestSite, Track, UeConfig, UeId,
+    CORE, Cell, CellConfig, Fading, HandoverConfig, HarqConfig, Place, Profile, RESOURCE_SCHEDULERS, RadioConfig,
+    RlcConfig, SiteConfig, StrongestSite, Track, UeConfig, UeId,
 };
 use network::{DropCause, Queue};
 use units::{Duration, Instant, Probability, Rate};
@@ -262,6 +262,19 @@ fn out_of_reach_means_waiting_until_a_site_comes_near() {
     assert_eq!((rig.arrived.len(), rig.cell().ue(UeId(0)).cqi), (0, 0));
     rig.run(Instant::from_secs(3), false);
     assert_eq!(rig.arrived.len(), 1);
+}
+
+#[test]
+fn one_out_of_reach_takes_no_turn_from_others() {
+    for scheduler in RESOURCE_SCHEDULERS.iter().filter(|scheduler| scheduler.name != "blind-equal-throughput-reserved")
+    {
+        let ues = at_m(&[900.0, 1e6]);
+        let mut rig = Rig::new(CellConfig { ues, scheduler: scheduler.name.into(), ..CellConfig::default() });
+        let end = Instant::from_secs(2);
+        rig.saturate(60, end);
+        let throughput = rig.throughput_mbps(end);
+        assert!(throughput[0] > 20.0 && throughput[1] == 0.0, "{}: {throughput:?}", scheduler.name);
+    }
 }
 
 #[test]

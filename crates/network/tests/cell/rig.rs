@@ -70,6 +70,11 @@ impl Rig {
         }
     }
 
+    /// Takes what arrived just now.
+    pub fn collect_now(&mut self, now: Instant) {
+        self.collect(now, false);
+    }
+
     fn collect(&mut self, now: Instant, saturated: bool) {
         while let Some((port, packet)) = self.network.poll_delivery() {
             let ue = self.ues.iter().position(|other| *other == port);

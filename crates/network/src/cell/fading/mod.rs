@@ -22,7 +22,8 @@ pub(crate) const RESOURCE_BLOCKS_MAX: usize = 100;
 pub struct Fading {
     /// Delays and powers of the taps.
     pub profile: Profile,
-    /// How fast the UE, or what reflects its signal, moves, km/h.
+    /// How fast the UE, or what reflects its signal, moves, km/h; at least 0.3, since a channel that stands still does not
+    /// fade.
     pub speed_kmh: f64,
 }
 

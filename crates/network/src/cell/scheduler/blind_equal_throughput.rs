@@ -73,8 +73,9 @@ impl ResourceScheduler for FrequencyDomainBet {
         self.expected.clear();
         self.expected.extend(ues.iter().map(|ue| candidates.average_bytes(*ue)));
         for group in grants.free() {
-            let poorest = (0..ues.len()).min_by(|a, b| self.expected[*a].total_cmp(&self.expected[*b]));
-            let Some(poorest) = poorest else { return };
+            let in_range = (0..ues.len()).filter(|index| candidates.group_bytes(ues[*index], group) > 0);
+            let poorest = in_range.min_by(|a, b| self.expected[*a].total_cmp(&self.expected[*b]));
+            let Some(poorest) = poorest else { continue };
             grants.give(group, ues[poorest]);
             self.expected[poorest] += candidates.weight() * f64::from(candidates.group_bytes(ues[poorest], group));
         }

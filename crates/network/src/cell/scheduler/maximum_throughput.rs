@@ -16,7 +16,7 @@ impl ResourceScheduler for MaximumThroughput {
         let Candidates { ues, .. } = *candidates;
         for group in grants.free() {
             let best = highest(ues, |ue| f64::from(candidates.group_bytes(ue, group)));
-            best.into_iter().for_each(|ue| grants.give(group, ue));
+            best.filter(|ue| candidates.group_bytes(*ue, group) > 0).into_iter().for_each(|ue| grants.give(group, ue));
         }
     }
 

@@ -78,7 +78,7 @@ impl Candidates<'_> {
         self.channels[usize::from(ue)].report(usize::from(ue), self.tti, self.air).bytes
     }
 
-    /// Octets that a UE gets in this TTI with one group alone.
+    /// Octets that a UE gets in this TTI with one group alone; nothing if it cannot receive there.
     pub fn group_bytes(&mut self, ue: u16, group: usize) -> u32 {
         let report = self.channels[usize::from(ue)].report(usize::from(ue), self.tti, self.air);
         amc::transport_block_bytes(report.group_cqi[group], self.air.group_size)

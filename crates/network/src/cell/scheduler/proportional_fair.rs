@@ -22,7 +22,7 @@ impl ResourceScheduler for ProportionalFair {
             let best = highest(ues, |ue| {
                 f64::from(candidates.group_bytes(ue, group)) / candidates.average_bytes(ue).max(AVERAGE_MIN)
             });
-            best.into_iter().for_each(|ue| grants.give(group, ue));
+            best.filter(|ue| candidates.group_bytes(*ue, group) > 0).into_iter().for_each(|ue| grants.give(group, ue));
         }
     }
 }
