@@ -1,19 +1,20 @@
 //! From a scenario to a network: the source, a core, the relays with their hosts, and the destination.
 //!
 //! ```text
-//! source ── core ──┬── cellular 1 ── router 1 ── wifi 1 ──┬── destination
-//!                  │                    └── relay 1       │
-//!                  ├── cellular 2 ── router 2 ── wifi 2 ──┤
-//!  correspondents ─┘        ...         └── relay 2       ┘
+//! source ─────────┐
+//!                 backbone ── core ──┬── cellular 1 ── router 1 ── wifi 1 ──┬── destination
+//! correspondents ─┘                  │                    └── relay 1       │
+//!                                    └── cellular 2 ── router 2 ── wifi 2 ──┘
+//!                                                         └── relay 2
 //! ```
 //!
-//! Each hop is a link of its own, or the relay's gates of a medium that all relays share.
+//! Backbone and core are joined by the bottleneck, if the scenario has one, and are one otherwise. Each hop is a link of its own, or the relay's gates of a medium that all relays share.
 
 use network::{Amount, Counters, DropCause, MediumId, Network, PortId, Prefix, Route, VertexId};
 
 use super::{RunError, links, radio};
 use crate::measure::PathCounters;
-use crate::scenario::{Addresses, RelayMode, Scenario};
+use crate::scenario::{self, Addresses, RelayMode, Scenario};
 
 /// The network of a scenario and where its parts are.
 pub(super) struct Topology {
@@ -84,20 +85,10 @@ impl Hop {
 pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topology, RunError> {
     let mut network = Network::new(scenario.seed);
     let (source, destination) = (network.add_port(), network.add_port());
-    let core = network.add_router();
-    match &scenario.bottleneck {
-        Some(link) => {
-            let hop = links::bottleneck(&mut network, link);
-            network.connect(source.vertex(), hop.down_in);
-            network.connect(hop.down_out, core);
-            network.add_host_route(core, addresses.source, hop.up_in);
-            network.connect(hop.up_out, source.vertex());
-        }
-        None => {
-            network.connect(source.vertex(), core);
-            network.add_host_route(core, addresses.source, source.vertex());
-        }
-    }
+    let backbone = network.add_router();
+    network.connect(source.vertex(), backbone);
+    network.add_host_route(backbone, addresses.source, source.vertex());
+    let core = scenario.bottleneck.as_ref().map_or(backbone, |link| add_core(&mut network, link, backbone));
     let cell = radio::add_cell(&mut network, scenario, addresses)?;
     let wlan = radio::add_wlan(&mut network, scenario, addresses)?;
     let mut relays = Vec::new();
@@ -111,7 +102,7 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
             Some(wlan) => wlan.hop(&network, index),
             None => links::wifi(&mut network, scenario, index)?,
         };
-        let mut builder = Builder { network: &mut network, addresses, core, destination };
+        let mut builder = Builder { network: &mut network, addresses, backbone, core, destination };
         let local = builder.wire_relay(index, cellular, wifi, !scenario.relays[index].local.is_empty());
         relays.push(RelayParts { cellular, wifi, local });
     }
@@ -119,9 +110,22 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
     Ok(Topology { network, source, destination, relays, cell, wlan })
 }
 
+/// A router behind the link that all paths share.
+fn add_core(network: &mut Network, link: &scenario::Link, backbone: VertexId) -> VertexId {
+    let core = network.add_router();
+    let hop = links::bottleneck(network, link);
+    network.connect(hop.down_out, core);
+    network.connect(hop.up_out, backbone);
+    let all = |via| Route { from: None, to: None, via };
+    network.add_route(backbone, all(hop.down_in));
+    network.add_route(core, all(hop.up_in));
+    core
+}
+
 struct Builder<'a> {
     network: &'a mut Network,
     addresses: &'a Addresses,
+    backbone: VertexId,
     core: VertexId,
     destination: PortId,
 }
@@ -156,8 +160,8 @@ impl Builder<'_> {
         network.add_host_route(router, addresses.relays[index], relay.vertex());
         network.connect(relay.vertex(), router);
         network.add_host_route(self.core, addresses.relays[index], cellular.down_in);
-        network.add_host_route(self.core, addresses.correspondents[index], correspondent.vertex());
-        network.connect(correspondent.vertex(), self.core);
+        network.add_host_route(self.backbone, addresses.correspondents[index], correspondent.vertex());
+        network.connect(correspondent.vertex(), self.backbone);
         LocalPorts { relay, correspondent }
     }
 }
