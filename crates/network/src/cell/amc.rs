@@ -41,13 +41,28 @@ impl CqiThresholds {
     }
 }
 
-/// The highest MCS whose efficiency the CQI promises.
-pub(crate) fn mcs(cqi: u8) -> u8 {
-    let efficiency = CQI_EFFICIENCY[usize::from(cqi)];
-    (MCS_EFFICIENCY.partition_point(|needed| *needed <= efficiency) as u8).saturating_sub(1)
+/// The highest MCS whose efficiency each CQI promises.
+const CQI_MCS: [u8; CQI_MAX + 1] = {
+    let mut all = [0; CQI_MAX + 1];
+    let mut cqi = 1;
+    while cqi <= CQI_MAX {
+        let mut mcs = 0;
+        while mcs + 1 < MCS_EFFICIENCY.len() && MCS_EFFICIENCY[mcs + 1] <= CQI_EFFICIENCY[cqi] {
+            mcs += 1;
+        }
+        all[cqi] = mcs as u8;
+        cqi += 1;
+    }
+    all
+};
+
+/// The MCS that goes with a CQI.
+pub(crate) const fn mcs(cqi: u8) -> u8 {
+    CQI_MCS[cqi as usize]
 }
 
 /// Octets of a transport block; nothing for a CQI out of range or without resource blocks.
+#[inline]
 pub(crate) fn transport_block_bytes(cqi: u8, resource_blocks: usize) -> u32 {
     if cqi == 0 || resource_blocks == 0 {
         return 0;

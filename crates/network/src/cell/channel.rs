@@ -53,6 +53,8 @@ pub(crate) struct Air {
     pub by_group: bool,
     /// The transport block that takes all groups at each CQI, octets.
     pub bytes: [u32; CQI_MAX + 1],
+    /// The transport block that takes one group at each CQI, octets.
+    pub group_bytes: [u32; CQI_MAX + 1],
 }
 
 impl Channel {

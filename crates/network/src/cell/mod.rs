@@ -172,6 +172,7 @@ fn air(config: &CellConfig, prng: &mut Prng) -> Air {
         group_size,
         groups,
         bytes: core::array::from_fn(|cqi| amc::transport_block_bytes(cqi as u8, groups * group_size)),
+        group_bytes: core::array::from_fn(|cqi| amc::transport_block_bytes(cqi as u8, group_size)),
         by_group: scheduler::build(&config.scheduler).is_some_and(|scheduler| !scheduler.adapts_to_wideband()),
         cqi_delay_ttis: ttis(radio.cqi_delay),
     }

@@ -17,7 +17,6 @@ pub(crate) use registry::build;
 pub use registry::{RESOURCE_SCHEDULERS, ResourceSchedulerRegistration};
 pub use round_robin::RoundRobin;
 
-use super::amc;
 use super::averages::Averages;
 use super::channel::{Air, Channel};
 
@@ -81,7 +80,8 @@ impl Candidates<'_> {
     /// Octets that a UE gets in this TTI with one group alone; nothing if it cannot receive there.
     pub fn group_bytes(&mut self, ue: u16, group: usize) -> u32 {
         let report = self.channels[usize::from(ue)].report(usize::from(ue), self.tti, self.air);
-        amc::transport_block_bytes(report.group_cqi[group], self.air.group_size)
+        let cqi = report.group_cqi[group];
+        self.air.group_bytes[usize::from(cqi)]
     }
 }
 
