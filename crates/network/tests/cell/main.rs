@@ -1,5 +1,6 @@
 //! The cell as part of a network.
 
+mod allocation;
 mod any_order;
 mod behaviour;
 mod ns3;

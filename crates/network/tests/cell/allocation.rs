@@ -1,0 +1,67 @@
+//! In steady state neither TTIs nor packets allocate, so memory does not grow with the simulated time.
+
+use core::alloc::{GlobalAlloc, Layout};
+use std::alloc::System;
+use std::cell::Cell;
+
+use network::cell::{CellConfig, HarqConfig, RESOURCE_SCHEDULERS};
+use units::{Instant, Probability};
+
+use crate::rig::Rig;
+
+/// Counts what each thread asks for.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count_one() {
+    ALLOCATIONS.with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count_one();
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count_one();
+        unsafe { System.realloc(pointer, layout, new_size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations in ten thousand TTIs, after five thousand.
+fn allocations(scheduler: &str, block_error_rate: f64) -> u64 {
+    let block_error_rate = Probability::new(block_error_rate).unwrap();
+    let harq = HarqConfig { block_error_rate, ..HarqConfig::default() };
+    let mut rig = Rig::new(CellConfig { scheduler: scheduler.into(), harq, ..CellConfig::default() });
+    // What the test itself notes.
+    rig.arrived.reserve(100_000);
+    rig.saturate(60, Instant::from_secs(5));
+    let before = ALLOCATIONS.get();
+    rig.run(Instant::from_secs(15), true);
+    ALLOCATIONS.get() - before
+}
+
+#[test]
+fn a_saturated_cell_allocates_nothing() {
+    for scheduler in RESOURCE_SCHEDULERS {
+        assert_eq!(allocations(scheduler.name, 0.0), 0, "{}", scheduler.name);
+    }
+}
+
+#[test]
+fn retransmissions_allocate_only_for_a_longer_wait_than_any_before() {
+    let count = allocations("blind-equal-throughput", 0.1);
+    assert!(count < 5, "{count}");
+}
