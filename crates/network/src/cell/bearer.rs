@@ -12,7 +12,7 @@ pub(crate) type BlockNr = u64;
 
 /// From queue to delivery. A packet is in `queue` until its last octet is in a block, then in `sent` until all blocks up to
 /// that one have arrived.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Bearer {
     queue: VecDeque<Packet>,
     queued: Amount,
@@ -26,7 +26,24 @@ pub(crate) struct Bearer {
     served: Amount,
 }
 
+/// Blocks that one UE has in the air or awaits after a failure, most of the time at least.
+const BLOCKS_EXPECTED: usize = 128;
+
 impl Bearer {
+    /// Nothing waits.
+    pub(crate) fn new() -> Self {
+        Self {
+            queue: VecDeque::new(),
+            queued: Amount::default(),
+            head_sent: 0,
+            sent: VecDeque::new(),
+            in_air: Amount::default(),
+            arrived: VecDeque::with_capacity(BLOCKS_EXPECTED),
+            first_block: 0,
+            served: Amount::default(),
+        }
+    }
+
     /// What waits, the packet in service included.
     #[inline]
     pub(crate) fn queued(&self) -> Amount {
@@ -146,7 +163,7 @@ mod tests {
     const GATE: Gate = Gate(1);
 
     fn bearer(sizes: &[u32], rlc: &RlcConfig) -> Bearer {
-        let mut bearer = Bearer::default();
+        let mut bearer = Bearer::new();
         sizes.iter().for_each(|size| bearer.enqueue(packet(*size), rlc, &mut Prng::new(1)).unwrap());
         bearer
     }

@@ -46,7 +46,7 @@ impl Radio {
             estimates: Estimates::new(ues, config.estimate_window),
             air,
             channels,
-            bearers: (0..ues).map(|_| Bearer::default()).collect(),
+            bearers: (0..ues).map(|_| Bearer::new()).collect(),
             sites,
             averages: Averages::new(ues, config.averaging_ttis),
             flying: VecDeque::new(),
