@@ -51,12 +51,14 @@ impl Estimates {
         tti >= self.sampled_tti + SAMPLE_TTIS
     }
 
-    pub(crate) fn sample(&mut self, tti: u64, channels: &[Channel], air: &mut Air) {
+    pub(crate) fn sample(&mut self, tti: u64, channels: &mut [Channel], air: &mut Air) {
         let passed = tti - self.sampled_tti;
         let memory = self.memory.powf(passed as f64 / SAMPLE_TTIS as f64);
         let samples = (passed / SAMPLE_TTIS).min(CATCH_UP_SAMPLES);
         let offered = (passed * air.groups as u64) as f64;
-        for (ue, channel) in channels.iter().enumerate() {
+        for (ue, channel) in channels.iter_mut().enumerate() {
+            // Those without data report too, so that their place is known.
+            channel.report(ue, tti, air);
             let at = |sample: u64| tti - sample * SAMPLE_TTIS;
             let sum: f64 = (0..samples).map(|sample| f64::from(channel.sample(at(sample), air).bytes)).sum();
             let fresh = |average: f64, value: f64| value + memory * (average - value);

@@ -119,7 +119,7 @@ impl Radio {
             }
         }
         if self.estimates.due(tti) {
-            self.estimates.sample(tti, &self.channels, &mut self.air);
+            self.estimates.sample(tti, &mut self.channels, &mut self.air);
         }
     }
 

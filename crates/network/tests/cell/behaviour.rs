@@ -320,6 +320,21 @@ fn estimates_tell_what_is_left() {
 }
 
 #[test]
+fn estimates_follow_a_ue_that_moves_away_without_data() {
+    let points = vec![(Instant::ZERO, Place::flat(900.0, 0.0)), (Instant::from_secs(4), Place::flat(6000.0, 0.0))];
+    let mut ues = at_m(&[900.0; 2]);
+    ues[1].track = Track::through(points).unwrap();
+    let mut rig = Rig::new(CellConfig { ues, radio: without_fading(), ..CellConfig::default() });
+    rig.saturate_some(1, 60, Instant::from_secs(12));
+    let state = rig.cell().ue(UeId(1));
+    // 14688 bit in 48 blocks.
+    assert_eq!((state.cqi, state.mcs), (9, 16));
+    // Equal throughput for 35.16 and 14.688: 1 / (1 / 35.16 + 1 / 14.688).
+    let share_mbps = state.share_estimate.as_bps() as f64 * 1e-6;
+    assert!((share_mbps - 10.36).abs() < 0.01, "{share_mbps}");
+}
+
+#[test]
 fn absurd_settings_are_named() {
     let reject = |change: fn(&mut CellConfig)| {
         let mut config = CellConfig::default();
