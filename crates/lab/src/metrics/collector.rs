@@ -184,6 +184,18 @@ impl Collector {
         }
     }
 
+    /// Octets reached the destination whose place in the stream is unknown: they count as throughput.
+    pub fn unplaced_arrival(&mut self, at: Instant, bytes: u64) {
+        self.close_before(at);
+        self.throughput.arrival(bytes);
+        self.mean_throughput.arrival(bytes);
+    }
+
+    /// Up to where the stream has arrived without a hole.
+    pub fn in_order_bytes(&self) -> u64 {
+        self.arrived.in_order()
+    }
+
     /// Blocks that may be complete now.
     fn blocks(&mut self, at: Instant, fresh_bytes: u64) {
         let (in_order, max) = (self.arrived.in_order(), self.settings.blocks_max);

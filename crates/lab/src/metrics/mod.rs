@@ -9,6 +9,7 @@
 //! monitor               windows of analysis and the points in them
 //! arrived, blocks       what has come of a stream; the units and blocks it is cut into
 //! send_log              when octets were first sent
+//! observer              from the segments of a run to events
 //! collector, summary    all metrics of one connection; one window of analysis of it
 //! ```
 
@@ -24,6 +25,7 @@ mod in_order_goodput;
 mod jain;
 mod jitter;
 mod monitor;
+mod observer;
 mod outage;
 mod receive_buffer;
 mod reordering;
@@ -47,6 +49,7 @@ pub use in_order_goodput::InOrderGoodput;
 pub use jain::jain_index;
 pub use jitter::Jitter;
 pub use monitor::{Analysis, MonitorPoints};
+pub use observer::{Observer, Shared};
 pub use outage::{Outage, Outages};
 pub use receive_buffer::ReceiveBuffer;
 pub use reordering::Reordering;
