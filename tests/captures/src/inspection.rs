@@ -1,0 +1,133 @@
+//! One run of tshark over one capture.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+/// Columns asked of tshark; several values of one field in one packet stand between commas.
+const FIELDS: [&str; 12] = [
+    "frame.number",
+    "_ws.malformed",
+    "tcp.checksum.status",
+    "ip.checksum.status",
+    "tcp.stream",
+    "tcp.len",
+    "mptcp.stream",
+    "mptcp.expected_token",
+    "mptcp.expected_idsn",
+    "tcp.options.mptcp.recvtok",
+    "tcp.options.mptcp.rawdataseqno",
+    "tcp.options.mptcp.subtype",
+];
+/// tshark's word for a checksum that was computed and differs.
+const BAD_CHECKSUM: &str = "0";
+/// What it reports of packets that are whole but odd. It misses mappings of a subflow's FIN as well, which has none.
+const ODDITIES: &str = "mptcp.connection.echoed_key_mismatch or mptcp.connection.missing_algorithm or \
+    mptcp.connection.unsupported_algorithm or (mptcp.dss.missing_mapping and tcp.len > 0) or tcp.option.len.invalid";
+
+/// What tshark found in a capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inspection {
+    /// Packets.
+    pub packets: usize,
+    /// Numbers of the packets it could not dissect to their end, or whose checksums are wrong.
+    pub broken: Vec<u64>,
+    /// Numbers of the packets about which its MPTCP analysis complains.
+    pub odd: Vec<u64>,
+    /// The MPTCP connections it recognised, by its own number.
+    pub connections: BTreeMap<u64, Connection>,
+    /// Octets of TCP payload, by TCP stream.
+    pub payload_bytes: BTreeMap<u64, u64>,
+    /// The subtypes of MPTCP options seen (RFC 8684 section 8).
+    pub subtypes: BTreeSet<u64>,
+}
+
+/// One MPTCP connection as tshark sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Connection {
+    /// The TCP streams that belong to it: those whose joins carry a token of its keys.
+    pub streams: BTreeSet<u64>,
+    /// Tokens it derived from the keys of the handshake.
+    pub tokens: BTreeSet<u32>,
+    /// Initial data sequence numbers it derived from the keys.
+    pub idsns: BTreeSet<u64>,
+    /// Tokens that joins carried.
+    pub joined_with: BTreeSet<u32>,
+    /// Where each packet with payload ends in the data of the connection, in octets from the first on. Computed from the
+    /// raw numbers: the relative ones of Wireshark 4.0 use the wrong end's key on joined subflows.
+    pub dsn_end_max: u64,
+}
+
+/// Runs tshark over the capture at `path`.
+///
+/// # Panics
+/// If tshark fails: a capture it cannot read at all is what these tests are there to find.
+pub fn inspect(path: &Path) -> Inspection {
+    let mut inspection = Inspection::default();
+    for row in rows(path, "tcp", &FIELDS) {
+        inspection.add(&row);
+    }
+    inspection.odd = rows(path, ODDITIES, &["frame.number"]).iter().filter_map(|row| number(&row[0])).collect();
+    inspection
+}
+
+fn rows(path: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(path).args(["-2", "-Y", filter, "-T", "fields"]);
+    for preference in ["ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "mptcp.analyze_mappings:TRUE"] {
+        command.args(["-o", preference]);
+    }
+    for field in fields {
+        command.args(["-e", field]);
+    }
+    let output = command.output().unwrap_or_else(|error| panic!("tshark: {error}"));
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "tshark cannot read {}: {complaint}", path.display());
+    let text = String::from_utf8(output.stdout).unwrap_or_else(|error| panic!("tshark: {error}"));
+    let columns = |line: &str| line.split('\t').map(String::from).collect();
+    text.lines().map(columns).collect()
+}
+
+impl Inspection {
+    fn add(&mut self, row: &[String]) {
+        let [frame, malformed, tcp_checksum, ip_checksum, stream, len, connection, rest @ ..] = row else {
+            panic!("tshark gave {} columns", row.len())
+        };
+        self.packets += 1;
+        let wrong = |status: &str| status.split(',').any(|status| status == BAD_CHECKSUM);
+        if !malformed.is_empty() || wrong(tcp_checksum) || wrong(ip_checksum) {
+            self.broken.extend(number(frame));
+        }
+        let stream = number(stream).unwrap_or_default();
+        let len = number(len).unwrap_or_default();
+        *self.payload_bytes.entry(stream).or_default() += len;
+        let [token, idsn, joined, dsn, subtypes] = rest else { panic!("tshark gave {} columns", row.len()) };
+        self.subtypes.extend(subtypes.split(',').filter_map(number));
+        if let Some(connection) = number(connection) {
+            let connection = self.connections.entry(connection).or_default();
+            connection.streams.insert(stream);
+            connection.tokens.extend(number(token).map(|token| token as u32));
+            connection.idsns.extend(number(idsn));
+            connection.joined_with.extend(number(joined).map(|token| token as u32));
+            if let Some(raw) = number(dsn).filter(|_| len > 0) {
+                connection.dsn_end_max = connection.dsn_end_max.max(connection.offset(raw) + len);
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Octets before data sequence number `raw`, of which the lower half is sure to be there; of the two directions that
+    /// which makes sense of it. The first octet's number follows the initial one.
+    fn offset(&self, raw: u64) -> u64 {
+        let offsets = self.idsns.iter().map(|idsn| (raw as u32).wrapping_sub(*idsn as u32).wrapping_sub(1));
+        offsets.min().map_or(0, u64::from)
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
