@@ -46,6 +46,8 @@ impl Arrived {
 
 #[cfg(test)]
 mod tests {
+    use units::Prng;
+
     use super::*;
 
     fn insert(arrived: &mut Arrived, range: Range<u64>) -> Vec<(u64, u64)> {
@@ -78,5 +80,25 @@ mod tests {
             insert(&mut arrived, range);
         }
         assert_eq!((&arrived.beyond[0], arrived.beyond.len()), (&(5..30), 1));
+    }
+
+    /// Against one flag an octet: whatever comes in whatever order, every octet is fresh once.
+    #[test]
+    fn every_octet_is_fresh_once() {
+        for seed in 0..200 {
+            let (mut prng, mut arrived, mut flags) = (Prng::new(seed), Arrived::default(), [false; 120]);
+            for _ in 0..60 {
+                let start = prng.below(110);
+                let range = start..start + 1 + prng.below(10);
+                let expected: Vec<_> = range.clone().filter(|octet| !flags[*octet as usize]).collect();
+                let mut fresh = Vec::new();
+                arrived.insert(range, |piece| fresh.extend(piece));
+                assert_eq!(fresh, expected, "seed {seed}");
+                fresh.iter().for_each(|octet| flags[*octet as usize] = true);
+                let in_order = flags.iter().position(|arrived| !arrived).unwrap_or(flags.len());
+                assert_eq!(arrived.in_order(), in_order as u64, "seed {seed}");
+                assert!(arrived.beyond.windows(2).all(|pair| pair[0].end < pair[1].start), "seed {seed}: {arrived:?}");
+            }
+        }
     }
 }

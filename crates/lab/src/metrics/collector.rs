@@ -424,6 +424,31 @@ mod tests {
         assert_eq!(totals.acked_bytes, [0, 2000]);
     }
 
+    /// An hour at 8 Mbit/s over three subflows, each packet sent twice, in runs of 20 packets that overtake each other.
+    #[test]
+    fn what_is_held_does_not_grow_with_time() {
+        let mut collector = Collector::new(Settings { file_bytes: None, ..settings() });
+        let mut at = Instant::ZERO;
+        for run in 0..60_000_u64 {
+            for step in [2, 0, 1] {
+                for packet in (0..20).map(|packet| (run * 3 + step) * 20 + packet) {
+                    let (subflow, dsn, len) = (step as usize, packet * 1000, 1000);
+                    collector.sent(&Sent { at, subflow, dsn, len });
+                    collector.sent(&Sent { at, subflow: (subflow + 1) % 3, dsn, len });
+                    at += Duration::from_millis(1);
+                    collector.arrival(&Arrival { at, subflow, dsn, len });
+                    collector.arrival(&Arrival { at, subflow: (subflow + 1) % 3, dsn, len });
+                }
+            }
+        }
+        assert_eq!((at, collector.in_order_bytes()), (Instant::from_secs(3600), 3_600_000_000));
+        let held =
+            [&collector.sent, &collector.sent_by_subflow[0], &collector.sent_by_subflow[2]].map(SendLog::ranges_max);
+        assert!(held.iter().all(|ranges| *ranges <= 64), "{held:?}");
+        assert_eq!(collector.values().len(), 1799);
+        assert!(collector.values().iter().all(|values| values.aggregate_throughput_bps <= 16e6));
+    }
+
     /// Silence yields windows too: the outage of a stalled transfer is an outage.
     #[test]
     fn windows_without_events_are_windows() {

@@ -37,6 +37,12 @@ impl SendLog {
         }
     }
 
+    /// Ranges that it has had room for: at least as many as it ever held.
+    #[cfg(test)]
+    pub(super) fn ranges_max(&self) -> usize {
+        self.entries.capacity()
+    }
+
     /// When the octet at `dsn` was first sent; `None` if it was not, or is released.
     pub fn first_sent(&self, dsn: u64) -> Option<Instant> {
         let place = self.entries.partition_point(|entry| entry.range.end <= dsn);
