@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Columns asked of tshark; several values of one field in one packet stand between commas.
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 14] = [
     "frame.number",
     "_ws.malformed",
     "tcp.checksum.status",
@@ -17,6 +17,8 @@ const FIELDS: [&str; 12] = [
     "mptcp.expected_idsn",
     "tcp.options.mptcp.recvtok",
     "tcp.options.mptcp.rawdataseqno",
+    "tcp.options.mptcp.datalvllen",
+    "tcp.options.mptcp.datafin.flag",
     "tcp.options.mptcp.subtype",
 ];
 /// tshark's word for a checksum that was computed and differs.
@@ -53,7 +55,7 @@ pub struct Connection {
     pub idsns: BTreeSet<u64>,
     /// Tokens that joins carried.
     pub joined_with: BTreeSet<u32>,
-    /// Where each packet with payload ends in the data of the connection, in octets from the first on. Computed from the
+    /// Where the last mapping ends in the data of the connection, in octets from the first on. Computed from the
     /// raw numbers: the relative ones of Wireshark 4.0 use the wrong end's key on joined subflows.
     pub dsn_end_max: u64,
 }
@@ -101,7 +103,9 @@ impl Inspection {
         let stream = number(stream).unwrap_or_default();
         let len = number(len).unwrap_or_default();
         *self.payload_bytes.entry(stream).or_default() += len;
-        let [token, idsn, joined, dsn, subtypes] = rest else { panic!("tshark gave {} columns", row.len()) };
+        let [token, idsn, joined, dsn, mapped, fin, subtypes] = rest else {
+            panic!("tshark gave {} columns", row.len())
+        };
         self.subtypes.extend(subtypes.split(',').filter_map(number));
         if let Some(connection) = number(connection) {
             let connection = self.connections.entry(connection).or_default();
@@ -109,8 +113,10 @@ impl Inspection {
             connection.tokens.extend(number(token).map(|token| token as u32));
             connection.idsns.extend(number(idsn));
             connection.joined_with.extend(number(joined).map(|token| token as u32));
-            if let Some(raw) = number(dsn).filter(|_| len > 0) {
-                connection.dsn_end_max = connection.dsn_end_max.max(connection.offset(raw) + len);
+            if let (Some(raw), Some(mapped)) = (number(dsn), number(mapped)) {
+                // A DATA_FIN counts as one octet (RFC 8684 section 3.3.3).
+                let end = connection.offset(raw) + mapped - u64::from(fin == "1");
+                connection.dsn_end_max = connection.dsn_end_max.max(end);
             }
         }
     }

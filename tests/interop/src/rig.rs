@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -33,9 +33,16 @@ impl Rig {
     /// # Panics
     /// If the topology is wrong or the machine does not do what [`available`] promised.
     pub fn new(links: &[&str]) -> Option<Self> {
-        let hosts = ["a", "b"].map(|name| format!("[[host]]\nname = '{name}'\n")).concat();
-        let links: String = links.iter().map(|fields| format!("[[link]]\nbetween = ['a', 'b']\n{fields}\n")).collect();
-        Self::with_topology(&(hosts + &links))
+        let capture = std::env::var_os("INTEROP_PCAP").map(PathBuf::from);
+        Self::start(&two_hosts(links), capture.as_deref())
+    }
+
+    /// As [`Self::new`], and writes a capture of every packet at every end of a link to `capture`.
+    ///
+    /// # Panics
+    /// As [`Self::new`], and if the capture cannot be written.
+    pub fn captured(links: &[&str], capture: &Path) -> Option<Self> {
+        Self::start(&two_hosts(links), Some(capture))
     }
 
     /// The network of a topology file.
@@ -43,6 +50,12 @@ impl Rig {
     /// # Panics
     /// As [`Self::new`].
     pub fn with_topology(text: &str) -> Option<Self> {
+        let capture = std::env::var_os("INTEROP_PCAP").map(PathBuf::from);
+        Self::start(text, capture.as_deref())
+    }
+
+    /// Begins; `INTEROP_PCAP` names a capture for whoever looks into a failure.
+    fn start(text: &str, capture: Option<&Path>) -> Option<Self> {
         if !available() {
             return None;
         }
@@ -54,8 +67,8 @@ impl Rig {
         let mut emulation = Emulation::start(&topology, &prefix).unwrap_or_else(|error| panic!("{error}"));
         let hosts = (0..topology.hosts.len()).map(|index| emulation.host(index)).collect();
         let switches = (0..topology.links.len()).map(|index| emulation.switch(index)).collect();
-        if let Some(tap) = capture_tap(&emulation.devices()) {
-            emulation.set_tap(tap);
+        if let Some(path) = capture {
+            emulation.set_tap(capture_tap(path, &emulation.devices()));
         }
         let stop = Stop::new().expect("a socket pair");
         let handle = stop.handle().expect("a socket");
@@ -86,18 +99,24 @@ impl Rig {
     }
 }
 
-/// Writes a capture of every packet to the file that `INTEROP_PCAP` names, for whoever looks into a failure.
-fn capture_tap(devices: &[String]) -> Option<Tap> {
-    let path = PathBuf::from(std::env::var_os("INTEROP_PCAP")?);
-    let file = File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+/// A topology of two hosts and `links` between them.
+fn two_hosts(links: &[&str]) -> String {
+    let hosts = ["a", "b"].map(|name| format!("[[host]]\nname = '{name}'\n")).concat();
+    let links: String = links.iter().map(|fields| format!("[[link]]\nbetween = ['a', 'b']\n{fields}\n")).collect();
+    hosts + &links
+}
+
+/// Writes a capture of every packet to `path`.
+fn capture_tap(path: &Path, devices: &[String]) -> Tap {
+    let file = File::create(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut capture = Capture::new(BufWriter::new(file), devices).expect("a capture can be written");
-    Some(Box::new(move |device, at, passage, octets| {
+    Box::new(move |device, at, passage, octets| {
         let direction = match passage {
             Passage::Outbound => Direction::Outbound,
             Passage::Inbound => Direction::Inbound,
         };
         capture.record(device, at, direction, octets)
-    }))
+    })
 }
 
 impl Drop for Rig {

@@ -1,0 +1,49 @@
+//! Captures of the emulator, between the engine and the kernel: no malformed packet, and an MPTCP analysis that agrees with
+//! the engine's own.
+
+use std::net::TcpStream;
+use std::thread;
+
+use captures::inspect;
+use interop::{Digest, Engine, Protocol, Rig, accept, engine_config, listen, send_pattern};
+use tempfile::TempDir;
+use transport::{ConnectionId, ConnectionStats};
+
+const LINK: &str = "rate = '20 Mbit/s'\ndelay = '10 ms'\nloss = '0.5 %'";
+const BYTES: u64 = 1_000_000;
+
+/// The engine downloads over two links from the kernel.
+fn download(rig: &Rig) -> ConnectionStats {
+    rig.host(0).ip(["mptcp limits set subflow 4 add_addr_accepted 4".into()]).unwrap();
+    let engine = Engine::start(rig.host(1), &["10.1.1.2", "10.2.1.2"], &["10.1.1.2", "10.2.1.2"]);
+    let listener = listen(rig.host(0), Protocol::Mptcp, "0.0.0.0:40000".parse().unwrap()).unwrap();
+    let id: ConnectionId = engine.connect("10.1.1.2", "10.1.0.1:40000", engine_config());
+    let mut stream: TcpStream = accept(&listener).unwrap();
+    let sending = thread::spawn(move || {
+        send_pattern(&mut stream, BYTES).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+    });
+    assert_eq!(engine.received(id), Digest::of_pattern(BYTES));
+    sending.join().unwrap();
+    engine.stats(id)
+}
+
+#[test]
+fn an_independent_dissector_agrees_with_engine_and_kernel() {
+    if !captures::available() {
+        return;
+    }
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("emulator.pcapng");
+    let Some(rig) = Rig::captured(&[LINK, LINK], &path) else { return };
+    let known = download(&rig);
+    rig.finish();
+    let inspection = inspect(&path);
+    assert!(inspection.packets > 100, "{inspection:?}");
+    assert_eq!((&inspection.broken, &inspection.odd), (&vec![], &vec![]));
+    assert_eq!(inspection.connections.len(), 1, "{inspection:?}");
+    let seen = &inspection.connections[&0];
+    assert_eq!(seen.tokens, [known.local_token, known.remote_token].map(Option::unwrap).into());
+    assert_eq!(seen.joined_with, [known.remote_token.unwrap()].into());
+    assert_eq!((seen.streams.len(), seen.dsn_end_max), (2, BYTES));
+}
