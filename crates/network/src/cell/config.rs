@@ -219,7 +219,8 @@ impl Default for HarqConfig {
     fn default() -> Self {
         Self {
             block_error_rate: Probability::ZERO,
-            margin_db: 5.0,
+            // PiroEW2010 stays 7.4 dB from the capacity of the channel, turbo codes about 1.5 dB.
+            margin_db: 6.0,
             decade_db: 0.5,
             round_trip_ttis: 8,
             retransmissions_max: 3,

@@ -26,7 +26,11 @@ pub struct Rig {
 
 impl Rig {
     pub fn new(config: CellConfig) -> Self {
-        let mut network = Network::new(1);
+        Self::with_seed(config, 1)
+    }
+
+    pub fn with_seed(config: CellConfig, seed: u64) -> Self {
+        let mut network = Network::new(seed);
         let count = config.ues.len();
         let mut cell = Cell::new(config).unwrap();
         (0..count).for_each(|ue| cell.register(address(ue).ip(), UeId(ue as u16)));
