@@ -64,9 +64,9 @@ fn run(setup: &Setup, seed: u64) -> Vec<(f64, f64)> {
 fn compare(setup: &Setup, ns3: &[(f64, f64)], throughput: f64, delay: f64) {
     let draws: u64 = if setup.fading.is_some() { 6 } else { 1 };
     let results: Vec<_> = (1..=draws).map(|seed| run(setup, seed)).collect();
-    let mean = |part: &dyn Fn(&Vec<(f64, f64)>) -> f64| results.iter().map(part).sum::<f64>() / draws as f64;
     for (ue, (ns3_mbps, ns3_ms)) in ns3.iter().enumerate() {
-        let (mbps, delay_ms) = (mean(&|result| result[ue].0), mean(&|result| result[ue].1));
+        let mbps = results.iter().map(|result| result[ue].0).sum::<f64>() / draws as f64;
+        let delay_ms = results.iter().map(|result| result[ue].1).sum::<f64>() / draws as f64;
         let off = (mbps / ns3_mbps - 1.0, delay_ms / ns3_ms - 1.0);
         let close = off.0.abs() <= throughput && off.1.abs() <= delay;
         assert!(close, "UE {ue}: {mbps:.3} Mbit/s and {delay_ms:.2} ms, ns-3 {ns3_mbps} and {ns3_ms}");
