@@ -2,7 +2,6 @@
 
 use core::cell::RefCell;
 use core::net::SocketAddr;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use sha2::{Digest, Sha256};
@@ -31,8 +30,7 @@ pub struct Observer {
     destination: HostId,
     connections: Vec<Connection>,
     opened: usize,
-    /// By the destination's and the source's end.
-    flows: BTreeMap<(SocketAddr, SocketAddr), Flow>,
+    flows: Flows,
 }
 
 #[derive(Debug)]
@@ -46,9 +44,21 @@ struct Connection {
     near: u64,
 }
 
+/// All subflows, found by their ends.
+#[derive(Debug)]
+struct Flows {
+    all: Vec<Flow>,
+    /// Where a flow was last found, by a few bits of the destination's end: they are few, and looked up for every segment.
+    hints: [usize; 64],
+}
+
+/// The destination's and the source's end of a subflow.
+type Ends = (SocketAddr, SocketAddr);
+
 /// One subflow. Positions count from the source's SYN, which is number 0; the first octet of data is number 1.
 #[derive(Debug)]
 struct Flow {
+    ends: Ends,
     connection: usize,
     subflow: usize,
     isn: Option<SeqNr>,
@@ -64,12 +74,12 @@ impl Observer {
     /// Watches data from `source` to `destination`, for as many connections as there are collectors.
     pub fn new(source: HostId, destination: HostId, collectors: impl IntoIterator<Item = Shared>) -> Self {
         let connections = collectors.into_iter().map(Connection::new).collect();
-        Self { source, destination, connections, opened: 0, flows: BTreeMap::new() }
+        Self { source, destination, connections, opened: 0, flows: Flows { all: Vec::new(), hints: [0; 64] } }
     }
 
     /// A SYN founds a connection or joins one.
-    fn open(&mut self, ends: (SocketAddr, SocketAddr), segment: &Segment) {
-        if segment.flags.contains(Flags::ACK) || self.flows.contains_key(&ends) {
+    fn open(&mut self, ends: Ends, segment: &Segment) {
+        if segment.flags.contains(Flags::ACK) || self.flows.find(ends).is_some() {
             return;
         }
         let connection = match join_token(segment) {
@@ -83,7 +93,7 @@ impl Observer {
         if let Some((connection, known)) = known {
             let subflow = known.subflows;
             known.subflows += 1;
-            self.flows.insert(ends, Flow { connection, subflow, isn: None, end: 1, acked: 1 });
+            self.flows.all.push(Flow { ends, connection, subflow, isn: None, end: 1, acked: 1 });
         }
     }
 
@@ -92,10 +102,10 @@ impl Observer {
         if segment.flags.contains(Flags::SYN) {
             self.open(ends, segment);
         }
-        let Some(flow) = self.flows.get_mut(&ends) else { return };
+        let Some(flow) = self.flows.find(ends) else { return };
         let connection = &mut self.connections[flow.connection];
         if segment.flags.contains(Flags::SYN) {
-            flow.isn = Some(segment.seq);
+            flow.handshake(segment.seq);
             connection.learn(segment, true);
         }
         let Some(position) = flow.position_of_data(segment) else { return };
@@ -107,7 +117,7 @@ impl Observer {
     }
 
     fn destination_receives(&mut self, at: Instant, segment: &Segment) {
-        let Some(flow) = self.flows.get(&(segment.dst, segment.src)) else { return };
+        let Some(flow) = self.flows.find((segment.dst, segment.src)) else { return };
         let Some(position) = flow.position_of_data(segment) else { return };
         let connection = &self.connections[flow.connection];
         let (dsn, len) = connection.place(flow, position, segment);
@@ -122,7 +132,7 @@ impl Observer {
     }
 
     fn source_receives(&mut self, at: Instant, segment: &Segment) {
-        let Some(flow) = self.flows.get_mut(&(segment.src, segment.dst)) else { return };
+        let Some(flow) = self.flows.find((segment.src, segment.dst)) else { return };
         let Some(isn) = flow.isn.filter(|_| segment.flags.contains(Flags::ACK)) else { return };
         // A FIN is acknowledged too, but is no data.
         let acked = unwrap(segment.ack, isn, flow.acked).min(flow.end);
@@ -138,7 +148,7 @@ impl Observer {
         if segment.flags.contains(Flags::SYN) {
             self.open(ends, segment);
         }
-        if let Some(flow) = self.flows.get(&ends).filter(|flow| flow.subflow == 0) {
+        if let Some(flow) = self.flows.find(ends).filter(|flow| flow.subflow == 0) {
             self.connections[flow.connection].learn(segment, false);
         }
     }
@@ -203,7 +213,29 @@ impl Connection {
     }
 }
 
+impl Flows {
+    #[inline]
+    fn find(&mut self, ends: Ends) -> Option<&mut Flow> {
+        let last_octet = match ends.0 {
+            SocketAddr::V4(end) => end.ip().octets()[3],
+            SocketAddr::V6(end) => end.ip().octets()[15],
+        };
+        let hint = &mut self.hints[usize::from(ends.0.port() ^ u16::from(last_octet)) % 64];
+        if self.all.get(*hint).is_none_or(|flow| flow.ends != ends) {
+            *hint = self.all.iter().position(|flow| flow.ends == ends)?;
+        }
+        self.all.get_mut(*hint)
+    }
+}
+
 impl Flow {
+    /// The source's SYN. With another number than before it begins a new subflow between the same ends.
+    fn handshake(&mut self, isn: SeqNr) {
+        if self.isn.replace(isn) != Some(isn) {
+            (self.end, self.acked) = (1, 1);
+        }
+    }
+
     /// The position of the first octet of the source's data; `None` without data.
     fn position_of_data(&self, segment: &Segment) -> Option<u64> {
         let isn = self.isn.filter(|_| !segment.payload.is_empty())?;

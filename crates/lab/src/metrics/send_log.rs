@@ -23,6 +23,13 @@ impl SendLog {
     /// `range` is sent. Parts that were sent before, or released, stay as they are.
     pub fn sent(&mut self, at: Instant, range: Range<u64>) {
         let (mut start, end) = (range.start.max(self.floor), range.end);
+        // Nearly always new data follow the last ones.
+        if self.entries.back().is_none_or(|last| last.range.end <= start) {
+            if start < end {
+                self.entries.push_back(Entry { range: start..end, at });
+            }
+            return;
+        }
         let mut place = self.entries.partition_point(|entry| entry.range.end <= start);
         while start < end {
             let known = self.entries.get(place).map_or(end..end, |entry| entry.range.clone());
