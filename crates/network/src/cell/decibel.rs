@@ -15,8 +15,8 @@ impl Decibel {
 
     /// Of a number of dB; what does not fit becomes the nearest that does.
     pub(crate) fn from_db(db: f64) -> Self {
-        // A quarter of the range stays free, so that a sum of two does not overflow.
-        Self((db * UNIT).round().clamp(-16_000.0, 16_000.0) as i16)
+        // Half of the range stays free, so that a sum of two does not overflow. Rounds by truncation, which needs no library.
+        Self(((db * UNIT).clamp(-16_000.0, 16_000.0) + 32_768.5) as u16 as i16 ^ i16::MIN)
     }
 
     pub(crate) fn from_linear(ratio: f64) -> Self {

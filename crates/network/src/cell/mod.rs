@@ -181,7 +181,11 @@ fn air(config: &CellConfig, prng: &mut Prng) -> Air {
 /// Commands, also through [`crate::Network::with_medium`].
 impl Cell {
     /// Packets to `address` that enter at the core's side go to `ue`; what was set before is forgotten.
+    ///
+    /// # Panics
+    /// As all that name a UE: if there is no such UE.
     pub fn register(&mut self, address: IpAddr, ue: UeId) {
+        assert!(ue.index() < self.attached.len(), "{ue:?} of a cell with {} UEs", self.attached.len());
         self.neighbours.reach(address, ue.gate());
     }
 

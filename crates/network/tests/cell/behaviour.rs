@@ -252,6 +252,38 @@ fn a_ue_that_moves_finds_the_better_site() {
 }
 
 #[test]
+fn sites_serve_their_ues_at_the_same_time() {
+    let total = |interference| {
+        let mut config = two_sites(UeConfig::at(Place::flat(100.0, 0.0)));
+        config.ues.push(UeConfig::at(Place::flat(1900.0, 0.0)));
+        config.radio.interference = interference;
+        let mut rig = Rig::new(config);
+        let end = Instant::from_secs(2);
+        rig.saturate(80, end);
+        let sites = [0, 1].map(|ue| rig.cell().ue(UeId(ue)).site);
+        assert_eq!(sites, [0, 1]);
+        rig.throughput_mbps(end).iter().sum::<f64>()
+    };
+    // Twice 35.0 Mbit/s alone. With the other site on, 19 times as far away: 25.6 dB, and still CQI 15.
+    for interference in [false, true] {
+        assert!((total(interference) - 70.0).abs() < 0.5, "{}", total(interference));
+    }
+}
+
+#[test]
+fn two_hundred_ues_get_equal_shares() {
+    for scheduler in ["blind-equal-throughput", "blind-equal-throughput-fd", "round-robin", "proportional-fair"] {
+        let ues = at_m(&[900.0; 200]);
+        let radio = without_fading();
+        let mut rig = Rig::new(CellConfig { ues, radio, scheduler: scheduler.into(), ..CellConfig::default() });
+        let end = Instant::from_secs(20);
+        rig.saturate(20, end);
+        let throughput = rig.throughput_mbps(end);
+        assert!(spread(&throughput) <= 1.05, "{scheduler}: {}", spread(&throughput));
+    }
+}
+
+#[test]
 fn out_of_reach_means_waiting_until_a_site_comes_near() {
     let points = vec![(Instant::ZERO, Place::flat(2e6, 0.0)), (Instant::from_secs(2), Place::flat(100.0, 0.0))];
     let mut ue = UeConfig::at(Place::ORIGIN);
