@@ -86,7 +86,7 @@ impl Channel {
     #[inline]
     pub(crate) fn gain_since(&self, reported: Decibel, tti: u64, air: &mut Air) -> Decibel {
         let faded = air.trace.as_mut().map_or(Decibel::ZERO, |trace| trace.mean_at(tti + self.offset_ms));
-        Decibel(faded.0 + self.sinr.0 - reported.0)
+        Decibel((faded.0 + self.sinr.0).saturating_sub(reported.0))
     }
 
     /// What would be reported at `tti`, at the place of the latest report.

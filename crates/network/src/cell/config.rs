@@ -25,7 +25,7 @@ pub struct CellConfig {
     pub rlc: RlcConfig,
     /// Retransmissions.
     pub harq: HarqConfig,
-    /// From the start of a transport block's TTI until its packets leave at the UE's gate.
+    /// From the start of a transport block's TTI until its packets leave at the UE's gate, in whole TTIs: one at least.
     pub downlink_delay: Duration,
     /// The way back.
     pub uplink: UplinkConfig,

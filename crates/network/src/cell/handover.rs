@@ -5,6 +5,9 @@ use units::{Duration, Instant};
 use super::config::{CellConfig, StrongestSite};
 use super::propagation::Propagation;
 
+/// The TTI of a handover that somebody asked for: as soon as possible.
+pub(crate) const AT_ONCE: u64 = 0;
+
 /// What is to come.
 #[derive(Clone, Debug)]
 pub(crate) struct Handovers {
@@ -19,7 +22,7 @@ pub(crate) struct Handovers {
 impl Handovers {
     pub(crate) fn new(config: &CellConfig) -> Self {
         let ues = config.ues.iter().enumerate();
-        let tti = |at: Instant| at.as_nanos().div_ceil(super::TTI.as_nanos());
+        let tti = |at: Instant| at.as_nanos().div_ceil(super::TTI.as_nanos()).max(AT_ONCE + 1);
         let mut planned: Vec<_> =
             ues.flat_map(|(ue, config)| config.handovers.iter().map(move |(at, site)| (tti(*at), ue, *site))).collect();
         planned.sort_unstable_by(|a, b| b.cmp(a));
@@ -33,7 +36,7 @@ impl Handovers {
 
     /// A handover that somebody asked for.
     pub(crate) fn ask(&mut self, ue: usize, site: usize) {
-        self.planned.push((0, ue, site));
+        self.planned.push((AT_ONCE, ue, site));
     }
 
     /// The TTI in which something is to be done next, if packets wait then.

@@ -63,7 +63,7 @@ use crate::{Amount, DropCause, Gate, Medium, MediumOutput, Neighbours, Packet};
 use amc::CqiThresholds;
 use channel::{Air, Channel};
 use fading::FadingTrace;
-use handover::Handovers;
+use handover::{AT_ONCE, Handovers};
 use propagation::Propagation;
 use radio::Radio;
 use site::Site;
@@ -318,8 +318,8 @@ impl Cell {
         while let Some((due, ue, site)) = self.handovers.due(tti) {
             if self.radio.channels[ue].site != site {
                 let channel = Channel::new(site, self.offsets_ms[ue * self.config.sites.len() + site]);
-                // One that was asked for happens now; one that was planned began when it was due.
-                let begin = if due == 0 { tti } else { due };
+                // One that was planned began when it was due, although nobody looked.
+                let begin = if due == AT_ONCE { tti } else { due };
                 self.radio.hand_over(ue, channel, begin + self.handovers.interruption_ttis(), next);
             }
         }
