@@ -6,6 +6,7 @@
 //! metrics     the papers' metrics, from what happens to a connection
 //! measure     what hosts and paths say -> series and totals, for every backend
 //! results     the schema that every backend yields, and its text form
+//! sweep       many runs on all cores, resumable; means, intervals, comparisons
 //! report      results -> one HTML file with plots
 //! statistics  means with intervals, paired comparisons, correlations over runs
 //! pcapng      packet captures
@@ -21,3 +22,4 @@ pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod statistics;
+pub mod sweep;

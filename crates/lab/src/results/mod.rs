@@ -1,9 +1,11 @@
 //! What a run yields: one object, the same for every backend, with units in the names.
 
+mod paper;
 mod relay;
 mod schema;
 mod table;
 
+pub use paper::{ConnectionGoodput, PaperMetrics, Points};
 pub use relay::{RelayResults, RelaySeries};
 pub use schema::{Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
 pub use table::{quantity, summary};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::Duration;
 
-use super::{RelayResults, RelaySeries};
+use super::{PaperMetrics, RelayResults, RelaySeries};
 use crate::measure::bps;
 use crate::scenario::Scenario;
 
@@ -23,6 +23,9 @@ pub struct Results {
     /// Measurements per relay, in the scenario's order.
     #[serde(default)]
     pub relays: Vec<RelayResults>,
+    /// The papers' metrics; null if the backend does not see enough for them.
+    #[serde(default)]
+    pub metrics: Option<PaperMetrics>,
 }
 
 /// What was run.
@@ -188,7 +191,7 @@ impl Results {
         totals.goodput_in_order_bps = bps(totals.delivered_bytes, totals.duration_s);
         totals.data_packets = sum(|subflow| subflow.data_packets);
         totals.retransmitted_packets = sum(|subflow| subflow.retransmitted_packets);
-        Self { manifest, totals, series, subflows, relays: Vec::new() }
+        Self { manifest, totals, series, subflows, relays: Vec::new(), metrics: None }
     }
 
     /// The results as files hold them: without what differs from run to run.

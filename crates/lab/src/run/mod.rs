@@ -5,6 +5,7 @@ mod capture;
 mod inputs;
 mod links;
 mod local;
+mod observed;
 mod radio;
 mod sink;
 mod stage;
@@ -102,6 +103,7 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     if let Some(captures) = &captures {
         stage.simulation.add_tap(captures.tap(&addresses.paths));
     }
+    let collector = observed::observe(scenario, &mut stage);
     let names = scenario.relays.iter().map(|relay| relay.name.clone());
     let connection = Recorder::new(scenario.metrics.window, paths);
     let mut recorders = Recorders { connection, relays: RelayRecorder::new(names) };
@@ -110,6 +112,9 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     let wall_s = begun.elapsed().as_secs_f64();
     let (mut results, faults) = assemble::assemble(original, scenario, &source, &stage, recorders);
     results.totals.wall_s = Some(wall_s);
+    let delivered = stage.delivered.borrow();
+    results.metrics = Some(observed::paper_metrics(scenario, &collector, &delivered, stage.ended_at));
+    drop(delivered);
     drop(stage);
     let captures = captures.map(Captures::commit).transpose()?.unwrap_or_default();
     Ok(Run { results, faults, captures })

@@ -9,6 +9,8 @@ use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, Received};
 use units::Instant;
 use wire::Payload;
 
+use crate::metrics::{self, Shared};
+
 /// Octets taken from the endpoint at once.
 const TAKE_BYTES: usize = 1 << 20;
 
@@ -24,6 +26,8 @@ pub(super) struct Delivered {
     /// Why it could not go on.
     pub failure: Option<String>,
     finished: usize,
+    /// Hears of what the first connection delivers.
+    listener: Option<Shared>,
 }
 
 /// What arrived over one connection, in order.
@@ -46,8 +50,16 @@ impl Delivered {
         self.finished == self.streams.len() && self.finished > 0
     }
 
+    /// Tells `collector` of what the first connection delivers.
+    pub fn tell(&mut self, collector: Shared) {
+        self.listener = Some(collector);
+    }
+
     fn add(&mut self, stream: usize, data: Payload, now: Instant) {
         let len = data.len() as u64;
+        if let Some(listener) = self.listener.as_ref().filter(|_| stream == 0) {
+            listener.borrow_mut().delivered(&metrics::Delivered { at: now, bytes: len });
+        }
         (self.bytes, self.last_at) = (self.bytes + len, now);
         let stream = &mut self.streams[stream];
         (stream.bytes, stream.last_at) = (stream.bytes + len, now);

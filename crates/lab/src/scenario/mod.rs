@@ -18,6 +18,7 @@ mod mistake;
 mod overrides;
 mod radio;
 mod source_map;
+mod sweep;
 
 use core::net::IpAddr;
 use std::path::PathBuf;
@@ -41,6 +42,7 @@ pub use local::{Change, LocalKind, LocalTraffic, OnOff};
 pub use mistake::{LoadError, Mistake, Place};
 pub use overrides::Override;
 pub use radio::{Cell, Fading, PathLoss, Wlan};
+pub use sweep::{Seeds, Sweep, Variant};
 
 /// One experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,6 +89,12 @@ pub struct Scenario {
     /// destination over Wi-Fi.
     #[serde(default)]
     pub relays: Vec<Relay>,
+    /// Ways to do the same that a sweep compares.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<Variant>,
+    /// What a sweep goes through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
     /// Directory of the scenario file, to which the paths it names are relative.
     #[serde(skip)]
     pub directory: PathBuf,

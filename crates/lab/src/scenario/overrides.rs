@@ -36,6 +36,18 @@ impl FromStr for Override {
     }
 }
 
+impl Override {
+    /// Sets the field at `path` to `value`.
+    ///
+    /// # Errors
+    /// If `path` names no field.
+    pub fn new(path: &str, value: Value) -> Result<Self, String> {
+        let steps = parse_path(path)
+            .ok_or_else(|| format!("{path:?} names no field: write it like relays[0].cellular.delay"))?;
+        Ok(Self { text: format!("{path}={value}"), steps, value })
+    }
+}
+
 fn parse_path(path: &str) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     for part in path.split('.') {

@@ -47,6 +47,7 @@ pub fn results(paths: u16, windows: usize) -> Results {
         },
         subflows,
         relays: Vec::new(),
+        metrics: None,
     }
 }
 

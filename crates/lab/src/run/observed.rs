@@ -1,0 +1,72 @@
+//! The papers' metrics of a run: collectors for its connections, and what they come to.
+
+use core::cell::RefCell;
+use std::rc::Rc;
+
+use units::{Instant, Rate};
+
+use super::sink::Delivered;
+use super::stage::{DESTINATION, SOURCE, Stage};
+use crate::metrics::{ActiveSet, Analysis, Collector, Observer, Settings, Shared, Summary, range_bytes};
+use crate::results::{ConnectionGoodput, PaperMetrics};
+use crate::scenario::{Scenario, Target, WorkloadKind};
+
+/// Headers of a packet with timestamps and a mapping, octets: what the MTU holds beside the payload.
+const HEADERS_BYTES: u64 = 72;
+/// Unit of G1 where no target says how much a period carries: the variant of 100 packets.
+const UNIT_PACKETS: u64 = 100;
+
+/// A collector for the first connection, watched by a tap of `stage`.
+pub(super) fn observe(scenario: &Scenario, stage: &mut Stage) -> Shared {
+    let mut collector = Collector::new(settings(scenario));
+    let count = scenario.active_relays().len() as u64;
+    collector.active_set(&ActiveSet { at: Instant::ZERO, count });
+    let collector: Shared = Rc::new(RefCell::new(collector));
+    if scenario.workload.kind != WorkloadKind::None {
+        let observer = Observer::new(SOURCE, DESTINATION, [Rc::clone(&collector)]);
+        stage.simulation.add_tap(Box::new(observer));
+        stage.delivered.borrow_mut().tell(Rc::clone(&collector));
+    }
+    collector
+}
+
+fn settings(scenario: &Scenario) -> Settings {
+    let metrics = &scenario.metrics;
+    let packet_bytes = scenario.connection.mtu.0.saturating_sub(HEADERS_BYTES).max(1);
+    let (tbr, theta) = match scenario.target {
+        Some(Target { bit_rate, tolerance }) => (bit_rate, tolerance.value()),
+        None => (Rate::ZERO, 0.0),
+    };
+    let unit_bytes = match (metrics.unit_packets, scenario.target) {
+        (Some(packets), _) => u64::from(packets) * packet_bytes,
+        (None, Some(_)) => range_bytes(tbr, metrics.period, packet_bytes as u32),
+        (None, None) => UNIT_PACKETS * packet_bytes,
+    };
+    let file_bytes = match scenario.workload.kind {
+        WorkloadKind::Generated => scenario.workload.size.map(|size| size.0.0),
+        WorkloadKind::File | WorkloadKind::Bulk | WorkloadKind::None => None,
+    };
+    Settings { theta, unit_bytes, file_bytes, ..Settings::papers(metrics.period, tbr, packet_bytes as u32) }
+}
+
+/// What the collector saw of a run that ended at `end`.
+pub(super) fn paper_metrics(
+    scenario: &Scenario,
+    collector: &Shared,
+    delivered: &Delivered,
+    end: Instant,
+) -> PaperMetrics {
+    let mut collector = collector.borrow_mut();
+    collector.close_until(end);
+    let analysis = scenario
+        .metrics
+        .analysis
+        .map_or(Analysis::WHOLE, |part| Analysis { from: Instant::ZERO + part.from, to: Instant::ZERO + part.to });
+    let summary = Summary::of(collector.values(), analysis, collector.settings());
+    let ended = |finished: bool, last_at: Instant| if finished { last_at } else { end };
+    let connections = delivered
+        .streams
+        .iter()
+        .map(|stream| ConnectionGoodput::new(stream.bytes, ended(stream.finished, stream.last_at).as_secs_f64()));
+    PaperMetrics::new(&collector, summary, collector.totals(end), connections.collect())
+}

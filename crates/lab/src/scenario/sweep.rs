@@ -1,0 +1,103 @@
+//! Variants of a scenario and grids over its fields.
+
+use core::ops::RangeInclusive;
+use core::str::FromStr;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use toml::Value;
+use units::text::Text;
+
+/// Seeds of one sweep at most.
+const SEEDS_MAX: u64 = 100_000;
+
+/// One of several ways to do the same, compared with each other on the same seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// What tables and plots call it.
+    pub name: String,
+    /// The fields that differ, by path as after `--set`.
+    #[serde(default)]
+    pub set: BTreeMap<String, Value>,
+    /// Whether the others are compared with it; by default the first is.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub baseline: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+/// What a sweep goes through.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sweep {
+    /// Values by path, as after `--set`; every combination is a point of the grid.
+    pub grid: BTreeMap<String, Vec<Value>>,
+    /// Seeds of each combination; by default `"1..10"`.
+    pub seeds: Text<Seeds>,
+}
+
+/// Seeds from the first to the last, both included: `"1..30"`, or one: `"7"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seeds {
+    first: u64,
+    last: u64,
+}
+
+impl Seeds {
+    /// All of them in order.
+    pub const fn range(self) -> RangeInclusive<u64> {
+        self.first..=self.last
+    }
+}
+
+impl Default for Seeds {
+    fn default() -> Self {
+        Self { first: 1, last: 10 }
+    }
+}
+
+impl FromStr for Seeds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wanted = "write them like \"1..30\", first and last included, or \"7\"";
+        let (first, last) = text.split_once("..").unwrap_or((text, text));
+        let number = |part: &str| part.trim().trim_start_matches('=').parse::<u64>().ok();
+        let (Some(first), Some(last)) = (number(first), number(last)) else {
+            return Err(format!("{text:?} are no seeds: {wanted}"));
+        };
+        if first > last {
+            return Err(format!("{text:?} begins after its end: {wanted}"));
+        }
+        if last - first >= SEEDS_MAX {
+            return Err(format!("{text:?} are more than {SEEDS_MAX} seeds: {wanted}"));
+        }
+        Ok(Self { first, last })
+    }
+}
+
+impl core::fmt::Display for Seeds {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}..{}", self.first, self.last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_a_range_with_both_ends() {
+        assert_eq!("1..3".parse::<Seeds>().unwrap().range().collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!("7".parse::<Seeds>().unwrap().range().collect::<Vec<_>>(), [7]);
+        assert_eq!("1..3".parse::<Seeds>().unwrap().to_string(), "1..3");
+        assert!("30..1".parse::<Seeds>().unwrap_err().contains("begins after its end"));
+        assert!("1..1000000000".parse::<Seeds>().unwrap_err().contains("more than"));
+        assert!("a..b".parse::<Seeds>().unwrap_err().contains("are no seeds"));
+        assert!("".parse::<Seeds>().is_err());
+    }
+}

@@ -1,0 +1,161 @@
+//! The records of a sweep on disk: JSON Lines, the manifest first.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::{Manifest, Record};
+
+/// A file that grows by a line for every run. What was finished before the program was killed is there when it begins
+/// again.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+    records: Vec<Record>,
+}
+
+/// Why a journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// It cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It belongs to another scenario, or another version of this one.
+    #[error("{} holds runs of {theirs}, not of this sweep\n  help: choose another --out, or drop them with --restart", path.display())]
+    Other {
+        /// The file.
+        path: PathBuf,
+        /// Whose runs it holds.
+        theirs: String,
+    },
+    /// A line in its middle is no record.
+    #[error("{}:{line}: {problem}\n  help: choose another --out, or drop all runs with --restart", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl Journal {
+    /// Opens the journal at `path`, or begins one there; with `restart` what was there is gone.
+    ///
+    /// # Errors
+    /// If it cannot be read or written, belongs to something else, or is damaged. A half-written last line is not damage:
+    /// it is dropped.
+    pub fn open(path: &Path, manifest: &Manifest, restart: bool) -> Result<Self, JournalError> {
+        let io = |source| JournalError::Io { path: path.into(), source };
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            std::fs::create_dir_all(directory).map_err(|source| JournalError::Io { path: directory.into(), source })?;
+        }
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).write(true).create(true).truncate(restart).open(path).map_err(io)?;
+        let text = io::read_to_string(&mut file).map_err(io)?;
+        // What comes after the last newline was being written when the program ended.
+        let whole = &text[..text.rfind('\n').map_or(0, |newline| newline + 1)];
+        file.set_len(whole.len() as u64).map_err(io)?;
+        file.seek(SeekFrom::End(0)).map_err(io)?;
+        let mut journal = Self { file, path: path.into(), records: Vec::new() };
+        match whole.split_once('\n') {
+            None => journal.write(manifest)?,
+            Some((first, rest)) => {
+                journal.check_manifest(first, manifest)?;
+                journal.records =
+                    rest.lines().zip(2..).map(|(text, line)| journal.parse(text, line)).collect::<Result<_, _>>()?;
+            }
+        }
+        Ok(journal)
+    }
+
+    fn check_manifest(&self, line: &str, manifest: &Manifest) -> Result<(), JournalError> {
+        let theirs: Manifest = self.parse(line, 1)?;
+        if theirs == *manifest {
+            return Ok(());
+        }
+        let theirs = format!("\"{}\" in another version", theirs.scenario);
+        Err(JournalError::Other { path: self.path.clone(), theirs })
+    }
+
+    fn parse<T: serde::de::DeserializeOwned>(&self, text: &str, line: usize) -> Result<T, JournalError> {
+        let damaged = |error: serde_json::Error| {
+            let problem = format!("this is no line of a sweep: {error}");
+            JournalError::Damaged { path: self.path.clone(), line, problem }
+        };
+        serde_json::from_str(text).map_err(damaged)
+    }
+
+    /// What was finished so far.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Adds a record; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add(&mut self, record: Record) -> Result<(), JournalError> {
+        self.write(&record)?;
+        self.records.push(record);
+        Ok(())
+    }
+
+    fn write(&mut self, line: &impl serde::Serialize) -> Result<(), JournalError> {
+        let mut text = serde_json::to_string(line).expect("lines have text keys and finite numbers");
+        text.push('\n');
+        self.file.write_all(text.as_bytes()).map_err(|source| JournalError::Io { path: self.path.clone(), source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(content: &str) -> Manifest {
+        Manifest { scenario: "x".into(), content: content.into(), version: "1".into() }
+    }
+
+    fn record(seed: u64) -> Record {
+        let (variant, point) = ("a".into(), vec![("p".into(), "v".into())]);
+        Record { variant, point, seed, values: [("n".to_string(), 0.1)].into(), faults: Vec::new() }
+    }
+
+    #[test]
+    fn what_was_finished_is_there_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("deep/runs.jsonl");
+        let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();
+        journal.add(record(1)).unwrap();
+        journal.add(record(2)).unwrap();
+        drop(journal);
+        // Killed in the middle of a line.
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(b"{\"variant\":\"a\",\"po").unwrap();
+        let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();
+        assert_eq!(journal.records(), [record(1), record(2)]);
+        journal.add(record(3)).unwrap();
+        assert_eq!(Journal::open(&path, &manifest("m"), false).unwrap().records().len(), 3);
+        assert_eq!(Journal::open(&path, &manifest("m"), true).unwrap().records().len(), 0);
+    }
+
+    #[test]
+    fn a_journal_of_something_else_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.jsonl");
+        Journal::open(&path, &manifest("m"), false).unwrap().add(record(1)).unwrap();
+        let error = Journal::open(&path, &manifest("other"), false).unwrap_err().to_string();
+        assert!(error.contains("runs of \"x\" in another version") && error.contains("--restart"), "{error}");
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("\"seed\":1", "\"seed\":one")).unwrap();
+        let error = Journal::open(&path, &manifest("m"), false).unwrap_err().to_string();
+        assert!(error.contains("runs.jsonl:2: this is no line of a sweep"), "{error}");
+    }
+}

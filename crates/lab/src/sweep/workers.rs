@@ -1,0 +1,81 @@
+//! Runs jobs on all cores.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+
+use super::{Job, Journal, JournalError, Plan, Record};
+
+/// How far a sweep is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Runs finished, those of an earlier start included.
+    pub finished: usize,
+    /// Runs in all.
+    pub all: usize,
+    /// Runs finished with faults.
+    pub faulty: usize,
+}
+
+/// Runs what is missing in `journal` on `workers` threads; `progress` is called after every run.
+///
+/// # Errors
+/// If the journal cannot be written; the runs under way are abandoned.
+pub fn run(
+    plan: &Plan,
+    journal: &mut Journal,
+    workers: usize,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), JournalError> {
+    let missing: Vec<Job> = plan.jobs().filter(|job| !has(journal, plan, *job)).collect();
+    let all = plan.cases.len() * plan.seeds.len();
+    let faulty = journal.records().iter().filter(|record| !record.faults.is_empty()).count();
+    let mut state = Progress { finished: all - missing.len(), all, faulty };
+    progress(state);
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..workers.clamp(1, missing.len().max(1)) {
+            let sender = sender.clone();
+            scope.spawn(|| work(plan, &missing, &next, sender));
+        }
+        drop(sender);
+        for record in receiver {
+            state.finished += 1;
+            state.faulty += usize::from(!record.faults.is_empty());
+            let written = journal.add(record);
+            if written.is_err() {
+                // No worker takes another job.
+                next.store(missing.len(), Ordering::Relaxed);
+                return written;
+            }
+            progress(state);
+        }
+        Ok(())
+    })
+}
+
+fn has(journal: &Journal, plan: &Plan, job: Job) -> bool {
+    let case = &plan.cases[job.case];
+    let is_it =
+        |record: &Record| record.seed == job.seed && record.variant == case.variant && record.point == case.point;
+    journal.records().iter().any(is_it)
+}
+
+fn work(plan: &Plan, jobs: &[Job], next: &AtomicUsize, sender: Sender<Record>) {
+    while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+        if sender.send(run_one(plan, *job)).is_err() {
+            return;
+        }
+    }
+}
+
+fn run_one(plan: &Plan, job: Job) -> Record {
+    let case = &plan.cases[job.case];
+    let mut scenario = case.scenario.clone();
+    scenario.seed = job.seed;
+    match crate::run::run(&scenario, None, &mut |_| {}) {
+        Ok(run) => Record::new(case, job.seed, &run),
+        Err(error) => Record::failed(case, job.seed, error.to_string()),
+    }
+}
