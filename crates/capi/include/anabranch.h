@@ -76,6 +76,8 @@ typedef enum AnabranchEventKind {
   ANABRANCH_EVENT_KIND_ADDRESS_WITHDRAWN = 12,
   // The connection is over: `reason`. Its statistics stay until it is released.
   ANABRANCH_EVENT_KIND_CLOSED = 13,
+  // MPTCP is confirmed both ways: from now on subflows can be added and addresses announced.
+  ANABRANCH_EVENT_KIND_FULLY_ESTABLISHED = 14,
 } AnabranchEventKind;
 
 // Why a connection or subflow ended.

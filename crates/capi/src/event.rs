@@ -41,6 +41,8 @@ pub enum AnabranchEventKind {
     AddressWithdrawn = 12,
     /// The connection is over: `reason`. Its statistics stay until it is released.
     Closed = 13,
+    /// MPTCP is confirmed both ways: from now on subflows can be added and addresses announced.
+    FullyEstablished = 14,
 }
 
 /// Why a connection or subflow ended.
@@ -122,6 +124,7 @@ impl AnabranchEndpoint {
             Event::Connected { connection, mptcp } => {
                 AnabranchEvent { flag: mptcp, ..self.about(Kind::Connected, connection) }
             }
+            Event::FullyEstablished(connection) => self.about(Kind::FullyEstablished, connection),
             Event::Readable(connection) => self.about(Kind::Readable, connection),
             Event::Writable(connection) => self.about(Kind::Writable, connection),
             Event::PeerFinished(connection) => self.about(Kind::PeerFinished, connection),

@@ -11,7 +11,7 @@ use units::{Instant, Prng, SeqNr};
 use wire::mptcp::{MpTcpRst, MptcpOption, ResetReason, Token};
 use wire::{Flags, Segment};
 
-use crate::event::Event;
+use crate::event::EventQueue;
 use crate::path_manager::LocalAddress;
 use crate::tcp::Secrets;
 use crate::{ConnectionId, EndpointConfig, ListenerId, SubflowId};
@@ -39,7 +39,7 @@ pub(crate) struct Route {
 /// Shared by all connections of one endpoint.
 pub(crate) struct Host {
     pub(crate) config: EndpointConfig,
-    pub(crate) events: VecDeque<Event>,
+    pub(crate) events: EventQueue,
     /// Connections that listeners wait for: established, or failed before that.
     pub(crate) accepted: Vec<(Option<ConnectionId>, ListenerId)>,
     /// Replies that belong to no connection.
@@ -64,7 +64,7 @@ impl Host {
         let next_port = config.ephemeral_port_first;
         Self {
             config,
-            events: VecDeque::new(),
+            events: EventQueue::default(),
             accepted: Vec::new(),
             replies: VecDeque::new(),
             secrets,

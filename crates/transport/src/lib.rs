@@ -43,6 +43,7 @@ pub struct ConnectionId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ListenerId(pub(crate) u32);
 
-/// Names a subflow of one connection, in order of creation; never reused within the connection.
+/// Names a subflow of one connection, in order of creation. After 65,536 subflows the numbers start over, past those of
+/// subflows that exist or that [`ConnectionStats`] still lists: no two in one report have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 pub struct SubflowId(pub u16);

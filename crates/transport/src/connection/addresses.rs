@@ -14,7 +14,7 @@ use super::transmit::OPTION_SPACE;
 use super::{Connection, keys::KeyPair};
 use crate::SubflowId;
 use crate::error::{CloseReason, ConnectionError};
-use crate::event::Event;
+use crate::event::{Event, EventQueue, Ticket};
 use crate::host::Host;
 use crate::path_manager::{PathCommand, PathEvent, PathManagerView};
 
@@ -51,6 +51,8 @@ pub(super) struct Addresses {
     echoes_due: VecDeque<AddAddr>,
     removals_due: VecDeque<AddressId>,
     wake_at: Instant,
+    /// What the owner was told of each identifier and has not polled yet.
+    told: Vec<(AddressId, Ticket)>,
 }
 
 impl Addresses {
@@ -65,6 +67,17 @@ impl Addresses {
             echoes_due: VecDeque::new(),
             removals_due: VecDeque::new(),
             wake_at: Instant::FAR_FUTURE,
+            told: Vec::new(),
+        }
+    }
+
+    /// Tells the owner of an identifier of the peer's, in place of what it was told and has not heard.
+    fn tell(&mut self, address_id: AddressId, event: Event, events: &mut EventQueue) {
+        self.told.retain(|(_, ticket)| events.waits(*ticket));
+        let earlier = self.told.iter().find(|(id, _)| *id == address_id).map(|(_, ticket)| *ticket);
+        let ticket = events.replace_or_push(earlier, event);
+        if earlier.is_none() {
+            self.told.push((address_id, ticket));
         }
     }
 
@@ -264,7 +277,8 @@ impl Connection {
             return;
         }
         self.addresses.remote.push((address_id, remote));
-        host.events.push_back(Event::AddressAnnounced { connection: self.id, address_id, address: remote });
+        let event = Event::AddressAnnounced { connection: self.id, address_id, address: remote };
+        self.addresses.tell(address_id, event, &mut host.events);
         self.tell_path_manager(&PathEvent::AddressAnnounced { address_id, remote }, host, now);
     }
 
@@ -281,7 +295,8 @@ impl Connection {
                     self.reset_subflow(i, ResetReason::Unspecified, false, CloseReason::AddressWithdrawn);
                 }
             }
-            host.events.push_back(Event::AddressWithdrawn { connection: self.id, address_id: *address_id });
+            let event = Event::AddressWithdrawn { connection: self.id, address_id: *address_id };
+            self.addresses.tell(*address_id, event, &mut host.events);
             self.tell_path_manager(&PathEvent::AddressWithdrawn { address_id: *address_id }, host, now);
         }
     }
@@ -291,8 +306,8 @@ impl Connection {
         if core::mem::replace(&mut subflow.backup_for_peer, prio.backup) == prio.backup {
             return;
         }
-        let (subflow, backup) = (subflow.id, prio.backup);
-        host.events.push_back(Event::PriorityChanged { connection: self.id, subflow, backup });
+        let event = Event::PriorityChanged { connection: self.id, subflow: subflow.id, backup: prio.backup };
+        subflow.prio_told = Some(host.events.replace_or_push(subflow.prio_told, event));
     }
 
     /// Adds the next option about addresses. One that does not fit beside the DSS displaces it, and if need be the

@@ -67,7 +67,10 @@ impl Connection {
                     return;
                 }
             }
-            Protocol::Tcp { .. } => self.on_tcp_ack(i, acked_bytes, arrival.ack.fin_acked, host, now),
+            Protocol::Tcp { .. } => {
+                self.on_tcp_ack(i, acked_bytes, arrival.ack.fin_acked, host, now);
+                self.note_late_data_fin(i, segment);
+            }
             Protocol::Negotiating => {}
         }
         if arrival.data {
@@ -233,10 +236,11 @@ impl Connection {
         }
     }
 
-    /// The peer's DATA_FIN counts once everything before it has arrived.
+    /// The peer's DATA_FIN counts once everything before it has arrived. It does so after a fallback too, if the stream
+    /// ends exactly there: a peer that has not heard of it yet may repeat data behind the end. Elsewhere a middlebox has
+    /// changed the length of the stream, and the FIN tells the end.
     fn check_data_fin(&mut self, host: &mut Host, now: Instant) {
-        let reached = self.receiver.data_fin == Some(self.receiver.stream.next());
-        if reached && self.is_mptcp() {
+        if self.receiver.data_fin == Some(self.receiver.stream.next()) {
             self.on_peer_finished(host, now);
         }
     }

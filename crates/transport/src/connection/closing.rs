@@ -3,7 +3,7 @@
 use units::{Duration, Instant};
 use wire::mptcp::{MpFastclose, MptcpOption};
 
-use super::subflow::SUBFLOW_WAIT;
+use super::subflow::{Handshake, SUBFLOW_WAIT};
 use super::{Connection, Protocol};
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::Event;
@@ -93,11 +93,13 @@ impl Connection {
         if !matches!(self.state, State::TimeWait | State::Closed) || self.is_closed() {
             return;
         }
-        if self.is_mptcp() {
+        // A connection that fell back may have ended by a DATA_FIN whose FIN never comes.
+        if self.is_mptcp() || self.receiver.data_fin.is_some() {
             for subflow in &mut self.subflows {
                 subflow.closing = true;
                 if subflow.tcb.state.is_synchronized() {
                     subflow.tcb.request_close();
+                    subflow.tcb.bound_fin_wait(now);
                 } else {
                     subflow.tcb.request_reset();
                 }
@@ -184,10 +186,13 @@ impl Connection {
         let (id, local, remote) = (subflow.id, subflow.local(), subflow.remote());
         let reason = subflow.close_reason.unwrap_or(CloseReason::Finished);
         let admitted = subflow.admitted;
+        let is_peers = matches!(subflow.handshake, Handshake::InitialAccepted | Handshake::JoinAccepted { .. });
         if admitted {
             self.with_paths(|congestion, paths| congestion.subflow_removed(id, paths));
         }
-        host.events.push_back(Event::SubflowClosed { connection: self.id, subflow: id, reason });
+        if admitted || !is_peers {
+            host.events.push_back(Event::SubflowClosed { connection: self.id, subflow: id, reason });
+        }
         if self.is_closed() {
             return;
         }

@@ -21,8 +21,9 @@ impl Connection {
         host: &mut Host,
         now: Instant,
     ) -> Result<(), Violation> {
-        self.confirm_mptcp(host, now);
         if let Some(ack) = dss.data_ack {
+            // It acknowledges our MP_CAPABLE with the keys, if nothing else (RFC 8684 section 3.1).
+            self.confirm_mptcp(host, now);
             self.on_data_ack(ack, window_bytes, host, now);
         }
         match dss.mapping {
@@ -110,7 +111,7 @@ impl Connection {
     }
 
     /// The peer's stream ends at `fin`: inside the window, not before what has arrived, and once for all.
-    fn note_data_fin(&mut self, fin: Dsn) {
+    pub(super) fn note_data_fin(&mut self, fin: Dsn) {
         let next = self.receiver.stream.next();
         if self.receiver.data_fin.is_none() && fin.at_or_after(next) && fin.before_or_at(self.receiver.edge.max(next)) {
             self.receiver.data_fin = Some(fin);

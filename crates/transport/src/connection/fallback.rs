@@ -1,8 +1,8 @@
 //! Back to plain TCP when a middlebox interferes (RFC 8684 section 3.7).
 
 use units::{Dsn, Instant};
-use wire::Payload;
-use wire::mptcp::{MpFail, MpTcpRst, MptcpOption, ResetReason};
+use wire::mptcp::{Dss, MpFail, MpTcpRst, MptcpOption, ResetReason};
+use wire::{Payload, Segment};
 
 use super::{Connection, Protocol};
 use crate::error::{CloseReason, Violation};
@@ -139,6 +139,20 @@ impl Connection {
             // What follows could not be placed.
             let reason = CloseReason::Violation(Violation::MappingMismatch);
             self.reset_subflow(i, ResetReason::MptcpSpecific, false, reason);
+        }
+    }
+
+    /// A peer that has not heard of the fallback yet ends its stream with a DATA_FIN.
+    pub(super) fn note_late_data_fin(&mut self, i: usize, segment: &Segment) {
+        if !self.subflows[i].dss_seen || self.receiver.data_fin.is_some() {
+            return;
+        }
+        let data_fin = segment.options.mptcp.iter().find_map(|option| match option {
+            MptcpOption::Dss(Dss { data_fin: true, mapping, .. }) => *mapping,
+            _ => None,
+        });
+        if let Some(mapping) = data_fin.filter(|mapping| mapping.len > 0) {
+            self.note_data_fin(mapping.dsn.expand(self.receiver.stream.next()) + u64::from(mapping.len - 1));
         }
     }
 

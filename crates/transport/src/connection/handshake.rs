@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 
 use rand_core::RngCore;
-use units::{Dsn, Instant};
+use units::{Dsn, Duration, Instant};
 use wire::mptcp::{AddressId, CapableFlags, DataLen, Key, MpCapable, MpJoin, MptcpOption, ResetReason};
 use wire::{Flags, Segment};
 
@@ -26,6 +26,12 @@ const CAPABLE_SYN_TIMEOUTS: u32 = 2;
 /// Subflows kept at most, those in TIME-WAIT included.
 const LINGERING_MAX: usize = 4 * super::SUBFLOWS_CAP;
 
+/// How long a join of the peer may take up a subflow's place before it has proved anything: our SYN/ACK goes out at 0, 1,
+/// 3 and 7 s.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much of that it has for itself; after that a new join may take the place.
+const JOIN_GRACE: Duration = Duration::from_secs(1);
+
 /// What a SYN with MP_JOIN asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JoinRequest {
@@ -39,7 +45,7 @@ pub(crate) struct JoinRequest {
 pub(crate) enum JoinAnswer {
     /// A SYN/ACK is due.
     Accepted,
-    /// Too early: the peer repeats it.
+    /// Too early, or too many at once: the peer repeats it.
     Ignored,
     /// A RST.
     Refused(ResetReason),
@@ -136,15 +142,21 @@ impl Connection {
             _ => return JoinAnswer::Refused(ResetReason::MptcpSpecific),
         }
         let tuple = Tuple { local: syn.dst, remote: syn.src };
+        if self.subflows_left() == 0 && !self.evict_half_open(host, now) {
+            let is_crowded = self.subflows.iter().any(|subflow| subflow.half_open_until().is_some());
+            let full = JoinAnswer::Refused(ResetReason::LackOfResources);
+            return if is_crowded { JoinAnswer::Ignored } else { full };
+        }
         let id = self.next_subflow_id();
-        if self.subflows_left() == 0 || !host.claim(tuple, self.route(id)) {
+        if !host.claim(tuple, self.route(id)) {
             return JoinAnswer::Refused(ResetReason::LackOfResources);
         }
         self.take_subflow_id();
         let secrets = host.tcb_secrets(&tuple, now);
         let tcb = Tcb::accept(syn, self.config.clone(), secrets, now);
         let nonce = host.secrets.next_u32();
-        let handshake = Handshake::JoinAccepted { nonce, remote_nonce: request.nonce };
+        let expires_at = now + JOIN_TIMEOUT;
+        let handshake = Handshake::JoinAccepted { nonce, remote_nonce: request.nonce, expires_at };
         let mut subflow = Subflow::new(id, tcb, handshake);
         subflow.local_id = self.addresses.local_id(syn.dst.ip(), Some(syn.dst.port()));
         subflow.remote_id = request.address_id;
@@ -152,6 +164,19 @@ impl Connection {
         subflow.backup_here = host.local_addresses().iter().any(|address| address.backup && address.ip == syn.dst.ip());
         self.subflows.push(subflow);
         JoinAnswer::Accepted
+    }
+
+    /// Makes room for a join. Whoever has seen the token can begin joins, and only those who know the keys complete them:
+    /// the oldest that has not, and had its time, gives way.
+    fn evict_half_open(&mut self, host: &mut Host, now: Instant) -> bool {
+        let half_open = self.subflows.iter_mut().filter_map(|subflow| Some((subflow.half_open_until()?, subflow)));
+        let Some((until, oldest)) = half_open.min_by_key(|(until, _)| *until) else { return false };
+        if until + JOIN_GRACE > now + JOIN_TIMEOUT {
+            return false;
+        }
+        oldest.give_up_join();
+        self.settle(host, now);
+        self.subflows_left() > 0
     }
 
     fn capable_flags(&self) -> CapableFlags {
@@ -184,7 +209,7 @@ impl Connection {
                 token: keys::token(self.remote_key()?),
                 nonce,
             })),
-            Handshake::JoinAccepted { nonce, remote_nonce } => Some(MptcpOption::Join(MpJoin::SynAck {
+            Handshake::JoinAccepted { nonce, remote_nonce, .. } => Some(MptcpOption::Join(MpJoin::SynAck {
                 backup: subflow.backup_here,
                 address_id: subflow.local_id,
                 hmac: self.key_pair()?.syn_ack_hmac(Nonces { local: nonce, remote: remote_nonce }),
@@ -233,7 +258,7 @@ impl Connection {
             Handshake::Initial => self.conclude_initial(i, segment, host, now),
             Handshake::InitialAccepted => self.conclude_accepted(i, segment, host, now),
             Handshake::Join { nonce } => self.conclude_join(i, nonce, segment, now),
-            Handshake::JoinAccepted { nonce, remote_nonce } => {
+            Handshake::JoinAccepted { nonce, remote_nonce, .. } => {
                 self.conclude_join_accepted(i, nonce, remote_nonce, segment, host, now)
             }
             Handshake::JoinUnconfirmed { .. } | Handshake::Complete => Ok(()),
@@ -327,7 +352,9 @@ impl Connection {
         }
         match self.listener {
             Some(listener) => host.accepted.push((Some(self.id), listener)),
-            None => host.events.push_back(Event::Connected { connection: self.id, mptcp }),
+            None => {
+                host.events.push_back(Event::Connected { connection: self.id, mptcp });
+            }
         }
         self.admit(i, host, now);
         if self.is_fully_established() {
@@ -341,6 +368,7 @@ impl Connection {
 
     /// Both sides have shown that they speak MPTCP: paths may be managed.
     fn on_fully_established(&mut self, host: &mut Host, now: Instant) {
+        host.events.push_back(Event::FullyEstablished(self.id));
         let event = PathEvent::ConnectionEstablished {
             local: self.first_local,
             remote: self.first_remote,

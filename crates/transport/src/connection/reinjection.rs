@@ -11,8 +11,8 @@ use crate::SubflowId;
 struct Range {
     start: Dsn,
     end: Dsn,
-    /// The subflow that failed.
-    avoid: SubflowId,
+    /// The subflow that failed; of what none carries any more, any may.
+    avoid: Option<SubflowId>,
 }
 
 /// Ranges of the data stream to be sent again.
@@ -23,7 +23,7 @@ pub(super) struct Reinjection {
 
 impl Reinjection {
     /// Adds octets that `avoid` failed to deliver.
-    pub(super) fn push(&mut self, start: Dsn, end: Dsn, avoid: SubflowId) {
+    pub(super) fn push(&mut self, start: Dsn, end: Dsn, avoid: Option<SubflowId>) {
         let covered = |known: &Range| known.start.before_or_at(start) && known.end.at_or_after(end);
         if start == end || self.ranges.iter().any(covered) {
             return;
@@ -52,7 +52,7 @@ impl Reinjection {
 
     /// The subflow that should not get the next octets.
     pub(super) fn avoid(&self) -> Option<SubflowId> {
-        self.ranges.front().map(|range| range.avoid)
+        self.ranges.front().and_then(|range| range.avoid)
     }
 
     /// The next `len` octets are on their way.
@@ -75,7 +75,7 @@ impl Connection {
         for (dsn, payload) in subflow.tcb.unacknowledged() {
             let end = dsn + payload.len() as u64;
             if !payload.is_empty() && end.after(una) {
-                reinjection.push(dsn.max(una), end, subflow.id);
+                reinjection.push(dsn.max(una), end, Some(subflow.id));
             }
         }
         drop(subflow.tcb.take_unsent());
@@ -103,8 +103,6 @@ impl Connection {
     /// Schedules the first octets missing at the peer, up to those that some subflow still works on. They are octets
     /// that a subflow delivered and the peer nevertheless does not have: it discarded them, or reset the subflow.
     pub(super) fn reinject_uncarried_head(&mut self) {
-        /// No subflow has them: any may carry them.
-        const NOBODY: SubflowId = SubflowId(u16::MAX);
         let start = self.sender.buffer.start();
         let mut end = self.sender.next;
         let alive = self.subflows.iter().any(|subflow| subflow.is_usable() && !subflow.is_stale());
@@ -116,7 +114,7 @@ impl Connection {
                 }
             }
         }
-        self.reinjection.push(start, end, NOBODY);
+        self.reinjection.push(start, end, None);
     }
 
     /// No new data on subflow `i`: what it has not sent goes elsewhere, what it has sent it may finish.
@@ -128,7 +126,7 @@ impl Connection {
         for chunk in subflow.tcb.take_unsent() {
             let end = chunk.dsn + chunk.payload.len() as u64;
             if end.after(una) {
-                reinjection.push(chunk.dsn.max(una), end, id);
+                reinjection.push(chunk.dsn.max(una), end, Some(id));
             }
         }
         subflow.closing = true;
@@ -143,9 +141,9 @@ mod tests {
     #[test]
     fn ranges_join_shrink_and_end() {
         let mut reinjection = Reinjection::default();
-        reinjection.push(Dsn(100), Dsn(200), SubflowId(1));
-        reinjection.push(Dsn(200), Dsn(300), SubflowId(1));
-        reinjection.push(Dsn(120), Dsn(180), SubflowId(2));
+        reinjection.push(Dsn(100), Dsn(200), Some(SubflowId(1)));
+        reinjection.push(Dsn(200), Dsn(300), Some(SubflowId(1)));
+        reinjection.push(Dsn(120), Dsn(180), Some(SubflowId(2)));
         assert_eq!(reinjection.next(), Some((Dsn(100), 200)));
         reinjection.acknowledge(Dsn(150));
         assert_eq!(reinjection.next(), Some((Dsn(150), 150)));

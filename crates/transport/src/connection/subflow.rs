@@ -8,6 +8,7 @@ use wire::mptcp::{AddressId, MptcpOption};
 use super::mapping::MappingTable;
 use crate::SubflowId;
 use crate::error::CloseReason;
+use crate::event::Ticket;
 use crate::scheduler::SubflowView;
 use crate::state::State;
 use crate::stats::SubflowStats;
@@ -31,6 +32,8 @@ pub(crate) enum Handshake {
         nonce: u32,
         /// The peer's.
         remote_nonce: u32,
+        /// When the peer has had its time to prove that it knows the keys.
+        expires_at: Instant,
     },
     /// Our third ACK with its HMAC is on its way; no data before the peer answers (RFC 8684 section 3.2).
     JoinUnconfirmed {
@@ -61,6 +64,8 @@ pub(crate) struct Subflow {
     pub(crate) dss_seen: bool,
     /// An MP_PRIO is due.
     pub(crate) prio_due: bool,
+    /// What the owner was told last of its priority.
+    pub(crate) prio_told: Option<Ticket>,
     /// The controller and the path manager know it.
     pub(crate) admitted: bool,
     /// They have been told that it is gone.
@@ -92,6 +97,7 @@ impl Subflow {
             backup_here: false,
             dss_seen: false,
             prio_due: false,
+            prio_told: None,
             admitted: false,
             retired: false,
             closing: false,
@@ -148,6 +154,20 @@ impl Subflow {
         self.tcb.irs() + ssn
     }
 
+    /// Until when a join of the peer may wait for its third ACK, if it does.
+    pub(crate) fn half_open_until(&self) -> Option<Instant> {
+        match self.handshake {
+            Handshake::JoinAccepted { expires_at, .. } if !self.is_finished() => Some(expires_at),
+            _ => None,
+        }
+    }
+
+    /// Ends a join that the peer has begun and not completed: without a word, since nobody may be there.
+    pub(crate) fn give_up_join(&mut self) {
+        self.close_reason.get_or_insert(CloseReason::TimedOut);
+        self.tcb.close();
+    }
+
     /// Repeats the third ACK of a join that the peer has not answered, at most six times.
     pub(crate) fn resend_join_ack(&mut self, now: Instant) -> bool {
         /// After these the peer, or a middlebox, does not want us.
@@ -166,11 +186,11 @@ impl Subflow {
     }
 
     pub(crate) fn next_timeout(&self) -> Instant {
-        let join = match self.handshake {
+        let resend = match self.handshake {
             Handshake::JoinUnconfirmed { resend_at, .. } => resend_at,
             _ => Instant::FAR_FUTURE,
         };
-        self.tcb.next_timeout().min(join)
+        self.tcb.next_timeout().min(resend).min(self.half_open_until().unwrap_or(Instant::FAR_FUTURE))
     }
 
     /// Another segment may join those in flight or queued, as far as the congestion window goes.

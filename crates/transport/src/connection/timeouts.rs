@@ -32,6 +32,9 @@ impl Connection {
                     self.reinject_after_timeout(i);
                 }
             }
+            if self.subflows[i].half_open_until().is_some_and(|until| until <= now) {
+                self.subflows[i].give_up_join();
+            }
             if !self.subflows[i].resend_join_ack(now) {
                 let reason = CloseReason::Violation(Violation::JoinOption);
                 self.reset_subflow(i, ResetReason::MptcpSpecific, true, reason);
@@ -93,7 +96,8 @@ impl Connection {
     fn on_data_timeout(&mut self, host: &mut Host, now: Instant) {
         if self.sender.backoff == 0 {
             self.sender.stalled_since = now;
-        } else if now.saturating_since(self.sender.stalled_since) >= self.config.user_timeout {
+        } else if now.saturating_since(self.sender.stalled_since) >= self.config.user_timeout && !self.is_held_off(now)
+        {
             return self.abort(CloseReason::TimedOut, host, now);
         }
         self.sender.backoff += 1;
@@ -104,6 +108,14 @@ impl Connection {
             self.send_data_fin();
         }
         self.rearm_data_timer(now);
+    }
+
+    /// The peer's window is shut, and the peer is there: as long as it answers probes it is waited for (RFC 9293 section
+    /// 3.8.6.1).
+    fn is_held_off(&self, now: Instant) -> bool {
+        let user_timeout = self.config.user_timeout;
+        let mut usable = self.subflows.iter().filter(|subflow| subflow.is_usable());
+        usable.any(|subflow| subflow.tcb.peer_window() == 0 && subflow.tcb.last_heard_at() + user_timeout > now)
     }
 
     /// A peer that fell back because our third ACK lost its option does not answer a DATA_FIN, and may have no data

@@ -245,7 +245,7 @@ impl Tcb {
     }
 
     /// In FIN-WAIT-2 a peer that is not waited for may fall silent only so long.
-    fn bound_fin_wait(&mut self, now: Instant) {
+    pub(crate) fn bound_fin_wait(&mut self, now: Instant) {
         if self.abandoned && self.state == State::FinWait2 {
             self.timers.set(Timer::Linger, now + self.config.user_timeout);
         }

@@ -299,6 +299,11 @@ impl Tcb {
         self.snd_wnd
     }
 
+    /// When the peer said anything last.
+    pub(crate) fn last_heard_at(&self) -> Instant {
+        self.last_heard_at
+    }
+
     /// Accepts data up to `window` octets from RCV.NXT, as if this subflow had announced it.
     pub(crate) fn promise_window(&mut self, window: u32) {
         self.receive.announce(window);
