@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use lab::scenario::Override;
+use lab::scenario::{Override, Seeds};
 
 /// Pools the links of the devices around into one Multipath TCP connection.
 #[derive(Debug, Parser)]
@@ -20,6 +20,12 @@ pub struct Arguments {
 pub enum Command {
     /// Run a scenario in the simulator
     Run(Run),
+    /// Run every variant of a scenario with many seeds, on all cores; goes on where it was stopped
+    Sweep(Sweep),
+    /// Check scenario files: what is wrong, where, and what to write instead
+    Check(Check),
+    /// List the scenarios that ship
+    Scenarios(Scenarios),
     /// Send a file over four relays, check it, and write a report
     Demo(Demo),
     /// Create network namespaces whose links behave as described, until Ctrl-C (needs root)
@@ -37,8 +43,11 @@ pub enum Command {
     anabranch run scenarios/demo.toml --seed 7 --set connection.congestion=cubic\n  \
     anabranch run scenarios/demo.toml --set 'relays[*].cellular.loss=1 %' --json")]
 pub struct Run {
-    /// The scenario file
+    /// The scenario file, or the name of one that ships
     pub scenario: PathBuf,
+    /// Run this variant of it, by name
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
     /// Seed of everything random, instead of the scenario's
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -54,6 +63,50 @@ pub struct Run {
     /// Write results.json and report.html to DIR; the same scenario and seed give the same bytes
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// Arguments of `anabranch sweep`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    anabranch sweep thesis-3.7 --seeds 1..20\n  \
+    anabranch sweep mveno-5 --set 'workload.size=1 MB' --out out/small --json")]
+pub struct Sweep {
+    /// The scenario file, or the name of one that ships
+    pub scenario: PathBuf,
+    /// Seeds, first and last included: 1..30; by default the scenario's
+    #[arg(long, value_name = "FIRST..LAST")]
+    pub seeds: Option<Seeds>,
+    /// Runs at the same time; by default one for each core
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Change a field in all runs, whatever variants and grid say; repeatable
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub overrides: Vec<Override>,
+    /// Where the runs go: runs.jsonl, runs.csv and summary.json; by default out/ and the scenario's name
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Drop the runs that are there and begin anew
+    #[arg(long)]
+    pub restart: bool,
+    /// Print the summary as one JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `anabranch check`.
+#[derive(Args, Debug)]
+pub struct Check {
+    /// The scenario files, or names of some that ship
+    #[arg(required = true)]
+    pub scenarios: Vec<PathBuf>,
+}
+
+/// Arguments of `anabranch scenarios`.
+#[derive(Args, Debug)]
+pub struct Scenarios {
+    /// Print a JSON Schema of scenario files instead
+    #[arg(long)]
+    pub schema: bool,
 }
 
 /// Arguments of `anabranch demo`.
@@ -79,6 +132,9 @@ pub struct Demo {
 pub struct Emulate {
     /// The topology file
     pub topology: PathBuf,
+    /// Write a capture of every packet at every end of a link to FILE (pcapng)
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
 }
 
 /// Arguments of `anabranch serve`.

@@ -17,6 +17,9 @@ use arguments::{Arguments, Command};
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => commands::run::run(&arguments),
+        Command::Sweep(arguments) => commands::sweep::sweep(&arguments),
+        Command::Check(arguments) => commands::check::check(&arguments),
+        Command::Scenarios(arguments) => commands::scenarios::scenarios(&arguments),
         Command::Demo(arguments) => commands::demo::demo(&arguments),
         Command::Emulate(arguments) => commands::emulate::emulate(&arguments),
         Command::Serve(arguments) => commands::serve::serve(&arguments),

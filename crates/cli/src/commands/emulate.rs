@@ -1,6 +1,12 @@
 //! `anabranch emulate`: network namespaces whose links behave as a file describes.
 
-use linux::emulator::{Emulation, Topology};
+use std::io::BufWriter;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lab::output::AtomicFile;
+use lab::pcapng::{Capture, Direction};
+use linux::emulator::{Emulation, Passage, Tap, Topology};
 use linux::stop::Stop;
 
 use crate::arguments;
@@ -12,8 +18,44 @@ pub fn emulate(arguments: &arguments::Emulate) -> Result<(), Failure> {
     let topology = Topology::load(&arguments.topology)?;
     let stop = Stop::on_signals()?;
     let mut emulation = Emulation::start(&topology, "")?;
+    let capture = arguments.pcap.as_deref().map(|path| Tape::start(path, &emulation.devices())).transpose()?;
+    if let Some(tape) = &capture {
+        emulation.set_tap(tape.tap());
+    }
     console::print(&format!("{}\nCtrl-C ends it and removes everything\n", emulation.describe()))?;
     emulation.run(&stop)?;
     console::print(&format!("\n{}", emulation.counters()))?;
-    Ok(())
+    drop(emulation);
+    capture.map_or(Ok(()), Tape::finish)
+}
+
+/// A capture that is whole when the emulation has ended, and absent if it was killed.
+struct Tape(Arc<Mutex<Capture<BufWriter<AtomicFile>>>>);
+
+impl Tape {
+    fn start(path: &Path, devices: &[String]) -> Result<Self, Failure> {
+        let file = BufWriter::new(AtomicFile::create(path)?);
+        Ok(Self(Arc::new(Mutex::new(Capture::new(file, devices)?))))
+    }
+
+    /// Records what passes; the emulation owns it.
+    fn tap(&self) -> Tap {
+        let capture = Arc::clone(&self.0);
+        Box::new(move |device, at, passage, octets| {
+            let direction = match passage {
+                Passage::Outbound => Direction::Outbound,
+                Passage::Inbound => Direction::Inbound,
+            };
+            let mut capture = capture.lock().unwrap_or_else(PoisonError::into_inner);
+            capture.record(device, at, direction, octets)
+        })
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        let still_used = || Failure::Failed("the capture is still being written".into());
+        let capture = Arc::into_inner(self.0).ok_or_else(still_used)?;
+        let writer = capture.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+        writer.into_inner().map_err(|error| error.into_error())?.commit()?;
+        Ok(())
+    }
 }

@@ -1,7 +1,11 @@
-//! One file a subcommand.
+//! One file a subcommand, and the scenarios that ship.
 
+pub mod check;
 pub mod demo;
 pub mod emulate;
 pub mod get;
 pub mod run;
+pub mod scenarios;
 pub mod serve;
+mod shipped;
+pub mod sweep;

@@ -4,18 +4,19 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use lab::output::write_atomically;
+use lab::report;
 use lab::results::{Results, summary};
 use lab::run::Run;
-use lab::scenario::Scenario;
-use lab::{report, scenario};
+use lab::scenario::{Override, Scenario};
 
+use super::shipped;
 use crate::arguments;
 use crate::console::{self, Bar};
 use crate::failure::Failure;
 
 /// Runs the scenario, prints and writes what was asked for.
 pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
-    let mut scenario = scenario::load_file(&arguments.scenario, &arguments.overrides)?;
+    let mut scenario = load(arguments)?;
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
     let run = simulate(&scenario, arguments.pcap.as_deref())?;
     let mut written = run.captures.clone();
@@ -28,6 +29,23 @@ pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
         console::print(&format!("{}\n{}", summary(&run.results), what_next(arguments, &run.results, &written)))?;
     }
     judge(&run)
+}
+
+/// The scenario with the variant that was asked for, and what the command line says of both.
+fn load(arguments: &arguments::Run) -> Result<Scenario, Failure> {
+    let scenario = shipped::load(&arguments.scenario, &arguments.overrides)?;
+    let Some(name) = &arguments.variant else { return Ok(scenario) };
+    let Some(variant) = scenario.variants.iter().find(|variant| variant.name == *name) else {
+        let known: Vec<&str> = scenario.variants.iter().map(|variant| variant.name.as_str()).collect();
+        return Err(Failure::Input(format!(
+            "--variant {name}: there is none of that name\n  help: known: {}",
+            known.join(", ")
+        )));
+    };
+    let fields = variant.set.iter().map(|(path, value)| Override::new(path, value.clone()));
+    let mut overrides: Vec<Override> = fields.collect::<Result<_, _>>().map_err(Failure::Input)?;
+    overrides.extend(arguments.overrides.iter().cloned());
+    Ok(shipped::load(&arguments.scenario, &overrides)?)
 }
 
 /// Runs `scenario` with a progress bar.

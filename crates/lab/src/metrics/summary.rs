@@ -73,6 +73,10 @@ impl Summary {
 
     fn add_range<'a>(&mut self, points: impl Iterator<Item = &'a WindowValues>, settings: &Settings) {
         let tbr_bps = settings.tbr.as_bps() as f64;
+        // Without a target nothing misses it.
+        if tbr_bps == 0.0 {
+            return;
+        }
         let (mut outages, mut variation) = (Outages::new(tbr_bps, settings.theta), Variation::default());
         for point in points {
             outages.point(point.at, settings.window, point.aggregate_throughput_bps);

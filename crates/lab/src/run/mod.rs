@@ -17,7 +17,7 @@ use units::Instant;
 
 use crate::measure::{Paths, Recorder, RelayRecorder};
 use crate::results::Results;
-use crate::scenario::{Cooperation, RelayMode, Scenario, SelectionMethod};
+use crate::scenario::{Cooperation, Hop, RelayMode, Scenario, SelectionMethod};
 use capture::Captures;
 pub use inputs::{rate_trace, workload};
 use stage::{Recorders, Stage};
@@ -118,6 +118,22 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     drop(stage);
     let captures = captures.map(Captures::commit).transpose()?.unwrap_or_default();
     Ok(Run { results, faults, captures })
+}
+
+/// Reads the files that `scenario` names, without running it.
+///
+/// # Errors
+/// What is wrong with them, in words.
+pub fn check_inputs(scenario: &Scenario) -> Result<(), String> {
+    let check = || {
+        workload(scenario)?;
+        for relay in 0..scenario.relays.len() {
+            rate_trace(scenario, relay, Hop::Cellular)?;
+            rate_trace(scenario, relay, Hop::Wifi)?;
+        }
+        Ok(())
+    };
+    check().map_err(|error: RunError| error.to_string())
 }
 
 /// Modules whose scenarios can be written before they can be run.

@@ -1,0 +1,57 @@
+//! The scenarios that ship within the command, so that they run from anywhere.
+
+use std::path::Path;
+
+use include_dir::{Dir, include_dir};
+use lab::scenario::{self, Layer, LoadError, Override, Scenario};
+
+static SCENARIOS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../scenarios");
+
+/// Names and contents of all that can be run by name, sorted.
+pub fn all() -> Vec<(&'static str, &'static str)> {
+    let files = SCENARIOS.files().filter(|file| file.path().extension().is_some_and(|extension| extension == "toml"));
+    let mut found: Vec<_> =
+        files.filter_map(|file| Some((file.path().file_stem()?.to_str()?, file.contents_utf8()?))).collect();
+    found.sort_unstable();
+    found
+}
+
+/// Loads the file at `path`, or the shipped scenario of that name if there is no such file.
+pub fn load(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
+    if path.exists() {
+        return scenario::load_file(path, overrides);
+    }
+    let name = path.to_str().and_then(|name| all().into_iter().find(|(shipped, _)| *shipped == name));
+    match name {
+        Some((name, text)) => load_shipped(name, text, overrides),
+        None => scenario::load_file(path, overrides),
+    }
+}
+
+/// Loads a shipped scenario.
+pub fn load_shipped(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, LoadError> {
+    let top = Layer { name: format!("{name}.toml"), text: text.into() };
+    let find_base = |from: &Layer, base: &str| {
+        let path = Path::new(&from.name).with_file_name(base);
+        let file = SCENARIOS.get_file(&path).and_then(include_dir::File::contents_utf8);
+        let text = file.ok_or_else(|| format!("no scenario {} ships", path.display()))?;
+        Ok(Layer { name: path.display().to_string(), text: text.into() })
+    };
+    scenario::load_layers(top, &find_base, overrides)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_ships_loads() {
+        let names: Vec<&str> = all().iter().map(|(name, _)| *name).collect();
+        assert!(names.contains(&"demo") && names.contains(&"thesis-4.3") && names.len() > 50, "{names:?}");
+        for (name, text) in all() {
+            let scenario = load_shipped(name, text, &[]).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(scenario.name, name);
+            assert!(!scenario.description.is_empty(), "{name} says nothing");
+        }
+    }
+}

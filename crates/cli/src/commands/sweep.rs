@@ -1,0 +1,76 @@
+//! `anabranch sweep`: many runs, on all cores.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::output::write_atomically;
+use lab::sweep::{Journal, Manifest, Plan, Summary, csv};
+
+use crate::arguments;
+use crate::commands::shipped;
+use crate::console;
+use crate::failure::Failure;
+
+/// Runs what is missing, then writes and prints what all runs come to.
+pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
+    let load = |overrides: &[_]| shipped::load(&arguments.scenario, overrides);
+    let plan =
+        Plan::new(load, &arguments.overrides, arguments.seeds).map_err(|error| Failure::Input(error.to_string()))?;
+    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&plan.scenario.name));
+    let mut journal = Journal::open(&out.join("runs.jsonl"), &Manifest::new(&plan), arguments.restart)
+        .map_err(|error| Failure::Input(error.to_string()))?;
+    let workers = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let bar = bar(plan.cases.len() * plan.seeds.len());
+    let ran = lab::sweep::run(&plan, &mut journal, workers, &mut |progress| {
+        bar.set_position(progress.finished as u64);
+        if progress.faulty > 0 {
+            bar.set_message(format!("{} with faults", progress.faulty));
+        }
+    });
+    bar.finish_and_clear();
+    ran.map_err(|error| Failure::Failed(error.to_string()))?;
+    let summary = Summary::new(&plan, journal.records());
+    let files = [("summary.json", summary.to_json()), ("runs.csv", csv(&plan, journal.records()))];
+    for (name, content) in &files {
+        write_atomically(&out.join(name), content.as_bytes())?;
+    }
+    match arguments.json {
+        true => console::print(&summary.to_json())?,
+        false => console::print(&format!("{}\n{}", summary.to_text(), what_next(arguments, &out)))?,
+    }
+    judge(arguments, &summary)
+}
+
+fn bar(runs: usize) -> ProgressBar {
+    let bar = ProgressBar::new(runs as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left  {msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+fn what_next(arguments: &arguments::Sweep, out: &std::path::Path) -> String {
+    let files = ["runs.jsonl", "runs.csv", "summary.json"].map(|name| out.join(name).display().to_string());
+    let [runs, csv, summary] = files;
+    let file = arguments.scenario.display();
+    format!(
+        "written:\n  {runs}  every run, a line each\n  {csv}  the same for spreadsheets\n  {summary}  this table\n\n\
+         next:\n  anabranch run {file} --out out    # one run, with a report\n  \
+         anabranch sweep {file} --seeds 1..30    # narrower intervals; runs there are kept\n"
+    )
+}
+
+/// Faults fail the command, which says how to see the first one again.
+fn judge(arguments: &arguments::Sweep, summary: &Summary) -> Result<(), Failure> {
+    let Some(first) = summary.faulty.first() else { return Ok(()) };
+    let mut text = format!("{} runs had faults; the first: {}", summary.faulty.len(), first.fault);
+    let _ = write!(text, "\n  help: anabranch run {} --variant '{}'", arguments.scenario.display(), first.variant);
+    for (path, value) in &first.point {
+        let _ = write!(text, " --set '{path}={value}'");
+    }
+    let _ = write!(text, " --seed {}", first.seed);
+    Err(Failure::Failed(text))
+}
