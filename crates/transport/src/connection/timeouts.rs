@@ -96,8 +96,7 @@ impl Connection {
     fn on_data_timeout(&mut self, host: &mut Host, now: Instant) {
         if self.sender.backoff == 0 {
             self.sender.stalled_since = now;
-        } else if now.saturating_since(self.sender.stalled_since) >= self.config.user_timeout && !self.is_held_off(now)
-        {
+        } else if now.saturating_since(self.sender.stalled_since) >= self.config.user_timeout && !self.is_held_off() {
             return self.abort(CloseReason::TimedOut, host, now);
         }
         self.sender.backoff += 1;
@@ -110,12 +109,10 @@ impl Connection {
         self.rearm_data_timer(now);
     }
 
-    /// The peer's window is shut, and the peer is there: as long as it answers probes it is waited for (RFC 9293 section
-    /// 3.8.6.1).
-    fn is_held_off(&self, now: Instant) -> bool {
-        let user_timeout = self.config.user_timeout;
-        let mut usable = self.subflows.iter().filter(|subflow| subflow.is_usable());
-        usable.any(|subflow| subflow.tcb.peer_window() == 0 && subflow.tcb.last_heard_at() + user_timeout > now)
+    /// The peer's window is shut: as long as it answers probes it is waited for (RFC 9293 section 3.8.6.1). If it does
+    /// not, the subflow gives it up.
+    fn is_held_off(&self) -> bool {
+        self.subflows.iter().any(|subflow| subflow.is_usable() && subflow.tcb.peer_window() == 0)
     }
 
     /// A peer that fell back because our third ACK lost its option does not answer a DATA_FIN, and may have no data

@@ -69,7 +69,8 @@ impl Tcb {
     /// The window is shut: a probe (RFC 9293 section 3.8.6.1). It is open, but too little to be worth a segment: after
     /// this long a small one is better than none (section 3.8.6.2.1).
     fn on_persist_timeout(&mut self, now: Instant, expired: &mut Expired) {
-        if now.saturating_since(self.last_heard_at) >= self.config.user_timeout {
+        let heard_at = self.last_heard_at.max(self.probing_since);
+        if now.saturating_since(heard_at) >= self.config.user_timeout {
             return self.give_up(expired);
         }
         if self.usable_window() > 0 {
@@ -78,7 +79,12 @@ impl Tcb {
             self.due.probe = true;
         }
         self.persist_backoff += 1;
-        self.timers.set(Timer::Persist, now + self.rtt.rto_backed_off(self.persist_backoff));
+        self.timers.set(Timer::Persist, now + self.persist_interval());
+    }
+
+    /// Between two probes; a peer that answers must have the chance to do so within the user time-out.
+    pub(super) fn persist_interval(&self) -> Duration {
+        self.rtt.rto_backed_off(self.persist_backoff).min(self.config.user_timeout / 4)
     }
 
     /// RFC 9293 section 3.8.3. A peer whose window is shut is not gone as long as it answers (section 3.8.6.1).

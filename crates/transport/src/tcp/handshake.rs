@@ -122,6 +122,7 @@ impl Tcb {
             syn_lost: false,
             abandoned: false,
             last_heard_at: now,
+            probing_since: now,
             challenge_allowed_at: Instant::ZERO,
             keep_alive_probes: 0,
             config,

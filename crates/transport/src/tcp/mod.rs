@@ -197,6 +197,8 @@ pub(crate) struct Tcb {
     /// The connection has no use for the peer's half: FIN-WAIT-2 must not last for ever.
     abandoned: bool,
     last_heard_at: Instant,
+    /// Since when a window too small is being probed.
+    probing_since: Instant,
     /// Challenge ACKs are limited to one per interval (RFC 5961 section 7).
     challenge_allowed_at: Instant,
     keep_alive_probes: u32,
@@ -297,11 +299,6 @@ impl Tcb {
     /// SND.UNA + SND.WND, as octets beyond SND.UNA.
     pub(crate) fn peer_window(&self) -> u32 {
         self.snd_wnd
-    }
-
-    /// When the peer said anything last.
-    pub(crate) fn last_heard_at(&self) -> Instant {
-        self.last_heard_at
     }
 
     /// Accepts data up to `window` octets from RCV.NXT, as if this subflow had announced it.

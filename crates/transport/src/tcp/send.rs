@@ -220,7 +220,8 @@ impl Tcb {
     /// The peer's window is shut: probe it from time to time (RFC 9293 section 3.8.6.1).
     pub(crate) fn arm_persist(&mut self, now: Instant) {
         if !self.timers.is_set(Timer::Persist) {
-            self.timers.set(Timer::Persist, now + self.rtt.rto_backed_off(self.persist_backoff));
+            self.probing_since = now;
+            self.timers.set(Timer::Persist, now + self.persist_interval());
         }
     }
 

@@ -1,0 +1,182 @@
+//! Windows that stay shut (RFC 9293 section 3.8.6.1) at the level of the connection, seen from a peer made by hand.
+
+mod forger;
+mod victim;
+
+use forger::Forger;
+use transport::error::CloseReason;
+use transport::{ConnectionConfig, ConnectionId, Event};
+use units::{Dsn, Duration};
+use victim::Victim;
+use wire::mptcp::{DataSeq, Dss, MptcpOption};
+use wire::{Pattern, Payload, Segment};
+
+const USER_TIMEOUT: Duration = Duration::from_secs(20);
+const WRITTEN: u32 = 100_000;
+
+fn config() -> ConnectionConfig {
+    ConnectionConfig {
+        user_timeout: USER_TIMEOUT,
+        path_manager: "manual".into(),
+        scheduler: "round-robin".into(),
+        ..ConnectionConfig::default()
+    }
+}
+
+/// A connection on which the engine has a hundred kilobytes to send and has sent its first window.
+fn sending(subflows: usize) -> (Victim, Forger, ConnectionId) {
+    let mut victim = Victim::new(&config());
+    let (mut forger, id) = victim.connect_as(Forger { window_scale: Some(0), ..Forger::new(true, 0xabcd) });
+    for _ in 1..subflows {
+        victim.join(&mut forger);
+    }
+    let data = Payload::Pattern(Pattern { stream: 1, offset: 0, len: WRITTEN });
+    assert_eq!(victim.endpoint.send(id, data, victim.now), Ok(WRITTEN as usize));
+    for segment in victim.wait(Duration::ZERO) {
+        forger.learn(&segment);
+    }
+    (victim, forger, id)
+}
+
+/// What the peer says on flow `f`: its window is shut, and it has everything on the subflow but only up to `data_ack`
+/// of the stream.
+fn shut(forger: &Forger, f: usize, data_ack: Dsn, victim: &Victim) -> Segment {
+    let mut ack = forger.ack(f, victim.now);
+    ack.window = 0;
+    ack.options.mptcp[0] = MptcpOption::Dss(Dss { data_ack: Some(DataSeq::Long(data_ack.0)), ..Dss::default() });
+    ack
+}
+
+/// Time passes; every segment is answered by a shut window. Gives the number of segments.
+fn hold_off(victim: &mut Victim, forger: &mut Forger, span: Duration, data_ack: impl Fn(&Forger) -> Dsn) -> usize {
+    let (end, mut segments) = (victim.now + span, 0);
+    while victim.now < end {
+        for segment in victim.wait(Duration::from_millis(100)) {
+            segments += 1;
+            let f = forger.learn(&segment).expect("it is for the forger");
+            let answer = shut(forger, f, data_ack(forger), victim);
+            victim.play(forger, |_, _| answer);
+        }
+    }
+    segments
+}
+
+fn is_over(victim: &Victim, id: ConnectionId) -> bool {
+    victim.stats(id).closed_at.is_some()
+}
+
+/// The peer opens its window and takes everything.
+fn open(victim: &mut Victim, forger: &mut Forger, id: ConnectionId) {
+    for _ in 0..600 {
+        for f in 0..forger.flows.len() {
+            victim.play(forger, |forger, now| forger.ack(f, now));
+        }
+        for segment in victim.wait(Duration::from_millis(100)) {
+            forger.learn(&segment);
+        }
+    }
+    assert_eq!(victim.stats(id).acked_bytes, u64::from(WRITTEN));
+}
+
+/// The peer took all that was sent and shuts its window; on one subflow or two it is probed, and as long as it answers
+/// it is waited for.
+#[test]
+fn a_peer_that_answers_probes_is_waited_for() {
+    for subflows in [1, 2] {
+        let (mut victim, mut forger, id) = sending(subflows);
+        for f in 0..subflows {
+            let answer = shut(&forger, f, forger.peer_dsn, &victim);
+            victim.play(&mut forger, |_, _| answer);
+        }
+        let probes = hold_off(&mut victim, &mut forger, Duration::from_secs(600), |forger| forger.peer_dsn);
+        assert!(probes >= 10, "{probes} probes");
+        assert!(!is_over(&victim, id), "{subflows} subflows");
+        open(&mut victim, &mut forger, id);
+        victim.assert_honest_goes_on();
+    }
+}
+
+/// The peer shrinks its window below what is in flight: it has the octets on the subflow and discards them as data.
+#[test]
+fn a_peer_that_shrinks_its_window_and_answers_is_waited_for() {
+    for subflows in [1, 2] {
+        let (mut victim, mut forger, id) = sending(subflows);
+        let first = forger::keys::first_dsn(forger.peer_key.unwrap());
+        for f in 0..subflows {
+            let answer = shut(&forger, f, first, &victim);
+            victim.play(&mut forger, |_, _| answer);
+        }
+        hold_off(&mut victim, &mut forger, Duration::from_secs(600), |_| first);
+        assert!(!is_over(&victim, id), "{subflows} subflows");
+        assert_eq!(victim.stats(id).acked_bytes, 0);
+        open(&mut victim, &mut forger, id);
+        victim.assert_honest_goes_on();
+    }
+}
+
+/// A connection that rested for longer than the user time-out, its window shut, is probed before it is judged.
+#[test]
+fn a_window_that_was_shut_during_a_long_rest_is_probed_first() {
+    for mptcp in [false, true] {
+        let mut victim = Victim::new(&config());
+        let (mut forger, id) = victim.connect_as(Forger { window_scale: Some(0), ..Forger::new(mptcp, 0xabcd) });
+        let data = |offset| Payload::Pattern(Pattern { stream: 1, offset, len: 1000 });
+        victim.endpoint.send(id, data(0), victim.now).unwrap();
+        let close = |victim: &mut Victim, forger: &mut Forger| {
+            for segment in victim.wait(Duration::from_millis(100)) {
+                forger.learn(&segment);
+                let mut ack = forger.ack(0, victim.now);
+                ack.window = 0;
+                victim.inject(ack);
+            }
+        };
+        close(&mut victim, &mut forger);
+        assert_eq!(victim.wait(USER_TIMEOUT * 10), []);
+        victim.endpoint.send(id, data(1000), victim.now).unwrap();
+        (0..1000).for_each(|_| close(&mut victim, &mut forger));
+        assert!(!is_over(&victim, id), "MPTCP: {mptcp}");
+        victim.play(&mut forger, |forger, now| forger.ack(0, now));
+        victim.wait(Duration::from_secs(1)).iter().for_each(|segment| {
+            forger.learn(segment);
+        });
+        victim.play(&mut forger, |forger, now| forger.ack(0, now));
+        assert_eq!(victim.stats(id).acked_bytes, 2000);
+    }
+}
+
+/// One that shuts its window and then says nothing is not.
+#[test]
+fn a_peer_that_shut_its_window_and_fell_silent_is_given_up() {
+    for (subflows, all) in [(1, true), (1, false), (2, true), (2, false)] {
+        let (mut victim, mut forger, id) = sending(subflows);
+        let first = forger::keys::first_dsn(forger.peer_key.unwrap());
+        for f in 0..subflows {
+            let answer = shut(&forger, f, if all { forger.peer_dsn } else { first }, &victim);
+            victim.play(&mut forger, |_, _| answer);
+        }
+        // The user time-out, the last backed-off timer, and the wait for a new subflow.
+        victim.wait(USER_TIMEOUT * 6);
+        assert!(is_over(&victim, id), "{subflows} subflows, all taken: {all}");
+        assert!(victim.events.iter().any(
+            |event| matches!(event, Event::Closed { reason: CloseReason::TimedOut, connection } if *connection == id)
+        ));
+        victim.assert_honest_goes_on();
+    }
+}
+
+/// An open window whose data are never acknowledged is no reason to wait: the user time-out ends the connection.
+#[test]
+fn a_peer_that_takes_data_and_never_acknowledges_them_is_given_up() {
+    let (mut victim, mut forger, id) = sending(1);
+    let first = forger::keys::first_dsn(forger.peer_key.unwrap());
+    for _ in 0..1200 {
+        for segment in victim.wait(Duration::from_millis(100)) {
+            forger.learn(&segment);
+        }
+        let mut answer = shut(&forger, 0, first, &victim);
+        answer.window = 0xffff;
+        victim.play(&mut forger, |_, _| answer);
+    }
+    assert!(is_over(&victim, id));
+    victim.assert_honest_goes_on();
+}
