@@ -227,6 +227,14 @@ mod tests {
     }
 
     #[test]
+    fn packets_that_find_a_long_queue_are_marked() {
+        let rlc = RlcConfig { queue: Queue::packets(9).mark_above(2), ..RlcConfig::default() };
+        let mut bearer = Bearer::new();
+        (0..4).for_each(|_| bearer.enqueue(ecn_packet(100), &rlc, &mut Prng::new(1)).unwrap());
+        assert_eq!(bearer.queue.iter().map(is_marked).collect::<Vec<_>>(), [false, false, true, true]);
+    }
+
+    #[test]
     fn early_drops_begin_at_the_threshold_and_spare_what_can_be_marked() {
         let certain = Probability::new(1.0).unwrap();
         let early = EarlyDrop { min: ByteCount(150), max: ByteCount(151), probability_max: certain, ecn: true };

@@ -85,3 +85,31 @@ fn remove(ascending: &mut Vec<u16>, ue: u16) -> bool {
     }
     position.is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::scheduler;
+    use super::*;
+
+    #[test]
+    fn what_is_due_first_goes_first() {
+        let mut site = Site::new(scheduler::build("round-robin").unwrap());
+        let block = |nr| Block { ue: 0, nr, groups: 1, attempt: 0, reported: Decibel::ZERO };
+        [(10, 1), (60, 2), (12, 3), (10, 4)].iter().for_each(|(due, nr)| site.send_again(*due, block(*nr)));
+        assert_eq!(
+            site.again.iter().map(|(due, block)| (*due, block.nr)).collect::<Vec<_>>(),
+            [(10, 1), (10, 4), (12, 3), (60, 2)]
+        );
+    }
+
+    #[test]
+    fn members_and_those_with_data_are_kept_in_order() {
+        let mut site = Site::new(scheduler::build("blind-equal-throughput-reserved").unwrap());
+        [5, 2, 9].iter().for_each(|ue| site.join(*ue));
+        assert_eq!(site.contenders(), []);
+        site.activate(9);
+        assert_eq!((site.contenders(), &site.active[..]), (&[2, 5, 9][..], &[9][..]));
+        assert!(site.leave(9) && !site.leave(9));
+        assert_eq!((&site.members[..], site.active.len()), (&[2, 5][..], 0));
+    }
+}

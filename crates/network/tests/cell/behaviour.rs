@@ -232,21 +232,38 @@ fn a_handover_loses_nothing_and_takes_its_time() {
 }
 
 #[test]
+fn nothing_is_sent_to_a_ue_that_changes_sites() {
+    let mut ue = UeConfig::at(Place::flat(900.0, 0.0));
+    ue.handovers = vec![(Instant::from_millis(1000), 1)];
+    let block_error_rate = Probability::new(0.5).unwrap();
+    let harq = HarqConfig { block_error_rate, ..HarqConfig::default() };
+    for seed in 0..10 {
+        let mut rig = Rig::with_seed(CellConfig { harq, ..two_sites(ue.clone()) }, seed);
+        rig.saturate(60, Instant::from_secs(2));
+        let during = |at: &Instant| (1003..1053).contains(&at.as_millis());
+        // What was in the air at 1000 ms lands at 1002 ms at the latest, the first from the new site at 1053 ms.
+        assert_eq!(rig.arrived.iter().filter(|(at, ..)| during(at)).count(), 0, "seed {seed}");
+        assert!(rig.arrived.iter().any(|(at, ..)| at.as_millis() >= 1053), "seed {seed}");
+        rig.assert_balanced();
+    }
+}
+
+#[test]
 fn a_ue_that_moves_finds_the_better_site() {
     let points = vec![(Instant::ZERO, Place::flat(500.0, 0.0)), (Instant::from_secs(10), Place::flat(1500.0, 0.0))];
     let mut ue = UeConfig::at(Place::ORIGIN);
     ue.track = Track::through(points).unwrap();
     let mut config = two_sites(ue);
-    let rule = StrongestSite { hysteresis_db: 3.0, period: Duration::from_millis(100) };
+    let rule = StrongestSite { hysteresis_db: 3.0, period: Duration::from_secs(1) };
     config.handover = HandoverConfig { strongest: Some(rule), ..config.handover };
     config.radio.interference = true;
     let mut rig = Rig::new(config);
     rig.saturate(60, Instant::from_millis(5500));
     assert_eq!(rig.cell().ue(UeId(0)).site, 0);
-    // 3 dB in free space: distances in a ratio of 1.413, at 1171 m, after 6.7 s.
-    rig.run(Instant::from_millis(6600), true);
+    // 3 dB in free space: distances in a ratio of 1.413, at 1171 m, after 6.7 s; seen at the next look, after 7 s.
+    rig.run(Instant::from_millis(6950), true);
     assert_eq!(rig.cell().ue(UeId(0)).site, 0);
-    rig.run(Instant::from_millis(6900), true);
+    rig.run(Instant::from_millis(7050), true);
     assert_eq!(rig.cell().ue(UeId(0)).site, 1);
     rig.assert_balanced();
 }
@@ -281,6 +298,54 @@ fn two_hundred_ues_get_equal_shares() {
         let throughput = rig.throughput_mbps(end);
         assert!(spread(&throughput) <= 1.05, "{scheduler}: {}", spread(&throughput));
     }
+}
+
+/// The longest time between two arrivals at a UE after the first half second, ms.
+fn longest_gap_ms(rig: &Rig, ue: usize) -> u64 {
+    let times = rig.arrived.iter().filter(|(_, at, _)| *at == Some(ue)).map(|(at, ..)| at.as_millis());
+    let times: Vec<u64> = times.filter(|ms| *ms > 500).collect();
+    times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap()
+}
+
+#[test]
+fn turns_come_as_often_as_they_can() {
+    // Of 16 groups, two UEs get 8 each in every TTI, 32 UEs one each in every second TTI. A group at CQI 15 is 277 octets: a
+    // packet of 1400 takes six of them.
+    for (scheduler, ues, gap_ms) in
+        [("blind-equal-throughput-fd", 2, 1), ("blind-equal-throughput", 2, 2), ("round-robin", 32, 12)]
+    {
+        let radio = without_fading();
+        let ues = at_m(&vec![900.0; ues]);
+        let mut rig = Rig::new(CellConfig { ues, radio, scheduler: scheduler.into(), ..CellConfig::default() });
+        rig.saturate(30, Instant::from_secs(1));
+        assert_eq!(longest_gap_ms(&rig, 1), gap_ms, "{scheduler}");
+    }
+}
+
+#[test]
+fn deep_fades_of_some_groups_leave_the_others_usable() {
+    let total = |scheduler: &str| {
+        let fading = Some(Fading { profile: Profile::ExtendedTypicalUrban, speed_kmh: 3.0 });
+        let radio = RadioConfig { fading, ..RadioConfig::default() };
+        let ues = at_m(&[25_000.0]);
+        let mut rig = Rig::new(CellConfig { ues, radio, scheduler: scheduler.into(), ..CellConfig::default() });
+        let end = Instant::from_secs(5);
+        rig.saturate(60, end);
+        rig.throughput_mbps(end)[0]
+    };
+    // Wideband reports give 1.6 Mbit/s; the lowest report of the usable groups still about half of it.
+    let totals = ["proportional-fair", "maximum-throughput", "blind-equal-throughput-fd"].map(total);
+    assert!(totals.iter().all(|total| *total > 0.8), "{totals:?}");
+}
+
+#[test]
+fn a_ue_that_leaves_with_uplink_packets_leaves_silence() {
+    let mut rig = Rig::new(CellConfig::default());
+    rig.send_up(0, PAYLOAD, Instant::ZERO);
+    assert!(rig.network.next_wakeup().is_some());
+    rig.with_cell(Instant::from_micros(10), |cell| cell.leave(UeId(0)));
+    assert_eq!(rig.network.next_wakeup(), None);
+    rig.assert_balanced();
 }
 
 #[test]
@@ -349,6 +414,15 @@ fn estimates_tell_what_is_left() {
     let state = rig.cell().ue(UeId(1));
     assert!((mbps(state.share_estimate) - 35.16 / 4.0).abs() < 0.1, "{state:?}");
     assert!((mbps(state.capacity_estimate) - 0.7 * 35.16).abs() < 0.5, "{state:?}");
+}
+
+#[test]
+fn estimates_settle_within_the_window() {
+    let mut rig = Rig::new(CellConfig { ues: at_m(&[900.0; 4]), radio: without_fading(), ..CellConfig::default() });
+    rig.saturate_some(1, 60, Instant::from_millis(1010));
+    // After one window of 1 s the use of the saturated one is known to 1 - 1/e: 35.16 / e is left.
+    let left_mbps = rig.cell().ue(UeId(1)).capacity_estimate.as_bps() as f64 * 1e-6;
+    assert!((left_mbps - 12.93).abs() < 0.1, "{left_mbps}");
 }
 
 #[test]
