@@ -14,6 +14,7 @@ use crate::real;
 
 /// The scenario that ships; within the command, so that it runs from anywhere.
 const SCENARIO: &str = include_str!("../../../../scenarios/demo.toml");
+const CELL: &str = include_str!("../../../../scenarios/cell.toml");
 
 /// Sends the file in the simulator, then, where the machine allows it, for real.
 pub fn demo(arguments: &arguments::Demo) -> Result<(), Failure> {
@@ -25,12 +26,22 @@ pub fn demo(arguments: &arguments::Demo) -> Result<(), Failure> {
     console::print(&format!("Sending {subject} over four relays, in the simulator\n\n"))?;
     let run = simulate(&scenario, Some(&arguments.out))?;
     show(&run, &arguments.out)?;
+    show_cell(arguments)?;
     match real::missing() {
         Some(missing) => console::print(&format!("Left out: the same on real Linux ({missing})\n\n"))?,
         None => send_for_real(&scenario, &subject, &arguments.out)?,
     }
     console::print(&what_next(arguments))?;
     Ok(())
+}
+
+/// Ten relays in one cell and on one Wi-Fi channel, each with traffic of its own.
+fn show_cell(arguments: &arguments::Demo) -> Result<(), Failure> {
+    let text = "a cooperative cell: ten relays of one LTE cell, all of which have traffic of their own";
+    console::print(&format!("Running {text}\n\n"))?;
+    let mut scenario = scenario::load("scenarios/cell.toml", CELL, &[])?;
+    scenario.seed = arguments.seed.unwrap_or(scenario.seed);
+    show(&simulate(&scenario, None)?, &arguments.out.join("cell"))
 }
 
 fn send_for_real(scenario: &Scenario, subject: &str, out: &Path) -> Result<(), Failure> {
@@ -71,7 +82,8 @@ fn what_next(arguments: &arguments::Demo) -> String {
     format!(
         "next:\n  xdg-open {}    # look at it\n  \
          anabranch demo --file PATH    # send a file of yours\n  \
-         anabranch run scenarios/demo.toml --set connection.congestion=cubic\n",
+         anabranch run demo --set connection.congestion=cubic\n  \
+         anabranch scenarios    # the papers' experiments\n",
         report.display()
     )
 }

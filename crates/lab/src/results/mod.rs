@@ -2,6 +2,7 @@
 
 mod paper;
 mod relay;
+mod relay_table;
 mod schema;
 mod table;
 

@@ -3,7 +3,7 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table, TableComponent};
 
-use super::{Results, SubflowResults, Totals};
+use super::{PaperMetrics, Results, SubflowResults, Totals, relay_table};
 
 const COLUMNS: [&str; 9] =
     ["subflow", "path", "bytes", "share", "throughput", "mean RTT", "min RTT", "loss", "retransmissions"];
@@ -23,7 +23,17 @@ pub fn summary(results: &Results) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    format!("{}\n{table}\n{}", heading(results), totals(&results.totals))
+    let relays = relay_table::relays(results);
+    let target = results.metrics.as_ref().map_or(String::new(), against_target);
+    format!("{}\n{table}\n{relays}{}{target}", heading(results), totals(&results.totals))
+}
+
+/// How well the target bit rate was kept; nothing without one.
+fn against_target(metrics: &PaperMetrics) -> String {
+    let (Some(low), Some(high)) = (metrics.target_low_bps, metrics.target_high_bps) else { return String::new() };
+    let (outages, points) = (metrics.summary.outages, metrics.summary.points);
+    let range = format!("{} to {}", quantity(low, "bit/s"), quantity(high, "bit/s"));
+    format!("{:<11} {range}: missed at {outages} of {points} monitor points\n", "target")
 }
 
 fn heading(results: &Results) -> String {
@@ -94,7 +104,7 @@ pub fn quantity(value: f64, unit: &str) -> String {
 }
 
 /// A ratio as a percentage, with digits where they matter.
-fn percent(ratio: f64) -> String {
+pub(super) fn percent(ratio: f64) -> String {
     let decimals = if ratio > 0.0 && ratio < 0.0995 { 2 } else { 1 };
     format!("{:.decimals$} %", ratio * 100.0)
 }
