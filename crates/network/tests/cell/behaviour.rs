@@ -160,6 +160,24 @@ fn an_idle_cell_asks_for_nothing() {
 }
 
 #[test]
+fn late_calls_lose_nothing() {
+    // A real clock never wakes anyone on time.
+    let mut rig = Rig::new(CellConfig::default());
+    (0..300).for_each(|packet| rig.send(packet % 10, PAYLOAD, Instant::ZERO));
+    (0..50).for_each(|packet| rig.send_up(packet % 10, PAYLOAD, Instant::ZERO));
+    let mut now = Instant::ZERO;
+    while let Some(at) = rig.network.next_wakeup() {
+        now = now.max(at + Duration::from_micros(7300));
+        rig.network.advance(now);
+        rig.collect_now(now);
+    }
+    assert_eq!(rig.arrived.len(), 350);
+    // 300 packets at 30 Mbit/s are 112 ms, and none waits longer than the delay in being called.
+    assert!(now < Instant::from_millis(140), "{now:?}");
+    rig.assert_balanced();
+}
+
+#[test]
 fn the_uplink_has_a_rate_and_a_delay() {
     let mut rig = Rig::new(CellConfig::default());
     for _ in 0..3 {
