@@ -2,14 +2,15 @@
 
 use core::net::SocketAddr;
 
-use network::{Link, Queue, TwoHosts, Wired};
+use network::{Link, LossModel, Queue, TwoHosts, Wired};
+use simulator::app::Transfer;
 use simulator::traffic::{
-    Change, DatagramSizes, Demand, Octets, PacedSource, TcpFlow, TcpSink, UdpFlow, UdpSink, UdpSource,
+    Change, DatagramSizes, Demand, Octets, OnOff, PacedSource, TcpFlow, TcpSink, UdpFlow, UdpSink, UdpSource,
 };
-use simulator::{EndpointHost, Simulation};
+use simulator::{CLIENT, EndpointHost, SERVER, Simulation, Source, two_hosts};
 use transport::congestion::ControllerSpec;
 use transport::{ConnectionConfig, Endpoint, EndpointConfig};
-use units::{Duration, Instant, Rate};
+use units::{Duration, Instant, Prng, Rate};
 
 const NEVER: Instant = Instant::FAR_FUTURE;
 
@@ -38,9 +39,13 @@ fn tcp_flow(ends: (SocketAddr, SocketAddr), demand: Option<Demand>, congestion: 
     TcpFlow { local, remote, config, demand, backlog_bytes: 64_000, start: Instant::ZERO, stop: NEVER }
 }
 
-/// Runs `flows` from client to server for `seconds`; gives what was demanded and what arrived of each.
+/// Runs flows from client to server for `seconds` over the link; gives what was demanded and what arrived of each.
 fn run_tcp(demands: &[(Option<Demand>, &str)], seconds: u64) -> Vec<(u64, u64)> {
-    let Wired { network, client, server, paths } = wired();
+    run_tcp_over(wired(), demands, seconds)
+}
+
+fn run_tcp_over(wired: Wired, demands: &[(Option<Demand>, &str)], seconds: u64) -> Vec<(u64, u64)> {
+    let Wired { network, client, server, paths } = wired;
     let (mut sources, mut sinks) = (host(1), host(2));
     let mut counts: Vec<(Octets, Octets)> = Vec::new();
     for (number, (demand, congestion)) in demands.iter().enumerate() {
@@ -122,4 +127,73 @@ fn datagrams_fill_what_tcp_leaves_and_lose_the_rest() {
     assert!(received.get() > 3_500_000, "{}", received.get());
     let tcp_mbps = tcp_received.get() as f64 * 8.0 / 50e6;
     assert!(tcp_mbps > 0.4 && tcp_mbps < 0.6, "{tcp_mbps}");
+}
+
+/// Sum of what flows got under each of two controllers that share a link with random losses, four flows each, Mbit/s.
+fn share_under_loss(congestion: [&str; 2], seed: u64) -> (f64, f64) {
+    let link = Link::new(Rate::from_mbps(40), Duration::from_millis(50)).loss(LossModel::uniform(0.01));
+    let demands: Vec<_> = (0..8).map(|number| (None, congestion[number % 2])).collect();
+    let counts = run_tcp_over(TwoHosts::new(seed).path(link).build(), &demands, 300);
+    let sum = |first: usize| counts.iter().skip(first).step_by(2).map(|(_, got)| *got as f64 * 8.0 / 300e6).sum();
+    (sum(0), sum(1))
+}
+
+/// Yang and Lam (ICNP 2000): under random losses p the rate of AIMD(alpha, beta), beta the factor that a loss leaves,
+/// is sqrt(alpha (1 + beta) / (2 (1 - beta) p)) segments per round trip. That is sqrt(1.5 / p) for NewReno and
+/// sqrt(1.517 / p) for AIMD(0.7, 0.625): a ratio of 1.006. AIMD(0.7, 0.5) would get 0.837.
+#[test]
+fn aimd_is_as_aggressive_as_its_formula_says() {
+    let mean_ratio = |other: &str| {
+        let ratios = (1..=4).map(|seed| share_under_loss(["newreno", other], seed)).map(|(newreno, other)| {
+            assert!(newreno + other < 36.0, "the queue must not add losses of its own: {newreno} {other}");
+            other / newreno
+        });
+        ratios.sum::<f64>() / 4.0
+    };
+    // About 5000 losses on each side: a standard error of the ratio near 1 %.
+    let (adaptive, meek) = (mean_ratio("aimd(0.7,0.625)"), mean_ratio("aimd(0.7,0.5)"));
+    assert!((adaptive - 1.006).abs() < 0.05, "{adaptive}");
+    assert!((meek - 0.837).abs() < 0.05, "{meek}");
+}
+
+/// An MPTCP transfer over two links of 2 Mbit/s, the second of which carries an on-off flow of 1.5 Mbit/s, half of the
+/// time on. Gives the octets of the datagrams demanded and received, and those of the transfer.
+fn transfer_beside_on_off(seed: u64, seconds: u64) -> (u64, u64, u64) {
+    let link = || Link::new(mbps(20), Duration::from_millis(20)).queue(Queue::packets(40));
+    let means = OnOff { on: Duration::from_secs(1), off: Duration::from_secs(1) };
+    let demand = Demand::constant(mbps(15), Instant::ZERO).on_off(means, Prng::fork(seed, "on-off"));
+    let config = ConnectionConfig::default();
+    let (mut demanded, mut received) = (Octets::default(), Octets::default());
+    let (mut simulation, _) = two_hosts(TwoHosts::new(seed).path(link()).path(link()), seed, |(id, paths), host| {
+        let (at, from) = (SocketAddr::new(paths[1].server, 9), SocketAddr::new(paths[1].client, 9));
+        let transfer_at = SocketAddr::new(paths[0].server, 5001);
+        if id == SERVER {
+            let sink = UdpSink::new(at);
+            received = sink.received();
+            return host.app(sink).app(Transfer::listen(transfer_at, config.clone()));
+        }
+        let sizes = DatagramSizes::Constant(1400);
+        let source = UdpSource::new(UdpFlow { local: from, remote: at, demand: demand.clone(), sizes, stop: NEVER });
+        demanded = source.demanded();
+        let transfer = Transfer::connect(SocketAddr::new(paths[0].client, 0), transfer_at, config.clone());
+        host.app(source).app(transfer.sending(Source::endless()))
+    });
+    simulation.run_until(Instant::from_secs(seconds));
+    assert_eq!(simulation.faults(), [""; 0]);
+    assert_eq!(simulation.host(CLIENT).reports()[1].connections.len(), 1);
+    (demanded.get(), received.get(), simulation.host(SERVER).reports()[1].received_bytes)
+}
+
+#[test]
+fn a_transfer_over_two_paths_takes_what_an_on_off_flow_leaves() {
+    let (demanded, received, transferred) = transfer_beside_on_off(1, 120);
+    let mbps = |octets: u64| octets as f64 * 8.0 / 120e6;
+    // 0.75 Mbit/s on average; 60 cycles of 2 s leave a standard error of about 10 % of it.
+    assert!((mbps(demanded) - 0.75).abs() < 0.2, "{}", mbps(demanded));
+    assert!(received <= demanded && received as f64 > 0.9 * demanded as f64, "{received} of {demanded}");
+    // Two links of 2 Mbit/s bear 3.8 Mbit/s of payload at most. The first alone bears 1.9.
+    let together = mbps(received) + mbps(transferred);
+    assert!(together > 3.2 && together < 3.85, "{together}");
+    assert!(mbps(transferred) > 2.3, "{}", mbps(transferred));
+    assert_eq!(transfer_beside_on_off(1, 120), (demanded, received, transferred));
 }

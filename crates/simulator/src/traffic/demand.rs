@@ -2,18 +2,21 @@
 
 use units::{Duration, Instant, Prng, Rate};
 
+use super::modulation::{Modulation, OnOff};
+
 const BIT_NANOS_PER_BYTE: u128 = 8 * 1_000_000_000;
 
 /// A demand in time, integrated without rounding.
 ///
-/// The rate is constant between changes; with [`OnOff`] it counts only while on.
+/// The rate is constant between changes, or goes evenly from one rate to another. A random process may let only a share
+/// of it through: [`Self::on_off`], [`Self::redrawn`].
 #[derive(Clone, Debug)]
 pub struct Demand {
     /// In order of time; the rate is zero before the first.
-    changes: Vec<Change>,
-    next_change: usize,
-    on_off: Option<Toggle>,
-    rate: Rate,
+    pieces: Vec<Piece>,
+    next_piece: usize,
+    piece: Piece,
+    modulation: Option<Modulation>,
     /// Octets demanded, times [`BIT_NANOS_PER_BYTE`].
     bit_nanos: u128,
     now: Instant,
@@ -28,22 +31,22 @@ pub struct Change {
     pub rate: Rate,
 }
 
-/// Means of exponentially distributed times on and off.
+/// A step of a staircase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OnOff {
-    /// Mean time on.
-    pub on: Duration,
-    /// Mean time off.
-    pub off: Duration,
+pub struct Step {
+    /// When.
+    pub at: Instant,
+    /// How much more is demanded from then on, less if negative; bit/s.
+    pub rise_bps: i64,
 }
 
-/// Where an on-off process is.
-#[derive(Clone, Debug)]
-struct Toggle {
-    means: OnOff,
-    on: bool,
-    until: Instant,
-    prng: Prng,
+/// A rate from `begin` on, which within `lasts` goes from one value to another. What comes then is another piece's.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    begin: Instant,
+    from: Rate,
+    to: Rate,
+    lasts: Duration,
 }
 
 impl Demand {
@@ -54,17 +57,51 @@ impl Demand {
 
     /// The rates of `changes`, which stand in order of time.
     pub fn steps(changes: Vec<Change>) -> Self {
-        Self { changes, next_change: 0, on_off: None, rate: Rate::ZERO, bit_nanos: 0, now: Instant::ZERO }
+        Self::pieces(changes.iter().map(|change| Piece::flat(change.at, change.rate)).collect())
+    }
+
+    /// `base` from `start` on, more or less from each of `steps` on, which stand in order of time and come later. It never
+    /// falls below zero: what a step takes beyond that is forgotten.
+    pub fn staircase(base: Rate, start: Instant, steps: &[Step]) -> Self {
+        let mut rate = base;
+        let mut changes = vec![Change { at: start, rate }];
+        for step in steps {
+            rate = Rate::from_bps(rate.as_bps().saturating_add_signed(step.rise_bps));
+            changes.push(Change { at: step.at, rate });
+        }
+        Self::steps(changes)
+    }
+
+    /// The rate of `begin` until then counted from `start`, evenly towards that of `end`, and then that.
+    pub fn ramp(start: Instant, begin: Change, end: Change) -> Self {
+        let lasts = end.at.saturating_since(begin.at);
+        let slope = Piece { begin: begin.at, from: begin.rate, to: end.rate, lasts };
+        Self::pieces(vec![Piece::flat(start, begin.rate), slope, Piece::flat(begin.at + lasts, end.rate)])
+    }
+
+    fn pieces(pieces: Vec<Piece>) -> Self {
+        let piece = Piece::flat(Instant::ZERO, Rate::ZERO);
+        Self { pieces, next_piece: 0, piece, modulation: None, bit_nanos: 0, now: Instant::ZERO }
+    }
+
+    /// So many percent of all rates; for a demand of which nothing was asked yet.
+    pub fn percent(mut self, percent: u32) -> Self {
+        let scaled = |rate: Rate| Rate::from_bps((u128::from(rate.as_bps()) * u128::from(percent) / 100) as u64);
+        for piece in &mut self.pieces {
+            (piece.from, piece.to) = (scaled(piece.from), scaled(piece.to));
+        }
+        self
     }
 
     /// Counts only while an on-off process is on. It begins in its stationary state: on with probability on / (on + off).
-    pub fn on_off(mut self, means: OnOff, mut prng: Prng) -> Self {
-        let (on_s, off_s) = (means.on.as_secs_f64(), means.off.as_secs_f64());
-        let on = prng.unit() * (on_s + off_s) < on_s;
-        let mut toggle = Toggle { means, on, until: Instant::ZERO, prng };
-        toggle.until = Instant::ZERO + toggle.draw();
-        self.on_off = Some(toggle);
-        self
+    pub fn on_off(self, means: OnOff, prng: Prng) -> Self {
+        Self { modulation: Some(Modulation::on_off(means, prng)), ..self }
+    }
+
+    /// A share of the rate, uniform in [0, 1) and drawn anew each time that `every` has passed: traffic of variable bit
+    /// rate. Equal generators give equal shares.
+    pub fn redrawn(self, every: Duration, prng: Prng) -> Self {
+        Self { modulation: Some(Modulation::redrawn(every, prng)), ..self }
     }
 
     /// Octets demanded until `now`, whole ones.
@@ -81,51 +118,75 @@ impl Demand {
     /// the latest call.
     pub fn next_event(&self, bytes: u64) -> Option<Instant> {
         let edge = self.next_edge();
-        if self.effective_rate() == Rate::ZERO {
-            return edge;
-        }
         let missing = (u128::from(bytes) * BIT_NANOS_PER_BYTE).saturating_sub(self.bit_nanos);
-        let nanos = missing.div_ceil(u128::from(self.rate.as_bps()));
-        let reached = self.now + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 4));
+        let Some(wait) = self.effective().time_to_gain(missing, self.now) else { return edge };
+        let reached = self.now + wait;
         Some(edge.map_or(reached, |edge| edge.min(reached)))
     }
 
-    fn effective_rate(&self) -> Rate {
-        if self.on_off.as_ref().is_some_and(|toggle| !toggle.on) { Rate::ZERO } else { self.rate }
+    fn effective(&self) -> Piece {
+        let Some(modulation) = &self.modulation else { return self.piece };
+        Piece { from: modulation.of(self.piece.from), to: modulation.of(self.piece.to), ..self.piece }
     }
 
     fn next_edge(&self) -> Option<Instant> {
-        let change = self.changes.get(self.next_change).map(|change| change.at);
-        // A process that toggles nothing needs no attention.
-        let matters = self.rate > Rate::ZERO || change.is_some();
-        let toggle = self.on_off.as_ref().filter(|_| matters).map(|toggle| toggle.until);
-        [change, toggle].into_iter().flatten().min()
+        let change = self.pieces.get(self.next_piece).map(|piece| piece.begin);
+        // A process that lets nothing through needs no attention.
+        let matters = self.piece.from > Rate::ZERO || change.is_some();
+        let modulated = self.modulation.as_ref().filter(|_| matters).map(|modulation| modulation.until);
+        [change, modulated].into_iter().flatten().min()
     }
 
     fn integrate_to(&mut self, now: Instant) {
-        let nanos = now.saturating_since(self.now).as_nanos();
-        self.bit_nanos += u128::from(self.effective_rate().as_bps()) * u128::from(nanos);
+        let piece = self.effective();
+        self.bit_nanos += piece.bit_nanos(now).saturating_sub(piece.bit_nanos(self.now));
         self.now = self.now.max(now);
     }
 
     fn pass_edge(&mut self, edge: Instant) {
-        while let Some(change) = self.changes.get(self.next_change).filter(|change| change.at <= edge) {
-            self.rate = change.rate;
-            self.next_change += 1;
+        while let Some(piece) = self.pieces.get(self.next_piece).filter(|piece| piece.begin <= edge) {
+            self.piece = *piece;
+            self.next_piece += 1;
         }
-        for toggle in self.on_off.iter_mut().filter(|toggle| toggle.until <= edge) {
-            toggle.on = !toggle.on;
-            toggle.until = edge + toggle.draw();
+        for modulation in self.modulation.iter_mut().filter(|modulation| modulation.until <= edge) {
+            modulation.pass_edge();
         }
     }
 }
 
-impl Toggle {
-    /// How long the present state lasts, at least a microsecond.
-    fn draw(&mut self) -> Duration {
-        let mean = if self.on { self.means.on } else { self.means.off };
-        let exponential = -(1.0 - self.prng.unit()).ln();
-        Duration::from_secs_f64(mean.as_secs_f64() * exponential).max(Duration::from_micros(1))
+impl Piece {
+    fn flat(begin: Instant, rate: Rate) -> Self {
+        Self { begin, from: rate, to: rate, lasts: Duration::ZERO }
+    }
+
+    /// Demanded from its begin until `now`. That is a function of `now` alone, so nothing is lost between calls.
+    fn bit_nanos(&self, now: Instant) -> u128 {
+        let nanos = u128::from(now.saturating_since(self.begin).as_nanos());
+        let (from, to) = (u128::from(self.from.as_bps()), u128::from(self.to.as_bps()));
+        let flat = from * nanos;
+        if from == to || self.lasts.is_zero() {
+            return flat;
+        }
+        let triangle = (nanos * nanos).saturating_mul(from.abs_diff(to)) / (2 * u128::from(self.lasts.as_nanos()));
+        if to > from { flat + triangle } else { flat.saturating_sub(triangle) }
+    }
+
+    /// How long from `now` on until `missing` more is demanded, if it ever is; on a slope to about a nanosecond.
+    fn time_to_gain(&self, missing: u128, now: Instant) -> Option<Duration> {
+        let nanos = if self.from == self.to || self.lasts.is_zero() {
+            let bps = u128::from(self.from.as_bps());
+            (bps > 0).then(|| u64::try_from(missing.div_ceil(bps)).unwrap_or(u64::MAX / 4))?
+        } else {
+            let (from, to) = (self.from.as_bps() as f64, self.to.as_bps() as f64);
+            let slope = (to - from) / self.lasts.as_nanos() as f64;
+            let rate = from + slope * now.saturating_since(self.begin).as_nanos() as f64;
+            // slope / 2 x^2 + rate x = missing; this form of its solution is exact for small slopes too.
+            let root = (rate * rate + 2.0 * slope * missing as f64).sqrt();
+            let nanos = 2.0 * missing as f64 / (rate + root);
+            // At least one, or rounding could keep time from going on.
+            nanos.is_finite().then_some((nanos.ceil() as u64).clamp(1, u64::MAX / 4))?
+        };
+        Some(Duration::from_nanos(nanos))
     }
 }
 
@@ -196,5 +257,78 @@ mod tests {
             last = bytes;
         }
         assert!(last > 0);
+    }
+
+    #[test]
+    fn steps_add_up_to_a_staircase() {
+        // SSRS: 1 Mbit/s, 0.2 more at 7, 13, 19 s, 0.2 less at 31, 37, 47 s. Until 50 s that is 50 + 0.2 * (24 + 24 + 28)
+        // Mbit.
+        let steps = [(7, 1), (13, 1), (19, 1), (31, -1), (37, -1), (47, -1)];
+        let steps = steps.map(|(at, sign)| Step { at: Instant::from_secs(at), rise_bps: sign * 200_000 });
+        let mut demand = Demand::staircase(Rate::from_mbps(1), Instant::ZERO, &steps);
+        assert_eq!(demand.clone().bytes_until(ms(7000)), 875_000);
+        assert_eq!(demand.clone().percent(50).bytes_until(ms(50_000)), 4_075_000);
+        assert_eq!(demand.bytes_until(ms(50_000)), 8_150_000);
+    }
+
+    #[test]
+    fn a_staircase_ends_at_the_ground() {
+        let steps = [Step { at: ms(1000), rise_bps: -2_000_000 }, Step { at: ms(2000), rise_bps: 800_000 }];
+        let mut demand = Demand::staircase(Rate::from_mbps(1), Instant::ZERO, &steps);
+        assert_eq!(demand.bytes_until(ms(2000)), 125_000);
+        assert_eq!(demand.bytes_until(ms(3000)), 225_000);
+    }
+
+    #[test]
+    fn a_ramp_is_integrated_as_a_trapezium() {
+        // 1 Mbit/s until 2 s, up to 3 Mbit/s at 4 s, and so on: 2 Mbit, then 1.5 and 2.5, then 3 each second.
+        let at = |seconds, mbps| Change { at: Instant::from_secs(seconds), rate: Rate::from_mbps(mbps) };
+        let mut up = Demand::ramp(Instant::ZERO, at(2, 1), at(4, 3));
+        assert_eq!(up.bytes_until(ms(2000)), 250_000);
+        assert_eq!(up.bytes_until(ms(3000)), 250_000 + 187_500);
+        assert_eq!(up.bytes_until(ms(4000)), 750_000);
+        assert_eq!(up.bytes_until(ms(5000)), 750_000 + 375_000);
+        // Down to nothing: half of 8 Mbit/s for a second.
+        let mut down = Demand::ramp(Instant::ZERO, at(1, 8), at(2, 0));
+        assert_eq!(down.bytes_until(ms(9000)), 1_000_000 + 500_000);
+        assert_eq!(down.next_event(2_000_000), None);
+    }
+
+    #[test]
+    fn a_ramp_says_when_octets_are_due() {
+        // From 0 to 8 Mbit/s within a second: t^2 / 2 million octets; 1250 are due at 50 ms, 5000 at 100 ms.
+        let at = |millis, mbps| Change { at: ms(millis), rate: Rate::from_mbps(mbps) };
+        let mut up = Demand::ramp(Instant::ZERO, at(0, 0), at(1000, 8));
+        up.bytes_until(Instant::ZERO);
+        assert!(up.next_event(1250).unwrap().as_nanos().abs_diff(50_000_000) <= 1);
+        assert_eq!(up.bytes_until(ms(50)), 1250);
+        assert!(up.next_event(5000).unwrap().as_nanos().abs_diff(100_000_000) <= 1);
+        // Down again: t - t^2 / 2 million octets; 180,000 at 200 ms, and never 500,001, so the end of the slope is next.
+        let mut down = Demand::ramp(Instant::ZERO, at(0, 8), at(1000, 0));
+        down.bytes_until(Instant::ZERO);
+        assert!(down.next_event(180_000).unwrap().as_nanos().abs_diff(200_000_000) <= 1);
+        assert_eq!(down.next_event(500_001), Some(ms(1000)));
+    }
+
+    #[test]
+    fn a_ramp_counts_the_same_in_one_call_and_in_many() {
+        let at = |millis, bps| Change { at: ms(millis), rate: Rate::from_bps(bps) };
+        let ramp = Demand::ramp(Instant::ZERO, at(3, 1_234_567), at(107, 89));
+        let (mut once, mut often) = (ramp.clone(), ramp);
+        for step in 0..20_000 {
+            often.bytes_until(Instant::from_nanos(step * 5_501));
+        }
+        assert_eq!(often.bytes_until(ms(111)), once.bytes_until(ms(111)));
+    }
+
+    #[test]
+    fn redrawn_shares_average_a_half_and_split_by_percent() {
+        let every = Duration::from_millis(500);
+        let demand = Demand::constant(Rate::from_mbps(8), Instant::ZERO).redrawn(every, Prng::new(4));
+        let whole = demand.clone().bytes_until(Instant::from_secs(2000)) as f64;
+        let tenth = demand.percent(10).bytes_until(Instant::from_secs(2000)) as f64;
+        // 4000 uniform draws: a standard error of 0.9 % of the mean.
+        assert!((whole / 1e9 - 1.0).abs() < 0.03, "{whole}");
+        assert!((tenth / whole - 0.1).abs() < 1e-6, "{tenth} {whole}");
     }
 }

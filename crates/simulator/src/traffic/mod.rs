@@ -1,20 +1,23 @@
 //! Local traffic: flows that follow a demand in time, over UDP or TCP.
 //!
 //! ```text
-//! demand     how many octets are asked for until now: constant, in steps, on and off
+//! demand     how many octets are asked for until now: constant, in steps, on a slope
+//! modulation on and off, or shares drawn anew
 //! datagrams  a UDP flow and its sink
 //! paced      a TCP flow whose application offers what is demanded, and its sink
 //! ```
 
 mod datagrams;
 mod demand;
+mod modulation;
 mod paced;
 
 use core::cell::Cell;
 use std::rc::Rc;
 
 pub use datagrams::{DatagramSizes, UdpFlow, UdpSink, UdpSource};
-pub use demand::{Change, Demand, OnOff};
+pub use demand::{Change, Demand, Step};
+pub use modulation::OnOff;
 pub use paced::{PacedSource, TcpFlow, TcpSink};
 
 /// Octets counted by an application and read by whoever measures.
