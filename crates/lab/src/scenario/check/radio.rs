@@ -32,10 +32,6 @@ pub(super) fn check_radio(scenario: &Scenario, found: &mut Vec<Complaint>) {
         check_hop(relay.cellular.as_ref(), scenario.cell.is_some(), &format!("{field}.cellular"), "cell", mtu, found);
         check_wifi(scenario, relay, &format!("{field}.wifi"), found);
         check_place(relay, scenario.cell.is_some(), &field, found);
-        if relay.leaves.is_some_and(|leaves| leaves.0 > scenario.duration) {
-            let problem = format!("is after the end of the run at {}", scenario.duration);
-            found.push(Complaint::new(format!("{field}.leaves"), problem, "write a time within the run"));
-        }
     }
 }
 

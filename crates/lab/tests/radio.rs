@@ -1,0 +1,126 @@
+//! Runs in a cell and on a shared channel, and what is refused.
+
+use lab::run::{Run, run};
+use lab::scenario::{LoadError, Override, Scenario, load};
+
+const CELL: &str = include_str!("../../../scenarios/cell.toml");
+
+fn read(text: &str, overrides: &[&str]) -> Result<Scenario, LoadError> {
+    let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
+    load("cell.toml", text, &overrides)
+}
+
+fn run_cell(overrides: &[&str]) -> Run {
+    let run = run(&read(CELL, overrides).unwrap(), None, &mut |_| {}).unwrap();
+    assert_eq!(run.faults, [""; 0]);
+    run
+}
+
+#[test]
+fn ten_relays_carry_data_beside_their_own_traffic() {
+    let results = run_cell(&["duration=12 s"]).results;
+    assert_eq!((results.relays.len(), results.paths().len()), (10, 10));
+    assert!(results.relays.iter().all(|relay| relay.carried_bytes > 100_000 && relay.capacity_bps.unwrap() > 1e6));
+    let carried: u64 = results.relays.iter().map(|relay| relay.carried_bytes).sum();
+    let arrived: u64 = results.subflows.iter().map(|subflow| subflow.received_bytes).sum();
+    assert!(carried <= arrived && carried > arrived * 9 / 10, "{carried} of {arrived}");
+    // The cell grants everyone an equal share, and those who stream ask for less.
+    let streams = &results.relays[..4];
+    assert!(streams.iter().all(|relay| relay.local_ratio().unwrap() > 0.95), "{streams:?}");
+    assert!(results.totals.sha256_ok && results.totals.completed);
+}
+
+#[test]
+fn a_run_in_a_cell_is_a_function_of_scenario_and_seed() {
+    let json = |overrides: &[&str]| run_cell(overrides).results.reproducible().to_json();
+    let first = json(&["duration=3 s"]);
+    assert_eq!(first, json(&["duration=3 s"]));
+    assert_ne!(first, json(&["duration=3 s", "seed=2"]));
+}
+
+#[test]
+fn a_relay_that_leaves_carries_nothing_more_and_loses_nothing() {
+    let results = run_cell(&["duration=20 s", "relays[9].leaves=5 s"]).results;
+    let series = &results.series;
+    let after: f64 = (0..series.time_s.len())
+        .filter(|window| series.time_s[*window] > 6.0)
+        .map(|window| series.relays[9].carried_bps[window])
+        .sum();
+    assert_eq!(after, 0.0);
+    assert!(results.totals.sha256_ok && results.totals.goodput_in_order_bps > 5e6, "{:?}", results.totals);
+}
+
+#[test]
+fn all_relays_may_leave() {
+    let leave = ["duration=5 s", "relays[*].leaves=1 s"];
+    let results = run(&read(CELL, &leave).unwrap(), None, &mut |_| {}).unwrap().results;
+    assert!(results.totals.sha256_ok && results.totals.delivered_bytes > 0);
+}
+
+#[test]
+fn a_relay_may_be_gone_from_the_start() {
+    let results = run_cell(&["duration=5 s", "relays[9].leaves=0 s"]).results;
+    assert_eq!(results.relays[9].carried_bytes, 0);
+    assert!(results.totals.delivered_bytes > 1_000_000);
+}
+
+#[test]
+fn local_traffic_alone_needs_no_connection() {
+    let text = "name = \"x\"\nduration = \"10 s\"\nworkload = { kind = \"none\" }\n[cell]\nfading = \"none\"\n\
+        [[relays]]\ncount = 4\n[[relays.local]]\nkind = \"udp\"\nrate = \"20 Mbit/s\"\n";
+    let results = run(&read(text, &[]).unwrap(), None, &mut |_| {}).unwrap();
+    assert_eq!(results.faults, [""; 0]);
+    let got: Vec<u64> = results.results.relays.iter().map(|relay| relay.local_received_bytes).collect();
+    // Blind equal throughput (claim C01).
+    let (least, most) = (got.iter().min().unwrap(), got.iter().max().unwrap());
+    assert!(*least > 1_000_000 && *most as f64 / *least as f64 <= 1.05, "{got:?}");
+}
+
+#[test]
+fn several_connections_share_the_links() {
+    let text = "name = \"x\"\nduration = \"60 s\"\nworkload = { kind = \"generated\", size = \"500 kB\", connections = 5 }\n\
+        [[relays]]\ncount = 2\ncellular = { rate = \"4 Mbit/s\", delay = \"20 ms\" }\n";
+    let results = run(&read(text, &[]).unwrap(), None, &mut |_| {}).unwrap().results;
+    let metrics = results.metrics.unwrap();
+    assert_eq!((metrics.connections.len(), results.totals.delivered_bytes), (5, 2_500_000));
+    assert!(results.totals.sha256_ok && metrics.jain_index.unwrap() > 0.8, "{metrics:?}");
+    assert_eq!(results.subflows.len(), 10);
+}
+
+#[test]
+fn contradictions_are_named() {
+    let mistake = |overrides: &[&str]| read(CELL, overrides).unwrap_err().to_string();
+    let expect = |overrides: &[&str], parts: &[&str]| {
+        let mistake = mistake(overrides);
+        assert!(parts.iter().all(|part| mistake.contains(part)), "{mistake}\n{parts:?}");
+    };
+    expect(&["cell.scheduler=fairest"], &["cell.scheduler", "known: blind-equal-throughput"]);
+    expect(&["cell.resource_blocks=51"], &["no LTE carrier"]);
+    expect(&["cell.queue=0 packets"], &["holds no packet"]);
+    expect(&["wlan.rate=11 Mbit/s"], &["wlan.rate", "IEEE 802.11a"]);
+    expect(&["relays[2].place.distance_m=[900.0, 800.0]"], &["relays[2].place.distance_m", "lower bound first"]);
+    expect(&["relays[2].cellular={ rate = \"1 Mbit/s\", delay = \"1 ms\" }"], &["contradicts the section [cell]"]);
+    expect(&["relays[2].local[0].rate={ uniform = [\"2 Mbit/s\", \"1 Mbit/s\"] }"], &["lower bound first"]);
+    expect(&["relays[2].local[0].congestion=newreno"], &["datagrams have no congestion control"]);
+    expect(&["relays[2].local[0].changes=[{ at = \"1 s\" }]"], &["says 0 of raise, lower and to"]);
+    expect(&["relays[8].local[0].stop=5 s"], &["is not after its start"]);
+    expect(&["cooperation.selection.method=ssrs"], &["there is none", "target"]);
+    expect(&["cooperation.selection.fixed=[10]"], &["there is no relay 10"]);
+    expect(&["cooperation.selection.method=fixed"], &["is missing"]);
+    expect(&["cooperation.forwarding={}"], &["needs relays that end the subflow"]);
+    expect(&["metrics.analysis={ from = \"9 s\", to = \"3 s\" }"], &["metrics.analysis"]);
+    expect(&["target={ bit_rate = \"3 Mbit/s\", tolerance = \"0 %\" }"], &["target.tolerance"]);
+    expect(&["workload.connections=0"], &["workload.connections"]);
+    expect(&["relays[0].count=0"], &["relays[0].count", "no number of relays"]);
+    let no_relays = "name = \"x\"\nduration = \"1 s\"\nworkload = { kind = \"bulk\" }\n[cell]\n";
+    assert!(read(no_relays, &[]).unwrap_err().to_string().contains("no way from the source"));
+}
+
+#[test]
+fn what_cannot_be_run_yet_says_so() {
+    let target = "target={ bit_rate = \"3 Mbit/s\" }";
+    for overrides in [&["cooperation.selection.method=ssrs", target][..], &["cooperation.relays=fast-ack"][..]] {
+        let error = run(&read(CELL, overrides).unwrap(), None, &mut |_| {}).unwrap_err().to_string();
+        assert!(error.contains("cannot be run yet") && error.contains("help:"), "{error}");
+    }
+}
