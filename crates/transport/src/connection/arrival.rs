@@ -122,9 +122,6 @@ impl Connection {
         if let Some(rtt) = ack.rtt {
             self.subflows[i].note_rtt(rtt, now);
         }
-        if ack.delivered_bytes > 0 {
-            self.subflows[i].reinjected = false;
-        }
         if ack.round_ended {
             let set = self.with_paths(|congestion, paths| congestion.on_round(id, now, paths));
             if let Some(set) = set {

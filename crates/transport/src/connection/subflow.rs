@@ -81,7 +81,7 @@ pub(crate) struct Subflow {
     /// The round-trip time that schedulers see, and when it was measured last.
     pub(crate) recent_rtt: Option<Duration>,
     pub(crate) measured_at: Instant,
-    /// Data of it were handed to other subflows at this time-out; once is enough until it shows life again.
+    /// All that it owes was handed to other subflows; once is enough, until it is given something new.
     pub(crate) reinjected: bool,
 }
 
