@@ -4,24 +4,30 @@ use core::net::SocketAddr;
 
 use transport::error::ConnectionError;
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, Received};
-use units::{Duration, Instant};
+use units::{Duration, Instant, Prng};
 
 use super::{App, Report, Source};
+use crate::traffic::Draw;
 
-/// Sends requests of equal size to an [`super::Echo`], one after the other on one connection; each is sent when the
-/// answer to the one before has arrived and a pause has passed. Notes how long each took.
+/// Sends requests to an [`super::Echo`], one after the other on one connection; each is sent when the answer to the one
+/// before has arrived and a pause has passed. Notes how long each took.
 pub struct RequestResponse {
     local: SocketAddr,
     remote: SocketAddr,
     config: ConnectionConfig,
     requests: u64,
-    request_bytes: u64,
-    pause: Duration,
+    /// Octets.
+    sizes: Draw,
+    /// Seconds.
+    pauses: Draw,
+    prng: Prng,
     connection: Option<ConnectionId>,
     /// The stream of all requests.
     source: Source,
     sent_bytes: u64,
     received_bytes: u64,
+    /// The stream until the end of the latest request.
+    end_bytes: u64,
     asked_at: Instant,
     next_at: Option<Instant>,
     report: Report,
@@ -41,12 +47,14 @@ impl RequestResponse {
             remote,
             config,
             requests,
-            request_bytes: u64::from(request_bytes),
-            pause: Duration::ZERO,
+            sizes: Draw::Constant(request_bytes.into()),
+            pauses: Draw::Constant(0.0),
+            prng: Prng::new(0),
             connection: None,
-            source: Source::pattern(requests * u64::from(request_bytes)),
+            source: Source::endless(),
             sent_bytes: 0,
             received_bytes: 0,
+            end_bytes: 0,
             asked_at: Instant::ZERO,
             next_at: None,
             report: Report::default(),
@@ -55,7 +63,12 @@ impl RequestResponse {
 
     /// Waits so long after each answer.
     pub fn pausing(self, pause: Duration) -> Self {
-        Self { pause, ..self }
+        Self { pauses: Draw::Constant(pause.as_secs_f64()), ..self }
+    }
+
+    /// Draws the octets of each request, rounded and at least one, and the seconds of each pause.
+    pub fn drawing(self, sizes_bytes: Draw, pauses_s: Draw, prng: Prng) -> Self {
+        Self { sizes: sizes_bytes, pauses: pauses_s, prng, ..self }
     }
 
     fn turn(&mut self, endpoint: &mut Endpoint, now: Instant) {
@@ -81,9 +94,10 @@ impl RequestResponse {
             self.report.first_byte_at.get_or_insert(now);
         }
         let answered = self.report.latencies.len() as u64;
-        if answered < self.requests && self.received_bytes == (answered + 1) * self.request_bytes {
+        let asked = self.end_bytes > 0 && self.next_at.is_none();
+        if asked && answered < self.requests && self.received_bytes == self.end_bytes {
             self.report.latencies.push(now - self.asked_at);
-            self.next_at = Some(now + self.pause);
+            self.next_at = Some(now + Duration::from_secs_f64(self.pauses.draw(&mut self.prng)));
         }
         Ok(())
     }
@@ -97,12 +111,13 @@ impl RequestResponse {
                 return endpoint.shutdown(connection, now);
             }
             self.asked_at = now;
+            self.end_bytes += (self.sizes.draw(&mut self.prng).round() as u64).max(1);
         } else if self.next_at.is_some() {
             return Ok(());
         }
-        let end = ((answered + 1) * self.request_bytes).min(self.source.len());
-        if self.sent_bytes < end {
-            let offer = self.source.slice(self.sent_bytes, (end - self.sent_bytes) as u32);
+        if self.sent_bytes < self.end_bytes {
+            let len = (self.end_bytes - self.sent_bytes).min(u32::MAX.into()) as u32;
+            let offer = self.source.slice(self.sent_bytes, len);
             self.sent_bytes += endpoint.send(connection, offer, now)? as u64;
             self.report.sent_bytes = self.sent_bytes;
         }

@@ -1,24 +1,34 @@
 //! Local traffic: flows that follow a demand in time, over UDP or TCP.
 //!
 //! ```text
-//! demand     how many octets are asked for until now: constant, in steps, on a slope
-//! modulation on and off, or shares drawn anew
-//! datagrams  a UDP flow and its sink
-//! paced      a TCP flow whose application offers what is demanded, and its sink
+//! demand       how many octets are asked for until now: constant, in steps, on a slope
+//! modulation   on and off, or shares drawn anew
+//! datagrams    a UDP flow and its sink
+//! paced        a TCP flow whose application offers what is demanded, and its sink
+//! short_flows  one connection after the other
+//! video        frames, and a player with its buffer
+//! writer       what sources over TCP have in common
+//! draw         random sizes and times
 //! ```
 
 mod datagrams;
 mod demand;
+mod draw;
 mod modulation;
 mod paced;
+mod short_flows;
+pub mod video;
+mod writer;
 
 use core::cell::Cell;
 use std::rc::Rc;
 
 pub use datagrams::{DatagramSizes, UdpFlow, UdpSink, UdpSource};
 pub use demand::{Change, Demand, Step};
+pub use draw::Draw;
 pub use modulation::OnOff;
 pub use paced::{PacedSource, TcpFlow, TcpSink};
+pub use short_flows::{ShortFlowSource, ShortFlows};
 
 /// Octets counted by an application and read by whoever measures.
 #[derive(Clone, Debug, Default)]

@@ -4,8 +4,8 @@ use core::net::SocketAddr;
 
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, ListenerId, Received};
 use units::Instant;
-use wire::{Pattern, Payload};
 
+use super::writer::Writer;
 use super::{Demand, Octets};
 use crate::app::{App, Report};
 
@@ -37,33 +37,19 @@ pub struct TcpFlow {
 /// Connects and writes what its flow demands.
 pub struct PacedSource {
     flow: TcpFlow,
-    connection: Option<ConnectionId>,
-    connected: bool,
-    writable: bool,
+    writer: Writer,
     now: Instant,
     /// Octets demanded and not given up.
     due_bytes: u64,
     given_up_bytes: u64,
-    written_bytes: u64,
     demanded: Octets,
-    faults: Vec<String>,
 }
 
 impl PacedSource {
     /// A source of `flow`.
     pub fn new(flow: TcpFlow) -> Self {
-        Self {
-            flow,
-            connection: None,
-            connected: false,
-            writable: true,
-            now: Instant::ZERO,
-            due_bytes: 0,
-            given_up_bytes: 0,
-            written_bytes: 0,
-            demanded: Octets::default(),
-            faults: Vec::new(),
-        }
+        let writer = Writer::default();
+        Self { flow, writer, now: Instant::ZERO, due_bytes: 0, given_up_bytes: 0, demanded: Octets::default() }
     }
 
     /// What was demanded so far, given up or not, shared with the source. Without a demand it is what was written.
@@ -71,21 +57,15 @@ impl PacedSource {
         self.demanded.clone()
     }
 
-    fn connect(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        if self.connection.is_none() && self.faults.is_empty() && now >= self.flow.start {
-            match endpoint.connect(self.flow.local, self.flow.remote, self.flow.config.clone(), now) {
-                Ok(connection) => self.connection = Some(connection),
-                Err(error) => self.faults.push(format!("connect to {}: {error}", self.flow.remote)),
-            }
-        }
-    }
-
     fn stopped(&self) -> bool {
         self.now >= self.flow.stop
     }
 
     fn advance(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        self.connect(endpoint, now);
+        if now >= self.flow.start {
+            let TcpFlow { local, remote, config, .. } = &self.flow;
+            self.writer.connect((*local, *remote), config, endpoint, now);
+        }
         if !self.stopped() {
             self.now = now.min(self.flow.stop);
             self.count_demand();
@@ -97,7 +77,7 @@ impl PacedSource {
         let Some(demand) = &mut self.flow.demand else { return };
         let demanded = demand.bytes_until(self.now);
         self.demanded.set(demanded);
-        let most = self.written_bytes + self.flow.backlog_bytes;
+        let most = self.writer.written_bytes() + self.flow.backlog_bytes;
         self.due_bytes = demanded - self.given_up_bytes;
         if self.due_bytes > most {
             self.given_up_bytes += self.due_bytes - most;
@@ -107,35 +87,12 @@ impl PacedSource {
 
     /// Writes what is due in whole pieces, as far as the connection takes it.
     fn write(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        let Some(connection) = self.connection.filter(|_| self.connected && self.writable) else { return };
-        loop {
-            let due = match self.flow.demand {
-                Some(_) => self.due_bytes - self.written_bytes,
-                None if self.stopped() => 0,
-                None => u64::from(u32::MAX),
-            };
-            if due < WRITE_BYTES {
-                return;
-            }
-            let len = if self.flow.demand.is_some() { due / WRITE_BYTES * WRITE_BYTES } else { due };
-            let len = len.min(1 << 20) as u32;
-            let offer = Payload::Pattern(Pattern { stream: 0, len, offset: self.written_bytes });
-            match endpoint.send(connection, offer, now) {
-                Ok(taken) => {
-                    self.written_bytes += taken as u64;
-                    self.writable = taken as u64 == u64::from(len);
-                }
-                Err(error) => {
-                    self.writable = false;
-                    self.faults.push(format!("send: {error}"));
-                }
-            }
-            if self.flow.demand.is_none() {
-                self.demanded.set(self.written_bytes);
-            }
-            if !self.writable {
-                return;
-            }
+        if self.flow.demand.is_some() {
+            let due = self.due_bytes.saturating_sub(self.writer.written_bytes());
+            self.writer.write(due / WRITE_BYTES * WRITE_BYTES, endpoint, now);
+        } else if !self.stopped() {
+            self.writer.write(u64::MAX, endpoint, now);
+            self.demanded.set(self.writer.written_bytes());
         }
     }
 }
@@ -146,13 +103,9 @@ impl App for PacedSource {
     }
 
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
-        match event {
-            Event::Connected { connection, .. } if Some(*connection) == self.connection => self.connected = true,
-            Event::Writable(connection) if Some(*connection) == self.connection => self.writable = true,
-            Event::Closed { connection, .. } if Some(*connection) == self.connection => self.connected = false,
-            _ => return,
+        if self.writer.handle_event(event) {
+            self.advance(endpoint, now);
         }
-        self.advance(endpoint, now);
     }
 
     fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
@@ -160,32 +113,29 @@ impl App for PacedSource {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        if self.connection.is_none() && self.faults.is_empty() {
+        if self.writer.is_idle() {
             return Some(self.flow.start);
         }
         let demand = self.flow.demand.as_ref().filter(|_| !self.stopped())?;
         // While the connection takes nothing the backlog grows, and nothing has to be done about it.
-        let wanted = if self.writable && self.connected { self.written_bytes + WRITE_BYTES } else { u64::MAX };
+        let wanted = if self.writer.is_ready() { self.writer.written_bytes() + WRITE_BYTES } else { u64::MAX };
         let next = demand.next_event(wanted.saturating_add(self.given_up_bytes))?;
         Some(next.min(self.flow.stop))
     }
 
     fn report(&self) -> Report {
-        Report {
-            connections: self.connection.into_iter().collect(),
-            sent_bytes: self.written_bytes,
-            faults: self.faults.clone(),
-            ..Report::default()
-        }
+        self.writer.report(false)
     }
 }
 
-/// Takes every connection to an address and counts what arrives.
+/// Takes every connection to an address and counts what arrives; ends its side of each when the peer has.
 pub struct TcpSink {
     local: SocketAddr,
     config: ConnectionConfig,
     listener: Option<ListenerId>,
+    /// Those that have not ended.
     connections: Vec<ConnectionId>,
+    finished: usize,
     received: Octets,
     faults: Vec<String>,
 }
@@ -193,8 +143,8 @@ pub struct TcpSink {
 impl TcpSink {
     /// A sink at `local`.
     pub fn new(local: SocketAddr, config: ConnectionConfig) -> Self {
-        let (listener, connections, faults) = (None, Vec::new(), Vec::new());
-        Self { local, config, listener, connections, received: Octets::default(), faults }
+        let (connections, faults) = (Vec::new(), Vec::new());
+        Self { local, config, listener: None, connections, finished: 0, received: Octets::default(), faults }
     }
 
     /// What arrived so far in order, shared with the sink.
@@ -202,10 +152,31 @@ impl TcpSink {
         self.received.clone()
     }
 
+    /// Streams that arrived until their end.
+    pub fn finished(&self) -> usize {
+        self.finished
+    }
+
     fn drain(&mut self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
-        while let Ok(Received::Data(data)) = endpoint.recv(connection, TAKE_BYTES, now) {
-            self.received.add(data.len() as u64);
+        loop {
+            match endpoint.recv(connection, TAKE_BYTES, now) {
+                Ok(Received::Data(data)) => self.received.add(data.len() as u64),
+                Ok(Received::Pending) => return,
+                Ok(Received::Finished) => {
+                    self.finished += 1;
+                    return self.end(connection, endpoint, now);
+                }
+                // The peer gave up: what arrived counts, and there is nothing to answer.
+                Err(_) => return self.end(connection, endpoint, now),
+            }
         }
+    }
+
+    fn end(&mut self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
+        self.connections.retain(|known| *known != connection);
+        // One that is closed already needs no second close.
+        let _ = endpoint.close(connection, now);
+        endpoint.release(connection);
     }
 }
 
@@ -225,7 +196,9 @@ impl App for TcpSink {
                     self.drain(connection, endpoint, now);
                 }
             }
-            Event::Readable(connection) if self.connections.contains(connection) => {
+            Event::Readable(connection) | Event::PeerFinished(connection) | Event::Closed { connection, .. }
+                if self.connections.contains(connection) =>
+            {
                 self.drain(*connection, endpoint, now);
             }
             _ => {}
@@ -236,6 +209,7 @@ impl App for TcpSink {
         Report {
             connections: self.connections.clone(),
             received_bytes: self.received.get(),
+            completed: self.finished,
             faults: self.faults.clone(),
             ..Report::default()
         }
