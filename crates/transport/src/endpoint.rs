@@ -455,6 +455,7 @@ impl Endpoint {
     }
 
     /// Opens a subflow (RFC 6897 TCP_MULTIPATH_ADD). A `local` port of zero lets the endpoint choose one.
+    /// Possible from [`Event::FullyEstablished`] on.
     ///
     /// # Errors
     /// [`ConnectError`], nothing being opened.

@@ -81,8 +81,8 @@ pub enum ConnectError {
     /// The limit on connections or subflows is reached.
     #[error("limit reached")]
     Limit,
-    /// The connection is not an established MPTCP connection.
-    #[error("not an established MPTCP connection")]
+    /// The connection is plain TCP, or not fully established yet: [`crate::Event::FullyEstablished`] tells.
+    #[error("not a fully established MPTCP connection")]
     NotMptcp,
     /// The configuration names an unknown controller, scheduler or path manager.
     #[error("unknown {kind} in the configuration")]

@@ -157,7 +157,7 @@ fn a_full_window_behind_a_hole_is_no_flood() {
     assert!(pair.client.stats(client).unwrap().mptcp);
 }
 
-/// Section 3.3.5: the window is that of the connection. Its right edge (DATA_ACK plus window) never moves left, and
+/// Sections 3.3.4 and 3.3.5: the window is that of the connection. Its right edge (DATA_ACK plus window) never moves left, and
 /// nothing is sent beyond it, whatever the subflows do.
 #[test]
 fn the_window_is_shared_and_its_edge_stands() {

@@ -1,5 +1,5 @@
 //! What a subflow took and the peer does not have (RFC 8684 section 3.3.6), and windows of which subflows know
-//! differently (section 3.3.5).
+//! differently (section 3.3.4).
 
 mod forger;
 mod victim;
@@ -168,7 +168,7 @@ fn a_window_that_is_in_use_is_not_probed() {
     assert_eq!(empty.count(), 0, "{:?}", carried(&sent, &forger));
 }
 
-/// Section 3.3.5: what the connection's window promises on one subflow holds on every other.
+/// Section 3.3.4: what the connection's window promises on one subflow holds on every other.
 #[test]
 fn a_window_announced_on_one_subflow_holds_on_the_other() {
     let config = ConnectionConfig { receive_buffer_bytes: 200_000, ..config() };

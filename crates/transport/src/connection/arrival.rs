@@ -82,7 +82,7 @@ impl Connection {
         self.check_data_fin(host, now);
     }
 
-    /// The window is the connection's (RFC 8684 section 3.3.5): what was promised on one subflow holds on all.
+    /// The window is the connection's (RFC 8684 section 3.3.4): what was promised on one subflow holds on all.
     fn share_window(&mut self, i: usize) {
         let Self { subflows, receiver, .. } = self;
         let next = receiver.stream.next();
