@@ -7,7 +7,9 @@ use crate::failure::Failure;
 
 /// Lists the scenarios that ship, or prints the schema of scenario files.
 pub fn scenarios(arguments: &arguments::Scenarios) -> Result<(), Failure> {
-    let _ = arguments.schema;
+    if arguments.schema {
+        return Ok(console::print(&lab::scenario::schema())?);
+    }
     let all = shipped::all();
     let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut text = String::new();

@@ -1,5 +1,6 @@
 //! Connection settings as scenario files describe them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
@@ -7,7 +8,7 @@ use units::text::Text;
 use units::{ByteCount, Duration};
 
 /// Settings of the connection; the defaults are those of [`ConnectionConfig`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Connection {
     /// Multipath TCP; otherwise plain TCP over the first path.
@@ -22,12 +23,15 @@ pub struct Connection {
     pub checksum: bool,
     /// Octets kept for the peer until acknowledged.
     #[serde(with = "units::text::bytes")]
+    #[schemars(with = "String")]
     pub send_buffer: ByteCount,
     /// Octets kept for the application: the receive window.
     #[serde(with = "units::text::bytes")]
+    #[schemars(with = "String")]
     pub receive_buffer: ByteCount,
     /// Largest IP packet.
     #[serde(with = "units::text::bytes")]
+    #[schemars(with = "String")]
     pub mtu: ByteCount,
     /// Initial window in segments (RFC 6928).
     pub initial_window_segments: u32,
@@ -41,12 +45,15 @@ pub struct Connection {
     pub nagle: bool,
     /// Longest delay of an ACK.
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub delayed_ack: Duration,
     /// Lower bound of the retransmission time-out.
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub rto_min: Duration,
     /// Time without acknowledgements after which a subflow or connection is given up.
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub user_timeout: Duration,
     /// Subflows at most; by default one for each relay.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,18 +1,21 @@
 //! How the destination and its relays work together: which relays carry data, and which modules take part.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::text::Text;
 use units::{Duration, Probability, Rate};
 
 /// The bit rate that the application asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// Target bit rate (TBR).
     #[serde(with = "units::text::rate")]
+    #[schemars(with = "String")]
     pub bit_rate: Rate,
     /// Half the width of the accepted range over the target (theta): 10 % of 3 Mbit/s accept 2.7 to 3.3 Mbit/s.
     #[serde(default = "Target::default_tolerance", with = "units::text::probability")]
+    #[schemars(with = "String")]
     pub tolerance: Probability,
 }
 
@@ -29,7 +32,7 @@ impl Target {
 }
 
 /// Which relays carry data, and how.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cooperation {
     /// What a relay does with the packets.
@@ -48,7 +51,7 @@ pub struct Cooperation {
 }
 
 /// What a relay does with the packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RelayMode {
     /// Forwards IP packets; the subflow ends at the destination.
@@ -61,7 +64,7 @@ pub enum RelayMode {
 }
 
 /// Which relays carry data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Selection {
     /// How they are chosen.
@@ -71,11 +74,13 @@ pub struct Selection {
     pub fixed: Vec<usize>,
     /// How often bandwidth and throughput are looked at (F).
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub period: Duration,
     /// Periods after a migration in which no other begins.
     pub hold_down_periods: u32,
     /// Width of the trimming of subset sums (epsilon).
     #[serde(with = "units::text::probability")]
+    #[schemars(with = "String")]
     pub epsilon: Probability,
     /// As printed in the papers, or as corrected.
     pub mode: Mode,
@@ -95,7 +100,7 @@ impl Default for Selection {
 }
 
 /// Methods of relay selection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SelectionMethod {
     /// Every relay, all the time.
@@ -127,7 +132,7 @@ impl SelectionMethod {
 }
 
 /// The printed text of a paper, or its correction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// As corrected for deployment.
@@ -138,7 +143,7 @@ pub enum Mode {
 }
 
 /// Adaptive congestion control (ACC).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdaptiveCongestion {
     /// Delay ratio above which the slowest path is slowed down.
@@ -149,6 +154,7 @@ pub struct AdaptiveCongestion {
     pub reductions_max: u32,
     /// How often (F).
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub period: Duration,
 }
 
@@ -159,11 +165,12 @@ impl Default for AdaptiveCongestion {
 }
 
 /// Differentiated packet forwarding (DPF).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Forwarding {
     /// Share of a range that must have arrived before the next one opens (rho).
     #[serde(with = "units::text::probability")]
+    #[schemars(with = "String")]
     pub threshold: Probability,
     /// Packets in a range (H); by default what the target bit rate carries in one period.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -177,13 +184,14 @@ impl Default for Forwarding {
 }
 
 /// Bandwidth sharing: the signal rho of each relay.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BandwidthSharing {
     /// Which definition of rho.
     pub rho: RhoDefinition,
     /// How often it is signalled.
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub period: Duration,
     /// A rho that is given instead of measured, one for each relay.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -201,7 +209,7 @@ impl Default for BandwidthSharing {
 }
 
 /// Definitions of rho.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RhoDefinition {
     /// Mean demand of the competing flows over what is left.

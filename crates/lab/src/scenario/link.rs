@@ -5,6 +5,7 @@ use core::str::FromStr;
 use std::path::PathBuf;
 
 use network::trace::CellularTrace;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use units::text::{Text, TextOr};
 use units::{ByteCount, Duration, Probability, Rate};
@@ -12,7 +13,7 @@ use units::{ByteCount, Duration, Probability, Rate};
 use super::draw::Drawn;
 
 /// A link with its two directions. The fields describe the way towards the destination.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// Rate towards the destination: `"3 Mbit/s"`, or a table for one that varies.
@@ -75,7 +76,7 @@ impl Link {
 /// A rate that varies: a trace made from the seed, or one from a file. The fields for the one exclude the other.
 ///
 /// Generated traces are those of [`network::trace::CellularTrace`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RateModel {
     /// A file in the mahimahi format; excludes the other fields. Relative to the scenario file, on the command line to
@@ -126,7 +127,7 @@ impl RateModel {
 
 /// Loss at a mean that may be drawn, at random or in bursts (Gilbert 1960): a good state without loss and a bad one that
 /// loses every packet.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
     /// Share of packets lost in the long run.
@@ -138,16 +139,18 @@ pub struct Burst {
 }
 
 /// The way towards the source.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Uplink {
     /// Rate.
     #[serde(with = "units::text::rate")]
+    #[schemars(with = "String")]
     pub rate: Rate,
     /// Capacity of the queue before the link.
     pub queue: Queue,
     /// Loss at random.
     #[serde(with = "units::text::probability")]
+    #[schemars(with = "String")]
     pub loss: Probability,
 }
 
@@ -197,6 +200,16 @@ impl fmt::Display for Queue {
 impl Serialize for Queue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for Queue {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Queue".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": "\"100 packets\" or \"64 kB\"" })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Local traffic of the relays: what their owners do while they lend their links.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transport::congestion::ControllerSpec;
 use units::text::Text;
@@ -9,7 +10,7 @@ use super::draw::Drawn;
 use super::link::optional_text_or_table;
 
 /// One flow that a relay receives over its cellular link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocalTraffic {
     /// What carries it.
@@ -32,6 +33,7 @@ pub struct LocalTraffic {
     pub congestion: Option<Text<ControllerSpec>>,
     /// Payload of each datagram of a UDP flow.
     #[serde(default = "LocalTraffic::default_datagram", with = "units::text::bytes")]
+    #[schemars(with = "String")]
     pub datagram: ByteCount,
     /// When it begins; by default with the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,7 +54,7 @@ impl LocalTraffic {
 }
 
 /// What carries local traffic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LocalKind {
     /// Datagrams at the demanded rate, whatever happens to them.
@@ -65,11 +67,12 @@ pub enum LocalKind {
 }
 
 /// A step of the demand.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// When.
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub at: Duration,
     /// How much more is demanded from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,13 +86,15 @@ pub struct Change {
 }
 
 /// Exponential on and off times.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnOff {
     /// Mean time on.
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub on: Duration,
     /// Mean time off.
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub off: Duration,
 }

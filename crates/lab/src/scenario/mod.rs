@@ -17,12 +17,14 @@ mod local;
 mod mistake;
 mod overrides;
 mod radio;
+mod schema;
 mod source_map;
 mod sweep;
 
 use core::net::IpAddr;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::text::Text;
 pub use units::text::TextOr;
@@ -42,10 +44,11 @@ pub use local::{Change, LocalKind, LocalTraffic, OnOff};
 pub use mistake::{LoadError, Mistake, Place};
 pub use overrides::Override;
 pub use radio::{Cell, Fading, PathLoss, Wlan};
+pub use schema::schema;
 pub use sweep::{Seeds, Sweep, Variant};
 
 /// One experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// What it is called; also names the output files.
@@ -58,6 +61,7 @@ pub struct Scenario {
     pub seed: u64,
     /// Simulated time after which the run ends, complete or not.
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub duration: Duration,
     /// What is measured, and how often.
     #[serde(default)]
@@ -105,14 +109,16 @@ const fn default_seed() -> u64 {
 }
 
 /// What is measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Metrics {
     /// Length of the windows of all series.
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub window: Duration,
     /// Time between monitor points, at which throughput is held against the target (F).
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub period: Duration,
     /// Packets in a unit of the goodput G1 (M); by default what the target bit rate carries in one period.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,19 +136,21 @@ impl Default for Metrics {
 }
 
 /// A part of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Analysis {
     /// Where it begins.
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub from: Duration,
     /// Where it ends.
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub to: Duration,
 }
 
 /// What the source sends.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// Which kind of data.
@@ -176,7 +184,7 @@ const fn is_one(count: &u32) -> bool {
 }
 
 /// Kinds of workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkloadKind {
     /// A file from the disk.
@@ -190,7 +198,7 @@ pub enum WorkloadKind {
 }
 
 /// A host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Host {
     /// Its address; by default 10.0.0.1.
@@ -199,7 +207,7 @@ pub struct Host {
 }
 
 /// A relay and its two links.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
     /// What tables and plots call it; by default `relay-1`, `relay-2`, ...
@@ -280,7 +288,7 @@ impl Scenario {
 }
 
 /// Where a relay is.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
     /// Distance from the eNB in metres: one number, or the lowest and highest of a uniform draw.
@@ -288,7 +296,7 @@ pub struct Placement {
 }
 
 /// A distance in metres.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Distance {
     /// This one.

@@ -1,5 +1,6 @@
 //! The radio world as scenario files describe it: one LTE cell, and one Wi-Fi channel, that all relays share.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::text::Text;
 use units::{ByteCount, Duration, Rate};
@@ -7,7 +8,7 @@ use units::{ByteCount, Duration, Rate};
 use super::Queue;
 
 /// The LTE cell through which the source reaches every relay; the defaults are those of thesis table 3.1.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cell {
     /// Who gets the resource blocks: one of [`network::cell::SCHEDULERS`].
@@ -30,15 +31,19 @@ pub struct Cell {
     pub queue: Queue,
     /// One-way delay between the source and the eNB.
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub core_delay: Duration,
     /// Rate of the wire between the source and the eNB.
     #[serde(with = "units::text::rate")]
+    #[schemars(with = "String")]
     pub core_rate: Rate,
     /// Uplink rate of each UE.
     #[serde(with = "units::text::rate")]
+    #[schemars(with = "String")]
     pub uplink_rate: Rate,
     /// One-way delay of the uplink.
     #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
     pub uplink_delay: Duration,
     /// Octets in a UE's queue above which packets are dropped early with a rising probability; by default none are.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +51,7 @@ pub struct Cell {
 }
 
 /// Mean path loss over distance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathLoss {
     /// Free space at 2.12 GHz (Friis).
@@ -58,7 +63,7 @@ pub enum PathLoss {
 }
 
 /// Fading profiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fading {
     /// No fading.
@@ -72,19 +77,22 @@ pub enum Fading {
 }
 
 /// The Wi-Fi channel of the relays and the destination: IEEE 802.11a in ad hoc mode.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wlan {
     /// Data rate: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s.
     #[serde(with = "units::text::rate")]
+    #[schemars(with = "String")]
     pub rate: Rate,
     /// Capacity of each station's queue.
     pub queue: Queue,
     /// Frames longer than this are announced with RTS/CTS.
     #[serde(with = "units::text::bytes")]
+    #[schemars(with = "String")]
     pub rts_threshold: ByteCount,
     /// Share of frames that noise destroys, on top of collisions.
     #[serde(with = "units::text::probability")]
+    #[schemars(with = "String")]
     pub frame_loss: units::Probability,
 }
 

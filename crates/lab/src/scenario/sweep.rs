@@ -4,6 +4,7 @@ use core::ops::RangeInclusive;
 use core::str::FromStr;
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Value;
 use units::text::Text;
@@ -12,13 +13,14 @@ use units::text::Text;
 const SEEDS_MAX: u64 = 100_000;
 
 /// One of several ways to do the same, compared with each other on the same seeds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
     /// What tables and plots call it.
     pub name: String,
     /// The fields that differ, by path as after `--set`.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: BTreeMap<String, Value>,
     /// Whether the others are compared with it; by default the first is.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -31,10 +33,11 @@ const fn is_false(flag: &bool) -> bool {
 }
 
 /// What a sweep goes through.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sweep {
     /// Values by path, as after `--set`; every combination is a point of the grid.
+    #[schemars(with = "BTreeMap<String, Vec<serde_json::Value>>")]
     pub grid: BTreeMap<String, Vec<Value>>,
     /// Seeds of each combination; by default `"1..10"`.
     pub seeds: Text<Seeds>,
