@@ -206,7 +206,7 @@ impl Driver {
             return self.tun.write(&[IoSlice::new(&self.scratch)]);
         }
         let headers = segment.emit_headers_for_offload(&mut self.scratch);
-        let offload = Offload::encode(segment, headers, self.mtu.saturating_sub(headers.header_len));
+        let offload = Offload::encode(segment, headers, self.piece_max(segment, headers.header_len));
         let payload = match &segment.payload {
             Payload::Bytes(octets) => octets,
             other => {
@@ -215,6 +215,16 @@ impl Driver {
             }
         };
         self.tun.write(&[IoSlice::new(&offload), IoSlice::new(&self.scratch), IoSlice::new(payload)])
+    }
+
+    /// Octets of payload in one packet: what both the device and the peer take.
+    fn piece_max(&self, segment: &Segment, header_len: u16) -> u16 {
+        let by_device = self.mtu.saturating_sub(header_len);
+        if segment.payload.is_empty() {
+            return by_device;
+        }
+        let by_peer = self.endpoint.payload_max(segment.src, segment.dst).unwrap_or(u32::MAX);
+        u16::try_from(by_peer).map_or(by_device, |by_peer| by_peer.min(by_device))
     }
 
     /// Does what other threads asked for.

@@ -569,6 +569,13 @@ impl Endpoint {
         self.get(connection).map(Connection::stats)
     }
 
+    /// Largest payload in octets of one packet from `local` to `remote`, if a subflow goes there: what the peer's MSS and our
+    /// own leave beside the options (RFC 6691). A driver with segmentation offload cuts its segments to this size.
+    pub fn payload_max(&self, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
+        let route = self.host.route(&Tuple { local, remote })?;
+        self.slots[route.slot as usize].connection.as_deref()?.payload_max(route.subflow)
+    }
+
     /// All connections that were not released.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionId> {
         self.slots

@@ -40,6 +40,8 @@ pub struct Inspection {
     pub connections: BTreeMap<u64, Connection>,
     /// Octets of TCP payload, by TCP stream.
     pub payload_bytes: BTreeMap<u64, u64>,
+    /// Octets of the longest TCP payload of one packet.
+    pub payload_bytes_max: u64,
     /// The subtypes of MPTCP options seen (RFC 8684 section 8).
     pub subtypes: BTreeSet<u64>,
 }
@@ -103,6 +105,7 @@ impl Inspection {
         let stream = number(stream).unwrap_or_default();
         let len = number(len).unwrap_or_default();
         *self.payload_bytes.entry(stream).or_default() += len;
+        self.payload_bytes_max = self.payload_bytes_max.max(len);
         let [token, idsn, joined, dsn, mapped, fin, subtypes] = rest else {
             panic!("tshark gave {} columns", row.len())
         };

@@ -5,9 +5,9 @@ use std::net::TcpStream;
 use std::thread;
 
 use captures::inspect;
-use interop::{Digest, Engine, Protocol, Rig, accept, engine_config, listen, send_pattern};
+use interop::{Digest, Engine, Protocol, Rig, accept, engine_config, listen, receive_all, send_pattern};
 use tempfile::TempDir;
-use transport::{ConnectionId, ConnectionStats};
+use transport::{ConnectionConfig, ConnectionId, ConnectionStats};
 
 const LINK: &str = "rate = '20 Mbit/s'\ndelay = '10 ms'\nloss = '0.5 %'";
 const BYTES: u64 = 1_000_000;
@@ -46,4 +46,31 @@ fn an_independent_dissector_agrees_with_engine_and_kernel() {
     assert_eq!(seen.tokens, [known.local_token, known.remote_token].map(Option::unwrap).into());
     assert_eq!(seen.joined_with, [known.remote_token.unwrap()].into());
     assert_eq!((seen.streams.len(), seen.dsn_end_max), (2, BYTES));
+}
+
+#[test]
+fn a_peer_with_a_small_mss_gets_packets_of_its_size() {
+    if !captures::available() {
+        return;
+    }
+    // An MTU of 700 makes an MSS of 660; timestamps take 12 of it, and MPTCP at least the 20 of a DSS with an ACK.
+    for (protocol, longest) in [(Protocol::Tcp, 648..=648), (Protocol::Mptcp, 600..=628)] {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("small.pcapng");
+        let Some(rig) = Rig::captured(&["rate = '50 Mbit/s'\ndelay = '2 ms'"], &path) else { return };
+        rig.host(0).ip(["link set path0 mtu 700".into()]).unwrap();
+        let engine = Engine::start(rig.host(1), &["10.1.1.2"], &[]);
+        let listener = listen(rig.host(0), protocol, "0.0.0.0:40000".parse().unwrap()).unwrap();
+        let config = ConnectionConfig { mptcp: protocol == Protocol::Mptcp, ..engine_config() };
+        let id = engine.connect("10.1.1.2", "10.1.0.1:40000", config);
+        engine.send(id, BYTES, true);
+        let mut stream = accept(&listener).unwrap();
+        assert_eq!(receive_all(&mut stream).unwrap(), Digest::of_pattern(BYTES));
+        assert_eq!(engine.stats(id).mptcp, protocol == Protocol::Mptcp);
+        drop(engine);
+        rig.finish();
+        let inspection = inspect(&path);
+        assert_eq!(inspection.broken, [0; 0]);
+        assert!(longest.contains(&inspection.payload_bytes_max), "{protocol:?}: {}", inspection.payload_bytes_max);
+    }
 }

@@ -278,6 +278,11 @@ impl Connection {
         self.subflows.iter().position(|subflow| subflow.id == id)
     }
 
+    /// Largest payload of one packet of subflow `id`, if there is such a subflow.
+    pub(crate) fn payload_max(&self, id: SubflowId) -> Option<u32> {
+        self.position(id).map(|i| self.subflows[i].tcb.payload_max())
+    }
+
     fn route(&self, subflow: SubflowId) -> Route {
         Route { slot: self.id.slot, subflow }
     }
