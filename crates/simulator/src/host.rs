@@ -82,17 +82,25 @@ pub struct EndpointHost {
     /// The engine.
     pub endpoint: Endpoint,
     apps: Vec<Box<dyn App>>,
+    /// When each application wants to be called, as it said after its latest call.
+    deadlines: Vec<Instant>,
+    /// The earliest of them.
+    next_deadline: Instant,
+    /// Applications that were called and may have datagrams now; the last one's go first.
+    talkers: Vec<usize>,
 }
 
 impl EndpointHost {
     /// A host without applications.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, apps: Vec::new() }
+        let (deadlines, talkers) = (Vec::new(), Vec::new());
+        Self { endpoint, apps: Vec::new(), deadlines, next_deadline: Instant::FAR_FUTURE, talkers }
     }
 
     /// Adds an application; it starts with the run.
     pub fn app(mut self, app: impl App + 'static) -> Self {
         self.apps.push(Box::new(app));
+        self.deadlines.push(Instant::FAR_FUTURE);
         self
     }
 
@@ -110,7 +118,38 @@ impl EndpointHost {
                 app.handle_event(&event, &mut self.endpoint, now);
             }
         }
+        if any {
+            self.note_all_called();
+        }
         any
+    }
+
+    /// Asks every application what it wants after a call. Between calls nothing changes, and most packets concern none.
+    fn note_all_called(&mut self) {
+        for (deadline, app) in self.deadlines.iter_mut().zip(&self.apps) {
+            *deadline = app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        }
+        self.talkers.clear();
+        self.talkers.extend((0..self.apps.len()).rev());
+        self.find_next_deadline();
+    }
+
+    fn find_next_deadline(&mut self) {
+        self.next_deadline = self.deadlines.iter().copied().min().unwrap_or(Instant::FAR_FUTURE);
+    }
+
+    /// Calls the applications whose time has come.
+    fn call_due(&mut self, now: Instant) {
+        self.talkers.clear();
+        for (index, (deadline, app)) in self.deadlines.iter_mut().zip(&mut self.apps).enumerate() {
+            if *deadline <= now {
+                app.handle_timeout(&mut self.endpoint, now);
+                *deadline = app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+                self.talkers.push(index);
+            }
+        }
+        self.talkers.reverse();
+        self.find_next_deadline();
     }
 }
 
@@ -119,6 +158,7 @@ impl Host for EndpointHost {
         for app in &mut self.apps {
             app.start(&mut self.endpoint, now);
         }
+        self.note_all_called();
     }
 
     #[inline]
@@ -130,14 +170,13 @@ impl Host for EndpointHost {
         for app in &mut self.apps {
             app.handle_datagram(&datagram, now);
         }
+        self.note_all_called();
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.endpoint.handle_timeout(now);
-        for app in &mut self.apps {
-            if app.poll_timeout().is_some_and(|at| at <= now) {
-                app.handle_timeout(&mut self.endpoint, now);
-            }
+        if self.next_deadline <= now {
+            self.call_due(now);
         }
     }
 
@@ -152,12 +191,22 @@ impl Host for EndpointHost {
 
     #[inline]
     fn poll_datagram(&mut self, now: Instant) -> Option<Datagram> {
-        self.apps.iter_mut().find_map(|app| app.poll_datagram(now))
+        while let Some(talker) = self.talkers.last() {
+            let app = &mut self.apps[*talker];
+            if let Some(datagram) = app.poll_datagram(now) {
+                // What it has sent moves its next one on.
+                self.deadlines[*talker] = app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+                self.find_next_deadline();
+                return Some(datagram);
+            }
+            self.talkers.pop();
+        }
+        None
     }
 
     #[inline]
     fn poll_timeout(&mut self) -> Option<Instant> {
-        let apps = self.apps.iter().filter_map(|app| app.poll_timeout()).min();
+        let apps = Some(self.next_deadline).filter(|at| *at < Instant::FAR_FUTURE);
         [self.endpoint.poll_timeout(), apps].into_iter().flatten().min()
     }
 

@@ -39,7 +39,7 @@ pub trait App {
         let _ = (endpoint, now);
     }
 
-    /// When it wants to be called.
+    /// When it wants to be called. Asked after every other call: it must not change between them.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
