@@ -16,6 +16,7 @@ use wire::{Payload, Segment, TcpChecksum};
 
 use crate::clock::Clock;
 use crate::offload::Offload;
+use crate::retention::release_packet;
 use crate::stop::Stop;
 use crate::tun::Tun;
 use crate::wait::{be_punctual, wait};
@@ -172,7 +173,8 @@ impl Driver {
             bytes += packet.len();
             let checksum = if offload.checksum_valid { TcpChecksum::Trusted } else { TcpChecksum::Verify };
             match Segment::parse_with(&packet, checksum) {
-                Ok(segment) => {
+                Ok(mut segment) => {
+                    segment.payload = release_packet(segment.payload);
                     self.stats.received_segments += 1;
                     self.endpoint.handle_segment(segment, self.clock.now());
                 }

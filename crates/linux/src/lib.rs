@@ -19,6 +19,7 @@ pub mod http;
 mod ip_command;
 pub mod netns;
 pub mod offload;
+pub mod retention;
 pub mod serve;
 pub mod stop;
 pub mod tun;

@@ -19,7 +19,7 @@ use crate::{Error, Result, ip_command};
 /// Octets of the largest packet, super-segment or not.
 pub const PACKET_MAX: usize = 65535;
 /// Memory is taken from the allocator in pieces of this size, which the packets read into it share.
-const POOL_BYTES: usize = 16 * PACKET_MAX;
+pub const POOL_BYTES: usize = 16 * PACKET_MAX;
 
 /// How a device is made.
 #[derive(Clone, Debug)]
