@@ -21,10 +21,19 @@ const BACKUP_BYTES_MAX: u64 = BYTES / 4;
 
 /// Two links; the kernel is host 0 and may have several subflows, the engine is behind host 1.
 fn two_links() -> Option<(Rig, Engine)> {
+    two_links_with_paths(&["10.1.1.2", "10.2.1.2"])
+}
+
+/// As [`two_links`]; the engine has IPv6 paths only.
+fn two_ipv6_links() -> Option<(Rig, Engine)> {
+    two_links_with_paths(&["fd00:1:1::2", "fd00:2:1::2"])
+}
+
+fn two_links_with_paths(paths: &[&str]) -> Option<(Rig, Engine)> {
     let rig = Rig::new(&[LINK, LINK])?;
     rig.host(0).ip(["mptcp limits set subflow 4 add_addr_accepted 4".into()]).unwrap();
     let addresses = ["10.1.1.2", "10.2.1.2", "fd00:1:1::2", "fd00:2:1::2"];
-    let engine = Engine::start(rig.host(1), &addresses, &["10.1.1.2", "10.2.1.2"]);
+    let engine = Engine::start(rig.host(1), &addresses, paths);
     Some((rig, engine))
 }
 
@@ -33,8 +42,23 @@ fn manual() -> ConnectionConfig {
 }
 
 fn engine_connects(rig: &Rig, engine: &Engine, config: ConnectionConfig) -> (ConnectionId, TcpStream) {
-    let listener = listen(rig.host(0), Protocol::Mptcp, "0.0.0.0:5000".parse().unwrap()).unwrap();
-    let id = engine.connect("10.1.1.2", "10.1.0.1:5000", config);
+    engine_connects_between(rig, engine, "10.1.1.2", "10.1.0.1:5000", config)
+}
+
+fn engine_connects_over_ipv6(rig: &Rig, engine: &Engine, config: ConnectionConfig) -> (ConnectionId, TcpStream) {
+    engine_connects_between(rig, engine, "fd00:1:1::2", "[fd00:1::1]:5000", config)
+}
+
+fn engine_connects_between(
+    rig: &Rig,
+    engine: &Engine,
+    local: &str,
+    remote: &str,
+    config: ConnectionConfig,
+) -> (ConnectionId, TcpStream) {
+    let any = if remote.starts_with('[') { "[::]:5000" } else { "0.0.0.0:5000" };
+    let listener = listen(rig.host(0), Protocol::Mptcp, any.parse().unwrap()).unwrap();
+    let id = engine.connect(local, remote, config);
     // A listener must stay for joins to come in; it lives as long as the process.
     let stream = accept(&listener).unwrap();
     std::mem::forget(listener);
@@ -44,7 +68,16 @@ fn engine_connects(rig: &Rig, engine: &Engine, config: ConnectionConfig) -> (Con
 
 fn kernel_connects(rig: &Rig, engine: &Engine, config: ConnectionConfig) -> (ConnectionId, TcpStream) {
     engine.listen("0.0.0.0:5000", config);
-    let stream = connect(rig.host(0), Protocol::Mptcp, None, "10.1.1.2:5000".parse().unwrap()).unwrap();
+    kernel_connects_to(rig, engine, "10.1.1.2:5000")
+}
+
+fn kernel_connects_over_ipv6(rig: &Rig, engine: &Engine, config: ConnectionConfig) -> (ConnectionId, TcpStream) {
+    engine.listen("[::]:5000", config);
+    kernel_connects_to(rig, engine, "[fd00:1:1::2]:5000")
+}
+
+fn kernel_connects_to(rig: &Rig, engine: &Engine, remote: &str) -> (ConnectionId, TcpStream) {
+    let stream = connect(rig.host(0), Protocol::Mptcp, None, remote.parse().unwrap()).unwrap();
     let id = engine.accept();
     greet(engine, id, &stream);
     (id, stream)
@@ -87,6 +120,11 @@ fn assert_both_used(engine: &Engine, id: ConnectionId) {
     let shares = shares(engine, id);
     assert!(shares.len() >= 2, "{shares:?}");
     assert!(shares.iter().all(|(sent, received)| *sent > BYTES / 10 && *received > BYTES / 10), "{shares:?}");
+}
+
+fn assert_all_ipv6(engine: &Engine, id: ConnectionId) {
+    let stats = engine.stats(id);
+    assert!(stats.subflows.iter().all(|subflow| subflow.local.is_ipv6() && subflow.remote.is_ipv6()), "{stats:#?}");
 }
 
 #[expect(clippy::disallowed_methods, reason = "the kernel works in real time")]
@@ -160,6 +198,55 @@ fn the_kernel_announces_an_address_of_the_other_family() {
         |event| matches!(event, Event::SubflowEstablished { remote, .. } if remote.is_ipv6()),
     );
     exchange(&engine, id, &stream);
+}
+
+#[test]
+fn the_engine_joins_over_ipv6() {
+    let Some((rig, engine)) = two_ipv6_links() else { return };
+    let (id, stream) = engine_connects_over_ipv6(&rig, &engine, engine_config());
+    wait_for_subflow(&engine);
+    exchange(&engine, id, &stream);
+    assert_both_used(&engine, id);
+    assert_eq!(counter(rig.host(0), "MPJoinAckRx"), 1);
+    assert_all_ipv6(&engine, id);
+}
+
+#[test]
+fn the_kernel_joins_over_ipv6() {
+    let Some((rig, engine)) = two_ipv6_links() else { return };
+    rig.host(0).ip(["mptcp endpoint add fd00:2::1 dev path1 subflow".into()]).unwrap();
+    let (id, stream) = kernel_connects_over_ipv6(&rig, &engine, manual());
+    wait_for_subflow(&engine);
+    exchange(&engine, id, &stream);
+    assert_both_used(&engine, id);
+    assert_eq!(counter(rig.host(0), "MPJoinSynAckRx"), 1);
+    assert_all_ipv6(&engine, id);
+}
+
+#[test]
+fn the_kernel_announces_an_ipv6_address() {
+    let Some((rig, engine)) = two_ipv6_links() else { return };
+    rig.host(0).ip(["mptcp endpoint add fd00:2::1 dev path1 signal".into()]).unwrap();
+    let (id, stream) = engine_connects_over_ipv6(&rig, &engine, engine_config());
+    engine.wait_event(
+        "a subflow to the announced address is established",
+        |event| matches!(event, Event::SubflowEstablished { remote, .. } if remote.ip().to_string() == "fd00:2::1"),
+    );
+    exchange(&engine, id, &stream);
+    wait_for_counter(&rig, "EchoAdd", 1);
+    assert_all_ipv6(&engine, id);
+}
+
+#[test]
+fn the_engine_announces_an_ipv6_address() {
+    let Some((rig, engine)) = two_ipv6_links() else { return };
+    let config = ConnectionConfig { path_manager: "signal-only".into(), ..engine_config() };
+    let (id, stream) = kernel_connects_over_ipv6(&rig, &engine, config);
+    wait_for_subflow(&engine);
+    exchange(&engine, id, &stream);
+    assert_both_used(&engine, id);
+    assert_eq!(counter(rig.host(0), "AddAddr"), 1);
+    assert_all_ipv6(&engine, id);
 }
 
 #[test]
