@@ -9,10 +9,14 @@ use std::cell::Cell;
 
 use network::{Link, LossModel, PathEnds, Queue, TwoHosts};
 use simulator::app::Transfer;
+use simulator::traffic::video::{FrameSizes, PlaybackConfig, VideoFlow, VideoFormat, VideoPlayer, VideoSource};
+use simulator::traffic::{
+    Background, DatagramSizes, Demand, OnOff, PacedSource, TcpFlow, TcpSink, UdpFlow, UdpSink, UdpSource,
+};
 use simulator::{EndpointHost, Host, HostId, Simulation, Source};
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, Endpoint, EndpointConfig};
-use units::{Duration, Instant, Rate};
+use units::{Duration, Instant, Prng, Rate};
 
 /// Counts what each thread asks for.
 struct Counting;
@@ -93,4 +97,37 @@ fn the_engine_at_both_ends() {
     assert_eq!(allocations(&mut simulation, 20, 30), 0);
     let report = &simulation.host(HostId(0)).reports()[0];
     assert!(report.received_bytes > 400_000_000, "{} octets in 30 s", report.received_bytes);
+}
+
+#[test]
+fn local_traffic() {
+    let wired = TwoHosts::new(1).path(link()).build();
+    let at = |port| SocketAddr::new(wired.paths[0].server, port);
+    let from = |port| SocketAddr::new(wired.paths[0].client, port);
+    let config = ConnectionConfig { mptcp: false, ..ConnectionConfig::default() };
+    let (start, stop) = (Instant::ZERO, Instant::FAR_FUTURE);
+    let second = Duration::from_secs(1);
+    let on_off = Demand::constant(Rate::from_mbps(20), start).on_off(OnOff { on: second, off: second }, Prng::new(1));
+    let (demand, sizes) = (on_off, DatagramSizes::Constant(1400));
+    let datagrams = UdpFlow { local: from(1), remote: at(1), demand, sizes, stop };
+    let Background { tcp, udp } = Background::new(Rate::from_mbps(40), start, second, Prng::new(2));
+    let mixed = UdpFlow { local: from(2), remote: at(2), demand: udp, sizes: DatagramSizes::Mix(Prng::new(3)), stop };
+    let (demand, backlog_bytes) = (Some(tcp), 64_000);
+    let paced = TcpFlow { local: from(3), remote: at(3), config: config.clone(), demand, backlog_bytes, start, stop };
+    let frames = FrameSizes::new(VideoFormat::default(), 4);
+    let video =
+        VideoFlow { local: from(4), remote: at(4), config: config.clone(), frames: frames.clone(), start, stop };
+    let sources = host([from(0).ip()].into_iter(), 1).app(UdpSource::new(datagrams)).app(UdpSource::new(mixed));
+    let sinks = host([at(0).ip()].into_iter(), 2).app(UdpSink::new(at(1))).app(UdpSink::new(at(2)));
+    let player = VideoPlayer::new(at(4), config.clone(), frames, PlaybackConfig::default());
+    let mut simulation = Simulation::new(wired.network);
+    simulation.attach(wired.client, sources.app(PacedSource::new(paced)).app(VideoSource::new(video)));
+    simulation.attach(wired.server, sinks.app(TcpSink::new(at(3), config)).app(player));
+    // Random sizes at random rates: now and then one datagram more is on the way than ever before, and needs memory. Of
+    // the half million packets in this time no other does.
+    let allocations = allocations(&mut simulation, 300, 400);
+    assert!(allocations < 10, "{allocations}");
+    for report in simulation.host(HostId(1)).reports() {
+        assert!(report.received_bytes > 40_000_000, "{} octets in 400 s", report.received_bytes);
+    }
 }

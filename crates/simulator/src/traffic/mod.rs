@@ -3,6 +3,7 @@
 //! ```text
 //! demand       how many octets are asked for until now: constant, in steps, on a slope
 //! modulation   on and off, or shares drawn anew
+//! background   a mix of both on an access link
 //! datagrams    a UDP flow and its sink
 //! paced        a TCP flow whose application offers what is demanded, and its sink
 //! short_flows  one connection after the other
@@ -11,6 +12,7 @@
 //! draw         random sizes and times
 //! ```
 
+mod background;
 mod datagrams;
 mod demand;
 mod draw;
@@ -23,6 +25,7 @@ mod writer;
 use core::cell::Cell;
 use std::rc::Rc;
 
+pub use background::Background;
 pub use datagrams::{DatagramSizes, UdpFlow, UdpSink, UdpSource};
 pub use demand::{Change, Demand, Step};
 pub use draw::Draw;
