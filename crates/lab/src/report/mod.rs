@@ -2,10 +2,12 @@
 
 mod chart;
 mod html;
+mod paper_table;
 mod river;
 mod scale;
 mod strip;
 mod thin;
+mod topology;
 
 use std::fmt::Write;
 
@@ -14,7 +16,7 @@ use html::escape;
 use river::Branch;
 use scale::{AMOUNTS, RATES, TIMES};
 
-use crate::results::{Results, SubflowResults, SubflowSeries, quantity};
+use crate::results::{PaperMetrics, RelayResults, Results, SubflowResults, SubflowSeries, quantity};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("crosshair.js");
@@ -33,9 +35,10 @@ pub fn render(results: &Results) -> String {
     let sections = [
         heading(results),
         figures(results),
-        view.river(),
+        view.shares(),
         view.throughput(),
         view.details(),
+        view.paper_metrics(),
         view.table(),
         manifest(results),
     ];
@@ -141,6 +144,42 @@ impl<'a> View<'a> {
         subflows.map(curve).collect()
     }
 
+    /// Whether relays differ in more than their links: in place, choice, traffic of their own.
+    fn tells_of_relays(&self) -> bool {
+        let tells = |relay: &RelayResults| relay.distance_m.is_some() || relay.local_demand_bytes > 0 || !relay.chosen;
+        self.results.relays.iter().any(tells)
+    }
+
+    /// The metrics of the papers, where their relays or their target are.
+    fn metrics(&self) -> Option<&PaperMetrics> {
+        let metrics = self.results.metrics.as_ref();
+        metrics.filter(|metrics| metrics.target_bps.is_some() || self.tells_of_relays())
+    }
+
+    fn shares(&self) -> String {
+        if self.tells_of_relays() { self.topology() } else { self.river() }
+    }
+
+    fn topology(&self) -> String {
+        let relays = &self.results.relays;
+        let chosen = relays.iter().filter(|relay| relay.chosen).count();
+        let placed = relays.iter().any(|relay| relay.distance_m.is_some());
+        let caption = format!(
+            "{chosen} of {} relays may carry data; each link is as wide as its share of the payload that arrived. {}",
+            relays.len(),
+            if placed {
+                "Distances from the eNB are to scale, angles are not."
+            } else {
+                "Every relay has links of its own."
+            }
+        );
+        figure("Topology", &caption, "", &topology::svg(self))
+    }
+
+    fn paper_metrics(&self) -> String {
+        self.metrics().map_or(String::new(), paper_table::section)
+    }
+
     fn river(&self) -> String {
         let branch = |path: &&str| {
             let on_path = || self.results.subflows.iter().filter(|subflow| subflow.path == **path);
@@ -223,8 +262,7 @@ impl<'a> View<'a> {
                 rows.push(strip::Row { name: &subflow.path, class, loss_ratio: &subflow.loss_ratio });
             }
         }
-        let caption = "Packets the path dropped, by window: the stronger the colour, the more.";
-        figure("Loss", caption, "", &strip::svg(&self.results.series.time_s, &rows))
+        strip::svg(&self.results.series.time_s, &rows)
     }
 
     fn legend(&self, line: Option<&str>) -> String {
