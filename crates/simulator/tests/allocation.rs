@@ -124,7 +124,7 @@ fn local_traffic() {
     simulation.attach(wired.client, sources.app(PacedSource::new(paced)).app(VideoSource::new(video)));
     simulation.attach(wired.server, sinks.app(TcpSink::new(at(3), config)).app(player));
     // Random sizes at random rates: now and then one datagram more is on the way than ever before, and needs memory. Of
-    // the half million packets in this time no other does.
+    // the quarter of a million packets in this time no other does.
     let allocations = allocations(&mut simulation, 300, 400);
     assert!(allocations < 10, "{allocations}");
     for report in simulation.host(HostId(1)).reports() {
