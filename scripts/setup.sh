@@ -10,7 +10,9 @@ ip iproute2 the part of the demo against the kernel
 mptcpize mptcpize the part of the demo against the kernel'
 test_tools="$demo_tools
 curl curl interop tests against the kernel
-tshark tshark checks of captures by an independent dissector"
+python3 python3 interop tests against the kernel
+tshark tshark checks of captures by an independent dissector
+valgrind valgrind the memory check of the C program"
 
 missing_tools() {
     local tools=$demo_tools
