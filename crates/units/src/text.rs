@@ -69,36 +69,6 @@ impl<'de, T: FromStr<Err: Display>, U: Deserialize<'de>> Deserialize<'de> for Te
     }
 }
 
-/// Texts are strings, and what elaborates on them is a table.
-#[cfg(feature = "schema")]
-mod schema {
-    use std::borrow::Cow;
-
-    use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-
-    use super::{Text, TextOr};
-
-    impl<T> JsonSchema for Text<T> {
-        fn schema_name() -> Cow<'static, str> {
-            "Text".into()
-        }
-
-        fn json_schema(_: &mut SchemaGenerator) -> Schema {
-            json_schema!({ "type": "string" })
-        }
-    }
-
-    impl<T, U: JsonSchema> JsonSchema for TextOr<T, U> {
-        fn schema_name() -> Cow<'static, str> {
-            format!("TextOr{}", U::schema_name()).into()
-        }
-
-        fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-            json_schema!({ "anyOf": [{ "type": "string" }, generator.subschema_for::<U>()] })
-        }
-    }
-}
-
 macro_rules! text_module {
     ($name:ident, $type:ty, $example:literal) => {
         #[doc = concat!("For `#[serde(with = ...)]`: `\"", $example, "\"`.")]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use network::MediumId;
-use network::cell::{Cell, UeId};
+use network::cell::{Cell, UeId, UeState};
 use network::wlan::{StationId, Wlan};
 use simulator::app::Transfer;
 use simulator::{EndpointHost, HostId, Simulation, Source};
@@ -152,23 +152,24 @@ impl Stage {
                 *bytes += subflow.received_bytes;
             }
         }
-        recorders.relays.sample(now, (0..self.relays.len()).map(|index| self.relay_sample(index, carried[index])));
+        let cell = self.cell.and_then(|id| self.simulation.network().medium::<Cell>(id));
+        let ues = cell.map(Cell::ues).unwrap_or_default();
+        let sample = |(index, carried)| self.relay_sample(index, carried, ues.get(index));
+        recorders.relays.sample(now, carried.into_iter().enumerate().map(sample));
     }
 
     fn path_of(&self, subflow: &SubflowStats) -> Option<usize> {
         self.paths.get(&subflow.local.ip()).copied()
     }
 
-    fn relay_sample(&self, index: usize, carried_bytes: u64) -> RelaySample {
+    fn relay_sample(&self, index: usize, carried_bytes: u64, ue: Option<&UeState>) -> RelaySample {
         let network = self.simulation.network();
         let relay = &self.relays[index];
-        let cell = self.cell.and_then(|id| network.medium::<Cell>(id));
-        let ue = cell.map(|cell| cell.ue(UeId(index as u16)));
         let wlan = self.wlan.and_then(|id| network.medium::<Wlan>(id));
         let backlog = |hop: Hop| network.backlog(hop.down_in).bytes;
         RelaySample {
             carried_bytes,
-            capacity_bps: ue.as_ref().map(|ue| ue.capacity_estimate.as_bps() as f64),
+            capacity_bps: ue.map(|ue| ue.capacity_estimate.as_bps() as f64),
             cellular_queue_bytes: ue.map_or_else(|| backlog(relay.parts.cellular), |ue| ue.queue.bytes),
             wifi_queue_bytes: wlan.map_or_else(|| backlog(relay.parts.wifi), |wlan| wlan.queued(station(index)).bytes),
             local_demand_bytes: relay.local.demanded_bytes(),

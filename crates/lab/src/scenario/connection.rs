@@ -14,6 +14,7 @@ pub struct Connection {
     /// Multipath TCP; otherwise plain TCP over the first path.
     pub mptcp: bool,
     /// Congestion controller with its parameters: `"lia"`, `"aimd(0.7,0.625)"`.
+    #[schemars(with = "String")]
     pub congestion: Text<ControllerSpec>,
     /// Scheduler.
     pub scheduler: String,
@@ -60,6 +61,7 @@ pub struct Connection {
     pub subflows_max: Option<usize>,
     /// Idle time before keep-alive probes; by default none are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub keep_alive: Option<Text<Duration>>,
 }
 

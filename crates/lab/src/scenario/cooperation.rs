@@ -198,6 +198,7 @@ pub struct BandwidthSharing {
     pub fixed: Vec<f64>,
     /// When signalling begins; by default with the run.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub start: Option<Text<Duration>>,
 }
 

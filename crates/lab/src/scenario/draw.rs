@@ -3,7 +3,6 @@
 use core::fmt::Display;
 use core::str::FromStr;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::text::{Text, TextOr};
 use units::{Duration, Prng, Probability, Rate};
@@ -14,8 +13,7 @@ use super::{Distance, Link, Placement, Scenario};
 pub type Drawn<T> = TextOr<T, Uniform<T>>;
 
 /// Bounds of a uniform draw.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(bound = "", rename = "Uniform")]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, bound(serialize = "T: Display", deserialize = "T: FromStr<Err: Display>"))]
 pub struct Uniform<T> {
     /// Lowest and highest.

@@ -8,6 +8,7 @@ use units::{ByteCount, Duration, Rate};
 
 use super::draw::Drawn;
 use super::link::optional_text_or_table;
+use super::schema::{Bounds, TextOrTable};
 
 /// One flow that a relay receives over its cellular link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +22,7 @@ pub struct LocalTraffic {
     /// The demand of each: `"1 Mbit/s"`, or `{ uniform = ["0.4 Mbit/s", "1.4 Mbit/s"] }` drawn once for each relay. A TCP
     /// flow without it takes all it can get.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
+    #[schemars(with = "Option<TextOrTable<Bounds>>")]
     pub rate: Option<Drawn<Rate>>,
     /// Changes of the demand, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -30,6 +32,7 @@ pub struct LocalTraffic {
     pub on_off: Option<OnOff>,
     /// Controller of a TCP flow, like `"newreno"` or `"aimd(0.7,0.625)"`; by default newreno.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub congestion: Option<Text<ControllerSpec>>,
     /// Payload of each datagram of a UDP flow.
     #[serde(default = "LocalTraffic::default_datagram", with = "units::text::bytes")]
@@ -37,9 +40,11 @@ pub struct LocalTraffic {
     pub datagram: ByteCount,
     /// When it begins; by default with the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub start: Option<Text<Duration>>,
     /// When it ends; by default with the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub stop: Option<Text<Duration>>,
 }
 
@@ -76,12 +81,15 @@ pub struct Change {
     pub at: Duration,
     /// How much more is demanded from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub raise: Option<Text<Rate>>,
     /// How much less is demanded from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub lower: Option<Text<Rate>>,
     /// What is demanded from then on, in place of all before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub to: Option<Text<Rate>>,
 }
 

@@ -161,6 +161,7 @@ pub struct Workload {
     pub path: Option<PathBuf>,
     /// Octets to send; only with `kind = "generated"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub size: Option<Text<ByteCount>>,
     /// Connections at the same time, each of which carries all of it; by default one.
     #[serde(default = "Workload::default_connections", skip_serializing_if = "is_one")]
@@ -227,9 +228,11 @@ pub struct Relay {
     pub place: Option<Placement>,
     /// Most that the cell grants it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub bit_rate_max: Option<Text<Rate>>,
     /// When it leaves, with all that it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub leaves: Option<Text<Duration>>,
     /// What its owner does meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -47,6 +47,7 @@ pub struct Cell {
     pub uplink_delay: Duration,
     /// Octets in a UE's queue above which packets are dropped early with a rising probability; by default none are.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub early_drop_above: Option<Text<ByteCount>>,
 }
 

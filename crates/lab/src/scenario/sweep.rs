@@ -40,6 +40,7 @@ pub struct Sweep {
     #[schemars(with = "BTreeMap<String, Vec<serde_json::Value>>")]
     pub grid: BTreeMap<String, Vec<Value>>,
     /// Seeds of each combination; by default `"1..10"`.
+    #[schemars(with = "String")]
     pub seeds: Text<Seeds>,
 }
 

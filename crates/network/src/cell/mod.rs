@@ -234,10 +234,27 @@ impl Cell {
 
     /// How a UE fares.
     pub fn ue(&self, ue: UeId) -> UeState {
-        let index = ue.index();
+        self.state(ue.index(), self.estimates(ue.index()))
+    }
+
+    /// How all UEs fare, in order; costs little more than one.
+    pub fn ues(&self) -> Vec<UeState> {
+        let mut known: Vec<Option<(Rate, Rate)>> = vec![None; self.config.ues.len()];
+        for site in &self.radio.sites {
+            let members = || site.members.iter().map(|ue| usize::from(*ue));
+            let rates: Vec<f64> = members().map(|ue| self.radio.estimates.rate(ue)).collect();
+            let used: f64 = members().map(|ue| self.radio.estimates.used(ue)).sum();
+            for (ue, share) in members().zip(site.scheduler.long_run_shares(&rates)) {
+                known[ue] = Some(self.estimate(ue, share, used - self.radio.estimates.used(ue)));
+            }
+        }
+        let states = known.into_iter().enumerate();
+        states.map(|(ue, known)| self.state(ue, known.unwrap_or_else(|| self.estimates(ue)))).collect()
+    }
+
+    fn state(&self, index: usize, (capacity, share): (Rate, Rate)) -> UeState {
         let bearer = &self.radio.bearers[index];
         let report = self.radio.channels[index].last_report();
-        let (capacity, share) = self.estimates(index);
         UeState {
             attached: self.attached[index],
             site: self.radio.channels[index].site,
@@ -262,10 +279,15 @@ impl Cell {
             self.radio.sites[site].members.iter().map(|other| usize::from(*other)).filter(|other| *other != ue);
         let neighbours: Vec<usize> = core::iter::once(ue).chain(others).collect();
         let rates: Vec<f64> = neighbours.iter().map(|other| estimates.rate(*other)).collect();
-        let scheduler = &self.radio.sites[site].scheduler;
-        let share = scheduler.long_run_share(0, &rates);
+        let share = self.radio.sites[site].scheduler.long_run_shares(&rates)[0];
         let used: f64 = neighbours[1..].iter().map(|other| estimates.used(*other)).sum();
-        let left = if scheduler.reserves() { 0.0 } else { rates[0] * (1.0 - used).max(0.0) };
+        self.estimate(ue, share, used)
+    }
+
+    /// From its long-run share, in octets per TTI, and what the others use of the time.
+    fn estimate(&self, ue: usize, share: f64, used_by_others: f64) -> (Rate, Rate) {
+        let reserves = self.radio.sites[self.radio.channels[ue].site].scheduler.reserves();
+        let left = if reserves { 0.0 } else { self.radio.estimates.rate(ue) * (1.0 - used_by_others).max(0.0) };
         let ceiling = self.radio.max_bit_rate(ue).unwrap_or(Rate::from_bps(u64::MAX));
         let rate = |bytes_per_tti: f64| Rate::from_bps((bytes_per_tti * 8.0 / TTI.as_secs_f64()) as u64).min(ceiling);
         (rate(share.max(left)), rate(share))

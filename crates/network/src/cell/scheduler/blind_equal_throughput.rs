@@ -24,8 +24,8 @@ impl ResourceScheduler for BlindEqualThroughput {
         true
     }
 
-    fn long_run_share(&self, ue: usize, rates: &[f64]) -> f64 {
-        equal_share(ue, rates)
+    fn long_run_shares(&self, rates: &[f64]) -> Vec<f64> {
+        equal_shares(rates)
     }
 }
 
@@ -51,8 +51,8 @@ impl ResourceScheduler for ReservedBet {
         true
     }
 
-    fn long_run_share(&self, ue: usize, rates: &[f64]) -> f64 {
-        equal_share(ue, rates)
+    fn long_run_shares(&self, rates: &[f64]) -> Vec<f64> {
+        equal_shares(rates)
     }
 }
 
@@ -81,17 +81,15 @@ impl ResourceScheduler for FrequencyDomainBet {
         }
     }
 
-    fn long_run_share(&self, ue: usize, rates: &[f64]) -> f64 {
-        equal_share(ue, rates)
+    fn long_run_shares(&self, rates: &[f64]) -> Vec<f64> {
+        equal_shares(rates)
     }
 }
 
 /// Equal throughput x for everyone in range: the shares x / rate_i of the time add up to one.
-fn equal_share(ue: usize, rates: &[f64]) -> f64 {
-    if rates[ue] <= 0.0 {
-        return 0.0;
-    }
-    1.0 / rates.iter().filter(|rate| **rate > 0.0).map(|rate| 1.0 / rate).sum::<f64>()
+fn equal_shares(rates: &[f64]) -> Vec<f64> {
+    let share = 1.0 / rates.iter().filter(|rate| **rate > 0.0).map(|rate| 1.0 / rate).sum::<f64>();
+    rates.iter().map(|rate| if *rate > 0.0 { share } else { 0.0 }).collect()
 }
 
 #[cfg(test)]
@@ -102,6 +100,6 @@ mod tests {
     fn equal_throughput_takes_time_in_inverse_proportion_to_the_rate() {
         // 30 and 10: three quarters of the time for the slow one, 7.5 each.
         let rates = [30.0, 10.0, 0.0];
-        assert_eq!([0, 1, 2].map(|ue| BlindEqualThroughput.long_run_share(ue, &rates)), [7.5, 7.5, 0.0]);
+        assert_eq!(BlindEqualThroughput.long_run_shares(&rates), [7.5, 7.5, 0.0]);
     }
 }

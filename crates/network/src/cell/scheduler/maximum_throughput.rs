@@ -21,10 +21,10 @@ impl ResourceScheduler for MaximumThroughput {
     }
 
     /// The best get everything, the others nothing.
-    fn long_run_share(&self, ue: usize, rates: &[f64]) -> f64 {
+    fn long_run_shares(&self, rates: &[f64]) -> Vec<f64> {
         let most = rates.iter().fold(0.0, |most: f64, rate| most.max(*rate));
         let winners = rates.iter().filter(|rate| **rate == most).count();
-        if rates[ue] == most { most / winners as f64 } else { 0.0 }
+        rates.iter().map(|rate| if *rate == most { most / winners as f64 } else { 0.0 }).collect()
     }
 }
 
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn the_winner_takes_it_all() {
-        let shares = [0, 1, 2].map(|ue| MaximumThroughput.long_run_share(ue, &[20.0, 30.0, 30.0]));
+        let shares = MaximumThroughput.long_run_shares(&[20.0, 30.0, 30.0]);
         assert_eq!(shares, [0.0, 15.0, 15.0]);
     }
 }

@@ -38,10 +38,11 @@ pub trait ResourceScheduler: Send {
         false
     }
 
-    /// What a UE gets in the long run, in the unit of `rates`, if all UEs always have data: `rates` are what each would get
-    /// alone, that of `ue` among them. Zero rates are UEs out of range.
-    fn long_run_share(&self, ue: usize, rates: &[f64]) -> f64 {
-        rates[ue] / rates.iter().filter(|rate| **rate > 0.0).count().max(1) as f64
+    /// What each UE gets in the long run, in the unit of `rates`, if all UEs always have data: `rates` are what each would
+    /// get alone. Zero rates are UEs out of range.
+    fn long_run_shares(&self, rates: &[f64]) -> Vec<f64> {
+        let in_range = rates.iter().filter(|rate| **rate > 0.0).count().max(1) as f64;
+        rates.iter().map(|rate| rate / in_range).collect()
     }
 }
 
