@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# Measures ns-3's own results with the programs of ns3/ and writes them to out/ns3/ as JSON lines.
+# usage: scripts/ns3.sh [wlan|lte]...   (both if none is named)
+# NS3_PREFIX=dir: where ns-3 is installed, /usr otherwise. EPA=file, EVA=file: fading traces (ns3/README.md), or those set-ups are left out.
+. "$(dirname "$0")/lib.sh"
+PREFIX=${NS3_PREFIX:-/usr}
+OUT=out/ns3
+JOBS=${JOBS:-$(nproc)}
+if [ $# = 0 ]; then set -- wlan lte; fi
+
+need_ns3() {
+    if [ ! -e "$PREFIX/include/ns3/lte-module.h" ] && [ -z "${NS3_PREFIX:-}" ] && is_root && have apt-get; then
+        say "ns3: apt-get install libns3-dev g++"
+        apt-get update -qq
+        apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends libns3-dev g++ >/dev/null
+    fi
+    [ -e "$PREFIX/include/ns3/lte-module.h" ] || die "ns-3 is missing. As root: apt-get install libns3-dev g++"
+    have g++ || die "no C++ compiler. As root: apt-get install g++"
+}
+
+# build wlan ns3-wifi ...: a program and the libraries it needs. Debian's .pc files name paths that do not exist.
+build() {
+    local program=$1 lib libraries=()
+    shift
+    for lib in "$@" internet applications mobility network core; do libraries+=("-lns3-$lib"); done
+    for lib in "$PREFIX"/lib/libns3-core.so "$PREFIX"/lib/*/libns3-core.so; do
+        if [ -e "$lib" ]; then libraries+=("-L$(dirname "$lib")"); export LD_LIBRARY_PATH; LD_LIBRARY_PATH=$(dirname "$lib"); fi
+    done
+    say "ns3: building $TARGET/ns3/$program"
+    mkdir -p "$TARGET/ns3"
+    g++ -std=c++17 -O2 -Wall -Wextra -isystem "$PREFIX/include" "ns3/src/$program.cc" -o "$TARGET/ns3/$program" \
+        -Wl,--allow-shlib-undefined "${libraries[@]}"
+}
+
+# One line of options a run.
+wlan_runs() {
+    local rate stations seed
+    for rate in 54 6; do for stations in 1 2 3 5 10; do for seed in 1 2 3 4 5; do
+        say "--rate=$rate --stations=$stations --seed=$seed"
+    done; done; done
+}
+
+ten=810,830,850,870,890,910,930,950,970,990
+lte_runs() {
+    local seed ues tcp='--tcp=1 --wire=20 --seconds=20'
+    say "--name=light --rates=20"
+    say "--name=one --rates=50"
+    say "--name=distances --distances=500,900,2000,4000"
+    say "--name=ten --distances=$ten --rates=5"
+    say "--name=reserved --distances=900,900,900,900 --rates=20,1"
+    for scheduler in FdBet Pf Rr; do
+        say "--name=$scheduler --distances=900,900,6000 --scheduler=ns3::${scheduler}FfMacScheduler"
+    done
+    for ues in 900 900,900,900 $ten; do
+        say "--name=tcp-am --distances=$ues $tcp"
+        say "--name=tcp-um --distances=$ues $tcp --um=1"
+    done
+    for seed in 1 2 3 4 5 6; do fading_runs "--seed=$seed"; done
+}
+
+fading_runs() {
+    if [ -n "${EPA:-}" ]; then
+        say "--name=ten-epa --distances=$ten --rates=5 --fading=$EPA $1"
+        say "--name=ten-epa-2.6 --distances=$ten --rates=2.6 --fading=$EPA $1"
+        say "--name=ten-epa-2.0 --distances=$ten --rates=2 --fading=$EPA $1"
+        say "--name=near-epa --distances=900,900,900 --fading=$EPA $1"
+        say "--name=far-epa --distances=4000,4000,4000 --rates=10 --fading=$EPA $1"
+        say "--name=farther-epa --distances=6000,6000,6000,6000,6000,6000 --rates=3 --fading=$EPA $1"
+    fi
+    if [ -n "${EVA:-}" ]; then
+        say "--name=far-eva --distances=3000,3000 --rates=15 --fading=$EVA $1"
+    fi
+}
+
+# measure wlan: every run of it, some at a time, each announced when it begins.
+measure() {
+    local program=$1 runs options number=0
+    mkdir -p "$OUT"
+    : >"$OUT/$program.jsonl"
+    mapfile -t runs < <("${program}_runs")
+    for options in "${runs[@]}"; do
+        number=$((number + 1))
+        say "ns3: $program $number of ${#runs[@]}: $options"
+        if [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; then wait -n; fi
+        # shellcheck disable=SC2086
+        "$TARGET/ns3/$program" $options >>"$OUT/$program.jsonl" &
+    done
+    while [ -n "$(jobs -rp)" ]; do wait -n; done
+    say "ns3: results in $OUT/$program.jsonl"
+}
+
+need_ns3
+for part in "$@"; do
+    case $part in
+        wlan) build wlan wifi ;;
+        lte) build lte lte flow-monitor stats point-to-point ;;
+        *) die "no set-up is called '$part': wlan or lte" ;;
+    esac
+    measure "$part"
+done
