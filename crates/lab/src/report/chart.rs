@@ -31,6 +31,10 @@ pub(super) struct Chart<'a> {
     pub units: &'a [Unit],
     /// Times of the values in seconds.
     pub time_s: &'a [f64],
+    /// Lowest and highest value of a range to shade.
+    pub band: Option<(f64, f64)>,
+    /// Times from and to which the axis is marked, in seconds.
+    pub marked_s: Vec<(f64, f64)>,
     /// Curves stacked as areas, from the bottom.
     pub stacked: Vec<Curve>,
     /// Curves as lines over them.
@@ -40,6 +44,8 @@ pub(super) struct Chart<'a> {
 /// Times and curves as they are drawn.
 struct Plot {
     time_s: Vec<f64>,
+    band: Option<(f64, f64)>,
+    marked_s: Vec<(f64, f64)>,
     stacked: Vec<Curve>,
     lines: Vec<Curve>,
     x: Scale,
@@ -62,6 +68,7 @@ impl Chart<'_> {
              data-chart='{}'>",
             plot.hover_data()
         );
+        plot.draw_band(&mut svg);
         plot.draw_grid(&mut svg);
         plot.draw_stack(&mut svg);
         for line in &plot.lines {
@@ -81,7 +88,8 @@ impl Chart<'_> {
         };
         let time_s = thin::times(self.time_s, group);
         let (stacked, lines) = (shorten(self.stacked), shorten(self.lines));
-        let max = highest(&stacked, &lines, time_s.len());
+        let band_top = self.band.map_or(0.0, |(_, high)| high);
+        let max = highest(&stacked, &lines, time_s.len()).max(band_top);
         let unit = Unit::for_max(self.units, max);
         let y_ticks = ticks_above(max / unit.size, 5);
         let end_s = time_s.last().copied().unwrap_or(1.0);
@@ -89,11 +97,31 @@ impl Chart<'_> {
         let top = y_ticks.last().copied().unwrap_or(1.0) * unit.size;
         let y = Scale { from: 0.0, to: top, start: height - MARGIN_BOTTOM, end: MARGIN_TOP };
         let x_ticks = ticks_within(end_s, (width / 90.0) as usize);
-        Plot { time_s, stacked, lines, x, y, unit, y_ticks, x_ticks }
+        Plot { time_s, band: self.band, marked_s: self.marked_s, stacked, lines, x, y, unit, y_ticks, x_ticks }
     }
 }
 
 impl Plot {
+    /// The shaded range, and below all curves the marks.
+    fn draw_band(&self, svg: &mut String) {
+        let mut bed = |class: &str, x: (f64, f64), y: (f64, f64)| {
+            let (width, height) = (x.1 - x.0, y.1 - y.0);
+            let (left, top) = (x.0, y.0);
+            let _ = write!(
+                svg,
+                "<rect class=\"{class}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
+            );
+        };
+        if let Some((low, high)) = self.band {
+            bed("target", (self.x.start, self.x.end), (self.y.at(high), self.y.at(low)));
+        }
+        for &(from_s, to_s) in &self.marked_s {
+            let x = (self.x.at(from_s.max(0.0)), self.x.at(to_s.min(self.x.to)));
+            bed("outage-bed", x, (self.y.end, self.y.start));
+            bed("outage", x, (self.y.start - 5.0, self.y.start));
+        }
+    }
+
     fn draw_grid(&self, svg: &mut String) {
         for tick in &self.y_ticks {
             let y = self.y.at(tick * self.unit.size);

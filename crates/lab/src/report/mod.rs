@@ -2,7 +2,9 @@
 
 mod chart;
 mod html;
+mod monitor;
 mod paper_table;
+mod relay_cards;
 mod river;
 mod scale;
 mod strip;
@@ -36,7 +38,9 @@ pub fn render(results: &Results) -> String {
         heading(results),
         figures(results),
         view.shares(),
+        view.monitor_points(),
         view.throughput(),
+        view.relays(),
         view.details(),
         view.paper_metrics(),
         view.table(),
@@ -176,6 +180,14 @@ impl<'a> View<'a> {
         figure("Topology", &caption, "", &topology::svg(self))
     }
 
+    fn monitor_points(&self) -> String {
+        self.metrics().map_or(String::new(), monitor::section)
+    }
+
+    fn relays(&self) -> String {
+        if self.tells_of_relays() { relay_cards::section(self) } else { String::new() }
+    }
+
     fn paper_metrics(&self) -> String {
         self.metrics().map_or(String::new(), paper_table::section)
     }
@@ -213,6 +225,8 @@ impl<'a> View<'a> {
             size: WIDE,
             units: RATES,
             time_s: &series.time_s,
+            band: None,
+            marked_s: Vec::new(),
             stacked: self.curves(|subflow| subflow.throughput_bps.iter().copied().map(Some).collect()),
             lines: vec![goodput],
         };
@@ -228,7 +242,8 @@ impl<'a> View<'a> {
     fn details(&self) -> String {
         let series = &self.results.series;
         let chart = |label, units, stacked, lines| {
-            Chart { label, size: HALF, units, time_s: &series.time_s, stacked, lines }.svg()
+            let marked_s = Vec::new();
+            Chart { label, size: HALF, units, time_s: &series.time_s, band: None, marked_s, stacked, lines }.svg()
         };
         let waiting = Curve {
             name: "waiting".into(),

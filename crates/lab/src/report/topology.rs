@@ -84,7 +84,7 @@ impl Picture<'_> {
         // Those that carry nothing lie below.
         for idle in [true, false] {
             for (relay, place) in self.relays.iter().zip(&self.places) {
-                if relay.chosen != idle {
+                if relay.chosen != idle && (relay.chosen || self.relays.len() <= 2 * LABELS_MAX) {
                     self.draw_links(svg, relay, *place);
                 }
             }
@@ -147,7 +147,7 @@ impl Picture<'_> {
 
     fn draw_relay(&self, svg: &mut String, relay: &RelayResults, place: Place) {
         let size = if relay.chosen { 7.5 } else { 4.5 };
-        let size = if self.relays.len() > LABELS_MAX * 2 { size * 0.6 } else { size };
+        let size = if self.relays.len() > 2 * LABELS_MAX { size * 0.6 } else { size };
         let _ = write!(
             svg,
             "<circle class=\"phone {}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{size:.1}\"><title>{}</title></circle>",

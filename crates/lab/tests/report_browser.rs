@@ -1,0 +1,124 @@
+//! Reports as a browser shows them: their sections, no complaint on the console, and something to see in either theme.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use lab::report;
+use lab::run::{Run, run};
+use lab::scenario::{Override, load};
+
+/// A screenshot of an empty page of this size takes less than half as much.
+const BYTES_MIN: u64 = 30_000;
+
+const SECTIONS: [&str; 4] =
+    ["<h2>Topology</h2>", "<h2>Monitor points</h2>", "<h2>Relays</h2>", "<h2>Metrics of the papers</h2>"];
+
+/// The report on ten or more relays of one cell, three of which may carry data.
+fn cell(relays: u32) -> String {
+    let count = format!("relays[0].count={relays}");
+    let overrides =
+        ["duration=8 s", "cooperation.selection.method=fixed", "cooperation.selection.fixed=[0,1,2]", count.as_str()];
+    let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
+    let scenario = load("thesis.toml", include_str!("../../../scenarios/base/thesis.toml"), &overrides).unwrap();
+    let Run { results, .. } = run(&scenario, None, &mut |_| {}).unwrap();
+    report::render(&results)
+}
+
+fn demo() -> String {
+    let scenario = load("demo.toml", include_str!("../../../scenarios/demo.toml"), &[]).unwrap();
+    report::render(&run(&scenario, None, &mut |_| {}).unwrap().results)
+}
+
+/// Whether there is a browser. Without one these tests say so and end; under continuous integration they fail.
+fn has_browser() -> bool {
+    let found = Command::new("chromium").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "chromium is missing, and CI leaves nothing out");
+        eprintln!("left out: reports in a browser, for want of chromium");
+    }
+    found
+}
+
+fn page(directory: &Path, html: &str) -> PathBuf {
+    let path = directory.join("report.html");
+    std::fs::write(&path, html).unwrap();
+    path
+}
+
+/// Chromium's answer, with the page's console on stderr.
+fn chromium(directory: &Path, page: &Path, arguments: &[&str]) -> Output {
+    let profile = format!("--user-data-dir={}", directory.join("profile").display());
+    let common = ["--headless=new", "--no-sandbox", "--enable-logging=stderr", "--window-size=1100,1600", &profile];
+    let url = format!("file://{}", page.display());
+    let output = Command::new("chromium").args(common).args(arguments).arg(url).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// The document after its script ran, and what the script and the page complained of.
+fn opened(html: &str) -> (String, Vec<String>) {
+    let directory = tempfile::tempdir().unwrap();
+    let output = chromium(directory.path(), &page(directory.path(), html), &["--dump-dom"]);
+    let complaints = String::from_utf8_lossy(&output.stderr)
+        .lines()
+        .filter(|line| line.contains("CONSOLE"))
+        .map(String::from)
+        .collect();
+    (String::from_utf8(output.stdout).unwrap(), complaints)
+}
+
+#[test]
+fn a_complaint_on_the_console_is_seen() {
+    if has_browser() {
+        assert_eq!(opened("<script>nothing.here()</script>").1.len(), 1);
+    }
+}
+
+#[test]
+fn a_cell_of_any_size_shows_all_its_sections() {
+    if !has_browser() {
+        return;
+    }
+    for relays in [3, 10, 100] {
+        let (document, complaints) = opened(&cell(relays));
+        assert_eq!(complaints, [""; 0]);
+        for section in SECTIONS {
+            assert_eq!(document.matches(section).count(), 1, "{section} with {relays} relays");
+        }
+        assert_eq!(document.matches("class=\"phone ").count(), relays as usize);
+        assert_eq!(document.matches("class=\"relay-card\"").count(), relays.min(24) as usize);
+        assert_eq!(document.contains("The 24 of 100 that carried most."), relays == 100);
+    }
+}
+
+#[test]
+fn links_without_a_cell_keep_the_short_report() {
+    if !has_browser() {
+        return;
+    }
+    let (document, complaints) = opened(&demo());
+    assert_eq!(complaints, [""; 0]);
+    assert!(document.contains("<h2>Share per path</h2>"));
+    for section in SECTIONS {
+        assert!(!document.contains(section), "{section}");
+    }
+}
+
+#[test]
+fn both_themes_show_something_else() {
+    if !has_browser() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let page = page(directory.path(), &cell(10));
+    // Chromium's numbers for `prefers-color-scheme`: 0 dark, 1 light.
+    let shots = ["0", "1"].map(|scheme| {
+        let shot = directory.path().join(format!("{scheme}.png"));
+        let (scheme, to) =
+            (format!("--blink-settings=preferredColorScheme={scheme}"), format!("--screenshot={}", shot.display()));
+        chromium(directory.path(), &page, &[&scheme, &to]);
+        std::fs::read(shot).unwrap()
+    });
+    assert!(shots.iter().all(|shot| shot.len() as u64 > BYTES_MIN), "{:?}", shots.each_ref().map(Vec::len));
+    assert!(shots[0] != shots[1], "dark and light look the same");
+}
