@@ -1,13 +1,14 @@
 //! Captures of the emulator, between the engine and the kernel: no malformed packet, and an MPTCP analysis that agrees with
 //! the engine's own.
 
+use std::io::Read as _;
 use std::net::TcpStream;
 use std::thread;
 
 use captures::inspect;
-use interop::{Digest, Engine, Protocol, Rig, accept, engine_config, listen, receive_all, send_pattern};
+use interop::{Digest, Engine, Protocol, Rig, abort, accept, engine_config, listen, receive_all, send_pattern};
 use tempfile::TempDir;
-use transport::{ConnectionConfig, ConnectionId, ConnectionStats};
+use transport::{ConnectionConfig, ConnectionId, ConnectionStats, Event};
 
 const LINK: &str = "rate = '20 Mbit/s'\ndelay = '10 ms'\nloss = '0.5 %'";
 const BYTES: u64 = 1_000_000;
@@ -72,5 +73,37 @@ fn a_peer_with_a_small_mss_gets_packets_of_its_size() {
         let inspection = inspect(&path);
         assert_eq!(inspection.broken, [0; 0]);
         assert!(longest.contains(&inspection.payload_bytes_max), "{protocol:?}: {}", inspection.payload_bytes_max);
+    }
+}
+
+#[test]
+fn fast_closes_of_either_side_are_dissected() {
+    const MP_FASTCLOSE: u64 = 7;
+    if !captures::available() {
+        return;
+    }
+    for engine_aborts in [true, false] {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("fastclose.pcapng");
+        let Some(rig) = Rig::captured(&["rate = '50 Mbit/s'\ndelay = '2 ms'"], &path) else { return };
+        let engine = Engine::start(rig.host(1), &["10.1.1.2"], &[]);
+        let listener = listen(rig.host(0), Protocol::Mptcp, "0.0.0.0:40000".parse().unwrap()).unwrap();
+        let id = engine.connect("10.1.1.2", "10.1.0.1:40000", engine_config());
+        let mut stream = accept(&listener).unwrap();
+        engine.send(id, 1000, false);
+        send_pattern(&mut stream, 1000).unwrap();
+        stream.read_exact(&mut [0; 1000]).unwrap();
+        if engine_aborts {
+            engine.call(move |endpoint, now| endpoint.abort(id, now)).unwrap();
+            assert_eq!(stream.read(&mut [0; 1]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+        } else {
+            abort(stream).unwrap();
+            engine.wait_event("the connection is over", |event| matches!(event, Event::Closed { .. }));
+        }
+        drop(engine);
+        rig.finish();
+        let inspection = inspect(&path);
+        assert_eq!((&inspection.broken, &inspection.odd), (&vec![], &vec![]));
+        assert!(inspection.subtypes.contains(&MP_FASTCLOSE), "{inspection:?}");
     }
 }
