@@ -12,6 +12,7 @@ test_tools="$demo_tools
 curl curl interop tests against the kernel
 python3 python3 interop tests against the kernel
 tshark tshark checks of captures by an independent dissector
+chromium chromium tests that open reports in a browser
 valgrind valgrind the memory check of the C program"
 
 missing_tools() {
