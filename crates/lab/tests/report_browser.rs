@@ -13,7 +13,7 @@ const BYTES_MIN: u64 = 30_000;
 const SECTIONS: [&str; 4] =
     ["<h2>Topology</h2>", "<h2>Monitor points</h2>", "<h2>Relays</h2>", "<h2>Metrics of the papers</h2>"];
 
-/// The report on ten or more relays of one cell, three of which may carry data.
+/// The report on `relays` relays of one cell, three of which may carry data.
 fn cell(relays: u32) -> String {
     let count = format!("relays[0].count={relays}");
     let overrides =

@@ -55,7 +55,7 @@ pub(super) fn section(view: &View<'_>) -> String {
 
 const LEGEND: &str = "<ul class=\"legend\"><li><i class=\"p0\"></i>carried</li><li><i class=\"own\"></i>own traffic, got</li>\
     <li><i class=\"wanted thin\"></i>own traffic, asked for</li><li><i class=\"granted thin\"></i>granted by the cell</li>\
-    <li><i class=\"p1 thin\"></i>cellular queue</li><li><i class=\"p2 thin\"></i>Wi-Fi queue</li></ul>";
+    <li><i class=\"p1 thin\"></i>cellular queue</li><li><i class=\"p4 thin\"></i>Wi-Fi queue</li></ul>";
 
 impl Axes {
     fn new(time_s: &[f64], relays: &[(&RelayResults, &RelaySeries)]) -> Self {
@@ -116,7 +116,7 @@ fn card(view: &View<'_>, axes: &Axes, relay: &RelayResults, series: &RelaySeries
         drawing += &axes.line("granted", axes.rates, &series.capacity_bps);
     }
     drawing += &axes.line("p1", axes.queues, &octets(&series.cellular_queue_bytes));
-    drawing += &axes.line("p2", axes.queues, &octets(&series.wifi_queue_bytes));
+    drawing += &axes.line("p4", axes.queues, &octets(&series.wifi_queue_bytes));
     format!(
         "<div class=\"relay-card\"><h3><i class=\"{class}\"></i>{}</h3><p>{}</p><svg viewBox=\"0 0 {WIDTH} {QUEUES_BASE}\" \
          role=\"img\" aria-label=\"{} over time\">{drawing}</svg></div>",
