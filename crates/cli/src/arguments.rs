@@ -57,6 +57,9 @@ pub struct Run {
     /// Print the results as one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
+    /// Show throughput and what every relay carries while the run goes on
+    #[arg(long)]
+    pub live: bool,
     /// Write captures to DIR: source.pcapng and destination.pcapng
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,

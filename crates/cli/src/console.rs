@@ -4,8 +4,13 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use lab::results::{RelaySeries, quantity, sparkline};
 use lab::run::Progress;
 
+/// Windows that the live view shows.
+const WINDOWS: usize = 40;
+/// Relays that the live view shows.
+const RELAYS_MAX: usize = 16;
 /// Steps of a progress bar.
 const STEPS: u64 = 1000;
 
@@ -40,7 +45,7 @@ impl Bar {
     }
 
     /// Moves it.
-    pub fn show(&self, progress: Progress) {
+    pub fn show(&self, progress: Progress<'_>) {
         self.bar.set_position((progress.done_ratio * STEPS as f64) as u64);
         let megabytes = progress.delivered_bytes as f64 / 1e6;
         self.bar.set_message(format!(
@@ -48,6 +53,51 @@ impl Bar {
             progress.now.as_secs_f64(),
             self.seconds
         ));
+    }
+}
+
+/// What a run measures while it goes on, on standard error; the bar where that is no terminal.
+pub struct LiveView {
+    view: ProgressBar,
+}
+
+impl LiveView {
+    /// A view without content.
+    pub fn new() -> Self {
+        let view = ProgressBar::new(STEPS);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} %\n{msg}") {
+            view.set_style(style);
+        }
+        Self { view }
+    }
+
+    /// Brings it up to date.
+    pub fn show(&self, progress: Progress<'_>) {
+        self.view.set_position((progress.done_ratio * STEPS as f64) as u64);
+        let Some(live) = progress.live else { return };
+        let mut rows = vec![
+            ("throughput".to_string(), live.series.aggregate_throughput_bps.as_slice()),
+            ("in order".to_string(), live.series.goodput_in_order_bps.as_slice()),
+        ];
+        let carries = |relay: &&RelaySeries| relay.carried_bps.iter().any(|bps| *bps > 0.0);
+        let relays = live.relays.iter().filter(carries).take(RELAYS_MAX);
+        rows.extend(relays.map(|relay| (relay.name.clone(), relay.carried_bps.as_slice())));
+        let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        let row = |(name, values): &(String, &[f64])| {
+            let latest = &values[values.len().saturating_sub(WINDOWS)..];
+            let most = latest.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+            let now = quantity(latest.last().copied().unwrap_or(0.0), "bit/s");
+            format!("{name:width$}  {:<WINDOWS$}  {now}", sparkline(latest, most))
+        };
+        let time_s = progress.now.as_secs_f64();
+        let text = rows.iter().map(row).collect::<Vec<_>>().join("\n");
+        self.view.set_message(format!("{time_s:.1} s simulated\n{text}"));
+    }
+}
+
+impl Drop for LiveView {
+    fn drop(&mut self) {
+        self.view.finish_and_clear();
     }
 }
 

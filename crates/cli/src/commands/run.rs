@@ -11,14 +11,17 @@ use lab::scenario::{Override, Scenario};
 
 use super::shipped;
 use crate::arguments;
-use crate::console::{self, Bar};
+use crate::console::{self, Bar, LiveView};
 use crate::failure::Failure;
 
 /// Runs the scenario, prints and writes what was asked for.
 pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
     let mut scenario = load(arguments)?;
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
-    let run = simulate(&scenario, arguments.pcap.as_deref())?;
+    let run = match arguments.live {
+        true => watch(&scenario, arguments.pcap.as_deref())?,
+        false => simulate(&scenario, arguments.pcap.as_deref())?,
+    };
     let mut written = run.captures.clone();
     if let Some(out) = &arguments.out {
         written.extend(write_files(&run.results, out)?);
@@ -52,6 +55,12 @@ fn load(arguments: &arguments::Run) -> Result<Scenario, Failure> {
 pub fn simulate(scenario: &Scenario, pcap: Option<&Path>) -> Result<Run, Failure> {
     let bar = Bar::new("s simulated");
     Ok(lab::run::run(scenario, pcap, &mut |progress| bar.show(progress))?)
+}
+
+/// Runs `scenario` and shows what it measures.
+fn watch(scenario: &Scenario, pcap: Option<&Path>) -> Result<Run, Failure> {
+    let view = LiveView::new();
+    Ok(lab::run::run(scenario, pcap, &mut |progress| view.show(progress))?)
 }
 
 /// Writes results and report to `directory`; gives their paths.

@@ -35,7 +35,7 @@ pub struct Destination<'a> {
     ends_at: Instant,
     now: Instant,
     kernel: Arc<Mutex<KernelView>>,
-    progress: &'a mut dyn FnMut(Progress),
+    progress: &'a mut dyn FnMut(Progress<'_>),
 }
 
 /// What was measured.
@@ -55,7 +55,7 @@ impl<'a> Destination<'a> {
         network: &RunningNetwork,
         kernel: Arc<Mutex<KernelView>>,
         total_bytes: u64,
-        progress: &'a mut dyn FnMut(Progress),
+        progress: &'a mut dyn FnMut(Progress<'_>),
     ) -> Self {
         let names = scenario.relays.iter().map(|relay| relay.name.clone());
         let window = scenario.metrics.window;
@@ -130,7 +130,7 @@ impl<'a> Destination<'a> {
         let kernel = lock(&self.kernel);
         self.recorder.sample(now, self.delivered_bytes, &stats, |subflow| kernel.of(subflow), None);
         let done_ratio = (self.delivered_bytes as f64 / self.total_bytes.max(1) as f64).min(1.0);
-        (self.progress)(Progress { now, delivered_bytes: self.delivered_bytes, done_ratio });
+        (self.progress)(Progress { now, delivered_bytes: self.delivered_bytes, done_ratio, live: None });
     }
 }
 

@@ -46,7 +46,7 @@ pub fn missing() -> Option<&'static str> {
 }
 
 /// Runs `scenario`; `progress` is called once a window. Nothing of it stays behind.
-pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress)) -> Result<Run, Failure> {
+pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Run, Failure> {
     let source = workload(scenario)?;
     let stop = Stop::on_signals()?;
     let network = RunningNetwork::start(scenario)?;

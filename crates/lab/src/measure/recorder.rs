@@ -52,6 +52,11 @@ impl Recorder {
         Self { paths, series, last_at: Instant::ZERO, delivered_bytes: 0, received_bytes, counters: None }
     }
 
+    /// The series so far.
+    pub fn series(&self) -> &Series {
+        &self.series
+    }
+
     /// Closes the window that ends `now`. `sender` gives the source's view of one of the destination's subflows;
     /// `counters` stand in the order of the paths, where they are known.
     pub fn sample(

@@ -38,6 +38,11 @@ impl RelayRecorder {
         Self { series, before, last_at: Instant::ZERO }
     }
 
+    /// The series so far.
+    pub fn series(&self) -> &[RelaySeries] {
+        &self.series
+    }
+
     /// Closes the window that ends `now`; one sample for each relay, in order.
     pub fn sample(&mut self, now: Instant, samples: impl IntoIterator<Item = RelaySample>) {
         let span_s = now.saturating_since(self.last_at).as_secs_f64();

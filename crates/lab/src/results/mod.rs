@@ -8,5 +8,6 @@ mod table;
 
 pub use paper::{ConnectionGoodput, PaperMetrics, Points};
 pub use relay::{RelayResults, RelaySeries};
+pub use relay_table::sparkline;
 pub use schema::{Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
 pub use table::{quantity, summary};

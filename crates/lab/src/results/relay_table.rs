@@ -50,7 +50,7 @@ fn row(relay: &RelayResults, series: &RelaySeries, most_bps: f64, duration_s: f6
 }
 
 /// A character for a few windows each, as high as their mean is over `most`.
-fn sparkline(values: &[f64], most: f64) -> String {
+pub fn sparkline(values: &[f64], most: f64) -> String {
     let per_spark = values.len().div_ceil(SPARKS_MAX).max(1);
     let spark = |chunk: &[f64]| {
         let mean = chunk.iter().sum::<f64>() / chunk.len() as f64;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use units::Instant;
 
 use crate::measure::{Paths, Recorder, RelayRecorder};
-use crate::results::Results;
+use crate::results::{RelaySeries, Results, Series};
 use crate::scenario::{Cooperation, Hop, RelayMode, Scenario, SelectionMethod};
 use capture::Captures;
 pub use inputs::{rate_trace, workload};
@@ -65,13 +65,24 @@ pub enum RunError {
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
+pub struct Progress<'a> {
     /// Simulated time.
     pub now: Instant,
     /// Octets delivered.
     pub delivered_bytes: u64,
     /// Share of the run that is done, from 0 to 1.
     pub done_ratio: f64,
+    /// What was measured so far, where the backend tells.
+    pub live: Option<Live<'a>>,
+}
+
+/// What was measured so far.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Live<'a> {
+    /// The connection's series.
+    pub series: &'a Series,
+    /// The relays' series.
+    pub relays: &'a [RelaySeries],
 }
 
 /// A run that has ended.
@@ -90,7 +101,7 @@ pub struct Run {
 /// # Errors
 /// If a file that the scenario names cannot be read, or a capture not be written. A run that does not deliver
 /// everything is no error: [`Run::faults`] and [`Results::totals`] tell.
-pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Progress)) -> Result<Run, RunError> {
+pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Run, RunError> {
     let source = workload(scenario)?;
     let (original, scenario) = (scenario, &scenario.drawn());
     let addresses = scenario.addresses();

@@ -17,7 +17,7 @@ use units::{Duration, Instant, Prng};
 use super::local::LocalCounts;
 use super::sink::{Delivered, Sink};
 use super::topology::{Hop, RelayParts, Topology};
-use super::{Progress, assemble, local};
+use super::{Live, Progress, assemble, local};
 use crate::measure::{PathCounters, Recorder, RelayRecorder, RelaySample};
 use crate::scenario::{Addresses, Scenario, WorkloadKind};
 
@@ -87,7 +87,7 @@ impl Stage {
         scenario: &Scenario,
         total_bytes: u64,
         recorders: &mut Recorders,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(Progress<'_>),
     ) {
         let end = Instant::ZERO + scenario.duration;
         while self.simulation.now() < end && self.goes_on() {
@@ -97,7 +97,8 @@ impl Stage {
             let (now, delivered_bytes) = (self.simulation.now(), self.delivered.borrow().bytes);
             let in_time = now.as_secs_f64() / scenario.duration.as_secs_f64();
             let done_ratio = in_time.max(delivered_bytes as f64 / total_bytes.max(1) as f64).min(1.0);
-            progress(Progress { now, delivered_bytes, done_ratio });
+            let live = Some(Live { series: recorders.connection.series(), relays: recorders.relays.series() });
+            progress(Progress { now, delivered_bytes, done_ratio, live });
         }
         self.ended_at = self.simulation.now();
         if self.delivered.borrow().finished() {

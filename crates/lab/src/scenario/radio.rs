@@ -11,7 +11,7 @@ use super::Queue;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cell {
-    /// Who gets the resource blocks: one of [`network::cell::SCHEDULERS`].
+    /// Who gets the resource blocks: one of [`network::cell::RESOURCE_SCHEDULERS`].
     pub scheduler: String,
     /// Resource blocks of the downlink; 50 are 10 MHz.
     pub resource_blocks: u32,
