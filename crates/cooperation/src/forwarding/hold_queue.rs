@@ -1,0 +1,214 @@
+//! The relay's side of differentiated forwarding (thesis algorithm 5, Co-MPTCP algorithm 2).
+//!
+//! What the destination wants soon is forwarded, what lies beyond its range waits:
+//!
+//! ```text
+//! DSN <= MAX      forward at once (below MIN too: somebody is late, so it is urgent)
+//! DSN >  MAX      hold, until a range covers it, the queue overflows (lowest DSN first), it has waited T_hold, or the
+//!                 relay leaves
+//! ```
+//!
+//! The queue is ordered by DSN. A subflow delivers its data nearly always in that order, so a packet joins at the end;
+//! any other finds its place by binary search. No octet is copied, and nothing is allocated once the queue has grown.
+
+use std::collections::VecDeque;
+
+use units::{Dsn, Duration, Instant};
+
+use super::range::DsnRange;
+
+/// What a packet counts at least against the limit: packets of an octet each must not fill the memory.
+const PACKET_BYTES_MIN: u64 = 64;
+
+/// How much a relay holds, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldLimits {
+    /// MAX_BF_SIZE, octets; zero holds nothing.
+    pub size_bytes: u64,
+    /// T_hold: the longest stay of a packet. A safeguard, should a range never arrive.
+    pub stay: Duration,
+}
+
+impl HoldLimits {
+    /// Twice the range in octets, and two periods.
+    pub const fn of(range_len_bytes: u64, period: Duration) -> Self {
+        Self { size_bytes: range_len_bytes.saturating_mul(2), stay: period.saturating_mul(2) }
+    }
+}
+
+/// What happened to packets so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HoldStats {
+    /// Packets that had to wait.
+    pub held_packets: u64,
+    /// Of these, forwarded out of range because the queue was full.
+    pub overflowed_packets: u64,
+    /// Of these, forwarded out of range because they had waited T_hold.
+    pub expired_packets: u64,
+    /// Dropped, because a copy was waiting already.
+    pub duplicate_packets: u64,
+    /// The most that waited at once, octets.
+    pub peak_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Held<T> {
+    dsn: Dsn,
+    len_bytes: u32,
+    /// When the packet, or one after it, has waited T_hold: ascends along the queue.
+    due: Instant,
+    packet: T,
+}
+
+impl<T> Held<T> {
+    fn end(&self) -> Dsn {
+        self.dsn + u64::from(self.len_bytes)
+    }
+
+    fn charge(&self) -> u64 {
+        u64::from(self.len_bytes).max(PACKET_BYTES_MIN)
+    }
+}
+
+/// Packets of one connection at one relay. `T` is what is forwarded: the payload, or a whole segment at a relay that
+/// only routes.
+///
+/// After every call, what there is to forward is taken with [`Self::poll_forward`], and [`Self::handle_timeout`] is due
+/// at [`Self::poll_timeout`].
+#[derive(Debug)]
+pub struct HoldQueue<T> {
+    limits: HoldLimits,
+    /// None before the first: then everything is forwarded.
+    range: Option<DsnRange>,
+    is_leaving: bool,
+    held: VecDeque<Held<T>>,
+    held_bytes: u64,
+    forwards: VecDeque<(Dsn, T)>,
+    stats: HoldStats,
+}
+
+impl<T> HoldQueue<T> {
+    /// An empty queue, which forwards everything until it hears of a range.
+    pub fn new(limits: HoldLimits) -> Self {
+        Self {
+            limits,
+            range: None,
+            is_leaving: false,
+            held: VecDeque::new(),
+            held_bytes: 0,
+            forwards: VecDeque::new(),
+            stats: HoldStats::default(),
+        }
+    }
+
+    /// Takes a packet of `len_bytes` octets of data, the first of which is `dsn`. What has no data is not held.
+    pub fn on_packet(&mut self, now: Instant, dsn: Dsn, len_bytes: u32, packet: T) {
+        let in_range = self.range.is_none_or(|range| dsn.before_or_at(range.max));
+        if in_range || self.is_leaving || len_bytes == 0 {
+            self.forwards.push_back((dsn, packet));
+            return;
+        }
+        self.hold(Held { dsn, len_bytes, due: now + self.limits.stay, packet });
+        while self.held_bytes > self.limits.size_bytes {
+            self.stats.overflowed_packets += 1;
+            self.forward_head();
+        }
+        self.stats.peak_bytes = self.stats.peak_bytes.max(self.held_bytes);
+    }
+
+    /// Takes a range, unless a newer one is known, and forwards what it or an earlier range covers.
+    pub fn on_range(&mut self, range: DsnRange) {
+        if self.range.is_some_and(|known| !range.is_newer_than(&known)) {
+            return;
+        }
+        self.range = Some(range);
+        while self.held.front().is_some_and(|head| head.dsn.before_or_at(range.max)) {
+            self.forward_head();
+        }
+    }
+
+    /// Forwards everything, now and from now on: the relay leaves, or the connection ends.
+    pub fn leave(&mut self) {
+        self.is_leaving = true;
+        while !self.held.is_empty() {
+            self.forward_head();
+        }
+    }
+
+    /// Changes the limits. A shorter stay also holds for what waits already.
+    pub fn set_limits(&mut self, now: Instant, limits: HoldLimits) {
+        self.limits = limits;
+        for held in &mut self.held {
+            held.due = held.due.min(now + limits.stay);
+        }
+        while self.held_bytes > limits.size_bytes {
+            self.stats.overflowed_packets += 1;
+            self.forward_head();
+        }
+    }
+
+    /// When [`Self::handle_timeout`] is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.held.front().map(|head| head.due)
+    }
+
+    /// Forwards what has waited T_hold, and all that precedes it.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while self.held.front().is_some_and(|head| head.due <= now) {
+            self.stats.expired_packets += 1;
+            self.forward_head();
+        }
+    }
+
+    /// The next packet to forward, and its first DSN.
+    pub fn poll_forward(&mut self) -> Option<(Dsn, T)> {
+        self.forwards.pop_front()
+    }
+
+    /// What waits, octets: at most the limit.
+    pub const fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
+    /// Packets that wait.
+    pub fn held_packets(&self) -> usize {
+        self.held.len()
+    }
+
+    /// The latest range heard of.
+    pub const fn range(&self) -> Option<DsnRange> {
+        self.range
+    }
+
+    /// What happened so far.
+    pub const fn stats(&self) -> &HoldStats {
+        &self.stats
+    }
+
+    fn hold(&mut self, mut packet: Held<T>) {
+        let at = match self.held.back() {
+            Some(last) if packet.dsn.before(last.dsn) => {
+                self.held.partition_point(|held| held.dsn.before_or_at(packet.dsn))
+            }
+            _ => self.held.len(),
+        };
+        if at.checked_sub(1).is_some_and(|before| self.held[before].end().at_or_after(packet.end())) {
+            self.stats.duplicate_packets += 1;
+            return;
+        }
+        // What follows in the stream has waited longer and takes this packet along.
+        if let Some(next) = self.held.get(at) {
+            packet.due = packet.due.min(next.due);
+        }
+        self.held_bytes += packet.charge();
+        self.held.insert(at, packet);
+        self.stats.held_packets += 1;
+    }
+
+    fn forward_head(&mut self) {
+        if let Some(head) = self.held.pop_front() {
+            self.held_bytes -= head.charge();
+            self.forwards.push_back((head.dsn, head.packet));
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Forwarding: how data get from the source through a relay to the destination.
+//!
+//! ```text
+//! range          the data that the destination wants next, and what it has
+//! range_keeper   the destination's side of differentiated forwarding: when the range moves on
+//! hold_queue     the relay's side: forward what is wanted, hold what can wait
+//! ```
+
+pub mod hold_queue;
+pub mod range;
+pub mod range_keeper;
+mod received_set;

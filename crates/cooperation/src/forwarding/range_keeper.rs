@@ -1,0 +1,271 @@
+//! The destination's side of differentiated forwarding (thesis algorithm 4, Co-MPTCP algorithm 1).
+//!
+//! ```text
+//! MIN = IDSN + 1, MAX = MIN + H - 1
+//! H_rcv = what has arrived of [MIN, MAX] without a hole, from MIN on
+//! while H_rcv >= rho H:  MIN += H, MAX += H, announce
+//! ```
+//!
+//! The destination shares its receive buffer with the relays that hold data for it: the window that the source sees is
+//! what the destination and its relays can store together,
+//!
+//! ```text
+//! rwnd = capacity - in-order data not read yet + sum over relays of MAX_BF_SIZE
+//! ```
+//!
+//! and its right edge never moves back (RFC 9293 section 3.8.6), even when a relay leaves. Between ranges relays hear of
+//! the progress after every 16 packets or half a round trip, whichever is first: ranges alone, one every H octets,
+//! would let the source stall on the window.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use units::{Dsn, Duration, Instant};
+
+use super::range::{CumAck, DsnRange, RangeUpdate, Threshold};
+use super::received_set::ReceivedSet;
+use crate::relay_selection::RelayId;
+
+/// Packets after which relays hear of the progress.
+const PACKETS_PER_ACK: u32 = 16;
+/// With less than this part of a range left in the window, the source may be waiting: news cannot.
+const TIGHT_PART: u64 = 8;
+/// Round-trip time before there is a measurement.
+const SRTT_INITIAL: Duration = Duration::from_millis(100);
+
+/// What counts as received of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Counting {
+    /// Octets without a hole from MIN on: what the text of both papers says.
+    #[default]
+    Contiguous,
+    /// Any octet of the range, as the printed algorithms count.
+    Any,
+}
+
+/// Settings of a [`RangeKeeper`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RangeSettings {
+    /// H, octets: see [`super::range::range_len_bytes`]. Zero is taken as one.
+    pub range_len_bytes: u64,
+    /// rho.
+    pub threshold: Threshold,
+    /// What counts as received.
+    pub counting: Counting,
+    /// The destination's own receive buffer, octets.
+    pub capacity_bytes: u64,
+}
+
+impl RangeSettings {
+    /// A receive buffer of two ranges, the thesis' threshold, contiguous counting.
+    pub const fn new(range_len_bytes: u64) -> Self {
+        Self {
+            range_len_bytes,
+            threshold: Threshold::THESIS,
+            counting: Counting::Contiguous,
+            capacity_bytes: range_len_bytes.saturating_mul(2),
+        }
+    }
+}
+
+/// What to tell every relay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announcement {
+    /// DSN_RANGE: the next data to forward.
+    Range(RangeUpdate),
+    /// CUM_ACK: progress within the range.
+    Ack(CumAck),
+}
+
+/// Keeps the range of data that the relays of one connection forward.
+///
+/// After every call, what there is to tell is taken with [`Self::poll_announcement`] and sent to every relay, reliably
+/// and in order; [`Self::handle_timeout`] is due at [`Self::poll_timeout`].
+#[derive(Debug)]
+pub struct RangeKeeper {
+    settings: RangeSettings,
+    range: DsnRange,
+    received: ReceivedSet,
+    rcv_nxt: Dsn,
+    unread_bytes: u64,
+    /// MAX_BF_SIZE of each relay, octets.
+    relays: BTreeMap<RelayId, u64>,
+    srtt: Duration,
+    /// What all relays know.
+    told: CumAck,
+    /// The right edge that any relay was told: it never moves back.
+    promised_edge: Dsn,
+    packets_since_told: u32,
+    /// When relays hear of the progress at the latest.
+    tell_by: Option<Instant>,
+    announcements: VecDeque<Announcement>,
+}
+
+impl RangeKeeper {
+    /// The keeper of a stream whose first octet is `first`, which is IDSN + 1.
+    pub fn new(settings: RangeSettings, first: Dsn) -> Self {
+        let settings = RangeSettings { range_len_bytes: settings.range_len_bytes.max(1), ..settings };
+        let mut keeper = Self {
+            settings,
+            range: DsnRange { seq: 1, min: first, max: first + (settings.range_len_bytes - 1) },
+            received: ReceivedSet::default(),
+            rcv_nxt: first,
+            unread_bytes: 0,
+            relays: BTreeMap::new(),
+            srtt: SRTT_INITIAL,
+            told: CumAck { rcv_nxt: first, window_bytes: 0 },
+            promised_edge: first,
+            packets_since_told: 0,
+            tell_by: None,
+            announcements: VecDeque::new(),
+        };
+        keeper.note_told(keeper.ack());
+        keeper
+    }
+
+    /// A relay joins and can hold `hold_limit_bytes` (MAX_BF_SIZE). Gives what it must hear first, in the reply to its
+    /// join; the others hear of the wider window.
+    pub fn add_relay(&mut self, now: Instant, relay: RelayId, hold_limit_bytes: u64) -> RangeUpdate {
+        self.relays.insert(relay, hold_limit_bytes);
+        self.note_news(now);
+        let ack = self.ack();
+        self.promised_edge = ack.edge();
+        RangeUpdate { range: self.range, ack }
+    }
+
+    /// A relay is gone.
+    pub fn remove_relay(&mut self, relay: RelayId) {
+        self.relays.remove(&relay);
+    }
+
+    /// `len_bytes` octets from `dsn` on arrived by whatever path, in the range or not, and are stored. The first
+    /// missing octet is now `rcv_nxt`; `unread_bytes` are in order and not read by the application.
+    pub fn on_packet(&mut self, now: Instant, dsn: Dsn, len_bytes: u64, rcv_nxt: Dsn, unread_bytes: u64) {
+        self.rcv_nxt = rcv_nxt;
+        self.unread_bytes = unread_bytes;
+        if self.settings.counting == Counting::Any {
+            self.received.insert(dsn, dsn + len_bytes);
+        }
+        if self.advance_range() {
+            self.tell_range();
+            return;
+        }
+        self.packets_since_told = self.packets_since_told.saturating_add(1);
+        self.note_news(now);
+    }
+
+    /// The application has read: `unread_bytes` are left.
+    pub fn on_read(&mut self, now: Instant, unread_bytes: u64) {
+        self.unread_bytes = unread_bytes;
+        self.note_news(now);
+    }
+
+    /// The stream is complete, its DATA_FIN received: the relays hear of it at once.
+    pub fn on_end(&mut self, rcv_nxt: Dsn, unread_bytes: u64) {
+        self.rcv_nxt = rcv_nxt;
+        self.unread_bytes = unread_bytes;
+        self.tell_ack();
+    }
+
+    /// Changes H: from the next range on.
+    pub fn set_range_len_bytes(&mut self, range_len_bytes: u64) {
+        self.settings.range_len_bytes = range_len_bytes.max(1);
+    }
+
+    /// The smoothed round-trip time of the data: relays hear of the progress twice in it.
+    pub fn set_srtt(&mut self, srtt: Duration) {
+        self.srtt = srtt;
+    }
+
+    /// The next announcement for every relay.
+    pub fn poll_announcement(&mut self) -> Option<Announcement> {
+        self.announcements.pop_front()
+    }
+
+    /// When [`Self::handle_timeout`] is due.
+    pub const fn poll_timeout(&self) -> Option<Instant> {
+        self.tell_by
+    }
+
+    /// Tells what became due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.tell_by.is_some_and(|at| at <= now) {
+            self.tell_ack();
+        }
+    }
+
+    /// The range that holds.
+    pub const fn range(&self) -> DsnRange {
+        self.range
+    }
+
+    /// What relays may acknowledge to the source now, and the shared window.
+    pub fn ack(&self) -> CumAck {
+        let room = self.settings.capacity_bytes.saturating_sub(self.unread_bytes);
+        let shared = self.relays.values().fold(room, |sum, limit| sum.saturating_add(*limit));
+        let edge = (self.rcv_nxt + shared.min(i64::MAX as u64)).max(self.promised_edge);
+        CumAck { rcv_nxt: self.rcv_nxt, window_bytes: edge.since(self.rcv_nxt) }
+    }
+
+    /// H_rcv, octets, not limited to H.
+    fn received_bytes(&self) -> u64 {
+        match self.settings.counting {
+            Counting::Any => self.received.bytes_within(self.range.min, self.range.max),
+            Counting::Contiguous if self.rcv_nxt.after(self.range.min) => self.rcv_nxt.since(self.range.min),
+            Counting::Contiguous => 0,
+        }
+    }
+
+    /// Moves the range on as far as what arrived allows. Whether it moved.
+    fn advance_range(&mut self) -> bool {
+        let seq = self.range.seq;
+        loop {
+            let len_bytes = self.range.len_bytes();
+            let received_bytes = self.received_bytes();
+            if received_bytes < self.settings.threshold.of(len_bytes) {
+                break;
+            }
+            // A long hole that fills passes whole ranges at once. A new length holds from the next one on.
+            let same_len = self.settings.range_len_bytes == len_bytes;
+            let ranges = if same_len { (received_bytes / len_bytes).max(1) } else { 1 };
+            let min = self.range.min + ranges * len_bytes;
+            let max = min + (self.settings.range_len_bytes - 1);
+            self.range = DsnRange { seq: self.range.seq + ranges, min, max };
+            self.received.forget_before(min);
+        }
+        self.range.seq != seq
+    }
+
+    /// Tells news soon, or at once if enough packets have arrived or the source may be waiting for window.
+    fn note_news(&mut self, now: Instant) {
+        let (ack, told_edge) = (self.ack(), self.told.edge());
+        if ack.rcv_nxt == self.told.rcv_nxt && ack.edge() == told_edge {
+            return;
+        }
+        let left_bytes = if told_edge.after(ack.rcv_nxt) { told_edge.since(ack.rcv_nxt) } else { 0 };
+        let is_tight = left_bytes < self.range.len_bytes() / TIGHT_PART && ack.edge().after(told_edge);
+        if is_tight || self.packets_since_told >= PACKETS_PER_ACK {
+            self.tell_ack();
+        } else if self.tell_by.is_none() {
+            self.tell_by = Some(now + self.srtt / 2);
+        }
+    }
+
+    fn tell_range(&mut self) {
+        let update = RangeUpdate { range: self.range, ack: self.ack() };
+        self.announcements.push_back(Announcement::Range(update));
+        self.note_told(update.ack);
+    }
+
+    fn tell_ack(&mut self) {
+        let ack = self.ack();
+        self.announcements.push_back(Announcement::Ack(ack));
+        self.note_told(ack);
+    }
+
+    fn note_told(&mut self, ack: CumAck) {
+        self.told = ack;
+        self.promised_edge = ack.edge();
+        self.packets_since_told = 0;
+        self.tell_by = None;
+    }
+}
