@@ -386,7 +386,8 @@ impl Network {
             dropped = dropped + counters.dropped_total();
         }
         let held = shared.medium.held();
-        (entered != left + dropped + held).then_some(Imbalance {
+        let balanced = entered == left + dropped + held;
+        (shared.medium.conserves() && !balanced).then_some(Imbalance {
             vertex: shared.first_gate,
             entered,
             left,

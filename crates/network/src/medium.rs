@@ -34,6 +34,12 @@ pub trait Medium: Any + Send {
     /// What is inside now: what entered at any gate and has neither left nor been dropped.
     fn held(&self) -> Amount;
 
+    /// Whether everything that enters leaves, is dropped, or is still inside. False for elements that end packets and make
+    /// others.
+    fn conserves(&self) -> bool {
+        true
+    }
+
     /// Gives the element its own randomness; called once, before any packet.
     fn seed(&mut self, prng: Prng);
 

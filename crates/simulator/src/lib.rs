@@ -8,6 +8,7 @@
 //! simulation   the driver
 //! host         what can be attached to a network: the engine with its applications, or a test's dummy
 //! app          what hosts do: transfers, echo, requests and responses
+//! relay        a fast-ACK relay as an element of the network
 //! traffic      flows that follow a demand in time, over UDP or TCP
 //! check        independent observers of what must hold in every run
 //! tap          who sees segments: captures, fingerprints, checkers
@@ -17,6 +18,7 @@
 pub mod app;
 pub mod check;
 mod host;
+pub mod relay;
 mod scenario;
 mod simulation;
 mod tap;

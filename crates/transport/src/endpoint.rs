@@ -4,7 +4,7 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use units::Instant;
+use units::{Dsn, Instant};
 use wire::mptcp::{MpJoin, MptcpOption, ResetReason, Token};
 use wire::{Flags, Payload, Segment};
 
@@ -567,6 +567,11 @@ impl Endpoint {
     /// Statistics of a connection, also after it closed.
     pub fn stats(&self, connection: ConnectionId) -> Option<ConnectionStats> {
         self.get(connection).map(Connection::stats)
+    }
+
+    /// The next data sequence numbers of an MPTCP connection: of data to send, and of data expected.
+    pub fn data_sequence(&self, connection: ConnectionId) -> Option<(Dsn, Dsn)> {
+        self.get(connection)?.data_sequence()
     }
 
     /// Largest payload in octets of one packet from `local` to `remote`, if a subflow goes there: what the peer's MSS and our

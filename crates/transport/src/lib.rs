@@ -21,6 +21,7 @@ pub mod event;
 mod host;
 pub mod path_manager;
 mod received;
+pub mod relay;
 pub mod scheduler;
 mod state;
 pub mod stats;

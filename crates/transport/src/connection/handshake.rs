@@ -471,7 +471,7 @@ impl Connection {
 }
 
 /// Option room of a data segment: a DSS with mapping, 4-octet data sequence number and checksum or padding.
-pub(super) fn dss_room(long_data_ack: bool) -> u32 {
+pub(crate) fn dss_room(long_data_ack: bool) -> u32 {
     if long_data_ack { 24 } else { 20 }
 }
 

@@ -23,7 +23,7 @@ mod dss;
 mod fallback;
 mod handshake;
 pub(crate) mod keys;
-mod mapping;
+pub(crate) mod mapping;
 mod reassembly;
 mod reinjection;
 mod send_buffer;
@@ -49,7 +49,7 @@ use crate::state::State;
 use crate::stats::{ConnectionStats, SubflowStats};
 use crate::{ConnectionConfig, ConnectionId, ListenerId, SubflowId};
 use addresses::Addresses;
-pub(crate) use handshake::{JoinAnswer, JoinRequest};
+pub(crate) use handshake::{JoinAnswer, JoinRequest, dss_room};
 use reassembly::Reassembly;
 use reinjection::Reinjection;
 use send_buffer::SendBuffer;
@@ -383,6 +383,11 @@ impl Connection {
             self.sender.writable_wanted = false;
             host.events.push_back(Event::Writable(self.id));
         }
+    }
+
+    /// The next data sequence numbers to send and to receive, if MPTCP.
+    pub(crate) fn data_sequence(&self) -> Option<(Dsn, Dsn)> {
+        self.is_mptcp().then(|| (self.sender.next, self.receiver.stream.next()))
     }
 
     /// Statistics, of ended subflows too.

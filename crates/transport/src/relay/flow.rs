@@ -1,0 +1,226 @@
+//! What a relay knows of the data that go one way.
+
+use std::collections::BTreeMap;
+
+use units::{Dsn, Instant};
+use wire::Payload;
+use wire::mptcp::DataSeq;
+
+use super::space::DataSpace;
+
+/// Data towards one of the hosts, and what that host said of them.
+#[derive(Debug)]
+pub(super) struct Flow {
+    space: DataSpace,
+    /// The host's DATA_ACK.
+    ack: Option<Dsn>,
+    /// The host takes data before this.
+    edge: Option<Dsn>,
+    /// What the other host was told of both.
+    told: Option<(Dsn, Dsn)>,
+    /// When it must be told, if nothing else gives occasion.
+    pub(super) news_at: Instant,
+    /// The stream ends here.
+    pub(super) fin: Option<Dsn>,
+    /// A DATA_FIN must be passed on by itself.
+    pub(super) fin_due: bool,
+    /// Octets in the relay: taken from one leg, and not yet acknowledged by the host behind the other.
+    pub(super) stored_bytes: u64,
+    /// Octets of them in the owner's hands.
+    pub(super) out_bytes: u64,
+    /// Pieces beyond what the host takes, by data sequence number and arrival.
+    waiting: BTreeMap<(u64, u64), Payload>,
+    arrivals: u64,
+    /// No more data will come.
+    pub(super) ended: bool,
+}
+
+impl Flow {
+    pub(super) fn new() -> Self {
+        Self {
+            space: DataSpace::default(),
+            ack: None,
+            edge: None,
+            told: None,
+            news_at: Instant::FAR_FUTURE,
+            fin: None,
+            fin_due: false,
+            stored_bytes: 0,
+            out_bytes: 0,
+            waiting: BTreeMap::new(),
+            arrivals: 0,
+            ended: false,
+        }
+    }
+
+    /// The data sequence number for which `value` stands; a host wrote it.
+    pub(super) fn learn(&mut self, value: DataSeq) -> Dsn {
+        let shift = self.space.learn(value);
+        self.shift(shift);
+        self.space.locate(value)
+    }
+
+    /// All bits of a recent data sequence number.
+    pub(super) fn anchor(&mut self, dsn: Dsn) {
+        let shift = self.space.anchor(dsn);
+        self.shift(shift);
+    }
+
+    fn shift(&mut self, shift: u64) {
+        if shift != 0 {
+            let shifted = |dsn: &mut Dsn| *dsn = Dsn(dsn.0.wrapping_add(shift));
+            self.ack.iter_mut().chain(&mut self.edge).chain(&mut self.fin).for_each(shifted);
+            self.told = self.told.map(|(ack, edge)| (Dsn(ack.0.wrapping_add(shift)), Dsn(edge.0.wrapping_add(shift))));
+            let waiting = core::mem::take(&mut self.waiting).into_iter();
+            self.waiting = waiting.map(|((dsn, n), payload)| ((dsn.wrapping_add(shift), n), payload)).collect();
+        }
+    }
+
+    /// All bits of these numbers are known.
+    pub(super) fn is_anchored(&self) -> bool {
+        self.space.is_anchored()
+    }
+
+    /// Whether the hosts write all 64 bits of these numbers.
+    pub(super) fn is_long(&self) -> bool {
+        self.space.is_long()
+    }
+
+    /// The host's DATA_ACK and window.
+    pub(super) fn on_data_ack(&mut self, value: DataSeq, window_bytes: u64) {
+        let ack = self.learn(value);
+        self.ack = Some(self.ack.map_or(ack, |known| known.max(ack)));
+        let edge = ack + window_bytes;
+        self.edge = Some(self.edge.map_or(edge, |known| known.max(edge)));
+    }
+
+    /// The DATA_ACK to tell, once the host has said one.
+    pub(super) fn data_ack(&self) -> Option<DataSeq> {
+        let ack = self.ack?;
+        Some(if self.space.is_long() { DataSeq::Long(ack.0) } else { DataSeq::Short(ack.0 as u32) })
+    }
+
+    /// The window to announce, `widened` by that many octets, within `free` octets of memory.
+    pub(super) fn window(&self, widened: u64, free: u64) -> u32 {
+        let window = match (self.ack, self.edge) {
+            (Some(ack), Some(edge)) => edge.since(ack) + widened,
+            _ => free,
+        };
+        window.min(free).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// The other host was told.
+    pub(super) fn note_told(&mut self) {
+        self.told = self.ack.zip(self.edge);
+        self.news_at = Instant::FAR_FUTURE;
+    }
+
+    /// Octets by which what the other host was told lags behind what is known.
+    pub(super) fn untold_bytes(&self) -> u64 {
+        match (self.told, self.ack, self.edge) {
+            (Some((ack, edge)), Some(new_ack), Some(new_edge)) => new_ack.since(ack).max(new_edge.since(edge)),
+            (None, Some(_), _) => u64::MAX,
+            _ => 0,
+        }
+    }
+
+    /// Takes data that the owner sends on.
+    pub(super) fn enqueue(&mut self, dsn: Dsn, payload: Payload) {
+        let dsn = self.space.locate(DataSeq::Short(dsn.0 as u32));
+        self.waiting.insert((dsn.0, self.arrivals), payload);
+        self.arrivals += 1;
+    }
+
+    /// The next data that the host takes. What it has already is dropped.
+    pub(super) fn dequeue(&mut self) -> Option<(Dsn, Payload)> {
+        loop {
+            let entry = self.waiting.first_entry()?;
+            let (dsn, len) = (Dsn(entry.key().0), entry.get().len() as u64);
+            let end = dsn + len;
+            if self.ack.is_some_and(|ack| end.before_or_at(ack)) {
+                entry.remove();
+                self.stored_bytes = self.stored_bytes.saturating_sub(len);
+                continue;
+            }
+            if self.edge.is_some_and(|edge| end.after(edge)) {
+                return None;
+            }
+            return Some((dsn, entry.remove()));
+        }
+    }
+
+    /// Nothing for the host is left between the legs.
+    pub(super) fn is_drained(&self) -> bool {
+        self.out_bytes == 0 && self.waiting.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn octets(len: usize) -> Payload {
+        Payload::Bytes(vec![0; len].into())
+    }
+
+    #[test]
+    fn data_wait_for_the_window_and_leave_in_order() {
+        let mut flow = Flow::new();
+        flow.learn(DataSeq::Short(1000));
+        flow.on_data_ack(DataSeq::Short(1000), 250);
+        for dsn in [1200, 1000, 1100] {
+            flow.enqueue(Dsn(dsn), octets(100));
+        }
+        assert_eq!(flow.dequeue().map(|(dsn, _)| dsn), Some(Dsn(1000)));
+        assert_eq!(flow.dequeue().map(|(dsn, _)| dsn), Some(Dsn(1100)));
+        assert_eq!(flow.dequeue(), None);
+        flow.on_data_ack(DataSeq::Short(1100), 200);
+        assert_eq!(flow.dequeue().map(|(dsn, _)| dsn), Some(Dsn(1200)));
+        assert!(flow.is_drained());
+    }
+
+    #[test]
+    fn what_the_host_has_is_not_sent() {
+        let mut flow = Flow::new();
+        flow.stored_bytes = 200;
+        flow.enqueue(Dsn(1000), octets(100));
+        flow.enqueue(Dsn(1100), octets(100));
+        flow.on_data_ack(DataSeq::Short(1100), 1000);
+        assert_eq!(flow.dequeue().map(|(dsn, _)| dsn), Some(Dsn(1100)));
+        assert_eq!(flow.stored_bytes, 100);
+    }
+
+    #[test]
+    fn the_window_hangs_on_the_data_ack_and_is_bounded_by_memory() {
+        let mut flow = Flow::new();
+        assert_eq!(flow.window(0, 5000), 5000);
+        flow.on_data_ack(DataSeq::Short(1000), 3000);
+        assert_eq!(flow.window(1000, 5000), 4000);
+        assert_eq!(flow.window(1000, 3500), 3500);
+        // An edge never moves left: 4000 stays promised.
+        flow.on_data_ack(DataSeq::Short(2000), 500);
+        assert_eq!(flow.window(0, 5000), 2000);
+    }
+
+    #[test]
+    fn news_are_what_was_not_told() {
+        let mut flow = Flow::new();
+        assert_eq!(flow.untold_bytes(), 0);
+        flow.on_data_ack(DataSeq::Short(1000), 3000);
+        assert_eq!(flow.untold_bytes(), u64::MAX);
+        flow.note_told();
+        flow.on_data_ack(DataSeq::Short(1500), 3000);
+        assert_eq!(flow.untold_bytes(), 500);
+    }
+
+    #[test]
+    fn numbers_known_before_the_high_bits_move_with_them() {
+        let mut flow = Flow::new();
+        flow.on_data_ack(DataSeq::Short(1000), 3000);
+        flow.note_told();
+        flow.learn(DataSeq::Long(0x5_0000_0000 + 1000));
+        assert_eq!(flow.data_ack(), Some(DataSeq::Long(0x5_0000_0000 + 1000)));
+        assert_eq!(flow.untold_bytes(), 0);
+        assert_eq!(flow.window(0, 9000), 3000);
+    }
+}

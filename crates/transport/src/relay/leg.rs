@@ -1,0 +1,221 @@
+//! One leg of a spliced subflow: a TCP of the relay's own, and its congestion controller.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use units::{Duration, Instant};
+use wire::Segment;
+use wire::mptcp::{MpJoin, MpTcpRst, MptcpOption, ResetReason};
+
+use super::LegStats;
+use crate::congestion::{AckSample, CongestionController, LossSample, Paths};
+use crate::connection::mapping::MappingTable;
+use crate::host::{Host, Tuple};
+use crate::state::State;
+use crate::tcp::{AckOutcome, Expired, Tcb};
+use crate::{ConnectionConfig, SubflowId, congestion};
+
+/// The only path that a leg's controller sees.
+const PATH: SubflowId = SubflowId(0);
+/// Options that wait to be passed on at most: a flood of them is not worth more.
+const PASSING_MAX: usize = 8;
+/// Repetitions of the third ACK of a join.
+const PROOFS_MAX: u32 = 6;
+
+/// The third ACK of a join, repeated until it is answered (RFC 8684 section 3.2).
+#[derive(Clone, Copy, Debug)]
+struct Proof {
+    hmac: [u8; 20],
+    resend_at: Instant,
+    tries: u32,
+}
+
+/// A subflow's TCP at the relay.
+pub(super) struct Leg {
+    pub(super) tcb: Tcb,
+    pub(super) mappings: MappingTable,
+    /// Of our SYN or SYN/ACK.
+    pub(super) join: MpJoin,
+    /// Said on the other leg and to be said on this one.
+    pub(super) passing: VecDeque<MptcpOption>,
+    pub(super) reset_options: Vec<MptcpOption>,
+    proof: Option<Proof>,
+    congestion: Box<dyn CongestionController>,
+    admitted: bool,
+}
+
+impl Leg {
+    /// Opens a leg with the join of the other host.
+    pub(super) fn connect(tuple: Tuple, join: MpJoin, tcp: &Arc<ConnectionConfig>, host: &Host, now: Instant) -> Self {
+        let secrets = host.tcb_secrets(&tuple, now);
+        Self::new(Tcb::connect(tuple.local, tuple.remote, tcp.clone(), secrets, now), join, tcp)
+    }
+
+    /// Answers `syn` with the other host's word.
+    pub(super) fn accept(syn: &Segment, join: MpJoin, leg: &LegSecrets, now: Instant) -> Self {
+        Self::new(Tcb::accept(syn, leg.tcp.clone(), leg.secrets, now), join, &leg.tcp)
+    }
+
+    fn new(tcb: Tcb, join: MpJoin, tcp: &ConnectionConfig) -> Self {
+        let congestion = congestion::build(&tcp.congestion).expect("the relay was made with a known controller");
+        Self {
+            tcb,
+            mappings: MappingTable::default(),
+            join,
+            passing: VecDeque::new(),
+            reset_options: Vec::new(),
+            proof: None,
+            congestion,
+            admitted: false,
+        }
+    }
+
+    fn with_path<T>(&mut self, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T {
+        let view = [self.tcb.path_view(PATH)];
+        ask(self.congestion.as_mut(), Paths(&view))
+    }
+
+    /// Data may flow; `reserved_bytes` of option space belong to the data sequence signal.
+    pub(super) fn admit(&mut self, reserved_bytes: u32) {
+        self.proof = None;
+        self.tcb.reserve_options(reserved_bytes);
+        self.admitted = true;
+        self.with_path(|congestion, paths| congestion.subflow_added(PATH, paths));
+    }
+
+    /// The other host has proved itself: its HMAC goes out, again and again until answered.
+    pub(super) fn prove(&mut self, hmac: [u8; 20], now: Instant) {
+        self.proof = Some(Proof { hmac, resend_at: now + self.tcb.rto(), tries: 0 });
+        self.tcb.demand_ack();
+    }
+
+    /// The HMAC that control segments carry now.
+    pub(super) fn proof(&self) -> Option<[u8; 20]> {
+        self.proof.map(|proof| proof.hmac)
+    }
+
+    /// Lets the controller answer an ACK.
+    pub(super) fn apply_ack(&mut self, ack: &AckOutcome, now: Instant) {
+        if !self.admitted {
+            return;
+        }
+        if let Some(signal) = ack.congestion {
+            let sample = LossSample { subflow: PATH, now, signal, lost_bytes: ack.lost_bytes };
+            let ssthresh = self.with_path(|congestion, paths| congestion.on_loss(&sample, paths));
+            self.tcb.begin_recovery(ssthresh, ack);
+        } else if ack.growth_bytes > 0 && ack.cwnd_limited {
+            self.grow_window(ack, now);
+        }
+        if ack.round_ended {
+            let set = self.with_path(|congestion, paths| congestion.on_round(PATH, now, paths));
+            if let Some(set) = set {
+                self.tcb.window_mut().set(set.cwnd, set.ssthresh);
+            }
+        }
+    }
+
+    fn grow_window(&mut self, ack: &AckOutcome, now: Instant) {
+        let mut acked_bytes = ack.growth_bytes;
+        if self.tcb.window().in_slow_start() && !self.congestion.rules_slow_start() {
+            acked_bytes = self.tcb.slow_start(ack);
+        }
+        if acked_bytes == 0 {
+            return;
+        }
+        let sample = AckSample { subflow: PATH, now, acked_bytes, rtt: ack.rtt, cwnd_limited: ack.cwnd_limited };
+        let step = self.with_path(|congestion, paths| congestion.on_ack(&sample, paths));
+        self.tcb.window_mut().apply(step);
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called.
+    pub(super) fn next_timeout(&self) -> Instant {
+        self.tcb.next_timeout().min(self.proof.map_or(Instant::FAR_FUTURE, |proof| proof.resend_at))
+    }
+
+    /// Handles what is due. False if the host behind this leg is gone.
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
+        let mut alive = true;
+        if self.tcb.next_timeout() <= now {
+            let expired = self.tcb.on_timeout(now);
+            self.on_expired(&expired, now);
+            alive = !expired.gave_up;
+        }
+        alive && self.repeat_proof(now)
+    }
+
+    fn on_expired(&mut self, expired: &Expired, now: Instant) {
+        if expired.gave_up {
+            return;
+        }
+        if expired.retransmission_timeout {
+            let ask = self.tcb.is_first_timeout() && self.admitted;
+            let ssthresh = ask.then(|| self.with_path(|congestion, paths| congestion.on_rto(PATH, now, paths)));
+            self.tcb.begin_loss(ssthresh, now);
+        } else if let Some(signal) = expired.congestion.filter(|_| self.admitted) {
+            let sample = LossSample { subflow: PATH, now, signal, lost_bytes: expired.lost_bytes };
+            let ssthresh = self.with_path(|congestion, paths| congestion.on_loss(&sample, paths));
+            self.tcb.begin_recovery(ssthresh, &AckOutcome::default());
+        }
+    }
+
+    fn repeat_proof(&mut self, now: Instant) -> bool {
+        let rto = self.tcb.rto();
+        let Some(proof) = self.proof.as_mut().filter(|proof| proof.resend_at <= now) else { return true };
+        proof.tries += 1;
+        proof.resend_at = now + rto.saturating_mul(1 << proof.tries.min(PROOFS_MAX));
+        let given_up = proof.tries > PROOFS_MAX;
+        self.tcb.demand_ack();
+        !given_up
+    }
+
+    /// Notes an option to be said on this leg.
+    pub(super) fn pass(&mut self, option: MptcpOption) {
+        if self.passing.len() < PASSING_MAX {
+            self.passing.push_back(option);
+            self.tcb.demand_ack();
+        }
+    }
+
+    /// Ends the leg at once, with `options` on the RST; without a word if nobody answered yet.
+    pub(super) fn reset(&mut self, options: impl IntoIterator<Item = MptcpOption>) {
+        if self.tcb.state == State::SynSent {
+            self.tcb.close();
+        } else if !self.tcb.is_over() {
+            self.reset_options.extend(options);
+            self.tcb.request_reset();
+        }
+    }
+
+    /// Whether its subflow has been closed for this leg's part.
+    pub(super) fn is_over(&self) -> bool {
+        self.tcb.is_over() || self.tcb.state == State::TimeWait
+    }
+
+    /// How long news may wait for a segment to travel on.
+    pub(super) fn news_delay(&self) -> Duration {
+        /// As long as a delayed ACK.
+        const DELAY_MAX: Duration = Duration::from_millis(40);
+        self.tcb.rtt().srtt().map_or(DELAY_MAX, |srtt| (srtt / 2).min(DELAY_MAX))
+    }
+
+    pub(super) fn stats(&self) -> LegStats {
+        LegStats {
+            received_bytes: self.tcb.counters.received_bytes - self.tcb.counters.duplicate_bytes,
+            sent_bytes: self.tcb.counters.sent_bytes,
+            retransmitted_bytes: self.tcb.counters.retransmitted_bytes,
+            srtt: self.tcb.rtt().srtt(),
+        }
+    }
+}
+
+/// What a leg that answers later needs.
+#[derive(Clone, Debug)]
+pub(super) struct LegSecrets {
+    pub(super) tcp: Arc<ConnectionConfig>,
+    pub(super) secrets: crate::tcp::Secrets,
+}
+
+/// Why a subflow is reset (RFC 8684 section 3.6).
+pub(super) fn reset_reason(reason: ResetReason) -> MptcpOption {
+    MptcpOption::TcpRst(MpTcpRst { transient: false, reason })
+}

@@ -1,0 +1,384 @@
+//! A fast-ACK relay: subflows that end here and go on from here.
+//!
+//! The relay stands between the source and the destination of a connection. Whoever joins through it meets the relay's
+//! TCP, which acknowledges data as soon as it has them; another TCP of the relay's carries them on. So the source sees
+//! neither the losses nor the delays of the Wi-Fi behind the relay (thesis section 6.1.1; Co-MPTCP section III-A).
+//!
+//! ```text
+//!  source ──── subflow, leg towards the source ──▶ relay ──▶ subflow, leg towards the destination ──── destination
+//!         ◀── subflow ACK at once ────────────────┤      │◀── subflow ACK ───────────────────────────
+//!         ◀── DATA_ACK, window ───────────────────┴──────┴─── DATA_ACK, window ──────────────────────
+//! ```
+//!
+//! Both legs are subflows of RFC 8684, spliced at the data sequence: what is between them is data with data sequence
+//! numbers, in any order. What is the connection's passes through unchanged: the DATA_ACK, which says what the destination
+//! has and nothing less, the window that hangs on it, DATA_FIN, MP_FASTCLOSE, priorities and addresses. So do the random
+//! numbers and HMACs of MP_JOIN: destination and source prove to each other that they know the keys, which the relay
+//! never sees.
+//!
+//! Between the legs the owner has the data: [`FastAckRelay::poll_data`] gives them, [`FastAckRelay::forward`] takes them
+//! back, in whatever order and whenever the owner likes (differentiated forwarding).
+
+mod flow;
+mod leg;
+mod options;
+mod space;
+mod splice;
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use serde::Serialize;
+use units::{Dsn, Instant};
+use wire::mptcp::{MpJoin, MptcpOption, Token};
+use wire::{Flags, Payload, Segment};
+
+use crate::error::ConnectError;
+use crate::host::{Host, Route, Tuple};
+use crate::{ConnectionConfig, EndpointConfig, SubflowId, congestion};
+use splice::Splice;
+
+/// Which way from the relay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// Towards the source, over the relay's cellular link.
+    Source,
+    /// Towards the destination, over Wi-Fi.
+    Destination,
+}
+
+impl Side {
+    /// The other way.
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Source => Self::Destination,
+            Self::Destination => Self::Source,
+        }
+    }
+
+    const fn index(self) -> usize {
+        match self {
+            Self::Source => 0,
+            Self::Destination => 1,
+        }
+    }
+}
+
+/// Names a spliced subflow of one relay; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SpliceId(u64);
+
+/// Settings of a relay.
+#[derive(Clone, Debug)]
+pub struct RelayConfig {
+    /// How its TCPs behave: MTU, SACK, timestamps, time-outs, the congestion controller of each leg by itself.
+    pub tcp: ConnectionConfig,
+    /// Octets a spliced subflow may have in the relay each way: held, waiting, or not yet acknowledged by the next hop.
+    pub buffer_bytes: u64,
+    /// Address from which the source is spoken to, as where the destination has none of its own behind the relay, or
+    /// behind NAT. By default the destination's own.
+    pub own_address: Option<IpAddr>,
+    /// Spliced subflows at most.
+    pub splices_max: usize,
+}
+
+impl Default for RelayConfig {
+    fn default() -> Self {
+        let tcp = ConnectionConfig {
+            congestion: congestion::ControllerSpec::named("cubic"),
+            nagle: false,
+            ..ConnectionConfig::default()
+        };
+        Self { tcp, buffer_bytes: 2 << 20, own_address: None, splices_max: 256 }
+    }
+}
+
+/// Data between the legs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Piece {
+    /// Of which subflow.
+    pub splice: SpliceId,
+    /// Where they go.
+    pub to: Side,
+    /// Data sequence number of the first octet. Only the low 32 bits are certain where both hosts use short ones.
+    pub dsn: Dsn,
+    /// The data.
+    pub payload: Payload,
+}
+
+/// What a relay tells its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RelayEvent {
+    /// Both hosts have proved themselves to each other; data may flow.
+    Joined {
+        /// Which.
+        splice: SpliceId,
+        /// The destination's side of its subflow.
+        destination: SocketAddr,
+    },
+    /// No more data will come for `to`: what is held back should go now.
+    Ending {
+        /// Which.
+        splice: SpliceId,
+        /// Where the data go.
+        to: Side,
+    },
+    /// It is over; pieces of it lead nowhere.
+    Closed {
+        /// Which.
+        splice: SpliceId,
+    },
+}
+
+/// Counts of one leg.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LegStats {
+    /// Octets received in subflow order.
+    pub received_bytes: u64,
+    /// Octets sent for the first time.
+    pub sent_bytes: u64,
+    /// Octets sent again.
+    pub retransmitted_bytes: u64,
+    /// Smoothed round-trip time to the next host, once measured.
+    pub srtt: Option<units::Duration>,
+}
+
+/// Counts of one spliced subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SpliceStats {
+    /// The destination's side of it.
+    pub destination: SocketAddr,
+    /// Whether data may flow.
+    pub joined: bool,
+    /// The leg towards the source.
+    pub towards_source: LegStats,
+    /// The leg towards the destination.
+    pub towards_destination: LegStats,
+    /// Octets for the destination that are in the relay.
+    pub stored_bytes: u64,
+    /// Segments dropped because the relay was full.
+    pub overflowed_segments: u64,
+}
+
+/// A fast-ACK relay. A pure state machine as [`crate::Endpoint`], with the same rules for the time and the order of calls.
+pub struct FastAckRelay {
+    config: Arc<RelayConfig>,
+    tcp: Arc<ConnectionConfig>,
+    host: Host,
+    splices: BTreeMap<SpliceId, Splice>,
+    next: u64,
+    /// By token: where joins at the relay's own address go.
+    served: BTreeMap<u32, SocketAddr>,
+    /// Splices that may have something to send.
+    ready: BTreeSet<SpliceId>,
+    data: VecDeque<Piece>,
+    events: VecDeque<RelayEvent>,
+    now: Instant,
+}
+
+impl FastAckRelay {
+    /// A relay. Initial sequence numbers grow from `seed`.
+    ///
+    /// # Errors
+    /// If the configuration names an unknown congestion controller.
+    pub fn new(config: RelayConfig, seed: [u8; 32]) -> Result<Self, ConnectError> {
+        let unknown = |_| ConnectError::UnknownPolicy { kind: "congestion controller" };
+        congestion::build(&config.tcp.congestion).map_err(unknown)?;
+        Ok(Self {
+            tcp: Arc::new(config.tcp.clone()),
+            config: Arc::new(config),
+            host: Host::new(EndpointConfig::default(), seed),
+            splices: BTreeMap::new(),
+            next: 0,
+            served: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            data: VecDeque::new(),
+            events: VecDeque::new(),
+            now: Instant::ZERO,
+        })
+    }
+
+    /// Takes joins of the source with this token, at the relay's own address, and passes them on to `destination`.
+    pub fn serve(&mut self, token: Token, destination: SocketAddr) {
+        self.served.insert(token.0, destination);
+    }
+
+    /// Takes no more such joins.
+    pub fn stop_serving(&mut self, token: Token) {
+        self.served.remove(&token.0);
+    }
+
+    /// Takes a segment that arrived from `from`. Gives it back if it is none of a spliced subflow and opens none: the relay
+    /// may pass it on as a router does.
+    pub fn handle_segment(&mut self, from: Side, segment: Segment, now: Instant) -> Option<Segment> {
+        self.advance(now);
+        let tuple = Tuple { local: segment.dst, remote: segment.src };
+        if let Some(route) = self.host.route(&tuple) {
+            let id = SpliceId(u64::from(route.slot));
+            let side = if route.subflow.0 == 0 { Side::Source } else { Side::Destination };
+            if let Some(splice) = self.splices.get_mut(&id) {
+                splice.handle_segment(side, segment, &mut self.data, now);
+            }
+            self.settle(id);
+            return None;
+        }
+        match opening_join(&segment) {
+            Some(token) => self.open(from, token, segment, now),
+            None => Some(segment),
+        }
+    }
+
+    /// The next segment to send, and where.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<(Side, Segment)> {
+        self.advance(now);
+        while let Some(id) = self.ready.first().copied() {
+            if let Some(segment) = self.splices.get_mut(&id).and_then(|splice| splice.poll_transmit(now)) {
+                return Some(segment);
+            }
+            self.ready.remove(&id);
+            self.forget_if_over(id);
+        }
+        None
+    }
+
+    /// When to call [`Self::handle_timeout`] next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let next = self.splices.values().map(Splice::next_timeout).min()?;
+        (next != Instant::FAR_FUTURE).then_some(next)
+    }
+
+    /// Takes note of the time.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.advance(now);
+        let due: Vec<_> =
+            self.splices.iter().filter(|(_, splice)| splice.next_timeout() <= now).map(|(id, _)| *id).collect();
+        for id in due {
+            if let Some(splice) = self.splices.get_mut(&id) {
+                splice.handle_timeout(now);
+            }
+            self.settle(id);
+        }
+    }
+
+    /// The next data that arrived. They stay the relay's responsibility, and count against its buffer, until
+    /// [`Self::forward`] has taken them back and the next host has acknowledged them.
+    pub fn poll_data(&mut self) -> Option<Piece> {
+        self.data.pop_front()
+    }
+
+    /// Sends data on. Data of a subflow that is over are dropped: whoever sent them has no DATA_ACK and sends them again.
+    pub fn forward(&mut self, piece: Piece, now: Instant) {
+        self.advance(now);
+        let id = piece.splice;
+        if let Some(splice) = self.splices.get_mut(&id) {
+            splice.forward(piece);
+        }
+        self.settle(id);
+    }
+
+    /// Widens the window announced to the source by what the relays of the connection may hold back together (shared
+    /// window): data that they hold lie beyond what the destination itself can promise.
+    pub fn widen_window(&mut self, splice: SpliceId, bytes: u64) {
+        if let Some(splice) = self.splices.get_mut(&splice) {
+            splice.widened_bytes = bytes;
+        }
+    }
+
+    /// Tells all bits of a recent data sequence number of the data towards `to`, which hosts that write 32 of them do not
+    /// show (the destination knows: [`crate::Endpoint::data_sequence`]). Without it no subflow with DSS checksums can be
+    /// spliced, because they cover all bits.
+    pub fn anchor(&mut self, splice: SpliceId, to: Side, dsn: Dsn) {
+        if let Some(splice) = self.splices.get_mut(&splice) {
+            splice.flows[to.index()].anchor(dsn);
+        }
+    }
+
+    /// Ends a spliced subflow in good order: all that is in the relay is delivered, then both legs are closed.
+    pub fn close(&mut self, splice: SpliceId, now: Instant) {
+        self.advance(now);
+        if let Some(ending) = self.splices.get_mut(&splice) {
+            ending.close();
+        }
+        self.settle(splice);
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<RelayEvent> {
+        self.events.pop_front()
+    }
+
+    /// All spliced subflows.
+    pub fn splices(&self) -> impl Iterator<Item = (SpliceId, SpliceStats)> + '_ {
+        self.splices.iter().map(|(id, splice)| (*id, splice.stats()))
+    }
+
+    fn advance(&mut self, now: Instant) {
+        assert!(now >= self.now, "time ran backwards: {now:?} after {:?}", self.now);
+        self.now = now;
+    }
+
+    /// A join passes through. Gives the SYN back if this relay has no part in it.
+    fn open(&mut self, from: Side, token: Token, syn: Segment, now: Instant) -> Option<Segment> {
+        let (near, far) = (Tuple { local: syn.dst, remote: syn.src }, self.far_tuple(from, token, &syn));
+        let Some(far) = far.filter(|_| self.splices.len() < self.config.splices_max) else { return Some(syn) };
+        let id = SpliceId(self.next);
+        let route = |side: Side| Route { slot: id.0 as u32, subflow: SubflowId(side.index() as u16) };
+        if !self.host.claim(far, route(from.opposite())) {
+            return Some(syn);
+        }
+        self.host.claim(near, route(from));
+        // Routes have 32 bits; a relay that has spliced so many subflows starts over.
+        self.next = (self.next + 1) & u64::from(u32::MAX);
+        let splice = Splice::open(id, &self.config, &self.tcp, from, syn, far, &self.host, now);
+        self.splices.insert(id, splice);
+        self.settle(id);
+        None
+    }
+
+    /// The leg behind the relay: the same hosts, unless the relay speaks to the source for itself.
+    fn far_tuple(&mut self, from: Side, token: Token, syn: &Segment) -> Option<Tuple> {
+        let through = Tuple { local: syn.src, remote: syn.dst };
+        match (from, self.config.own_address) {
+            (_, None) => Some(through),
+            (Side::Destination, Some(own)) => {
+                let local = self.host.pick_port(own, syn.dst)?;
+                Some(Tuple { local, remote: syn.dst })
+            }
+            (Side::Source, Some(own)) if syn.dst.ip() == own => {
+                let destination = *self.served.get(&token.0)?;
+                Some(Tuple { local: syn.src, remote: destination })
+            }
+            (Side::Source, Some(_)) => Some(through),
+        }
+    }
+
+    /// A splice was touched: it may have something to send or to tell.
+    fn settle(&mut self, id: SpliceId) {
+        let Some(splice) = self.splices.get_mut(&id) else { return };
+        splice.settle(self.now);
+        self.events.extend(splice.take_events());
+        self.ready.insert(id);
+    }
+
+    fn forget_if_over(&mut self, id: SpliceId) {
+        let Self { splices, host, data, events, .. } = self;
+        let Some(splice) = splices.get(&id).filter(|splice| splice.is_over()) else { return };
+        splice.tuples().into_iter().for_each(|tuple| host.release(&tuple));
+        data.retain(|piece| piece.splice != id);
+        events.push_back(RelayEvent::Closed { splice: id });
+        splices.remove(&id);
+    }
+}
+
+/// The token of a SYN that joins.
+fn opening_join(segment: &Segment) -> Option<Token> {
+    if !segment.flags.contains(Flags::SYN) || segment.flags.intersects(Flags::ACK | Flags::RST) {
+        return None;
+    }
+    segment.options.mptcp.iter().find_map(|option| match option {
+        MptcpOption::Join(MpJoin::Syn { token, .. }) => Some(*token),
+        _ => None,
+    })
+}

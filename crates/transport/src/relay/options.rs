@@ -1,0 +1,72 @@
+//! The options of outgoing segments: the other host's words, with this leg's sequence numbers.
+
+use units::Dsn;
+use wire::Segment;
+use wire::checksum::dss_checksum;
+use wire::mptcp::{DataSeq, Dss, Mapping, MpJoin, MptcpOption};
+
+use super::Side;
+use super::splice::Splice;
+use crate::tcp::{Outgoing, OutgoingKind};
+
+impl Splice {
+    /// Adds to a segment towards `side` what belongs on it.
+    pub(super) fn add_options(&mut self, side: Side, outgoing: &mut Outgoing) {
+        let segment = &mut outgoing.segment;
+        let Some(leg) = &mut self.legs[side.index()] else { return };
+        match outgoing.kind {
+            OutgoingKind::Syn => segment.options.mptcp.push(MptcpOption::Join(leg.join)),
+            OutgoingKind::Reset => segment.options.mptcp.extend(leg.reset_options.drain(..)),
+            OutgoingKind::Data { dsn, mapping } => self.add_mapping(side, dsn, mapping, segment),
+            OutgoingKind::Control => self.add_signals(side, segment),
+        }
+    }
+
+    /// The DATA_ACK of the opposite host. Before it has said one the signal is empty, which still shows that options pass.
+    fn ack_signal(&self, side: Side) -> Dss {
+        Dss { data_ack: self.flows[side.opposite().index()].data_ack(), mapping: None, data_fin: false }
+    }
+
+    fn add_mapping(&mut self, side: Side, dsn: Dsn, known: Option<(Mapping, bool)>, segment: &mut Segment) {
+        let mut signal = self.ack_signal(side);
+        let (mapping, data_fin) = known.unwrap_or_else(|| self.map(side, dsn, segment));
+        if let (None, Some(leg)) = (known, &mut self.legs[side.index()]) {
+            leg.tcb.set_mapping(mapping, data_fin);
+        }
+        (signal.mapping, signal.data_fin) = (Some(mapping), data_fin);
+        segment.options.mptcp.push(MptcpOption::Dss(signal));
+    }
+
+    /// The mapping of data in this leg's sequence numbers, with the end of the stream if they reach it.
+    fn map(&self, side: Side, dsn: Dsn, segment: &Segment) -> (Mapping, bool) {
+        let data_len = segment.payload.len();
+        let data_fin = self.flows[side.index()].fin == Some(dsn + data_len as u64);
+        let len = data_len as u16 + u16::from(data_fin);
+        let ssn = self.legs[side.index()].as_ref().map_or(0, |leg| segment.seq.since(leg.tcb.iss()));
+        let checksum = self.checksum.then(|| dss_checksum(dsn, ssn, len, core::iter::once(&segment.payload)));
+        (Mapping { dsn: DataSeq::Short(dsn.0 as u32), ssn, len, checksum }, data_fin)
+    }
+
+    fn add_signals(&mut self, side: Side, segment: &mut Segment) {
+        let mut signal = self.ack_signal(side);
+        let Some(leg) = &mut self.legs[side.index()] else { return };
+        if let Some(hmac) = leg.proof() {
+            segment.options.mptcp.push(MptcpOption::Join(MpJoin::Ack { hmac }));
+            return;
+        }
+        let is_fresh = leg.tcb.is_fresh(segment);
+        let flow = &mut self.flows[side.index()];
+        if let Some(fin) = flow.fin.filter(|_| flow.fin_due && is_fresh) {
+            flow.fin_due = false;
+            let checksum = self.checksum.then(|| dss_checksum(fin, 0, 1, core::iter::empty::<&wire::Payload>()));
+            signal.mapping = Some(Mapping { dsn: DataSeq::Short(fin.0 as u32), ssn: 0, len: 1, checksum });
+            signal.data_fin = true;
+        } else if let Some(option) = leg.passing.pop_front().filter(|_| is_fresh) {
+            segment.options.mptcp.push(option);
+            if !leg.passing.is_empty() {
+                leg.tcb.demand_ack();
+            }
+        }
+        segment.options.mptcp.push(MptcpOption::Dss(signal));
+    }
+}

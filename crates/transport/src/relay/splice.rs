@@ -1,0 +1,490 @@
+//! Two legs spliced at the data sequence: handshakes, segments in, data across, the end.
+
+use std::sync::Arc;
+
+use units::Instant;
+use wire::mptcp::{Dss, Mapping, MpFail, MpJoin, MptcpOption, ResetReason};
+use wire::{Flags, Segment};
+
+use super::flow::Flow;
+use super::leg::{Leg, LegSecrets, reset_reason};
+use super::{LegStats, Piece, RelayConfig, RelayEvent, Side, SpliceId, SpliceStats};
+use crate::ConnectionConfig;
+use crate::connection::dss_room;
+use crate::connection::mapping::{MappingChecksum, ReceivedMapping, Unresolved};
+use crate::host::{Host, Tuple};
+use crate::tcp::{Arrival, Chunk, SendLimits, Verdict};
+use std::collections::VecDeque;
+
+/// News of so many octets are told at once.
+const NEWS_SEGMENTS: u64 = 16;
+
+/// How far the joint handshake is (RFC 8684 section 3.2). The host that opened is near, the other far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The near host's SYN is on its way to the far one.
+    Asked,
+    /// The far host's SYN/ACK is on its way to the near one.
+    Answered,
+    /// The near host's third ACK is on its way to the far one.
+    Proven,
+    /// The far host has answered it: data may flow.
+    Joined,
+}
+
+/// A spliced subflow.
+pub(super) struct Splice {
+    id: SpliceId,
+    config: Arc<RelayConfig>,
+    near: Side,
+    stage: Stage,
+    /// The near host's, which is answered when the far host has answered.
+    syn: Segment,
+    near_secrets: LegSecrets,
+    /// Both legs' four-tuples, by side.
+    tuples: [Tuple; 2],
+    pub(super) legs: [Option<Leg>; 2],
+    /// By the side to which the data go.
+    pub(super) flows: [Flow; 2],
+    /// The hosts use DSS checksums.
+    pub(super) checksum: bool,
+    pub(super) widened_bytes: u64,
+    overflowed_segments: u64,
+    events: VecDeque<RelayEvent>,
+}
+
+impl Splice {
+    /// Passes on the SYN of the host at `near`.
+    #[expect(clippy::too_many_arguments, reason = "all that two handshakes need")]
+    pub(super) fn open(
+        id: SpliceId,
+        config: &Arc<RelayConfig>,
+        tcp: &Arc<ConnectionConfig>,
+        near: Side,
+        syn: Segment,
+        far_tuple: Tuple,
+        host: &Host,
+        now: Instant,
+    ) -> Self {
+        let near_tuple = Tuple { local: syn.dst, remote: syn.src };
+        let near_secrets = LegSecrets { tcp: tcp.clone(), secrets: host.tcb_secrets(&near_tuple, now) };
+        let mut legs = [None, None];
+        if let Some(join) = join(&syn) {
+            legs[near.opposite().index()] = Some(Leg::connect(far_tuple, join, tcp, host, now));
+        }
+        let tuples = if near == Side::Source { [near_tuple, far_tuple] } else { [far_tuple, near_tuple] };
+        Self {
+            id,
+            config: config.clone(),
+            near,
+            stage: Stage::Asked,
+            syn,
+            near_secrets,
+            tuples,
+            legs,
+            flows: [Flow::new(), Flow::new()],
+            checksum: false,
+            widened_bytes: 0,
+            overflowed_segments: 0,
+            events: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn tuples(&self) -> [Tuple; 2] {
+        self.tuples
+    }
+
+    /// Takes a segment from the host at `side`; data go to `data`.
+    pub(super) fn handle_segment(
+        &mut self,
+        side: Side,
+        mut segment: Segment,
+        data: &mut VecDeque<Piece>,
+        now: Instant,
+    ) {
+        if self.is_full(side.opposite()) && !segment.payload.is_empty() {
+            // Not acknowledged, so the sender keeps it.
+            self.overflowed_segments += 1;
+            return;
+        }
+        let Some(leg) = &mut self.legs[side.index()] else {
+            // The near host repeats its SYN, or has changed its mind.
+            if segment.flags.contains(Flags::RST) && segment.seq == self.syn.end() {
+                self.abort_from(side, Vec::new());
+            }
+            return;
+        };
+        let arrival = leg.tcb.on_segment(&mut segment, now);
+        match arrival.verdict {
+            Verdict::Dropped => {}
+            Verdict::Unacceptable => self.abort(ResetReason::MptcpSpecific),
+            Verdict::Refused | Verdict::Reset => {
+                self.abort_from(side, reset_options(&segment));
+            }
+            Verdict::Accepted => self.on_accepted(side, &segment, &arrival, data, now),
+        }
+    }
+
+    fn on_accepted(
+        &mut self,
+        side: Side,
+        segment: &Segment,
+        arrival: &Arrival,
+        data: &mut VecDeque<Piece>,
+        now: Instant,
+    ) {
+        if !self.progress(side, segment, arrival, now) {
+            return self.abort(ResetReason::MptcpSpecific);
+        }
+        let Some(leg) = &mut self.legs[side.index()] else { return };
+        leg.apply_ack(&arrival.ack, now);
+        let flow = &mut self.flows[side.index()];
+        flow.stored_bytes = flow.stored_bytes.saturating_sub(arrival.ack.acked_payload_bytes);
+        if !self.on_options(side, segment) {
+            return self.abort(ResetReason::MptcpSpecific);
+        }
+        if arrival.data {
+            self.pull_data(side, data);
+        }
+        if arrival.fin {
+            let to = side.opposite();
+            self.flows[to.index()].ended = true;
+            self.events.push_back(RelayEvent::Ending { splice: self.id, to });
+        }
+    }
+
+    /// Takes the handshake one step on, if this is its next segment. False if it breaks the rules.
+    fn progress(&mut self, side: Side, segment: &Segment, arrival: &Arrival, now: Instant) -> bool {
+        let is_near = side == self.near;
+        match (self.stage, arrival.established, join(segment)) {
+            (Stage::Asked, true, Some(join @ MpJoin::SynAck { .. })) if !is_near => {
+                self.legs[self.near.index()] = Some(Leg::accept(&self.syn, join, &self.near_secrets, now));
+                self.stage = Stage::Answered;
+                true
+            }
+            (Stage::Answered, true, Some(MpJoin::Ack { hmac })) if is_near => {
+                if let Some(far) = &mut self.legs[self.near.opposite().index()] {
+                    far.prove(hmac, now);
+                }
+                self.stage = Stage::Proven;
+                true
+            }
+            (Stage::Proven, false, _) if !is_near => {
+                self.on_joined();
+                true
+            }
+            (_, established, _) => !established,
+        }
+    }
+
+    /// The far host believes the near one: both may send data.
+    fn on_joined(&mut self) {
+        self.stage = Stage::Joined;
+        for side in [Side::Source, Side::Destination] {
+            let room = dss_room(self.flows[side.opposite().index()].is_long());
+            if let Some(leg) = &mut self.legs[side.index()] {
+                leg.admit(room);
+                if side == self.near {
+                    // The fourth segment: only with it may the near host send data.
+                    leg.tcb.demand_ack();
+                }
+            }
+        }
+        let destination = self.tuples[Side::Destination.index()].remote;
+        self.events.push_back(RelayEvent::Joined { splice: self.id, destination });
+    }
+
+    /// What the options say is the connection's: it passes on. False if they break the rules.
+    fn on_options(&mut self, side: Side, segment: &Segment) -> bool {
+        for option in &segment.options.mptcp {
+            match option {
+                MptcpOption::Dss(dss) => {
+                    if !self.on_dss(side, dss, segment.window) {
+                        return false;
+                    }
+                }
+                MptcpOption::Join(MpJoin::Ack { .. }) if self.stage == Stage::Joined => {
+                    // The near host has not heard the fourth segment.
+                    if let Some(leg) = &mut self.legs[side.index()] {
+                        leg.tcb.demand_ack();
+                    }
+                }
+                MptcpOption::Join(_) | MptcpOption::Capable(_) => {}
+                option => {
+                    if let Some(leg) = &mut self.legs[side.opposite().index()] {
+                        leg.pass(option.clone());
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn on_dss(&mut self, side: Side, dss: &Dss, window: u16) -> bool {
+        let Some(leg) = &self.legs[side.index()] else { return true };
+        if let Some(ack) = dss.data_ack {
+            let window_bytes = u64::from(window) << leg.tcb.snd_wscale();
+            self.flows[side.index()].on_data_ack(ack, window_bytes);
+        }
+        dss.mapping.is_none_or(|mapping| self.on_mapping(side, &mapping, dss.data_fin))
+    }
+
+    fn on_mapping(&mut self, side: Side, mapping: &Mapping, data_fin: bool) -> bool {
+        let to = side.opposite();
+        if mapping.len == 0 {
+            // An infinite mapping: fallback, which a joined subflow cannot take part in (RFC 8684 section 3.7).
+            return false;
+        }
+        let flow = &mut self.flows[to.index()];
+        let was_long = flow.is_long();
+        let dsn = flow.learn(mapping.dsn);
+        let (is_long, flow_is_anchored) = (flow.is_long(), flow.is_anchored());
+        let data_len = mapping.len - u16::from(data_fin);
+        if data_fin {
+            flow.fin = Some(dsn + u64::from(data_len));
+            flow.fin_due = true;
+        }
+        let Some(leg) = &mut self.legs[side.index()] else { return true };
+        if data_fin {
+            // Whoever sent it waits for the DATA_ACK of it.
+            leg.tcb.demand_ack();
+        }
+        if is_long && !was_long && self.stage == Stage::Joined {
+            leg.tcb.change_reserved_options(dss_room(true));
+        }
+        if let (true, Some(leg)) = (data_fin, &mut self.legs[to.index()]) {
+            leg.tcb.demand_ack();
+        }
+        if data_len == 0 {
+            return true;
+        }
+        self.checksum |= mapping.checksum.is_some();
+        if self.checksum && !flow_is_anchored {
+            // A checksum covers all bits of the data sequence number, and must be made anew for this relay's.
+            return false;
+        }
+        let checksum = mapping.checksum.map(|value| MappingChecksum { value, ssn: mapping.ssn, len: mapping.len });
+        let Some(leg) = &mut self.legs[side.index()] else { return true };
+        let seq = leg.tcb.irs() + mapping.ssn;
+        leg.mappings.insert(ReceivedMapping { seq, len: u32::from(data_len), dsn, checksum }).is_ok()
+    }
+
+    /// Hands what arrived in subflow order to the owner.
+    fn pull_data(&mut self, side: Side, data: &mut VecDeque<Piece>) {
+        let (id, to) = (self.id, side.opposite());
+        let flow = &mut self.flows[to.index()];
+        let Some(leg) = &mut self.legs[side.index()] else { return };
+        while let Some((seq, payload)) = leg.tcb.take_ready() {
+            let deliver = |dsn, payload: wire::Payload| {
+                flow.stored_bytes += payload.len() as u64;
+                flow.out_bytes += payload.len() as u64;
+                data.push_back(Piece { splice: id, to, dsn, payload });
+            };
+            match leg.mappings.resolve(seq, payload, deliver) {
+                Ok(()) => {}
+                Err(Unresolved::NoMapping(_)) => return self.abort(ResetReason::MptcpSpecific),
+                Err(Unresolved::BadChecksum(dsn, _)) => {
+                    leg.reset([MptcpOption::Fail(MpFail { dsn })]);
+                    return self.abort(ResetReason::MiddleboxInterference);
+                }
+            }
+        }
+    }
+
+    /// Takes data back from the owner.
+    pub(super) fn forward(&mut self, piece: Piece) {
+        let flow = &mut self.flows[piece.to.index()];
+        flow.out_bytes = flow.out_bytes.saturating_sub(piece.payload.len() as u64);
+        flow.enqueue(piece.dsn, piece.payload);
+    }
+
+    /// Moves on whatever can move.
+    pub(super) fn settle(&mut self, now: Instant) {
+        for to in [Side::Source, Side::Destination] {
+            self.pump(to);
+            self.finish_when_drained(to);
+            self.spread_news(to, now);
+        }
+    }
+
+    fn pump(&mut self, to: Side) {
+        let offload_max = self.config.tcp.offload_max_bytes;
+        let Some(leg) = self.legs[to.index()].as_mut().filter(|_| self.stage == Stage::Joined) else { return };
+        while let Some((mut dsn, mut payload)) = self.flows[to.index()].dequeue() {
+            while !payload.is_empty() {
+                let fits = leg.tcb.payload_max().max(offload_max) as usize;
+                let piece = payload.split_to(payload.len().min(fits));
+                let next = dsn + piece.len() as u64;
+                leg.tcb.push(Chunk { dsn, payload: piece });
+                dsn = next;
+            }
+        }
+    }
+
+    /// The other leg's end becomes this leg's, once all its data are on their way.
+    fn finish_when_drained(&mut self, to: Side) {
+        let flow = &self.flows[to.index()];
+        if let Some(leg) = self.legs[to.index()].as_mut().filter(|_| flow.ended && flow.is_drained()) {
+            leg.tcb.request_fin();
+        }
+    }
+
+    /// What the host at `of` has said of its data is told to the other: at once when it is much, soon when it is little,
+    /// and with whatever goes there anyway.
+    fn spread_news(&mut self, of: Side, now: Instant) {
+        let flow = &mut self.flows[of.index()];
+        let Some(leg) = self.legs[of.opposite().index()].as_mut().filter(|_| self.stage == Stage::Joined) else {
+            return;
+        };
+        let untold = flow.untold_bytes();
+        let is_end = flow.fin.is_some() && untold > 0;
+        if is_end || untold >= NEWS_SEGMENTS * u64::from(leg.tcb.payload_max()) {
+            leg.tcb.demand_ack();
+        } else if untold > 0 && flow.news_at == Instant::FAR_FUTURE {
+            flow.news_at = now + leg.news_delay();
+        }
+    }
+
+    /// The next segment of either leg.
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<(Side, Segment)> {
+        [Side::Destination, Side::Source].into_iter().find_map(|side| Some((side, self.transmit_on(side, now)?)))
+    }
+
+    fn transmit_on(&mut self, side: Side, now: Instant) -> Option<Segment> {
+        // What the far host's SYN/ACK is answered with, only the near host knows.
+        if self.stage == Stage::Answered && side != self.near {
+            return None;
+        }
+        let limits = SendLimits {
+            receive_window: self.receive_window(side),
+            offload_max: self.config.tcp.offload_max_bytes,
+            more: false,
+        };
+        let leg = self.legs[side.index()].as_mut()?;
+        if !leg.tcb.has_something_to_send() {
+            return None;
+        }
+        let mut outgoing = leg.tcb.transmit(&limits, now)?;
+        self.add_options(side, &mut outgoing);
+        let mut segment = outgoing.segment;
+        if let Some(leg) = &mut self.legs[side.index()] {
+            leg.tcb.add_sack_blocks(&mut segment);
+        }
+        if self.stage == Stage::Joined {
+            self.flows[side.opposite().index()].note_told();
+        }
+        Some(segment)
+    }
+
+    /// What the host at `side` may send: what the other host takes, as far as there is memory for it here.
+    fn receive_window(&self, side: Side) -> u32 {
+        let flow = &self.flows[side.opposite().index()];
+        let free = self.config.buffer_bytes.saturating_sub(flow.stored_bytes);
+        let widened = if side == Side::Source { self.widened_bytes } else { 0 };
+        flow.window(widened, free)
+    }
+
+    fn is_full(&self, to: Side) -> bool {
+        self.flows[to.index()].stored_bytes >= self.config.buffer_bytes
+    }
+
+    pub(super) fn next_timeout(&self) -> Instant {
+        let legs = self.legs.iter().flatten().map(Leg::next_timeout);
+        let news = self.flows.iter().map(|flow| flow.news_at);
+        legs.chain(news).fold(Instant::FAR_FUTURE, Instant::min)
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        for side in [Side::Source, Side::Destination] {
+            let alive = self.legs[side.index()].as_mut().is_none_or(|leg| leg.handle_timeout(now));
+            if !alive {
+                self.abort_from(side, vec![reset_reason(ResetReason::UnacceptablePerformance)]);
+            }
+            let flow = &mut self.flows[side.index()];
+            if flow.news_at <= now {
+                flow.news_at = Instant::FAR_FUTURE;
+                if let Some(leg) = &mut self.legs[side.opposite().index()] {
+                    leg.tcb.demand_ack();
+                }
+            }
+        }
+    }
+
+    /// Closes in good order: the source is told that this subflow ends, and its own end follows the data to the
+    /// destination.
+    pub(super) fn close(&mut self) {
+        match &mut self.legs[Side::Source.index()] {
+            Some(leg) if self.stage == Stage::Joined => leg.tcb.request_close(),
+            _ => self.abort(ResetReason::LackOfResources),
+        }
+    }
+
+    /// Ends both legs because this relay must.
+    fn abort(&mut self, reason: ResetReason) {
+        self.refuse_near();
+        self.legs.iter_mut().flatten().for_each(|leg| leg.reset([reset_reason(reason)]));
+        self.drop_all();
+    }
+
+    /// The host at `side` is gone, and said why: so is the other leg.
+    fn abort_from(&mut self, side: Side, options: Vec<MptcpOption>) {
+        self.refuse_near();
+        if let Some(leg) = &mut self.legs[side.index()] {
+            leg.tcb.close();
+        }
+        if let Some(leg) = &mut self.legs[side.opposite().index()] {
+            leg.reset(options);
+        }
+        self.drop_all();
+    }
+
+    /// A near host that was never answered hears a RST.
+    fn refuse_near(&mut self) {
+        let near = &mut self.legs[self.near.index()];
+        if near.is_none() {
+            let join = MpJoin::Ack { hmac: [0; 20] };
+            *near = Some(Leg::accept(&self.syn, join, &self.near_secrets, Instant::ZERO));
+        }
+    }
+
+    fn drop_all(&mut self) {
+        for flow in &mut self.flows {
+            *flow = Flow::new();
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.legs.iter().flatten().all(Leg::is_over)
+    }
+
+    pub(super) fn take_events(&mut self) -> impl Iterator<Item = RelayEvent> + '_ {
+        self.events.drain(..)
+    }
+
+    pub(super) fn stats(&self) -> SpliceStats {
+        let leg = |side: Side| self.legs[side.index()].as_ref().map_or_else(LegStats::default, Leg::stats);
+        SpliceStats {
+            destination: self.tuples[Side::Destination.index()].remote,
+            joined: self.stage == Stage::Joined,
+            towards_source: leg(Side::Source),
+            towards_destination: leg(Side::Destination),
+            stored_bytes: self.flows[Side::Destination.index()].stored_bytes,
+            overflowed_segments: self.overflowed_segments,
+        }
+    }
+}
+
+fn join(segment: &Segment) -> Option<MpJoin> {
+    segment.options.mptcp.iter().find_map(|option| match option {
+        MptcpOption::Join(join) => Some(*join),
+        _ => None,
+    })
+}
+
+/// What a RST says besides.
+fn reset_options(segment: &Segment) -> Vec<MptcpOption> {
+    let says = |option: &&MptcpOption| {
+        matches!(option, MptcpOption::TcpRst(_) | MptcpOption::Fastclose(_) | MptcpOption::Fail(_))
+    };
+    segment.options.mptcp.iter().filter(says).cloned().collect()
+}
