@@ -2,7 +2,26 @@
 //!
 //! A new selector is one file here and one line in the registry.
 
+mod choice;
+mod exact;
+mod field;
+mod greedy_paper;
+mod greedy_thesis;
+mod range;
+mod registry;
+mod search;
+mod settings;
+mod ssrs;
+
 use units::Rate;
+
+pub use exact::{EXACT_RELAYS_MAX, Exact};
+pub use greedy_paper::GreedyPaper;
+pub use greedy_thesis::GreedyThesis;
+pub use range::Range;
+pub use registry::{Registration, SELECTORS, SelectorError, build};
+pub use settings::{Mode, SelectorSettings, UnknownMode};
+pub use ssrs::Ssrs;
 
 /// A relay, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,9 +57,9 @@ pub struct RelaySet {
 /// What a selector found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// The set to use if none is in use yet.
+    /// The set to use if none is in use yet. Where no set is feasible, the nearest miss or all relays.
     pub active: RelaySet,
-    /// The set to change to when the one in use no longer serves.
+    /// The set to change to when the one in use (if none is, the active set) no longer serves, if there is another.
     pub backup: Option<RelaySet>,
     /// Whether the sum of the active set is in the accepted range.
     pub feasible: bool,

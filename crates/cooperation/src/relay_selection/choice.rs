@@ -1,0 +1,144 @@
+//! Choosing the active and the backup set among feasible sets: SSRS (4)(5), thesis (4.4)-(4.7), corrected.
+//!
+//! ```text
+//! norm(v, V)     = (v - min V) / (max V - min V), 0 if max V = min V
+//! cost_active(k) = norm(Delta B_k) + norm(N_k)
+//! cost_backup(k) = norm(Delta B_k) + norm(N_k) + norm(M_ops(A, k))      A: the set in use
+//! ```
+//!
+//! The papers maximise 1 / cost, which is infinite for a set that is best in all factors. Costs are compared as fractions of
+//! integers, so that ties are exact.
+
+use core::cmp::Ordering;
+
+use super::field::Field;
+use super::search::{Chain, Extent, Found, Pool};
+use super::{Choice, Range, RelayId, RelaySet};
+
+/// Where the sets come from.
+pub(super) trait Search {
+    /// Feasible sets and the nearest misses; `in_use` marks the relays that carry data.
+    fn find(&self, in_use: &[bool]) -> Pool;
+
+    /// The same, completed by what is worth changing to from the set that `in_use` marks.
+    fn find_around(&self, found: Pool, in_use: &[bool]) -> Pool;
+}
+
+/// Chooses an active set as if none were in use, and a backup for `in_use`, or for the active set if that is empty.
+///
+/// Without a feasible set the answer is all relays if they do not reach the range together, else the nearest miss. It is the active set, and the backup if another one is in use.
+pub(super) fn choose(
+    field: &Field,
+    range: Range,
+    in_use: &[RelayId],
+    counts_operations: bool,
+    search: &impl Search,
+) -> Choice {
+    let pool = search.find(&field.marks(in_use));
+    let Some(found) = active(&pool, range) else { return nothing_feasible(&pool, field, range, in_use) };
+    let active = pool.relay_set(found, field);
+    let in_use = if in_use.is_empty() { &active.relays } else { in_use };
+    let pool = search.find_around(pool, &field.marks(in_use));
+    let backup = backup(&pool, range, &InUse::new(field, in_use), counts_operations);
+    let backup = backup.map(|found| pool.relay_set(found, field));
+    Choice { active, backup, feasible: true }
+}
+
+fn nothing_feasible(pool: &Pool, field: &Field, range: Range, in_use: &[RelayId]) -> Choice {
+    let active = if range.contains(0) {
+        RelaySet::default()
+    } else if field.sum_bps() < u128::from(range.low_bps) {
+        field.all()
+    } else {
+        let misses = pool.below.iter().chain(&pool.above);
+        let key = |found: &&Found| (range.distance(found.sum_bps), pool.chains.len(found.chain));
+        misses.min_by_key(key).map(|found| pool.relay_set(*found, field)).unwrap_or_default()
+    };
+    let mut sorted = in_use.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let backup = (!in_use.is_empty() && sorted != active.relays).then(|| active.clone());
+    Choice { feasible: range.contains(active.sum_bps), active, backup }
+}
+
+/// The set in use, as seen from a field.
+struct InUse {
+    /// Whether the relay at a position belongs to it.
+    marks: Vec<bool>,
+    /// How many relays it has, also those that offer nothing any more.
+    len: usize,
+    /// How many of them are in the field.
+    present: usize,
+}
+
+impl InUse {
+    /// `relays`, without repetitions.
+    fn new(field: &Field, relays: &[RelayId]) -> Self {
+        let marks = field.marks(relays);
+        let present = marks.iter().filter(|mark| **mark).count();
+        let mut distinct = relays.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        Self { marks, len: distinct.len(), present }
+    }
+
+    /// Additions and deletions of paths that lead to a set (M_ops).
+    fn operations(&self, pool: &Pool, chain: Chain) -> u64 {
+        let kept = pool.chains.marked(chain, &self.marks);
+        (self.len + pool.chains.len(chain) - 2 * kept) as u64
+    }
+
+    /// Whether a set is this one.
+    fn is(&self, pool: &Pool, chain: Chain) -> bool {
+        self.len == self.present && self.operations(pool, chain) == 0
+    }
+}
+
+/// The feasible set that is best when none is in use.
+fn active(pool: &Pool, range: Range) -> Option<Found> {
+    let scored = pool.sets.iter().map(|found| Scored { found: *found, operations: 0 });
+    best(pool, range, scored, Extent { least: 0, most: 0 })
+}
+
+/// The feasible set that is best to replace `in_use`; without `counts_operations` whatever the changes.
+fn backup(pool: &Pool, range: Range, in_use: &InUse, counts_operations: bool) -> Option<Found> {
+    let others = pool.sets.iter().filter(|found| !in_use.is(pool, found.chain));
+    let scored: Vec<Scored> = others
+        .map(|found| {
+            let operations = if counts_operations { in_use.operations(pool, found.chain) } else { 0 };
+            Scored { found: *found, operations }
+        })
+        .collect();
+    let mut extent = Extent::EMPTY;
+    scored.iter().for_each(|scored| extent.add(scored.operations));
+    best(pool, range, scored.into_iter(), extent)
+}
+
+#[derive(Clone, Copy)]
+struct Scored {
+    found: Found,
+    operations: u64,
+}
+
+/// Least cost; of equal cost fewer relays, then nearer to the target, then fewer operations, then the lowest numbers.
+fn best(pool: &Pool, range: Range, sets: impl Iterator<Item = Scored>, operations: Extent) -> Option<Found> {
+    let key = |scored: &Scored| {
+        let distance_bps = range.distance(scored.found.sum_bps);
+        let count = pool.chains.len(scored.found.chain) as u64;
+        // Over the common denominator of the three factors. Widths of counts are below 2^18, so this fits.
+        let (wide, counts, changes) = (pool.distances_bps.width(), pool.counts.width(), operations.width());
+        let cost = pool.distances_bps.above(distance_bps) * counts * changes
+            + pool.counts.above(count) * wide * changes
+            + operations.above(scored.operations) * wide * counts;
+        (cost, count, distance_bps, scored.operations)
+    };
+    let keyed = sets.map(|scored| (key(&scored), scored.found));
+    let least = keyed.min_by(|(a, of_a), (b, of_b)| {
+        let by_numbers = || pool.chains.compare(of_a.chain, of_b.chain);
+        match a.cmp(b) {
+            Ordering::Equal => by_numbers(),
+            unequal => unequal,
+        }
+    });
+    least.map(|(_, found)| found)
+}

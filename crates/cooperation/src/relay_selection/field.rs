@@ -1,0 +1,132 @@
+//! The relays that come into question.
+
+use super::{Offer, Range, RelayId, RelaySet};
+
+/// Build mode leaves out relays that offer less than TBR over this. The papers leave out those with much traffic of their own,
+/// without a number.
+const SMALLEST_SHARE: u64 = 50;
+
+/// A relay that comes into question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub id: RelayId,
+    /// What it offers, never 0.
+    pub bps: u64,
+}
+
+/// Position of a relay in a [`Field`].
+pub(super) type Position = u16;
+
+/// The relays that come into question, in ascending order of their numbers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Field(pub Vec<Candidate>);
+
+impl Field {
+    /// Every relay that offers anything. Of several offers of one relay the first counts.
+    pub fn new(offers: &[Offer]) -> Self {
+        let usable = offers.iter().filter(|offer| offer.available.as_bps() > 0);
+        let mut field: Vec<_> =
+            usable.map(|offer| Candidate { id: offer.relay, bps: offer.available.as_bps() }).collect();
+        field.sort_by_key(|candidate| candidate.id);
+        field.dedup_by_key(|candidate| candidate.id);
+        Self(field)
+    }
+
+    /// Leaves out the relays that offer less than 2 % of TBR: each costs a subflow and gives next to nothing. They stay if
+    /// without them the range is out of reach.
+    pub fn without_small(mut self, range: Range) -> Self {
+        let is_large = |candidate: &Candidate| candidate.bps >= range.target_bps / SMALLEST_SHARE;
+        let large = self.0.iter().filter(|candidate| is_large(candidate));
+        let reachable = large.map(|candidate| u128::from(candidate.bps)).sum::<u128>();
+        if reachable >= u128::from(range.low_bps) {
+            self.0.retain(is_large);
+        }
+        self
+    }
+
+    /// What all offer together, bit/s.
+    pub fn sum_bps(&self) -> u128 {
+        self.0.iter().map(|candidate| u128::from(candidate.bps)).sum()
+    }
+
+    /// The set of all.
+    pub fn all(&self) -> RelaySet {
+        let sum_bps = u64::try_from(self.sum_bps()).unwrap_or(u64::MAX);
+        RelaySet { relays: self.0.iter().map(|candidate| candidate.id).collect(), sum_bps }
+    }
+
+    /// For every position whether that relay is one of `relays`.
+    pub fn marks(&self, relays: &[RelayId]) -> Vec<bool> {
+        let mut marks = vec![false; self.0.len()];
+        for position in relays.iter().filter_map(|relay| self.position(*relay)) {
+            marks[position] = true;
+        }
+        marks
+    }
+
+    fn position(&self, relay: RelayId) -> Option<usize> {
+        self.0.binary_search_by_key(&relay, |candidate| candidate.id).ok()
+    }
+
+    /// Positions in ascending order of what the relays offer; those of `preferred` first among equals, then the lowest
+    /// numbers.
+    pub fn ascending(&self, preferred: &[bool]) -> Vec<Position> {
+        let mut order: Vec<Position> = (0..self.0.len() as u32).map(|position| position as Position).collect();
+        order.sort_by_key(|position| {
+            let at = usize::from(*position);
+            (self.0[at].bps, !preferred[at], *position)
+        });
+        order
+    }
+
+    /// What the relay at `position` offers, bit/s.
+    pub fn bps(&self, position: Position) -> u64 {
+        self.0[usize::from(position)].bps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Rate;
+
+    use super::super::Goal;
+    use super::*;
+
+    fn offers(rates_bps: &[u64]) -> Vec<Offer> {
+        let offer =
+            |(relay, bps): (usize, &u64)| Offer { relay: RelayId(relay as u16), available: Rate::from_bps(*bps) };
+        rates_bps.iter().enumerate().map(offer).collect()
+    }
+
+    fn left(rates_bps: &[u64], target_bps: u64) -> Vec<u16> {
+        let range = Goal { target: Rate::from_bps(target_bps), tolerance: 0.1 }.range();
+        let field = Field::new(&offers(rates_bps)).without_small(range);
+        field.0.iter().map(|candidate| candidate.id.0).collect()
+    }
+
+    #[test]
+    fn relays_without_an_offer_are_out() {
+        assert_eq!(left(&[0, 500, 0, 600], 1000), [1, 3]);
+    }
+
+    #[test]
+    fn small_relays_are_out_unless_needed() {
+        // 2 % of 1000 are 20.
+        assert_eq!(left(&[19, 20, 950], 1000), [1, 2]);
+        assert_eq!(left(&[19, 20, 860], 1000), [0, 1, 2]);
+    }
+
+    #[test]
+    fn one_offer_a_relay_counts() {
+        let mut twice = offers(&[500, 600]);
+        twice.push(Offer { relay: RelayId(0), available: Rate::from_bps(700) });
+        let field = Field::new(&twice);
+        assert_eq!(field.0.iter().map(|candidate| candidate.bps).collect::<Vec<_>>(), [500, 600]);
+    }
+
+    #[test]
+    fn order_prefers_the_set_in_use_among_equals() {
+        let field = Field::new(&offers(&[700, 500, 500, 500]));
+        assert_eq!(field.ascending(&field.marks(&[RelayId(2), RelayId(9)])), [2, 1, 3, 0]);
+    }
+}

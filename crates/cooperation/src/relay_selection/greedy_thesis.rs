@@ -1,0 +1,86 @@
+//! Greedy, the thesis' baseline (4.2): the relays that offer least first.
+//!
+//! The text is built. Algorithm 2 as printed adds a relay only while the sum stays below the range, so its result never
+//! reaches it.
+
+use core::cmp::Reverse;
+
+use super::field::{Candidate, Field};
+use super::{Choice, Goal, Offer, Range, RelayId, RelaySelector, RelaySet};
+
+/// Adds the relay that offers least until the sum reaches the range; above the range, deletes the one that offers least.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GreedyThesis;
+
+impl RelaySelector for GreedyThesis {
+    fn name(&self) -> &'static str {
+        "greedy-thesis"
+    }
+
+    /// The backup is what the rule makes of the set in use, if that is another set.
+    fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice {
+        let (field, range) = (Field::new(offers), goal.range());
+        let adjusted = |used: &[RelayId]| Selection::new(&field, range, used).adjusted();
+        Choice::greedy(adjusted(&[]), in_use, || adjusted(in_use), range)
+    }
+}
+
+impl Choice {
+    /// What a greedy rule chooses: `active` from nothing, `adjusted` from the set in use.
+    pub(super) fn greedy(
+        active: RelaySet,
+        in_use: &[RelayId],
+        adjusted: impl FnOnce() -> RelaySet,
+        range: Range,
+    ) -> Self {
+        let mut sorted = in_use.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let backup = if in_use.is_empty() { None } else { Some(adjusted()).filter(|set| set.relays != sorted) };
+        Self { feasible: range.contains(active.sum_bps), active, backup }
+    }
+}
+
+/// A set that grows and shrinks relay by relay.
+struct Selection<'a> {
+    range: Range,
+    used: Vec<&'a Candidate>,
+    unused: Vec<&'a Candidate>,
+    sum_bps: u128,
+}
+
+impl<'a> Selection<'a> {
+    /// Begins with the relays of `used` that offer anything.
+    fn new(field: &'a Field, range: Range, used: &[RelayId]) -> Self {
+        let mut descending: Vec<&Candidate> = field.0.iter().collect();
+        descending.sort_by_key(|candidate| Reverse((candidate.bps, candidate.id)));
+        let (used, unused): (Vec<&Candidate>, Vec<&Candidate>) =
+            descending.into_iter().partition(|candidate| used.contains(&candidate.id));
+        let sum_bps = used.iter().map(|candidate| u128::from(candidate.bps)).sum();
+        Self { range, used, unused, sum_bps }
+    }
+
+    fn adjusted(mut self) -> RelaySet {
+        while self.sum_bps < u128::from(self.range.low_bps) {
+            let Some(smallest) = self.unused.pop() else { break };
+            self.sum_bps += u128::from(smallest.bps);
+            self.used.push(smallest);
+        }
+        self.used.sort_by_key(|candidate| Reverse((candidate.bps, candidate.id)));
+        while self.sum_bps > u128::from(self.range.high_bps) {
+            let Some(smallest) = self.used.pop() else { break };
+            self.sum_bps -= u128::from(smallest.bps);
+        }
+        RelaySet::of(&self.used)
+    }
+}
+
+impl RelaySet {
+    /// The relays and the sum of `candidates`, in any order.
+    pub(super) fn of(candidates: &[&Candidate]) -> Self {
+        let mut relays: Vec<RelayId> = candidates.iter().map(|candidate| candidate.id).collect();
+        relays.sort_unstable();
+        let sum = candidates.iter().map(|candidate| u128::from(candidate.bps)).sum::<u128>();
+        Self { relays, sum_bps: u64::try_from(sum).unwrap_or(u64::MAX) }
+    }
+}

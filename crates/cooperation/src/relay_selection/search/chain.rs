@@ -1,0 +1,107 @@
+//! Relay sets as chains that share their tails, so that a set costs one node instead of a list.
+
+use core::cmp::Ordering;
+
+use crate::relay_selection::field::Position;
+
+/// A chain, by its newest node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chain(u32);
+
+impl Chain {
+    /// The empty set.
+    pub const EMPTY: Self = Self(0);
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    rest: Chain,
+    newest: Position,
+    len: u16,
+}
+
+/// The nodes of all chains.
+#[derive(Clone, Debug)]
+pub struct Chains(Vec<Node>);
+
+impl Chains {
+    pub fn new() -> Self {
+        Self(vec![Node { rest: Chain::EMPTY, newest: 0, len: 0 }])
+    }
+
+    /// `rest` and one more relay, which it must not contain.
+    pub fn push(&mut self, rest: Chain, newest: Position) -> Chain {
+        let len = self.len(rest) as u16 + 1;
+        self.0.push(Node { rest, newest, len });
+        Chain((self.0.len() - 1) as u32)
+    }
+
+    /// `rest` and all of `positions`.
+    pub fn extend(&mut self, rest: Chain, positions: impl IntoIterator<Item = Position>) -> Chain {
+        positions.into_iter().fold(rest, |chain, position| self.push(chain, position))
+    }
+
+    /// Relays in the set.
+    pub fn len(&self, chain: Chain) -> usize {
+        usize::from(self.0[chain.0 as usize].len)
+    }
+
+    /// The relays, newest first.
+    pub fn iter(&self, mut chain: Chain) -> impl Iterator<Item = Position> + '_ {
+        core::iter::from_fn(move || {
+            let node = self.0[chain.0 as usize];
+            chain = node.rest;
+            (node.len > 0).then_some(node.newest)
+        })
+    }
+
+    /// How many of the relays `marks` names.
+    pub fn marked(&self, chain: Chain, marks: &[bool]) -> usize {
+        self.iter(chain).filter(|position| marks[usize::from(*position)]).count()
+    }
+
+    /// The relays in ascending order.
+    pub fn sorted(&self, chain: Chain) -> Vec<Position> {
+        let mut positions: Vec<Position> = self.iter(chain).collect();
+        positions.sort_unstable();
+        positions
+    }
+
+    /// Which set comes first, written in ascending order. Sets of different sizes are compared by size.
+    pub fn compare(&self, a: Chain, b: Chain) -> Ordering {
+        self.len(a).cmp(&self.len(b)).then_with(|| self.sorted(a).cmp(&self.sorted(b)))
+    }
+
+    /// The same as [`compare`](Self::compare) for two chains of one size whose relays were added in ascending order.
+    pub fn compare_ascending(&self, a: Chain, b: Chain) -> Ordering {
+        let differences = self.iter(a).zip(self.iter(b)).map(|(a, b)| a.cmp(&b));
+        differences.filter(|difference| difference.is_ne()).last().unwrap_or(Ordering::Equal)
+    }
+
+    /// Whether `rest` with one more relay comes before `known`, a chain of the same size; the relays of both were added in
+    /// descending order.
+    pub fn precedes_descending(&self, newest: Position, rest: Chain, known: Chain) -> bool {
+        core::iter::once(newest).chain(self.iter(rest)).lt(self.iter(known))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_share_and_compare() {
+        let mut chains = Chains::new();
+        let ascending = |chains: &mut Chains, set: &[u16]| chains.extend(Chain::EMPTY, set.iter().copied());
+        let a = ascending(&mut chains, &[1, 5, 6]);
+        let b = ascending(&mut chains, &[2, 3, 6]);
+        assert_eq!((chains.len(a), chains.iter(a).collect::<Vec<_>>()), (3, vec![6, 5, 1]));
+        assert_eq!(chains.compare_ascending(a, b), Ordering::Less);
+        assert_eq!(chains.compare(b, a), Ordering::Greater);
+        let c = chains.extend(Chain::EMPTY, [6, 5, 1]);
+        let rest = chains.extend(Chain::EMPTY, [6, 3]);
+        assert!(!chains.precedes_descending(2, rest, c) && chains.precedes_descending(0, rest, c));
+        assert_eq!(chains.compare(a, c), Ordering::Equal);
+        assert_eq!(chains.marked(a, &[false, true, true, true, true, false, true]), 2);
+    }
+}

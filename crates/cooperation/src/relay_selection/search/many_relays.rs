@@ -1,0 +1,132 @@
+//! Searching among many relays within a bounded amount of work.
+//!
+//! If few enough relays fit into the range, a table has a layer for every number of them. Otherwise the largest relays are a
+//! fixed base and a small table exchanges the last of them; only if that finds nothing, a table of one layer answers whether there
+//! is anything at all.
+
+use super::bucket_table::{Frame, Table};
+use super::chain::Chain;
+use super::pool::{Found, Pool};
+use crate::relay_selection::Range;
+use crate::relay_selection::field::{Field, Position};
+
+/// Additions in a table beyond which it has no layer for every number of relays.
+const ADDITIONS_MAX: u64 = 4_000_000;
+/// Relays of the greedy set that are exchanged when the others are fixed.
+const EXCHANGED: usize = 6;
+/// By how many relays the exchange may enlarge the set.
+const SURPLUS: usize = 4;
+/// Buckets of a layer in an exchange, at least.
+const EXCHANGE_BUCKETS: u64 = 128;
+
+/// Feasible sets of `field`; `in_use` marks the relays that carry data, which are preferred among equals.
+///
+/// If there is a set with a sum from (1 + `epsilon`) L to U, there is one in the result. Unless the base was fixed, the result holds for
+/// every such sum y with k relays one from y - `epsilon` L to y with k relays, before the nearest of each k were picked
+/// (theta up to 1/2). Takes O(N k^2 / epsilon) steps, k relays at most fitting into the range, and O(N k / epsilon) where that
+/// is more than a few million.
+pub fn search(field: &Field, range: Range, epsilon: f64, in_use: &[bool]) -> Pool {
+    let many = Many { field, range, epsilon, ascending: field.ascending(in_use) };
+    let mut pool = Pool::new();
+    let smallest = many.fill(&mut pool, Chain::EMPTY, many.ascending.iter(), range.high_bps);
+    let count_max = pool.chains.len(smallest.chain);
+    many.fill(&mut pool, Chain::EMPTY, many.ascending.iter().rev(), range.high_bps);
+    let largest = many.fill(&mut pool, Chain::EMPTY, many.ascending.iter().rev(), range.target_bps);
+    let whole = many.frame(count_max, true);
+    let additions = (field.0.len() as u64).saturating_mul(count_max as u64).saturating_mul(whole.buckets() as u64);
+    if additions <= ADDITIONS_MAX {
+        many.tabulate(&mut pool, whole);
+        return pool;
+    }
+    let exchange = many.exchange(&mut pool, largest);
+    many.tabulate(&mut pool, exchange);
+    if pool.sets.is_empty() {
+        many.tabulate(&mut pool, many.frame(count_max, false));
+    }
+    pool
+}
+
+struct Many<'a> {
+    field: &'a Field,
+    range: Range,
+    epsilon: f64,
+    /// All positions by what they offer.
+    ascending: Vec<Position>,
+}
+
+impl Many<'_> {
+    /// Takes relays in `order`, each that leaves the sum at `limit_bps` or below.
+    fn fill<'o>(
+        &self,
+        pool: &mut Pool,
+        start: Chain,
+        order: impl Iterator<Item = &'o Position>,
+        limit_bps: u64,
+    ) -> Found {
+        let mut filled = Found { sum_bps: 0, chain: start };
+        for position in order {
+            let sum_bps = filled.sum_bps.saturating_add(self.field.bps(*position));
+            if sum_bps <= limit_bps {
+                filled = Found { sum_bps, chain: pool.chains.push(filled.chain, *position) };
+            }
+        }
+        pool.add(filled, self.range);
+        filled
+    }
+
+    /// A table of all sets of up to `count_max` relays, with `layered` one layer for each number of them.
+    ///
+    /// `count_max` widths are epsilon L together. L counts as half of TBR at least: where it is less, taking relays one
+    /// after another cannot jump over the range.
+    fn frame(&self, count_max: usize, layered: bool) -> Frame {
+        let low_bps = self.range.low_bps.max(self.range.target_bps / 2);
+        let width_bps = (self.epsilon * low_bps as f64 / count_max.max(1) as f64) as u64;
+        Frame {
+            base: Found { sum_bps: 0, chain: Chain::EMPTY },
+            limit_bps: self.range.high_bps,
+            shift: width_bps.max(1).ilog2(),
+            layers: layered.then_some(count_max),
+        }
+    }
+
+    /// A table in which the last relays of `largest` are exchanged for others.
+    fn exchange(&self, pool: &mut Pool, largest: Found) -> Frame {
+        let mut taken: Vec<Position> = pool.chains.iter(largest.chain).collect();
+        let exchanged = EXCHANGED.min(taken.len());
+        let kept = taken.split_off(exchanged);
+        let base_bps = kept.iter().map(|position| self.field.bps(*position)).sum();
+        let base = Found { sum_bps: base_bps, chain: pool.chains.extend(Chain::EMPTY, kept) };
+        // What is as far above the target as the base is below is of no use.
+        let open_bps = (self.range.target_bps - base_bps).saturating_mul(2);
+        let limit_bps = base_bps.saturating_add(open_bps).min(self.range.high_bps);
+        let shift = ((limit_bps - base_bps) / EXCHANGE_BUCKETS).max(1).ilog2();
+        Frame { base, limit_bps, shift, layers: Some(exchanged + SURPLUS) }
+    }
+
+    fn tabulate(&self, pool: &mut Pool, frame: Frame) {
+        let mut is_open = vec![true; self.field.0.len()];
+        pool.chains.iter(frame.base.chain).for_each(|position| is_open[usize::from(position)] = false);
+        let mut offered = self.distinguishable(&is_open, frame);
+        offered.sort_unstable();
+        let mut table = Table::new(pool, self.range, frame);
+        for position in offered.into_iter().rev() {
+            table.take(position, self.field.bps(position));
+        }
+        table.finish();
+    }
+
+    /// Of relays that offer the same, as many as fit into a set: exchanging them for others changes no sum.
+    fn distinguishable(&self, is_open: &[bool], frame: Frame) -> Vec<Position> {
+        let open_bps = frame.limit_bps - frame.base.sum_bps;
+        let mut repeated = (0, 0);
+        let mut offered = self.ascending.clone();
+        offered.retain(|position| {
+            let bps = self.field.bps(*position);
+            let before = if repeated.0 == bps { repeated.1 } else { 0 };
+            let is_offered = is_open[usize::from(*position)] && before < (open_bps / bps).max(1);
+            repeated = (bps, before + u64::from(is_offered));
+            is_offered
+        });
+        offered
+    }
+}

@@ -1,0 +1,12 @@
+//! Searching for feasible sets, one way a file.
+
+mod bucket_table;
+mod chain;
+pub mod every_subset;
+pub mod few_changes;
+pub mod many_relays;
+mod pool;
+pub mod trimmed_lists;
+
+pub use chain::Chain;
+pub use pool::{Extent, Found, Pool};

@@ -1,0 +1,89 @@
+//! What a search found: feasible sets, what they range over, and the nearest misses.
+
+use super::chain::{Chain, Chains};
+use crate::relay_selection::field::Field;
+use crate::relay_selection::{Range, RelaySet};
+
+/// A relay set and its sum.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    pub sum_bps: u64,
+    pub chain: Chain,
+}
+
+/// Smallest and largest of some values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    pub least: u64,
+    pub most: u64,
+}
+
+impl Extent {
+    /// Of no values.
+    pub const EMPTY: Self = Self { least: u64::MAX, most: 0 };
+
+    pub fn add(&mut self, value: u64) {
+        self.least = self.least.min(value);
+        self.most = self.most.max(value);
+    }
+
+    /// `value` above the least.
+    pub fn above(self, value: u64) -> u128 {
+        u128::from(value.saturating_sub(self.least))
+    }
+
+    /// Between least and most; 1 if there is nothing between, as then no value is above the least.
+    pub fn width(self) -> u128 {
+        u128::from(self.most.saturating_sub(self.least).max(1))
+    }
+}
+
+/// What a search found.
+pub struct Pool {
+    pub chains: Chains,
+    /// The sets that may be chosen: feasible, and none of the others found would be preferred to all of them.
+    pub sets: Vec<Found>,
+    /// Delta B over all feasible sets found, bit/s.
+    pub distances_bps: Extent,
+    /// Number of relays over all feasible sets found.
+    pub counts: Extent,
+    /// The largest sum below the range.
+    pub below: Option<Found>,
+    /// The smallest sum above the range.
+    pub above: Option<Found>,
+}
+
+impl Pool {
+    pub fn new() -> Self {
+        Self {
+            chains: Chains::new(),
+            sets: Vec::new(),
+            distances_bps: Extent::EMPTY,
+            counts: Extent::EMPTY,
+            below: None,
+            above: None,
+        }
+    }
+
+    /// Takes a set into account, whatever its sum.
+    pub fn add(&mut self, found: Found, range: Range) {
+        if range.contains(found.sum_bps) {
+            self.distances_bps.add(range.distance(found.sum_bps));
+            self.counts.add(self.chains.len(found.chain) as u64);
+            self.sets.push(found);
+        } else if found.sum_bps < range.low_bps {
+            if self.below.is_none_or(|below| below.sum_bps < found.sum_bps) {
+                self.below = Some(found);
+            }
+        } else if self.above.is_none_or(|above| found.sum_bps < above.sum_bps) {
+            self.above = Some(found);
+        }
+    }
+
+    /// The set in the words of the caller.
+    pub fn relay_set(&self, found: Found, field: &Field) -> RelaySet {
+        let positions = self.chains.sorted(found.chain);
+        let relays = positions.iter().map(|position| field.0[usize::from(*position)].id).collect();
+        RelaySet { relays, sum_bps: found.sum_bps }
+    }
+}

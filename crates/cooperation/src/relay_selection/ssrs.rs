@@ -1,0 +1,72 @@
+//! Subset-sum based relay selection (SSRS; thesis 4.1.3): feasible sets by trimmed subset sums, the best of them by cost.
+
+use super::choice::{self, Search};
+use super::field::Field;
+use super::search::trimmed_lists::{self, Classes};
+use super::search::{Pool, every_subset, few_changes, many_relays};
+use super::{Choice, Goal, Mode, Offer, Range, RelayId, RelaySelector, SelectorSettings};
+
+/// Up to so many relays lists are trimmed as printed, and if they hold no feasible set every subset is tried.
+const FEW_RELAYS: usize = 16;
+
+/// SSRS.
+#[derive(Clone, Copy, Debug)]
+pub struct Ssrs {
+    epsilon: f64,
+    mode: Mode,
+}
+
+impl Ssrs {
+    /// SSRS with valid settings; the registry checks them.
+    pub(super) fn new(settings: SelectorSettings) -> Self {
+        Self { epsilon: settings.epsilon, mode: settings.mode }
+    }
+}
+
+impl RelaySelector for Ssrs {
+    fn name(&self) -> &'static str {
+        "ssrs"
+    }
+
+    fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice {
+        let range = goal.range();
+        let all = Field::new(offers);
+        let field = if self.mode == Mode::Build { all.without_small(range) } else { all };
+        let counts_operations = self.mode != Mode::PaperSsrs;
+        choice::choose(&field, range, in_use, counts_operations, &SubsetSums { field: &field, range, ssrs: *self })
+    }
+}
+
+struct SubsetSums<'a> {
+    field: &'a Field,
+    range: Range,
+    ssrs: Ssrs,
+}
+
+impl SubsetSums<'_> {
+    fn are_many(&self) -> bool {
+        self.ssrs.mode == Mode::Build && self.field.0.len() > FEW_RELAYS
+    }
+}
+
+impl Search for SubsetSums<'_> {
+    fn find(&self, in_use: &[bool]) -> Pool {
+        let (field, range, epsilon) = (self.field, self.range, self.ssrs.epsilon);
+        if self.ssrs.mode != Mode::Build {
+            return trimmed_lists::search(field, range, epsilon, Classes::One, in_use);
+        }
+        if self.are_many() {
+            return many_relays::search(field, range, epsilon, in_use);
+        }
+        let pool = trimmed_lists::search(field, range, epsilon, Classes::PerCardinality, in_use);
+        // Trimming may lose feasible sums up to (1 + epsilon) L.
+        if pool.sets.is_empty() { every_subset::search(field, range, in_use) } else { pool }
+    }
+
+    fn find_around(&self, mut found: Pool, in_use: &[bool]) -> Pool {
+        if self.are_many() {
+            few_changes::search(&mut found, self.field, self.range, in_use);
+        }
+        found
+    }
+}
