@@ -7,11 +7,15 @@ mod exact;
 mod field;
 mod greedy_paper;
 mod greedy_thesis;
+pub mod manager;
+pub mod migration;
+pub mod monitor;
 mod range;
 mod registry;
 mod search;
 mod settings;
 mod ssrs;
+pub mod trigger;
 
 use units::Rate;
 

@@ -1,0 +1,332 @@
+//! The loop that keeps a connection at its target bit rate: adverts and arrivals in, subflows to open and close out.
+//!
+//! ```text
+//! adverts ──► AdvertBoard ──► RelaySelector ──► Migration ──► commands
+//! arrivals, every F ──► Trigger ──┘                 ▲
+//! subflow events ───────────────────────────────────┘
+//! ```
+//!
+//! Thesis section 4.1 and SSRS section II-B; the symbols and what was left open are in `docs/algorithms/migration.md`.
+
+use std::collections::VecDeque;
+
+use units::{Duration, Instant, Rate};
+
+use super::migration::{Command, Migration, PathState, Timing};
+use super::monitor::{Advert, AdvertBoard};
+use super::trigger::{Outage, Trigger};
+use super::{Choice, Goal, RelayId, RelaySelector, RelaySet};
+
+/// Periods that a subflow must last for its relay to be forgiven earlier failures.
+const PERIODS_TO_FORGIVE: u64 = 4;
+
+/// How the loop runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ManagerSettings {
+    /// Monitor period (F).
+    pub period: Duration,
+    /// Periods after a migration in which no other begins, unless a relay is lost.
+    pub hold_down_periods: u32,
+    /// What makes it look for another set.
+    pub trigger: Trigger,
+    /// How long an advert stands.
+    pub advert_lifetime: Duration,
+    /// How long the steps of a migration take.
+    pub timing: Timing,
+}
+
+impl ManagerSettings {
+    /// As it should be deployed, for monitor period F.
+    pub fn build(period: Duration) -> Self {
+        let timing = Timing {
+            establish: Duration::from_secs(3),
+            rtt_default: Duration::from_millis(500),
+            drain: true,
+            drain_cap_min: period,
+        };
+        let advert_lifetime = period.mul_div(3, 2);
+        Self { period, hold_down_periods: 1, trigger: Trigger::Either, advert_lifetime, timing }
+    }
+
+    /// As printed: no hold-down, and no backup priority before removal.
+    pub fn paper(period: Duration) -> Self {
+        let build = Self::build(period);
+        Self { hold_down_periods: 0, timing: Timing { drain: false, ..build.timing }, ..build }
+    }
+}
+
+/// Why a set was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// There was none yet.
+    Start,
+    /// It was out of the accepted range.
+    Outage(Outage),
+    /// A relay of it was lost.
+    Loss(RelayId),
+    /// The application asked for another rate.
+    Goal,
+}
+
+/// What the loop has to tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// A migration begins, or goes elsewhere.
+    Migration {
+        /// When.
+        at: Instant,
+        /// Why.
+        cause: Cause,
+        /// The relays that were wanted so far and still are there, in ascending order.
+        from: Vec<RelayId>,
+        /// The relays wanted now, with what they offer.
+        to: RelaySet,
+        /// Whether that is in the accepted range.
+        feasible: bool,
+    },
+    /// What is wanted is there, and nothing else.
+    Settled {
+        /// When.
+        at: Instant,
+    },
+    /// A period has ended.
+    Monitored {
+        /// When.
+        at: Instant,
+        /// What the relays in use offer.
+        offered: Rate,
+        /// What the set that would be next offers, if there is one.
+        backup: Option<Rate>,
+    },
+}
+
+/// The loop. After any input poll [`Self::poll_command`] and [`Self::poll_report`] until they give nothing, then
+/// [`Self::poll_timeout`].
+pub struct RelayManager {
+    settings: ManagerSettings,
+    goal: Goal,
+    selector: Box<dyn RelaySelector>,
+    board: AdvertBoard,
+    migration: Migration,
+    /// Relays whose subflows are established, and since when.
+    lasting: Vec<(RelayId, Instant)>,
+    /// Whether the latest migration has ended.
+    settled: bool,
+    /// Periods left in which nothing begins.
+    hold_down: u32,
+    reports: VecDeque<Report>,
+}
+
+impl RelayManager {
+    /// A loop without relays.
+    pub fn new(settings: ManagerSettings, goal: Goal, selector: Box<dyn RelaySelector>) -> Self {
+        Self {
+            board: AdvertBoard::new(settings.advert_lifetime),
+            migration: Migration::new(settings.timing),
+            settings,
+            goal,
+            selector,
+            lasting: Vec::new(),
+            settled: true,
+            hold_down: 0,
+            reports: VecDeque::new(),
+        }
+    }
+
+    /// What the application asks for.
+    pub fn goal(&self) -> Goal {
+        self.goal
+    }
+
+    /// The relays whose subflows are established and wanted, in ascending order.
+    pub fn active(&self) -> Vec<RelayId> {
+        self.migration.active().collect()
+    }
+
+    /// The relays that are wanted, in ascending order.
+    pub fn target(&self) -> Vec<RelayId> {
+        self.migration.target().collect()
+    }
+
+    /// Chooses the first relays from what they advertised.
+    pub fn start(&mut self, now: Instant) {
+        self.decide(Cause::Start, now);
+    }
+
+    /// The application asks for another rate. The set in use stays if it serves that too.
+    pub fn set_goal(&mut self, goal: Goal, now: Instant) {
+        self.goal = goal;
+        if !goal.range().contains(self.offered(now).as_bps()) {
+            self.decide(Cause::Goal, now);
+        }
+    }
+
+    /// A relay tells of its bandwidth.
+    pub fn handle_advert(&mut self, advert: Advert, now: Instant) {
+        self.board.post(advert, now);
+    }
+
+    /// A relay says that it leaves, or is known to be gone.
+    pub fn handle_leave(&mut self, relay: RelayId, now: Instant) {
+        self.board.withdraw(relay);
+        self.lose(relay, now);
+    }
+
+    /// The subflow through `relay` is established.
+    pub fn handle_established(&mut self, relay: RelayId, now: Instant) {
+        if self.migration.relays().any(|known| known == relay) {
+            self.lasting.retain(|(known, _)| *known != relay);
+            self.lasting.push((relay, now));
+        }
+        self.migration.established(relay, now);
+        self.after(now);
+    }
+
+    /// The subflow through `relay` has ended, or could not be opened. What follows a [`Command::Remove`] need not be told.
+    pub fn handle_closed(&mut self, relay: RelayId, now: Instant) {
+        if self.migration.closed(relay, now) {
+            self.board.put_on_probation(relay, self.settings.period, now);
+            self.decide(Cause::Loss(relay), now);
+        }
+        self.after(now);
+    }
+
+    /// Takes note of the state of a relay's path; to be done for all before time-outs, ends of periods and established
+    /// subflows.
+    pub fn observe(&mut self, relay: RelayId, path: PathState) {
+        self.migration.observe(relay, path);
+    }
+
+    /// A period has ended in which data arrived at `throughput` over all subflows.
+    pub fn handle_period(&mut self, throughput: Rate, now: Instant) {
+        self.expire(now);
+        self.forgive(now);
+        let offered = self.offered(now);
+        let choice = self.choose(now);
+        let backup = choice.backup.as_ref().map(|set| Rate::from_bps(set.sum_bps));
+        self.reports.push_back(Report::Monitored { at: now, offered, backup });
+        if !self.settled {
+            return;
+        }
+        if self.hold_down > 0 {
+            self.hold_down -= 1;
+        } else if let Some(outage) = self.settings.trigger.check(&self.goal, throughput, offered) {
+            self.leave_for(choice, offered, Cause::Outage(outage), now);
+        }
+        self.after(now);
+    }
+
+    /// Takes note of the time.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.migration.handle_timeout(now);
+        self.after(now);
+    }
+
+    /// When [`Self::handle_timeout`] must be called next; ends of periods are the caller's.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.migration.poll_timeout()
+    }
+
+    /// The next command, if any.
+    pub fn poll_command(&mut self) -> Option<Command> {
+        self.migration.poll_command()
+    }
+
+    /// The next report, if any.
+    pub fn poll_report(&mut self) -> Option<Report> {
+        self.reports.pop_front()
+    }
+
+    /// What the relays that are wanted offer together.
+    fn offered(&self, now: Instant) -> Rate {
+        let offers = self.migration.target().filter_map(|relay| self.board.available(relay, now));
+        Rate::from_bps(offers.map(Rate::as_bps).fold(0, u64::saturating_add))
+    }
+
+    fn choose(&mut self, now: Instant) -> Choice {
+        let offers = self.board.offers(&self.goal, now);
+        let in_use = self.target();
+        self.selector.select(&offers, &self.goal, &in_use)
+    }
+
+    /// Relays whose adverts have expired are gone.
+    fn expire(&mut self, now: Instant) {
+        for relay in self.migration.relays().collect::<Vec<_>>() {
+            if !self.board.is_fresh(relay, now) {
+                self.lose(relay, now);
+            }
+        }
+    }
+
+    fn lose(&mut self, relay: RelayId, now: Instant) {
+        self.lasting.retain(|(known, _)| *known != relay);
+        if self.migration.lost(relay, now) {
+            self.board.put_on_probation(relay, self.settings.period, now);
+            self.decide(Cause::Loss(relay), now);
+        }
+        self.after(now);
+    }
+
+    fn forgive(&mut self, now: Instant) {
+        let long = self.settings.period.saturating_mul(PERIODS_TO_FORGIVE);
+        let (active, board) = (self.migration.active().collect::<Vec<_>>(), &mut self.board);
+        self.lasting.retain(|(relay, since)| {
+            let proved = now.saturating_since(*since) >= long;
+            if proved {
+                board.forgive(*relay);
+            }
+            !proved && active.contains(relay)
+        });
+    }
+
+    /// Goes to the best set there is, because the set in use is no set any more, or never was.
+    fn decide(&mut self, cause: Cause, now: Instant) {
+        let choice = self.choose(now);
+        let feasible = choice.feasible || choice.backup.is_some();
+        let to = choice.backup.unwrap_or(choice.active);
+        self.migrate(to, feasible, cause, now);
+        self.after(now);
+    }
+
+    /// Leaves a set that is out of range: for the backup, or, where nothing is in range, for what comes nearer to it.
+    fn leave_for(&mut self, choice: Choice, offered: Rate, cause: Cause, now: Instant) {
+        let range = self.goal.range();
+        match choice {
+            Choice { backup: Some(backup), .. } => self.migrate(backup, true, cause, now),
+            Choice { active, feasible: false, .. }
+                if range.distance(active.sum_bps) < range.distance(offered.as_bps()) =>
+            {
+                self.migrate(active, false, cause, now);
+            }
+            _ => {}
+        }
+    }
+
+    fn migrate(&mut self, to: RelaySet, feasible: bool, cause: Cause, now: Instant) {
+        let from = self.target();
+        if to.relays.is_empty() {
+            // With nothing to wait for, the next period looks again.
+            self.settled |= !self.migration.keep(now);
+            return;
+        }
+        if to.relays == from {
+            return;
+        }
+        self.migration.set_target(to.relays.iter().copied(), now);
+        self.settled = false;
+        self.reports.push_back(Report::Migration { at: now, cause, from, to, feasible });
+    }
+
+    /// Follows up what the migration found.
+    fn after(&mut self, now: Instant) {
+        while let Some(relay) = self.migration.poll_failed() {
+            self.board.put_on_probation(relay, self.settings.period, now);
+            self.decide(Cause::Loss(relay), now);
+        }
+        if !self.settled && self.migration.is_settled() {
+            self.settled = true;
+            self.hold_down = self.settings.hold_down_periods;
+            self.reports.push_back(Report::Settled { at: now });
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! From one set of relays to another: make before break (thesis section 4.1.1, SSRS section II-B).
+//!
+//! ```text
+//!            Add               all of the target are up        drained, or the cap
+//! (none) ───────► Opening ──► Active ──────────────► Draining ──────────────► Remove
+//!                    │            SetBackup ▲──────────┘ wanted again: SetBackup off
+//!                    └── time-out, or the relay is gone: Dead ──────────────► Remove
+//! ```
+//!
+//! It is driven by levels, not by edges: after every input it compares what there is with what is wanted and takes the steps
+//! that are possible. So a target may change at any time, and relays may die at any step. A subflow is removed only while
+//! another is active.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use units::{Duration, Instant};
+
+use super::RelayId;
+
+/// What the owner of the connection has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Open a subflow through this relay (RFC 6897 TCP_MULTIPATH_ADD).
+    Add(RelayId),
+    /// Tell the source to use the relay's subflow as backup, or as regular again (MP_PRIO).
+    SetBackup {
+        /// Whose subflow.
+        relay: RelayId,
+        /// Backup or regular.
+        backup: bool,
+    },
+    /// Close the relay's subflow, or give up opening it (TCP_MULTIPATH_REMOVE).
+    Remove {
+        /// Whose subflow.
+        relay: RelayId,
+        /// Whether the relay still forwards. If not, only another subflow can carry the news (REMOVE_ADDR).
+        reachable: bool,
+    },
+}
+
+/// What the destination sees of a relay's subflow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathState {
+    /// Smoothed round-trip time, if known.
+    pub srtt: Option<Duration>,
+    /// Octets under way: un-ACKed ones, or, where the source does not tell, those that arrived since the call before.
+    pub under_way_bytes: u64,
+}
+
+/// How long the steps take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// How long a subflow may take to be established.
+    pub establish: Duration,
+    /// Round-trip time of paths that have not told theirs.
+    pub rtt_default: Duration,
+    /// Whether leaving subflows become backups first and are then watched until nothing is under way. Otherwise they are
+    /// removed after the largest round-trip time, as printed.
+    pub drain: bool,
+    /// A drain may last three times the largest round-trip time, and at least this long: the round-trip time that the
+    /// destination knows is that of the handshake, without the queue that the source has built since.
+    pub drain_cap_min: Duration,
+}
+
+/// How often a drain is looked at, over the largest round-trip time.
+const LOOKS_PER_RTT: u64 = 4;
+/// The least time between two looks.
+const LOOK_MIN: Duration = Duration::from_millis(10);
+/// Largest round-trip times that a drain may last.
+const DRAIN_RTTS_MAX: u64 = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Opening { until: Instant },
+    Active,
+    Draining { next_look: Instant, rtt: Duration, until: Instant },
+    Dead,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Leg {
+    phase: Phase,
+    established: bool,
+    path: PathState,
+}
+
+/// The subflows through relays, on their way to what is wanted.
+#[derive(Debug)]
+pub struct Migration {
+    timing: Timing,
+    target: BTreeSet<RelayId>,
+    legs: BTreeMap<RelayId, Leg>,
+    commands: VecDeque<Command>,
+    /// Relays whose subflows could not be established in time, until somebody asks.
+    failed: Vec<RelayId>,
+}
+
+impl Migration {
+    /// Nothing is there, and nothing is wanted.
+    pub fn new(timing: Timing) -> Self {
+        let (target, legs, commands) = (BTreeSet::new(), BTreeMap::new(), VecDeque::new());
+        Self { timing, target, legs, commands, failed: Vec::new() }
+    }
+
+    /// From now on `relays` are wanted; an empty set leaves everything as it is.
+    pub fn set_target(&mut self, relays: impl IntoIterator<Item = RelayId>, now: Instant) {
+        self.target = relays.into_iter().collect();
+        self.step(now);
+    }
+
+    /// What is active is what is wanted: there is nothing better. False if nothing is active.
+    pub fn keep(&mut self, now: Instant) -> bool {
+        let active = self.legs.iter().filter(|(_, leg)| leg.phase == Phase::Active);
+        self.target = active.map(|(relay, _)| *relay).collect();
+        self.step(now);
+        !self.target.is_empty()
+    }
+
+    /// The relays that are wanted, in ascending order.
+    pub fn target(&self) -> impl Iterator<Item = RelayId> {
+        self.target.iter().copied()
+    }
+
+    /// The relays through which there is a subflow, or an attempt, in ascending order.
+    pub fn relays(&self) -> impl Iterator<Item = RelayId> {
+        self.legs.keys().copied()
+    }
+
+    /// The relays whose subflows are established and wanted, in ascending order.
+    pub fn active(&self) -> impl Iterator<Item = RelayId> {
+        self.legs.iter().filter(|(relay, leg)| self.is_wanted_and_active(**relay, leg)).map(|(relay, _)| *relay)
+    }
+
+    fn is_wanted_and_active(&self, relay: RelayId, leg: &Leg) -> bool {
+        leg.phase == Phase::Active && self.target.contains(&relay)
+    }
+
+    /// Whether what is wanted is there and nothing else.
+    pub fn is_settled(&self) -> bool {
+        self.legs.len() == self.target.len() && self.active().count() == self.legs.len()
+    }
+
+    /// Takes note of the state of a path.
+    pub fn observe(&mut self, relay: RelayId, path: PathState) {
+        if let Some(leg) = self.legs.get_mut(&relay) {
+            leg.path = PathState { srtt: path.srtt.or(leg.path.srtt), ..path };
+        }
+    }
+
+    /// The subflow through `relay` is established.
+    pub fn established(&mut self, relay: RelayId, now: Instant) {
+        let Some(leg) = self.legs.get_mut(&relay) else { return };
+        leg.established = true;
+        if matches!(leg.phase, Phase::Opening { .. } | Phase::Dead) {
+            leg.phase = Phase::Active;
+        }
+        self.step(now);
+    }
+
+    /// The subflow through `relay` is gone, or could not be opened. True if it was wanted.
+    pub fn closed(&mut self, relay: RelayId, now: Instant) -> bool {
+        let was_wanted = self.target.remove(&relay);
+        let was_there = self.legs.remove(&relay).is_some();
+        self.step(now);
+        was_wanted && was_there
+    }
+
+    /// `relay` forwards no more. True if it was wanted.
+    pub fn lost(&mut self, relay: RelayId, now: Instant) -> bool {
+        let was_wanted = self.target.remove(&relay);
+        if let Some(leg) = self.legs.get_mut(&relay) {
+            leg.phase = Phase::Dead;
+        }
+        self.step(now);
+        was_wanted
+    }
+
+    /// Takes note of the time; the paths should have been observed just before.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.step(now);
+    }
+
+    /// When [`Self::handle_timeout`] must be called next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let deadline = |leg: &Leg| match leg.phase {
+            Phase::Opening { until } => Some(until),
+            Phase::Draining { next_look, .. } if self.has_active() => Some(next_look),
+            _ => None,
+        };
+        self.legs.values().filter_map(deadline).min()
+    }
+
+    /// The next command, if any.
+    pub fn poll_command(&mut self) -> Option<Command> {
+        self.commands.pop_front()
+    }
+
+    /// The next relay whose subflow could not be established in time.
+    pub fn poll_failed(&mut self) -> Option<RelayId> {
+        self.failed.pop()
+    }
+
+    fn has_active(&self) -> bool {
+        self.legs.values().any(|leg| leg.phase == Phase::Active)
+    }
+
+    /// Takes all steps that are possible now.
+    fn step(&mut self, now: Instant) {
+        self.expire_attempts(now);
+        self.reach_for_target(now);
+        if self.target_is_up() {
+            self.retire_others(now);
+        }
+        self.look_at_drains(now);
+        self.remove_dead();
+    }
+
+    fn expire_attempts(&mut self, now: Instant) {
+        for (relay, leg) in &mut self.legs {
+            if matches!(leg.phase, Phase::Opening { until } if until <= now) {
+                leg.phase = Phase::Dead;
+                if self.target.remove(relay) {
+                    self.failed.push(*relay);
+                }
+            }
+        }
+    }
+
+    fn reach_for_target(&mut self, now: Instant) {
+        let opening = Phase::Opening { until: now + self.timing.establish };
+        for relay in &self.target {
+            let Some(leg) = self.legs.get_mut(relay) else {
+                let path = PathState::default();
+                self.legs.insert(*relay, Leg { phase: opening, established: false, path });
+                self.commands.push_back(Command::Add(*relay));
+                continue;
+            };
+            match leg.phase {
+                Phase::Draining { .. } => {
+                    leg.phase = Phase::Active;
+                    if self.timing.drain {
+                        self.commands.push_back(Command::SetBackup { relay: *relay, backup: false });
+                    }
+                }
+                Phase::Dead if leg.established => leg.phase = Phase::Active,
+                Phase::Dead => leg.phase = opening,
+                Phase::Opening { .. } | Phase::Active => {}
+            }
+        }
+    }
+
+    fn target_is_up(&self) -> bool {
+        let up = |relay: &RelayId| self.legs.get(relay).is_some_and(|leg| leg.phase == Phase::Active);
+        !self.target.is_empty() && self.target.iter().all(up)
+    }
+
+    /// What is not wanted drains from now on.
+    fn retire_others(&mut self, now: Instant) {
+        let srtts = self.legs.values().filter(|leg| leg.phase == Phase::Active);
+        let rtt = srtts.map(|leg| leg.path.srtt.unwrap_or(self.timing.rtt_default)).max();
+        let rtt = rtt.unwrap_or(self.timing.rtt_default);
+        let until = match self.timing.drain {
+            true => now + rtt.saturating_mul(DRAIN_RTTS_MAX).max(self.timing.drain_cap_min),
+            false => now + rtt,
+        };
+        for (relay, leg) in &mut self.legs {
+            if self.target.contains(relay) {
+                continue;
+            }
+            match leg.phase {
+                Phase::Active => {
+                    leg.phase = Phase::Draining { next_look: now + rtt, rtt, until };
+                    if self.timing.drain {
+                        self.commands.push_back(Command::SetBackup { relay: *relay, backup: true });
+                    }
+                }
+                Phase::Opening { .. } => leg.phase = Phase::Dead,
+                Phase::Draining { .. } | Phase::Dead => {}
+            }
+        }
+    }
+
+    fn look_at_drains(&mut self, now: Instant) {
+        if !self.has_active() {
+            return;
+        }
+        let (drain, commands) = (self.timing.drain, &mut self.commands);
+        self.legs.retain(|relay, leg| {
+            let Phase::Draining { next_look, rtt, until } = &mut leg.phase else { return true };
+            if now < *next_look {
+                return true;
+            }
+            if drain && leg.path.under_way_bytes > 0 && now < *until {
+                let pause = Duration::from_nanos(rtt.as_nanos() / LOOKS_PER_RTT).max(LOOK_MIN);
+                *next_look = (now + pause).min(*until);
+                return true;
+            }
+            commands.push_back(Command::Remove { relay: *relay, reachable: true });
+            false
+        });
+    }
+
+    fn remove_dead(&mut self) {
+        if !self.has_active() {
+            return;
+        }
+        let commands = &mut self.commands;
+        self.legs.retain(|relay, leg| {
+            let stays = leg.phase != Phase::Dead;
+            if !stays {
+                commands.push_back(Command::Remove { relay: *relay, reachable: false });
+            }
+            stays
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMING: Timing = Timing {
+        establish: Duration::from_secs(3),
+        rtt_default: Duration::from_millis(200),
+        drain: true,
+        drain_cap_min: Duration::ZERO,
+    };
+    const A: RelayId = RelayId(1);
+    const B: RelayId = RelayId(2);
+    const C: RelayId = RelayId(3);
+
+    fn ms(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    fn commands(migration: &mut Migration) -> Vec<Command> {
+        core::iter::from_fn(|| migration.poll_command()).collect()
+    }
+
+    fn backup(relay: RelayId, backup: bool) -> Command {
+        Command::SetBackup { relay, backup }
+    }
+
+    fn remove(relay: RelayId) -> Command {
+        Command::Remove { relay, reachable: true }
+    }
+
+    fn drop(relay: RelayId) -> Command {
+        Command::Remove { relay, reachable: false }
+    }
+
+    /// A and B are active at time zero.
+    fn with_a_and_b(timing: Timing) -> Migration {
+        let mut migration = Migration::new(timing);
+        migration.set_target([A, B], Instant::ZERO);
+        assert_eq!(commands(&mut migration), [Command::Add(A), Command::Add(B)]);
+        migration.established(A, Instant::ZERO);
+        migration.established(B, Instant::ZERO);
+        assert!(migration.is_settled());
+        migration
+    }
+
+    fn observe(migration: &mut Migration, relay: RelayId, srtt_ms: u64, under_way_bytes: u64) {
+        migration.observe(relay, PathState { srtt: Some(Duration::from_millis(srtt_ms)), under_way_bytes });
+    }
+
+    #[test]
+    fn the_new_is_there_before_the_old_goes() {
+        let mut migration = with_a_and_b(TIMING);
+        migration.set_target([B, C], ms(1000));
+        assert_eq!(commands(&mut migration), [Command::Add(C)]);
+        observe(&mut migration, A, 400, 1000);
+        migration.established(C, ms(1100));
+        assert_eq!(commands(&mut migration), [backup(A, true)]);
+        // The largest round-trip time is A's 400 ms, then every quarter of it.
+        assert_eq!(migration.poll_timeout(), Some(ms(1500)));
+        migration.handle_timeout(ms(1500));
+        assert_eq!((commands(&mut migration), migration.poll_timeout()), (vec![], Some(ms(1600))));
+        observe(&mut migration, A, 400, 0);
+        migration.handle_timeout(ms(1600));
+        assert_eq!(commands(&mut migration), [remove(A)]);
+        assert!(migration.is_settled());
+    }
+
+    #[test]
+    fn a_drain_ends_after_three_round_trips() {
+        let mut migration = with_a_and_b(TIMING);
+        observe(&mut migration, A, 400, 1000);
+        migration.set_target([B], ms(1000));
+        let mut now = ms(1000);
+        while let Some(at) = migration.poll_timeout() {
+            now = at;
+            migration.handle_timeout(now);
+        }
+        assert_eq!(now, ms(2200));
+        assert_eq!(commands(&mut migration), [backup(A, true), remove(A)]);
+    }
+
+    #[test]
+    fn as_printed_the_old_goes_after_the_largest_round_trip_time() {
+        let mut migration = with_a_and_b(Timing { drain: false, ..TIMING });
+        observe(&mut migration, A, 300, 1000);
+        observe(&mut migration, B, 500, 1000);
+        migration.set_target([B], ms(1000));
+        assert_eq!((commands(&mut migration), migration.poll_timeout()), (vec![], Some(ms(1500))));
+        migration.handle_timeout(ms(1500));
+        assert_eq!(commands(&mut migration), [remove(A)]);
+    }
+
+    #[test]
+    fn a_relay_that_is_wanted_again_stays() {
+        let mut migration = with_a_and_b(TIMING);
+        migration.set_target([B], ms(1000));
+        migration.set_target([A], ms(1010));
+        assert_eq!(commands(&mut migration), [backup(A, true), backup(A, false), backup(B, true)]);
+        migration.handle_timeout(ms(1210));
+        assert_eq!(commands(&mut migration), [remove(B)]);
+    }
+
+    #[test]
+    fn an_attempt_that_takes_too_long_fails_and_the_old_stays() {
+        let mut migration = with_a_and_b(TIMING);
+        migration.set_target([C], ms(1000));
+        assert_eq!(migration.poll_timeout(), Some(ms(4000)));
+        migration.handle_timeout(ms(4000));
+        assert_eq!(migration.poll_failed(), Some(C));
+        assert_eq!(commands(&mut migration), [Command::Add(C), drop(C)]);
+        assert_eq!(migration.active().count(), 0);
+        migration.set_target([A, B], ms(4000));
+        assert!(migration.is_settled() && commands(&mut migration).is_empty());
+    }
+
+    #[test]
+    fn the_last_subflow_is_never_removed() {
+        let mut migration = with_a_and_b(TIMING);
+        assert!(migration.lost(A, ms(1000)));
+        assert_eq!(commands(&mut migration), [drop(A)]);
+        assert!(migration.lost(B, ms(1100)));
+        migration.set_target([C], ms(1100));
+        assert_eq!(commands(&mut migration), [Command::Add(C)]);
+        migration.established(C, ms(1200));
+        assert_eq!(commands(&mut migration), [drop(B)]);
+        assert!(migration.is_settled());
+    }
+
+    #[test]
+    fn a_relay_that_dies_while_it_drains_is_forgotten() {
+        let mut migration = with_a_and_b(TIMING);
+        migration.set_target([B], ms(1000));
+        assert!(!migration.closed(A, ms(1050)));
+        assert_eq!(commands(&mut migration), [backup(A, true)]);
+        assert!(migration.is_settled());
+        assert_eq!(migration.poll_timeout(), None);
+    }
+
+    #[test]
+    fn a_lost_relay_that_comes_back_in_time_is_taken_as_it_is() {
+        let mut migration = Migration::new(TIMING);
+        migration.set_target([A], ms(0));
+        migration.established(A, ms(10));
+        assert!(migration.lost(A, ms(1000)));
+        migration.set_target([A], ms(2000));
+        assert_eq!(commands(&mut migration), [Command::Add(A)]);
+        assert!(migration.is_settled());
+    }
+}

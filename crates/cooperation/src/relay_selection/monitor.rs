@@ -1,0 +1,326 @@
+//! What relays tell of their bandwidth, and what the destination makes of it.
+//!
+//! Relay i advertises b_i = max(0, B_i - local_i) (thesis section 4.1.1): B_i is what its cellular link could carry, local_i
+//! what its owner's own traffic takes. What it forwards for the destination is not local traffic: an active relay would
+//! otherwise advertise nothing. The symbols are in `docs/algorithms/migration.md`.
+
+use std::collections::BTreeMap;
+
+use units::{Duration, Instant, Rate};
+
+use super::{Goal, Offer, RelayId};
+
+/// Share of the link that the relay's own traffic takes at most, if it is to forward (the thesis names no number).
+const LOCAL_SHARE_MAX: f64 = 0.95;
+/// The least that is worth a subflow, as a share of the target.
+const WORTHWHILE_SHARE: f64 = 0.02;
+
+/// What a relay tells of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Advert {
+    /// Who.
+    pub relay: RelayId,
+    /// When it was measured, by the relay's clock. Clocks need not agree: it orders the adverts of one relay.
+    pub at: Instant,
+    /// What its cellular link could carry (B).
+    pub capacity: Rate,
+    /// What its owner's traffic takes of that.
+    pub local: Rate,
+}
+
+impl Advert {
+    /// Available bandwidth (b).
+    pub fn available(&self) -> Rate {
+        Rate::from_bps(self.capacity.as_bps().saturating_sub(self.local.as_bps()))
+    }
+
+    /// Whether its owner needs the link for himself.
+    fn is_occupied(&self) -> bool {
+        self.local.as_bps() as f64 > LOCAL_SHARE_MAX * self.capacity.as_bps() as f64
+    }
+}
+
+/// What a relay measures of its cellular link in a period.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkUse {
+    /// Octets for its owner that arrived since the run began.
+    pub local_bytes: u64,
+    /// Octets that arrived in all since the run began, forwarded ones included.
+    pub delivered_bytes: u64,
+    /// Whether more was waiting for it during the whole period, as far as it can tell.
+    pub backlogged: bool,
+    /// What the modem says the cell would grant it, if the modem tells.
+    pub granted: Option<Rate>,
+}
+
+/// A way to know the capacity of a link (B).
+pub trait CapacityEstimator: Send {
+    /// Its name in settings.
+    fn name(&self) -> &'static str;
+
+    /// Capacity after a period in which the link delivered at `delivered`.
+    fn estimate(&mut self, delivered: Rate, measured: &LinkUse) -> Rate;
+}
+
+/// The capacity that somebody configured: the tariff's, or the link's in a scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct Configured(pub Rate);
+
+impl CapacityEstimator for Configured {
+    fn name(&self) -> &'static str {
+        "configured"
+    }
+
+    fn estimate(&mut self, _delivered: Rate, _measured: &LinkUse) -> Rate {
+        self.0
+    }
+}
+
+/// What the cell's scheduler would grant, as the modem tells; until it tells, the rate given.
+#[derive(Clone, Copy, Debug)]
+pub struct SchedulerShare(pub Rate);
+
+impl CapacityEstimator for SchedulerShare {
+    fn name(&self) -> &'static str {
+        "scheduler-share"
+    }
+
+    fn estimate(&mut self, _delivered: Rate, measured: &LinkUse) -> Rate {
+        self.0 = measured.granted.unwrap_or(self.0);
+        self.0
+    }
+}
+
+/// What the link was seen to deliver: the latest full period, and in others at least what arrived. A link that was never full
+/// is only known from below, so the rate given stands until then.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasuredDelivery(pub Rate);
+
+impl CapacityEstimator for MeasuredDelivery {
+    fn name(&self) -> &'static str {
+        "measured-delivery"
+    }
+
+    fn estimate(&mut self, delivered: Rate, measured: &LinkUse) -> Rate {
+        self.0 = if measured.backlogged { delivered } else { self.0.max(delivered) };
+        self.0
+    }
+}
+
+/// The relay's side: from what its link did to adverts.
+pub struct LinkMonitor {
+    relay: RelayId,
+    estimator: Box<dyn CapacityEstimator>,
+    latest: Option<(Instant, LinkUse)>,
+    /// What its owner's traffic takes; before the first period, what is expected.
+    local: Rate,
+}
+
+impl LinkMonitor {
+    /// A monitor of `relay`, whose owner is expected to use `local` until a period was measured.
+    pub fn new(relay: RelayId, estimator: Box<dyn CapacityEstimator>, local: Rate) -> Self {
+        Self { relay, estimator, latest: None, local }
+    }
+
+    /// The advert after the period since the call before.
+    pub fn advert(&mut self, measured: LinkUse, now: Instant) -> Advert {
+        let mut delivered = Rate::ZERO;
+        if let Some((since, before)) = self.latest {
+            let rate = |bytes: u64, before: u64| {
+                Rate::from_bytes_per(bytes.saturating_sub(before), now.saturating_since(since))
+            };
+            self.local = rate(measured.local_bytes, before.local_bytes);
+            delivered = rate(measured.delivered_bytes, before.delivered_bytes);
+        }
+        self.latest = Some((now, measured));
+        let capacity = self.estimator.estimate(delivered, &measured);
+        Advert { relay: self.relay, at: now, capacity, local: self.local }
+    }
+}
+
+/// The destination's side: the latest advert of each relay, and which relays are on probation.
+#[derive(Debug)]
+pub struct AdvertBoard {
+    lifetime: Duration,
+    entries: BTreeMap<RelayId, Entry>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    latest: Option<Posted>,
+    /// The relay's stamp on the newest advert ever taken: older ones are replays.
+    newest: Option<Instant>,
+    probation_until: Instant,
+    /// Failures in a row.
+    failures: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Posted {
+    advert: Advert,
+    arrived: Instant,
+}
+
+/// Failures in a row after which probation does not grow any more: 16 periods.
+const FAILURES_MAX: u32 = 5;
+
+impl AdvertBoard {
+    /// A board on which adverts stand for `lifetime`.
+    pub fn new(lifetime: Duration) -> Self {
+        Self { lifetime, entries: BTreeMap::new() }
+    }
+
+    /// Posts an advert; false if it is no newer than one that came before, as a replayed one is.
+    pub fn post(&mut self, advert: Advert, now: Instant) -> bool {
+        let entry = self.entries.entry(advert.relay).or_default();
+        if entry.newest.is_some_and(|newest| newest >= advert.at) {
+            return false;
+        }
+        entry.newest = Some(advert.at);
+        entry.latest = Some(Posted { advert, arrived: now });
+        true
+    }
+
+    /// A relay said that it leaves: what it offered is gone.
+    pub fn withdraw(&mut self, relay: RelayId) {
+        if let Some(entry) = self.entries.get_mut(&relay) {
+            entry.latest = None;
+        }
+    }
+
+    /// A relay failed: it is not offered for `period`, and for twice as long with each further failure in a row.
+    pub fn put_on_probation(&mut self, relay: RelayId, period: Duration, now: Instant) {
+        let entry = self.entries.entry(relay).or_default();
+        entry.failures = (entry.failures + 1).min(FAILURES_MAX);
+        entry.probation_until = now + period.saturating_mul(1 << (entry.failures - 1));
+    }
+
+    /// A relay proved itself.
+    pub fn forgive(&mut self, relay: RelayId) {
+        if let Some(entry) = self.entries.get_mut(&relay) {
+            entry.failures = 0;
+        }
+    }
+
+    /// Whether the relay has been heard of lately.
+    pub fn is_fresh(&self, relay: RelayId, now: Instant) -> bool {
+        self.entries.get(&relay).is_some_and(|entry| entry.advert(self.lifetime, now).is_some())
+    }
+
+    /// What `relay` offers, whether it is worth choosing or not; nothing if its advert has expired.
+    pub fn available(&self, relay: RelayId, now: Instant) -> Option<Rate> {
+        Some(self.entries.get(&relay)?.advert(self.lifetime, now)?.available())
+    }
+
+    /// Whose adverts have not expired, with what they offer, in ascending order: without relays on probation, those whose
+    /// owners need their links, and those that offer next to nothing.
+    pub fn offers(&self, goal: &Goal, now: Instant) -> Vec<Offer> {
+        let worthwhile_bps = WORTHWHILE_SHARE * goal.target.as_bps() as f64;
+        let posted = self.entries.iter().filter(|(_, entry)| entry.probation_until <= now);
+        let adverts = posted.filter_map(|(_, entry)| entry.advert(self.lifetime, now));
+        let willing = adverts.filter(|advert| !advert.is_occupied());
+        let offers = willing.map(|advert| Offer { relay: advert.relay, available: advert.available() });
+        offers
+            .filter(|offer| offer.available.as_bps() as f64 >= worthwhile_bps && offer.available > Rate::ZERO)
+            .collect()
+    }
+}
+
+impl Entry {
+    fn advert(&self, lifetime: Duration, now: Instant) -> Option<Advert> {
+        let fresh = self.latest.filter(|posted| now.saturating_since(posted.arrived) <= lifetime);
+        fresh.map(|posted| posted.advert)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const F: Duration = Duration::from_secs(2);
+    const GOAL: Goal = Goal { target: Rate::from_mbps(3), tolerance: 0.1 };
+
+    fn advert(relay: u16, at_s: u64, capacity_kbps: u64, local_kbps: u64) -> Advert {
+        let [capacity, local] = [capacity_kbps, local_kbps].map(|kbps| Rate::from_bps(kbps * 1000));
+        Advert { relay: RelayId(relay), at: Instant::from_secs(at_s), capacity, local }
+    }
+
+    fn offered(board: &AdvertBoard, now_s: u64) -> Vec<(u16, u64)> {
+        let offers = board.offers(&GOAL, Instant::from_secs(now_s));
+        offers.iter().map(|offer| (offer.relay.0, offer.available.as_bps() / 1000)).collect()
+    }
+
+    #[test]
+    fn forwarded_octets_are_not_local() {
+        let estimator = Box::new(Configured(Rate::from_mbps(2)));
+        let mut monitor = LinkMonitor::new(RelayId(4), estimator, Rate::from_bps(700_000));
+        let start = monitor.advert(LinkUse::default(), Instant::ZERO);
+        assert_eq!(start.available(), Rate::from_bps(1_300_000));
+        // 125 kB for the owner in 2 s are 0.5 Mbit/s; 250 kB more are forwarded.
+        let measured = LinkUse { local_bytes: 125_000, delivered_bytes: 375_000, ..LinkUse::default() };
+        let next = monitor.advert(measured, Instant::from_secs(2));
+        assert_eq!((next.available(), next.local), (Rate::from_bps(1_500_000), Rate::from_bps(500_000)));
+    }
+
+    #[test]
+    fn a_full_link_is_as_fast_as_it_was_seen_to_be() {
+        let mut monitor = LinkMonitor::new(RelayId(0), Box::new(MeasuredDelivery(Rate::from_mbps(5))), Rate::ZERO);
+        let mut after = |now_s, delivered_bytes, backlogged| {
+            let measured = LinkUse { delivered_bytes, backlogged, ..LinkUse::default() };
+            monitor.advert(measured, Instant::from_secs(now_s)).capacity.as_bps()
+        };
+        assert_eq!(after(0, 0, false), 5_000_000);
+        // 500 kB in 2 s with more waiting: 2 Mbit/s, whatever was believed.
+        assert_eq!(after(2, 500_000, true), 2_000_000);
+        assert_eq!(after(4, 600_000, false), 2_000_000);
+        assert_eq!(after(6, 1_350_000, false), 3_000_000);
+    }
+
+    #[test]
+    fn the_modem_is_believed_once_it_tells() {
+        let mut share = SchedulerShare(Rate::from_mbps(1));
+        assert_eq!(share.estimate(Rate::ZERO, &LinkUse::default()), Rate::from_mbps(1));
+        let told = LinkUse { granted: Some(Rate::from_mbps(3)), ..LinkUse::default() };
+        assert_eq!(share.estimate(Rate::ZERO, &told), Rate::from_mbps(3));
+        assert_eq!(share.estimate(Rate::ZERO, &LinkUse::default()), Rate::from_mbps(3));
+    }
+
+    #[test]
+    fn busy_and_feeble_relays_are_not_offered() {
+        let mut board = AdvertBoard::new(F);
+        // 1.95 of 2 Mbit/s are 97.5 %; 50 kbit/s are less than 2 % of 3 Mbit/s; 1.9 of 2 Mbit/s are 95 %.
+        for advert in [advert(0, 1, 2000, 1950), advert(1, 1, 50, 0), advert(2, 1, 2000, 1900), advert(3, 1, 800, 900)]
+        {
+            assert!(board.post(advert, Instant::from_secs(1)));
+        }
+        assert_eq!(offered(&board, 1), [(2, 100)]);
+        assert_eq!(board.available(RelayId(3), Instant::from_secs(1)), Some(Rate::ZERO));
+    }
+
+    #[test]
+    fn adverts_expire_and_replays_are_refused() {
+        let mut board = AdvertBoard::new(F);
+        assert!(board.post(advert(7, 100, 1000, 0), Instant::from_secs(10)));
+        assert_eq!((offered(&board, 12), offered(&board, 13)), (vec![(7, 1000)], vec![]));
+        assert!(!board.post(advert(7, 100, 1000, 0), Instant::from_secs(13)));
+        assert!(!board.post(advert(7, 99, 1000, 0), Instant::from_secs(13)));
+        assert!(board.post(advert(7, 101, 900, 0), Instant::from_secs(13)));
+        board.withdraw(RelayId(7));
+        assert_eq!(offered(&board, 13), []);
+        // One that left and comes back starts where it was.
+        assert!(!board.post(advert(7, 101, 900, 0), Instant::from_secs(14)));
+    }
+
+    #[test]
+    fn probation_doubles_until_a_relay_proves_itself() {
+        let mut board = AdvertBoard::new(Duration::from_secs(1000));
+        board.post(advert(1, 1, 1000, 0), Instant::ZERO);
+        let mut fail = |at_s| board.put_on_probation(RelayId(1), F, Instant::from_secs(at_s));
+        fail(10);
+        fail(20);
+        assert_eq!((offered(&board, 23), offered(&board, 24)), (vec![], vec![(1, 1000)]));
+        board.forgive(RelayId(1));
+        board.put_on_probation(RelayId(1), F, Instant::from_secs(30));
+        assert_eq!((offered(&board, 31), offered(&board, 32)), (vec![], vec![(1, 1000)]));
+    }
+}

@@ -1,0 +1,245 @@
+//! The loop of relay selection among relays that die, lie, flap and come back, every 100 ms for an hour.
+
+use std::collections::BTreeMap;
+
+use cooperation::relay_selection::manager::{ManagerSettings, RelayManager, Report};
+use cooperation::relay_selection::migration::{Command, PathState};
+use cooperation::relay_selection::monitor::Advert;
+use cooperation::relay_selection::{Goal, RelayId, SelectorSettings, build};
+use proptest::prelude::*;
+use units::{Duration, Instant, Prng, Rate};
+
+const F: Duration = Duration::from_secs(2);
+const STEP: Duration = Duration::from_millis(100);
+const RELAYS: u16 = 8;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Subflow {
+    /// Established at this time, if ever.
+    Opening(Option<Instant>),
+    Open {
+        backup: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Relay {
+    alive: bool,
+    available: Rate,
+    /// What it says, over what is true.
+    exaggeration: u64,
+}
+
+/// Relays, and what the engine would do with the commands.
+struct World {
+    manager: RelayManager,
+    relays: Vec<Relay>,
+    subflows: BTreeMap<RelayId, Subflow>,
+    prng: Prng,
+    now: Instant,
+    commands: usize,
+    calm: bool,
+}
+
+impl World {
+    fn new(seed: u64, settings: ManagerSettings, method: &str) -> Self {
+        let goal = Goal { target: Rate::from_mbps(3), tolerance: 0.1 };
+        let selector = build(method, SelectorSettings::default()).unwrap();
+        let manager = RelayManager::new(settings, goal, selector);
+        // 0.7, 0.8 ... 1.4 Mbit/s: many sets of three or four are in range.
+        let available = |relay: u64| Rate::from_bps(700_000 + relay * 100_000);
+        let relay = |relay| Relay { alive: true, available: available(relay), exaggeration: 1 };
+        let relays = (0..u64::from(RELAYS)).map(relay).collect();
+        let (subflows, prng, now) = (BTreeMap::new(), Prng::new(seed), Instant::ZERO);
+        Self { manager, relays, subflows, prng, now, commands: 0, calm: false }
+    }
+
+    fn chance(&mut self, one_in: u64) -> bool {
+        self.prng.below(one_in) == 0
+    }
+
+    fn advertise(&mut self) {
+        for relay in (0..RELAYS).map(RelayId) {
+            let Relay { alive, available, exaggeration } = self.relays[usize::from(relay.0)];
+            if alive && (self.calm || !self.chance(10)) {
+                let capacity = Rate::from_bps(available.as_bps() * exaggeration + 500_000);
+                let local = Rate::from_bps(500_000);
+                self.manager.handle_advert(Advert { relay, at: self.now, capacity, local }, self.now);
+            }
+        }
+        self.obey();
+    }
+
+    /// Relays die, come back, lie, leave and reset subflows.
+    fn disturb(&mut self) {
+        let relay = RelayId(self.prng.below(RELAYS.into()) as u16);
+        let state = &mut self.relays[usize::from(relay.0)];
+        match self.prng.below(8) {
+            0 => state.alive = false,
+            1 | 2 => state.alive = true,
+            3 => state.exaggeration = [0, 1, 4][self.prng.below(3) as usize],
+            4 => self.manager.handle_leave(relay, self.now),
+            5 if self.subflows.remove(&relay).is_some() => self.manager.handle_closed(relay, self.now),
+            6 => {
+                let target = Rate::from_bps(1_000_000 * (1 + self.prng.below(5)));
+                self.manager.set_goal(Goal { target, tolerance: 0.1 }, self.now);
+            }
+            _ => {}
+        }
+        self.obey();
+    }
+
+    /// Carries out the commands, and checks each against what there is.
+    fn obey(&mut self) {
+        while let Some(command) = self.manager.poll_command() {
+            self.commands += 1;
+            match command {
+                Command::Add(relay) => {
+                    let works = self.relays[usize::from(relay.0)].alive && (self.calm || self.prng.below(4) > 0);
+                    let at = works.then_some(self.now + STEP);
+                    assert_eq!(self.subflows.insert(relay, Subflow::Opening(at)), None, "{relay:?} is there already");
+                }
+                Command::SetBackup { relay, backup } => {
+                    let before = self.subflows.insert(relay, Subflow::Open { backup });
+                    assert_eq!(before, Some(Subflow::Open { backup: !backup }), "{relay:?}");
+                }
+                Command::Remove { relay, .. } => {
+                    assert!(self.subflows.remove(&relay).is_some(), "{relay:?} is not there");
+                    let others = self.subflows.values().filter(|subflow| matches!(subflow, Subflow::Open { .. }));
+                    assert!(others.count() > 0, "the last subflow is removed");
+                }
+            }
+        }
+        while self.manager.poll_report().is_some() {}
+    }
+
+    fn establish(&mut self) {
+        for relay in (0..RELAYS).map(RelayId) {
+            let due = |subflow: &Subflow| matches!(subflow, Subflow::Opening(Some(at)) if *at <= self.now);
+            if self.subflows.get(&relay).is_some_and(due) {
+                self.subflows.insert(relay, Subflow::Open { backup: false });
+                self.manager.handle_established(relay, self.now);
+                self.obey();
+            }
+        }
+    }
+
+    fn throughput(&self) -> Rate {
+        let open = |relay: &RelayId| matches!(self.subflows.get(relay), Some(Subflow::Open { backup: false }));
+        let carries = (0..RELAYS).map(RelayId).filter(open).map(|relay| self.relays[usize::from(relay.0)]);
+        Rate::from_bps(carries.filter(|relay| relay.alive).map(|relay| relay.available.as_bps()).sum())
+    }
+
+    fn step(&mut self, number: u64) {
+        self.now += STEP;
+        if !self.calm {
+            self.disturb();
+        }
+        self.establish();
+        for relay in (0..RELAYS).map(RelayId) {
+            let under_way_bytes = if self.calm { 0 } else { self.prng.below(3) };
+            self.manager.observe(relay, PathState { srtt: Some(Duration::from_millis(300)), under_way_bytes });
+        }
+        if self.manager.poll_timeout().is_some_and(|at| at <= self.now) {
+            self.manager.handle_timeout(self.now);
+            self.obey();
+        }
+        if number % 20 == 0 {
+            self.advertise();
+            self.manager.handle_period(self.throughput(), self.now);
+            self.obey();
+        }
+        assert!(self.manager.poll_timeout().is_none_or(|at| at > self.now), "it would be called for ever");
+    }
+
+    fn run(&mut self, steps: core::ops::Range<u64>) {
+        steps.for_each(|number| self.step(number));
+    }
+}
+
+fn survives(seed: u64, settings: ManagerSettings, method: &str) {
+    let mut world = World::new(seed, settings, method);
+    world.advertise();
+    world.manager.start(Instant::ZERO);
+    world.obey();
+    world.run(1..36_001);
+    assert!(world.commands > 1000, "nothing was going on: {} commands", world.commands);
+    world.calm = true;
+    world.relays.iter_mut().for_each(|relay| (relay.alive, relay.exaggeration) = (true, 1));
+    let goal = Goal { target: Rate::from_mbps(3), tolerance: 0.1 };
+    world.manager.set_goal(goal, world.now);
+    world.obey();
+    // The longest probation is 16 periods.
+    world.run(36_001..37_201);
+    let commands = world.commands;
+    world.run(37_201..37_601);
+    assert_eq!(world.commands, commands, "it does not come to rest");
+    assert!(goal.range().contains(world.throughput().as_bps()), "rests at {:?}", world.throughput());
+    assert_eq!(world.manager.active(), world.subflows.keys().copied().collect::<Vec<_>>());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_hour_of_trouble_is_survived(seed: u64, method in prop::sample::select(vec!["ssrs", "greedy-thesis", "greedy-paper", "exact"])) {
+        survives(seed, ManagerSettings::build(F), method);
+        survives(seed, ManagerSettings::paper(F), method);
+    }
+}
+
+fn reports(manager: &mut RelayManager) -> Vec<Report> {
+    core::iter::from_fn(|| manager.poll_report()).collect()
+}
+
+#[test]
+fn a_lost_relay_is_replaced_at_once_and_then_avoided() {
+    let mut world = World::new(1, ManagerSettings::build(F), "ssrs");
+    world.calm = true;
+    world.advertise();
+    world.manager.start(world.now);
+    world.obey();
+    world.run(1..100);
+    let active = world.manager.active();
+    let gone = active[0];
+    world.relays[usize::from(gone.0)].alive = false;
+    world.manager.handle_leave(gone, world.now);
+    let told = reports(&mut world.manager);
+    assert!(matches!(&told[..], [Report::Migration { from, feasible: true, .. }] if *from == active[1..]), "{told:?}");
+    world.obey();
+    world.run(100..140);
+    assert!(!world.manager.active().contains(&gone));
+    assert!(world.manager.goal().range().contains(world.throughput().as_bps()));
+}
+
+#[test]
+fn a_new_target_in_flight_is_reached() {
+    let mut world = World::new(1, ManagerSettings::build(F), "ssrs");
+    world.calm = true;
+    world.advertise();
+    world.manager.start(world.now);
+    world.obey();
+    world.run(1..100);
+    assert!(world.manager.goal().range().contains(world.throughput().as_bps()));
+    let goal = Goal { target: Rate::from_mbps(6), tolerance: 0.1 };
+    world.manager.set_goal(goal, world.now);
+    world.obey();
+    world.run(100..140);
+    assert!(goal.range().contains(world.throughput().as_bps()), "{:?}", world.throughput());
+}
+
+#[test]
+fn the_last_relay_stays_though_it_is_silent() {
+    let mut world = World::new(1, ManagerSettings::build(F), "ssrs");
+    world.calm = true;
+    world.advertise();
+    world.manager.start(world.now);
+    world.obey();
+    world.run(1..10);
+    world.relays.iter_mut().for_each(|relay| relay.alive = false);
+    world.run(10..600);
+    assert!(!world.subflows.is_empty());
+    world.relays.iter_mut().for_each(|relay| relay.alive = true);
+    world.run(600..1400);
+    assert!(world.manager.goal().range().contains(world.throughput().as_bps()), "{:?}", world.throughput());
+}
