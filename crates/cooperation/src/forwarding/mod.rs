@@ -1,11 +1,13 @@
 //! Forwarding: how data get from the source through a relay to the destination.
 //!
 //! ```text
+//! channel        the frames between relay and destination, and how they are kept authentic
 //! range          the data that the destination wants next, and what it has
 //! range_keeper   the destination's side of differentiated forwarding: when the range moves on
 //! hold_queue     the relay's side: forward what is wanted, hold what can wait
 //! ```
 
+pub mod channel;
 pub mod hold_queue;
 pub mod range;
 pub mod range_keeper;
