@@ -291,14 +291,13 @@ impl RelayManager {
     /// Leaves a set that is out of range: for the backup, or, where nothing is in range, for what comes nearer to it.
     fn leave_for(&mut self, choice: Choice, offered: Rate, cause: Cause, now: Instant) {
         let range = self.goal.range();
-        match choice {
-            Choice { backup: Some(backup), .. } => self.migrate(backup, true, cause, now),
-            Choice { active, feasible: false, .. }
-                if range.distance(active.sum_bps) < range.distance(offered.as_bps()) =>
-            {
-                self.migrate(active, false, cause, now);
+        let Choice { active, backup, feasible } = choice;
+        match backup {
+            Some(backup) => self.migrate(backup, true, cause, now),
+            None if feasible || range.distance(active.sum_bps) < range.distance(offered.as_bps()) => {
+                self.migrate(active, feasible, cause, now);
             }
-            _ => {}
+            None => {}
         }
     }
 

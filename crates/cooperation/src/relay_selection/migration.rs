@@ -8,8 +8,8 @@
 //! ```
 //!
 //! It is driven by levels, not by edges: after every input it compares what there is with what is wanted and takes the steps
-//! that are possible. So a target may change at any time, and relays may die at any step. A subflow is removed only while
-//! another is active.
+//! that are possible. So a target may change at any time, and relays may die at any step. A subflow that was established is
+//! removed only while another is active.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -81,6 +81,8 @@ enum Phase {
 struct Leg {
     phase: Phase,
     established: bool,
+    /// What the source was told.
+    backup: bool,
     path: PathState,
 }
 
@@ -151,7 +153,7 @@ impl Migration {
     pub fn established(&mut self, relay: RelayId, now: Instant) {
         let Some(leg) = self.legs.get_mut(&relay) else { return };
         leg.established = true;
-        if matches!(leg.phase, Phase::Opening { .. } | Phase::Dead) {
+        if matches!(leg.phase, Phase::Opening { .. }) {
             leg.phase = Phase::Active;
         }
         self.step(now);
@@ -231,20 +233,17 @@ impl Migration {
         for relay in &self.target {
             let Some(leg) = self.legs.get_mut(relay) else {
                 let path = PathState::default();
-                self.legs.insert(*relay, Leg { phase: opening, established: false, path });
+                self.legs.insert(*relay, Leg { phase: opening, established: false, backup: false, path });
                 self.commands.push_back(Command::Add(*relay));
                 continue;
             };
-            match leg.phase {
-                Phase::Draining { .. } => {
-                    leg.phase = Phase::Active;
-                    if self.timing.drain {
-                        self.commands.push_back(Command::SetBackup { relay: *relay, backup: false });
-                    }
-                }
-                Phase::Dead if leg.established => leg.phase = Phase::Active,
-                Phase::Dead => leg.phase = opening,
-                Phase::Opening { .. } | Phase::Active => {}
+            if matches!(leg.phase, Phase::Opening { .. } | Phase::Active) {
+                continue;
+            }
+            // One that was lost was not removed, so it may still work.
+            leg.phase = Phase::Active;
+            if core::mem::take(&mut leg.backup) {
+                self.commands.push_back(Command::SetBackup { relay: *relay, backup: false });
             }
         }
     }
@@ -270,7 +269,8 @@ impl Migration {
             match leg.phase {
                 Phase::Active => {
                     leg.phase = Phase::Draining { next_look: now + rtt, rtt, until };
-                    if self.timing.drain {
+                    leg.backup = self.timing.drain;
+                    if leg.backup {
                         self.commands.push_back(Command::SetBackup { relay: *relay, backup: true });
                     }
                 }
@@ -301,12 +301,10 @@ impl Migration {
     }
 
     fn remove_dead(&mut self) {
-        if !self.has_active() {
-            return;
-        }
+        let others_are_active = self.has_active();
         let commands = &mut self.commands;
         self.legs.retain(|relay, leg| {
-            let stays = leg.phase != Phase::Dead;
+            let stays = leg.phase != Phase::Dead || leg.established && !others_are_active;
             if !stays {
                 commands.push_back(Command::Remove { relay: *relay, reachable: false });
             }
