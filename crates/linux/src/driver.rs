@@ -1,8 +1,9 @@
-//! Runs one [`Endpoint`] over a TUN device: the loop that gives the engine segments, the time and its turn.
+//! Runs an [`Endpoint`], or another [`Machine`], over a TUN device: the loop that gives it segments, the time and its turn.
 //!
 //! One thread, one loop, no locks around the engine. Other threads reach it through a [`Remote`].
 
 use std::io::IoSlice;
+use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -29,10 +30,62 @@ const BATCH_BYTES: usize = 512 << 10;
 /// Largest payload of a segment over a device with offload: with its headers it is still an IP packet.
 pub const OFFLOAD_PAYLOAD_MAX: u32 = 65535 - 40 - 60;
 
-/// What runs above the engine.
-pub trait Application {
-    /// Reacts to an event, by commands to the endpoint or in itself.
-    fn handle_event(&mut self, event: Event, endpoint: &mut Endpoint, now: Instant);
+/// What a driver drives: a sans-IO machine that takes segments and the time.
+pub trait Machine {
+    /// What it tells its owner.
+    type Event;
+
+    /// Takes a segment from the device.
+    fn handle_segment(&mut self, segment: Segment, now: Instant);
+
+    /// The next segment to send.
+    fn poll_transmit(&mut self, now: Instant) -> Option<Segment>;
+
+    /// The next event.
+    fn poll_event(&mut self) -> Option<Self::Event>;
+
+    /// When [`Self::handle_timeout`] must be called.
+    fn poll_timeout(&mut self) -> Option<Instant>;
+
+    /// Takes note of the time.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// Largest payload in octets of one packet between two addresses, if the machine knows.
+    fn payload_max(&self, local: SocketAddr, remote: SocketAddr) -> Option<u32>;
+}
+
+impl Machine for Endpoint {
+    type Event = Event;
+
+    fn handle_segment(&mut self, segment: Segment, now: Instant) {
+        Self::handle_segment(self, segment, now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        Self::poll_transmit(self, now)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        Self::poll_event(self)
+    }
+
+    fn poll_timeout(&mut self) -> Option<Instant> {
+        Self::poll_timeout(self)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        Self::handle_timeout(self, now);
+    }
+
+    fn payload_max(&self, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
+        Self::payload_max(self, local, remote)
+    }
+}
+
+/// What runs above the machine.
+pub trait Application<M: Machine = Endpoint> {
+    /// Reacts to an event, by commands to the machine or in itself.
+    fn handle_event(&mut self, event: M::Event, machine: &mut M, now: Instant);
 
     /// When [`Self::handle_wakeup`] is to be called, if nothing happens before.
     fn next_wakeup(&self) -> Option<Instant> {
@@ -40,8 +93,8 @@ pub trait Application {
     }
 
     /// The time named by [`Self::next_wakeup`] has come.
-    fn handle_wakeup(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        let _ = (endpoint, now);
+    fn handle_wakeup(&mut self, machine: &mut M, now: Instant) {
+        let _ = (machine, now);
     }
 
     /// Whether all is done and the loop may end.
@@ -50,7 +103,7 @@ pub trait Application {
     }
 }
 
-type Job = Box<dyn FnOnce(&mut Endpoint, Instant) + Send>;
+type Job<M> = Box<dyn FnOnce(&mut M, Instant) + Send>;
 
 /// Counts what passed the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,23 +118,38 @@ pub struct DriverStats {
     pub refused_segments: u64,
 }
 
-/// An endpoint with its device and its clock.
-pub struct Driver {
+/// A machine, by default an endpoint, with its device and its clock.
+pub struct Driver<M: Machine = Endpoint> {
     tun: Tun,
     mtu: u16,
-    endpoint: Endpoint,
+    machine: M,
     clock: Clock,
     scratch: Vec<u8>,
     stats: DriverStats,
-    jobs: (Sender<Job>, Receiver<Job>),
+    jobs: (Sender<Job<M>>, Receiver<Job<M>>),
     wake: (UnixStream, UnixStream),
 }
 
-/// Reaches a driver's endpoint from another thread.
-#[derive(Clone)]
-pub struct Remote {
-    jobs: Sender<Job>,
+/// Reaches a driver's machine from another thread.
+pub struct Remote<M = Endpoint> {
+    jobs: Sender<Job<M>>,
     wake: std::sync::Arc<UnixStream>,
+}
+
+impl<M> Clone for Remote<M> {
+    fn clone(&self) -> Self {
+        Self { jobs: self.jobs.clone(), wake: self.wake.clone() }
+    }
+}
+
+/// A seed from the operating system.
+///
+/// # Errors
+/// If it has no randomness.
+pub fn random_seed() -> Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| Error::system("get random numbers")(io::Error::other(error)))?;
+    Ok(seed)
 }
 
 impl Driver {
@@ -90,20 +158,32 @@ impl Driver {
     /// # Errors
     /// If the operating system has no randomness or no file descriptors.
     pub fn new(tun: Tun, mtu: u16, config: EndpointConfig) -> Result<Self> {
-        let mut seed = [0; 32];
-        getrandom::fill(&mut seed).map_err(|error| Error::system("get random numbers")(io::Error::other(error)))?;
-        let wake = UnixStream::pair().map_err(Error::system("create a socket pair"))?;
-        for end in [&wake.0, &wake.1] {
-            end.set_nonblocking(true).map_err(Error::system("set up a socket pair"))?;
-        }
-        let (endpoint, clock) = (Endpoint::new(config, seed), Clock::start());
-        let stats = DriverStats::default();
-        Ok(Self { tun, mtu, endpoint, clock, scratch: Vec::new(), stats, jobs: channel(), wake })
+        Self::with_machine(tun, mtu, Endpoint::new(config, random_seed()?))
     }
 
     /// The endpoint and the time, for commands before [`Self::run`] and between its calls.
     pub fn endpoint(&mut self) -> (&mut Endpoint, Instant) {
-        (&mut self.endpoint, self.clock.now())
+        self.machine()
+    }
+}
+
+impl<M: Machine> Driver<M> {
+    /// `machine` on `tun`, whose largest packet is `mtu`.
+    ///
+    /// # Errors
+    /// If the operating system has no file descriptors.
+    pub fn with_machine(tun: Tun, mtu: u16, machine: M) -> Result<Self> {
+        let wake = UnixStream::pair().map_err(Error::system("create a socket pair"))?;
+        for end in [&wake.0, &wake.1] {
+            end.set_nonblocking(true).map_err(Error::system("set up a socket pair"))?;
+        }
+        let (clock, stats) = (Clock::start(), DriverStats::default());
+        Ok(Self { tun, mtu, machine, clock, scratch: Vec::new(), stats, jobs: channel(), wake })
+    }
+
+    /// The machine and the time, for commands before [`Self::run`] and between its calls.
+    pub fn machine(&mut self) -> (&mut M, Instant) {
+        (&mut self.machine, self.clock.now())
     }
 
     /// Counters of the device.
@@ -115,7 +195,7 @@ impl Driver {
     ///
     /// # Errors
     /// If the process has no file descriptors left.
-    pub fn remote(&self) -> Result<Remote> {
+    pub fn remote(&self) -> Result<Remote<M>> {
         let wake = self.wake.1.try_clone().map_err(Error::system("duplicate a socket"))?;
         Ok(Remote { jobs: self.jobs.0.clone(), wake: wake.into() })
     }
@@ -124,7 +204,7 @@ impl Driver {
     ///
     /// # Errors
     /// If the device fails.
-    pub fn run(&mut self, application: &mut impl Application, stop: &Stop) -> Result<bool> {
+    pub fn run(&mut self, application: &mut impl Application<M>, stop: &Stop) -> Result<bool> {
         be_punctual();
         let mut ready = Vec::new();
         loop {
@@ -132,15 +212,15 @@ impl Driver {
             if application.is_finished() {
                 return Ok(true);
             }
-            let until = [self.endpoint.poll_timeout(), application.next_wakeup()].into_iter().flatten().min();
+            let until = [self.machine.poll_timeout(), application.next_wakeup()].into_iter().flatten().min();
             let devices = [self.tun.as_fd(), self.wake.0.as_fd()];
             if !wait(&self.clock, until, stop.as_fd(), &devices, &mut ready)? {
                 return Ok(false);
             }
             let now = self.clock.now();
-            self.endpoint.handle_timeout(now);
+            self.machine.handle_timeout(now);
             if application.next_wakeup().is_some_and(|at| at <= now) {
-                application.handle_wakeup(&mut self.endpoint, now);
+                application.handle_wakeup(&mut self.machine, now);
             }
             if ready.contains(&0) {
                 self.receive()?;
@@ -152,12 +232,12 @@ impl Driver {
     }
 
     /// Lets the engine send and the application react, until neither has anything more to do.
-    fn settle(&mut self, application: &mut impl Application) -> Result<()> {
+    fn settle(&mut self, application: &mut impl Application<M>) -> Result<()> {
         loop {
             self.transmit()?;
             let now = self.clock.now();
-            let Some(event) = self.endpoint.poll_event() else { return Ok(()) };
-            application.handle_event(event, &mut self.endpoint, now);
+            let Some(event) = self.machine.poll_event() else { return Ok(()) };
+            application.handle_event(event, &mut self.machine, now);
         }
     }
 
@@ -176,7 +256,7 @@ impl Driver {
                 Ok(mut segment) => {
                     segment.payload = release_packet(segment.payload);
                     self.stats.received_segments += 1;
-                    self.endpoint.handle_segment(segment, self.clock.now());
+                    self.machine.handle_segment(segment, self.clock.now());
                 }
                 Err(_) => self.stats.ignored_packets += 1,
             }
@@ -185,7 +265,7 @@ impl Driver {
     }
 
     fn transmit(&mut self) -> Result<()> {
-        while let Some(segment) = self.endpoint.poll_transmit(self.clock.now()) {
+        while let Some(segment) = self.machine.poll_transmit(self.clock.now()) {
             let written = self.write(&segment);
             match written.map_err(|error| (error.raw_os_error().map(Errno::from_raw_os_error), error)) {
                 Ok(()) => self.stats.sent_segments += 1,
@@ -225,7 +305,7 @@ impl Driver {
         if segment.payload.is_empty() {
             return by_device;
         }
-        let by_peer = self.endpoint.payload_max(segment.src, segment.dst).unwrap_or(u32::MAX);
+        let by_peer = self.machine.payload_max(segment.src, segment.dst).unwrap_or(u32::MAX);
         u16::try_from(by_peer).map_or(by_device, |by_peer| by_peer.min(by_device))
     }
 
@@ -237,26 +317,23 @@ impl Driver {
             Err(errno) => return Err(Error::system("read from a socket pair")(errno)),
         }
         while let Ok(job) = self.jobs.1.try_recv() {
-            job(&mut self.endpoint, self.clock.now());
+            job(&mut self.machine, self.clock.now());
         }
         Ok(())
     }
 }
 
-impl Remote {
-    /// Runs `command` on the endpoint, in the driver's thread, and waits for its result.
+impl<M> Remote<M> {
+    /// Runs `command` on the machine, in the driver's thread, and waits for its result.
     ///
     /// # Errors
     /// If the driver has ended.
-    pub fn call<T: Send + 'static>(
-        &self,
-        command: impl FnOnce(&mut Endpoint, Instant) -> T + Send + 'static,
-    ) -> Result<T> {
+    pub fn call<T: Send + 'static>(&self, command: impl FnOnce(&mut M, Instant) -> T + Send + 'static) -> Result<T> {
         let gone = || Error::Peer("the engine's driver has ended".into());
         let (answer, result) = channel();
-        let job: Job = Box::new(move |endpoint, now| {
+        let job: Job<M> = Box::new(move |machine, now| {
             // The caller waits for the answer unless its thread is gone.
-            let _ = answer.send(command(endpoint, now));
+            let _ = answer.send(command(machine, now));
         });
         self.jobs.send(job).map_err(|_| gone())?;
         // A full socket already wakes the driver.

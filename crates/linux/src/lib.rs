@@ -4,6 +4,7 @@
 //! tun         packets between the kernel and this process, whole super-segments at a time
 //! netns       network namespaces that vanish with the process, even when it is killed
 //! driver      runs one transport endpoint over a TUN device
+//! relay       a fast-ACK relay behind a TUN device
 //! emulator    runs network nodes on the real clock between namespaces: `anabranch emulate`
 //! serve, get  HTTP over the engine: `anabranch serve` and `anabranch get`
 //! ```
@@ -19,6 +20,7 @@ pub mod http;
 mod ip_command;
 pub mod netns;
 pub mod offload;
+pub mod relay;
 pub mod retention;
 pub mod serve;
 pub mod stop;

@@ -6,11 +6,11 @@ use std::rc::Rc;
 
 use network::{Link, LossModel, MediumId, Network, PortId, Prefix, Queue, Route, VertexId};
 use simulator::app::Transfer;
-use simulator::relay::{AtOnce, DESTINATION_GATE, RelayMedium, SOURCE_GATE};
+use simulator::relay::{DESTINATION_GATE, RelayMedium, SOURCE_GATE};
 use simulator::{Direction, EndpointHost, HostId, Interface, Simulation, Source, Tap};
 use transport::error::CloseReason;
 use transport::path_manager::LocalAddress;
-use transport::relay::{FastAckRelay, RelayConfig, Side};
+use transport::relay::{AtOnce, FastAckRelay, ForwardingRelay, RelayConfig, Side};
 use transport::{ConnectionConfig, Endpoint, EndpointConfig, SubflowId};
 use units::{Duration, Instant, Rate};
 use wire::Segment;
@@ -119,7 +119,7 @@ fn add_relay(
     own: Option<IpAddr>,
 ) -> MediumId {
     let relay = FastAckRelay::new(setup.relay.clone(), [index as u8; 32]).unwrap();
-    let medium = network.add_medium(Box::new(RelayMedium::new(relay, AtOnce)));
+    let medium = network.add_medium(Box::new(RelayMedium::new(ForwardingRelay::new(relay, AtOnce))));
     let [towards_source, towards_sink] = [SOURCE_GATE, DESTINATION_GATE].map(|gate| network.gate(medium, gate));
     let wifi = || link(setup.wifi_mbps, 5).loss(LossModel::uniform(setup.wifi_loss));
     let cellular = || link(10, 30).queue(Queue::packets(1000));
@@ -178,7 +178,7 @@ impl Stage {
     }
 
     fn relay(&self, index: usize) -> &FastAckRelay {
-        self.simulation.network().medium::<RelayMedium<AtOnce>>(self.relays[index]).unwrap().relay()
+        self.simulation.network().medium::<RelayMedium<AtOnce>>(self.relays[index]).unwrap().relay().relay()
     }
 }
 
@@ -214,7 +214,7 @@ fn the_source_sees_neither_loss_nor_delay_of_the_wifi() {
 #[test]
 fn the_source_joins_at_the_relay_s_own_address() {
     let own = IpAddr::V4(Ipv4Addr::new(10, 1, 1, 1));
-    let relay = RelayConfig { own_address: Some(own), ..RelayConfig::default() };
+    let relay = RelayConfig { address_towards_source: Some(own), ..RelayConfig::default() };
     let mut stage = Setup { relays: 1, relay, ..Setup::default() }.build_with(Some(own));
     stage.simulation.run_until(Instant::from_millis(500));
     let now = stage.simulation.now();

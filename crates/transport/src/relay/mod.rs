@@ -20,6 +20,7 @@
 //! back, in whatever order and whenever the owner likes (differentiated forwarding).
 
 mod flow;
+mod forwarding;
 mod leg;
 mod options;
 mod space;
@@ -33,6 +34,8 @@ use serde::Serialize;
 use units::{Dsn, Instant};
 use wire::mptcp::{MpJoin, MptcpOption, Token};
 use wire::{Flags, Payload, Segment};
+
+pub use forwarding::{AtOnce, Forwarding, ForwardingRelay};
 
 use crate::error::ConnectError;
 use crate::host::{Host, Route, Tuple};
@@ -77,11 +80,22 @@ pub struct RelayConfig {
     pub tcp: ConnectionConfig,
     /// Octets a spliced subflow may have in the relay each way: held, waiting, or not yet acknowledged by the next hop.
     pub buffer_bytes: u64,
-    /// Address from which the source is spoken to, as where the destination has none of its own behind the relay, or
-    /// behind NAT. By default the destination's own.
-    pub own_address: Option<IpAddr>,
+    /// The relay's own address on its cellular link: the source meets it instead of the destination's, as behind NAT.
+    pub address_towards_source: Option<IpAddr>,
+    /// The relay's own address on Wi-Fi: the destination meets it instead of the source's.
+    pub address_towards_destination: Option<IpAddr>,
     /// Spliced subflows at most.
     pub splices_max: usize,
+}
+
+impl RelayConfig {
+    /// The relay's own address on one side, if it has one there.
+    const fn own_address(&self, side: Side) -> Option<IpAddr> {
+        match side {
+            Side::Source => self.address_towards_source,
+            Side::Destination => self.address_towards_destination,
+        }
+    }
 }
 
 impl Default for RelayConfig {
@@ -91,7 +105,13 @@ impl Default for RelayConfig {
             nagle: false,
             ..ConnectionConfig::default()
         };
-        Self { tcp, buffer_bytes: 2 << 20, own_address: None, splices_max: 256 }
+        Self {
+            tcp,
+            buffer_bytes: 2 << 20,
+            address_towards_source: None,
+            address_towards_destination: None,
+            splices_max: 256,
+        }
     }
 }
 
@@ -200,9 +220,10 @@ impl FastAckRelay {
         })
     }
 
-    /// Takes joins of the source with this token, at the relay's own address, and passes them on to `destination`.
-    pub fn serve(&mut self, token: Token, destination: SocketAddr) {
-        self.served.insert(token.0, destination);
+    /// Takes joins with this token at the relay's own addresses, and passes them on to `next`: those with the destination's
+    /// token come from the source and go to the destination, and the other way round.
+    pub fn serve(&mut self, token: Token, next: SocketAddr) {
+        self.served.insert(token.0, next);
     }
 
     /// Takes no more such joins.
@@ -314,6 +335,14 @@ impl FastAckRelay {
         self.splices.iter().map(|(id, splice)| (*id, splice.stats()))
     }
 
+    /// Largest payload in octets of one packet from `local` to `remote`, if a leg goes there; see
+    /// [`crate::Endpoint::payload_max`].
+    pub fn payload_max(&self, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
+        let route = self.host.route(&Tuple { local, remote })?;
+        let splice = self.splices.get(&SpliceId(route.slot.into()))?;
+        Some(splice.legs[usize::from(route.subflow.0)].as_ref()?.tcb.payload_max())
+    }
+
     fn advance(&mut self, now: Instant) {
         assert!(now >= self.now, "time ran backwards: {now:?} after {:?}", self.now);
         self.now = now;
@@ -337,21 +366,15 @@ impl FastAckRelay {
         None
     }
 
-    /// The leg behind the relay: the same hosts, unless the relay speaks to the source for itself.
+    /// The leg behind the relay: between the same addresses, but where the relay has its own.
     fn far_tuple(&mut self, from: Side, token: Token, syn: &Segment) -> Option<Tuple> {
-        let through = Tuple { local: syn.src, remote: syn.dst };
-        match (from, self.config.own_address) {
-            (_, None) => Some(through),
-            (Side::Destination, Some(own)) => {
-                let local = self.host.pick_port(own, syn.dst)?;
-                Some(Tuple { local, remote: syn.dst })
-            }
-            (Side::Source, Some(own)) if syn.dst.ip() == own => {
-                let destination = *self.served.get(&token.0)?;
-                Some(Tuple { local: syn.src, remote: destination })
-            }
-            (Side::Source, Some(_)) => Some(through),
-        }
+        let is_own = self.config.own_address(from) == Some(syn.dst.ip());
+        let remote = if is_own { *self.served.get(&token.0)? } else { syn.dst };
+        let local = match self.config.own_address(from.opposite()) {
+            Some(own) => self.host.pick_port(own, remote)?,
+            None => syn.src,
+        };
+        (local.is_ipv4() == remote.is_ipv4()).then_some(Tuple { local, remote })
     }
 
     /// A splice was touched: it may have something to send or to tell.

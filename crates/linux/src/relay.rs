@@ -1,0 +1,105 @@
+//! A fast-ACK relay on this host: a machine behind a TUN device, with an address on each side.
+//!
+//! ```text
+//!  source ── cellular ── kernel ── TUN ── relay ── TUN ── kernel ── Wi-Fi ── destination
+//! ```
+//!
+//! Joins go to the relay's addresses, so that nobody else has to route anything: those of the source to the one on the
+//! cellular link, those of the destination to the one on Wi-Fi.
+
+use std::net::{IpAddr, SocketAddr};
+
+use transport::relay::{FastAckRelay, Forwarding, ForwardingRelay, RelayConfig, Side};
+use units::Instant;
+use wire::Segment;
+
+use crate::attachment::MTU;
+use crate::driver::{Application, Driver, Machine, OFFLOAD_PAYLOAD_MAX, random_seed};
+use crate::tun::{Tun, TunConfig};
+use crate::{Error, Result, ip_command};
+use ip_command::Family;
+
+/// A relay whose sides are told apart by its addresses.
+pub struct Relaying<F> {
+    relay: ForwardingRelay<F>,
+    towards_source: IpAddr,
+}
+
+impl<F: Forwarding> Relaying<F> {
+    /// The relay and the policy, for commands.
+    pub fn parts(&mut self) -> (&mut FastAckRelay, &mut F) {
+        self.relay.parts()
+    }
+}
+
+impl<F: Forwarding> Machine for Relaying<F> {
+    type Event = ();
+
+    fn handle_segment(&mut self, segment: Segment, now: Instant) {
+        let side = if segment.dst.ip() == self.towards_source { Side::Source } else { Side::Destination };
+        // Nothing but joins and their data has business here.
+        let _stray = self.relay.handle_segment(side, segment, now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        self.relay.poll_transmit(now).map(|(_, segment)| segment)
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        None
+    }
+
+    fn poll_timeout(&mut self) -> Option<Instant> {
+        self.relay.poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.relay.handle_timeout(now);
+    }
+
+    fn payload_max(&self, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
+        self.relay.relay().payload_max(local, remote)
+    }
+}
+
+/// A relay needs nobody above it.
+pub struct Unattended;
+
+impl<F: Forwarding> Application<Relaying<F>> for Unattended {
+    fn handle_event(&mut self, _event: (), _machine: &mut Relaying<F>, _now: Instant) {}
+}
+
+/// Where a relay stands.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Name of the TUN device.
+    pub device: String,
+    /// The relay's address on its cellular link, which no interface has.
+    pub towards_source: IpAddr,
+    /// The relay's address on Wi-Fi, which no interface has.
+    pub towards_destination: IpAddr,
+}
+
+/// Sets a relay up in the calling thread's network namespace.
+///
+/// # Errors
+/// Without root; if a name or an address is taken.
+pub fn open<F: Forwarding>(place: &Place, config: RelayConfig, forwarding: F) -> Result<Driver<Relaying<F>>> {
+    let tun = TunConfig { name: place.device.clone(), mtu: MTU, offload: true, addresses: Vec::new() };
+    let tun = Tun::open(&tun)?;
+    let route = |address: IpAddr| format!("route add {address} dev {}", place.device);
+    ip_command::batch(None, Family::Named, &[route(place.towards_source), route(place.towards_destination)])?;
+    let mut config = RelayConfig {
+        address_towards_source: Some(place.towards_source),
+        address_towards_destination: Some(place.towards_destination),
+        ..config
+    };
+    (config.tcp.mtu, config.tcp.offload_max_bytes) = (MTU, OFFLOAD_PAYLOAD_MAX);
+    let refused = |error| Error::Usage(format!("the relay cannot be set up: {error}"));
+    let relay = FastAckRelay::new(config, random_seed()?).map_err(refused)?;
+    Driver::with_machine(
+        tun,
+        MTU,
+        Relaying { relay: ForwardingRelay::new(relay, forwarding), towards_source: place.towards_source },
+    )
+}
