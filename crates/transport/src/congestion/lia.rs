@@ -22,10 +22,11 @@
 //! alpha is cached, scaled by 2^16 (RFC 6356's alpha_scale). It is computed anew after every round and congestion
 //! event, when subflows come and go, and when `cwnd_total` has moved by an eighth since.
 
-use units::{Duration, Instant};
+use units::Instant;
 
 use super::arithmetic::{ONE_Q16, creditable_bytes, grow_q16, mss_q16, share_q16};
-use super::{AckSample, CongestionController, LossSample, PathView, Paths, WindowSet, WindowStep};
+use super::coupling::{effective_cwnd, measured, windows_over};
+use super::{AckSample, CongestionController, LossSample, Paths, WindowSet, WindowStep};
 use crate::SubflowId;
 
 /// The factor by which the cached alpha is scaled.
@@ -33,9 +34,6 @@ const ALPHA_SCALE: u64 = ONE_Q16;
 
 /// alpha is computed anew when `cwnd_total` moved by one part in this many.
 const MATERIAL_PART: u64 = 8;
-
-/// TCP windows stay below 2^30 octets (RFC 7323 section 2.3), so this cap only keeps nonsense from overflowing.
-const CWND_MAX: u64 = u32::MAX as u64;
 
 /// Linked increases over all subflows of a connection.
 #[derive(Debug, Default)]
@@ -111,25 +109,13 @@ impl CongestionController for Lia {
     }
 }
 
-/// The window that counts. The one in use during recovery follows the recovery, not the path.
-fn effective_cwnd(path: &PathView) -> u64 {
-    let cwnd = if path.in_recovery { path.cwnd.min(path.ssthresh) } else { path.cwnd };
-    cwnd.clamp(1, CWND_MAX)
-}
-
-/// The round-trip time in microseconds, below 2^32. Paths without a sample do not take part in alpha.
-fn rtt_us(path: &PathView) -> Option<u64> {
-    path.srtt.map(Duration::as_micros).map(|rtt_us| rtt_us.clamp(1, u32::MAX.into()))
-}
-
 /// RFC 6356 equation (2), times [`ALPHA_SCALE`]; 1 as long as no path has a round-trip time.
 fn alpha_scaled(cwnd_total: u64, paths: Paths<'_>) -> u64 {
-    let measured = paths.iter().filter_map(|path| rtt_us(path).map(|rtt| (effective_cwnd(path), rtt)));
-    let Some((cwnd_k, rtt_k)) = measured.clone().reduce(|best, path| if is_better(path, best) { path } else { best })
+    let Some((cwnd_k, rtt_k)) = measured(paths).reduce(|best, path| if is_better(path, best) { path } else { best })
     else {
         return ALPHA_SCALE;
     };
-    let sum = measured.map(|(cwnd, rtt)| cwnd * rtt_k / rtt).fold(0, u64::saturating_add);
+    let sum = windows_over(rtt_k, paths).fold(0, u64::saturating_add);
     let numerator = u128::from(cwnd_total) * u128::from(cwnd_k) * u128::from(ALPHA_SCALE);
     let denominator = u128::from(sum) * u128::from(sum);
     u64::try_from(numerator / denominator.max(1)).unwrap_or(u64::MAX)
@@ -143,6 +129,7 @@ fn is_better(path: (u64, u64), other: (u64, u64)) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::PathView;
     use super::super::testing::{ack, idle_ack, loss, path, path_with_rtt};
     use super::*;
 

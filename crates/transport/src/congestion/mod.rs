@@ -8,11 +8,19 @@
 
 mod aimd;
 mod arithmetic;
+mod balia;
 #[cfg(test)]
 mod closed_forms;
+mod coupling;
 mod cubic;
+#[cfg(test)]
+mod floating_point;
 mod lia;
+mod mean;
+mod mpveno;
+mod mveno;
 mod newreno;
+mod olia;
 #[cfg(test)]
 mod operation_fuzz;
 mod per_subflow;
@@ -21,17 +29,25 @@ mod spec;
 #[cfg(test)]
 mod testing;
 mod unknown_name;
+mod veno;
+mod wvegas;
 
 use units::{Duration, Instant};
 
 pub use aimd::Aimd;
+pub use balia::Balia;
 pub use cubic::Cubic;
 pub use lia::Lia;
+pub use mpveno::MpVeno;
+pub use mveno::MVeno;
 pub use newreno::NewReno;
+pub use olia::Olia;
 pub use per_subflow::PerSubflow;
 pub use registry::{Build, BuildError, CONTROLLERS, Parameter, Registration, build};
 pub use spec::{ControllerSpec, SpecError};
 pub use unknown_name::UnknownName;
+pub use veno::Veno;
+pub use wvegas::WVegas;
 
 use crate::SubflowId;
 
@@ -98,6 +114,19 @@ pub struct AckSample {
     /// Whether the sender used its whole window; controllers without this knowledge grow windows that nothing fills
     /// (RFC 7661).
     pub cwnd_limited: bool,
+}
+
+/// What an ACK told about its path, in whatever state the window was.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DeliverySample {
+    /// Which subflow.
+    pub subflow: SubflowId,
+    /// When the ACK arrived.
+    pub now: Instant,
+    /// Octets that the ACK showed to have arrived, in order or not.
+    pub delivered_bytes: u64,
+    /// Its round-trip time sample, if it gave one.
+    pub rtt: Option<Duration>,
 }
 
 /// Why a window must shrink.
@@ -173,6 +202,12 @@ pub trait CongestionController: Send {
     /// A subflow is gone; `paths` no longer holds it.
     fn subflow_removed(&mut self, subflow: SubflowId, paths: Paths<'_>) {
         let _ = (subflow, paths);
+    }
+
+    /// An ACK showed data to have arrived or measured the round-trip time; called before anything else that the ACK
+    /// leads to, in slow start and recovery as well.
+    fn on_delivery(&mut self, sample: &DeliverySample) {
+        let _ = sample;
     }
 
     /// Growth of the acknowledged subflow's window; called in congestion avoidance only.

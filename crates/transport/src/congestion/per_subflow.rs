@@ -24,8 +24,13 @@ impl<T: Default> PerSubflow<T> {
     }
 
     /// All subflows that have a state, in the order in which they got it.
-    pub fn iter(&self) -> impl Iterator<Item = (SubflowId, &T)> {
+    pub fn iter(&self) -> impl Iterator<Item = (SubflowId, &T)> + Clone {
         self.entries.iter().map(|(id, state)| (*id, state))
+    }
+
+    /// The same, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (SubflowId, &mut T)> {
+        self.entries.iter_mut().map(|(id, state)| (*id, state))
     }
 }
 

@@ -1,6 +1,9 @@
 //! All controllers, by name.
 
-use super::{Aimd, CongestionController, ControllerSpec, Cubic, Lia, NewReno, UnknownName, aimd};
+use super::{
+    Aimd, Balia, CongestionController, ControllerSpec, Cubic, Lia, MVeno, MpVeno, NewReno, Olia, UnknownName, Veno,
+    WVegas, aimd,
+};
 
 /// A controller that can be asked for by name.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +63,48 @@ pub const CONTROLLERS: &[Registration] = &[
         summary: "additive increase, multiplicative decrease of any strength",
         parameters: aimd::PARAMETERS,
         build: |values| Ok(Box::new(Aimd::new(values[0], values[1])?)),
+    },
+    Registration {
+        name: "olia",
+        summary: "opportunistic linked increases: good paths with small windows take from the largest",
+        parameters: &[],
+        build: |_| Ok(Box::new(Olia::default())),
+    },
+    Registration {
+        name: "balia",
+        summary: "balanced linked adaptation: between friendly and responsive",
+        parameters: &[],
+        build: |_| Ok(Box::new(Balia)),
+    },
+    Registration {
+        name: "wvegas",
+        summary: "weighted Vegas: keeps ten segments in the queues of all subflows together",
+        parameters: &[],
+        build: |_| Ok(Box::new(WVegas::default())),
+    },
+    Registration {
+        name: "veno",
+        summary: "Veno on every subflow, each on its own: tells random loss from congestion",
+        parameters: &[],
+        build: |_| Ok(Box::new(Veno)),
+    },
+    Registration {
+        name: "mpveno",
+        summary: "increases of OLIA, decreases of Veno",
+        parameters: &[],
+        build: |_| Ok(Box::new(MpVeno::default())),
+    },
+    Registration {
+        name: "mveno",
+        summary: "Veno with weights that equalise congestion, not loss, over all subflows",
+        parameters: &[],
+        build: |_| Ok(Box::new(MVeno::new())),
+    },
+    Registration {
+        name: "mveno-alg1",
+        summary: "mVeno with the connection's round-trip time and decrease as its algorithm 1 prints them",
+        parameters: &[],
+        build: |_| Ok(Box::new(MVeno::algorithm_1())),
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use units::{Duration, Instant};
 
-use super::{AckSample, CongestionSignal, LossSample, PathView};
+use super::{AckSample, CongestionSignal, DeliverySample, LossSample, PathView};
 use crate::SubflowId;
 
 pub(super) const MSS: u64 = 1000;
@@ -26,6 +26,16 @@ pub(super) fn path_with_rtt(id: u16, segments: u64, rtt_ms: u64) -> PathView {
         min_rtt: rtt,
         in_recovery: false,
     }
+}
+
+/// The same behind a queue: the wire alone would take `base_rtt_ms`.
+pub(super) fn queued_path(id: u16, segments: u64, rtt_ms: u64, base_rtt_ms: u64) -> PathView {
+    PathView { min_rtt: Some(Duration::from_millis(base_rtt_ms)), ..path_with_rtt(id, segments, rtt_ms) }
+}
+
+/// Data that arrived at time zero, by an ACK that measured nothing.
+pub(super) fn delivery(id: u16, delivered_bytes: u64) -> DeliverySample {
+    DeliverySample { subflow: SubflowId(id), now: Instant::ZERO, delivered_bytes, rtt: None }
 }
 
 /// An ACK at time zero while the window was the limit.

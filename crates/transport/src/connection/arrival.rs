@@ -9,7 +9,7 @@ use super::reassembly::Inserted;
 use super::subflow::Handshake;
 use super::{Connection, Protocol};
 use crate::SubflowId;
-use crate::congestion::{AckSample, LossSample};
+use crate::congestion::{AckSample, DeliverySample, LossSample};
 use crate::error::{CloseReason, Violation};
 use crate::host::Host;
 use crate::state::Step;
@@ -111,6 +111,10 @@ impl Connection {
         let id = self.subflows[i].id;
         if !self.subflows[i].admitted {
             return;
+        }
+        if ack.delivered_bytes > 0 || ack.rtt.is_some() {
+            let (delivered_bytes, rtt) = (ack.delivered_bytes, ack.rtt);
+            self.policies.congestion.on_delivery(&DeliverySample { subflow: id, now, delivered_bytes, rtt });
         }
         if let Some(signal) = ack.congestion {
             let sample = LossSample { subflow: id, now, signal, lost_bytes: ack.lost_bytes };

@@ -8,7 +8,7 @@ use wire::Segment;
 use wire::mptcp::{MpJoin, MpTcpRst, MptcpOption, ResetReason};
 
 use super::LegStats;
-use crate::congestion::{AckSample, CongestionController, LossSample, Paths};
+use crate::congestion::{AckSample, CongestionController, DeliverySample, LossSample, Paths};
 use crate::connection::mapping::MappingTable;
 use crate::host::{Host, Tuple};
 use crate::state::State;
@@ -98,6 +98,10 @@ impl Leg {
     pub(super) fn apply_ack(&mut self, ack: &AckOutcome, now: Instant) {
         if !self.admitted {
             return;
+        }
+        if ack.delivered_bytes > 0 || ack.rtt.is_some() {
+            let (delivered_bytes, rtt) = (ack.delivered_bytes, ack.rtt);
+            self.congestion.on_delivery(&DeliverySample { subflow: PATH, now, delivered_bytes, rtt });
         }
         if let Some(signal) = ack.congestion {
             let sample = LossSample { subflow: PATH, now, signal, lost_bytes: ack.lost_bytes };

@@ -1,0 +1,225 @@
+//! The fixed-point controllers against their equations, stated in floating point as the papers print them, over random
+//! windows and round-trip times.
+
+use proptest::prelude::*;
+use units::{Duration, Instant};
+
+use super::testing::{MSS, ack, delivery, loss};
+use super::{CongestionController, ControllerSpec, DeliverySample, PathView, Paths, build};
+use crate::SubflowId;
+
+/// A path as the papers see it.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    /// Window, segments.
+    w: f64,
+    /// Round-trip time, seconds.
+    rtt: f64,
+    /// Smallest round-trip time, seconds.
+    base_rtt: f64,
+    /// Segments delivered since the last loss.
+    l: f64,
+}
+
+impl Path {
+    fn x(&self) -> f64 {
+        self.w / self.rtt
+    }
+
+    /// Segments in the queue.
+    fn backlog(&self) -> f64 {
+        self.w * (self.rtt - self.base_rtt) / self.rtt
+    }
+}
+
+/// One to five paths: windows of whole segments, round-trip times of whole milliseconds.
+fn paths() -> impl Strategy<Value = Vec<Path>> {
+    let path = (4_u32..2000, 5_u32..800, 0_u32..=100, 1_u32..100_000).prop_map(|(w, rtt_ms, queued, l)| {
+        let rtt = f64::from(rtt_ms) / 1000.0;
+        let base_rtt = (f64::from(rtt_ms) * (1.0 - f64::from(queued) / 200.0)).ceil() / 1000.0;
+        Path { w: w.into(), rtt, base_rtt, l: l.into() }
+    });
+    proptest::collection::vec(path, 1..6)
+}
+
+fn views(paths: &[Path]) -> Vec<PathView> {
+    let view = |(path, id): (&Path, u16)| {
+        let rtt = Some(Duration::from_secs_f64(path.rtt));
+        PathView {
+            id: SubflowId(id),
+            mss: MSS as u32,
+            cwnd: path.w as u64 * MSS,
+            ssthresh: 2 * MSS,
+            in_flight: path.w as u64 * MSS,
+            srtt: rtt,
+            latest_rtt: rtt,
+            min_rtt: Some(Duration::from_secs_f64(path.base_rtt)),
+            in_recovery: false,
+        }
+    };
+    paths.iter().zip(0..).map(view).collect()
+}
+
+/// A controller that has seen `paths`: a round on each, with `l` segments delivered.
+fn controller(name: &str, paths: &[Path]) -> Box<dyn CongestionController> {
+    let mut controller = build(&ControllerSpec::named(name)).unwrap();
+    let views = views(paths);
+    for (view, path) in views.iter().zip(paths) {
+        controller.subflow_added(view.id, Paths(&views));
+        let sample = DeliverySample { rtt: view.srtt, ..delivery(view.id.0, path.l as u64 * MSS) };
+        controller.on_delivery(&sample);
+    }
+    for view in &views {
+        controller.on_round(view.id, Instant::ZERO, Paths(&views));
+    }
+    controller
+}
+
+/// Segments gained by acknowledging one on the first path, and what a loss leaves of its window.
+fn answers(name: &str, paths: &[Path]) -> (f64, f64) {
+    let (mut controller, views) = (controller(name, paths), views(paths));
+    let gained = controller.on_ack(&ack(0, MSS), Paths(&views)).as_q16() as f64 / 65536.0 / MSS as f64;
+    (gained, controller.on_loss(&loss(0), Paths(&views)) as f64 / MSS as f64)
+}
+
+/// Within a part in a thousand, and a millionth of a segment for what fixed point cuts off.
+fn assert_agrees(found: f64, expected: f64) -> Result<(), TestCaseError> {
+    let tolerance = expected.abs() * 1e-3 + 1e-6;
+    prop_assert!((found - expected).abs() <= tolerance, "fixed point {found}, floating point {expected}");
+    Ok(())
+}
+
+fn sum(paths: &[Path], term: impl Fn(&Path) -> f64) -> f64 {
+    paths.iter().map(term).sum()
+}
+
+fn largest(paths: &[Path], term: impl Fn(&Path) -> f64) -> f64 {
+    paths.iter().map(term).fold(f64::MIN, f64::max)
+}
+
+/// OLIA's increase on the first path.
+fn olia_increase(paths: &[Path]) -> f64 {
+    let quality = |path: &Path| path.l / (path.rtt * path.rtt);
+    let (best, widest) = (largest(paths, quality), largest(paths, |path| path.w));
+    // The products that decide are exact in integers, so equal qualities need a tolerance here.
+    let is_best = |path: &Path| quality(path) >= best * (1.0 - 1e-12);
+    let in_max = sum(paths, |path| f64::from(path.w == widest));
+    let collected = sum(paths, |path| f64::from(is_best(path) && path.w != widest));
+    let (k, first) = (paths.len() as f64, &paths[0]);
+    let alpha = if collected == 0.0 {
+        0.0
+    } else if first.w == widest {
+        -1.0 / (k * in_max)
+    } else if is_best(first) {
+        1.0 / (k * collected)
+    } else {
+        0.0
+    };
+    first.w / first.rtt.powi(2) / sum(paths, Path::x).powi(2) + alpha / first.w
+}
+
+/// mVeno's delta on the first path.
+fn mveno_delta(paths: &[Path]) -> f64 {
+    let q = |path: &Path| (1.0 - (3.0 / path.backlog()).min(1.0)).max(655.0 / 65536.0);
+    let decrease = |q: f64| 0.2 + 0.3 * q;
+    let (first, q_s) = (&paths[0], -largest(paths, |path| -q(path)));
+    let (t_s, y_s) = (largest(paths, |path| path.rtt), sum(paths, Path::x));
+    let divisor = q(first) * (1.0 + decrease(q_s) * (t_s * y_s).powi(2)) - q_s;
+    (q_s * decrease(q(first)) * first.w.powi(2) / divisor).clamp(655.0 / 65536.0, 1.0)
+}
+
+proptest! {
+    #[test]
+    fn lia(paths in paths()) {
+        let alpha = sum(&paths, |path| path.w) * largest(&paths, |path| path.w / path.rtt.powi(2))
+            / sum(&paths, Path::x).powi(2);
+        let (gained, left) = answers("lia", &paths);
+        assert_agrees(gained, (alpha / sum(&paths, |path| path.w)).min(1.0 / paths[0].w))?;
+        assert_agrees(left, paths[0].w / 2.0)?;
+    }
+
+    #[test]
+    fn olia(paths in paths()) {
+        let (gained, left) = answers("olia", &paths);
+        assert_agrees(gained, olia_increase(&paths))?;
+        assert_agrees(left, paths[0].w / 2.0)?;
+    }
+
+    #[test]
+    fn balia(paths in paths()) {
+        let (first, q) = (&paths[0], largest(&paths, Path::x) / paths[0].x());
+        let (gained, left) = answers("balia", &paths);
+        assert_agrees(
+            gained,
+            first.x() / (first.rtt * sum(&paths, Path::x).powi(2)) * (1.0 + q) / 2.0 * (4.0 + q) / 5.0,
+        )?;
+        // Whole octets.
+        prop_assert!((left - (first.w - first.w / 2.0 * q.min(1.5))).abs() < 3.0 / MSS as f64 + first.w * 1e-4);
+    }
+
+    #[test]
+    fn veno(paths in paths()) {
+        let first = &paths[0];
+        prop_assume!((first.backlog() - 3.0).abs() > 1e-3);
+        let is_congested = first.backlog() >= 3.0;
+        let (gained, left) = answers("veno", &paths);
+        assert_agrees(gained, if is_congested { 0.5 / first.w } else { 1.0 / first.w })?;
+        assert_agrees(left, if is_congested { first.w / 2.0 } else { 0.8 * first.w })?;
+    }
+
+    #[test]
+    fn mpveno(paths in paths()) {
+        let first = &paths[0];
+        let threshold = 3.0 * first.x() / sum(&paths, Path::x);
+        prop_assume!((first.backlog() - threshold).abs() > 1e-2);
+        let (gained, left) = answers("mpveno", &paths);
+        assert_agrees(gained, olia_increase(&paths))?;
+        assert_agrees(left, if first.backlog() >= threshold { first.w / 2.0 } else { 0.8 * first.w })?;
+    }
+
+    #[test]
+    fn mveno(paths in paths()) {
+        let first = &paths[0];
+        prop_assume!((first.backlog() - 3.0).abs() > 1e-3);
+        let is_congested = first.backlog() >= 3.0;
+        let (gained, left) = answers("mveno", &paths);
+        let expected = mveno_delta(&paths) / first.w / if is_congested { 2.0 } else { 1.0 };
+        // delta counts in 2^-16: a part in 655 at its floor.
+        prop_assert!((gained - expected).abs() <= expected * 4e-3 + 1e-6, "{gained} instead of {expected}");
+        assert_agrees(left, if is_congested { first.w / 2.0 } else { 0.8 * first.w })?;
+    }
+
+    #[test]
+    fn mveno_never_gains_more_than_one_veno(paths in paths()) {
+        // Claim C59, over any state: delta is at most 1.
+        let (gained, _) = answers("mveno", &paths);
+        prop_assert!(gained <= 1.0 / paths[0].w + 1e-6);
+    }
+
+    #[test]
+    fn wvegas_shares_its_queue_by_rates(paths in paths()) {
+        // Rounds enough to measure: the target of the first path after one round on each.
+        let mut controller = build(&ControllerSpec::named("wvegas")).unwrap();
+        let views = views(&paths);
+        // The first path last, so that it knows the rates of all others.
+        let mut moved = None;
+        for view in views.iter().rev() {
+            for _ in 0..4 {
+                controller.on_delivery(&DeliverySample { rtt: view.srtt, ..delivery(view.id.0, MSS) });
+            }
+            controller.on_ack(&ack(view.id.0, MSS), Paths(&views));
+            moved = controller.on_round(view.id, Instant::ZERO, Paths(&views));
+        }
+        let backlog = |path: &Path| (path.backlog() + 1e-9).floor();
+        let known = sum(&paths, |path| if backlog(path) >= 2.0 { path.x() } else { 0.0 });
+        let first = &paths[0];
+        let share = 10.0 * first.x() / known.max(1e-9);
+        // What decides is whole: keep away from the edges, where rounding decides.
+        let is_edge = |value: f64| (value - value.round()).abs() < 1e-3;
+        prop_assume!(!is_edge(first.backlog()) && !is_edge(share));
+        let alpha = if backlog(first) >= 2.0 { share.floor().max(2.0) } else { 2.0 };
+        let step = if backlog(first) > alpha { -1.0 } else if backlog(first) < alpha { 1.0 } else { 0.0 };
+        let expected = (first.w + step).max(2.0);
+        prop_assert_eq!(moved.map_or(first.w, |set| set.cwnd as f64 / MSS as f64), expected);
+    }
+}
