@@ -11,7 +11,7 @@ use core::marker::PhantomData;
 use std::collections::VecDeque;
 
 use arrayvec::ArrayVec;
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use units::Dsn;
 use wire::Payload;
 
@@ -179,10 +179,11 @@ impl<F: Frame> Decoder<F> {
     /// Moves octets from `input` until there are `need`. Whether there are.
     fn fill(&mut self, need: usize, input: &mut Payload) -> bool {
         let take = need.saturating_sub(self.partial.len()).min(input.len());
-        if take > 0 {
-            let mut octets = [0; CONTROL_BYTES_MAX];
-            input.split_to(take).copy_to_slice(&mut octets);
-            self.partial.extend(octets[..take].iter().copied());
+        if let Payload::Bytes(octets) = input {
+            self.partial.try_extend_from_slice(&octets[..take]).expect("what is no data fits");
+            octets.advance(take);
+        } else {
+            self.partial.extend(input.split_to(take).to_bytes());
         }
         self.partial.len() >= need
     }
