@@ -2,7 +2,7 @@
 
 use units::{Duration, Probability};
 
-use super::DataRate;
+use super::{DataRate, StationId};
 use crate::Queue;
 
 /// Settings of a channel. [`Default`] is IEEE 802.11a in ad hoc mode at 54 Mbit/s, as in thesis table 3.1.
@@ -28,6 +28,8 @@ pub struct WlanConfig {
     pub frame_error: Probability,
     /// Time over the air.
     pub propagation: Duration,
+    /// Pairs of stations that do not hear each other; by default all do.
+    pub hidden: Vec<(StationId, StationId)>,
 }
 
 impl Default for WlanConfig {
@@ -43,6 +45,7 @@ impl Default for WlanConfig {
             long_retry_limit: 4,
             frame_error: Probability::ZERO,
             propagation: Duration::ZERO,
+            hidden: Vec::new(),
         }
     }
 }
@@ -79,6 +82,14 @@ impl WlanConfig {
         if self.propagation > Duration::from_micros(3) {
             let problem = format!("{} is farther than IEEE 802.11a's slot allows: at most 3 us", self.propagation);
             return refuse("propagation", problem);
+        }
+        for (one, other) in &self.hidden {
+            if one == other || one.0.max(other.0) >= self.stations {
+                let (one, other, last) = (one.0, other.0, self.stations - 1);
+                let problem =
+                    format!("{one} and {other} are no pair of stations: name two different ones from 0 to {last}");
+                return refuse("hidden", problem);
+            }
         }
         Ok(())
     }

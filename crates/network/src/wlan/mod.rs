@@ -1,8 +1,9 @@
 //! A Wi-Fi channel: IEEE 802.11a in ad hoc mode, the distributed coordination function (IEEE 802.11-2016 section 10.3).
 //!
-//! Every gate is a station. All stations hear one another, so what happens on the channel is one sequence: idle slots, then
-//! a frame with its acknowledgement, or a collision. Time is not spent on slots: the next thing to happen is the earliest
-//! end of a backoff. The algorithms, with their sources, are in `docs/algorithms/wlan.md`.
+//! Every gate is a station. As long as all stations hear one another, what happens on the channel is one sequence: idle
+//! slots, then a frame with its acknowledgement, or a collision. Time is not spent on slots: the next thing to happen is the
+//! earliest end of a backoff. With [`WlanConfig::hidden`] stations every one has a view of its own; see `hidden.rs`. The
+//! algorithms, with their sources, are in `docs/algorithms/wlan.md`.
 //!
 //! ```
 //! use network::wlan::{StationId, Wlan, WlanConfig};
@@ -13,6 +14,7 @@
 //! ```
 
 mod config;
+mod hidden;
 mod station;
 mod timing;
 
@@ -26,6 +28,7 @@ pub use station::{StationCounters, StationId};
 pub use timing::DataRate;
 
 use crate::{Amount, DropCause, Gate, Medium, MediumOutput, Neighbours, Packet};
+use hidden::Ether;
 use station::{Frame, Station};
 use timing::{DIFS, SIFS, answer_timeout, eifs, frame_bytes};
 
@@ -43,6 +46,8 @@ pub struct Wlan {
     /// From when on an idle channel may be used without a backoff.
     free_from: Instant,
     busy: Duration,
+    /// Who hears whom, unless all do.
+    ether: Option<Box<Ether>>,
     /// What a station that left had inside, to be dropped at the next call.
     lost: Vec<(Gate, Packet)>,
 }
@@ -76,6 +81,7 @@ impl Wlan {
         let stations = (0..config.stations).map(|_| Station::new(config.contention_window_min)).collect();
         let zero = Instant::ZERO;
         Ok(Self {
+            ether: Ether::new(&config).map(Box::new),
             config,
             stations,
             neighbours: Neighbours::new(),
@@ -104,13 +110,14 @@ impl Wlan {
 
     /// A station leaves: what waits at it is lost, and what is sent to it goes unanswered until it comes back.
     pub fn leave(&mut self, station: StationId) {
-        let sending = self.senders.contains(&station.0);
+        let engaged = self.ether.as_ref().is_some_and(|ether| ether.engaged(station.0));
+        let sending = self.senders.contains(&station.0) || engaged;
         let left = &mut self.stations[station.index()];
         left.present = false;
         // The frame on the air stays until its end.
         let on_air = if sending { left.pop() } else { None };
         while let Some(frame) = left.pop() {
-            self.lost.push((station.gate(), frame.packet));
+            self.lost.extend(frame.packet.map(|packet| (station.gate(), packet)));
         }
         match on_air {
             Some(frame) => left.push(frame),
@@ -149,22 +156,23 @@ impl Wlan {
 
 /// Contention (10.3.4).
 impl Wlan {
-    /// A packet enters a station's queue.
-    fn enter(&mut self, gate: Gate, packet: Packet, now: Instant, out: &mut MediumOutput) {
+    /// A packet enters a station's queue. Returns whether the station had nothing to send before.
+    fn enter(&mut self, gate: Gate, packet: Packet, out: &mut MediumOutput) -> bool {
         let known = self.neighbours.gate_of(&packet).filter(|to| *to != gate && to.0 < self.config.stations);
-        let Some(to) = known else { return out.discard(gate, packet, DropCause::NoRoute) };
         let station = &mut self.stations[gate.index()];
-        if !station.present {
-            return out.discard(gate, packet, DropCause::Outage);
-        }
-        if !self.config.queue.admits(station.queued, packet.wire_len()) {
-            return out.discard(gate, packet, DropCause::QueueFull);
-        }
-        let had_nothing = station.frames.is_empty();
-        station.push(Frame { packet, to });
-        if had_nothing {
-            self.begin_contention(gate.0, now);
-        }
+        let wire_len = packet.wire_len();
+        let refused = match known {
+            None => DropCause::NoRoute,
+            Some(_) if !station.present => DropCause::Outage,
+            Some(_) if !self.config.queue.admits(station.queued, wire_len) => DropCause::QueueFull,
+            Some(to) => {
+                let had_nothing = station.frames.is_empty();
+                station.push(Frame { packet: Some(packet), wire_len, to });
+                return had_nothing;
+            }
+        };
+        out.discard(gate, packet, refused);
+        false
     }
 
     /// A station that had nothing to send has. It needs no backoff if the last one is over and the channel is free.
@@ -208,7 +216,7 @@ impl Wlan {
     fn exchange_of(&mut self, sender: u16, began: Instant) -> Exchange {
         let rate = self.config.data_rate;
         let frame = &self.stations[usize::from(sender)].frames[0];
-        let (to, data) = (frame.to, rate.data(frame.packet.wire_len()) + self.config.propagation);
+        let (to, data) = (frame.to, rate.data(frame.wire_len) + self.config.propagation);
         let reserve = if self.uses_rts(sender) { rate.rts() + SIFS + rate.cts() + SIFS } else { Duration::ZERO };
         let ends = began + reserve + data;
         let heard = self.stations[to.index()].present && !self.prng.chance(self.config.frame_error.value());
@@ -228,15 +236,15 @@ impl Wlan {
     }
 
     fn uses_rts(&self, sender: u16) -> bool {
-        let packet = &self.stations[usize::from(sender)].frames[0].packet;
-        frame_bytes(packet.wire_len()) > self.config.rts_threshold_bytes
+        let frame = &self.stations[usize::from(sender)].frames[0];
+        frame_bytes(frame.wire_len) > self.config.rts_threshold_bytes
     }
 
     /// How long a station sends before it misses the answer.
     fn unanswered(&self, sender: u16) -> Duration {
-        let packet = &self.stations[usize::from(sender)].frames[0].packet;
+        let frame = &self.stations[usize::from(sender)].frames[0];
         let rate = self.config.data_rate;
-        if self.uses_rts(sender) { rate.rts() } else { rate.data(packet.wire_len()) }
+        if self.uses_rts(sender) { rate.rts() } else { rate.data(frame.wire_len) }
     }
 
     /// The exchange is over: everyone counts on, and who sent draws a new backoff.
@@ -268,7 +276,7 @@ impl Wlan {
         let station = &mut self.stations[usize::from(sender)];
         station.counters.attempts += 1;
         station.counters.airtime += idle_from.saturating_since(began);
-        if let Some(Frame { packet, to }) = station.pop() {
+        if let Some(Frame { packet: Some(packet), to, .. }) = station.pop() {
             station.counters.delivered.add(&packet);
             out.forward(to, packet);
         }
@@ -282,12 +290,19 @@ impl Wlan {
             Outcome::Collided => began + self.unanswered(sender),
             Outcome::Delivered | Outcome::Destroyed => ends,
         } + answer_timeout();
-        let limit = if self.uses_rts(sender) { self.config.long_retry_limit } else { self.config.short_retry_limit };
         let station = &mut self.stations[usize::from(sender)];
-        station.counters.attempts += 1;
         station.counters.collisions += u64::from(outcome == Outcome::Collided);
         station.counters.errors += u64::from(outcome == Outcome::Destroyed);
         station.counters.airtime += ends.saturating_since(began);
+        self.retry(sender, out);
+        self.stations[usize::from(sender)].counts_from = gave_up_waiting.max(idle_from + DIFS);
+    }
+
+    /// After an attempt that failed: another one, or none any more (10.3.3).
+    fn retry(&mut self, sender: u16, out: &mut MediumOutput) {
+        let limit = if self.uses_rts(sender) { self.config.long_retry_limit } else { self.config.short_retry_limit };
+        let station = &mut self.stations[usize::from(sender)];
+        station.counters.attempts += 1;
         station.retries += 1;
         if station.retries < limit && station.present {
             let doubled = 2 * station.contention_window + 1;
@@ -295,13 +310,12 @@ impl Wlan {
             station.backoff_slots = draw(&mut self.prng, station.contention_window);
         } else {
             let cause = if station.present { DropCause::Loss } else { DropCause::Outage };
-            station.counters.given_up += 1;
-            if let Some(frame) = station.pop() {
-                out.discard(Gate(sender), frame.packet, cause);
+            if let Some(Frame { packet: Some(packet), .. }) = station.pop() {
+                station.counters.given_up += 1;
+                out.discard(Gate(sender), packet, cause);
             }
             self.next_frame(sender);
         }
-        self.stations[usize::from(sender)].counts_from = gave_up_waiting.max(idle_from + DIFS);
     }
 
     /// The frame in front is a new one; a backoff follows every frame, whether or not there is another (10.3.4.3).
@@ -344,15 +358,32 @@ impl Medium for Wlan {
 
     fn process(&mut self, packet: Option<(Gate, Packet)>, now: Instant, out: &mut MediumOutput) {
         self.lost.drain(..).for_each(|(gate, packet)| out.discard(gate, packet, DropCause::Outage));
+        // Put back below: who hears what and who sends what are changed together.
+        if let Some(mut ether) = self.ether.take() {
+            self.run_in(&mut ether, now, out);
+            if let Some((gate, packet)) = packet {
+                if self.enter(gate, packet, out) {
+                    self.contend(&ether, gate.0, now);
+                }
+                self.start_in_if_due(&mut ether, now);
+            }
+            self.ether = Some(ether);
+            return;
+        }
         self.run(now, out);
         if let Some((gate, packet)) = packet {
-            self.enter(gate, packet, now, out);
+            if self.enter(gate, packet, out) {
+                self.begin_contention(gate.0, now);
+            }
             self.start_if_due(now);
         }
     }
 
     fn next_wakeup(&self) -> Option<Instant> {
-        self.next_event()
+        match &self.ether {
+            Some(ether) => self.next_in(ether),
+            None => self.next_event(),
+        }
     }
 
     fn held(&self) -> Amount {

@@ -42,7 +42,10 @@ pub struct StationCounters {
 
 /// A packet and where it goes.
 pub(super) struct Frame {
-    pub packet: Packet,
+    /// `None` once it has arrived, although its sender does not know yet.
+    pub packet: Option<Packet>,
+    /// Octets of the packet.
+    pub wire_len: u32,
     pub to: Gate,
 }
 
@@ -92,14 +95,29 @@ impl Station {
     }
 
     pub fn push(&mut self, frame: Frame) {
-        self.queued.add(&frame.packet);
+        if let Some(packet) = &frame.packet {
+            self.queued.add(packet);
+        }
         self.frames.push_back(frame);
     }
 
     pub fn pop(&mut self) -> Option<Frame> {
         let frame = self.frames.pop_front()?;
-        self.queued.packets -= 1;
-        self.queued.bytes -= u64::from(frame.packet.wire_len());
+        self.forget(frame.packet.as_ref());
         Some(frame)
+    }
+
+    /// Takes the packet out of the frame in front.
+    pub fn take_packet(&mut self) -> Option<Packet> {
+        let packet = self.frames.front_mut()?.packet.take();
+        self.forget(packet.as_ref());
+        packet
+    }
+
+    fn forget(&mut self, packet: Option<&Packet>) {
+        if let Some(packet) = packet {
+            self.queued.packets -= 1;
+            self.queued.bytes -= u64::from(packet.wire_len());
+        }
     }
 }

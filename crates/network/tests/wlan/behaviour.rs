@@ -1,74 +1,10 @@
 //! The Wi-Fi channel: against a single exchange worked by hand, Bianchi's saturation throughput, and what must hold always.
 
-use core::net::{IpAddr, Ipv4Addr, SocketAddr};
-
 use network::wlan::{DataRate, StationId, Wlan, WlanConfig};
-use network::{Amount, Datagram, DropCause, Gate, MediumId, Network, PortId, Queue};
+use network::{DropCause, Gate};
 use units::{Duration, Instant, Probability, Rate};
 
-/// Stations on a channel, each with a host behind it; station 0 is the root.
-struct Rig {
-    network: Network,
-    wlan: MediumId,
-    ports: Vec<PortId>,
-    arrived: Vec<(Instant, PortId, Amount)>,
-}
-
-fn address(station: u16) -> IpAddr {
-    Ipv4Addr::new(10, 0, (station >> 8) as u8, station as u8 + 1).into()
-}
-
-impl Rig {
-    fn new(config: WlanConfig, seed: u64) -> Self {
-        let mut network = Network::new(seed);
-        let stations = config.stations;
-        let mut wlan = Wlan::new(config).unwrap();
-        (0..stations).for_each(|station| wlan.reach(address(station), StationId(station)));
-        let wlan = network.add_medium(Box::new(wlan));
-        let ports: Vec<PortId> = (0..stations).map(|_| network.add_port()).collect();
-        for (station, port) in ports.iter().enumerate() {
-            let gate = network.gate(wlan, Gate(station as u16));
-            network.connect(port.vertex(), gate);
-            network.connect(gate, port.vertex());
-        }
-        Self { network, wlan, ports, arrived: Vec::new() }
-    }
-
-    /// Sends an IP packet of 1428 octets.
-    fn send(&mut self, from: u16, to: u16, now: Instant) {
-        let [src, dst] = [from, to].map(|station| SocketAddr::new(address(station), 9));
-        let packet = self.network.datagram(Datagram { src, dst, payload_len: 1400 });
-        self.network.send(self.ports[usize::from(from)], packet, now);
-    }
-
-    /// Runs up to `end`; calls `each` with the station from which every packet came that arrived.
-    fn run(&mut self, end: Instant, mut each: impl FnMut(&mut Self, u16, Instant)) {
-        while let Some(at) = self.network.next_wakeup().filter(|at| *at <= end) {
-            self.network.advance(at);
-            while let Some((port, packet)) = self.network.poll_delivery() {
-                let Some(IpAddr::V4(from)) = packet.source() else { panic!("an IPv4 packet") };
-                let from = u16::from(from.octets()[2]) << 8 | u16::from(from.octets()[3] - 1);
-                let mut amount = Amount::default();
-                amount.add(&packet);
-                self.arrived.push((at, port, amount));
-                each(self, from, at);
-            }
-            assert_eq!(self.network.imbalances().count(), 0);
-        }
-    }
-
-    fn wlan(&self) -> &Wlan {
-        self.network.medium(self.wlan).unwrap()
-    }
-}
-
-fn config(stations: u16) -> WlanConfig {
-    WlanConfig { stations, queue: Queue::packets(4), ..WlanConfig::default() }
-}
-
-fn us(micros: u64) -> Instant {
-    Instant::from_micros(micros)
-}
+use super::rig::{Rig, config, us};
 
 #[test]
 fn a_lone_packet_takes_its_frame_s_time() {
@@ -265,4 +201,7 @@ fn absurd_settings_are_named() {
     let frame_error = Probability::new(1.0).unwrap();
     assert_eq!(field(WlanConfig { frame_error, ..WlanConfig::default() }), "frame_error");
     assert_eq!(field(WlanConfig { propagation: Duration::from_millis(1), ..WlanConfig::default() }), "propagation");
+    for hidden in [(1, 1), (1, 11)].map(|(one, other)| vec![(StationId(one), StationId(other))]) {
+        assert_eq!(field(WlanConfig { hidden, ..WlanConfig::default() }), "hidden");
+    }
 }

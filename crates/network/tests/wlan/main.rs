@@ -1,0 +1,5 @@
+//! The Wi-Fi channel.
+
+mod behaviour;
+mod hidden;
+mod rig;
