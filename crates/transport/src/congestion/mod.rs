@@ -11,12 +11,15 @@ mod arithmetic;
 mod balia;
 #[cfg(test)]
 mod closed_forms;
+mod coupled;
 mod coupling;
 mod cubic;
+mod ewtcp;
 #[cfg(test)]
 mod floating_point;
 mod lia;
 mod mean;
+mod mptcpw;
 mod mpveno;
 mod mveno;
 mod newreno;
@@ -30,14 +33,18 @@ mod spec;
 mod testing;
 mod unknown_name;
 mod veno;
+mod westwood;
 mod wvegas;
 
 use units::{Duration, Instant};
 
 pub use aimd::Aimd;
 pub use balia::Balia;
+pub use coupled::Coupled;
 pub use cubic::Cubic;
+pub use ewtcp::Ewtcp;
 pub use lia::Lia;
+pub use mptcpw::MptcpW;
 pub use mpveno::MpVeno;
 pub use mveno::MVeno;
 pub use newreno::NewReno;
@@ -47,6 +54,7 @@ pub use registry::{Build, BuildError, CONTROLLERS, Parameter, Registration, buil
 pub use spec::{ControllerSpec, SpecError};
 pub use unknown_name::UnknownName;
 pub use veno::Veno;
+pub use westwood::Westwood;
 pub use wvegas::WVegas;
 
 use crate::SubflowId;

@@ -169,7 +169,7 @@ proptest! {
     #[test]
     fn an_ack_never_gains_more_than_a_segment_per_window(view in view(), acked_bytes in octets()) {
         // Controllers whose growth NewReno bounds (RFC 6356 goal 2): CUBIC and AIMD are not among them.
-        for name in ["newreno", "uncoupled", "lia", "balia", "veno", "mveno", "wvegas"] {
+        for name in ["newreno", "uncoupled", "lia", "balia", "veno", "mveno", "wvegas", "coupled", "ewtcp", "westwood", "mptcpw"] {
             let mut controller = build(&ControllerSpec::named(name)).unwrap();
             let ack = AckSample {
                 subflow: view.id, now: Instant::ZERO, acked_bytes, rtt: None, cwnd_limited: true,

@@ -1,8 +1,8 @@
 //! All controllers, by name.
 
 use super::{
-    Aimd, Balia, CongestionController, ControllerSpec, Cubic, Lia, MVeno, MpVeno, NewReno, Olia, UnknownName, Veno,
-    WVegas, aimd,
+    Aimd, Balia, CongestionController, ControllerSpec, Coupled, Cubic, Ewtcp, Lia, MVeno, MpVeno, MptcpW, NewReno,
+    Olia, UnknownName, Veno, WVegas, Westwood, aimd, ewtcp,
 };
 
 /// A controller that can be asked for by name.
@@ -81,6 +81,30 @@ pub const CONTROLLERS: &[Registration] = &[
         summary: "weighted Vegas: keeps ten segments in the queues of all subflows together",
         parameters: &[],
         build: |_| Ok(Box::new(WVegas::default())),
+    },
+    Registration {
+        name: "coupled",
+        summary: "fully coupled: only the paths with the least loss carry anything",
+        parameters: &[],
+        build: |_| Ok(Box::new(Coupled)),
+    },
+    Registration {
+        name: "ewtcp",
+        summary: "equally weighted TCP: NewReno on every subflow, all together as strong as one",
+        parameters: ewtcp::PARAMETERS,
+        build: |values| Ok(Box::new(Ewtcp::new(values[0])?)),
+    },
+    Registration {
+        name: "westwood",
+        summary: "Westwood+ on every subflow, each on its own: falls back to the bandwidth it measured",
+        parameters: &[],
+        build: |_| Ok(Box::new(Westwood::default())),
+    },
+    Registration {
+        name: "mptcpw",
+        summary: "increases of LIA, decreases of Westwood+",
+        parameters: &[],
+        build: |_| Ok(Box::new(MptcpW::default())),
     },
     Registration {
         name: "veno",
