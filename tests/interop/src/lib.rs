@@ -3,6 +3,7 @@
 //! The tests need root and a kernel with MPTCP. Without either they say so and pass, unless `CI` is set: then they
 //! fail, because somebody relies on them.
 
+mod cooperation;
 mod echo;
 mod engine;
 mod environment;
@@ -10,6 +11,7 @@ mod kernel;
 mod rig;
 mod stream;
 
+pub use cooperation::{Cooperation, Joins, Orders, Relay, open_relay, relay_place};
 pub use echo::{Echo, echo};
 pub use engine::{Engine, engine_config};
 pub use environment::available;

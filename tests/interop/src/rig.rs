@@ -54,6 +54,14 @@ impl Rig {
         Self::start(text, capture.as_deref())
     }
 
+    /// The network of a topology file, captured as in [`Self::captured`].
+    ///
+    /// # Panics
+    /// As [`Self::captured`].
+    pub fn captured_topology(text: &str, capture: &Path) -> Option<Self> {
+        Self::start(text, Some(capture))
+    }
+
     /// Begins; `INTEROP_PCAP` names a capture for whoever looks into a failure.
     fn start(text: &str, capture: Option<&Path>) -> Option<Self> {
         if !available() {

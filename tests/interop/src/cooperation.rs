@@ -1,0 +1,248 @@
+//! Fast-ACK relays between the kernel's MPTCP and an engine, each in a network namespace of its own.
+
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+
+use linux::driver::{Driver, Remote};
+use linux::netns::Namespace;
+use linux::relay::{Place, Relaying, Unattended};
+use linux::stop::{Stop, StopHandle};
+use transport::relay::{AtOnce, RelayConfig, SpliceStats};
+use transport::{ConnectionConfig, ConnectionId, Endpoint, Event};
+use wire::mptcp::Token;
+
+use crate::{Digest, Engine, Protocol, Rig, accept, engine_config, listen};
+
+const SOURCE: ([u8; 4], u16) = ([10, 1, 0, 1], 5000);
+/// Where relays take joins.
+const RELAY_PORT: u16 = 6000;
+
+/// Where relay `number`, counted from 1, stands in a [`Cooperation`].
+pub fn relay_place(number: usize) -> Place {
+    let [cellular, wifi] = [2 * number, 2 * number + 1];
+    let address = |link: usize, side: u8| IpAddr::from([10, link as u8, side, 2]);
+    // The relay is the second host of its cellular link and the first of its Wi-Fi link.
+    Place { device: "relay".into(), towards_source: address(cellular, 1), towards_destination: address(wifi, 0) }
+}
+
+/// The destination's address behind relay `number`, and the port where it takes the source's joins.
+fn destination(number: usize) -> SocketAddr {
+    SocketAddr::new(IpAddr::from([10, (2 * number + 1) as u8, 1, 2]), 7000)
+}
+
+/// A relay in namespace `host`.
+///
+/// # Panics
+/// If it cannot be set up.
+pub fn open_relay(host: &Namespace, number: usize) -> Driver<Relaying<AtOnce>> {
+    let place = relay_place(number);
+    let open = || linux::relay::open(&place, RelayConfig::default(), AtOnce);
+    host.run(open).expect("the namespace is there").expect("a relay")
+}
+
+/// A relay driven by a thread of its own; it ends when dropped, without a word.
+pub struct Relay {
+    remote: Remote<Relaying<AtOnce>>,
+    stop: StopHandle,
+    running: Option<JoinHandle<()>>,
+}
+
+impl Relay {
+    /// Relay `number` of `cooperation`.
+    ///
+    /// # Panics
+    /// If it cannot be set up.
+    pub fn start(cooperation: &Cooperation, number: usize) -> Self {
+        let mut driver = open_relay(cooperation.relay_host(number), number);
+        let remote = driver.remote().expect("a socket");
+        let stop = Stop::new().expect("a socket pair");
+        let handle = stop.handle().expect("a socket");
+        let running = thread::spawn(move || {
+            driver.run(&mut Unattended, &stop).unwrap_or_else(|error| panic!("{error}"));
+        });
+        Self { remote, stop: handle, running: Some(running) }
+    }
+
+    /// Takes joins as `orders` say.
+    ///
+    /// # Panics
+    /// If the relay has ended.
+    pub fn serve(&self, orders: Orders) {
+        self.remote.call(move |relay, _| relay.parts().0.serve(Token(orders.token), orders.next)).expect("it runs");
+    }
+
+    /// What it has done.
+    ///
+    /// # Panics
+    /// If the relay has ended.
+    pub fn stats(&self) -> Vec<SpliceStats> {
+        let stats = |relay: &mut Relaying<AtOnce>, _| relay.parts().0.splices().map(|(_, stats)| stats).collect();
+        self.remote.call(stats).expect("the relay runs")
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(running) = self.running.take() {
+            let ended = running.join();
+            if !thread::panicking() {
+                ended.expect("the relay did not panic");
+            }
+        }
+    }
+}
+
+/// Who opens the subflows through the relays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joins {
+    /// The source, at an address that it was told of.
+    Source,
+    /// The destination.
+    Destination,
+}
+
+/// What a relay is told of a connection: where joins with this token go.
+#[derive(Clone, Copy, Debug)]
+pub struct Orders {
+    /// The token.
+    pub token: u32,
+    /// Where.
+    pub next: SocketAddr,
+}
+
+/// The kernel as source, an engine as destination, a slow path of their own between them, and namespaces for relays, each
+/// with a cellular link towards the source and a lossy Wi-Fi link towards the destination.
+pub struct Cooperation {
+    rig: Rig,
+    /// The destination.
+    pub engine: Engine,
+    /// Its connection.
+    pub id: ConnectionId,
+    stream: Option<TcpStream>,
+}
+
+impl Cooperation {
+    /// A connection and room for `relays` relays with Wi-Fi of `wifi_rate`, captured if wanted. `None` where the tests
+    /// cannot run.
+    ///
+    /// # Panics
+    /// If the kernel or the engine do not do their part.
+    pub fn start(relays: usize, wifi_rate: &str, capture: Option<&Path>) -> Option<Self> {
+        let topology = topology(relays, wifi_rate);
+        let rig = match capture {
+            Some(path) => Rig::captured_topology(&topology, path)?,
+            None => Rig::with_topology(&topology)?,
+        };
+        rig.host(0).ip(["mptcp limits set subflow 8 add_addr_accepted 8".into()]).expect("limits can be set");
+        let behind = (1..=relays).map(|number| destination(number).ip().to_string());
+        let addresses: Vec<String> = std::iter::once("10.1.1.2".to_owned()).chain(behind).collect();
+        let engine = Engine::start(rig.host(1), &addresses.iter().map(String::as_str).collect::<Vec<_>>(), &[]);
+        let any = SocketAddr::new([0, 0, 0, 0].into(), SOURCE.1);
+        let listener = listen(rig.host(0), Protocol::Mptcp, any).expect("a free port");
+        let config = ConnectionConfig { path_manager: "manual".into(), ..engine_config() };
+        let id = engine.connect("10.1.1.2", &SocketAddr::from(SOURCE).to_string(), config);
+        let stream = accept(&listener).expect("a connection");
+        // Joins need the listener; it lives as long as the process.
+        std::mem::forget(listener);
+        Some(Self { rig, engine, id, stream: Some(stream) })
+    }
+
+    /// The source's namespace.
+    pub fn source(&self) -> &Namespace {
+        self.rig.host(0)
+    }
+
+    /// The namespace of relay `number`.
+    pub fn relay_host(&self, number: usize) -> &Namespace {
+        self.rig.host(1 + number)
+    }
+
+    /// The source begins to send, which confirms MPTCP: gives the thread that does.
+    ///
+    /// # Panics
+    /// If it was asked before.
+    pub fn send(&mut self, bytes: u64) -> JoinHandle<()> {
+        let mut stream = self.stream.take().expect("the source sends once");
+        let sending = thread::spawn(move || {
+            crate::send_pattern(&mut stream, bytes).expect("the connection holds");
+            stream.shutdown(std::net::Shutdown::Write).expect("the connection holds");
+            // Closed only when everything has arrived, or a kernel in a hurry resets the subflows.
+            let _ = std::io::Read::read(&mut stream, &mut [0]);
+        });
+        self.engine.wait_event("MPTCP is confirmed", |event| matches!(event, Event::FullyEstablished(_)));
+        sending
+    }
+
+    /// What relay `number` must know before [`Self::join`].
+    ///
+    /// # Panics
+    /// Before [`Self::send`].
+    pub fn orders(&self, number: usize, joins: Joins) -> Orders {
+        let stats = self.engine.stats(self.id);
+        match joins {
+            Joins::Destination => Orders { token: stats.remote_token.expect("MPTCP"), next: SOURCE.into() },
+            Joins::Source => Orders { token: stats.local_token.expect("MPTCP"), next: destination(number) },
+        }
+    }
+
+    /// Has a subflow opened through relay `number`.
+    ///
+    /// # Panics
+    /// If the engine refuses.
+    pub fn join(&self, number: usize, joins: Joins) {
+        let (id, place) = (self.id, relay_place(number));
+        let local = SocketAddr::new(destination(number).ip(), 0);
+        let remote = SocketAddr::new(place.towards_destination, RELAY_PORT);
+        match joins {
+            Joins::Destination => {
+                let add = move |endpoint: &mut Endpoint, now| endpoint.add_subflow(id, local, remote, false, now);
+                self.engine.call(add).expect("a subflow");
+            }
+            Joins::Source => {
+                let ip = place.towards_source;
+                let announce =
+                    move |endpoint: &mut Endpoint, now| endpoint.announce_address(id, ip, Some(RELAY_PORT), now);
+                self.engine.call(announce).expect("an announcement");
+            }
+        }
+    }
+
+    /// Waits until a subflow besides the first carries data.
+    ///
+    /// # Panics
+    /// If none does.
+    pub fn wait_joined(&self) {
+        let joined = |event: &Event| matches!(event, Event::SubflowEstablished { subflow, .. } if subflow.0 > 0);
+        self.engine.wait_event("a join through a relay", joined);
+    }
+
+    /// Checks that the destination receives what `sending` sends, all of it and intact.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn expect(&self, bytes: u64, sending: JoinHandle<()>) {
+        assert_eq!(self.engine.received(self.id), Digest::of_pattern(bytes));
+        self.engine.send(self.id, 0, true);
+        sending.join().expect("the source did not fail");
+    }
+
+    /// Ends the emulation.
+    pub fn finish(self) {
+        let Self { rig, engine, .. } = self;
+        drop(engine);
+        rig.finish();
+    }
+}
+
+fn topology(relays: usize, wifi_rate: &str) -> String {
+    let names = (1..=relays).map(|number| format!("[[host]]\nname = 'r{number}'\n")).collect::<String>();
+    let own = "[[link]]\nbetween = ['s', 'd']\nrate = '1 Mbit/s'\ndelay = '20 ms'\nqueue = '200 packets'\n";
+    let links = (1..=relays).map(|number| {
+        let cellular = "rate = '20 Mbit/s'\ndelay = '15 ms'\nqueue = '300 packets'";
+        let wifi = format!("rate = '{wifi_rate}'\ndelay = '2 ms'\nloss = '1 %'");
+        format!("[[link]]\nbetween = ['s', 'r{number}']\n{cellular}\n[[link]]\nbetween = ['r{number}', 'd']\n{wifi}\n")
+    });
+    format!("[[host]]\nname = 's'\n[[host]]\nname = 'd'\n{names}{own}{}", links.collect::<String>())
+}
