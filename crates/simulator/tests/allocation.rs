@@ -110,7 +110,8 @@ fn local_traffic() {
     let on_off = Demand::constant(Rate::from_mbps(20), start).on_off(OnOff { on: second, off: second }, Prng::new(1));
     let (demand, sizes) = (on_off, DatagramSizes::Constant(1400));
     let datagrams = UdpFlow { local: from(1), remote: at(1), demand, sizes, stop };
-    let Background { tcp, udp } = Background::new(Rate::from_mbps(40), start, second, Prng::new(2));
+    let half = Demand::constant(Rate::from_mbps(20), start);
+    let Background { tcp, udp } = Background::new(half.redrawn(second, Prng::new(2)));
     let mixed = UdpFlow { local: from(2), remote: at(2), demand: udp, sizes: DatagramSizes::Mix(Prng::new(3)), stop };
     let (demand, backlog_bytes) = (Some(tcp), 64_000);
     let paced = TcpFlow { local: from(3), remote: at(3), config: config.clone(), demand, backlog_bytes, start, stop };
@@ -121,7 +122,8 @@ fn local_traffic() {
     let sinks = host([at(0).ip()].into_iter(), 2).app(UdpSink::new(at(1))).app(UdpSink::new(at(2)));
     let player = VideoPlayer::new(at(4), config.clone(), frames, PlaybackConfig::default());
     let mut simulation = Simulation::new(wired.network);
-    simulation.attach(wired.client, sources.app(PacedSource::new(paced)).app(VideoSource::new(video)));
+    simulation
+        .attach(wired.client, sources.app(PacedSource::new(paced).mixed(Prng::new(5))).app(VideoSource::new(video)));
     simulation.attach(wired.server, sinks.app(TcpSink::new(at(3), config)).app(player));
     // Random sizes at random rates: now and then one datagram more is on the way than ever before, and needs memory. Of
     // the quarter of a million packets in this time no other does.

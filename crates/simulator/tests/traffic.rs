@@ -1,16 +1,20 @@
 //! Local traffic over links, alone and beside other flows.
 
+use core::cell::RefCell;
 use core::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use network::{Link, LossModel, Queue, TwoHosts, Wired};
 use simulator::app::Transfer;
 use simulator::traffic::{
     Change, DatagramSizes, Demand, Octets, OnOff, PacedSource, TcpFlow, TcpSink, UdpFlow, UdpSink, UdpSource,
 };
-use simulator::{CLIENT, EndpointHost, SERVER, Simulation, Source, two_hosts};
+use simulator::{CLIENT, Direction, EndpointHost, Interface, SERVER, Simulation, Source, Tap, two_hosts};
 use transport::congestion::ControllerSpec;
 use transport::{ConnectionConfig, Endpoint, EndpointConfig};
 use units::{Duration, Instant, Prng, Rate};
+use wire::Segment;
 
 const NEVER: Instant = Instant::FAR_FUTURE;
 
@@ -196,4 +200,41 @@ fn a_transfer_over_two_paths_takes_what_an_on_off_flow_leaves() {
     assert!(together > 3.2 && together < 3.85, "{together}");
     assert!(mbps(transferred) > 2.3, "{}", mbps(transferred));
     assert_eq!(transfer_beside_on_off(1, 120), (demanded, received, transferred));
+}
+
+/// Counts segments with data by their payload.
+struct Sizes(Rc<RefCell<BTreeMap<usize, u32>>>);
+
+impl Tap for Sizes {
+    fn segment(&mut self, _: Instant, interface: Interface, direction: Direction, segment: &Segment) {
+        if interface.host == CLIENT && direction == Direction::Sent && !segment.payload.is_empty() {
+            *self.0.borrow_mut().entry(segment.payload.len()).or_default() += 1;
+        }
+    }
+}
+
+#[test]
+fn mixed_tcp_packets_have_the_papers_sizes() {
+    let Wired { network, client, server, paths } =
+        TwoHosts::new(1).path(Link::new(mbps(100), Duration::from_millis(20))).build();
+    let remote = SocketAddr::new(paths[0].server, 1000);
+    let demand = Demand::constant(mbps(10), Instant::ZERO);
+    let config = ConnectionConfig { timestamps: false, nagle: false, ..plain("newreno") };
+    let flow = tcp_flow((SocketAddr::new(paths[0].client, 0), remote), Some(demand), "newreno");
+    let source = PacedSource::new(TcpFlow { config: config.clone(), ..flow }).mixed(Prng::new(5));
+    let sizes = Rc::default();
+    let mut simulation = Simulation::new(network);
+    simulation.attach(client, host(1).app(source));
+    simulation.attach(server, host(2).app(TcpSink::new(remote, config)));
+    simulation.add_tap(Box::new(Sizes(Rc::clone(&sizes))));
+    simulation.run_until(Instant::from_secs(100));
+    let sizes = sizes.borrow();
+    // 12.5 MB in packets of 501 octets on average are 24,950; but for what the handshake delayed all go by themselves.
+    let all: u32 = sizes.values().sum();
+    assert!((24_000..26_000).contains(&all), "{all}");
+    let share = |len: usize| f64::from(sizes[&len]) / f64::from(all);
+    // 40 octets of headers less; a standard error of 0.3 %.
+    let shares = [share(4), share(536), share(1460)];
+    assert!(shares.iter().zip([0.5, 0.25, 0.25]).all(|(share, wanted)| (share - wanted).abs() < 0.012), "{shares:?}");
+    assert!(all - sizes[&4] - sizes[&536] - sizes[&1460] <= 5, "{sizes:?}");
 }

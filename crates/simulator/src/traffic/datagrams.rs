@@ -12,6 +12,15 @@ use crate::app::{App, Report};
 /// IP and UDP headers over IPv4, which the sizes of a mix include.
 const HEADERS_BYTES: u16 = 28;
 
+/// The size of an IP packet of MPTCP-rec's background traffic: 44 octets (50 %), 576 (25 %) or 1500 (25 %), independently.
+pub(super) fn mixed_packet_bytes(prng: &mut Prng) -> u16 {
+    match prng.below(4) {
+        0 | 1 => 44,
+        2 => 576,
+        _ => 1500,
+    }
+}
+
 /// A UDP flow.
 #[derive(Clone, Debug)]
 pub struct UdpFlow {
@@ -40,11 +49,7 @@ impl DatagramSizes {
     fn draw(&mut self) -> u16 {
         match self {
             Self::Constant(len) => *len,
-            Self::Mix(prng) => HEADERS_BYTES.abs_diff(match prng.below(4) {
-                0 | 1 => 44,
-                2 => 576,
-                _ => 1500,
-            }),
+            Self::Mix(prng) => mixed_packet_bytes(prng) - HEADERS_BYTES,
         }
     }
 }

@@ -40,6 +40,17 @@ pub struct Step {
     pub rise_bps: i64,
 }
 
+/// A way from one rate to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slope {
+    /// When it begins.
+    pub begin: Instant,
+    /// How long it takes, evenly; zero for a step.
+    pub lasts: Duration,
+    /// What is demanded from its end on.
+    pub to: Rate,
+}
+
 /// A rate from `begin` on, which within `lasts` goes from one value to another. What comes then is another piece's.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
@@ -75,8 +86,21 @@ impl Demand {
     /// The rate of `begin` until then counted from `start`, evenly towards that of `end`, and then that.
     pub fn ramp(start: Instant, begin: Change, end: Change) -> Self {
         let lasts = end.at.saturating_since(begin.at);
-        let slope = Piece { begin: begin.at, from: begin.rate, to: end.rate, lasts };
-        Self::pieces(vec![Piece::flat(start, begin.rate), slope, Piece::flat(begin.at + lasts, end.rate)])
+        Self::slopes(begin.rate, start, &[Slope { begin: begin.at, lasts, to: end.rate }])
+    }
+
+    /// `base` from `start` on, then along `slopes`, which stand in order of time, each over before the next begins.
+    pub fn slopes(base: Rate, start: Instant, slopes: &[Slope]) -> Self {
+        let mut rate = base;
+        let mut pieces = vec![Piece::flat(start, rate)];
+        for slope in slopes {
+            if !slope.lasts.is_zero() {
+                pieces.push(Piece { begin: slope.begin, from: rate, to: slope.to, lasts: slope.lasts });
+            }
+            rate = slope.to;
+            pieces.push(Piece::flat(slope.begin + slope.lasts, rate));
+        }
+        Self::pieces(pieces)
     }
 
     fn pieces(pieces: Vec<Piece>) -> Self {
@@ -292,6 +316,24 @@ mod tests {
         let mut down = Demand::ramp(Instant::ZERO, at(1, 8), at(2, 0));
         assert_eq!(down.bytes_until(ms(9000)), 1_000_000 + 500_000);
         assert_eq!(down.next_event(2_000_000), None);
+    }
+
+    #[test]
+    fn slopes_follow_one_another() {
+        // 1 Mbit/s for 1 s, up to 3 within 2 s, at once down to 2, and from 5 s on within 1 s to nothing.
+        let mbps = Rate::from_mbps;
+        let slopes = [(1, 2, 3), (3, 0, 2), (5, 1, 0)];
+        let slopes = slopes.map(|(at_s, lasts_s, to)| Slope {
+            begin: Instant::from_secs(at_s),
+            lasts: Duration::from_secs(lasts_s),
+            to: mbps(to),
+        });
+        let mut demand = Demand::slopes(mbps(1), Instant::ZERO, &slopes);
+        // Megabits: 1, then (1 + 3) / 2 * 2 = 4 more, then 2 * 2, then (2 + 0) / 2 * 1, then none.
+        let megabits = [(1, 1), (3, 5), (4, 7), (5, 9), (6, 10), (9, 10)];
+        for (at_s, wanted) in megabits {
+            assert_eq!(demand.bytes_until(Instant::from_secs(at_s)), wanted * 125_000, "{at_s} s");
+        }
     }
 
     #[test]

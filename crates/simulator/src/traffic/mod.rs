@@ -3,19 +3,23 @@
 //! ```text
 //! demand       how many octets are asked for until now: constant, in steps, on a slope
 //! modulation   on and off, or shares drawn anew
-//! background   a mix of both on an access link
+//! background   a demand shared by TCP and UDP
 //! datagrams    a UDP flow and its sink
 //! paced        a TCP flow whose application offers what is demanded, and its sink
 //! short_flows  one connection after the other
+//! answers      requests and their answers on one connection
 //! video        frames, and a player with its buffer
+//! live_server  a server of either
 //! writer       what sources over TCP have in common
 //! draw         random sizes and times
 //! ```
 
+mod answers;
 mod background;
 mod datagrams;
 mod demand;
 mod draw;
+mod live_server;
 mod modulation;
 mod paced;
 mod short_flows;
@@ -25,10 +29,12 @@ mod writer;
 use core::cell::Cell;
 use std::rc::Rc;
 
+pub use answers::{Answers, Latencies, REQUEST_BYTES, Reader};
 pub use background::Background;
 pub use datagrams::{DatagramSizes, UdpFlow, UdpSink, UdpSource};
-pub use demand::{Change, Demand, Step};
+pub use demand::{Change, Demand, Slope, Step};
 pub use draw::Draw;
+pub use live_server::{LiveServer, Script};
 pub use modulation::OnOff;
 pub use paced::{PacedSource, TcpFlow, TcpSink};
 pub use short_flows::{ShortFlowSource, ShortFlows};

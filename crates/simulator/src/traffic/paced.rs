@@ -3,14 +3,17 @@
 use core::net::SocketAddr;
 
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, ListenerId, Received};
-use units::Instant;
+use units::{Instant, Prng};
 
+use super::datagrams::mixed_packet_bytes;
 use super::writer::Writer;
 use super::{Demand, Octets};
 use crate::app::{App, Report};
 
 /// Octets written at once, about a segment: an application that writes every octet by itself would be another model.
 const WRITE_BYTES: u64 = 1400;
+/// IP and TCP headers over IPv4 without options, which the sizes of a mix include.
+const HEADERS_BYTES: u16 = 40;
 /// Octets taken from the endpoint at once.
 const TAKE_BYTES: usize = 1 << 20;
 
@@ -43,13 +46,35 @@ pub struct PacedSource {
     due_bytes: u64,
     given_up_bytes: u64,
     demanded: Octets,
+    mix: Option<Mix>,
+}
+
+/// Writes of random sizes.
+struct Mix {
+    prng: Prng,
+    /// Octets written when the present write is complete.
+    end_bytes: u64,
+}
+
+impl Mix {
+    fn next(&mut self) {
+        self.end_bytes += u64::from(mixed_packet_bytes(&mut self.prng) - HEADERS_BYTES);
+    }
 }
 
 impl PacedSource {
     /// A source of `flow`.
     pub fn new(flow: TcpFlow) -> Self {
-        let writer = Writer::default();
-        Self { flow, writer, now: Instant::ZERO, due_bytes: 0, given_up_bytes: 0, demanded: Octets::default() }
+        let (writer, demanded) = (Writer::default(), Octets::default());
+        Self { flow, writer, now: Instant::ZERO, due_bytes: 0, given_up_bytes: 0, demanded, mix: None }
+    }
+
+    /// Writes so much at once that IP packets without TCP options have 44 octets (50 %), 576 (25 %) and 1500 (25 %):
+    /// MPTCP-rec's background traffic. What has to wait for the window goes in full segments. For a flow with a demand.
+    pub fn mixed(self, prng: Prng) -> Self {
+        let mut mix = Mix { prng, end_bytes: 0 };
+        mix.next();
+        Self { mix: Some(mix), ..self }
     }
 
     /// What was demanded so far, given up or not, shared with the source. Without a demand it is what was written.
@@ -87,7 +112,14 @@ impl PacedSource {
 
     /// Writes what is due in whole pieces, as far as the connection takes it.
     fn write(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        if self.flow.demand.is_some() {
+        if let Some(mix) = &mut self.mix {
+            while self.writer.is_ready() && mix.end_bytes <= self.due_bytes {
+                self.writer.write(mix.end_bytes - self.writer.written_bytes(), endpoint, now);
+                if self.writer.written_bytes() == mix.end_bytes {
+                    mix.next();
+                }
+            }
+        } else if self.flow.demand.is_some() {
             let due = self.due_bytes.saturating_sub(self.writer.written_bytes());
             self.writer.write(due / WRITE_BYTES * WRITE_BYTES, endpoint, now);
         } else if !self.stopped() {
@@ -118,7 +150,8 @@ impl App for PacedSource {
         }
         let demand = self.flow.demand.as_ref().filter(|_| !self.stopped())?;
         // While the connection takes nothing the backlog grows, and nothing has to be done about it.
-        let wanted = if self.writer.is_ready() { self.writer.written_bytes() + WRITE_BYTES } else { u64::MAX };
+        let next_write = self.mix.as_ref().map_or(self.writer.written_bytes() + WRITE_BYTES, |mix| mix.end_bytes);
+        let wanted = if self.writer.is_ready() { next_write } else { u64::MAX };
         let next = demand.next_event(wanted.saturating_add(self.given_up_bytes))?;
         Some(next.min(self.flow.stop))
     }

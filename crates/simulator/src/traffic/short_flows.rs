@@ -6,7 +6,7 @@ use transport::{ConnectionConfig, Endpoint, Event};
 use units::{Duration, Instant, Prng};
 
 use super::writer::Writer;
-use super::{Draw, Octets};
+use super::{Draw, Latencies, Octets};
 use crate::app::{App, Report};
 
 /// Flows of a user who fetches something, looks at it for a while, and fetches the next.
@@ -37,6 +37,7 @@ pub struct ShortFlowSource {
     flow: Option<Flow>,
     next_at: Instant,
     demanded: Octets,
+    latencies: Latencies,
     report: Report,
 }
 
@@ -51,7 +52,13 @@ impl ShortFlowSource {
     /// A source of `flows`.
     pub fn new(flows: ShortFlows) -> Self {
         let next_at = flows.start;
-        Self { flows, flow: None, next_at, demanded: Octets::default(), report: Report::default() }
+        let (demanded, latencies) = (Octets::default(), Latencies::default());
+        Self { flows, flow: None, next_at, demanded, latencies, report: Report::default() }
+    }
+
+    /// How long each flow took, shared with the source.
+    pub fn latencies(&self) -> Latencies {
+        self.latencies.clone()
     }
 
     /// Octets of all flows begun so far, shared with the source.
@@ -103,7 +110,7 @@ impl App for ShortFlowSource {
             Event::AllAcknowledged(_) if flow.ended => {
                 self.report.completed += 1;
                 self.report.completed_at = Some(now);
-                self.report.latencies.push(now - flow.began);
+                self.latencies.push(now - flow.began);
                 self.end(endpoint, now);
             }
             Event::Closed { reason, .. } => {
@@ -134,6 +141,7 @@ impl App for ShortFlowSource {
         Report {
             connections: flow.filter_map(|flow| flow.writer.connection()).collect(),
             sent_bytes: self.report.sent_bytes + under_way,
+            latencies: self.latencies.to_vec(),
             ..self.report.clone()
         }
     }

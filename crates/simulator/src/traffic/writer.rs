@@ -15,6 +15,8 @@ const OFFER_BYTES: u64 = 1 << 20;
 #[derive(Default)]
 pub(super) struct Writer {
     connection: Option<ConnectionId>,
+    /// Number of the pattern stream.
+    pattern: u32,
     connected: bool,
     /// The endpoint took less than was offered, and has not yet asked for more.
     full: bool,
@@ -23,6 +25,11 @@ pub(super) struct Writer {
 }
 
 impl Writer {
+    /// Of a connection that a listener took, for octets of pattern stream `pattern`.
+    pub fn accepted(connection: ConnectionId, pattern: u32) -> Self {
+        Self { connection: Some(connection), pattern, connected: true, ..Self::default() }
+    }
+
     /// Opens the connection, once.
     pub fn connect(
         &mut self,
@@ -49,6 +56,11 @@ impl Writer {
         self.connected && !self.full && self.faults.is_empty()
     }
 
+    /// Whether the connection stands, full or not.
+    pub fn is_open(&self) -> bool {
+        self.connected && self.faults.is_empty()
+    }
+
     /// Takes note of an event; false if it is another connection's.
     pub fn handle_event(&mut self, event: &Event) -> bool {
         let (connection, connected) = match event {
@@ -71,7 +83,7 @@ impl Writer {
     pub fn write(&mut self, mut len_bytes: u64, endpoint: &mut Endpoint, now: Instant) {
         while let Some(connection) = self.connection.filter(|_| len_bytes > 0 && self.is_ready()) {
             let len = len_bytes.min(OFFER_BYTES) as u32;
-            let offer = Payload::Pattern(Pattern { stream: 0, len, offset: self.written_bytes });
+            let offer = Payload::Pattern(Pattern { stream: self.pattern, len, offset: self.written_bytes });
             match endpoint.send(connection, offer, now) {
                 Ok(taken) => {
                     self.written_bytes += taken as u64;

@@ -113,6 +113,12 @@ impl App for VideoSource {
 pub struct VideoPlayer {
     sink: TcpSink,
     received: Octets,
+    viewer: Viewer,
+}
+
+/// Who watches a video, apart from the connection that carries it.
+#[derive(Clone, Debug)]
+pub struct Viewer {
     frames: FrameSizes,
     /// Octets until the end of the frame that is arriving.
     frame_end_bytes: u64,
@@ -131,24 +137,47 @@ impl Screen {
     }
 }
 
+impl Viewer {
+    /// A viewer of the video that has `frames`.
+    pub fn new(mut frames: FrameSizes, playback: PlaybackConfig) -> Self {
+        let playback = Playback::new(*frames.format(), playback);
+        let frame_end_bytes = frames.next_bytes();
+        Self { frame_end_bytes, frames, screen: Screen(Rc::new(RefCell::new(playback))), ended: false }
+    }
+
+    /// What is seen, shared with the viewer.
+    pub fn screen(&self) -> Screen {
+        self.screen.clone()
+    }
+
+    /// So many octets of the video are here, in order.
+    pub fn received(&mut self, total_bytes: u64, now: Instant) {
+        let mut playback = self.screen.0.borrow_mut();
+        while total_bytes >= self.frame_end_bytes {
+            playback.frame_arrived(now);
+            self.frame_end_bytes += self.frames.next_bytes();
+        }
+    }
+
+    /// Nothing more will come.
+    pub fn stream_ended(&mut self, now: Instant) {
+        if !self.ended {
+            self.ended = true;
+            self.screen.0.borrow_mut().stream_ended(now);
+        }
+    }
+}
+
 impl VideoPlayer {
     /// A player at `local` of the video that has `frames`.
-    pub fn new(local: SocketAddr, config: ConnectionConfig, mut frames: FrameSizes, playback: PlaybackConfig) -> Self {
-        let playback = Playback::new(*frames.format(), playback);
+    pub fn new(local: SocketAddr, config: ConnectionConfig, frames: FrameSizes, playback: PlaybackConfig) -> Self {
         let sink = TcpSink::new(local, config);
-        Self {
-            received: sink.received(),
-            sink,
-            frame_end_bytes: frames.next_bytes(),
-            frames,
-            screen: Screen(Rc::new(RefCell::new(playback))),
-            ended: false,
-        }
+        Self { received: sink.received(), sink, viewer: Viewer::new(frames, playback) }
     }
 
     /// What it shows, shared with the player.
     pub fn screen(&self) -> Screen {
-        self.screen.clone()
+        self.viewer.screen()
     }
 
     /// What arrived so far in order, shared with the player.
@@ -157,14 +186,9 @@ impl VideoPlayer {
     }
 
     fn look(&mut self, now: Instant) {
-        let mut playback = self.screen.0.borrow_mut();
-        while self.received.get() >= self.frame_end_bytes {
-            playback.frame_arrived(now);
-            self.frame_end_bytes += self.frames.next_bytes();
-        }
-        if self.sink.finished() > 0 && !self.ended {
-            self.ended = true;
-            playback.stream_ended(now);
+        self.viewer.received(self.received.get(), now);
+        if self.sink.finished() > 0 {
+            self.viewer.stream_ended(now);
         }
     }
 }

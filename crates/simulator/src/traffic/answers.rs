@@ -1,0 +1,122 @@
+//! Requests and their answers: someone who asks, waits, looks at what came for a while, and asks for the next.
+
+use core::cell::RefCell;
+use std::rc::Rc;
+
+use units::{Duration, Instant, Prng};
+
+use super::Draw;
+
+/// Octets of a request, whatever it asks for.
+pub const REQUEST_BYTES: u64 = 100;
+
+/// The sizes of answers, one after the other. Equal generators give equal sizes, so that who asks knows where an answer
+/// ends.
+#[derive(Clone, Debug)]
+pub struct Answers {
+    sizes_bytes: Draw,
+    prng: Prng,
+}
+
+impl Answers {
+    /// Sizes from `sizes_bytes`, rounded and at least one octet.
+    pub fn new(sizes_bytes: Draw, prng: Prng) -> Self {
+        Self { sizes_bytes, prng }
+    }
+
+    /// Octets of the next one.
+    pub fn next_bytes(&mut self) -> u64 {
+        (self.sizes_bytes.draw(&mut self.prng).round() as u64).max(1)
+    }
+}
+
+/// How long things took, for whoever measures: answers from the request to the last octet, flows from the first SYN to
+/// the last acknowledgement.
+#[derive(Clone, Debug, Default)]
+pub struct Latencies(Rc<RefCell<Vec<Duration>>>);
+
+impl Latencies {
+    /// In order of their end.
+    pub fn to_vec(&self) -> Vec<Duration> {
+        self.0.borrow().clone()
+    }
+
+    pub(super) fn push(&self, latency: Duration) {
+        self.0.borrow_mut().push(latency);
+    }
+}
+
+/// Who asks, apart from the connection that carries it.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    answers: Answers,
+    pauses_s: Draw,
+    prng: Prng,
+    /// When it asks next, if it does not wait for an answer.
+    next_at: Option<Instant>,
+    asked_at: Instant,
+    /// Octets until the end of the answer that it waits for.
+    end_bytes: u64,
+    latencies: Latencies,
+}
+
+impl Reader {
+    /// A reader of `answers` who from `start` on asks, and after each answer pauses for a time that is drawn.
+    pub fn new(answers: Answers, pauses_s: Draw, prng: Prng, start: Instant) -> Self {
+        let next_at = Some(start);
+        Self { answers, pauses_s, prng, next_at, asked_at: start, end_bytes: 0, latencies: Latencies::default() }
+    }
+
+    /// How long each answer took, shared with the reader.
+    pub fn latencies(&self) -> Latencies {
+        self.latencies.clone()
+    }
+
+    /// When it asks next; `None` while it waits for an answer.
+    pub fn next_at(&self) -> Option<Instant> {
+        self.next_at
+    }
+
+    /// Whether it asks `now`; if so, a request of [`REQUEST_BYTES`] octets must go out.
+    pub fn asks(&mut self, now: Instant) -> bool {
+        let due = self.next_at.take_if(|at| *at <= now).is_some();
+        if due {
+            self.asked_at = now;
+            self.end_bytes += self.answers.next_bytes();
+        }
+        due
+    }
+
+    /// So many octets of all answers together are here.
+    pub fn received(&mut self, total_bytes: u64, now: Instant) {
+        if self.next_at.is_none() && total_bytes >= self.end_bytes {
+            self.latencies.push(now.saturating_since(self.asked_at));
+            self.next_at = Some(now + Duration::from_secs_f64(self.pauses_s.draw(&mut self.prng)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_asks_again_after_a_pause() {
+        let ms = Instant::from_millis;
+        let answers = Answers::new(Draw::Constant(1000.4), Prng::new(1));
+        let mut reader = Reader::new(answers, Draw::Constant(2.0), Prng::new(2), ms(10));
+        assert_eq!((reader.asks(ms(9)), reader.asks(ms(10)), reader.asks(ms(11))), (false, true, false));
+        reader.received(999, ms(40));
+        assert_eq!(reader.next_at(), None);
+        reader.received(1000, ms(60));
+        assert_eq!((reader.next_at(), reader.latencies().to_vec()), (Some(ms(2060)), vec![Duration::from_millis(50)]));
+        assert!(reader.asks(ms(2060)));
+        reader.received(2000, ms(2090));
+        assert_eq!(reader.latencies().to_vec().last(), Some(&Duration::from_millis(30)));
+    }
+
+    #[test]
+    fn an_answer_has_an_octet_at_least() {
+        assert_eq!(Answers::new(Draw::Constant(0.0), Prng::new(1)).next_bytes(), 1);
+    }
+}

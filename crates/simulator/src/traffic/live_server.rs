@@ -1,0 +1,157 @@
+//! A server whose streams are made while they are sent: a video, or answers to requests.
+
+use core::net::SocketAddr;
+
+use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, ListenerId, Received};
+use units::Instant;
+
+use super::Answers;
+use super::answers::REQUEST_BYTES;
+use super::video::FrameSizes;
+use super::writer::Writer;
+use crate::app::{App, Report};
+
+/// Octets taken from the endpoint at once.
+const TAKE_BYTES: usize = 1 << 20;
+
+/// What each connection gets.
+#[derive(Clone, Debug)]
+pub enum Script {
+    /// A live video from its first frame on.
+    Video(FrameSizes),
+    /// An answer for every [`REQUEST_BYTES`] octets that arrive.
+    Answers(Answers),
+}
+
+/// Takes every connection to an address and writes what its script says, as octets of one pattern stream.
+pub struct LiveServer {
+    local: SocketAddr,
+    config: ConnectionConfig,
+    script: Script,
+    pattern: u32,
+    listener: Option<ListenerId>,
+    streams: Vec<Stream>,
+    faults: Vec<String>,
+}
+
+/// One connection.
+struct Stream {
+    connection: ConnectionId,
+    writer: Writer,
+    script: Script,
+    began: Instant,
+    /// Frames made or requests answered.
+    pieces: u64,
+    due_bytes: u64,
+    received_bytes: u64,
+}
+
+impl LiveServer {
+    /// A server at `local` that sends `script` as octets of pattern stream `pattern`.
+    pub fn new(local: SocketAddr, config: ConnectionConfig, script: Script, pattern: u32) -> Self {
+        Self { local, config, script, pattern, listener: None, streams: Vec::new(), faults: Vec::new() }
+    }
+
+    fn accept(&mut self, listener: ListenerId, endpoint: &mut Endpoint, now: Instant) {
+        while let Some(connection) = endpoint.accept(listener) {
+            self.streams.push(Stream {
+                connection,
+                writer: Writer::accepted(connection, self.pattern),
+                script: self.script.clone(),
+                began: now,
+                pieces: 0,
+                due_bytes: 0,
+                received_bytes: 0,
+            });
+            self.advance(self.streams.len() - 1, endpoint, now);
+        }
+    }
+
+    fn advance(&mut self, index: usize, endpoint: &mut Endpoint, now: Instant) {
+        let stream = &mut self.streams[index];
+        stream.receive(endpoint, now);
+        stream.make(now);
+        stream.writer.write(stream.due_bytes - stream.writer.written_bytes(), endpoint, now);
+    }
+}
+
+impl Stream {
+    /// Counts requests. A connection that failed says so by an event.
+    fn receive(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        while let Ok(Received::Data(data)) = endpoint.recv(self.connection, TAKE_BYTES, now) {
+            self.received_bytes += data.len() as u64;
+        }
+    }
+
+    fn make(&mut self, now: Instant) {
+        match &mut self.script {
+            Script::Video(frames) => {
+                while self.began + frames.format().span(self.pieces) <= now {
+                    self.pieces += 1;
+                    self.due_bytes += frames.next_bytes();
+                }
+            }
+            Script::Answers(answers) => {
+                while self.pieces < self.received_bytes / REQUEST_BYTES {
+                    self.pieces += 1;
+                    self.due_bytes += answers.next_bytes();
+                }
+            }
+        }
+    }
+
+    fn next_at(&self) -> Option<Instant> {
+        match &self.script {
+            // A connection that failed gets no more frames.
+            Script::Video(frames) if self.writer.is_open() => Some(self.began + frames.format().span(self.pieces)),
+            Script::Video(_) | Script::Answers(_) => None,
+        }
+    }
+}
+
+impl App for LiveServer {
+    fn start(&mut self, endpoint: &mut Endpoint, _: Instant) {
+        match endpoint.listen(self.local, self.config.clone()) {
+            Ok(listener) => self.listener = Some(listener),
+            Err(error) => self.faults.push(format!("listen on {}: {error}", self.local)),
+        }
+    }
+
+    fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
+        match event {
+            Event::Incoming(listener) if Some(*listener) == self.listener => self.accept(*listener, endpoint, now),
+            Event::Readable(connection) => {
+                if let Some(index) = self.streams.iter().position(|stream| stream.connection == *connection) {
+                    self.advance(index, endpoint, now);
+                }
+            }
+            _ => {
+                if let Some(index) = self.streams.iter_mut().position(|stream| stream.writer.handle_event(event)) {
+                    self.advance(index, endpoint, now);
+                }
+            }
+        }
+    }
+
+    fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        for index in 0..self.streams.len() {
+            if self.streams[index].next_at().is_some_and(|at| at <= now) {
+                self.advance(index, endpoint, now);
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.streams.iter().filter_map(Stream::next_at).min()
+    }
+
+    fn report(&self) -> Report {
+        let writers = || self.streams.iter().map(|stream| &stream.writer);
+        Report {
+            connections: self.streams.iter().map(|stream| stream.connection).collect(),
+            sent_bytes: writers().map(Writer::written_bytes).sum(),
+            faults: self.faults.iter().chain(writers().flat_map(Writer::faults)).cloned().collect(),
+            ..Report::default()
+        }
+    }
+}
