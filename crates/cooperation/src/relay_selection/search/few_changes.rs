@@ -53,8 +53,8 @@ impl Nearby<'_> {
     }
 
     fn offer(&mut self, kept: &[Position], sum_bps: u64, added: &[Position]) {
-        let sum_bps = added.iter().fold(sum_bps, |sum, position| sum.saturating_add(self.field.bps(*position)));
-        if self.range.contains(sum_bps) {
+        let sum = added.iter().try_fold(sum_bps, |sum, position| sum.checked_add(self.field.bps(*position)));
+        if let Some(sum_bps) = sum.filter(|sum| self.range.contains(*sum)) {
             let chain = self.pool.chains.extend(Chain::EMPTY, kept.iter().chain(added).copied());
             self.pool.add(Found { sum_bps, chain }, self.range);
         }

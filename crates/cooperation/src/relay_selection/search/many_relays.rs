@@ -10,8 +10,9 @@ use super::pool::{Found, Pool};
 use crate::relay_selection::Range;
 use crate::relay_selection::field::{Field, Position};
 
-/// Additions in a table beyond which it has no layer for every number of relays.
-const ADDITIONS_MAX: u64 = 4_000_000;
+/// Cells of a table, over all layers, beyond which it has no layer for every number of relays. So many fit into a processor's
+/// cache, and a thousand relays meet each once.
+const CELLS_MAX: u64 = 8192;
 /// Relays of the greedy set that are exchanged when the others are fixed.
 const EXCHANGED: usize = 6;
 /// By how many relays the exchange may enlarge the set.
@@ -21,10 +22,9 @@ const EXCHANGE_BUCKETS: u64 = 128;
 
 /// Feasible sets of `field`; `in_use` marks the relays that carry data, which are preferred among equals.
 ///
-/// If there is a set with a sum from (1 + `epsilon`) L to U, there is one in the result. Unless the base was fixed, the result holds for
-/// every such sum y with k relays one from y - `epsilon` L to y with k relays, before the nearest of each k were picked
-/// (theta up to 1/2). Takes O(N k^2 / epsilon) steps, k relays at most fitting into the range, and O(N k / epsilon) where that
-/// is more than a few million.
+/// If there is a set with a sum from (1 + `epsilon`) L to U, there is one in the result. With a layer for every number k of
+/// relays, that holds for each k alone. With at most k relays in a set it takes O(N k^2 / `epsilon`) steps, not more than
+/// [`CELLS_MAX`] a relay; O(N k / `epsilon`) where one layer has to do.
 pub fn search(field: &Field, range: Range, epsilon: f64, in_use: &[bool]) -> Pool {
     let many = Many { field, range, epsilon, ascending: field.ascending(in_use) };
     let mut pool = Pool::new();
@@ -33,8 +33,7 @@ pub fn search(field: &Field, range: Range, epsilon: f64, in_use: &[bool]) -> Poo
     many.fill(&mut pool, Chain::EMPTY, many.ascending.iter().rev(), range.high_bps);
     let largest = many.fill(&mut pool, Chain::EMPTY, many.ascending.iter().rev(), range.target_bps);
     let whole = many.frame(count_max, true);
-    let additions = (field.0.len() as u64).saturating_mul(count_max as u64).saturating_mul(whole.buckets() as u64);
-    if additions <= ADDITIONS_MAX {
+    if (count_max as u64).saturating_mul(whole.buckets() as u64) <= CELLS_MAX {
         many.tabulate(&mut pool, whole);
         return pool;
     }
@@ -65,8 +64,8 @@ impl Many<'_> {
     ) -> Found {
         let mut filled = Found { sum_bps: 0, chain: start };
         for position in order {
-            let sum_bps = filled.sum_bps.saturating_add(self.field.bps(*position));
-            if sum_bps <= limit_bps {
+            let sum = filled.sum_bps.checked_add(self.field.bps(*position));
+            if let Some(sum_bps) = sum.filter(|sum| *sum <= limit_bps) {
                 filled = Found { sum_bps, chain: pool.chains.push(filled.chain, *position) };
             }
         }
@@ -74,7 +73,8 @@ impl Many<'_> {
         filled
     }
 
-    /// A table of all sets of up to `count_max` relays, with `layered` one layer for each number of them.
+    /// A table of all sets of up to `count_max` relays, with `layered` one layer for each number of them, and one for the misses
+    /// above the range.
     ///
     /// `count_max` widths are epsilon L together. L counts as half of TBR at least: where it is less, taking relays one
     /// after another cannot jump over the range.
@@ -85,7 +85,7 @@ impl Many<'_> {
             base: Found { sum_bps: 0, chain: Chain::EMPTY },
             limit_bps: self.range.high_bps,
             shift: width_bps.max(1).ilog2(),
-            layers: layered.then_some(count_max),
+            layers: layered.then_some(count_max + 1),
         }
     }
 
@@ -115,7 +115,8 @@ impl Many<'_> {
         table.finish();
     }
 
-    /// Of relays that offer the same, as many as fit into a set: exchanging them for others changes no sum.
+    /// Of relays that offer the same, as many as fit into a set and one more, for the nearest miss: exchanging them for others
+    /// changes no sum.
     fn distinguishable(&self, is_open: &[bool], frame: Frame) -> Vec<Position> {
         let open_bps = frame.limit_bps - frame.base.sum_bps;
         let mut repeated = (0, 0);
@@ -123,10 +124,78 @@ impl Many<'_> {
         offered.retain(|position| {
             let bps = self.field.bps(*position);
             let before = if repeated.0 == bps { repeated.1 } else { 0 };
-            let is_offered = is_open[usize::from(*position)] && before < (open_bps / bps).max(1);
+            let is_offered = is_open[usize::from(*position)] && before <= open_bps / bps;
             repeated = (bps, before + u64::from(is_offered));
             is_offered
         });
         offered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::testing::{check, field, range, sums_by_count};
+    use super::*;
+
+    fn pool(rates: &[u64], range: Range, epsilon: f64) -> Pool {
+        let pool = search(&field(rates), range, epsilon, &vec![false; rates.len()]);
+        check(&pool, rates, range);
+        pool
+    }
+
+    #[test]
+    fn one_layer_finds_what_an_exchange_cannot() {
+        // 501 a + 1000 b is from 30018 to 30042 only if a is even and at least 18. The largest relays make 30 times 1000, and
+        // an exchange of a few brings in ten of the others at most.
+        let rates = [[1000; 30], [501; 30]].concat();
+        let pool = pool(&rates, range(30_030, 0.0004), 0.0004);
+        let sums: Vec<u64> = pool.sets.iter().map(|found| found.sum_bps).collect();
+        assert!(!sums.is_empty());
+    }
+
+    #[test]
+    fn half_of_a_thousand_relays_are_chosen_to_the_bit() {
+        let rates: Vec<u64> = (0..1000).map(|relay| 300_000 + relay * 7919 % 900_001).collect();
+        let target: u64 = rates.iter().sum::<u64>() / 2;
+        let range = range(target, 0.1);
+        let pool = pool(&rates, range, 0.1);
+        let nearest = pool.sets.iter().map(|found| range.distance(found.sum_bps)).min();
+        assert!(nearest.is_some_and(|distance| distance < 1000), "{nearest:?}");
+    }
+
+    proptest! {
+        /// C65 with every number of relays, whichever tables the search takes.
+        #[test]
+        fn what_is_feasible_by_a_margin_is_found(
+            rates in proptest::collection::vec(1_u64..100, 1..60),
+            share in 0.01..1.0,
+            tolerance in 0.0..0.7,
+            epsilon in 0.001..1.0,
+        ) {
+            let target = (rates.iter().sum::<u64>() as f64 * share) as u64;
+            let range = range(target, tolerance);
+            let pool = pool(&rates, range, epsilon);
+            let sums = sums_by_count(&rates, range.high_bps);
+            let is_assured = |sum: &u64| *sum > 0 && *sum as f64 >= (1.0 + epsilon) * range.low_bps as f64;
+            prop_assert!(!sums.iter().flatten().any(is_assured) || !pool.sets.is_empty());
+        }
+
+        /// Few relays in a set: each number of relays is represented.
+        #[test]
+        fn each_number_of_relays_is_found(
+            rates in proptest::collection::vec(30_u64..200, 17..60),
+            target in 100_u64..300,
+            tolerance in 0.0..0.3,
+        ) {
+            let range = range(target, tolerance);
+            let pool = pool(&rates, range, 0.1);
+            let found: Vec<usize> = pool.sets.iter().map(|found| pool.chains.len(found.chain)).collect();
+            for (count, sums) in sums_by_count(&rates, range.high_bps).iter().enumerate().skip(1) {
+                let is_assured = |sum: &u64| *sum as f64 >= 1.1 * range.low_bps as f64;
+                prop_assert!(!sums.iter().any(is_assured) || found.contains(&count), "{count} relays");
+            }
+        }
     }
 }

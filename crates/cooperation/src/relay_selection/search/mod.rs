@@ -6,6 +6,8 @@ pub mod every_subset;
 pub mod few_changes;
 pub mod many_relays;
 mod pool;
+#[cfg(test)]
+mod testing;
 pub mod trimmed_lists;
 
 pub use chain::Chain;

@@ -78,8 +78,8 @@ impl Lists<'_> {
         };
         let mut old = by_class[to].iter().copied().peekable();
         for parent in &by_class[from] {
-            let chain = self.pool.chains.push(parent.chain, position);
-            let new = Found { sum_bps: parent.sum_bps.saturating_add(bps), chain };
+            let Some(sum_bps) = parent.sum_bps.checked_add(bps) else { break };
+            let new = Found { sum_bps, chain: self.pool.chains.push(parent.chain, position) };
             if new.sum_bps >= self.range.low_bps {
                 self.pool.add(new, self.range);
             }
@@ -111,48 +111,81 @@ fn precedes(chains: &Chains, in_use: &[bool], old: Found, new: Found) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use units::Rate;
+    use proptest::prelude::*;
 
+    use super::super::testing::{check, field, range, sums_by_count};
     use super::*;
-    use crate::relay_selection::{Goal, Offer, RelayId};
 
-    /// Ten relays from 0.5 to 1.1 Mbit/s.
+    /// Ten relays from 0.5 to 1.1 Mbit/s, in kbit/s.
     const TEN: [u64; 10] = [500, 600, 700, 800, 850, 900, 950, 1000, 1050, 1100];
 
-    fn found(rates_kbps: &[u64], tolerance: f64, classes: Classes) -> Vec<(u64, Vec<Position>)> {
-        let offer = |(relay, kbps): (usize, &u64)| Offer {
-            relay: RelayId(relay as u16),
-            available: Rate::from_bps(kbps * 1000),
-        };
-        let field = Field::new(&rates_kbps.iter().enumerate().map(offer).collect::<Vec<_>>());
-        let range = Goal { target: Rate::from_mbps(3), tolerance }.range();
-        let pool = search(&field, range, 0.1, classes, &vec![false; rates_kbps.len()]);
-        pool.sets.iter().map(|found| (found.sum_bps, pool.chains.sorted(found.chain))).collect()
+    fn pool(rates: &[u64], range: Range, epsilon: f64, classes: Classes) -> Pool {
+        let pool = search(&field(rates), range, epsilon, classes, &vec![false; rates.len()]);
+        check(&pool, rates, range);
+        pool
+    }
+
+    fn sets(pool: &Pool) -> Vec<Vec<Position>> {
+        let mut sets: Vec<_> = pool.sets.iter().map(|found| pool.chains.sorted(found.chain)).collect();
+        sets.sort();
+        sets.dedup();
+        sets
     }
 
     #[test]
     fn ten_relays_have_72_sets_that_trimming_leaves() {
-        let sets = found(&TEN, 0.1, Classes::PerCardinality);
-        assert_eq!(sets.len(), 72);
+        let pool = pool(&TEN, range(3000, 0.1), 0.1, Classes::PerCardinality);
+        let sets = sets(&pool);
+        assert_eq!((pool.sets.len(), sets.len()), (72, 72));
         for set in [[4, 8, 9], [6, 7, 8], [3, 8, 9]] {
-            assert!(sets.iter().any(|(_, found)| *found == set), "{set:?}");
-        }
-        let mut distinct: Vec<_> = sets.iter().map(|(_, set)| set).collect();
-        distinct.sort();
-        distinct.dedup();
-        assert_eq!(distinct.len(), 72);
-        for (sum_bps, set) in &sets {
-            assert_eq!(*sum_bps, set.iter().map(|position| TEN[usize::from(*position)] * 1000).sum::<u64>());
-            assert!((2_700_000..=3_300_000).contains(sum_bps));
+            assert!(sets.iter().any(|found| *found == set), "{set:?}");
         }
     }
 
     #[test]
-    fn without_classes_a_set_may_hide_one_with_fewer_relays() {
-        // 0.5 + 0.5 comes before 1.0 and hides it, so that 1.0 + 2.0 is not found.
-        let rates = [500, 500, 1000, 2000];
-        let has_pair = |classes| found(&rates, 0.0, classes).iter().any(|(_, set)| *set == [2, 3]);
-        assert!(has_pair(Classes::PerCardinality));
-        assert_eq!(found(&rates, 0.0, Classes::PerCardinality).len(), 2);
+    fn a_class_of_their_own_keeps_sets_with_few_relays() {
+        // 500 + 500 hides 1001 if they share a list, and with it 1001 + 2000.
+        let rates = [500, 500, 1001, 2000];
+        let with = |classes| sets(&pool(&rates, range(3000, 0.001), 0.1, classes));
+        assert_eq!(with(Classes::PerCardinality), [vec![0, 1, 3], vec![2, 3]]);
+        assert_eq!(with(Classes::One), [[0, 1, 3]]);
+    }
+
+    #[test]
+    fn of_equal_sums_the_set_in_use_stays() {
+        // 2 and 3, or 0 and 3, make 3000.
+        let rates = [1000, 800, 1000, 2000];
+        let only = |in_use: [bool; 4]| {
+            let pool = search(&field(&rates), range(3000, 0.0), 0.1, Classes::PerCardinality, &in_use);
+            sets(&pool)
+        };
+        assert_eq!(only([false; 4]), [[0, 3]]);
+        assert_eq!(only([false, false, true, true]), [[2, 3]]);
+    }
+
+    proptest! {
+        /// C65: whatever sum is in the range, one near it is found; with classes, one of as few relays.
+        #[test]
+        fn every_feasible_sum_is_represented(
+            rates in proptest::collection::vec(1_u64..1500, 1..13),
+            target in 500_u64..5000,
+            tolerance in 0.0..0.4,
+            epsilon in 0.001..1.0,
+        ) {
+            let range = range(target, tolerance);
+            let by_class = pool(&rates, range, epsilon, Classes::PerCardinality);
+            let single = pool(&rates, range, epsilon, Classes::One);
+            let represents = |found: &Found, sum: u64| {
+                found.sum_bps <= sum && found.sum_bps as f64 >= sum as f64 / (1.0 + epsilon)
+            };
+            for (count, sums) in sums_by_count(&rates, range.high_bps).iter().enumerate().skip(1) {
+                let assured = sums.iter().filter(|sum| **sum as f64 >= (1.0 + epsilon) * range.low_bps as f64);
+                for sum in assured {
+                    prop_assert!(single.sets.iter().any(|found| represents(found, *sum)));
+                    let of_count = |found: &&Found| by_class.chains.len(found.chain) == count;
+                    prop_assert!(by_class.sets.iter().filter(of_count).any(|found| represents(found, *sum)));
+                }
+            }
+        }
     }
 }
