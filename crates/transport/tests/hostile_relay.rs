@@ -1,0 +1,181 @@
+//! A fast-ACK relay between hosts that lie: whatever they send, it neither panics nor remembers without bound.
+
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use proptest::prelude::*;
+use transport::relay::{AtOnce, FastAckRelay, ForwardingRelay, RelayConfig, Side};
+use units::{Dsn, Duration, Instant, SeqNr};
+use wire::mptcp::{AddressId, DataSeq, Dss, Key, Mapping, MpFail, MpFastclose, MpJoin, MpPrio, MptcpOption, Token};
+use wire::{Flags, Payload, SackBlock, Segment};
+
+const BUFFER_BYTES: u64 = 20_000;
+
+fn host(side: Side) -> SocketAddr {
+    let last = if side == Side::Source { 1 } else { 2 };
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)), 80)
+}
+
+/// What the two hosts have seen of the relay, so that lies may come close to the truth.
+#[derive(Default)]
+struct Seen {
+    /// Latest segment to each side.
+    latest: [Option<Segment>; 2],
+}
+
+fn index(side: Side) -> usize {
+    usize::from(side == Side::Destination)
+}
+
+#[derive(Clone, Debug)]
+struct Lie {
+    side: Side,
+    flags: u8,
+    /// Sequence and acknowledgement numbers relative to what the relay expects; large ones are anywhere.
+    seq: i32,
+    ack: i32,
+    window: u16,
+    len: u16,
+    options: Vec<MptcpOption>,
+    sack: Option<(u32, u32)>,
+    wait_ms: u32,
+}
+
+fn option() -> impl Strategy<Value = MptcpOption> {
+    let number = prop_oneof![
+        (0..5000_u32).prop_map(DataSeq::Short),
+        any::<u32>().prop_map(DataSeq::Short),
+        any::<u64>().prop_map(DataSeq::Long)
+    ];
+    let mapping = (number.clone(), 0..4000_u32, any::<u16>(), proptest::option::of(any::<u16>()))
+        .prop_map(|(dsn, ssn, len, checksum)| Mapping { dsn, ssn, len: len % 3000, checksum });
+    let dss = (proptest::option::of(number), proptest::option::of(mapping), any::<bool>()).prop_map(
+        |(data_ack, mapping, data_fin)| {
+            let data_fin = data_fin && mapping.is_some_and(|mapping| mapping.len > 0);
+            MptcpOption::Dss(Dss { data_ack, mapping, data_fin })
+        },
+    );
+    prop_oneof![
+        6 => dss,
+        1 => any::<u64>().prop_map(|hmac| MptcpOption::Join(MpJoin::SynAck { backup: false, address_id: AddressId(0), hmac, nonce: 1 })),
+        2 => any::<[u8; 20]>().prop_map(|hmac| MptcpOption::Join(MpJoin::Ack { hmac })),
+        1 => any::<u64>().prop_map(|dsn| MptcpOption::Fail(MpFail { dsn: Dsn(dsn) })),
+        1 => any::<u64>().prop_map(|key| MptcpOption::Fastclose(MpFastclose { receiver_key: Key(key) })),
+        1 => any::<bool>().prop_map(|backup| MptcpOption::Prio(MpPrio { backup })),
+    ]
+}
+
+fn lie() -> impl Strategy<Value = Lie> {
+    let near = || prop_oneof![4 => Just(0), 3 => -3000..3000_i32, 1 => any::<i32>()];
+    let flags = prop_oneof![8 => Just(0x10_u8), 1 => Just(0x12), 1 => Just(0x11), 1 => Just(0x14), 1 => any::<u8>()];
+    let side = prop_oneof![Just(Side::Source), Just(Side::Destination)];
+    let options = proptest::collection::vec(option(), 0..3);
+    let sack = proptest::option::of((0..5000_u32, 0..5000_u32));
+    let rest = (any::<u16>(), 0..2000_u16, options, sack, 0..400_u32);
+    (side, flags, near(), near(), rest).prop_map(|(side, flags, seq, ack, (window, len, options, sack, wait_ms))| Lie {
+        side,
+        flags,
+        seq,
+        ack,
+        window,
+        len,
+        options,
+        sack,
+        wait_ms,
+    })
+}
+
+impl Lie {
+    fn segment(&self, seen: &Seen) -> Segment {
+        let mut segment = Segment::new(host(self.side), host(self.side.opposite()));
+        let latest = seen.latest[index(self.side)].as_ref();
+        let (expected, sent) = latest.map_or((SeqNr(1), SeqNr(1)), |latest| (latest.ack, latest.end()));
+        segment.seq = SeqNr(expected.0.wrapping_add_signed(self.seq));
+        segment.ack = SeqNr(sent.0.wrapping_add_signed(self.ack));
+        segment.flags = Flags(self.flags);
+        segment.window = self.window;
+        segment.payload = Payload::Bytes(vec![7; self.len.into()].into());
+        segment.options.mptcp.extend(self.options.iter().cloned());
+        if let Some((start, end)) = self.sack {
+            segment.options.sack.push(SackBlock { start: sent + start, end: sent + end });
+        }
+        segment
+    }
+}
+
+fn deliver(relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
+    for _ in 0..10_000 {
+        let Some((side, segment)) = relay.poll_transmit(now) else { return };
+        seen.latest[index(side)] = Some(segment);
+    }
+    panic!("the relay talks without end");
+}
+
+fn syn() -> Segment {
+    let mut syn = Segment::new(host(Side::Destination), host(Side::Source));
+    syn.flags = Flags::SYN;
+    let join = MpJoin::Syn { backup: false, address_id: AddressId(1), token: Token(5), nonce: 3 };
+    syn.options.mptcp.push(MptcpOption::Join(join));
+    syn
+}
+
+/// An honest handshake, so that lies meet a relay that has something to lose.
+fn join(relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
+    relay.handle_segment(Side::Destination, syn(), now);
+    deliver(relay, seen, now);
+    let answer = |side: Side, flags, join: Option<MpJoin>, seen: &Seen| {
+        let latest = seen.latest[index(side)].as_ref().unwrap();
+        let mut segment = Segment::new(host(side), host(side.opposite()));
+        (segment.seq, segment.ack, segment.flags, segment.window) = (latest.ack, latest.end(), flags, 60_000);
+        segment.options.mptcp.extend(join.map(MptcpOption::Join));
+        segment
+    };
+    let syn_ack = MpJoin::SynAck { backup: false, address_id: AddressId(0), hmac: 9, nonce: 4 };
+    let mut second = answer(Side::Source, Flags::SYN | Flags::ACK, Some(syn_ack), seen);
+    second.seq = SeqNr(100);
+    relay.handle_segment(Side::Source, second, now);
+    deliver(relay, seen, now);
+    let mut third = answer(Side::Destination, Flags::ACK, Some(MpJoin::Ack { hmac: [1; 20] }), seen);
+    third.seq = SeqNr(1);
+    relay.handle_segment(Side::Destination, third, now);
+    deliver(relay, seen, now);
+    let fourth = answer(Side::Source, Flags::ACK, None, seen);
+    relay.handle_segment(Side::Source, fourth, now);
+    deliver(relay, seen, now);
+    assert!(relay.relay().splices().all(|(_, stats)| stats.joined), "{:?}", seen.latest);
+}
+
+proptest! {
+    #[test]
+    fn lies_cost_only_the_liars(honest in any::<bool>(), lies in proptest::collection::vec(lie(), 1..60)) {
+        let config = RelayConfig { buffer_bytes: BUFFER_BYTES, splices_max: 2, ..RelayConfig::default() };
+        let mut relay = ForwardingRelay::new(FastAckRelay::new(config, [3; 32]).unwrap(), AtOnce);
+        let (mut seen, mut now) = (Seen::default(), Instant::from_secs(1));
+        if honest {
+            join(&mut relay, &mut seen, now);
+        } else {
+            relay.handle_segment(Side::Destination, syn(), now);
+            deliver(&mut relay, &mut seen, now);
+        }
+        for lie in &lies {
+            now += Duration::from_millis(lie.wait_ms.into());
+            while relay.poll_timeout().is_some_and(|at| at <= now) {
+                relay.handle_timeout(now);
+                deliver(&mut relay, &mut seen, now);
+            }
+            relay.handle_segment(lie.side, lie.segment(&seen), now);
+            deliver(&mut relay, &mut seen, now);
+            for (_, stats) in relay.relay().splices() {
+                prop_assert!(stats.stored_bytes <= BUFFER_BYTES + 65_536, "{stats:?}");
+            }
+            prop_assert!(relay.relay().splices().count() <= 2);
+        }
+        // Left alone, it forgets everything in the end.
+        for _ in 0..1000 {
+            let Some(at) = relay.poll_timeout() else { break };
+            now = now.max(at);
+            relay.handle_timeout(now);
+            deliver(&mut relay, &mut seen, now);
+        }
+        prop_assert!(relay.poll_timeout().is_none_or(|at| at > now), "timers fire for ever");
+    }
+}
