@@ -45,8 +45,6 @@ pub struct HoldStats {
     pub overflowed_packets: u64,
     /// Of these, forwarded out of range because they had waited T_hold.
     pub expired_packets: u64,
-    /// Dropped, because a copy was waiting already.
-    pub duplicate_packets: u64,
     /// The most that waited at once, octets.
     pub peak_bytes: u64,
 }
@@ -61,10 +59,6 @@ struct Held<T> {
 }
 
 impl<T> Held<T> {
-    fn end(&self) -> Dsn {
-        self.dsn + u64::from(self.len_bytes)
-    }
-
     fn charge(&self) -> u64 {
         u64::from(self.len_bytes).max(PACKET_BYTES_MIN)
     }
@@ -127,9 +121,14 @@ impl<T> HoldQueue<T> {
         }
     }
 
-    /// Forwards everything, now and from now on: the relay leaves, or the connection ends.
+    /// Forwards everything, now and from now on: the relay leaves.
     pub fn leave(&mut self) {
         self.is_leaving = true;
+        self.flush();
+    }
+
+    /// Forwards all that waits.
+    pub fn flush(&mut self) {
         while !self.held.is_empty() {
             self.forward_head();
         }
@@ -192,10 +191,6 @@ impl<T> HoldQueue<T> {
             }
             _ => self.held.len(),
         };
-        if at.checked_sub(1).is_some_and(|before| self.held[before].end().at_or_after(packet.end())) {
-            self.stats.duplicate_packets += 1;
-            return;
-        }
         // What follows in the stream has waited longer and takes this packet along.
         if let Some(next) = self.held.get(at) {
             packet.due = packet.due.min(next.due);

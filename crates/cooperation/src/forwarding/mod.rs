@@ -5,9 +5,11 @@
 //! range          the data that the destination wants next, and what it has
 //! range_keeper   the destination's side of differentiated forwarding: when the range moves on
 //! hold_queue     the relay's side: forward what is wanted, hold what can wait
+//! differentiated the hold queue between the legs of a fast-ACK relay
 //! ```
 
 pub mod channel;
+pub mod differentiated;
 pub mod hold_queue;
 pub mod range;
 pub mod range_keeper;

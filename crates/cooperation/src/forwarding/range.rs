@@ -32,6 +32,8 @@ pub struct CumAck {
     pub rcv_nxt: Dsn,
     /// The shared window from there on, octets.
     pub window_bytes: u64,
+    /// What the relays add to it. The rest is what the destination announces on its own subflows.
+    pub widened_bytes: u64,
 }
 
 impl CumAck {

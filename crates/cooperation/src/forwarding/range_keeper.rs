@@ -112,7 +112,7 @@ impl RangeKeeper {
             unread_bytes: 0,
             relays: BTreeMap::new(),
             srtt: SRTT_INITIAL,
-            told: CumAck { rcv_nxt: first, window_bytes: 0 },
+            told: CumAck { rcv_nxt: first, window_bytes: 0, widened_bytes: 0 },
             promised_edge: first,
             packets_since_told: 0,
             tell_by: None,
@@ -203,7 +203,8 @@ impl RangeKeeper {
         let room = self.settings.capacity_bytes.saturating_sub(self.unread_bytes);
         let shared = self.relays.values().fold(room, |sum, limit| sum.saturating_add(*limit));
         let edge = (self.rcv_nxt + shared.min(i64::MAX as u64)).max(self.promised_edge);
-        CumAck { rcv_nxt: self.rcv_nxt, window_bytes: edge.since(self.rcv_nxt) }
+        let window_bytes = edge.since(self.rcv_nxt);
+        CumAck { rcv_nxt: self.rcv_nxt, window_bytes, widened_bytes: window_bytes.saturating_sub(room) }
     }
 
     /// H_rcv, octets, not limited to H.

@@ -60,10 +60,12 @@ fn ranges_without_octets_and_windows_beyond_sense() {
         numbers.iter().for_each(|number| octets.extend(number.to_be_bytes()));
         octets
     };
-    let empty = frame(0x47, &[1, 1000, 999, 0, 0]);
+    let empty = frame(0x47, &[1, 1000, 999, 0, 0, 0]);
     assert_eq!(fault_to_relay(&empty), Fault::Value { frame: "Range", field: "max", value: 999 });
-    let wide = frame(0x48, &[0, 1 << 63]);
+    let wide = frame(0x48, &[0, 1 << 63, 0]);
     assert_eq!(fault_to_relay(&wide), Fault::Value { frame: "CumAck", field: "window_bytes", value: 1 << 63 });
+    let widened = frame(0x48, &[0, 100, 101]);
+    assert_eq!(fault_to_relay(&widened), Fault::Value { frame: "CumAck", field: "widened_bytes", value: 101 });
 }
 
 #[test]

@@ -48,9 +48,9 @@ fn join_assist_over_both_families() {
 #[test]
 fn range() {
     let range = DsnRange { seq: 2, min: Dsn(1000), max: Dsn(1999) };
-    let update = RangeUpdate { range, ack: CumAck { rcv_nxt: Dsn(950), window_bytes: 2000 } };
-    let mut expected = vec![1, 0x47, 0, 40];
-    for number in [2_u64, 1000, 1999, 950, 2000] {
+    let update = RangeUpdate { range, ack: CumAck { rcv_nxt: Dsn(950), window_bytes: 2000, widened_bytes: 500 } };
+    let mut expected = vec![1, 0x47, 0, 48];
+    for number in [2_u64, 1000, 1999, 950, 2000, 500] {
         expected.extend(number.to_be_bytes());
     }
     assert_eq!(encoded(ToRelay::Range(update)), expected);

@@ -56,8 +56,10 @@ prop_compose! {
 prop_compose! {
     fn range_update()(
         seq: u64, min in dsn(), above in 0..i64::MAX as u64, rcv_nxt in dsn(), window_bytes in 0..=i64::MAX as u64,
+        part in 1..10_u64,
     ) -> RangeUpdate {
-        RangeUpdate { range: DsnRange { seq, min, max: min + above }, ack: CumAck { rcv_nxt, window_bytes } }
+        let ack = CumAck { rcv_nxt, window_bytes, widened_bytes: window_bytes / part };
+        RangeUpdate { range: DsnRange { seq, min, max: min + above }, ack }
     }
 }
 

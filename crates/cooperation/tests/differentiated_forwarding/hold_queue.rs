@@ -174,15 +174,17 @@ fn dsns_wrap() {
 }
 
 #[test]
-fn a_second_copy_is_dropped_and_a_longer_one_is_not() {
+fn copies_wait_side_by_side() {
+    // Each may belong to another subflow, which ends only when it has gone.
     let mut queue = queue(1000);
     queue.on_range(range(1, 0, 999));
     put(&mut queue, 0, &[2000, 3000, 2000]);
-    queue.on_packet(Instant::ZERO, Dsn(2050), 50, 2050);
-    assert_eq!((queue.held_packets(), queue.stats().duplicate_packets), (2, 2));
-    queue.on_packet(Instant::ZERO, Dsn(2050), 51, 2050);
-    queue.leave();
-    assert_eq!(forwarded(&mut queue), [2000, 2050, 3000]);
+    assert_eq!((queue.held_packets(), queue.held_bytes()), (3, 300));
+    queue.flush();
+    assert_eq!(forwarded(&mut queue), [2000, 2000, 3000]);
+    // Only those who leave forward everything afterwards.
+    put(&mut queue, 1, &[4000]);
+    assert_eq!(forwarded(&mut queue), []);
 }
 
 #[test]

@@ -231,13 +231,18 @@ impl Field for CumAck {
     fn put(&self, out: &mut BytesMut) {
         self.rcv_nxt.put(out);
         self.window_bytes.put(out);
+        self.widened_bytes.put(out);
     }
 
     /// A window that reaches half around the sequence space has its edge behind it.
     fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
-        let ack = Self { rcv_nxt: Dsn::take(octets)?, window_bytes: u64::take(octets)? };
+        let (rcv_nxt, window_bytes) = (Dsn::take(octets)?, u64::take(octets)?);
+        let ack = Self { rcv_nxt, window_bytes, widened_bytes: u64::take(octets)? };
         if ack.window_bytes > i64::MAX as u64 {
             return Err(Unread::value(ack.window_bytes).within("window_bytes"));
+        }
+        if ack.widened_bytes > ack.window_bytes {
+            return Err(Unread::value(ack.widened_bytes).within("widened_bytes"));
         }
         Ok(ack)
     }

@@ -1,0 +1,127 @@
+//! What forwarding costs a packet: ranges, hold queue, frames.
+//!
+//! `cargo bench -p cooperation --bench forwarding`
+
+use std::collections::VecDeque;
+
+use cooperation::forwarding::channel::authenticated::{AuthenticatedChannel, Role, Secret};
+use cooperation::forwarding::channel::to_destination::ToDestination;
+use cooperation::forwarding::channel::{Decoder, Encoder};
+use cooperation::forwarding::hold_queue::{HoldLimits, HoldQueue};
+use cooperation::forwarding::range::DsnRange;
+use cooperation::forwarding::range_keeper::{RangeKeeper, RangeSettings};
+use divan::counter::ItemsCount;
+use divan::{AllocProfiler, Bencher, black_box};
+use units::{Dsn, Duration, Instant, Prng};
+use wire::{Pattern, Payload};
+
+/// Shows that nothing is allocated per packet.
+#[global_allocator]
+static ALLOCATOR: AllocProfiler = AllocProfiler::system();
+
+fn main() {
+    divan::main();
+}
+
+const PACKET_BYTES: u64 = 1400;
+/// A range of the papers: 2 s of 3 Mbit/s.
+const RANGE_PACKETS: u64 = 536;
+const RANGE_BYTES: u64 = RANGE_PACKETS * PACKET_BYTES;
+
+fn packet(number: u64) -> Payload {
+    Payload::Pattern(Pattern { stream: 0, offset: number * PACKET_BYTES, len: PACKET_BYTES as u32 })
+}
+
+/// Packets of a range arrive in the given order while the range before is wanted; then theirs is.
+fn hold_a_range(bencher: Bencher, order: &[u64]) {
+    let mut queue = HoldQueue::new(HoldLimits::of(RANGE_BYTES, Duration::from_secs(2)));
+    let mut first = Dsn(0);
+    let mut seq = 1;
+    queue.on_range(DsnRange { seq, min: first, max: first + (RANGE_BYTES - 1) });
+    bencher.counter(ItemsCount::new(order.len())).bench_local(move || {
+        first += RANGE_BYTES;
+        seq += 1;
+        for &number in order {
+            let dsn = first + number * PACKET_BYTES;
+            queue.on_packet(Instant::ZERO, dsn, PACKET_BYTES as u32, packet(number));
+        }
+        queue.on_range(DsnRange { seq, min: first, max: first + (RANGE_BYTES - 1) });
+        while let Some(forward) = queue.poll_forward() {
+            black_box(forward);
+        }
+    });
+}
+
+#[divan::bench]
+fn hold_in_order(bencher: Bencher) {
+    hold_a_range(bencher, &(0..RANGE_PACKETS).collect::<Vec<_>>());
+}
+
+/// The worst order there is, which no subflow has.
+#[divan::bench]
+fn hold_in_any_order(bencher: Bencher) {
+    let mut order: Vec<u64> = (0..RANGE_PACKETS).collect();
+    let mut prng = Prng::new(1);
+    for at in (1..order.len()).rev() {
+        order.swap(at, prng.below(at as u64 + 1) as usize);
+    }
+    hold_a_range(bencher, &order);
+}
+
+#[divan::bench]
+fn forward_at_once(bencher: Bencher) {
+    let mut queue = HoldQueue::new(HoldLimits::of(RANGE_BYTES, Duration::from_secs(2)));
+    queue.on_range(DsnRange { seq: 1, min: Dsn(0), max: Dsn(RANGE_BYTES - 1) });
+    bencher.counter(ItemsCount::new(1_usize)).bench_local(move || {
+        queue.on_packet(Instant::ZERO, black_box(Dsn(0)), PACKET_BYTES as u32, packet(0));
+        queue.poll_forward()
+    });
+}
+
+#[divan::bench]
+fn keep_the_range(bencher: Bencher) {
+    let mut keeper = RangeKeeper::new(RangeSettings::new(RANGE_BYTES), Dsn(0));
+    let mut next = Dsn(0);
+    bencher.counter(ItemsCount::new(1_usize)).bench_local(move || {
+        let dsn = next;
+        next += PACKET_BYTES;
+        keeper.on_packet(Instant::ZERO, black_box(dsn), PACKET_BYTES, next, 0);
+        keeper.poll_announcement()
+    });
+}
+
+/// A data frame there and back, as it passes through a simulation.
+#[divan::bench]
+fn frame_there_and_back(bencher: Bencher) {
+    let (mut encoder, mut decoder, mut pieces) = (Encoder::default(), Decoder::default(), VecDeque::new());
+    bencher.counter(ItemsCount::new(1_usize)).bench_local(move || {
+        encoder.encode(ToDestination::Data { dsn: black_box(Dsn(7)), payload: packet(3) }, &mut pieces);
+        let mut frame: Option<ToDestination> = None;
+        while let Some(mut piece) = pieces.pop_front() {
+            while let Some(read) = decoder.decode(&mut piece).expect("a frame") {
+                frame = Some(read);
+            }
+        }
+        frame
+    });
+}
+
+/// A data frame of real octets, authenticated, there and back.
+#[divan::bench]
+fn authentic_frame_there_and_back(bencher: Bencher) {
+    let end = |role, nonce| AuthenticatedChannel::new(role, Secret::new([7; 32]), [nonce; 16]);
+    let (mut relay, mut destination) = (end(Role::Relay, 1), end(Role::Destination, 2));
+    relay.open(&mut destination.greeting()).expect("a greeting");
+    destination.open(&mut relay.greeting()).expect("a greeting");
+    let (mut encoder, mut pieces, mut out) = (Encoder::default(), VecDeque::new(), VecDeque::new());
+    let data = Payload::from(packet(3).to_bytes());
+    bencher.counter(ItemsCount::new(1_usize)).bench_local(move || {
+        encoder.encode(ToDestination::Data { dsn: black_box(Dsn(7)), payload: data.clone() }, &mut pieces);
+        relay.seal(&mut pieces, &mut out);
+        let mut body = None;
+        while let Some(mut piece) = out.pop_front() {
+            body = destination.open(&mut piece).expect("a record").or(body);
+        }
+        body
+    });
+}
