@@ -1,12 +1,12 @@
 //! The hops that all relays share: the cell and the Wi-Fi channel.
 
 use network::cell::{
-    Cell, CellConfig, EarlyDrop, Fading, PathLoss, Place, Profile, RadioConfig, RlcConfig, Shadowing, UeConfig, UeId,
-    UplinkConfig,
+    Cell, CellConfig, EarlyDrop, Fading, HandoverConfig, PathLoss, Place, Profile, RadioConfig, RlcConfig, Shadowing,
+    SiteConfig, StrongestSite, Track, UeConfig, UeId, UplinkConfig,
 };
 use network::wlan::{DataRate, StationId, Wlan, WlanConfig};
 use network::{Gate, Link, MediumId, Network, Queue, VertexId};
-use units::{ByteCount, Probability};
+use units::{ByteCount, Duration, Instant, Probability};
 
 use super::RunError;
 use super::links::queue;
@@ -85,6 +85,7 @@ pub(super) fn add_wlan(
         queue: queue(settings.queue),
         rts_threshold_bytes: settings.rts_threshold.0,
         frame_error: settings.frame_loss,
+        hidden: hidden(scenario, settings),
         ..WlanConfig::default()
     };
     let mut wlan = Wlan::new(config).map_err(|error| RunError::Radio(error.to_string()))?;
@@ -97,14 +98,25 @@ pub(super) fn add_wlan(
     Ok(Some(SharedHop { id, hub: Hub { enter: gate, leave: gate, towards_source: false } }))
 }
 
+/// The destination is station 0, the relays follow.
+fn hidden(scenario: &Scenario, settings: &scenario::Wlan) -> Vec<(StationId, StationId)> {
+    let station = |name: &String| {
+        let index = scenario.relays.iter().position(|relay| relay.name == *name)?;
+        Some(StationId(index as u16 + 1))
+    };
+    settings.hidden.iter().filter_map(|[one, other]| station(one).zip(station(other))).collect()
+}
+
 fn cell_config(scenario: &Scenario, settings: &scenario::Cell) -> CellConfig {
     let default = CellConfig::default();
     CellConfig {
-        ues: scenario.relays.iter().map(ue).collect(),
+        sites: settings.sites_m.iter().map(|site_m| SiteConfig { place: flat(*site_m) }).collect(),
+        ues: scenario.relays.iter().map(|relay| ue(relay, settings.sites_m[0])).collect(),
         scheduler: settings.scheduler.clone(),
         rlc: RlcConfig { queue: queue(settings.queue), early: early_drop(scenario, settings), ..default.rlc },
         uplink: UplinkConfig { rate: settings.uplink_rate, delay: settings.uplink_delay, ..default.uplink },
         radio: radio(settings, default.radio),
+        handover: handover(settings),
         ..default
     }
 }
@@ -129,9 +141,33 @@ fn radio(settings: &scenario::Cell, default: RadioConfig) -> RadioConfig {
     }
 }
 
-fn ue(relay: &scenario::Relay) -> UeConfig {
+fn handover(settings: &scenario::Cell) -> HandoverConfig {
+    let rule = settings.handover.clone().unwrap_or_default();
+    let strongest = StrongestSite { hysteresis_db: rule.hysteresis_db, period: rule.period };
+    HandoverConfig { interruption: rule.interruption, strongest: Some(strongest) }
+}
+
+fn flat([x_m, y_m]: [f64; 2]) -> Place {
+    Place::flat(x_m, y_m)
+}
+
+fn ue(relay: &scenario::Relay, [x_m, y_m]: [f64; 2]) -> UeConfig {
     let distance_m = relay.distance_m().unwrap_or(scenario::DEFAULT_DISTANCE_M);
-    UeConfig { max_bit_rate: relay.bit_rate_max.map(|rate| rate.0), ..UeConfig::at(Place::flat(distance_m, 0.0)) }
+    let from = Place::flat(x_m + distance_m, y_m);
+    let walk = relay.place.and_then(|place| place.walk).and_then(|walk| track(from, walk));
+    UeConfig {
+        track: walk.unwrap_or_else(|| Track::fixed(from)),
+        max_bit_rate: relay.bit_rate_max.map(|rate| rate.0),
+        ..UeConfig::at(from)
+    }
+}
+
+/// `None` for a way that ends where it begins.
+fn track(from: Place, walk: scenario::Walk) -> Option<Track> {
+    let to = flat(walk.to_m);
+    let start = Instant::ZERO + walk.start.map_or(Duration::ZERO, |start| start.0);
+    let lasts_s = from.distance_m(to) / (walk.speed_kmh / 3.6);
+    Track::through(vec![(start, from), (start + Duration::from_nanos((lasts_s * 1e9) as u64), to)])
 }
 
 fn path_loss(model: scenario::PathLoss) -> PathLoss {

@@ -43,7 +43,7 @@ pub use load::{load, load_file, load_layers};
 pub use local::{Change, LocalKind, LocalTraffic, OnOff};
 pub use mistake::{LoadError, Mistake, Place};
 pub use overrides::Override;
-pub use radio::{Cell, Fading, PathLoss, Wlan};
+pub use radio::{Cell, Fading, Handover, PathLoss, Walk, Wlan};
 pub use schema::schema;
 pub use sweep::{Seeds, Sweep, Variant};
 
@@ -294,8 +294,11 @@ impl Scenario {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
-    /// Distance from the eNB in metres: one number, or the lowest and highest of a uniform draw.
+    /// Distance from the (first) eNB in metres: one number, or the lowest and highest of a uniform draw.
     pub distance_m: Distance,
+    /// Where it goes from there, which is east of that eNB; by default nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub walk: Option<Walk>,
 }
 
 /// A distance in metres.

@@ -1,4 +1,4 @@
-//! The radio world as scenario files describe it: one LTE cell, and one Wi-Fi channel, that all relays share.
+//! The radio world as scenario files describe it: one LTE network, and one Wi-Fi channel, that all relays share.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,10 +45,58 @@ pub struct Cell {
     #[serde(with = "units::text::duration")]
     #[schemars(with = "String")]
     pub uplink_delay: Duration,
+    /// Where the eNBs are, metres east and north; one by default. Each has the whole carrier to itself, and the relays are
+    /// served by the strongest.
+    #[serde(skip_serializing_if = "is_one_site")]
+    pub sites_m: Vec<[f64; 2]>,
+    /// When relays change the site that serves them; only with several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handover: Option<Handover>,
     /// Octets in a UE's queue above which packets are dropped early with a rising probability; by default none are.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub early_drop_above: Option<Text<ByteCount>>,
+}
+
+fn is_one_site(sites_m: &[[f64; 2]]) -> bool {
+    sites_m == [[0.0, 0.0]]
+}
+
+/// Changes of the serving site (event A3 of TS 36.331).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Handover {
+    /// By how much another site must be received more strongly.
+    pub hysteresis_db: f64,
+    /// How often that is looked at.
+    #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
+    pub period: Duration,
+    /// How long a relay gets nothing while it changes.
+    #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
+    pub interruption: Duration,
+}
+
+impl Default for Handover {
+    fn default() -> Self {
+        let (period, interruption) = (Duration::from_millis(100), Duration::from_millis(50));
+        Self { hysteresis_db: 3.0, period, interruption }
+    }
+}
+
+/// A relay's way in a straight line.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Walk {
+    /// Where it ends, metres east and north.
+    pub to_m: [f64; 2],
+    /// How fast it goes.
+    pub speed_kmh: f64,
+    /// When it begins; at once by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub start: Option<Text<Duration>>,
 }
 
 /// Mean path loss over distance.
@@ -95,6 +143,9 @@ pub struct Wlan {
     #[serde(with = "units::text::probability")]
     #[schemars(with = "String")]
     pub frame_loss: units::Probability,
+    /// Pairs of relays, by name, that do not hear each other; by default all do. The destination hears everyone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<[String; 2]>,
 }
 
 impl Default for Cell {
@@ -113,6 +164,8 @@ impl Default for Cell {
             core_rate: Rate::from_mbps(1000),
             uplink_rate: Rate::from_mbps(5),
             uplink_delay: Duration::from_millis(10),
+            sites_m: vec![[0.0, 0.0]],
+            handover: None,
             early_drop_above: None,
         }
     }
@@ -125,6 +178,7 @@ impl Default for Wlan {
             queue: Queue::Packets(400),
             rts_threshold: ByteCount(2200),
             frame_loss: units::Probability::ZERO,
+            hidden: Vec::new(),
         }
     }
 }

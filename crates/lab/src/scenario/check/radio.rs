@@ -5,7 +5,7 @@ use units::{ByteCount, Duration};
 
 use super::Complaint;
 use super::link::check_link;
-use crate::scenario::{Cell, Distance, Link, Queue, Relay, RelayMode, Scenario, Wlan};
+use crate::scenario::{Cell, Distance, Fading, Link, Placement, Queue, Relay, RelayMode, Scenario, Walk, Wlan};
 
 /// Data rates of IEEE 802.11a, Mbit/s.
 const WLAN_RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
@@ -15,14 +15,19 @@ const RESOURCE_BLOCKS: [u32; 6] = [6, 15, 25, 50, 75, 100];
 const DISTANCE_MAX_M: f64 = 100_000.0;
 /// Fastest relay: a train.
 const SPEED_MAX_KMH: f64 = 500.0;
+/// Slower ones do not fade within a run.
+const SPEED_MIN_KMH: f64 = 0.3;
+const SITES_MAX: usize = 1000;
 
 pub(super) fn check_radio(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let mtu = scenario.connection.mtu;
     if let Some(cell) = &scenario.cell {
         check_cell(cell, mtu, found);
+        check_sites(cell, found);
     }
     if let Some(wlan) = &scenario.wlan {
         check_wlan(wlan, mtu, found);
+        check_hidden(wlan, &scenario.relays, found);
     }
     if let Some(bottleneck) = &scenario.bottleneck {
         check_link(bottleneck, "bottleneck", mtu, found);
@@ -94,8 +99,9 @@ fn check_cell(cell: &Cell, mtu: ByteCount, found: &mut Vec<Complaint>) {
     if !(0.0..=30.0).contains(&cell.shadowing_db) {
         refuse("shadowing_db", format!("{} dB is no shadowing", cell.shadowing_db), "write 0 to 30; 8 is usual");
     }
-    if !(0.0..=SPEED_MAX_KMH).contains(&cell.speed_kmh) {
-        refuse("speed_kmh", format!("{} km/h is no speed of a UE", cell.speed_kmh), "write 0 to 500");
+    if cell.fading != Fading::None && !(SPEED_MIN_KMH..=SPEED_MAX_KMH).contains(&cell.speed_kmh) {
+        let remedy = "write 0.3 to 500, or fading = \"none\"";
+        refuse("speed_kmh", format!("{} km/h is no speed of a UE that fades", cell.speed_kmh), remedy);
     }
     if !holds_a_packet(cell.queue, mtu) {
         refuse("queue", format!("a queue of {} holds no packet", cell.queue), "write at least \"1 packet\" or one MTU");
@@ -108,6 +114,62 @@ fn check_cell(cell: &Cell, mtu: ByteCount, found: &mut Vec<Complaint>) {
     for (field, delay) in [("core_delay", cell.core_delay), ("uplink_delay", cell.uplink_delay)] {
         if delay > Duration::from_secs(10) {
             refuse(field, format!("{delay} is no delay on earth"), "write a time up to \"10 s\"");
+        }
+    }
+}
+
+fn is_place([x_m, y_m]: [f64; 2]) -> bool {
+    x_m.abs() <= DISTANCE_MAX_M && y_m.abs() <= DISTANCE_MAX_M
+}
+
+fn check_sites(cell: &Cell, found: &mut Vec<Complaint>) {
+    let sites = &cell.sites_m;
+    if sites.is_empty() || sites.len() > SITES_MAX {
+        let problem = format!("{} sites make no cell", sites.len());
+        found.push(Complaint::new("cell.sites_m", problem, "write 1 to 1000: [[0.0, 0.0], [2000.0, 0.0]]"));
+    }
+    if let Some(index) = sites.iter().position(|site_m| !is_place(*site_m)) {
+        let problem = format!("{:?} m is no place", sites[index]);
+        let remedy = format!("write metres east and north, up to {DISTANCE_MAX_M} each");
+        found.push(Complaint::new(format!("cell.sites_m[{index}]"), problem, remedy));
+    }
+    let Some(handover) = &cell.handover else { return };
+    let mut refuse = |field: &str, problem: String, remedy: &str| {
+        found.push(Complaint::new(format!("cell.handover{field}"), problem, remedy));
+    };
+    if sites.len() == 1 {
+        refuse("", "means nothing with one site".into(), "add a second one to cell.sites_m, or remove it");
+    }
+    if !(0.0..=50.0).contains(&handover.hysteresis_db) {
+        let problem = format!("{} dB is no hysteresis", handover.hysteresis_db);
+        refuse(".hysteresis_db", problem, "write 0 to 50; 3 is usual");
+    }
+    if !(Duration::from_millis(1)..=Duration::from_secs(60)).contains(&handover.period) {
+        refuse(".period", format!("{} is no period", handover.period), "write \"1 ms\" to \"60 s\"");
+    }
+    if handover.interruption > Duration::from_secs(10) {
+        let problem = format!("{} is no interruption", handover.interruption);
+        refuse(".interruption", problem, "write a time up to \"10 s\"; \"50 ms\" is usual");
+    }
+}
+
+fn check_hidden(wlan: &Wlan, relays: &[Relay], found: &mut Vec<Complaint>) {
+    for (index, [one, other]) in wlan.hidden.iter().enumerate() {
+        let mut refuse = |problem: String, remedy: String| {
+            found.push(Complaint::new(format!("wlan.hidden[{index}]"), problem, remedy));
+        };
+        if one == other {
+            refuse(format!("\"{one}\" does not hear itself anyway"), "name two different relays".into());
+        }
+        for name in [one, other] {
+            let known = relays.iter().filter(|relay| relay.name == *name).count();
+            let names: Vec<&str> = relays.iter().take(10).map(|relay| relay.name.as_str()).collect();
+            let remedy = format!("known: {}", names.join(", "));
+            match known {
+                0 => refuse(format!("there is no relay \"{name}\""), remedy),
+                1 => {}
+                _ => refuse(format!("several relays are called \"{name}\""), "give each a name of its own".into()),
+            }
         }
     }
 }
@@ -154,5 +216,20 @@ fn check_place(relay: &Relay, in_cell: bool, field: &str, found: &mut Vec<Compla
         let problem = format!("{low} to {high} m is no distance from the eNB");
         let remedy = format!("write 1 to {DISTANCE_MAX_M}, the lower bound first");
         found.push(Complaint::new(format!("{field}.place.distance_m"), problem, remedy));
+    }
+    if let Placement { walk: Some(walk), .. } = place {
+        check_walk(walk, &format!("{field}.place.walk"), found);
+    }
+}
+
+fn check_walk(walk: Walk, field: &str, found: &mut Vec<Complaint>) {
+    if !(SPEED_MIN_KMH..=SPEED_MAX_KMH).contains(&walk.speed_kmh) {
+        let problem = format!("{} km/h gets a relay nowhere", walk.speed_kmh);
+        found.push(Complaint::new(format!("{field}.speed_kmh"), problem, "write 0.3 to 500"));
+    }
+    if !is_place(walk.to_m) {
+        let problem = format!("{:?} m is no place", walk.to_m);
+        let remedy = format!("write metres east and north, up to {DISTANCE_MAX_M} each");
+        found.push(Complaint::new(format!("{field}.to_m"), problem, remedy));
     }
 }
