@@ -26,6 +26,8 @@ pub enum Command {
     Check(Check),
     /// List the scenarios that ship
     Scenarios(Scenarios),
+    /// Choose relays whose offers add up to a target bit rate
+    Select(Select),
     /// Send a file over four relays, check it, and write a report
     Demo(Demo),
     /// Create network namespaces whose links behave as described, until Ctrl-C (needs root)
@@ -110,6 +112,38 @@ pub struct Scenarios {
     /// Print a JSON Schema of scenario files instead
     #[arg(long)]
     pub schema: bool,
+}
+
+/// Arguments of `anabranch select`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    anabranch select --relays 0.5M,0.6M,0.7M,0.8M --target 1.5M\n  \
+    anabranch select --relays '0.5 Mbit/s,800 kbit/s,1.1 Mbit/s' --target 1.5M --active 0,2 --json")]
+pub struct Select {
+    /// What the relays offer, in the order of their numbers, which begin with 0: 0.5M,600k
+    #[arg(long, value_name = "RATE,...", allow_hyphen_values = true)]
+    pub relays: String,
+    /// The target bit rate: 3M
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    pub target: String,
+    /// How far off the target a sum may be, as a part of it: 0.1 or 10 %
+    #[arg(long, value_name = "PART", default_value = "0.1", allow_hyphen_values = true)]
+    pub theta: String,
+    /// How much of a sum the search may lose, as a part of it
+    #[arg(long, value_name = "PART", default_value = "0.1", allow_hyphen_values = true)]
+    pub epsilon: String,
+    /// The relays in use, by number: 0,2
+    #[arg(long, value_name = "NUMBER,...", allow_hyphen_values = true)]
+    pub active: Option<String>,
+    /// ssrs, greedy (the thesis' baseline), greedy-paper or exact
+    #[arg(long, value_name = "NAME", default_value = "ssrs")]
+    pub method: String,
+    /// How literally the papers are taken: build, paper or paper-ssrs
+    #[arg(long, value_name = "NAME", default_value = "build")]
+    pub mode: String,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `anabranch demo`.

@@ -6,6 +6,7 @@ pub mod emulate;
 pub mod get;
 pub mod run;
 pub mod scenarios;
+pub mod select;
 pub mod serve;
 mod shipped;
 pub mod sweep;

@@ -1,0 +1,196 @@
+//! `anabranch select`: which relays to use.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table, TableComponent};
+use cooperation::relay_selection::{
+    self, Choice, EXACT_RELAYS_MAX, Exact, Goal, Offer, RelayId, RelaySet, SelectorSettings,
+};
+use serde_json::json;
+use units::parse::QuantityError;
+use units::{Probability, Rate};
+
+use crate::arguments::Select;
+use crate::console;
+use crate::failure::Failure;
+
+const COLUMNS: [&str; 6] = ["set", "relays", "sum", "off the target", "changes", "in range"];
+
+/// Chooses, and prints a table or JSON.
+pub fn select(arguments: &Select) -> Result<(), Failure> {
+    let question = Question::parse(arguments)?;
+    let name = if arguments.method == "greedy" { "greedy-thesis" } else { arguments.method.as_str() };
+    let mut selector = relay_selection::build(name, settings(arguments)?).map_err(input)?;
+    if name == "exact" && !Exact::is_exact_for(&question.offers) {
+        let given = question.offers.len();
+        return Err(Failure::Input(format!(
+            "--method exact tries every subset of at most {EXACT_RELAYS_MAX} relays, not {given}: use --method ssrs"
+        )));
+    }
+    let choice = selector.select(&question.offers, &question.goal, &question.in_use);
+    let text = if arguments.json { question.json(&choice) } else { question.table(&choice, name) };
+    Ok(console::print(&text)?)
+}
+
+fn settings(arguments: &Select) -> Result<SelectorSettings, Failure> {
+    let mode = arguments.mode.parse().map_err(|error| Failure::Input(format!("--mode: {error}")))?;
+    let epsilon = arguments.epsilon.trim().parse();
+    let epsilon = epsilon.map_err(|_| Failure::Input(format!("--epsilon {:?} is not a number", arguments.epsilon)))?;
+    Ok(SelectorSettings { epsilon, mode })
+}
+
+fn input(error: impl ToString) -> Failure {
+    Failure::Input(error.to_string())
+}
+
+/// What was asked.
+struct Question {
+    offers: Vec<Offer>,
+    goal: Goal,
+    in_use: Vec<RelayId>,
+}
+
+impl Question {
+    fn parse(arguments: &Select) -> Result<Self, Failure> {
+        let rates = arguments.relays.split(',').map(|text| rate("--relays", text)).collect::<Result<Vec<_>, _>>()?;
+        let offer = |(number, available)| {
+            let relay =
+                u16::try_from(number).map(RelayId).map_err(|_| input("--relays lists more than 65536 relays"))?;
+            Ok(Offer { relay, available })
+        };
+        let offers = rates.into_iter().enumerate().map(offer).collect::<Result<Vec<_>, Failure>>()?;
+        let theta = &arguments.theta;
+        let tolerance: Probability = theta.parse().map_err(|_| {
+            Failure::Input(format!("--theta: {theta:?} is not a part of the target: write 0.1 or \"10 %\""))
+        })?;
+        let goal = Goal { target: rate("--target", &arguments.target)?, tolerance: tolerance.value() };
+        let in_use = match &arguments.active {
+            Some(numbers) => numbers.split(',').map(|text| relay(text, offers.len())).collect::<Result<_, _>>()?,
+            None => Vec::new(),
+        };
+        Ok(Self { offers, goal, in_use })
+    }
+
+    /// The set in use as the offers stand, if there is one.
+    fn used(&self) -> Option<RelaySet> {
+        let used = self.offers.iter().filter(|offer| self.in_use.contains(&offer.relay));
+        let sum_bps = used.clone().fold(0_u64, |sum, offer| sum.saturating_add(offer.available.as_bps()));
+        let relays: Vec<RelayId> = used.map(|offer| offer.relay).collect();
+        (!relays.is_empty()).then_some(RelaySet { relays, sum_bps })
+    }
+
+    fn json(&self, choice: &Choice) -> String {
+        let set = |set: &RelaySet| {
+            let relays: Vec<u16> = set.relays.iter().map(|relay| relay.0).collect();
+            json!({ "relays": relays, "sum_bps": set.sum_bps })
+        };
+        let mut object = json!({
+            "active": set(&choice.active),
+            "backup": choice.backup.as_ref().map(set),
+            "feasible": choice.feasible,
+        });
+        if let Some(used) = self.used() {
+            object["in_use"] = set(&used);
+        }
+        format!("{object}\n")
+    }
+
+    fn table(&self, choice: &Choice, method: &str) -> String {
+        let mut table = Table::new();
+        table.load_preset(NOTHING).set_header(COLUMNS);
+        for component in [TableComponent::HeaderLines, TableComponent::MiddleHeaderIntersections] {
+            table.set_style(component, '─');
+        }
+        let used = self.used();
+        let sets = [("in use", used.as_ref()), ("active", Some(&choice.active)), ("backup", choice.backup.as_ref())];
+        for (name, set) in sets {
+            if let Some(set) = set {
+                table.add_row(self.row(name, set, used.as_ref().unwrap_or(&choice.active)));
+            }
+        }
+        for index in 2..COLUMNS.len() {
+            if let Some(column) = table.column_mut(index) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        format!("{}\n\n{table}\n\n{}\n", self.heading(), reason(choice, method))
+    }
+
+    fn heading(&self) -> String {
+        let range = self.goal.range();
+        let [low, high] = [range.low_bps, range.high_bps].map(Rate::from_bps);
+        let sum_bps = self.offers.iter().fold(0_u64, |sum, offer| sum.saturating_add(offer.available.as_bps()));
+        format!(
+            "target {}, accepted {low} to {high}; {} relays offer {} together",
+            self.goal.target,
+            self.offers.len(),
+            Rate::from_bps(sum_bps)
+        )
+    }
+
+    /// One set; changes are paths to add or delete, coming from `from`.
+    fn row(&self, name: &str, set: &RelaySet, from: &RelaySet) -> [String; COLUMNS.len()] {
+        let range = self.goal.range();
+        let sign = if set.sum_bps < range.target_bps { "-" } else { "" };
+        let kept = set.relays.iter().filter(|relay| from.relays.contains(relay)).count();
+        let relays: Vec<String> = set.relays.iter().map(|relay| relay.0.to_string()).collect();
+        [
+            name.into(),
+            if relays.is_empty() { "none".into() } else { relays.join(",") },
+            Rate::from_bps(set.sum_bps).to_string(),
+            format!("{sign}{}", Rate::from_bps(range.distance(set.sum_bps))),
+            (set.relays.len() + from.relays.len() - 2 * kept).to_string(),
+            if range.contains(set.sum_bps) { "yes" } else { "no" }.into(),
+        ]
+    }
+}
+
+/// Why these sets.
+fn reason(choice: &Choice, method: &str) -> String {
+    let active = match (method, choice.feasible) {
+        ("ssrs" | "exact", true) => {
+            "active: least cost of the sets in range; cost adds distance from the target and number of relays,\n        \
+             each scaled from 0 (best) to 1 (worst); it is what one would begin with"
+        }
+        ("ssrs" | "exact", false) => {
+            "active: no set is in range; this is the nearest miss, or all relays if they are too few"
+        }
+        ("greedy-thesis", _) => "active: relays added from the smallest offer on until the range is reached",
+        _ => "active: relays added in the order of their numbers until the range is reached",
+    };
+    let backup = match (method, &choice.backup) {
+        (_, None) => "backup: there is no other set to change to",
+        ("ssrs" | "exact", Some(_)) if choice.feasible => {
+            "backup: least cost of the others, the number of changes counted as well"
+        }
+        _ => "backup: what the same rule makes of the set in use",
+    };
+    format!("{active}\n{backup}")
+}
+
+/// A rate, also as people abbreviate it: 0.5M, 500k, and bare digits for bit/s.
+fn rate(option: &str, text: &str) -> Result<Rate, Failure> {
+    let text = text.trim();
+    let long = match text.strip_suffix(['k', 'K', 'M', 'G']) {
+        Some(number) => format!("{number} {}bit/s", text[number.len()..].replace('K', "k")),
+        None if !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit()) => format!("{text} bit/s"),
+        None => text.into(),
+    };
+    let wrong = || format!("{option}: {text:?} is not a rate: write a number and a unit, like 0.5M or \"0.5 Mbit/s\"");
+    long.parse().map_err(|error| match error {
+        QuantityError::TooLarge { .. } => Failure::Input(format!("{option}: {text:?} is too large")),
+        _ => Failure::Input(wrong()),
+    })
+}
+
+/// One of `count` relays.
+fn relay(text: &str, count: usize) -> Result<RelayId, Failure> {
+    let number: Option<u16> = text.trim().parse().ok();
+    let known = number.filter(|number| usize::from(*number) < count);
+    known.map(RelayId).ok_or_else(|| {
+        let last = count - 1;
+        Failure::Input(format!(
+            "--active: there is no relay {:?}: write numbers from 0 to {last}, like 0,2",
+            text.trim()
+        ))
+    })
+}

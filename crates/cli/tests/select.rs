@@ -1,0 +1,87 @@
+//! `anabranch select` as the shell sees it.
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::{Value, json};
+
+/// Ten relays of which 4, 8 and 9 make 3 Mbit/s.
+const TEN: &str = "0.5M,0.6M,0.7M,0.8M,0.85M,0.9M,0.95M,1M,1.05M,1.1M";
+
+fn select(arguments: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+    command.arg("select").args(arguments);
+    command
+}
+
+fn answer(arguments: &[&str]) -> Value {
+    let output = select(&[arguments, &["--json"]].concat()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn of_ten(arguments: &[&str]) -> Value {
+    answer(&[&["--relays", TEN, "--target", "3M", "--theta", "0.1"], arguments].concat())
+}
+
+#[test]
+fn ten_relays_as_json() {
+    let active = json!({ "relays": [4, 8, 9], "sum_bps": 3_000_000 });
+    let backup = json!({ "relays": [3, 8, 9], "sum_bps": 2_950_000 });
+    let first = json!({ "active": active, "backup": backup, "feasible": true });
+    assert_eq!(of_ten(&[]), first);
+    assert_eq!(of_ten(&["--method", "exact"]), first);
+    assert_eq!(of_ten(&["--epsilon", "0.05"]), first);
+    let later = json!({ "active": active, "backup": backup, "feasible": true, "in_use": active });
+    assert_eq!(of_ten(&["--active", "4,8,9"]), later);
+}
+
+#[test]
+fn greedy_is_the_thesis_baseline() {
+    let active = json!({ "relays": [1, 2, 3, 4], "sum_bps": 2_950_000 });
+    assert_eq!(of_ten(&["--method", "greedy"]), json!({ "active": active, "backup": null, "feasible": true }));
+    assert_eq!(of_ten(&["--method", "greedy", "--active", "1,2,3"])["backup"], active);
+}
+
+#[test]
+fn rates_are_read_as_people_write_them() {
+    let relays = "0.5 Mbit/s, 800 kbit/s,1000000,1.2G, 300k";
+    let answer = answer(&["--relays", relays, "--target", "1.5 Mbit/s", "--theta", "0 %"]);
+    assert_eq!(answer["active"], json!({ "relays": [0, 2], "sum_bps": 1_500_000 }));
+}
+
+#[test]
+fn nothing_in_range_is_an_answer_too() {
+    let answer = answer(&["--relays", "1M,1M", "--target", "3M"]);
+    let active = json!({ "relays": [0, 1], "sum_bps": 2_000_000 });
+    assert_eq!(answer, json!({ "active": active, "backup": null, "feasible": false }));
+}
+
+#[test]
+fn the_table_says_why() {
+    let wanted = contains("4,8,9").and(contains("2.95 Mbit/s")).and(contains("-50 kbit/s")).and(contains("least cost"));
+    select(&["--relays", TEN, "--target", "3M"]).assert().success().stdout(wanted);
+    let running = select(&["--relays", TEN, "--target", "3M", "--active", "0,1"]).assert().success();
+    running.stdout(contains("in use").and(contains("1.1 Mbit/s")));
+}
+
+#[test]
+fn bad_input_is_one_line_that_names_the_remedy() {
+    let cases: [(&[&str], &str); 9] = [
+        (&["--relays", "0.5", "--target", "3M"], "--relays: \"0.5\" is not a rate"),
+        (&["--relays", "", "--target", "3M"], "like 0.5M"),
+        (&["--relays", "1M,-1M", "--target", "3M"], "\"-1M\" is not a rate"),
+        (&["--relays", "1M", "--target", "99999999999G"], "too large"),
+        (&["--relays", "1M", "--target", "3M", "--theta", "1.5"], "--theta"),
+        (&["--relays", "1M", "--target", "3M", "--epsilon", "0"], "between 0.001 and 1"),
+        (&["--relays", "1M,1M", "--target", "3M", "--active", "2"], "from 0 to 1"),
+        (&["--relays", "1M", "--target", "3M", "--method", "best"], "ssrs, greedy-thesis"),
+        (&["--relays", "1M", "--target", "3M", "--mode", "thesis"], "build, paper, paper-ssrs"),
+    ];
+    for (arguments, wanted) in cases {
+        let one_line = predicate::function(|text: &str| text.starts_with("error: ") && text.lines().count() == 1);
+        select(arguments).assert().code(2).stdout("").stderr(contains(wanted).and(one_line));
+    }
+    let many = vec!["1M"; 25].join(",");
+    select(&["--relays", &many, "--target", "3M", "--method", "exact"]).assert().code(2).stderr(contains("ssrs"));
+}
