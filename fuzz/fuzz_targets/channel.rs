@@ -27,24 +27,25 @@ fn assert_survives<F: Frame>(octets: &[u8], cut: u8) {
     let (frames, fault) = read::<F>(octets, octets.len());
     let (pieces, fault_in_pieces) = read::<F>(octets, usize::from(cut));
     assert_eq!(fault, fault_in_pieces);
-    let written: Vec<u8> = frames.into_iter().flat_map(|frame| encoded(frame).concat()).collect();
+    let mut encoder = Encoder::default();
+    let written: Vec<u8> = frames.into_iter().flat_map(|frame| encoded(&mut encoder, frame).concat()).collect();
     let (again, fault_again) = read::<F>(&written, usize::from(cut));
     assert_eq!(fault_again, None);
     assert_eq!(contents(again), contents(pieces));
 }
 
 /// The octets of a frame, head and data apart.
-fn encoded<F: Frame>(frame: F) -> Vec<Vec<u8>> {
+fn encoded<F: Frame>(encoder: &mut Encoder, frame: F) -> Vec<Vec<u8>> {
     let mut out = VecDeque::new();
-    Encoder::default().encode(frame, &mut out);
+    encoder.encode(frame, &mut out);
     out.iter().map(|piece| piece.to_bytes().to_vec()).collect()
 }
 
 /// What frames say, however their data are cut: frames without data, and each octet of data with its DSN.
 fn contents<F: Frame>(frames: Vec<F>) -> Vec<(u64, Vec<u8>)> {
-    let mut contents = Vec::new();
+    let (mut encoder, mut contents) = (Encoder::default(), Vec::new());
     for frame in frames {
-        match encoded(frame).as_slice() {
+        match encoded(&mut encoder, frame).as_slice() {
             [head, data] => {
                 let first = u64::from_be_bytes(*head.last_chunk().expect("a head of data ends with a DSN"));
                 let octet = |(place, octet): (usize, &u8)| (first.wrapping_add(place as u64), vec![*octet]);
