@@ -8,6 +8,7 @@ use units::{Dsn, Instant};
 use wire::mptcp::{MpJoin, MptcpOption, ResetReason, Token};
 use wire::{Flags, Payload, Segment};
 
+use crate::congestion::{Competition, WindowSet};
 use crate::connection::{Connection, JoinAnswer, JoinRequest, Policies, keys};
 use crate::deadlines::Deadlines;
 use crate::error::{CloseReason, ConnectError, ConnectionError, ListenError};
@@ -496,6 +497,37 @@ impl Endpoint {
         now: Instant,
     ) -> Result<(), ConnectionError> {
         self.with(connection, now, |connection, _| connection.set_priority(subflow, backup))
+    }
+
+    /// Tells the controller what a subflow competes with at its relay; `None` if that is unknown, or was told too long ago.
+    /// Controllers that do not ask for it are not affected.
+    ///
+    /// # Errors
+    /// If there is no such subflow.
+    pub fn set_competition(
+        &mut self,
+        connection: ConnectionId,
+        subflow: SubflowId,
+        competition: Option<Competition>,
+        now: Instant,
+    ) -> Result<(), ConnectionError> {
+        self.with(connection, now, |connection, _| connection.set_competition(subflow, competition))
+    }
+
+    /// Lowers a subflow's congestion window and slow start threshold to at most those of `cut`: for layers above any
+    /// controller. Two segments always stay, nothing is raised, and a subflow that repairs a loss keeps its windows. Tells
+    /// whether anything changed.
+    ///
+    /// # Errors
+    /// If there is no such subflow.
+    pub fn cut_window(
+        &mut self,
+        connection: ConnectionId,
+        subflow: SubflowId,
+        cut: WindowSet,
+        now: Instant,
+    ) -> Result<bool, ConnectionError> {
+        self.with(connection, now, |connection, _| connection.cut_window(subflow, cut))
     }
 
     /// Announces an address to the peer of one connection (ADD_ADDR).

@@ -57,6 +57,8 @@ pub struct SubflowStats {
     pub state: &'static str,
     /// Backup priority.
     pub backup: bool,
+    /// Largest payload of a segment, octets.
+    pub mss_bytes: u32,
     /// Congestion window, octets.
     pub cwnd_bytes: u64,
     /// Slow start threshold, octets.
@@ -67,6 +69,12 @@ pub struct SubflowStats {
     pub srtt: Option<Duration>,
     /// Smallest round-trip time.
     pub min_rtt: Option<Duration>,
+    /// Sum of all round-trip time samples: with their number, the mean over any span.
+    pub rtt_sum: Duration,
+    /// Number of round-trip time samples.
+    pub rtt_samples: u64,
+    /// Whether it is repairing a loss.
+    pub in_recovery: bool,
     /// Segments with data sent, retransmissions included.
     pub sent_segments: u64,
     /// Payload octets sent for the first time.

@@ -55,6 +55,7 @@ fn views(paths: &[Path]) -> Vec<PathView> {
             latest_rtt: rtt,
             min_rtt: Some(Duration::from_secs_f64(path.base_rtt)),
             in_recovery: false,
+            competition: None,
         }
     };
     paths.iter().zip(0..).map(view).collect()

@@ -26,7 +26,7 @@ use units::Instant;
 
 use super::arithmetic::{ONE_Q16, creditable_bytes, grow_q16, mss_q16, share_q16};
 use super::coupling::{effective_cwnd, measured, windows_over};
-use super::{AckSample, CongestionController, LossSample, Paths, WindowSet, WindowStep};
+use super::{AckSample, CongestionController, LossSample, PathView, Paths, WindowSet, WindowStep};
 use crate::SubflowId;
 
 /// The factor by which the cached alpha is scaled.
@@ -38,6 +38,12 @@ const MATERIAL_PART: u64 = 8;
 /// Linked increases over all subflows of a connection.
 #[derive(Debug, Default)]
 pub struct Lia {
+    alpha: LinkedAlpha,
+}
+
+/// The aggressiveness of a whole connection, cached.
+#[derive(Debug, Default)]
+pub(super) struct LinkedAlpha {
     cached: Option<CachedAlpha>,
 }
 
@@ -54,8 +60,20 @@ impl CachedAlpha {
     }
 }
 
-impl Lia {
-    fn alpha_scaled(&mut self, cwnd_total: u64, paths: Paths<'_>) -> u64 {
+impl LinkedAlpha {
+    /// Windows or round-trip times have changed: it is computed anew when it is needed next.
+    pub(super) fn forget(&mut self) {
+        self.cached = None;
+    }
+
+    /// What `acked` octets gain on `path` by equation (1) without its cap, 2^-16 octet.
+    pub(super) fn linked_q16(&mut self, acked: u64, path: &PathView, paths: Paths<'_>) -> u64 {
+        let cwnd_total = paths.iter().map(effective_cwnd).sum();
+        let alpha_scaled = self.scaled(cwnd_total, paths);
+        share_q16(acked, alpha_scaled.saturating_mul(path.mss.into()), cwnd_total)
+    }
+
+    fn scaled(&mut self, cwnd_total: u64, paths: Paths<'_>) -> u64 {
         match self.cached {
             Some(cached) if !cached.is_outdated(cwnd_total) => cached.alpha_scaled,
             _ => {
@@ -73,11 +91,11 @@ impl CongestionController for Lia {
     }
 
     fn subflow_added(&mut self, _subflow: SubflowId, _paths: Paths<'_>) {
-        self.cached = None;
+        self.alpha.forget();
     }
 
     fn subflow_removed(&mut self, _subflow: SubflowId, _paths: Paths<'_>) {
-        self.cached = None;
+        self.alpha.forget();
     }
 
     fn on_ack(&mut self, ack: &AckSample, paths: Paths<'_>) -> WindowStep {
@@ -86,25 +104,23 @@ impl CongestionController for Lia {
         if acked == 0 {
             return WindowStep::ZERO;
         }
-        let cwnd_total = paths.iter().map(effective_cwnd).sum();
-        let alpha_scaled = self.alpha_scaled(cwnd_total, paths);
-        let linked = share_q16(acked, alpha_scaled.saturating_mul(path.mss.into()), cwnd_total);
+        let linked = self.alpha.linked_q16(acked, path, paths);
         let alone = share_q16(acked, mss_q16(path), path.cwnd);
         grow_q16(linked.min(alone))
     }
 
     fn on_loss(&mut self, loss: &LossSample, paths: Paths<'_>) -> u64 {
-        self.cached = None;
+        self.alpha.forget();
         paths.get(loss.subflow).cwnd / 2
     }
 
     fn on_rto(&mut self, subflow: SubflowId, _now: Instant, paths: Paths<'_>) -> u64 {
-        self.cached = None;
+        self.alpha.forget();
         paths.get(subflow).cwnd / 2
     }
 
     fn on_round(&mut self, _subflow: SubflowId, _now: Instant, _paths: Paths<'_>) -> Option<WindowSet> {
-        self.cached = None;
+        self.alpha.forget();
         None
     }
 }
@@ -129,7 +145,6 @@ fn is_better(path: (u64, u64), other: (u64, u64)) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::PathView;
     use super::super::testing::{ack, idle_ack, loss, path, path_with_rtt};
     use super::*;
 

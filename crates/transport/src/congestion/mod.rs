@@ -11,14 +11,18 @@ mod arithmetic;
 mod balia;
 #[cfg(test)]
 mod closed_forms;
+mod competition;
 mod coupled;
 mod coupling;
 mod cubic;
 mod ewtcp;
 #[cfg(test)]
 mod floating_point;
+mod gmcc_coop;
 mod lia;
+mod mcc_coop;
 mod mean;
+mod mpaimd;
 mod mptcpw;
 mod mpveno;
 mod mveno;
@@ -28,6 +32,7 @@ mod olia;
 mod operation_fuzz;
 mod per_subflow;
 mod registry;
+mod sharing;
 mod spec;
 #[cfg(test)]
 mod testing;
@@ -40,6 +45,7 @@ use units::{Duration, Instant};
 
 pub use aimd::Aimd;
 pub use balia::Balia;
+pub use competition::Competition;
 pub use coupled::Coupled;
 pub use cubic::Cubic;
 pub use ewtcp::Ewtcp;
@@ -80,6 +86,8 @@ pub struct PathView {
     pub min_rtt: Option<Duration>,
     /// Whether the subflow is repairing a loss.
     pub in_recovery: bool,
+    /// What it competes with, if its relay told and that is not long ago.
+    pub competition: Option<Competition>,
 }
 
 impl PathView {

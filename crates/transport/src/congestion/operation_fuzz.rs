@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use units::{Duration, Instant};
 
 use super::{
-    AckSample, CONTROLLERS, CongestionController, CongestionSignal, ControllerSpec, DeliverySample, LossSample,
-    PathView, Paths, build,
+    AckSample, CONTROLLERS, Competition, CongestionController, CongestionSignal, ControllerSpec, DeliverySample,
+    LossSample, PathView, Paths, build,
 };
 use crate::SubflowId;
 
@@ -43,11 +43,17 @@ fn duration() -> impl Strategy<Value = Duration> {
         .prop_map(Duration::from_nanos)
 }
 
+fn competition() -> impl Strategy<Value = Competition> {
+    let number = || prop_oneof![8 => 0.0..8.0, 1 => Just(f64::NAN), 1 => any::<f64>()];
+    (number(), number(), number()).prop_map(|(ratio, increase, decrease)| Competition { ratio, increase, decrease })
+}
+
 fn view() -> impl Strategy<Value = PathView> {
     let mss = prop_oneof![8 => 536_u32..9000, 1 => Just(0), 1 => Just(1), 1 => Just(u32::MAX)];
     let rtts = (proptest::option::of(duration()), proptest::option::of(duration()), proptest::option::of(duration()));
-    (mss, octets(), octets(), octets(), rtts, any::<bool>()).prop_map(
-        |(mss, cwnd, ssthresh, in_flight, (srtt, latest_rtt, min_rtt), in_recovery)| PathView {
+    let competition = proptest::option::of(competition());
+    (mss, octets(), octets(), octets(), rtts, any::<bool>(), competition).prop_map(
+        |(mss, cwnd, ssthresh, in_flight, (srtt, latest_rtt, min_rtt), in_recovery, competition)| PathView {
             id: SubflowId(0),
             mss,
             cwnd,
@@ -57,6 +63,7 @@ fn view() -> impl Strategy<Value = PathView> {
             latest_rtt,
             min_rtt,
             in_recovery,
+            competition,
         },
     )
 }
@@ -169,7 +176,7 @@ proptest! {
     #[test]
     fn an_ack_never_gains_more_than_a_segment_per_window(view in view(), acked_bytes in octets()) {
         // Controllers whose growth NewReno bounds (RFC 6356 goal 2): CUBIC and AIMD are not among them.
-        for name in ["newreno", "uncoupled", "lia", "balia", "veno", "mveno", "wvegas", "coupled", "ewtcp", "westwood", "mptcpw"] {
+        for name in ["newreno", "uncoupled", "lia", "balia", "veno", "mveno", "wvegas", "coupled", "ewtcp", "westwood", "mptcpw", "mcc-coop"] {
             let mut controller = build(&ControllerSpec::named(name)).unwrap();
             let ack = AckSample {
                 subflow: view.id, now: Instant::ZERO, acked_bytes, rtt: None, cwnd_limited: true,

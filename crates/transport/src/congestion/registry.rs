@@ -2,7 +2,7 @@
 
 use super::{
     Aimd, Balia, CongestionController, ControllerSpec, Coupled, Cubic, Ewtcp, Lia, MVeno, MpVeno, MptcpW, NewReno,
-    Olia, UnknownName, Veno, WVegas, Westwood, aimd, ewtcp,
+    Olia, UnknownName, Veno, WVegas, Westwood, aimd, ewtcp, gmcc_coop, mcc_coop, mpaimd,
 };
 
 /// A controller that can be asked for by name.
@@ -129,6 +129,24 @@ pub const CONTROLLERS: &[Registration] = &[
         summary: "mVeno with the connection's round-trip time and decrease as its algorithm 1 prints them",
         parameters: &[],
         build: |_| Ok(Box::new(MVeno::algorithm_1())),
+    },
+    Registration {
+        name: "mcc-coop",
+        summary: "LIA that yields to the TCP flows of relays (thesis, chapter 7)",
+        parameters: mcc_coop::PARAMETERS,
+        build: mcc_coop::mcc_coop,
+    },
+    Registration {
+        name: "gmcc-coop",
+        summary: "LIA that grows, falls and yields as the AIMD flows of relays require (thesis, chapter 7)",
+        parameters: gmcc_coop::PARAMETERS,
+        build: gmcc_coop::gmcc_coop,
+    },
+    Registration {
+        name: "mpaimd",
+        summary: "LIA that grows and falls as the AIMD flows of relays do, and does not yield (thesis, chapter 7)",
+        parameters: mpaimd::PARAMETERS,
+        build: mpaimd::mpaimd,
     },
 ];
 

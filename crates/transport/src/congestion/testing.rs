@@ -25,6 +25,7 @@ pub(super) fn path_with_rtt(id: u16, segments: u64, rtt_ms: u64) -> PathView {
         latest_rtt: rtt,
         min_rtt: rtt,
         in_recovery: false,
+        competition: None,
     }
 }
 

@@ -19,6 +19,7 @@
 mod addresses;
 mod arrival;
 mod closing;
+mod congestion;
 mod dss;
 mod fallback;
 mod handshake;
@@ -313,7 +314,7 @@ impl Connection {
             .subflows
             .iter()
             .filter(|subflow| subflow.admitted && !subflow.retired)
-            .map(|subflow| subflow.tcb.path_view(subflow.id))
+            .map(|subflow| subflow.tcb.path_view(subflow.id, subflow.competition))
             .collect();
         ask(self.policies.congestion.as_mut(), Paths(&views))
     }

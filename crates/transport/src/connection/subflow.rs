@@ -7,6 +7,7 @@ use wire::mptcp::{AddressId, MptcpOption};
 
 use super::mapping::MappingTable;
 use crate::SubflowId;
+use crate::congestion::Competition;
 use crate::error::CloseReason;
 use crate::event::Ticket;
 use crate::scheduler::SubflowView;
@@ -83,6 +84,8 @@ pub(crate) struct Subflow {
     pub(crate) measured_at: Instant,
     /// All that it owes was handed to other subflows; once is enough, until it is given something new.
     pub(crate) reinjected: bool,
+    /// What it competes with at its relay, as far as the owner knows.
+    pub(crate) competition: Option<Competition>,
 }
 
 impl Subflow {
@@ -108,6 +111,7 @@ impl Subflow {
             recent_rtt: None,
             measured_at: Instant::ZERO,
             reinjected: false,
+            competition: None,
         }
     }
 
@@ -252,11 +256,15 @@ impl Subflow {
             remote: self.remote(),
             state: self.tcb.state.name(),
             backup: self.is_backup(),
+            mss_bytes: self.tcb.payload_max(),
             cwnd_bytes: window.cwnd(),
             ssthresh_bytes: window.ssthresh(),
             in_flight_bytes: self.tcb.in_flight(),
             srtt: self.tcb.rtt().srtt(),
             min_rtt: self.tcb.rtt().min(),
+            rtt_sum: self.tcb.rtt().sum(),
+            rtt_samples: self.tcb.rtt().samples(),
+            in_recovery: window.in_recovery(),
             sent_segments: counters.sent_segments,
             sent_bytes: counters.sent_bytes,
             retransmitted_bytes: counters.retransmitted_bytes,

@@ -71,7 +71,7 @@ impl Leg {
     }
 
     fn with_path<T>(&mut self, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T {
-        let view = [self.tcb.path_view(PATH)];
+        let view = [self.tcb.path_view(PATH, None)];
         ask(self.congestion.as_mut(), Paths(&view))
     }
 

@@ -42,7 +42,7 @@ pub(crate) use handshake::Secrets;
 pub(crate) use send::{Outgoing, OutgoingKind, SendLimits};
 
 use crate::ConnectionConfig;
-use crate::congestion::PathView;
+use crate::congestion::{Competition, PathView};
 use crate::state::State;
 use ack_policy::AckPolicy;
 use hystart::{Advice, HyStart};
@@ -408,7 +408,7 @@ impl Tcb {
     }
 
     /// What controllers may see.
-    pub(crate) fn path_view(&self, id: crate::SubflowId) -> PathView {
+    pub(crate) fn path_view(&self, id: crate::SubflowId, competition: Option<Competition>) -> PathView {
         PathView {
             id,
             mss: self.payload_max(),
@@ -419,6 +419,7 @@ impl Tcb {
             latest_rtt: self.rtt.latest(),
             min_rtt: self.rtt.min(),
             in_recovery: self.window.in_recovery(),
+            competition,
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct RttEstimator {
     rttvar: Duration,
     latest: Option<Duration>,
     min: Option<(Duration, Instant)>,
+    sum: Duration,
+    samples: u64,
     rto_min: Duration,
     rto_initial: Duration,
     backoff: u32,
@@ -32,6 +34,8 @@ impl RttEstimator {
             rttvar: Duration::ZERO,
             latest: None,
             min: None,
+            sum: Duration::ZERO,
+            samples: 0,
             rto_min,
             rto_initial: RTO_INITIAL,
             backoff: 0,
@@ -41,6 +45,8 @@ impl RttEstimator {
     /// Takes a sample from a segment that was not retransmitted (Karn's algorithm, RFC 6298 section 3).
     pub(crate) fn sample(&mut self, rtt: Duration, now: Instant) {
         self.latest = Some(rtt);
+        self.sum += rtt;
+        self.samples += 1;
         self.backoff = 0;
         match self.min {
             Some((min, at)) if rtt > min && now.saturating_since(at) < MIN_RTT_HORIZON => {}
@@ -109,6 +115,15 @@ impl RttEstimator {
     pub(crate) fn min(&self) -> Option<Duration> {
         self.min.map(|(rtt, _)| rtt)
     }
+
+    /// The sum of all samples.
+    pub(crate) fn sum(&self) -> Duration {
+        self.sum
+    }
+
+    pub(crate) fn samples(&self) -> u64 {
+        self.samples
+    }
 }
 
 #[cfg(test)]
@@ -129,6 +144,7 @@ mod tests {
         assert_eq!((rtt.srtt(), rtt.rttvar()), (Some(MS(110)), Duration::from_micros(57_500)));
         assert_eq!(rtt.rto(), MS(340));
         assert_eq!((rtt.min(), rtt.latest()), (Some(MS(100)), Some(MS(180))));
+        assert_eq!((rtt.sum(), rtt.samples()), (MS(280), 2));
     }
 
     #[test]

@@ -110,6 +110,21 @@ impl CongestionWindow {
         self.ssthresh = ssthresh.max(SSTHRESH_MIN_SEGMENTS * self.mss);
     }
 
+    /// Lowers the window and the threshold to at most these, keeping two segments; not while a loss is being repaired, when the
+    /// window follows the recovery. Tells whether anything changed.
+    pub(crate) fn cut(&mut self, cwnd: u64, ssthresh: u64) -> bool {
+        let least = SSTHRESH_MIN_SEGMENTS * self.mss;
+        let (cwnd, ssthresh) = (self.cwnd.min(cwnd.max(least)), self.ssthresh.min(ssthresh.max(least)));
+        if self.in_recovery() || (cwnd, ssthresh) == (self.cwnd, self.ssthresh) {
+            return false;
+        }
+        if cwnd < self.cwnd {
+            self.fraction = 0;
+        }
+        (self.cwnd, self.ssthresh) = (cwnd, ssthresh);
+        true
+    }
+
     /// Enters recovery towards `ssthresh`, until `point` is acknowledged.
     pub(crate) fn enter_recovery(&mut self, point: SeqNr, ssthresh: u64, in_flight_before: u64) {
         self.undo = Some(Undo { cwnd: self.cwnd, ssthresh: self.ssthresh });
@@ -196,6 +211,37 @@ mod tests {
         assert_eq!(window.slow_start(1000), 0);
         assert_eq!(window.slow_start(3000), 2000);
         assert_eq!(window.cwnd(), 12_000);
+    }
+
+    #[test]
+    fn a_cut_lowers_what_is_above_it_and_keeps_two_segments() {
+        let mut window = window();
+        window.set(12_000, 40_000);
+        assert!(window.cut(8_000, 8_000));
+        assert_eq!((window.cwnd(), window.ssthresh()), (8_000, 8_000));
+        assert!(!window.cut(9_000, 20_000), "nothing is raised");
+        assert!(window.cut(0, 9_000));
+        assert_eq!((window.cwnd(), window.ssthresh()), (2_000, 8_000));
+        assert!(window.cut(9_000, 0));
+        assert_eq!((window.cwnd(), window.ssthresh()), (2_000, 2_000));
+    }
+
+    #[test]
+    fn a_window_below_two_segments_is_not_raised_by_a_cut() {
+        let mut window = window();
+        window.set(1_000, 8_000);
+        assert!(!window.cut(500, 8_000));
+        assert_eq!(window.cwnd(), 1_000);
+    }
+
+    #[test]
+    fn a_recovery_is_not_cut() {
+        let mut window = window();
+        window.enter_recovery(SeqNr(99), 5_000, 10_000);
+        assert!(!window.cut(2_000, 2_000));
+        assert_eq!((window.cwnd(), window.ssthresh()), (10_000, 5_000));
+        window.exit_recovery(10_000);
+        assert!(window.cut(4_000, 4_000));
     }
 
     #[test]

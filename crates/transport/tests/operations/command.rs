@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use transport::congestion::{Competition, WindowSet};
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionId, Received, SubflowId};
 use wire::{Pattern, Payload};
@@ -105,17 +106,26 @@ impl World {
         let Some(app) = self.pick_app(source) else { return };
         let (id, subflow, backup) = (self.apps[app].id, SubflowId(u16::from(source.u8() % 6)), source.u8() & 1 == 1);
         let remote = SocketAddr::from(([10, 9, 0, source.u8() % 4], PORT));
-        match source.u8() % 4 {
+        match source.u8() % 5 {
             0 => {
                 let _ = self.endpoint.add_subflow(id, local_ip(1 + source.u8() % 2), remote, backup, self.now);
             }
             1 => {
                 let _ = self.endpoint.remove_subflow(id, subflow, self.now);
             }
-            _ => {
+            2 => {
                 let _ = self.endpoint.set_priority(id, subflow, backup, self.now);
             }
+            _ => self.steer_congestion(source, id, subflow),
         }
+    }
+
+    fn steer_congestion(&mut self, source: &mut Source, id: ConnectionId, subflow: SubflowId) {
+        let amount = u64::from(source.u8());
+        let competition = Competition { ratio: amount as f64 / 16.0, increase: 0.7, decrease: 0.625 };
+        let _ = self.endpoint.set_competition(id, subflow, Some(competition), self.now);
+        let cut = WindowSet { cwnd: amount * 256, ssthresh: amount * 128 };
+        let _ = self.endpoint.cut_window(id, subflow, cut, self.now);
     }
 
     fn change_addresses(&mut self, source: &mut Source) {
