@@ -89,6 +89,8 @@ pub struct RangeKeeper {
     unread_bytes: u64,
     /// MAX_BF_SIZE of each relay, octets.
     relays: BTreeMap<RelayId, u64>,
+    /// The sum of it.
+    relays_hold_bytes: u64,
     srtt: Duration,
     /// What all relays know.
     told: CumAck,
@@ -111,6 +113,7 @@ impl RangeKeeper {
             rcv_nxt: first,
             unread_bytes: 0,
             relays: BTreeMap::new(),
+            relays_hold_bytes: 0,
             srtt: SRTT_INITIAL,
             told: CumAck { rcv_nxt: first, window_bytes: 0, widened_bytes: 0 },
             promised_edge: first,
@@ -126,6 +129,7 @@ impl RangeKeeper {
     /// join; the others hear of the wider window.
     pub fn add_relay(&mut self, now: Instant, relay: RelayId, hold_limit_bytes: u64) -> RangeUpdate {
         self.relays.insert(relay, hold_limit_bytes);
+        self.sum_up();
         self.note_news(now);
         let ack = self.ack();
         self.promised_edge = ack.edge();
@@ -135,6 +139,7 @@ impl RangeKeeper {
     /// A relay is gone.
     pub fn remove_relay(&mut self, relay: RelayId) {
         self.relays.remove(&relay);
+        self.sum_up();
     }
 
     /// `len_bytes` octets from `dsn` on arrived by whatever path, in the range or not, and are stored. The first
@@ -201,10 +206,14 @@ impl RangeKeeper {
     /// What relays may acknowledge to the source now, and the shared window.
     pub fn ack(&self) -> CumAck {
         let room = self.settings.capacity_bytes.saturating_sub(self.unread_bytes);
-        let shared = self.relays.values().fold(room, |sum, limit| sum.saturating_add(*limit));
-        let edge = (self.rcv_nxt + shared.min(i64::MAX as u64)).max(self.promised_edge);
+        let shared = room.saturating_add(self.relays_hold_bytes).min(i64::MAX as u64);
+        let edge = (self.rcv_nxt + shared).max(self.promised_edge);
         let window_bytes = edge.since(self.rcv_nxt);
         CumAck { rcv_nxt: self.rcv_nxt, window_bytes, widened_bytes: window_bytes.saturating_sub(room) }
+    }
+
+    fn sum_up(&mut self) {
+        self.relays_hold_bytes = self.relays.values().fold(0, |sum, limit| sum.saturating_add(*limit));
     }
 
     /// H_rcv, octets, not limited to H.

@@ -179,11 +179,13 @@ impl<F: Frame> Decoder<F> {
     /// Moves octets from `input` until there are `need`. Whether there are.
     fn fill(&mut self, need: usize, input: &mut Payload) -> bool {
         let take = need.saturating_sub(self.partial.len()).min(input.len());
-        if let Payload::Bytes(octets) = input {
-            self.partial.try_extend_from_slice(&octets[..take]).expect("what is no data fits");
-            octets.advance(take);
-        } else {
-            self.partial.extend(input.split_to(take).to_bytes());
+        match input {
+            _ if take == 0 => {}
+            Payload::Bytes(octets) => {
+                self.partial.try_extend_from_slice(&octets[..take]).expect("what is no data fits");
+                octets.advance(take);
+            }
+            other => self.partial.extend(other.split_to(take).to_bytes()),
         }
         self.partial.len() >= need
     }
