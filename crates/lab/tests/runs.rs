@@ -71,7 +71,7 @@ fn ipv6_hosts_talk_as_well() {
 #[test]
 fn bulk_runs_for_its_duration() {
     let mut scenario = demo(&["duration=3 s"]);
-    scenario.workload = Workload { kind: WorkloadKind::Bulk, path: None, size: None, connections: 1 };
+    scenario.workload = Workload::of(WorkloadKind::Bulk);
     let Run { results, faults, .. } = run_quietly(&scenario);
     assert_eq!(faults, [""; 0]);
     assert_eq!(results.totals.duration_s, 3.0);

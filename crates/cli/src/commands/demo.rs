@@ -71,7 +71,7 @@ fn scenario(arguments: &arguments::Demo) -> Result<Scenario, Failure> {
         if !metadata.is_file() {
             return Err(refuse("is not a file"));
         }
-        scenario.workload = Workload { kind: WorkloadKind::File, path: Some(path.clone()), size: None, connections: 1 };
+        scenario.workload = Workload { path: Some(path.clone()), ..Workload::of(WorkloadKind::File) };
     }
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
     Ok(scenario)

@@ -16,8 +16,8 @@ pub struct RelaySample {
     pub cellular_queue_bytes: u64,
     /// Octets that wait before the Wi-Fi hop.
     pub wifi_queue_bytes: u64,
-    /// Payload octets that its own traffic asked for.
-    pub local_demand_bytes: u64,
+    /// Payload octets that its own traffic asked for; `None` if a flow takes all it can get.
+    pub local_demand_bytes: Option<u64>,
     /// Payload octets that its own traffic got.
     pub local_received_bytes: u64,
 }
@@ -53,7 +53,8 @@ impl RelayRecorder {
         for ((series, before), sample) in self.series.iter_mut().zip(&mut self.before).zip(samples) {
             let rate = |count: fn(&RelaySample) -> u64| bps(count(&sample).saturating_sub(count(before)), span_s);
             series.carried_bps.push(rate(|sample| sample.carried_bytes));
-            series.local_demand_bps.push(rate(|sample| sample.local_demand_bytes));
+            let demand = sample.local_demand_bytes.map(|_| rate(|sample| sample.local_demand_bytes.unwrap_or(0)));
+            series.local_demand_bps.push(demand);
             series.local_goodput_bps.push(rate(|sample| sample.local_received_bytes));
             series.capacity_bps.push(sample.capacity_bps.map(f64::round));
             series.cellular_queue_bytes.push(sample.cellular_queue_bytes);
@@ -74,6 +75,7 @@ impl RelayRecorder {
             capacity_bps: mean(series.capacity_bps.iter().flatten()),
             local_demand_bytes: last.local_demand_bytes,
             local_received_bytes: last.local_received_bytes,
+            ..RelayResults::default()
         });
         let results = results.collect();
         (self.series, results)
@@ -95,7 +97,7 @@ mod tests {
         let first = RelaySample {
             carried_bytes: 1000,
             capacity_bps: Some(2e6),
-            local_demand_bytes: 500,
+            local_demand_bytes: Some(500),
             local_received_bytes: 250,
             ..RelaySample::default()
         };
@@ -106,6 +108,9 @@ mod tests {
         let (series, relays) = recorder.finish(&[true, false], &[Some(900.0), None]);
         assert_eq!(series[0].carried_bps, [16_000.0, 16_000.0]);
         assert_eq!(series[0].local_goodput_bps, [4000.0, 0.0]);
+        assert_eq!(series[0].local_demand_bps, [Some(8000.0), Some(0.0)]);
+        // A relay that takes all it can get demands no number of octets.
+        assert_eq!(series[1].local_demand_bps[0], None);
         assert_eq!(series[1].carried_bps, [0.0, 8000.0]);
         assert_eq!((relays[0].share_ratio, relays[0].capacity_bps), (0.75, Some(1.5e6)));
         assert_eq!((relays[0].chosen, relays[1].chosen, relays[0].distance_m), (true, false, Some(900.0)));

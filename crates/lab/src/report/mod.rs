@@ -150,7 +150,7 @@ impl<'a> View<'a> {
 
     /// Whether relays differ in more than their links: in place, choice, traffic of their own.
     fn tells_of_relays(&self) -> bool {
-        let tells = |relay: &RelayResults| relay.distance_m.is_some() || relay.local_demand_bytes > 0 || !relay.chosen;
+        let tells = |relay: &RelayResults| relay.distance_m.is_some() || relay.has_local_traffic() || !relay.chosen;
         self.results.relays.iter().any(tells)
     }
 

@@ -38,7 +38,7 @@ pub(super) fn section(view: &View<'_>) -> String {
     }
     if all > CARDS_MAX {
         relays.sort_by_key(|(relay, _)| {
-            core::cmp::Reverse((relay.chosen, relay.carried_bytes, relay.local_demand_bytes))
+            core::cmp::Reverse((relay.chosen, relay.carried_bytes, relay.local_received_bytes))
         });
         relays.truncate(CARDS_MAX);
     }
@@ -103,14 +103,16 @@ fn card(view: &View<'_>, axes: &Axes, relay: &RelayResults, series: &RelaySeries
     let some = |values: Vec<f64>| values.into_iter().map(Some).collect::<Vec<_>>();
     let octets = |values: &[u64]| values.iter().map(|bytes| Some(*bytes as f64)).collect::<Vec<_>>();
     let mut drawing = format!("<path class=\"grid\" d=\"M0 {RATES_HEIGHT}H{WIDTH}M0 {QUEUES_BASE}H{WIDTH}\"/>");
-    if relay.local_demand_bytes > 0 {
+    if relay.has_local_traffic() {
         drawing += &axes.area("own", &some(sum(&series.carried_bps, &series.local_goodput_bps)));
     }
     if relay.chosen {
         drawing += &axes.area(&class, &some(series.carried_bps.clone()));
     }
-    if relay.local_demand_bytes > 0 {
-        drawing += &axes.line("wanted", axes.rates, &some(sum(&series.carried_bps, &series.local_demand_bps)));
+    if relay.local_demand_bytes.is_some_and(|demand| demand > 0) {
+        let wanted = series.carried_bps.iter().zip(&series.local_demand_bps);
+        let wanted: Vec<_> = wanted.map(|(carried, demand)| demand.map(|demand| carried + demand)).collect();
+        drawing += &axes.line("wanted", axes.rates, &wanted);
     }
     if series.capacity_bps.iter().any(Option::is_some) {
         drawing += &axes.line("granted", axes.rates, &series.capacity_bps);
@@ -131,8 +133,12 @@ fn described(relay: &RelayResults, duration_s: f64) -> String {
     let rate = |bytes: u64| quantity(bps(bytes, duration_s), "bit/s");
     let mut parts: Vec<String> = relay.distance_m.iter().map(|distance_m| format!("{distance_m:.0} m")).collect();
     parts.push(if relay.chosen { rate(relay.carried_bytes) } else { "not chosen".into() });
-    let own = |got: f64| format!("<br>own {:.1} % of {}", got * 100.0, rate(relay.local_demand_bytes));
-    format!("{}{}", parts.join(", "), relay.local_ratio().map_or("<br>no own traffic".into(), own))
+    let own = match (relay.local_ratio(), relay.local_demand_bytes) {
+        (Some(got), Some(demand)) => format!("own {:.1} % of {}", got * 100.0, rate(demand)),
+        (_, None) => format!("own {}", rate(relay.local_received_bytes)),
+        (None, Some(_)) => "no own traffic".into(),
+    };
+    format!("{}<br>{own}", parts.join(", "))
 }
 
 fn sum(one: &[f64], other: &[f64]) -> Vec<f64> {

@@ -5,9 +5,11 @@ mod relay;
 mod relay_table;
 mod schema;
 mod table;
+mod users;
 
 pub use paper::{ConnectionGoodput, PaperMetrics, Points};
 pub use relay::{RelayResults, RelaySeries};
 pub use relay_table::sparkline;
 pub use schema::{Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
 pub use table::{quantity, summary};
+pub use users::{LatencyResults, VideoResults};

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{LatencyResults, VideoResults};
+
 /// Measurements of one relay per window. All lists have one entry per window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RelaySeries {
@@ -15,8 +17,8 @@ pub struct RelaySeries {
     pub cellular_queue_bytes: Vec<u64>,
     /// Octets that wait at it before the Wi-Fi hop, at the end of the window.
     pub wifi_queue_bytes: Vec<u64>,
-    /// What its own traffic asked for.
-    pub local_demand_bps: Vec<f64>,
+    /// What its own traffic asked for; null if a flow takes all it can get.
+    pub local_demand_bps: Vec<Option<f64>>,
     /// What its own traffic got.
     pub local_goodput_bps: Vec<f64>,
 }
@@ -36,15 +38,27 @@ pub struct RelayResults {
     pub share_ratio: f64,
     /// Mean of what the cell would grant it; null without a cell.
     pub capacity_bps: Option<f64>,
-    /// Payload octets that its own traffic asked for.
-    pub local_demand_bytes: u64,
+    /// Payload octets that its own traffic asked for; null if a flow takes all it can get.
+    pub local_demand_bytes: Option<u64>,
     /// Payload octets that its own traffic got.
     pub local_received_bytes: u64,
+    /// What its owner saw of videos; null without any.
+    #[serde(default)]
+    pub local_video: Option<VideoResults>,
+    /// How long its owner's short flows took; null without any.
+    #[serde(default)]
+    pub local_flows: Option<LatencyResults>,
 }
 
 impl RelayResults {
-    /// What its own traffic got of what it asked for; `None` if it has none.
+    /// What its own traffic got of what it asked for; `None` if it has none, or takes all it can get.
     pub fn local_ratio(&self) -> Option<f64> {
-        (self.local_demand_bytes > 0).then(|| self.local_received_bytes as f64 / self.local_demand_bytes as f64)
+        let demand = self.local_demand_bytes.filter(|demand| *demand > 0)?;
+        Some(self.local_received_bytes as f64 / demand as f64)
+    }
+
+    /// Whether it has traffic of its own.
+    pub fn has_local_traffic(&self) -> bool {
+        self.local_demand_bytes != Some(0)
     }
 }

@@ -13,7 +13,7 @@ const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 
 /// The table of relays that share a cell or have traffic of their own; empty if there are none.
 pub(super) fn relays(results: &Results) -> String {
-    let tells = |relay: &RelayResults| relay.distance_m.is_some() || relay.local_demand_bytes > 0;
+    let tells = |relay: &RelayResults| relay.distance_m.is_some() || relay.has_local_traffic();
     if !results.relays.iter().any(tells) {
         return String::new();
     }
@@ -44,7 +44,11 @@ fn row(relay: &RelayResults, series: &RelaySeries, most_bps: f64, duration_s: f6
         relay.capacity_bps.map_or("-".into(), |bps| quantity(bps, "bit/s")),
         carried,
         percent(relay.share_ratio),
-        relay.local_ratio().map_or("-".into(), |got| format!("{} of {}", percent(got), rate(relay.local_demand_bytes))),
+        match (relay.local_ratio(), relay.local_demand_bytes) {
+            (Some(got), Some(demand)) => format!("{} of {}", percent(got), rate(demand)),
+            (_, None) => rate(relay.local_received_bytes),
+            (None, Some(_)) => "-".into(),
+        },
         sparkline(&series.carried_bps, most_bps),
     ]
 }

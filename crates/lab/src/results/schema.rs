@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::Duration;
 
-use super::{PaperMetrics, RelayResults, RelaySeries};
+use super::{LatencyResults, PaperMetrics, RelayResults, RelaySeries, VideoResults};
 use crate::measure::bps;
 use crate::scenario::Scenario;
 
@@ -74,6 +74,12 @@ pub struct Totals {
     pub duplicate_bytes: u64,
     /// Most octets that ever waited for a hole before them to fill.
     pub out_of_order_peak_bytes: u64,
+    /// What viewers saw; null without a video.
+    #[serde(default)]
+    pub video: Option<VideoResults>,
+    /// How long answers took; null without requests.
+    #[serde(default)]
+    pub answers: Option<LatencyResults>,
     /// Wall-clock time of the simulation, without the digests and files. Null where results must be the same bytes for the same scenario and seed: in files.
     pub wall_s: Option<f64>,
 }

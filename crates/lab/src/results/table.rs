@@ -3,7 +3,7 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table, TableComponent};
 
-use super::{PaperMetrics, Results, SubflowResults, Totals, relay_table};
+use super::{LatencyResults, PaperMetrics, Results, SubflowResults, Totals, VideoResults, relay_table};
 
 const COLUMNS: [&str; 9] =
     ["subflow", "path", "bytes", "share", "throughput", "mean RTT", "min RTT", "loss", "retransmissions"];
@@ -81,11 +81,29 @@ fn totals(totals: &Totals) -> String {
         ("goodput", format!("{} in order", quantity(totals.goodput_in_order_bps, "bit/s"))),
         ("packets", packets),
     ];
+    lines.extend(totals.video.map(|video| ("video", watched(&video))));
+    lines.extend(totals.answers.map(|answers| ("answers", waited(&answers))));
     if let Some(wall_s) = totals.wall_s.filter(|wall_s| *wall_s != totals.duration_s) {
         let speed = if wall_s > 0.0 { totals.duration_s / wall_s } else { f64::INFINITY };
         lines.push(("wall clock", format!("{wall_s:.3} s ({speed:.0} times as fast as real time)")));
     }
     lines.into_iter().map(|(name, text)| format!("{name:<11} {text}\n")).collect()
+}
+
+fn watched(video: &VideoResults) -> String {
+    let VideoResults { frames, stalls, stalled_s, .. } = video;
+    match video.started_s {
+        Some(started_s) => {
+            format!("began at {started_s:.2} s, stood still {stalls} times for {stalled_s:.2} s; {frames} frames")
+        }
+        None => format!("never began; {frames} frames"),
+    }
+}
+
+fn waited(answers: &LatencyResults) -> String {
+    let time = |seconds: Option<f64>| seconds.map_or("-".into(), milliseconds);
+    let LatencyResults { completed, median_s, p95_s, max_s, .. } = answers;
+    format!("{completed}; half within {}, 95 % within {}, all within {}", time(*median_s), time(*p95_s), time(*max_s))
 }
 
 /// `value` with three significant digits and an SI prefix: 1.23 Mbit/s.

@@ -5,8 +5,8 @@ use transport::{ConnectionStats, SubflowStats};
 
 use super::stage::{DESTINATION, Recorders, SOURCE, Stage};
 use crate::measure::{Sender, digest};
-use crate::results::{Manifest, Results, Totals};
-use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario, WorkloadKind};
+use crate::results::{LatencyResults, Manifest, Results, Totals, VideoResults};
+use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario};
 
 /// The source's view of one of the destination's subflows.
 pub(super) fn sender(source: &ConnectionStats, subflow: &SubflowStats) -> Option<Sender> {
@@ -33,8 +33,12 @@ pub(super) fn assemble(
     let chosen: Vec<bool> = (0..drawn.relays.len()).map(|relay| active.contains(&relay)).collect();
     let in_cell = |relay: &Relay| drawn.cell.as_ref().map(|_| relay.distance_m().unwrap_or(DEFAULT_DISTANCE_M));
     let distances_m: Vec<_> = drawn.relays.iter().map(in_cell).collect();
-    let (relay_series, relays) = recorders.relays.finish(&chosen, &distances_m);
+    let (relay_series, mut relays) = recorders.relays.finish(&chosen, &distances_m);
     series.relays = relay_series;
+    for (results, relay) in relays.iter_mut().zip(&stage.relays) {
+        results.local_video = relay.local.video(stage.ended_at);
+        results.local_flows = relay.local.flows();
+    }
     let faults = faults(drawn, stage, &totals);
     let results = Results { relays, ..Results::new(Manifest::new(given, "simulator"), totals, series, subflows) };
     (results, faults)
@@ -48,8 +52,8 @@ fn totals(
     at_destination: &ConnectionStats,
 ) -> Totals {
     let delivered = stage.delivered.borrow();
-    let bulk = scenario.workload.kind == WorkloadKind::Bulk;
-    // What is under way when a bulk transfer ends is not missing.
+    let bulk = scenario.workload.lasts();
+    // What is under way when a run ends that could go on is not missing.
     let compared = delivered.streams.iter().map(|stream| if bulk { stream.bytes } else { source.len() });
     let compared: Vec<u64> = compared.collect();
     let sha256_source = digest::of_source(source, &compared);
@@ -65,6 +69,8 @@ fn totals(
         reinjected_bytes: Some(at_source.reinjected_bytes),
         duplicate_bytes: at_destination.duplicate_bytes,
         out_of_order_peak_bytes: at_destination.out_of_order_peak_bytes,
+        video: VideoResults::of(delivered.screens.iter().map(|screen| screen.stats(stage.ended_at))),
+        answers: LatencyResults::of(&delivered.latencies),
         ..Totals::default()
     }
 }

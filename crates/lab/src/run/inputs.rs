@@ -1,14 +1,21 @@
 //! What a scenario stands for: the octets to send, and the traces of its links.
 
+use core::net::SocketAddr;
 use std::path::Path;
 
 use bytes::Bytes;
 use network::Trace;
-use simulator::Source;
-use units::Prng;
+use simulator::app::Transfer;
+use simulator::traffic::video::{FrameSizes, Viewer};
+use simulator::traffic::{Answers, LiveServer, Reader, Script};
+use simulator::{EndpointHost, Source};
+use transport::ConnectionConfig;
+use units::text::Text;
+use units::{Instant, Prng, Rate};
 
 use super::RunError;
-use crate::scenario::{Hop, Scenario, TextOr, WorkloadKind};
+use super::sink::User;
+use crate::scenario::{Hop, Scenario, TextOr, WorkloadKind, drawing};
 
 /// What the source sends.
 ///
@@ -26,9 +33,57 @@ pub fn workload(scenario: &Scenario) -> Result<Source, RunError> {
             }
         }
         (WorkloadKind::None, ..) => Ok(Source::Pattern { stream, len: 0 }),
-        (WorkloadKind::Bulk, ..) => Ok(Source::Pattern { stream, len: u64::MAX }),
+        (WorkloadKind::Bulk | WorkloadKind::Video | WorkloadKind::Requests, ..) => {
+            Ok(Source::Pattern { stream, len: u64::MAX })
+        }
         (_, _, size) => Ok(Source::Pattern { stream, len: size.map_or(0, |size| size.0.0) }),
     }
+}
+
+/// Adds the source's application: it listens at `local` and sends `source`, all at once or as it is made.
+pub(super) fn server(
+    scenario: &Scenario,
+    source: Source,
+    local: SocketAddr,
+    config: ConnectionConfig,
+) -> impl FnOnce(EndpointHost) -> EndpointHost {
+    let script = match scenario.workload.kind {
+        WorkloadKind::Video => Some(Script::Video(frames(scenario))),
+        WorkloadKind::Requests => Some(Script::Answers(answers(scenario))),
+        WorkloadKind::File | WorkloadKind::Generated | WorkloadKind::Bulk | WorkloadKind::None => None,
+    };
+    move |host| match (script, source) {
+        (Some(script), Source::Pattern { stream, .. }) => host.app(LiveServer::new(local, config, script, stream)),
+        (_, source) => host.app(Transfer::listen(local, config).sending(source)),
+    }
+}
+
+/// Who uses what arrives: one for each connection.
+pub(super) fn users(scenario: &Scenario) -> Vec<User> {
+    let workload = &scenario.workload;
+    let user = |number: u32| match workload.kind {
+        WorkloadKind::Video => {
+            User::Viewer(Viewer::new(frames(scenario), workload.video.unwrap_or_default().playback()))
+        }
+        WorkloadKind::Requests => {
+            let pauses = drawing(workload.pauses.as_ref());
+            let prng = Prng::fork(scenario.seed, &format!("pauses of reader {number}"));
+            User::Reader(Reader::new(answers(scenario), pauses, prng, Instant::ZERO))
+        }
+        WorkloadKind::File | WorkloadKind::Generated | WorkloadKind::Bulk | WorkloadKind::None => User::Keeper,
+    };
+    let count = if workload.kind == WorkloadKind::None { 0 } else { workload.connections };
+    (0..count).map(user).collect()
+}
+
+fn frames(scenario: &Scenario) -> FrameSizes {
+    let (rate, video) = (scenario.workload.rate, scenario.workload.video.unwrap_or_default());
+    FrameSizes::new(video.format(rate.map_or(Rate::ZERO, |Text(rate)| rate)), scenario.seed)
+}
+
+fn answers(scenario: &Scenario) -> Answers {
+    let sizes = drawing(scenario.workload.answers.as_ref());
+    Answers::new(sizes, Prng::fork(scenario.seed, "answers"))
 }
 
 /// The trace of the rate towards the destination of one link; `None` for a fixed rate.

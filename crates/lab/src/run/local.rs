@@ -2,17 +2,20 @@
 
 use core::net::SocketAddr;
 
+use simulator::traffic::video::{FrameSizes, Screen, VideoFlow, VideoPlayer, VideoSource};
 use simulator::traffic::{
-    Change, DatagramSizes, Demand, Octets, OnOff, PacedSource, TcpFlow, TcpSink, UdpFlow, UdpSink, UdpSource,
+    Background, DatagramSizes, Demand, Latencies, Octets, OnOff, PacedSource, ShortFlowSource, ShortFlows, Slope,
+    TcpFlow, TcpSink, UdpFlow, UdpSink, UdpSource,
 };
-use simulator::{EndpointHost, Simulation};
+use simulator::{App, EndpointHost, Simulation};
 use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
 use units::{Duration, Instant, Prng, Rate};
 
 use super::stage;
 use super::topology::LocalPorts;
-use crate::scenario::{self, Addresses, LocalKind, LocalTraffic, Scenario, value_of};
+use crate::results::{LatencyResults, VideoResults};
+use crate::scenario::{self, Addresses, LocalKind, LocalTraffic, Scenario, drawing, value_of};
 
 /// First port of a relay's flows.
 const PORT_FIRST: u16 = 20_000;
@@ -23,17 +26,40 @@ const BACKLOG_BYTES_MIN: u64 = 16_000;
 
 /// What was asked for and what arrived of a relay's own traffic.
 #[derive(Default)]
-pub(super) struct LocalCounts(Vec<(Octets, Octets)>);
+pub(super) struct LocalCounts(Vec<Flow>);
+
+/// A flow as whoever measures sees it.
+struct Flow {
+    /// Payload octets asked for; `None` if it takes all it can get.
+    demanded: Option<Octets>,
+    /// Payload octets that arrived.
+    received: Octets,
+    /// What a viewer sees.
+    screen: Option<Screen>,
+    /// How long short flows took.
+    latencies: Option<Latencies>,
+}
 
 impl LocalCounts {
-    /// Payload octets asked for so far.
-    pub fn demanded_bytes(&self) -> u64 {
-        self.0.iter().map(|(demanded, _)| demanded.get()).sum()
+    /// Payload octets asked for so far; `None` if a flow takes all it can get.
+    pub fn demanded_bytes(&self) -> Option<u64> {
+        self.0.iter().map(|flow| flow.demanded.as_ref().map(Octets::get)).sum()
+    }
+
+    /// What all viewers together saw until `now`; `None` if there are none.
+    pub fn video(&self, now: Instant) -> Option<VideoResults> {
+        let seen = self.0.iter().filter_map(|flow| flow.screen.as_ref()).map(|screen| screen.stats(now));
+        VideoResults::of(seen)
+    }
+
+    /// How long short flows took; `None` if there are none.
+    pub fn flows(&self) -> Option<LatencyResults> {
+        LatencyResults::of(self.0.iter().filter_map(|flow| flow.latencies.as_ref()))
     }
 
     /// Payload octets that arrived so far.
     pub fn received_bytes(&self) -> u64 {
-        self.0.iter().map(|(_, received)| received.get()).sum()
+        self.0.iter().map(|flow| flow.received.get()).sum()
     }
 }
 
@@ -47,68 +73,146 @@ pub(super) fn attach(
 ) -> LocalCounts {
     let relay = &scenario.relays[index];
     let (at, from) = (addresses.relays[index], addresses.correspondents[index]);
-    let mut sinks = stage::host(scenario, &format!("relay {}", relay.name), &[at]);
-    let mut sources = stage::host(scenario, &format!("correspondent of {}", relay.name), &[from]);
-    let mut counts = Vec::new();
-    let flows = relay.local.iter().flat_map(|local| (0..local.count).map(move |_| local));
-    for (local, port) in flows.zip(PORT_FIRST..) {
-        let ends = Ends { from: SocketAddr::new(from, port), to: SocketAddr::new(at, port) };
+    let sinks = stage::host(scenario, &format!("relay {}", relay.name), &[at]);
+    let sources = stage::host(scenario, &format!("correspondent of {}", relay.name), &[from]);
+    let mut hosts = Hosts { sources, sinks, flows: Vec::new() };
+    let sections = relay.local.iter().flat_map(|local| (0..local.count).map(move |_| local));
+    for (local, port) in sections.zip(PORT_FIRST..) {
         let prng = Prng::fork(scenario.seed, &format!("local flow {port} of {}", relay.name));
-        let count;
-        (sources, sinks, count) = match local.kind {
-            LocalKind::Tcp => add_tcp(sources, sinks, scenario, local, ends, prng),
-            LocalKind::Udp | LocalKind::Vbr => add_udp(sources, sinks, local, ends, prng),
-        };
-        counts.push(count);
+        let (from, to) = (SocketAddr::new(from, port), SocketAddr::new(at, port));
+        hosts = Adding { scenario, local, from, to, prng }.add_to(hosts);
     }
-    simulation.attach(ports.relay, sinks);
-    simulation.attach(ports.correspondent, sources);
-    LocalCounts(counts)
+    simulation.attach(ports.relay, hosts.sinks);
+    simulation.attach(ports.correspondent, hosts.sources);
+    LocalCounts(hosts.flows)
 }
 
-struct Ends {
+/// A flow that is about to be added.
+struct Adding<'a> {
+    scenario: &'a Scenario,
+    local: &'a LocalTraffic,
     from: SocketAddr,
     to: SocketAddr,
+    prng: Prng,
 }
 
-type Added = (EndpointHost, EndpointHost, (Octets, Octets));
-
-fn add_udp(sources: EndpointHost, sinks: EndpointHost, local: &LocalTraffic, ends: Ends, mut prng: Prng) -> Added {
-    let demand = demand(local, &mut prng).unwrap_or_else(|| Demand::constant(Rate::ZERO, Instant::ZERO));
-    let sizes = match local.kind {
-        LocalKind::Vbr => DatagramSizes::Mix(prng),
-        LocalKind::Udp | LocalKind::Tcp => DatagramSizes::Constant(local.datagram.0 as u16),
-    };
-    let flow = UdpFlow { local: ends.from, remote: ends.to, demand, sizes, stop: stop(local) };
-    let (source, sink) = (UdpSource::new(flow), UdpSink::new(ends.to));
-    let count = (source.demanded(), sink.received());
-    (sources.app(source), sinks.app(sink), count)
-}
-
-fn add_tcp(
+/// The hosts between which a relay's traffic goes, and what is counted there.
+struct Hosts {
     sources: EndpointHost,
     sinks: EndpointHost,
-    scenario: &Scenario,
-    local: &LocalTraffic,
-    ends: Ends,
-    mut prng: Prng,
-) -> Added {
-    let congestion = local.congestion.as_ref().map_or_else(|| ControllerSpec::named("newreno"), |spec| spec.0.clone());
-    let config = ConnectionConfig { mptcp: false, congestion, ..scenario.connection.to_config(1) };
-    let rate = local.rate.as_ref().map(value_of);
-    let backlog_bytes = rate.map_or(0, |rate| rate.bytes_in(BACKLOG)).max(BACKLOG_BYTES_MIN);
-    let flow = TcpFlow {
-        local: ends.from,
-        remote: ends.to,
-        config: config.clone(),
-        demand: demand(local, &mut prng),
-        backlog_bytes,
-        start: start(local),
-        stop: stop(local),
-    };
-    let (source, sink) = (PacedSource::new(flow), TcpSink::new(ends.to, config));
-    let count = (source.demanded(), sink.received());
-    (sources.app(source), sinks.app(sink), count)
+    flows: Vec<Flow>,
+}
+
+impl Hosts {
+    fn with(mut self, source: impl App + 'static, sink: impl App + 'static, flow: Flow) -> Self {
+        self.flows.push(flow);
+        Self { sources: self.sources.app(source), sinks: self.sinks.app(sink), flows: self.flows }
+    }
+}
+
+impl Adding<'_> {
+    fn add_to(mut self, hosts: Hosts) -> Hosts {
+        let demand = demand(self.local, &mut self.prng);
+        match self.local.kind {
+            LocalKind::Udp => self.udp(hosts, demand.unwrap_or_else(nothing), None),
+            LocalKind::Tcp => self.tcp(hosts, demand, None),
+            LocalKind::Vbr => {
+                let Background { tcp, udp } = Background::new(demand.unwrap_or_else(nothing));
+                let (tcp_mix, udp_mix) = (self.fork(), self.fork());
+                let hosts = self.tcp(hosts, Some(tcp), Some(tcp_mix));
+                self.udp(hosts, udp, Some(udp_mix))
+            }
+            LocalKind::ShortFlows => self.short_flows(hosts),
+            LocalKind::Video => self.video(hosts),
+        }
+    }
+
+    fn fork(&mut self) -> Prng {
+        Prng::new(self.prng.below(u64::MAX))
+    }
+
+    fn udp(&self, hosts: Hosts, demand: Demand, mix: Option<Prng>) -> Hosts {
+        let sizes = mix.map_or(DatagramSizes::Constant(self.local.datagram.0 as u16), DatagramSizes::Mix);
+        let flow = UdpFlow { local: self.from, remote: self.to, demand, sizes, stop: stop(self.local) };
+        let (source, sink) = (UdpSource::new(flow), UdpSink::new(self.to));
+        let flow = Self::flow(Some(source.demanded()), sink.received());
+        hosts.with(source, sink, flow)
+    }
+
+    fn tcp(&self, hosts: Hosts, demand: Option<Demand>, mix: Option<Prng>) -> Hosts {
+        let mut config = self.config();
+        if mix.is_some() {
+            // Every write is a packet of its own size, without options.
+            (config.nagle, config.timestamps) = (false, false);
+        }
+        let rate = self.local.rate.as_ref().map(value_of);
+        let backlog_bytes = rate.map_or(0, |rate| rate.bytes_in(BACKLOG)).max(BACKLOG_BYTES_MIN);
+        let limited = demand.is_some();
+        let source = PacedSource::new(TcpFlow {
+            local: self.from,
+            remote: self.to,
+            config: config.clone(),
+            demand,
+            backlog_bytes,
+            start: start(self.local),
+            stop: stop(self.local),
+        });
+        let source = match mix {
+            Some(prng) => source.mixed(prng),
+            None => source,
+        };
+        let sink = TcpSink::new(self.to, config);
+        let flow = Self::flow(limited.then(|| source.demanded()), sink.received());
+        hosts.with(source, sink, flow)
+    }
+
+    fn short_flows(&mut self, hosts: Hosts) -> Hosts {
+        let source = ShortFlowSource::new(ShortFlows {
+            local: SocketAddr::new(self.from.ip(), 0),
+            remote: self.to,
+            config: self.config(),
+            sizes_bytes: drawing(self.local.sizes.as_ref()),
+            pauses_s: drawing(self.local.pauses.as_ref()),
+            prng: self.fork(),
+            start: start(self.local),
+            stop: stop(self.local),
+        });
+        let sink = TcpSink::new(self.to, self.config());
+        let flow = Self::flow(Some(source.demanded()), sink.received());
+        let flow = Flow { latencies: Some(source.latencies()), ..flow };
+        hosts.with(source, sink, flow)
+    }
+
+    fn video(&mut self, hosts: Hosts) -> Hosts {
+        let (rate, video) = (self.local.rate.as_ref().map(value_of), self.local.video.unwrap_or_default());
+        let frames = FrameSizes::new(video.format(rate.unwrap_or(Rate::ZERO)), self.prng.below(u64::MAX));
+        let source = VideoSource::new(VideoFlow {
+            local: self.from,
+            remote: self.to,
+            config: self.config(),
+            frames: frames.clone(),
+            start: start(self.local),
+            stop: stop(self.local),
+        });
+        let sink = VideoPlayer::new(self.to, self.config(), frames, video.playback());
+        let flow = Self::flow(Some(source.demanded()), sink.received());
+        let flow = Flow { screen: Some(sink.screen()), ..flow };
+        hosts.with(source, sink, flow)
+    }
+
+    fn flow(demanded: Option<Octets>, received: Octets) -> Flow {
+        Flow { demanded, received, screen: None, latencies: None }
+    }
+
+    fn config(&self) -> ConnectionConfig {
+        let congestion = self.local.congestion.as_ref();
+        let congestion = congestion.map_or_else(|| ControllerSpec::named("newreno"), |spec| spec.0.clone());
+        ConnectionConfig { mptcp: false, congestion, ..self.scenario.connection.to_config(1) }
+    }
+}
+
+fn nothing() -> Demand {
+    Demand::constant(Rate::ZERO, Instant::ZERO)
 }
 
 fn start(local: &LocalTraffic) -> Instant {
@@ -124,16 +228,18 @@ fn demand(local: &LocalTraffic, prng: &mut Prng) -> Option<Demand> {
     let mut rate = value_of(local.rate.as_ref()?);
     // Flows of one rate that began at one instant would collide for ever.
     let phase = rate.time_to_send(local.datagram.0).mul_div(prng.below(1 << 16), 1 << 16);
-    let mut changes = vec![Change { at: start(local) + phase, rate }];
+    let base = rate;
+    let mut slopes = Vec::new();
     for change in &local.changes {
         rate = after(rate, change);
-        changes.push(Change { at: Instant::ZERO + change.at, rate });
+        slopes.push(Slope { begin: Instant::ZERO + change.at, lasts: change.lasts(), to: rate });
     }
-    let demand = Demand::steps(changes);
+    let demand = Demand::slopes(base, start(local) + phase, &slopes);
     let own = Prng::new(prng.below(u64::MAX));
-    Some(match local.on_off {
-        Some(scenario::OnOff { on, off }) => demand.on_off(OnOff { on, off }, own),
-        None => demand,
+    Some(match (local.on_off, local.redrawn_every()) {
+        (Some(scenario::OnOff { on, off }), _) => demand.on_off(OnOff { on, off }, own),
+        (None, Some(every)) => demand.redrawn(every, own),
+        (None, None) => demand,
     })
 }
 
@@ -141,6 +247,6 @@ fn after(rate: Rate, change: &scenario::Change) -> Rate {
     let bps = |rate: Option<units::text::Text<Rate>>| rate.map_or(0, |rate| rate.0.as_bps());
     match change.to {
         Some(to) => to.0,
-        None => Rate::from_bps((rate.as_bps() + bps(change.raise)).saturating_sub(bps(change.lower))),
+        None => Rate::from_bps(rate.as_bps().saturating_add(bps(change.raise)).saturating_sub(bps(change.lower))),
     }
 }

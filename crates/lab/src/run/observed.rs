@@ -44,7 +44,9 @@ fn settings(scenario: &Scenario) -> Settings {
     };
     let file_bytes = match scenario.workload.kind {
         WorkloadKind::Generated => scenario.workload.size.map(|size| size.0.0),
-        WorkloadKind::File | WorkloadKind::Bulk | WorkloadKind::None => None,
+        WorkloadKind::File | WorkloadKind::Bulk | WorkloadKind::Video | WorkloadKind::Requests | WorkloadKind::None => {
+            None
+        }
     };
     Settings { theta, unit_bytes, file_bytes, ..Settings::papers(metrics.period, tbr, packet_bytes as u32) }
 }

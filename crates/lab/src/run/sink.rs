@@ -4,10 +4,12 @@ use core::cell::RefCell;
 use core::net::SocketAddr;
 use std::rc::Rc;
 
+use simulator::traffic::video::{Screen, Viewer};
+use simulator::traffic::{Latencies, REQUEST_BYTES, Reader};
 use simulator::{App, Report};
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, Received};
 use units::Instant;
-use wire::Payload;
+use wire::{Pattern, Payload};
 
 use crate::metrics::{self, Shared};
 
@@ -25,6 +27,10 @@ pub(super) struct Delivered {
     pub last_at: Instant,
     /// Why it could not go on.
     pub failure: Option<String>,
+    /// What those who watch see.
+    pub screens: Vec<Screen>,
+    /// How long those who ask wait.
+    pub latencies: Vec<Latencies>,
     finished: usize,
     /// Hears of what the first connection delivers.
     listener: Option<Shared>,
@@ -75,20 +81,79 @@ impl Delivered {
     }
 }
 
-/// Connects as often as it is asked to, receives until the source ends its streams, then ends its own.
+/// Who uses what arrives over one connection.
+#[derive(Clone, Debug)]
+pub(super) enum User {
+    /// Someone who only keeps it.
+    Keeper,
+    /// Someone who watches it.
+    Viewer(Viewer),
+    /// Someone who asks for it piece by piece.
+    Reader(Reader),
+}
+
+impl User {
+    fn received(&mut self, total_bytes: u64, now: Instant) {
+        match self {
+            Self::Keeper => {}
+            Self::Viewer(viewer) => viewer.received(total_bytes, now),
+            Self::Reader(reader) => reader.received(total_bytes, now),
+        }
+    }
+
+    fn next_at(&self) -> Option<Instant> {
+        match self {
+            Self::Reader(reader) => reader.next_at(),
+            Self::Keeper | Self::Viewer(_) => None,
+        }
+    }
+
+    fn asks(&mut self, now: Instant) -> bool {
+        match self {
+            Self::Reader(reader) => reader.asks(now),
+            Self::Keeper | Self::Viewer(_) => false,
+        }
+    }
+
+    /// What it sees, if it watches.
+    fn screen(&self) -> Option<Screen> {
+        match self {
+            Self::Viewer(viewer) => Some(viewer.screen()),
+            Self::Keeper | Self::Reader(_) => None,
+        }
+    }
+
+    /// How long it waits, if it asks.
+    fn latencies(&self) -> Option<Latencies> {
+        match self {
+            Self::Reader(reader) => Some(reader.latencies()),
+            Self::Keeper | Self::Viewer(_) => None,
+        }
+    }
+}
+
+/// Opens a connection for each user, receives until the source ends its streams, then ends its own.
 pub(super) struct Sink {
     local: SocketAddr,
     remote: SocketAddr,
     config: ConnectionConfig,
-    count: usize,
+    users: Vec<User>,
     connections: Vec<ConnectionId>,
+    /// Of each connection, whether it stands.
+    connected: Vec<bool>,
+    /// Octets of requests that were sent.
+    asked_bytes: Vec<u64>,
     delivered: Rc<RefCell<Delivered>>,
 }
 
 impl Sink {
-    /// A sink that opens `count` connections from `local` to `remote` when the run begins.
-    pub fn new(local: SocketAddr, remote: SocketAddr, config: ConnectionConfig, count: usize) -> Self {
-        Self { local, remote, config, count, connections: Vec::new(), delivered: Rc::default() }
+    /// A sink that opens a connection from `local` to `remote` for each of `users` when the run begins.
+    pub fn new(local: SocketAddr, remote: SocketAddr, config: ConnectionConfig, users: Vec<User>) -> Self {
+        let (connected, asked_bytes) = (vec![false; users.len()], vec![0; users.len()]);
+        let screens = users.iter().filter_map(User::screen).collect();
+        let latencies = users.iter().filter_map(User::latencies).collect();
+        let delivered = Rc::new(RefCell::new(Delivered { screens, latencies, ..Delivered::default() }));
+        Self { local, remote, config, users, connections: Vec::new(), connected, asked_bytes, delivered }
     }
 
     /// What arrives, shared with the sink.
@@ -105,7 +170,10 @@ impl Sink {
         let mut delivered = self.delivered.borrow_mut();
         while !delivered.streams[stream].finished {
             match endpoint.recv(connection, TAKE_BYTES, now) {
-                Ok(Received::Data(data)) => delivered.add(stream, data, now),
+                Ok(Received::Data(data)) => {
+                    delivered.add(stream, data, now);
+                    self.users[stream].received(delivered.streams[stream].bytes, now);
+                }
                 Ok(Received::Pending) => return,
                 Ok(Received::Finished) => {
                     delivered.finish(stream);
@@ -122,9 +190,26 @@ impl Sink {
     }
 }
 
+impl Sink {
+    /// Sends the requests that are due. They are small and one at a time, so the send buffer always holds them.
+    fn ask(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        for (stream, user) in self.users.iter_mut().enumerate().filter(|(stream, _)| self.connected[*stream]) {
+            if !user.asks(now) {
+                continue;
+            }
+            let offset = self.asked_bytes[stream];
+            let request = Payload::Pattern(Pattern { stream: 0, len: REQUEST_BYTES as u32, offset });
+            match endpoint.send(self.connections[stream], request, now) {
+                Ok(_) => self.asked_bytes[stream] += REQUEST_BYTES,
+                Err(error) => self.delivered.borrow_mut().failure = Some(format!("request: {error}")),
+            }
+        }
+    }
+}
+
 impl App for Sink {
     fn start(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        for _ in 0..self.count {
+        for _ in 0..self.users.len() {
             match endpoint.connect(self.local, self.remote, self.config.clone(), now) {
                 Ok(connection) => {
                     self.connections.push(connection);
@@ -137,6 +222,12 @@ impl App for Sink {
 
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         match event {
+            Event::Connected { connection, .. } => {
+                if let Some(stream) = self.stream_of(*connection) {
+                    self.connected[stream] = true;
+                    self.ask(endpoint, now);
+                }
+            }
             Event::Readable(connection) | Event::PeerFinished(connection) => {
                 if let Some(stream) = self.stream_of(*connection) {
                     self.drain(stream, endpoint, now);
@@ -144,6 +235,7 @@ impl App for Sink {
             }
             Event::Closed { connection, reason } => {
                 let Some(stream) = self.stream_of(*connection) else { return };
+                self.connected[stream] = false;
                 let mut delivered = self.delivered.borrow_mut();
                 if !delivered.streams[stream].finished {
                     delivered.failure.get_or_insert(format!("the connection ended early: {reason}"));
@@ -151,6 +243,15 @@ impl App for Sink {
             }
             _ => {}
         }
+    }
+
+    fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.ask(endpoint, now);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let connected = self.users.iter().zip(&self.connected).filter(|(_, connected)| **connected);
+        connected.filter_map(|(user, _)| user.next_at()).min()
     }
 
     fn report(&self) -> Report {

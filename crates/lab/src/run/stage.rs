@@ -8,7 +8,6 @@ use std::rc::Rc;
 use network::MediumId;
 use network::cell::{Cell, UeId, UeState};
 use network::wlan::{StationId, Wlan};
-use simulator::app::Transfer;
 use simulator::{EndpointHost, HostId, Simulation, Source};
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionStats, Endpoint, EndpointConfig, SubflowId, SubflowStats};
@@ -17,9 +16,9 @@ use units::{Duration, Instant, Prng};
 use super::local::LocalCounts;
 use super::sink::{Delivered, Sink};
 use super::topology::{Hop, RelayParts, Topology};
-use super::{Live, Progress, assemble, local};
+use super::{Live, Progress, assemble, inputs, local};
 use crate::measure::{PathCounters, Recorder, RelayRecorder, RelaySample};
-use crate::scenario::{Addresses, Scenario, WorkloadKind};
+use crate::scenario::{Addresses, Scenario};
 
 /// Where the source listens: a port that capture tools take for no protocol.
 const SOURCE_PORT: u16 = 40000;
@@ -61,12 +60,11 @@ impl Stage {
         let paths: Vec<IpAddr> = active.iter().map(|relay| addresses.paths[*relay]).collect();
         let config = scenario.connection.to_config(active.len());
         let listen_at = SocketAddr::new(addresses.source, SOURCE_PORT);
-        let server = Transfer::listen(listen_at, config.clone()).sending(source);
-        let connections = if scenario.workload.kind == WorkloadKind::None { 0 } else { scenario.workload.connections };
-        let sink = Sink::new(SocketAddr::new(paths[0], 0), listen_at, config, connections as usize);
+        let server = inputs::server(scenario, source, listen_at, config.clone());
+        let sink = Sink::new(SocketAddr::new(paths[0], 0), listen_at, config, inputs::users(scenario));
         let delivered = sink.delivered();
         let mut simulation = Simulation::new(topology.network);
-        simulation.attach(topology.source, host(scenario, "source", &[addresses.source]).app(server));
+        simulation.attach(topology.source, server(host(scenario, "source", &[addresses.source])));
         simulation.attach(topology.destination, host(scenario, "destination", &paths).app(sink));
         let relays = topology.relays.into_iter().enumerate();
         let relays = relays.map(|(index, parts)| {

@@ -9,6 +9,8 @@ use units::{ByteCount, Duration, Rate};
 use super::draw::Drawn;
 use super::link::optional_text_or_table;
 use super::schema::{Bounds, TextOrTable};
+use super::vary::{Spread, Varied};
+use super::video::Video;
 
 /// One flow that a relay receives over its cellular link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,8 +21,8 @@ pub struct LocalTraffic {
     /// How many such flows; by default one.
     #[serde(default = "LocalTraffic::default_count")]
     pub count: u32,
-    /// The demand of each: `"1 Mbit/s"`, or `{ uniform = ["0.4 Mbit/s", "1.4 Mbit/s"] }` drawn once for each relay. A TCP
-    /// flow without it takes all it can get.
+    /// The demand of each, payload: `"1 Mbit/s"`, or `{ uniform = ["0.4 Mbit/s", "1.4 Mbit/s"] }` drawn once for each
+    /// relay. A TCP flow without it takes all it can get.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
     #[schemars(with = "Option<TextOrTable<Bounds>>")]
     pub rate: Option<Drawn<Rate>>,
@@ -30,7 +32,23 @@ pub struct LocalTraffic {
     /// Sends only in bursts, at the rate above, instead of all the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_off: Option<OnOff>,
-    /// Controller of a TCP flow, like `"newreno"` or `"aimd(0.7,0.625)"`; by default newreno.
+    /// Demands a share of the rate, uniform from nothing to all, drawn anew each time that this long has passed. By default
+    /// only `vbr` does, every second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub redrawn: Option<Text<Duration>>,
+    /// Octets of each of the short flows.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
+    #[schemars(with = "Option<TextOrTable<Spread<ByteCount>>>")]
+    pub sizes: Option<Varied<ByteCount>>,
+    /// From the end of one short flow to the begin of the next; by default none.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
+    #[schemars(with = "Option<TextOrTable<Spread<Duration>>>")]
+    pub pauses: Option<Varied<Duration>>,
+    /// Frames and buffer of a video, whose mean bit rate is the rate above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<Video>,
+    /// Controller of what goes over TCP, like `"newreno"` or `"aimd(0.7,0.625)"`; by default newreno.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub congestion: Option<Text<ControllerSpec>>,
@@ -56,6 +74,12 @@ impl LocalTraffic {
     const fn default_datagram() -> ByteCount {
         ByteCount(1400)
     }
+
+    /// How often its share of the rate is drawn anew, if it is.
+    pub fn redrawn_every(&self) -> Option<Duration> {
+        let by_kind = (self.kind == LocalKind::Vbr && self.on_off.is_none()).then_some(Duration::from_secs(1));
+        self.redrawn.map(|Text(every)| every).or(by_kind)
+    }
 }
 
 /// What carries local traffic.
@@ -66,12 +90,29 @@ pub enum LocalKind {
     Udp,
     /// A TCP connection whose application offers the demanded rate.
     Tcp,
-    /// Datagrams of 44 (50 %), 576 (25 %) and 1500 octets (25 %) on average at the demanded rate, as in MPTCP-rec's
-    /// background traffic.
+    /// MPTCP-rec's background traffic: packets of 44 (50 %), 576 (25 %) and 1500 octets (25 %), of whose octets 90 % go
+    /// over TCP and 10 % over UDP. The rate is the most of it.
     Vbr,
+    /// TCP connections one after the other, with pauses between.
+    ShortFlows,
+    /// A live video over TCP, and who watches it.
+    Video,
 }
 
-/// A step of the demand.
+impl LocalKind {
+    /// Its name in scenario files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Udp => "udp",
+            Self::Tcp => "tcp",
+            Self::Vbr => "vbr",
+            Self::ShortFlows => "short-flows",
+            Self::Video => "video",
+        }
+    }
+}
+
+/// A step of the demand, or a slope.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -91,6 +132,17 @@ pub struct Change {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub to: Option<Text<Rate>>,
+    /// How long it takes, evenly; by default it is a step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub over: Option<Text<Duration>>,
+}
+
+impl Change {
+    /// How long it takes.
+    pub fn lasts(&self) -> Duration {
+        self.over.map_or(Duration::ZERO, |Text(over)| over)
+    }
 }
 
 /// Exponential on and off times.

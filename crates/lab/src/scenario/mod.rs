@@ -20,6 +20,8 @@ mod radio;
 mod schema;
 mod source_map;
 mod sweep;
+mod vary;
+mod video;
 
 use core::net::IpAddr;
 use std::path::PathBuf;
@@ -46,6 +48,8 @@ pub use overrides::Override;
 pub use radio::{Cell, Fading, Handover, PathLoss, Walk, Wlan};
 pub use schema::schema;
 pub use sweep::{Seeds, Sweep, Variant};
+pub use vary::{Quantity, Spread, Varied, drawing};
+pub use video::Video;
 
 /// One experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -163,6 +167,21 @@ pub struct Workload {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub size: Option<Text<ByteCount>>,
+    /// Mean bit rate; only with `kind = "video"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub rate: Option<Text<Rate>>,
+    /// Frames and buffer; only with `kind = "video"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<Video>,
+    /// Octets of each answer: `"20 kB"`, or drawn; only with `kind = "requests"`.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "link::optional_text_or_table")]
+    #[schemars(with = "Option<schema::TextOrTable<Spread<ByteCount>>>")]
+    pub answers: Option<Varied<ByteCount>>,
+    /// From the end of an answer to the next request, by default none; only with `kind = "requests"`.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "link::optional_text_or_table")]
+    #[schemars(with = "Option<schema::TextOrTable<Spread<Duration>>>")]
+    pub pauses: Option<Varied<Duration>>,
     /// Connections at the same time, each of which carries all of it; by default one.
     #[serde(default = "Workload::default_connections", skip_serializing_if = "is_one")]
     pub connections: u32,
@@ -171,6 +190,17 @@ pub struct Workload {
 impl Workload {
     const fn default_connections() -> u32 {
         1
+    }
+
+    /// One connection of a kind that needs nothing else said.
+    pub const fn of(kind: WorkloadKind) -> Self {
+        let (path, size, rate, video, answers, pauses) = (None, None, None, None, None, None);
+        Self { kind, path, size, rate, video, answers, pauses, connections: Self::default_connections() }
+    }
+
+    /// Whether there is always more to send.
+    pub fn lasts(&self) -> bool {
+        matches!(self.kind, WorkloadKind::Bulk | WorkloadKind::Video | WorkloadKind::Requests)
     }
 
     /// Whether the run may end before its duration: when all has arrived.
@@ -194,8 +224,26 @@ pub enum WorkloadKind {
     Generated,
     /// Octets made from the seed for as long as the run lasts.
     Bulk,
+    /// A live video for as long as the run lasts, and who watches it.
+    Video,
+    /// Requests one after the other for as long as the run lasts, each of which is answered.
+    Requests,
     /// Nothing: only the relays' own traffic.
     None,
+}
+
+impl WorkloadKind {
+    /// Its name in scenario files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Generated => "generated",
+            Self::Bulk => "bulk",
+            Self::Video => "video",
+            Self::Requests => "requests",
+            Self::None => "none",
+        }
+    }
 }
 
 /// A host.

@@ -87,5 +87,6 @@ fn add(values: &mut BTreeMap<String, f64>, prefix: &str, object: &serde_json::Va
     for (name, value) in object.as_object().into_iter().flatten() {
         let number = value.as_f64().or_else(|| value.as_bool().map(|flag| f64::from(u8::from(flag))));
         values.extend(number.map(|number| (format!("{prefix}{name}"), number)));
+        add(values, &format!("{prefix}{name}."), value);
     }
 }

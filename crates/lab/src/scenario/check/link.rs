@@ -28,7 +28,7 @@ pub(super) fn refuse_bounds<T: Copy + PartialOrd + core::fmt::Display>(
     }
 }
 
-fn highest<T: Copy>(drawn: &Drawn<T>) -> T {
+pub(super) fn highest<T: Copy>(drawn: &Drawn<T>) -> T {
     match drawn {
         TextOr::Text(value) => *value,
         TextOr::Table(bounds) => bounds.uniform[1].0,

@@ -1,42 +1,81 @@
 //! Local traffic of the relays.
 
+use units::text::Text;
 use units::{Duration, Rate};
 
 use super::Complaint;
-use super::link::refuse_bounds;
+use super::link::{highest, refuse_bounds};
+use super::traffic::{Refuse, check_rate, check_video, refuse_varied};
 use crate::scenario::{Change, LocalKind, LocalTraffic, Scenario};
 
 /// Flows of one section.
 const FLOWS_MAX: u32 = 1000;
 /// IP and UDP headers of a datagram over IPv6, the longer ones.
 const HEADERS_BYTES: u64 = 48;
+/// Shortest time between changes of a random process: below, it takes more events than the packets that it makes.
+const STATE_MIN: Duration = Duration::from_millis(1);
 
 pub(super) fn check_local(scenario: &Scenario, found: &mut Vec<Complaint>) {
     for (index, relay) in scenario.relays.iter().enumerate() {
         for (number, local) in relay.local.iter().enumerate() {
-            check_flow(local, &format!("relays[{index}].local[{number}]"), scenario, found);
+            let field = format!("relays[{index}].local[{number}]");
+            let mut refuse = |name: &str, problem: String, remedy: &str| {
+                found.push(Complaint::new(format!("{field}.{name}"), problem, remedy));
+            };
+            check_kind(local, &mut refuse);
+            check_quantities(local, scenario, &mut refuse);
+            check_changes(local, &mut refuse);
         }
     }
 }
 
-fn check_flow(local: &LocalTraffic, field: &str, scenario: &Scenario, found: &mut Vec<Complaint>) {
-    let mut refuse = |name: &str, problem: String, remedy: &str| {
-        found.push(Complaint::new(format!("{field}.{name}"), problem, remedy));
-    };
-    if let Some(rate) = &local.rate {
-        refuse_bounds(rate, "rate", &mut refuse);
+/// Fields that the kind needs and has.
+fn check_kind(local: &LocalTraffic, refuse: &mut impl Refuse) {
+    let kind = local.kind;
+    let sized = kind == LocalKind::ShortFlows;
+    if kind == LocalKind::Udp && local.congestion.is_some() {
+        refuse("congestion", "datagrams have no congestion control".into(), "remove it, or write kind = \"tcp\"");
     }
+    if local.rate.is_none() && !sized && kind != LocalKind::Tcp {
+        refuse("rate", "is missing: only TCP finds a rate by itself".into(), "add a line `rate = \"1 Mbit/s\"`");
+    }
+    if local.sizes.is_none() && sized {
+        refuse("sizes", "is missing: short flows need it".into(), "add a line `sizes = \"20 kB\"`");
+    }
+    let demanded = !sized && kind != LocalKind::Video;
+    let fields = [
+        ("rate", local.rate.is_some(), !sized),
+        ("sizes", local.sizes.is_some(), sized),
+        ("pauses", local.pauses.is_some(), sized),
+        ("video", local.video.is_some(), kind == LocalKind::Video),
+        ("changes", !local.changes.is_empty(), demanded),
+        ("on_off", local.on_off.is_some(), demanded),
+        ("redrawn", local.redrawn.is_some(), demanded),
+    ];
+    for (name, _, _) in fields.into_iter().filter(|(_, given, allowed)| *given && !allowed) {
+        let remedy = format!("remove {name}, or choose another kind");
+        refuse(name, format!("contradicts kind = \"{}\"", kind.name()), &remedy);
+    }
+    let without_rate = [
+        ("changes", !local.changes.is_empty()),
+        ("on_off", local.on_off.is_some()),
+        ("redrawn", local.redrawn.is_some()),
+    ];
+    for (name, _) in without_rate.into_iter().filter(|(_, given)| *given && local.rate.is_none() && demanded) {
+        refuse(name, "there is no rate that they change".into(), "add `rate`, or remove them");
+    }
+    if local.on_off.is_some() && local.redrawn.is_some() {
+        refuse("redrawn", "contradicts on_off: a rate has one random process".into(), "remove one of them");
+    }
+}
+
+fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl Refuse) {
     if local.count == 0 || local.count > FLOWS_MAX {
         refuse("count", format!("{} is no number of flows", local.count), "write 1 to 1000");
     }
-    if local.kind != LocalKind::Tcp && local.congestion.is_some() {
-        refuse("congestion", "datagrams have no congestion control".into(), "remove it, or write kind = \"tcp\"");
-    }
-    if local.kind != LocalKind::Tcp && local.rate.is_none() {
-        refuse("rate", "is missing: only TCP finds a rate by itself".into(), "add a line `rate = \"1 Mbit/s\"`");
-    }
-    if local.rate.is_none() && !local.changes.is_empty() {
-        refuse("changes", "there is no rate that they change".into(), "add `rate`, or remove them");
+    if let Some(rate) = &local.rate {
+        refuse_bounds(rate, "rate", refuse);
+        check_rate(highest(rate), "rate", refuse);
     }
     let most = scenario.connection.mtu.0.saturating_sub(HEADERS_BYTES);
     if local.datagram.0 == 0 || local.datagram.0 > most {
@@ -46,29 +85,51 @@ fn check_flow(local: &LocalTraffic, field: &str, scenario: &Scenario, found: &mu
     if local.on_off.is_some_and(|times| times.on.is_zero()) {
         refuse("on_off.on", "it never sends".into(), "write a time above zero");
     }
+    let states = [
+        ("on_off.on", local.on_off.map(|times| times.on).filter(|on| !on.is_zero())),
+        ("on_off.off", local.on_off.map(|times| times.off).filter(|off| !off.is_zero())),
+        ("redrawn", local.redrawn.map(|Text(every)| every)),
+    ];
+    for (name, span) in states.into_iter().filter_map(|(name, span)| Some((name, span.filter(|at| *at < STATE_MIN)?))) {
+        refuse(name, format!("{span} is too short for a change of the rate"), "write a time from \"1 ms\" on");
+    }
     let start = local.start.map_or(Duration::ZERO, |start| start.0);
     if local.stop.is_some_and(|stop| stop.0 <= start) {
         refuse("stop", format!("is not after its start at {start}"), "write a later time");
     }
-    check_changes(&local.changes, field, found);
+    refuse_varied(local.sizes.as_ref(), "sizes", refuse);
+    refuse_varied(local.pauses.as_ref(), "pauses", refuse);
+    if let Some(video) = &local.video {
+        check_video(video, refuse);
+    }
 }
 
-fn check_changes(changes: &[Change], field: &str, found: &mut Vec<Complaint>) {
-    for (index, change) in changes.iter().enumerate() {
-        let given = [change.raise, change.lower, change.to].iter().flatten().count();
-        if given != 1 {
-            let problem = format!("says {given} of raise, lower and to");
-            let remedy = "write one of them, like { at = \"7 s\", raise = \"0.2 Mbit/s\" }";
-            found.push(Complaint::new(format!("{field}.changes[{index}]"), problem, remedy));
+fn check_changes(local: &LocalTraffic, refuse: &mut impl Refuse) {
+    let mut over = local.start.map_or(Duration::ZERO, |Text(start)| start);
+    for (index, change) in local.changes.iter().enumerate() {
+        let field = format!("changes[{index}]");
+        check_change(change, &field, refuse);
+        if index > 0 && change.at < over {
+            let problem = format!("is before the change at {} is over", local.changes[index - 1].at);
+            refuse(&format!("{field}.at"), problem, "sort the changes by time, each over before the next begins");
+        } else if change.at < over {
+            refuse(&format!("{field}.at"), format!("is before the start at {over}"), "write a later time");
         }
-        if index > 0 && change.at < changes[index - 1].at {
-            let problem = format!("is before the change at {}", changes[index - 1].at);
-            found.push(Complaint::new(format!("{field}.changes[{index}].at"), problem, "sort the changes by time"));
-        }
+        over = over.max(change.at + change.lasts());
     }
-    let no_rate = |change: &Change| [change.raise, change.lower].iter().flatten().any(|rate| rate.0 == Rate::ZERO);
-    if let Some(index) = changes.iter().position(no_rate) {
-        let field = format!("{field}.changes[{index}]");
-        found.push(Complaint::new(field, "changes nothing", "write a rate above zero, or remove it"));
+}
+
+fn check_change(change: &Change, field: &str, refuse: &mut impl Refuse) {
+    let rates = [("raise", change.raise), ("lower", change.lower), ("to", change.to)];
+    let given = rates.iter().filter(|(_, rate)| rate.is_some()).count();
+    if given != 1 {
+        let remedy = "write one of them, like { at = \"7 s\", raise = \"0.2 Mbit/s\" }";
+        refuse(field, format!("says {given} of raise, lower and to"), remedy);
+    }
+    for (name, rate) in rates.into_iter().filter_map(|(name, rate)| Some((name, rate?.0))) {
+        check_rate(rate, &format!("{field}.{name}"), refuse);
+        if rate == Rate::ZERO && name != "to" {
+            refuse(field, "changes nothing".into(), "write a rate above zero, or remove it");
+        }
     }
 }

@@ -4,6 +4,8 @@ mod cooperation;
 mod link;
 mod local;
 mod radio;
+mod traffic;
+mod workload;
 
 use core::net::IpAddr;
 use std::collections::BTreeSet;
@@ -11,15 +13,13 @@ use std::collections::BTreeSet;
 use transport::{congestion, path_manager, scheduler};
 use units::{ByteCount, Duration};
 
+use super::Scenario;
 use super::mistake::{Mistake, Place};
-use super::{Scenario, Workload, WorkloadKind};
 
 /// Longest run: a day. Longer ones are typing errors.
 const DURATION_MAX: Duration = Duration::from_secs(86_400);
 /// Most relays: more have no addresses to tell them apart at a glance.
 const RELAYS_MAX: usize = 10_000;
-/// Connections of one run.
-const CONNECTIONS_MAX: u32 = 1000;
 /// Smallest MTU: what every IPv4 host can reassemble (RFC 791) still holds headers, options and data.
 const MTU_MIN: u64 = 576;
 /// Smallest MTU of IPv6 (RFC 8200 section 5).
@@ -51,7 +51,7 @@ impl Complaint {
 pub(super) fn complaints(scenario: &Scenario) -> Vec<Complaint> {
     let mut found = Vec::new();
     check_times(scenario, &mut found);
-    check_workload(&scenario.workload, &mut found);
+    workload::check_workload(&scenario.workload, &mut found);
     check_connection(scenario, &mut found);
     check_relays(scenario, &mut found);
     radio::check_radio(scenario, &mut found);
@@ -70,43 +70,6 @@ fn check_times(scenario: &Scenario, found: &mut Vec<Complaint>) {
     if window < Duration::from_millis(1) || window > scenario.duration {
         let problem = format!("a window of {window} does not fit a run of {}", scenario.duration);
         found.push(Complaint::new("metrics.window", problem, "write a time from \"1 ms\" up to the run's duration"));
-    }
-}
-
-fn check_workload(workload: &Workload, found: &mut Vec<Complaint>) {
-    let mut needs = |field: &str, given: bool, wanted: bool, kind: &str| {
-        if given == wanted {
-            return;
-        }
-        let (problem, remedy) = match wanted {
-            true => (format!("is missing: kind = \"{kind}\" needs it"), format!("add a line `{field} = ...`")),
-            false => (format!("contradicts kind = \"{kind}\""), format!("remove {field}, or choose another kind")),
-        };
-        found.push(Complaint::new(format!("workload.{field}"), problem, remedy));
-    };
-    let (path, size) = (workload.path.is_some(), workload.size.is_some());
-    match workload.kind {
-        WorkloadKind::File => {
-            needs("path", path, true, "file");
-            needs("size", size, false, "file");
-        }
-        WorkloadKind::Generated => {
-            needs("path", path, false, "generated");
-            needs("size", size, true, "generated");
-        }
-        WorkloadKind::Bulk => {
-            needs("path", path, false, "bulk");
-            needs("size", size, false, "bulk");
-        }
-        WorkloadKind::None => {
-            needs("path", path, false, "none");
-            needs("size", size, false, "none");
-        }
-    }
-    if workload.connections == 0 || workload.connections > CONNECTIONS_MAX {
-        let problem = format!("{} is no number of connections", workload.connections);
-        let remedy = "write 1 to 1000; for no connection at all choose kind = \"none\"";
-        found.push(Complaint::new("workload.connections", problem, remedy));
     }
 }
 

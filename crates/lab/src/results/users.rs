@@ -1,0 +1,114 @@
+//! What users notice: pictures that stand still, and waiting.
+
+use serde::{Deserialize, Serialize};
+use simulator::traffic::Latencies;
+use simulator::traffic::video::PlaybackStats;
+
+/// What the viewers of videos saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct VideoResults {
+    /// How many viewers.
+    pub viewers: u32,
+    /// When the picture first moved, for the latest viewer; null if one never saw it move.
+    pub started_s: Option<f64>,
+    /// How often it stood still after that.
+    pub stalls: u32,
+    /// How long in all.
+    pub stalled_s: f64,
+    /// Frames that arrived as a whole.
+    pub frames: u64,
+    /// What was buffered at the end, for the viewer with the least.
+    pub buffered_s: f64,
+}
+
+impl VideoResults {
+    /// Of all viewers together; `None` if there are none.
+    pub fn of(viewers: impl IntoIterator<Item = PlaybackStats>) -> Option<Self> {
+        viewers.into_iter().map(Self::from).reduce(|all, next| Self {
+            viewers: all.viewers + next.viewers,
+            started_s: all.started_s.zip(next.started_s).map(|(one, other)| one.max(other)),
+            stalls: all.stalls + next.stalls,
+            stalled_s: all.stalled_s + next.stalled_s,
+            frames: all.frames + next.frames,
+            buffered_s: all.buffered_s.min(next.buffered_s),
+        })
+    }
+}
+
+impl From<PlaybackStats> for VideoResults {
+    fn from(stats: PlaybackStats) -> Self {
+        Self {
+            viewers: 1,
+            started_s: stats.started_at.map(|at| at.as_secs_f64()),
+            stalls: stats.stalls,
+            stalled_s: stats.stalled.as_secs_f64(),
+            frames: stats.arrived_frames,
+            buffered_s: stats.level.as_secs_f64(),
+        }
+    }
+}
+
+/// How long answers or short flows took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencyResults {
+    /// How many were complete.
+    pub completed: u64,
+    /// Mean; null if none was.
+    pub mean_s: Option<f64>,
+    /// Half took at most this long.
+    pub median_s: Option<f64>,
+    /// 95 % took at most this long.
+    pub p95_s: Option<f64>,
+    /// The longest.
+    pub max_s: Option<f64>,
+}
+
+impl LatencyResults {
+    /// Of all sources together; `None` if there are none.
+    pub fn of<'a>(sources: impl IntoIterator<Item = &'a Latencies>) -> Option<Self> {
+        let all: Vec<_> = sources.into_iter().map(Latencies::to_vec).collect();
+        let any = !all.is_empty();
+        let mut took_s: Vec<f64> = all.iter().flatten().map(|latency| latency.as_secs_f64()).collect();
+        took_s.sort_unstable_by(f64::total_cmp);
+        any.then(|| Self::of_sorted(&took_s))
+    }
+
+    fn of_sorted(took_s: &[f64]) -> Self {
+        let count = took_s.len();
+        // Nearest rank: the least of which so many percent are at most as long.
+        let percentile = |percent: usize| took_s.get((count * percent).div_ceil(100).saturating_sub(1)).copied();
+        Self {
+            completed: count as u64,
+            mean_s: (count > 0).then(|| took_s.iter().sum::<f64>() / count as f64),
+            median_s: percentile(50),
+            p95_s: percentile(95),
+            max_s: took_s.last().copied(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_those_of_the_nearest_rank() {
+        let took_s: Vec<f64> = (1..=20).map(f64::from).collect();
+        let results = LatencyResults::of_sorted(&took_s);
+        assert_eq!((results.completed, results.mean_s), (20, Some(10.5)));
+        assert_eq!((results.median_s, results.p95_s, results.max_s), (Some(10.0), Some(19.0), Some(20.0)));
+        assert_eq!(LatencyResults::of_sorted(&[]), LatencyResults::default());
+        assert_eq!(LatencyResults::of([]), None);
+    }
+
+    #[test]
+    fn viewers_add_up() {
+        let one =
+            VideoResults { viewers: 1, started_s: Some(2.0), stalls: 1, stalled_s: 0.5, frames: 10, buffered_s: 1.0 };
+        assert_eq!(VideoResults::of([]), None);
+        let stats = PlaybackStats { stalls: 1, arrived_frames: 10, ..PlaybackStats::default() };
+        let both = VideoResults::of([stats, stats]).unwrap();
+        assert_eq!((both.viewers, both.stalls, both.frames, both.started_s), (2, 2, 20, None));
+        assert!(one != both);
+    }
+}

@@ -1,0 +1,80 @@
+//! Quantities of traffic, whoever makes it.
+
+use units::{ByteCount, Duration, Rate};
+
+use crate::scenario::vary::{draw_of, most};
+use crate::scenario::{Quantity, Varied, Video};
+
+/// Highest rate of a source; beyond, a run is one of sources and not of a network.
+const RATE_MAX: Rate = Rate::from_mbps(10_000);
+/// Most octets of one answer or short flow.
+const SIZE_MAX: ByteCount = ByteCount(1 << 40);
+/// Longest pause: a day, as a run at most.
+const PAUSE_MAX: Duration = Duration::from_secs(86_400);
+/// Most frames per second, and frames in a group.
+const FRAMES_MAX: u32 = 1000;
+
+/// What takes a field, a problem and a remedy.
+pub(super) trait Refuse: FnMut(&str, String, &str) {}
+
+impl<F: FnMut(&str, String, &str)> Refuse for F {}
+
+pub(super) fn check_rate(rate: Rate, name: &str, refuse: &mut impl Refuse) {
+    if rate > RATE_MAX {
+        refuse(name, format!("{rate} is no rate for a source"), &format!("write at most {RATE_MAX}"));
+    }
+}
+
+/// The most that a quantity may be.
+pub(super) trait Bounded: Quantity {
+    const MOST: Self;
+    const EXAMPLE: &'static str;
+}
+
+impl Bounded for ByteCount {
+    const MOST: Self = SIZE_MAX;
+    const EXAMPLE: &'static str =
+        "write a size, like \"20 kB\", { exponential = \"20 kB\" } or { pareto = [\"1 kB\", \"1 MB\"] }";
+}
+
+impl Bounded for Duration {
+    const MOST: Self = PAUSE_MAX;
+    const EXAMPLE: &'static str =
+        "write a time up to \"24 h\", like \"2 s\", { exponential = \"2 s\" } or { uniform = [\"1 s\", \"3 s\"] }";
+}
+
+pub(super) fn refuse_varied<T: Bounded>(varied: Option<&Varied<T>>, name: &str, refuse: &mut impl Refuse) {
+    let Some(varied) = varied else { return };
+    match draw_of(varied) {
+        Err(problem) => refuse(name, problem.into(), T::EXAMPLE),
+        Ok(draw) if most(draw) > Quantity::value(T::MOST) => {
+            refuse(name, "is more than can be meant".into(), T::EXAMPLE)
+        }
+        Ok(_) => {}
+    }
+}
+
+pub(super) fn check_video(video: &Video, refuse: &mut impl Refuse) {
+    let counts = [
+        ("frames_per_s", video.frames_per_s),
+        ("group_frames", video.group_frames),
+        ("anchor_frames", video.anchor_frames),
+    ];
+    for (name, count) in counts {
+        if count == 0 || count > FRAMES_MAX {
+            refuse(&format!("video.{name}"), format!("{count} is no number of frames"), "write 1 to 1000");
+        }
+    }
+    if video.weights.iter().all(|weight| *weight == 0) || video.weights.iter().any(|weight| *weight > FRAMES_MAX) {
+        refuse(
+            "video.weights",
+            "frames of these sizes make no video".into(),
+            "write numbers up to 1000, like [5, 3, 1]",
+        );
+    }
+    for (name, span) in [("startup", video.startup), ("rebuffer", video.rebuffer)] {
+        if span > PAUSE_MAX {
+            refuse(&format!("video.{name}"), format!("nobody waits for {span}"), "write a time like \"2 s\"");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! A video, and the buffer of who watches it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use simulator::traffic::video::{PlaybackConfig, VideoFormat};
+use units::{Duration, Probability, Rate};
+
+/// Frames of a live video, and how much is buffered before the picture moves; the bit rate stands beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Video {
+    /// Frames per second.
+    pub frames_per_s: u32,
+    /// Frames from one I frame to the next.
+    pub group_frames: u32,
+    /// Frames from one I or P frame to the next; those between are B frames.
+    pub anchor_frames: u32,
+    /// Mean sizes of I, P and B frames, relative to each other.
+    pub weights: [u32; 3],
+    /// Each size is uniform between so much below the mean of its kind and as much above.
+    #[serde(with = "units::text::probability")]
+    #[schemars(with = "String")]
+    pub spread: Probability,
+    /// What is buffered before the first frame is shown.
+    #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
+    pub startup: Duration,
+    /// What is buffered before the picture moves again after a stall.
+    #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
+    pub rebuffer: Duration,
+}
+
+impl Default for Video {
+    fn default() -> Self {
+        let (format, playback) = (VideoFormat::default(), PlaybackConfig::default());
+        Self {
+            frames_per_s: format.frames_per_s,
+            group_frames: format.group_frames,
+            anchor_frames: format.anchor_frames,
+            weights: format.weights,
+            spread: Probability::new(f64::from(format.spread_percent) / 100.0).unwrap_or(Probability::ZERO),
+            startup: playback.startup,
+            rebuffer: playback.rebuffer,
+        }
+    }
+}
+
+impl Video {
+    /// Its frames at a mean bit rate of `rate`.
+    pub fn format(&self, rate: Rate) -> VideoFormat {
+        VideoFormat {
+            rate,
+            frames_per_s: self.frames_per_s,
+            group_frames: self.group_frames,
+            anchor_frames: self.anchor_frames,
+            weights: self.weights,
+            spread_percent: (self.spread.value() * 100.0).round() as u32,
+        }
+    }
+
+    /// The viewer's buffer.
+    pub fn playback(&self) -> PlaybackConfig {
+        PlaybackConfig { startup: self.startup, rebuffer: self.rebuffer }
+    }
+}

@@ -1,0 +1,202 @@
+//! Traffic that scenario files describe: users of the connection, and what owners of relays do.
+
+use lab::results::{RelayResults, Results};
+use lab::run::run;
+use lab::scenario::{Override, Scenario, load};
+
+/// Two relays of 2 Mbit/s for half a minute.
+const TWO: &str = "name = \"x\"\nduration = \"30 s\"\n[workload]\nkind = \"bulk\"\n[[relays]]\ncount = 2\n\
+    cellular = { rate = \"2 Mbit/s\", delay = \"20 ms\", uplink = { rate = \"2 Mbit/s\" } }\n";
+
+fn read(text: &str, overrides: &[&str]) -> Result<Scenario, String> {
+    let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
+    load("x.toml", text, &overrides).map_err(|error| error.to_string())
+}
+
+#[track_caller]
+fn results(overrides: &[&str]) -> Results {
+    let run = run(&read(TWO, overrides).unwrap(), None, &mut |_| {}).unwrap();
+    assert_eq!(run.faults, [""; 0]);
+    assert!(run.results.totals.sha256_ok && run.results.totals.completed);
+    run.results
+}
+
+/// What the first relay's owner did beside no other traffic.
+#[track_caller]
+fn owner(local: &str) -> (RelayResults, Results) {
+    let local = format!("relays[0].local=[{{ {local} }}]");
+    let results = results(&["workload.kind=none", &local]);
+    (results.relays[0].clone(), results)
+}
+
+#[test]
+fn a_video_stalls_over_one_relay_and_not_over_two() {
+    let video = ["workload.kind=video", "workload.rate=2.5 Mbit/s"];
+    let two = results(&video).totals.video.unwrap();
+    assert_eq!((two.viewers, two.stalls, two.stalled_s), (1, 0, 0.0));
+    // Two seconds are buffered first, and all of 25 frames/s that can have arrived are there.
+    assert!((2.0..2.3).contains(&two.started_s.unwrap()) && (740..=750).contains(&two.frames), "{two:?}");
+    let one = results(&[&video[..], &["connection.mptcp=false"]].concat()).totals.video.unwrap();
+    // At most 1.93 of 2 Mbit/s are payload: 30 s carry 23.1 s of picture.
+    assert!(one.stalls >= 3 && (540..=580).contains(&one.frames), "{one:?}");
+    assert!(one.stalled_s > 3.0 && one.stalled_s < 10.0, "{one:?}");
+}
+
+#[test]
+fn several_viewers_watch_at_the_same_time() {
+    let video =
+        ["workload.kind=video", "workload.rate=0.4 Mbit/s", "workload.connections=3", "workload.video.startup=1 s"];
+    let seen = results(&video).totals.video.unwrap();
+    assert_eq!((seen.viewers, seen.stalls), (3, 0));
+    assert!((1.0..1.3).contains(&seen.started_s.unwrap()) && (3 * 735..=3 * 750).contains(&seen.frames), "{seen:?}");
+}
+
+#[test]
+fn requests_are_answered_one_after_the_other() {
+    let ask = ["workload.kind=requests", "workload.answers=10 kB", "workload.pauses=1 s"];
+    let results = results(&ask);
+    let answers = results.totals.answers.unwrap();
+    // The request takes 21 ms and less than 1 ms on the wire, six full segments at 2 Mbit/s 36 ms and as long as the
+    // request; by Nagle's algorithm the last, short one waits for their acknowledgement: 42 ms and 6 ms more. 127 ms on
+    // one link; what the other takes over saves a little. A second of pause follows each.
+    assert_eq!(answers.completed, 27);
+    assert!((0.115..0.128).contains(&answers.median_s.unwrap()), "{answers:?}");
+    assert_eq!(results.totals.delivered_bytes, answers.completed * 10_000);
+    let at_once = self::results(&[&ask[..], &["connection.nagle=false"]].concat()).totals.answers.unwrap();
+    // 21 + 42 + 21 ms on one link.
+    assert!((0.063..0.086).contains(&at_once.median_s.unwrap()), "{at_once:?}");
+}
+
+#[test]
+fn answers_are_drawn_from_the_seed() {
+    let ask = ["workload.kind=requests", "workload.answers={ pareto = [\"1 kB\", \"200 kB\"] }"];
+    let with = |seed: &str| results(&[&ask[..], &[seed]].concat()).totals;
+    let first = with("seed=1");
+    assert_eq!(first.delivered_bytes, with("seed=1").delivered_bytes);
+    assert_ne!(first.delivered_bytes, with("seed=2").delivered_bytes);
+    assert!(first.answers.unwrap().max_s > first.answers.unwrap().median_s);
+}
+
+#[test]
+fn a_tcp_flow_without_a_rate_has_no_demand() {
+    let (owner, results) = owner("kind = \"tcp\"");
+    assert_eq!((owner.local_demand_bytes, owner.local_ratio()), (None, None));
+    // 30 s of 2 Mbit/s are 7.5 MB, 1448 of 1500 octets payload.
+    assert!((6_500_000..7_240_000).contains(&owner.local_received_bytes), "{owner:?}");
+    assert!(results.series.relays[0].local_demand_bps.iter().all(Option::is_none));
+    assert_eq!(results.relays[1].local_demand_bytes, Some(0));
+    assert!(!results.relays[1].has_local_traffic() && owner.has_local_traffic());
+}
+
+#[test]
+fn a_demand_may_rise_evenly() {
+    let change = "changes = [{ at = \"10 s\", to = \"1.5 Mbit/s\", over = \"10 s\" }]";
+    let (owner, results) = owner(&format!("kind = \"udp\", rate = \"0.5 Mbit/s\", {change}"));
+    // Megabits: 0.5 * 10, then (0.5 + 1.5) / 2 * 10, then 1.5 * 10: 30 in all, 3.75 MB.
+    let demand = owner.local_demand_bytes.unwrap();
+    assert!(demand.abs_diff(3_750_000) < 5000, "{demand}");
+    let at = |second: usize| {
+        results.series.relays[0].local_demand_bps[second * 10..second * 10 + 10].iter().flatten().sum::<f64>() / 10.0
+    };
+    assert!((at(5) - 0.5e6).abs() < 2e4 && (at(14) - 0.95e6).abs() < 2e4 && (at(25) - 1.5e6).abs() < 2e4, "{}", at(14));
+}
+
+#[test]
+fn a_redrawn_demand_is_half_on_average() {
+    let (owner, _) = owner("kind = \"udp\", rate = \"1 Mbit/s\", redrawn = \"100 ms\"");
+    // 300 uniform draws: half of 3.75 MB, with a standard error of 62 kB.
+    assert!(owner.local_demand_bytes.unwrap().abs_diff(1_875_000) < 200_000, "{owner:?}");
+}
+
+#[test]
+fn background_traffic_goes_over_tcp_and_udp() {
+    let (owner, results) = owner("kind = \"vbr\", rate = \"1 Mbit/s\", redrawn = \"100 ms\"");
+    assert!(owner.local_demand_bytes.unwrap().abs_diff(1_875_000) < 200_000, "{owner:?}");
+    assert!(owner.local_ratio().unwrap() > 0.97, "{owner:?}");
+    assert!(results.subflows.is_empty());
+}
+
+#[test]
+fn owners_fetch_short_flows() {
+    let (owner, _) = owner("kind = \"short-flows\", sizes = \"10 kB\", pauses = \"1 s\"");
+    let flows = owner.local_flows.unwrap();
+    // A handshake, seven segments, and their acknowledgement: two round trips of 40 ms and 43 ms for the octets.
+    assert!((0.115..0.150).contains(&flows.median_s.unwrap()), "{flows:?}");
+    assert!((26..=27).contains(&flows.completed), "{flows:?}");
+    assert!(owner.local_received_bytes.abs_diff(flows.completed * 10_000) <= 10_000, "{owner:?}");
+}
+
+#[test]
+fn owners_watch_videos() {
+    let (owner, _) = owner("kind = \"video\", rate = \"1 Mbit/s\", video = { startup = \"500 ms\" }");
+    let seen = owner.local_video.unwrap();
+    assert_eq!((seen.viewers, seen.stalls), (1, 0));
+    assert!((0.5..0.8).contains(&seen.started_s.unwrap()), "{seen:?}");
+}
+
+#[track_caller]
+fn refused(overrides: &[&str], parts: &[&str]) {
+    let mistake = read(TWO, overrides).expect_err("the mistake was not found");
+    for part in parts {
+        assert!(mistake.contains(part), "{part:?} is missing in:\n{mistake}");
+    }
+}
+
+#[test]
+fn workloads_say_what_they_need_and_nothing_else() {
+    refused(&["workload.kind=video"], &["workload.rate", "is missing: kind = \"video\" needs it", "add a line"]);
+    refused(&["workload.kind=requests"], &["workload.answers", "is missing"]);
+    refused(&["workload.rate=1 Mbit/s"], &["workload.rate", "contradicts kind = \"bulk\"", "remove rate"]);
+    refused(&["workload.answers=1 kB", "workload.pauses=1 s"], &["workload.answers", "workload.pauses", "contradicts"]);
+    refused(&["workload.video.frames_per_s=25"], &["workload.video", "contradicts"]);
+    let video = ["workload.kind=video", "workload.rate=1 Mbit/s"];
+    let with = |change: &'static str| [video[0], video[1], change];
+    refused(&with("workload.video.frames_per_s=0"), &["video.frames_per_s", "0 is no number of frames", "1 to 1000"]);
+    refused(&with("workload.video.weights=[0, 0, 0]"), &["video.weights", "make no video"]);
+    refused(&with("workload.video.weights=[1, 2]"), &["workload.video.weights"]);
+    refused(&with("workload.video.frams=3"), &["unknown field", "frames_per_s"]);
+    refused(
+        &["workload.kind=video", "workload.rate=1000000000000000000 bit/s"],
+        &["workload.rate", "no rate for a source"],
+    );
+    let requests = |answers: &str| ["workload.kind=requests".to_string(), format!("workload.answers={answers}")];
+    for (answers, why) in [
+        ("{ uniform = [\"2 kB\", \"1 kB\"] }", "wrong order"),
+        ("{ }", "exactly one"),
+        ("9000000 GB", "more than can be meant"),
+        ("-1 kB", "20 kB"),
+    ] {
+        let overrides = requests(answers);
+        refused(&overrides.each_ref().map(String::as_str), &["workload.answers", why]);
+    }
+}
+
+#[test]
+fn local_traffic_says_what_it_needs_and_nothing_else() {
+    for (local, parts) in [
+        ("kind = \"short-flows\"", &["local[0].sizes", "is missing", "add a line"][..]),
+        ("kind = \"short-flows\", sizes = \"1 kB\", rate = \"1 Mbit/s\"", &["local[0].rate", "contradicts kind"]),
+        ("kind = \"tcp\", sizes = \"1 kB\"", &["local[0].sizes", "contradicts kind = \"tcp\""]),
+        ("kind = \"tcp\", redrawn = \"1 s\"", &["local[0].redrawn", "no rate"]),
+        ("kind = \"video\"", &["local[0].rate", "is missing"]),
+        ("kind = \"video\", rate = \"1 Mbit/s\", redrawn = \"1 s\"", &["local[0].redrawn", "contradicts"]),
+        ("kind = \"udp\", rate = \"1 Mbit/s\", redrawn = \"1 ns\"", &["local[0].redrawn", "too short"]),
+        (
+            "kind = \"vbr\", rate = \"1 Mbit/s\", redrawn = \"1 s\", on_off = { on = \"1 s\", off = \"1 s\" }",
+            &["local[0].redrawn", "one random process"],
+        ),
+        ("kind = \"udp\", rate = \"1000000000 Gbit/s\"", &["local[0].rate", "no rate for a source"]),
+        (
+            "kind = \"udp\", rate = \"1 Mbit/s\", changes = [{ at = \"1 s\", to = \"2 Mbit/s\", over = \"5 s\" }, \
+             { at = \"3 s\", to = \"1 Mbit/s\" }]",
+            &["local[0].changes[1].at", "is over", "before the next begins"],
+        ),
+        (
+            "kind = \"udp\", rate = \"1 Mbit/s\", start = \"5 s\", changes = [{ at = \"1 s\", to = \"2 Mbit/s\" }]",
+            &["local[0].changes[0].at", "before the start"],
+        ),
+        ("kind = \"vdr\", rate = \"1 Mbit/s\"", &["local[0].kind", "did you mean \"vbr\"?"]),
+    ] {
+        refused(&[&format!("relays[0].local=[{{ {local} }}]")], parts);
+    }
+}
