@@ -35,6 +35,7 @@ pub fn results(paths: u16, windows: usize) -> Results {
             duplicate_bytes: 1400,
             out_of_order_peak_bytes: 123_456,
             wall_s: Some(0.125),
+            ..Totals::default()
         },
         series: Series {
             window_s: 0.1,
