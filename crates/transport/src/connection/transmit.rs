@@ -194,7 +194,12 @@ impl Connection {
         if !candidates.views.iter().any(|view| view.has_room) {
             return false;
         }
-        let context = ScheduleContext { subflows: &candidates.views, waiting_bytes: waiting.len, window_bytes };
+        let context = ScheduleContext {
+            subflows: &candidates.views,
+            waiting_bytes: waiting.len,
+            window_bytes,
+            unacknowledged_bytes: self.sender.next.since(self.sender.buffer.start()),
+        };
         let marks = self.policies.scheduler.schedule(&context, &mut host.prng);
         if marks.is_empty() {
             return false;

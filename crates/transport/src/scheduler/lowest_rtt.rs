@@ -1,6 +1,6 @@
 //! Lowest round-trip time first, the default of the first Multipath TCP in Linux.
 
-use units::{Duration, Prng};
+use units::Prng;
 
 use super::{Marks, ScheduleContext, Scheduler};
 
@@ -15,8 +15,7 @@ impl Scheduler for LowestRtt {
     }
 
     fn schedule(&mut self, context: &ScheduleContext<'_>, _prng: &mut Prng) -> Marks {
-        let fastest = context.with_room().min_by_key(|(_, subflow)| subflow.srtt.unwrap_or(Duration::MAX));
-        fastest.map_or(Marks::NONE, |(position, _)| Marks::one(position))
+        context.fastest_with_room().map_or(Marks::NONE, |(position, _)| Marks::one(position))
     }
 }
 

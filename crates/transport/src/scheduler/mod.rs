@@ -5,6 +5,8 @@
 //!
 //! A new scheduler is one file here and one line in [`SCHEDULERS`].
 
+mod blest;
+mod ecf;
 mod lowest_rtt;
 mod random;
 mod redundant;
@@ -15,6 +17,8 @@ mod testing;
 
 use units::{Duration, Prng};
 
+pub use blest::Blest;
+pub use ecf::Ecf;
 pub use lowest_rtt::LowestRtt;
 pub use random::Random;
 pub use redundant::Redundant;
@@ -62,12 +66,29 @@ pub struct ScheduleContext<'a> {
     pub waiting_bytes: u64,
     /// Octets left in the peer's connection-level window.
     pub window_bytes: u64,
+    /// Octets sent and not yet acknowledged at the connection level.
+    pub unacknowledged_bytes: u64,
 }
 
 impl<'a> ScheduleContext<'a> {
     /// The subflows with room, each with its position.
     pub fn with_room(&self) -> impl Iterator<Item = (usize, &'a SubflowView)> + Clone {
         self.subflows.iter().enumerate().take(SUBFLOWS_MAX).filter(|(_, subflow)| subflow.has_room)
+    }
+
+    /// The subflow with room whose smoothed round-trip time is smallest, and its position; the oldest of several equals. One
+    /// without a sample comes last: its delay is unknown, the others' is not.
+    pub fn fastest_with_room(&self) -> Option<(usize, &'a SubflowView)> {
+        self.with_room().min_by_key(|(_, subflow)| subflow.srtt.unwrap_or(Duration::MAX))
+    }
+
+    /// The fastest of all subflows if it is faster than `slow` and will say when it has room: something is on its way there.
+    /// With the round-trip times of both.
+    fn worth_waiting_for(&self, slow: &SubflowView) -> Option<(&'a SubflowView, Duration, Duration)> {
+        let rtt_slow = slow.srtt?;
+        let measured = self.subflows.iter().filter_map(|subflow| subflow.srtt.map(|rtt| (subflow, rtt)));
+        let (fast, rtt_fast) = measured.min_by_key(|(_, rtt)| *rtt)?;
+        (rtt_fast < rtt_slow && fast.in_flight > 0).then_some((fast, rtt_fast, rtt_slow))
     }
 }
 

@@ -1,6 +1,6 @@
 //! All schedulers, by name.
 
-use super::{LowestRtt, Random, Redundant, RoundRobin, Scheduler};
+use super::{Blest, Ecf, LowestRtt, Random, Redundant, RoundRobin, Scheduler};
 use crate::congestion::UnknownName;
 
 /// A scheduler that can be asked for by name.
@@ -30,6 +30,16 @@ pub const SCHEDULERS: &[Registration] = &[
         name: "random",
         summary: "any subflow with room, all equally likely (the thesis's random best effort)",
         build: || Box::new(Random),
+    },
+    Registration {
+        name: "blest",
+        summary: "the fastest with room, unless that would block a faster one (BLEST)",
+        build: || Box::new(Blest),
+    },
+    Registration {
+        name: "ecf",
+        summary: "the fastest with room, unless waiting for a faster one ends sooner (ECF)",
+        build: || Box::<Ecf>::default(),
     },
     Registration { name: "redundant", summary: "the same data on all subflows", build: || Box::new(Redundant) },
 ];
@@ -62,6 +72,9 @@ mod tests {
         assert!(build("lowest-rt").err().unwrap().to_string().contains("did you mean lowest-rtt?"));
     }
 
+    /// Schedulers that may wait for a subflow without room although another has some.
+    const PATIENT: [&str; 2] = ["blest", "ecf"];
+
     proptest! {
         #[test]
         fn marks_are_positions_and_room_is_used(
@@ -77,7 +90,9 @@ mod tests {
             for registration in SCHEDULERS {
                 let marked = positions_with(&mut *(registration.build)(), &subflows, &mut Prng::new(seed));
                 prop_assert!(marked.iter().all(|position| *position < subflows.len()));
-                prop_assert!(!anyone_has_room || marked.iter().any(|position| subflows[*position].has_room));
+                let may_wait = PATIENT.contains(&registration.name) && subflows.iter().any(|subflow| !subflow.has_room);
+                let uses_room = marked.iter().any(|position| subflows[*position].has_room);
+                prop_assert!(!anyone_has_room || uses_room || (may_wait && marked.is_empty()), "{}", registration.name);
             }
         }
     }

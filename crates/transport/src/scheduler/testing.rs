@@ -34,6 +34,12 @@ pub(super) fn positions(scheduler: &mut dyn Scheduler, subflows: &[SubflowView])
 
 /// The same with a generator that goes on.
 pub(super) fn positions_with(scheduler: &mut dyn Scheduler, subflows: &[SubflowView], prng: &mut Prng) -> Vec<usize> {
-    let context = ScheduleContext { subflows, waiting_bytes: 1 << 20, window_bytes: 1 << 20 };
+    let context =
+        ScheduleContext { subflows, waiting_bytes: 1 << 20, window_bytes: 1 << 20, unacknowledged_bytes: 1 << 16 };
     scheduler.schedule(&context, prng).iter().collect()
+}
+
+/// The positions that `scheduler` marks in `context`.
+pub(super) fn positions_in(scheduler: &mut dyn Scheduler, context: &ScheduleContext<'_>) -> Vec<usize> {
+    scheduler.schedule(context, &mut Prng::new(1)).iter().collect()
 }
