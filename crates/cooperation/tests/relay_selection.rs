@@ -150,6 +150,18 @@ fn when_nothing_is_feasible_the_nearest_miss_serves() {
 }
 
 #[test]
+fn relays_below_two_percent_are_taken_only_if_needed() {
+    // 940 + 60 + 19 is nearest to 1020, but 19 is below 2 % of it: 1000 serves as well.
+    let choice = choose("ssrs", &[940, 60, 19], &goal(1020, 0.02), &[]);
+    assert_eq!(choice.active, set(&[0, 1], 1000));
+    let choice = choose("ssrs", &[940, 60, 19], &goal(1020, 0.01), &[]);
+    assert_eq!((choice.active, choice.feasible), (set(&[0, 1, 2], 1019), true));
+    let small = vec![1000; 200];
+    let choice = choose("ssrs", &small, &goal(100_000, 0.1), &[]);
+    assert_eq!((choice.active.relays.len(), choice.feasible), (100, true));
+}
+
+#[test]
 fn the_lower_edge_that_trimming_may_lose_is_searched() {
     // 1000 + 1003 = 2003 is hidden by 2000 = 1000 + 1000, and the range begins at 2001.
     let choice = choose("ssrs", &[1_000_000, 1_000_000, 1_003_000], &goal(2_003_000, 0.001), &[]);
@@ -225,6 +237,21 @@ fn trimming_costs_few_relays_in_random_draws() {
         larger_as_printed += exceeds(&printed);
     }
     assert_eq!((larger, larger_as_printed), (1, 149));
+}
+
+/// From 17 relays on sums go into buckets: against trying every subset that costs neither feasibility nor relays here, and next to
+/// no distance.
+#[test]
+fn buckets_cost_no_relay_in_random_draws() {
+    let mut prng = Prng::new(17);
+    for draw in 0..100 {
+        let rates: Vec<u64> = (0..17).map(|_| 300_000 + prng.below(900_001)).collect();
+        let goal = goal(3_000_000, 0.1);
+        let [found, exact] = ["ssrs", "exact"].map(|name| choose(name, &rates, &goal, &[]));
+        assert_eq!(found.active.relays.len(), exact.active.relays.len(), "draw {draw}");
+        let [distance, least] = [found, exact].map(|choice| goal.range().distance(choice.active.sum_bps));
+        assert!(distance <= least + 3_000, "draw {draw}: {distance} bit/s, not {least}");
+    }
 }
 
 /// Rates that are all different, or from a coarse grid so that sums tie.

@@ -109,6 +109,12 @@ impl EndpointHost {
         self.apps.iter().map(|app| app.report()).collect()
     }
 
+    /// Asks the applications anew when they want to be called and what they have to send: something outside of the host has
+    /// given them reason to change their minds.
+    pub fn ask_apps(&mut self) {
+        self.note_all_called();
+    }
+
     /// Tells the applications what happened; false if nothing did.
     fn dispatch_events(&mut self, now: Instant) -> bool {
         let mut any = false;

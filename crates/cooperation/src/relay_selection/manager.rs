@@ -21,7 +21,7 @@ use super::{Choice, Goal, RelayId, RelaySelector, RelaySet};
 const PERIODS_TO_FORGIVE: u64 = 4;
 
 /// How the loop runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ManagerSettings {
     /// Monitor period (F).
     pub period: Duration,
@@ -31,6 +31,8 @@ pub struct ManagerSettings {
     pub trigger: Trigger,
     /// How long an advert stands.
     pub advert_lifetime: Duration,
+    /// Share of payload in what subflows send: relays advertise packets, and the target counts payload.
+    pub payload_ratio: f64,
     /// How long the steps of a migration take.
     pub timing: Timing,
 }
@@ -45,7 +47,7 @@ impl ManagerSettings {
             drain_cap_min: period,
         };
         let advert_lifetime = period.mul_div(3, 2);
-        Self { period, hold_down_periods: 1, trigger: Trigger::Either, advert_lifetime, timing }
+        Self { period, hold_down_periods: 1, trigger: Trigger::Either, advert_lifetime, payload_ratio: 1.0, timing }
     }
 
     /// As printed: no hold-down, and no backup priority before removal.
@@ -121,7 +123,7 @@ impl RelayManager {
     /// A loop without relays.
     pub fn new(settings: ManagerSettings, goal: Goal, selector: Box<dyn RelaySelector>) -> Self {
         Self {
-            board: AdvertBoard::new(settings.advert_lifetime),
+            board: AdvertBoard::new(settings.advert_lifetime, settings.payload_ratio),
             migration: Migration::new(settings.timing),
             settings,
             goal,
@@ -141,6 +143,12 @@ impl RelayManager {
     /// The relays whose subflows are established and wanted, in ascending order.
     pub fn active(&self) -> Vec<RelayId> {
         self.migration.active().collect()
+    }
+
+    /// How many subflows carry new data: the size of the active set. During a migration the old ones count until the new
+    /// ones are up.
+    pub fn carrying(&self) -> usize {
+        self.migration.carrying()
     }
 
     /// The relays that are wanted, in ascending order.

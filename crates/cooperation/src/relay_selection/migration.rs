@@ -133,6 +133,11 @@ impl Migration {
         self.legs.iter().filter(|(relay, leg)| self.is_wanted_and_active(**relay, leg)).map(|(relay, _)| *relay)
     }
 
+    /// How many subflows carry new data: established and no backups, whether they are wanted any more or not.
+    pub fn carrying(&self) -> usize {
+        self.legs.values().filter(|leg| leg.phase == Phase::Active).count()
+    }
+
     fn is_wanted_and_active(&self, relay: RelayId, leg: &Leg) -> bool {
         leg.phase == Phase::Active && self.target.contains(&relay)
     }

@@ -43,9 +43,9 @@ impl Advert {
 /// What a relay measures of its cellular link in a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkUse {
-    /// Octets for its owner that arrived since the run began.
+    /// Octets of packets for its owner that arrived since the run began.
     pub local_bytes: u64,
-    /// Octets that arrived in all since the run began, forwarded ones included.
+    /// Octets of packets that arrived in all since the run began, forwarded ones included.
     pub delivered_bytes: u64,
     /// Whether more was waiting for it during the whole period, as far as it can tell.
     pub backlogged: bool,
@@ -142,6 +142,7 @@ impl LinkMonitor {
 #[derive(Debug)]
 pub struct AdvertBoard {
     lifetime: Duration,
+    payload_ratio: f64,
     entries: BTreeMap<RelayId, Entry>,
 }
 
@@ -165,9 +166,14 @@ struct Posted {
 const FAILURES_MAX: u32 = 5;
 
 impl AdvertBoard {
-    /// A board on which adverts stand for `lifetime`.
-    pub fn new(lifetime: Duration) -> Self {
-        Self { lifetime, entries: BTreeMap::new() }
+    /// A board on which adverts stand for `lifetime`. Links carry packets and targets count payload: offers are `payload_ratio`
+    /// of what was advertised.
+    pub fn new(lifetime: Duration, payload_ratio: f64) -> Self {
+        Self { lifetime, payload_ratio, entries: BTreeMap::new() }
+    }
+
+    fn payload(&self, packets: Rate) -> Rate {
+        Rate::from_bps((packets.as_bps() as f64 * self.payload_ratio).round() as u64)
     }
 
     /// Posts an advert; false if it is no newer than one that came before, as a replayed one is.
@@ -209,7 +215,7 @@ impl AdvertBoard {
 
     /// What `relay` offers, whether it is worth choosing or not; nothing if its advert has expired.
     pub fn available(&self, relay: RelayId, now: Instant) -> Option<Rate> {
-        Some(self.entries.get(&relay)?.advert(self.lifetime, now)?.available())
+        Some(self.payload(self.entries.get(&relay)?.advert(self.lifetime, now)?.available()))
     }
 
     /// Whose adverts have not expired, with what they offer, in ascending order: without relays on probation, those whose
@@ -219,7 +225,7 @@ impl AdvertBoard {
         let posted = self.entries.iter().filter(|(_, entry)| entry.probation_until <= now);
         let adverts = posted.filter_map(|(_, entry)| entry.advert(self.lifetime, now));
         let willing = adverts.filter(|advert| !advert.is_occupied());
-        let offers = willing.map(|advert| Offer { relay: advert.relay, available: advert.available() });
+        let offers = willing.map(|advert| Offer { relay: advert.relay, available: self.payload(advert.available()) });
         offers
             .filter(|offer| offer.available.as_bps() as f64 >= worthwhile_bps && offer.available > Rate::ZERO)
             .collect()
@@ -287,7 +293,7 @@ mod tests {
 
     #[test]
     fn busy_and_feeble_relays_are_not_offered() {
-        let mut board = AdvertBoard::new(F);
+        let mut board = AdvertBoard::new(F, 1.0);
         // 1.95 of 2 Mbit/s are 97.5 %; 50 kbit/s are less than 2 % of 3 Mbit/s; 1.9 of 2 Mbit/s are 95 %.
         for advert in [advert(0, 1, 2000, 1950), advert(1, 1, 50, 0), advert(2, 1, 2000, 1900), advert(3, 1, 800, 900)]
         {
@@ -298,8 +304,17 @@ mod tests {
     }
 
     #[test]
+    fn offers_count_payload() {
+        // 1428 of 1500 octets are payload.
+        let mut board = AdvertBoard::new(F, 0.952);
+        board.post(advert(5, 1, 2000, 1000), Instant::ZERO);
+        assert_eq!(offered(&board, 0), [(5, 952)]);
+        assert_eq!(board.available(RelayId(5), Instant::ZERO), Some(Rate::from_bps(952_000)));
+    }
+
+    #[test]
     fn adverts_expire_and_replays_are_refused() {
-        let mut board = AdvertBoard::new(F);
+        let mut board = AdvertBoard::new(F, 1.0);
         assert!(board.post(advert(7, 100, 1000, 0), Instant::from_secs(10)));
         assert_eq!((offered(&board, 12), offered(&board, 13)), (vec![(7, 1000)], vec![]));
         assert!(!board.post(advert(7, 100, 1000, 0), Instant::from_secs(13)));
@@ -313,7 +328,7 @@ mod tests {
 
     #[test]
     fn probation_doubles_until_a_relay_proves_itself() {
-        let mut board = AdvertBoard::new(Duration::from_secs(1000));
+        let mut board = AdvertBoard::new(Duration::from_secs(1000), 1.0);
         board.post(advert(1, 1, 1000, 0), Instant::ZERO);
         let mut fail = |at_s| board.put_on_probation(RelayId(1), F, Instant::from_secs(at_s));
         fail(10);

@@ -9,7 +9,7 @@ use super::{Choice, Goal, Mode, Offer, Range, RelayId, RelaySelector, SelectorSe
 /// Up to so many relays lists are trimmed as printed, and if they hold no feasible set every subset is tried.
 const FEW_RELAYS: usize = 16;
 
-/// SSRS.
+/// SSRS. In build mode relays that offer less than 2 % of TBR are considered only if there is no feasible set without them.
 #[derive(Clone, Copy, Debug)]
 pub struct Ssrs {
     epsilon: f64,
@@ -21,6 +21,11 @@ impl Ssrs {
     pub(super) fn new(settings: SelectorSettings) -> Self {
         Self { epsilon: settings.epsilon, mode: settings.mode }
     }
+
+    fn choose(self, field: &Field, range: Range, in_use: &[RelayId]) -> Choice {
+        let counts_operations = self.mode != Mode::PaperSsrs;
+        choice::choose(field, range, in_use, counts_operations, &SubsetSums { field, range, ssrs: self })
+    }
 }
 
 impl RelaySelector for Ssrs {
@@ -29,11 +34,15 @@ impl RelaySelector for Ssrs {
     }
 
     fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice {
-        let range = goal.range();
-        let all = Field::new(offers);
-        let field = if self.mode == Mode::Build { all.without_small(range) } else { all };
-        let counts_operations = self.mode != Mode::PaperSsrs;
-        choice::choose(&field, range, in_use, counts_operations, &SubsetSums { field: &field, range, ssrs: *self })
+        let (field, range) = (Field::new(offers), goal.range());
+        if self.mode == Mode::Build {
+            let large = field.without_small(range);
+            let choice = self.choose(&large, range, in_use);
+            if choice.feasible || large.0.len() == field.0.len() {
+                return choice;
+            }
+        }
+        self.choose(&field, range, in_use)
     }
 }
 

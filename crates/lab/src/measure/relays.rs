@@ -16,6 +16,8 @@ pub struct RelaySample {
     pub cellular_queue_bytes: u64,
     /// Octets that wait before the Wi-Fi hop.
     pub wifi_queue_bytes: u64,
+    /// Octets that it holds for later; `None` without differentiated forwarding.
+    pub hold_queue_bytes: Option<u64>,
     /// Payload octets that its own traffic asked for; `None` if a flow takes all it can get.
     pub local_demand_bytes: Option<u64>,
     /// Payload octets that its own traffic got.
@@ -59,6 +61,7 @@ impl RelayRecorder {
             series.capacity_bps.push(sample.capacity_bps.map(f64::round));
             series.cellular_queue_bytes.push(sample.cellular_queue_bytes);
             series.wifi_queue_bytes.push(sample.wifi_queue_bytes);
+            series.hold_queue_bytes.extend(sample.hold_queue_bytes);
             *before = sample;
         }
     }

@@ -4,6 +4,7 @@ mod paper;
 mod relay;
 mod relay_table;
 mod schema;
+mod selection;
 mod table;
 mod users;
 
@@ -11,5 +12,6 @@ pub use paper::{ConnectionGoodput, PaperMetrics, Points};
 pub use relay::{RelayResults, RelaySeries};
 pub use relay_table::sparkline;
 pub use schema::{Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
+pub use selection::{Migration, SelectionPoint, SelectionResults};
 pub use table::{quantity, summary};
 pub use users::{LatencyResults, VideoResults};

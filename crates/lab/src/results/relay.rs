@@ -17,6 +17,10 @@ pub struct RelaySeries {
     pub cellular_queue_bytes: Vec<u64>,
     /// Octets that wait at it before the Wi-Fi hop, at the end of the window.
     pub wifi_queue_bytes: Vec<u64>,
+    /// Octets that it holds because the destination does not want them yet, at the end of the window; empty without
+    /// differentiated forwarding.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hold_queue_bytes: Vec<u64>,
     /// What its own traffic asked for; null if a flow takes all it can get.
     pub local_demand_bps: Vec<Option<f64>>,
     /// What its own traffic got.

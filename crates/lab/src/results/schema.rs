@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::Duration;
 
-use super::{LatencyResults, PaperMetrics, RelayResults, RelaySeries, VideoResults};
+use super::{LatencyResults, PaperMetrics, RelayResults, RelaySeries, SelectionResults, VideoResults};
 use crate::measure::bps;
 use crate::scenario::Scenario;
 
@@ -26,6 +26,9 @@ pub struct Results {
     /// The papers' metrics; null if the backend does not see enough for them.
     #[serde(default)]
     pub metrics: Option<PaperMetrics>,
+    /// What relay selection did; null where all relays, or fixed ones, carry data.
+    #[serde(default)]
+    pub selection: Option<SelectionResults>,
 }
 
 /// What was run.
@@ -197,7 +200,7 @@ impl Results {
         totals.goodput_in_order_bps = bps(totals.delivered_bytes, totals.duration_s);
         totals.data_packets = sum(|subflow| subflow.data_packets);
         totals.retransmitted_packets = sum(|subflow| subflow.retransmitted_packets);
-        Self { manifest, totals, series, subflows, relays: Vec::new(), metrics: None }
+        Self { manifest, totals, series, subflows, relays: Vec::new(), metrics: None, selection: None }
     }
 
     /// The results as files hold them: without what differs from run to run.

@@ -5,7 +5,7 @@ use transport::{ConnectionStats, SubflowStats};
 
 use super::stage::{DESTINATION, Recorders, SOURCE, Stage};
 use crate::measure::{Sender, digest};
-use crate::results::{LatencyResults, Manifest, Results, Totals, VideoResults};
+use crate::results::{LatencyResults, Manifest, Results, SelectionResults, Totals, VideoResults};
 use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario};
 
 /// The source's view of one of the destination's subflows.
@@ -29,8 +29,8 @@ pub(super) fn assemble(
     let counters = stage.path_counters();
     let (mut series, subflows) =
         recorders.connection.finish(&at_destination, sender, &counters, stage.ended_at.as_secs_f64());
-    let active = drawn.active_relays();
-    let chosen: Vec<bool> = (0..drawn.relays.len()).map(|relay| active.contains(&relay)).collect();
+    let selection = stage.cooperating.selection.as_ref().map(|selection| selection.steering.borrow().results());
+    let chosen = chosen(drawn, selection.as_ref());
     let in_cell = |relay: &Relay| drawn.cell.as_ref().map(|_| relay.distance_m().unwrap_or(DEFAULT_DISTANCE_M));
     let distances_m: Vec<_> = drawn.relays.iter().map(in_cell).collect();
     let (relay_series, mut relays) = recorders.relays.finish(&chosen, &distances_m);
@@ -40,8 +40,19 @@ pub(super) fn assemble(
         results.local_flows = relay.local.flows();
     }
     let faults = faults(drawn, stage, &totals);
-    let results = Results { relays, ..Results::new(Manifest::new(given, "simulator"), totals, series, subflows) };
+    let results =
+        Results { relays, selection, ..Results::new(Manifest::new(given, "simulator"), totals, series, subflows) };
     (results, faults)
+}
+
+/// Which relays ever were to carry data.
+fn chosen(scenario: &Scenario, selection: Option<&SelectionResults>) -> Vec<bool> {
+    let ever = |name: &String| {
+        selection.map(|selection| selection.migrations.iter().any(|migration| migration.to.contains(name)))
+    };
+    let active = scenario.active_relays();
+    let relays = scenario.relays.iter().enumerate();
+    relays.map(|(index, relay)| ever(&relay.name).unwrap_or_else(|| active.contains(&index))).collect()
 }
 
 fn totals(

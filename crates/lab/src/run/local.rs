@@ -34,11 +34,21 @@ struct Flow {
     demanded: Option<Octets>,
     /// Payload octets that arrived.
     received: Octets,
+    /// Headers of its packets over their payload.
+    header_ratio: f64,
     /// What a viewer sees.
     screen: Option<Screen>,
     /// How long short flows took.
     latencies: Option<Latencies>,
 }
+
+/// Headers of IPv4 and UDP.
+const UDP_HEADERS_BYTES: f64 = 28.0;
+/// Headers of IPv4 and TCP, with timestamps.
+const TCP_HEADERS_BYTES: f64 = 52.0;
+/// Headers over payload of MPTCP-rec's mix: packets of 541 octets on average, of whose octets 90 % go over TCP with 40 of
+/// headers and 10 % over UDP with 28.
+const VBR_HEADER_RATIO: f64 = 0.9 * 40.0 / (541.0 - 40.0) + 0.1 * 28.0 / (541.0 - 28.0);
 
 impl LocalCounts {
     /// Payload octets asked for so far; `None` if a flow takes all it can get.
@@ -60,6 +70,12 @@ impl LocalCounts {
     /// Payload octets that arrived so far.
     pub fn received_bytes(&self) -> u64 {
         self.0.iter().map(|flow| flow.received.get()).sum()
+    }
+
+    /// Octets of the packets that brought them, about.
+    pub fn received_packet_bytes(&self) -> u64 {
+        let bytes = |flow: &Flow| flow.received.get() as f64 * (1.0 + flow.header_ratio);
+        self.0.iter().map(bytes).sum::<f64>() as u64
     }
 }
 
@@ -85,6 +101,17 @@ pub(super) fn attach(
     simulation.attach(ports.relay, hosts.sinks);
     simulation.attach(ports.correspondent, hosts.sources);
     LocalCounts(hosts.flows)
+}
+
+/// Headers over payload in the packets of a flow.
+pub(super) fn header_ratio(scenario: &Scenario, local: &LocalTraffic) -> f64 {
+    match local.kind {
+        LocalKind::Udp => UDP_HEADERS_BYTES / local.datagram.0.max(1) as f64,
+        LocalKind::Vbr => VBR_HEADER_RATIO,
+        LocalKind::Tcp | LocalKind::ShortFlows | LocalKind::Video => {
+            TCP_HEADERS_BYTES / (scenario.connection.mtu.0 as f64 - TCP_HEADERS_BYTES).max(1.0)
+        }
+    }
 }
 
 /// A flow that is about to be added.
@@ -135,7 +162,7 @@ impl Adding<'_> {
         let sizes = mix.map_or(DatagramSizes::Constant(self.local.datagram.0 as u16), DatagramSizes::Mix);
         let flow = UdpFlow { local: self.from, remote: self.to, demand, sizes, stop: stop(self.local) };
         let (source, sink) = (UdpSource::new(flow), UdpSink::new(self.to));
-        let flow = Self::flow(Some(source.demanded()), sink.received());
+        let flow = self.flow(Some(source.demanded()), sink.received());
         hosts.with(source, sink, flow)
     }
 
@@ -162,7 +189,7 @@ impl Adding<'_> {
             None => source,
         };
         let sink = TcpSink::new(self.to, config);
-        let flow = Self::flow(limited.then(|| source.demanded()), sink.received());
+        let flow = self.flow(limited.then(|| source.demanded()), sink.received());
         hosts.with(source, sink, flow)
     }
 
@@ -178,7 +205,7 @@ impl Adding<'_> {
             stop: stop(self.local),
         });
         let sink = TcpSink::new(self.to, self.config());
-        let flow = Self::flow(Some(source.demanded()), sink.received());
+        let flow = self.flow(Some(source.demanded()), sink.received());
         let flow = Flow { latencies: Some(source.latencies()), ..flow };
         hosts.with(source, sink, flow)
     }
@@ -195,13 +222,14 @@ impl Adding<'_> {
             stop: stop(self.local),
         });
         let sink = VideoPlayer::new(self.to, self.config(), frames, video.playback());
-        let flow = Self::flow(Some(source.demanded()), sink.received());
+        let flow = self.flow(Some(source.demanded()), sink.received());
         let flow = Flow { screen: Some(sink.screen()), ..flow };
         hosts.with(source, sink, flow)
     }
 
-    fn flow(demanded: Option<Octets>, received: Octets) -> Flow {
-        Flow { demanded, received, screen: None, latencies: None }
+    fn flow(&self, demanded: Option<Octets>, received: Octets) -> Flow {
+        let header_ratio = header_ratio(self.scenario, self.local);
+        Flow { demanded, received, header_ratio, screen: None, latencies: None }
     }
 
     fn config(&self) -> ConnectionConfig {

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod capture;
+mod cooperation;
 mod inputs;
 mod links;
 mod local;
@@ -17,7 +18,7 @@ use units::Instant;
 
 use crate::measure::{Paths, Recorder, RelayRecorder};
 use crate::results::{RelaySeries, Results, Series};
-use crate::scenario::{Cooperation, Hop, RelayMode, Scenario, SelectionMethod};
+use crate::scenario::{Cooperation, Hop, Scenario};
 use capture::Captures;
 pub use inputs::{rate_trace, workload};
 use stage::{Recorders, Stage};
@@ -110,7 +111,7 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     let names = scenario.relays.iter().map(|relay| relay.name.clone());
     let paths = Paths::new(names.zip(addresses.paths.iter().copied()));
     let captures = pcap.map(|directory| Captures::create(directory, scenario)).transpose()?;
-    let mut stage = Stage::new(scenario, topology, source.clone(), &addresses);
+    let mut stage = Stage::new(scenario, topology, source.clone(), &addresses)?;
     if let Some(captures) = &captures {
         stage.simulation.add_tap(captures.tap(&addresses.paths));
     }
@@ -150,15 +151,10 @@ pub fn check_inputs(scenario: &Scenario) -> Result<(), String> {
 /// Modules whose scenarios can be written before they can be run.
 fn refuse_what_cannot_run(scenario: &Scenario) -> Result<(), RunError> {
     let cooperation = &scenario.cooperation;
-    let method = cooperation.selection.method;
-    let remedy = "this version runs method = \"all\" and \"fixed\", relays = \"ip\", and no further modules";
+    let remedy = "this version runs relay selection, fast ACK and differentiated forwarding";
     let refuse = |field, problem: String| Err(RunError::Unsupported { field, problem, remedy });
     let unknown = |what: &str| format!("{what} cannot be run yet");
     match cooperation {
-        _ if !matches!(method, SelectionMethod::All | SelectionMethod::Fixed) => {
-            refuse("cooperation.selection.method", unknown(&format!("\"{}\"", method.name())))
-        }
-        Cooperation { relays: RelayMode::FastAck, .. } => refuse("cooperation.relays", unknown("fast ACK")),
         Cooperation { adaptive_congestion: Some(_), .. } => {
             refuse("cooperation.adaptive_congestion", unknown("adaptive congestion control"))
         }

@@ -22,6 +22,7 @@ pub(super) fn observe(scenario: &Scenario, stage: &mut Stage) -> Shared {
     let count = scenario.active_relays().len() as u64;
     collector.active_set(&ActiveSet { at: Instant::ZERO, count });
     let collector: Shared = Rc::new(RefCell::new(collector));
+    stage.cooperating.tell(&collector);
     if scenario.workload.kind != WorkloadKind::None {
         let observer = Observer::new(SOURCE, DESTINATION, [Rc::clone(&collector)]);
         stage.simulation.add_tap(Box::new(observer));
@@ -30,9 +31,14 @@ pub(super) fn observe(scenario: &Scenario, stage: &mut Stage) -> Shared {
     collector
 }
 
+/// Payload of a full packet, octets.
+pub(super) fn payload_bytes(scenario: &Scenario) -> u64 {
+    scenario.connection.mtu.0.saturating_sub(HEADERS_BYTES).max(1)
+}
+
 fn settings(scenario: &Scenario) -> Settings {
     let metrics = &scenario.metrics;
-    let packet_bytes = scenario.connection.mtu.0.saturating_sub(HEADERS_BYTES).max(1);
+    let packet_bytes = payload_bytes(scenario);
     let (tbr, theta) = match scenario.target {
         Some(Target { bit_rate, tolerance }) => (bit_rate, tolerance.value()),
         None => (Rate::ZERO, 0.0),

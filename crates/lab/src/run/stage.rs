@@ -10,20 +10,24 @@ use network::cell::{Cell, UeId, UeState};
 use network::wlan::{StationId, Wlan};
 use simulator::{EndpointHost, HostId, Simulation, Source};
 use transport::path_manager::LocalAddress;
-use transport::{ConnectionStats, Endpoint, EndpointConfig, SubflowId, SubflowStats};
+use transport::{ConnectionConfig, ConnectionStats, Endpoint, EndpointConfig, SubflowId, SubflowStats};
 use units::{Duration, Instant, Prng};
 
+use super::cooperation::forwarding::{self, RangeWatch, Ranges};
+use super::cooperation::{Cooperating, FirstPath, Offers, Selecting, Steering, Steersman};
 use super::local::LocalCounts;
 use super::sink::{Delivered, Sink};
 use super::topology::{Hop, RelayParts, Topology};
-use super::{Live, Progress, assemble, inputs, local};
+use super::{Live, Progress, RunError, assemble, cooperation, inputs, local};
 use crate::measure::{PathCounters, Recorder, RelayRecorder, RelaySample};
-use crate::scenario::{Addresses, Scenario};
+use crate::scenario::{Addresses, RelayMode, Scenario, WorkloadKind};
 
 /// Where the source listens: a port that capture tools take for no protocol.
 const SOURCE_PORT: u16 = 40000;
 pub(super) const SOURCE: HostId = HostId(0);
 pub(super) const DESTINATION: HostId = HostId(1);
+/// Subflows that a scheduler can mark.
+const SUBFLOWS_MAX: usize = 64;
 /// Simulated time after the last delivery in which the hosts say goodbye; not part of the results.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -34,12 +38,15 @@ pub(super) struct Stage {
     pub cell: Option<MediumId>,
     pub wlan: Option<MediumId>,
     pub delivered: Rc<RefCell<Delivered>>,
+    /// How the destination and its relays work together.
+    pub cooperating: Cooperating,
     /// When the last delivery was, or when it was clear that there would be no more.
     pub ended_at: Instant,
     /// The relay behind which each of the destination's addresses is.
     paths: BTreeMap<IpAddr, usize>,
     /// When relays leave, the latest first.
     departures: Vec<(Instant, usize)>,
+    gone: Vec<bool>,
 }
 
 /// What is recorded at the end of every window.
@@ -55,17 +62,33 @@ pub(super) struct RelayOnStage {
 }
 
 impl Stage {
-    pub fn new(scenario: &Scenario, topology: Topology, source: Source, addresses: &Addresses) -> Self {
+    pub fn new(
+        scenario: &Scenario,
+        topology: Topology,
+        source: Source,
+        addresses: &Addresses,
+    ) -> Result<Self, RunError> {
         let active = scenario.active_relays();
         let paths: Vec<IpAddr> = active.iter().map(|relay| addresses.paths[*relay]).collect();
-        let config = scenario.connection.to_config(active.len());
         let listen_at = SocketAddr::new(addresses.source, SOURCE_PORT);
+        let cooperating = cooperating(scenario, &topology, addresses, listen_at)?;
+        let first = cooperating.selection.as_ref().map_or(active[0], |selection| selection.steering.borrow().first());
+        let config = config(scenario, active.len());
         let server = inputs::server(scenario, source, listen_at, config.clone());
-        let sink = Sink::new(SocketAddr::new(paths[0], 0), listen_at, config, inputs::users(scenario));
+        let sink = Sink::new(SocketAddr::new(addresses.paths[first], 0), listen_at, config, inputs::users(scenario));
         let delivered = sink.delivered();
         let mut simulation = Simulation::new(topology.network);
         simulation.attach(topology.source, server(host(scenario, "source", &[addresses.source])));
-        simulation.attach(topology.destination, host(scenario, "destination", &paths).app(sink));
+        let mut destination = host(scenario, "destination", &paths).app(sink);
+        if let Some(selection) = &cooperating.selection {
+            destination = destination.app(Steersman(Rc::clone(&selection.steering)));
+        } else if scenario.cooperation.relays == RelayMode::FastAck {
+            destination = destination.app(FirstPath::new(addresses.paths[first], listen_at));
+        }
+        if let Some(ranges) = &cooperating.ranges {
+            destination = destination.app(RangeWatch(Rc::clone(ranges)));
+        }
+        simulation.attach(topology.destination, destination);
         let relays = topology.relays.into_iter().enumerate();
         let relays = relays.map(|(index, parts)| {
             let attach = |ports| local::attach(&mut simulation, scenario, index, ports, addresses);
@@ -76,7 +99,8 @@ impl Stage {
         let departures = departures(scenario);
         let (cell, wlan) = (topology.cell, topology.wlan);
         let paths = addresses.paths.iter().copied().zip(0..).collect();
-        Self { simulation, relays, cell, wlan, delivered, ended_at: Instant::ZERO, paths, departures }
+        let (ended_at, gone) = (Instant::ZERO, vec![false; scenario.relays.len()]);
+        Ok(Self { simulation, relays, cell, wlan, delivered, cooperating, ended_at, paths, departures, gone })
     }
 
     /// Runs until everything is delivered, the connection failed, or the scenario's duration is over.
@@ -115,26 +139,39 @@ impl Stage {
     fn run_to(&mut self, end: Instant) {
         while self.simulation.now() < end && self.goes_on() {
             let departure = self.departures.last().copied().filter(|(at, _)| *at <= end);
-            let stop = departure.map_or(end, |(at, _)| at);
+            let stop = departure.map_or(end, |(at, _)| at).min(self.cooperating.next_at());
             let delivered = Rc::clone(&self.delivered);
-            let goes_on = || !delivered.borrow().finished() && delivered.borrow().failure.is_none();
-            if !self.simulation.run_while(stop, |_| goes_on()) {
+            let ranges = self.cooperating.ranges.clone();
+            // A message that sets out now arrives before what is known to be next.
+            let on_time = || ranges.as_ref().is_none_or(|ranges| ranges.borrow().next_at() >= stop);
+            let goes_on = || !delivered.borrow().finished() && delivered.borrow().failure.is_none() && on_time();
+            if !self.simulation.run_while(stop, |_| goes_on()) && on_time() {
                 self.simulation.run_until(stop);
             }
             if let Some((_, relay)) = departure.filter(|(at, _)| *at <= self.simulation.now()) {
                 self.departures.pop();
                 self.depart(relay);
             }
+            self.cooperate();
         }
+    }
+
+    /// Whether a relay has left.
+    pub fn is_gone(&self, relay: usize) -> bool {
+        self.gone[relay]
     }
 
     /// A relay is gone, with all that is under way to it.
     fn depart(&mut self, relay: usize) {
+        self.gone[relay] = true;
         if let Some(id) = self.cell {
             self.simulation.with_medium(id, |cell: &mut Cell, _| cell.leave(UeId(relay as u16)));
         }
         if let Some(id) = self.wlan {
             self.simulation.with_medium(id, |wlan: &mut Wlan, _| wlan.leave(station(relay)));
+        }
+        if let Some(id) = self.relays[relay].parts.fast_ack {
+            self.simulation.with_medium(id, |relay: &mut forwarding::Relay, _| relay.kill());
         }
     }
 
@@ -171,9 +208,17 @@ impl Stage {
             capacity_bps: ue.map(|ue| ue.capacity_estimate.as_bps() as f64),
             cellular_queue_bytes: ue.map_or_else(|| backlog(relay.parts.cellular), |ue| ue.queue.bytes),
             wifi_queue_bytes: wlan.map_or_else(|| backlog(relay.parts.wifi), |wlan| wlan.queued(station(index)).bytes),
+            hold_queue_bytes: self.held_bytes(relay),
             local_demand_bytes: relay.local.demanded_bytes(),
             local_received_bytes: relay.local.received_bytes(),
         }
+    }
+
+    /// What a relay holds for later, where there is differentiated forwarding.
+    fn held_bytes(&self, relay: &RelayOnStage) -> Option<u64> {
+        self.cooperating.ranges.as_ref()?;
+        let medium = self.simulation.network().medium::<forwarding::Relay>(relay.parts.fast_ack?)?;
+        Some(medium.relay().forwarding().held_bytes())
     }
 
     /// Statistics of the connections of `host`, as if they were one.
@@ -211,6 +256,38 @@ fn merge(mut all: ConnectionStats, next: ConnectionStats) -> ConnectionStats {
     let numbered = (all.subflows.len() as u16..).zip(next.subflows);
     all.subflows.extend(numbered.map(|(number, subflow)| SubflowStats { id: SubflowId(number), ..subflow }));
     all
+}
+
+/// Settings of the connection. While one set of relays takes over from another, both have subflows.
+fn config(scenario: &Scenario, relays: usize) -> ConnectionConfig {
+    // Where relays splice subflows, the first is one more.
+    let relays = relays + usize::from(scenario.cooperation.relays == RelayMode::FastAck);
+    if !scenario.cooperation.selection.method.steers() {
+        return scenario.connection.to_config(relays);
+    }
+    let config = scenario.connection.to_config((2 * relays).min(SUBFLOWS_MAX));
+    ConnectionConfig { path_manager: "manual".into(), ..config }
+}
+
+/// The modules that the scenario asks for, on the destination's side.
+fn cooperating(
+    scenario: &Scenario,
+    topology: &Topology,
+    addresses: &Addresses,
+    source: SocketAddr,
+) -> Result<Cooperating, RunError> {
+    let ranges = Ranges::new(scenario).filter(|_| scenario.cooperation.relays == RelayMode::FastAck);
+    let ranges = ranges.map(|ranges| Rc::new(RefCell::new(ranges)));
+    if !scenario.cooperation.selection.method.steers() || scenario.workload.kind == WorkloadKind::None {
+        return Ok(Cooperating { ranges, ..Cooperating::default() });
+    }
+    let mut offers = Offers::new(scenario);
+    let links = topology.relays.iter().map(|parts| Some((parts.cellular, 0)));
+    let adverts = offers.adverts(&cooperation::measure(&topology.network, topology.cell, links), Instant::ZERO);
+    let steering = Steering::begin(scenario, addresses, source, adverts)?;
+    let next_at = Instant::ZERO + offers.period();
+    let selecting = Selecting { offers, steering: Rc::new(RefCell::new(steering)), next_at };
+    Ok(Cooperating { selection: Some(selecting), ranges })
 }
 
 /// A host whose engine draws its randomness from the scenario's seed and its own name.

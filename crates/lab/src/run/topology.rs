@@ -12,6 +12,9 @@
 
 use network::{Amount, Counters, DropCause, MediumId, Network, PortId, Prefix, Route, VertexId};
 
+use simulator::relay::{DESTINATION_GATE, SOURCE_GATE};
+
+use super::cooperation::forwarding;
 use super::{RunError, links, radio};
 use crate::measure::PathCounters;
 use crate::scenario::{self, Addresses, RelayMode, Scenario};
@@ -33,6 +36,8 @@ pub(super) struct RelayParts {
     pub wifi: Hop,
     /// The relay and whom it talks to, where it has traffic of its own.
     pub local: Option<LocalPorts>,
+    /// What ends and continues subflows, where the relay acknowledges at once.
+    pub fast_ack: Option<MediumId>,
 }
 
 /// Where a relay's own traffic begins and ends.
@@ -102,9 +107,12 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
             Some(wlan) => wlan.hop(&network, index),
             None => links::wifi(&mut network, scenario, index)?,
         };
+        let is_fast_ack = scenario.cooperation.relays == RelayMode::FastAck;
+        let fast_ack = is_fast_ack.then(|| forwarding::add_relay(&mut network, scenario, index)).transpose()?;
         let mut builder = Builder { network: &mut network, addresses, backbone, core, destination };
-        let local = builder.wire_relay(index, cellular, wifi, !scenario.relays[index].local.is_empty());
-        relays.push(RelayParts { cellular, wifi, local });
+        let hops = RelayHops { cellular, wifi, fast_ack };
+        let local = builder.wire_relay(index, hops, !scenario.relays[index].local.is_empty());
+        relays.push(RelayParts { cellular, wifi, local, fast_ack });
     }
     let [cell, wlan] = [cell, wlan].map(|medium| medium.map(|medium| medium.id));
     Ok(Topology { network, source, destination, relays, cell, wlan })
@@ -130,14 +138,28 @@ struct Builder<'a> {
     destination: PortId,
 }
 
+/// What a relay stands between, and whether more than a router stands there.
+struct RelayHops {
+    cellular: Hop,
+    wifi: Hop,
+    fast_ack: Option<MediumId>,
+}
+
 impl Builder<'_> {
     /// Joins the two hops of a relay by its router, and both ends to the rest.
-    fn wire_relay(&mut self, index: usize, cellular: Hop, wifi: Hop, has_local: bool) -> Option<LocalPorts> {
+    fn wire_relay(&mut self, index: usize, hops: RelayHops, has_local: bool) -> Option<LocalPorts> {
+        let RelayHops { cellular, wifi, fast_ack } = hops;
         let (network, path) = (&mut *self.network, self.addresses.paths[index]);
         let router = network.add_router();
+        let splice = fast_ack.map(|relay| [SOURCE_GATE, DESTINATION_GATE].map(|gate| network.gate(relay, gate)));
+        if let Some([towards_source, towards_destination]) = splice {
+            network.connect(towards_source, router);
+            network.connect(towards_destination, wifi.down_in);
+        }
+        let (down, up) = splice.map_or((wifi.down_in, router), |[source, destination]| (source, destination));
         network.add_host_route(self.core, path, cellular.down_in);
         network.connect(cellular.down_out, router);
-        network.add_host_route(router, path, wifi.down_in);
+        network.add_host_route(router, path, down);
         network.connect(wifi.down_out, self.destination.vertex());
         // On a shared channel all leave by one gate, and the channel knows the relay.
         if wifi.kind == HopKind::Sender {
@@ -146,7 +168,7 @@ impl Builder<'_> {
             let from_path = Route { from: Some(Prefix::host(path)), to: None, via: wifi.up_in };
             network.add_route(self.destination.vertex(), from_path);
         }
-        network.connect(wifi.up_out, router);
+        network.connect(wifi.up_out, up);
         network.connect(cellular.up_out, self.core);
         let local = has_local.then(|| self.wire_local(index, cellular, router));
         self.network.add_route(router, Route { from: None, to: None, via: cellular.up_in });

@@ -76,8 +76,13 @@ pub struct Selection {
     #[serde(with = "units::text::duration")]
     #[schemars(with = "String")]
     pub period: Duration,
-    /// Periods after a migration in which no other begins.
-    pub hold_down_periods: u32,
+    /// What makes it look for other relays.
+    pub trigger: TriggerKind,
+    /// How relays know what their links could carry.
+    pub estimator: Estimator,
+    /// Periods after a migration in which no other begins; by default 1, in paper mode 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold_down_periods: Option<u32>,
     /// Width of the trimming of subset sums (epsilon).
     #[serde(with = "units::text::probability")]
     #[schemars(with = "String")]
@@ -92,7 +97,9 @@ impl Default for Selection {
             method: SelectionMethod::All,
             fixed: Vec::new(),
             period: Duration::from_secs(2),
-            hold_down_periods: 1,
+            trigger: TriggerKind::Either,
+            estimator: Estimator::SchedulerShare,
+            hold_down_periods: None,
             epsilon: Target::default_tolerance(),
             mode: Mode::Build,
         }
@@ -117,7 +124,38 @@ pub enum SelectionMethod {
     Exact,
 }
 
+/// What makes relay selection look for other relays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TriggerKind {
+    /// Either of the two below.
+    #[default]
+    Either,
+    /// The throughput of the latest period is out of range.
+    Throughput,
+    /// What the relays in use advertise together is out of range.
+    Advert,
+}
+
+/// How relays know what their links could carry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Estimator {
+    /// The rate or ceiling that the scenario gives the link.
+    Configured,
+    /// What the cell would grant; without a cell as configured.
+    #[default]
+    SchedulerShare,
+    /// What the link was seen to deliver; until it was full as configured.
+    MeasuredDelivery,
+}
+
 impl SelectionMethod {
+    /// Whether it chooses relays for a target.
+    pub const fn steers(self) -> bool {
+        !matches!(self, Self::All | Self::Fixed)
+    }
+
     /// Its name in scenario files.
     pub const fn name(self) -> &'static str {
         match self {

@@ -49,6 +49,7 @@ pub fn results(paths: u16, windows: usize) -> Results {
         subflows,
         relays: Vec::new(),
         metrics: None,
+        selection: None,
     }
 }
 

@@ -10,15 +10,13 @@ use super::pool::{Found, Pool};
 use crate::relay_selection::Range;
 use crate::relay_selection::field::{Field, Position};
 
-/// Cells of a table, over all layers, beyond which it has no layer for every number of relays. So many fit into a processor's
-/// cache, and a thousand relays meet each once.
+/// Cells of a table, over all layers. So many fit into a processor's cache, and each relay meets each once. If as many as
+/// epsilon asks for exceed this, there is no layer for every number of relays; otherwise the table is finer than asked.
 const CELLS_MAX: u64 = 8192;
 /// Relays of the greedy set that are exchanged when the others are fixed.
 const EXCHANGED: usize = 6;
 /// By how many relays the exchange may enlarge the set.
 const SURPLUS: usize = 4;
-/// Buckets of a layer in an exchange, at least.
-const EXCHANGE_BUCKETS: u64 = 128;
 
 /// Feasible sets of `field`; `in_use` marks the relays that carry data, which are preferred among equals.
 ///
@@ -28,19 +26,18 @@ const EXCHANGE_BUCKETS: u64 = 128;
 pub fn search(field: &Field, range: Range, epsilon: f64, in_use: &[bool]) -> Pool {
     let many = Many { field, range, epsilon, ascending: field.ascending(in_use) };
     let mut pool = Pool::new();
-    let smallest = many.fill(&mut pool, Chain::EMPTY, many.ascending.iter(), range.high_bps);
+    let smallest = many.fill(&mut pool, many.ascending.iter(), range.high_bps);
     let count_max = pool.chains.len(smallest.chain);
-    many.fill(&mut pool, Chain::EMPTY, many.ascending.iter().rev(), range.high_bps);
-    let largest = many.fill(&mut pool, Chain::EMPTY, many.ascending.iter().rev(), range.target_bps);
-    let whole = many.frame(count_max, true);
-    if (count_max as u64).saturating_mul(whole.buckets() as u64) <= CELLS_MAX {
+    many.fill(&mut pool, many.ascending.iter().rev(), range.high_bps);
+    let largest = many.fill(&mut pool, many.ascending.iter().rev(), range.target_bps);
+    if let Some(whole) = many.layered(count_max) {
         many.tabulate(&mut pool, whole);
         return pool;
     }
     let exchange = many.exchange(&mut pool, largest);
     many.tabulate(&mut pool, exchange);
     if pool.sets.is_empty() {
-        many.tabulate(&mut pool, many.frame(count_max, false));
+        many.tabulate(&mut pool, many.one_layer(count_max));
     }
     pool
 }
@@ -55,14 +52,8 @@ struct Many<'a> {
 
 impl Many<'_> {
     /// Takes relays in `order`, each that leaves the sum at `limit_bps` or below.
-    fn fill<'o>(
-        &self,
-        pool: &mut Pool,
-        start: Chain,
-        order: impl Iterator<Item = &'o Position>,
-        limit_bps: u64,
-    ) -> Found {
-        let mut filled = Found { sum_bps: 0, chain: start };
+    fn fill<'o>(&self, pool: &mut Pool, order: impl Iterator<Item = &'o Position>, limit_bps: u64) -> Found {
+        let mut filled = Found { sum_bps: 0, chain: Chain::EMPTY };
         for position in order {
             let sum = filled.sum_bps.checked_add(self.field.bps(*position));
             if let Some(sum_bps) = sum.filter(|sum| *sum <= limit_bps) {
@@ -73,19 +64,27 @@ impl Many<'_> {
         filled
     }
 
-    /// A table of all sets of up to `count_max` relays, with `layered` one layer for each number of them, and one for the misses
-    /// above the range.
+    /// A table of all sets of up to `count_max` relays, with a layer for each number of them and one for the misses above the
+    /// range; none if epsilon asks for too many cells.
+    fn layered(&self, count_max: usize) -> Option<Frame> {
+        let layers = count_max + 1;
+        let asked = Frame { layers: Some(layers), ..self.one_layer(count_max) };
+        let is_affordable = (layers as u64).saturating_mul(asked.buckets() as u64) <= CELLS_MAX;
+        is_affordable.then(|| Frame { shift: asked.shift.min(finest(asked.limit_bps, layers)), ..asked })
+    }
+
+    /// A table of all sets of up to `count_max` relays in one layer.
     ///
     /// `count_max` widths are epsilon L together. L counts as half of TBR at least: where it is less, taking relays one
     /// after another cannot jump over the range.
-    fn frame(&self, count_max: usize, layered: bool) -> Frame {
+    fn one_layer(&self, count_max: usize) -> Frame {
         let low_bps = self.range.low_bps.max(self.range.target_bps / 2);
         let width_bps = (self.epsilon * low_bps as f64 / count_max.max(1) as f64) as u64;
         Frame {
             base: Found { sum_bps: 0, chain: Chain::EMPTY },
             limit_bps: self.range.high_bps,
             shift: width_bps.max(1).ilog2(),
-            layers: layered.then_some(count_max + 1),
+            layers: None,
         }
     }
 
@@ -99,8 +98,8 @@ impl Many<'_> {
         // What is as far above the target as the base is below is of no use.
         let open_bps = (self.range.target_bps - base_bps).saturating_mul(2);
         let limit_bps = base_bps.saturating_add(open_bps).min(self.range.high_bps);
-        let shift = ((limit_bps - base_bps) / EXCHANGE_BUCKETS).max(1).ilog2();
-        Frame { base, limit_bps, shift, layers: Some(exchanged + SURPLUS) }
+        let layers = exchanged + SURPLUS;
+        Frame { base, limit_bps, shift: finest(limit_bps - base_bps, layers), layers: Some(layers) }
     }
 
     fn tabulate(&self, pool: &mut Pool, frame: Frame) {
@@ -130,6 +129,12 @@ impl Many<'_> {
         });
         offered
     }
+}
+
+/// The width, as a power of two, of which [`CELLS_MAX`] cells in so many layers reach up to `open_bps`.
+fn finest(open_bps: u64, layers: usize) -> u32 {
+    let width_bps = open_bps / (CELLS_MAX / layers as u64).max(1);
+    u64::BITS - width_bps.leading_zeros()
 }
 
 #[cfg(test)]

@@ -57,12 +57,19 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
         };
         found.push(Complaint::new(format!("{field}.fixed"), problem, remedy));
     }
-    let by_target = !matches!(selection.method, SelectionMethod::All | SelectionMethod::Fixed);
+    let by_target = selection.method.steers();
     if by_target && scenario.target.is_none() {
         let problem =
             format!("\"{}\" chooses relays for a target bit rate, and there is none", selection.method.name());
         let remedy = "add `target = { bit_rate = \"3 Mbit/s\" }`";
         found.push(Complaint::new(format!("{field}.method"), problem, remedy));
+    }
+    if by_target && scenario.workload.connections > 1 {
+        let problem = format!("is for one connection, and there are {}", scenario.workload.connections);
+        found.push(Complaint::new(format!("{field}.method"), problem, "write workload.connections = 1"));
+    }
+    if selection.period.is_zero() {
+        found.push(Complaint::new(format!("{field}.period"), "would never end", "write a time above zero"));
     }
     if selection.method == SelectionMethod::All && relays > ACTIVE_MAX {
         let problem = format!("{relays} relays are more than one connection can use at a time");

@@ -1,0 +1,249 @@
+//! Fast-ACK relays with differentiated forwarding: the destination says which data it wants next, the relays hold the rest.
+//!
+//! What the destination says reaches every relay, in order, a little later: messages are small and few, one for each range,
+//! so they are not carried by packets of the network.
+
+use core::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use cooperation::forwarding::hold_queue::{HoldLimits, HoldQueue};
+use cooperation::forwarding::range::{DsnRange, Threshold, range_len_bytes};
+use cooperation::forwarding::range_keeper::{Announcement, RangeKeeper, RangeSettings};
+use cooperation::relay_selection::RelayId;
+use network::{MediumId, Network};
+use simulator::relay::RelayMedium;
+use simulator::{App, Report};
+use transport::relay::{FastAckRelay, Forwarding, ForwardingRelay, Piece, RelayConfig, RelayEvent, Side, SpliceId};
+use transport::{ConnectionConfig, Endpoint, Event};
+use units::{Dsn, Duration, Instant, Prng};
+
+use crate::run::RunError;
+use crate::scenario::Scenario;
+
+/// How long a message takes from the destination to its relays: a few turns on the Wi-Fi channel.
+const MESSAGE_DELAY: Duration = Duration::from_millis(10);
+/// What a relay stores besides what it holds: as much as its two links keep under way.
+const UNDER_WAY_BYTES: u64 = 1 << 20;
+/// Octets of TCP/IP headers, timestamps and DSS in a data packet.
+const HEADER_BYTES: u64 = 72;
+
+/// A relay of the network.
+pub(in crate::run) type Relay = RelayMedium<Holding>;
+
+/// Adds the fast-ACK relay of number `index`.
+pub(in crate::run) fn add_relay(
+    network: &mut Network,
+    scenario: &Scenario,
+    index: usize,
+) -> Result<MediumId, RunError> {
+    let mut prng = Prng::fork(scenario.seed, &format!("fast-ack relay {index}"));
+    let mut seed = [0; 32];
+    seed[..8].copy_from_slice(&prng.below(u64::MAX).to_le_bytes());
+    let limits = hold_limits(scenario);
+    let tcp = ConnectionConfig {
+        congestion: RelayConfig::default().tcp.congestion,
+        nagle: false,
+        ..scenario.connection.to_config(1)
+    };
+    let buffer_bytes = limits.map_or(0, |limits| limits.size_bytes) + UNDER_WAY_BYTES;
+    let config = RelayConfig { tcp, buffer_bytes, ..RelayConfig::default() };
+    let refused = |error: transport::error::ConnectError| RunError::Unsupported {
+        field: "connection",
+        problem: error.to_string(),
+        remedy: "use settings that relays know",
+    };
+    let relay = FastAckRelay::new(config, seed).map_err(refused)?;
+    Ok(network.add_medium(Box::new(RelayMedium::new(ForwardingRelay::new(relay, Holding::new(limits))))))
+}
+
+/// H, if there is differentiated forwarding.
+fn range_bytes(scenario: &Scenario) -> Option<u64> {
+    let forwarding = scenario.cooperation.forwarding.as_ref()?;
+    let packet_bytes = scenario.connection.mtu.0.saturating_sub(HEADER_BYTES).max(1);
+    let by_packets = forwarding.range_packets.map(|packets| u64::from(packets) * packet_bytes);
+    let by_target = scenario.target.map(|target| range_len_bytes(target.bit_rate, scenario.metrics.period));
+    by_packets.or(by_target)
+}
+
+fn hold_limits(scenario: &Scenario) -> Option<HoldLimits> {
+    range_bytes(scenario).map(|range_bytes| HoldLimits::of(range_bytes, scenario.metrics.period))
+}
+
+/// The relay's side: a queue for each subflow.
+pub(in crate::run) struct Holding {
+    limits: Option<HoldLimits>,
+    range: Option<DsnRange>,
+    widened_bytes: u64,
+    queues: BTreeMap<SpliceId, HoldQueue<Piece>>,
+}
+
+impl Holding {
+    fn new(limits: Option<HoldLimits>) -> Self {
+        Self { limits, range: None, widened_bytes: 0, queues: BTreeMap::new() }
+    }
+
+    /// Octets that wait for their range.
+    pub fn held_bytes(&self) -> u64 {
+        self.queues.values().map(HoldQueue::held_bytes).sum()
+    }
+
+    /// Takes a message of the destination.
+    pub fn on_announcement(&mut self, announcement: Announcement, relay: &mut FastAckRelay, now: Instant) {
+        let ack = match announcement {
+            Announcement::Range(update) => {
+                self.range = Some(update.range);
+                self.queues.values_mut().for_each(|queue| queue.on_range(update.range));
+                update.ack
+            }
+            Announcement::Ack(ack) => ack,
+        };
+        self.widened_bytes = ack.widened_bytes;
+        self.queues.keys().for_each(|splice| relay.widen_window(*splice, ack.widened_bytes));
+        self.forward(relay, now);
+    }
+
+    fn forward(&mut self, relay: &mut FastAckRelay, now: Instant) {
+        for queue in self.queues.values_mut() {
+            while let Some((_, piece)) = queue.poll_forward() {
+                relay.forward(piece, now);
+            }
+        }
+    }
+}
+
+impl Forwarding for Holding {
+    fn on_piece(&mut self, piece: Piece, relay: &mut FastAckRelay, now: Instant) {
+        let queue = self.queues.get_mut(&piece.splice).filter(|_| piece.to == Side::Destination);
+        let (Some(queue), Some(range)) = (queue, self.range) else { return relay.forward(piece, now) };
+        // Relays may see 32 bits of what the destination counts in 64.
+        let dsn = Dsn::expand(piece.dsn.0 as u32, range.min);
+        queue.on_packet(now, dsn, piece.payload.len() as u32, piece);
+        self.forward(relay, now);
+    }
+
+    fn on_event(&mut self, event: RelayEvent, relay: &mut FastAckRelay, now: Instant) {
+        match event {
+            RelayEvent::Joined { splice, .. } => {
+                let Some(limits) = self.limits else { return };
+                let mut queue = HoldQueue::new(limits);
+                self.range.into_iter().for_each(|range| queue.on_range(range));
+                self.queues.insert(splice, queue);
+                relay.widen_window(splice, self.widened_bytes);
+            }
+            RelayEvent::Ending { splice, to: Side::Destination } => {
+                if let Some(queue) = self.queues.get_mut(&splice) {
+                    queue.leave();
+                }
+                self.forward(relay, now);
+            }
+            RelayEvent::Ending { .. } => {}
+            RelayEvent::Closed { splice } => {
+                self.queues.remove(&splice);
+            }
+        }
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.queues.values().filter_map(HoldQueue::poll_timeout).min()
+    }
+
+    fn handle_timeout(&mut self, relay: &mut FastAckRelay, now: Instant) {
+        self.queues.values_mut().for_each(|queue| queue.handle_timeout(now));
+        self.forward(relay, now);
+    }
+}
+
+/// The destination's side: the range that it wants, and what it has said of it.
+pub(in crate::run) struct Ranges {
+    settings: RangeSettings,
+    hold_bytes: u64,
+    relays: usize,
+    keeper: Option<RangeKeeper>,
+    /// On their way, with the time of their arrival.
+    messages: VecDeque<(Instant, Announcement)>,
+}
+
+impl Ranges {
+    /// What `scenario` asks for, if anything.
+    pub fn new(scenario: &Scenario) -> Option<Self> {
+        let range_len_bytes = range_bytes(scenario)?;
+        let forwarding = scenario.cooperation.forwarding.as_ref()?;
+        let settings = RangeSettings {
+            threshold: Threshold::new(forwarding.threshold.value())?,
+            capacity_bytes: scenario.connection.receive_buffer.0,
+            ..RangeSettings::new(range_len_bytes)
+        };
+        let hold_bytes = hold_limits(scenario)?.size_bytes;
+        Some(Self { settings, hold_bytes, relays: scenario.relays.len(), keeper: None, messages: VecDeque::new() })
+    }
+
+    /// When the next message arrives.
+    pub fn next_at(&self) -> Instant {
+        self.messages.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at)
+    }
+
+    /// The next message that has arrived.
+    pub fn take_due(&mut self, now: Instant) -> Option<Announcement> {
+        self.messages.front().filter(|(at, _)| *at <= now)?;
+        self.messages.pop_front().map(|(_, announcement)| announcement)
+    }
+
+    /// The stream has moved on up to `rcv_nxt`.
+    fn on_progress(&mut self, rcv_nxt: Dsn, now: Instant) {
+        let Self { settings, hold_bytes, relays, .. } = self;
+        let begin = || {
+            let mut keeper = RangeKeeper::new(*settings, rcv_nxt);
+            // All hear of it, so that whoever joins knows what is wanted.
+            let updates = (0..*relays).map(|relay| keeper.add_relay(now, RelayId(relay as u16), *hold_bytes));
+            let latest = updates.last().map(Announcement::Range);
+            (keeper, latest)
+        };
+        if self.keeper.is_none() {
+            let (keeper, first) = begin();
+            self.keeper = Some(keeper);
+            self.messages.extend(first.map(|first| (now + MESSAGE_DELAY, first)));
+        }
+        if let Some(keeper) = &mut self.keeper {
+            keeper.on_packet(now, rcv_nxt, 0, rcv_nxt, 0);
+        }
+        self.collect(now);
+    }
+
+    fn collect(&mut self, now: Instant) {
+        let Some(keeper) = &mut self.keeper else { return };
+        while let Some(announcement) = keeper.poll_announcement() {
+            self.messages.push_back((now + MESSAGE_DELAY, announcement));
+        }
+    }
+}
+
+/// Watches the destination's stream for [`Ranges`].
+pub(in crate::run) struct RangeWatch(pub Rc<RefCell<Ranges>>);
+
+impl App for RangeWatch {
+    fn start(&mut self, _endpoint: &mut Endpoint, _now: Instant) {}
+
+    fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
+        let (Event::FullyEstablished(connection) | Event::Readable(connection)) = event else { return };
+        if let Some((_, rcv_nxt)) = endpoint.data_sequence(*connection) {
+            self.0.borrow_mut().on_progress(rcv_nxt, now);
+        }
+    }
+
+    fn handle_timeout(&mut self, _endpoint: &mut Endpoint, now: Instant) {
+        let mut ranges = self.0.borrow_mut();
+        if let Some(keeper) = &mut ranges.keeper {
+            keeper.handle_timeout(now);
+        }
+        ranges.collect(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.0.borrow().keeper.as_ref()?.poll_timeout()
+    }
+
+    fn report(&self) -> Report {
+        Report::default()
+    }
+}
