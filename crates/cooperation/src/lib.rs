@@ -4,9 +4,13 @@
 //! knows another by name: whoever owns them passes on what one says to the others.
 //!
 //! ```text
-//! forwarding        how data get through a relay: which go on at once, which wait, and the frames they travel in
-//! relay_selection   which relays carry data: from their offers and the target bit rate to an active and a backup set
+//! adaptive_congestion  which window to cut so that the delays of all paths come closer together
+//! bandwidth_sharing    how much a subflow may take of a relay's link: from the relay's own flows to a ratio of competition
+//! forwarding           how data get through a relay: which go on at once, which wait, and the frames they travel in
+//! relay_selection      which relays carry data: from their offers and the target bit rate to an active and a backup set
 //! ```
 
+pub mod adaptive_congestion;
+pub mod bandwidth_sharing;
 pub mod forwarding;
 pub mod relay_selection;

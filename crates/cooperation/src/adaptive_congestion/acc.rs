@@ -1,0 +1,262 @@
+//! Algorithm 3 of the thesis.
+
+use std::collections::BTreeMap;
+
+use transport::SubflowId;
+use units::{Duration, Instant};
+
+use super::{Beyond, Cut, Mode, PathSample, Settings, SettingsError};
+
+/// No window is cut below this, in segments: the thesis prints no floor, RFC 5681 has this one for thresholds.
+const CWND_MIN_SEGMENTS: u64 = 2;
+
+/// Adaptive congestion control of one connection.
+#[derive(Clone, Debug)]
+pub struct Acc {
+    settings: Settings,
+    /// Cuts in a row (count_r); as printed of every path, by its meaning only of the one that is slowest.
+    counts: BTreeMap<SubflowId, u32>,
+}
+
+impl Acc {
+    /// With these settings.
+    ///
+    /// # Errors
+    /// If they cannot be meant.
+    pub fn new(settings: Settings) -> Result<Self, SettingsError> {
+        settings.check()?;
+        Ok(Self { settings, counts: BTreeMap::new() })
+    }
+
+    /// The end of a period (F): the window to cut, if any. `paths` are those in use that were measured in the period. O(paths).
+    pub fn on_period(&mut self, now: Instant, paths: &[PathSample]) -> Option<Cut> {
+        let slowest =
+            paths.iter().reduce(|slowest, path| if path.mean_delay > slowest.mean_delay { path } else { slowest })?;
+        let fastest =
+            paths.iter().reduce(|fastest, path| if path.mean_delay < fastest.mean_delay { path } else { fastest })?;
+        if paths.len() < 2 || fastest.mean_delay.is_zero() {
+            return None;
+        }
+        let eta = slowest.mean_delay.as_nanos() as f64 / fastest.mean_delay.as_nanos() as f64;
+        let gamma = paths.iter().map(|path| path.srtt).max()?.saturating_mul(self.settings.age_rtts);
+        match self.settings.mode {
+            Mode::Build => self.by_meaning(now, slowest, eta, gamma),
+            Mode::Paper => self.by_letter(now, slowest, fastest, eta, gamma),
+        }
+    }
+
+    /// The delay ratio to divide by, if it is in range.
+    fn divisor(&self, eta: f64) -> Option<f64> {
+        let Settings { eta_min, eta_max, beyond, mode, .. } = self.settings;
+        let is_above = if mode == Mode::Paper { eta >= eta_min } else { eta > eta_min };
+        match (is_above, eta <= eta_max, beyond) {
+            (true, true, _) => Some(eta),
+            (true, false, Beyond::Cap) => Some(eta_max),
+            _ => None,
+        }
+    }
+
+    /// Counts cuts in a row, so anything else that happens to the path starts the count anew.
+    fn by_meaning(&mut self, now: Instant, slowest: &PathSample, eta: f64, gamma: Duration) -> Option<Cut> {
+        self.counts.retain(|path, _| *path == slowest.path);
+        let count = self.counts.entry(slowest.path).or_default();
+        let made = core::mem::take(count);
+        let divisor = self.divisor(eta)?;
+        if made >= self.settings.cuts_max {
+            return None;
+        }
+        let is_settled = now.saturating_since(slowest.established_at) > gamma;
+        let cut = cut(slowest, divisor).filter(|_| is_settled && is_avoiding_congestion(slowest));
+        // A period in which the path could not be cut does not count, and does not break the row either.
+        self.counts.insert(slowest.path, made + u32::from(cut.is_some()));
+        cut
+    }
+
+    /// Line by line, with the age of the path that line 4 finds. The row is broken only by a period without a cut after m.
+    fn by_letter(
+        &mut self,
+        now: Instant,
+        slowest: &PathSample,
+        fastest: &PathSample,
+        eta: f64,
+        gamma: Duration,
+    ) -> Option<Cut> {
+        let divisor = self.divisor(eta)?;
+        let count = self.counts.entry(slowest.path).or_default();
+        if *count >= self.settings.cuts_max {
+            *count = 0;
+            return None;
+        }
+        if now.saturating_since(fastest.established_at) <= gamma {
+            return None;
+        }
+        *count += 1;
+        cut(slowest, divisor)
+    }
+}
+
+/// Out of slow start, and not repairing a loss.
+fn is_avoiding_congestion(path: &PathSample) -> bool {
+    path.cwnd >= path.ssthresh && !path.in_recovery
+}
+
+/// The window of `path` divided by `divisor`, if that makes it smaller.
+fn cut(path: &PathSample, divisor: f64) -> Option<Cut> {
+    let cwnd = ((path.cwnd as f64 / divisor) as u64).max(CWND_MIN_SEGMENTS * u64::from(path.mss));
+    (cwnd < path.cwnd).then(|| Cut { path: path.path, cwnd, ssthresh: path.ssthresh.min(cwnd) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Established at time zero, out of slow start, smoothed round-trip time of 100 ms, MSS 1000 octets.
+    fn path(id: u16, mean_delay_ms: u64, segments: u64) -> PathSample {
+        PathSample {
+            path: SubflowId(id),
+            mean_delay: Duration::from_millis(mean_delay_ms),
+            srtt: Duration::from_millis(100),
+            cwnd: segments * 1000,
+            ssthresh: segments * 1000 / 2,
+            mss: 1000,
+            in_recovery: false,
+            established_at: Instant::ZERO,
+        }
+    }
+
+    fn acc(settings: Settings) -> Acc {
+        Acc::new(settings).unwrap()
+    }
+
+    fn build() -> Acc {
+        acc(Settings::default())
+    }
+
+    fn paper() -> Acc {
+        acc(Settings { mode: Mode::Paper, ..Settings::default() })
+    }
+
+    /// What is cut of path 1 (window of 20 segments, twice the delay of path 0) in periods that end at these seconds.
+    fn cuts(acc: &mut Acc, periods: &[&[PathSample; 2]]) -> Vec<Option<u64>> {
+        let end = |(paths, period): (&&[PathSample; 2], u64)| {
+            acc.on_period(Instant::from_secs(2 * period), *paths).map(|cut| cut.cwnd)
+        };
+        periods.iter().zip(1..).map(end).collect()
+    }
+
+    #[test]
+    fn the_slowest_path_is_divided_by_the_ratio_to_the_fastest() {
+        let paths = [path(0, 100, 10), path(1, 250, 20), path(2, 150, 30)];
+        let cut = build().on_period(Instant::from_secs(2), &paths);
+        assert_eq!(cut, Some(Cut { path: SubflowId(1), cwnd: 8_000, ssthresh: 8_000 }));
+    }
+
+    #[test]
+    fn a_threshold_below_the_new_window_stays() {
+        let slow = PathSample { ssthresh: 5_000, ..path(1, 200, 20) };
+        let cut = build().on_period(Instant::from_secs(2), &[path(0, 100, 10), slow]);
+        assert_eq!(cut, Some(Cut { path: SubflowId(1), cwnd: 10_000, ssthresh: 5_000 }));
+    }
+
+    #[test]
+    fn two_segments_stay_and_nothing_is_raised() {
+        let cut_of = |segments| build().on_period(Instant::from_secs(2), &[path(0, 100, 10), path(1, 300, segments)]);
+        assert_eq!(cut_of(5), Some(Cut { path: SubflowId(1), cwnd: 2_000, ssthresh: 2_000 }));
+        assert_eq!(cut_of(2), None);
+        assert_eq!(cut_of(1), None);
+    }
+
+    #[test]
+    fn only_ratios_in_range_are_answered() {
+        let cut_at = |settings: Settings, delay_ms| {
+            acc(settings)
+                .on_period(Instant::from_secs(2), &[path(0, 100, 10), path(1, delay_ms, 21)])
+                .map(|cut| cut.cwnd)
+        };
+        let default = Settings::default();
+        assert_eq!([100, 105, 300, 301].map(|delay| cut_at(default, delay)), [None, Some(20_000), Some(7_000), None]);
+        let dead_band = Settings { eta_min: 1.1, ..default };
+        assert_eq!([105, 110, 150].map(|delay| cut_at(dead_band, delay)), [None, None, Some(14_000)]);
+        let capped = Settings { beyond: Beyond::Cap, ..default };
+        assert_eq!([150, 301, 900].map(|delay| cut_at(capped, delay)), [Some(14_000), Some(7_000), Some(7_000)]);
+    }
+
+    #[test]
+    fn a_lone_path_or_one_without_delay_is_left_alone() {
+        assert_eq!(build().on_period(Instant::from_secs(2), &[]), None);
+        assert_eq!(build().on_period(Instant::from_secs(2), &[path(0, 100, 10)]), None);
+        assert_eq!(build().on_period(Instant::from_secs(2), &[path(0, 0, 10), path(1, 100, 10)]), None);
+    }
+
+    #[test]
+    fn slow_start_and_recovery_are_left_alone() {
+        let starting = PathSample { ssthresh: u64::MAX, ..path(1, 200, 20) };
+        let recovering = PathSample { in_recovery: true, ..path(1, 200, 20) };
+        for slow in [starting, recovering] {
+            assert_eq!(build().on_period(Instant::from_secs(2), &[path(0, 100, 10), slow]), None);
+        }
+    }
+
+    /// Gamma is 4 * 300 ms, by the longest round-trip time, which need not be that of the path with the longest mean delay.
+    #[test]
+    fn a_young_subflow_is_left_alone() {
+        let cut_at = |slow: PathSample, now_ms| {
+            let fast = PathSample { srtt: Duration::from_millis(300), ..path(0, 100, 10) };
+            build().on_period(Instant::from_millis(now_ms), &[fast, slow]).is_some()
+        };
+        let slow = PathSample { established_at: Instant::from_secs(10), ..path(1, 200, 20) };
+        assert_eq!([11_200, 11_201].map(|now_ms| cut_at(slow, now_ms)), [false, true]);
+    }
+
+    #[test]
+    fn after_three_cuts_in_a_row_one_period_goes_without() {
+        let paths = [path(0, 100, 10), path(1, 200, 20)];
+        let (yes, no) = (Some(10_000), None);
+        assert_eq!(cuts(&mut build(), &[&paths; 9]), [yes, yes, yes, no, yes, yes, yes, no, yes]);
+        assert_eq!(cuts(&mut paper(), &[&paths; 9]), [yes, yes, yes, no, yes, yes, yes, no, yes]);
+        let once = Settings { cuts_max: 1, ..Settings::default() };
+        assert_eq!(cuts(&mut acc(once), &[&paths; 4]), [yes, no, yes, no]);
+    }
+
+    /// Two cuts, then path 0 is the slowest or the delays are alike, and three more may follow. As printed the row goes on, and
+    /// equal delays even count: the third cut is one that does nothing.
+    #[test]
+    fn a_row_of_cuts_ends_when_another_path_is_slowest_or_delays_are_alike() {
+        let slow = [path(0, 100, 2), path(1, 200, 20)];
+        let (yes, no) = (Some(10_000), None);
+        for other in [[path(0, 200, 2), path(1, 100, 20)], [path(0, 100, 2), path(1, 100, 20)]] {
+            let periods: [&[PathSample; 2]; 7] = [&slow, &slow, &other, &slow, &slow, &slow, &slow];
+            assert_eq!(cuts(&mut build(), &periods), [yes, yes, no, yes, yes, yes, no]);
+            assert_eq!(cuts(&mut paper(), &periods), [yes, yes, no, yes, no, yes, yes]);
+        }
+        let far = [path(0, 100, 2), path(1, 400, 20)];
+        assert_eq!(
+            cuts(&mut build(), &[&slow, &slow, &far, &slow, &slow, &slow, &slow]),
+            [yes, yes, no, yes, yes, yes, no]
+        );
+    }
+
+    #[test]
+    fn a_loss_under_repair_does_not_end_the_row() {
+        let slow = [path(0, 100, 10), path(1, 200, 20)];
+        let recovering = [path(0, 100, 10), PathSample { in_recovery: true, ..path(1, 200, 20) }];
+        let (yes, no) = (Some(10_000), None);
+        assert_eq!(cuts(&mut build(), &[&slow, &slow, &recovering, &slow, &slow]), [yes, yes, no, yes, no]);
+    }
+
+    /// Algorithm 3, lines 4 and 8: the age is that of the fastest path. Line 6 includes both ends; nothing asks for slow start.
+    #[test]
+    fn as_printed_the_fastest_path_must_be_old_enough() {
+        let at = Instant::from_secs(10);
+        let (young, old) = (path(0, 100, 10), PathSample { ssthresh: u64::MAX, ..path(1, 200, 20) });
+        let young = PathSample { established_at: at, ..young };
+        assert_eq!(paper().on_period(Instant::from_millis(10_400), &[young, old]), None);
+        assert_eq!(
+            paper().on_period(Instant::from_millis(10_401), &[young, old]),
+            Some(Cut { path: SubflowId(1), cwnd: 10_000, ssthresh: 10_000 })
+        );
+        let (old, young) = (path(0, 100, 10), PathSample { established_at: at, ..path(1, 200, 20) });
+        assert!(paper().on_period(Instant::from_millis(10_100), &[old, young]).is_some());
+        assert_eq!(build().on_period(Instant::from_millis(10_100), &[old, young]), None);
+    }
+}
