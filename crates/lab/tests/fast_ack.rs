@@ -1,0 +1,74 @@
+//! Fast-ACK relays, and differentiated forwarding, in whole runs.
+
+use lab::results::Results;
+use lab::run::run;
+use lab::scenario::{Override, load};
+
+/// Two relays with 8 Mbit/s each on one Wi-Fi channel, a file of 1.6 MB, and a range of 100 packets.
+const COOPERATION: &str = "
+    name = 'fast-ack'
+    duration = '60 s'
+    [workload]
+    kind = 'generated'
+    size = '1600 kB'
+    [connection]
+    mtu = '608 B'
+    receive_buffer = '1 MiB'
+    [wlan]
+    rate = '54 Mbit/s'
+    [cooperation]
+    relays = 'fast-ack'
+    [[relays]]
+    cellular = { rate = '8 Mbit/s', delay = '20 ms', queue = '100 packets' }
+    [[relays]]
+    cellular = { rate = '8 Mbit/s', delay = '60 ms', queue = '100 packets' }
+";
+const FORWARDING: [&str; 2] = ["cooperation.forwarding.range_packets=100", "cooperation.forwarding.threshold=90 %"];
+
+fn run_with(settings: &[&str]) -> Results {
+    let overrides: Vec<Override> = settings.iter().map(|text| text.parse().unwrap()).collect();
+    let scenario = load("fast-ack.toml", COOPERATION, &overrides).unwrap();
+    let run = run(&scenario, None, &mut |_| {}).unwrap();
+    assert_eq!(run.faults, [""; 0]);
+    run.results
+}
+
+fn held_most(results: &Results) -> u64 {
+    results.series.relays.iter().flat_map(|relay| relay.hold_queue_bytes.iter().copied()).max().unwrap_or(0)
+}
+
+#[test]
+fn spliced_subflows_carry_the_file_over_both_relays() {
+    let results = run_with(&[]);
+    assert!(results.totals.completed && results.totals.sha256_ok);
+    // The first subflow, which its relay only routes, gives way to one that is spliced.
+    assert_eq!(results.subflows.len(), 3);
+    assert!(results.subflows[0].received_bytes < 100_000, "{:?}", results.subflows[0]);
+    assert!(results.relays.iter().all(|relay| relay.share_ratio > 0.3), "{:?}", results.relays);
+    assert_eq!(held_most(&results), 0, "nothing is held without ranges");
+}
+
+#[test]
+fn relays_hold_what_lies_beyond_the_range_and_no_more() {
+    let results = run_with(&FORWARDING);
+    assert!(results.totals.completed && results.totals.sha256_ok);
+    let held = held_most(&results);
+    // MAX_BF_SIZE is twice the range: 200 packets of 536 octets.
+    assert!(held > 20_000 && held <= 200 * 536, "{held}");
+}
+
+#[test]
+fn a_relay_that_leaves_while_it_holds_data_breaks_nothing() {
+    for at in ["0.7 s", "1.1 s"] {
+        let leaves = format!("relays[1].leaves={at}");
+        let results = run_with(&[FORWARDING[0], FORWARDING[1], &leaves]);
+        assert!(results.totals.completed && results.totals.sha256_ok, "{at}");
+    }
+}
+
+#[test]
+fn a_run_is_a_function_of_its_seed() {
+    let text = |seed: &str| serde_json::to_string(&run_with(&[FORWARDING[0], seed]).series).unwrap();
+    assert_eq!(text("seed=5"), text("seed=5"));
+    assert_ne!(text("seed=5"), text("seed=6"));
+}
