@@ -9,6 +9,7 @@
 mod aimd;
 mod arithmetic;
 mod balia;
+mod bbr;
 #[cfg(test)]
 mod closed_forms;
 mod competition;
@@ -45,6 +46,7 @@ use units::{Duration, Instant};
 
 pub use aimd::Aimd;
 pub use balia::Balia;
+pub use bbr::Bbr;
 pub use competition::Competition;
 pub use coupled::Coupled;
 pub use cubic::Cubic;
@@ -244,6 +246,13 @@ pub trait CongestionController: Send {
     /// A round of `subflow` ended: all that was in flight when it began is acknowledged.
     fn on_round(&mut self, subflow: SubflowId, now: Instant, paths: Paths<'_>) -> Option<WindowSet> {
         let _ = (subflow, now, paths);
+        None
+    }
+
+    /// How fast segments of `subflow` may leave, octets of payload per second; none leaves it to ACKs. Asked after every
+    /// [`Self::on_round`].
+    fn pacing_rate_bytes_per_s(&self, subflow: SubflowId) -> Option<u64> {
+        let _ = subflow;
         None
     }
 

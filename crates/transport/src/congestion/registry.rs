@@ -1,7 +1,7 @@
 //! All controllers, by name.
 
 use super::{
-    Aimd, Balia, CongestionController, ControllerSpec, Coupled, Cubic, Ewtcp, Lia, MVeno, MpVeno, MptcpW, NewReno,
+    Aimd, Balia, Bbr, CongestionController, ControllerSpec, Coupled, Cubic, Ewtcp, Lia, MVeno, MpVeno, MptcpW, NewReno,
     Olia, UnknownName, Veno, WVegas, Westwood, aimd, ewtcp, gmcc_coop, mcc_coop, mpaimd,
 };
 
@@ -75,6 +75,12 @@ pub const CONTROLLERS: &[Registration] = &[
         summary: "balanced linked adaptation: between friendly and responsive",
         parameters: &[],
         build: |_| Ok(Box::new(Balia)),
+    },
+    Registration {
+        name: "bbr",
+        summary: "BBR version 1 on every subflow, each on its own: paces at the bandwidth that it measures",
+        parameters: &[],
+        build: |_| Ok(Box::new(Bbr::default())),
     },
     Registration {
         name: "wvegas",

@@ -131,6 +131,8 @@ impl Connection {
             if let Some(set) = set {
                 self.subflows[i].tcb.window_mut().set(set.cwnd, set.ssthresh);
             }
+            let rate = self.policies.congestion.pacing_rate_bytes_per_s(id);
+            self.subflows[i].tcb.set_pacing_rate(rate);
         }
     }
 

@@ -197,8 +197,12 @@ impl Subflow {
         self.tcb.next_timeout().min(resend).min(self.half_open_until().unwrap_or(Instant::FAR_FUTURE))
     }
 
-    /// Another segment may join those in flight or queued, as far as the congestion window goes.
+    /// Another segment may join those in flight or queued, as far as the congestion window goes. Where pacing holds one
+    /// back, none joins it: another subflow may be free sooner.
     pub(crate) fn has_room(&self) -> bool {
+        if self.tcb.is_paced() && self.tcb.unsent_bytes() > 0 {
+            return false;
+        }
         let used = self.tcb.in_flight() + self.tcb.unsent_bytes();
         used == 0 || self.tcb.window().cwnd().saturating_sub(used) >= u64::from(self.tcb.payload_max())
     }

@@ -115,6 +115,8 @@ impl Leg {
             if let Some(set) = set {
                 self.tcb.window_mut().set(set.cwnd, set.ssthresh);
             }
+            let rate = self.congestion.pacing_rate_bytes_per_s(PATH);
+            self.tcb.set_pacing_rate(rate);
         }
     }
 

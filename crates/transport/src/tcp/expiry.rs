@@ -55,6 +55,8 @@ impl Tcb {
                 self.close();
             }
             Timer::User => self.on_user_timeout(now, expired),
+            // The driver asks for segments after every call.
+            Timer::Pace => {}
         }
     }
 

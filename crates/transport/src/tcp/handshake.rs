@@ -103,6 +103,7 @@ impl Tcb {
             rack: Rack::new(iss),
             rtt: RttEstimator::new(rto_min),
             window: CongestionWindow::new(u32::from(MSS_DEFAULT_V4), config.initial_window_segments),
+            pacer: super::pacer::Pacer::default(),
             hystart: HyStart::default(),
             duplicate_acks: 0,
             reno_sacked: 0,

@@ -19,6 +19,7 @@ mod arrival;
 mod expiry;
 mod handshake;
 mod hystart;
+mod pacer;
 mod rack;
 mod receive;
 mod rtt;
@@ -166,6 +167,7 @@ pub(crate) struct Tcb {
     rack: Rack,
     rtt: RttEstimator,
     window: CongestionWindow,
+    pacer: pacer::Pacer,
     hystart: HyStart,
     /// Duplicate ACKs in a row without SACK.
     duplicate_acks: u32,
@@ -405,6 +407,25 @@ impl Tcb {
     /// RFC 6675's pipe, with duplicate ACKs standing in for SACKs where there are none.
     pub(crate) fn in_flight(&self) -> u64 {
         self.board.in_flight().saturating_sub(self.reno_sacked)
+    }
+
+    /// What the controller says about pacing.
+    pub(crate) fn set_pacing_rate(&mut self, rate_bytes_per_s: Option<u64>) {
+        self.pacer.set_rate(rate_bytes_per_s);
+    }
+
+    /// Whether the controller paces.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.pacer.is_on()
+    }
+
+    /// Whether the next segment must wait for its time; if so, a timer says when it may leave.
+    pub(crate) fn waits_for_pace(&mut self, now: Instant) -> bool {
+        let until = self.pacer.wait_until(now);
+        if let Some(at) = until {
+            self.timers.set(Timer::Pace, at);
+        }
+        until.is_some()
     }
 
     /// What controllers may see.

@@ -110,6 +110,9 @@ impl Tcb {
             return None;
         }
         let position = self.board.next_to_resend()?;
+        if !forced && self.waits_for_pace(now) {
+            return None;
+        }
         Some(self.resend(position, now))
     }
 
@@ -122,6 +125,7 @@ impl Tcb {
         self.counters.retransmitted_bytes += payload.len() as u64;
         self.counters.sent_segments += u64::from(!payload.is_empty());
         self.window.on_sent(u64::from(len));
+        self.pacer.on_sent(len, now);
         self.last_sent_at = now;
         if let (Eifel::Armed, Some(state)) = (self.eifel, &self.timestamps) {
             // RFC 3522 asks about the oldest segment outstanding: the next ACK that moves on answers it and no other.
@@ -176,6 +180,9 @@ impl Tcb {
         let wanted = waiting.min(limits.offload_max.max(self.payload_max()));
         let by_cwnd = self.allowed_by_cwnd(wanted, in_flight)?;
         let by_window = self.allowed_by_window(by_cwnd, now)?;
+        if self.waits_for_pace(now) {
+            return None;
+        }
         let chunk = self.take_chunk(by_window);
         Some(self.send_chunk(chunk, limits, now))
     }
@@ -262,6 +269,7 @@ impl Tcb {
         segment.payload = chunk.payload.clone();
         self.counters.sent_segments += 1;
         self.counters.sent_bytes += chunk.payload.len() as u64;
+        self.pacer.on_sent(chunk.payload.len() as u32, now);
         let dsn = chunk.dsn;
         self.record(chunk.payload, dsn, fin, now);
         if fin {

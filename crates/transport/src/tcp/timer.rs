@@ -22,9 +22,11 @@ pub(crate) enum Timer {
     Linger,
     /// User time-out (RFC 9293 section 3.8.3).
     User,
+    /// The congestion controller paces, and the next segment may leave.
+    Pace,
 }
 
-const COUNT: usize = 8;
+const COUNT: usize = 9;
 /// In the order in which they fire: a tail loss probe at the time of a time-out replaces it (RFC 8985 section 7.3).
 const ALL: [Timer; COUNT] = [
     Timer::Reorder,
@@ -35,6 +37,7 @@ const ALL: [Timer; COUNT] = [
     Timer::KeepAlive,
     Timer::Linger,
     Timer::User,
+    Timer::Pace,
 ];
 
 /// When each timer fires; [`Instant::FAR_FUTURE`] is never.

@@ -1,0 +1,405 @@
+//! BBR, version 1, on every subflow on its own: sends at the bandwidth of the path, and keeps little more in flight than it
+//! holds.
+//!
+//! ```text
+//! bw      = the largest of the last 10 rounds' rates, octets delivered / length
+//! rtprop  = the smallest round-trip time of the last 10 s
+//! bdp     = bw * rtprop
+//!
+//! pacing rate = 0.99 pacing_gain * bw
+//! cwnd        = cwnd_gain * bdp, at least 4 MSS; 4 MSS in PROBE_RTT
+//!
+//! state      pacing_gain                        cwnd_gain   until
+//! STARTUP    2 / ln 2                           2 / ln 2    bw has not grown by 1/4 in three rounds
+//! DRAIN      ln 2 / 2                           2 / ln 2    in flight <= bdp
+//! PROBE_BW   5/4, 3/4, 1, 1, 1, 1, 1, 1 by turns     2      each for rtprop; rtprop older than 10 s: PROBE_RTT
+//! PROBE_RTT  1                                    4 MSS     200 ms with 4 MSS in flight or less
+//!
+//! loss       nothing; after a time-out the window grows from one segment to cwnd
+//! ```
+//!
+//! Source: Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control" (ACM Queue 2016) and
+//! draft-cardwell-iccrg-bbr-congestion-control-00. Here everything happens at the end of rounds: a round's rate is the delivery
+//! rate sample of the segment that ends it, the only one taken. Rounds in which the application was the limit count like
+//! others. The first turn of PROBE_BW is not drawn but follows from the subflow's number.
+
+use units::{Duration, Instant};
+
+use super::arithmetic::{creditable_bytes, grow_q16, mul_div};
+use super::{
+    AckSample, CongestionController, DeliverySample, LossSample, PathView, Paths, PerSubflow, WindowSet, WindowStep,
+};
+use crate::SubflowId;
+
+const NANOS_PER_S: u64 = 1_000_000_000;
+
+/// A gain as a fraction.
+type Gain = (u64, u64);
+
+/// 2 / ln 2.
+const HIGH_GAIN: Gain = (2885, 1000);
+
+/// ln 2 / 2.
+const DRAIN_GAIN: Gain = (1000, 2885);
+
+/// cwnd_gain of PROBE_BW.
+const CWND_GAIN: Gain = (2, 1);
+
+/// The turns of PROBE_BW.
+const PACING_GAINS: [Gain; 8] = [(5, 4), (3, 4), (1, 1), (1, 1), (1, 1), (1, 1), (1, 1), (1, 1)];
+
+/// Pacing a little below the estimate keeps queues from standing.
+const PACING_MARGIN: Gain = (99, 100);
+
+/// Rounds over which the largest rate counts.
+const BANDWIDTH_ROUNDS: usize = 10;
+
+/// How long rtprop counts.
+const RTPROP_AGE_MAX: Duration = Duration::from_secs(10);
+
+/// How long PROBE_RTT lasts.
+const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
+
+/// Smallest window, segments.
+const CWND_MIN: u64 = 4;
+
+/// Rounds without growth after which the pipe is full.
+const FULL_ROUNDS: u32 = 3;
+
+/// BBR on every subflow, each on its own.
+#[derive(Debug, Default)]
+pub struct Bbr {
+    subflows: PerSubflow<Flow>,
+}
+
+/// What BBR knows of one path.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    state: State,
+    rates: Rates,
+    rtprop: Rtprop,
+    /// STARTUP: the bandwidth that has to be exceeded, and for how many rounds it has not been.
+    full_bandwidth: u64,
+    full_rounds: u32,
+    /// Slowest pace, octets/s: the smallest window in every round trip, however little a bad time has delivered.
+    slowest: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Startup,
+    Drain,
+    ProbeBw {
+        turn: usize,
+        since: Instant,
+    },
+    ProbeRtt {
+        /// Once the flight is small.
+        until: Option<Instant>,
+    },
+}
+
+/// Delivery rates of the last rounds, octets/s.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rates {
+    last: [u64; BANDWIDTH_ROUNDS],
+    rounds: usize,
+    delivered_bytes: u64,
+    since: Option<Instant>,
+}
+
+impl Rates {
+    /// bw.
+    fn bandwidth(&self) -> u64 {
+        self.last.into_iter().max().unwrap_or(0)
+    }
+
+    fn end_round(&mut self, now: Instant) {
+        let delivered_bytes = core::mem::take(&mut self.delivered_bytes);
+        let length = self.since.replace(now).map_or(Duration::ZERO, |since| now.saturating_since(since));
+        if !length.is_zero() {
+            self.last[self.rounds % BANDWIDTH_ROUNDS] = mul_div(delivered_bytes, NANOS_PER_S, length.as_nanos());
+            self.rounds += 1;
+        }
+    }
+}
+
+/// The smallest round-trip time, and when it was seen.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rtprop {
+    smallest: Option<(Duration, Instant)>,
+}
+
+impl Rtprop {
+    fn sample(&mut self, rtt: Duration, now: Instant) {
+        if self.smallest.is_none_or(|(smallest, _)| rtt <= smallest) {
+            self.smallest = Some((rtt, now));
+        }
+    }
+
+    fn is_old(&self, now: Instant) -> bool {
+        self.smallest.is_some_and(|(_, at)| now.saturating_since(at) > RTPROP_AGE_MAX)
+    }
+}
+
+impl CongestionController for Bbr {
+    fn name(&self) -> &'static str {
+        "bbr"
+    }
+
+    fn subflow_removed(&mut self, subflow: SubflowId, _paths: Paths<'_>) {
+        self.subflows.remove(subflow);
+    }
+
+    fn on_delivery(&mut self, sample: &DeliverySample) {
+        let flow = self.subflows.get_mut(sample.subflow);
+        flow.rates.delivered_bytes = flow.rates.delivered_bytes.saturating_add(sample.delivered_bytes);
+        if let Some(rtt) = sample.rtt {
+            flow.rtprop.sample(rtt, sample.now);
+        }
+    }
+
+    fn on_ack(&mut self, ack: &AckSample, paths: Paths<'_>) -> WindowStep {
+        let path = paths.get(ack.subflow);
+        let target = self.subflows.get_mut(ack.subflow).cwnd(path).unwrap_or(u64::MAX);
+        grow_q16(creditable_bytes(ack, path).min(target.saturating_sub(path.cwnd)).saturating_mul(1 << 16))
+    }
+
+    fn on_loss(&mut self, loss: &LossSample, paths: Paths<'_>) -> u64 {
+        paths.get(loss.subflow).cwnd
+    }
+
+    fn on_rto(&mut self, subflow: SubflowId, _now: Instant, paths: Paths<'_>) -> u64 {
+        paths.get(subflow).cwnd
+    }
+
+    fn on_round(&mut self, subflow: SubflowId, now: Instant, paths: Paths<'_>) -> Option<WindowSet> {
+        let path = paths.get(subflow);
+        let flow = self.subflows.get_mut(subflow);
+        flow.rates.end_round(now);
+        flow.slowest = path.srtt.map_or(0, |rtt| mul_div(least_cwnd(path), NANOS_PER_S, rtt.as_nanos()));
+        flow.advance(path, now);
+        let cwnd = flow.cwnd(path).filter(|_| !path.in_recovery)?;
+        Some(WindowSet { cwnd, ssthresh: path.ssthresh })
+    }
+
+    fn pacing_rate_bytes_per_s(&self, subflow: SubflowId) -> Option<u64> {
+        let (_, flow) = self.subflows.iter().find(|(id, _)| *id == subflow)?;
+        let bandwidth = Some(flow.rates.bandwidth()).filter(|bandwidth| *bandwidth > 0)?;
+        Some(scaled(scaled(bandwidth, flow.pacing_gain()), PACING_MARGIN).max(flow.slowest))
+    }
+
+    fn rules_slow_start(&self) -> bool {
+        true
+    }
+}
+
+impl Flow {
+    /// bdp, octets, once there is a rate and a round-trip time.
+    fn bdp(&self) -> Option<u64> {
+        let (rtprop, _) = self.rtprop.smallest?;
+        Some(mul_div(self.rates.bandwidth(), rtprop.as_nanos(), NANOS_PER_S)).filter(|bdp| *bdp > 0)
+    }
+
+    /// The window that the state asks for, octets.
+    fn cwnd(&self, path: &PathView) -> Option<u64> {
+        let gain = match self.state {
+            State::ProbeRtt { .. } => return Some(least_cwnd(path)),
+            State::ProbeBw { .. } => CWND_GAIN,
+            State::Startup | State::Drain => HIGH_GAIN,
+        };
+        Some(scaled(self.bdp()?, gain).max(least_cwnd(path)))
+    }
+
+    fn pacing_gain(&self) -> Gain {
+        match self.state {
+            State::Startup => HIGH_GAIN,
+            State::Drain => DRAIN_GAIN,
+            State::ProbeBw { turn, .. } => PACING_GAINS[turn],
+            State::ProbeRtt { .. } => (1, 1),
+        }
+    }
+
+    /// The end of a round.
+    fn advance(&mut self, path: &PathView, now: Instant) {
+        let Some(bdp) = self.bdp() else { return };
+        if self.rtprop.is_old(now) && !matches!(self.state, State::ProbeRtt { .. }) {
+            // What is measured from here on counts, whatever it was before.
+            self.rtprop = Rtprop::default();
+            self.state = State::ProbeRtt { until: None };
+        }
+        match self.state {
+            State::Startup => {
+                if self.is_pipe_full() {
+                    self.state = State::Drain;
+                }
+            }
+            State::Drain if path.in_flight <= bdp => {
+                // Any turn but the second, which drains.
+                let turn = (2 + usize::from(path.id.0) * 3) % PACING_GAINS.len();
+                self.state = State::ProbeBw { turn: if turn == 1 { 2 } else { turn }, since: now };
+            }
+            State::Drain => {}
+            State::ProbeBw { turn, since } => self.take_turns(turn, since, path.in_flight <= bdp, now),
+            State::ProbeRtt { until: None } => {
+                if path.in_flight <= least_cwnd(path) {
+                    self.state = State::ProbeRtt { until: Some(now + PROBE_RTT_DURATION) };
+                }
+            }
+            State::ProbeRtt { until: Some(until) } if until <= now => {
+                let is_full = self.full_rounds >= FULL_ROUNDS;
+                self.state = if is_full { State::ProbeBw { turn: 2, since: now } } else { State::Startup };
+            }
+            State::ProbeRtt { .. } => {}
+        }
+    }
+
+    fn is_pipe_full(&mut self) -> bool {
+        let bandwidth = self.rates.bandwidth();
+        if bandwidth >= scaled(self.full_bandwidth, (5, 4)) {
+            (self.full_bandwidth, self.full_rounds) = (bandwidth, 0);
+        } else {
+            self.full_rounds += 1;
+        }
+        self.full_rounds >= FULL_ROUNDS
+    }
+
+    fn take_turns(&mut self, turn: usize, since: Instant, is_drained: bool, now: Instant) {
+        let rtprop = self.rtprop.smallest.map_or(Duration::ZERO, |(rtprop, _)| rtprop);
+        let is_over = now.saturating_since(since) >= rtprop || (turn == 1 && is_drained);
+        if is_over {
+            self.state = State::ProbeBw { turn: (turn + 1) % PACING_GAINS.len(), since: now };
+        }
+    }
+}
+
+/// Octets.
+fn least_cwnd(path: &PathView) -> u64 {
+    CWND_MIN * u64::from(path.mss).max(1)
+}
+
+fn scaled(value: u64, gain: Gain) -> u64 {
+    mul_div(value, gain.0, gain.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{MSS, ack, delivery, loss, path};
+    use super::*;
+
+    /// A path of 100 ms on which rounds deliver what is given.
+    struct World {
+        bbr: Bbr,
+        path: PathView,
+        now_ms: u64,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let mut world = Self { bbr: Bbr::default(), path: path(0, 10), now_ms: 0 };
+            world.round(0);
+            world
+        }
+
+        /// A round of 100 ms that delivers `segments`; gives the window in segments after it.
+        fn round(&mut self, segments: u64) -> f64 {
+            self.now_ms += 100;
+            let (now, rtt) = (Instant::from_millis(self.now_ms), self.path.srtt);
+            self.bbr.on_delivery(&DeliverySample { now, rtt, ..delivery(0, segments * MSS) });
+            if let Some(set) = self.bbr.on_round(SubflowId(0), now, Paths(&[self.path])) {
+                self.path.cwnd = set.cwnd;
+            }
+            self.path.cwnd as f64 / MSS as f64
+        }
+
+        /// Segments per round trip.
+        fn paced(&self) -> f64 {
+            self.bbr.pacing_rate_bytes_per_s(SubflowId(0)).unwrap_or(0) as f64 / 10.0 / MSS as f64
+        }
+
+        fn state(&mut self) -> State {
+            self.bbr.subflows.get_mut(SubflowId(0)).state
+        }
+
+        /// In PROBE_BW with 100 segments per round trip.
+        fn probing() -> Self {
+            let mut world = Self::new();
+            for segments in [30, 90, 100, 100, 100, 100] {
+                world.round(segments);
+            }
+            world.path.in_flight = 100 * MSS;
+            world.round(100);
+            assert!(matches!(world.state(), State::ProbeBw { .. }));
+            world
+        }
+    }
+
+    #[test]
+    fn startup_grows_nearly_threefold_per_round_until_it_is_full() {
+        let mut world = World::new();
+        assert_eq!(world.paced(), 0.0, "nothing is known yet");
+        assert_eq!(world.round(10), 28.85);
+        assert!((world.paced() - 28.56).abs() < 0.01);
+        assert_eq!(world.round(28), 80.78);
+        world.round(100);
+        // 100 is more than 1.25 * 28; then three rounds without growth.
+        assert_eq!((world.round(100), world.state()), (288.5, State::Startup));
+        world.round(101);
+        assert_eq!(world.state(), State::Startup);
+        world.path.in_flight = 250 * MSS;
+        world.round(100);
+        assert_eq!(world.state(), State::Drain);
+        // 0.99 * 101 / 2.885.
+        assert!((world.paced() - 34.66).abs() < 0.01, "{}", world.paced());
+    }
+
+    #[test]
+    fn turns_probe_and_drain() {
+        let mut world = World::probing();
+        assert_eq!(world.round(100), 200.0);
+        let mut rates: Vec<_> = (0..8)
+            .map(|_| {
+                world.round(100);
+                world.paced().round()
+            })
+            .collect();
+        rates.sort_by(f64::total_cmp);
+        assert_eq!(rates, [74.0, 99.0, 99.0, 99.0, 99.0, 99.0, 99.0, 124.0]);
+    }
+
+    #[test]
+    fn bandwidth_is_forgotten_after_ten_rounds() {
+        let mut world = World::probing();
+        for _ in 0..9 {
+            assert_eq!(world.round(50), 200.0);
+        }
+        assert_eq!(world.round(50), 100.0);
+    }
+
+    #[test]
+    fn a_round_trip_time_of_ten_seconds_ago_is_measured_anew() {
+        let mut world = World::probing();
+        world.path.srtt = Some(Duration::from_millis(120));
+        while world.now_ms < 10_800 {
+            world.round(100);
+        }
+        assert!(matches!(world.state(), State::ProbeBw { .. }), "{:?}", world.state());
+        world.round(100);
+        assert_eq!((world.state(), world.path.cwnd), (State::ProbeRtt { until: None }, 4 * MSS));
+        world.path.in_flight = 4 * MSS;
+        world.round(4);
+        world.round(4);
+        assert_eq!((world.round(4), world.round(4)), (240.0, 240.0), "over 120 ms, at the bandwidth of before");
+    }
+
+    #[test]
+    fn losses_do_not_matter() {
+        let mut world = World::probing();
+        assert_eq!(world.bbr.on_loss(&loss(0), Paths(&[world.path])), 200 * MSS);
+        // After a time-out, the window grows by what is acknowledged.
+        let restarted = PathView { cwnd: MSS, ..world.path };
+        assert_eq!(world.bbr.on_ack(&ack(0, MSS), Paths(&[restarted])), WindowStep::from_bytes(1000));
+        assert_eq!(world.bbr.on_ack(&ack(0, MSS), Paths(&[world.path])), WindowStep::ZERO);
+    }
+}

@@ -1,0 +1,76 @@
+//! Pacing: segments leave no faster than the congestion controller wants, instead of as fast as ACKs let them.
+
+use units::{Duration, Instant};
+
+const NANOS_PER_S: u64 = 1_000_000_000;
+
+/// So much lateness of the driver is caught up: without it, every late call would lower the rate.
+const LATENESS_MAX: Duration = Duration::from_millis(1);
+
+/// When the next segment may leave.
+#[derive(Debug, Default)]
+pub(crate) struct Pacer {
+    /// Octets of payload per second; zero does not pace.
+    rate_bytes_per_s: u64,
+    next_at: Instant,
+}
+
+impl Pacer {
+    /// Paces at a rate, or not at all.
+    pub(crate) fn set_rate(&mut self, rate_bytes_per_s: Option<u64>) {
+        self.rate_bytes_per_s = rate_bytes_per_s.map_or(0, |rate| rate.max(1));
+    }
+
+    /// Whether it paces at all.
+    pub(crate) fn is_on(&self) -> bool {
+        self.rate_bytes_per_s > 0
+    }
+
+    /// When the next segment may leave, if not now.
+    pub(crate) fn wait_until(&self, now: Instant) -> Option<Instant> {
+        Some(self.next_at).filter(|at| self.rate_bytes_per_s > 0 && *at > now)
+    }
+
+    /// A segment left.
+    pub(crate) fn on_sent(&mut self, bytes: u32, now: Instant) {
+        if self.rate_bytes_per_s == 0 {
+            return;
+        }
+        let nanos = u64::from(bytes) * NANOS_PER_S / self.rate_bytes_per_s;
+        let late_by = now.saturating_since(self.next_at);
+        let since = if late_by <= LATENESS_MAX { self.next_at } else { now };
+        self.next_at = since.max(self.next_at) + Duration::from_nanos(nanos);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent_at(pacer: &mut Pacer, at_us: u64) -> Option<u64> {
+        let now = Instant::from_nanos(at_us * 1000);
+        pacer.on_sent(1000, now);
+        pacer.wait_until(now).map(|at| at.as_nanos() / 1000)
+    }
+
+    #[test]
+    fn segments_leave_at_the_rate() {
+        let mut pacer = Pacer::default();
+        assert_eq!(sent_at(&mut pacer, 50_000), None, "nobody asked for pacing");
+        pacer.set_rate(Some(100_000));
+        // 1000 octets at 100 kB/s are 10 ms.
+        assert_eq!(sent_at(&mut pacer, 100_000), Some(110_000));
+        assert_eq!(sent_at(&mut pacer, 110_000), Some(120_000));
+        pacer.set_rate(None);
+        assert_eq!(pacer.wait_until(Instant::ZERO), None);
+    }
+
+    #[test]
+    fn a_little_lateness_is_caught_up_and_idling_is_not() {
+        let mut pacer = Pacer::default();
+        pacer.set_rate(Some(100_000));
+        sent_at(&mut pacer, 100_000);
+        assert_eq!(sent_at(&mut pacer, 110_800), Some(120_000));
+        assert_eq!(sent_at(&mut pacer, 500_000), Some(510_000));
+    }
+}
