@@ -9,13 +9,22 @@ JOBS=${JOBS:-$(nproc)}
 if [ $# = 0 ]; then set -- wlan lte; fi
 
 need_ns3() {
-    if [ ! -e "$PREFIX/include/ns3/lte-module.h" ] && [ -z "${NS3_PREFIX:-}" ] && is_root && have apt-get; then
-        say "ns3: apt-get install libns3-dev g++"
-        apt-get update -qq
-        apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends libns3-dev g++ >/dev/null
+    local missing=()
+    if [ ! -e "$PREFIX/include/ns3/lte-module.h" ] && [ -z "${NS3_PREFIX:-}" ]; then missing+=(libns3-dev); fi
+    if ! have g++; then missing+=(g++); fi
+    if [ ${#missing[@]} != 0 ] && is_root && have apt-get; then
+        say "ns3: apt-get install ${missing[*]}"
+        apt-get update -qq || say "ns3: apt-get update failed; going on with the package lists there are"
+        apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "${missing[@]}" >/dev/null ||
+            die "apt-get could not install ${missing[*]}; ns-3 installed elsewhere is named by NS3_PREFIX"
     fi
-    [ -e "$PREFIX/include/ns3/lte-module.h" ] || die "ns-3 is missing. As root: apt-get install libns3-dev g++"
+    [ -e "$PREFIX/include/ns3/lte-module.h" ] ||
+        die "no ns-3 in $PREFIX. As root: apt-get install libns3-dev; or name its place in NS3_PREFIX"
     have g++ || die "no C++ compiler. As root: apt-get install g++"
+    # The tables were measured with 3.37; another release need not agree with them.
+    if [ -z "${NS3_PREFIX:-}" ] && have dpkg-query; then
+        say "ns3: libns3-dev $(dpkg-query -W -f '${Version}' libns3-dev 2>/dev/null || say unknown), the tables are of 3.37"
+    fi
 }
 
 # build wlan ns3-wifi ...: a program and the libraries it needs. Debian's .pc files name paths that do not exist.

@@ -2,10 +2,11 @@
 
 use crate::tree::{files_ending, is_test_only, parse, read, require_none};
 
-const TRAITS: [(&str, &str, &str); 3] = [
+const TRAITS: [(&str, &str, &str); 4] = [
     ("CongestionController", "CONTROLLERS", "crates/transport/src/congestion/"),
     ("Scheduler", "SCHEDULERS", "crates/transport/src/scheduler/"),
     ("PathManager", "PATH_MANAGERS", "crates/transport/src/path_manager/"),
+    ("ResourceScheduler", "RESOURCE_SCHEDULERS", "crates/network/src/cell/scheduler/"),
 ];
 
 /// The types for which a file implements `policy`, tests apart.
