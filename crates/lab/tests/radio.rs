@@ -115,12 +115,3 @@ fn contradictions_are_named() {
     let no_relays = "name = \"x\"\nduration = \"1 s\"\nworkload = { kind = \"bulk\" }\n[cell]\n";
     assert!(read(no_relays, &[]).unwrap_err().to_string().contains("no way from the source"));
 }
-
-#[test]
-fn what_cannot_be_run_yet_says_so() {
-    let target = "target={ bit_rate = \"3 Mbit/s\" }";
-    for overrides in [&["cooperation.selection.method=ssrs", target][..], &["cooperation.relays=fast-ack"][..]] {
-        let error = run(&read(CELL, overrides).unwrap(), None, &mut |_| {}).unwrap_err().to_string();
-        assert!(error.contains("cannot be run yet") && error.contains("help:"), "{error}");
-    }
-}

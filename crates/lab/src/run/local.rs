@@ -42,6 +42,14 @@ struct Flow {
     latencies: Option<Latencies>,
 }
 
+/// Octets of one flow.
+pub(super) struct FlowCount {
+    /// Asked for; `None` if it takes all it can get.
+    pub demanded_bytes: Option<u64>,
+    /// Arrived.
+    pub received_bytes: u64,
+}
+
 /// Headers of IPv4 and UDP.
 const UDP_HEADERS_BYTES: f64 = 28.0;
 /// Headers of IPv4 and TCP, with timestamps.
@@ -70,6 +78,15 @@ impl LocalCounts {
     /// Payload octets that arrived so far.
     pub fn received_bytes(&self) -> u64 {
         self.0.iter().map(|flow| flow.received.get()).sum()
+    }
+
+    /// Octets of the packets of each flow, about.
+    pub fn flows_in_packets(&self) -> Vec<FlowCount> {
+        let count = |flow: &Flow| {
+            let packets = |octets: &Octets| (octets.get() as f64 * (1.0 + flow.header_ratio)) as u64;
+            FlowCount { demanded_bytes: flow.demanded.as_ref().map(packets), received_bytes: packets(&flow.received) }
+        };
+        self.0.iter().map(count).collect()
     }
 
     /// Octets of the packets that brought them, about.

@@ -18,7 +18,7 @@ use units::Instant;
 
 use crate::measure::{Paths, Recorder, RelayRecorder};
 use crate::results::{RelaySeries, Results, Series};
-use crate::scenario::{Cooperation, Hop, Scenario};
+use crate::scenario::{Hop, Scenario};
 use capture::Captures;
 pub use inputs::{rate_trace, workload};
 use stage::{Recorders, Stage};
@@ -106,7 +106,6 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     let source = workload(scenario)?;
     let (original, scenario) = (scenario, &scenario.drawn());
     let addresses = scenario.addresses();
-    refuse_what_cannot_run(scenario)?;
     let topology = topology::build(scenario, &addresses)?;
     let names = scenario.relays.iter().map(|relay| relay.name.clone());
     let paths = Paths::new(names.zip(addresses.paths.iter().copied()));
@@ -146,23 +145,6 @@ pub fn check_inputs(scenario: &Scenario) -> Result<(), String> {
         Ok(())
     };
     check().map_err(|error: RunError| error.to_string())
-}
-
-/// Modules whose scenarios can be written before they can be run.
-fn refuse_what_cannot_run(scenario: &Scenario) -> Result<(), RunError> {
-    let cooperation = &scenario.cooperation;
-    let remedy = "this version runs relay selection, fast ACK and differentiated forwarding";
-    let refuse = |field, problem: String| Err(RunError::Unsupported { field, problem, remedy });
-    let unknown = |what: &str| format!("{what} cannot be run yet");
-    match cooperation {
-        Cooperation { adaptive_congestion: Some(_), .. } => {
-            refuse("cooperation.adaptive_congestion", unknown("adaptive congestion control"))
-        }
-        Cooperation { bandwidth_sharing: Some(_), .. } => {
-            refuse("cooperation.bandwidth_sharing", unknown("bandwidth sharing"))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the results say how long a run took; nothing in the run depends on it")]

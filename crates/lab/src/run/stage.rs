@@ -14,7 +14,7 @@ use transport::{ConnectionConfig, ConnectionStats, Endpoint, EndpointConfig, Sub
 use units::{Duration, Instant, Prng};
 
 use super::cooperation::forwarding::{self, RangeWatch, Ranges};
-use super::cooperation::{Cooperating, FirstPath, Offers, Selecting, Steering, Steersman};
+use super::cooperation::{Adapting, Cooperating, FirstPath, Offers, Selecting, Sharing, Steering, Steersman};
 use super::local::LocalCounts;
 use super::sink::{Delivered, Sink};
 use super::topology::{Hop, RelayParts, Topology};
@@ -78,7 +78,11 @@ impl Stage {
         let sink = Sink::new(SocketAddr::new(addresses.paths[first], 0), listen_at, config, inputs::users(scenario));
         let delivered = sink.delivered();
         let mut simulation = Simulation::new(topology.network);
-        simulation.attach(topology.source, server(host(scenario, "source", &[addresses.source])));
+        let mut origin = server(host(scenario, "source", &[addresses.source]));
+        if let Some(sharing) = &cooperating.sharing {
+            origin = origin.app(sharing.listener());
+        }
+        simulation.attach(topology.source, origin);
         let mut destination = host(scenario, "destination", &paths).app(sink);
         if let Some(selection) = &cooperating.selection {
             destination = destination.app(Steersman(Rc::clone(&selection.steering)));
@@ -269,7 +273,7 @@ fn config(scenario: &Scenario, relays: usize) -> ConnectionConfig {
     ConnectionConfig { path_manager: "manual".into(), ..config }
 }
 
-/// The modules that the scenario asks for, on the destination's side.
+/// The modules that the scenario asks for.
 fn cooperating(
     scenario: &Scenario,
     topology: &Topology,
@@ -278,8 +282,9 @@ fn cooperating(
 ) -> Result<Cooperating, RunError> {
     let ranges = Ranges::new(scenario).filter(|_| scenario.cooperation.relays == RelayMode::FastAck);
     let ranges = ranges.map(|ranges| Rc::new(RefCell::new(ranges)));
+    let (adapting, sharing) = (Adapting::new(scenario)?, Sharing::new(scenario, addresses));
     if !scenario.cooperation.selection.method.steers() || scenario.workload.kind == WorkloadKind::None {
-        return Ok(Cooperating { ranges, ..Cooperating::default() });
+        return Ok(Cooperating { selection: None, ranges, adapting, sharing });
     }
     let mut offers = Offers::new(scenario);
     let links = topology.relays.iter().map(|parts| Some((parts.cellular, 0)));
@@ -287,7 +292,7 @@ fn cooperating(
     let steering = Steering::begin(scenario, addresses, source, adverts)?;
     let next_at = Instant::ZERO + offers.period();
     let selecting = Selecting { offers, steering: Rc::new(RefCell::new(steering)), next_at };
-    Ok(Cooperating { selection: Some(selecting), ranges })
+    Ok(Cooperating { selection: Some(selecting), ranges, adapting, sharing })
 }
 
 /// A host whose engine draws its randomness from the scenario's seed and its own name.

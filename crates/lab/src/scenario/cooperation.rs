@@ -186,10 +186,14 @@ pub enum Mode {
 pub struct AdaptiveCongestion {
     /// Delay ratio above which the slowest path is slowed down.
     pub eta_min: f64,
-    /// Delay ratio above which nothing is done.
+    /// Delay ratio up to which it is slowed down by that ratio.
     pub eta_max: f64,
+    /// What happens above that.
+    pub beyond: BeyondKind,
     /// Reductions in a row at most (m).
     pub reductions_max: u32,
+    /// As printed in the thesis, or as corrected.
+    pub mode: Mode,
     /// How often (F).
     #[serde(with = "units::text::duration")]
     #[schemars(with = "String")]
@@ -198,8 +202,20 @@ pub struct AdaptiveCongestion {
 
 impl Default for AdaptiveCongestion {
     fn default() -> Self {
-        Self { eta_min: 1.0, eta_max: 3.0, reductions_max: 3, period: Duration::from_secs(2) }
+        let (beyond, mode) = (BeyondKind::Ignore, Mode::Build);
+        Self { eta_min: 1.0, eta_max: 3.0, beyond, reductions_max: 3, mode, period: Duration::from_secs(2) }
     }
+}
+
+/// What adaptive congestion control does about delays that differ by more than `eta_max`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BeyondKind {
+    /// Nothing.
+    #[default]
+    Ignore,
+    /// As if they differed by just that.
+    Cap,
 }
 
 /// Differentiated packet forwarding (DPF).
@@ -227,6 +243,8 @@ impl Default for Forwarding {
 pub struct BandwidthSharing {
     /// Which definition of rho.
     pub rho: RhoDefinition,
+    /// How relays know what their owners' flows want.
+    pub demands: DemandKind,
     /// How often it is signalled.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "String")]
@@ -243,8 +261,19 @@ pub struct BandwidthSharing {
 impl Default for BandwidthSharing {
     fn default() -> Self {
         let (rho, period) = (RhoDefinition::Protect, Duration::from_secs(2));
-        Self { rho, period, fixed: Vec::new(), start: None }
+        Self { rho, demands: DemandKind::Known, period, fixed: Vec::new(), start: None }
     }
+}
+
+/// How relays know what their owners' flows want.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DemandKind {
+    /// They are told: what the scenario's flows ask for.
+    #[default]
+    Known,
+    /// From the highest rates that were seen lately.
+    Estimated,
 }
 
 /// Definitions of rho.

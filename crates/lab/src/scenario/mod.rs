@@ -35,8 +35,8 @@ use units::{ByteCount, Duration, Rate};
 pub use addresses::Addresses;
 pub use connection::Connection;
 pub use cooperation::{
-    AdaptiveCongestion, BandwidthSharing, Cooperation, Estimator, Forwarding, Mode, RelayMode, RhoDefinition,
-    Selection, SelectionMethod, Target, TriggerKind,
+    AdaptiveCongestion, BandwidthSharing, BeyondKind, Cooperation, DemandKind, Estimator, Forwarding, Mode, RelayMode,
+    RhoDefinition, Selection, SelectionMethod, Target, TriggerKind,
 };
 pub use draw::{Draw, Drawn, Uniform, value_of};
 pub use layers::{FindBase, Layer};

@@ -4,28 +4,35 @@
 //! selection commands the destination's engine.
 //!
 //! ```text
+//! adapting    adaptive congestion control at the source
 //! first_path  the connection's first subflow beside relays that acknowledge at once
 //! forwarding  fast-ACK relays that hold what the destination does not want yet
 //! offers      the relays' side: what their links do, every period
+//! sharing     what relays tell of their own flows, and the source's controller hears
 //! steering    the destination's side: adverts and arrivals to subflows
 //! ```
 
+mod adapting;
 mod first_path;
 pub(super) mod forwarding;
 mod offers;
+mod sharing;
 mod steering;
 
 use core::cell::RefCell;
 use std::rc::Rc;
 
+use cooperation::relay_selection::monitor::LinkUse;
 use units::Instant;
 
+pub(super) use adapting::Adapting;
 pub(super) use first_path::FirstPath;
 use forwarding::{Ranges, Relay};
 pub(super) use offers::{Offers, measure};
+pub(super) use sharing::Sharing;
 pub(super) use steering::{Steering, Steersman};
 
-use super::stage::{DESTINATION, Stage};
+use super::stage::{DESTINATION, RelayOnStage, SOURCE, Stage};
 use crate::metrics::Shared;
 
 /// The modules that a scenario asks for.
@@ -34,6 +41,10 @@ pub(super) struct Cooperating {
     pub selection: Option<Selecting>,
     /// Differentiated forwarding: what the destination tells its relays.
     pub ranges: Option<Rc<RefCell<Ranges>>>,
+    /// Adaptive congestion control.
+    pub adapting: Option<Adapting>,
+    /// Bandwidth sharing.
+    pub sharing: Option<Sharing>,
 }
 
 /// Relay selection, and when its next period ends.
@@ -47,7 +58,10 @@ impl Cooperating {
     /// When something is to be done next.
     pub fn next_at(&self) -> Instant {
         let selection = self.selection.as_ref().map_or(Instant::FAR_FUTURE, |selection| selection.next_at);
-        selection.min(self.ranges.as_ref().map_or(Instant::FAR_FUTURE, |ranges| ranges.borrow().next_at()))
+        let ranges = self.ranges.as_ref().map_or(Instant::FAR_FUTURE, |ranges| ranges.borrow().next_at());
+        let adapting = self.adapting.as_ref().map_or(Instant::FAR_FUTURE, Adapting::next_at);
+        let sharing = self.sharing.as_ref().map_or(Instant::FAR_FUTURE, Sharing::next_at);
+        selection.min(ranges).min(adapting).min(sharing)
     }
 
     /// The collector of the connection's metrics hears of the active set.
@@ -65,6 +79,12 @@ impl Stage {
         if self.cooperating.selection.as_ref().is_some_and(|selection| selection.next_at <= now) {
             self.select_relays(now);
         }
+        if self.cooperating.sharing.as_ref().is_some_and(|sharing| sharing.next_at() <= now) {
+            self.share_bandwidth();
+        }
+        if let Some(adapting) = self.cooperating.adapting.as_mut().filter(|adapting| adapting.next_at() <= now) {
+            self.simulation.with_host(SOURCE, |host, now| adapting.period(&mut host.endpoint, now));
+        }
         self.deliver_ranges(now);
     }
 
@@ -81,12 +101,26 @@ impl Stage {
         }
     }
 
-    /// The relays advertise, and the destination draws its conclusions.
-    fn select_relays(&mut self, now: Instant) {
+    /// What the relays that are there see of their links.
+    fn measure_links(&self) -> Vec<Option<LinkUse>> {
         let links = self.relays.iter().enumerate().map(|(index, relay)| {
             (!self.is_gone(index)).then(|| (relay.parts.cellular, relay.local.received_packet_bytes()))
         });
-        let measured = measure(self.simulation.network(), self.cell, links);
+        measure(self.simulation.network(), self.cell, links)
+    }
+
+    /// The relays tell of their own flows, and the source hears it.
+    fn share_bandwidth(&mut self) {
+        let load =
+            |(link, relay): (Option<LinkUse>, &RelayOnStage)| Some((link?.granted, relay.local.flows_in_packets()));
+        let loads = self.measure_links().into_iter().zip(&self.relays).map(load).collect();
+        let Some(sharing) = &mut self.cooperating.sharing else { return };
+        self.simulation.with_host(SOURCE, |host, now| sharing.period(loads, &mut host.endpoint, now));
+    }
+
+    /// The relays advertise, and the destination draws its conclusions.
+    fn select_relays(&mut self, now: Instant) {
+        let measured = self.measure_links();
         let Some(selection) = &mut self.cooperating.selection else { return };
         let adverts = selection.offers.adverts(&measured, now);
         selection.next_at = now + selection.offers.period();

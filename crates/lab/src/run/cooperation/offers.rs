@@ -76,7 +76,7 @@ pub(in crate::run) fn measure(
 }
 
 /// What the scenario says of a relay's link. Of a rate that follows a file it says nothing.
-fn configured(relay: &Relay) -> Rate {
+pub(super) fn configured(relay: &Relay) -> Rate {
     let link = relay.cellular.as_ref().and_then(|link| match &link.rate {
         TextOr::Text(rate) => Some(*rate),
         TextOr::Table(model) => model.mean.map(|mean| mean.0),

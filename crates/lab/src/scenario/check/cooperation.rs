@@ -85,13 +85,21 @@ fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
         found.push(Complaint::new("cooperation.forwarding", "needs relays that end the subflow", remedy));
     }
     if let Some(acc) = &cooperation.adaptive_congestion {
-        if !(acc.eta_min >= 1.0 && acc.eta_min <= acc.eta_max) {
+        let field = "cooperation.adaptive_congestion";
+        if !(acc.eta_min >= 1.0 && acc.eta_min < acc.eta_max) {
             let problem = format!("no delay ratio lies between {} and {}", acc.eta_min, acc.eta_max);
-            let remedy = "write 1 <= eta_min <= eta_max";
-            found.push(Complaint::new("cooperation.adaptive_congestion", problem, remedy));
+            found.push(Complaint::new(field, problem, "write 1 <= eta_min < eta_max"));
+        }
+        if acc.reductions_max == 0 || acc.period.is_zero() {
+            let remedy = "write reductions_max from 1 on, and a period above zero";
+            found.push(Complaint::new(field, "would never do anything", remedy));
         }
     }
     if let Some(sharing) = &cooperation.bandwidth_sharing {
+        if sharing.period.is_zero() {
+            let problem = "would never end";
+            found.push(Complaint::new("cooperation.bandwidth_sharing.period", problem, "write a time above zero"));
+        }
         if !sharing.fixed.is_empty() && sharing.fixed.len() != scenario.relays.len() {
             let problem = format!("has {} values for {} relays", sharing.fixed.len(), scenario.relays.len());
             found.push(Complaint::new("cooperation.bandwidth_sharing.fixed", problem, "write one for each relay"));

@@ -1,0 +1,136 @@
+//! Relay selection in a run: it keeps to the target, replaces relays that die, and harms nothing.
+
+use lab::results::{Results, SelectionResults};
+use lab::run::run;
+use lab::scenario::{Override, load};
+
+/// A cell without fading, in which every relay has 2 Mbit/s less the traffic of its owner.
+const STATIC: &str = r#"
+name = "static"
+duration = "30 s"
+target = { bit_rate = "3 Mbit/s", tolerance = "10 %" }
+workload = { kind = "bulk" }
+metrics = { window = "500 ms", analysis = { from = "6 s", to = "30 s" } }
+cell = { fading = "none" }
+wlan = {}
+connection = { scheduler = "random", receive_buffer = "4 MiB", send_buffer = "4 MiB" }
+[cooperation.selection]
+method = "ssrs"
+[[relays]]
+count = 6
+bit_rate_max = "2 Mbit/s"
+place = { distance_m = [800.0, 1000.0] }
+[[relays.local]]
+kind = "udp"
+rate = { uniform = ["0.6 Mbit/s", "1.2 Mbit/s"] }
+"#;
+
+fn results(overrides: &[&str]) -> Results {
+    let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
+    let run = run(&load("static.toml", STATIC, &overrides).unwrap(), None, &mut |_| {}).unwrap();
+    assert_eq!(run.faults, [""; 0]);
+    assert!(run.results.totals.sha256_ok);
+    run.results
+}
+
+fn selection(results: &Results) -> &SelectionResults {
+    results.selection.as_ref().unwrap()
+}
+
+/// Monitor points from `from_s` on whose throughput was out of range.
+fn outages(results: &Results, from_s: f64) -> Vec<f64> {
+    let metrics = results.metrics.as_ref().unwrap();
+    metrics.summary.outages_at_s.iter().copied().filter(|at| *at >= from_s).collect()
+}
+
+/// Mean throughput over the monitor points after `from_s`.
+fn mean_bps(results: &Results, from_s: f64) -> f64 {
+    let points = &results.metrics.as_ref().unwrap().points;
+    let later = points.time_s.iter().zip(&points.aggregate_throughput_bps).filter(|(at, _)| **at > from_s);
+    let bps: Vec<f64> = later.map(|(_, bps)| *bps).collect();
+    bps.iter().sum::<f64>() / bps.len() as f64
+}
+
+#[test]
+fn every_method_comes_to_rest_in_range() {
+    for method in ["ssrs", "greedy-thesis", "greedy-paper", "exact"] {
+        let results = results(&[&format!("cooperation.selection.method={method}")]);
+        assert_eq!(outages(&results, 12.0), [0.0; 0], "{method}: {:?}", selection(&results));
+        let metrics = results.metrics.as_ref().unwrap();
+        assert!(metrics.points.subflows[6..].iter().all(|count| (2..=5).contains(count)), "{method}: {metrics:?}");
+    }
+}
+
+#[test]
+fn a_relay_that_dies_is_replaced() {
+    let before = results(&[]);
+    let victim = selection(&before).migrations.last().unwrap().to[0].clone();
+    let index: usize = victim.strip_prefix("relay-").unwrap().parse::<usize>().unwrap() - 1;
+    let after = results(&[&format!("relays[{index}].leaves=15 s")]);
+    let migrations = &selection(&after).migrations;
+    let lost = migrations.iter().find(|migration| migration.cause == "relay lost").unwrap();
+    // Its last advert came at 14 s and stands for 3 s.
+    assert!((15.0..=18.0).contains(&lost.at_s) && !lost.to.contains(&victim), "{migrations:?}");
+    assert!((2.7e6..=3.3e6).contains(&mean_bps(&after, 20.0)), "{migrations:?}");
+}
+
+#[test]
+fn local_traffic_that_grows_makes_it_take_more_relays() {
+    let grown = "relays[*].local[0].changes=[{ at = \"10 s\", raise = \"0.4 Mbit/s\" }]";
+    let results = results(&[grown]);
+    let migrations = &selection(&results).migrations;
+    let (first, last) = (migrations.first().unwrap(), migrations.last().unwrap());
+    assert!(last.at_s > 10.0 && last.to.len() > first.to.len(), "{migrations:?}");
+    assert!((2.7e6..=3.3e6).contains(&mean_bps(&results, 20.0)), "{migrations:?}");
+    // The new subflows are there before the old ones go: something arrives in every window.
+    assert!(results.series.aggregate_throughput_bps[1..].iter().all(|bps| *bps > 1e6));
+}
+
+#[test]
+fn other_triggers_and_estimators_keep_to_the_target() {
+    for setting in [
+        "cooperation.selection.trigger=advert",
+        "cooperation.selection.trigger=throughput",
+        "cooperation.selection.estimator=configured",
+        "cooperation.selection.estimator=measured-delivery",
+    ] {
+        let results = results(&[setting]);
+        let mean_bps = mean_bps(&results, 6.0);
+        assert!((2.7e6..=3.3e6).contains(&mean_bps), "{setting}: {mean_bps} {:?}", selection(&results));
+    }
+}
+
+#[test]
+fn without_hold_down_every_transient_is_taken_for_an_outage() {
+    let [build, paper] = ["build", "paper"].map(|mode| {
+        let mode = format!("cooperation.selection.mode={mode}");
+        selection(&results(&[&mode])).migrations.len()
+    });
+    assert!(paper > build, "{paper} migrations as printed, {build} with hold-down");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let json = |seed: &str| results(&[seed]).reproducible().to_json();
+    let first = json("seed=3");
+    assert_eq!(first, json("seed=3"));
+    assert_ne!(first, json("seed=4"));
+}
+
+#[test]
+fn relays_with_links_of_their_own_are_selected_too() {
+    let text = r#"
+name = "links"
+duration = "20 s"
+target = { bit_rate = "3 Mbit/s" }
+workload = { kind = "bulk" }
+cooperation = { selection = { method = "ssrs" } }
+[[relays]]
+count = 5
+cellular = { rate = "1.05 Mbit/s", delay = "30 ms", queue = "30 packets" }
+"#;
+    let run = run(&load("links.toml", text, &[]).unwrap(), None, &mut |_| {}).unwrap();
+    assert_eq!(run.faults, [""; 0]);
+    assert_eq!(selection(&run.results).migrations[0].to.len(), 3);
+    assert_eq!(outages(&run.results, 6.0), [0.0; 0], "{:?}", run.results.metrics);
+}
