@@ -1,7 +1,16 @@
 //! What a relay's own flows want, from what they get.
 //!
-//! Competition is about demands, but a relay sees rates, and those shrink under the very competition that it is to report. So
-//! the highest rate stands for the demand for a while, and then goes halfway to the present rate in every further period.
+//! Competition is about demands, but a relay sees rates, and those shrink under the very competition that it is to report.
+//!
+//! ```text
+//! rate >= demand                                    demand = rate
+//! link full and rate >= 3/4 B / (K + 1)             demand stays: the flow may be squeezed
+//! otherwise, for 10 s after the demand was reached  demand stays: flows pause
+//! and then, every period                            demand = (demand + rate) / 2
+//! ```
+//!
+//! A link that is not full leaves every flow what it wants. On a full one a flow that asks for more gets about an even share,
+//! unless whoever it competes with is stronger than TCP: much less than that is all it asks for.
 
 use std::collections::BTreeMap;
 
@@ -9,56 +18,87 @@ use units::{Duration, Instant, Rate};
 
 /// How long the highest rate stands.
 const HOLD: Duration = Duration::from_secs(10);
+/// Share of its capacity from which a link counts as full: TCP that fills it leaves gaps after losses.
+const FULL_SHARE: f64 = 0.8;
+/// Share of an even share of the link below which a flow is not squeezed.
+const SQUEEZED_SHARE: f64 = 0.75;
+/// A flow that wants less sleeps, and does not count.
+const LEAST: Rate = Rate::from_bps(1000);
 
 /// A flow that ends at the relay, by a number that the relay gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 
+/// What the relay's link is like at the end of a period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkCount {
+    /// What it could carry in the period (B).
+    pub capacity: Rate,
+    /// Octets of packets that it has carried since the run began, forwarded ones included.
+    pub carried_bytes: u64,
+}
+
 /// Estimates demands from counts of octets.
 #[derive(Clone, Debug, Default)]
 pub struct DemandEstimator {
     measured_at: Option<Instant>,
+    carried_bytes: u64,
     flows: BTreeMap<FlowId, Flow>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     bytes: u64,
-    peak: Rate,
-    peak_at: Instant,
-    reported: bool,
+    demand: Rate,
+    /// When it last got what it wants.
+    reached_at: Instant,
+    is_reported: bool,
 }
 
 impl DemandEstimator {
-    /// Takes the octets that each flow has received since it began, at the end of a period; a flow that is left out is over.
-    pub fn measure(&mut self, now: Instant, counts: impl IntoIterator<Item = (FlowId, u64)>) {
+    /// Takes the octets of packets that each flow has received since it began, at the end of a period; a flow that is left out
+    /// is over.
+    pub fn measure(&mut self, now: Instant, link: LinkCount, counts: impl IntoIterator<Item = (FlowId, u64)>) {
         let period = self.measured_at.replace(now).map_or(Duration::ZERO, |before| now.saturating_since(before));
-        self.flows.values_mut().for_each(|flow| flow.reported = false);
+        let squeezed_from = self.squeezed_from(link, period);
+        self.flows.values_mut().for_each(|flow| flow.is_reported = false);
         for (id, bytes) in counts {
-            let began = Flow { bytes: 0, peak: Rate::ZERO, peak_at: now, reported: true };
+            let began = Flow { bytes: 0, demand: Rate::ZERO, reached_at: now, is_reported: true };
             let flow = self.flows.entry(id).or_insert(began);
-            flow.reported = true;
-            flow.take(Rate::from_bytes_per(bytes.saturating_sub(flow.bytes), period), now);
+            flow.is_reported = true;
+            let rate = Rate::from_bytes_per(bytes.saturating_sub(flow.bytes), period);
+            flow.take(rate, squeezed_from.is_some_and(|least_bps| rate.as_bps() as f64 >= least_bps), now);
             flow.bytes = bytes;
         }
-        self.flows.retain(|_, flow| flow.reported);
+        self.flows.retain(|_, flow| flow.is_reported);
+    }
+
+    /// The rate, in bit/s, from which flows may want more than they get; none if the link was not full.
+    fn squeezed_from(&mut self, link: LinkCount, period: Duration) -> Option<f64> {
+        let carried =
+            link.carried_bytes.saturating_sub(core::mem::replace(&mut self.carried_bytes, link.carried_bytes));
+        let capacity_bps = link.capacity.as_bps() as f64;
+        let is_full = Rate::from_bytes_per(carried, period).as_bps() as f64 >= FULL_SHARE * capacity_bps;
+        let even_share_bps = capacity_bps / (self.awake().count() + 1) as f64;
+        is_full.then_some(SQUEEZED_SHARE * even_share_bps)
+    }
+
+    fn awake(&self) -> impl Iterator<Item = Rate> {
+        self.flows.values().map(|flow| flow.demand).filter(|demand| *demand >= LEAST)
     }
 
     /// The demand of each flow that wants anything, as [`super::RelayLoad::demands`].
     pub fn demands(&self) -> Vec<Rate> {
-        self.flows.values().map(|flow| flow.peak).filter(|peak| *peak >= LEAST).collect()
+        self.awake().collect()
     }
 }
 
-/// A flow that wants less sleeps, and does not count.
-const LEAST: Rate = Rate::from_bps(1000);
-
 impl Flow {
-    fn take(&mut self, rate: Rate, now: Instant) {
-        if rate >= self.peak {
-            (self.peak, self.peak_at) = (rate, now);
-        } else if now.saturating_since(self.peak_at) > HOLD {
-            self.peak = Rate::from_bps(self.peak.as_bps().midpoint(rate.as_bps()));
+    fn take(&mut self, rate: Rate, may_be_squeezed: bool, now: Instant) {
+        if rate >= self.demand {
+            (self.demand, self.reached_at) = (rate, now);
+        } else if !may_be_squeezed && now.saturating_since(self.reached_at) > HOLD {
+            self.demand = Rate::from_bps(self.demand.as_bps().midpoint(rate.as_bps()));
         }
     }
 }
@@ -67,49 +107,85 @@ impl Flow {
 mod tests {
     use super::*;
 
-    /// Measures flow 1 every 2 s at these rates in kbit/s; gives its demand after each, in kbit/s.
-    fn demands(rates_kbps: &[u64]) -> Vec<u64> {
+    const CAPACITY: Rate = Rate::from_bps(1_200_000);
+
+    /// Measures flow 1 on a link of 1.2 Mbit/s every 2 s, at rates of the flow and of the whole link in kbit/s; gives its demand
+    /// after each, in kbit/s.
+    fn demands(rates_kbps: &[(u64, u64)]) -> Vec<u64> {
         let mut estimator = DemandEstimator::default();
-        let mut bytes = 0;
-        estimator.measure(Instant::ZERO, [(FlowId(1), 0)]);
-        let after = |(rate_kbps, period): (&u64, u64)| {
+        let (mut bytes, mut carried_bytes) = (0, 0);
+        estimator.measure(Instant::ZERO, LinkCount { capacity: CAPACITY, carried_bytes }, [(FlowId(1), 0)]);
+        let after = |((rate_kbps, link_kbps), period): (&(u64, u64), u64)| {
             bytes += rate_kbps * 250;
-            estimator.measure(Instant::from_secs(2 * period), [(FlowId(1), bytes)]);
+            carried_bytes += link_kbps * 250;
+            let link = LinkCount { capacity: CAPACITY, carried_bytes };
+            estimator.measure(Instant::from_secs(2 * period), link, [(FlowId(1), bytes)]);
             estimator.demands().first().map_or(0, |demand| demand.as_bps() / 1000)
         };
         rates_kbps.iter().zip(1..).map(after).collect()
+    }
+
+    /// The flow alone on its link.
+    fn demands_alone(rates_kbps: &[u64]) -> Vec<u64> {
+        demands(&rates_kbps.iter().map(|rate| (*rate, *rate)).collect::<Vec<_>>())
     }
 
     #[test]
     fn the_highest_rate_stands_for_ten_seconds() {
         // The peak is at 4 s; up to 14 s it stands, then it goes halfway to 600 each time.
         assert_eq!(
-            demands(&[900, 1000, 600, 600, 600, 600, 600, 600, 600]),
+            demands_alone(&[900, 1000, 600, 600, 600, 600, 600, 600, 600]),
             [900, 1000, 1000, 1000, 1000, 1000, 1000, 800, 700]
         );
     }
 
     #[test]
     fn a_higher_rate_counts_at_once_and_holds_anew() {
-        assert_eq!(demands(&[500, 400, 800, 0, 0, 0, 0, 0, 0, 0]), [500, 500, 800, 800, 800, 800, 800, 800, 400, 200]);
+        assert_eq!(
+            demands_alone(&[500, 400, 800, 0, 0, 0, 0, 0, 0, 0]),
+            [500, 500, 800, 800, 800, 800, 800, 800, 400, 200]
+        );
+    }
+
+    /// An even share is 600, three quarters of it 450; the link is full from 960 on.
+    #[test]
+    fn on_a_full_link_the_demand_stands_as_long_as_the_flow_gets_an_even_share() {
+        let squeezed = [(1000, 1000); 7].map(|_| (450, 960));
+        let mut rates = vec![(1000, 1000)];
+        rates.extend(squeezed);
+        assert_eq!(demands(&rates), [1000; 8]);
+        // It is not full any more: the flow could have had what it wants for long.
+        rates.push((450, 950));
+        assert_eq!(demands(&rates).last(), Some(&725));
+    }
+
+    #[test]
+    fn a_flow_far_below_an_even_share_wants_no_more() {
+        let mut rates = vec![(1000, 1000)];
+        rates.extend([(440, 1200); 7]);
+        assert_eq!(demands(&rates), [1000, 1000, 1000, 1000, 1000, 1000, 720, 580]);
+    }
+
+    fn measure(estimator: &mut DemandEstimator, now_s: u64, counts: &[(u32, u64)]) {
+        let link = LinkCount { capacity: CAPACITY, carried_bytes: 0 };
+        estimator.measure(Instant::from_secs(now_s), link, counts.iter().map(|(id, bytes)| (FlowId(*id), *bytes)));
     }
 
     #[test]
     fn flows_that_are_over_or_asleep_do_not_count() {
         let mut estimator = DemandEstimator::default();
-        let second = Instant::from_secs;
-        estimator.measure(second(0), [(FlowId(1), 0), (FlowId(2), 0), (FlowId(3), 0)]);
-        estimator.measure(second(2), [(FlowId(1), 250_000), (FlowId(2), 125_000), (FlowId(3), 0)]);
+        measure(&mut estimator, 0, &[(1, 0), (2, 0), (3, 0)]);
+        measure(&mut estimator, 2, &[(1, 250_000), (2, 125_000), (3, 0)]);
         assert_eq!(estimator.demands(), [Rate::from_mbps(1), Rate::from_bps(500_000)]);
-        estimator.measure(second(4), [(FlowId(2), 250_000)]);
+        measure(&mut estimator, 4, &[(2, 250_000)]);
         assert_eq!(estimator.demands(), [Rate::from_bps(500_000)]);
     }
 
     #[test]
     fn a_count_that_starts_over_is_no_demand() {
         let mut estimator = DemandEstimator::default();
-        estimator.measure(Instant::ZERO, [(FlowId(1), 1_000_000)]);
-        estimator.measure(Instant::from_secs(2), [(FlowId(1), 10)]);
+        measure(&mut estimator, 0, &[(1, 1_000_000)]);
+        measure(&mut estimator, 2, &[(1, 10)]);
         assert!(estimator.demands().is_empty());
     }
 }

@@ -13,7 +13,7 @@ mod relay_load;
 mod sharing_state;
 
 pub use definition::{Definition, UnknownDefinition};
-pub use demand::{DemandEstimator, FlowId};
+pub use demand::{DemandEstimator, FlowId, LinkCount};
 pub use relay_load::{Estimate, RATIO_MAX, RelayLoad};
 pub use sharing_state::SharingState;
 
