@@ -4,7 +4,7 @@
 use units::{Duration, Instant};
 
 use super::testing::{MSS, ack_at, loss, path_with_rtt};
-use super::{AckSample, CongestionController, LossSample, PathView, Paths, WindowStep, build};
+use super::{AckSample, Competition, CongestionController, LossSample, PathView, Paths, WindowStep, build};
 
 /// A path that loses every `loss_every`-th segment.
 struct LossyPath {
@@ -53,9 +53,20 @@ impl LossyPath {
 /// Runs `controller` over `paths`, given as (round-trip time in ms, segments per loss), until `losses` losses were seen
 /// on each path, and gives the mean windows, in segments, of the second half.
 fn mean_windows(controller: &str, paths: &[(u64, u64)], losses: u64) -> Vec<f64> {
+    mean_windows_beside(None, controller, paths, losses)
+}
+
+/// The same with `competition` on every path.
+fn mean_windows_beside(
+    competition: Option<Competition>,
+    controller: &str,
+    paths: &[(u64, u64)],
+    losses: u64,
+) -> Vec<f64> {
     let mut controller = build(&controller.parse().unwrap()).unwrap();
     let mut paths: Vec<_> =
         paths.iter().zip(0..).map(|(&(rtt_ms, every), id)| LossyPath::new(id, rtt_ms, every)).collect();
+    paths.iter_mut().for_each(|path| path.view.competition = competition);
     while paths.iter().any(|path| path.delivered < losses * path.loss_every) {
         let next = (0..paths.len()).min_by_key(|index| paths[*index].next_ack).unwrap();
         acknowledge(controller.as_mut(), &mut paths, next, losses);
@@ -166,4 +177,33 @@ fn lia_prefers_the_path_that_loses_less() {
     // RFC 6356 goal 3: windows in inverse proportion to the loss rates, 1 : 4; NewReno's would stand 1 : 2.
     let windows = mean_windows("lia", &[(100, 2_000), (100, 8_000)], 400);
     assert!(windows[1] / windows[0] > 3.0, "{windows:?}");
+}
+
+#[test]
+fn yielding_to_rivals_costs_the_root_of_what_growth_yields() {
+    // AIMD(alpha' / rho^e, beta'), sqrt(alpha (1 + beta) / (2 (1 - beta) p)): with rho = 4 half of NewReno's 94.87 by e = 1, a
+    // quarter by e = 2; half of 95.39 for rivals of AIMD(0.7, 0.625).
+    let beside = |ratio, increase, decrease, controller| {
+        let competition = Some(Competition { ratio, increase, decrease });
+        mean_windows_beside(competition, controller, &[(100, 6_000)], 200)[0]
+    };
+    assert_within(beside(1.0, 1.0, 0.5, "mcc-coop"), 94.87, 0.02);
+    assert_within(beside(4.0, 1.0, 0.5, "mcc-coop(1)"), 47.43, 0.02);
+    assert_within(beside(4.0, 1.0, 0.5, "mcc-coop(2)"), 23.72, 0.02);
+    assert_within(beside(1.0, 0.7, 0.625, "gmcc-coop"), 95.39, 0.02);
+    assert_within(beside(4.0, 0.7, 0.625, "gmcc-coop(1)"), 47.70, 0.02);
+    assert_within(beside(4.0, 0.7, 0.625, "mpaimd"), 95.39, 0.02);
+}
+
+#[test]
+fn mcc_coop_over_equal_paths_yields_only_where_that_is_less_than_lia_grows() {
+    // Two paths, where LIA has sqrt(3 / (2 p)) / 2 = 47.43 each. With rho = 2 yielding gives more than that, sqrt(1/2) of 94.87,
+    // which is what it does as printed; with rho = 16 it gives a quarter.
+    let beside = |ratio, controller| {
+        let competition = Some(Competition { ratio, ..Competition::NONE });
+        mean_windows_beside(competition, controller, &[(100, 6_000), (100, 6_000)], 200)
+    };
+    beside(2.0, "mcc-coop(1,1)").into_iter().for_each(|window| assert_within(window, 47.43, 0.03));
+    beside(2.0, "mcc-coop(1,0)").into_iter().for_each(|window| assert_within(window, 67.08, 0.02));
+    beside(16.0, "mcc-coop(1,1)").into_iter().for_each(|window| assert_within(window, 23.72, 0.03));
 }

@@ -19,19 +19,20 @@
 //! Wmax_r   largest window seen, segments
 //! Q_r, E_r probability that a loss means congestion, and the mean decrease after a loss that follows from it
 //! y_s      sum_p w_p / T_p, the rate of all
-//! T_s      max_p T_p
-//! Q_s, E_s min_p Q_p, and E of it
+//! T_s      mean of all samples of all subflows in their last rounds; `mveno-proof`: max_p T_p
+//! Q_s      by equation (4) from T_s, min_p base_p and max_p Wmax_p; `mveno-proof`: min_p Q_p
+//! E_s      by equation (5) from Q_s
 //! beta     3 segments
 //! delta_r  1 / M at first, M the number of subflows; computed anew at the end of every round of any subflow
 //! acked, MSS_r as in lia.rs
 //! ```
 //!
 //! Source: Dong, Wang, Huang, Wang, Min, "Performance Enhancement of Multipath TCP for Wireless Communications With Multiple
-//! Radio Interfaces" (IEEE Transactions on Communications 2016), sections III-A and III-B. Where the paper contradicts
-//! itself, this is what its proof of fairness (section III-C) needs: T_s the largest and Q_s the smallest, so that delta_r
-//! never exceeds 1. The variant `mveno-alg1` takes them as algorithm 1 prints them: T_s is the mean of all samples of all
-//! subflows, and Q_s and E_s follow from T_s, the smallest base_p and the largest Wmax_p. The bounds of Q_r and delta_r are
-//! ours; the paper divides by zero where a queue is empty.
+//! Radio Interfaces" (IEEE Transactions on Communications 2016), sections III-A and III-B. The paper contradicts itself about
+//! T_s, Q_s and E_s. `mveno` takes them as algorithm 1 prints them: with these it behaves as the paper's measurements show.
+//! `mveno-proof` takes the extremes that the proof of fairness (section III-C) needs: delta_r then never exceeds 1 by
+//! itself, and the connection is slow wherever round-trip times or queues differ (docs/decisions/0013-mveno-as-printed.md). The
+//! bounds of Q_r and delta_r are ours; the paper divides by zero where a queue is empty.
 //!
 //! `T_s y_s` is `sum_p w_p T_s / T_p`: only ratios of round-trip times matter. Q, E and delta are fractions of 2^16,
 //! windows are segments in 2^-16.
@@ -63,10 +64,10 @@ pub struct MVeno {
 /// What stands for the connection as a whole in equation (13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Variant {
-    /// As the proof of fairness needs it.
-    Proof,
     /// As algorithm 1 prints it.
     Algorithm1,
+    /// As the proof of fairness needs it.
+    Proof,
 }
 
 /// What mVeno remembers of one subflow.
@@ -97,14 +98,14 @@ struct Round {
 }
 
 impl MVeno {
-    /// As the proof of fairness needs it.
+    /// As algorithm 1 prints it.
     pub fn new() -> Self {
-        Self { variant: Variant::Proof, subflows: PerSubflow::default() }
+        Self { variant: Variant::Algorithm1, subflows: PerSubflow::default() }
     }
 
-    /// As algorithm 1 prints it.
-    pub fn algorithm_1() -> Self {
-        Self { variant: Variant::Algorithm1, subflows: PerSubflow::default() }
+    /// As the proof of fairness needs it.
+    pub fn proof() -> Self {
+        Self { variant: Variant::Proof, subflows: PerSubflow::default() }
     }
 }
 
@@ -117,8 +118,8 @@ impl Default for MVeno {
 impl CongestionController for MVeno {
     fn name(&self) -> &'static str {
         match self.variant {
-            Variant::Proof => "mveno",
-            Variant::Algorithm1 => "mveno-alg1",
+            Variant::Algorithm1 => "mveno",
+            Variant::Proof => "mveno-proof",
         }
     }
 

@@ -131,10 +131,10 @@ pub const CONTROLLERS: &[Registration] = &[
         build: |_| Ok(Box::new(MVeno::new())),
     },
     Registration {
-        name: "mveno-alg1",
-        summary: "mVeno with the connection's round-trip time and decrease as its algorithm 1 prints them",
+        name: "mveno-proof",
+        summary: "mVeno with the extremes that its proof of fairness needs",
         parameters: &[],
-        build: |_| Ok(Box::new(MVeno::algorithm_1())),
+        build: |_| Ok(Box::new(MVeno::proof())),
     },
     Registration {
         name: "mcc-coop",
