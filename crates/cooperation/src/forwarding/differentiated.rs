@@ -36,8 +36,8 @@ impl Differentiated {
         self.drain(relay, now);
     }
 
-    /// The destination told what it has and how far the relays widen its window. Its DATA_ACKs themselves come with its
-    /// subflows.
+    /// The destination told what it has and takes, and how far the relays widen its window. Its DATA_ACKs also come on its
+    /// subflow through this relay, but no oftener than data go there.
     pub fn on_ack(&mut self, ack: CumAck, relay: &mut FastAckRelay) {
         self.ack = Some(ack);
         self.splices.iter().for_each(|splice| apply(ack, *splice, relay));
@@ -62,10 +62,9 @@ impl Differentiated {
     }
 }
 
-/// Ranges have all bits of data sequence numbers; hosts may write 32 of them, and then the relay has to be told.
 fn apply(ack: CumAck, splice: SpliceId, relay: &mut FastAckRelay) {
-    relay.anchor(splice, Side::Destination, ack.rcv_nxt);
     relay.widen_window(splice, ack.widened_bytes);
+    relay.on_data_ack(splice, Side::Destination, ack.rcv_nxt, ack.window_bytes - ack.widened_bytes);
 }
 
 impl Forwarding for Differentiated {

@@ -35,6 +35,14 @@ fn relays_that_can_hold_nothing_leave_it_to_the_destination() {
 }
 
 #[test]
+fn relays_hear_of_a_small_window_while_they_are_idle() {
+    let limits = HoldLimits { size_bytes: 0, ..Wish::default().limits };
+    let done = Stage::new(Wish { limits, buffer_bytes: 100_000, ..Wish::default() }).finish(MINUTE);
+    // 100 kB a round trip of 110 ms, or less where the relays differ. What hears nothing waits for time-outs: minutes.
+    assert!(done < Instant::from_secs(10), "{done:?}");
+}
+
+#[test]
 fn a_relay_that_dies_takes_nothing_with_it() {
     for relay in 0..3 {
         let mut stage = Stage::new(Wish::default());
@@ -62,7 +70,7 @@ fn a_relay_that_leaves_delivers_what_it_holds() {
 #[test]
 fn without_further_ranges_the_stay_ends() {
     let limits = HoldLimits { stay: Duration::from_millis(500), ..Wish::default().limits };
-    let mut stage = Stage::new(Wish { limits, deaf: true });
+    let mut stage = Stage::new(Wish { limits, deaf: true, ..Wish::default() });
     stage.finish(MINUTE);
     assert!((0..3).all(|relay| stage.hold_stats(relay).expired_packets > 0));
 }

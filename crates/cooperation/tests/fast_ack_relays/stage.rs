@@ -42,12 +42,14 @@ pub struct Wish {
     pub limits: HoldLimits,
     /// The relays hear of the first range only.
     pub deaf: bool,
+    /// The destination's receive buffer, octets.
+    pub buffer_bytes: u64,
 }
 
 impl Default for Wish {
     fn default() -> Self {
         let limits = HoldLimits { size_bytes: 2 * RANGE_BYTES, stay: Duration::from_secs(1_000) };
-        Self { limits, deaf: false }
+        Self { limits, deaf: false, buffer_bytes: 4_000_000 }
     }
 }
 
@@ -75,7 +77,8 @@ impl Stage {
             }
             (connection, host.endpoint.data_sequence(connection).unwrap().1)
         });
-        let mut keeper = RangeKeeper::new(RangeSettings::new(RANGE_BYTES), next);
+        let settings = RangeSettings { capacity_bytes: wish.buffer_bytes, ..RangeSettings::new(RANGE_BYTES) };
+        let mut keeper = RangeKeeper::new(settings, next);
         for (index, medium) in relays.iter().enumerate() {
             let update = keeper.add_relay(now, RelayId(index as u16), wish.limits.size_bytes);
             simulation.with_medium(*medium, |medium: &mut Medium, now| {
@@ -190,7 +193,9 @@ fn build(wish: &Wish) -> (Simulation<EndpointHost>, Vec<MediumId>) {
     let relays = (1..=CELLULAR_MBPS.len()).map(|index| add_relay(&mut network, wish, index, [router, out], sink));
     let relays = relays.collect();
     let mut simulation = Simulation::new(network);
-    let config = ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() };
+    let path_manager = "manual".into();
+    let config =
+        ConnectionConfig { path_manager, receive_buffer_bytes: wish.buffer_bytes, ..ConnectionConfig::default() };
     let (listen, data) = (SocketAddr::new(SOURCE, 80), Source::pattern(6_000_000));
     let server = Transfer::listen(listen, config.clone()).sending(data.clone());
     simulation.attach(source, host(1, vec![SOURCE]).app(server));

@@ -61,7 +61,10 @@ struct Flow {
     ends: Ends,
     connection: usize,
     subflow: usize,
+    /// Of the source's SYN as it was sent.
     isn: Option<SeqNr>,
+    /// Of the source's SYN as it arrived: a relay that splices subflows has numbers of its own.
+    arrival_isn: Option<SeqNr>,
     /// After the last octet of data sent.
     end: u64,
     acked: u64,
@@ -93,7 +96,7 @@ impl Observer {
         if let Some((connection, known)) = known {
             let subflow = known.subflows;
             known.subflows += 1;
-            self.flows.all.push(Flow { ends, connection, subflow, isn: None, end: 1, acked: 1 });
+            self.flows.all.push(Flow { ends, connection, subflow, isn: None, arrival_isn: None, end: 1, acked: 1 });
         }
     }
 
@@ -108,7 +111,7 @@ impl Observer {
             flow.handshake(segment.seq);
             connection.learn(segment, true);
         }
-        let Some(position) = flow.position_of_data(segment) else { return };
+        let Some(position) = flow.position_of_data(segment, flow.isn) else { return };
         flow.end = flow.end.max(position + segment.payload.len() as u64);
         if let (Some(dsn), len) = connection.place(flow, position, segment) {
             connection.near = dsn;
@@ -118,7 +121,10 @@ impl Observer {
 
     fn destination_receives(&mut self, at: Instant, segment: &Segment) {
         let Some(flow) = self.flows.find((segment.dst, segment.src)) else { return };
-        let Some(position) = flow.position_of_data(segment) else { return };
+        if segment.flags.contains(Flags::SYN) {
+            flow.arrival_isn = Some(segment.seq);
+        }
+        let Some(position) = flow.position_of_data(segment, flow.arrival_isn) else { return };
         let connection = &self.connections[flow.connection];
         let (dsn, len) = connection.place(flow, position, segment);
         let mut collector = connection.collector.borrow_mut();
@@ -236,9 +242,9 @@ impl Flow {
         }
     }
 
-    /// The position of the first octet of the source's data; `None` without data.
-    fn position_of_data(&self, segment: &Segment) -> Option<u64> {
-        let isn = self.isn.filter(|_| !segment.payload.is_empty())?;
+    /// The position of the first octet of the source's data, which began at `isn`; `None` without data.
+    fn position_of_data(&self, segment: &Segment, isn: Option<SeqNr>) -> Option<u64> {
+        let isn = isn.filter(|_| !segment.payload.is_empty())?;
         Some(unwrap(segment.seq, isn, self.end) + u64::from(segment.flags.contains(Flags::SYN))).filter(|at| *at > 0)
     }
 }

@@ -222,7 +222,7 @@ impl Stage {
     fn held_bytes(&self, relay: &RelayOnStage) -> Option<u64> {
         self.cooperating.ranges.as_ref()?;
         let medium = self.simulation.network().medium::<forwarding::Relay>(relay.parts.fast_ack?)?;
-        Some(medium.relay().forwarding().held_bytes())
+        Some(medium.relay().forwarding().queue().held_bytes())
     }
 
     /// Statistics of the connections of `host`, as if they were one.

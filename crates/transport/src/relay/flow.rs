@@ -131,8 +131,8 @@ impl Flow {
         self.arrivals += 1;
     }
 
-    /// The next data that the host takes. What it has already is dropped.
-    pub(super) fn dequeue(&mut self) -> Option<(Dsn, Payload)> {
+    /// The next data to send, if `within_edge` only what the host is known to take. What it has already is dropped.
+    pub(super) fn dequeue(&mut self, within_edge: bool) -> Option<(Dsn, Payload)> {
         loop {
             let entry = self.waiting.first_entry()?;
             let (dsn, len) = (Dsn(entry.key().0), entry.get().len() as u64);
@@ -142,7 +142,7 @@ impl Flow {
                 self.stored_bytes = self.stored_bytes.saturating_sub(len);
                 continue;
             }
-            if self.edge.is_some_and(|edge| end.after(edge)) {
+            if within_edge && self.edge.is_some_and(|edge| end.after(edge)) {
                 return None;
             }
             return Some((dsn, entry.remove()));
@@ -171,12 +171,14 @@ mod tests {
         for dsn in [1200, 1000, 1100] {
             flow.enqueue(Dsn(dsn), octets(100));
         }
-        assert_eq!(flow.dequeue().map(|(dsn, _)| dsn), Some(Dsn(1000)));
-        assert_eq!(flow.dequeue().map(|(dsn, _)| dsn), Some(Dsn(1100)));
-        assert_eq!(flow.dequeue(), None);
+        assert_eq!(flow.dequeue(true).map(|(dsn, _)| dsn), Some(Dsn(1000)));
+        assert_eq!(flow.dequeue(true).map(|(dsn, _)| dsn), Some(Dsn(1100)));
+        assert_eq!(flow.dequeue(true), None);
         flow.on_data_ack(DataSeq::Short(1100), 200);
-        assert_eq!(flow.dequeue().map(|(dsn, _)| dsn), Some(Dsn(1200)));
+        assert_eq!(flow.dequeue(true).map(|(dsn, _)| dsn), Some(Dsn(1200)));
         assert!(flow.is_drained());
+        flow.enqueue(Dsn(1300), octets(100));
+        assert_eq!(flow.dequeue(false).map(|(dsn, _)| dsn), Some(Dsn(1300)));
     }
 
     #[test]
@@ -186,7 +188,7 @@ mod tests {
         flow.enqueue(Dsn(1000), octets(100));
         flow.enqueue(Dsn(1100), octets(100));
         flow.on_data_ack(DataSeq::Short(1100), 1000);
-        assert_eq!(flow.dequeue().map(|(dsn, _)| dsn), Some(Dsn(1100)));
+        assert_eq!(flow.dequeue(true).map(|(dsn, _)| dsn), Some(Dsn(1100)));
         assert_eq!(flow.stored_bytes, 100);
     }
 

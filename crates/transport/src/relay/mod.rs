@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use units::{Dsn, Instant};
-use wire::mptcp::{MpJoin, MptcpOption, Token};
+use wire::mptcp::{DataSeq, MpJoin, MptcpOption, Token};
 use wire::{Flags, Payload, Segment};
 
 pub use forwarding::{AtOnce, Forwarding, ForwardingRelay};
@@ -305,6 +305,18 @@ impl FastAckRelay {
         if let Some(splice) = self.splices.get_mut(&splice) {
             splice.widened_bytes = bytes;
         }
+    }
+
+    /// What the host at `to` has and takes, heard otherwise than on this subflow: the first octet that it misses, with all
+    /// bits, and its own window from there on. Its DATA_ACKs may come on other subflows of the connection only; without
+    /// them, data beyond the window last announced here would wait until the source sends them again elsewhere.
+    pub fn on_data_ack(&mut self, splice: SpliceId, to: Side, rcv_nxt: Dsn, window_bytes: u64) {
+        if let Some(splice) = self.splices.get_mut(&splice) {
+            let flow = &mut splice.flows[to.index()];
+            flow.anchor(rcv_nxt);
+            flow.on_data_ack(DataSeq::Short(rcv_nxt.0 as u32), window_bytes);
+        }
+        self.settle(splice);
     }
 
     /// Tells all bits of a recent data sequence number of the data towards `to`, which hosts that write 32 of them do not

@@ -4,17 +4,18 @@
 //! so they are not carried by packets of the network.
 
 use core::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
-use cooperation::forwarding::hold_queue::{HoldLimits, HoldQueue};
-use cooperation::forwarding::range::{DsnRange, Threshold, range_len_bytes};
+use cooperation::forwarding::differentiated::Differentiated;
+use cooperation::forwarding::hold_queue::HoldLimits;
+use cooperation::forwarding::range::{Threshold, range_len_bytes};
 use cooperation::forwarding::range_keeper::{Announcement, RangeKeeper, RangeSettings};
 use cooperation::relay_selection::RelayId;
 use network::{MediumId, Network};
 use simulator::relay::RelayMedium;
 use simulator::{App, Report};
-use transport::relay::{FastAckRelay, Forwarding, ForwardingRelay, Piece, RelayConfig, RelayEvent, Side, SpliceId};
+use transport::relay::{FastAckRelay, ForwardingRelay, RelayConfig};
 use transport::{ConnectionConfig, Endpoint, Event};
 use units::{Dsn, Duration, Instant, Prng};
 
@@ -29,7 +30,7 @@ const UNDER_WAY_BYTES: u64 = 1 << 20;
 const HEADER_BYTES: u64 = 72;
 
 /// A relay of the network.
-pub(in crate::run) type Relay = RelayMedium<Holding>;
+pub(in crate::run) type Relay = RelayMedium<Differentiated>;
 
 /// Adds the fast-ACK relay of number `index`.
 pub(in crate::run) fn add_relay(
@@ -40,13 +41,14 @@ pub(in crate::run) fn add_relay(
     let mut prng = Prng::fork(scenario.seed, &format!("fast-ack relay {index}"));
     let mut seed = [0; 32];
     seed[..8].copy_from_slice(&prng.below(u64::MAX).to_le_bytes());
-    let limits = hold_limits(scenario);
+    // Without ranges nothing is ever held.
+    let limits = hold_limits(scenario).unwrap_or(HoldLimits::of(0, scenario.metrics.period));
     let tcp = ConnectionConfig {
         congestion: RelayConfig::default().tcp.congestion,
         nagle: false,
         ..scenario.connection.to_config(1)
     };
-    let buffer_bytes = limits.map_or(0, |limits| limits.size_bytes) + UNDER_WAY_BYTES;
+    let buffer_bytes = limits.size_bytes + UNDER_WAY_BYTES;
     let config = RelayConfig { tcp, buffer_bytes, ..RelayConfig::default() };
     let refused = |error: transport::error::ConnectError| RunError::Unsupported {
         field: "connection",
@@ -54,7 +56,7 @@ pub(in crate::run) fn add_relay(
         remedy: "use settings that relays know",
     };
     let relay = FastAckRelay::new(config, seed).map_err(refused)?;
-    Ok(network.add_medium(Box::new(RelayMedium::new(ForwardingRelay::new(relay, Holding::new(limits))))))
+    Ok(network.add_medium(Box::new(RelayMedium::new(ForwardingRelay::new(relay, Differentiated::new(limits))))))
 }
 
 /// H, if there is differentiated forwarding.
@@ -70,87 +72,12 @@ fn hold_limits(scenario: &Scenario) -> Option<HoldLimits> {
     range_bytes(scenario).map(|range_bytes| HoldLimits::of(range_bytes, scenario.metrics.period))
 }
 
-/// The relay's side: a queue for each subflow.
-pub(in crate::run) struct Holding {
-    limits: Option<HoldLimits>,
-    range: Option<DsnRange>,
-    widened_bytes: u64,
-    queues: BTreeMap<SpliceId, HoldQueue<Piece>>,
-}
-
-impl Holding {
-    fn new(limits: Option<HoldLimits>) -> Self {
-        Self { limits, range: None, widened_bytes: 0, queues: BTreeMap::new() }
-    }
-
-    /// Octets that wait for their range.
-    pub fn held_bytes(&self) -> u64 {
-        self.queues.values().map(HoldQueue::held_bytes).sum()
-    }
-
-    /// Takes a message of the destination.
-    pub fn on_announcement(&mut self, announcement: Announcement, relay: &mut FastAckRelay, now: Instant) {
-        let ack = match announcement {
-            Announcement::Range(update) => {
-                self.range = Some(update.range);
-                self.queues.values_mut().for_each(|queue| queue.on_range(update.range));
-                update.ack
-            }
-            Announcement::Ack(ack) => ack,
-        };
-        self.widened_bytes = ack.widened_bytes;
-        self.queues.keys().for_each(|splice| relay.widen_window(*splice, ack.widened_bytes));
-        self.forward(relay, now);
-    }
-
-    fn forward(&mut self, relay: &mut FastAckRelay, now: Instant) {
-        for queue in self.queues.values_mut() {
-            while let Some((_, piece)) = queue.poll_forward() {
-                relay.forward(piece, now);
-            }
-        }
-    }
-}
-
-impl Forwarding for Holding {
-    fn on_piece(&mut self, piece: Piece, relay: &mut FastAckRelay, now: Instant) {
-        let queue = self.queues.get_mut(&piece.splice).filter(|_| piece.to == Side::Destination);
-        let (Some(queue), Some(range)) = (queue, self.range) else { return relay.forward(piece, now) };
-        // Relays may see 32 bits of what the destination counts in 64.
-        let dsn = Dsn::expand(piece.dsn.0 as u32, range.min);
-        queue.on_packet(now, dsn, piece.payload.len() as u32, piece);
-        self.forward(relay, now);
-    }
-
-    fn on_event(&mut self, event: RelayEvent, relay: &mut FastAckRelay, now: Instant) {
-        match event {
-            RelayEvent::Joined { splice, .. } => {
-                let Some(limits) = self.limits else { return };
-                let mut queue = HoldQueue::new(limits);
-                self.range.into_iter().for_each(|range| queue.on_range(range));
-                self.queues.insert(splice, queue);
-                relay.widen_window(splice, self.widened_bytes);
-            }
-            RelayEvent::Ending { splice, to: Side::Destination } => {
-                if let Some(queue) = self.queues.get_mut(&splice) {
-                    queue.leave();
-                }
-                self.forward(relay, now);
-            }
-            RelayEvent::Ending { .. } => {}
-            RelayEvent::Closed { splice } => {
-                self.queues.remove(&splice);
-            }
-        }
-    }
-
-    fn next_wakeup(&self) -> Option<Instant> {
-        self.queues.values().filter_map(HoldQueue::poll_timeout).min()
-    }
-
-    fn handle_timeout(&mut self, relay: &mut FastAckRelay, now: Instant) {
-        self.queues.values_mut().for_each(|queue| queue.handle_timeout(now));
-        self.forward(relay, now);
+/// A message of the destination reaches a relay.
+pub(in crate::run) fn tell(relay: &mut Relay, announcement: Announcement, now: Instant) {
+    let (relay, forwarding) = relay.parts();
+    match announcement {
+        Announcement::Range(update) => forwarding.on_range(update, relay, now),
+        Announcement::Ack(ack) => forwarding.on_ack(ack, relay),
     }
 }
 

@@ -93,10 +93,7 @@ impl Stage {
         let Some(ranges) = self.cooperating.ranges.clone() else { return };
         while let Some(announcement) = ranges.borrow_mut().take_due(now) {
             for relay in self.relays.iter().filter_map(|relay| relay.parts.fast_ack) {
-                self.simulation.with_medium(relay, |relay: &mut Relay, now| {
-                    let (relay, holding) = relay.parts();
-                    holding.on_announcement(announcement, relay, now);
-                });
+                self.simulation.with_medium(relay, |relay: &mut Relay, now| forwarding::tell(relay, announcement, now));
             }
         }
     }
