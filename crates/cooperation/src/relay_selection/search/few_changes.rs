@@ -3,11 +3,15 @@
 //! Among many relays a search keeps the sets nearest to the target, and these need not share a relay with the set in use. This
 //! adds, for up to two deletions and up to two additions each, the set nearest to the target.
 
+use arrayvec::ArrayVec;
+
 use super::chain::Chain;
 use super::pool::{Found, Pool};
 use crate::relay_selection::Range;
 use crate::relay_selection::field::{Field, Position};
 
+/// Most deletions, and most additions.
+const CHANGES_MAX: usize = 2;
 /// Relays in use beyond which at most one is deleted: pairs would be too many.
 const PAIRS_MAX: usize = 32;
 
@@ -15,49 +19,83 @@ const PAIRS_MAX: usize = 32;
 pub fn search(pool: &mut Pool, field: &Field, range: Range, in_use: &[bool]) {
     let (used, free): (Vec<Position>, Vec<Position>) =
         field.ascending(in_use).into_iter().partition(|position| in_use[usize::from(*position)]);
-    let mut nearby = Nearby { pool, field, range, used, free };
-    nearby.add_sets(&[]);
-    for first in 0..nearby.used.len() {
-        nearby.add_sets(&[nearby.used[first]]);
-        let seconds = if nearby.used.len() <= PAIRS_MAX { first + 1..nearby.used.len() } else { 0..0 };
-        for second in seconds {
-            nearby.add_sets(&[nearby.used[first], nearby.used[second]]);
-        }
+    let used_bps = used.iter().map(|position| u128::from(field.bps(*position))).sum();
+    let mut nearby = Nearby { field, range, used, used_bps, free, nearest: Default::default() };
+    nearby.consider_all();
+    for found in nearby.nearest.iter().flatten().flatten() {
+        let chain = pool.chains.extend(Chain::EMPTY, nearby.set(found));
+        pool.add(Found { sum_bps: found.sum_bps, chain }, range);
     }
+}
+
+/// A set, by how it differs from the one in use.
+struct Change {
+    deleted: ArrayVec<Position, CHANGES_MAX>,
+    added: ArrayVec<Position, CHANGES_MAX>,
+    sum_bps: u64,
 }
 
 struct Nearby<'a> {
-    pool: &'a mut Pool,
     field: &'a Field,
     range: Range,
     used: Vec<Position>,
+    used_bps: u128,
     /// Relays not in use, ascending by what they offer.
     free: Vec<Position>,
+    /// The feasible set nearest to the target, by number of deletions and of additions.
+    nearest: [[Option<Change>; CHANGES_MAX + 1]; CHANGES_MAX + 1],
 }
 
 impl Nearby<'_> {
-    /// The sets that lack `deleted` and have none, one or two relays more.
-    fn add_sets(&mut self, deleted: &[Position]) {
-        let kept: Vec<Position> = self.used.iter().copied().filter(|position| !deleted.contains(position)).collect();
-        let sum: u128 = kept.iter().map(|position| u128::from(self.field.bps(*position))).sum();
-        let Some(sum_bps) = u64::try_from(sum).ok().filter(|sum| *sum <= self.range.high_bps) else { return };
-        if !kept.is_empty() {
-            self.offer(&kept, sum_bps, &[]);
-        }
-        if let Some(one) = self.nearest_one(sum_bps) {
-            self.offer(&kept, sum_bps, &[one]);
-        }
-        if let Some((one, other)) = self.nearest_two(sum_bps) {
-            self.offer(&kept, sum_bps, &[one, other]);
+    fn consider_all(&mut self) {
+        self.consider_without(&[]);
+        for first in 0..self.used.len() {
+            self.consider_without(&[self.used[first]]);
+            let seconds = if self.used.len() <= PAIRS_MAX { first + 1..self.used.len() } else { 0..0 };
+            for second in seconds {
+                self.consider_without(&[self.used[first], self.used[second]]);
+            }
         }
     }
 
-    fn offer(&mut self, kept: &[Position], sum_bps: u64, added: &[Position]) {
-        let sum = added.iter().try_fold(sum_bps, |sum, position| sum.checked_add(self.field.bps(*position)));
-        if let Some(sum_bps) = sum.filter(|sum| self.range.contains(*sum)) {
-            let chain = self.pool.chains.extend(Chain::EMPTY, kept.iter().chain(added).copied());
-            self.pool.add(Found { sum_bps, chain }, self.range);
+    /// The sets that lack `deleted` and have none, one or two relays more.
+    fn consider_without(&mut self, deleted: &[Position]) {
+        let deleted_bps: u128 = deleted.iter().map(|position| u128::from(self.field.bps(*position))).sum();
+        let left = u64::try_from(self.used_bps - deleted_bps).ok();
+        let Some(sum_bps) = left.filter(|sum| *sum <= self.range.high_bps) else { return };
+        if deleted.len() < self.used.len() {
+            self.consider(deleted, &[], sum_bps);
         }
+        if let Some(one) = self.nearest_one(sum_bps) {
+            self.consider(deleted, &[one], sum_bps);
+        }
+        if let Some((one, other)) = self.nearest_two(sum_bps) {
+            self.consider(deleted, &[one, other], sum_bps);
+        }
+    }
+
+    /// Keeps the set if it is the nearest of its kind; of equally near ones that with the lowest numbers.
+    fn consider(&mut self, deleted: &[Position], added: &[Position], left_bps: u64) {
+        let sum = added.iter().try_fold(left_bps, |sum, position| sum.checked_add(self.field.bps(*position)));
+        let Some(sum_bps) = sum.filter(|sum| self.range.contains(*sum)) else { return };
+        let change =
+            Change { deleted: deleted.iter().copied().collect(), added: added.iter().copied().collect(), sum_bps };
+        let known = self.nearest[deleted.len()][added.len()].as_ref();
+        let order = known.map(|known| {
+            let by_distance = self.range.distance(sum_bps).cmp(&self.range.distance(known.sum_bps));
+            by_distance.then_with(|| self.set(&change).cmp(&self.set(known)))
+        });
+        if order.is_none_or(|order| order.is_lt()) {
+            self.nearest[deleted.len()][added.len()] = Some(change);
+        }
+    }
+
+    /// The relays of a set, in ascending order.
+    fn set(&self, change: &Change) -> Vec<Position> {
+        let kept = self.used.iter().filter(|position| !change.deleted.contains(position));
+        let mut set: Vec<Position> = kept.chain(&change.added).copied().collect();
+        set.sort_unstable();
+        set
     }
 
     fn nearest_one(&self, sum_bps: u64) -> Option<Position> {
@@ -81,5 +119,32 @@ impl Nearby<'_> {
             if reached < self.range.target_bps { low += 1 } else { high -= 1 }
         }
         nearest.map(|(_, pair)| pair)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{check, field, range};
+    use super::*;
+
+    fn sums(rates: &[u64], in_use: &[bool]) -> Vec<u64> {
+        let (mut pool, range) = (Pool::new(), range(3000, 0.1));
+        search(&mut pool, &field(rates), range, in_use);
+        check(&pool, rates, range);
+        pool.sets.iter().map(|found| found.sum_bps).collect()
+    }
+
+    #[test]
+    fn the_nearest_set_of_each_change_is_found() {
+        // Less one: 2000, with 1030 it is 3030, with 400 and 610 it is 3010. Less two: 1000, with the largest two only 2640.
+        let rates = [1000, 1000, 1000, 400, 610, 1030];
+        let in_use = [true, true, true, false, false, false];
+        assert_eq!(sums(&rates, &in_use), [3000, 3030, 3010]);
+    }
+
+    #[test]
+    fn with_nothing_in_use_one_or_two_relays_are_sought() {
+        assert_eq!(sums(&[1600, 1300, 1500, 2900], &[false; 4]), [2900, 2900]);
+        assert_eq!(sums(&[1600, 1300, 1500], &[false; 3]), [2900]);
     }
 }
