@@ -2,10 +2,11 @@
 
 use crate::tree::{files_ending, is_test_only, parse, read, require_none};
 
-const TRAITS: [(&str, &str, &str); 4] = [
+const TRAITS: [(&str, &str, &str); 5] = [
     ("CongestionController", "CONTROLLERS", "crates/transport/src/congestion/"),
     ("Scheduler", "SCHEDULERS", "crates/transport/src/scheduler/"),
     ("PathManager", "PATH_MANAGERS", "crates/transport/src/path_manager/"),
+    ("RelaySelector", "SELECTORS", "crates/cooperation/src/relay_selection/"),
     ("ResourceScheduler", "RESOURCE_SCHEDULERS", "crates/network/src/cell/scheduler/"),
 ];
 
@@ -33,13 +34,29 @@ fn list_of(registry: &str, name: &str) -> String {
     registry[start..end].to_owned()
 }
 
+/// The texts of the files whose functions the list names as builders: `build: balia::balia`.
+fn builders(list: &str, folder: &str) -> Vec<String> {
+    let named = list.split("build: ").skip(1).filter_map(|rest| rest.split_once("::"));
+    let files = named.map(|(module, _)| format!("{folder}{module}.rs"));
+    let known = files_ending(".rs");
+    files.filter(|file| known.contains(file)).map(|file| read(&file)).collect()
+}
+
+/// Whether a text makes a value of the type `name`.
+fn builds(text: &str, name: &str) -> bool {
+    text.contains(&format!("Box::new({name}"))
+}
+
 #[test]
 fn every_policy_is_registered() {
     let mut breaches = Vec::new();
     for (policy, list, folder) in TRAITS {
         let list = list_of(&read(&format!("{folder}registry.rs")), list);
         for file in files_ending(".rs").iter().filter(|file| file.starts_with(folder)) {
-            let unlisted = implementors(&parse(file), policy).into_iter().filter(|name| !list.contains(name.as_str()));
+            let builders = builders(&list, folder);
+            let is_listed =
+                |name: &String| list.contains(name.as_str()) || builders.iter().any(|text| builds(text, name));
+            let unlisted = implementors(&parse(file), policy).into_iter().filter(|name| !is_listed(name));
             breaches.extend(unlisted.map(|name| format!("{file}: {name}")));
         }
     }
