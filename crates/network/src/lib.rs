@@ -13,6 +13,7 @@
 //! topology      hosts joined by paths, as a wiring list
 //! ```
 
+mod address_table;
 pub mod cell;
 mod datagram;
 mod event_queue;

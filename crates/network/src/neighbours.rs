@@ -1,8 +1,8 @@
 //! Which gate of a medium a packet leaves at.
 
 use core::net::IpAddr;
-use std::collections::BTreeMap;
 
+use crate::address_table::AddressTable;
 use crate::{Gate, Packet};
 
 /// The gates behind which addresses are: by the packet's destination, else by its source.
@@ -11,8 +11,8 @@ use crate::{Gate, Packet};
 /// registered by each relay): what it sends from such an address goes to that neighbour.
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours {
-    by_destination: BTreeMap<IpAddr, Gate>,
-    by_source: BTreeMap<IpAddr, Gate>,
+    by_destination: AddressTable<Gate>,
+    by_source: AddressTable<Gate>,
 }
 
 impl Neighbours {
@@ -34,7 +34,7 @@ impl Neighbours {
     /// Where `packet` leaves, if it is known.
     #[inline]
     pub fn gate_of(&self, packet: &Packet) -> Option<Gate> {
-        let to = packet.destination().and_then(|address| self.by_destination.get(&address));
-        to.or_else(|| self.by_source.get(&packet.source()?)).copied()
+        let to = packet.destination().and_then(|address| self.by_destination.get(address));
+        to.or_else(|| self.by_source.get(packet.source()?))
     }
 }

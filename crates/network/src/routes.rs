@@ -1,8 +1,8 @@
 //! Static routes of one vertex.
 
 use core::net::IpAddr;
-use std::collections::BTreeMap;
 
+use crate::address_table::AddressTable;
 use crate::{Packet, Prefix, VertexId};
 
 /// A static route; of those that match a packet the first one added counts.
@@ -19,7 +19,7 @@ pub struct Route {
 /// Where packets that leave a vertex go: to the host's own route if there is one, else to the first that matches.
 #[derive(Default)]
 pub(crate) struct Routes {
-    by_host: BTreeMap<IpAddr, VertexId>,
+    by_host: AddressTable<VertexId>,
     in_order: Vec<Route>,
 }
 
@@ -35,8 +35,8 @@ impl Routes {
     #[inline]
     pub fn next(&self, packet: &Packet) -> Option<VertexId> {
         let (source, destination) = (packet.source()?, packet.destination()?);
-        if let Some(via) = self.by_host.get(&destination) {
-            return Some(*via);
+        if let Some(via) = self.by_host.get(destination) {
+            return Some(via);
         }
         let matches = |prefix: Option<Prefix>, address: IpAddr| prefix.is_none_or(|prefix| prefix.contains(address));
         let applies = |route: &&Route| matches(route.from, source) && matches(route.to, destination);
