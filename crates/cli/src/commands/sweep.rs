@@ -1,11 +1,12 @@
 //! `anabranch sweep`: many runs, on all cores.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::output::write_atomically;
+use lab::report;
 use lab::sweep::{Journal, Manifest, Plan, Summary, csv};
 
 use crate::arguments;
@@ -32,7 +33,12 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
     bar.finish_and_clear();
     ran.map_err(|error| Failure::Failed(error.to_string()))?;
     let summary = Summary::new(&plan, journal.records());
-    let files = [("summary.json", summary.to_json()), ("runs.csv", csv(&plan, journal.records()))];
+    let records = journal.records();
+    let files = [
+        ("summary.json", summary.to_json()),
+        ("runs.csv", csv(&plan, records)),
+        ("report.html", report::render_sweep(&plan, records)),
+    ];
     for (name, content) in &files {
         write_atomically(&out.join(name), content.as_bytes())?;
     }
@@ -52,15 +58,26 @@ fn bar(runs: usize) -> ProgressBar {
     bar
 }
 
-fn what_next(arguments: &arguments::Sweep, out: &std::path::Path) -> String {
-    let files = ["runs.jsonl", "runs.csv", "summary.json"].map(|name| out.join(name).display().to_string());
-    let [runs, csv, summary] = files;
+fn what_next(arguments: &arguments::Sweep, out: &Path) -> String {
+    let files = [
+        ("report.html", "the report, for a browser"),
+        ("summary.json", "means, intervals and comparisons, for programs"),
+        ("runs.csv", "every run, for spreadsheets"),
+        ("runs.jsonl", "the same, a line each; a sweep goes on from it"),
+    ];
+    let width = out.join("summary.json").display().to_string().len();
+    let mut text = String::from("written:\n");
+    for (name, what) in files {
+        let _ = writeln!(text, "  {:<width$}  {what}", out.join(name).display().to_string());
+    }
     let file = arguments.scenario.display();
-    format!(
-        "written:\n  {runs}  every run, a line each\n  {csv}  the same for spreadsheets\n  {summary}  this table\n\n\
-         next:\n  anabranch run {file} --out out    # one run, with a report\n  \
-         anabranch sweep {file} --seeds 1..30    # narrower intervals; runs there are kept\n"
-    )
+    let _ = write!(
+        text,
+        "\nnext:\n  anabranch sweep {file} --seeds 1..30{}    # narrower intervals; finished runs are kept\n  \
+         anabranch run {file} --out out/run    # one run as it went, with plots\n",
+        arguments.out.as_ref().map_or(String::new(), |out| format!(" --out {}", out.display()))
+    );
+    text
 }
 
 /// Faults fail the command, which says how to see the first one again.

@@ -21,6 +21,16 @@ pub(super) struct Curve {
     pub values: Vec<Option<f64>>,
 }
 
+/// A range that changes over time.
+pub(super) struct Ribbon {
+    /// CSS class that gives the colour.
+    pub class: String,
+    /// Its lower edge, one value per time; `None` leaves a gap.
+    pub low: Vec<Option<f64>>,
+    /// Its upper edge.
+    pub high: Vec<Option<f64>>,
+}
+
 /// A chart over time.
 pub(super) struct Chart<'a> {
     /// What it shows, for those who cannot see it.
@@ -37,6 +47,8 @@ pub(super) struct Chart<'a> {
     pub marked_s: Vec<(f64, f64)>,
     /// Curves stacked as areas, from the bottom.
     pub stacked: Vec<Curve>,
+    /// Ranges shaded below the lines.
+    pub ribbons: Vec<Ribbon>,
     /// Curves as lines over them.
     pub lines: Vec<Curve>,
 }
@@ -47,6 +59,7 @@ struct Plot {
     band: Option<(f64, f64)>,
     marked_s: Vec<(f64, f64)>,
     stacked: Vec<Curve>,
+    ribbons: Vec<Ribbon>,
     lines: Vec<Curve>,
     x: Scale,
     y: Scale,
@@ -71,6 +84,10 @@ impl Chart<'_> {
         plot.draw_band(&mut svg);
         plot.draw_grid(&mut svg);
         plot.draw_stack(&mut svg);
+        for ribbon in &plot.ribbons {
+            let path = ribbon_path(&plot.time_s, ribbon, plot.x, plot.y);
+            let _ = write!(svg, "<path class=\"ribbon {}\" d=\"{path}\"/>", ribbon.class);
+        }
         for line in &plot.lines {
             let path = line_path(&plot.time_s, &line.values, plot.x, plot.y);
             let _ = write!(svg, "<path class=\"line {}\" d=\"{path}\"/>", line.class);
@@ -88,8 +105,10 @@ impl Chart<'_> {
         };
         let time_s = thin::times(self.time_s, group);
         let (stacked, lines) = (shorten(self.stacked), shorten(self.lines));
+        let ribbons: Vec<Ribbon> = self.ribbons.into_iter().map(|ribbon| ribbon.shortened(group)).collect();
         let band_top = self.band.map_or(0.0, |(_, high)| high);
-        let max = highest(&stacked, &lines, time_s.len()).max(band_top);
+        let ribbon_top = ribbons.iter().flat_map(|ribbon| ribbon.high.iter().flatten().copied()).fold(0.0, f64::max);
+        let max = highest(&stacked, &lines, time_s.len()).max(band_top).max(ribbon_top);
         let unit = Unit::for_max(self.units, max);
         let y_ticks = ticks_above(max / unit.size, 5);
         let end_s = time_s.last().copied().unwrap_or(1.0);
@@ -97,7 +116,7 @@ impl Chart<'_> {
         let top = y_ticks.last().copied().unwrap_or(1.0) * unit.size;
         let y = Scale { from: 0.0, to: top, start: height - MARGIN_BOTTOM, end: MARGIN_TOP };
         let x_ticks = ticks_within(end_s, (width / 90.0) as usize);
-        Plot { time_s, band: self.band, marked_s: self.marked_s, stacked, lines, x, y, unit, y_ticks, x_ticks }
+        Plot { time_s, band: self.band, marked_s: self.marked_s, stacked, ribbons, lines, x, y, unit, y_ticks, x_ticks }
     }
 }
 
@@ -201,6 +220,21 @@ fn line_path(time_s: &[f64], values: &[Option<f64>], x: Scale, y: Scale) -> Stri
     path
 }
 
+impl Ribbon {
+    fn shortened(self, group: usize) -> Self {
+        Self { low: thin::averaged(&self.low, group), high: thin::averaged(&self.high, group), ..self }
+    }
+}
+
+/// From edge to edge over the times that have both.
+fn ribbon_path(time_s: &[f64], ribbon: &Ribbon, x: Scale, y: Scale) -> String {
+    let edges = time_s.iter().zip(ribbon.low.iter().zip(&ribbon.high));
+    let known: Vec<(f64, (f64, f64))> =
+        edges.filter_map(|(time, (low, high))| Some((*time, ((*low)?, (*high)?)))).collect();
+    let (times, (low, high)): (Vec<f64>, (Vec<f64>, Vec<f64>)) = known.into_iter().unzip();
+    if times.is_empty() { String::new() } else { area_path(&times, &low, &high, x, y) }
+}
+
 fn area_path(time_s: &[f64], below: &[f64], above: &[f64], x: Scale, y: Scale) -> String {
     let mut path = String::new();
     for (index, (time, value)) in time_s.iter().zip(above).enumerate() {
@@ -223,5 +257,16 @@ mod tests {
         let unit = Scale { from: 0.0, to: 1.0, start: 0.0, end: 1.0 };
         let path = line_path(&[0.0, 1.0, 2.0], &[Some(1.0), None, Some(3.0)], unit, unit);
         assert_eq!(path, "M0.0 1.0M2.0 3.0");
+    }
+
+    #[test]
+    fn a_ribbon_spans_the_times_that_have_both_edges() {
+        let unit = Scale { from: 0.0, to: 1.0, start: 0.0, end: 1.0 };
+        let ribbon = Ribbon {
+            class: String::new(),
+            low: vec![Some(1.0), None, Some(2.0)],
+            high: vec![Some(4.0), Some(5.0), Some(6.0)],
+        };
+        assert_eq!(ribbon_path(&[0.0, 1.0, 2.0], &ribbon, unit, unit), "M0.0 4.0L2.0 6.0L2.0 2.0L0.0 1.0Z");
     }
 }

@@ -1,6 +1,7 @@
-//! Results as one HTML file: plots, tables and the manifest, with nothing fetched from anywhere.
+//! Results of a run, or of a sweep, as one HTML file: plots, tables and the manifest, with nothing fetched from anywhere.
 
 mod chart;
+mod comparison;
 mod html;
 mod monitor;
 mod paper_table;
@@ -14,6 +15,7 @@ mod topology;
 use std::fmt::Write;
 
 use chart::{Chart, Curve};
+pub use comparison::render as render_sweep;
 use html::escape;
 use river::Branch;
 use scale::{AMOUNTS, RATES, TIMES};
@@ -33,7 +35,6 @@ const GOODPUT_MEAN_S: f64 = 1.0;
 /// The report on `results`: a whole HTML document. It is a function of everything but the wall-clock time.
 pub fn render(results: &Results) -> String {
     let view = View::new(results);
-    let title = escape(&results.manifest.scenario);
     let sections = [
         heading(results),
         figures(results),
@@ -46,12 +47,17 @@ pub fn render(results: &Results) -> String {
         view.table(),
         manifest(results),
     ];
+    document(&results.manifest.scenario, "", &sections.join("\n"))
+}
+
+/// A whole document with `body`; `style` comes after what all reports share.
+fn document(title: &str, style: &str, body: &str) -> String {
+    let title = escape(title);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title} - Anabranch</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{}\n</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        sections.join("\n")
+         <style>\n{STYLE}{style}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
     )
 }
 
@@ -228,6 +234,7 @@ impl<'a> View<'a> {
             band: None,
             marked_s: Vec::new(),
             stacked: self.curves(|subflow| subflow.throughput_bps.iter().copied().map(Some).collect()),
+            ribbons: Vec::new(),
             lines: vec![goodput],
         };
         let caption = format!(
@@ -242,8 +249,9 @@ impl<'a> View<'a> {
     fn details(&self) -> String {
         let series = &self.results.series;
         let chart = |label, units, stacked, lines| {
-            let marked_s = Vec::new();
-            Chart { label, size: HALF, units, time_s: &series.time_s, band: None, marked_s, stacked, lines }.svg()
+            let (marked_s, ribbons) = (Vec::new(), Vec::new());
+            Chart { label, size: HALF, units, time_s: &series.time_s, band: None, marked_s, stacked, ribbons, lines }
+                .svg()
         };
         let waiting = Curve {
             name: "waiting".into(),

@@ -30,6 +30,7 @@ pub(super) fn section(metrics: &PaperMetrics) -> String {
         band: metrics.target_low_bps.zip(metrics.target_high_bps),
         marked_s: metrics.summary.outages_at_s.iter().map(|&at_s| (at_s - metrics.period_s, at_s)).collect(),
         stacked: Vec::new(),
+        ribbons: Vec::new(),
         lines: vec![
             curve("throughput", "ink", some(&points.aggregate_throughput_bps)),
             curve("in order (G3)", "p0", some(&points.in_order_goodput_bps)),

@@ -34,6 +34,23 @@ pub(super) fn ticks_within(max: f64, count: usize) -> Vec<f64> {
     (0..=steps).map(|index| index as f64 * step).collect()
 }
 
+/// Round values from `low` or just below it to `high` or just above it, about `count` steps; the first and the last are the
+/// axis's ends.
+pub(super) fn ticks_between(low: f64, high: f64, count: usize) -> Vec<f64> {
+    // One value alone gets an axis around it.
+    let (low, high) = if high > low { (low, high) } else { (low - 0.05 * low.abs(), high + 0.05 * high.abs()) };
+    let step = round_step(high - low, count);
+    let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
+    let steps = (last - first).max(1.0) as usize;
+    (0..=steps).map(|index| rounded(first + index as f64, step)).collect()
+}
+
+/// `count * step` without the last digits that binary fractions add.
+fn rounded(count: f64, step: f64) -> f64 {
+    let inverse = (1.0 / step).round();
+    if step < 1.0 && inverse.is_finite() { count / inverse } else { count * step }
+}
+
 /// 1, 2 or 5 times a power of ten.
 fn round_step(max: f64, count: usize) -> f64 {
     if max <= 0.0 {
@@ -101,6 +118,15 @@ mod tests {
         assert_eq!(ticks_within(8.7, 5), [0.0, 2.0, 4.0, 6.0, 8.0]);
         assert_eq!(ticks_above(0.0, 5), [0.0, 1.0]);
         assert_eq!(ticks_above(100.0, 4), [0.0, 50.0, 100.0]);
+    }
+
+    #[test]
+    fn ticks_between_two_values_hold_both() {
+        assert_eq!(ticks_between(2.93, 3.08, 4), [2.9, 2.95, 3.0, 3.05, 3.1]);
+        assert_eq!(ticks_between(-3.0, 8.0, 4), [-5.0, 0.0, 5.0, 10.0]);
+        assert_eq!(ticks_between(0.0, 0.0, 4), [0.0, 1.0]);
+        let around = ticks_between(5.0, 5.0, 4);
+        assert!(around[0] < 5.0 && around[around.len() - 1] > 5.0, "{around:?}");
     }
 
     #[test]

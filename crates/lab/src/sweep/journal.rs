@@ -118,6 +118,7 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sweep::Course;
 
     fn manifest(content: &str) -> Manifest {
         Manifest { scenario: "x".into(), content: content.into(), version: "1".into() }
@@ -125,7 +126,8 @@ mod tests {
 
     fn record(seed: u64) -> Record {
         let (variant, point) = ("a".into(), vec![("p".into(), "v".into())]);
-        Record { variant, point, seed, values: [("n".to_string(), 0.1)].into(), faults: Vec::new() }
+        let values = [("n".to_string(), 0.1)].into();
+        Record { variant, point, seed, values, course: Course::default(), faults: Vec::new() }
     }
 
     #[test]

@@ -4,18 +4,25 @@
 //! plan       variants, points and seeds -> jobs
 //! workers    jobs -> records, on all cores
 //! record     what one run leaves: one line of JSON
+//! course     how it went over time, in few numbers
 //! journal    the records so far, on disk; a killed sweep goes on where it was
+//! metric     the values that people compare
 //! summary    records -> means with intervals, and comparisons seed by seed
 //! ```
 
+mod course;
 mod journal;
+mod metric;
 mod plan;
 mod record;
 mod summary;
 mod workers;
 
+pub use course::Course;
 pub use journal::{Journal, JournalError};
+pub(crate) use metric::{Better, Kind, METRICS, Metric};
 pub use plan::{Case, Job, Plan, PlanError};
 pub use record::{Manifest, Record};
 pub use summary::{CaseSummary, Comparison, Summary, csv};
+pub(crate) use summary::{Samples, numbers, samples, sorted};
 pub use workers::{Progress, run};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Case, Plan};
+use super::{Case, Course, Plan};
 use crate::results::Results;
 use crate::run::Run;
 
@@ -32,6 +32,9 @@ pub struct Record {
     /// Every number of the totals and of the papers' metrics by name, of the latter with `analysis.` or `whole.` before
     /// it.
     pub values: BTreeMap<String, f64>,
+    /// How it went over time; empty if it could not begin.
+    #[serde(default)]
+    pub course: Course,
     /// What was wrong with the run; empty if nothing was.
     pub faults: Vec<String>,
 }
@@ -56,13 +59,14 @@ impl Record {
     /// Of a run of `case`.
     pub fn new(case: &Case, seed: u64, run: &Run) -> Self {
         let (variant, point) = (case.variant.clone(), case.point.clone());
-        Self { variant, point, seed, values: values(&run.results.reproducible()), faults: run.faults.clone() }
+        let course = Course::new(&case.scenario, &run.results.series);
+        Self { variant, point, seed, values: values(&run.results.reproducible()), course, faults: run.faults.clone() }
     }
 
     /// Of a run of `case` that could not begin.
     pub fn failed(case: &Case, seed: u64, why: String) -> Self {
         let (variant, point) = (case.variant.clone(), case.point.clone());
-        Self { variant, point, seed, values: BTreeMap::new(), faults: vec![why] }
+        Self { variant, point, seed, values: BTreeMap::new(), course: Course::default(), faults: vec![why] }
     }
 }
 

@@ -8,27 +8,8 @@ use comfy_table::{CellAlignment, Table, TableComponent};
 use serde::Serialize;
 
 use super::plan::described;
-use super::{Manifest, Plan, Record};
-use crate::results::quantity;
+use super::{METRICS, Manifest, Metric, Plan, Record};
 use crate::statistics::{Interval, Paired, Verdict};
-
-/// What people look at first; the rest is in the files.
-const COLUMNS: [(&str, &str, Unit); 7] = [
-    ("goodput_in_order_bps", "goodput", Unit::BitsPerSecond),
-    ("aggregate_throughput_bps", "throughput", Unit::BitsPerSecond),
-    ("analysis.unit_goodput_bps", "G1", Unit::BitsPerSecond),
-    ("analysis.outages", "outages", Unit::Count),
-    ("analysis.subflows_mean", "subflows", Unit::Count),
-    ("local_ratio_mean", "local traffic", Unit::Percent),
-    ("jain_index", "Jain index", Unit::Count),
-];
-
-#[derive(Clone, Copy)]
-enum Unit {
-    BitsPerSecond,
-    Count,
-    Percent,
-}
 
 /// A sweep in numbers.
 #[derive(Clone, Debug, Serialize)]
@@ -83,12 +64,12 @@ pub struct Faulty {
 }
 
 /// Values of one case: by name, by seed.
-type Samples = BTreeMap<String, BTreeMap<u64, f64>>;
+pub(crate) type Samples = BTreeMap<String, BTreeMap<u64, f64>>;
 
 impl Summary {
     /// Of the records of `plan`, in whatever order they came.
     pub fn new(plan: &Plan, records: &[Record]) -> Self {
-        let samples: Vec<Samples> = (0..plan.cases.len()).map(|case| samples(plan, case, records)).collect();
+        let samples = samples(plan, records);
         let cases = plan.cases.iter().zip(&samples).map(|(case, samples)| CaseSummary {
             variant: case.variant.clone(),
             point: case.point.clone(),
@@ -112,17 +93,21 @@ impl Summary {
 
     /// A table of means with intervals, and what the comparisons show.
     pub fn to_text(&self) -> String {
-        let shown: Vec<_> =
-            COLUMNS.iter().filter(|(name, ..)| self.cases.iter().any(|case| differs(case, name))).collect();
+        let shown: Vec<(&Metric, &str)> = METRICS
+            .iter()
+            .filter(|metric| self.cases.iter().any(|case| tells(case, metric)))
+            .filter_map(|metric| Some((metric, metric.column?)))
+            .collect();
         let mut table = Table::new();
-        let titles = ["variant", "point"].into_iter().chain(shown.iter().map(|(_, title, _)| *title));
+        let titles = ["variant", "point"].into_iter().chain(shown.iter().map(|(_, column)| *column));
         table.load_preset(NOTHING).set_header(titles);
         for component in [TableComponent::HeaderLines, TableComponent::MiddleHeaderIntersections] {
             table.set_style(component, '─');
         }
         for case in &self.cases {
-            let cells =
-                shown.iter().map(|(name, _, unit)| case.values.get(*name).map_or("-".into(), |it| show(it, *unit)));
+            let cells = shown
+                .iter()
+                .map(|(metric, _)| case.values.get(metric.name).map_or("-".into(), |value| show(metric, value)));
             table.add_row([case.variant.clone(), point(&case.point)].into_iter().chain(cells));
         }
         (2..shown.len() + 2).for_each(|index| {
@@ -137,8 +122,8 @@ impl Summary {
     fn compared(&self) -> String {
         let mut text = String::new();
         for comparison in &self.comparisons {
-            for (name, title, _) in COLUMNS {
-                let Some(paired) = comparison.values.get(name) else { continue };
+            for metric in &METRICS {
+                let (Some(paired), Some(title)) = (comparison.values.get(metric.name), metric.column) else { continue };
                 let verdict = match paired.verdict {
                     Verdict::Larger => "larger",
                     Verdict::Smaller => "smaller",
@@ -156,19 +141,30 @@ impl Summary {
 }
 
 /// Whether a column says anything of a case.
-fn differs(case: &CaseSummary, name: &str) -> bool {
-    case.values.get(name).is_some_and(|interval| interval.mean != 0.0)
+fn tells(case: &CaseSummary, metric: &Metric) -> bool {
+    case.values.get(metric.name).is_some_and(|interval| interval.mean != 0.0)
 }
 
-fn samples(plan: &Plan, case: usize, records: &[Record]) -> Samples {
-    let case = &plan.cases[case];
-    let mut samples = Samples::new();
-    for record in records.iter().filter(|record| record.variant == case.variant && record.point == case.point) {
-        for (name, value) in record.values.iter().filter(|_| plan.seeds.contains(&record.seed)) {
-            samples.entry(name.clone()).or_default().insert(record.seed, *value);
+/// Of every case of `plan`.
+pub(crate) fn samples(plan: &Plan, records: &[Record]) -> Vec<Samples> {
+    let mut samples = vec![Samples::new(); plan.cases.len()];
+    let seeds: BTreeSet<u64> = plan.seeds.iter().copied().collect();
+    let numbers = numbers(plan);
+    for record in records.iter().filter(|record| seeds.contains(&record.seed)) {
+        let Some(case) = numbers.get(&(record.variant.as_str(), record.point.as_slice())) else { continue };
+        for (name, value) in &record.values {
+            samples[*case].entry(name.clone()).or_default().insert(record.seed, *value);
         }
     }
     samples
+}
+
+type Key<'a> = (&'a str, &'a [(String, String)]);
+
+/// The number of each case by variant and point.
+pub(crate) fn numbers(plan: &Plan) -> BTreeMap<Key<'_>, usize> {
+    let cases = plan.cases.iter().enumerate();
+    cases.map(|(number, case)| ((case.variant.as_str(), case.point.as_slice()), number)).collect()
 }
 
 /// In the order of seeds, so that the same records give the same sums.
@@ -177,9 +173,10 @@ fn interval(values: &BTreeMap<u64, f64>) -> Option<Interval> {
 }
 
 fn comparisons(plan: &Plan, samples: &[Samples]) -> Vec<Comparison> {
+    let numbers = numbers(plan);
     let of_case = |(case, own): (&super::Case, &Samples)| {
-        let same_point = |other: &super::Case| other.point == case.point && other.variant == plan.baseline;
-        let baseline = plan.cases.iter().position(same_point).filter(|_| case.variant != plan.baseline)?;
+        let baseline = numbers.get(&(plan.baseline.as_str(), case.point.as_slice())).copied();
+        let baseline = baseline.filter(|_| case.variant != plan.baseline)?;
         let values =
             own.iter().filter_map(|(name, new)| Some((name.clone(), paired(new, samples[baseline].get(name)?)?)));
         Some(Comparison {
@@ -208,12 +205,10 @@ fn faulty(plan: &Plan, records: &[Record]) -> Vec<Faulty> {
 }
 
 /// The records in the order of the plan.
-fn sorted<'a>(plan: &Plan, records: &'a [Record]) -> Vec<&'a Record> {
-    let position = |record: &Record| {
-        plan.cases.iter().position(|case| case.variant == record.variant && case.point == record.point)
-    };
-    let mut sorted: Vec<_> =
-        records.iter().filter_map(|record| Some((position(record)?, record.seed, record))).collect();
+pub(crate) fn sorted<'a>(plan: &Plan, records: &'a [Record]) -> Vec<&'a Record> {
+    let numbers = numbers(plan);
+    let number = |record: &Record| numbers.get(&(record.variant.as_str(), record.point.as_slice())).copied();
+    let mut sorted: Vec<_> = records.iter().filter_map(|record| Some((number(record)?, record.seed, record))).collect();
     sorted.sort_by_key(|(case, seed, _)| (*case, *seed));
     sorted.into_iter().map(|(.., record)| record).collect()
 }
@@ -250,11 +245,7 @@ fn point(point: &[(String, String)]) -> String {
         .join(" ")
 }
 
-fn show(interval: &Interval, unit: Unit) -> String {
-    let show = |value: f64| match unit {
-        Unit::BitsPerSecond => quantity(value, "bit/s"),
-        Unit::Count => format!("{value:.2}"),
-        Unit::Percent => format!("{:.1} %", value * 100.0),
-    };
-    interval.half_width.map_or_else(|| show(interval.mean), |half| format!("{} ± {}", show(interval.mean), show(half)))
+fn show(metric: &Metric, interval: &Interval) -> String {
+    let mean = metric.show(interval.mean);
+    interval.half_width.map_or_else(|| mean.clone(), |half| format!("{mean} ± {}", metric.show(half)))
 }

@@ -1,10 +1,11 @@
 //! Runs jobs on all cores.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
-use super::{Job, Journal, JournalError, Plan, Record};
+use super::{Job, Journal, JournalError, Plan, Record, numbers};
 
 /// How far a sweep is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub fn run(
     workers: usize,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), JournalError> {
-    let missing: Vec<Job> = plan.jobs().filter(|job| !has(journal, plan, *job)).collect();
+    let missing = missing(plan, journal);
     let all = plan.cases.len() * plan.seeds.len();
     let faulty = journal.records().iter().filter(|record| !record.faults.is_empty()).count();
     let mut state = Progress { finished: all - missing.len(), all, faulty };
@@ -55,11 +56,13 @@ pub fn run(
     })
 }
 
-fn has(journal: &Journal, plan: &Plan, job: Job) -> bool {
-    let case = &plan.cases[job.case];
-    let is_it =
-        |record: &Record| record.seed == job.seed && record.variant == case.variant && record.point == case.point;
-    journal.records().iter().any(is_it)
+/// The runs of `plan` that are not in `journal`.
+fn missing(plan: &Plan, journal: &Journal) -> Vec<Job> {
+    let numbers = numbers(plan);
+    let case = |record: &Record| numbers.get(&(record.variant.as_str(), record.point.as_slice())).copied();
+    let there: BTreeSet<(usize, u64)> =
+        journal.records().iter().filter_map(|record| Some((case(record)?, record.seed))).collect();
+    plan.jobs().filter(|job| !there.contains(&(job.case, job.seed))).collect()
 }
 
 fn work(plan: &Plan, jobs: &[Job], next: &AtomicUsize, sender: Sender<Record>) {
