@@ -143,7 +143,7 @@ impl Ether {
     }
 }
 
-/// Contention where not all hear one another. Every method expects that [`Ether`] is there.
+/// Contention where not all hear one another.
 impl Wlan {
     /// A station that had nothing to send has. It needs no backoff if the last one is over and it finds the channel free.
     pub(super) fn contend(&mut self, ether: &Ether, number: u16, now: Instant) {
