@@ -89,6 +89,17 @@ fn a_tcp_flow_without_a_rate_has_no_demand() {
 }
 
 #[test]
+fn greedy_flows_count_for_fairness() {
+    // One connection over the second relay, one greedy flow on the first, which is twice as fast: rates of about 2 and 1.
+    let alone = ["connection.mptcp=false", "cooperation.selection={ method = \"fixed\", fixed = [1] }"];
+    let greedy = ["relays[0].local=[{ kind = \"tcp\" }]", "relays[1].cellular.rate=1 Mbit/s"];
+    let index = results(&[&alone[..], &greedy[..]].concat()).metrics.unwrap().jain_index.unwrap();
+    // (2 + 1)^2 / (2 * (4 + 1)) = 0.9; one of both alone has 1.
+    assert!((index - 0.9).abs() < 0.01, "{index}");
+    assert_eq!(results(&alone).metrics.unwrap().jain_index, Some(1.0));
+}
+
+#[test]
 fn a_demand_may_rise_evenly() {
     let change = "changes = [{ at = \"10 s\", to = \"1.5 Mbit/s\", over = \"10 s\" }]";
     let (owner, results) = owner(&format!("kind = \"udp\", rate = \"0.5 Mbit/s\", {change}"));
@@ -164,7 +175,7 @@ fn workloads_say_what_they_need_and_nothing_else() {
         ("{ uniform = [\"2 kB\", \"1 kB\"] }", "wrong order"),
         ("{ }", "exactly one"),
         ("9000000 GB", "more than can be meant"),
-        ("-1 kB", "20 kB"),
+        ("-1 kB", "64 kB"),
     ] {
         let overrides = requests(answers);
         refused(&overrides.each_ref().map(String::as_str), &["workload.answers", why]);

@@ -26,7 +26,8 @@ pub struct PaperMetrics {
     pub points: Points,
     /// Every connection.
     pub connections: Vec<ConnectionGoodput>,
-    /// Jain's fairness index over the connections' goodputs.
+    /// Jain's fairness index over the goodputs of the connections and of the relays' own flows that take all they can
+    /// get.
     pub jain_index: Option<f64>,
 }
 
@@ -76,11 +77,19 @@ impl ConnectionGoodput {
 }
 
 impl PaperMetrics {
-    /// Of what `collector` saw until its last window was closed; `summary` is that of the window of analysis.
-    pub fn new(collector: &Collector, summary: Summary, totals: Totals, connections: Vec<ConnectionGoodput>) -> Self {
+    /// Of what `collector` saw until its last window was closed; `summary` is that of the window of analysis, `greedy_bps`
+    /// the goodput of each flow that competes for all it can get.
+    pub fn new(
+        collector: &Collector,
+        summary: Summary,
+        totals: Totals,
+        connections: Vec<ConnectionGoodput>,
+        greedy_bps: &[f64],
+    ) -> Self {
         let Settings { window, tbr, theta, unit_bytes, .. } = *collector.settings();
         let target_bps = (tbr.as_bps() > 0).then(|| tbr.as_bps() as f64);
-        let goodputs: Vec<f64> = connections.iter().map(|connection| connection.goodput_bps).collect();
+        let goodputs = connections.iter().map(|connection| connection.goodput_bps);
+        let goodputs: Vec<f64> = goodputs.chain(greedy_bps.iter().copied()).collect();
         Self {
             target_bps,
             target_low_bps: target_bps.map(|target| target * (1.0 - theta)),

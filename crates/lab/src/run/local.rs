@@ -64,6 +64,11 @@ impl LocalCounts {
         self.0.iter().map(|flow| flow.demanded.as_ref().map(Octets::get)).sum()
     }
 
+    /// Payload octets that arrived so far of each flow that takes all it can get.
+    pub fn greedy_bytes(&self) -> impl Iterator<Item = u64> + '_ {
+        self.0.iter().filter(|flow| flow.demanded.is_none()).map(|flow| flow.received.get())
+    }
+
     /// What all viewers together saw until `now`; `None` if there are none.
     pub fn video(&self, now: Instant) -> Option<VideoResults> {
         let seen = self.0.iter().filter_map(|flow| flow.screen.as_ref()).map(|screen| screen.stats(now));

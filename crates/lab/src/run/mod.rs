@@ -123,9 +123,7 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     let wall_s = begun.elapsed().as_secs_f64();
     let (mut results, faults) = assemble::assemble(original, scenario, &source, &stage, recorders);
     results.totals.wall_s = Some(wall_s);
-    let delivered = stage.delivered.borrow();
-    results.metrics = Some(observed::paper_metrics(scenario, &collector, &delivered, stage.ended_at));
-    drop(delivered);
+    results.metrics = Some(observed::paper_metrics(scenario, &collector, &stage));
     drop(stage);
     let captures = captures.map(Captures::commit).transpose()?.unwrap_or_default();
     Ok(Run { results, faults, captures })

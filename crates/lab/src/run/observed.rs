@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use units::{Instant, Rate};
 
-use super::sink::Delivered;
 use super::stage::{DESTINATION, SOURCE, Stage};
+use crate::measure::bps;
 use crate::metrics::{ActiveSet, Analysis, Collector, Observer, Settings, Shared, Summary, range_bytes};
 use crate::results::{ConnectionGoodput, PaperMetrics};
 use crate::scenario::{Scenario, Target, WorkloadKind};
@@ -58,12 +58,8 @@ fn settings(scenario: &Scenario) -> Settings {
 }
 
 /// What the collector saw of a run that ended at `end`.
-pub(super) fn paper_metrics(
-    scenario: &Scenario,
-    collector: &Shared,
-    delivered: &Delivered,
-    end: Instant,
-) -> PaperMetrics {
+pub(super) fn paper_metrics(scenario: &Scenario, collector: &Shared, stage: &Stage) -> PaperMetrics {
+    let (delivered, end) = (stage.delivered.borrow(), stage.ended_at);
     let mut collector = collector.borrow_mut();
     collector.close_until(end);
     let analysis = scenario
@@ -76,5 +72,7 @@ pub(super) fn paper_metrics(
         .streams
         .iter()
         .map(|stream| ConnectionGoodput::new(stream.bytes, ended(stream.finished, stream.last_at).as_secs_f64()));
-    PaperMetrics::new(&collector, summary, collector.totals(end), connections.collect())
+    let greedy = stage.relays.iter().flat_map(|relay| relay.local.greedy_bytes());
+    let greedy_bps: Vec<f64> = greedy.map(|bytes| bps(bytes, end.as_secs_f64())).collect();
+    PaperMetrics::new(&collector, summary, collector.totals(end), connections.collect(), &greedy_bps)
 }

@@ -181,7 +181,15 @@ fn remedy(message: &str, names: &[&str]) -> String {
     if message.starts_with("invalid type") && message.contains("expected a string") {
         return "write a text in quotes; a quantity has a unit, like \"10 ms\" or \"3 Mbit/s\"".into();
     }
-    String::new()
+    let expected = message.rsplit("expected ").next().unwrap_or_default();
+    let remedy = match expected.trim() {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "write a whole number from 0 on, without quotes",
+        "f32" | "f64" => "write a number without quotes, like 1.5",
+        "a boolean" => "write true or false, without quotes",
+        "a sequence" => "write a list: [ ..., ... ]",
+        _ => "",
+    };
+    remedy.into()
 }
 
 /// The nearest of `known` to `given`, or all of them.

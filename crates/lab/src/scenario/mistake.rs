@@ -7,16 +7,41 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file cannot be read.
-    #[error("cannot read {}: {source}\n  help: give the path of a scenario file, like scenarios/demo.toml", path.display())]
+    #[error("cannot read {}: {source}\n  help: give the path of a scenario file, or a name that `anabranch scenarios` lists", path.display())]
     Unreadable {
         /// Which file.
         path: PathBuf,
         /// Why.
         source: std::io::Error,
     },
+    /// Neither a file nor a scenario that ships.
+    #[error("there is no file {name}, and no scenario of that name ships\n  help: {}", remedy(.nearest.as_deref()))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The name of a scenario that may have been meant.
+        nearest: Option<String>,
+    },
     /// The file says something wrong.
     #[error("{}", join(.0))]
     Mistakes(Vec<Mistake>),
+}
+
+/// Names less alike than this have nothing to do with each other.
+const LIKENESS_MIN: f64 = 0.75;
+
+impl LoadError {
+    /// Nothing is called `name`; `known` are the names that there are.
+    pub fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        let likeness = known.into_iter().map(|known| (strsim::jaro_winkler(name, known), known));
+        let nearest = likeness.filter(|(likeness, _)| *likeness >= LIKENESS_MIN).max_by(|a, b| a.0.total_cmp(&b.0));
+        Self::Unknown { name: name.into(), nearest: nearest.map(|(_, known)| known.into()) }
+    }
+}
+
+fn remedy(nearest: Option<&str>) -> String {
+    let list = "`anabranch scenarios` lists what ships";
+    nearest.map_or(list.into(), |nearest| format!("did you mean \"{nearest}\"? {list}"))
 }
 
 fn join(mistakes: &[Mistake]) -> String {

@@ -7,6 +7,10 @@ use super::Complaint;
 use super::radio::holds_a_packet;
 use crate::scenario::{Drawn, Link, Loss, RateModel, TextOr};
 
+/// Highest rate of a link: beyond it, packets take less than a nanosecond's worth of octets each.
+const RATE_MAX: Rate = Rate::from_mbps(1_000_000);
+/// Longest delay of a link.
+const DELAY_MAX: Duration = Duration::from_secs(10);
 /// Highest rate of a trace, whose length in memory grows with it.
 const TRACE_RATE_MAX: Rate = Rate::from_mbps(1000);
 /// Lowest rate of a trace: below it even one packet takes longer than a second.
@@ -36,17 +40,11 @@ pub(super) fn highest<T: Copy>(drawn: &Drawn<T>) -> T {
 }
 
 pub(super) fn check_link(link: &Link, field: &str, mtu: ByteCount, found: &mut Vec<Complaint>) {
-    let still = "nothing ever gets through";
     match &link.rate {
-        TextOr::Text(rate) if *rate == Rate::ZERO => {
-            found.push(Complaint::new(format!("{field}.rate"), still, "write a rate above zero"));
-        }
-        TextOr::Text(_) => {}
+        TextOr::Text(rate) => check_rate(*rate, &format!("{field}.rate"), found),
         TextOr::Table(model) => check_rate_model(model, &format!("{field}.rate"), found),
     }
-    if link.uplink.rate == Rate::ZERO {
-        found.push(Complaint::new(format!("{field}.uplink.rate"), still, "write a rate above zero"));
-    }
+    check_rate(link.uplink.rate, &format!("{field}.uplink.rate"), found);
     for (name, queue) in [("queue", link.queue), ("uplink.queue", link.uplink.queue)] {
         if !holds_a_packet(queue, mtu) {
             let problem = format!("a queue of {queue} holds no packet");
@@ -57,6 +55,9 @@ pub(super) fn check_link(link: &Link, field: &str, mtu: ByteCount, found: &mut V
         found.push(Complaint::new(format!("{field}.{name}"), problem, remedy));
     };
     refuse_bounds(&link.delay, "delay", &mut refuse);
+    if highest(&link.delay) > DELAY_MAX {
+        refuse("delay", format!("{} is no delay on earth", highest(&link.delay)), "write a time up to \"10 s\"");
+    }
     if let Loss::Table(burst) = &link.loss {
         refuse_bounds(&burst.mean, "loss.mean", &mut refuse);
         let (mean, packets) = (highest(&burst.mean), burst.burst_packets.unwrap_or(f64::INFINITY));
@@ -67,6 +68,16 @@ pub(super) fn check_link(link: &Link, field: &str, mtu: ByteCount, found: &mut V
             let remedy = "write burst_packets of at least 1, and a mean of at most burst_packets / (burst_packets + 1)";
             found.push(Complaint::new(format!("{field}.loss"), problem, remedy));
         }
+    }
+}
+
+fn check_rate(rate: Rate, field: &str, found: &mut Vec<Complaint>) {
+    if rate == Rate::ZERO {
+        found.push(Complaint::new(field, "nothing ever gets through", "write a rate above zero"));
+    }
+    if rate > RATE_MAX {
+        let remedy = format!("write at most {RATE_MAX}");
+        found.push(Complaint::new(field, format!("{rate} is no rate of a link"), remedy));
     }
 }
 

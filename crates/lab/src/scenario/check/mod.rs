@@ -11,13 +11,16 @@ use core::net::IpAddr;
 use std::collections::BTreeSet;
 
 use transport::{congestion, path_manager, scheduler};
+use units::text::Text;
 use units::{ByteCount, Duration};
 
-use super::Scenario;
 use super::mistake::{Mistake, Place};
+use super::{Connection, Scenario};
 
 /// Longest run: a day. Longer ones are typing errors.
 const DURATION_MAX: Duration = Duration::from_secs(86_400);
+/// Most windows of a run: each is a line of every series.
+const WINDOWS_MAX: u64 = 1_000_000;
 /// Most relays: more have no addresses to tell them apart at a glance.
 const RELAYS_MAX: usize = 10_000;
 /// Smallest MTU: what every IPv4 host can reassemble (RFC 791) still holds headers, options and data.
@@ -70,6 +73,13 @@ fn check_times(scenario: &Scenario, found: &mut Vec<Complaint>) {
     if window < Duration::from_millis(1) || window > scenario.duration {
         let problem = format!("a window of {window} does not fit a run of {}", scenario.duration);
         found.push(Complaint::new("metrics.window", problem, "write a time from \"1 ms\" up to the run's duration"));
+    } else if scenario.duration.as_nanos() / window.as_nanos() > WINDOWS_MAX {
+        let problem = format!("windows of {window} are too many in a run of {}", scenario.duration);
+        found.push(Complaint::new(
+            "metrics.window",
+            problem,
+            format!("write a longer time, for {WINDOWS_MAX} at most"),
+        ));
     }
 }
 
@@ -106,6 +116,22 @@ fn check_connection(scenario: &Scenario, found: &mut Vec<Complaint>) {
     if connection.initial_window_segments == 0 {
         let field = "connection.initial_window_segments";
         found.push(Complaint::new(field, "no segment may be sent", "write 1 or more; 10 is usual (RFC 6928)"));
+    }
+    check_timers(connection, found);
+}
+
+fn check_timers(connection: &Connection, found: &mut Vec<Complaint>) {
+    let ms = Duration::from_millis;
+    let ranges = [
+        ("rto_min", connection.rto_min, ms(1)..=ms(60_000)),
+        // RFC 9293 section 3.8.6.3: less than half a second.
+        ("delayed_ack", connection.delayed_ack, Duration::ZERO..=ms(500)),
+        ("user_timeout", connection.user_timeout, ms(100)..=DURATION_MAX),
+        ("keep_alive", connection.keep_alive.map_or(DURATION_MAX, |Text(idle)| idle), ms(100)..=DURATION_MAX),
+    ];
+    for (field, time, range) in ranges.into_iter().filter(|(_, time, range)| !range.contains(time)) {
+        let remedy = format!("write a time from {} to {}", range.start(), range.end());
+        found.push(Complaint::new(format!("connection.{field}"), format!("{time} is no time for it"), remedy));
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the connection carries.
 
+use units::ByteCount;
 use units::text::Text;
 
 use super::Complaint;
@@ -8,6 +9,9 @@ use crate::scenario::{Workload, WorkloadKind};
 
 /// Connections of one run.
 const CONNECTIONS_MAX: u32 = 1000;
+
+/// Most octets to send: both ends compute their digest.
+const SIZE_MAX: ByteCount = ByteCount(100_000_000_000);
 
 /// Whether a kind has a field.
 #[derive(Clone, Copy, PartialEq)]
@@ -44,6 +48,9 @@ pub(super) fn check_workload(workload: &Workload, found: &mut Vec<Complaint>) {
     }
     if let Some(video) = &workload.video {
         check_video(video, &mut refuse);
+    }
+    if let Some(Text(size)) = workload.size.filter(|size| size.0 > SIZE_MAX) {
+        refuse("size", format!("{size} is more than can be checked at the end"), &format!("write at most {SIZE_MAX}"));
     }
     refuse_varied(workload.answers.as_ref(), "answers", &mut refuse);
     refuse_varied(workload.pauses.as_ref(), "pauses", &mut refuse);

@@ -1,0 +1,144 @@
+//! Contradictions, absurd values and damaged traces: a clear mistake, or a well-defined run.
+
+use lab::run::{check_inputs, run};
+use lab::scenario::{Override, Scenario, load, load_file};
+
+const LINKS: &str = "name = \"x\"\nduration = \"5 s\"\nworkload = { kind = \"bulk\" }\n[[relays]]\ncount = 2\n\
+    cellular = { rate = \"2 Mbit/s\", delay = \"20 ms\" }\n[[relays.local]]\nkind = \"udp\"\nrate = \"1 Mbit/s\"\n";
+
+fn read(overrides: &[&str]) -> Result<Scenario, String> {
+    let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
+    load("x.toml", LINKS, &overrides).map_err(|error| error.to_string())
+}
+
+/// The mistake names its field, and has a remedy or says what is expected.
+#[track_caller]
+fn refused(change: &str, parts: &[&str]) {
+    let Err(mistake) = read(&[change]) else { panic!("{change} was taken") };
+    let field = change.split('=').next().unwrap().replace("[*]", "[0]");
+    assert!(mistake.contains(&format!("--set {change}")) && mistake.contains(&field), "{change}:\n{mistake}");
+    assert!(mistake.contains("help: ") || mistake.contains("like \""), "{change} has no remedy:\n{mistake}");
+    for part in parts {
+        assert!(mistake.contains(part), "{change}: {part:?} is missing in:\n{mistake}");
+    }
+}
+
+#[test]
+fn rates_are_above_zero_and_of_this_world() {
+    for field in ["relays[0].cellular.rate", "relays[0].wifi.rate", "relays[0].cellular.uplink.rate"] {
+        refused(&format!("{field}=0 bit/s"), &["nothing ever gets through"]);
+        refused(&format!("{field}=1000000000000000000 bit/s"), &["is no rate of a link", "write at most"]);
+        for text in ["-3 Mbit/s", "NaN bit/s", "inf Mbit/s", "3e6 bit/s", "999999999999 Tbit/s", "", "Mbit/s", "3 MB/s"]
+        {
+            refused(&format!("{field}={text}"), &["rate"]);
+        }
+    }
+    refused("relays[0].local[0].rate=1000000000000000000 bit/s", &["is no rate for a source"]);
+    refused("relays[0].cellular.rate={ mean = \"0 bit/s\" }", &["generated trace"]);
+    refused("relays[0].cellular.rate={ mean = \"1000000 Gbit/s\" }", &["generated trace"]);
+}
+
+#[test]
+fn times_are_finite_and_of_this_world() {
+    for text in ["-1 ms", "NaN s", "inf s", "1e3 ms", "10", "10 parsecs"] {
+        refused(&format!("relays[0].cellular.delay={text}"), &["delay"]);
+        refused(&format!("duration={text}"), &["duration"]);
+    }
+    refused("relays[0].cellular.delay=1000000 s", &["no delay on earth"]);
+    refused("relays[0].cellular.delay={ uniform = [\"1 ms\", \"1 h\"] }", &["no delay on earth"]);
+    refused("duration=1000 h", &["no duration for a run"]);
+    refused("metrics.window=1 ns", &["does not fit"]);
+    assert!(read(&["duration=24 h", "metrics.window=1 ms"]).unwrap_err().contains("are too many"));
+    refused("connection.rto_min=0 s", &["no time for it"]);
+    refused("connection.delayed_ack=2 s", &["no time for it", "500 ms"]);
+    refused("connection.user_timeout=0 s", &["no time for it"]);
+    refused("connection.keep_alive=0 s", &["no time for it"]);
+}
+
+#[test]
+fn shares_lie_between_nothing_and_everything() {
+    for text in ["-1 %", "101 %", "NaN", "inf", "NaN %", "often"] {
+        refused(&format!("relays[0].cellular.loss={text}"), &["loss"]);
+    }
+    refused("relays[0].cellular.loss={ mean = \"1 %\", burst_packets = nan }", &["bursts"]);
+    refused("relays[0].cellular.loss={ mean = \"1 %\", burst_packets = -3.0 }", &["bursts"]);
+}
+
+#[test]
+fn counts_and_sizes_are_refused_before_they_take_memory() {
+    refused("relays[0].local[0].count=0", &["no number of flows"]);
+    refused("relays[0].local[0].count=4000000000", &["no number of flows"]);
+    refused("relays[0].local[0].count=-1", &["-1", "whole number"]);
+    refused("relays[0].local[0].count=1.5", &["1.5", "whole number"]);
+    refused("connection.mptcp=1", &["true or false"]);
+    refused("relays[0].cellular.loss={ mean = \"1 %\", burst_packets = true }", &["write a number"]);
+    refused("cooperation.selection.fixed=3", &["write a list"]);
+    refused("workload.connections=1000000", &["no number of connections"]);
+    refused("connection.receive_buffer=1000000 GB", &["no size for a buffer"]);
+    refused("connection.mtu=3 GB", &["no MTU"]);
+    let large = read(&["workload.kind=generated", "workload.size=1000000 GB"]).unwrap_err();
+    assert!(large.contains("more than can be checked") && large.contains("write at most"), "{large}");
+}
+
+#[test]
+fn a_link_that_loses_everything_delivers_nothing() {
+    let scenario = read(&["relays[*].cellular.loss=100 %"]).unwrap();
+    let run = run(&scenario, None, &mut |_| {}).unwrap();
+    assert_eq!((run.results.totals.delivered_bytes, run.results.totals.duration_s), (0, 5.0));
+}
+
+#[test]
+fn the_slowest_link_is_a_link() {
+    let scenario = read(&["relays[*].cellular.rate=1 bit/s"]).unwrap();
+    let totals = run(&scenario, None, &mut |_| {}).unwrap().results.totals;
+    assert_eq!((totals.delivered_bytes, totals.sha256_ok), (0, true));
+}
+
+#[test]
+fn relays_may_all_be_gone_from_the_start() {
+    let scenario = read(&["relays[*].leaves=0 s", "relays[*].cellular.loss=0 %"]).unwrap();
+    let totals = run(&scenario, None, &mut |_| {}).unwrap().results.totals;
+    assert!(totals.sha256_ok);
+}
+
+/// The scenario with a trace file of this content, or why it was refused.
+fn with_trace(text: &[u8]) -> Result<Scenario, String> {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("walk.up"), text).unwrap();
+    let file = directory.path().join("x.toml");
+    std::fs::write(&file, LINKS.replace("\"2 Mbit/s\"", "{ trace = \"walk.up\" }")).unwrap();
+    let scenario = load_file(&file, &[]).map_err(|error| error.to_string())?;
+    check_inputs(&scenario)?;
+    let run = run(&scenario, None, &mut |_| {}).map_err(|error| error.to_string())?;
+    assert_eq!(run.faults, [""; 0]);
+    assert!(run.results.totals.sha256_ok && run.results.totals.delivered_bytes > 0);
+    Ok(scenario)
+}
+
+#[test]
+fn traces_of_garbage_name_the_line() {
+    for (text, parts) in [
+        (
+            &b"1\n2\nthree\n"[..],
+            &["relays[0].cellular.rate.trace", "walk.up", "line 3", "\"three\"", "whole number"][..],
+        ),
+        (b"1\n5\n4\n", &["line 3", "time falls from 5 to 4 ms", "sort the lines"]),
+        (b"", &["needs a line with a time above zero"]),
+        (b"# only a comment\n\n", &["needs a line"]),
+        (b"0\n0\n", &["needs a line"]),
+        (b"-5\n", &["line 1", "\"-5\""]),
+        (b"1.5\n", &["line 1", "\"1.5\""]),
+        (b"99999999999999999999\n", &["line 1", "is not a time"]),
+        (b"\xff\xfe\x00\x01", &["relays[0].cellular.rate.trace", "walk.up"]),
+    ] {
+        let mistake = with_trace(text).expect_err("garbage was taken");
+        assert!(parts.iter().all(|part| mistake.contains(part)), "{mistake}\n{parts:?}");
+    }
+}
+
+#[test]
+fn a_trace_with_a_gap_is_an_outage() {
+    // A packet every 10 ms, but none from 1 to 3 s; then from the start again.
+    let times = (1..=100).chain(300..=400).map(|count: u32| format!("{}\n", count * 10));
+    with_trace(times.collect::<String>().as_bytes()).unwrap();
+}
