@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use lab::scenario::{Override, Seeds};
 
 /// Pools the links of the devices around into one Multipath TCP connection.
@@ -28,6 +28,8 @@ pub enum Command {
     Scenarios(Scenarios),
     /// Choose relays whose offers add up to a target bit rate
     Select(Select),
+    /// Write a trace of block fading in ns-3's .fad format
+    Fading(Fading),
     /// Send a file over four relays, check it, and write a report
     Demo(Demo),
     /// Create network namespaces whose links behave as described, until Ctrl-C (needs root)
@@ -144,6 +146,39 @@ pub struct Select {
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `anabranch fading`.
+#[derive(Args, Debug)]
+#[command(after_help = "Ten seconds, after which ns-3 begins anew; every UE starts somewhere else in them.\n\nExample:\n  \
+    anabranch fading --profile eva --speed '60 km/h' -o car.fad")]
+pub struct Fading {
+    /// Delays and powers of the taps (TS 36.104 annex B.2)
+    #[arg(long, value_enum, default_value_t = Profile::Epa)]
+    pub profile: Profile,
+    /// Speed of the UE: 3 km/h, or 0.8 m/s
+    #[arg(long, value_name = "SPEED", default_value = "3 km/h")]
+    pub speed: String,
+    /// Carrier frequency
+    #[arg(long, value_name = "FREQUENCY", default_value = "2.12 GHz")]
+    pub carrier: String,
+    /// Seed of the fading
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// The file to write; about 7 MB
+    #[arg(short, long, value_name = "FILE")]
+    pub out: PathBuf,
+}
+
+/// Fading profiles.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Profile {
+    /// Extended pedestrian A
+    Epa,
+    /// Extended vehicular A
+    Eva,
+    /// Extended typical urban
+    Etu,
 }
 
 /// Arguments of `anabranch demo`.

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => commands::check::check(&arguments),
         Command::Scenarios(arguments) => commands::scenarios::scenarios(&arguments),
         Command::Select(arguments) => commands::select::select(&arguments),
+        Command::Fading(arguments) => commands::fading::fading(&arguments),
         Command::Demo(arguments) => commands::demo::demo(&arguments),
         Command::Emulate(arguments) => commands::emulate::emulate(&arguments),
         Command::Serve(arguments) => commands::serve::serve(&arguments),

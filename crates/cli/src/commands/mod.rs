@@ -3,6 +3,7 @@
 pub mod check;
 pub mod demo;
 pub mod emulate;
+pub mod fading;
 pub mod get;
 pub mod run;
 pub mod scenarios;

@@ -1,0 +1,60 @@
+//! `anabranch fading`: a trace of block fading for ns-3.
+
+use std::fs;
+
+use network::cell::{Fading, Profile};
+
+use crate::arguments;
+use crate::console;
+use crate::failure::Failure;
+
+/// Speeds at which a channel fades, km/h.
+const SPEEDS_KMH: core::ops::RangeInclusive<f64> = 0.3..=500.0;
+/// Carriers of LTE, Hz.
+const CARRIERS_HZ: core::ops::RangeInclusive<f64> = 1e8..=1e11;
+
+/// Writes a trace in the format of `TraceFadingLossModel`.
+pub fn fading(arguments: &arguments::Fading) -> Result<(), Failure> {
+    let speed = quantity("--speed", &arguments.speed, &[("km/h", 1.0), ("m/s", 3.6)])?;
+    let speed_kmh = within("--speed", &arguments.speed, speed, &SPEEDS_KMH, "0.3 km/h to 500 km/h")?;
+    let carrier = quantity("--carrier", &arguments.carrier, &[("GHz", 1e9), ("MHz", 1e6)])?;
+    let carrier_hz = within("--carrier", &arguments.carrier, carrier, &CARRIERS_HZ, "100 MHz to 100 GHz")?;
+    let profile = match arguments.profile {
+        arguments::Profile::Epa => Profile::ExtendedPedestrianA,
+        arguments::Profile::Eva => Profile::ExtendedVehicularA,
+        arguments::Profile::Etu => Profile::ExtendedTypicalUrban,
+    };
+    let fading = Fading { profile, speed_kmh };
+    let mut trace = String::new();
+    fading.write_fad(carrier_hz, arguments.seed, &mut trace).map_err(|error| Failure::Failed(error.to_string()))?;
+    let path = arguments.out.display();
+    fs::write(&arguments.out, trace).map_err(|error| Failure::Failed(format!("cannot write {path}: {error}")))?;
+    let doppler_hz = fading.doppler_hz(carrier_hz);
+    let done = "100 resource blocks, 10000 samples of 1 ms";
+    Ok(console::print(&format!("{path}: {done}, Doppler frequency {doppler_hz:.2} Hz\n"))?)
+}
+
+/// A number with one of the units, as a multiple of the first one's base.
+fn quantity(option: &str, text: &str, units: &[(&str, f64)]) -> Result<f64, Failure> {
+    let parsed = units.iter().find_map(|(unit, factor)| {
+        let number: f64 = text.trim().strip_suffix(unit)?.trim_end().parse().ok()?;
+        Some(number * factor)
+    });
+    parsed.ok_or_else(|| {
+        let known: Vec<&str> = units.iter().map(|(unit, _)| *unit).collect();
+        Failure::Input(format!("{option} {text:?} is not a number with a unit: write {}", known.join(" or ")))
+    })
+}
+
+fn within(
+    option: &str,
+    text: &str,
+    value: f64,
+    range: &core::ops::RangeInclusive<f64>,
+    remedy: &str,
+) -> Result<f64, Failure> {
+    match range.contains(&value) {
+        true => Ok(value),
+        false => Err(Failure::Input(format!("{option} {text:?} is out of range: write {remedy}"))),
+    }
+}
