@@ -101,6 +101,16 @@ fn mistakes_are_bad_input() {
 }
 
 #[test]
+fn an_unknown_name_points_to_what_ships() {
+    for command in ["run", "check", "sweep"] {
+        let wanted = contains("no scenario of that name ships").and(contains("did you mean \"thesis-4.3\"?"));
+        anabranch(&[command, "thesi-4.3"]).code(2).stderr(wanted.and(contains("`anabranch scenarios` lists")));
+    }
+    anabranch(&["run", "qqqq"]).code(2).stderr(contains("`anabranch scenarios`").and(contains("did you mean").not()));
+    anabranch(&["check", "my-own.toml"]).code(2).stderr(contains("cannot read my-own.toml").and(contains("help:")));
+}
+
+#[test]
 fn a_run_that_does_not_deliver_fails() {
     let (_directory, path) = scenario(SMALL);
     let failed = anabranch(&["run", &path, "--set", "duration=200 ms"]).code(1);

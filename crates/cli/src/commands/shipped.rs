@@ -24,8 +24,14 @@ pub fn load(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> 
     let name = path.to_str().and_then(|name| all().into_iter().find(|(shipped, _)| *shipped == name));
     match name {
         Some((name, text)) => load_shipped(name, text, overrides),
-        None => scenario::load_file(path, overrides),
+        None if is_file_name(path) => scenario::load_file(path, overrides),
+        None => Err(LoadError::unknown(&path.to_string_lossy(), all().into_iter().map(|(shipped, _)| shipped))),
     }
+}
+
+/// Whether a file was meant, and not a name.
+fn is_file_name(path: &Path) -> bool {
+    path.components().count() > 1 || path.extension().is_some_and(|extension| extension == "toml")
 }
 
 /// Loads a shipped scenario.
