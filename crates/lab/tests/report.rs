@@ -2,6 +2,7 @@
 
 mod support;
 
+use lab::results::RelaySeries;
 use lab::{report, results};
 
 #[test]
@@ -44,6 +45,18 @@ fn a_day_of_windows_stays_a_small_report() {
 #[test]
 fn a_run_without_subflows_or_windows_has_a_report() {
     assert!(report::render(&support::results(0, 0)).contains("Throughput"));
+}
+
+#[test]
+fn hold_queues_are_drawn_where_relays_hold() {
+    let mut results = support::results(2, 10);
+    let relay =
+        |name: &str, hold_queue_bytes| RelaySeries { name: name.into(), hold_queue_bytes, ..RelaySeries::default() };
+    results.series.relays = vec![relay("amber", Vec::new()), relay("birch", vec![0; 10])];
+    assert!(!report::render(&results).contains("Hold queues"));
+    results.series.relays[1].hold_queue_bytes = vec![0, 0, 0, 70_000, 90_000, 50_000, 0, 0, 0, 0];
+    let html = report::render(&results);
+    assert!(html.contains("<h2>Hold queues</h2>") && html.contains("at the relays because"));
 }
 
 #[test]

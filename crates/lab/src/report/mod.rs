@@ -2,6 +2,7 @@
 
 mod chart;
 mod comparison;
+mod hold_queues;
 mod html;
 mod monitor;
 mod paper_table;
@@ -42,6 +43,7 @@ pub fn render(results: &Results) -> String {
         view.monitor_points(),
         view.throughput(),
         view.relays(),
+        hold_queues::section(&view),
         view.details(),
         view.paper_metrics(),
         view.table(),

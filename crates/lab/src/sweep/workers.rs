@@ -1,6 +1,8 @@
 //! Runs jobs on all cores.
 
+use core::any::Any;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
@@ -77,8 +79,28 @@ fn run_one(plan: &Plan, job: Job) -> Record {
     let case = &plan.cases[job.case];
     let mut scenario = case.scenario.clone();
     scenario.seed = job.seed;
-    match crate::run::run(&scenario, None, &mut |_| {}) {
-        Ok(run) => Record::new(case, job.seed, &run),
-        Err(error) => Record::failed(case, job.seed, error.to_string()),
+    // A defect that one run hits must not take the others with it.
+    match catch_unwind(AssertUnwindSafe(|| crate::run::run(&scenario, None, &mut |_| {}))) {
+        Ok(Ok(run)) => Record::new(case, job.seed, &run),
+        Ok(Err(error)) => Record::failed(case, job.seed, error.to_string()),
+        Err(panic) => Record::failed(case, job.seed, format!("the simulator panicked: {}", said(&*panic))),
+    }
+}
+
+/// What a panic said.
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_quoted() {
+        assert_eq!(said(&"plain"), "plain");
+        assert_eq!(said(&String::from("made")), "made");
+        assert_eq!(said(&7), "without a word");
     }
 }

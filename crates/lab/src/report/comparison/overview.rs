@@ -29,8 +29,8 @@ pub(super) fn section(view: &Comparison<'_>) -> String {
     let points = if layout.axis.is_some() { " One sign for each point of the grid, in its order." } else { "" };
     format!(
         "<section class=\"overview\"><h2>What the seeds say</h2><p class=\"note\">Against {}, on the same seeds: ▲ larger, \
-         ▼ smaller, at 95 %; · where the interval of the difference holds zero.{points} Green is better, red is worse. At 95 % one \
-         sign in twenty may stand where nothing differs.</p><div class=\"scroll\"><table><thead><tr><th scope=\"col\">Metric</th>\
+         ▼ smaller, at 95 %; · where the interval of the difference holds zero.{points} On a pale bed: better; on a dark one: worse. At \
+         95 % one sign in twenty may stand where nothing differs.</p><div class=\"scroll\"><table><thead><tr><th scope=\"col\">Metric</th>\
          <th scope=\"col\">{}{}, mean</th>{head}</tr></thead><tbody>{rows}</tbody></table></div></section>",
         escape(layout.variants[baseline]),
         mark::swatch(baseline),
