@@ -150,8 +150,10 @@ pub struct Select {
 
 /// Arguments of `anabranch fading`.
 #[derive(Args, Debug)]
-#[command(after_help = "Ten seconds, after which ns-3 begins anew; every UE starts somewhere else in them.\n\nExample:\n  \
-    anabranch fading --profile eva --speed '60 km/h' -o car.fad")]
+#[command(
+    after_help = "Ten seconds, after which ns-3 begins anew; every UE starts somewhere else in them.\n\nExample:\n  \
+    anabranch fading --profile eva --speed '60 km/h' -o car.fad"
+)]
 pub struct Fading {
     /// Delays and powers of the taps (TS 36.104 annex B.2)
     #[arg(long, value_enum, default_value_t = Profile::Epa)]

@@ -29,6 +29,7 @@ pub(super) use adapting::Adapting;
 pub(super) use first_path::FirstPath;
 use forwarding::{Ranges, Relay};
 pub(super) use offers::{Offers, measure};
+use sharing::LinkLoad;
 pub(super) use sharing::Sharing;
 pub(super) use steering::{Steering, Steersman};
 
@@ -108,8 +109,9 @@ impl Stage {
 
     /// The relays tell of their own flows, and the source hears it.
     fn share_bandwidth(&mut self) {
-        let load =
-            |(link, relay): (Option<LinkUse>, &RelayOnStage)| Some((link?.granted, relay.local.flows_in_packets()));
+        let load = |(link, relay): (Option<LinkUse>, &RelayOnStage)| {
+            Some(LinkLoad { link: link?, flows: relay.local.flows_in_packets() })
+        };
         let loads = self.measure_links().into_iter().zip(&self.relays).map(load).collect();
         let Some(sharing) = &mut self.cooperating.sharing else { return };
         self.simulation.with_host(SOURCE, |host, now| sharing.period(loads, &mut host.endpoint, now));

@@ -5,8 +5,9 @@ use core::net::IpAddr;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use cooperation::bandwidth_sharing::{Definition, DemandEstimator, FlowId, RelayLoad, SharingState, Signal};
+use cooperation::bandwidth_sharing::{Definition, DemandEstimator, FlowId, LinkCount, RelayLoad, SharingState, Signal};
 use cooperation::relay_selection::RelayId;
+use cooperation::relay_selection::monitor::LinkUse;
 use simulator::{App, Report};
 use transport::{ConnectionId, Endpoint, Event, SubflowId};
 use units::{Duration, Instant, Rate};
@@ -14,6 +15,12 @@ use units::{Duration, Instant, Rate};
 use super::offers::configured;
 use crate::run::local::FlowCount;
 use crate::scenario::{Addresses, DemandKind, LocalTraffic, RhoDefinition, Scenario};
+
+/// What a relay sees of its link and of its own flows.
+pub(in crate::run) struct LinkLoad {
+    pub link: LinkUse,
+    pub flows: Vec<FlowCount>,
+}
 
 /// What the relays measure, and what the source was told.
 pub(in crate::run) struct Sharing {
@@ -74,33 +81,31 @@ impl Sharing {
 
     /// A period has ended: the relays that are there tell what `granted` is of their links and what their flows did, and the
     /// source hears it.
-    pub fn period(
-        &mut self,
-        loads: Vec<Option<(Option<Rate>, Vec<FlowCount>)>>,
-        endpoint: &mut Endpoint,
-        now: Instant,
-    ) {
+    pub fn period(&mut self, loads: Vec<Option<LinkLoad>>, endpoint: &mut Endpoint, now: Instant) {
         self.next_at = now + self.period;
         for (index, load) in loads.into_iter().enumerate() {
-            let Some((granted, flows)) = load else { continue };
-            if let Some(signal) = self.signal(index, granted, &flows, now) {
+            let Some(load) = load else { continue };
+            if let Some(signal) = self.signal(index, &load, now) {
                 self.told.borrow_mut().state.on_signal(now, &signal);
             }
         }
         self.told.borrow().tell_all(endpoint, now);
     }
 
-    fn signal(&mut self, index: usize, granted: Option<Rate>, flows: &[FlowCount], now: Instant) -> Option<Signal> {
+    fn signal(&mut self, index: usize, load: &LinkLoad, now: Instant) -> Option<Signal> {
         let (demands, definition) = (self.demands, self.definition);
         let relay = self.relays.get_mut(index)?;
         let (id, increase, decrease) = (RelayId(index as u16), relay.increase, relay.decrease);
         if let Some(ratio) = self.fixed.get(index) {
             return Some(Signal { relay: id, ratio: *ratio, increase, decrease, at: now });
         }
-        let capacity = granted.unwrap_or(relay.configured);
+        let LinkLoad { link, flows } = load;
+        let capacity = link.granted.unwrap_or(relay.configured);
         let demands = match demands {
             DemandKind::Known => relay.known_demands(flows, capacity, now)?,
-            DemandKind::Estimated => relay.estimated_demands(flows, now),
+            DemandKind::Estimated => {
+                relay.estimated_demands(flows, LinkCount { capacity, carried_bytes: link.delivered_bytes }, now)
+            }
         };
         Some(RelayLoad { capacity, demands, increase, decrease }.signal(id, definition, now))
     }
@@ -122,9 +127,9 @@ impl Relay {
         Some(self.demanded.iter().zip(before).map(rate).filter(|rate| *rate > Rate::ZERO).collect())
     }
 
-    fn estimated_demands(&mut self, flows: &[FlowCount], now: Instant) -> Vec<Rate> {
+    fn estimated_demands(&mut self, flows: &[FlowCount], link: LinkCount, now: Instant) -> Vec<Rate> {
         let counts = flows.iter().zip((0..).map(FlowId)).map(|(flow, id)| (id, flow.received_bytes));
-        self.estimator.measure(now, counts);
+        self.estimator.measure(now, link, counts);
         self.estimator.demands()
     }
 }
