@@ -1,6 +1,7 @@
 //! Standard output for results, standard error for everything else.
 
-use std::io::{self, Write};
+use std::cell::Cell;
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -11,6 +12,8 @@ use lab::run::Progress;
 const WINDOWS: usize = 40;
 /// Relays that the live view shows.
 const RELAYS_MAX: usize = 16;
+/// Lines of a whole run where there is no terminal.
+const LINES: u64 = 10;
 /// Steps of a progress bar.
 const STEPS: u64 = 1000;
 
@@ -56,53 +59,137 @@ impl Bar {
     }
 }
 
-/// What a run measures while it goes on, on standard error; the bar where that is no terminal.
+/// What a run measures while it goes on, on standard error: a picture that changes on a terminal, else a line now and then.
 pub struct LiveView {
-    view: ProgressBar,
+    shape: Shape,
+}
+
+enum Shape {
+    Picture(ProgressBar),
+    /// Lines that were written so far.
+    Lines(Cell<u64>),
 }
 
 impl LiveView {
     /// A view without content.
     pub fn new() -> Self {
+        if !io::stderr().is_terminal() {
+            return Self { shape: Shape::Lines(Cell::new(0)) };
+        }
         let view = ProgressBar::new(STEPS);
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} %\n{msg}") {
             view.set_style(style);
         }
-        Self { view }
+        Self { shape: Shape::Picture(view) }
     }
 
     /// Brings it up to date.
     pub fn show(&self, progress: Progress<'_>) {
-        self.view.set_position((progress.done_ratio * STEPS as f64) as u64);
-        let Some(live) = progress.live else { return };
-        let mut rows = vec![
-            ("throughput".to_string(), live.series.aggregate_throughput_bps.as_slice()),
-            ("in order".to_string(), live.series.goodput_in_order_bps.as_slice()),
-        ];
-        let carries = |relay: &&RelaySeries| relay.carried_bps.iter().any(|bps| *bps > 0.0);
-        let relays = live.relays.iter().filter(carries).take(RELAYS_MAX);
-        rows.extend(relays.map(|relay| (relay.name.clone(), relay.carried_bps.as_slice())));
-        let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-        let row = |(name, values): &(String, &[f64])| {
-            let latest = &values[values.len().saturating_sub(WINDOWS)..];
-            let most = latest.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-            let now = quantity(latest.last().copied().unwrap_or(0.0), "bit/s");
-            format!("{name:width$}  {:<WINDOWS$}  {now}", sparkline(latest, most))
-        };
-        let time_s = progress.now.as_secs_f64();
-        let text = rows.iter().map(row).collect::<Vec<_>>().join("\n");
-        self.view.set_message(format!("{time_s:.1} s simulated\n{text}"));
+        match &self.shape {
+            Shape::Picture(view) => {
+                view.set_position((progress.done_ratio * STEPS as f64) as u64);
+                if progress.live.is_some() {
+                    view.set_message(picture(progress));
+                }
+            }
+            Shape::Lines(written) => {
+                let due = (progress.done_ratio * LINES as f64) as u64;
+                if due > written.get() && progress.live.is_some() {
+                    written.set(due);
+                    // Whoever closed standard error does not want to be told.
+                    let _ = complain(&line(progress));
+                }
+            }
+        }
     }
+}
+
+/// Names and values of what is shown: the connection, then the relays that carry.
+fn rows<'a>(progress: &Progress<'a>) -> Vec<(String, &'a [f64])> {
+    let Some(live) = progress.live else { return Vec::new() };
+    let mut rows = vec![
+        ("throughput".to_string(), live.series.aggregate_throughput_bps.as_slice()),
+        ("in order".to_string(), live.series.goodput_in_order_bps.as_slice()),
+    ];
+    let carries = |relay: &&RelaySeries| relay.carried_bps.iter().any(|bps| *bps > 0.0);
+    let relays = live.relays.iter().filter(carries).take(RELAYS_MAX);
+    rows.extend(relays.map(|relay| (relay.name.clone(), relay.carried_bps.as_slice())));
+    rows
+}
+
+/// A row each, with its latest windows.
+fn picture(progress: Progress<'_>) -> String {
+    let rows = rows(&progress);
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let row = |(name, values): &(String, &[f64])| {
+        let latest = &values[values.len().saturating_sub(WINDOWS)..];
+        let most = latest.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let now = quantity(latest.last().copied().unwrap_or(0.0), "bit/s");
+        format!("{name:width$}  {:<WINDOWS$}  {now}", sparkline(latest, most))
+    };
+    let text = rows.iter().map(row).collect::<Vec<_>>().join("\n");
+    format!("{:.1} s simulated\n{text}", progress.now.as_secs_f64())
+}
+
+/// All of them in a line, as they are now.
+fn line(progress: Progress<'_>) -> String {
+    let now = |values: &[f64]| quantity(values.last().copied().unwrap_or(0.0), "bit/s");
+    let parts: Vec<String> = rows(&progress).iter().map(|(name, values)| format!("{name} {}", now(values))).collect();
+    let percent = progress.done_ratio * 100.0;
+    format!("{percent:.0} %, {:.1} s simulated: {}\n", progress.now.as_secs_f64(), parts.join(", "))
 }
 
 impl Drop for LiveView {
     fn drop(&mut self) {
-        self.view.finish_and_clear();
+        if let Shape::Picture(view) = &self.shape {
+            view.finish_and_clear();
+        }
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lab::results::Series;
+    use lab::run::Live;
+    use units::Instant;
+
+    use super::*;
+
+    fn shown(show: fn(Progress<'_>) -> String) -> String {
+        let series = Series {
+            aggregate_throughput_bps: vec![0.0, 4e6, 8e6],
+            goodput_in_order_bps: vec![0.0, 0.0, 2.5e6],
+            ..Series::default()
+        };
+        let relay = |name: &str, carried_bps: Vec<f64>| RelaySeries {
+            name: name.into(),
+            carried_bps,
+            ..RelaySeries::default()
+        };
+        let relays = [relay("amber", vec![0.0, 4e6, 8e6]), relay("idle", vec![0.0; 3])];
+        let live = Some(Live { series: &series, relays: &relays });
+        show(Progress { now: Instant::from_micros(1_500_000), delivered_bytes: 7, done_ratio: 0.3, live })
+    }
+
+    #[test]
+    fn the_picture_has_a_row_for_the_connection_and_for_every_relay_that_carries() {
+        let pad = " ".repeat(37);
+        let wanted = format!(
+            "1.5 s simulated\nthroughput   ▄█{pad}  8.00 Mbit/s\nin order      █{pad}  2.50 Mbit/s\n\
+             amber        ▄█{pad}  8.00 Mbit/s"
+        );
+        assert_eq!(shown(picture), wanted);
+    }
+
+    #[test]
+    fn without_a_terminal_it_is_a_line() {
+        let wanted = "30 %, 1.5 s simulated: throughput 8.00 Mbit/s, in order 2.50 Mbit/s, amber 8.00 Mbit/s\n";
+        assert_eq!(shown(line), wanted);
     }
 }

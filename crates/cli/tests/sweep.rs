@@ -1,0 +1,115 @@
+//! Sweeps as the shell sees them: what they write, and that one that was killed goes on.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::assert::OutputAssertExt;
+use predicates::prelude::*;
+use predicates::str::contains;
+
+const SEEDS: usize = 60;
+/// Long enough for the slowest machine to finish a few runs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const SCENARIO: &str = "name = \"sweep\"\nduration = \"20 s\"\nworkload = { kind = \"bulk\" }\n\
+    [[relays]]\ncellular = { rate = \"8 Mbit/s\", delay = \"20 ms\", loss = \"1 %\" }\n\
+    [[relays]]\ncellular = { rate = { mean = \"6 Mbit/s\" }, delay = \"40 ms\" }\n\
+    [[variants]]\nname = \"coupled\"\nset = { \"connection.congestion\" = \"lia\" }\n\
+    [[variants]]\nname = \"apart\"\nset = { \"connection.congestion\" = \"cubic\" }\n";
+
+fn scenario(directory: &Path) -> PathBuf {
+    let path = directory.join("sweep.toml");
+    std::fs::write(&path, SCENARIO).unwrap();
+    path
+}
+
+fn sweep(scenario: &Path, out: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+    command.arg("sweep").arg(scenario).arg("--out").arg(out).args(more);
+    command
+}
+
+fn lines(journal: &Path) -> usize {
+    std::fs::read_to_string(journal).map_or(0, |text| text.lines().count())
+}
+
+/// Waits until `journal` has a manifest and two runs, and gives up if the sweep ended before.
+fn wait_for_runs(sweep: &mut Child, journal: &Path) {
+    let begun = Instant::now();
+    while lines(journal) < 3 {
+        assert!(sweep.try_wait().unwrap().is_none(), "the sweep ended before it could be killed");
+        assert!(begun.elapsed() < PATIENCE, "no run was finished");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_killed_sweep_loses_nothing_and_ends_with_the_same_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let scenario = scenario(directory.path());
+    let (killed, whole) = (directory.path().join("killed"), directory.path().join("whole"));
+    let seeds = ["--seeds", &format!("1..{SEEDS}")];
+    let journal = killed.join("runs.jsonl");
+    let mut child = sweep(&scenario, &killed, &seeds).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for_runs(&mut child, &journal);
+    // SIGKILL: nothing of the process runs after it.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = std::fs::read_to_string(&journal).unwrap();
+    let finished = &before[..=before.rfind('\n').unwrap()];
+    assert!(finished.lines().count() < 1 + 2 * SEEDS, "it was killed too late to tell");
+    sweep(&scenario, &killed, &seeds).args(["--jobs", "1"]).assert().success();
+    // What was finished is still there as it was, and was not run again.
+    let after = std::fs::read_to_string(&journal).unwrap();
+    assert!(after.starts_with(finished));
+    assert_eq!(after.lines().count(), 1 + 2 * SEEDS);
+    sweep(&scenario, &whole, &seeds).assert().success();
+    for name in ["summary.json", "runs.csv", "report.html"] {
+        let [one, other] = [&killed, &whole].map(|out| std::fs::read(out.join(name)).unwrap());
+        assert!(one == other, "{name} differs");
+    }
+    let mut sorted = [after, std::fs::read_to_string(whole.join("runs.jsonl")).unwrap()].map(|text| {
+        let mut lines: Vec<String> = text.lines().map(String::from).collect();
+        lines.sort();
+        lines
+    });
+    assert!(sorted[0] == sorted[1], "runs differ");
+    sorted[0].dedup();
+    assert_eq!(sorted[0].len(), 1 + 2 * SEEDS);
+}
+
+#[test]
+fn a_sweep_ends_with_where_its_report_lies_and_what_to_try_next() {
+    let directory = tempfile::tempdir().unwrap();
+    let (scenario, out) = (scenario(directory.path()), directory.path().join("out"));
+    let report = out.join("report.html");
+    let wanted = contains(report.display().to_string()).and(contains("next:")).and(contains("--seeds 1..30"));
+    sweep(&scenario, &out, &["--seeds", "1..3"]).assert().success().stdout(wanted);
+    let html = std::fs::read_to_string(report).unwrap();
+    assert!(html.contains("What the seeds say") && html.contains("All 6 runs went well"));
+}
+
+#[test]
+fn variants_that_cannot_be_run_leave_the_others_their_report() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, out) = (directory.path().join("sweep.toml"), directory.path().join("out"));
+    let missing =
+        "[[variants]]\nname = \"traced\"\nset = { \"relays[0].cellular.rate\" = { trace = \"none.mahi\" } }\n";
+    std::fs::write(&path, format!("{SCENARIO}{missing}")).unwrap();
+    sweep(&path, &out, &["--seeds", "1..2"]).assert().failure().stderr(contains("--variant 'traced'"));
+    let html = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(html.contains("What could not be run") && html.contains("2 did not run") && html.contains("none.mahi"));
+}
+
+#[test]
+fn a_live_view_without_a_terminal_is_ten_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let scenario = scenario(directory.path());
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+    let output = command.arg("run").arg(&scenario).arg("--live").output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 10, "{text}");
+    assert!(lines[0].starts_with("10 %, 2.0 s simulated: throughput ") && lines[9].starts_with("100 %"), "{text}");
+}
