@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use lab::report;
 use lab::run::{Run, run};
 use lab::scenario::{Override, load};
+use lab::sweep::{Journal, Manifest, Plan};
 
 /// A screenshot of an empty page of this size takes less than half as much.
 const BYTES_MIN: u64 = 30_000;
@@ -102,6 +103,47 @@ fn links_without_a_cell_keep_the_short_report() {
     for section in SECTIONS {
         assert!(!document.contains(section), "{section}");
     }
+}
+
+/// A sweep of two variants over a grid of two points, three seeds each.
+fn swept() -> String {
+    let text = "name = \"swept\"\nduration = \"3 s\"\nworkload = { kind = \"bulk\" }\n\
+        [[relays]]\ncount = 2\ncellular = { rate = { mean = \"3 Mbit/s\" }, delay = \"20 ms\" }\n\
+        [[variants]]\nname = \"LIA\"\nset = { \"connection.congestion\" = \"lia\" }\n\
+        [[variants]]\nname = \"apart\"\nset = { \"connection.congestion\" = \"cubic\" }\n\
+        [sweep]\nseeds = \"1..3\"\n[sweep.grid]\n\"connection.mtu\" = [\"1000 B\", \"1500 B\"]\n";
+    let plan = Plan::new(|overrides| load("swept.toml", text, overrides), &[], None).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut journal = Journal::open(&directory.path().join("runs.jsonl"), &Manifest::new(&plan), false).unwrap();
+    lab::sweep::run(&plan, &mut journal, 2, &mut |_| {}).unwrap();
+    report::render_sweep(&plan, journal.records())
+}
+
+#[test]
+fn a_sweep_shows_verdicts_pictures_and_courses_on_screen_and_paper() {
+    if !has_browser() {
+        return;
+    }
+    let html = swept();
+    let (document, complaints) = opened(&html);
+    assert_eq!(complaints, [""; 0]);
+    assert_eq!(document.matches("<h2>What the seeds say</h2>").count(), 1);
+    assert_eq!(document.matches("<h2>Goodput in order over time</h2>").count(), 2);
+    assert!(document.contains("class=\"dots wide\"") && document.contains("class=\"ribbon "));
+    let directory = tempfile::tempdir().unwrap();
+    let page = page(directory.path(), &html);
+    // Chromium's numbers for `prefers-color-scheme`: 0 dark, 1 light.
+    let shots = ["0", "1"].map(|scheme| {
+        let shot = directory.path().join(format!("{scheme}.png"));
+        let (scheme, to) =
+            (format!("--blink-settings=preferredColorScheme={scheme}"), format!("--screenshot={}", shot.display()));
+        chromium(directory.path(), &page, &[&scheme, &to]);
+        std::fs::read(shot).unwrap()
+    });
+    assert!(shots.iter().all(|shot| shot.len() as u64 > BYTES_MIN) && shots[0] != shots[1]);
+    let pdf = directory.path().join("report.pdf");
+    chromium(directory.path(), &page, &[&format!("--print-to-pdf={}", pdf.display())]);
+    assert!(std::fs::metadata(pdf).unwrap().len() > BYTES_MIN);
 }
 
 #[test]
