@@ -53,8 +53,8 @@ fn json_is_one_object_with_units_in_its_names() {
     let output = command(&["run", &path, "--json", "--seed", "5"]).output().unwrap();
     let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let keys: Vec<&String> = object.as_object().unwrap().keys().collect();
-    assert_eq!(keys.len(), 6);
-    for key in ["manifest", "totals", "series", "subflows", "relays", "metrics"] {
+    assert_eq!(keys.len(), 7);
+    for key in ["manifest", "totals", "series", "subflows", "relays", "metrics", "selection"] {
         assert!(object.get(key).is_some(), "{key}");
     }
     let totals = &object["totals"];

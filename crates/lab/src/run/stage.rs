@@ -10,7 +10,7 @@ use network::cell::{Cell, UeId, UeState};
 use network::wlan::{StationId, Wlan};
 use simulator::{EndpointHost, HostId, Simulation, Source};
 use transport::path_manager::LocalAddress;
-use transport::{ConnectionConfig, ConnectionStats, Endpoint, EndpointConfig, SubflowId, SubflowStats};
+use transport::{ConnectionConfig, ConnectionId, ConnectionStats, Endpoint, EndpointConfig, SubflowId, SubflowStats};
 use units::{Duration, Instant, Prng};
 
 use super::cooperation::forwarding::{self, RangeWatch, Ranges};
@@ -47,6 +47,9 @@ pub(super) struct Stage {
     /// When relays leave, the latest first.
     departures: Vec<(Instant, usize)>,
     gone: Vec<bool>,
+    /// How many connections the destination opens.
+    connections: u32,
+    numbers: RefCell<SubflowNumbers>,
 }
 
 /// What is recorded at the end of every window.
@@ -104,7 +107,21 @@ impl Stage {
         let (cell, wlan) = (topology.cell, topology.wlan);
         let paths = addresses.paths.iter().copied().zip(0..).collect();
         let (ended_at, gone) = (Instant::ZERO, vec![false; scenario.relays.len()]);
-        Ok(Self { simulation, relays, cell, wlan, delivered, cooperating, ended_at, paths, departures, gone })
+        let (connections, numbers) = (scenario.workload.connections, RefCell::default());
+        Ok(Self {
+            simulation,
+            relays,
+            cell,
+            wlan,
+            delivered,
+            cooperating,
+            ended_at,
+            paths,
+            departures,
+            gone,
+            connections,
+            numbers,
+        })
     }
 
     /// Runs until everything is delivered, the connection failed, or the scenario's duration is over.
@@ -227,14 +244,34 @@ impl Stage {
 
     /// Statistics of the connections of `host`, as if they were one.
     pub fn stats(&self, host: HostId) -> ConnectionStats {
-        let host = self.simulation.host(host);
-        let stats = host.endpoint.connections().filter_map(|connection| host.endpoint.stats(connection));
-        stats.reduce(merge).unwrap_or_default()
+        let endpoint = &self.simulation.host(host).endpoint;
+        let connections =
+            endpoint.connections().filter_map(|connection| Some((connection, endpoint.stats(connection)?)));
+        let numbered = connections.map(|(connection, stats)| match self.connections {
+            0 | 1 => stats,
+            _ => self.numbers.borrow_mut().of_all(host, connection, stats),
+        });
+        numbered.reduce(merge).unwrap_or_default()
     }
 
     /// What every path did so far.
     pub fn path_counters(&self) -> Vec<PathCounters> {
         self.relays.iter().map(|relay| relay.parts.counters(self.simulation.network())).collect()
+    }
+}
+
+/// Numbers for the subflows of several connections, in the order in which they are first seen: a connection that gains one
+/// must not change those of others.
+#[derive(Default)]
+struct SubflowNumbers(BTreeMap<(HostId, ConnectionId, SubflowId), u16>);
+
+impl SubflowNumbers {
+    fn of_all(&mut self, host: HostId, connection: ConnectionId, mut stats: ConnectionStats) -> ConnectionStats {
+        for subflow in &mut stats.subflows {
+            let next = self.0.keys().filter(|(known, ..)| *known == host).count() as u16;
+            subflow.id = SubflowId(*self.0.entry((host, connection, subflow.id)).or_insert(next));
+        }
+        stats
     }
 }
 
@@ -257,8 +294,7 @@ fn merge(mut all: ConnectionStats, next: ConnectionStats) -> ConnectionStats {
     ] {
         *sum += part;
     }
-    let numbered = (all.subflows.len() as u16..).zip(next.subflows);
-    all.subflows.extend(numbered.map(|(number, subflow)| SubflowStats { id: SubflowId(number), ..subflow }));
+    all.subflows.extend(next.subflows);
     all
 }
 
