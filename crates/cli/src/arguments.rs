@@ -32,6 +32,8 @@ pub enum Command {
     Fading(Fading),
     /// Send a file over four relays, check it, and write a report
     Demo(Demo),
+    /// Show what the papers claim beside what is measured
+    Claims(Claims),
     /// Create network namespaces whose links behave as described, until Ctrl-C (needs root)
     Emulate(Emulate),
     /// Serve a folder with HTTP over Multipath TCP, until Ctrl-C (needs root)
@@ -181,6 +183,41 @@ pub enum Profile {
     Eva,
     /// Extended typical urban
     Etu,
+}
+
+/// Arguments of `anabranch claims`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    anabranch claims --ids C05,C06 --seeds 20\n  \
+    anabranch claims --json > claims.json")]
+pub struct Claims {
+    /// Only these, by number
+    #[arg(long, value_name = "ID,ID...", value_delimiter = ',')]
+    pub ids: Vec<String>,
+    /// Seeds of every comparison
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub seeds: u64,
+    /// Algorithms as corrected, or as printed in the papers
+    #[arg(long, value_enum, default_value_t = ClaimMode::Build)]
+    pub mode: ClaimMode,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
+    /// Where finished runs are kept, so that nothing runs twice
+    #[arg(long, value_name = "DIR", default_value = "out/claims")]
+    pub out: PathBuf,
+    /// Runs at a time; by default as many as there are cores
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+}
+
+/// How algorithms are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ClaimMode {
+    /// As corrected
+    Build,
+    /// As printed
+    Paper,
 }
 
 /// Arguments of `anabranch demo`.

@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         Command::Scenarios(arguments) => commands::scenarios::scenarios(&arguments),
         Command::Select(arguments) => commands::select::select(&arguments),
         Command::Fading(arguments) => commands::fading::fading(&arguments),
+        Command::Claims(arguments) => commands::claims::claims(&arguments),
         Command::Demo(arguments) => commands::demo::demo(&arguments),
         Command::Emulate(arguments) => commands::emulate::emulate(&arguments),
         Command::Serve(arguments) => commands::serve::serve(&arguments),

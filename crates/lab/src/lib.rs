@@ -8,11 +8,13 @@
 //! results     the schema that every backend yields, and its text form
 //! sweep       many runs on all cores, resumable; means, intervals, comparisons
 //! report      results -> one HTML file with plots
+//! claims      what the papers say beside what is measured, with a verdict
 //! statistics  means with intervals, paired comparisons, correlations over runs
 //! pcapng      packet captures
 //! output      files that are whole or absent
 //! ```
 
+pub mod claims;
 pub mod measure;
 pub mod metrics;
 pub mod output;

@@ -1,6 +1,7 @@
 //! One file a subcommand, and the scenarios that ship.
 
 pub mod check;
+pub mod claims;
 pub mod demo;
 pub mod emulate;
 pub mod fading;

@@ -1,0 +1,37 @@
+//! `anabranch claims` as a program.
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use predicates::str::contains;
+
+fn claims(arguments: &[&str]) -> assert_cmd::assert::Assert {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+    command.current_dir(directory.path()).arg("claims").args(arguments).assert()
+}
+
+#[test]
+fn a_table_says_what_the_paper_says_and_what_is_measured() {
+    claims(&["--ids", "C38,C39"])
+        .success()
+        .stdout(contains("| C38 |").and(contains("reproduced")).and(contains("next:")));
+}
+
+#[test]
+fn json_has_one_entry_for_each_claim() {
+    let output = claims(&["--ids", "C02,c39", "--seeds", "2", "--json"]).success();
+    let object: serde_json::Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let entries = object["claims"].as_array().unwrap();
+    assert_eq!(entries.len(), 2);
+    for key in ["id", "paper", "measured", "interval", "verdict", "mode"] {
+        assert!(entries[0].get(key).is_some(), "{key}");
+    }
+    assert!(entries[0]["measured"].as_f64().unwrap() > 0.0);
+    assert_eq!((&entries[1]["id"], &entries[1]["verdict"]), (&"C39".into(), &"reproduced".into()));
+}
+
+#[test]
+fn what_it_cannot_judge_is_an_error_with_what_it_can() {
+    claims(&["--ids", "C99"]).code(2).stderr(contains("C99").and(contains("known: C02")));
+    claims(&["--seeds", "0"]).code(2).stderr(contains("--seeds"));
+}
