@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::path::Path;
 
 use indicatif::ProgressBar;
-use lab::claims::{CLAIMS, Claim, Evidence, Mode, Outcome, evaluate, to_json, to_text};
+use lab::claims::{CLAIMS, Claim, Evidence, Mode, Outcome, Verdict, evaluate, to_json, to_text};
 use lab::scenario::{Override, Seeds};
 use lab::sweep::{Journal, Manifest, Plan, Record};
 
@@ -43,7 +43,20 @@ pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
         true => console::print(&to_json(&outcomes))?,
         false => console::print(&format!("{}\n{}", to_text(&outcomes), what_next(arguments)))?,
     }
-    Ok(())
+    complain_of_gaps(&outcomes)
+}
+
+/// Not to reproduce a claim is a result; not to have measured it is a failure.
+fn complain_of_gaps(outcomes: &[Outcome]) -> Result<(), Failure> {
+    let missing = outcomes.iter().filter(|outcome| outcome.verdict == Verdict::NotMeasured);
+    let missing: Vec<_> = missing.map(|outcome| outcome.id.as_str()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Failed(format!(
+        "no run gave what {} are about: see their faults with anabranch sweep",
+        missing.join(", ")
+    )))
 }
 
 fn choose(ids: &[String]) -> Result<Vec<&'static Claim>, Failure> {

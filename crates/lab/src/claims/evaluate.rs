@@ -29,6 +29,7 @@ pub fn evaluate(claim: &Claim, records: &[Record], mode: Mode) -> Outcome {
     };
     let judged: Vec<bool> = findings.iter().filter_map(|finding| finding.holds).collect();
     let verdict = match judged.as_slice() {
+        _ if findings.iter().any(|finding| finding.measured.is_none()) => Verdict::NotMeasured,
         [] => Verdict::Informative,
         judged if judged.iter().all(|holds| *holds) => Verdict::Reproduced,
         _ => Verdict::NotReproduced,
@@ -203,7 +204,7 @@ mod tests {
         ];
         let outcome = judge(BOTH, &both());
         assert_eq!((outcome.verdict, outcome.measured), (Verdict::NotReproduced, Some(1.5)));
-        assert_eq!(judge(BOTH, &[]).verdict, Verdict::NotReproduced);
+        assert_eq!(judge(BOTH, &[]).verdict, Verdict::NotMeasured);
         const SHOW: &[Check] = &[Check::Show { variant: "old", metric: Metric::Quotient("outages", "points") }];
         let outcome = judge(SHOW, &both());
         assert_eq!((outcome.verdict, outcome.measured), (Verdict::Informative, Some(0.5)));

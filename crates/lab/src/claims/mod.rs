@@ -116,6 +116,8 @@ pub enum Verdict {
     NotReproduced,
     /// It cannot be right or wrong.
     Informative,
+    /// No run gave the numbers that it is about.
+    NotMeasured,
 }
 
 /// As printed in the papers, or as corrected.

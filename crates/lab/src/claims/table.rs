@@ -28,6 +28,7 @@ pub fn to_text(outcomes: &[Outcome]) -> String {
             Verdict::Reproduced => "reproduced",
             Verdict::NotReproduced => "**not reproduced**",
             Verdict::Informative => "informative",
+            Verdict::NotMeasured => "**not measured**",
         };
         let Outcome { id, paper, source, what, .. } = outcome;
         let _ = writeln!(text, "| {id} | {paper} | {source} | {measured} | {interval} | {what} | {verdict} |");
