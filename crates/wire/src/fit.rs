@@ -21,10 +21,11 @@ impl Options {
     /// |---|---|---|---|
     /// | 1 | SACK | oldest blocks first, to none | each block is repeated on later ACKs (RFC 2018 section 4) |
     /// | 2 | 64-bit DSN of a mapping | low 32 bits | the receiver infers the rest (RFC 8684 section 3.3.1) |
-    /// | 3 | ADD_ADDR, REMOVE_ADDR, MP_PRIO, experimental | deferred, the last first | not tied to this segment |
-    /// | 4 | DATA_ACK beside a mapping | left out | cumulative: the next segment has it |
-    /// | 5 | timestamps | left out | receivers may, but rarely do, drop a segment without (RFC 7323 section 3.2) |
-    /// | 6 | DSS, then the handshake options | deferred, the last first | only if the caller asked the impossible |
+    /// | 3 | MPTCP-rec's round | left out | every data segment has one |
+    /// | 4 | ADD_ADDR, REMOVE_ADDR, MP_PRIO, experimental | deferred, the last first | not tied to this segment |
+    /// | 5 | DATA_ACK beside a mapping | left out | cumulative: the next segment has it |
+    /// | 6 | timestamps | left out | receivers may, but rarely do, drop a segment without (RFC 7323 section 3.2) |
+    /// | 7 | DSS, then the handshake options | deferred, the last first | only if the caller asked the impossible |
     ///
     /// SYN options (MSS, window scale, SACK-permitted) never give way; beside any one handshake option (MP_CAPABLE,
     /// MP_JOIN, MP_FASTCLOSE, MP_FAIL, MP_TCPRST) they fit, so that one never gives way either. A DATA_ACK is not
@@ -61,6 +62,9 @@ impl Options {
         let mut deferred = Deferred::new();
         if self.overflows() {
             self.shorten_dsn();
+        }
+        if self.overflows() {
+            self.round = None;
         }
         self.defer_while_too_long(is_signal, &mut deferred);
         if self.overflows() {

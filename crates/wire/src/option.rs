@@ -20,7 +20,7 @@ use arrayvec::ArrayVec;
 use smallvec::SmallVec;
 use units::SeqNr;
 
-use crate::mptcp::{self, MptcpOption, Unread};
+use crate::mptcp::{self, MptcpOption, Round, Unread};
 use crate::octets::Reader;
 
 /// The options of one segment.
@@ -39,6 +39,9 @@ pub struct Options {
     pub sack: SackBlocks,
     /// MPTCP options (RFC 8684 section 3); nearly always none or one.
     pub mptcp: SmallVec<[MptcpOption; 1]>,
+    /// MPTCP-rec's round, an experimental MPTCP option. Apart from the others because every data segment of such a
+    /// connection has one beside its DSS.
+    pub round: Option<Round>,
     /// MPTCP options that were left out on reading because they are malformed. Not sent.
     pub malformed_mptcp: u8,
     /// Other options that were left out on reading because they are malformed. Not sent.
@@ -103,7 +106,8 @@ impl Options {
         };
         let window_scale = if self.window_scale.is_some() { 4 } else { 0 };
         let mptcp: usize = self.mptcp.iter().map(|option| option.encoded_len().next_multiple_of(4)).sum();
-        mss + timestamps + window_scale + mptcp
+        let round = if self.round.is_some() { Round::LEN } else { 0 };
+        mss + timestamps + window_scale + mptcp + round
     }
 
     const fn sack_len(blocks: usize) -> usize {
@@ -148,17 +152,22 @@ impl Options {
             }
             kind::TIMESTAMPS => take(&mut self.timestamps, Timestamps::parse(body)),
             kind::SACK => parse_sack(body).map(|blocks| self.sack = blocks).is_some(),
-            mptcp::KIND => match MptcpOption::parse(body) {
-                Ok(option) => {
-                    self.mptcp.push(option);
-                    true
-                }
-                Err(unread) => unread == Unread::UnknownSubtype,
-            },
+            mptcp::KIND => self.parse_mptcp(body),
             _ => true,
         };
         if !understood {
             self.count_malformed(kind);
+        }
+    }
+
+    fn parse_mptcp(&mut self, body: &[u8]) -> bool {
+        match MptcpOption::parse(body) {
+            Ok(MptcpOption::Experimental(_)) if take(&mut self.round, Round::parse(body)) => true,
+            Ok(option) => {
+                self.mptcp.push(option);
+                true
+            }
+            Err(unread) => unread == Unread::UnknownSubtype,
         }
     }
 
@@ -200,6 +209,9 @@ impl Options {
             option.emit(out);
             let len = option.encoded_len();
             out.extend_from_slice(&[NOP; 3][..len.next_multiple_of(4) - len]);
+        }
+        if let Some(round) = self.round {
+            round.emit(out);
         }
     }
 }

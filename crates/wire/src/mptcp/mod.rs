@@ -12,6 +12,7 @@ mod fail;
 mod fastclose;
 mod join;
 mod prio;
+mod receiver_centric;
 mod remove_addr;
 mod reset;
 
@@ -23,6 +24,7 @@ pub use fail::MpFail;
 pub use fastclose::MpFastclose;
 pub use join::MpJoin;
 pub use prio::MpPrio;
+pub use receiver_centric::{HeldBlock, PathId, RateReport, Round};
 pub use remove_addr::RemoveAddr;
 pub use reset::{MpTcpRst, ResetReason};
 

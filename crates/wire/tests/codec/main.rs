@@ -4,6 +4,7 @@ mod fit;
 mod malformed;
 mod mptcp_vectors;
 mod packets;
+mod receiver_centric_vectors;
 mod round_trip;
 mod strategies;
 mod tcp_vectors;

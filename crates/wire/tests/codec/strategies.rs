@@ -8,8 +8,8 @@ use proptest::option::of;
 use proptest::prelude::*;
 use units::{Dsn, SeqNr};
 use wire::mptcp::{
-    AddAddr, AddressId, CapableFlags, DataLen, DataSeq, Dss, Experimental, Key, Mapping, MpCapable, MpFail,
-    MpFastclose, MpJoin, MpPrio, MpTcpRst, MptcpOption, RemoveAddr, ResetReason, Token,
+    AddAddr, AddressId, CapableFlags, DataLen, DataSeq, Dss, Experimental, HeldBlock, Key, Mapping, MpCapable, MpFail,
+    MpFastclose, MpJoin, MpPrio, MpTcpRst, MptcpOption, PathId, RateReport, RemoveAddr, ResetReason, Round, Token,
 };
 use wire::{Ecn, Flags, Options, Payload, SackBlock, Segment, Timestamps};
 
@@ -75,6 +75,27 @@ fn add_addr() -> impl Strategy<Value = AddAddr> {
     })
 }
 
+fn path_id() -> impl Strategy<Value = PathId> {
+    (0..PathId::COUNT).prop_map(|number| PathId::new(number).unwrap())
+}
+
+fn round() -> impl Strategy<Value = Round> {
+    (path_id(), any::<u8>()).prop_map(|(path, id)| Round { path, id })
+}
+
+pub fn rate_report() -> impl Strategy<Value = RateReport> {
+    let block = (0..u32::MAX, 1..u32::MAX).prop_map(|(start, len)| HeldBlock { start, end: start.saturating_add(len) });
+    (path_id(), any::<(u8, u32, u32)>(), vec(block, 0..=3)).prop_map(
+        |(path, (round, timestamp_ms, desired_bytes_per_s), held)| RateReport {
+            path,
+            round,
+            timestamp_ms,
+            desired_bytes_per_s,
+            held: held.into_iter().collect(),
+        },
+    )
+}
+
 pub fn mptcp_option() -> impl Strategy<Value = MptcpOption> {
     prop_oneof![
         capable().prop_map(MptcpOption::Capable),
@@ -91,10 +112,14 @@ pub fn mptcp_option() -> impl Strategy<Value = MptcpOption> {
             transient,
             reason: ResetReason::from_code(code)
         })),
-        (0..16_u8, vec(any::<u8>(), 0..=37)).prop_map(|(flags, data)| MptcpOption::Experimental(Experimental {
-            flags,
-            data: data.into_iter().collect::<ArrayVec<_, 37>>()
-        })),
+        // With one octet it is MPTCP-rec's round, which has its own place.
+        (0..16_u8, vec(any::<u8>(), 0..=37)).prop_filter("a round", |(_, data)| data.len() != 1).prop_map(
+            |(flags, data)| MptcpOption::Experimental(Experimental {
+                flags,
+                data: data.into_iter().collect::<ArrayVec<_, 37>>()
+            })
+        ),
+        rate_report().prop_map(|report| MptcpOption::Experimental(report.option())),
     ]
 }
 
@@ -102,16 +127,19 @@ pub fn mptcp_option() -> impl Strategy<Value = MptcpOption> {
 pub fn options() -> impl Strategy<Value = Options> {
     let block = any::<(u32, u32)>().prop_map(|(start, end)| SackBlock { start: SeqNr(start), end: SeqNr(end) });
     let timestamps = any::<(u32, u32)>().prop_map(|(value, echo)| Timestamps { value, echo });
-    (of(any::<u16>()), of(0..=14_u8), any::<bool>(), of(timestamps), vec(block, 0..=4), vec(mptcp_option(), 0..=3))
-        .prop_map(|(mss, window_scale, sack_permitted, timestamps, sack, mptcp)| Options {
+    let mptcp = (vec(mptcp_option(), 0..=3), of(round()));
+    (of(any::<u16>()), of(0..=14_u8), any::<bool>(), of(timestamps), vec(block, 0..=4), mptcp).prop_map(
+        |(mss, window_scale, sack_permitted, timestamps, sack, (mptcp, round))| Options {
             mss,
             window_scale,
             sack_permitted,
             timestamps,
             sack: sack.into_iter().collect(),
             mptcp: mptcp.into(),
+            round,
             ..Options::default()
-        })
+        },
+    )
 }
 
 fn addresses() -> impl Strategy<Value = (SocketAddr, SocketAddr)> {
