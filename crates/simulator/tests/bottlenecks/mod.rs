@@ -1,0 +1,174 @@
+//! Users who download over bottlenecks that they share: each has one path or two, each path one bottleneck or two in a row.
+
+mod early_drop;
+
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use network::{Link, Network, PortId, Prefix, Queue, Route, VertexId};
+use simulator::app::Transfer;
+use simulator::{EndpointHost, HostId, Simulation, Source};
+use transport::path_manager::LocalAddress;
+use transport::{ConnectionConfig, Endpoint, EndpointConfig};
+use units::{Duration, Instant, Prng, Rate};
+
+use early_drop::EarlyDrop;
+
+/// Users who are alike.
+pub struct Users {
+    pub count: usize,
+    pub controller: &'static str,
+    /// The bottlenecks of each path, by number, in the order in which data pass them.
+    pub paths: &'static [&'static [usize]],
+}
+
+/// An experiment.
+pub struct Plan {
+    /// Rate of each bottleneck in Mbit/s on the wire.
+    pub bottlenecks_mbps: Vec<u64>,
+    pub users: Vec<Users>,
+    /// Round-trip time without queues.
+    pub rtt_ms: u64,
+}
+
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 255, 0, 1));
+/// Users arrive one after another within this time, so that they do not move in step.
+const ARRIVALS_MS: u64 = 5_000;
+const SETTLE_S: u64 = 30;
+const WATCH_S: u64 = 90;
+
+/// The early drop of a bottleneck, and its link.
+#[derive(Clone, Copy)]
+struct Bottleneck {
+    entry: VertexId,
+    link: VertexId,
+}
+
+/// A user and where it is attached.
+struct Place {
+    kind: usize,
+    user: usize,
+    port: PortId,
+    addresses: Vec<IpAddr>,
+}
+
+impl Plan {
+    /// Goodput of a user of each kind in Mbit/s, on average over the time after everything has settled.
+    pub fn run(&self, seed: u64) -> Vec<f64> {
+        let (mut simulation, kinds) = self.simulation(seed);
+        simulation.run_until(Instant::from_secs(SETTLE_S));
+        let before: Vec<u64> = kinds.iter().map(|hosts| received_bytes(&simulation, hosts)).collect();
+        simulation.run_until(Instant::from_secs(SETTLE_S + WATCH_S));
+        assert_eq!(simulation.faults(), Vec::<String>::new());
+        let mbps = |(hosts, before): (&Vec<HostId>, u64)| {
+            let bits = (received_bytes(&simulation, hosts) - before) as f64 * 8.0;
+            bits / WATCH_S as f64 / hosts.len() as f64 / 1e6
+        };
+        kinds.iter().zip(before).map(mbps).collect()
+    }
+
+    fn simulation(&self, seed: u64) -> (Simulation<EndpointHost>, Vec<Vec<HostId>>) {
+        let mut network = Network::new(seed);
+        let server = network.add_port();
+        let places = self.wire_all(&mut network, server);
+        let mut simulation = Simulation::new(network);
+        simulation.attach(server, self.server(seed));
+        let mut kinds = vec![Vec::new(); self.users.len()];
+        for place in places {
+            let kind = place.kind;
+            let host = self.client(seed, place);
+            kinds[kind].push(simulation.attach(host.0, host.1));
+        }
+        (simulation, kinds)
+    }
+
+    fn wire_all(&self, network: &mut Network, server: PortId) -> Vec<Place> {
+        let bottlenecks: Vec<_> = self.bottlenecks_mbps.iter().map(|mbps| bottleneck(network, *mbps)).collect();
+        let mut places = Vec::new();
+        for (kind, users) in self.users.iter().enumerate() {
+            for user in 0..users.count {
+                let port = network.add_port();
+                let addresses = (0..users.paths.len()).map(|path| address(kind, path, user)).collect::<Vec<_>>();
+                for (path, address) in users.paths.iter().zip(&addresses) {
+                    let row: Vec<_> = path.iter().map(|number| bottlenecks[*number]).collect();
+                    self.wire(network, server, port, *address, &row);
+                }
+                places.push(Place { kind, user, port, addresses });
+            }
+        }
+        places
+    }
+
+    /// One path: the bottlenecks, then half of the round trip to the user; the other half back, shared with nobody.
+    fn wire(&self, network: &mut Network, server: PortId, port: PortId, user: IpAddr, row: &[Bottleneck]) {
+        let half = || {
+            let link = Link::new(Rate::from_mbps(1000), Duration::from_millis(self.rtt_ms / 2));
+            link.queue(Queue::unlimited())
+        };
+        let (access, back) = (network.add_link(half()), network.add_link(half()));
+        network.connect(access, port.vertex());
+        network.connect(back, server.vertex());
+        network.add_route(port.vertex(), Route { from: Some(Prefix::host(user)), to: None, via: back });
+        let mut last = server.vertex();
+        for bottleneck in row {
+            network.add_host_route(last, user, bottleneck.entry);
+            last = bottleneck.link;
+        }
+        network.add_host_route(last, user, access);
+    }
+
+    fn server(&self, seed: u64) -> EndpointHost {
+        let config = EndpointConfig { local_addresses: vec![local(SERVER)], ..EndpointConfig::default() };
+        let host = EndpointHost::new(Endpoint::with_seed(config, seed));
+        self.users.iter().enumerate().fold(host, |host, (kind, users)| {
+            let listening = Transfer::listen(socket(kind), users.config());
+            host.app(listening.sending(Source::pattern(u64::MAX / 2)))
+        })
+    }
+
+    fn client(&self, seed: u64, place: Place) -> (PortId, EndpointHost) {
+        let Place { kind, user, port, addresses } = place;
+        let config = EndpointConfig {
+            local_addresses: addresses.iter().copied().map(local).collect(),
+            ..EndpointConfig::default()
+        };
+        let mut prng = Prng::fork(seed, &format!("user {kind} {user}"));
+        let at = Instant::from_millis(prng.below(ARRIVALS_MS));
+        let download =
+            Transfer::connect(SocketAddr::new(addresses[0], 0), socket(kind), self.users[kind].config()).at(at);
+        (port, EndpointHost::new(Endpoint::with_seed(config, prng.below(u64::MAX))).app(download))
+    }
+}
+
+impl Users {
+    fn config(&self) -> ConnectionConfig {
+        ConnectionConfig {
+            mptcp: self.paths.len() > 1,
+            congestion: self.controller.parse().unwrap(),
+            ..ConnectionConfig::default()
+        }
+    }
+}
+
+fn bottleneck(network: &mut Network, mbps: u64) -> Bottleneck {
+    let rate = Rate::from_mbps(mbps);
+    let entry = network.add_node(Box::new(EarlyDrop::new(rate)));
+    let link = network.add_link(Link::new(rate, Duration::ZERO).queue(Queue::unlimited()));
+    network.connect(entry, link);
+    Bottleneck { entry, link }
+}
+
+fn address(kind: usize, path: usize, user: usize) -> IpAddr {
+    Ipv4Addr::new(10, kind as u8, path as u8, user as u8 + 1).into()
+}
+
+fn socket(kind: usize) -> SocketAddr {
+    SocketAddr::new(SERVER, 80 + kind as u16)
+}
+
+fn local(ip: IpAddr) -> LocalAddress {
+    LocalAddress { ip, backup: false }
+}
+
+fn received_bytes(simulation: &Simulation<EndpointHost>, hosts: &[HostId]) -> u64 {
+    hosts.iter().map(|host| simulation.host(*host).reports()[0].received_bytes).sum()
+}
