@@ -2,13 +2,10 @@
 //!
 //! `cargo bench -p cooperation --bench forwarding`
 
-use std::collections::VecDeque;
-
-use cooperation::forwarding::channel::authenticated::{AuthenticatedChannel, Role, Secret};
-use cooperation::forwarding::channel::to_destination::ToDestination;
-use cooperation::forwarding::channel::{Decoder, Encoder};
+use cooperation::forwarding::channel::to_relay::ToRelay;
+use cooperation::forwarding::channel::{DestinationEnd, RelayEnd, Secret};
 use cooperation::forwarding::hold_queue::{HoldLimits, HoldQueue};
-use cooperation::forwarding::range::DsnRange;
+use cooperation::forwarding::range::{CumAck, DsnRange};
 use cooperation::forwarding::range_keeper::{RangeKeeper, RangeSettings};
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher, black_box};
@@ -90,38 +87,16 @@ fn keep_the_range(bencher: Bencher) {
     });
 }
 
-/// A data frame there and back, as it passes through a simulation.
+/// An acknowledgement through the channel, from one end to the other.
 #[divan::bench]
-fn frame_there_and_back(bencher: Bencher) {
-    let (mut encoder, mut decoder, mut pieces) = (Encoder::default(), Decoder::default(), VecDeque::new());
+fn frame_to_a_relay(bencher: Bencher) {
+    let mut relay = RelayEnd::new(Secret::new([7; 32]), [1; 16]);
+    let mut destination = DestinationEnd::new(Secret::new([7; 32]), [2; 16]);
+    relay.receive(&mut destination.take_octets()).expect("a greeting");
+    destination.receive(&mut relay.take_octets()).expect("a greeting");
+    let ack = CumAck { rcv_nxt: Dsn(7), window_bytes: 1 << 20, widened_bytes: 0 };
     bencher.counter(ItemsCount::new(1_usize)).bench_local(move || {
-        encoder.encode(ToDestination::Data { dsn: black_box(Dsn(7)), payload: packet(3) }, &mut pieces);
-        let mut frame: Option<ToDestination> = None;
-        while let Some(mut piece) = pieces.pop_front() {
-            while let Some(read) = decoder.decode(&mut piece).expect("a frame") {
-                frame = Some(read);
-            }
-        }
-        frame
-    });
-}
-
-/// A data frame of real octets, authenticated, there and back.
-#[divan::bench]
-fn authentic_frame_there_and_back(bencher: Bencher) {
-    let end = |role, nonce| AuthenticatedChannel::new(role, Secret::new([7; 32]), [nonce; 16]);
-    let (mut relay, mut destination) = (end(Role::Relay, 1), end(Role::Destination, 2));
-    relay.open(&mut destination.greeting()).expect("a greeting");
-    destination.open(&mut relay.greeting()).expect("a greeting");
-    let (mut encoder, mut pieces, mut out) = (Encoder::default(), VecDeque::new(), VecDeque::new());
-    let data = Payload::from(packet(3).to_bytes());
-    bencher.counter(ItemsCount::new(1_usize)).bench_local(move || {
-        encoder.encode(ToDestination::Data { dsn: black_box(Dsn(7)), payload: data.clone() }, &mut pieces);
-        relay.seal(&mut pieces, &mut out);
-        let mut body = None;
-        while let Some(mut piece) = out.pop_front() {
-            body = destination.open(&mut piece).expect("a record").or(body);
-        }
-        body
+        destination.send(&ToRelay::CumAck(black_box(ack)));
+        relay.receive(&mut destination.take_octets()).expect("a frame")
     });
 }

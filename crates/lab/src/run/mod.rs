@@ -95,6 +95,17 @@ pub struct Run {
     pub faults: Vec<String>,
     /// The captures written.
     pub captures: Vec<PathBuf>,
+    /// What an attacker did, and what came of it.
+    pub attacked: Attacked,
+}
+
+/// Attacks on messages between the destination and its relays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attacked {
+    /// Messages that did not arrive as they were sent.
+    pub messages: u64,
+    /// Channels that were closed because of it, and opened anew.
+    pub channels: u64,
 }
 
 /// Runs `scenario`. With `pcap` captures go there; `progress` is called once a window.
@@ -124,9 +135,10 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     let (mut results, faults) = assemble::assemble(original, scenario, &source, &stage, recorders);
     results.totals.wall_s = Some(wall_s);
     results.metrics = Some(observed::paper_metrics(scenario, &collector, &stage));
+    let (messages, channels) = stage.cooperating.messages.attacked();
     drop(stage);
     let captures = captures.map(Captures::commit).transpose()?.unwrap_or_default();
-    Ok(Run { results, faults, captures })
+    Ok(Run { results, faults, captures, attacked: Attacked { messages, channels } })
 }
 
 /// Reads the files that `scenario` names, without running it.

@@ -14,7 +14,7 @@ use transport::{ConnectionConfig, ConnectionId, ConnectionStats, Endpoint, Endpo
 use units::{Duration, Instant, Prng};
 
 use super::cooperation::forwarding::{self, RangeWatch, Ranges};
-use super::cooperation::{Adapting, Cooperating, FirstPath, Offers, Selecting, Sharing, Steering, Steersman};
+use super::cooperation::{Adapting, Cooperating, FirstPath, Messages, Offers, Selecting, Sharing, Steering, Steersman};
 use super::local::LocalCounts;
 use super::sink::{Delivered, Sink};
 use super::topology::{Hop, RelayParts, Topology};
@@ -318,17 +318,19 @@ fn cooperating(
 ) -> Result<Cooperating, RunError> {
     let ranges = Ranges::new(scenario).filter(|_| scenario.cooperation.relays == RelayMode::FastAck);
     let ranges = ranges.map(|ranges| Rc::new(RefCell::new(ranges)));
+    let mut messages = Messages::new(scenario);
     let (adapting, sharing) = (Adapting::new(scenario)?, Sharing::new(scenario, addresses));
     if !scenario.cooperation.selection.method.steers() || scenario.workload.kind == WorkloadKind::None {
-        return Ok(Cooperating { selection: None, ranges, adapting, sharing });
+        return Ok(Cooperating { messages, selection: None, ranges, adapting, sharing });
     }
     let mut offers = Offers::new(scenario);
     let links = topology.relays.iter().map(|parts| Some((parts.cellular, 0)));
     let adverts = offers.adverts(&cooperation::measure(&topology.network, topology.cell, links), Instant::ZERO);
+    let adverts = messages.adverts(adverts);
     let steering = Steering::begin(scenario, addresses, source, adverts)?;
     let next_at = Instant::ZERO + offers.period();
     let selecting = Selecting { offers, steering: Rc::new(RefCell::new(steering)), next_at };
-    Ok(Cooperating { selection: Some(selecting), ranges, adapting, sharing })
+    Ok(Cooperating { messages, selection: Some(selecting), ranges, adapting, sharing })
 }
 
 /// A host whose engine draws its randomness from the scenario's seed and its own name.

@@ -5,6 +5,7 @@
 //! a unit, so that no number has to be guessed.
 
 mod addresses;
+mod attack;
 mod check;
 mod connection;
 mod cooperation;
@@ -33,6 +34,7 @@ pub use units::text::TextOr;
 use units::{ByteCount, Duration, Rate};
 
 pub use addresses::Addresses;
+pub use attack::Attack;
 pub use connection::Connection;
 pub use cooperation::{
     AdaptiveCongestion, BandwidthSharing, BeyondKind, Cooperation, DemandKind, Estimator, Forwarding, Mode, RelayMode,
@@ -93,6 +95,9 @@ pub struct Scenario {
     /// Which relays carry data, and how relays and destination work together.
     #[serde(default)]
     pub cooperation: Cooperation,
+    /// Who works against the connection; by default nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attack: Option<Attack>,
     /// The relays, each a path of its own: the source's packets reach the relay over its cellular link and the
     /// destination over Wi-Fi.
     #[serde(default)]

@@ -16,19 +16,16 @@
 //! proven by its first record. Bodies are authentic, not secret: hiding them is the business of the link.
 
 use core::cmp::Ordering;
-use std::collections::VecDeque;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
-use wire::Payload;
-
-use super::scratch::Scratch;
 
 /// The version of greeting and records.
 const VERSION: u8 = 1;
 const MAGIC: [u8; 4] = *b"ABCH";
-const NONCE_BYTES: usize = 16;
+/// Octets of the number that each end draws for a channel.
+pub const NONCE_BYTES: usize = 16;
 const GREETING_BYTES: usize = MAGIC.len() + 2 + NONCE_BYTES;
 const LEN_BYTES: usize = 2;
 const RECORD_HEAD_BYTES: usize = LEN_BYTES + 8;
@@ -36,7 +33,7 @@ const MAC_BYTES: usize = 16;
 const LABEL: &[u8] = b"anabranch channel";
 
 /// Octets of body in one record at most: what a reader has to keep of a record that is not complete.
-pub const BODY_BYTES_MAX: usize = 16_384;
+pub const BODY_BYTES_MAX: usize = 128;
 
 /// What relay and destination share, and nobody else.
 #[derive(Clone)]
@@ -156,13 +153,11 @@ impl AuthenticatedChannel {
         Self { role, secret, nonce, records: None, partial: BytesMut::new(), failed: None }
     }
 
-    /// The first octets to send.
-    pub fn greeting(&self) -> Payload {
-        let mut greeting = Vec::with_capacity(GREETING_BYTES);
-        greeting.extend_from_slice(&MAGIC);
-        greeting.extend_from_slice(&[VERSION, self.role.number()]);
-        greeting.extend_from_slice(&self.nonce);
-        greeting.into()
+    /// Appends the first octets to send.
+    pub fn greet(&self, out: &mut BytesMut) {
+        out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&[VERSION, self.role.number()]);
+        out.extend_from_slice(&self.nonce);
     }
 
     /// Whether the peer's greeting has come: from then on there are records.
@@ -170,14 +165,12 @@ impl AuthenticatedChannel {
         self.records.is_some()
     }
 
-    /// Moves `pieces` to `out` as records, the octets themselves not copied. Until the channel is open they stay where
-    /// they are.
-    pub fn seal(&mut self, pieces: &mut VecDeque<Payload>, out: &mut VecDeque<Payload>) {
-        if let Some(records) = &mut self.records {
-            while let Some(len) = records.next_len(pieces) {
-                records.seal(len, pieces, out);
-            }
-        }
+    /// Appends a record with what `write` writes, which is 1 to [`BODY_BYTES_MAX`] octets. False if the channel is not
+    /// open: then nothing is written.
+    pub fn seal(&mut self, out: &mut BytesMut, write: impl FnOnce(&mut BytesMut)) -> bool {
+        let Some(records) = &mut self.records else { return false };
+        records.seal(out, write);
+        true
     }
 
     /// Takes octets off the front of `input` until a record is complete and gives its body; none if `input` is used up
@@ -185,14 +178,14 @@ impl AuthenticatedChannel {
     ///
     /// # Errors
     /// What the peer did not write, or not now. Nothing can be read after that: close the channel.
-    pub fn open(&mut self, input: &mut Payload) -> Result<Option<Payload>, AuthenticationError> {
+    pub fn open(&mut self, input: &mut Bytes) -> Result<Option<Bytes>, AuthenticationError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
         self.advance(input).inspect_err(|error| self.failed = Some(*error))
     }
 
-    fn advance(&mut self, input: &mut Payload) -> Result<Option<Payload>, AuthenticationError> {
+    fn advance(&mut self, input: &mut Bytes) -> Result<Option<Bytes>, AuthenticationError> {
         if self.records.is_none() {
             let Some(greeting) = self.take(GREETING_BYTES, input) else { return Ok(None) };
             self.records = Some(self.agree(&greeting)?);
@@ -204,7 +197,7 @@ impl AuthenticatedChannel {
         }
         let Some(record) = self.take(RECORD_HEAD_BYTES + usize::from(len) + MAC_BYTES, input) else { return Ok(None) };
         let records = self.records.as_mut().expect("the channel is open");
-        records.open(&record).map(|body| Some(body.into()))
+        records.open(&record).map(Some)
     }
 
     /// The keys of both directions, from the peer's greeting.
@@ -233,33 +226,32 @@ impl AuthenticatedChannel {
             key.update(of_relay);
             keyed_by(&key.finalize().into_bytes())
         };
-        Ok(Records { out: keyed(self.role), sent: 0, inbound: keyed(peer), received: 0, scratch: Scratch::default() })
+        Ok(Records { out: keyed(self.role), sent: 0, inbound: keyed(peer), received: 0 })
     }
 
     /// The length that the next record announces, which stays unread.
-    fn peek_len(&mut self, input: &mut Payload) -> Option<u16> {
-        let mut octets = [0; LEN_BYTES];
+    fn peek_len(&mut self, input: &mut Bytes) -> Option<u16> {
         if self.partial.is_empty() && input.len() >= LEN_BYTES {
-            input.slice(0..LEN_BYTES).copy_to_slice(&mut octets);
-            return Some(u16::from_be_bytes(octets));
+            return input.first_chunk().copied().map(u16::from_be_bytes);
         }
         self.collect(LEN_BYTES, input);
         self.partial.first_chunk().copied().map(u16::from_be_bytes)
     }
 
     /// The next `need` octets, once they are there.
-    fn take(&mut self, need: usize, input: &mut Payload) -> Option<Bytes> {
+    fn take(&mut self, need: usize, input: &mut Bytes) -> Option<Bytes> {
         if self.partial.is_empty() && input.len() >= need {
-            return Some(input.split_to(need).to_bytes());
+            return Some(input.split_to(need));
         }
         self.collect(need, input);
         (self.partial.len() == need).then(|| self.partial.split().freeze())
     }
 
     /// Keeps octets of `input` until there are `need`.
-    fn collect(&mut self, need: usize, input: &mut Payload) {
+    fn collect(&mut self, need: usize, input: &mut Bytes) {
         let len = need.saturating_sub(self.partial.len()).min(input.len());
-        self.partial.extend_from_slice(&input.split_to(len).to_bytes());
+        self.partial.extend_from_slice(&input[..len]);
+        input.advance(len);
     }
 }
 
@@ -271,7 +263,6 @@ struct Records {
     inbound: Hmac<Sha256>,
     /// Records read.
     received: u64,
-    scratch: Scratch,
 }
 
 /// Keys stay out of logs.
@@ -282,39 +273,18 @@ impl core::fmt::Debug for Records {
 }
 
 impl Records {
-    /// How many octets of `pieces` go into the next record; none if there are none.
-    fn next_len(&self, pieces: &VecDeque<Payload>) -> Option<usize> {
-        let mut len = 0;
-        for piece in pieces {
-            len += piece.len();
-            if len >= BODY_BYTES_MAX {
-                return Some(BODY_BYTES_MAX);
-            }
-        }
-        (len > 0).then_some(len)
-    }
-
-    /// Moves the first `len` octets of `pieces` to `out` as a record.
-    fn seal(&mut self, len: usize, pieces: &mut VecDeque<Payload>, out: &mut VecDeque<Payload>) {
-        let mut head = [0; RECORD_HEAD_BYTES];
-        head[..LEN_BYTES].copy_from_slice(&(len as u16).to_be_bytes());
-        head[LEN_BYTES..].copy_from_slice(&self.sent.to_be_bytes());
+    /// Appends a record with what `write` writes.
+    fn seal(&mut self, out: &mut BytesMut, write: impl FnOnce(&mut BytesMut)) {
+        let start = out.len();
+        out.extend_from_slice(&[0; LEN_BYTES]);
+        out.extend_from_slice(&self.sent.to_be_bytes());
+        write(out);
+        let len = out.len() - start - RECORD_HEAD_BYTES;
+        debug_assert!((1..=BODY_BYTES_MAX).contains(&len), "a body of {len} octets");
+        out[start..start + LEN_BYTES].copy_from_slice(&(len as u16).to_be_bytes());
         let mut mac = self.out.clone();
-        mac.update(&head);
-        out.push_back(self.scratch.cut(|out| out.extend_from_slice(&head)).0);
-        let mut left = len;
-        while left > 0 {
-            let front = pieces.front_mut().expect("the pieces have as many octets");
-            let piece = front.split_to(front.len().min(left));
-            if front.is_empty() {
-                pieces.pop_front();
-            }
-            left -= piece.len();
-            mac.update(&piece.to_bytes());
-            out.push_back(piece);
-        }
-        let mac = mac.finalize().into_bytes();
-        out.push_back(self.scratch.cut(|out| out.extend_from_slice(&mac[..MAC_BYTES])).0);
+        mac.update(&out[start..]);
+        out.extend_from_slice(&mac.finalize().into_bytes()[..MAC_BYTES]);
         self.sent += 1;
     }
 

@@ -2,21 +2,16 @@
 
 use super::VERSION;
 
-/// A channel broke: the peer is not what it claims to be, or the stream below is not reliable. Close the channel and
-/// treat the peer as gone; what it held is sent again by other ways.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("in the frame at octet {frame_start} of the channel: {fault}")]
-pub struct ChannelError {
-    /// Where the frame starts, in octets since the channel was opened.
-    pub frame_start: u64,
-    /// What is wrong.
-    pub fault: Fault,
-}
-
 /// What is wrong with a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
+    /// Too short for a version and a kind.
+    #[error("a frame of {octets} octets has no room for its version and kind: the peer is broken")]
+    Headless {
+        /// Octets of the frame.
+        octets: usize,
+    },
     /// Another version of the frames.
     #[error("version {version} instead of {VERSION}: run the same release at both ends")]
     Version {
@@ -35,19 +30,7 @@ pub enum Fault {
         /// The second octet.
         kind: u8,
     },
-    /// The length does not suit the kind.
-    #[error("{len} octets of body, but a frame of kind {kind:#04x} has {min} to {max}: the peer is broken")]
-    Length {
-        /// The second octet.
-        kind: u8,
-        /// The length field.
-        len: u16,
-        /// Least octets.
-        min: u16,
-        /// Most octets.
-        max: u16,
-    },
-    /// The body ends inside a field.
+    /// The frame ends inside a field.
     #[error("{frame} ends inside its field {field}: the peer is broken")]
     Truncated {
         /// The frame.
@@ -55,7 +38,7 @@ pub enum Fault {
         /// Its field.
         field: &'static str,
     },
-    /// The body goes on after its last field.
+    /// The frame goes on after its last field.
     #[error("{frame} has {octets} octets too many: the peer is broken")]
     Trailing {
         /// The frame.

@@ -1,15 +1,10 @@
-//! Fields of frames: numbers in network byte order, addresses, flags.
-
-use core::net::{IpAddr, SocketAddr};
+//! Fields of frames: numbers in network byte order.
 
 use bytes::BytesMut;
 use units::{Dsn, Instant, Rate};
-use wire::mptcp::{AddressId, Key, Token};
 
-use super::SubflowNr;
 use super::fault::Fault;
 use crate::forwarding::range::{CumAck, DsnRange, RangeUpdate};
-use crate::relay_selection::RelayId;
 
 /// Octets not read yet.
 pub(super) struct Octets<'a>(pub(super) &'a [u8]);
@@ -80,72 +75,23 @@ macro_rules! fields {
 }
 pub(super) use fields;
 
-macro_rules! integers {
-    ($($integer:ty),+) => {
-        $(impl Field for $integer {
-            fn put(&self, out: &mut BytesMut) {
-                out.extend_from_slice(&self.to_be_bytes());
-            }
-
-            fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
-                octets.array().map(Self::from_be_bytes)
-            }
-        })+
-    };
-}
-integers!(u8, u16, u32, u64);
-
-/// Types that are an integer by another name.
-macro_rules! newtypes {
-    ($($newtype:ident($integer:ty)),+) => {
-        $(impl Field for $newtype {
-            fn put(&self, out: &mut BytesMut) {
-                self.0.put(out);
-            }
-
-            fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
-                <$integer>::take(octets).map($newtype)
-            }
-        })+
-    };
-}
-newtypes!(Dsn(u64), Key(u64), Token(u32), AddressId(u8), RelayId(u16), SubflowNr(u16));
-
-impl<const N: usize> Field for [u8; N] {
+impl Field for u64 {
     fn put(&self, out: &mut BytesMut) {
-        out.extend_from_slice(self);
+        out.extend_from_slice(&self.to_be_bytes());
     }
 
     fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
-        octets.array()
+        octets.array().map(Self::from_be_bytes)
     }
 }
 
-impl Field for bool {
+impl Field for Dsn {
     fn put(&self, out: &mut BytesMut) {
-        u8::from(*self).put(out);
+        self.0.put(out);
     }
 
     fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
-        match u8::take(octets)? {
-            0 => Ok(false),
-            1 => Ok(true),
-            other => Err(Unread::value(other)),
-        }
-    }
-}
-
-/// Whether there is a value, then the value.
-impl<T: Field> Field for Option<T> {
-    fn put(&self, out: &mut BytesMut) {
-        self.is_some().put(out);
-        if let Some(value) = self {
-            value.put(out);
-        }
-    }
-
-    fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
-        if bool::take(octets)? { T::take(octets).map(Some) } else { Ok(None) }
+        u64::take(octets).map(Self)
     }
 }
 
@@ -181,32 +127,6 @@ impl Field for Instant {
 
     fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
         u64::take(octets).map(Self::from_nanos)
-    }
-}
-
-/// 4 or 6, the address, the port. Flow label and scope are not carried: both ends see different links.
-impl Field for SocketAddr {
-    fn put(&self, out: &mut BytesMut) {
-        match self.ip() {
-            IpAddr::V4(address) => {
-                4_u8.put(out);
-                address.octets().put(out);
-            }
-            IpAddr::V6(address) => {
-                6_u8.put(out);
-                address.octets().put(out);
-            }
-        }
-        self.port().put(out);
-    }
-
-    fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
-        let ip = match u8::take(octets)? {
-            4 => IpAddr::from(octets.array::<4>()?),
-            6 => IpAddr::from(octets.array::<16>()?),
-            other => return Err(Unread::value(other)),
-        };
-        Ok(Self::new(ip, u16::take(octets)?))
     }
 }
 

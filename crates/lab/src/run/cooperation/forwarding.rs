@@ -1,15 +1,16 @@
 //! Fast-ACK relays with differentiated forwarding: the destination says which data it wants next, the relays hold the rest.
 //!
-//! What the destination says reaches every relay, in order, a little later: messages are small and few, one for each range,
-//! so they are not carried by packets of the network.
+//! What the destination says reaches every relay, in order, a little later.
 
 use core::cell::RefCell;
+use core::ops::Range;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use cooperation::forwarding::channel::to_relay::ToRelay;
 use cooperation::forwarding::differentiated::Differentiated;
 use cooperation::forwarding::hold_queue::HoldLimits;
-use cooperation::forwarding::range::{Threshold, range_len_bytes};
+use cooperation::forwarding::range::{RangeUpdate, Threshold, range_len_bytes};
 use cooperation::forwarding::range_keeper::{Announcement, RangeKeeper, RangeSettings};
 use cooperation::relay_selection::RelayId;
 use network::{MediumId, Network};
@@ -73,11 +74,35 @@ fn hold_limits(scenario: &Scenario) -> Option<HoldLimits> {
 }
 
 /// A message of the destination reaches a relay.
-pub(in crate::run) fn tell(relay: &mut Relay, announcement: Announcement, now: Instant) {
+pub(in crate::run) fn tell(relay: &mut Relay, frame: ToRelay, now: Instant) {
     let (relay, forwarding) = relay.parts();
-    match announcement {
-        Announcement::Range(update) => forwarding.on_range(update, relay, now),
-        Announcement::Ack(ack) => forwarding.on_ack(ack, relay),
+    match frame {
+        ToRelay::Range(update) => forwarding.on_range(update, relay, now),
+        ToRelay::CumAck(ack) => forwarding.on_ack(ack, relay),
+    }
+}
+
+/// A message of the destination, on its way.
+#[derive(Clone, Copy)]
+pub(in crate::run) struct Due {
+    at: Instant,
+    /// To one relay, or to all.
+    to: Option<usize>,
+    pub frame: ToRelay,
+}
+
+impl Due {
+    fn to_all(announcement: Announcement, now: Instant) -> Self {
+        let frame = match announcement {
+            Announcement::Range(update) => ToRelay::Range(update),
+            Announcement::Ack(ack) => ToRelay::CumAck(ack),
+        };
+        Self { at: now + MESSAGE_DELAY, to: None, frame }
+    }
+
+    /// Who hears it, of `count` relays.
+    pub fn relays(&self, count: usize) -> Range<usize> {
+        self.to.map_or(0..count, |relay| relay..relay + 1)
     }
 }
 
@@ -87,8 +112,7 @@ pub(in crate::run) struct Ranges {
     hold_bytes: u64,
     relays: usize,
     keeper: Option<RangeKeeper>,
-    /// On their way, with the time of their arrival.
-    messages: VecDeque<(Instant, Announcement)>,
+    messages: VecDeque<Due>,
 }
 
 impl Ranges {
@@ -107,13 +131,21 @@ impl Ranges {
 
     /// When the next message arrives.
     pub fn next_at(&self) -> Instant {
-        self.messages.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at)
+        self.messages.front().map_or(Instant::FAR_FUTURE, |due| due.at)
     }
 
     /// The next message that has arrived.
-    pub fn take_due(&mut self, now: Instant) -> Option<Announcement> {
-        self.messages.front().filter(|(at, _)| *at <= now)?;
-        self.messages.pop_front().map(|(_, announcement)| announcement)
+    pub fn take_due(&mut self, now: Instant) -> Option<Due> {
+        self.messages.front().filter(|due| due.at <= now)?;
+        self.messages.pop_front()
+    }
+
+    /// The channel to `relay` was opened anew: it hears what holds now.
+    pub fn repeat(&mut self, relay: usize, now: Instant) {
+        if let Some(keeper) = &self.keeper {
+            let update = RangeUpdate { range: keeper.range(), ack: keeper.ack() };
+            self.messages.push_back(Due { to: Some(relay), ..Due::to_all(Announcement::Range(update), now) });
+        }
     }
 
     /// The stream has moved on up to `rcv_nxt`.
@@ -129,7 +161,7 @@ impl Ranges {
         if self.keeper.is_none() {
             let (keeper, first) = begin();
             self.keeper = Some(keeper);
-            self.messages.extend(first.map(|first| (now + MESSAGE_DELAY, first)));
+            self.messages.extend(first.map(|first| Due::to_all(first, now)));
         }
         if let Some(keeper) = &mut self.keeper {
             keeper.on_packet(now, rcv_nxt, 0, rcv_nxt, 0);
@@ -140,7 +172,7 @@ impl Ranges {
     fn collect(&mut self, now: Instant) {
         let Some(keeper) = &mut self.keeper else { return };
         while let Some(announcement) = keeper.poll_announcement() {
-            self.messages.push_back((now + MESSAGE_DELAY, announcement));
+            self.messages.push_back(Due::to_all(announcement, now));
         }
     }
 }

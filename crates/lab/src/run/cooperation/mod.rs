@@ -5,16 +5,20 @@
 //!
 //! ```text
 //! adapting    adaptive congestion control at the source
+//! attacker    somebody who touches messages
 //! first_path  the connection's first subflow beside relays that acknowledge at once
 //! forwarding  fast-ACK relays that hold what the destination does not want yet
+//! messages    what destination and relays tell each other, as octets of their channels
 //! offers      the relays' side: what their links do, every period
 //! sharing     what relays tell of their own flows, and the source's controller hears
 //! steering    the destination's side: adverts and arrivals to subflows
 //! ```
 
 mod adapting;
+mod attacker;
 mod first_path;
 pub(super) mod forwarding;
+mod messages;
 mod offers;
 mod sharing;
 mod steering;
@@ -28,6 +32,7 @@ use units::Instant;
 pub(super) use adapting::Adapting;
 pub(super) use first_path::FirstPath;
 use forwarding::{Ranges, Relay};
+pub(super) use messages::Messages;
 pub(super) use offers::{Offers, measure};
 use sharing::LinkLoad;
 pub(super) use sharing::Sharing;
@@ -37,8 +42,9 @@ use super::stage::{DESTINATION, RelayOnStage, SOURCE, Stage};
 use crate::metrics::Shared;
 
 /// The modules that a scenario asks for.
-#[derive(Default)]
 pub(super) struct Cooperating {
+    /// How they tell each other.
+    pub messages: Messages,
     pub selection: Option<Selecting>,
     /// Differentiated forwarding: what the destination tells its relays.
     pub ranges: Option<Rc<RefCell<Ranges>>>,
@@ -92,9 +98,18 @@ impl Stage {
     /// What the destination said of its ranges reaches the relays.
     fn deliver_ranges(&mut self, now: Instant) {
         let Some(ranges) = self.cooperating.ranges.clone() else { return };
-        while let Some(announcement) = ranges.borrow_mut().take_due(now) {
-            for relay in self.relays.iter().filter_map(|relay| relay.parts.fast_ack) {
-                self.simulation.with_medium(relay, |relay: &mut Relay, now| forwarding::tell(relay, announcement, now));
+        loop {
+            let due = ranges.borrow_mut().take_due(now);
+            let Some(due) = due else { return };
+            for index in due.relays(self.relays.len()) {
+                let Some(relay) = self.relays[index].parts.fast_ack.filter(|_| !self.is_gone(index)) else { continue };
+                let passed = self.cooperating.messages.tell_relay(index, due.frame);
+                if let Some(frame) = passed.frame {
+                    self.simulation.with_medium(relay, |relay: &mut Relay, now| forwarding::tell(relay, frame, now));
+                }
+                if passed.refused {
+                    ranges.borrow_mut().repeat(index, now);
+                }
             }
         }
     }
@@ -114,14 +129,15 @@ impl Stage {
         };
         let loads = self.measure_links().into_iter().zip(&self.relays).map(load).collect();
         let Some(sharing) = &mut self.cooperating.sharing else { return };
-        self.simulation.with_host(SOURCE, |host, now| sharing.period(loads, &mut host.endpoint, now));
+        let messages = &mut self.cooperating.messages;
+        self.simulation.with_host(SOURCE, |host, now| sharing.period(loads, messages, &mut host.endpoint, now));
     }
 
     /// The relays advertise, and the destination draws its conclusions.
     fn select_relays(&mut self, now: Instant) {
         let measured = self.measure_links();
         let Some(selection) = &mut self.cooperating.selection else { return };
-        let adverts = selection.offers.adverts(&measured, now);
+        let adverts = self.cooperating.messages.adverts(selection.offers.adverts(&measured, now));
         selection.next_at = now + selection.offers.period();
         let steering = Rc::clone(&selection.steering);
         self.simulation.with_host(DESTINATION, |host, now| {

@@ -12,6 +12,7 @@ use simulator::{App, Report};
 use transport::{ConnectionId, Endpoint, Event, SubflowId};
 use units::{Duration, Instant, Rate};
 
+use super::Messages;
 use super::offers::configured;
 use crate::run::local::FlowCount;
 use crate::scenario::{Addresses, DemandKind, LocalTraffic, RhoDefinition, Scenario};
@@ -81,11 +82,17 @@ impl Sharing {
 
     /// A period has ended: the relays that are there tell what `granted` is of their links and what their flows did, and the
     /// source hears it.
-    pub fn period(&mut self, loads: Vec<Option<LinkLoad>>, endpoint: &mut Endpoint, now: Instant) {
+    pub fn period(
+        &mut self,
+        loads: Vec<Option<LinkLoad>>,
+        messages: &mut Messages,
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) {
         self.next_at = now + self.period;
         for (index, load) in loads.into_iter().enumerate() {
             let Some(load) = load else { continue };
-            if let Some(signal) = self.signal(index, &load, now) {
+            if let Some(signal) = self.signal(index, &load, now).and_then(|signal| messages.signal(&signal)) {
                 self.told.borrow_mut().state.on_signal(now, &signal);
             }
         }

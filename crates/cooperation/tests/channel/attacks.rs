@@ -1,0 +1,174 @@
+//! Whatever an attacker between the two ends does to their octets, no frame comes out that was not sent, none twice, and
+//! none out of turn.
+
+use bytes::{Bytes, BytesMut};
+use cooperation::forwarding::channel::authenticated::{AuthenticatedChannel, Role};
+use cooperation::forwarding::channel::to_destination::{Offer, ToDestination};
+use cooperation::forwarding::channel::to_relay::ToRelay;
+use cooperation::forwarding::channel::{AuthenticationError, ChannelError, DestinationEnd, Fault, RelayEnd, Secret};
+use cooperation::forwarding::range::CumAck;
+use proptest::prelude::*;
+use units::{Dsn, Instant, Rate};
+
+use super::strategies::{to_destination, to_relay};
+
+fn ends(secret_of_relay: u8) -> (DestinationEnd, RelayEnd) {
+    let mut destination = DestinationEnd::new(Secret::new([9; 32]), [1; 16]);
+    let mut relay = RelayEnd::new(Secret::new([secret_of_relay; 32]), [2; 16]);
+    assert_eq!(destination.receive(&mut relay.take_octets()), Ok(None));
+    assert_eq!(relay.receive(&mut destination.take_octets()), Ok(None));
+    (destination, relay)
+}
+
+/// All frames that come out of `octets`, and the error that ended it.
+fn received(destination: &mut DestinationEnd, octets: &[u8]) -> (Vec<ToDestination>, Option<ChannelError>) {
+    let (mut input, mut frames) = (Bytes::copy_from_slice(octets), Vec::new());
+    loop {
+        match destination.receive(&mut input) {
+            Ok(Some(frame)) => frames.push(frame),
+            Ok(None) => return (frames, None),
+            Err(error) => return (frames, Some(error)),
+        }
+    }
+}
+
+fn records(relay: &mut RelayEnd, frames: &[ToDestination]) -> Vec<Bytes> {
+    let record = |frame| {
+        assert!(relay.send(frame));
+        relay.take_octets()
+    };
+    frames.iter().map(record).collect()
+}
+
+/// What is done to the records, which are at least two.
+#[derive(Clone, Debug)]
+enum Attack {
+    Flip { octet: prop::sample::Index, bit: u8 },
+    Truncate(prop::sample::Index),
+    Replay { which: prop::sample::Index, again_at: prop::sample::Index },
+    Swap(prop::sample::Index),
+    Suppress(prop::sample::Index),
+    Insert { at: prop::sample::Index, octets: Vec<u8> },
+}
+
+fn attack() -> impl Strategy<Value = Attack> {
+    let index = any::<prop::sample::Index>;
+    prop_oneof![
+        (index(), 0..8_u8).prop_map(|(octet, bit)| Attack::Flip { octet, bit }),
+        index().prop_map(Attack::Truncate),
+        (index(), index()).prop_map(|(which, again_at)| Attack::Replay { which, again_at }),
+        index().prop_map(Attack::Swap),
+        index().prop_map(Attack::Suppress),
+        (index(), prop::collection::vec(any::<u8>(), 1..300)).prop_map(|(at, octets)| Attack::Insert { at, octets }),
+    ]
+}
+
+fn attacked(attack: &Attack, mut records: Vec<Bytes>) -> Vec<u8> {
+    let last = records.len() - 1;
+    match attack {
+        Attack::Flip { octet, bit } => {
+            let mut octets = records.concat();
+            let at = octet.index(octets.len());
+            octets[at] ^= 1 << bit;
+            return octets;
+        }
+        Attack::Truncate(index) => {
+            let which = index.index(last);
+            let short = records[which].slice(..records[which].len() - 1);
+            records[which] = short;
+        }
+        Attack::Replay { which, again_at } => {
+            let which = which.index(records.len());
+            // At its own place it would be the original.
+            let again_at = which + 1 + again_at.index(records.len() - which);
+            records.insert(again_at.min(records.len()), records[which].clone());
+        }
+        Attack::Swap(index) => {
+            let first = index.index(last);
+            records.swap(first, first + 1);
+        }
+        Attack::Suppress(index) => drop(records.remove(index.index(last))),
+        Attack::Insert { at, octets } => records.insert(at.index(records.len()), Bytes::from(octets.clone())),
+    }
+    records.concat()
+}
+
+proptest! {
+    #[test]
+    fn frames_arrive_as_sent_however_their_octets_are_cut(
+        frames in prop::collection::vec(to_destination(), 1..20),
+        cuts in prop::collection::vec(1..90_usize, 1..6),
+    ) {
+        let (mut destination, mut relay) = ends(9);
+        let mut octets = Bytes::from(records(&mut relay, &frames).concat());
+        let mut read = Vec::new();
+        for cut in cuts.into_iter().cycle() {
+            if octets.is_empty() {
+                break;
+            }
+            let (some, error) = received(&mut destination, &octets.split_to(cut.min(octets.len())));
+            prop_assert_eq!(error, None);
+            read.extend(some);
+        }
+        prop_assert_eq!(read, frames);
+    }
+
+    #[test]
+    fn an_attacked_stream_yields_a_prefix_and_fails(
+        frames in prop::collection::vec(to_destination(), 2..12),
+        attack in attack(),
+    ) {
+        let (mut destination, mut relay) = ends(9);
+        let octets = attacked(&attack, records(&mut relay, &frames));
+        let (read, error) = received(&mut destination, &octets);
+        prop_assert!(read.len() <= frames.len() && read == frames[..read.len()], "{read:?} of {frames:?}");
+        // Where a length was made longer, the record may still be waited for; what comes next is then no record.
+        let more: Vec<u8> = records(&mut relay, &frames).concat();
+        let error = error.or_else(|| received(&mut destination, &more).1);
+        let error = error.ok_or_else(|| TestCaseError::fail(format!("{attack:?} went unnoticed")))?;
+        prop_assert!(matches!(error, ChannelError::Authentication(_)), "{error}");
+        // From then on nothing passes, in either direction.
+        prop_assert_eq!(received(&mut destination, &octets), (vec![], Some(error)));
+        let ack = CumAck { rcv_nxt: Dsn(0), window_bytes: 0, widened_bytes: 0 };
+        prop_assert!(!destination.send(&ToRelay::CumAck(ack)));
+    }
+
+    #[test]
+    fn nothing_passes_that_another_key_made(frame in to_destination()) {
+        let (mut destination, mut stranger) = ends(8);
+        let octets = records(&mut stranger, &[frame]).concat();
+        let forged = ChannelError::from(AuthenticationError::Forged { seq: 0 });
+        prop_assert_eq!(received(&mut destination, &octets), (vec![], Some(forged)));
+    }
+
+    #[test]
+    fn nothing_passes_back_to_its_writer(frame in to_relay()) {
+        let (mut destination, _) = ends(9);
+        prop_assert!(destination.send(&frame));
+        let octets = destination.take_octets();
+        let forged = ChannelError::from(AuthenticationError::Forged { seq: 0 });
+        prop_assert_eq!(received(&mut destination, &octets), (vec![], Some(forged)));
+    }
+}
+
+#[test]
+fn an_authentic_record_that_is_no_frame_ends_the_channel_too() {
+    // The peer knows the secret, and is broken.
+    let mut peer = AuthenticatedChannel::new(Role::Relay, Secret::new([9; 32]), [2; 16]);
+    let mut destination = DestinationEnd::new(Secret::new([9; 32]), [1; 16]);
+    let mut out = BytesMut::new();
+    peer.greet(&mut out);
+    assert_eq!(peer.open(&mut destination.take_octets()), Ok(None));
+    peer.seal(&mut out, |body| body.extend_from_slice(&[2, 0x3f]));
+    let fault = ChannelError::from(Fault::UnknownKind { kind: 0x3f });
+    assert_eq!(received(&mut destination, &out), (vec![], Some(fault)));
+    assert_eq!(fault.to_string(), "no frame has the kind 0x3f: is this the port of another service?");
+}
+
+#[test]
+fn before_the_greeting_nothing_is_sent() {
+    let mut relay = RelayEnd::new(Secret::new([9; 32]), [2; 16]);
+    assert_eq!(relay.take_octets().len(), 22);
+    let offer = Offer { at: Instant::ZERO, capacity: Rate::ZERO, local: Rate::ZERO };
+    assert!(!relay.send(&ToDestination::Offer(offer)) && relay.take_octets().is_empty());
+}
