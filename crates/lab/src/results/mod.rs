@@ -7,11 +7,13 @@ mod schema;
 mod selection;
 mod table;
 mod users;
+mod wording;
 
 pub use paper::{ConnectionGoodput, PaperMetrics, Points};
 pub use relay::{RelayResults, RelaySeries};
 pub use relay_table::sparkline;
 pub use schema::{Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
 pub use selection::{Migration, SelectionPoint, SelectionResults};
-pub use table::{quantity, summary};
+pub use table::summary;
 pub use users::{LatencyResults, VideoResults};
+pub use wording::quantity;

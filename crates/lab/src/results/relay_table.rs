@@ -3,7 +3,7 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table, TableComponent};
 
-use super::table::{percent, quantity};
+use super::wording::{percent, quantity};
 use super::{RelayResults, RelaySeries, Results};
 
 const COLUMNS: [&str; 7] = ["relay", "distance", "could carry", "carried", "share", "own traffic", "carried over time"];

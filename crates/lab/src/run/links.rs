@@ -4,7 +4,7 @@ use network::impairment::Outage;
 use network::{Link, LossModel, Network, Queue, Trace};
 use units::{ByteCount, Instant, Rate};
 
-use super::topology::Hop;
+use super::hop::Hop;
 use super::{RunError, rate_trace};
 use crate::scenario::{self, Burst, Loss, Scenario, TextOr, value_of};
 

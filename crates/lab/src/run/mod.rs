@@ -3,6 +3,7 @@
 mod assemble;
 mod capture;
 mod cooperation;
+mod hop;
 mod inputs;
 mod links;
 mod local;

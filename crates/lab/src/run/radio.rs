@@ -9,8 +9,8 @@ use network::{Gate, Link, MediumId, Network, Queue, VertexId};
 use units::{ByteCount, Duration, Instant, Probability};
 
 use super::RunError;
+use super::hop::{Hop, HopKind};
 use super::links::queue;
-use super::topology::{Hop, HopKind};
 use crate::scenario::{self, Addresses, Scenario};
 
 /// Early drops at their most: the queue is full then anyway.

@@ -10,11 +10,12 @@
 //!
 //! Backbone and core are joined by the bottleneck, if the scenario has one, and are one otherwise. Each hop is a link of its own, or the relay's gates of a medium that all relays share.
 
-use network::{Amount, Counters, DropCause, MediumId, Network, PortId, Prefix, Route, VertexId};
+use network::{MediumId, Network, PortId, Prefix, Route, VertexId};
 
 use simulator::relay::{DESTINATION_GATE, SOURCE_GATE};
 
 use super::cooperation::forwarding;
+use super::hop::{Hop, HopKind};
 use super::{RunError, links, radio};
 use crate::measure::PathCounters;
 use crate::scenario::{self, Addresses, RelayMode, Scenario};
@@ -45,45 +46,6 @@ pub(super) struct RelayParts {
 pub(super) struct LocalPorts {
     pub relay: PortId,
     pub correspondent: PortId,
-}
-
-/// The vertices of one hop. Of a link they are the same; of a medium they are its gates.
-#[derive(Clone, Copy)]
-pub(super) struct Hop {
-    /// Where packets towards the destination enter.
-    pub down_in: VertexId,
-    /// Where they leave.
-    pub down_out: VertexId,
-    /// Where packets towards the source enter.
-    pub up_in: VertexId,
-    /// Where they leave.
-    pub up_out: VertexId,
-    /// What the counters of these vertices tell.
-    pub kind: HopKind,
-}
-
-/// Where to count what goes towards the destination. The gates of a medium count both directions, and those opposite to
-/// the relays count all relays.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum HopKind {
-    /// A link, and perhaps an element behind it.
-    Link,
-    /// A medium on which the relay sends: what enters at its gate, or is dropped there.
-    Sender,
-    /// A medium from which the relay receives: what leaves at its gate, or is dropped for it.
-    Receiver,
-}
-
-impl Hop {
-    /// No hop at all.
-    pub fn none(network: &mut Network) -> Self {
-        Self::links(network.add_router(), network.add_router())
-    }
-
-    /// A link each way.
-    pub fn links(down: VertexId, up: VertexId) -> Self {
-        Self { down_in: down, down_out: down, up_in: up, up_out: up, kind: HopKind::Link }
-    }
 }
 
 /// Builds the network of `scenario`.
@@ -196,32 +158,6 @@ impl RelayParts {
             entered: entered.packets,
             lost: first.lost + second.lost,
             queue_drops: first.queue_full + second.queue_full,
-        }
-    }
-}
-
-struct Drops {
-    lost: u64,
-    queue_full: u64,
-}
-
-impl Hop {
-    /// What entered towards the destination, and what of it was dropped.
-    fn towards_destination(self, network: &Network) -> (Amount, Drops) {
-        let [first, last] = [self.down_in, self.down_out].map(|vertex| network.counters(vertex));
-        let drops = |counters: &Counters| Drops {
-            lost: counters.dropped_total().packets,
-            queue_full: counters.dropped(DropCause::QueueFull).packets,
-        };
-        match self.kind {
-            HopKind::Sender => (first.entered, drops(first)),
-            HopKind::Receiver => (last.left + last.dropped_total(), drops(last)),
-            HopKind::Link if self.down_in == self.down_out => (first.entered, drops(first)),
-            HopKind::Link => {
-                let (link, behind) = (drops(first), drops(last));
-                let lost = link.lost + behind.lost;
-                (first.entered, Drops { lost, queue_full: link.queue_full + behind.queue_full })
-            }
         }
     }
 }

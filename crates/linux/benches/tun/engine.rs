@@ -9,7 +9,7 @@ use linux::stop::Stop;
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, Received};
 use units::{Duration, Instant};
 
-use crate::report::{CpuTime, Measured};
+use crate::measured::{CpuTime, Measured};
 
 /// What an application holds in memory; a super-segment that crosses its end is the exception.
 const BLOCK_BYTES: usize = 4 << 20;

@@ -10,7 +10,7 @@ use linux::{Error, Result};
 use socket2::{Domain, Socket, Type};
 use units::Duration;
 
-use crate::report::{CpuTime, Measured};
+use crate::measured::{CpuTime, Measured};
 
 /// What one call reads or writes.
 const CALL_BYTES: usize = 256 << 10;

@@ -6,6 +6,7 @@
 mod engine;
 mod environment;
 mod kernel;
+mod measured;
 mod report;
 
 use core::net::SocketAddr;
@@ -17,7 +18,8 @@ use units::Duration;
 
 use environment::Environment;
 use kernel::Protocol;
-use report::{Case, Direction, Measured, Report};
+use measured::Measured;
+use report::{Case, Direction, Report};
 
 /// What the command line says.
 struct Options {

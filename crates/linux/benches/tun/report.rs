@@ -1,10 +1,9 @@
-//! What was measured, and the table of it.
+//! All rounds of all cases, and the table of them.
 
 use std::fmt;
 
-use rustix::time::{ClockId, clock_gettime};
-
 use crate::kernel::Protocol;
+use crate::measured::Measured;
 
 /// Who sends to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,45 +37,6 @@ impl fmt::Display for Case {
             Direction::KernelToEngine => ("kernel to engine", "TUN"),
         };
         f.pad(&format!("{protocol}, {direction}, {device}"))
-    }
-}
-
-/// One transfer.
-#[derive(Clone, Copy, Debug)]
-pub struct Measured {
-    pub bytes: u64,
-    /// At the receiver, from the first octet to the end of the stream.
-    pub seconds: f64,
-    /// Processor time of the thread in question: the engine's, or the sender's between kernels.
-    pub cpu_s: f64,
-}
-
-impl Measured {
-    fn gbps(&self) -> f64 {
-        self.bytes as f64 * 8e-9 / self.seconds
-    }
-
-    /// On a machine of one's own this is the rate at which the thread would be the bottleneck.
-    fn gbit_per_cpu_s(&self) -> f64 {
-        self.bytes as f64 * 8e-9 / self.cpu_s
-    }
-}
-
-/// Processor time of the calling thread, system calls included.
-pub struct CpuTime(f64);
-
-impl CpuTime {
-    pub fn start() -> Self {
-        Self(Self::now_s())
-    }
-
-    pub fn seconds(&self) -> f64 {
-        Self::now_s() - self.0
-    }
-
-    fn now_s() -> f64 {
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
     }
 }
 

@@ -8,16 +8,9 @@ use wire::mptcp::{Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, Token};
 use wire::{Flags, Segment};
 
 use super::Rule;
-use super::flow::Flow;
+use super::flow::{Flow, Member};
 use super::received::Received;
 use crate::Direction;
-
-/// Names a connection, and a flow's place in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Member {
-    connection: usize,
-    flow: usize,
-}
 
 /// The connections of one host.
 #[derive(Debug, Default)]

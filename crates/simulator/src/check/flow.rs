@@ -6,8 +6,14 @@ use units::SeqNr;
 use wire::{Flags, Segment};
 
 use super::Rule;
-use super::connection::Member;
 use super::received::Received;
+
+/// The MPTCP connection a flow belongs to, and its place in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Member {
+    pub(super) connection: usize,
+    pub(super) flow: usize,
+}
 
 /// Positions count from the SYN, which is number 0; the first octet of data is number 1.
 #[derive(Debug, Default)]

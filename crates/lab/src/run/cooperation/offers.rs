@@ -10,7 +10,7 @@ use units::text::TextOr;
 use units::{Duration, Instant, Rate};
 
 use crate::run::local::header_ratio;
-use crate::run::topology::Hop;
+use crate::run::hop::Hop;
 use crate::scenario::{Estimator, LocalTraffic, Relay, Scenario, value_of};
 
 /// The monitors of all relays.

@@ -4,8 +4,7 @@ use units::text::Text;
 use units::{ByteCount, Duration, Rate};
 
 use super::Complaint;
-use super::radio::holds_a_packet;
-use crate::scenario::{Drawn, Link, Loss, RateModel, TextOr};
+use crate::scenario::{Drawn, Link, Loss, Queue, RateModel, TextOr};
 
 /// Highest rate of a link: beyond it, packets take less than a nanosecond's worth of octets each.
 const RATE_MAX: Rate = Rate::from_mbps(1_000_000);
@@ -68,6 +67,13 @@ pub(super) fn check_link(link: &Link, field: &str, mtu: ByteCount, found: &mut V
             let remedy = "write burst_packets of at least 1, and a mean of at most burst_packets / (burst_packets + 1)";
             found.push(Complaint::new(format!("{field}.loss"), problem, remedy));
         }
+    }
+}
+
+pub(super) fn holds_a_packet(queue: Queue, mtu: ByteCount) -> bool {
+    match queue {
+        Queue::Packets(packets) => packets > 0,
+        Queue::Bytes(bytes) => bytes >= mtu,
     }
 }
 

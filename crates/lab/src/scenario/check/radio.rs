@@ -4,8 +4,8 @@ use network::cell::RESOURCE_SCHEDULERS;
 use units::{ByteCount, Duration};
 
 use super::Complaint;
-use super::link::check_link;
-use crate::scenario::{Cell, Distance, Fading, Link, Placement, Queue, Relay, RelayMode, Scenario, Walk, Wlan};
+use super::link::{check_link, holds_a_packet};
+use crate::scenario::{Cell, Distance, Fading, Link, Placement, Relay, RelayMode, Scenario, Walk, Wlan};
 
 /// Data rates of IEEE 802.11a, Mbit/s.
 const WLAN_RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
@@ -186,13 +186,6 @@ fn check_wlan(wlan: &Wlan, mtu: ByteCount, found: &mut Vec<Complaint>) {
     }
     if wlan.frame_loss.value() >= 1.0 {
         found.push(Complaint::new("wlan.frame_loss", "nothing ever gets through", "write less than \"100 %\""));
-    }
-}
-
-pub(super) fn holds_a_packet(queue: Queue, mtu: ByteCount) -> bool {
-    match queue {
-        Queue::Packets(packets) => packets > 0,
-        Queue::Bytes(bytes) => bytes >= mtu,
     }
 }
 
