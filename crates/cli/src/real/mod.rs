@@ -85,7 +85,7 @@ pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress<'_>)) -> Resul
         faults.extend(totals.fault(scenario.duration));
     }
     let results = Results::new(Manifest::new(scenario, "linux"), totals, series, subflows);
-    Ok(Run { results, faults, captures: Vec::new() })
+    Ok(Run { results, faults, captures: Vec::new(), attacked: lab::run::Attacked::default() })
 }
 
 /// The engine on a device behind the destination's namespace, which forwards to it.
