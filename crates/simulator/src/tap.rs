@@ -74,6 +74,9 @@ impl Fingerprint {
                 other => drop(write!(self, "{other:?}")),
             }
         }
+        if let Some(round) = options.round {
+            self.mix(u64::from(round.path.number()) << 8 | u64::from(round.id));
+        }
     }
 
     fn mix_dss(&mut self, dss: &Dss) {

@@ -4,6 +4,7 @@ use units::Duration;
 
 use crate::congestion::ControllerSpec;
 use crate::path_manager::LocalAddress;
+use crate::receiver_centric::ReceiverCentric;
 
 /// Settings of an endpoint.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct ConnectionConfig {
     pub congestion: ControllerSpec,
     /// Name of the scheduler, one of [`crate::scheduler::SCHEDULERS`].
     pub scheduler: String,
+    /// Offer MPTCP-rec: where both sides do, the receiver of data says how fast it wants them on each path.
+    pub receiver_centric: Option<ReceiverCentric>,
     /// Name of the path manager, one of [`crate::path_manager::PATH_MANAGERS`].
     pub path_manager: String,
     /// Octets of unacknowledged and unsent data kept for the peer.
@@ -89,6 +92,7 @@ impl Default for ConnectionConfig {
             checksum: false,
             congestion: ControllerSpec::named("lia"),
             scheduler: "lowest-rtt".into(),
+            receiver_centric: None,
             path_manager: "full-mesh".into(),
             send_buffer_bytes: 4 << 20,
             receive_buffer_bytes: 4 << 20,

@@ -21,6 +21,7 @@ pub mod event;
 mod host;
 pub mod path_manager;
 mod received;
+pub mod receiver_centric;
 pub mod relay;
 pub mod scheduler;
 mod state;

@@ -23,6 +23,7 @@ impl Connection {
             return;
         }
         let had_payload = !segment.payload.is_empty();
+        let tagged = self.tagged_data(i, &segment);
         self.share_window(i);
         let arrival = self.subflows[i].tcb.on_segment(&mut segment, now);
         match arrival.verdict {
@@ -30,7 +31,12 @@ impl Connection {
             Verdict::Unacceptable => host.reply_reset(&segment),
             Verdict::Refused => self.on_reset(i, &segment, CloseReason::Refused, host, now),
             Verdict::Reset => self.on_reset(i, &segment, CloseReason::Reset, host, now),
-            Verdict::Accepted => self.on_accepted(i, &segment, had_payload, &arrival, host, now),
+            Verdict::Accepted => {
+                if let Some(data) = tagged {
+                    self.on_tagged_data(i, &data, now);
+                }
+                self.on_accepted(i, &segment, had_payload, &arrival, host, now);
+            }
         }
         self.settle(host, now);
     }
@@ -118,21 +124,23 @@ impl Connection {
         }
         if let Some(signal) = ack.congestion {
             let sample = LossSample { subflow: id, now, signal, lost_bytes: ack.lost_bytes };
-            let ssthresh = self.with_paths(|congestion, paths| congestion.on_loss(&sample, paths));
+            let ssthresh = self.ssthresh_after_loss(i, &sample);
             self.subflows[i].tcb.begin_recovery(ssthresh, ack);
-        } else if ack.growth_bytes > 0 && ack.cwnd_limited {
+        } else if ack.growth_bytes > 0 && ack.cwnd_limited && !self.is_ruled_by_receiver(id) {
             self.grow_window(i, ack, now);
         }
         if let Some(rtt) = ack.rtt {
             self.subflows[i].note_rtt(rtt, now);
         }
-        if ack.round_ended {
+        if ack.round_ended && !self.is_ruled_by_receiver(id) {
             let set = self.with_paths(|congestion, paths| congestion.on_round(id, now, paths));
             if let Some(set) = set {
                 self.subflows[i].tcb.window_mut().set(set.cwnd, set.ssthresh);
             }
-            let rate = self.policies.congestion.pacing_rate_bytes_per_s(id);
-            self.subflows[i].tcb.set_pacing_rate(rate);
+            if !self.is_paced_by_receiver(id) {
+                let rate = self.policies.congestion.pacing_rate_bytes_per_s(id);
+                self.subflows[i].tcb.set_pacing_rate(rate);
+            }
         }
     }
 
@@ -179,6 +187,7 @@ impl Connection {
                 MptcpOption::Fastclose(fastclose) if fastclose.receiver_key == self.local_key => {
                     self.on_fastclose(host, now);
                 }
+                MptcpOption::Experimental(option) => self.on_experimental(option, segment, window_bytes, now),
                 _ => {}
             }
         }

@@ -187,6 +187,7 @@ impl Connection {
         let reason = subflow.close_reason.unwrap_or(CloseReason::Finished);
         let admitted = subflow.admitted;
         let is_peers = matches!(subflow.handshake, Handshake::InitialAccepted | Handshake::JoinAccepted { .. });
+        self.govern_no_more(id);
         if admitted {
             self.with_paths(|congestion, paths| congestion.subflow_removed(id, paths));
         }

@@ -5,7 +5,6 @@ use wire::checksum::dss_checksum;
 use wire::mptcp::{DataLen, DataSeq, Dss, Mapping};
 use wire::{Payload, Segment};
 
-use super::handshake::dss_room;
 use super::mapping::{MappingChecksum, ReceivedMapping};
 use super::{Connection, SUBFLOWS_CAP};
 use crate::error::Violation;
@@ -85,9 +84,8 @@ impl Connection {
         }
         if matches!(mapping.dsn, DataSeq::Long(_)) && !self.sender.long_data_ack {
             self.sender.long_data_ack = true;
-            for subflow in &mut self.subflows {
-                subflow.tcb.change_reserved_options(dss_room(true));
-            }
+            let room = self.data_option_room(true);
+            self.subflows.iter_mut().for_each(|subflow| subflow.tcb.change_reserved_options(room));
         }
         let dsn = mapping.dsn.expand(self.receiver.stream.next());
         let data_len = mapping.len - u16::from(data_fin);

@@ -68,6 +68,7 @@ impl Connection {
             Some(capable) if self.config.mptcp => {
                 self.checksum = self.config.checksum || capable.flags.contains(CapableFlags::CHECKSUM_REQUIRED);
                 self.note_join_permission(capable);
+                self.heed_offer(syn);
             }
             _ => self.protocol = Protocol::Tcp { fell_back: false },
         }
@@ -282,6 +283,7 @@ impl Connection {
                 Some((capable, key)) if is_usable(capable) && capable.receiver_key.is_none() => {
                     self.checksum = self.config.checksum || capable.flags.contains(CapableFlags::CHECKSUM_REQUIRED);
                     self.note_join_permission(capable);
+                    self.heed_offer(segment);
                     self.learn_key(key, false);
                 }
                 _ => self.protocol = Protocol::Tcp { fell_back: true },
@@ -381,9 +383,8 @@ impl Connection {
     pub(super) fn confirm_mptcp(&mut self, host: &mut Host, now: Instant) {
         if let Protocol::Mptcp { fully_established, .. } = &mut self.protocol {
             if !core::mem::replace(fully_established, true) {
-                for subflow in &mut self.subflows {
-                    subflow.tcb.change_reserved_options(dss_room(self.sender.long_data_ack));
-                }
+                let room = self.data_option_room(self.sender.long_data_ack);
+                self.subflows.iter_mut().for_each(|subflow| subflow.tcb.change_reserved_options(room));
                 self.on_fully_established(host, now);
             }
         }
@@ -441,8 +442,9 @@ impl Connection {
 
     /// A subflow is ready to carry data.
     fn admit(&mut self, i: usize, host: &mut Host, now: Instant) {
-        let reserved =
-            if self.is_mptcp() { dss_room(self.sender.long_data_ack || !self.is_fully_established()) } else { 0 };
+        let is_long = self.sender.long_data_ack || !self.is_fully_established();
+        let reserved = if self.is_mptcp() { self.data_option_room(is_long) } else { 0 };
+        self.govern(i, now);
         let subflow = &mut self.subflows[i];
         subflow.tcb.reserve_options(reserved);
         subflow.established_at = Some(now);

@@ -10,6 +10,8 @@
 //! | `dss.rs` | the data sequence signal, in and out |
 //! | `transmit.rs` | segments out: scheduling, options |
 //! | `reinjection.rs` | what a subflow could not deliver goes to others |
+//! | `blocked_window.rs` | what a slow subflow blocks the window with goes to faster ones |
+//! | `receiver_centric.rs`, `held.rs` | MPTCP-rec: the receiver's rates, and what it holds |
 //! | `addresses.rs` | ADD_ADDR, REMOVE_ADDR, MP_PRIO, the path manager |
 //! | `closing.rs` | DATA_FIN, FIN, MP_FASTCLOSE |
 //! | `fallback.rs` | back to plain TCP |
@@ -18,14 +20,17 @@
 
 mod addresses;
 mod arrival;
+mod blocked_window;
 mod closing;
 mod congestion;
 mod dss;
 mod fallback;
 mod handshake;
+mod held;
 pub(crate) mod keys;
 pub(crate) mod mapping;
 mod reassembly;
+mod receiver_centric;
 mod reinjection;
 mod send_buffer;
 mod subflow;
@@ -50,8 +55,10 @@ use crate::state::State;
 use crate::stats::{ConnectionStats, SubflowStats};
 use crate::{ConnectionConfig, ConnectionId, ListenerId, SubflowId};
 use addresses::Addresses;
+use blocked_window::BlockedWindow;
 pub(crate) use handshake::{JoinAnswer, JoinRequest, dss_room};
 use reassembly::Reassembly;
+use receiver_centric::RateControl;
 use reinjection::Reinjection;
 use send_buffer::SendBuffer;
 use subflow::Subflow;
@@ -162,8 +169,11 @@ pub(crate) struct Connection {
     sender: Sender,
     receiver: Receiver,
     reinjection: Reinjection,
+    blocked_window: BlockedWindow,
     addresses: Addresses,
     policies: Policies,
+    /// MPTCP-rec, where it is wanted.
+    rate_control: Option<Box<RateControl>>,
     /// Where `poll_transmit` goes on, so that no subflow starves.
     turn: usize,
     /// Data-level retransmission (RFC 8684 section 3.3.6).
@@ -244,8 +254,10 @@ impl Connection {
                 fail_due: None,
             },
             reinjection: Reinjection::default(),
+            blocked_window: BlockedWindow::default(),
             addresses: Addresses::new(tuple.local.ip(), tuple.remote),
             policies,
+            rate_control: config.receiver_centric.map(|settings| Box::new(RateControl::new(settings))),
             turn: 0,
             data_timer: Instant::FAR_FUTURE,
             orphan_timer: Instant::FAR_FUTURE,

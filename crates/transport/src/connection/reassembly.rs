@@ -49,6 +49,8 @@ pub(crate) struct Reassembly {
     waiting_bytes: u64,
     waiting_pieces: u64,
     waiting_peak_bytes: u64,
+    /// Of the piece that was held last.
+    recent: Dsn,
     limit: u64,
 }
 
@@ -63,6 +65,7 @@ impl Reassembly {
             waiting_bytes: 0,
             waiting_pieces: 0,
             waiting_peak_bytes: 0,
+            recent: next,
             limit,
         }
     }
@@ -179,6 +182,7 @@ impl Reassembly {
         if self.lanes.len() <= lane {
             self.lanes.resize_with(lane + 1, VecDeque::new);
         }
+        let recent = piece.dsn;
         let piece = Piece { payload: crumbs::keep(piece.payload), ..piece };
         let queue = &mut self.lanes[lane];
         if queue.back().is_none_or(|last| last.end().before_or_at(piece.dsn)) {
@@ -192,9 +196,37 @@ impl Reassembly {
             }
             queue.insert(at, piece);
         }
+        self.recent = recent;
         self.waiting_bytes += len;
         self.waiting_pieces += 1;
         self.waiting_peak_bytes = self.waiting_peak_bytes.max(self.waiting_bytes);
+    }
+
+    /// What waits, as ranges `[start, end)` that ascend and lie apart.
+    pub(crate) fn waiting_ranges(&self) -> impl Iterator<Item = (Dsn, Dsn)> {
+        let mut next = self.next;
+        core::iter::from_fn(move || {
+            let (start, mut end) = self.first_waiting_after(next)?;
+            while let Some((_, longer)) = self.first_waiting_after(end).filter(|(start, _)| *start == end) {
+                end = longer;
+            }
+            next = end;
+            Some((start, end))
+        })
+    }
+
+    /// The first octets waiting at or after `dsn`, as far as one piece of a lane reaches.
+    fn first_waiting_after(&self, dsn: Dsn) -> Option<(Dsn, Dsn)> {
+        let in_lane = |lane: &VecDeque<Piece>| {
+            let at = lane.partition_point(|piece| piece.end().before_or_at(dsn));
+            lane.get(at).map(|piece| (piece.dsn.max(dsn), piece.end()))
+        };
+        self.lanes.iter().filter_map(in_lane).reduce(|first, other| if other.0.before(first.0) { other } else { first })
+    }
+
+    /// Whether the piece that was held last lies in a range.
+    pub(crate) fn is_most_recent(&self, (start, end): (Dsn, Dsn)) -> bool {
+        self.recent.at_or_after(start) && self.recent.before(end)
     }
 
     /// At most `max` octets in order.

@@ -70,11 +70,12 @@ impl Connection {
     /// Schedules everything that subflow `i` owes to be sent by others.
     pub(super) fn reinject_from(&mut self, i: usize) {
         let una = self.sender.buffer.start();
-        let Self { subflows, reinjection, .. } = self;
+        let Self { subflows, reinjection, rate_control, .. } = self;
         let subflow = &mut subflows[i];
         for (dsn, payload) in subflow.tcb.unacknowledged() {
             let end = dsn + payload.len() as u64;
-            if !payload.is_empty() && end.after(una) {
+            let is_held = rate_control.as_deref().is_some_and(|control| control.holds(dsn, end));
+            if !payload.is_empty() && end.after(una) && !is_held {
                 reinjection.push(dsn.max(una), end, Some(subflow.id));
             }
         }
@@ -119,6 +120,14 @@ impl Connection {
 
     /// No new data on subflow `i`: what it has not sent goes elsewhere, what it has sent it may finish.
     pub(super) fn retreat_from(&mut self, i: usize) {
+        self.withdraw_unsent(i);
+        let subflow = &mut self.subflows[i];
+        subflow.closing = true;
+        subflow.tcb.request_close();
+    }
+
+    /// What subflow `i` has not sent goes elsewhere.
+    pub(super) fn withdraw_unsent(&mut self, i: usize) {
         let una = self.sender.buffer.start();
         let Self { subflows, reinjection, .. } = self;
         let subflow = &mut subflows[i];
@@ -129,8 +138,6 @@ impl Connection {
                 reinjection.push(chunk.dsn.max(una), end, Some(id));
             }
         }
-        subflow.closing = true;
-        subflow.tcb.request_close();
     }
 }
 

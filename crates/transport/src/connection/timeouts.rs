@@ -19,6 +19,7 @@ impl Connection {
     /// When [`Self::handle_timeout`] wants to be called.
     pub(crate) fn next_timeout(&self) -> Instant {
         let own = self.data_timer.min(self.orphan_timer).min(self.linger_timer).min(self.addresses.next_timeout());
+        let own = own.min(self.rate_control_timeout());
         self.subflows.iter().map(super::Subflow::next_timeout).fold(own, Instant::min)
     }
 
@@ -40,6 +41,7 @@ impl Connection {
                 self.reset_subflow(i, ResetReason::MptcpSpecific, true, reason);
             }
         }
+        self.on_rate_control_timeout(now);
         if self.data_timer <= now {
             self.on_data_timeout(host, now);
         }
@@ -59,14 +61,30 @@ impl Connection {
         }
         if expired.retransmission_timeout {
             let ask = subflow.tcb.is_first_timeout() && subflow.admitted;
-            let ssthresh = ask.then(|| self.with_paths(|congestion, paths| congestion.on_rto(id, now, paths)));
+            let ssthresh = ask.then(|| self.ssthresh_after_timeout(i, now));
             self.subflows[i].tcb.begin_loss(ssthresh, now);
             self.reinject_after_timeout(i);
         } else if let Some(signal) = expired.congestion.filter(|_| subflow.admitted) {
             let sample = LossSample { subflow: id, now, signal, lost_bytes: expired.lost_bytes };
-            let ssthresh = self.with_paths(|congestion, paths| congestion.on_loss(&sample, paths));
+            let ssthresh = self.ssthresh_after_loss(i, &sample);
             self.subflows[i].tcb.begin_recovery(ssthresh, &AckOutcome::default());
         }
+    }
+
+    fn ssthresh_after_timeout(&mut self, i: usize, now: Instant) -> u64 {
+        let id = self.subflows[i].id;
+        if self.is_ruled_by_receiver(id) {
+            return self.subflows[i].tcb.window().ssthresh();
+        }
+        self.with_paths(|congestion, paths| congestion.on_rto(id, now, paths))
+    }
+
+    /// Where the window of subflow `i` falls to. A receiver that rules it answers losses by its rate.
+    pub(super) fn ssthresh_after_loss(&mut self, i: usize, sample: &LossSample) -> u64 {
+        if self.is_ruled_by_receiver(sample.subflow) {
+            return self.subflows[i].tcb.window().ssthresh();
+        }
+        self.with_paths(|congestion, paths| congestion.on_loss(sample, paths))
     }
 
     /// Restarts the data-level time-out: twice the slowest subflow's, because that subflow may still deliver.

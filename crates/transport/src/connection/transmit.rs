@@ -67,7 +67,7 @@ impl Connection {
 
     fn transmit_on(&mut self, i: usize, limits: &SendLimits, now: Instant) -> Option<Segment> {
         let mut outgoing = self.subflows[i].tcb.transmit(limits, now)?;
-        self.add_options(i, &mut outgoing);
+        self.add_options(i, &mut outgoing, now);
         let Outgoing { mut segment, .. } = outgoing;
         self.subflows[i].tcb.add_sack_blocks(&mut segment);
         if !segment.flags.contains(Flags::SYN) {
@@ -77,15 +77,24 @@ impl Connection {
         Some(segment)
     }
 
-    fn add_options(&mut self, i: usize, outgoing: &mut Outgoing) {
+    fn add_options(&mut self, i: usize, outgoing: &mut Outgoing, now: Instant) {
         let segment = &mut outgoing.segment;
         match outgoing.kind {
-            OutgoingKind::Syn => segment.options.mptcp.extend(self.syn_option(i)),
+            OutgoingKind::Syn => self.add_syn_options(i, segment),
             OutgoingKind::Reset => {
                 segment.options.mptcp.extend(self.subflows[i].reset_options.drain(..));
             }
             OutgoingKind::Data { dsn, mapping } => self.add_data_options(i, dsn, mapping, segment),
-            OutgoingKind::Control => self.add_control_options(i, segment),
+            OutgoingKind::Control => self.add_control_options(i, segment, now),
+        }
+    }
+
+    fn add_syn_options(&self, i: usize, segment: &mut Segment) {
+        let option = self.syn_option(i);
+        let is_capable = matches!(option, Some(MptcpOption::Capable(_)));
+        segment.options.mptcp.extend(option);
+        if is_capable {
+            segment.options.mptcp.extend(self.receiver_centric_offer());
         }
     }
 
@@ -97,6 +106,7 @@ impl Connection {
             }
             return;
         }
+        segment.options.round = self.round_of(i);
         let signal = match known {
             Some((mapping, data_fin)) => Dss { mapping: Some(mapping), data_fin, ..self.ack_signal() },
             None => self.data_signal(i, dsn, segment),
@@ -135,7 +145,7 @@ impl Connection {
     }
 
     /// The options of a segment without data. What is said once goes only on a segment that the peer will look at.
-    fn add_control_options(&mut self, i: usize, segment: &mut Segment) {
+    fn add_control_options(&mut self, i: usize, segment: &mut Segment, now: Instant) {
         let fresh = self.subflows[i].tcb.is_fresh(segment);
         if let Some(dsn) = self.receiver.fail_due.take_if(|_| fresh) {
             segment.options.mptcp.push(MptcpOption::Fail(MpFail { dsn }));
@@ -147,6 +157,7 @@ impl Connection {
             segment.options.mptcp.push(MptcpOption::Join(MpJoin::Ack { hmac }));
         } else if fresh {
             self.add_signals(i, segment);
+            self.add_rate_report(i, segment, now);
         } else {
             segment.options.mptcp.push(MptcpOption::Dss(self.ack_signal()));
         }
@@ -188,7 +199,7 @@ impl Connection {
             return false;
         }
         if !waiting.again && !self.may_send(waiting.len, window_bytes, &candidates, now) {
-            return false;
+            return window_bytes < waiting.len && self.relieve_window(&candidates.views, now);
         }
         self.probe_shut_windows(&candidates, now);
         if !candidates.views.iter().any(|view| view.has_room) {
@@ -238,9 +249,9 @@ impl Connection {
 
     /// The best class of usable subflows: regular before backup, and any with signs of life before all without.
     fn candidates(&self, again: bool, now: Instant) -> Candidates {
-        let class = |view: &SubflowView| (view.stale, view.backup);
+        let class = |view: &SubflowView| (view.stale, view.backup, self.is_unused(view.id));
         let mut candidates = Candidates::default();
-        let mut best = (true, true);
+        let mut best = (true, true, true);
         let avoid = self.reinjection.avoid().filter(|_| again);
         let is_better = |subflow: &Subflow| subflow.is_usable() && !subflow.is_stale() && Some(subflow.id) != avoid;
         let others = self.subflows.iter().any(is_better);

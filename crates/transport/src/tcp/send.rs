@@ -71,7 +71,7 @@ impl Tcb {
             return Some(Outgoing { segment, kind: OutgoingKind::Syn });
         }
         // Data would crowd out the SACK blocks that are due.
-        let report_first = self.ack_policy.is_due() && self.negotiated.sack && self.receive.has_sack_blocks();
+        let report_first = self.ack_policy.is_due() && self.has_blocks_to_report();
         let data = match self.state {
             State::SynSent | State::Closed => return None,
             State::SynReceived | State::TimeWait | State::FinWait2 => None,
@@ -363,9 +363,14 @@ impl Tcb {
         self.timers.stop(Timer::DelayedAck);
     }
 
+    /// Whether SACK blocks wait for an ACK to carry them.
+    pub(crate) fn has_blocks_to_report(&self) -> bool {
+        self.negotiated.sack && self.receive.has_sack_blocks()
+    }
+
     /// Fills what room the other options left with SACK blocks.
     pub(crate) fn add_sack_blocks(&mut self, segment: &mut Segment) {
-        if !self.negotiated.sack || !self.receive.has_sack_blocks() {
+        if !self.has_blocks_to_report() {
             return;
         }
         let used = segment.options.encoded_len();

@@ -1,0 +1,77 @@
+//! What schedulers want done when the peer's window, not a congestion window, holds back a subflow (NSDI 2012, section 4.2).
+
+use arrayvec::ArrayVec;
+use units::{Dsn, Duration, Instant};
+
+use super::{Connection, SUBFLOWS_CAP};
+use crate::SubflowId;
+use crate::scheduler::{Remedy, SubflowView};
+
+/// What was done about a blocked window.
+#[derive(Debug, Default)]
+pub(super) struct BlockedWindow {
+    /// First octet of the window that was looked into last: once for each is enough.
+    examined: Option<Dsn>,
+    /// When subflows were penalised last.
+    penalties: ArrayVec<(SubflowId, Instant), SUBFLOWS_CAP>,
+}
+
+impl BlockedWindow {
+    /// Takes note of a penalty, unless `subflow` had one within `rtt`.
+    fn may_penalize(&mut self, subflow: SubflowId, rtt: Duration, now: Instant) -> bool {
+        self.penalties.retain(|(id, at)| *id != subflow || now.saturating_since(*at) < rtt);
+        let due = self.penalties.iter().all(|(id, _)| *id != subflow);
+        due && self.penalties.try_push((subflow, now)).is_ok()
+    }
+}
+
+impl Connection {
+    /// The window has no room for the data that wait: does what the scheduler wants done about it, once for each beginning of
+    /// the window. True if there is something to schedule now.
+    pub(super) fn relieve_window(&mut self, candidates: &[SubflowView], now: Instant) -> bool {
+        let remedy = self.policies.scheduler.when_window_blocks();
+        let start = self.sender.buffer.start();
+        let nothing_new = self.blocked_window.examined == Some(start) || start == self.sender.next;
+        if remedy == Remedy::Wait || !self.is_mptcp() || nothing_new {
+            return false;
+        }
+        let Some(rtt_fast) = candidates.iter().filter(|view| view.has_room).filter_map(|view| view.srtt).min() else {
+            return false;
+        };
+        self.blocked_window.examined = Some(start);
+        let Some((holder, end)) = self.holder_of(start) else { return false };
+        let view = self.subflows[holder].scheduler_view(now);
+        let Some(rtt_slow) = view.srtt.filter(|rtt| *rtt > rtt_fast) else { return false };
+        if remedy == Remedy::RetransmitAndPenalize && self.blocked_window.may_penalize(view.id, rtt_slow, now) {
+            self.subflows[holder].tcb.window_mut().cut(view.cwnd / 2, view.cwnd / 2);
+        }
+        self.reinjection.push(start, end, Some(view.id));
+        true
+    }
+
+    /// The subflow on which the octet at `dsn` is under way, and where its segment ends.
+    fn holder_of(&self, dsn: Dsn) -> Option<(usize, Dsn)> {
+        self.subflows.iter().enumerate().filter(|(_, subflow)| subflow.is_usable()).find_map(|(i, subflow)| {
+            let ends = subflow.tcb.unacknowledged().map(|(start, payload)| (start, start + payload.len() as u64));
+            let mut holding = ends.filter(|(start, end)| start.before_or_at(dsn) && end.after(dsn));
+            holding.next().map(|(_, end)| (i, end))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_penalty_is_due_once_a_round_trip() {
+        let mut blocked = BlockedWindow::default();
+        let mut penalized =
+            |id, at_ms| blocked.may_penalize(SubflowId(id), Duration::from_millis(100), Instant::from_millis(at_ms));
+        assert!(penalized(1, 1000));
+        assert!(!penalized(1, 1099));
+        assert!(penalized(2, 1099));
+        assert!(penalized(1, 1100));
+        assert!(!penalized(1, 1199));
+    }
+}

@@ -1,0 +1,328 @@
+//! MPTCP-rec on a connection: [`crate::receiver_centric`] decides, this carries.
+//!
+//! | | who | where |
+//! |---|---|---|
+//! | offer | both, on the SYN and SYN/ACK of the first subflow; without both nothing of this is ever sent | `offer`, `heed_offer` |
+//! | round | sender of data, on every data segment | `round_of` |
+//! | rate report | receiver of data, on an ACK of the path that it is about | `add_rate_report` |
+//!
+//! A report goes on an ACK beside timestamps and DATA_ACK, with as many held blocks as there is room. It leaves no room for
+//! SACK blocks beside timestamps: where some are due, they go first and the report follows on an ACK of its own.
+
+use arrayvec::ArrayVec;
+use units::{Dsn, Duration, Instant};
+use wire::mptcp::{Experimental, HeldBlock, MptcpOption, PathId, RateReport, Round};
+use wire::{Options, Segment};
+
+use super::held::HeldRanges;
+use super::transmit::OPTION_SPACE;
+use super::{Connection, dss_room};
+use crate::SubflowId;
+use crate::receiver_centric::{PathCollector, PathFacts, RateEstimator, ReceiverCentric, TaggedData, WindowRule};
+use crate::tcp::Chunk;
+
+/// Octets that a round takes on every data segment.
+const ROUND_BYTES: u32 = 4;
+/// The congestion window where the receiver rules, in octets sent per round-trip time: room for what is under way while
+/// round-trip times vary.
+const WINDOW_ROUNDS: u64 = 2;
+
+/// What arrives on one subflow.
+#[derive(Debug)]
+struct Incoming {
+    subflow: SubflowId,
+    estimator: RateEstimator,
+    /// SACK blocks have gone first; the report is next.
+    is_alone: bool,
+}
+
+/// Both halves of MPTCP-rec for one connection.
+#[derive(Debug)]
+pub(super) struct RateControl {
+    settings: ReceiverCentric,
+    /// Both sides have made the offer.
+    is_agreed: bool,
+    collector: PathCollector,
+    incoming: Vec<Incoming>,
+    held: HeldRanges,
+}
+
+impl RateControl {
+    pub(super) fn new(settings: ReceiverCentric) -> Self {
+        let settings = settings.bounded();
+        Self {
+            settings,
+            is_agreed: false,
+            collector: PathCollector::new(settings),
+            incoming: Vec::new(),
+            held: HeldRanges::default(),
+        }
+    }
+
+    /// The peer has said that it holds all of these and will not give them up.
+    pub(super) fn holds(&self, start: Dsn, end: Dsn) -> bool {
+        self.held.covers(start, end)
+    }
+
+    fn next_timeout(&self) -> Instant {
+        let times = self.incoming.iter().map(|incoming| incoming.estimator.next_timeout());
+        times.fold(self.collector.next_timeout(), Instant::min)
+    }
+}
+
+impl Connection {
+    /// MPTCP-rec, if both sides want it and MPTCP has not been given up.
+    fn rate_control(&self) -> Option<&RateControl> {
+        self.rate_control.as_deref().filter(|control| control.is_agreed && self.protocol.is_mptcp())
+    }
+
+    fn rate_control_mut(&mut self) -> Option<&mut RateControl> {
+        let is_mptcp = self.protocol.is_mptcp();
+        self.rate_control.as_deref_mut().filter(|control| control.is_agreed && is_mptcp)
+    }
+
+    /// What goes beside our MP_CAPABLE on a SYN, or on the SYN/ACK to a SYN that offered it.
+    pub(super) fn receiver_centric_offer(&self) -> Option<MptcpOption> {
+        let control = self.rate_control.as_deref()?;
+        let offer = || MptcpOption::Experimental(Experimental::receiver_centric_offer());
+        (self.initiator || control.is_agreed).then(offer)
+    }
+
+    /// Takes note of the offer on the peer's SYN or SYN/ACK.
+    pub(super) fn heed_offer(&mut self, segment: &Segment) {
+        let is_offer = |option: &MptcpOption| matches!(option, MptcpOption::Experimental(option) if option.is_receiver_centric_offer());
+        if let Some(control) = &mut self.rate_control {
+            control.is_agreed = segment.options.mptcp.iter().any(is_offer);
+        }
+    }
+
+    /// Option space that every data segment needs.
+    pub(super) fn data_option_room(&self, long_data_ack: bool) -> u32 {
+        dss_room(long_data_ack) + if self.rate_control().is_some() { ROUND_BYTES } else { 0 }
+    }
+
+    /// Subflow `i` is ready for data.
+    pub(super) fn govern(&mut self, i: usize, now: Instant) {
+        let (id, acked_bytes) = (self.subflows[i].id, self.subflows[i].tcb.counters.acked_bytes);
+        if let Some(control) = self.rate_control_mut() {
+            control.collector.add(id, acked_bytes, now);
+        }
+    }
+
+    /// A subflow carries nothing any more.
+    pub(super) fn govern_no_more(&mut self, id: SubflowId) {
+        if let Some(control) = &mut self.rate_control {
+            control.collector.remove(id);
+            control.incoming.retain(|incoming| incoming.subflow != id);
+        }
+    }
+
+    /// What the data of subflow `i` carry.
+    pub(super) fn round_of(&self, i: usize) -> Option<Round> {
+        self.rate_control()?.collector.round(self.subflows[i].id)
+    }
+
+    /// The receiver has said a rate for the subflow, so that it is paced by that.
+    pub(super) fn is_paced_by_receiver(&self, id: SubflowId) -> bool {
+        self.rate_control().is_some_and(|control| control.collector.rate_bytes_per_s(id).is_some())
+    }
+
+    /// The receiver rules the congestion window of the subflow too.
+    pub(super) fn is_ruled_by_receiver(&self, id: SubflowId) -> bool {
+        let rules = |control: &RateControl| control.settings.window == WindowRule::Receiver;
+        self.rate_control.as_deref().is_some_and(rules) && self.is_paced_by_receiver(id)
+    }
+
+    /// New data should go elsewhere: with this subflow in use the peer's buffer would block.
+    pub(super) fn is_unused(&self, id: SubflowId) -> bool {
+        self.rate_control().is_some_and(|control| control.collector.is_unused(id))
+    }
+
+    /// The data of a segment about to be taken, if they carry a round.
+    pub(super) fn tagged_data(&self, i: usize, segment: &Segment) -> Option<TaggedData> {
+        self.rate_control()?;
+        let round = segment.options.round.filter(|_| !segment.payload.is_empty())?;
+        let packet_bytes = self.subflows[i].tcb.payload_max();
+        Some(TaggedData { round, seq: segment.seq, bytes: segment.payload.len() as u32, packet_bytes })
+    }
+
+    /// Data with a round were accepted on subflow `i`.
+    pub(super) fn on_tagged_data(&mut self, i: usize, data: &TaggedData, now: Instant) {
+        let (id, rto_min) = (self.subflows[i].id, self.config.rto_min);
+        if !self.subflows[i].admitted {
+            return;
+        }
+        let Some(control) = self.rate_control_mut() else { return };
+        let position = control.incoming.iter().position(|incoming| incoming.subflow == id).unwrap_or_else(|| {
+            let estimator = RateEstimator::new(control.settings, rto_min);
+            control.incoming.push(Incoming { subflow: id, estimator, is_alone: false });
+            control.incoming.len() - 1
+        });
+        let estimator = &mut control.incoming[position].estimator;
+        estimator.on_data(data, now);
+        if estimator.is_report_due(now) {
+            self.subflows[i].tcb.demand_ack();
+        }
+    }
+
+    /// Adds the report that is due on subflow `i` to an ACK that already has its DATA_ACK.
+    pub(super) fn add_rate_report(&mut self, i: usize, segment: &mut Segment, now: Instant) {
+        let id = self.subflows[i].id;
+        let room = OPTION_SPACE.saturating_sub(segment.options.encoded_len());
+        let tcb = &mut self.subflows[i].tcb;
+        let Some(control) = self.rate_control.as_deref_mut().filter(|control| control.is_agreed) else { return };
+        let Some(incoming) = control.incoming.iter_mut().find(|incoming| incoming.subflow == id) else { return };
+        if !incoming.estimator.is_report_due(now) || room < RateReport::len_with(0) {
+            return;
+        }
+        if tcb.has_blocks_to_report() && !core::mem::replace(&mut incoming.is_alone, true) {
+            tcb.demand_ack();
+            return;
+        }
+        incoming.is_alone = false;
+        let Some(wish) = incoming.estimator.report(now) else { return };
+        let blocks_max = (0..=3).rev().find(|blocks| RateReport::len_with(*blocks) <= room).unwrap_or(0);
+        let (path, round) = (wish.path, wish.round);
+        let report = RateReport {
+            path,
+            round,
+            timestamp_ms: wish.timestamp_ms,
+            desired_bytes_per_s: wish.desired_bytes_per_s,
+            held: self.held_blocks(blocks_max),
+        };
+        segment.options.mptcp.push(MptcpOption::Experimental(report.option()));
+    }
+
+    /// What waits beyond the DATA_ACK: the block of the most recent arrival, then the first others.
+    fn held_blocks(&self, max: usize) -> ArrayVec<HeldBlock, 3> {
+        let base = self.data_ack();
+        let offset = |dsn: Dsn| u32::try_from(dsn.since(base)).unwrap_or(u32::MAX);
+        let block = |(start, end)| HeldBlock { start: offset(start), end: offset(end) };
+        let mut blocks = ArrayVec::new();
+        if max > 0 {
+            let stream = &self.receiver.stream;
+            let recent = stream.waiting_ranges().find(|range| stream.is_most_recent(*range));
+            let others = stream.waiting_ranges().filter(|range| Some(*range) != recent);
+            blocks
+                .extend(recent.into_iter().chain(others).map(block).filter(|block| block.start < block.end).take(max));
+        }
+        blocks
+    }
+
+    /// An experimental option of an acceptable segment: a report, if it is anything.
+    pub(super) fn on_experimental(
+        &mut self,
+        option: &Experimental,
+        segment: &Segment,
+        window_bytes: u64,
+        now: Instant,
+    ) {
+        let Some(control) = self.rate_control() else { return };
+        let Some(report) = RateReport::read(option) else { return };
+        let Some(id) = control.collector.subflow(report.path) else { return };
+        let Some(i) = self.position(id) else { return };
+        let facts = self.path_facts(i);
+        self.note_held(&report, &segment.options);
+        let Some(control) = self.rate_control_mut() else { return };
+        control.collector.on_report(&report, &facts, now);
+        let rate = control.collector.rate_bytes_per_s(id);
+        let rule = control.settings.window;
+        let chosen = control.collector.choose_paths(window_bytes, now);
+        if let Some(rate_bytes_per_s) = rate {
+            let tcb = &mut self.subflows[i].tcb;
+            tcb.set_pacing_rate(Some(rate_bytes_per_s));
+            if rule == WindowRule::Receiver {
+                let window = window_for(rate_bytes_per_s, facts.rtt).max(2 * u64::from(facts.packet_bytes));
+                tcb.window_mut().set(window, window);
+            }
+        }
+        if chosen {
+            self.clear_unused_queues();
+        }
+    }
+
+    fn path_facts(&self, i: usize) -> PathFacts {
+        let tcb = &self.subflows[i].tcb;
+        PathFacts {
+            acked_bytes: tcb.counters.acked_bytes,
+            packet_bytes: tcb.payload_max(),
+            initial_packets: self.config.initial_window_segments,
+            rtt: tcb.rtt().srtt().unwrap_or(tcb.rto()),
+            rto: tcb.rto(),
+        }
+    }
+
+    /// Remembers what the peer holds, as far as it was ever sent.
+    fn note_held(&mut self, report: &RateReport, options: &Options) {
+        let (una, next) = (self.sender.buffer.start(), self.sender.next);
+        let data_ack = options.mptcp.iter().find_map(|option| match option {
+            MptcpOption::Dss(dss) => dss.data_ack,
+            _ => None,
+        });
+        let Some(base) = data_ack.map(|ack| ack.expand(una)) else { return };
+        let Some(control) = self.rate_control_mut() else { return };
+        control.held.acknowledge(una);
+        for block in &report.held {
+            let (start, end) = (base + u64::from(block.start), base + u64::from(block.end));
+            if start.after(una) && end.before_or_at(next) {
+                control.held.add(start, end);
+            }
+        }
+    }
+
+    /// What unused subflows have not sent goes out on others.
+    fn clear_unused_queues(&mut self) {
+        for i in 0..self.subflows.len() {
+            if self.subflows[i].tcb.unsent_bytes() > 0 && self.is_unused(self.subflows[i].id) {
+                self.withdraw_unsent(i);
+            }
+        }
+    }
+
+    pub(super) fn rate_control_timeout(&self) -> Instant {
+        self.rate_control().map_or(Instant::FAR_FUTURE, RateControl::next_timeout)
+    }
+
+    /// Reports and probes that are due; wishes that have had their day.
+    pub(super) fn on_rate_control_timeout(&mut self, now: Instant) {
+        let Some(control) = self.rate_control.as_deref_mut().filter(|control| control.next_timeout() <= now) else {
+            return;
+        };
+        for incoming in &mut control.incoming {
+            incoming.estimator.on_timeout(now);
+            let is_due = incoming.estimator.is_report_due(now);
+            let of_report = self.subflows.iter_mut().filter(|subflow| is_due && subflow.id == incoming.subflow);
+            of_report.for_each(|subflow| subflow.tcb.demand_ack());
+        }
+        while let Some(id) = control.collector.forget_old(now) {
+            let rate = self.policies.congestion.pacing_rate_bytes_per_s(id);
+            let forgotten = self.subflows.iter_mut().filter(|subflow| subflow.id == id);
+            forgotten.for_each(|subflow| subflow.tcb.set_pacing_rate(rate));
+        }
+        while let Some(id) = self.rate_control_mut().and_then(|control| control.collector.next_probe(now)) {
+            self.send_probe(id);
+        }
+    }
+
+    /// The first data that the peer lacks, once more: a path out of use is measured, and what blocks the peer may arrive.
+    fn send_probe(&mut self, id: SubflowId) {
+        let (dsn, outstanding) = (self.sender.buffer.start(), self.sender.next.since(self.sender.buffer.start()));
+        let Some(subflow) = self.subflows.iter_mut().find(|subflow| subflow.id == id) else { return };
+        if outstanding == 0 || !subflow.is_usable() || subflow.tcb.unsent_bytes() > 0 {
+            return;
+        }
+        let len = outstanding.min(u64::from(subflow.tcb.payload_max()));
+        let payload = self.sender.buffer.read(dsn, len as usize);
+        subflow.reinjected = false;
+        subflow.tcb.push(Chunk { dsn, payload });
+        self.totals.reinjected_bytes += len;
+    }
+}
+
+/// Octets that may be in flight at a rate.
+fn window_for(rate_bytes_per_s: u64, rtt: Duration) -> u64 {
+    let bytes = u128::from(rate_bytes_per_s) * u128::from(rtt.as_nanos()) / 1_000_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX).saturating_mul(WINDOW_ROUNDS)
+}
+
+const _: () = assert!(super::SUBFLOWS_CAP >= PathId::COUNT as usize, "every named path has a subflow");

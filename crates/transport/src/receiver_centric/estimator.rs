@@ -1,0 +1,291 @@
+//! The desired sending rate estimator (DSRor) of one path, at the receiver of data (section 4.1).
+//!
+//! At the end of each round it takes a sample
+//!
+//! ```text
+//! s = max( n * P / T, W * P / rtt )                          octets/s
+//!
+//!   n  packets received in the round      P  their mean payload, octets
+//!   T  how long the round lasted          W  the emulated window, packets
+//! ```
+//!
+//! The paper prints `P / (n * RTT)`, which falls as more packets arrive. `n * P` over the time they took is what arrived;
+//! W lets the rate rise above that, since a rate that follows arrivals alone never finds more.
+//!
+//! A report is due when the first packet arrives, when the rate seen in a round differs from the last wish, an rtt after the
+//! start of a round, and a retransmission time-out after a report that nothing answers.
+
+use units::{Duration, Instant, SeqNr};
+use wire::mptcp::{PathId, Round};
+
+use super::ReceiverCentric;
+use super::emulated_window::{EmulatedWindow, Place};
+use super::rate::SmoothedRate;
+use super::round_clock::RoundClock;
+
+/// Reports are no closer than this, whatever a peer that guesses rounds provokes.
+const REPORT_INTERVAL_MIN: Duration = Duration::from_millis(1);
+
+/// Data of a path with the round they carry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TaggedData {
+    pub(crate) round: Round,
+    /// Of the first octet, in the subflow.
+    pub(crate) seq: SeqNr,
+    pub(crate) bytes: u32,
+    /// Payload of one packet at most: more arrived as several.
+    pub(crate) packet_bytes: u32,
+}
+
+/// What a report says beside the blocks held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wish {
+    pub(crate) path: PathId,
+    pub(crate) round: u8,
+    pub(crate) timestamp_ms: u32,
+    pub(crate) desired_bytes_per_s: u32,
+}
+
+/// What arrived since the round began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    packets: u32,
+    bytes: u64,
+    missing_bytes: u64,
+}
+
+/// One path's estimator.
+#[derive(Debug)]
+pub(crate) struct RateEstimator {
+    settings: ReceiverCentric,
+    clock: RoundClock,
+    window: EmulatedWindow,
+    rate: SmoothedRate,
+    path: Option<PathId>,
+    /// Behind the furthest octet that arrived.
+    highest: Option<SeqNr>,
+    /// The first octet missing below it, of the hole that is being watched.
+    hole: Option<SeqNr>,
+    tally: Tally,
+    round_started_at: Instant,
+    report_due: bool,
+    reported_at: Option<Instant>,
+    reported_bytes_per_s: f64,
+    /// When the next report is due, whatever happens.
+    report_timer: Instant,
+    /// When the path counts as silent.
+    silence_timer: Instant,
+}
+
+impl RateEstimator {
+    /// `rto_min` as everywhere in the connection.
+    pub(crate) fn new(settings: ReceiverCentric, rto_min: Duration) -> Self {
+        Self {
+            settings,
+            clock: RoundClock::new(settings.rtt_old_eighths, rto_min),
+            window: EmulatedWindow::new(),
+            rate: SmoothedRate::new(settings.lossy_weight),
+            path: None,
+            highest: None,
+            hole: None,
+            tally: Tally::default(),
+            round_started_at: Instant::ZERO,
+            report_due: false,
+            reported_at: None,
+            reported_bytes_per_s: 0.0,
+            report_timer: Instant::FAR_FUTURE,
+            silence_timer: Instant::FAR_FUTURE,
+        }
+    }
+
+    /// Takes data that arrived, in the window of the subflow.
+    pub(crate) fn on_data(&mut self, data: &TaggedData, now: Instant) {
+        if self.path.replace(data.round.path) != Some(data.round.path) && self.reported_at.is_none() {
+            self.round_started_at = now;
+            self.report_due = true;
+        }
+        if self.clock.on_packet(data.round.id, now) {
+            self.end_round(now);
+        }
+        let packets = data.bytes.div_ceil(data.packet_bytes.max(1));
+        let place = self.place(data.seq, data.seq + data.bytes);
+        self.window.on_packets(place, packets);
+        self.tally.packets = self.tally.packets.saturating_add(packets);
+        self.tally.bytes += u64::from(data.bytes);
+        self.silence_timer = now + self.clock.rto();
+    }
+
+    fn place(&mut self, start: SeqNr, end: SeqNr) -> Place {
+        let highest = self.highest.unwrap_or(start);
+        self.highest = Some(highest.max(end));
+        if start.after(highest) {
+            self.hole.get_or_insert(highest);
+            self.tally.missing_bytes += u64::from(start.since(highest));
+            return Place::BehindHole;
+        }
+        if start == highest {
+            return Place::InOrder;
+        }
+        let fills = self.hole.take_if(|hole| start.before_or_at(*hole) && end.after(*hole)).is_some();
+        if fills { Place::FillsHole } else { Place::Old }
+    }
+
+    /// Samples the round that is over; the first packet of the next is there.
+    fn end_round(&mut self, now: Instant) {
+        let tally = core::mem::take(&mut self.tally);
+        let lasted = now.saturating_since(self.round_started_at);
+        self.round_started_at = now;
+        let Some(rtt) = self.clock.rtt() else { return };
+        if tally.packets > 0 && !lasted.is_zero() {
+            self.sample(tally, lasted, rtt);
+        }
+        self.window.on_round();
+        self.report_timer = now + rtt;
+    }
+
+    fn sample(&mut self, tally: Tally, lasted: Duration, rtt: Duration) {
+        let seen_bytes_per_s = tally.bytes as f64 / lasted.as_secs_f64();
+        let packet_bytes = tally.bytes as f64 / f64::from(tally.packets);
+        let window_bytes_per_s = self.window.packets() * packet_bytes / rtt.as_secs_f64();
+        let lost_share = tally.missing_bytes as f64 / (tally.missing_bytes + tally.bytes) as f64;
+        self.rate.on_sample(seen_bytes_per_s.max(window_bytes_per_s), lost_share >= self.settings.lossy_share);
+        let change = (seen_bytes_per_s - self.reported_bytes_per_s).abs();
+        self.report_due |= change > self.settings.report_change * self.reported_bytes_per_s;
+    }
+
+    /// When [`Self::on_timeout`] wants to be called.
+    pub(crate) fn next_timeout(&self) -> Instant {
+        self.report_timer.min(self.silence_timer)
+    }
+
+    /// Handles what is due.
+    pub(crate) fn on_timeout(&mut self, now: Instant) {
+        if self.silence_timer <= now {
+            self.silence_timer = Instant::FAR_FUTURE;
+            self.window.on_time_out();
+        }
+        if self.report_timer <= now {
+            self.report_timer = Instant::FAR_FUTURE;
+            self.report_due = true;
+        }
+    }
+
+    /// Whether a report is due.
+    pub(crate) fn is_report_due(&self, now: Instant) -> bool {
+        self.report_due && self.reported_at.is_none_or(|at| now.saturating_since(at) >= REPORT_INTERVAL_MIN)
+    }
+
+    /// The report that leaves now.
+    pub(crate) fn report(&mut self, now: Instant) -> Option<Wish> {
+        let path = self.path?;
+        let desired = self.rate.smoothed().unwrap_or(0.0);
+        self.report_due = false;
+        self.reported_at = Some(now);
+        self.reported_bytes_per_s = desired;
+        // Silence is answered once: a report to a sender that has nothing to say would go on for ever.
+        let answer_expected = self.silence_timer != Instant::FAR_FUTURE;
+        self.report_timer = if answer_expected { now + self.clock.rto() } else { Instant::FAR_FUTURE };
+        let round = self.clock.on_report(now);
+        let timestamp_ms = (now.as_nanos() / 1_000_000) as u32;
+        // A cast saturates: more than 34 Gbit/s is said as that.
+        Some(Wish { path, round, timestamp_ms, desired_bytes_per_s: desired as u32 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: u32 = 1000;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    fn packet(round: u8, number: u32) -> TaggedData {
+        let round = Round { path: PathId::new(2).unwrap(), id: round };
+        TaggedData { round, seq: SeqNr(u32::MAX - 1500) + number * PACKET, bytes: PACKET, packet_bytes: PACKET }
+    }
+
+    fn estimator() -> RateEstimator {
+        RateEstimator::new(ReceiverCentric::default(), Duration::from_millis(200))
+    }
+
+    /// Ten packets, a report at 0 ms, its answer at 100 ms: 10 packets in 100 ms seen, 20 wanted as in slow start, so the
+    /// rate is 20 kB in 100 ms.
+    #[test]
+    fn the_first_round_gives_rtt_and_rate() {
+        let mut estimator = estimator();
+        estimator.on_data(&packet(0, 0), at(0));
+        assert!(estimator.is_report_due(at(0)));
+        let wish = estimator.report(at(0)).unwrap();
+        assert_eq!((wish.path.number(), wish.round, wish.desired_bytes_per_s), (2, 1, 0), "no rate yet");
+        for number in 1..10 {
+            estimator.on_data(&packet(0, number), at(10 * u64::from(number)));
+        }
+        estimator.on_data(&packet(1, 10), at(100));
+        assert!(estimator.is_report_due(at(100)));
+        let wish = estimator.report(at(100)).unwrap();
+        assert_eq!((wish.round, wish.timestamp_ms, wish.desired_bytes_per_s), (2, 100, 200_000));
+        assert_eq!(estimator.next_timeout(), at(400), "rtt 100 ms, rto 300 ms");
+    }
+
+    /// The wish was 200 kB/s. The next round brings 20 packets in 100 ms, so nothing is due before an rtt has passed.
+    #[test]
+    fn a_sender_that_obeys_is_told_again_after_an_rtt() {
+        let mut estimator = estimator();
+        estimator.on_data(&packet(0, 0), at(0));
+        estimator.report(at(0));
+        (1..10).for_each(|number| estimator.on_data(&packet(0, number), at(10 * u64::from(number))));
+        estimator.on_data(&packet(1, 10), at(100));
+        estimator.report(at(100));
+        (11..30).for_each(|number| estimator.on_data(&packet(1, number), at(150)));
+        estimator.on_data(&packet(2, 30), at(200));
+        assert!(!estimator.is_report_due(at(200)), "20 packets in 100 ms are what was wanted");
+        assert_eq!(estimator.next_timeout(), at(300));
+        estimator.on_timeout(at(300));
+        assert!(estimator.is_report_due(at(300)));
+    }
+
+    #[test]
+    fn a_report_without_an_answer_is_repeated_until_the_path_is_silent() {
+        let mut estimator = estimator();
+        estimator.on_data(&packet(0, 0), at(0));
+        estimator.report(at(0));
+        assert_eq!(estimator.next_timeout(), at(1000));
+        estimator.on_timeout(at(1000));
+        assert_eq!(estimator.report(at(1000)).unwrap().round, 2);
+        assert_eq!(estimator.next_timeout(), Instant::FAR_FUTURE, "nobody is there");
+        estimator.on_data(&packet(2, 1), at(5000));
+        assert!(estimator.next_timeout() < Instant::FAR_FUTURE);
+    }
+
+    #[test]
+    fn holes_are_seen_across_the_wrap_of_sequence_numbers() {
+        let mut estimator = estimator();
+        let places: Vec<Place> = [0, 1, 4, 5, 2, 3, 6]
+            .map(|number| packet(0, number))
+            .iter()
+            .map(|data| estimator.place(data.seq, data.seq + data.bytes))
+            .collect();
+        use Place::{BehindHole, FillsHole, InOrder, Old};
+        assert_eq!(places, [InOrder, InOrder, BehindHole, InOrder, FillsHole, Old, InOrder]);
+        assert_eq!(estimator.tally.missing_bytes, 2000);
+    }
+
+    #[test]
+    fn guessed_rounds_provoke_no_flood() {
+        let mut estimator = estimator();
+        let (mut reports, mut round) = (0, 0);
+        for i in 0..100_000 {
+            let now = Instant::from_nanos(u64::from(i) * 1000);
+            estimator.on_timeout(now);
+            estimator.on_data(&packet(round, i), now);
+            if estimator.is_report_due(now) {
+                round = estimator.report(now).unwrap().round;
+                reports += 1;
+            }
+        }
+        assert!((10..=100).contains(&reports), "{reports} reports in 100 ms");
+    }
+}

@@ -1,0 +1,120 @@
+//! Which paths carry new data (section 4.2, equation 8 and algorithm 1).
+//!
+//! ```text
+//! blocking is not near:  all paths                                          full MPTCP
+//! blocking is near:      v = argmin Rate_e over the list; v becomes UNUSED   (8)
+//!                        an UNUSED path (not v) whose Rate_e is above the least left in the list comes back
+//! ```
+//!
+//! One path leaves at a time, and never the last. A path whose rate nobody has said yet neither leaves nor counts as the
+//! least.
+
+/// A path, as the choice sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    pub(super) rate_bytes_per_s: Option<u64>,
+    pub(super) is_unused: bool,
+}
+
+/// The candidate path list.
+#[derive(Debug)]
+pub(super) struct PathList {
+    /// Rounds without a blocking near after which all paths are in the list.
+    clear_rounds: u32,
+    clear: u32,
+}
+
+impl PathList {
+    pub(super) fn new(clear_rounds: u32) -> Self {
+        Self { clear_rounds, clear: 0 }
+    }
+
+    /// Decides at the end of a round.
+    pub(super) fn on_round(&mut self, is_blocking_near: bool, paths: &mut [Choice]) {
+        if !is_blocking_near {
+            self.clear = self.clear.saturating_add(1);
+            if self.clear >= self.clear_rounds {
+                paths.iter_mut().for_each(|path| path.is_unused = false);
+            }
+            return;
+        }
+        self.clear = 0;
+        let left_out = slowest(paths).filter(|_| paths.iter().filter(|path| !path.is_unused).count() > 1);
+        if let Some(victim) = left_out {
+            paths[victim].is_unused = true;
+        }
+        let Some(least) = slowest(paths).and_then(|position| paths[position].rate_bytes_per_s) else { return };
+        for (position, path) in paths.iter_mut().enumerate() {
+            let is_faster = path.rate_bytes_per_s.is_some_and(|rate| rate > least);
+            if path.is_unused && Some(position) != left_out && is_faster {
+                path.is_unused = false;
+            }
+        }
+    }
+}
+
+/// The path of the list whose rate is least.
+fn slowest(paths: &[Choice]) -> Option<usize> {
+    let listed = paths.iter().enumerate().filter(|(_, path)| !path.is_unused);
+    listed.filter_map(|(position, path)| Some((path.rate_bytes_per_s?, position))).min().map(|(_, position)| position)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths<const N: usize>(rates: [(u64, bool); N]) -> [Choice; N] {
+        rates.map(|(rate, is_unused)| Choice { rate_bytes_per_s: Some(rate).filter(|rate| *rate > 0), is_unused })
+    }
+
+    fn unused(paths: &[Choice]) -> Vec<usize> {
+        (0..paths.len()).filter(|position| paths[*position].is_unused).collect()
+    }
+
+    #[test]
+    fn the_slowest_leaves_one_at_a_time_and_never_the_last() {
+        let mut list = PathList::new(1);
+        let mut three = paths([(100, false), (900, false), (300, false)]);
+        let mut course = Vec::new();
+        for _ in 0..4 {
+            list.on_round(true, &mut three);
+            course.push(unused(&three));
+        }
+        assert_eq!(course, [vec![0], vec![0, 2], vec![0, 2], vec![0, 2]]);
+        list.on_round(false, &mut three);
+        assert!(unused(&three).is_empty(), "full MPTCP");
+    }
+
+    #[test]
+    fn a_path_that_became_faster_comes_back_at_the_next_blocking() {
+        let mut list = PathList::new(1);
+        let mut three = paths([(500, true), (900, false), (300, false)]);
+        list.on_round(true, &mut three);
+        // 300 leaves; 900 is the least left, and 500 is not above it.
+        assert_eq!(unused(&three), [0, 2]);
+        let mut three = paths([(950, true), (900, false), (300, false)]);
+        list.on_round(true, &mut three);
+        assert_eq!(unused(&three), [2]);
+    }
+
+    #[test]
+    fn all_return_only_after_the_clear_rounds() {
+        let mut list = PathList::new(2);
+        let mut two = paths([(100, false), (900, false)]);
+        list.on_round(true, &mut two);
+        list.on_round(false, &mut two);
+        assert_eq!(unused(&two), [0]);
+        list.on_round(false, &mut two);
+        assert!(unused(&two).is_empty());
+    }
+
+    #[test]
+    fn a_path_without_a_rate_stays() {
+        let mut list = PathList::new(1);
+        let mut three = paths([(0, false), (900, false), (0, false)]);
+        list.on_round(true, &mut three);
+        assert_eq!(unused(&three), [1], "the only one known is the least known");
+        list.on_round(true, &mut three);
+        assert_eq!(unused(&three), [1]);
+    }
+}
