@@ -134,3 +134,20 @@ cellular = { rate = "1.05 Mbit/s", delay = "30 ms", queue = "30 packets" }
     assert_eq!(selection(&run.results).migrations[0].to.len(), 3);
     assert_eq!(outages(&run.results, 6.0), [0.0; 0], "{:?}", run.results.metrics);
 }
+
+/// The owners' traffic grows by 0.2 Mbit/s at 15 s: the point at 18 s is out of range, unless relays tell at once.
+#[test]
+fn prompt_adverts_headroom_and_a_paced_source_avoid_outages() {
+    let step = "relays[*].local[0].changes=[{ at = \"15 s\", raise = \"0.2 Mbit/s\" }]";
+    let plain = results(&[step]);
+    let hindsight = selection(&plain).hindsight.clone().unwrap();
+    assert_eq!(hindsight.attainable, [true; 15]);
+    assert_eq!(hindsight.avoidable_at_s, plain.metrics.as_ref().unwrap().summary.outages_at_s);
+    assert!(hindsight.avoidable_outages > 0);
+    let settings =
+        ["cooperation.selection.advert_period=250 ms", "cooperation.selection.headroom=15 %", "target.paced=true"];
+    let all = results(&[&[step][..], &settings].concat());
+    assert_eq!(selection(&all).hindsight.as_ref().unwrap().avoidable_at_s, [0.0; 0]);
+    let points = &all.metrics.as_ref().unwrap().points.aggregate_throughput_bps;
+    assert!(points[2..].iter().all(|bps| *bps < 3.1e6), "{points:?}");
+}

@@ -29,6 +29,11 @@ pub struct ManagerSettings {
     pub hold_down_periods: u32,
     /// What makes it look for another set.
     pub trigger: Trigger,
+    /// Part of the target that offers should exceed it by: room for what a source that sends no faster than the target loses
+    /// when a link falls behind.
+    pub headroom: f64,
+    /// How long after a migration adverts between ends of periods are only taken note of.
+    pub quiet: Duration,
     /// How long an advert stands.
     pub advert_lifetime: Duration,
     /// Share of payload in what subflows send: relays advertise packets, and the target counts payload.
@@ -47,7 +52,16 @@ impl ManagerSettings {
             drain_cap_min: period,
         };
         let advert_lifetime = period.mul_div(3, 2);
-        Self { period, hold_down_periods: 1, trigger: Trigger::Either, advert_lifetime, payload_ratio: 1.0, timing }
+        Self {
+            period,
+            hold_down_periods: 1,
+            trigger: Trigger::Either,
+            headroom: 0.0,
+            quiet: Duration::from_millis(1500),
+            advert_lifetime,
+            payload_ratio: 1.0,
+            timing,
+        }
     }
 
     /// As printed: no hold-down, and no backup priority before removal.
@@ -116,6 +130,8 @@ pub struct RelayManager {
     settled: bool,
     /// Periods left in which nothing begins.
     hold_down: u32,
+    /// Until when reviews change nothing.
+    quiet_until: Instant,
     reports: VecDeque<Report>,
 }
 
@@ -131,6 +147,7 @@ impl RelayManager {
             lasting: Vec::new(),
             settled: true,
             hold_down: 0,
+            quiet_until: Instant::ZERO,
             reports: VecDeque::new(),
         }
     }
@@ -164,7 +181,7 @@ impl RelayManager {
     /// The application asks for another rate. The set in use stays if it serves that too.
     pub fn set_goal(&mut self, goal: Goal, now: Instant) {
         self.goal = goal;
-        if !goal.range().contains(self.offered(now).as_bps()) {
+        if !self.wanted().range().contains(self.offered(now).as_bps()) {
             self.decide(Cause::Goal, now);
         }
     }
@@ -205,6 +222,18 @@ impl RelayManager {
         self.migration.observe(relay, path);
     }
 
+    /// Adverts came between two ends of periods: leaves the set in use at once if its offers are out of range, instead of when
+    /// the period ends. Not while a migration is under way, nor right after one.
+    pub fn review(&mut self, now: Instant) {
+        self.expire(now);
+        let offered = self.offered(now);
+        if self.settled && now >= self.quiet_until && !self.wanted().range().contains(offered.as_bps()) {
+            let choice = self.choose(now);
+            self.leave_for(choice, offered, Cause::Outage(Outage::Advert), now);
+        }
+        self.after(now);
+    }
+
     /// A period has ended in which data arrived at `throughput` over all subflows.
     pub fn handle_period(&mut self, throughput: Rate, now: Instant) {
         self.expire(now);
@@ -218,7 +247,7 @@ impl RelayManager {
         }
         if self.hold_down > 0 {
             self.hold_down -= 1;
-        } else if let Some(outage) = self.settings.trigger.check(&self.goal, throughput, offered) {
+        } else if let Some(outage) = self.outage(throughput, offered) {
             self.leave_for(choice, offered, Cause::Outage(outage), now);
         }
         self.after(now);
@@ -253,8 +282,26 @@ impl RelayManager {
 
     fn choose(&mut self, now: Instant) -> Choice {
         let offers = self.board.offers(&self.goal, now);
-        let in_use = self.target();
-        self.selector.select(&offers, &self.goal, &in_use)
+        let (in_use, wanted) = (self.target(), self.wanted());
+        let choice = self.selector.select(&offers, &wanted, &in_use);
+        match choice.feasible || wanted == self.goal {
+            true => choice,
+            false => self.selector.select(&offers, &self.goal, &in_use),
+        }
+    }
+
+    /// Why the set in use should be left, if it should.
+    fn outage(&self, throughput: Rate, offered: Rate) -> Option<Outage> {
+        let (trigger, goal, wanted) = (self.settings.trigger, self.goal, self.wanted());
+        // Headroom is asked of what is offered, not of what arrived.
+        let by_throughput = trigger.check(&goal, throughput, goal.target);
+        by_throughput.or_else(|| trigger.check(&wanted, wanted.target, offered))
+    }
+
+    /// What the relays should offer together.
+    fn wanted(&self) -> Goal {
+        let target_bps = self.goal.target.as_bps() as f64 * (1.0 + self.settings.headroom);
+        Goal { target: Rate::from_bps(target_bps.round() as u64), ..self.goal }
     }
 
     /// Relays whose adverts have expired are gone.
@@ -298,7 +345,7 @@ impl RelayManager {
 
     /// Leaves a set that is out of range: for the backup, or, where nothing is in range, for what comes nearer to it.
     fn leave_for(&mut self, choice: Choice, offered: Rate, cause: Cause, now: Instant) {
-        let range = self.goal.range();
+        let range = self.wanted().range();
         let Choice { active, backup, feasible } = choice;
         match backup {
             Some(backup) => self.migrate(backup, true, cause, now),
@@ -333,6 +380,7 @@ impl RelayManager {
         if !self.settled && self.migration.is_settled() {
             self.settled = true;
             self.hold_down = self.settings.hold_down_periods;
+            self.quiet_until = now + self.settings.quiet;
             self.reports.push_back(Report::Settled { at: now });
         }
     }

@@ -15,6 +15,7 @@ mod registry;
 mod search;
 mod settings;
 mod ssrs;
+pub mod steady_mean;
 pub mod trigger;
 
 use units::Rate;

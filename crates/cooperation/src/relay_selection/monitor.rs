@@ -8,10 +8,13 @@ use std::collections::BTreeMap;
 
 use units::{Duration, Instant, Rate};
 
+use super::steady_mean::SteadyMean;
 use super::{Goal, Offer, RelayId};
 
 /// Share of the link that the relay's own traffic takes at most, if it is to forward (the thesis names no number).
 const LOCAL_SHARE_MAX: f64 = 0.95;
+/// What differs by more than this part of the link's capacity is a step of the owner's traffic.
+const STEP_SHARE: f64 = 0.05;
 /// The least that is worth a subflow, as a share of the target.
 const WORTHWHILE_SHARE: f64 = 0.02;
 
@@ -114,17 +117,26 @@ pub struct LinkMonitor {
     latest: Option<(Instant, LinkUse)>,
     /// What its owner's traffic takes; before the first period, what is expected.
     local: Rate,
+    /// Where adverts are more frequent than periods.
+    prompt: Option<Prompt>,
 }
 
 impl LinkMonitor {
     /// A monitor of `relay`, whose owner is expected to use `local` until a period was measured.
     pub fn new(relay: RelayId, estimator: Box<dyn CapacityEstimator>, local: Rate) -> Self {
-        Self { relay, estimator, latest: None, local }
+        Self { relay, estimator, latest: None, local, prompt: None }
+    }
+
+    /// The same for adverts that come `per_period` times in a period: what the owner's traffic takes is a mean over as many of
+    /// them as showed no step.
+    pub fn prompt(self, per_period: usize) -> Self {
+        let (mean, disturbed) = (SteadyMean::over(per_period), per_period);
+        Self { prompt: Some(Prompt { mean, forwards: false, disturbed: 0, disturbed_max: disturbed }), ..self }
     }
 
     /// The advert after the period since the call before.
     pub fn advert(&mut self, measured: LinkUse, now: Instant) -> Advert {
-        let mut delivered = Rate::ZERO;
+        let (mut delivered, before) = (Rate::ZERO, self.local);
         if let Some((since, before)) = self.latest {
             let rate = |bytes: u64, before: u64| {
                 Rate::from_bytes_per(bytes.saturating_sub(before), now.saturating_since(since))
@@ -132,9 +144,39 @@ impl LinkMonitor {
             self.local = rate(measured.local_bytes, before.local_bytes);
             delivered = rate(measured.delivered_bytes, before.delivered_bytes);
         }
-        self.latest = Some((now, measured));
+        let is_first = self.latest.replace((now, measured)).is_none();
         let capacity = self.estimator.estimate(delivered, &measured);
+        if let Some(prompt) = self.prompt.as_mut().filter(|_| !is_first) {
+            self.local = prompt.local(before, self.local, delivered, capacity);
+        }
         Advert { relay: self.relay, at: now, capacity, local: self.local }
+    }
+}
+
+/// What the owner's traffic takes, moment by moment.
+struct Prompt {
+    mean: SteadyMean,
+    /// Whether something was forwarded besides.
+    forwards: bool,
+    /// Adverts that are left until the queue before the link is full, or empty, again.
+    disturbed: usize,
+    disturbed_max: usize,
+}
+
+impl Prompt {
+    /// What `before` has become after a moment in which `local` arrived for the owner, of `delivered` in all. While a queue
+    /// fills with what is to be forwarded, or runs dry, what arrives for the owner is not what is sent to him.
+    fn local(&mut self, before: Rate, local: Rate, delivered: Rate, capacity: Rate) -> Rate {
+        let step = Rate::from_bps((capacity.as_bps() as f64 * STEP_SHARE) as u64);
+        let forwards = delivered.as_bps() > local.as_bps() + step.as_bps();
+        if core::mem::replace(&mut self.forwards, forwards) != forwards {
+            self.disturbed = self.disturbed_max;
+        }
+        if self.disturbed > 0 {
+            self.disturbed -= 1;
+            return before;
+        }
+        self.mean.add(local, step)
     }
 }
 

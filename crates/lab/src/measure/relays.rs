@@ -22,6 +22,8 @@ pub struct RelaySample {
     pub local_demand_bytes: Option<u64>,
     /// Payload octets that its own traffic got.
     pub local_received_bytes: u64,
+    /// Octets of packets that its own traffic asked for, or got where it takes all it can get.
+    pub local_taken_bytes: u64,
 }
 
 /// Records windows of relays.
@@ -62,6 +64,8 @@ impl RelayRecorder {
             series.cellular_queue_bytes.push(sample.cellular_queue_bytes);
             series.wifi_queue_bytes.push(sample.wifi_queue_bytes);
             series.hold_queue_bytes.extend(sample.hold_queue_bytes);
+            let taken_bps = rate(|sample| sample.local_taken_bytes);
+            series.available_bps.push(sample.capacity_bps.map(|capacity| (capacity - taken_bps).max(0.0).round()));
             *before = sample;
         }
     }
@@ -102,6 +106,7 @@ mod tests {
             capacity_bps: Some(2e6),
             local_demand_bytes: Some(500),
             local_received_bytes: 250,
+            local_taken_bytes: 60_000,
             ..RelaySample::default()
         };
         recorder.sample(Instant::from_millis(500), [first, RelaySample::default()]);
@@ -112,6 +117,8 @@ mod tests {
         assert_eq!(series[0].carried_bps, [16_000.0, 16_000.0]);
         assert_eq!(series[0].local_goodput_bps, [4000.0, 0.0]);
         assert_eq!(series[0].local_demand_bps, [Some(8000.0), Some(0.0)]);
+        // 60000 octets in 0.5 s are 0.96 of 2 Mbit/s; in the second that follows there are no more.
+        assert_eq!(series[0].available_bps, [Some(1_040_000.0), Some(1e6)]);
         // A relay that takes all it can get demands no number of octets.
         assert_eq!(series[1].local_demand_bps[0], None);
         assert_eq!(series[1].carried_bps, [0.0, 8000.0]);

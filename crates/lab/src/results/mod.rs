@@ -13,7 +13,7 @@ pub use paper::{ConnectionGoodput, PaperMetrics, Points};
 pub use relay::{RelayResults, RelaySeries};
 pub use relay_table::sparkline;
 pub use schema::{Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
-pub use selection::{Migration, SelectionPoint, SelectionResults};
+pub use selection::{Hindsight, Migration, SelectionPoint, SelectionResults};
 pub use table::summary;
 pub use users::{LatencyResults, VideoResults};
 pub use wording::quantity;

@@ -21,6 +21,9 @@ pub struct RelaySeries {
     /// differentiated forwarding.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hold_queue_bytes: Vec<u64>,
+    /// What the cell would grant it less what its own traffic asked for, in packets; null without a cell.
+    #[serde(default)]
+    pub available_bps: Vec<Option<f64>>,
     /// What its own traffic asked for; null if a flow takes all it can get.
     pub local_demand_bps: Vec<Option<f64>>,
     /// What its own traffic got.

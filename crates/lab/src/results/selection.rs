@@ -9,6 +9,22 @@ pub struct SelectionResults {
     pub migrations: Vec<Migration>,
     /// What it saw at the end of every period.
     pub points: Vec<SelectionPoint>,
+    /// What it could have done, had it known the future; null where nobody knows what the relays could have carried.
+    #[serde(default)]
+    pub hindsight: Option<Hindsight>,
+}
+
+/// A run held against an oracle that knows what every relay could have carried in every period.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Hindsight {
+    /// Of every monitor point, whether some relays together were within the range around the target in its period.
+    pub attainable: Vec<bool>,
+    /// How many such points there are in the window of analysis.
+    pub attainable_points: u64,
+    /// Of these, those that were outages.
+    pub avoidable_outages: u64,
+    /// Which.
+    pub avoidable_at_s: Vec<f64>,
 }
 
 /// From one set of relays to another.

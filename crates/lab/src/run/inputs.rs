@@ -7,15 +7,18 @@ use bytes::Bytes;
 use network::Trace;
 use simulator::app::Transfer;
 use simulator::traffic::video::{FrameSizes, Viewer};
-use simulator::traffic::{Answers, LiveServer, Reader, Script};
+use simulator::traffic::{Answers, LiveServer, Pace, Reader, Script};
 use simulator::{EndpointHost, Source};
 use transport::ConnectionConfig;
 use units::text::Text;
-use units::{Instant, Prng, Rate};
+use units::{Duration, Instant, Prng, Rate};
 
 use super::RunError;
 use super::sink::User;
 use crate::scenario::{Hop, Scenario, TextOr, WorkloadKind, drawing};
+
+/// What a paced source may have under way: the queues before the links, and what relays hold.
+const BACKLOG: Duration = Duration::from_millis(1500);
 
 /// What the source sends.
 ///
@@ -50,12 +53,19 @@ pub(super) fn server(
     let script = match scenario.workload.kind {
         WorkloadKind::Video => Some(Script::Video(frames(scenario))),
         WorkloadKind::Requests => Some(Script::Answers(answers(scenario))),
-        WorkloadKind::File | WorkloadKind::Generated | WorkloadKind::Bulk | WorkloadKind::None => None,
+        WorkloadKind::Bulk => pace(scenario).map(Script::Paced),
+        WorkloadKind::File | WorkloadKind::Generated | WorkloadKind::None => None,
     };
     move |host| match (script, source) {
         (Some(script), Source::Pattern { stream, .. }) => host.app(LiveServer::new(local, config, script, stream)),
         (_, source) => host.app(Transfer::listen(local, config).sending(source)),
     }
+}
+
+/// How fast bulk data are sent, if not as fast as possible.
+fn pace(scenario: &Scenario) -> Option<Pace> {
+    let target = scenario.target.filter(|target| target.paced)?;
+    Some(Pace::new(target.bit_rate, BACKLOG))
 }
 
 /// Who uses what arrives: one for each connection.

@@ -94,6 +94,12 @@ impl LocalCounts {
         self.0.iter().map(count).collect()
     }
 
+    /// Octets of the packets that were asked for, about; of flows that take all they can get those that arrived.
+    pub fn taken_packet_bytes(&self) -> u64 {
+        let taken = |flow: FlowCount| flow.demanded_bytes.unwrap_or(flow.received_bytes);
+        self.flows_in_packets().into_iter().map(taken).sum()
+    }
+
     /// Octets of the packets that brought them, about.
     pub fn received_packet_bytes(&self) -> u64 {
         let bytes = |flow: &Flow| flow.received.get() as f64 * (1.0 + flow.header_ratio);

@@ -135,7 +135,11 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     let wall_s = begun.elapsed().as_secs_f64();
     let (mut results, faults) = assemble::assemble(original, scenario, &source, &stage, recorders);
     results.totals.wall_s = Some(wall_s);
-    results.metrics = Some(observed::paper_metrics(scenario, &collector, &stage));
+    let metrics = observed::paper_metrics(scenario, &collector, &stage);
+    if let Some(selection) = &mut results.selection {
+        selection.hindsight = observed::oracle(scenario).and_then(|oracle| oracle.judge(&results.series, &metrics));
+    }
+    results.metrics = Some(metrics);
     let (messages, channels) = stage.cooperating.messages.attacked();
     drop(stage);
     let captures = captures.map(Captures::commit).transpose()?.unwrap_or_default();

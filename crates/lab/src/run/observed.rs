@@ -3,10 +3,11 @@
 use core::cell::RefCell;
 use std::rc::Rc;
 
+use cooperation::relay_selection::Goal;
 use units::{Instant, Rate};
 
 use super::stage::{DESTINATION, SOURCE, Stage};
-use crate::measure::bps;
+use crate::measure::{Oracle, bps};
 use crate::metrics::{ActiveSet, Analysis, Collector, Observer, Settings, Shared, Summary, range_bytes};
 use crate::results::{ConnectionGoodput, PaperMetrics};
 use crate::scenario::{Scenario, Target, WorkloadKind};
@@ -15,6 +16,8 @@ use crate::scenario::{Scenario, Target, WorkloadKind};
 const HEADERS_BYTES: u64 = 72;
 /// Unit of G1 where no target says how much a period carries: the variant of 100 packets.
 const UNIT_PACKETS: u64 = 100;
+/// Blocks that are looked at one by one: all 100 of Co-MPTCP's file.
+const BLOCKS_MAX: usize = 100;
 
 /// A collector for the first connection, watched by a tap of `stage`.
 pub(super) fn observe(scenario: &Scenario, stage: &mut Stage) -> Shared {
@@ -40,7 +43,7 @@ fn settings(scenario: &Scenario) -> Settings {
     let metrics = &scenario.metrics;
     let packet_bytes = payload_bytes(scenario);
     let (tbr, theta) = match scenario.target {
-        Some(Target { bit_rate, tolerance }) => (bit_rate, tolerance.value()),
+        Some(Target { bit_rate, tolerance, .. }) => (bit_rate, tolerance.value()),
         None => (Rate::ZERO, 0.0),
     };
     let unit_bytes = match (metrics.unit_packets, scenario.target) {
@@ -54,7 +57,21 @@ fn settings(scenario: &Scenario) -> Settings {
             None
         }
     };
-    Settings { theta, unit_bytes, file_bytes, ..Settings::papers(metrics.period, tbr, packet_bytes as u32) }
+    let papers = Settings::papers(metrics.period, tbr, packet_bytes as u32);
+    Settings { theta, unit_bytes, file_bytes, blocks_max: BLOCKS_MAX, ..papers }
+}
+
+fn analysis(scenario: &Scenario) -> Analysis {
+    let part = scenario.metrics.analysis;
+    part.map_or(Analysis::WHOLE, |part| Analysis { from: Instant::ZERO + part.from, to: Instant::ZERO + part.to })
+}
+
+/// Who judges relay selection, if there is a target.
+pub(super) fn oracle(scenario: &Scenario) -> Option<Oracle> {
+    let target = scenario.target?;
+    let goal = Goal { target: target.bit_rate, tolerance: target.tolerance.value() };
+    let payload_ratio = payload_bytes(scenario) as f64 / scenario.connection.mtu.0.max(1) as f64;
+    Some(Oracle { goal, payload_ratio, analysis: analysis(scenario) })
 }
 
 /// What the collector saw of a run that ended at `end`.
@@ -62,11 +79,7 @@ pub(super) fn paper_metrics(scenario: &Scenario, collector: &Shared, stage: &Sta
     let (delivered, end) = (stage.delivered.borrow(), stage.ended_at);
     let mut collector = collector.borrow_mut();
     collector.close_until(end);
-    let analysis = scenario
-        .metrics
-        .analysis
-        .map_or(Analysis::WHOLE, |part| Analysis { from: Instant::ZERO + part.from, to: Instant::ZERO + part.to });
-    let summary = Summary::of(collector.values(), analysis, collector.settings());
+    let summary = Summary::of(collector.values(), analysis(scenario), collector.settings());
     let ended = |finished: bool, last_at: Instant| if finished { last_at } else { end };
     let connections = delivered
         .streams

@@ -15,9 +15,9 @@ use units::{Duration, Instant, Prng};
 
 use super::cooperation::forwarding::{self, RangeWatch, Ranges};
 use super::cooperation::{Adapting, Cooperating, FirstPath, Messages, Offers, Selecting, Sharing, Steering, Steersman};
+use super::hop::Hop;
 use super::local::LocalCounts;
 use super::sink::{Delivered, Sink};
-use super::hop::Hop;
 use super::topology::{RelayParts, Topology};
 use super::{Live, Progress, RunError, assemble, cooperation, inputs, local};
 use crate::measure::{PathCounters, Recorder, RelayRecorder, RelaySample};
@@ -233,6 +233,7 @@ impl Stage {
             hold_queue_bytes: self.held_bytes(relay),
             local_demand_bytes: relay.local.demanded_bytes(),
             local_received_bytes: relay.local.received_bytes(),
+            local_taken_bytes: relay.local.taken_packet_bytes(),
         }
     }
 
@@ -330,7 +331,8 @@ fn cooperating(
     let adverts = messages.adverts(adverts);
     let steering = Steering::begin(scenario, addresses, source, adverts)?;
     let next_at = Instant::ZERO + offers.period();
-    let selecting = Selecting { offers, steering: Rc::new(RefCell::new(steering)), next_at };
+    let next_advert_at = Instant::ZERO + offers.advert_period();
+    let selecting = Selecting { offers, steering: Rc::new(RefCell::new(steering)), next_at, next_advert_at };
     Ok(Cooperating { messages, selection: Some(selecting), ranges, adapting, sharing })
 }
 

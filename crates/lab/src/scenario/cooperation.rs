@@ -17,6 +17,9 @@ pub struct Target {
     #[serde(default = "Target::default_tolerance", with = "units::text::probability")]
     #[schemars(with = "String")]
     pub tolerance: Probability,
+    /// Whether the source of bulk data sends no faster than that; by default it sends as fast as it can.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub paced: bool,
 }
 
 impl Target {
@@ -83,6 +86,14 @@ pub struct Selection {
     /// Periods after a migration in which no other begins; by default 1, in paper mode 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold_down_periods: Option<u32>,
+    /// How often relays advertise; by default once in a period. What is advertised between ends of periods is acted on at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub advert_period: Option<Text<Duration>>,
+    /// How much more than the target relays should offer, over the target; by default nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub headroom: Option<Text<Probability>>,
     /// Width of the trimming of subset sums (epsilon).
     #[serde(with = "units::text::probability")]
     #[schemars(with = "String")]
@@ -100,6 +111,8 @@ impl Default for Selection {
             trigger: TriggerKind::Either,
             estimator: Estimator::SchedulerShare,
             hold_down_periods: None,
+            advert_period: None,
+            headroom: None,
             epsilon: Target::default_tolerance(),
             mode: Mode::Build,
         }

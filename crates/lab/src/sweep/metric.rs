@@ -73,7 +73,7 @@ impl Metric {
 
 /// In the order in which they are shown.
 #[rustfmt::skip]
-pub(crate) const METRICS: [Metric; 15] = [
+pub(crate) const METRICS: [Metric; 16] = [
     Metric::new("goodput_in_order_bps", "Goodput in order", Kind::Rate, Better::More,
         "Octets delivered in order to the application, over the run (G3).").column("goodput"),
     Metric::new("aggregate_throughput_bps", "Aggregate throughput", Kind::Rate, Better::More,
@@ -83,6 +83,8 @@ pub(crate) const METRICS: [Metric; 15] = [
         .column("G1"),
     Metric::new("analysis.outages", "Outages", Kind::Number, Better::Less,
         "Monitor points with the aggregate throughput outside the range around the target.").column("outages"),
+    Metric::new("analysis.avoidable_outages", "Avoidable outages", Kind::Number, Better::Less,
+        "Outages in periods in which some relays together were within the range around the target."),
     Metric::new("analysis.variation_mean_percent", "Variation around the target", Kind::Percent, Better::Less,
         "Distance of the aggregate throughput from the target, over the target; mean over the monitor points."),
     Metric::new("analysis.subflows_mean", "Active subflows", Kind::Number, Better::Neither,

@@ -1,4 +1,4 @@
-//! A server whose streams are made while they are sent: a video, or answers to requests.
+//! A server whose streams are made while they are sent: a video, answers to requests, or data at a steady rate.
 
 use core::net::SocketAddr;
 
@@ -7,6 +7,7 @@ use units::Instant;
 
 use super::Answers;
 use super::answers::REQUEST_BYTES;
+use super::pace::Pace;
 use super::video::FrameSizes;
 use super::writer::Writer;
 use crate::app::{App, Report};
@@ -21,6 +22,8 @@ pub enum Script {
     Video(FrameSizes),
     /// An answer for every [`REQUEST_BYTES`] octets that arrive.
     Answers(Answers),
+    /// Data without end, never faster than this.
+    Paced(Pace),
 }
 
 /// Takes every connection to an address and writes what its script says, as octets of one pattern stream.
@@ -70,7 +73,7 @@ impl LiveServer {
     fn advance(&mut self, index: usize, endpoint: &mut Endpoint, now: Instant) {
         let stream = &mut self.streams[index];
         stream.receive(endpoint, now);
-        stream.make(now);
+        stream.make(endpoint, now);
         stream.writer.write(stream.due_bytes - stream.writer.written_bytes(), endpoint, now);
     }
 }
@@ -83,7 +86,7 @@ impl Stream {
         }
     }
 
-    fn make(&mut self, now: Instant) {
+    fn make(&mut self, endpoint: &Endpoint, now: Instant) {
         match &mut self.script {
             Script::Video(frames) => {
                 while self.began + frames.format().span(self.pieces) <= now {
@@ -97,6 +100,13 @@ impl Stream {
                     self.due_bytes += answers.next_bytes();
                 }
             }
+            Script::Paced(pace) => {
+                let acked_bytes = endpoint.stats(self.connection).map_or(0, |stats| stats.acked_bytes);
+                while self.began + pace.span(self.pieces) <= now {
+                    self.pieces += 1;
+                    self.due_bytes += pace.piece_bytes(self.due_bytes.saturating_sub(acked_bytes));
+                }
+            }
         }
     }
 
@@ -104,7 +114,8 @@ impl Stream {
         match &self.script {
             // A connection that failed gets no more frames.
             Script::Video(frames) if self.writer.is_open() => Some(self.began + frames.format().span(self.pieces)),
-            Script::Video(_) | Script::Answers(_) => None,
+            Script::Paced(pace) if self.writer.is_open() => Some(self.began + pace.span(self.pieces)),
+            Script::Video(_) | Script::Answers(_) | Script::Paced(_) => None,
         }
     }
 }

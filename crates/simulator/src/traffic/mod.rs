@@ -21,6 +21,7 @@ mod demand;
 mod draw;
 mod live_server;
 mod modulation;
+mod pace;
 mod paced;
 mod short_flows;
 pub mod video;
@@ -36,6 +37,7 @@ pub use demand::{Change, Demand, Slope, Step};
 pub use draw::Draw;
 pub use live_server::{LiveServer, Script};
 pub use modulation::OnOff;
+pub use pace::Pace;
 pub use paced::{PacedSource, TcpFlow, TcpSink};
 pub use short_flows::{ShortFlowSource, ShortFlows};
 

@@ -59,12 +59,14 @@ pub(super) struct Selecting {
     pub offers: Offers,
     pub steering: Rc<RefCell<Steering>>,
     pub next_at: Instant,
+    /// When relays advertise next: then, or before.
+    pub next_advert_at: Instant,
 }
 
 impl Cooperating {
     /// When something is to be done next.
     pub fn next_at(&self) -> Instant {
-        let selection = self.selection.as_ref().map_or(Instant::FAR_FUTURE, |selection| selection.next_at);
+        let selection = self.selection.as_ref().map_or(Instant::FAR_FUTURE, |selection| selection.next_advert_at);
         let ranges = self.ranges.as_ref().map_or(Instant::FAR_FUTURE, |ranges| ranges.borrow().next_at());
         let adapting = self.adapting.as_ref().map_or(Instant::FAR_FUTURE, Adapting::next_at);
         let sharing = self.sharing.as_ref().map_or(Instant::FAR_FUTURE, Sharing::next_at);
@@ -83,7 +85,7 @@ impl Stage {
     /// Does what is due now.
     pub fn cooperate(&mut self) {
         let now = self.simulation.now();
-        if self.cooperating.selection.as_ref().is_some_and(|selection| selection.next_at <= now) {
+        if self.cooperating.selection.as_ref().is_some_and(|selection| selection.next_advert_at <= now) {
             self.select_relays(now);
         }
         if self.cooperating.sharing.as_ref().is_some_and(|sharing| sharing.next_at() <= now) {
@@ -138,10 +140,19 @@ impl Stage {
         let measured = self.measure_links();
         let Some(selection) = &mut self.cooperating.selection else { return };
         let adverts = self.cooperating.messages.adverts(selection.offers.adverts(&measured, now));
-        selection.next_at = now + selection.offers.period();
+        let is_end = selection.next_at <= now;
+        if is_end {
+            selection.next_at = now + selection.offers.period();
+        }
+        selection.next_advert_at = selection.next_at.min(now + selection.offers.advert_period());
         let steering = Rc::clone(&selection.steering);
         self.simulation.with_host(DESTINATION, |host, now| {
-            steering.borrow_mut().period(adverts, &mut host.endpoint, now);
+            let mut steering = steering.borrow_mut();
+            match is_end {
+                true => steering.period(adverts, &mut host.endpoint, now),
+                false => steering.advertised(adverts, &mut host.endpoint, now),
+            }
+            drop(steering);
             host.ask_apps();
         });
     }

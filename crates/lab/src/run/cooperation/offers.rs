@@ -6,17 +6,18 @@ use cooperation::relay_selection::monitor::{
 };
 use network::cell::Cell;
 use network::{MediumId, Network};
-use units::text::TextOr;
+use units::text::{Text, TextOr};
 use units::{Duration, Instant, Rate};
 
-use crate::run::local::header_ratio;
 use crate::run::hop::Hop;
+use crate::run::local::header_ratio;
 use crate::scenario::{Estimator, LocalTraffic, Relay, Scenario, value_of};
 
 /// The monitors of all relays.
 pub(in crate::run) struct Offers {
     monitors: Vec<LinkMonitor>,
     period: Duration,
+    advert_period: Duration,
 }
 
 /// What a relay measures, unless it is gone.
@@ -25,6 +26,9 @@ pub(in crate::run) type Measured = Option<LinkUse>;
 impl Offers {
     pub fn new(scenario: &Scenario) -> Self {
         let selection = &scenario.cooperation.selection;
+        let period = selection.period;
+        let advert_period = selection.advert_period.map_or(period, |Text(every)| every.min(period));
+        let per_period = (period.as_nanos() / advert_period.as_nanos().max(1)) as usize;
         let monitor = |(index, relay): (usize, &Relay)| {
             let configured = configured(relay);
             let estimator: Box<dyn CapacityEstimator> = match selection.estimator {
@@ -32,9 +36,15 @@ impl Offers {
                 Estimator::SchedulerShare => Box::new(SchedulerShare(configured)),
                 Estimator::MeasuredDelivery => Box::new(MeasuredDelivery(configured)),
             };
-            LinkMonitor::new(RelayId(index as u16), estimator, expected_local(scenario, relay))
+            let monitor = LinkMonitor::new(RelayId(index as u16), estimator, expected_local(scenario, relay));
+            if advert_period < period { monitor.prompt(per_period) } else { monitor }
         };
-        Self { monitors: scenario.relays.iter().enumerate().map(monitor).collect(), period: selection.period }
+        Self { monitors: scenario.relays.iter().enumerate().map(monitor).collect(), period, advert_period }
+    }
+
+    /// How often relays advertise.
+    pub fn advert_period(&self) -> Duration {
+        self.advert_period
     }
 
     pub fn period(&self) -> Duration {

@@ -12,6 +12,7 @@ use cooperation::relay_selection::trigger::{Outage, Trigger};
 use cooperation::relay_selection::{self, Goal, RelayId, SelectorSettings};
 use simulator::{App, Report};
 use transport::{ConnectionId, ConnectionStats, Endpoint, Event, SubflowId, SubflowStats};
+use units::text::Text;
 use units::{Instant, Rate};
 
 use super::first_path::{FIRST, retire_first};
@@ -114,6 +115,16 @@ impl Steering {
         let throughput = Rate::from_bytes_per(arrived.saturating_sub(before), now.saturating_since(since));
         self.period = (now, arrived);
         self.manager.handle_period(throughput, now);
+        self.follow(endpoint, now);
+    }
+
+    /// The relays advertised between two ends of periods.
+    pub fn advertised(&mut self, adverts: Vec<Advert>, endpoint: &mut Endpoint, now: Instant) {
+        for advert in adverts {
+            self.manager.handle_advert(advert, now);
+        }
+        self.observe(endpoint);
+        self.manager.review(now);
         self.follow(endpoint, now);
     }
 
@@ -260,7 +271,8 @@ fn manager(scenario: &Scenario) -> Result<RelayManager, RunError> {
     };
     let mtu_bytes = scenario.connection.mtu.0.max(1) as f64;
     let payload_ratio = payload_bytes(scenario) as f64 / mtu_bytes;
-    let settings = ManagerSettings { hold_down_periods, trigger, payload_ratio, ..settings };
+    let headroom = selection.headroom.map_or(0.0, |Text(part)| part.value());
+    let settings = ManagerSettings { hold_down_periods, trigger, headroom, payload_ratio, ..settings };
     let goal = Goal { target: target.bit_rate, tolerance: target.tolerance.value() };
     let selector = SelectorSettings { epsilon: selection.epsilon.value(), mode };
     let selector = relay_selection::build(selection.method.name(), selector)

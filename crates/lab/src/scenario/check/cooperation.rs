@@ -1,10 +1,15 @@
 //! The target, the metrics that follow from it, and how relays work together.
 
+use units::Duration;
+
 use super::Complaint;
-use crate::scenario::{RelayMode, Scenario, SelectionMethod};
+use crate::scenario::{RelayMode, Scenario, SelectionMethod, WorkloadKind};
 
 /// Relays that one connection can use at a time: a scheduler marks subflows in 64 bits.
 pub(super) const ACTIVE_MAX: usize = 64;
+
+/// Adverts more frequent than this would say nothing: few packets come in such a time.
+const ADVERT_PERIOD_MIN: Duration = Duration::from_millis(10);
 
 pub(super) fn check_cooperation(scenario: &Scenario, found: &mut Vec<Complaint>) {
     check_target(scenario, found);
@@ -17,6 +22,10 @@ fn check_target(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let Some(target) = scenario.target else { return };
     if target.bit_rate.as_bps() == 0 {
         found.push(Complaint::new("target.bit_rate", "no relay is needed for it", "write a rate above zero"));
+    }
+    if target.paced && scenario.workload.kind != WorkloadKind::Bulk {
+        let problem = format!("means nothing with {}", scenario.workload.kind.name());
+        found.push(Complaint::new("target.paced", problem, "remove it, or write workload.kind = \"bulk\""));
     }
     if !(target.tolerance.value() > 0.0 && target.tolerance.value() < 1.0) {
         let problem = format!("{} leaves no range around the target", target.tolerance);
@@ -70,6 +79,10 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
     }
     if selection.period.is_zero() {
         found.push(Complaint::new(format!("{field}.period"), "would never end", "write a time above zero"));
+    }
+    if selection.advert_period.is_some_and(|every| every.0 < ADVERT_PERIOD_MIN) {
+        let (problem, remedy) = ("is hardly ever over", format!("write {ADVERT_PERIOD_MIN} or more"));
+        found.push(Complaint::new(format!("{field}.advert_period"), problem, remedy));
     }
     if selection.method == SelectionMethod::All && relays > ACTIVE_MAX {
         let problem = format!("{relays} relays are more than one connection can use at a time");

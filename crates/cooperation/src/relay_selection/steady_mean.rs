@@ -1,0 +1,87 @@
+//! A mean over as long as what is measured stays the same.
+//!
+//! A mean over a whole period hides a step of the owner's traffic for up to two periods; a mean over a moment is noise. This one
+//! is long while nothing changes and forgets all that was before a step.
+//!
+//! ```text
+//! x_1 ... x_n                  the latest samples, n at most n_max
+//! recent = (x_(n-1) + x_n) / 2
+//! before = mean of x_1 ... x_(n-2)
+//! abs(recent - before) > threshold:  x_1 ... x_(n-2) are forgotten
+//! estimate = mean of what is left
+//! ```
+
+use std::collections::VecDeque;
+
+use units::Rate;
+
+/// Samples that show a step: one alone may be noise.
+const RECENT: usize = 2;
+
+/// The mean of the samples since the latest step.
+#[derive(Clone, Debug)]
+pub struct SteadyMean {
+    samples_bps: VecDeque<u64>,
+    samples_max: usize,
+}
+
+impl SteadyMean {
+    /// Over at most `samples_max` samples; less than three never forget by themselves.
+    pub fn over(samples_max: usize) -> Self {
+        Self { samples_bps: VecDeque::with_capacity(samples_max + 1), samples_max: samples_max.max(1) }
+    }
+
+    /// The estimate after another sample, where what differs by more than `threshold` is a step.
+    pub fn add(&mut self, sample: Rate, threshold: Rate) -> Rate {
+        self.samples_bps.push_back(sample.as_bps());
+        if self.samples_bps.len() > self.samples_max {
+            self.samples_bps.pop_front();
+        }
+        let older = self.samples_bps.len().saturating_sub(RECENT);
+        if older > 0 {
+            let (before, recent) = (self.mean(0, older), self.mean(older, self.samples_bps.len()));
+            if before.abs_diff(recent) > threshold.as_bps() {
+                self.samples_bps.drain(..older);
+            }
+        }
+        Rate::from_bps(self.mean(0, self.samples_bps.len()))
+    }
+
+    fn mean(&self, from: usize, to: usize) -> u64 {
+        let sum: u128 = self.samples_bps.range(from..to).map(|bps| u128::from(*bps)).sum();
+        u64::try_from(sum / (to - from).max(1) as u128).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimates(samples_max: usize, kbps: &[u64]) -> Vec<u64> {
+        let mut mean = SteadyMean::over(samples_max);
+        let threshold = Rate::from_bps(100_000);
+        kbps.iter().map(|kbps| mean.add(Rate::from_bps(kbps * 1000), threshold).as_bps() / 1000).collect()
+    }
+
+    #[test]
+    fn a_step_is_seen_after_two_samples() {
+        // One sample of 1200 lifts the recent mean by 100: no step. The second does, and what was before is forgotten.
+        assert_eq!(
+            estimates(8, &[1000, 1000, 1000, 1000, 1200, 1200, 1200]),
+            [1000, 1000, 1000, 1000, 1040, 1200, 1200]
+        );
+    }
+
+    #[test]
+    fn noise_is_averaged_over_all_samples_that_are_kept() {
+        assert_eq!(estimates(4, &[900, 1100, 1000, 1000, 1100]), [900, 1000, 1000, 1000, 1050]);
+    }
+
+    #[test]
+    fn absurd_rates_do_not_overflow() {
+        let mut mean = SteadyMean::over(3);
+        let most = Rate::from_bps(u64::MAX);
+        assert_eq!([most; 4].map(|rate| mean.add(rate, Rate::ZERO)), [most; 4]);
+        assert_eq!(SteadyMean::over(0).add(most, most), most);
+    }
+}
