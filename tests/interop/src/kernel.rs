@@ -109,6 +109,24 @@ pub fn connect(
     })
 }
 
+/// As [`connect`], with the congestion controller of that name.
+///
+/// # Errors
+/// Those of the system calls; one says that the kernel has no such controller.
+pub fn connect_with(
+    namespace: &Namespace,
+    protocol: Protocol,
+    controller: &str,
+    remote: SocketAddr,
+) -> io::Result<TcpStream> {
+    inside(namespace, || {
+        let socket = open(protocol, remote)?;
+        socket.set_tcp_congestion(controller.as_bytes())?;
+        socket.connect(&remote.into())?;
+        patient(socket)
+    })
+}
+
 /// What the kernel says about an MPTCP connection.
 ///
 /// # Errors

@@ -20,14 +20,17 @@
 //! alpha_cubic    3 (1 - beta_cubic) / (1 + beta_cubic) = 9/17, and 1 once W_est reaches cwnd_prior
 //! ```
 //!
+//! The last is a parameter: RFC 8312, and Linux to this day, stay at 9/17 (0.5294) there, which is less than NewReno gets at
+//! random losses.
+//!
 //! Windows are segments in units of 2^-24, time is in ticks of 2^-10 s. Section 4.6's FlightSize is `cwnd` here, as
 //! section 4.6 allows where windows grow only while they are the limit. Section 4.9 (undoing a reduction that was
 //! spurious) needs a hook that controllers do not have.
 
 use units::{Duration, Instant};
 
-use super::arithmetic::{ONE_Q16, creditable_bytes, cube_root, grow_q16, mul_div, share_q16};
-use super::{AckSample, CongestionController, LossSample, PathView, Paths, PerSubflow, WindowStep};
+use super::arithmetic::{ONE_Q16, creditable_bytes, cube_root, grow_q16, mul_div, q16_from_f64, share_q16};
+use super::{AckSample, CongestionController, LossSample, Parameter, PathView, Paths, PerSubflow, WindowStep};
 use crate::SubflowId;
 
 /// Segments in units of 2^-24: small shares of a segment add up in `W_est`.
@@ -54,10 +57,32 @@ const ALPHA_CUBIC: (u64, u64) = (9, 17);
 /// Beyond a quarter of an hour from K the cubic exceeds any window; the cube still fits 64 bits.
 const CUBIC_TICKS_MAX: u64 = 1 << 20;
 
+/// The parameter of CUBIC.
+pub(super) const PARAMETERS: &[Parameter] =
+    &[Parameter { name: "alpha", default: 1.0, meaning: "alpha_cubic beyond the last loss; 0.5294 as RFC 8312" }];
+
 /// CUBIC on all subflows of a connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Cubic {
     subflows: PerSubflow<CubicState>,
+    /// alpha_cubic once `W_est` has reached `cwnd_prior`, in 2^-16.
+    alpha_beyond_q16: u64,
+}
+
+impl Default for Cubic {
+    fn default() -> Self {
+        Self { subflows: PerSubflow::default(), alpha_beyond_q16: ONE_Q16 }
+    }
+}
+
+impl Cubic {
+    /// `alpha` in (0, 1]: segments that `W_est` gains per round trip once it has reached the window before the last loss.
+    pub fn new(alpha: f64) -> Result<Self, String> {
+        if !(alpha > 0.0 && alpha <= 1.0) {
+            return Err(format!("alpha = {alpha} must be above 0 and at most 1"));
+        }
+        Ok(Self { alpha_beyond_q16: q16_from_f64(alpha), ..Self::default() })
+    }
 }
 
 /// What CUBIC remembers of one subflow.
@@ -100,7 +125,7 @@ impl CongestionController for Cubic {
             return WindowStep::ZERO;
         }
         let cwnd = segments(path.cwnd, path);
-        state.running_epoch(ack.now, cwnd).on_ack(ack, path, cwnd)
+        state.running_epoch(ack.now, cwnd).on_ack(ack, path, cwnd, self.alpha_beyond_q16)
     }
 
     fn on_loss(&mut self, loss: &LossSample, paths: Paths<'_>) -> u64 {
@@ -156,9 +181,9 @@ impl Epoch {
         }
     }
 
-    fn on_ack(&mut self, ack: &AckSample, path: &PathView, cwnd: SegmentsQ24) -> WindowStep {
+    fn on_ack(&mut self, ack: &AckSample, path: &PathView, cwnd: SegmentsQ24, alpha_beyond_q16: u64) -> WindowStep {
         let acked = creditable_bytes(ack, path);
-        self.grow_w_est(segments(acked, path), cwnd);
+        self.grow_w_est(segments(acked, path), cwnd, alpha_beyond_q16);
         let t = ack.now.saturating_since(self.t_epoch);
         let gained = if self.w_cubic(t) < self.w_est {
             // Another hand may have cut the window far below W_est: no faster than slow start back to it.
@@ -171,8 +196,9 @@ impl Epoch {
     }
 
     /// Section 4.3.
-    fn grow_w_est(&mut self, segments_acked: SegmentsQ24, cwnd: SegmentsQ24) {
-        let (numerator, denominator) = if self.w_est < self.cwnd_prior { ALPHA_CUBIC } else { (1, 1) };
+    fn grow_w_est(&mut self, segments_acked: SegmentsQ24, cwnd: SegmentsQ24, alpha_beyond_q16: u64) {
+        let is_beyond = self.w_est >= self.cwnd_prior;
+        let (numerator, denominator) = if is_beyond { (alpha_beyond_q16, ONE_Q16) } else { ALPHA_CUBIC };
         let gained = mul_div(segments_acked, numerator << SEGMENT_BITS, cwnd.saturating_mul(denominator));
         self.w_est = self.w_est.saturating_add(gained);
     }
@@ -292,6 +318,13 @@ mod tests {
         let mut cubic = Cubic::default();
         // No loss yet: cwnd_prior is the window at which slow start ended, and alpha_cubic is 1 from the start.
         assert_close(gain(&mut cubic, 10, 0), 0.1, 1e-5);
+    }
+
+    #[test]
+    fn w_est_may_stay_as_slow_as_before() {
+        // 0.5 / 10 of a segment, instead of 1 / 10.
+        assert_close(gain(&mut Cubic::new(0.5).unwrap(), 10, 0), 0.05, 1e-5);
+        assert!(Cubic::new(0.0).is_err() && Cubic::new(1.1).is_err() && Cubic::new(f64::NAN).is_err());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{
     Aimd, Balia, Bbr, CongestionController, ControllerSpec, Coupled, Cubic, Ewtcp, Lia, MVeno, MpVeno, MptcpW, NewReno,
-    Olia, UnknownName, Veno, WVegas, Westwood, aimd, ewtcp, gmcc_coop, mcc_coop, mpaimd,
+    Olia, UnknownName, Veno, WVegas, Westwood, aimd, cubic, ewtcp, gmcc_coop, mcc_coop, mpaimd,
 };
 
 /// A controller that can be asked for by name.
@@ -55,8 +55,8 @@ pub const CONTROLLERS: &[Registration] = &[
     Registration {
         name: "cubic",
         summary: "CUBIC (RFC 9438) on every subflow, each on its own",
-        parameters: &[],
-        build: |_| Ok(Box::new(Cubic::default())),
+        parameters: cubic::PARAMETERS,
+        build: |values| Ok(Box::new(Cubic::new(values[0])?)),
     },
     Registration {
         name: "aimd",
