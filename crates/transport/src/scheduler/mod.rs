@@ -8,6 +8,7 @@
 mod blest;
 mod ecf;
 mod lowest_rtt;
+mod opportunistic;
 mod random;
 mod redundant;
 mod registry;
@@ -20,6 +21,7 @@ use units::{Duration, Prng};
 pub use blest::Blest;
 pub use ecf::Ecf;
 pub use lowest_rtt::LowestRtt;
+pub use opportunistic::{Opportunistic, Penalizing};
 pub use random::Random;
 pub use redundant::Redundant;
 pub use registry::{Registration, SCHEDULERS, build};
@@ -133,4 +135,20 @@ pub trait Scheduler: Send {
 
     /// Marks the subflows that carry the next segment. Marking a subflow without room queues the segment there.
     fn schedule(&mut self, context: &ScheduleContext<'_>, prng: &mut Prng) -> Marks;
+
+    /// What to do when the peer's window has no room although a subflow has.
+    fn when_window_blocks(&self) -> Remedy {
+        Remedy::Wait
+    }
+}
+
+/// What to do about a window that is blocked by what a slow subflow carries; see `opportunistic.rs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// Wait for the slow subflow.
+    Wait,
+    /// Send the window's first segment again on a faster subflow.
+    Retransmit,
+    /// The same, and halve the slow subflow's window.
+    RetransmitAndPenalize,
 }

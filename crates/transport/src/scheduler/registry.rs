@@ -1,6 +1,6 @@
 //! All schedulers, by name.
 
-use super::{Blest, Ecf, LowestRtt, Random, Redundant, RoundRobin, Scheduler};
+use super::{Blest, Ecf, LowestRtt, Opportunistic, Penalizing, Random, Redundant, RoundRobin, Scheduler};
 use crate::congestion::UnknownName;
 
 /// A scheduler that can be asked for by name.
@@ -40,6 +40,16 @@ pub const SCHEDULERS: &[Registration] = &[
         name: "ecf",
         summary: "the fastest with room, unless waiting for a faster one ends sooner (ECF)",
         build: || Box::<Ecf>::default(),
+    },
+    Registration {
+        name: "opportunistic",
+        summary: "as lowest-rtt; sends again on a fast subflow what blocks the window on a slow one",
+        build: || Box::new(Opportunistic),
+    },
+    Registration {
+        name: "penalizing",
+        summary: "as opportunistic; halves the window of the slow subflow, too (Linux's first Multipath TCP)",
+        build: || Box::new(Penalizing),
     },
     Registration { name: "redundant", summary: "the same data on all subflows", build: || Box::new(Redundant) },
 ];

@@ -1,0 +1,54 @@
+//! Lowest round-trip time first, with a remedy for a window that a slow subflow blocks.
+//!
+//! ```text
+//! the window is used up, though F has room:
+//!     retransmit    F sends the window's first segment again, if a slower subflow S holds it
+//!     penalize      S falls to CWND_S / 2, and its threshold with it, once per RTT_S at most
+//!
+//! F       the fastest subflow with room
+//! S       the subflow on which the first octet that the peer lacks is under way
+//! ```
+//!
+//! Source: Raiciu, Paasch, Barre, Ford, Honda, Duchene, Bonaventure, Handley, "How Hard Can It Be? Designing and Implementing a
+//! Deployable Multipath TCP" (NSDI 2012), section 4.2, mechanisms 1 and 2: what the first Multipath TCP in Linux did by default.
+//! The Linux of today does neither. The engine carries both out: `connection/blocked_window.rs`.
+
+use units::Prng;
+
+use super::{LowestRtt, Marks, Remedy, ScheduleContext, Scheduler};
+
+/// The same decisions as [`LowestRtt`], and retransmissions where the window blocks.
+#[derive(Debug, Default)]
+pub struct Opportunistic;
+
+impl Scheduler for Opportunistic {
+    fn name(&self) -> &'static str {
+        "opportunistic"
+    }
+
+    fn schedule(&mut self, context: &ScheduleContext<'_>, prng: &mut Prng) -> Marks {
+        LowestRtt.schedule(context, prng)
+    }
+
+    fn when_window_blocks(&self) -> Remedy {
+        Remedy::Retransmit
+    }
+}
+
+/// As [`Opportunistic`], and penalises whom it helps.
+#[derive(Debug, Default)]
+pub struct Penalizing;
+
+impl Scheduler for Penalizing {
+    fn name(&self) -> &'static str {
+        "penalizing"
+    }
+
+    fn schedule(&mut self, context: &ScheduleContext<'_>, prng: &mut Prng) -> Marks {
+        LowestRtt.schedule(context, prng)
+    }
+
+    fn when_window_blocks(&self) -> Remedy {
+        Remedy::RetransmitAndPenalize
+    }
+}
