@@ -72,3 +72,67 @@ fn touched_messages_with_many_seeds() {
         survives(EVERYTHING, &[&format!("seed={seed}"), "attack.messages=30 %", "relays[1].leaves=3 s"]);
     }
 }
+
+/// Three relays, the second of which turns bad in the middle of a file of 5 MB.
+const SWALLOWING: &str = "
+    name = 'swallowing'
+    duration = '120 s'
+    [workload]
+    kind = 'generated'
+    size = '5 MB'
+    [cooperation]
+    watch = {}
+    [[relays]]
+    cellular = { rate = '3 Mbit/s', delay = '20 ms', queue = '50 packets' }
+    [[relays]]
+    cellular = { rate = '3 Mbit/s', delay = '20 ms', queue = '50 packets' }
+    swallows = { from = '2 s' }
+    [[relays]]
+    cellular = { rate = '3 Mbit/s', delay = '30 ms', queue = '50 packets' }
+";
+
+#[test]
+fn a_relay_that_acknowledges_data_and_drops_them_is_found_out() {
+    for relays in ["ip", "fast-ack"] {
+        let run = survives(SWALLOWING, &[&format!("cooperation.relays={relays}")]);
+        assert_eq!(run.attacked.guilty, ["relay-2"], "{relays}");
+        // 5 MB at 9 Mbit/s take 4.5 s; at 6 Mbit/s the rest takes a little longer.
+        let duration_s = run.results.totals.duration_s;
+        assert!(duration_s < 20.0, "{relays}: {duration_s}");
+    }
+}
+
+#[test]
+fn several_bad_relays_are_found_out_one_after_the_other() {
+    let bad = ["relays[0].swallows={ from = \"1 s\" }", "workload.size=9 MB"];
+    let run = survives(SWALLOWING, &bad);
+    assert!(run.results.totals.duration_s < 60.0, "{}", run.results.totals.duration_s);
+}
+
+#[test]
+fn data_that_the_source_believes_to_have_arrived_end_the_connection_with_a_clear_error() {
+    for relays in ["ip", "fast-ack"] {
+        let forged = "relays[1].swallows.forges_data_acks=true".parse().unwrap();
+        let relays: Override = format!("cooperation.relays={relays}").parse().unwrap();
+        let run = run(&load("attacks.toml", SWALLOWING, &[forged, relays]).unwrap(), None, &mut |_| {}).unwrap();
+        assert!(run.faults.iter().any(|fault| fault.contains("a relay swallowed them")), "{:?}", run.faults);
+        assert!(!run.results.totals.completed && run.results.totals.duration_s < 60.0);
+        // What was handed to the application is what the source sent, up to the hole.
+        assert!(run.results.totals.delivered_bytes > 500_000);
+    }
+}
+
+#[test]
+fn nobody_is_suspected_who_is_only_slow_or_lossy() {
+    let changes = ["relays[1].swallows.from=1 h", "relays[0].cellular.rate=600 kbit/s", "relays[2].wifi.loss=5 %"];
+    let run = survives(SWALLOWING, &changes);
+    assert_eq!(run.attacked.guilty, [""; 0]);
+}
+
+#[test]
+fn relay_selection_does_without_relays_that_swallow() {
+    for bad in 0..4 {
+        let swallows = format!("relays[{bad}].swallows={{ from = \"2 s\" }}");
+        survives(EVERYTHING, &["cooperation.watch={}", &swallows]);
+    }
+}

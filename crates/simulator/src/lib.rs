@@ -9,6 +9,7 @@
 //! host         what can be attached to a network: the engine with its applications, or a test's dummy
 //! app          what hosts do: transfers, echo, requests and responses
 //! relay        a fast-ACK relay as an element of the network
+//! swallower    a relay that acknowledges data and delivers none
 //! traffic      flows that follow a demand in time, over UDP or TCP
 //! check        independent observers of what must hold in every run
 //! tap          who sees segments: captures, fingerprints, checkers
@@ -21,6 +22,7 @@ mod host;
 pub mod relay;
 mod scenario;
 mod simulation;
+pub mod swallower;
 mod tap;
 pub mod traffic;
 

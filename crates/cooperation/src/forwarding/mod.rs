@@ -4,6 +4,7 @@
 //! channel        the frames between relay and destination, and how they are kept authentic
 //! range          the data that the destination wants next, and what it has
 //! range_keeper   the destination's side of differentiated forwarding: when the range moves on
+//! hole_watch     the destination's side: who acknowledges data and delivers none?
 //! hold_queue     the relay's side: forward what is wanted, hold what can wait
 //! differentiated the hold queue between the legs of a fast-ACK relay
 //! ```
@@ -11,6 +12,7 @@
 pub mod channel;
 pub mod differentiated;
 pub mod hold_queue;
+pub mod hole_watch;
 pub mod range;
 pub mod range_keeper;
 mod received_set;

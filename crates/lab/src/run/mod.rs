@@ -100,13 +100,15 @@ pub struct Run {
     pub attacked: Attacked,
 }
 
-/// Attacks on messages between the destination and its relays.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What was done to a run, and what it noticed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attacked {
-    /// Messages that did not arrive as they were sent.
+    /// Messages between the destination and its relays that did not arrive as they were sent.
     pub messages: u64,
     /// Channels that were closed because of it, and opened anew.
     pub channels: u64,
+    /// Relays that the destination found to swallow data, by their names.
+    pub guilty: Vec<String>,
 }
 
 /// Runs `scenario`. With `pcap` captures go there; `progress` is called once a window.
@@ -141,9 +143,10 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     }
     results.metrics = Some(metrics);
     let (messages, channels) = stage.cooperating.messages.attacked();
+    let guilty = stage.guilty.borrow().iter().map(|relay| scenario.relays[*relay].name.clone()).collect();
     drop(stage);
     let captures = captures.map(Captures::commit).transpose()?.unwrap_or_default();
-    Ok(Run { results, faults, captures, attacked: Attacked { messages, channels } })
+    Ok(Run { results, faults, captures, attacked: Attacked { messages, channels, guilty } })
 }
 
 /// Reads the files that `scenario` names, without running it.

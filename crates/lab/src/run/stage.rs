@@ -41,6 +41,8 @@ pub(super) struct Stage {
     pub delivered: Rc<RefCell<Delivered>>,
     /// How the destination and its relays work together.
     pub cooperating: Cooperating,
+    /// Relays that swallowed data, as far as the destination found out.
+    pub guilty: Rc<RefCell<Vec<usize>>>,
     /// When the last delivery was, or when it was clear that there would be no more.
     pub ended_at: Instant,
     /// The relay behind which each of the destination's addresses is.
@@ -96,6 +98,11 @@ impl Stage {
         if let Some(ranges) = &cooperating.ranges {
             destination = destination.app(RangeWatch(Rc::clone(ranges)));
         }
+        let guilty = Rc::default();
+        let (seen, found) = (Rc::clone(&delivered), Rc::clone(&guilty));
+        if let Some(watchman) = cooperation::Watchman::new(scenario, addresses, listen_at, seen, found) {
+            destination = destination.app(watchman);
+        }
         simulation.attach(topology.destination, destination);
         let relays = topology.relays.into_iter().enumerate();
         let relays = relays.map(|(index, parts)| {
@@ -116,6 +123,7 @@ impl Stage {
             wlan,
             delivered,
             cooperating,
+            guilty,
             ended_at,
             paths,
             departures,

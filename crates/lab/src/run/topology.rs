@@ -13,6 +13,8 @@
 use network::{MediumId, Network, PortId, Prefix, Route, VertexId};
 
 use simulator::relay::{DESTINATION_GATE, SOURCE_GATE};
+use simulator::swallower::Swallower;
+use units::Instant;
 
 use super::cooperation::forwarding;
 use super::hop::{Hop, HopKind};
@@ -71,8 +73,9 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
         };
         let is_fast_ack = scenario.cooperation.relays == RelayMode::FastAck;
         let fast_ack = is_fast_ack.then(|| forwarding::add_relay(&mut network, scenario, index)).transpose()?;
+        let swallower = add_swallower(&mut network, &scenario.relays[index]);
         let mut builder = Builder { network: &mut network, addresses, backbone, core, destination };
-        let hops = RelayHops { cellular, wifi, fast_ack };
+        let hops = RelayHops { cellular, wifi, between: fast_ack.into_iter().chain(swallower).collect() };
         let local = builder.wire_relay(index, hops, !scenario.relays[index].local.is_empty());
         relays.push(RelayParts { cellular, wifi, local, fast_ack });
     }
@@ -100,25 +103,28 @@ struct Builder<'a> {
     destination: PortId,
 }
 
-/// What a relay stands between, and whether more than a router stands there.
+/// What a relay stands between, and what stands there besides a router.
 struct RelayHops {
     cellular: Hop,
     wifi: Hop,
-    fast_ack: Option<MediumId>,
+    /// From the source's side to the destination's, each with a gate towards either.
+    between: Vec<MediumId>,
+}
+
+/// A relay that turns bad.
+fn add_swallower(network: &mut Network, relay: &scenario::Relay) -> Option<MediumId> {
+    let swallows = relay.swallows?;
+    let swallower = Swallower::new(Instant::ZERO + swallows.from, swallows.forges_data_acks);
+    Some(network.add_medium(Box::new(swallower)))
 }
 
 impl Builder<'_> {
     /// Joins the two hops of a relay by its router, and both ends to the rest.
     fn wire_relay(&mut self, index: usize, hops: RelayHops, has_local: bool) -> Option<LocalPorts> {
-        let RelayHops { cellular, wifi, fast_ack } = hops;
+        let RelayHops { cellular, wifi, between } = hops;
         let (network, path) = (&mut *self.network, self.addresses.paths[index]);
         let router = network.add_router();
-        let splice = fast_ack.map(|relay| [SOURCE_GATE, DESTINATION_GATE].map(|gate| network.gate(relay, gate)));
-        if let Some([towards_source, towards_destination]) = splice {
-            network.connect(towards_source, router);
-            network.connect(towards_destination, wifi.down_in);
-        }
-        let (down, up) = splice.map_or((wifi.down_in, router), |[source, destination]| (source, destination));
+        let (down, up) = chain(network, &between, router, wifi.down_in);
         network.add_host_route(self.core, path, cellular.down_in);
         network.connect(cellular.down_out, router);
         network.add_host_route(router, path, down);
@@ -148,6 +154,25 @@ impl Builder<'_> {
         network.connect(correspondent.vertex(), self.backbone);
         LocalPorts { relay, correspondent }
     }
+}
+
+/// Joins elements between a router and a Wi-Fi hop. Gives where packets enter towards the destination and towards the source.
+fn chain(network: &mut Network, elements: &[MediumId], router: VertexId, wifi: VertexId) -> (VertexId, VertexId) {
+    let (mut down, mut up) = (wifi, router);
+    for element in elements {
+        let [towards_source, towards_destination] =
+            [SOURCE_GATE, DESTINATION_GATE].map(|gate| network.gate(*element, gate));
+        network.connect(towards_source, up);
+        match up == router {
+            true => down = towards_source,
+            false => network.connect(up, towards_source),
+        }
+        up = towards_destination;
+    }
+    if up != router {
+        network.connect(up, wifi);
+    }
+    (down, up)
 }
 
 impl RelayParts {

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Probability;
+use units::{Duration, Probability};
 
 /// Somebody on the Wi-Fi who knows no secret.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,4 +13,17 @@ pub struct Attack {
     #[serde(with = "units::text::probability")]
     #[schemars(with = "String")]
     pub messages: Probability,
+}
+
+/// A relay that acknowledges the source's data in the destination's name and drops them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Swallows {
+    /// From when on.
+    #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
+    pub from: Duration,
+    /// Also says that the data have arrived (DATA_ACK): then the source forgets them, and nobody can repair it.
+    #[serde(default)]
+    pub forges_data_acks: bool,
 }

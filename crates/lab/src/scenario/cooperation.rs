@@ -48,6 +48,9 @@ pub struct Cooperation {
     /// Differentiated packet forwarding, alias receive buffer sharing (thesis section 6.1); by default off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forwarding: Option<Forwarding>,
+    /// The destination excludes relays that acknowledge data and deliver none; by default off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Watch>,
     /// Signals how crowded each relay's link is, for controllers that share it (thesis chapter 7); by default off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth_sharing: Option<BandwidthSharing>,
@@ -247,6 +250,22 @@ pub struct Forwarding {
 impl Default for Forwarding {
     fn default() -> Self {
         Self { threshold: Probability::new(0.95).unwrap_or(Probability::ZERO), range_packets: None }
+    }
+}
+
+/// The destination's watch over its relays.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Watch {
+    /// How long a hole in the stream may stay before a relay is suspected.
+    #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
+    pub patience: Duration,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self { patience: Duration::from_secs(3) }
     }
 }
 

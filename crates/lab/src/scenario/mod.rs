@@ -34,11 +34,11 @@ pub use units::text::TextOr;
 use units::{ByteCount, Duration, Rate};
 
 pub use addresses::Addresses;
-pub use attack::Attack;
+pub use attack::{Attack, Swallows};
 pub use connection::Connection;
 pub use cooperation::{
     AdaptiveCongestion, BandwidthSharing, BeyondKind, Cooperation, DemandKind, Estimator, Forwarding, Mode, RelayMode,
-    RhoDefinition, Selection, SelectionMethod, Target, TriggerKind,
+    RhoDefinition, Selection, SelectionMethod, Target, TriggerKind, Watch,
 };
 pub use draw::{Draw, Drawn, Uniform, value_of};
 pub use layers::{FindBase, Layer};
@@ -287,6 +287,9 @@ pub struct Relay {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub leaves: Option<Text<Duration>>,
+    /// When it turns bad; by default never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swallows: Option<Swallows>,
     /// What its owner does meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub local: Vec<LocalTraffic>,

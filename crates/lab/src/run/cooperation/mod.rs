@@ -12,6 +12,7 @@
 //! offers      the relays' side: what their links do, every period
 //! sharing     what relays tell of their own flows, and the source's controller hears
 //! steering    the destination's side: adverts and arrivals to subflows
+//! watching    the destination excludes relays that swallow data
 //! ```
 
 mod adapting;
@@ -22,6 +23,7 @@ mod messages;
 mod offers;
 mod sharing;
 mod steering;
+mod watching;
 
 use core::cell::RefCell;
 use std::rc::Rc;
@@ -37,6 +39,7 @@ pub(super) use offers::{Offers, measure};
 use sharing::LinkLoad;
 pub(super) use sharing::Sharing;
 pub(super) use steering::{Steering, Steersman};
+pub(super) use watching::Watchman;
 
 use super::stage::{DESTINATION, RelayOnStage, SOURCE, Stage};
 use crate::metrics::Shared;

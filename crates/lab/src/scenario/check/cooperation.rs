@@ -10,6 +10,8 @@ pub(super) const ACTIVE_MAX: usize = 64;
 
 /// Adverts more frequent than this would say nothing: few packets come in such a time.
 const ADVERT_PERIOD_MIN: Duration = Duration::from_millis(10);
+/// Shortest patience of a watch: less than a retransmission time-out is unfair.
+const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
 pub(super) fn check_cooperation(scenario: &Scenario, found: &mut Vec<Complaint>) {
     check_target(scenario, found);
@@ -106,6 +108,17 @@ fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
         if acc.reductions_max == 0 || acc.period.is_zero() {
             let remedy = "write reductions_max from 1 on, and a period above zero";
             found.push(Complaint::new(field, "would never do anything", remedy));
+        }
+    }
+    if let Some(watch) = &cooperation.watch {
+        if watch.patience < PATIENCE_MIN {
+            let problem = format!("{} is too short for an honest relay to repair a loss", watch.patience);
+            let remedy = format!("write {PATIENCE_MIN} or more; \"3 s\" is usual");
+            found.push(Complaint::new("cooperation.watch.patience", problem, remedy));
+        }
+        if scenario.workload.connections > 1 {
+            let problem = format!("is for one connection, and there are {}", scenario.workload.connections);
+            found.push(Complaint::new("cooperation.watch", problem, "write workload.connections = 1"));
         }
     }
     if let Some(sharing) = &cooperation.bandwidth_sharing {
