@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use steady::Steady;
 use transport::ConnectionConfig;
+use transport::receiver_centric::ReceiverCentric;
 
 /// The system's allocator, counting.
 struct Counting;
@@ -55,6 +56,10 @@ fn a_bulk_transfer_over_two_paths_allocates_nothing() {
     assert_eq!(allocations_of(&plain), 0, "defaults");
     let careful = ConnectionConfig { checksum: true, scheduler: "round-robin".into(), ..plain.clone() };
     assert_eq!(allocations_of(&careful), 0, "checksums, round robin");
+    // Rounds go with every data segment; reports, a few a round-trip time, are the second option of an ACK.
+    let receiver_centric = ConnectionConfig { receiver_centric: Some(ReceiverCentric::DEFAULT), ..plain.clone() };
+    let reports = allocations_of(&receiver_centric);
+    assert!((1..MEASURED / 100).contains(&reports), "MPTCP-rec: {reports}");
     let redundant = ConnectionConfig { scheduler: "redundant".into(), ..plain };
     assert_eq!(allocations_of(&redundant), 0, "redundant");
 }

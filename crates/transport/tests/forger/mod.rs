@@ -8,7 +8,9 @@ use std::net::SocketAddr;
 
 use units::{Dsn, Instant, SeqNr};
 use wire::checksum::dss_checksum;
-use wire::mptcp::{AddAddr, AddressId, CapableFlags, DataSeq, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption};
+use wire::mptcp::{
+    AddAddr, AddressId, CapableFlags, DataSeq, Dss, Experimental, Key, Mapping, MpCapable, MpJoin, MptcpOption,
+};
 use wire::{Flags, Pattern, Payload, Segment, Timestamps};
 
 /// The pattern of which a forger's stream consists.
@@ -51,6 +53,8 @@ pub struct Forger {
     pub window_scale: Option<u8>,
     pub timestamps: bool,
     pub sack: bool,
+    /// Offers MPTCP-rec.
+    pub receiver_centric: bool,
     /// The next data sequence number an honest peer would use.
     pub dsn: Dsn,
     /// Behind everything that the victim sent.
@@ -103,6 +107,7 @@ impl Forger {
             window_scale: Some(WINDOW_SCALE),
             timestamps: true,
             sack: true,
+            receiver_centric: false,
             dsn: keys::first_dsn(Key(key)),
             peer_dsn: Dsn(0),
             flows: Vec::new(),
@@ -168,10 +173,16 @@ impl Forger {
         })
     }
 
+    fn offer(&self, segment: &mut Segment) {
+        let offer = || MptcpOption::Experimental(Experimental::receiver_centric_offer());
+        segment.options.mptcp.extend(self.receiver_centric.then(offer));
+    }
+
     /// The SYN of the first flow.
     pub fn syn(&self, f: usize, now: Instant) -> Segment {
         let mut syn = self.bare_syn(f, now);
         syn.options.mptcp.extend(self.mptcp.then(|| self.capable(false)));
+        self.offer(&mut syn);
         syn
     }
 
@@ -183,6 +194,7 @@ impl Forger {
         if self.mptcp && f == 0 {
             let MptcpOption::Capable(offer) = self.capable(false) else { unreachable!() };
             answer.options.mptcp.push(MptcpOption::Capable(MpCapable { sender_key: Some(self.key), ..offer }));
+            self.offer(&mut answer);
         } else if self.mptcp {
             let Flow { nonce, peer_nonce, .. } = self.flows[f];
             let hmac = self.join_hmac(nonce, peer_nonce);

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use arrayvec::ArrayVec;
 use units::{Dsn, SeqNr};
 use wire::mptcp::{
-    AddressId, CapableFlags, DataLen, DataSeq, Dss, Experimental, Key, Mapping, MpCapable, MpFail, MpFastclose, MpJoin,
-    MpPrio, MpTcpRst, MptcpOption, RemoveAddr, ResetReason, Token,
+    AddressId, CapableFlags, DataLen, DataSeq, Dss, Experimental, HeldBlock, Key, Mapping, MpCapable, MpFail,
+    MpFastclose, MpJoin, MpPrio, MpTcpRst, MptcpOption, PathId, RateReport, RemoveAddr, ResetReason, Round, Token,
 };
 use wire::{Ecn, Flags, Payload, SackBlock, Segment, Timestamps};
 
@@ -121,6 +121,10 @@ impl World {
             segment.options.mptcp.clear();
             self.truthful &= segment.payload.is_empty();
         }
+        if source.u8() & 3 == 3 {
+            let id = source.pick(&[0, 1, 2, 3, 100, 255]);
+            segment.options.round = PathId::new(source.u8() & 15).map(|path| Round { path, id });
+        }
         for _ in 0..source.pick(&[1, 1, 2, 3, 10]) {
             let option = self.option(p, f, segment, source);
             segment.options.mptcp.push(option);
@@ -167,7 +171,7 @@ impl World {
                 token: Token(source.u32()),
                 nonce: 0,
             }),
-            _ => MptcpOption::Experimental(Experimental { flags: source.u8() & 15, data: ArrayVec::new() }),
+            _ => MptcpOption::Experimental(experimental(source)),
         }
     }
 
@@ -193,4 +197,22 @@ impl World {
         }
         MptcpOption::Dss(dss)
     }
+}
+
+/// A wish of MPTCP-rec for one of the first paths, or an experiment that nobody knows.
+fn experimental(source: &mut Source) -> Experimental {
+    let Some(path) = PathId::new(source.u8() % 4).filter(|_| source.u8() % 4 > 0) else {
+        return Experimental { flags: source.u8() & 15, data: ArrayVec::new() };
+    };
+    let start = source.pick(&[0, 1, 1000, u32::MAX - 1]);
+    let end = source.pick(&[1, 1400, 100_000, u32::MAX]);
+    let held = (start < end).then_some(HeldBlock { start, end });
+    let report = RateReport {
+        path,
+        round: source.u8(),
+        timestamp_ms: source.pick(&[0, 1, 1000, 1 << 31, u32::MAX]),
+        desired_bytes_per_s: source.pick(&[0, 1, 1000, 1_000_000, u32::MAX]),
+        held: held.into_iter().collect(),
+    };
+    report.option()
 }

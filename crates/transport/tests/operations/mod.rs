@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 
 use transport::congestion::ControllerSpec;
 use transport::path_manager::LocalAddress;
+use transport::receiver_centric::{ReceiverCentric, WindowRule};
 use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, ListenerId};
 use units::{Duration, Instant};
 use wire::mptcp::{MpJoin, MptcpOption};
@@ -74,6 +75,16 @@ pub fn run(input: &[u8], live_bytes: fn() -> isize) {
     world.wind_down();
 }
 
+/// Settings without a meaning, which the engine has to bound.
+const RECEIVER_CENTRIC: ReceiverCentric = ReceiverCentric {
+    rtt_old_eighths: u64::MAX,
+    lossy_share: f64::NAN,
+    lossy_weight: -7.0,
+    report_change: 0.0,
+    clear_rounds: 0,
+    window: WindowRule::Controller,
+};
+
 fn local_ip(n: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, n], 0))
 }
@@ -96,6 +107,7 @@ fn config(source: &mut Source) -> ConnectionConfig {
         ecn: bit(6),
         nagle: bit(7),
         delayed_ack: Duration::from_millis(if bit(8) { 0 } else { 40 }),
+        receiver_centric: bit(10).then_some(if bit(11) { RECEIVER_CENTRIC } else { ReceiverCentric::DEFAULT }),
         keep_alive: bit(9).then(|| Duration::from_secs(30)),
         subflows_max: 4,
         remote_addresses_max: 4,
@@ -158,6 +170,7 @@ impl World {
         forger.checksum = bits & 4 != 0;
         forger.timestamps = bits & 8 == 0;
         forger.sack = bits & 16 == 0;
+        forger.receiver_centric = bits & 32 != 0;
         forger.mss = source.pick(&[Some(1460), Some(0), Some(1), Some(536), Some(65535), None]);
         forger.window_scale = source.pick(&[Some(7), Some(0), Some(14), Some(255), None]);
         let flow = self.new_flow(source);
