@@ -55,6 +55,15 @@ fn a_small_buffer_is_not_blocked_by_the_slow_path() {
 }
 
 #[test]
+fn a_blocked_window_is_relieved() {
+    // What the slow path holds goes out again on the fast one, and the slow path's window shrinks: each helps.
+    let names = ["lowest-rtt", "opportunistic", "penalizing"];
+    let [lowest_rtt, opportunistic, penalizing] = names.map(|name| duration_s(name, 100_000, 0.0));
+    assert!(opportunistic < 0.9 * lowest_rtt, "opportunistic {opportunistic} s, lowest round-trip time {lowest_rtt} s");
+    assert!(penalizing < 0.8 * opportunistic, "penalizing {penalizing} s, opportunistic {opportunistic} s");
+}
+
+#[test]
 fn a_large_buffer_lets_all_use_both_paths() {
     let [lowest_rtt, blest, ecf] = ["lowest-rtt", "blest", "ecf"].map(|name| duration_s(name, 1_000_000, 0.0));
     assert!(blest < 1.02 * lowest_rtt, "BLEST {blest} s, lowest round-trip time {lowest_rtt} s");
