@@ -6,6 +6,7 @@
 //! range_keeper   the destination's side of differentiated forwarding: when the range moves on
 //! hole_watch     the destination's side: who acknowledges data and delivers none?
 //! hold_queue     the relay's side: forward what is wanted, hold what can wait
+//! range_shares   the range of each relay, in proportion to its rate
 //! differentiated the hold queue between the legs of a fast-ACK relay
 //! ```
 
@@ -15,4 +16,5 @@ pub mod hold_queue;
 pub mod hole_watch;
 pub mod range;
 pub mod range_keeper;
+pub mod range_shares;
 mod received_set;

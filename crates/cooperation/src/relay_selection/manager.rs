@@ -168,6 +168,12 @@ impl RelayManager {
         self.migration.carrying()
     }
 
+    /// The relays that are wanted, in ascending order, with what they offer.
+    pub fn offers_in_use(&self, now: Instant) -> Vec<(RelayId, Rate)> {
+        let target = self.migration.target();
+        target.map(|relay| (relay, self.board.available(relay, now).unwrap_or_default())).collect()
+    }
+
     /// The relays that are wanted, in ascending order.
     pub fn target(&self) -> Vec<RelayId> {
         self.migration.target().collect()

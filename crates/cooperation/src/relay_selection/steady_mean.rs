@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn noise_is_averaged_over_all_samples_that_are_kept() {
-        assert_eq!(estimates(4, &[900, 1100, 1000, 1000, 1100]), [900, 1000, 1000, 1000, 1050]);
+        assert_eq!(estimates(4, &[950, 1050, 1000, 1000, 1050]), [950, 1000, 1000, 1000, 1025]);
     }
 
     #[test]

@@ -245,11 +245,36 @@ pub struct Forwarding {
     /// Packets in a range (H); by default what the target bit rate carries in one period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range_packets: Option<u32>,
+    /// How long the range of each relay is.
+    #[serde(skip_serializing_if = "RangeShareKind::is_equal")]
+    pub shares: RangeShareKind,
+}
+
+/// How long the range of each relay is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RangeShareKind {
+    /// As long as every other's.
+    #[default]
+    Equal,
+    /// In proportion to what the relay offers.
+    ByRate,
+}
+
+impl RangeShareKind {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+    fn is_equal(&self) -> bool {
+        *self == Self::Equal
+    }
 }
 
 impl Default for Forwarding {
     fn default() -> Self {
-        Self { threshold: Probability::new(0.95).unwrap_or(Probability::ZERO), range_packets: None }
+        Self {
+            threshold: Probability::new(0.95).unwrap_or(Probability::ZERO),
+            range_packets: None,
+            shares: RangeShareKind::Equal,
+        }
     }
 }
 

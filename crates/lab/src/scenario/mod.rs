@@ -37,8 +37,8 @@ pub use addresses::Addresses;
 pub use attack::{Attack, Swallows};
 pub use connection::Connection;
 pub use cooperation::{
-    AdaptiveCongestion, BandwidthSharing, BeyondKind, Cooperation, DemandKind, Estimator, Forwarding, Mode, RelayMode,
-    RhoDefinition, Selection, SelectionMethod, Target, TriggerKind, Watch,
+    AdaptiveCongestion, BandwidthSharing, BeyondKind, Cooperation, DemandKind, Estimator, Forwarding, Mode,
+    RangeShareKind, RelayMode, RhoDefinition, Selection, SelectionMethod, Target, TriggerKind, Watch,
 };
 pub use draw::{Draw, Drawn, Uniform, value_of};
 pub use layers::{FindBase, Layer};

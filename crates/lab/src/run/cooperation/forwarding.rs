@@ -12,16 +12,17 @@ use cooperation::forwarding::differentiated::Differentiated;
 use cooperation::forwarding::hold_queue::HoldLimits;
 use cooperation::forwarding::range::{RangeUpdate, Threshold, range_len_bytes};
 use cooperation::forwarding::range_keeper::{Announcement, RangeKeeper, RangeSettings};
+use cooperation::forwarding::range_shares::RangeShares;
 use cooperation::relay_selection::RelayId;
 use network::{MediumId, Network};
 use simulator::relay::RelayMedium;
 use simulator::{App, Report};
 use transport::relay::{FastAckRelay, ForwardingRelay, RelayConfig};
 use transport::{ConnectionConfig, Endpoint, Event};
-use units::{Dsn, Duration, Instant, Prng};
+use units::{Dsn, Duration, Instant, Prng, Rate};
 
 use crate::run::RunError;
-use crate::scenario::Scenario;
+use crate::scenario::{RangeShareKind, Scenario};
 
 /// How long a message takes from the destination to its relays: a few turns on the Wi-Fi channel.
 const MESSAGE_DELAY: Duration = Duration::from_millis(10);
@@ -113,6 +114,8 @@ pub(in crate::run) struct Ranges {
     relays: usize,
     keeper: Option<RangeKeeper>,
     messages: VecDeque<Due>,
+    /// Where relays have ranges of their own.
+    shares: Option<RangeShares>,
 }
 
 impl Ranges {
@@ -126,7 +129,26 @@ impl Ranges {
             ..RangeSettings::new(range_len_bytes)
         };
         let hold_bytes = hold_limits(scenario)?.size_bytes;
-        Some(Self { settings, hold_bytes, relays: scenario.relays.len(), keeper: None, messages: VecDeque::new() })
+        let shares = (forwarding.shares == RangeShareKind::ByRate).then(RangeShares::default);
+        let (relays, messages) = (scenario.relays.len(), VecDeque::new());
+        Some(Self { settings, hold_bytes, relays, keeper: None, messages, shares })
+    }
+
+    /// The relays in use offer these rates.
+    pub fn set_rates(&mut self, rates: impl FnOnce() -> Vec<(RelayId, Rate)>) {
+        if let Some(shares) = &mut self.shares {
+            *shares = RangeShares::new(rates());
+        }
+    }
+
+    /// What `relay` hears of what all are told.
+    pub fn frame_to(&self, relay: usize, frame: ToRelay) -> ToRelay {
+        match (frame, &self.shares) {
+            (ToRelay::Range(update), Some(shares)) => {
+                ToRelay::Range(RangeUpdate { range: shares.of(RelayId(relay as u16), update.range), ..update })
+            }
+            _ => frame,
+        }
     }
 
     /// When the next message arrives.

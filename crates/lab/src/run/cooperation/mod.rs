@@ -108,7 +108,8 @@ impl Stage {
             let Some(due) = due else { return };
             for index in due.relays(self.relays.len()) {
                 let Some(relay) = self.relays[index].parts.fast_ack.filter(|_| !self.is_gone(index)) else { continue };
-                let passed = self.cooperating.messages.tell_relay(index, due.frame);
+                let frame = ranges.borrow().frame_to(index, due.frame);
+                let passed = self.cooperating.messages.tell_relay(index, frame);
                 if let Some(frame) = passed.frame {
                     self.simulation.with_medium(relay, |relay: &mut Relay, now| forwarding::tell(relay, frame, now));
                 }
@@ -148,12 +149,15 @@ impl Stage {
             selection.next_at = now + selection.offers.period();
         }
         selection.next_advert_at = selection.next_at.min(now + selection.offers.advert_period());
-        let steering = Rc::clone(&selection.steering);
+        let (steering, ranges) = (Rc::clone(&selection.steering), self.cooperating.ranges.clone());
         self.simulation.with_host(DESTINATION, |host, now| {
             let mut steering = steering.borrow_mut();
             match is_end {
                 true => steering.period(adverts, &mut host.endpoint, now),
                 false => steering.advertised(adverts, &mut host.endpoint, now),
+            }
+            if let Some(ranges) = ranges {
+                ranges.borrow_mut().set_rates(|| steering.offers_in_use(now));
             }
             drop(steering);
             host.ask_apps();

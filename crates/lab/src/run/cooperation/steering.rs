@@ -128,6 +128,11 @@ impl Steering {
         self.follow(endpoint, now);
     }
 
+    /// The relays that are wanted, with what they offer.
+    pub fn offers_in_use(&self, now: Instant) -> Vec<(RelayId, Rate)> {
+        self.manager.offers_in_use(now)
+    }
+
     /// Looks at the paths.
     fn observe(&mut self, endpoint: &Endpoint) -> ConnectionStats {
         let stats = self.connection.and_then(|connection| endpoint.stats(connection)).unwrap_or_default();
