@@ -7,6 +7,7 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use transport::congestion::ControllerSpec;
 use transport::path_manager::LocalAddress;
+use transport::receiver_centric::ReceiverCentric;
 use transport::{ConnectionConfig, EndpointConfig};
 use units::Duration;
 use units::text::Text;
@@ -75,6 +76,7 @@ struct ConnectionFields {
     #[serde(deserialize_with = "controller")]
     congestion: ControllerSpec,
     scheduler: String,
+    receiver_centric: Option<ReceiverCentric>,
     path_manager: String,
     send_buffer_bytes: u64,
     receive_buffer_bytes: u64,

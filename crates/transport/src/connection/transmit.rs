@@ -249,9 +249,9 @@ impl Connection {
 
     /// The best class of usable subflows: regular before backup, and any with signs of life before all without.
     fn candidates(&self, again: bool, now: Instant) -> Candidates {
-        let class = |view: &SubflowView| (view.stale, view.backup, self.is_unused(view.id));
+        let class = |view: &SubflowView| (view.stale, view.backup);
         let mut candidates = Candidates::default();
-        let mut best = (true, true, true);
+        let mut best = (true, true);
         let avoid = self.reinjection.avoid().filter(|_| again);
         let is_better = |subflow: &Subflow| subflow.is_usable() && !subflow.is_stale() && Some(subflow.id) != avoid;
         let others = self.subflows.iter().any(is_better);
@@ -269,7 +269,22 @@ impl Connection {
                 candidates.positions.push(i);
             }
         }
+        if self.rate_control.is_some() {
+            self.leave_out_unused(&mut candidates);
+        }
         candidates
+    }
+
+    /// Of several subflows those stay that the peer's buffer can do with (MPTCP-rec).
+    #[cold]
+    fn leave_out_unused(&self, candidates: &mut Candidates) {
+        if candidates.views.iter().all(|view| self.is_unused(view.id)) {
+            return;
+        }
+        let is_used = |view: &SubflowView| !self.is_unused(view.id);
+        let kept = candidates.views.iter().zip(&candidates.positions).filter(|(view, _)| is_used(view));
+        candidates.positions = kept.map(|(_, position)| *position).collect();
+        candidates.views.retain(|view| is_used(view));
     }
 
     /// Nagle's rule and silly-window avoidance, at the data level (RFC 9293 sections 3.7.4 and 3.8.6.2.1).

@@ -49,7 +49,7 @@ impl PathCollector {
         Self {
             paths: ArrayVec::new(),
             monitor: BlockingMonitor::default(),
-            list: PathList::new(settings.clear_rounds),
+            list: PathList::new(settings.reading, settings.clear_rounds),
             round_ends_at: Instant::ZERO,
         }
     }

@@ -18,10 +18,10 @@
 use units::{Duration, Instant, SeqNr};
 use wire::mptcp::{PathId, Round};
 
-use super::ReceiverCentric;
 use super::emulated_window::{EmulatedWindow, Place};
 use super::rate::SmoothedRate;
 use super::round_clock::RoundClock;
+use super::{Reading, ReceiverCentric};
 
 /// Reports are no closer than this, whatever a peer that guesses rounds provokes.
 const REPORT_INTERVAL_MIN: Duration = Duration::from_millis(1);
@@ -148,7 +148,11 @@ impl RateEstimator {
         let packet_bytes = tally.bytes as f64 / f64::from(tally.packets);
         let window_bytes_per_s = self.window.packets() * packet_bytes / rtt.as_secs_f64();
         let lost_share = tally.missing_bytes as f64 / (tally.missing_bytes + tally.bytes) as f64;
-        self.rate.on_sample(seen_bytes_per_s.max(window_bytes_per_s), lost_share >= self.settings.lossy_share);
+        let sample_bytes_per_s = match self.settings.reading {
+            Reading::Build => seen_bytes_per_s.max(window_bytes_per_s),
+            Reading::Paper => packet_bytes / (f64::from(tally.packets) * rtt.as_secs_f64()),
+        };
+        self.rate.on_sample(sample_bytes_per_s, lost_share >= self.settings.lossy_share);
         let change = (seen_bytes_per_s - self.reported_bytes_per_s).abs();
         self.report_due |= change > self.settings.report_change * self.reported_bytes_per_s;
     }
@@ -245,6 +249,17 @@ mod tests {
         assert_eq!(estimator.next_timeout(), at(300));
         estimator.on_timeout(at(300));
         assert!(estimator.is_report_due(at(300)));
+    }
+
+    /// One packet of 1000 octets, over ten of them in 100 ms each: 1 kB/s.
+    #[test]
+    fn as_printed_more_packets_mean_a_lower_rate() {
+        let mut estimator = RateEstimator::new(ReceiverCentric::AS_PRINTED, Duration::from_millis(200));
+        estimator.on_data(&packet(0, 0), at(0));
+        estimator.report(at(0));
+        (1..10).for_each(|number| estimator.on_data(&packet(0, number), at(10 * u64::from(number))));
+        estimator.on_data(&packet(1, 10), at(100));
+        assert_eq!(estimator.report(at(100)).unwrap().desired_bytes_per_s, 1000);
     }
 
     #[test]

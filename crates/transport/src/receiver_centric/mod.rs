@@ -27,4 +27,4 @@ mod settings;
 
 pub(crate) use collector::{PathCollector, PathFacts};
 pub(crate) use estimator::{RateEstimator, TaggedData};
-pub use settings::{ReceiverCentric, WindowRule};
+pub use settings::{Reading, ReceiverCentric, WindowRule};

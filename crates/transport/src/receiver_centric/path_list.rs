@@ -9,6 +9,8 @@
 //! One path leaves at a time, and never the last. A path whose rate nobody has said yet neither leaves nor counts as the
 //! least.
 
+use super::Reading;
+
 /// A path, as the choice sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
@@ -19,14 +21,15 @@ pub(super) struct Choice {
 /// The candidate path list.
 #[derive(Debug)]
 pub(super) struct PathList {
+    reading: Reading,
     /// Rounds without a blocking near after which all paths are in the list.
     clear_rounds: u32,
     clear: u32,
 }
 
 impl PathList {
-    pub(super) fn new(clear_rounds: u32) -> Self {
-        Self { clear_rounds, clear: 0 }
+    pub(super) fn new(reading: Reading, clear_rounds: u32) -> Self {
+        Self { reading, clear_rounds, clear: 0 }
     }
 
     /// Decides at the end of a round.
@@ -39,18 +42,40 @@ impl PathList {
             return;
         }
         self.clear = 0;
-        let left_out = slowest(paths).filter(|_| paths.iter().filter(|path| !path.is_unused).count() > 1);
-        if let Some(victim) = left_out {
-            paths[victim].is_unused = true;
-        }
-        let Some(least) = slowest(paths).and_then(|position| paths[position].rate_bytes_per_s) else { return };
-        for (position, path) in paths.iter_mut().enumerate() {
-            let is_faster = path.rate_bytes_per_s.is_some_and(|rate| rate > least);
-            if path.is_unused && Some(position) != left_out && is_faster {
-                path.is_unused = false;
-            }
+        match self.reading {
+            Reading::Build => leave_out_slowest(paths),
+            Reading::Paper => search_as_printed(paths),
         }
     }
+}
+
+fn leave_out_slowest(paths: &mut [Choice]) {
+    let left_out = slowest(paths).filter(|_| paths.iter().filter(|path| !path.is_unused).count() > 1);
+    if let Some(victim) = left_out {
+        paths[victim].is_unused = true;
+    }
+    let Some(least) = slowest(paths).and_then(|position| paths[position].rate_bytes_per_s) else { return };
+    for (position, path) in paths.iter_mut().enumerate() {
+        let is_faster = path.rate_bytes_per_s.is_some_and(|rate| rate > least);
+        if path.is_unused && Some(position) != left_out && is_faster {
+            path.is_unused = false;
+        }
+    }
+}
+
+/// Algorithm 1 line by line. Every minimum on the way is marked; all but the last come back in the second loop, which
+/// compares with the last.
+fn search_as_printed(paths: &mut [Choice]) {
+    let rate = |path: &Choice| path.rate_bytes_per_s.unwrap_or(u64::MAX);
+    let Some(mut least) = paths.iter().position(|path| !path.is_unused) else { return };
+    for position in 0..paths.len() {
+        if !paths[position].is_unused && rate(&paths[position]) < rate(&paths[least]) {
+            least = position;
+            paths[position].is_unused = true;
+        }
+    }
+    let threshold = rate(&paths[least]);
+    paths.iter_mut().filter(|path| rate(path) > threshold).for_each(|path| path.is_unused = false);
 }
 
 /// The path of the list whose rate is least.
@@ -73,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_slowest_leaves_one_at_a_time_and_never_the_last() {
-        let mut list = PathList::new(1);
+        let mut list = PathList::new(Reading::Build, 1);
         let mut three = paths([(100, false), (900, false), (300, false)]);
         let mut course = Vec::new();
         for _ in 0..4 {
@@ -87,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_path_that_became_faster_comes_back_at_the_next_blocking() {
-        let mut list = PathList::new(1);
+        let mut list = PathList::new(Reading::Build, 1);
         let mut three = paths([(500, true), (900, false), (300, false)]);
         list.on_round(true, &mut three);
         // 300 leaves; 900 is the least left, and 500 is not above it.
@@ -99,7 +124,7 @@ mod tests {
 
     #[test]
     fn all_return_only_after_the_clear_rounds() {
-        let mut list = PathList::new(2);
+        let mut list = PathList::new(Reading::Build, 2);
         let mut two = paths([(100, false), (900, false)]);
         list.on_round(true, &mut two);
         list.on_round(false, &mut two);
@@ -109,8 +134,23 @@ mod tests {
     }
 
     #[test]
+    fn as_printed_the_first_path_never_leaves() {
+        let mut list = PathList::new(Reading::Paper, 1);
+        let mut three = paths([(100, false), (900, false), (300, false)]);
+        list.on_round(true, &mut three);
+        assert!(unused(&three).is_empty(), "the first is the slowest");
+        let mut three = paths([(900, false), (300, false), (100, false)]);
+        list.on_round(true, &mut three);
+        assert_eq!(unused(&three), [2], "300 is marked on the way and comes back");
+        list.on_round(true, &mut three);
+        assert_eq!(unused(&three), [1, 2], "100 is not faster than 300");
+        list.on_round(true, &mut three);
+        assert_eq!(unused(&three), [1, 2], "what is left is the first");
+    }
+
+    #[test]
     fn a_path_without_a_rate_stays() {
-        let mut list = PathList::new(1);
+        let mut list = PathList::new(Reading::Build, 1);
         let mut three = paths([(0, false), (900, false), (0, false)]);
         list.on_round(true, &mut three);
         assert_eq!(unused(&three), [1], "the only one known is the least known");

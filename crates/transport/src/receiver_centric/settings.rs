@@ -1,7 +1,8 @@
 //! What can be set.
 
 /// Which of the two bounds what may be in flight on a path for which the receiver has said a rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum WindowRule {
     /// The receiver: the congestion window is twice the rate over a round-trip time, and losses do not lower it (the
     /// paper's section 3: congestion control is the receiver's).
@@ -11,9 +12,24 @@ pub enum WindowRule {
     Controller,
 }
 
+/// What follows the paper's text and what its letter; they differ in what equation 2 samples and in algorithm 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reading {
+    /// As meant: a sample is what arrived in a time, and the slowest path is left out.
+    #[default]
+    Build,
+    /// As printed: a sample is `P / (n * RTT)`, and algorithm 1 leaves out nothing if the first path is the slowest, and
+    /// takes back every path faster than the one that it left out.
+    Paper,
+}
+
 /// Settings of MPTCP-rec; [`Default`] is how it is meant.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct ReceiverCentric {
+    /// How equation 2 and algorithm 1 are read.
+    pub reading: Reading,
     /// Eighths that the old round-trip time weighs in the new (xi of equation 1): 7, as in TCP. The paper prints 1.
     pub rtt_old_eighths: u64,
     /// Share of packets missing in a round from which on it counts as lossy (thresh of equation 2).
@@ -37,6 +53,7 @@ impl Default for ReceiverCentric {
 impl ReceiverCentric {
     /// How it is meant.
     pub const DEFAULT: Self = Self {
+        reading: Reading::Build,
         rtt_old_eighths: 7,
         lossy_share: 0.01,
         lossy_weight: 0.5,
@@ -44,6 +61,9 @@ impl ReceiverCentric {
         clear_rounds: 1,
         window: WindowRule::Receiver,
     };
+
+    /// How it is printed.
+    pub const AS_PRINTED: Self = Self { reading: Reading::Paper, rtt_old_eighths: 1, ..Self::DEFAULT };
 
     /// The same settings, each within what has a meaning.
     pub(crate) fn bounded(self) -> Self {

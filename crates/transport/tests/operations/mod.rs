@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 
 use transport::congestion::ControllerSpec;
 use transport::path_manager::LocalAddress;
-use transport::receiver_centric::{ReceiverCentric, WindowRule};
+use transport::receiver_centric::{Reading, ReceiverCentric, WindowRule};
 use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, ListenerId};
 use units::{Duration, Instant};
 use wire::mptcp::{MpJoin, MptcpOption};
@@ -77,6 +77,7 @@ pub fn run(input: &[u8], live_bytes: fn() -> isize) {
 
 /// Settings without a meaning, which the engine has to bound.
 const RECEIVER_CENTRIC: ReceiverCentric = ReceiverCentric {
+    reading: Reading::Paper,
     rtt_old_eighths: u64::MAX,
     lossy_share: f64::NAN,
     lossy_weight: -7.0,
