@@ -1,6 +1,6 @@
 //! What only the source and the paths know of a subflow.
 
-use transport::SubflowStats;
+use transport::{ConnectionStats, SubflowStats};
 use units::Duration;
 
 /// The source's view of a subflow.
@@ -22,6 +22,14 @@ pub struct Sender {
     pub timeouts: Option<u64>,
     /// Reductions of the window after loss or ECN, where they are known.
     pub congestion_events: Option<u64>,
+}
+
+impl Sender {
+    /// The view that `source` has of `subflow` of the destination, if it has that subflow.
+    pub fn of(source: &ConnectionStats, subflow: &SubflowStats) -> Option<Self> {
+        let mirrored = |other: &&SubflowStats| other.local == subflow.remote && other.remote == subflow.local;
+        source.subflows.iter().find(mirrored).map(Self::from)
+    }
 }
 
 impl From<&SubflowStats> for Sender {

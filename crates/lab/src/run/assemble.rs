@@ -8,12 +8,6 @@ use crate::measure::{Sender, digest};
 use crate::results::{LatencyResults, Manifest, Results, SelectionResults, Totals, VideoResults};
 use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario};
 
-/// The source's view of one of the destination's subflows.
-pub(super) fn sender(source: &ConnectionStats, subflow: &SubflowStats) -> Option<Sender> {
-    let mirrored = |other: &&SubflowStats| other.local == subflow.remote && other.remote == subflow.local;
-    source.subflows.iter().find(mirrored).map(Sender::from)
-}
-
 /// The results of a run, and what was wrong with it. The manifest tells the scenario as it was given; `drawn` is what was
 /// run.
 pub(super) fn assemble(
@@ -25,7 +19,7 @@ pub(super) fn assemble(
 ) -> (Results, Vec<String>) {
     let (at_source, at_destination) = (stage.stats(SOURCE), stage.stats(DESTINATION));
     let totals = totals(drawn, source, stage, &at_source, &at_destination);
-    let sender = |subflow: &SubflowStats| sender(&at_source, subflow);
+    let sender = |subflow: &SubflowStats| Sender::of(&at_source, subflow);
     let counters = stage.path_counters();
     let (mut series, subflows) =
         recorders.connection.finish(&at_destination, sender, &counters, stage.ended_at.as_secs_f64());

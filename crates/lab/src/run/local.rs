@@ -12,7 +12,7 @@ use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
 use units::{Duration, Instant, Prng, Rate};
 
-use super::stage;
+use super::hosts::host;
 use super::topology::LocalPorts;
 use crate::results::{LatencyResults, VideoResults};
 use crate::scenario::{self, Addresses, LocalKind, LocalTraffic, Scenario, drawing, value_of};
@@ -117,8 +117,8 @@ pub(super) fn attach(
 ) -> LocalCounts {
     let relay = &scenario.relays[index];
     let (at, from) = (addresses.relays[index], addresses.correspondents[index]);
-    let sinks = stage::host(scenario, &format!("relay {}", relay.name), &[at]);
-    let sources = stage::host(scenario, &format!("correspondent of {}", relay.name), &[from]);
+    let sinks = host(scenario, &format!("relay {}", relay.name), &[at]);
+    let sources = host(scenario, &format!("correspondent of {}", relay.name), &[from]);
     let mut hosts = Hosts { sources, sinks, flows: Vec::new() };
     let sections = relay.local.iter().flat_map(|local| (0..local.count).map(move |_| local));
     for (local, port) in sections.zip(PORT_FIRST..) {

@@ -4,6 +4,7 @@ mod assemble;
 mod capture;
 mod cooperation;
 mod hop;
+mod hosts;
 mod inputs;
 mod links;
 mod local;

@@ -23,7 +23,7 @@ pub(in crate::run) struct Messages {
 }
 
 /// What came of a message.
-pub(super) struct Passed<F> {
+pub struct Passed<F> {
     /// What the other end read.
     pub frame: Option<F>,
     /// The octets were not those of the peer: the channel was closed, and another one opened.
@@ -64,7 +64,7 @@ impl Messages {
     }
 
     /// The destination tells a relay something.
-    pub(super) fn tell_relay(&mut self, relay: usize, frame: ToRelay) -> Passed<ToRelay> {
+    pub fn tell_relay(&mut self, relay: usize, frame: ToRelay) -> Passed<ToRelay> {
         let channel = &mut self.channels[relay];
         let passed = pass(&mut channel.destination, &mut channel.relay, frame, self.attacker.as_mut());
         self.settle(relay, passed)

@@ -1,39 +1,41 @@
 //! The hosts of a scenario on their network, and the play.
 
+mod cooperate;
+mod modules;
+mod sample;
+
 use core::cell::RefCell;
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use network::MediumId;
-use network::cell::{Cell, UeId, UeState};
+use network::cell::{Cell, UeId};
 use network::wlan::{StationId, Wlan};
 use simulator::{EndpointHost, HostId, Simulation, Source};
-use transport::path_manager::LocalAddress;
-use transport::{ConnectionConfig, ConnectionId, ConnectionStats, Endpoint, EndpointConfig, SubflowId, SubflowStats};
-use units::{Duration, Instant, Prng};
+use units::{Duration, Instant};
 
-use super::cooperation::forwarding::{self, RangeWatch, Ranges};
-use super::cooperation::{Adapting, Cooperating, FirstPath, Messages, Offers, Selecting, Sharing, Steering, Steersman};
-use super::hop::Hop;
+pub(in crate::run) use sample::Recorders;
+use sample::SubflowNumbers;
+
+use super::cooperation::forwarding::{self, RangeWatch};
+use super::cooperation::{Cooperating, FirstPath, Steersman, Watchman};
+use super::hosts::{config, host};
 use super::local::LocalCounts;
 use super::sink::{Delivered, Sink};
 use super::topology::{RelayParts, Topology};
-use super::{Live, Progress, RunError, assemble, cooperation, inputs, local};
-use crate::measure::{PathCounters, Recorder, RelayRecorder, RelaySample};
-use crate::scenario::{Addresses, RelayMode, Scenario, WorkloadKind};
+use super::{Live, Progress, RunError, inputs, local};
+use crate::scenario::{Addresses, RelayMode, Scenario};
 
 /// Where the source listens: a port that capture tools take for no protocol.
 const SOURCE_PORT: u16 = 40000;
-pub(super) const SOURCE: HostId = HostId(0);
-pub(super) const DESTINATION: HostId = HostId(1);
-/// Subflows that a scheduler can mark.
-const SUBFLOWS_MAX: usize = 64;
+pub(in crate::run) const SOURCE: HostId = HostId(0);
+pub(in crate::run) const DESTINATION: HostId = HostId(1);
 /// Simulated time after the last delivery in which the hosts say goodbye; not part of the results.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// All hosts on their network.
-pub(super) struct Stage {
+pub(in crate::run) struct Stage {
     pub simulation: Simulation<EndpointHost>,
     pub relays: Vec<RelayOnStage>,
     pub cell: Option<MediumId>,
@@ -55,14 +57,8 @@ pub(super) struct Stage {
     numbers: RefCell<SubflowNumbers>,
 }
 
-/// What is recorded at the end of every window.
-pub(super) struct Recorders {
-    pub connection: Recorder,
-    pub relays: RelayRecorder,
-}
-
 /// A relay: where its parts are, and what its own traffic did.
-pub(super) struct RelayOnStage {
+pub(in crate::run) struct RelayOnStage {
     pub parts: RelayParts,
     pub local: LocalCounts,
 }
@@ -77,7 +73,7 @@ impl Stage {
         let active = scenario.active_relays();
         let paths: Vec<IpAddr> = active.iter().map(|relay| addresses.paths[*relay]).collect();
         let listen_at = SocketAddr::new(addresses.source, SOURCE_PORT);
-        let cooperating = cooperating(scenario, &topology, addresses, listen_at)?;
+        let cooperating = modules::cooperating(scenario, &topology, addresses, listen_at)?;
         let first = cooperating.selection.as_ref().map_or(active[0], |selection| selection.steering.borrow().first());
         let config = config(scenario, active.len());
         let server = inputs::server(scenario, source, listen_at, config.clone());
@@ -100,7 +96,7 @@ impl Stage {
         }
         let guilty = Rc::default();
         let (seen, found) = (Rc::clone(&delivered), Rc::clone(&guilty));
-        if let Some(watchman) = cooperation::Watchman::new(scenario, addresses, listen_at, seen, found) {
+        if let Some(watchman) = Watchman::new(scenario, addresses, listen_at, seen, found) {
             destination = destination.app(watchman);
         }
         simulation.attach(topology.destination, destination);
@@ -204,152 +200,11 @@ impl Stage {
             self.simulation.with_medium(id, |relay: &mut forwarding::Relay, _| relay.kill());
         }
     }
-
-    fn sample(&self, recorders: &mut Recorders) {
-        let source = self.stats(SOURCE);
-        let sender = |subflow: &SubflowStats| assemble::sender(&source, subflow);
-        let (now, delivered_bytes) = (self.simulation.now(), self.delivered.borrow().bytes);
-        let destination = self.stats(DESTINATION);
-        let counters = Some(self.path_counters());
-        recorders.connection.sample(now, delivered_bytes, &destination, sender, counters);
-        let mut carried = vec![0; self.relays.len()];
-        for subflow in &destination.subflows {
-            if let Some(bytes) = self.path_of(subflow).and_then(|path| carried.get_mut(path)) {
-                *bytes += subflow.received_bytes;
-            }
-        }
-        let cell = self.cell.and_then(|id| self.simulation.network().medium::<Cell>(id));
-        let ues = cell.map(Cell::ues).unwrap_or_default();
-        let sample = |(index, carried)| self.relay_sample(index, carried, ues.get(index));
-        recorders.relays.sample(now, carried.into_iter().enumerate().map(sample));
-    }
-
-    fn path_of(&self, subflow: &SubflowStats) -> Option<usize> {
-        self.paths.get(&subflow.local.ip()).copied()
-    }
-
-    fn relay_sample(&self, index: usize, carried_bytes: u64, ue: Option<&UeState>) -> RelaySample {
-        let network = self.simulation.network();
-        let relay = &self.relays[index];
-        let wlan = self.wlan.and_then(|id| network.medium::<Wlan>(id));
-        let backlog = |hop: Hop| network.backlog(hop.down_in).bytes;
-        RelaySample {
-            carried_bytes,
-            capacity_bps: ue.map(|ue| ue.capacity_estimate.as_bps() as f64),
-            cellular_queue_bytes: ue.map_or_else(|| backlog(relay.parts.cellular), |ue| ue.queue.bytes),
-            wifi_queue_bytes: wlan.map_or_else(|| backlog(relay.parts.wifi), |wlan| wlan.queued(station(index)).bytes),
-            hold_queue_bytes: self.held_bytes(relay),
-            local_demand_bytes: relay.local.demanded_bytes(),
-            local_received_bytes: relay.local.received_bytes(),
-            local_taken_bytes: relay.local.taken_packet_bytes(),
-        }
-    }
-
-    /// What a relay holds for later, where there is differentiated forwarding.
-    fn held_bytes(&self, relay: &RelayOnStage) -> Option<u64> {
-        self.cooperating.ranges.as_ref()?;
-        let medium = self.simulation.network().medium::<forwarding::Relay>(relay.parts.fast_ack?)?;
-        Some(medium.relay().forwarding().queue().held_bytes())
-    }
-
-    /// Statistics of the connections of `host`, as if they were one.
-    pub fn stats(&self, host: HostId) -> ConnectionStats {
-        let endpoint = &self.simulation.host(host).endpoint;
-        let connections =
-            endpoint.connections().filter_map(|connection| Some((connection, endpoint.stats(connection)?)));
-        let numbered = connections.map(|(connection, stats)| match self.connections {
-            0 | 1 => stats,
-            _ => self.numbers.borrow_mut().of_all(host, connection, stats),
-        });
-        numbered.reduce(merge).unwrap_or_default()
-    }
-
-    /// What every path did so far.
-    pub fn path_counters(&self) -> Vec<PathCounters> {
-        self.relays.iter().map(|relay| relay.parts.counters(self.simulation.network())).collect()
-    }
-}
-
-/// Numbers for the subflows of several connections, in the order in which they are first seen: a connection that gains one
-/// must not change those of others.
-#[derive(Default)]
-struct SubflowNumbers(BTreeMap<(HostId, ConnectionId, SubflowId), u16>);
-
-impl SubflowNumbers {
-    fn of_all(&mut self, host: HostId, connection: ConnectionId, mut stats: ConnectionStats) -> ConnectionStats {
-        for subflow in &mut stats.subflows {
-            let next = self.0.keys().filter(|(known, ..)| *known == host).count() as u16;
-            subflow.id = SubflowId(*self.0.entry((host, connection, subflow.id)).or_insert(next));
-        }
-        stats
-    }
 }
 
 /// The station of a relay: the destination is the first.
 fn station(relay: usize) -> StationId {
     StationId(relay as u16 + 1)
-}
-
-/// Two connections as one: their counts add up, and their subflows stand one after the other.
-fn merge(mut all: ConnectionStats, next: ConnectionStats) -> ConnectionStats {
-    for (sum, part) in [
-        (&mut all.written_bytes, next.written_bytes),
-        (&mut all.acked_bytes, next.acked_bytes),
-        (&mut all.received_bytes, next.received_bytes),
-        (&mut all.read_bytes, next.read_bytes),
-        (&mut all.reinjected_bytes, next.reinjected_bytes),
-        (&mut all.duplicate_bytes, next.duplicate_bytes),
-        (&mut all.out_of_order_bytes, next.out_of_order_bytes),
-        (&mut all.out_of_order_peak_bytes, next.out_of_order_peak_bytes),
-    ] {
-        *sum += part;
-    }
-    all.subflows.extend(next.subflows);
-    all
-}
-
-/// Settings of the connection. While one set of relays takes over from another, both have subflows.
-fn config(scenario: &Scenario, relays: usize) -> ConnectionConfig {
-    // Where relays splice subflows, the first is one more.
-    let relays = relays + usize::from(scenario.cooperation.relays == RelayMode::FastAck);
-    if !scenario.cooperation.selection.method.steers() {
-        return scenario.connection.to_config(relays);
-    }
-    let config = scenario.connection.to_config((2 * relays).min(SUBFLOWS_MAX));
-    ConnectionConfig { path_manager: "manual".into(), ..config }
-}
-
-/// The modules that the scenario asks for.
-fn cooperating(
-    scenario: &Scenario,
-    topology: &Topology,
-    addresses: &Addresses,
-    source: SocketAddr,
-) -> Result<Cooperating, RunError> {
-    let ranges = Ranges::new(scenario).filter(|_| scenario.cooperation.relays == RelayMode::FastAck);
-    let ranges = ranges.map(|ranges| Rc::new(RefCell::new(ranges)));
-    let mut messages = Messages::new(scenario);
-    let (adapting, sharing) = (Adapting::new(scenario)?, Sharing::new(scenario, addresses));
-    if !scenario.cooperation.selection.method.steers() || scenario.workload.kind == WorkloadKind::None {
-        return Ok(Cooperating { messages, selection: None, ranges, adapting, sharing });
-    }
-    let mut offers = Offers::new(scenario);
-    let links = topology.relays.iter().map(|parts| Some((parts.cellular, 0)));
-    let adverts = offers.adverts(&cooperation::measure(&topology.network, topology.cell, links), Instant::ZERO);
-    let adverts = messages.adverts(adverts);
-    let steering = Steering::begin(scenario, addresses, source, adverts)?;
-    let next_at = Instant::ZERO + offers.period();
-    let next_advert_at = Instant::ZERO + offers.advert_period();
-    let selecting = Selecting { offers, steering: Rc::new(RefCell::new(steering)), next_at, next_advert_at };
-    Ok(Cooperating { messages, selection: Some(selecting), ranges, adapting, sharing })
-}
-
-/// A host whose engine draws its randomness from the scenario's seed and its own name.
-pub(super) fn host(scenario: &Scenario, name: &str, addresses: &[IpAddr]) -> EndpointHost {
-    let seed = Prng::fork(scenario.seed, name).below(u64::MAX);
-    let local = addresses.iter().map(|ip| LocalAddress { ip: *ip, backup: false }).collect();
-    let config = EndpointConfig { local_addresses: local, ..EndpointConfig::default() };
-    EndpointHost::new(Endpoint::with_seed(config, seed))
 }
 
 /// When which relay leaves, the latest first.

@@ -1,0 +1,118 @@
+//! What hosts, relays and paths say of themselves at one instant.
+
+use std::collections::BTreeMap;
+
+use network::cell::{Cell, UeState};
+use network::wlan::Wlan;
+use simulator::HostId;
+use transport::{ConnectionId, ConnectionStats, SubflowId, SubflowStats};
+
+use super::{DESTINATION, RelayOnStage, SOURCE, Stage, station};
+use crate::measure::{PathCounters, Recorder, RelayRecorder, RelaySample, Sender};
+use crate::run::cooperation::forwarding;
+use crate::run::hop::Hop;
+
+/// What is recorded at the end of every window.
+pub(in crate::run) struct Recorders {
+    pub connection: Recorder,
+    pub relays: RelayRecorder,
+}
+
+impl Stage {
+    pub(super) fn sample(&self, recorders: &mut Recorders) {
+        let source = self.stats(SOURCE);
+        let sender = |subflow: &SubflowStats| Sender::of(&source, subflow);
+        let (now, delivered_bytes) = (self.simulation.now(), self.delivered.borrow().bytes);
+        let destination = self.stats(DESTINATION);
+        let counters = Some(self.path_counters());
+        recorders.connection.sample(now, delivered_bytes, &destination, sender, counters);
+        let mut carried = vec![0; self.relays.len()];
+        for subflow in &destination.subflows {
+            if let Some(bytes) = self.path_of(subflow).and_then(|path| carried.get_mut(path)) {
+                *bytes += subflow.received_bytes;
+            }
+        }
+        let cell = self.cell.and_then(|id| self.simulation.network().medium::<Cell>(id));
+        let ues = cell.map(Cell::ues).unwrap_or_default();
+        let sample = |(index, carried)| self.relay_sample(index, carried, ues.get(index));
+        recorders.relays.sample(now, carried.into_iter().enumerate().map(sample));
+    }
+
+    fn path_of(&self, subflow: &SubflowStats) -> Option<usize> {
+        self.paths.get(&subflow.local.ip()).copied()
+    }
+
+    fn relay_sample(&self, index: usize, carried_bytes: u64, ue: Option<&UeState>) -> RelaySample {
+        let network = self.simulation.network();
+        let relay = &self.relays[index];
+        let wlan = self.wlan.and_then(|id| network.medium::<Wlan>(id));
+        let backlog = |hop: Hop| network.backlog(hop.down_in).bytes;
+        RelaySample {
+            carried_bytes,
+            capacity_bps: ue.map(|ue| ue.capacity_estimate.as_bps() as f64),
+            cellular_queue_bytes: ue.map_or_else(|| backlog(relay.parts.cellular), |ue| ue.queue.bytes),
+            wifi_queue_bytes: wlan.map_or_else(|| backlog(relay.parts.wifi), |wlan| wlan.queued(station(index)).bytes),
+            hold_queue_bytes: self.held_bytes(relay),
+            local_demand_bytes: relay.local.demanded_bytes(),
+            local_received_bytes: relay.local.received_bytes(),
+            local_taken_bytes: relay.local.taken_packet_bytes(),
+        }
+    }
+
+    /// What a relay holds for later, where there is differentiated forwarding.
+    fn held_bytes(&self, relay: &RelayOnStage) -> Option<u64> {
+        self.cooperating.ranges.as_ref()?;
+        let medium = self.simulation.network().medium::<forwarding::Relay>(relay.parts.fast_ack?)?;
+        Some(medium.relay().forwarding().queue().held_bytes())
+    }
+
+    /// Statistics of the connections of `host`, as if they were one.
+    pub fn stats(&self, host: HostId) -> ConnectionStats {
+        let endpoint = &self.simulation.host(host).endpoint;
+        let connections =
+            endpoint.connections().filter_map(|connection| Some((connection, endpoint.stats(connection)?)));
+        let numbered = connections.map(|(connection, stats)| match self.connections {
+            0 | 1 => stats,
+            _ => self.numbers.borrow_mut().of_all(host, connection, stats),
+        });
+        numbered.reduce(merge).unwrap_or_default()
+    }
+
+    /// What every path did so far.
+    pub fn path_counters(&self) -> Vec<PathCounters> {
+        self.relays.iter().map(|relay| relay.parts.counters(self.simulation.network())).collect()
+    }
+}
+
+/// Numbers for the subflows of several connections, in the order in which they are first seen: a connection that gains one
+/// must not change those of others.
+#[derive(Default)]
+pub(super) struct SubflowNumbers(BTreeMap<(HostId, ConnectionId, SubflowId), u16>);
+
+impl SubflowNumbers {
+    fn of_all(&mut self, host: HostId, connection: ConnectionId, mut stats: ConnectionStats) -> ConnectionStats {
+        for subflow in &mut stats.subflows {
+            let next = self.0.keys().filter(|(known, ..)| *known == host).count() as u16;
+            subflow.id = SubflowId(*self.0.entry((host, connection, subflow.id)).or_insert(next));
+        }
+        stats
+    }
+}
+
+/// Two connections as one: their counts add up, and their subflows stand one after the other.
+fn merge(mut all: ConnectionStats, next: ConnectionStats) -> ConnectionStats {
+    for (sum, part) in [
+        (&mut all.written_bytes, next.written_bytes),
+        (&mut all.acked_bytes, next.acked_bytes),
+        (&mut all.received_bytes, next.received_bytes),
+        (&mut all.read_bytes, next.read_bytes),
+        (&mut all.reinjected_bytes, next.reinjected_bytes),
+        (&mut all.duplicate_bytes, next.duplicate_bytes),
+        (&mut all.out_of_order_bytes, next.out_of_order_bytes),
+        (&mut all.out_of_order_peak_bytes, next.out_of_order_peak_bytes),
+    ] {
+        *sum += part;
+    }
+    all.subflows.extend(next.subflows);
+    all
+}
