@@ -1,11 +1,10 @@
 //! `anabranch claims`: the papers' claims, measured.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::Path;
 
 use indicatif::ProgressBar;
-use lab::claims::{CLAIMS, Claim, Evidence, Mode, Outcome, Verdict, evaluate, to_json, to_text};
+use lab::claims::{Claim, Mode, Needs, Outcome, Runs, Verdict, as_printed, evaluate, needs, to_json, to_text};
 use lab::scenario::{Override, Seeds};
 use lab::sweep::{Journal, Manifest, Plan, Record};
 
@@ -14,12 +13,6 @@ use crate::commands::shipped;
 use crate::console;
 use crate::failure::Failure;
 
-/// Modules that have a mode, and how it is asked for.
-const AS_PRINTED: [&str; 1] = ["cooperation.selection.mode=paper"];
-
-/// What a scenario must be run with for a claim.
-type Needs = (&'static str, &'static [&'static str]);
-
 /// Runs what the claims need, and prints what comes of it.
 pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
     let chosen = choose(&arguments.ids)?;
@@ -27,18 +20,13 @@ pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
         ClaimMode::Build => Mode::Build,
         ClaimMode::Paper => Mode::Paper,
     };
-    let mut records: BTreeMap<Needs, Vec<Record>> = BTreeMap::new();
-    for needs in chosen.iter().filter_map(|claim| needs(claim)) {
-        if let Entry::Vacant(missing) = records.entry(needs) {
-            missing.insert(run(needs, arguments)?);
+    let mut runs = Runs::new();
+    for needs in chosen.iter().flat_map(|claim| needs(claim)) {
+        if let Entry::Vacant(missing) = runs.entry(needs) {
+            missing.insert(run(needs, arguments, mode)?);
         }
     }
-    let nothing = Vec::new();
-    let judge = |claim: &&Claim| {
-        let records = needs(claim).and_then(|needs| records.get(&needs)).unwrap_or(&nothing);
-        evaluate(claim, records, mode)
-    };
-    let outcomes: Vec<Outcome> = chosen.iter().map(judge).collect();
+    let outcomes: Vec<Outcome> = chosen.iter().map(|claim| evaluate(claim, &runs, mode)).collect();
     match arguments.json {
         true => console::print(&to_json(&outcomes))?,
         false => console::print(&format!("{}\n{}", to_text(&outcomes), what_next(arguments)))?,
@@ -61,43 +49,42 @@ fn complain_of_gaps(outcomes: &[Outcome]) -> Result<(), Failure> {
 
 fn choose(ids: &[String]) -> Result<Vec<&'static Claim>, Failure> {
     if ids.is_empty() {
-        return Ok(CLAIMS.iter().collect());
+        return Ok(lab::claims::claims().collect());
     }
     let find = |id: &String| {
-        CLAIMS.iter().find(|claim| claim.id.eq_ignore_ascii_case(id.trim())).ok_or_else(|| {
-            let known: Vec<_> = CLAIMS.iter().map(|claim| claim.id).collect();
+        lab::claims::claims().find(|claim| claim.id.eq_ignore_ascii_case(id.trim())).ok_or_else(|| {
+            let known: Vec<_> = lab::claims::claims().map(|claim| claim.id).collect();
             Failure::Input(format!("--ids {id}: this version cannot judge that\n  help: known: {}", known.join(", ")))
         })
     };
     ids.iter().map(find).collect()
 }
 
-fn needs(claim: &Claim) -> Option<Needs> {
-    match claim.evidence {
-        Evidence::Runs { scenario, set, .. } => Some((scenario, set)),
-        Evidence::Exact { .. } => None,
-    }
-}
-
-fn run((scenario, set): Needs, arguments: &arguments::Claims) -> Result<Vec<Record>, Failure> {
-    let as_printed: &[&str] = if arguments.mode == ClaimMode::Paper { &AS_PRINTED } else { &[] };
-    let overrides: Result<Vec<Override>, _> = set.iter().chain(as_printed).map(|text| text.parse()).collect();
-    let overrides = overrides.map_err(|error| Failure::Input(format!("{scenario}: {error}")))?;
-    let load = |overrides: &[Override]| shipped::load(Path::new(scenario), overrides);
-    let seeds: Seeds =
-        format!("1..{}", arguments.seeds).parse().map_err(|error| Failure::Input(format!("--seeds: {error}")))?;
-    let plan = Plan::new(load, &overrides, Some(seeds)).map_err(|error| Failure::Input(error.to_string()))?;
+fn run(needs: Needs, arguments: &arguments::Claims, mode: Mode) -> Result<Vec<Record>, Failure> {
+    let plan = plan(needs, arguments.seeds, mode)?;
     let manifest = Manifest::new(&plan);
     // What was run with other settings is kept beside it.
-    let path = arguments.out.join(format!("{scenario}-{}.jsonl", &manifest.content[..12]));
+    let path = arguments.out.join(format!("{}-{}.jsonl", needs.scenario, &manifest.content[..12]));
     let mut journal = Journal::open(&path, &manifest, false).map_err(|error| Failure::Input(error.to_string()))?;
     let workers = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let bar = bar(scenario, plan.cases.len() * plan.seeds.len());
+    let bar = bar(needs.scenario, plan.cases.len() * plan.seeds.len());
     let ran = lab::sweep::run(&plan, &mut journal, workers, &mut |progress| bar.set_position(progress.finished as u64));
     bar.finish_and_clear();
     ran.map_err(|error| Failure::Failed(error.to_string()))?;
     let wanted = |record: &&Record| plan.seeds.contains(&record.seed);
     Ok(journal.records().iter().filter(wanted).cloned().collect())
+}
+
+fn plan(needs: Needs, seeds: u64, mode: Mode) -> Result<Plan, Failure> {
+    let overrides: Result<Vec<Override>, _> = needs.set.iter().map(|text| text.parse()).collect();
+    let overrides = overrides.map_err(|error| Failure::Input(format!("{}: {error}", needs.scenario)))?;
+    let load = |overrides: &[Override]| shipped::load(Path::new(needs.scenario), overrides);
+    let seeds: Seeds = format!("1..{seeds}").parse().map_err(|error| Failure::Input(format!("--seeds: {error}")))?;
+    let mut plan = Plan::new(load, &overrides, Some(seeds)).map_err(|error| Failure::Input(error.to_string()))?;
+    if mode == Mode::Paper {
+        plan.cases.iter_mut().for_each(|case| as_printed(&mut case.scenario));
+    }
+    Ok(plan)
 }
 
 fn bar(scenario: &str, runs: usize) -> ProgressBar {
@@ -121,36 +108,55 @@ fn what_next(arguments: &arguments::Claims) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lab::claims::Check;
+    use std::collections::BTreeSet;
+
+    use lab::claims::{AS_PRINTED, Evidence, Quantity};
 
     use super::*;
 
-    fn variants(check: &Check) -> Vec<&'static str> {
-        match *check {
-            Check::Within { variant, .. } | Check::Show { variant, .. } => vec![variant],
-            Check::Ratio { new, old, .. } => vec![new, old],
-            Check::Less { less, than, .. } => vec![less, than],
-        }
+    fn quantities(claim: &Claim) -> Vec<(Needs, Quantity)> {
+        let of = |evidence: &Evidence| match *evidence {
+            Evidence::Runs { needs, checks } => {
+                checks.iter().flat_map(|check| check.quantities()).map(|quantity| (needs, quantity)).collect()
+            }
+            Evidence::Exact { .. } | Evidence::Mean { .. } => Vec::new(),
+        };
+        claim.evidence.iter().flat_map(of).collect()
     }
 
     #[test]
     fn claims_speak_of_what_ships() {
-        for claim in CLAIMS {
-            let Evidence::Runs { scenario, set, point, checks } = claim.evidence else { continue };
-            let overrides: Vec<Override> = set.iter().map(|text| text.parse().unwrap()).collect();
-            let load = |overrides: &[Override]| shipped::load(Path::new(scenario), overrides);
-            let plan = Plan::new(load, &overrides, Some("1..1".parse().unwrap())).unwrap();
-            for variant in checks.iter().flat_map(variants) {
-                assert!(plan.cases.iter().any(|case| case.variant == variant), "{}: {variant}", claim.id);
+        for claim in lab::claims::claims() {
+            for (needs, quantity) in quantities(claim) {
+                let plan = plan(needs, 1, Mode::Build).unwrap();
+                for variant in quantity.variants() {
+                    assert!(plan.cases.iter().any(|case| case.variant == variant), "{}: {variant}", claim.id);
+                }
+                let is_there = |value: &str| value.contains(quantity.point());
+                let at_point = plan.cases.iter().filter(|case| case.point.iter().any(|(_, value)| is_there(value)));
+                let points: BTreeSet<_> = at_point.map(|case| &case.point).collect();
+                assert!(quantity.point().is_empty() || points.len() == 1, "{}: {points:?}", claim.id);
             }
-            let at_point = plan.cases.iter().filter(|case| case.point.iter().any(|(_, value)| value.contains(point)));
-            let points: std::collections::BTreeSet<_> = at_point.map(|case| &case.point).collect();
-            assert!(point.is_empty() || points.len() == 1, "{}: {points:?}", claim.id);
         }
     }
 
     #[test]
     fn every_claim_is_there_once_and_in_order() {
-        assert!(CLAIMS.windows(2).all(|pair| pair[0].id < pair[1].id));
+        let ids: Vec<_> = lab::claims::claims().map(|claim| claim.id).collect();
+        assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:?}");
+    }
+
+    /// Settings are said in two ways: as text for people, and as what is done to a scenario.
+    #[test]
+    fn what_paper_mode_changes_can_be_typed() {
+        for printed in AS_PRINTED {
+            let change: Override = printed.setting.parse().unwrap();
+            let acc: Override = "cooperation.adaptive_congestion={}".parse().unwrap();
+            let sharing: Override = "cooperation.bandwidth_sharing={}".parse().unwrap();
+            let typed = shipped::load(Path::new("thesis-4.c"), &[acc, sharing, change]).unwrap();
+            let mut applied = typed.clone();
+            (printed.apply)(&mut applied);
+            assert_eq!(applied, typed, "{}", printed.setting);
+        }
     }
 }

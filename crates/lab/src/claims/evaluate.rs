@@ -1,32 +1,21 @@
-//! From the runs of a scenario to a verdict.
+//! From the runs of scenarios to a verdict.
 
-use super::{Check, Claim, Evidence, Metric, Mode, Outcome, Verdict};
-use crate::statistics::{Interval, Paired, Verdict as Order};
+use super::{Claim, Evidence, Finding, Mode, Needs, Outcome, Runs, Verdict, claims};
 use crate::sweep::Record;
 
-/// Tolerance of what can be computed.
-const EXACT_TOLERANCE: f64 = 0.01;
-
-/// What one check came to.
-struct Finding {
-    what: String,
-    measured: Option<f64>,
-    interval: Option<[f64; 2]>,
-    /// `None` if nothing had to hold.
-    holds: Option<bool>,
+/// What must be run for `claim`.
+pub fn needs(claim: &Claim) -> Vec<Needs> {
+    let of = |evidence: &Evidence| match *evidence {
+        Evidence::Runs { needs, .. } => vec![needs],
+        Evidence::Exact { .. } => Vec::new(),
+        Evidence::Mean { of, .. } => of.iter().filter_map(|id| find(id)).flat_map(needs).collect(),
+    };
+    claim.evidence.iter().flat_map(of).collect()
 }
 
-/// Judges `claim` by the records of its scenario.
-pub fn evaluate(claim: &Claim, records: &[Record], mode: Mode) -> Outcome {
-    let (findings, faulty_runs) = match claim.evidence {
-        Evidence::Exact { measured, expected } => (vec![exact(measured(), expected)], 0),
-        Evidence::Runs { point, checks, .. } => {
-            let at_point = |record: &&Record| record.point.iter().any(|(_, value)| value.contains(point));
-            let records: Vec<&Record> = records.iter().filter(|record| point.is_empty() || at_point(record)).collect();
-            let faulty = records.iter().filter(|record| !record.faults.is_empty()).count();
-            (checks.iter().map(|check| find(check, &records)).collect(), faulty)
-        }
-    };
+/// Judges `claim` by `runs`.
+pub fn evaluate(claim: &Claim, runs: &Runs, mode: Mode) -> Outcome {
+    let findings = findings(claim, runs);
     let judged: Vec<bool> = findings.iter().filter_map(|finding| finding.holds).collect();
     let verdict = match judged.as_slice() {
         _ if findings.iter().any(|finding| finding.measured.is_none()) => Verdict::NotMeasured,
@@ -34,119 +23,63 @@ pub fn evaluate(claim: &Claim, records: &[Record], mode: Mode) -> Outcome {
         judged if judged.iter().all(|holds| *holds) => Verdict::Reproduced,
         _ => Verdict::NotReproduced,
     };
-    let first = findings.first();
+    let needs = needs(claim);
+    let records = || needs.iter().map(|needs| records(runs, *needs));
     Outcome {
         id: claim.id.into(),
         paper: claim.paper.into(),
         source: claim.source.into(),
-        what: findings.iter().map(|finding| finding.what.as_str()).collect::<Vec<_>>().join("; "),
-        measured: first.and_then(|finding| finding.measured),
-        interval: first.and_then(|finding| finding.interval),
+        measured: findings.first().and_then(|finding| finding.measured),
+        interval: findings.first().and_then(|finding| finding.interval),
         verdict,
         mode,
-        faulty_runs,
+        seeds: records().map(seeds).min().unwrap_or(0),
+        faulty_runs: records().flatten().filter(|record| !record.faults.is_empty()).count(),
+        findings,
     }
 }
 
-fn exact(measured: f64, expected: f64) -> Finding {
-    Finding {
-        what: format!("computed, {expected} expected"),
-        measured: Some(measured),
-        interval: None,
-        holds: Some((measured / expected - 1.0).abs() <= EXACT_TOLERANCE),
-    }
-}
-
-fn find(check: &Check, records: &[&Record]) -> Finding {
-    match *check {
-        Check::Within { variant, metric, low, high } => {
-            let interval = Interval::of(&sample(records, variant, metric));
-            let holds = interval.is_some_and(|interval| (low..=high).contains(&interval.mean));
-            mean(format!("{variant}: {} in {}", name(metric), range(low, high)), interval, Some(holds))
+fn findings(claim: &Claim, runs: &Runs) -> Vec<Finding> {
+    let find = |evidence: &Evidence| match *evidence {
+        Evidence::Runs { needs, checks } => {
+            checks.iter().map(|check| check.find(records(runs, needs))).collect::<Vec<_>>()
         }
-        Check::Show { variant, metric } => {
-            mean(format!("{variant}: {}", name(metric)), Interval::of(&sample(records, variant, metric)), None)
-        }
-        Check::Ratio { new, old, metric, low, high } => {
-            let paired = pair(records, new, old, metric);
-            let ratio = paired.and_then(|paired| paired.ratio_of_means);
-            Finding {
-                what: format!("{new} / {old}: {} in {}", name(metric), range(low, high)),
-                measured: ratio,
-                interval: paired.and_then(|paired| bounds(&paired.ratio?)),
-                holds: Some(ratio.is_some_and(|ratio| (low..=high).contains(&ratio))),
-            }
-        }
-        Check::Less { less, than, metric } => {
-            let paired = pair(records, less, than, metric);
-            Finding {
-                what: format!("{less} - {than}: {} below 0", name(metric)),
-                measured: paired.map(|paired| paired.difference.mean),
-                interval: paired.and_then(|paired| bounds(&paired.difference)),
-                holds: Some(paired.is_some_and(|paired| paired.verdict == Order::Smaller)),
-            }
-        }
-    }
+        Evidence::Exact { what, measured, expected } => vec![Finding::exact(what, measured(), expected)],
+        Evidence::Mean { of, low, high } => vec![Finding::mean(of, mean(of, runs), low, high)],
+    };
+    claim.evidence.iter().flat_map(find).collect()
 }
 
-fn mean(what: String, interval: Option<Interval>, holds: Option<bool>) -> Finding {
-    let measured = interval.map(|interval| interval.mean);
-    Finding { what, measured, interval: interval.and_then(|interval| bounds(&interval)), holds }
+/// Mean of the first findings of the claims `ids`; `None` unless all of them were measured.
+fn mean(ids: &[&str], runs: &Runs) -> Option<f64> {
+    let first = |id: &&str| findings(find(id)?, runs).first()?.measured;
+    let measured: Option<Vec<f64>> = ids.iter().map(first).collect();
+    crate::statistics::mean(&measured?)
 }
 
-fn bounds(interval: &Interval) -> Option<[f64; 2]> {
-    Some([interval.low()?, interval.high()?])
+fn find(id: &str) -> Option<&'static Claim> {
+    claims().find(|claim| claim.id == id)
 }
 
-/// Grid point and seed of a run.
-type Key<'a> = (&'a [(String, String)], u64);
-
-/// Values of the runs that have one.
-fn values<'a>(records: &[&'a Record], variant: &str, metric: Metric) -> Vec<(Key<'a>, f64)> {
-    let of_variant = records.iter().filter(|record| record.variant == variant);
-    of_variant.filter_map(|record| Some(((record.point.as_slice(), record.seed), value(record, metric)?))).collect()
+fn records(runs: &Runs, needs: Needs) -> &[Record] {
+    runs.get(&needs).map_or(&[], Vec::as_slice)
 }
 
-fn sample(records: &[&Record], variant: &str, metric: Metric) -> Vec<f64> {
-    values(records, variant, metric).into_iter().map(|(_, value)| value).collect()
-}
-
-/// Only seeds on which both variants have the metric can be paired.
-fn pair(records: &[&Record], new: &str, old: &str, metric: Metric) -> Option<Paired> {
-    let (new, old) = (values(records, new, metric), values(records, old, metric));
-    let partner = |key| old.iter().find(|(known, _)| *known == key).map(|(_, value)| *value);
-    let pairs = new.iter().filter_map(|(key, value)| Some((*value, partner(*key)?)));
-    let (new, old): (Vec<f64>, Vec<f64>) = pairs.unzip();
-    Paired::compare(&new, &old)
-}
-
-fn value(record: &Record, metric: Metric) -> Option<f64> {
-    let get = |name: &str| record.values.get(name).copied();
-    match metric {
-        Metric::Value(name) => get(name),
-        Metric::Quotient(above, below) => Some(get(above)? / get(below).filter(|below| *below != 0.0)?),
-    }
-}
-
-fn name(metric: Metric) -> String {
-    match metric {
-        Metric::Value(name) => name.into(),
-        Metric::Quotient(above, below) => format!("{above} / {below}"),
-    }
-}
-
-fn range(low: f64, high: f64) -> String {
-    match (low.is_finite(), high.is_finite()) {
-        (true, true) => format!("[{low}, {high}]"),
-        (true, false) => format!("[{low}, ...)"),
-        (false, true) => format!("(..., {high}]"),
-        (false, false) => "any".into(),
-    }
+fn seeds(records: &[Record]) -> usize {
+    records.iter().map(|record| record.seed).collect::<std::collections::BTreeSet<_>>().len()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Check, Metric, Quantity};
     use super::*;
+
+    const NEEDS: Needs = Needs { scenario: "made-up", set: &[] };
+    const OUTAGES: Metric = Metric::Value("outages");
+
+    const fn of(variant: &'static str, metric: Metric) -> Quantity {
+        Quantity::Of { variant, metric, at: "" }
+    }
 
     fn record(variant: &str, seed: u64, outages: f64) -> Record {
         Record {
@@ -155,13 +88,14 @@ mod tests {
             seed,
             values: [("outages".to_owned(), outages), ("points".to_owned(), 10.0)].into(),
             course: Default::default(),
+            goodput_points_bps: Vec::new(),
             faults: Vec::new(),
         }
     }
 
-    fn judge(checks: &'static [Check], records: &[Record]) -> Outcome {
-        let evidence = Evidence::Runs { scenario: "made-up", set: &[], point: "5 s", checks };
-        evaluate(&Claim { id: "C00", paper: "less", source: "none", evidence }, records, Mode::Build)
+    fn judge(evidence: &'static [Evidence], records: &[Record]) -> Outcome {
+        let claim = Claim { id: "C00", paper: "less", source: "none", evidence };
+        evaluate(&claim, &Runs::from([(NEEDS, records.to_vec())]), Mode::Build)
     }
 
     fn both() -> Vec<Record> {
@@ -172,17 +106,21 @@ mod tests {
         of("new", new).chain(of("old", old)).collect()
     }
 
-    const OUTAGES: Metric = Metric::Value("outages");
+    macro_rules! runs {
+        ($($check:expr),*) => {
+            &[Evidence::Runs { needs: NEEDS, checks: &[$($check),*] }]
+        };
+    }
 
     #[test]
     fn an_ordering_needs_an_interval_that_excludes_zero() {
-        const LESS: &[Check] = &[Check::Less { less: "new", than: "old", metric: OUTAGES }];
+        const LESS: &[Evidence] = runs![Check::Less { less: of("new", OUTAGES), than: of("old", OUTAGES) }];
         let outcome = judge(LESS, &both());
         // Differences -3, -4, -4, -3: mean -3.5, s = 0.577, t(3) = 3.182, so 0.919 each way.
-        assert_eq!((outcome.verdict, outcome.measured), (Verdict::Reproduced, Some(-3.5)));
+        assert_eq!((outcome.verdict, outcome.measured, outcome.seeds), (Verdict::Reproduced, Some(-3.5), 4));
         let [low, high] = outcome.interval.unwrap();
         assert!((low + 4.419).abs() < 0.001 && (high + 2.581).abs() < 0.001, "{low} {high}");
-        const MORE: &[Check] = &[Check::Less { less: "old", than: "new", metric: OUTAGES }];
+        const MORE: &[Evidence] = runs![Check::Less { less: of("old", OUTAGES), than: of("new", OUTAGES) }];
         assert_eq!(judge(MORE, &both()).verdict, Verdict::NotReproduced);
         // One pair shows nothing.
         let one: Vec<_> = both().into_iter().filter(|record| record.seed == 1).collect();
@@ -191,22 +129,50 @@ mod tests {
 
     #[test]
     fn a_ratio_is_that_of_the_means() {
-        const RATIO: &[Check] = &[Check::Ratio { new: "new", old: "old", metric: OUTAGES, low: 0.0, high: 0.6 }];
+        const RATIO: &[Evidence] =
+            runs![Check::Ratio { new: of("new", OUTAGES), old: of("old", OUTAGES), low: 0.0, high: 0.6 }];
         let outcome = judge(RATIO, &both());
         assert_eq!((outcome.verdict, outcome.measured), (Verdict::Reproduced, Some(6.0 / 20.0)));
     }
 
     #[test]
     fn all_checks_must_hold_and_nothing_measured_holds_nothing() {
-        const BOTH: &[Check] = &[
-            Check::Within { variant: "new", metric: OUTAGES, low: 1.0, high: 2.0 },
-            Check::Within { variant: "old", metric: Metric::Quotient("outages", "points"), low: 0.6, high: 1.0 },
+        const SHARE: Metric = Metric::Quotient("outages", "points");
+        const BOTH: &[Evidence] = runs![
+            Check::Within { of: of("new", OUTAGES), low: 1.0, high: 2.0 },
+            Check::Within { of: of("old", SHARE), low: 0.6, high: 1.0 }
         ];
         let outcome = judge(BOTH, &both());
         assert_eq!((outcome.verdict, outcome.measured), (Verdict::NotReproduced, Some(1.5)));
+        assert_eq!(outcome.findings.iter().map(|finding| finding.holds).collect::<Vec<_>>(), [Some(true), Some(false)]);
         assert_eq!(judge(BOTH, &[]).verdict, Verdict::NotMeasured);
-        const SHOW: &[Check] = &[Check::Show { variant: "old", metric: Metric::Quotient("outages", "points") }];
+        const SHOW: &[Evidence] = runs![Check::Show { of: of("old", SHARE) }];
         let outcome = judge(SHOW, &both());
         assert_eq!((outcome.verdict, outcome.measured), (Verdict::Informative, Some(0.5)));
+    }
+
+    #[test]
+    fn a_sign_needs_an_interval_and_most_runs_are_more_than_half() {
+        const POSITIVE: &[Evidence] = runs![Check::Positive { of: of("new", OUTAGES) }];
+        assert_eq!(judge(POSITIVE, &both()).verdict, Verdict::Reproduced);
+        assert_eq!(judge(POSITIVE, &[record("new", 1, 1.0)]).verdict, Verdict::NotReproduced);
+        // Three of four are above 4.5, two above 5.
+        const MOST: &[Evidence] = runs![Check::Mostly { of: of("old", OUTAGES), above: 4.5 }];
+        let outcome = judge(MOST, &both());
+        assert_eq!((outcome.verdict, outcome.measured), (Verdict::Reproduced, Some(0.75)));
+        const HALF: &[Evidence] = runs![Check::Mostly { of: of("new", OUTAGES), above: 1.5 }];
+        assert_eq!(judge(HALF, &both()).verdict, Verdict::NotReproduced);
+    }
+
+    #[test]
+    fn a_mean_is_over_what_other_claims_measure_first() {
+        const MEAN: &[Evidence] = &[Evidence::Mean { of: &["C38", "C39"], low: 3.0, high: 4.0 }];
+        // rho of 1.25 and of 5.
+        let outcome = judge(MEAN, &[]);
+        assert_eq!((outcome.verdict, outcome.measured), (Verdict::Reproduced, Some(3.125)));
+        const MISSING: &[Evidence] = &[Evidence::Mean { of: &["C38", "C14"], low: 0.0, high: 4.0 }];
+        assert_eq!(judge(MISSING, &[]).verdict, Verdict::NotMeasured);
+        let claim = Claim { id: "C00", paper: "", source: "", evidence: MISSING };
+        assert_eq!(needs(&claim), [Needs { scenario: "thesis-5.4", set: &[] }]);
     }
 }

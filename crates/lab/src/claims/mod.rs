@@ -1,32 +1,51 @@
 //! What the papers claim, and what this version measures: claims as data, evaluated on runs of shipped scenarios.
 //!
-//! A claim names a scenario, the variants to compare, a metric and a tolerance that was fixed before anything was measured.
-//! Runs of two variants on the same seed are paired. A claim is reproduced if the mean meets its tolerance, and for an ordering
+//! A claim names scenarios, the variants to compare, quantities and tolerances that were fixed before anything was measured.
+//! Runs of two variants on the same seed are paired. A claim is reproduced if the means meet its tolerances, and for an ordering
 //! if the 95 % interval of the paired difference excludes zero.
 //!
-//! A new claim is one entry in `list.rs`.
+//! ```text
+//! list       the claims, by paper; a new claim is one entry there
+//! quantity   one number for every run, or pair of runs, of a scenario
+//! check      what must hold of quantities
+//! exact      what can be computed without runs
+//! printed    paper mode: what it changes in a scenario
+//! evaluate   from runs to a verdict
+//! table      verdicts for people and programs
+//! ```
 
+mod check;
 mod evaluate;
+mod exact;
 mod list;
+mod printed;
+mod quantity;
 mod table;
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-pub use evaluate::evaluate;
-pub use list::CLAIMS;
+pub use check::{Check, Finding};
+pub use evaluate::{evaluate, needs};
+pub use list::claims;
+pub use printed::{AS_PRINTED, Printed, as_printed};
+pub use quantity::{Metric, Quantity};
 pub use table::{to_json, to_text};
+
+use crate::sweep::Record;
 
 /// A claim of one of the papers.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
     /// Its number, C01 to C66.
     pub id: &'static str,
-    /// What the paper says.
-    pub paper: &'static str,
-    /// Where.
+    /// Where the paper says it.
     pub source: &'static str,
-    /// What shows it.
-    pub evidence: Evidence,
+    /// What it says.
+    pub paper: &'static str,
+    /// What shows it, all of it.
+    pub evidence: &'static [Evidence],
 }
 
 /// What shows whether a claim holds.
@@ -34,77 +53,42 @@ pub struct Claim {
 pub enum Evidence {
     /// Runs of a scenario.
     Runs {
-        /// The scenario that ships.
-        scenario: &'static str,
-        /// What is changed in it, as after `--set`.
-        set: &'static [&'static str],
-        /// Part of the grid point's value to which the claim refers; all of them if empty.
-        point: &'static str,
-        /// What must hold, all of it. The first is what the table shows.
+        /// What to run.
+        needs: Needs,
+        /// What must hold, all of it. The first is what the table shows first.
         checks: &'static [Check],
     },
     /// A computation without runs, and what it must give within 1 %.
     Exact {
-        /// Computes it.
-        measured: fn() -> f64,
+        /// What is computed.
+        what: &'static str,
+        /// Computes it; `None` if it cannot.
+        measured: fn() -> Option<f64>,
         /// What the paper's numbers come to.
         expected: f64,
     },
-}
-
-/// A number of a run.
-#[derive(Clone, Copy, Debug)]
-pub enum Metric {
-    /// As [`crate::sweep::Record::values`] names it.
-    Value(&'static str),
-    /// One over another.
-    Quotient(&'static str, &'static str),
-}
-
-/// What must hold between variants.
-#[derive(Clone, Copy, Debug)]
-pub enum Check {
-    /// The mean of a variant lies in a range.
-    Within {
-        /// The variant.
-        variant: &'static str,
-        /// The metric.
-        metric: Metric,
+    /// The mean of what is measured first of other claims.
+    Mean {
+        /// Their numbers.
+        of: &'static [&'static str],
         /// Smallest mean accepted.
         low: f64,
         /// Largest mean accepted.
         high: f64,
     },
-    /// Mean of `new` over mean of `old` lies in a range.
-    Ratio {
-        /// The variant above.
-        new: &'static str,
-        /// The variant below.
-        old: &'static str,
-        /// The metric.
-        metric: Metric,
-        /// Smallest ratio accepted.
-        low: f64,
-        /// Largest ratio accepted.
-        high: f64,
-    },
-    /// `less` has the smaller mean on paired seeds, at 95 %.
-    Less {
-        /// The variant with less.
-        less: &'static str,
-        /// The variant with more.
-        than: &'static str,
-        /// The metric.
-        metric: Metric,
-    },
-    /// Nothing must hold: the paper's own numbers contradict each other.
-    Show {
-        /// The variant.
-        variant: &'static str,
-        /// The metric.
-        metric: Metric,
-    },
 }
+
+/// What must be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Needs {
+    /// A scenario that ships.
+    pub scenario: &'static str,
+    /// What is changed in it, as after `--set`.
+    pub set: &'static [&'static str],
+}
+
+/// The runs there are.
+pub type Runs = BTreeMap<Needs, Vec<Record>>;
 
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -140,9 +124,7 @@ pub struct Outcome {
     pub paper: String,
     /// Where it says so.
     pub source: String,
-    /// What the numbers are, and what they had to be.
-    pub what: String,
-    /// The mean, ratio or difference; null if there was nothing to measure.
+    /// The first finding's mean, ratio or difference; null if there was nothing to measure.
     pub measured: Option<f64>,
     /// Its 95 % interval; null with a single seed, or for what is exact.
     pub interval: Option<[f64; 2]>,
@@ -150,6 +132,10 @@ pub struct Outcome {
     pub verdict: Verdict,
     /// The mode of the runs.
     pub mode: Mode,
+    /// What had to hold, and what was measured.
+    pub findings: Vec<Finding>,
+    /// Seeds with which every variant was run; the fewest of all scenarios, 0 without runs.
+    pub seeds: usize,
     /// Runs that had faults; they count all the same.
     pub faulty_runs: usize,
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Analysis, Outages, Settings, SubflowCount, Variation, WindowValues, variation_percent};
+use crate::statistics::standard_deviation;
 
 /// The monitor points in a window of analysis. Means are over the points that have a value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -11,6 +12,9 @@ pub struct Summary {
     pub points: u64,
     /// Mean aggregate throughput.
     pub aggregate_throughput_bps: Option<f64>,
+    /// Sample standard deviation of the aggregate throughput.
+    #[serde(default)]
+    pub aggregate_throughput_standard_deviation_bps: Option<f64>,
     /// Mean distance of the throughput from TBR.
     pub variation_mean_percent: Option<f64>,
     /// Largest distance of the throughput from TBR.
@@ -52,9 +56,11 @@ impl Summary {
     pub fn of(values: &[WindowValues], analysis: Analysis, settings: &Settings) -> Self {
         let points = || values.iter().filter(|point| analysis.has_point(point.at));
         let mean = |value: fn(&WindowValues) -> Option<f64>| mean(points().filter_map(value));
+        let throughput_bps: Vec<f64> = points().map(|point| point.aggregate_throughput_bps).collect();
         let mut summary = Self {
             points: points().count() as u64,
             aggregate_throughput_bps: mean(|point| Some(point.aggregate_throughput_bps)),
+            aggregate_throughput_standard_deviation_bps: standard_deviation(&throughput_bps),
             unit_goodput_bps: mean(|point| point.unit_goodput_bps),
             block_unit_goodput_bps: mean(|point| point.block_unit_goodput_bps),
             block_goodput_bps: mean(|point| point.block_goodput_bps),
@@ -126,6 +132,8 @@ mod tests {
         let analysis = Analysis { from: Instant::from_secs(2), to: Instant::from_secs(8) };
         let summary = Summary::of(collector.values(), analysis, collector.settings());
         assert_eq!((summary.points, summary.aggregate_throughput_bps), (3, Some(3e6)));
+        // 2, 3 and 4 Mbit/s: 1 Mbit/s around their mean.
+        assert_eq!(summary.aggregate_throughput_standard_deviation_bps, Some(1e6));
         assert_eq!((summary.outages, &summary.outages_at_s[..], summary.outage_time_s), (2, &[4.0, 8.0][..], 4.0));
         assert_eq!((summary.subflows_mean, summary.subflows_standard_deviation), (Some(3.0), Some(1.0)));
         let third = 100.0 / 3.0;

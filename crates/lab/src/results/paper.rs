@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::{Collector, Settings, Summary, Totals, WindowValues, jain_index};
+use crate::metrics::{BlockSummary, Collector, Settings, Summary, Totals, WindowValues, jain_index};
+use crate::statistics::mean;
 
 /// The metrics of `docs/algorithms/metrics.md`. With several connections, those of the first but for `connections` and
 /// `jain_index`.
@@ -24,8 +25,14 @@ pub struct PaperMetrics {
     pub totals: Totals,
     /// At every monitor point.
     pub points: Points,
+    /// Over the first blocks of 100 packets.
+    #[serde(default)]
+    pub blocks: BlockSummary,
     /// Every connection.
     pub connections: Vec<ConnectionGoodput>,
+    /// Mean goodput of the relays' own flows that take all they can get; null if there are none.
+    #[serde(default)]
+    pub greedy_goodput_bps: Option<f64>,
     /// Jain's fairness index over the goodputs of the connections and of the relays' own flows that take all they can
     /// get.
     pub jain_index: Option<f64>,
@@ -99,8 +106,10 @@ impl PaperMetrics {
             summary,
             totals,
             points: Points::new(collector.values()),
+            blocks: BlockSummary::of(collector.goodput_blocks(), collector.buffer_blocks()),
             jain_index: jain_index(&goodputs),
             connections,
+            greedy_goodput_bps: mean(greedy_bps),
         }
     }
 }

@@ -127,7 +127,8 @@ mod tests {
     fn record(seed: u64) -> Record {
         let (variant, point) = ("a".into(), vec![("p".into(), "v".into())]);
         let values = [("n".to_string(), 0.1)].into();
-        Record { variant, point, seed, values, course: Course::default(), faults: Vec::new() }
+        let (course, goodput_points_bps) = (Course::default(), Vec::new());
+        Record { variant, point, seed, values, course, goodput_points_bps, faults: Vec::new() }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! plan       variants, points and seeds -> jobs
 //! workers    jobs -> records, on all cores
 //! record     what one run leaves: one line of JSON
+//! values     its numbers by name
 //! course     how it went over time, in few numbers
 //! journal    the records so far, on disk; a killed sweep goes on where it was
 //! metric     the values that people compare
@@ -16,6 +17,7 @@ mod metric;
 mod plan;
 mod record;
 mod summary;
+mod values;
 mod workers;
 
 pub use course::Course;

@@ -1,0 +1,61 @@
+//! What trimming leaves of subset sums.
+
+use cooperation::relay_selection::{Goal, Mode, Offer, RelayId, SelectorSettings, build};
+use units::{Prng, Rate};
+
+const TARGET_BPS: u64 = 3_000_000;
+const THETA: f64 = 0.1;
+const EPSILON: f64 = 0.1;
+/// Draws of offers.
+const DRAWS: u64 = 300;
+/// Relays at most: every subset is looked at.
+const RELAYS_MAX: u64 = 12;
+
+/// Share of random offers in which SSRS finds a feasible set, of those in which some subset sums up to (1 + epsilon) L or
+/// more, and to U at most: that is where trimming promises one.
+pub(in super::super) fn feasible_found(mode: Mode) -> Option<f64> {
+    let mut prng = Prng::new(65);
+    let mut selector = build("ssrs", SelectorSettings { epsilon: EPSILON, mode }).ok()?;
+    let goal = Goal { target: Rate::from_bps(TARGET_BPS), tolerance: THETA };
+    let (mut promised, mut found) = (0_u32, 0_u32);
+    for _ in 0..DRAWS {
+        let offers = draw(&mut prng);
+        if has_sum_between(&offers, (1.0 + EPSILON) * (1.0 - THETA), 1.0 + THETA) {
+            promised += 1;
+            found += u32::from(selector.select(&offers, &goal, &[]).feasible);
+        }
+    }
+    (promised > 0).then(|| f64::from(found) / f64::from(promised))
+}
+
+/// From 2 to 12 relays with up to 1.5 Mbit/s each.
+fn draw(prng: &mut Prng) -> Vec<Offer> {
+    let count = 2 + prng.below(RELAYS_MAX - 1);
+    let offer =
+        |relay: u64| Offer { relay: RelayId(relay as u16), available: Rate::from_bps(1 + prng.below(1_500_000)) };
+    (0..count).map(offer).collect()
+}
+
+/// By looking at all subsets. `low` and `high` are over the target.
+fn has_sum_between(offers: &[Offer], low: f64, high: f64) -> bool {
+    let sum_bps = |subset: u32| -> u64 {
+        let chosen = offers.iter().enumerate().filter(|(index, _)| subset >> index & 1 == 1);
+        chosen.map(|(_, offer)| offer.available.as_bps()).sum()
+    };
+    let target = TARGET_BPS as f64;
+    (1..1_u32 << offers.len()).any(|subset| (low * target..=high * target).contains(&(sum_bps(subset) as f64)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subsets_are_looked_at_one_by_one() {
+        let offers =
+            [700_000, 900_000, 1_400_000].map(|bps| Offer { relay: RelayId(0), available: Rate::from_bps(bps) });
+        // All three are 3 Mbit/s, the largest two 2.3 Mbit/s.
+        assert!(has_sum_between(&offers, 0.99, 1.1) && has_sum_between(&offers, 0.76, 0.77));
+        assert!(!has_sum_between(&offers, 0.78, 0.99));
+    }
+}

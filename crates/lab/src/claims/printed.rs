@@ -1,0 +1,110 @@
+//! Paper mode: the settings that make a scenario run what the papers print where this version corrects it.
+//!
+//! What was never built as printed, because it cannot run or nobody could tell it from a slip of the pen, is not here; the
+//! documents under `docs/algorithms/` list it.
+
+use units::text::Text;
+
+use crate::scenario::{Mode, RhoDefinition, Scenario};
+
+/// One thing that paper mode changes.
+#[derive(Clone, Copy, Debug)]
+pub struct Printed {
+    /// The setting, as after `--set`.
+    pub setting: &'static str,
+    /// What it then does.
+    pub what: &'static str,
+    /// Where it is printed.
+    pub source: &'static str,
+    /// Changes the scenario; nothing if it does not use what the setting is about.
+    pub apply: fn(&mut Scenario),
+}
+
+/// Everything that paper mode changes.
+pub const AS_PRINTED: &[Printed] = &[
+    Printed {
+        setting: "cooperation.selection.mode=paper",
+        what: "one list of sums instead of one for each cardinality, no search of all subsets, no hold-down, removal without drain",
+        source: "thesis algorithms 1 to 3",
+        apply: |scenario| scenario.cooperation.selection.mode = Mode::Paper,
+    },
+    Printed {
+        setting: "cooperation.adaptive_congestion.mode=paper",
+        what: "the fastest path's age counts, in slow start as well; the count of cuts ends only at m; no floor",
+        source: "thesis algorithm 3",
+        apply: |scenario| scenario.cooperation.adaptive_congestion.iter_mut().for_each(|acc| acc.mode = Mode::Paper),
+    },
+    Printed {
+        setting: "cooperation.bandwidth_sharing.rho=eq7.3",
+        what: "rho by equation (7.3), where it is measured",
+        source: "thesis (7.3)",
+        apply: |scenario| {
+            scenario.cooperation.bandwidth_sharing.iter_mut().for_each(|sharing| sharing.rho = RhoDefinition::Eq73);
+        },
+    },
+    Printed {
+        setting: "connection.congestion=mcc-coop(1,0)",
+        what: "MCC-Coop yields by rho, not by its square, and may grow faster than LIA",
+        source: "thesis (7.15)",
+        apply: |scenario| replace(scenario, "mcc-coop", &[1.0, 0.0]),
+    },
+    Printed {
+        setting: "connection.congestion=gmcc-coop(1,0,1)",
+        what: "GMCC-Coop likewise, and a loss halves its window",
+        source: "thesis (7.15), list in 7.2.3",
+        apply: |scenario| replace(scenario, "gmcc-coop", &[1.0, 0.0, 1.0]),
+    },
+    Printed {
+        setting: "connection.congestion=mveno",
+        what: "algorithm 1; in build mode as well",
+        source: "mVeno algorithm 1, decision 0013",
+        apply: |scenario| replace(scenario, "mveno", &[]),
+    },
+];
+
+/// Turns `scenario` into what the papers print.
+pub fn as_printed(scenario: &mut Scenario) {
+    AS_PRINTED.iter().for_each(|printed| (printed.apply)(scenario));
+}
+
+/// Parameters of the controller, if it is the one called `name`; all its variants become the printed one.
+fn replace(scenario: &mut Scenario, name: &str, parameters: &[f64]) {
+    let Text(controller) = &mut scenario.connection.congestion;
+    if controller.name == name {
+        controller.parameters = parameters.to_vec();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::load;
+
+    fn scenario(settings: &str) -> Scenario {
+        let text = format!(
+            "name = \"x\"\nduration = \"1 s\"\nworkload = {{ kind = \"bulk\" }}\n{settings}\n\
+             [[relays]]\ncellular = {{ rate = \"3 Mbit/s\", delay = \"5 ms\" }}\n"
+        );
+        load("x.toml", &text, &[]).unwrap()
+    }
+
+    #[test]
+    fn what_a_scenario_uses_becomes_what_is_printed() {
+        let settings = "[connection]\ncongestion = \"gmcc-coop\"\n[cooperation]\nadaptive_congestion = {}\nbandwidth_sharing = {}\n";
+        let mut scenario = scenario(settings);
+        as_printed(&mut scenario);
+        assert_eq!(scenario.connection.congestion.0.to_string(), "gmcc-coop(1,0,1)");
+        let cooperation = &scenario.cooperation;
+        assert_eq!(cooperation.selection.mode, Mode::Paper);
+        assert_eq!(cooperation.adaptive_congestion.as_ref().unwrap().mode, Mode::Paper);
+        assert_eq!(cooperation.bandwidth_sharing.as_ref().unwrap().rho, RhoDefinition::Eq73);
+    }
+
+    #[test]
+    fn what_it_does_not_use_stays_away() {
+        let mut scenario = scenario("[connection]\ncongestion = \"lia\"\n");
+        as_printed(&mut scenario);
+        assert_eq!(scenario.connection.congestion.0.to_string(), "lia");
+        assert!(scenario.cooperation.adaptive_congestion.is_none() && scenario.cooperation.bandwidth_sharing.is_none());
+    }
+}

@@ -1,0 +1,97 @@
+//! The numbers of a run by name.
+
+use std::collections::BTreeMap;
+
+use units::Instant;
+
+use crate::metrics::{Analysis, LocalShare, max_over_min, mean_distance_bps};
+use crate::results::{PaperMetrics, Results, SelectionResults, Series};
+use crate::scenario::Scenario;
+use crate::statistics::mean;
+
+/// Numbers by name.
+type Values = BTreeMap<String, f64>;
+
+/// Every number of the `results` of a run of `scenario` that is no series.
+pub(super) fn values(scenario: &Scenario, results: &Results) -> Values {
+    let mut values = Values::new();
+    add(&mut values, "", &serde_json::to_value(&results.totals).expect("totals are finite"));
+    if let Some(metrics) = &results.metrics {
+        add_metrics(&mut values, metrics);
+        if let Some((selection, target_bps)) = results.selection.as_ref().zip(metrics.target_bps) {
+            add_decisions(&mut values, selection, target_bps);
+        }
+    }
+    add_local(&mut values, "", results.relays.iter().filter_map(|relay| relay.local_ratio()));
+    add_analysed_local(&mut values, &results.series, analysis(scenario));
+    let received: Vec<f64> = results.relays.iter().map(|relay| relay.local_received_bytes as f64).collect();
+    insert(&mut values, "local_max_over_min", max_over_min(&received));
+    for subflow in &results.subflows {
+        *values.entry(format!("path.{}.throughput_bps", subflow.path)).or_default() += subflow.throughput_bps;
+    }
+    values
+}
+
+/// The points of G1 that belong to the window of analysis.
+pub(super) fn goodput_points_bps(scenario: &Scenario, results: &Results) -> Vec<Option<f64>> {
+    let (analysis, points) = (analysis(scenario), results.metrics.as_ref().map(|metrics| &metrics.points));
+    let times = points.into_iter().flat_map(|points| points.time_s.iter().zip(&points.unit_goodput_bps));
+    times.filter(|(time_s, _)| analysis.has_point(at(**time_s))).map(|(_, goodput_bps)| *goodput_bps).collect()
+}
+
+fn analysis(scenario: &Scenario) -> Analysis {
+    let part = scenario.metrics.analysis;
+    part.map_or(Analysis::WHOLE, |part| Analysis { from: Instant::ZERO + part.from, to: Instant::ZERO + part.to })
+}
+
+fn at(seconds: f64) -> Instant {
+    Instant::from_nanos((seconds * 1e9).round() as u64)
+}
+
+fn add_metrics(values: &mut Values, metrics: &PaperMetrics) {
+    add(values, "analysis.", &serde_json::to_value(&metrics.summary).expect("metrics are finite"));
+    add(values, "whole.", &serde_json::to_value(&metrics.totals).expect("metrics are finite"));
+    add(values, "blocks.", &serde_json::to_value(metrics.blocks).expect("metrics are finite"));
+    insert(values, "jain_index", metrics.jain_index);
+    insert(values, "greedy_goodput_bps", metrics.greedy_goodput_bps);
+    let goodputs: Vec<f64> = metrics.connections.iter().map(|connection| connection.goodput_bps).collect();
+    insert(values, "connection_goodput_bps", mean(&goodputs));
+}
+
+/// How near to the target were the sets that selection went to, and those that it would have gone to next.
+fn add_decisions(values: &mut Values, selection: &SelectionResults, target_bps: f64) {
+    let active = || selection.migrations.iter().map(|migration| migration.offered_bps);
+    let backup = || selection.points.iter().filter_map(|point| point.backup_bps);
+    insert(values, "selection.active_distance_bps", mean_distance_bps(active(), target_bps));
+    insert(values, "selection.backup_distance_bps", mean_distance_bps(backup(), target_bps));
+    insert(values, "selection.distance_bps", mean_distance_bps(active().chain(backup()), target_bps));
+}
+
+fn add_analysed_local(values: &mut Values, series: &Series, analysis: Analysis) {
+    let shares = series
+        .relays
+        .iter()
+        .map(|relay| LocalShare::over(&series.time_s, &relay.local_demand_bps, &relay.local_goodput_bps, analysis));
+    let shares: Vec<LocalShare> = shares.collect();
+    add_local(values, "analysis.", shares.iter().filter_map(LocalShare::ratio));
+    let goodput_bps = shares.iter().filter_map(LocalShare::goodput_bps);
+    insert(values, "analysis.local_goodput_max_bps", goodput_bps.reduce(f64::max));
+}
+
+fn add_local(values: &mut Values, prefix: &str, ratios: impl Iterator<Item = f64>) {
+    let ratios: Vec<f64> = ratios.collect();
+    insert(values, &format!("{prefix}local_ratio_mean"), mean(&ratios));
+    insert(values, &format!("{prefix}local_ratio_min"), ratios.into_iter().reduce(f64::min));
+}
+
+fn insert(values: &mut Values, name: &str, value: Option<f64>) {
+    values.extend(value.map(|value| (name.to_owned(), value)));
+}
+
+fn add(values: &mut Values, prefix: &str, object: &serde_json::Value) {
+    for (name, value) in object.as_object().into_iter().flatten() {
+        let number = value.as_f64().or_else(|| value.as_bool().map(|flag| f64::from(u8::from(flag))));
+        values.extend(number.map(|number| (format!("{prefix}{name}"), number)));
+        add(values, &format!("{prefix}{name}."), value);
+    }
+}
