@@ -139,6 +139,14 @@ fn mveno_settles_where_its_model_does() {
 }
 
 #[test]
+fn mveno_by_its_own_round_trip_times_uses_a_short_path() {
+    // Both lose 0.2 % at random, but one has 20 ms and the other 200. Without queues delta_r is x_r^2 / y^2, and E p w_r^2 = delta_r
+    // leaves the better rate to carry all: w = sqrt(5 / p) = 50 on the short path, sqrt(0.01 * 5 / p) = 5 on the other.
+    let settled = settle("mveno-own-rtt", &[(20, 0.002), (200, 0.002)]);
+    assert_near("short path", settled.windows[0], 50.0);
+}
+
+#[test]
 fn ewtcp_and_veno_settle_where_their_models_do() {
     // sqrt(2 a / p) with a = 1/4; sqrt(5 / p).
     let settled = settle("ewtcp", &[(40, 0.001), (40, 0.004)]);

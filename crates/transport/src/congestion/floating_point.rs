@@ -200,7 +200,9 @@ proptest! {
         let first = &paths[0];
         prop_assume!((first.backlog() - 3.0).abs() > 1e-3);
         let halving = if first.backlog() >= 3.0 { 2.0 } else { 1.0 };
-        for (name, whole) in [("mveno", mveno_algorithm_1(&paths)), ("mveno-proof", mveno_proof(&paths))] {
+        let (algorithm_1, proof) = (mveno_algorithm_1(&paths), mveno_proof(&paths));
+        let own_rtt = (first.rtt, algorithm_1.1);
+        for (name, whole) in [("mveno", algorithm_1), ("mveno-proof", proof), ("mveno-own-rtt", own_rtt)] {
             let (gained, left) = answers(name, &paths);
             let (delta, divisor) = mveno_delta(&paths, whole);
             // Near a pole no two ways to compute agree.
@@ -216,7 +218,7 @@ proptest! {
     #[test]
     fn mveno_never_gains_more_than_one_veno(paths in paths()) {
         // Claim C59, over any state: delta is at most 1.
-        for name in ["mveno", "mveno-proof"] {
+        for name in ["mveno", "mveno-proof", "mveno-own-rtt"] {
             prop_assert!(answers(name, &paths).0 <= 1.0 / paths[0].w + 1e-6);
         }
     }

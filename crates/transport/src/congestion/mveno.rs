@@ -19,7 +19,7 @@
 //! Wmax_r   largest window seen, segments
 //! Q_r, E_r probability that a loss means congestion, and the mean decrease after a loss that follows from it
 //! y_s      sum_p w_p / T_p, the rate of all
-//! T_s      mean of all samples of all subflows in their last rounds; `mveno-proof`: max_p T_p
+//! T_s      mean of all samples of all subflows in their last rounds; `mveno-proof`: max_p T_p; `mveno-own-rtt`: T_r before y_s
 //! Q_s      by equation (4) from T_s, min_p base_p and max_p Wmax_p; `mveno-proof`: min_p Q_p
 //! E_s      by equation (5) from Q_s
 //! beta     3 segments
@@ -33,6 +33,10 @@
 //! `mveno-proof` takes the extremes that the proof of fairness (section III-C) needs: delta_r then never exceeds 1 by
 //! itself, and the connection is slow wherever round-trip times or queues differ (docs/decisions/0013-mveno-as-printed.md). The
 //! bounds of Q_r and delta_r are ours; the paper divides by zero where a queue is empty.
+//!
+//! `mveno-own-rtt` is ours. With one T_s for all, a subflow with a short round-trip time counts for little beside T_s y_s, which grows
+//! with the others': its delta falls with the square of that, and its window with delta. With T_r in its place the fraction of (13)
+//! is the square of the subflow's share of the rate, x_r / y_s, as in OLIA.
 //!
 //! `T_s y_s` is `sum_p w_p T_s / T_p`: only ratios of round-trip times matter. Q, E and delta are fractions of 2^16,
 //! windows are segments in 2^-16.
@@ -68,6 +72,8 @@ enum Variant {
     Algorithm1,
     /// As the proof of fairness needs it.
     Proof,
+    /// As algorithm 1, but each subflow compares its window with what all would carry in its own round-trip time.
+    OwnRtt,
 }
 
 /// What mVeno remembers of one subflow.
@@ -107,6 +113,11 @@ impl MVeno {
     pub fn proof() -> Self {
         Self { variant: Variant::Proof, subflows: PerSubflow::default() }
     }
+
+    /// With the subflow's own round-trip time in place of T_s.
+    pub fn own_rtt() -> Self {
+        Self { variant: Variant::OwnRtt, subflows: PerSubflow::default() }
+    }
 }
 
 impl Default for MVeno {
@@ -120,6 +131,7 @@ impl CongestionController for MVeno {
         match self.variant {
             Variant::Algorithm1 => "mveno",
             Variant::Proof => "mveno-proof",
+            Variant::OwnRtt => "mveno-own-rtt",
         }
     }
 
@@ -168,6 +180,10 @@ impl MVeno {
         };
         for (_, state) in self.subflows.iter_mut() {
             if let Some(round) = state.last {
+                let whole = match self.variant {
+                    Variant::OwnRtt => whole.over(round.mean_rtt),
+                    Variant::Algorithm1 | Variant::Proof => whole,
+                };
                 state.delta_q16 = delta_q16(round.congestion_q16(), round.window(), &whole);
             }
         }
@@ -227,6 +243,8 @@ impl Segments {
 struct Whole {
     /// Q_s in 2^-16.
     congestion_q16: u64,
+    /// T_s.
+    rtt: Duration,
     /// T_s y_s.
     window: Segments,
 }
@@ -235,11 +253,11 @@ impl Whole {
     fn of(rounds: impl Iterator<Item = Round> + Clone, variant: Variant) -> Option<Self> {
         let rtt = match variant {
             Variant::Proof => rounds.clone().map(|round| round.mean_rtt).max()?,
-            Variant::Algorithm1 => mean_of_all(rounds.clone())?,
+            Variant::Algorithm1 | Variant::OwnRtt => mean_of_all(rounds.clone())?,
         };
         let congestion_q16 = match variant {
             Variant::Proof => rounds.clone().map(|round| round.congestion_q16()).min()?,
-            Variant::Algorithm1 => {
+            Variant::Algorithm1 | Variant::OwnRtt => {
                 let base_rtt = rounds.clone().map(|round| round.base_rtt).min()?;
                 let largest = rounds.clone().max_by_key(|round| round.cwnd_max / round.mss)?;
                 congestion_q16(rtt, base_rtt, largest.cwnd_max, largest.mss)
@@ -247,7 +265,13 @@ impl Whole {
         };
         let share = |round: Round| mul_div(round.window().0, rtt.as_nanos(), round.mean_rtt.as_nanos());
         let window = rounds.map(share).fold(0, u64::saturating_add).min(SEGMENTS_MAX * ONE_Q16);
-        Some(Self { congestion_q16, window: Segments(window) })
+        Some(Self { congestion_q16, rtt, window: Segments(window) })
+    }
+
+    /// The same with `rtt` for T_s.
+    fn over(self, rtt: Duration) -> Self {
+        let window = mul_div(self.window.0, rtt.as_nanos(), self.rtt.as_nanos()).min(SEGMENTS_MAX * ONE_Q16);
+        Self { rtt, window: Segments(window), ..self }
     }
 }
 

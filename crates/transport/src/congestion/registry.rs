@@ -137,6 +137,12 @@ pub const CONTROLLERS: &[Registration] = &[
         build: |_| Ok(Box::new(MVeno::proof())),
     },
     Registration {
+        name: "mveno-own-rtt",
+        summary: "mVeno that weighs subflows by their shares of the rate, so that unlike round-trip times do no harm",
+        parameters: &[],
+        build: |_| Ok(Box::new(MVeno::own_rtt())),
+    },
+    Registration {
         name: "mcc-coop",
         summary: "LIA that yields to the TCP flows of relays (thesis, chapter 7)",
         parameters: mcc_coop::PARAMETERS,

@@ -18,7 +18,8 @@ fn deltas(windows: &[f64], rtts_ms: &[f64], q: &[f64]) -> Vec<f64> {
     let longest = rtts_ms.iter().copied().fold(0.0, f64::max);
     let window = windows.iter().zip(rtts_ms).map(|(window, rtt)| window * longest / rtt).sum();
     let smallest = q.iter().copied().fold(1.0, f64::min);
-    let whole = Whole { congestion_q16: q16(smallest), window: segments(window) };
+    let rtt = Duration::from_nanos((longest * 1e6) as u64);
+    let whole = Whole { congestion_q16: q16(smallest), rtt, window: segments(window) };
     let delta = |(window, q): (&f64, &f64)| unbounded_delta_q16(q16(*q), segments(*window), &whole).unwrap();
     windows.iter().zip(q).map(delta).map(|delta| delta as f64 / ONE_Q16 as f64).collect()
 }
@@ -39,8 +40,19 @@ fn a_path_without_congestion_starves_the_others() {
     let found = deltas(&[20.0, 10.0], &[100.0, 200.0], &[0.01, 0.6]);
     assert_close(found[0], 0.1600, 5e-4);
     assert_close(found[1], 0.00125, 2e-5);
-    let whole = Whole { congestion_q16: q16(0.01), window: segments(50.0) };
+    let whole = Whole { congestion_q16: q16(0.01), rtt: Duration::from_millis(200), window: segments(50.0) };
     assert_eq!(delta_q16(q16(0.6), segments(10.0), &whole), FLOOR_Q16);
+}
+
+#[test]
+fn by_its_own_round_trip_time_a_subflow_weighs_as_much_as_it_carries() {
+    // Q_r = Q_s and E_r = E_s: delta is (w_r / (T_r y_s))^2. Ten segments in 20 ms and in 80 ms are 4/5 and 1/5 of the rate. By
+    // the longest round-trip time T_s y_s is 10 * 4 + 10 = 50 for both, and delta 1/25.
+    let whole = Whole { congestion_q16: q16(0.3), rtt: Duration::from_millis(80), window: segments(50.0) };
+    let delta = |whole: &Whole| unbounded_delta_q16(q16(0.3), segments(10.0), whole).unwrap() as f64 / 65536.0;
+    assert_close(delta(&whole), 0.04, 1e-4);
+    assert_close(delta(&whole.over(Duration::from_millis(20))), 0.64, 1e-4);
+    assert_close(delta(&whole.over(Duration::from_millis(80))), 0.04, 1e-4);
 }
 
 #[test]
