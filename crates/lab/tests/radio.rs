@@ -107,7 +107,7 @@ fn contradictions_are_named() {
     expect(&["cooperation.selection.method=ssrs"], &["there is none", "target"]);
     expect(&["cooperation.selection.fixed=[10]"], &["there is no relay 10"]);
     expect(&["cooperation.selection.method=fixed"], &["is missing"]);
-    expect(&["cooperation.forwarding={}"], &["needs relays that end the subflow"]);
+    expect(&["cooperation.forwarding={}"], &["cooperation.forwarding.range_packets", "no range follows"]);
     expect(&["metrics.analysis={ from = \"9 s\", to = \"3 s\" }"], &["metrics.analysis"]);
     expect(&["target={ bit_rate = \"3 Mbit/s\", tolerance = \"0 %\" }"], &["target.tolerance"]);
     expect(&["workload.connections=0"], &["workload.connections"]);

@@ -56,7 +56,7 @@ impl Differentiated {
     }
 
     fn drain(&mut self, relay: &mut FastAckRelay, now: Instant) {
-        while let Some((_, piece)) = self.queue.poll_forward() {
+        while let Some(piece) = self.queue.poll_forward() {
             relay.forward(piece, now);
         }
     }

@@ -77,7 +77,7 @@ pub struct HoldQueue<T> {
     is_leaving: bool,
     held: VecDeque<Held<T>>,
     held_bytes: u64,
-    forwards: VecDeque<(Dsn, T)>,
+    forwards: VecDeque<T>,
     stats: HoldStats,
 }
 
@@ -99,7 +99,7 @@ impl<T> HoldQueue<T> {
     pub fn on_packet(&mut self, now: Instant, dsn: Dsn, len_bytes: u32, packet: T) {
         let in_range = self.range.is_none_or(|range| dsn.before_or_at(range.max));
         if in_range || self.is_leaving || len_bytes == 0 {
-            self.forwards.push_back((dsn, packet));
+            self.pass(packet);
             return;
         }
         self.hold(Held { dsn, len_bytes, due: now + self.limits.stay, packet });
@@ -108,6 +108,19 @@ impl<T> HoldQueue<T> {
             self.forward_head();
         }
         self.stats.peak_bytes = self.stats.peak_bytes.max(self.held_bytes);
+    }
+
+    /// Takes a packet that does not wait.
+    pub fn pass(&mut self, packet: T) {
+        self.forwards.push_back(packet);
+    }
+
+    /// Drops what waits and begins with `dsn`.
+    pub fn discard(&mut self, dsn: Dsn) {
+        let at = self.held.partition_point(|held| held.dsn.before(dsn));
+        if self.held.get(at).is_some_and(|held| held.dsn == dsn) {
+            self.held_bytes -= self.held.remove(at).map_or(0, |held| held.charge());
+        }
     }
 
     /// Takes a range, unless a newer one is known, and forwards what it or an earlier range covers.
@@ -159,8 +172,8 @@ impl<T> HoldQueue<T> {
         }
     }
 
-    /// The next packet to forward, and its first DSN.
-    pub fn poll_forward(&mut self) -> Option<(Dsn, T)> {
+    /// The next packet to forward.
+    pub fn poll_forward(&mut self) -> Option<T> {
         self.forwards.pop_front()
     }
 
@@ -203,7 +216,7 @@ impl<T> HoldQueue<T> {
     fn forward_head(&mut self) {
         if let Some(head) = self.held.pop_front() {
             self.held_bytes -= head.charge();
-            self.forwards.push_back((head.dsn, head.packet));
+            self.forwards.push_back(head.packet);
         }
     }
 }

@@ -198,8 +198,7 @@ impl Run {
     }
 
     fn drain(&mut self, relay: usize) {
-        while let Some((dsn, packet)) = self.relays[relay].queue.poll_forward() {
-            assert_eq!(dsn, FIRST + self.packets[packet as usize].0);
+        while let Some(packet) = self.relays[relay].queue.poll_forward() {
             self.schedule_in_order(relay, 1, Event::AtDestination(relay, packet));
         }
         let relay_state = &self.relays[relay];

@@ -16,7 +16,7 @@ use simulator::relay::{DESTINATION_GATE, SOURCE_GATE};
 use simulator::swallower::Swallower;
 use units::Instant;
 
-use super::cooperation::forwarding;
+use super::cooperation::forwarding::Element;
 use super::hop::{Hop, HopKind};
 use super::{RunError, links, radio};
 use crate::measure::PathCounters;
@@ -39,8 +39,8 @@ pub(super) struct RelayParts {
     pub wifi: Hop,
     /// The relay and whom it talks to, where it has traffic of its own.
     pub local: Option<LocalPorts>,
-    /// What ends and continues subflows, where the relay acknowledges at once.
-    pub fast_ack: Option<MediumId>,
+    /// What decides when data go on, where that is not at once.
+    pub forwarding: Option<Element>,
 }
 
 /// Where a relay's own traffic begins and ends.
@@ -71,13 +71,13 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
             Some(wlan) => wlan.hop(&network, index),
             None => links::wifi(&mut network, scenario, index)?,
         };
-        let is_fast_ack = scenario.cooperation.relays == RelayMode::FastAck;
-        let fast_ack = is_fast_ack.then(|| forwarding::add_relay(&mut network, scenario, index)).transpose()?;
+        let forwarding = Element::add(&mut network, scenario, index)?;
         let swallower = add_swallower(&mut network, &scenario.relays[index]);
         let mut builder = Builder { network: &mut network, addresses, backbone, core, destination };
-        let hops = RelayHops { cellular, wifi, between: fast_ack.into_iter().chain(swallower).collect() };
+        let between = forwarding.map(Element::medium).into_iter().chain(swallower).collect();
+        let hops = RelayHops { cellular, wifi, between };
         let local = builder.wire_relay(index, hops, !scenario.relays[index].local.is_empty());
-        relays.push(RelayParts { cellular, wifi, local, fast_ack });
+        relays.push(RelayParts { cellular, wifi, local, forwarding });
     }
     let [cell, wlan] = [cell, wlan].map(|medium| medium.map(|medium| medium.id));
     Ok(Topology { network, source, destination, relays, cell, wlan })

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::text::Text;
-use units::{Duration, Probability, Rate};
+use units::{ByteCount, Duration, Probability, Rate};
 
 /// The bit rate that the application asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -248,6 +248,10 @@ pub struct Forwarding {
     /// How long the range of each relay is.
     #[serde(skip_serializing_if = "RangeShareKind::is_equal")]
     pub shares: RangeShareKind,
+    /// What a relay holds at most (MAX_BF_SIZE); by default two ranges. With zero it holds nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub hold_buffer: Option<Text<ByteCount>>,
 }
 
 /// How long the range of each relay is.
@@ -274,6 +278,7 @@ impl Default for Forwarding {
             threshold: Probability::new(0.95).unwrap_or(Probability::ZERO),
             range_packets: None,
             shares: RangeShareKind::Equal,
+            hold_buffer: None,
         }
     }
 }

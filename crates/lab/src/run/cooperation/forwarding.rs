@@ -1,4 +1,4 @@
-//! Fast-ACK relays with differentiated forwarding: the destination says which data it wants next, the relays hold the rest.
+//! Relays with differentiated forwarding: the destination says which data it wants next, the relays hold the rest.
 //!
 //! What the destination says reaches every relay, in order, a little later.
 
@@ -16,13 +16,15 @@ use cooperation::forwarding::range_shares::RangeShares;
 use cooperation::relay_selection::RelayId;
 use network::{MediumId, Network};
 use simulator::relay::RelayMedium;
-use simulator::{App, Report};
+use simulator::{App, EndpointHost, Report, Simulation};
 use transport::relay::{FastAckRelay, ForwardingRelay, RelayConfig};
 use transport::{ConnectionConfig, Endpoint, Event};
+use units::text::Text;
 use units::{Dsn, Duration, Instant, Prng, Rate};
 
+use super::routing::RoutingRelay;
 use crate::run::RunError;
-use crate::scenario::{RangeShareKind, Scenario};
+use crate::scenario::{RangeShareKind, RelayMode, Scenario};
 
 /// How long a message takes from the destination to its relays: a few turns on the Wi-Fi channel.
 const MESSAGE_DELAY: Duration = Duration::from_millis(10);
@@ -31,20 +33,82 @@ const UNDER_WAY_BYTES: u64 = 1 << 20;
 /// Octets of TCP/IP headers, timestamps and DSS in a data packet.
 const HEADER_BYTES: u64 = 72;
 
-/// A relay of the network.
-pub(in crate::run) type Relay = RelayMedium<Differentiated>;
+/// A fast-ACK relay of the network.
+type Relay = RelayMedium<Differentiated>;
 
-/// Adds the fast-ACK relay of number `index`.
-pub(in crate::run) fn add_relay(
+/// What a relay has beside its router.
+#[derive(Clone, Copy)]
+pub(in crate::run) enum Element {
+    /// It ends subflows and acknowledges at once.
+    FastAck(MediumId),
+    /// It holds packets.
+    Routing(MediumId),
+}
+
+impl Element {
+    /// Adds what the relay of number `index` has, if anything.
+    pub fn add(network: &mut Network, scenario: &Scenario, index: usize) -> Result<Option<Self>, RunError> {
+        match (scenario.cooperation.relays, hold_limits(scenario)) {
+            (RelayMode::FastAck, limits) => add_relay(network, scenario, index, limits).map(Self::FastAck).map(Some),
+            (RelayMode::Ip, Some(limits)) => {
+                Ok(Some(Self::Routing(network.add_medium(Box::new(RoutingRelay::new(limits))))))
+            }
+            (RelayMode::Ip, None) | (RelayMode::MultiHomed, _) => Ok(None),
+        }
+    }
+
+    /// As part of the network.
+    pub const fn medium(self) -> MediumId {
+        match self {
+            Self::FastAck(id) | Self::Routing(id) => id,
+        }
+    }
+
+    /// A message of the destination reaches the relay. One that only routes needs no acknowledgements: the source gets them.
+    pub fn tell(self, frame: ToRelay, simulation: &mut Simulation<EndpointHost>) {
+        match (self, frame) {
+            (Self::FastAck(id), frame) => drop(simulation.with_medium(id, |relay: &mut Relay, now| {
+                let (relay, forwarding) = relay.parts();
+                match frame {
+                    ToRelay::Range(update) => forwarding.on_range(update, relay, now),
+                    ToRelay::CumAck(ack) => forwarding.on_ack(ack, relay),
+                }
+            })),
+            (Self::Routing(id), ToRelay::Range(update)) => {
+                simulation.with_medium(id, |relay: &mut RoutingRelay, _| relay.on_range(update.range));
+            }
+            (Self::Routing(_), ToRelay::CumAck(_)) => {}
+        }
+    }
+
+    /// The relay is gone, with all it holds, and without a word.
+    pub fn kill(self, simulation: &mut Simulation<EndpointHost>) {
+        match self {
+            Self::FastAck(id) => simulation.with_medium(id, |relay: &mut Relay, _| relay.kill()),
+            Self::Routing(id) => simulation.with_medium(id, |relay: &mut RoutingRelay, _| relay.kill()),
+        };
+    }
+
+    /// What the relay holds for later, octets.
+    pub fn held_bytes(self, network: &Network) -> Option<u64> {
+        match self {
+            Self::FastAck(id) => Some(network.medium::<Relay>(id)?.relay().forwarding().queue().held_bytes()),
+            Self::Routing(id) => Some(network.medium::<RoutingRelay>(id)?.held_bytes()),
+        }
+    }
+}
+
+fn add_relay(
     network: &mut Network,
     scenario: &Scenario,
     index: usize,
+    limits: Option<HoldLimits>,
 ) -> Result<MediumId, RunError> {
     let mut prng = Prng::fork(scenario.seed, &format!("fast-ack relay {index}"));
     let mut seed = [0; 32];
     seed[..8].copy_from_slice(&prng.below(u64::MAX).to_le_bytes());
     // Without ranges nothing is ever held.
-    let limits = hold_limits(scenario).unwrap_or(HoldLimits::of(0, scenario.metrics.period));
+    let limits = limits.unwrap_or(HoldLimits::of(0, scenario.metrics.period));
     let tcp = ConnectionConfig {
         congestion: RelayConfig::default().tcp.congestion,
         nagle: false,
@@ -71,16 +135,9 @@ fn range_bytes(scenario: &Scenario) -> Option<u64> {
 }
 
 fn hold_limits(scenario: &Scenario) -> Option<HoldLimits> {
-    range_bytes(scenario).map(|range_bytes| HoldLimits::of(range_bytes, scenario.metrics.period))
-}
-
-/// A message of the destination reaches a relay.
-pub(in crate::run) fn tell(relay: &mut Relay, frame: ToRelay, now: Instant) {
-    let (relay, forwarding) = relay.parts();
-    match frame {
-        ToRelay::Range(update) => forwarding.on_range(update, relay, now),
-        ToRelay::CumAck(ack) => forwarding.on_ack(ack, relay),
-    }
+    let limits = HoldLimits::of(range_bytes(scenario)?, scenario.metrics.period);
+    let buffer = scenario.cooperation.forwarding.as_ref()?.hold_buffer;
+    Some(HoldLimits { size_bytes: buffer.map_or(limits.size_bytes, |Text(size)| size.0), ..limits })
 }
 
 /// A message of the destination, on its way.

@@ -7,9 +7,10 @@
 //! adapting    adaptive congestion control at the source
 //! attacker    somebody who touches messages
 //! first_path  the connection's first subflow beside relays that acknowledge at once
-//! forwarding  fast-ACK relays that hold what the destination does not want yet
+//! forwarding  relays that hold what the destination does not want yet
 //! messages    what destination and relays tell each other, as octets of their channels
 //! offers      the relays' side: what their links do, every period
+//! routing     ... those of them that only route
 //! sharing     what relays tell of their own flows, and the source's controller hears
 //! steering    the destination's side: adverts and arrivals to subflows
 //! watching    the destination excludes relays that swallow data
@@ -21,6 +22,7 @@ mod first_path;
 pub(super) mod forwarding;
 mod messages;
 mod offers;
+mod routing;
 mod sharing;
 mod steering;
 mod watching;

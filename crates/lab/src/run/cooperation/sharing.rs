@@ -12,7 +12,7 @@ use simulator::{App, Report};
 use transport::{ConnectionId, Endpoint, Event, SubflowId};
 use units::{Duration, Instant, Rate};
 
-use super::Messages;
+use super::messages::Messages;
 use super::offers::configured;
 use crate::run::local::FlowCount;
 use crate::scenario::{Addresses, DemandKind, LocalTraffic, RhoDefinition, Scenario};

@@ -6,7 +6,6 @@ use cooperation::relay_selection::monitor::LinkUse;
 use units::Instant;
 
 use super::{DESTINATION, RelayOnStage, SOURCE, Stage};
-use crate::run::cooperation::forwarding::{self, Relay};
 use crate::run::cooperation::{LinkLoad, measure};
 
 impl Stage {
@@ -32,11 +31,13 @@ impl Stage {
             let due = ranges.borrow_mut().take_due(now);
             let Some(due) = due else { return };
             for index in due.relays(self.relays.len()) {
-                let Some(relay) = self.relays[index].parts.fast_ack.filter(|_| !self.is_gone(index)) else { continue };
+                let Some(element) = self.relays[index].parts.forwarding.filter(|_| !self.is_gone(index)) else {
+                    continue;
+                };
                 let frame = ranges.borrow().frame_to(index, due.frame);
                 let passed = self.cooperating.messages.tell_relay(index, frame);
                 if let Some(frame) = passed.frame {
-                    self.simulation.with_medium(relay, |relay: &mut Relay, now| forwarding::tell(relay, frame, now));
+                    element.tell(frame, &mut self.simulation);
                 }
                 if passed.refused {
                     ranges.borrow_mut().repeat(index, now);

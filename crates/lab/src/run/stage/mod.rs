@@ -18,7 +18,7 @@ use units::{Duration, Instant};
 pub(in crate::run) use sample::Recorders;
 use sample::SubflowNumbers;
 
-use super::cooperation::forwarding::{self, RangeWatch};
+use super::cooperation::forwarding::RangeWatch;
 use super::cooperation::{Cooperating, FirstPath, Steersman, Watchman};
 use super::hosts::{config, host};
 use super::local::LocalCounts;
@@ -196,8 +196,8 @@ impl Stage {
         if let Some(id) = self.wlan {
             self.simulation.with_medium(id, |wlan: &mut Wlan, _| wlan.leave(station(relay)));
         }
-        if let Some(id) = self.relays[relay].parts.fast_ack {
-            self.simulation.with_medium(id, |relay: &mut forwarding::Relay, _| relay.kill());
+        if let Some(forwarding) = self.relays[relay].parts.forwarding {
+            forwarding.kill(&mut self.simulation);
         }
     }
 }

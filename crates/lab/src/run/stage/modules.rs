@@ -19,7 +19,7 @@ pub(super) fn cooperating(
     addresses: &Addresses,
     source: SocketAddr,
 ) -> Result<Cooperating, RunError> {
-    let ranges = Ranges::new(scenario).filter(|_| scenario.cooperation.relays == RelayMode::FastAck);
+    let ranges = Ranges::new(scenario).filter(|_| scenario.cooperation.relays != RelayMode::MultiHomed);
     let ranges = ranges.map(|ranges| Rc::new(RefCell::new(ranges)));
     let mut messages = Messages::new(scenario);
     let (adapting, sharing) = (Adapting::new(scenario)?, Sharing::new(scenario, addresses));

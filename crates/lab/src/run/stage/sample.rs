@@ -9,7 +9,6 @@ use transport::{ConnectionId, ConnectionStats, SubflowId, SubflowStats};
 
 use super::{DESTINATION, RelayOnStage, SOURCE, Stage, station};
 use crate::measure::{PathCounters, Recorder, RelayRecorder, RelaySample, Sender};
-use crate::run::cooperation::forwarding;
 use crate::run::hop::Hop;
 
 /// What is recorded at the end of every window.
@@ -62,8 +61,7 @@ impl Stage {
     /// What a relay holds for later, where there is differentiated forwarding.
     fn held_bytes(&self, relay: &RelayOnStage) -> Option<u64> {
         self.cooperating.ranges.as_ref()?;
-        let medium = self.simulation.network().medium::<forwarding::Relay>(relay.parts.fast_ack?)?;
-        Some(medium.relay().forwarding().queue().held_bytes())
+        relay.parts.forwarding?.held_bytes(self.simulation.network())
     }
 
     /// Statistics of the connections of `host`, as if they were one.

@@ -3,7 +3,7 @@
 use units::Duration;
 
 use super::Complaint;
-use crate::scenario::{RelayMode, Scenario, SelectionMethod, WorkloadKind};
+use crate::scenario::{Scenario, SelectionMethod, WorkloadKind};
 
 /// Relays that one connection can use at a time: a scheduler marks subflows in 64 bits.
 pub(super) const ACTIVE_MAX: usize = 64;
@@ -93,12 +93,25 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
     }
 }
 
+fn check_forwarding(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let Some(forwarding) = &scenario.cooperation.forwarding else { return };
+    let field = "cooperation.forwarding";
+    if forwarding.threshold.value() == 0.0 {
+        let problem = "moves the range on before anything of it has arrived";
+        found.push(Complaint::new(format!("{field}.threshold"), problem, "write more than \"0 %\"; \"95 %\" is usual"));
+    }
+    let range_packets = format!("{field}.range_packets");
+    if forwarding.range_packets == Some(0) {
+        found.push(Complaint::new(range_packets, "a range of 0 packets never arrives", "write 1 or more"));
+    } else if forwarding.range_packets.is_none() && scenario.target.is_none() {
+        let remedy = "write the packets of a range, or add `target = { bit_rate = \"3 Mbit/s\" }`";
+        found.push(Complaint::new(range_packets, "is missing, and without a target no range follows", remedy));
+    }
+}
+
 fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let cooperation = &scenario.cooperation;
-    if cooperation.forwarding.is_some() && cooperation.relays == RelayMode::Ip {
-        let remedy = "write relays = \"fast-ack\", or remove the section";
-        found.push(Complaint::new("cooperation.forwarding", "needs relays that end the subflow", remedy));
-    }
+    check_forwarding(scenario, found);
     if let Some(acc) = &cooperation.adaptive_congestion {
         let field = "cooperation.adaptive_congestion";
         if !(acc.eta_min >= 1.0 && acc.eta_min < acc.eta_max) {

@@ -1,0 +1,77 @@
+//! Differentiated forwarding at relays that only route, in whole runs.
+
+use lab::results::Results;
+use lab::run::run;
+use lab::scenario::{Override, load};
+
+/// Two relays of which one is slower and farther, a file of 1.6 MB, and a range of 100 packets.
+const ROUTED: &str = "
+    name = 'routed'
+    duration = '60 s'
+    [workload]
+    kind = 'generated'
+    size = '1600 kB'
+    [connection]
+    mtu = '608 B'
+    receive_buffer = '1 MiB'
+    [wlan]
+    rate = '54 Mbit/s'
+    [cooperation.forwarding]
+    range_packets = 100
+    threshold = '90 %'
+    [[relays]]
+    cellular = { rate = '8 Mbit/s', delay = '20 ms', queue = '100 packets' }
+    [[relays]]
+    cellular = { rate = '4 Mbit/s', delay = '60 ms', queue = '100 packets' }
+";
+
+fn run_with(settings: &[&str]) -> Results {
+    let overrides: Vec<Override> = settings.iter().map(|text| text.parse().unwrap()).collect();
+    let run = run(&load("routed.toml", ROUTED, &overrides).unwrap(), None, &mut |_| {}).unwrap();
+    assert_eq!(run.faults, [""; 0], "{settings:?}");
+    assert!(run.results.totals.completed && run.results.totals.sha256_ok, "{settings:?}");
+    run.results
+}
+
+fn held_most(results: &Results) -> u64 {
+    results.series.relays.iter().flat_map(|relay| relay.hold_queue_bytes.iter().copied()).max().unwrap_or(0)
+}
+
+#[test]
+fn routers_hold_what_lies_beyond_the_range_and_no_more() {
+    let results = run_with(&[]);
+    let held = held_most(&results);
+    // MAX_BF_SIZE is twice the range: 200 packets of 536 octets.
+    assert!(held > 5_000 && held <= 200 * 536, "{held}");
+    // No more subflows than relays: nothing is spliced.
+    assert_eq!(results.subflows.len(), 2);
+}
+
+#[test]
+fn the_destination_has_less_to_sort_when_routers_hold() {
+    let peak = |settings: &[&str]| run_with(settings).totals.out_of_order_peak_bytes;
+    let (with, without) = (peak(&[]), peak(&["cooperation.forwarding.range_packets=100000"]));
+    assert!(with < without, "{with} octets out of order, {without} without ranges");
+}
+
+#[test]
+fn a_small_limit_is_kept_and_a_limit_of_zero_holds_nothing() {
+    let small = held_most(&run_with(&["cooperation.forwarding.hold_buffer=10 kB"]));
+    assert!(small > 0 && small <= 10_000, "{small}");
+    assert_eq!(held_most(&run_with(&["cooperation.forwarding.hold_buffer=0 B"])), 0);
+    assert_eq!(held_most(&run_with(&["cooperation.relays=fast-ack", "cooperation.forwarding.hold_buffer=0 B"])), 0);
+}
+
+#[test]
+fn a_router_that_leaves_while_it_holds_packets_breaks_nothing() {
+    for at in ["0.5 s", "0.7 s", "1.1 s"] {
+        run_with(&[&format!("relays[1].leaves={at}")]);
+    }
+}
+
+#[test]
+fn touched_messages_hold_nothing_for_ever() {
+    for share in ["30 %", "100 %"] {
+        run_with(&[&format!("attack.messages={share}")]);
+    }
+}
