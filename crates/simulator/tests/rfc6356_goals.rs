@@ -62,6 +62,6 @@ fn goals_1_and_3_load_moves_to_where_there_is_less_of_it() {
 fn mveno_misses_goal_2_where_queues_drop_early() {
     for controller in ["mveno", "mveno-own-rtt"] {
         let [multipath, others] = at_one_bottleneck(controller);
-        assert!(multipath > 1.5 * others, "{controller}: {multipath} Mbit/s, TCP {others}: docs/choosing.md says otherwise");
+        assert!(multipath > 1.5 * others, "{controller} {multipath} Mbit/s, TCP {others}");
     }
 }
