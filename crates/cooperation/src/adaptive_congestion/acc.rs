@@ -46,12 +46,14 @@ impl Acc {
     }
 
     /// The delay ratio to divide by, if it is in range.
-    fn divisor(&self, eta: f64) -> Option<f64> {
-        let Settings { eta_min, eta_max, beyond, mode, .. } = self.settings;
+    fn divisor(&self, eta: f64, slowest: &PathSample) -> Option<f64> {
+        let Settings { eta_min, beyond, mode, .. } = self.settings;
+        let eta_max = if beyond == Beyond::Spread { spread(slowest) } else { self.settings.eta_max };
         let is_above = if mode == Mode::Paper { eta >= eta_min } else { eta > eta_min };
         match (is_above, eta <= eta_max, beyond) {
             (true, true, _) => Some(eta),
             (true, false, Beyond::Cap) => Some(eta_max),
+            (true, false, Beyond::Spread) => Some(eta_max).filter(|limit| *limit > eta_min),
             _ => None,
         }
     }
@@ -61,7 +63,7 @@ impl Acc {
         self.counts.retain(|path, _| *path == slowest.path);
         let count = self.counts.entry(slowest.path).or_default();
         let made = core::mem::take(count);
-        let divisor = self.divisor(eta)?;
+        let divisor = self.divisor(eta, slowest)?;
         if made >= self.settings.cuts_max {
             return None;
         }
@@ -81,7 +83,7 @@ impl Acc {
         eta: f64,
         gamma: Duration,
     ) -> Option<Cut> {
-        let divisor = self.divisor(eta)?;
+        let divisor = self.divisor(eta, slowest)?;
         let count = self.counts.entry(slowest.path).or_default();
         if *count >= self.settings.cuts_max {
             *count = 0;
@@ -93,6 +95,11 @@ impl Acc {
         *count += 1;
         cut(slowest, divisor)
     }
+}
+
+/// How far the delay of a path is above what it is without a queue.
+fn spread(path: &PathSample) -> f64 {
+    path.mean_delay.as_nanos() as f64 / path.min_rtt.as_nanos().max(1) as f64
 }
 
 /// Out of slow start, and not repairing a loss.
@@ -116,6 +123,7 @@ mod tests {
             path: SubflowId(id),
             mean_delay: Duration::from_millis(mean_delay_ms),
             srtt: Duration::from_millis(100),
+            min_rtt: Duration::from_millis(50),
             cwnd: segments * 1000,
             ssthresh: segments * 1000 / 2,
             mss: 1000,
@@ -179,6 +187,20 @@ mod tests {
         assert_eq!([105, 110, 150].map(|delay| cut_at(dead_band, delay)), [None, None, Some(14_000)]);
         let capped = Settings { beyond: Beyond::Cap, ..default };
         assert_eq!([150, 301, 900].map(|delay| cut_at(capped, delay)), [Some(14_000), Some(7_000), Some(7_000)]);
+    }
+
+    /// The fast path has 100 ms. Of a path with 50 ms of its own and 250 ms in all a fifth of the window would do, so 2.5 is asked
+    /// of it; of one with 200 ms of its own no more than 1.25.
+    #[test]
+    fn each_path_has_a_limit_of_its_own() {
+        let spread = Settings { beyond: Beyond::Spread, ..Settings::default() };
+        let cut_of = |delay_ms, min_rtt_ms| {
+            let slow = PathSample { min_rtt: Duration::from_millis(min_rtt_ms), ..path(1, delay_ms, 20) };
+            acc(spread).on_period(Instant::from_secs(2), &[path(0, 100, 10), slow]).map(|cut| cut.cwnd)
+        };
+        assert_eq!([cut_of(250, 50), cut_of(250, 200), cut_of(250, 250)], [Some(8_000), Some(16_000), None]);
+        // Beyond the common limit of 3 too, where the queue is deep enough.
+        assert_eq!([cut_of(500, 50), cut_of(500, 125), cut_of(500, 500)], [Some(4_000), Some(5_000), None]);
     }
 
     #[test]

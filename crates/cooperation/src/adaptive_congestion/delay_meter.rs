@@ -43,6 +43,7 @@ fn sample(stats: &SubflowStats, since: Sums) -> Option<PathSample> {
         path: stats.id,
         mean_delay: stats.rtt_sum.saturating_sub(since.rtt_sum).mul_div(1, count),
         srtt: stats.srtt?,
+        min_rtt: stats.min_rtt.or(stats.srtt)?,
         cwnd: stats.cwnd_bytes,
         ssthresh: stats.ssthresh_bytes,
         mss: stats.mss_bytes,
@@ -107,6 +108,8 @@ mod tests {
             path: SubflowId(3),
             mean_delay: Duration::from_millis(100),
             srtt: Duration::from_millis(90),
+            // The smoothed one, where no shortest is known.
+            min_rtt: Duration::from_millis(90),
             cwnd: 20_000,
             ssthresh: 10_000,
             mss: 1000,

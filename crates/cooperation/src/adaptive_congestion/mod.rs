@@ -32,6 +32,8 @@ pub struct PathSample {
     pub mean_delay: Duration,
     /// Smoothed round-trip time.
     pub srtt: Duration,
+    /// The shortest round-trip time ever, without any queue.
+    pub min_rtt: Duration,
     /// Congestion window, octets.
     pub cwnd: u64,
     /// Slow start threshold, octets.

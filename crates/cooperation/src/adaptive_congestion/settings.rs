@@ -20,6 +20,9 @@ pub enum Beyond {
     Ignore,
     /// The window is divided by eta_max.
     Cap,
+    /// Each path has a limit of its own in place of eta_max: its mean delay over its shortest round-trip time. A smaller window
+    /// can empty a path's queue and no more.
+    Spread,
 }
 
 /// Settings of adaptive congestion control.
@@ -105,7 +108,10 @@ impl FromStr for Beyond {
         match name {
             "ignore" => Ok(Self::Ignore),
             "cap" => Ok(Self::Cap),
-            _ => Err(SettingsError::UnknownName { kind: "reaction", name: name.into(), known: "ignore and cap" }),
+            "spread" => Ok(Self::Spread),
+            _ => {
+                Err(SettingsError::UnknownName { kind: "reaction", name: name.into(), known: "ignore, cap and spread" })
+            }
         }
     }
 }
@@ -128,10 +134,11 @@ mod tests {
     #[test]
     fn modes_and_reactions_go_by_name() {
         assert_eq!(["build", "paper"].map(|name| name.parse::<Mode>()), [Ok(Mode::Build), Ok(Mode::Paper)]);
-        assert_eq!(["ignore", "cap"].map(|name| name.parse::<Beyond>()), [Ok(Beyond::Ignore), Ok(Beyond::Cap)]);
+        let parsed = ["ignore", "cap", "spread"].map(|name| name.parse::<Beyond>());
+        assert_eq!(parsed, [Ok(Beyond::Ignore), Ok(Beyond::Cap), Ok(Beyond::Spread)]);
         assert_eq!(
             "caps".parse::<Beyond>().unwrap_err().to_string(),
-            "unknown reaction \"caps\": there are ignore and cap"
+            "unknown reaction \"caps\": there are ignore, cap and spread"
         );
     }
 }

@@ -12,8 +12,10 @@ use std::collections::VecDeque;
 
 use units::{Duration, Instant, Rate};
 
+use super::credit::Credit;
 use super::migration::{Command, Migration, PathState, Timing};
 use super::monitor::{Advert, AdvertBoard};
+use super::play_out::BufferedTolerance;
 use super::trigger::{Outage, Trigger};
 use super::{Choice, Goal, RelayId, RelaySelector, RelaySet};
 
@@ -32,6 +34,10 @@ pub struct ManagerSettings {
     /// Part of the target that offers should exceed it by: room for what a source that sends no faster than the target loses
     /// when a link falls behind.
     pub headroom: f64,
+    /// Whether relays that delivered far less than they advertised are believed less.
+    pub discount: bool,
+    /// How much wider the range is that throughput and offers must stay in while much is left to play.
+    pub buffered: Option<BufferedTolerance>,
     /// How long after a migration adverts between ends of periods are only taken note of.
     pub quiet: Duration,
     /// How long an advert stands.
@@ -57,6 +63,8 @@ impl ManagerSettings {
             hold_down_periods: 1,
             trigger: Trigger::Either,
             headroom: 0.0,
+            discount: false,
+            buffered: None,
             quiet: Duration::from_millis(1500),
             advert_lifetime,
             payload_ratio: 1.0,
@@ -132,6 +140,11 @@ pub struct RelayManager {
     hold_down: u32,
     /// Until when reviews change nothing.
     quiet_until: Instant,
+    credit: Credit,
+    /// Relays that were to carry data all through the period that is under way.
+    carriers: Vec<RelayId>,
+    /// What is left to play.
+    level: Duration,
     reports: VecDeque<Report>,
 }
 
@@ -148,6 +161,9 @@ impl RelayManager {
             settled: true,
             hold_down: 0,
             quiet_until: Instant::ZERO,
+            credit: Credit::default(),
+            carriers: Vec::new(),
+            level: Duration::ZERO,
             reports: VecDeque::new(),
         }
     }
@@ -233,17 +249,30 @@ impl RelayManager {
     pub fn review(&mut self, now: Instant) {
         self.expire(now);
         let offered = self.offered(now);
-        if self.settled && now >= self.quiet_until && !self.wanted().range().contains(offered.as_bps()) {
+        if self.settled && now >= self.quiet_until && !self.kept(self.wanted()).range().contains(offered.as_bps()) {
             let choice = self.choose(now);
             self.leave_for(choice, offered, Cause::Outage(Outage::Advert), now);
         }
         self.after(now);
     }
 
+    /// In the period that ends now data arrived through `relay` at `delivered`; to be told before [`Self::handle_period`].
+    pub fn handle_carried(&mut self, relay: RelayId, delivered: Rate, now: Instant) {
+        if let Some(advertised) = self.board.available(relay, now).filter(|_| self.carriers.contains(&relay)) {
+            self.credit.carried(relay, advertised, delivered);
+        }
+    }
+
+    /// So much of what arrived in order is left to play at the target bit rate.
+    pub fn set_level(&mut self, level: Duration) {
+        self.level = level;
+    }
+
     /// A period has ended in which data arrived at `throughput` over all subflows.
     pub fn handle_period(&mut self, throughput: Rate, now: Instant) {
         self.expire(now);
         self.forgive(now);
+        self.rest();
         let offered = self.offered(now);
         let choice = self.choose(now);
         let backup = choice.backup.as_ref().map(|set| Rate::from_bps(set.sum_bps));
@@ -282,12 +311,16 @@ impl RelayManager {
 
     /// What the relays that are wanted offer together.
     fn offered(&self, now: Instant) -> Rate {
-        let offers = self.migration.target().filter_map(|relay| self.board.available(relay, now));
+        let believed = |relay| Some(self.believed(relay, self.board.available(relay, now)?));
+        let offers = self.migration.target().filter_map(believed);
         Rate::from_bps(offers.map(Rate::as_bps).fold(0, u64::saturating_add))
     }
 
     fn choose(&mut self, now: Instant) -> Choice {
-        let offers = self.board.offers(&self.goal, now);
+        let mut offers = self.board.offers(&self.goal, now);
+        for offer in &mut offers {
+            offer.available = self.believed(offer.relay, offer.available);
+        }
         let (in_use, wanted) = (self.target(), self.wanted());
         let choice = self.selector.select(&offers, &wanted, &in_use);
         match choice.feasible || wanted == self.goal {
@@ -298,10 +331,28 @@ impl RelayManager {
 
     /// Why the set in use should be left, if it should.
     fn outage(&self, throughput: Rate, offered: Rate) -> Option<Outage> {
-        let (trigger, goal, wanted) = (self.settings.trigger, self.goal, self.wanted());
+        let (trigger, goal, wanted) = (self.settings.trigger, self.kept(self.goal), self.kept(self.wanted()));
         // Headroom is asked of what is offered, not of what arrived.
         let by_throughput = trigger.check(&goal, throughput, goal.target);
         by_throughput.or_else(|| trigger.check(&wanted, wanted.target, offered))
+    }
+
+    /// What is accepted of a set in use, where `goal` is asked of a new one.
+    fn kept(&self, goal: Goal) -> Goal {
+        let tolerance = self.settings.buffered.map_or(goal.tolerance, |wide| wide.at(self.level, goal.tolerance));
+        Goal { tolerance, ..goal }
+    }
+
+    fn believed(&self, relay: RelayId, offered: Rate) -> Rate {
+        if self.settings.discount { self.credit.believed(relay, offered) } else { offered }
+    }
+
+    /// Relays that had nothing to prove are trusted more again.
+    fn rest(&mut self) {
+        let target = self.target();
+        let others = self.board.relays().filter(|relay| !target.contains(relay));
+        others.for_each(|relay| self.credit.rested(relay));
+        self.carriers = if self.settled { target } else { Vec::new() };
     }
 
     /// What the relays should offer together.

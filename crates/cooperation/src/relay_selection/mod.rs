@@ -3,6 +3,8 @@
 //! A new selector is one file here and one line in the registry.
 
 mod choice;
+pub mod credit;
+pub mod energy;
 mod exact;
 mod field;
 mod greedy_paper;
@@ -10,6 +12,7 @@ mod greedy_thesis;
 pub mod manager;
 pub mod migration;
 pub mod monitor;
+pub mod play_out;
 mod range;
 mod registry;
 mod search;

@@ -250,6 +250,11 @@ impl AdvertBoard {
         }
     }
 
+    /// Every relay that was ever heard of, in ascending order.
+    pub fn relays(&self) -> impl Iterator<Item = RelayId> + '_ {
+        self.entries.keys().copied()
+    }
+
     /// Whether the relay has been heard of lately.
     pub fn is_fresh(&self, relay: RelayId, now: Instant) -> bool {
         self.entries.get(&relay).is_some_and(|entry| entry.advert(self.lifetime, now).is_some())

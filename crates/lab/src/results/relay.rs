@@ -49,6 +49,9 @@ pub struct RelayResults {
     pub local_demand_bytes: Option<u64>,
     /// Payload octets that its own traffic got.
     pub local_received_bytes: u64,
+    /// What it paid for what it carried; null if the scenario names no price.
+    #[serde(default)]
+    pub energy_j: Option<f64>,
     /// What its owner saw of videos; null without any.
     #[serde(default)]
     pub local_video: Option<VideoResults>,

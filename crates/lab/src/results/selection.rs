@@ -9,6 +9,9 @@ pub struct SelectionResults {
     pub migrations: Vec<Migration>,
     /// What it saw at the end of every period.
     pub points: Vec<SelectionPoint>,
+    /// How long an application that plays at the target bit rate stood still after it had begun.
+    #[serde(default)]
+    pub play_stalled_s: f64,
     /// What it could have done, had it known the future; null where nobody knows what the relays could have carried.
     #[serde(default)]
     pub hindsight: Option<Hindsight>,

@@ -33,6 +33,9 @@ pub(super) fn assemble(
         results.local_video = relay.local.video(stage.ended_at);
         results.local_flows = relay.local.flows();
     }
+    for (results, relay) in relays.iter_mut().zip(&drawn.relays) {
+        results.energy_j = relay.energy_nj_per_bit().map(|price| price * 1e-9 * 8.0 * results.carried_bytes as f64);
+    }
     let faults = faults(drawn, stage, &totals);
     let results =
         Results { relays, selection, ..Results::new(Manifest::new(given, "simulator"), totals, series, subflows) };

@@ -140,6 +140,7 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     results.totals.wall_s = Some(wall_s);
     let metrics = observed::paper_metrics(scenario, &collector, &stage);
     if let Some(selection) = &mut results.selection {
+        selection.play_stalled_s = cooperation::play_stalled_s(scenario, &results.series);
         selection.hindsight = observed::oracle(scenario).and_then(|oracle| oracle.judge(&results.series, &metrics));
     }
     results.metrics = Some(metrics);

@@ -97,6 +97,15 @@ pub struct Selection {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub headroom: Option<Text<Probability>>,
+    /// Whether relays that delivered far less than they advertised are believed less.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub discount: bool,
+    /// What the energy of relays counts beside the other factors of the choice; by default nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy_weight: Option<f64>,
+    /// A range that is wider while much is left to play; by default it always is the target's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffered_tolerance: Option<BufferedTolerance>,
     /// Width of the trimming of subset sums (epsilon).
     #[serde(with = "units::text::probability")]
     #[schemars(with = "String")]
@@ -116,10 +125,27 @@ impl Default for Selection {
             hold_down_periods: None,
             advert_period: None,
             headroom: None,
+            discount: false,
+            energy_weight: None,
+            buffered_tolerance: None,
             epsilon: Target::default_tolerance(),
             mode: Mode::Build,
         }
     }
+}
+
+/// A range around the target that is wider while much is left to play.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BufferedTolerance {
+    /// What is left to play when it is widest.
+    #[serde(with = "units::text::duration")]
+    #[schemars(with = "String")]
+    pub full: Duration,
+    /// Half its width over the target then.
+    #[serde(with = "units::text::probability")]
+    #[schemars(with = "String")]
+    pub widest: Probability,
 }
 
 /// Methods of relay selection.
@@ -206,6 +232,9 @@ pub struct AdaptiveCongestion {
     pub eta_max: f64,
     /// What happens above that.
     pub beyond: BeyondKind,
+    /// Whether relays that acknowledge report how long they take to the destination, to be added to the source's delays.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub relay_delays: bool,
     /// Reductions in a row at most (m).
     pub reductions_max: u32,
     /// As printed in the thesis, or as corrected.
@@ -219,7 +248,15 @@ pub struct AdaptiveCongestion {
 impl Default for AdaptiveCongestion {
     fn default() -> Self {
         let (beyond, mode) = (BeyondKind::Ignore, Mode::Build);
-        Self { eta_min: 1.0, eta_max: 3.0, beyond, reductions_max: 3, mode, period: Duration::from_secs(2) }
+        Self {
+            eta_min: 1.0,
+            eta_max: 3.0,
+            beyond,
+            relay_delays: false,
+            reductions_max: 3,
+            mode,
+            period: Duration::from_secs(2),
+        }
     }
 }
 
@@ -232,6 +269,8 @@ pub enum BeyondKind {
     Ignore,
     /// As if they differed by just that.
     Cap,
+    /// As if they differed by how much the path's own queue slows it down, in place of `eta_max`.
+    Spread,
 }
 
 /// Differentiated packet forwarding (DPF).

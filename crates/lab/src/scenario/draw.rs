@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use units::text::{Text, TextOr};
 use units::{Duration, Prng, Probability, Rate};
 
-use super::{Distance, Link, Placement, Scenario};
+use super::{Distance, EnergyPrice, Link, Placement, Scenario};
 
 /// A quantity, or the bounds between which it is drawn once for each run and place in the scenario.
 pub type Drawn<T> = TextOr<T, Uniform<T>>;
@@ -76,6 +76,7 @@ impl Scenario {
             relay.cellular.iter_mut().for_each(|link| place.draw_link(link, "cellular "));
             relay.wifi.iter_mut().for_each(|link| place.draw_link(link, "wifi "));
             relay.place.iter_mut().for_each(|at| place.draw_distance(at));
+            relay.energy_nj_per_bit.iter_mut().for_each(|price| place.draw_price(price));
             for (number, local) in relay.local.iter_mut().enumerate() {
                 local.rate.iter_mut().for_each(|rate| place.draw(rate, &format!("local {number}")));
             }
@@ -106,6 +107,11 @@ impl Place<'_> {
         if let TextOr::Table(table) = &mut link.loss {
             self.draw(&mut table.mean, &format!("{hop}loss"));
         }
+    }
+
+    fn draw_price(&self, price: &mut EnergyPrice) {
+        let (low, high) = price.bounds();
+        *price = EnergyPrice::Fixed(low + self.share("energy") * (high - low));
     }
 
     fn draw_distance(&self, placement: &mut Placement) {

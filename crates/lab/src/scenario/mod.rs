@@ -10,6 +10,7 @@ mod check;
 mod connection;
 mod cooperation;
 mod draw;
+mod energy;
 mod expand;
 mod layers;
 mod link;
@@ -37,10 +38,11 @@ pub use addresses::Addresses;
 pub use attack::{Attack, Swallows};
 pub use connection::Connection;
 pub use cooperation::{
-    AdaptiveCongestion, BandwidthSharing, BeyondKind, Cooperation, DemandKind, Estimator, Forwarding, Mode,
-    RangeShareKind, RelayMode, RhoDefinition, Selection, SelectionMethod, Target, TriggerKind, Watch,
+    AdaptiveCongestion, BandwidthSharing, BeyondKind, BufferedTolerance, Cooperation, DemandKind, Estimator,
+    Forwarding, Mode, RangeShareKind, RelayMode, RhoDefinition, Selection, SelectionMethod, Target, TriggerKind, Watch,
 };
 pub use draw::{Draw, Drawn, Uniform, value_of};
+pub use energy::EnergyPrice;
 pub use layers::{FindBase, Layer};
 pub use link::{Burst, Link, Loss, Queue, RateModel, Uplink};
 pub use load::{load, load_file, load_layers};
@@ -290,6 +292,12 @@ pub struct Relay {
     /// When it turns bad; by default never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swallows: Option<Swallows>,
+    /// What it pays for each bit that it forwards, in nanojoule: one number, or the lowest and highest of a uniform draw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_nj_per_bit: Option<EnergyPrice>,
+    /// How often what it has to offer it advertises: 10 is ten times as much. By default it tells the truth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exaggerates: Option<f64>,
     /// What its owner does meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub local: Vec<LocalTraffic>,
@@ -324,6 +332,11 @@ impl Relay {
             Distance::Fixed(distance_m) => distance_m,
             Distance::Uniform([low, high]) => (low + high) / 2.0,
         })
+    }
+
+    /// What it pays for each bit that it forwards; that of a draw not yet made is the middle.
+    pub fn energy_nj_per_bit(&self) -> Option<f64> {
+        self.energy_nj_per_bit.map(EnergyPrice::middle)
     }
 
     /// Its own link of a hop; `None` where the hop is a medium that all relays share.

@@ -18,6 +18,9 @@ pub(super) fn values(scenario: &Scenario, results: &Results) -> Values {
     add(&mut values, "", &serde_json::to_value(&results.totals).expect("totals are finite"));
     if let Some(metrics) = &results.metrics {
         add_metrics(&mut values, metrics);
+        if let Some(selection) = &results.selection {
+            add_selection(&mut values, selection);
+        }
         if let Some((selection, target_bps)) = results.selection.as_ref().zip(metrics.target_bps) {
             add_decisions(&mut values, selection, target_bps);
         }
@@ -26,6 +29,10 @@ pub(super) fn values(scenario: &Scenario, results: &Results) -> Values {
     add_analysed_local(&mut values, &results.series, analysis(scenario));
     let received: Vec<f64> = results.relays.iter().map(|relay| relay.local_received_bytes as f64).collect();
     insert(&mut values, "local_max_over_min", max_over_min(&received));
+    let energy_j: Vec<f64> = results.relays.iter().filter_map(|relay| relay.energy_j).collect();
+    if !energy_j.is_empty() {
+        values.insert("relay_energy_j".into(), energy_j.iter().sum());
+    }
     for subflow in &results.subflows {
         *values.entry(format!("path.{}.throughput_bps", subflow.path)).or_default() += subflow.throughput_bps;
     }
@@ -56,6 +63,15 @@ fn add_metrics(values: &mut Values, metrics: &PaperMetrics) {
     insert(values, "greedy_goodput_bps", metrics.greedy_goodput_bps);
     let goodputs: Vec<f64> = metrics.connections.iter().map(|connection| connection.goodput_bps).collect();
     insert(values, "connection_goodput_bps", mean(&goodputs));
+}
+
+/// How often selection changed its mind, and what it could have avoided.
+fn add_selection(values: &mut Values, selection: &SelectionResults) {
+    values.insert("migrations".into(), selection.migrations.len() as f64);
+    values.insert("play_stalled_s".into(), selection.play_stalled_s);
+    if let Some(hindsight) = &selection.hindsight {
+        add(values, "analysis.", &serde_json::to_value(hindsight).expect("judgements are finite"));
+    }
 }
 
 /// How near to the target were the sets that selection went to, and those that it would have gone to next.

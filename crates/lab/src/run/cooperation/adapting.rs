@@ -7,6 +7,7 @@ use transport::congestion::WindowSet;
 use transport::{ConnectionId, Endpoint};
 use units::{Duration, Instant};
 
+use super::relay_delays::RelayDelays;
 use crate::run::RunError;
 use crate::scenario::{self, BeyondKind, Scenario};
 
@@ -14,6 +15,7 @@ use crate::scenario::{self, BeyondKind, Scenario};
 pub(in crate::run) struct Adapting {
     settings: Settings,
     period: Duration,
+    relays: Option<RelayDelays>,
     next_at: Instant,
     connections: BTreeMap<ConnectionId, (Acc, DelayMeter)>,
 }
@@ -29,6 +31,7 @@ impl Adapting {
             beyond: match asked.beyond {
                 BeyondKind::Ignore => Beyond::Ignore,
                 BeyondKind::Cap => Beyond::Cap,
+                BeyondKind::Spread => Beyond::Spread,
             },
             mode: match asked.mode {
                 scenario::Mode::Build => Mode::Build,
@@ -42,12 +45,18 @@ impl Adapting {
             remedy: "write other values, or leave them out",
         })?;
         let next_at = Instant::ZERO + asked.period;
-        Ok(Some(Self { settings, period: asked.period, next_at, connections: BTreeMap::new() }))
+        let relays = asked.relay_delays.then(RelayDelays::default);
+        Ok(Some(Self { settings, period: asked.period, relays, next_at, connections: BTreeMap::new() }))
     }
 
     /// When the period ends.
     pub fn next_at(&self) -> Instant {
         self.next_at
+    }
+
+    /// What relays report of their ways to the destination, if that is asked for.
+    pub fn relays(&mut self) -> Option<&mut RelayDelays> {
+        self.relays.as_mut()
     }
 
     /// A period has ended.
@@ -61,7 +70,10 @@ impl Adapting {
                 self.connections.insert(connection, (acc, DelayMeter::default()));
             }
             let Some((acc, meter)) = self.connections.get_mut(&connection) else { continue };
-            let paths = meter.take(&stats.subflows);
+            let mut paths = meter.take(&stats.subflows);
+            if let Some(relays) = &self.relays {
+                paths.iter_mut().for_each(|path| path.mean_delay += relays.of(path.path, &stats.subflows));
+            }
             if let Some(Cut { path, cwnd, ssthresh }) = acc.on_period(now, &paths) {
                 // A subflow that has just ended needs no cut.
                 let _ = endpoint.cut_window(connection, path, WindowSet { cwnd, ssthresh }, now);

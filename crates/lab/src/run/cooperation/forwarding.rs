@@ -17,7 +17,7 @@ use cooperation::relay_selection::RelayId;
 use network::{MediumId, Network};
 use simulator::relay::RelayMedium;
 use simulator::{App, EndpointHost, Report, Simulation};
-use transport::relay::{FastAckRelay, ForwardingRelay, RelayConfig};
+use transport::relay::{FastAckRelay, ForwardingRelay, RelayConfig, SpliceId, SpliceStats};
 use transport::{ConnectionConfig, Endpoint, Event};
 use units::text::Text;
 use units::{Dsn, Duration, Instant, Prng, Rate};
@@ -87,6 +87,13 @@ impl Element {
             Self::FastAck(id) => simulation.with_medium(id, |relay: &mut Relay, _| relay.kill()),
             Self::Routing(id) => simulation.with_medium(id, |relay: &mut RoutingRelay, _| relay.kill()),
         };
+    }
+
+    /// The subflows that it ends; none where it only routes.
+    pub fn splices(self, network: &Network) -> Vec<(SpliceId, SpliceStats)> {
+        let Self::FastAck(id) = self else { return Vec::new() };
+        let medium = network.medium::<Relay>(id);
+        medium.into_iter().flat_map(|medium| medium.relay().relay().splices()).collect()
     }
 
     /// What the relay holds for later, octets.

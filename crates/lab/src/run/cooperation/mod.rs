@@ -10,6 +10,7 @@
 //! forwarding  relays that hold what the destination does not want yet
 //! messages    what destination and relays tell each other, as octets of their channels
 //! offers      the relays' side: what their links do, every period
+//! relay_delays how long relays that acknowledge at once take to the destination
 //! routing     ... those of them that only route
 //! sharing     what relays tell of their own flows, and the source's controller hears
 //! steering    the destination's side: adverts and arrivals to subflows
@@ -22,6 +23,7 @@ mod first_path;
 pub(super) mod forwarding;
 mod messages;
 mod offers;
+mod relay_delays;
 mod routing;
 mod sharing;
 mod steering;
@@ -38,7 +40,7 @@ use forwarding::Ranges;
 pub(super) use messages::Messages;
 pub(super) use offers::{Offers, measure};
 pub(super) use sharing::{LinkLoad, Sharing};
-pub(super) use steering::{Steering, Steersman};
+pub(super) use steering::{Steering, Steersman, play_stalled_s};
 pub(super) use watching::Watchman;
 
 use crate::metrics::Shared;

@@ -16,6 +16,8 @@ use crate::scenario::{Estimator, LocalTraffic, Relay, Scenario, value_of};
 /// The monitors of all relays.
 pub(in crate::run) struct Offers {
     monitors: Vec<LinkMonitor>,
+    /// How much more each says than is true.
+    exaggerations: Vec<f64>,
     period: Duration,
     advert_period: Duration,
 }
@@ -39,7 +41,13 @@ impl Offers {
             let monitor = LinkMonitor::new(RelayId(index as u16), estimator, expected_local(scenario, relay));
             if advert_period < period { monitor.prompt(per_period) } else { monitor }
         };
-        Self { monitors: scenario.relays.iter().enumerate().map(monitor).collect(), period, advert_period }
+        let exaggerations = scenario.relays.iter().map(|relay| relay.exaggerates.unwrap_or(1.0)).collect();
+        Self {
+            exaggerations,
+            monitors: scenario.relays.iter().enumerate().map(monitor).collect(),
+            period,
+            advert_period,
+        }
     }
 
     /// How often relays advertise.
@@ -53,9 +61,18 @@ impl Offers {
 
     /// The adverts of all that are still there.
     pub fn adverts(&mut self, measured: &[Measured], now: Instant) -> Vec<Advert> {
-        let there = self.monitors.iter_mut().zip(measured);
-        there.filter_map(|(monitor, measured)| Some(monitor.advert((*measured)?, now))).collect()
+        let there = self.monitors.iter_mut().zip(measured).zip(&self.exaggerations);
+        there.filter_map(|((monitor, measured), times)| Some(said(monitor.advert((*measured)?, now), *times))).collect()
     }
+}
+
+/// What a relay says of what it knows: so many times what it has to offer.
+fn said(known: Advert, times: f64) -> Advert {
+    if times == 1.0 {
+        return known;
+    }
+    let available_bps = (known.available().as_bps() as f64 * times) as u64;
+    Advert { capacity: Rate::from_bps(known.local.as_bps().saturating_add(available_bps)), ..known }
 }
 
 /// What every relay measures, from its cellular hop and the octets that its owner got; nothing of those that are gone.

@@ -5,22 +5,27 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
+use cooperation::relay_selection::energy::EnergyAware;
 use cooperation::relay_selection::manager::{Cause, ManagerSettings, RelayManager, Report as Told};
 use cooperation::relay_selection::migration::{Command, PathState};
 use cooperation::relay_selection::monitor::Advert;
+use cooperation::relay_selection::play_out::{BufferedTolerance, PlayOut};
 use cooperation::relay_selection::trigger::{Outage, Trigger};
 use cooperation::relay_selection::{self, Goal, RelayId, SelectorSettings};
 use simulator::{App, Report};
 use transport::{ConnectionId, ConnectionStats, Endpoint, Event, SubflowId, SubflowStats};
 use units::text::Text;
-use units::{Instant, Rate};
+use units::{Duration, Instant, Rate};
 
 use super::first_path::{FIRST, retire_first};
 use crate::metrics::{ActiveSet, Shared};
-use crate::results::{Migration, SelectionPoint, SelectionResults};
+use crate::results::{Migration, SelectionPoint, SelectionResults, Series};
 use crate::run::RunError;
 use crate::run::observed::payload_bytes;
-use crate::scenario::{Addresses, Mode, RelayMode, Scenario, TriggerKind};
+use crate::scenario::{self, Addresses, Mode, Relay, RelayMode, Scenario, TriggerKind};
+
+/// What an application that plays at the target bit rate waits for before it begins.
+const STARTUP: Duration = Duration::from_secs(2);
 
 /// Relay selection for the destination's one connection.
 pub(in crate::run) struct Steering {
@@ -39,6 +44,10 @@ pub(in crate::run) struct Steering {
     subflows: BTreeMap<RelayId, SubflowId>,
     /// Octets that had arrived over each subflow at the latest look.
     arrived: BTreeMap<SubflowId, u64>,
+    /// Octets that had arrived over each relay's subflow when the latest period ended.
+    carried: BTreeMap<RelayId, (SubflowId, u64)>,
+    /// What the application has left to play.
+    play: PlayOut,
     /// What waits until subflows can be added.
     waiting: VecDeque<Command>,
     /// When the latest period ended, and what had arrived until then.
@@ -73,6 +82,8 @@ impl Steering {
             spliced: scenario.cooperation.relays == RelayMode::FastAck,
             subflows: BTreeMap::new(),
             arrived: BTreeMap::new(),
+            carried: BTreeMap::new(),
+            play: play_out(scenario),
             waiting: VecDeque::new(),
             period: (Instant::ZERO, 0),
             collector: None,
@@ -114,8 +125,23 @@ impl Steering {
         let (since, before) = self.period;
         let throughput = Rate::from_bytes_per(arrived.saturating_sub(before), now.saturating_since(since));
         self.period = (now, arrived);
+        self.tell_carried(&stats, now.saturating_since(since), now);
+        self.play.advance(stats.received_bytes, now);
+        self.manager.set_level(self.play.level());
         self.manager.handle_period(throughput, now);
         self.follow(endpoint, now);
+    }
+
+    /// What each relay carried in the period that ends now.
+    fn tell_carried(&mut self, stats: &ConnectionStats, span: Duration, now: Instant) {
+        for (relay, id) in &self.subflows {
+            let Some(subflow) = stats.subflows.iter().find(|stats| stats.id == *id) else { continue };
+            let before = self.carried.insert(*relay, (*id, subflow.received_bytes));
+            if let Some((_, before)) = before.filter(|(known, _)| known == id) {
+                let delivered = Rate::from_bytes_per(subflow.received_bytes - before, span);
+                self.manager.handle_carried(*relay, delivered, now);
+            }
+        }
     }
 
     /// The relays advertised between two ends of periods.
@@ -277,12 +303,43 @@ fn manager(scenario: &Scenario) -> Result<RelayManager, RunError> {
     let mtu_bytes = scenario.connection.mtu.0.max(1) as f64;
     let payload_ratio = payload_bytes(scenario) as f64 / mtu_bytes;
     let headroom = selection.headroom.map_or(0.0, |Text(part)| part.value());
-    let settings = ManagerSettings { hold_down_periods, trigger, headroom, payload_ratio, ..settings };
+    let (discount, buffered) = (selection.discount, selection.buffered_tolerance.map(buffered));
+    let settings =
+        ManagerSettings { hold_down_periods, trigger, headroom, discount, buffered, payload_ratio, ..settings };
     let goal = Goal { target: target.bit_rate, tolerance: target.tolerance.value() };
     let selector = SelectorSettings { epsilon: selection.epsilon.value(), mode };
     let selector = relay_selection::build(selection.method.name(), selector)
         .map_err(|error| refused(error.to_string(), "write another value"))?;
+    let selector = match selection.energy_weight {
+        Some(weight) => Box::new(EnergyAware::new(selector, prices(scenario), weight)),
+        None => selector,
+    };
     Ok(RelayManager::new(settings, goal, selector))
+}
+
+fn prices(scenario: &Scenario) -> BTreeMap<RelayId, f64> {
+    let prices = (0..).map(RelayId).zip(scenario.relays.iter().map(Relay::energy_nj_per_bit));
+    prices.filter_map(|(relay, price)| Some((relay, price?))).collect()
+}
+
+fn buffered(asked: scenario::BufferedTolerance) -> BufferedTolerance {
+    BufferedTolerance { full: asked.full, widest: asked.widest.value() }
+}
+
+/// The application plays at the target bit rate.
+pub(in crate::run) fn play_out(scenario: &Scenario) -> PlayOut {
+    PlayOut::new(scenario.target.map_or(Rate::ZERO, |target| target.bit_rate), STARTUP)
+}
+
+/// How long an application stood still that plays at the target bit rate what arrived in order.
+pub(in crate::run) fn play_stalled_s(scenario: &Scenario, series: &Series) -> f64 {
+    let (mut play, mut bytes, mut from_s) = (play_out(scenario), 0.0, 0.0);
+    for (to_s, bps) in series.time_s.iter().zip(&series.goodput_in_order_bps) {
+        bytes += bps * (to_s - from_s) / 8.0;
+        from_s = *to_s;
+        play.advance(bytes as u64, Instant::from_nanos((to_s * 1e9) as u64));
+    }
+    play.stalled().as_secs_f64()
 }
 
 fn words(cause: Cause) -> &'static str {

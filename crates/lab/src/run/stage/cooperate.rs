@@ -3,10 +3,11 @@
 use std::rc::Rc;
 
 use cooperation::relay_selection::monitor::LinkUse;
+use simulator::{EndpointHost, Simulation};
 use units::Instant;
 
 use super::{DESTINATION, RelayOnStage, SOURCE, Stage};
-use crate::run::cooperation::{LinkLoad, measure};
+use crate::run::cooperation::{Adapting, LinkLoad, measure};
 
 impl Stage {
     /// Does what is due now.
@@ -19,6 +20,7 @@ impl Stage {
             self.share_bandwidth();
         }
         if let Some(adapting) = self.cooperating.adapting.as_mut().filter(|adapting| adapting.next_at() <= now) {
+            report_delays(&self.simulation, &self.relays, adapting, now);
             self.simulation.with_host(SOURCE, |host, now| adapting.period(&mut host.endpoint, now));
         }
         self.deliver_ranges(now);
@@ -88,5 +90,20 @@ impl Stage {
             drop(steering);
             host.ask_apps();
         });
+    }
+}
+
+/// Relays that acknowledge at once tell the source of their ways to the destination, if it wants to know.
+fn report_delays(
+    simulation: &Simulation<EndpointHost>,
+    relays: &[RelayOnStage],
+    adapting: &mut Adapting,
+    now: Instant,
+) {
+    let Some(delays) = adapting.relays() else { return };
+    for (index, relay) in relays.iter().enumerate() {
+        let Some(forwarding) = relay.parts.forwarding else { continue };
+        let splices = forwarding.splices(simulation.network());
+        splices.into_iter().for_each(|(splice, stats)| delays.report(index, splice, &stats, now));
     }
 }

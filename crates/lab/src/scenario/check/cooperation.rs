@@ -3,7 +3,7 @@
 use units::Duration;
 
 use super::Complaint;
-use crate::scenario::{Scenario, SelectionMethod, WorkloadKind};
+use crate::scenario::{EnergyPrice, Scenario, SelectionMethod, WorkloadKind};
 
 /// Relays that one connection can use at a time: a scheduler marks subflows in 64 bits.
 pub(super) const ACTIVE_MAX: usize = 64;
@@ -79,6 +79,7 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
         let problem = format!("is for one connection, and there are {}", scenario.workload.connections);
         found.push(Complaint::new(format!("{field}.method"), problem, "write workload.connections = 1"));
     }
+    check_options(scenario, found);
     if selection.period.is_zero() {
         found.push(Complaint::new(format!("{field}.period"), "would never end", "write a time above zero"));
     }
@@ -90,6 +91,30 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
         let problem = format!("{relays} relays are more than one connection can use at a time");
         let remedy = format!("choose some: at most {ACTIVE_MAX} with method = \"fixed\"");
         found.push(Complaint::new(format!("{field}.method"), problem, remedy));
+    }
+}
+
+fn check_options(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let selection = &scenario.cooperation.selection;
+    let field = "cooperation.selection";
+    if selection.energy_weight.is_some_and(|weight| !(weight >= 0.0 && weight.is_finite())) {
+        let (problem, remedy) = ("is no weight", "write a number from 0 on");
+        found.push(Complaint::new(format!("{field}.energy_weight"), problem, remedy));
+    }
+    if selection.buffered_tolerance.is_some_and(|wide| wide.full.is_zero()) {
+        let problem = "is no time to play";
+        found.push(Complaint::new(format!("{field}.buffered_tolerance.full"), problem, "write a time above zero"));
+    }
+    for (index, relay) in scenario.relays.iter().enumerate() {
+        let is_price = |price: EnergyPrice| (0.0..=price.bounds().1).contains(&price.bounds().0);
+        if relay.energy_nj_per_bit.is_some_and(|price| !is_price(price)) {
+            let remedy = "write a number from 0 on, or two in ascending order";
+            found.push(Complaint::new(format!("relays[{index}].energy_nj_per_bit"), "is no price", remedy));
+        }
+        if relay.exaggerates.is_some_and(|times| !(times >= 0.0 && times.is_finite())) {
+            let (problem, remedy) = ("is no factor", "write a number from 0 on");
+            found.push(Complaint::new(format!("relays[{index}].exaggerates"), problem, remedy));
+        }
     }
 }
 

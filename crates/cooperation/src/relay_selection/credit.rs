@@ -1,0 +1,112 @@
+//! How far relays are believed: what they delivered while they carried data, over what they advertised.
+//!
+//! ```text
+//! after a period in which relay i carried data:
+//!     q = delivered / advertised;  q < 1/2:  c_i = q, lies += 1      else: c_i stays
+//! after any other period:  c_i = 1 - (1 - c_i) 2^(-1 / h),  h = 4 2^lies periods, at most 64
+//! offers of i count c_i b_i
+//! ```
+//!
+//! Relays that cannot fill their link for a moment deliver more than half of what they say, so honest ones keep a credit of 1.
+
+use std::collections::BTreeMap;
+
+use units::Rate;
+
+use super::RelayId;
+
+/// Who delivers less than this part of what he advertised is not believed.
+const HONEST_SHARE: f64 = 0.5;
+/// Periods in which half of a first lie is forgotten; twice as many after each further one.
+const HALF_LIFE_PERIODS: f64 = 4.0;
+/// Lies after which the half-life grows no more.
+const LIES_MAX: u32 = 4;
+/// Credit above which nothing is left to forget.
+const FORGIVEN: f64 = 0.99;
+
+/// The credit of all relays.
+#[derive(Clone, Debug, Default)]
+pub struct Credit {
+    entries: BTreeMap<RelayId, Entry>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    credit: f64,
+    lies: u32,
+}
+
+impl Credit {
+    /// A period has ended in which `relay` carried data at `delivered`, when it had advertised `advertised`.
+    pub fn carried(&mut self, relay: RelayId, advertised: Rate, delivered: Rate) {
+        if advertised == Rate::ZERO {
+            return;
+        }
+        let share = delivered.as_bps() as f64 / advertised.as_bps() as f64;
+        if share < HONEST_SHARE {
+            let entry = self.entries.entry(relay).or_insert(Entry { credit: 1.0, lies: 0 });
+            *entry = Entry { credit: share, lies: (entry.lies + 1).min(LIES_MAX) };
+        }
+    }
+
+    /// A period has ended in which `relay` carried nothing.
+    pub fn rested(&mut self, relay: RelayId) {
+        if let Some(Entry { credit, lies }) = self.entries.get_mut(&relay) {
+            let half_life = HALF_LIFE_PERIODS * f64::from(1_u32 << (*lies - 1));
+            let lost = (1.0 - *credit) * 0.5_f64.powf(1.0 / half_life);
+            *credit = if 1.0 - lost > FORGIVEN { 1.0 } else { 1.0 - lost };
+        }
+    }
+
+    /// What an offer of `relay` counts.
+    pub fn believed(&self, relay: RelayId, offered: Rate) -> Rate {
+        match self.entries.get(&relay) {
+            Some(entry) => Rate::from_bps((offered.as_bps() as f64 * entry.credit).round() as u64),
+            None => offered,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIAR: RelayId = RelayId(3);
+    const SAID: Rate = Rate::from_mbps(3);
+
+    fn believed_kbps(credit: &Credit) -> u64 {
+        credit.believed(LIAR, SAID).as_bps() / 1000
+    }
+
+    #[test]
+    fn a_lie_is_discounted_and_forgotten_over_time() {
+        let mut credit = Credit::default();
+        credit.carried(LIAR, SAID, Rate::from_bps(300_000));
+        assert_eq!(believed_kbps(&credit), 300);
+        // Four periods: half of the 90 % that were lost are back.
+        (0..4).for_each(|_| credit.rested(LIAR));
+        assert_eq!(believed_kbps(&credit), 1650);
+        // 0.9 / 2^(n / 4) is below 1 % after 26 periods.
+        (4..25).for_each(|_| credit.rested(LIAR));
+        assert!(believed_kbps(&credit) < 3000);
+        credit.rested(LIAR);
+        assert_eq!(believed_kbps(&credit), 3000);
+    }
+
+    #[test]
+    fn who_lies_again_is_mistrusted_for_longer() {
+        let mut credit = Credit::default();
+        (0..2).for_each(|_| credit.carried(LIAR, SAID, Rate::from_bps(300_000)));
+        (0..8).for_each(|_| credit.rested(LIAR));
+        assert_eq!(believed_kbps(&credit), 1650);
+    }
+
+    #[test]
+    fn who_delivers_half_is_believed() {
+        let mut credit = Credit::default();
+        credit.carried(LIAR, SAID, Rate::from_bps(1_500_000));
+        credit.carried(RelayId(4), Rate::ZERO, Rate::ZERO);
+        credit.rested(LIAR);
+        assert_eq!((believed_kbps(&credit), credit.believed(RelayId(4), SAID)), (3000, SAID));
+    }
+}

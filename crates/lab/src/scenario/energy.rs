@@ -1,0 +1,30 @@
+//! What relays pay for forwarding.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Energy for each bit that a relay forwards, in nanojoule.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum EnergyPrice {
+    /// This much.
+    Fixed(f64),
+    /// Drawn uniformly, once for each relay.
+    Uniform([f64; 2]),
+}
+
+impl EnergyPrice {
+    /// The price; of a draw not yet made the middle.
+    pub fn middle(self) -> f64 {
+        let (low, high) = self.bounds();
+        (low + high) / 2.0
+    }
+
+    /// Lowest and highest.
+    pub fn bounds(self) -> (f64, f64) {
+        match self {
+            Self::Fixed(price) => (price, price),
+            Self::Uniform([low, high]) => (low, high),
+        }
+    }
+}
