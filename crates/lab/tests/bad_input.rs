@@ -81,6 +81,36 @@ fn counts_and_sizes_are_refused_before_they_take_memory() {
 }
 
 #[test]
+fn buffers_of_nothing_are_refused_by_name_or_hold_nothing() {
+    for field in ["connection.send_buffer", "connection.receive_buffer"] {
+        refused(&format!("{field}=0 B"), &["no size for a buffer", "one MTU"]);
+    }
+    for hop in ["cellular", "wifi", "cellular.uplink"] {
+        for nothing in ["0 B", "0 packets"] {
+            refused(&format!("relays[0].{hop}.queue={nothing}"), &["holds no packet"]);
+        }
+    }
+    let radio = |change: &str| {
+        let text = "name = \"x\"\nduration = \"5 s\"\nworkload = { kind = \"bulk\" }\ncell = {}\nwlan = {}\n[[relays]]\ncount = 2\n";
+        load("x.toml", text, &[change.parse().unwrap()]).map_err(|error| error.to_string())
+    };
+    for medium in ["cell", "wlan"] {
+        let mistake = radio(&format!("{medium}.queue=0 packets")).unwrap_err();
+        assert!(mistake.contains(&format!("{medium}.queue")) && mistake.contains("holds no packet"), "{mistake}");
+    }
+    refused("cooperation.forwarding={ range_packets = 0 }", &["range_packets", "never arrives"]);
+    refused("cooperation.forwarding={ range_packets = 10, threshold = \"0 %\" }", &["threshold", "95 %"]);
+    // A hold queue of nothing holds nothing.
+    for relays in ["ip", "fast-ack"] {
+        let relays = format!("cooperation.relays={relays}");
+        let scenario =
+            read(&["cooperation.forwarding={ range_packets = 10, hold_buffer = \"0 B\" }", &relays]).unwrap();
+        let totals = run(&scenario, None, &mut |_| {}).unwrap().results.totals;
+        assert!(totals.sha256_ok && totals.delivered_bytes > 500_000, "{relays}: {}", totals.delivered_bytes);
+    }
+}
+
+#[test]
 fn a_link_that_loses_everything_delivers_nothing() {
     let scenario = read(&["relays[*].cellular.loss=100 %"]).unwrap();
     let run = run(&scenario, None, &mut |_| {}).unwrap();

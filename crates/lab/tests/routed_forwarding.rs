@@ -54,6 +54,20 @@ fn the_destination_has_less_to_sort_when_routers_hold() {
     assert!(with < without, "{with} octets out of order, {without} without ranges");
 }
 
+/// With holes counting as arrived, ranges move on earlier, and less is held.
+#[test]
+fn what_counts_as_received_is_a_setting() {
+    for relays in ["cooperation.relays=ip", "cooperation.relays=fast-ack"] {
+        let threshold = "cooperation.forwarding.threshold=50 %";
+        let held = |count: &str| {
+            let results = run_with(&[relays, threshold, &format!("cooperation.forwarding.count={count}")]);
+            results.series.relays.iter().flat_map(|relay| relay.hold_queue_bytes.iter().copied()).sum::<u64>()
+        };
+        let (any, contiguous) = (held("any"), held("contiguous"));
+        assert!(any < contiguous, "{relays}: {any} and {contiguous} octets held");
+    }
+}
+
 #[test]
 fn a_small_limit_is_kept_and_a_limit_of_zero_holds_nothing() {
     let small = held_most(&run_with(&["cooperation.forwarding.hold_buffer=10 kB"]));

@@ -10,7 +10,7 @@ use simulator::relay::{DESTINATION_GATE, RelayMedium, SOURCE_GATE};
 use simulator::{Direction, EndpointHost, HostId, Interface, Simulation, Source, Tap};
 use transport::error::CloseReason;
 use transport::path_manager::LocalAddress;
-use transport::relay::{AtOnce, FastAckRelay, ForwardingRelay, RelayConfig, Side};
+use transport::relay::{AtOnce, FastAckRelay, ForwardingRelay, RelayConfig, RelayError, Side};
 use transport::{ConnectionConfig, Endpoint, EndpointConfig, SubflowId};
 use units::{Duration, Instant, Rate};
 use wire::Segment;
@@ -209,6 +209,20 @@ fn the_source_sees_neither_loss_nor_delay_of_the_wifi() {
     assert!(through.min_rtt.unwrap() < Duration::from_millis(64), "{through:?}");
     let (_, splice) = stage.relay(0).splices().next().unwrap();
     assert!(splice.towards_destination.retransmitted_bytes > 50_000, "{splice:?}");
+}
+
+#[test]
+fn a_relay_with_hardly_any_buffer_works_and_one_without_is_refused() {
+    let mtu = u64::from(RelayConfig::default().tcp.mtu);
+    let least = RelayConfig { buffer_bytes: 2 * mtu, ..RelayConfig::default() };
+    let mut stage = Setup { relay: least.clone(), source: Source::pattern(1_000_000), ..Setup::default() }.build();
+    stage.join();
+    stage.finish(Instant::from_secs(60));
+    for buffer_bytes in [0, 2 * mtu - 1] {
+        let refused = FastAckRelay::new(RelayConfig { buffer_bytes, ..least.clone() }, [1; 32]).err().unwrap();
+        assert_eq!(refused, RelayError::NoRoom { buffer_bytes, least_bytes: 2 * mtu });
+        assert!(refused.to_string().contains("buffer_bytes"), "{refused}");
+    }
 }
 
 #[test]

@@ -287,10 +287,31 @@ pub struct Forwarding {
     /// How long the range of each relay is.
     #[serde(skip_serializing_if = "RangeShareKind::is_equal")]
     pub shares: RangeShareKind,
+    /// What counts as received of a range.
+    #[serde(skip_serializing_if = "CountKind::is_contiguous")]
+    pub count: CountKind,
     /// What a relay holds at most (MAX_BF_SIZE); by default two ranges. With zero it holds nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub hold_buffer: Option<Text<ByteCount>>,
+}
+
+/// What counts as received of a range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CountKind {
+    /// Octets without a hole from its first on, as the texts of the papers say.
+    #[default]
+    Contiguous,
+    /// Any octet of it, as their algorithms are printed.
+    Any,
+}
+
+impl CountKind {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+    fn is_contiguous(&self) -> bool {
+        *self == Self::Contiguous
+    }
 }
 
 /// How long the range of each relay is.
@@ -317,6 +338,7 @@ impl Default for Forwarding {
             threshold: Probability::new(0.95).unwrap_or(Probability::ZERO),
             range_packets: None,
             shares: RangeShareKind::Equal,
+            count: CountKind::Contiguous,
             hold_buffer: None,
         }
     }

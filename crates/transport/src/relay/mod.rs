@@ -37,7 +37,6 @@ use wire::{Flags, Payload, Segment};
 
 pub use forwarding::{AtOnce, Forwarding, ForwardingRelay};
 
-use crate::error::ConnectError;
 use crate::host::{Host, Route, Tuple};
 use crate::{ConnectionConfig, EndpointConfig, SubflowId, congestion};
 use splice::Splice;
@@ -72,6 +71,9 @@ impl Side {
 /// Names a spliced subflow of one relay; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpliceId(u64);
+
+/// Packets for which the buffer of a relay must have room at least: one on its way, and one to come.
+const PACKETS_MIN: u64 = 2;
 
 /// Settings of a relay.
 #[derive(Clone, Debug)]
@@ -198,14 +200,34 @@ pub struct FastAckRelay {
     now: Instant,
 }
 
+/// Why a relay cannot be set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RelayError {
+    /// [`RelayConfig::tcp`] names a controller that nobody knows.
+    #[error("unknown congestion controller in the configuration of the relay's TCP")]
+    UnknownController,
+    /// With such a buffer its window would stay shut.
+    #[error("buffer_bytes = {buffer_bytes} leaves no room for data: write {least_bytes} or more")]
+    NoRoom {
+        /// [`RelayConfig::buffer_bytes`].
+        buffer_bytes: u64,
+        /// The least that works.
+        least_bytes: u64,
+    },
+}
+
 impl FastAckRelay {
     /// A relay. Initial sequence numbers grow from `seed`.
     ///
     /// # Errors
-    /// If the configuration names an unknown congestion controller.
-    pub fn new(config: RelayConfig, seed: [u8; 32]) -> Result<Self, ConnectError> {
-        let unknown = |_| ConnectError::UnknownPolicy { kind: "congestion controller" };
-        congestion::build(&config.tcp.congestion).map_err(unknown)?;
+    /// If the configuration names an unknown congestion controller, or leaves no room for data.
+    pub fn new(config: RelayConfig, seed: [u8; 32]) -> Result<Self, RelayError> {
+        congestion::build(&config.tcp.congestion).map_err(|_| RelayError::UnknownController)?;
+        let least_bytes = PACKETS_MIN * u64::from(config.tcp.mtu);
+        if config.buffer_bytes < least_bytes {
+            return Err(RelayError::NoRoom { buffer_bytes: config.buffer_bytes, least_bytes });
+        }
         Ok(Self {
             tcp: Arc::new(config.tcp.clone()),
             config: Arc::new(config),

@@ -10,21 +10,23 @@ use std::rc::Rc;
 use cooperation::forwarding::channel::to_relay::ToRelay;
 use cooperation::forwarding::differentiated::Differentiated;
 use cooperation::forwarding::hold_queue::HoldLimits;
+use cooperation::forwarding::packet_dsn::{PacketDsn, PacketDsns};
 use cooperation::forwarding::range::{RangeUpdate, Threshold, range_len_bytes};
-use cooperation::forwarding::range_keeper::{Announcement, RangeKeeper, RangeSettings};
+use cooperation::forwarding::range_keeper::{Announcement, Counting, RangeKeeper, RangeSettings};
 use cooperation::forwarding::range_shares::RangeShares;
 use cooperation::relay_selection::RelayId;
 use network::{MediumId, Network};
 use simulator::relay::RelayMedium;
-use simulator::{App, EndpointHost, Report, Simulation};
-use transport::relay::{FastAckRelay, ForwardingRelay, RelayConfig, SpliceId, SpliceStats};
+use simulator::{App, Direction, EndpointHost, HostId, Interface, Report, Simulation, Tap};
+use transport::relay::{FastAckRelay, ForwardingRelay, RelayConfig, RelayError, SpliceId, SpliceStats};
 use transport::{ConnectionConfig, Endpoint, Event};
 use units::text::Text;
 use units::{Dsn, Duration, Instant, Prng, Rate};
+use wire::Segment;
 
 use super::routing::RoutingRelay;
 use crate::run::RunError;
-use crate::scenario::{RangeShareKind, RelayMode, Scenario};
+use crate::scenario::{CountKind, RangeShareKind, RelayMode, Scenario};
 
 /// How long a message takes from the destination to its relays: a few turns on the Wi-Fi channel.
 const MESSAGE_DELAY: Duration = Duration::from_millis(10);
@@ -123,7 +125,7 @@ fn add_relay(
     };
     let buffer_bytes = limits.size_bytes + UNDER_WAY_BYTES;
     let config = RelayConfig { tcp, buffer_bytes, ..RelayConfig::default() };
-    let refused = |error: transport::error::ConnectError| RunError::Unsupported {
+    let refused = |error: RelayError| RunError::Unsupported {
         field: "connection",
         problem: error.to_string(),
         remedy: "use settings that relays know",
@@ -190,6 +192,10 @@ impl Ranges {
         let settings = RangeSettings {
             threshold: Threshold::new(forwarding.threshold.value())?,
             capacity_bytes: scenario.connection.receive_buffer.0,
+            counting: match forwarding.count {
+                CountKind::Contiguous => Counting::Contiguous,
+                CountKind::Any => Counting::Any,
+            },
             ..RangeSettings::new(range_len_bytes)
         };
         let hold_bytes = hold_limits(scenario)?.size_bytes;
@@ -255,10 +261,47 @@ impl Ranges {
         self.collect(now);
     }
 
+    /// Octets arrived, wherever in the stream: for who counts any.
+    fn on_arrival(&mut self, dsn: Dsn, len_bytes: u64, now: Instant) {
+        if let Some(keeper) = &mut self.keeper {
+            let rcv_nxt = keeper.ack().rcv_nxt;
+            keeper.on_packet(now, dsn, len_bytes, rcv_nxt, 0);
+        }
+        self.collect(now);
+    }
+
     fn collect(&mut self, now: Instant) {
         let Some(keeper) = &mut self.keeper else { return };
         while let Some(announcement) = keeper.poll_announcement() {
             self.messages.push_back(Due::to_all(announcement, now));
+        }
+    }
+}
+
+/// Tells [`Ranges`] which octets reach the destination, in order or not.
+pub(in crate::run) struct ArrivalTap {
+    ranges: Rc<RefCell<Ranges>>,
+    destination: HostId,
+    dsns: PacketDsns,
+}
+
+impl ArrivalTap {
+    /// If any octet of a range counts.
+    pub fn new(ranges: &Rc<RefCell<Ranges>>, destination: HostId) -> Option<Self> {
+        let any = ranges.borrow().settings.counting == Counting::Any;
+        any.then(|| Self { ranges: Rc::clone(ranges), destination, dsns: PacketDsns::default() })
+    }
+}
+
+impl Tap for ArrivalTap {
+    fn segment(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment) {
+        if interface.host != self.destination || direction != Direction::Received {
+            return;
+        }
+        let mut ranges = self.ranges.borrow_mut();
+        let near = ranges.keeper.as_ref().map_or(Dsn(0), |keeper| keeper.range().min);
+        if let PacketDsn::Data { dsn: Some(dsn), .. } = self.dsns.look(segment, near) {
+            ranges.on_arrival(dsn, segment.payload.len() as u64, at);
         }
     }
 }

@@ -18,7 +18,7 @@ use units::{Duration, Instant};
 pub(in crate::run) use sample::Recorders;
 use sample::SubflowNumbers;
 
-use super::cooperation::forwarding::RangeWatch;
+use super::cooperation::forwarding::{ArrivalTap, RangeWatch};
 use super::cooperation::{Cooperating, FirstPath, Steersman, Watchman};
 use super::hosts::{config, host};
 use super::local::LocalCounts;
@@ -107,6 +107,9 @@ impl Stage {
         });
         let relays = relays.collect();
         simulation.check();
+        if let Some(tap) = cooperating.ranges.as_ref().and_then(|ranges| ArrivalTap::new(ranges, DESTINATION)) {
+            simulation.add_tap(Box::new(tap));
+        }
         let departures = departures(scenario);
         let (cell, wlan) = (topology.cell, topology.wlan);
         let paths = addresses.paths.iter().copied().zip(0..).collect();
