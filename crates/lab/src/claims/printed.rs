@@ -5,7 +5,7 @@
 
 use units::text::Text;
 
-use crate::scenario::{Mode, RhoDefinition, Scenario};
+use crate::scenario::{Mode, ReceiverCentricMode, RhoDefinition, Scenario};
 
 /// One thing that paper mode changes.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +59,15 @@ pub const AS_PRINTED: &[Printed] = &[
         what: "algorithm 1; in build mode as well",
         source: "mVeno algorithm 1, decision 0013",
         apply: |scenario| replace(scenario, "mveno", &[]),
+    },
+    Printed {
+        setting: "connection.receiver_centric.mode=paper",
+        what: "the last round-trip time weighs 7/8, a sample is P / (n RTT), the first path is never left out",
+        source: "MPTCP-rec equations 1 and 2, algorithm 1",
+        apply: |scenario| {
+            let settings = &mut scenario.connection.receiver_centric;
+            settings.iter_mut().for_each(|settings| settings.mode = ReceiverCentricMode::Paper);
+        },
     },
 ];
 

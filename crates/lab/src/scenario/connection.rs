@@ -7,6 +7,8 @@ use transport::congestion::ControllerSpec;
 use units::text::Text;
 use units::{ByteCount, Duration};
 
+use super::receiver_centric::ReceiverCentric;
+
 /// Settings of the connection; the defaults are those of [`ConnectionConfig`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -18,6 +20,9 @@ pub struct Connection {
     pub congestion: Text<ControllerSpec>,
     /// Scheduler.
     pub scheduler: String,
+    /// MPTCP-rec: the receiver says how fast it wants data on each path; `{}` turns it on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receiver_centric: Option<ReceiverCentric>,
     /// Path manager.
     pub path_manager: String,
     /// DSS checksums.
@@ -72,6 +77,7 @@ impl Default for Connection {
             mptcp: config.mptcp,
             congestion: Text(config.congestion),
             scheduler: config.scheduler,
+            receiver_centric: None,
             path_manager: config.path_manager,
             checksum: config.checksum,
             send_buffer: ByteCount(config.send_buffer_bytes),
@@ -99,6 +105,7 @@ impl Connection {
             checksum: self.checksum,
             congestion: self.congestion.0.clone(),
             scheduler: self.scheduler.clone(),
+            receiver_centric: self.receiver_centric.map(ReceiverCentric::to_config),
             path_manager: self.path_manager.clone(),
             send_buffer_bytes: self.send_buffer.0,
             receive_buffer_bytes: self.receive_buffer.0,

@@ -72,6 +72,7 @@ impl RateControl {
 
 impl Connection {
     /// MPTCP-rec, if both sides want it and MPTCP has not been given up.
+    #[inline]
     fn rate_control(&self) -> Option<&RateControl> {
         self.rate_control.as_deref().filter(|control| control.is_agreed && self.protocol.is_mptcp())
     }
@@ -118,6 +119,7 @@ impl Connection {
     }
 
     /// What the data of subflow `i` carry.
+    #[inline]
     pub(super) fn round_of(&self, i: usize) -> Option<Round> {
         self.rate_control()?.collector.round(self.subflows[i].id)
     }
@@ -139,6 +141,7 @@ impl Connection {
     }
 
     /// The data of a segment about to be taken, if they carry a round.
+    #[inline]
     pub(super) fn tagged_data(&self, i: usize, segment: &Segment) -> Option<TaggedData> {
         self.rate_control()?;
         let round = segment.options.round.filter(|_| !segment.payload.is_empty())?;
@@ -165,12 +168,20 @@ impl Connection {
         }
     }
 
-    /// Adds the report that is due on subflow `i` to an ACK that already has its DATA_ACK.
+    /// Adds the report that is due on subflow `i`, if one is, to an ACK that already has its DATA_ACK.
+    #[inline]
     pub(super) fn add_rate_report(&mut self, i: usize, segment: &mut Segment, now: Instant) {
+        if self.rate_control.is_some() {
+            self.add_rate_report_due(i, segment, now);
+        }
+    }
+
+    #[cold]
+    fn add_rate_report_due(&mut self, i: usize, segment: &mut Segment, now: Instant) {
         let id = self.subflows[i].id;
         let room = OPTION_SPACE.saturating_sub(segment.options.encoded_len());
         let tcb = &mut self.subflows[i].tcb;
-        let Some(control) = self.rate_control.as_deref_mut().filter(|control| control.is_agreed) else { return };
+        let Some(control) = &mut self.rate_control else { return };
         let Some(incoming) = control.incoming.iter_mut().find(|incoming| incoming.subflow == id) else { return };
         if !incoming.estimator.is_report_due(now) || room < RateReport::len_with(0) {
             return;

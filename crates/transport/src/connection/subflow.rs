@@ -231,6 +231,7 @@ impl Subflow {
     }
 
     /// What schedulers may see.
+    #[inline]
     pub(crate) fn scheduler_view(&self, now: Instant) -> SubflowView {
         let window = self.tcb.window();
         let in_flight = self.tcb.in_flight();

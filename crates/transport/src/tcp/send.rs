@@ -364,11 +364,13 @@ impl Tcb {
     }
 
     /// Whether SACK blocks wait for an ACK to carry them.
+    #[inline]
     pub(crate) fn has_blocks_to_report(&self) -> bool {
         self.negotiated.sack && self.receive.has_sack_blocks()
     }
 
     /// Fills what room the other options left with SACK blocks.
+    #[inline]
     pub(crate) fn add_sack_blocks(&mut self, segment: &mut Segment) {
         if !self.has_blocks_to_report() {
             return;

@@ -2,6 +2,7 @@
 
 mod co_mptcp;
 mod models;
+mod mptcp_rec;
 mod mveno;
 mod notation;
 mod thesis_congestion;
@@ -12,13 +13,14 @@ mod thesis_sharing;
 use super::Claim;
 
 /// Every claim that this version can judge, in the order of their numbers.
-const LISTS: [&[Claim]; 7] = [
+const LISTS: [&[Claim]; 8] = [
     thesis_selection::CLAIMS,
     thesis_congestion::CLAIMS,
     thesis_forwarding::CLAIMS,
     thesis_sharing::CLAIMS,
     co_mptcp::CLAIMS,
     mveno::CLAIMS,
+    mptcp_rec::CLAIMS,
     models::CLAIMS,
 ];
 
