@@ -1,6 +1,6 @@
 # Thin on purpose: the work is done by scripts/, which one can also run by hand.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long bench fuzz clean
+.PHONY: help setup demo test test-long bench choosing fuzz clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -23,6 +23,9 @@ test-long: ## the checks that take longer: more seeds, larger transfers, valgrin
 bench: ## measure speed
 	@bash scripts/setup.sh demo
 	@bash scripts/bench.sh
+
+choosing: ## run the sweeps behind docs/choosing.md, with a report of plots for each (SEEDS=1..3: quicker)
+	@bash scripts/choosing.sh
 
 fuzz: ## look for crashes with cargo-fuzz for SECONDS_EACH=60 per target
 	@bash scripts/fuzz.sh
