@@ -1,9 +1,8 @@
 //! What schedulers want done when the peer's window, not a congestion window, holds back a subflow (NSDI 2012, section 4.2).
 
-use arrayvec::ArrayVec;
 use units::{Dsn, Duration, Instant};
 
-use super::{Connection, SUBFLOWS_CAP};
+use super::Connection;
 use crate::SubflowId;
 use crate::scheduler::{Remedy, SubflowView};
 
@@ -12,16 +11,22 @@ use crate::scheduler::{Remedy, SubflowView};
 pub(super) struct BlockedWindow {
     /// First octet of the window that was looked into last: once for each is enough.
     examined: Option<Dsn>,
-    /// When subflows were penalised last.
-    penalties: ArrayVec<(SubflowId, Instant), SUBFLOWS_CAP>,
+    /// When subflows were penalised last; nothing for connections that never are.
+    penalties: Vec<(SubflowId, Instant)>,
 }
 
 impl BlockedWindow {
     /// Takes note of a penalty, unless `subflow` had one within `rtt`.
     fn may_penalize(&mut self, subflow: SubflowId, rtt: Duration, now: Instant) -> bool {
-        self.penalties.retain(|(id, at)| *id != subflow || now.saturating_since(*at) < rtt);
+        /// Longer than any round trip: subflows come and go, and this is not to grow with them.
+        const MEMORY: Duration = Duration::from_secs(60);
+        let lasts = |id: SubflowId| if id == subflow { rtt } else { MEMORY };
+        self.penalties.retain(|(id, at)| now.saturating_since(*at) < lasts(*id));
         let due = self.penalties.iter().all(|(id, _)| *id != subflow);
-        due && self.penalties.try_push((subflow, now)).is_ok()
+        if due {
+            self.penalties.push((subflow, now));
+        }
+        due
     }
 }
 
@@ -73,5 +78,8 @@ mod tests {
         assert!(penalized(2, 1099));
         assert!(penalized(1, 1100));
         assert!(!penalized(1, 1199));
+        assert_eq!(blocked.penalties.len(), 2);
+        assert!(blocked.may_penalize(SubflowId(3), Duration::from_millis(100), Instant::from_secs(62)));
+        assert_eq!(blocked.penalties.len(), 1, "those of subflows that may be gone are forgotten");
     }
 }
