@@ -280,7 +280,9 @@ impl Network {
     /// Runs a medium, whose wake-up is that of its first gate.
     fn process_medium(&mut self, id: MediumId, packet: Option<(Gate, Packet)>, now: Instant) {
         let shared = &mut self.media[id.0 as usize];
+        core::mem::swap(&mut self.pool, &mut self.medium_output.pool);
         shared.medium.process(packet, now, &mut self.medium_output);
+        core::mem::swap(&mut self.pool, &mut self.medium_output.pool);
         self.wakeups.set(shared.first_gate.index(), shared.medium.next_wakeup());
         let mut forwarded = core::mem::take(&mut self.medium_output.forwarded);
         for (gate, packet) in forwarded.drain(..) {

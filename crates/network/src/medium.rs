@@ -3,7 +3,9 @@
 use core::any::Any;
 
 use units::{Instant, Prng};
+use wire::Segment;
 
+use crate::packet::PacketPool;
 use crate::{Amount, DropCause, Packet};
 
 /// One of the vertices through which packets enter and leave a medium: a station of a shared channel, the core network's
@@ -55,6 +57,8 @@ pub trait Medium: Any + Send {
 pub struct MediumOutput {
     pub(crate) forwarded: Vec<(Gate, Packet)>,
     pub(crate) dropped: Vec<(Gate, Packet, DropCause)>,
+    /// The network's, while the element runs: what ends packets and makes others neither allocates nor hoards.
+    pub(crate) pool: PacketPool,
 }
 
 impl MediumOutput {
@@ -72,6 +76,16 @@ impl MediumOutput {
     /// Drops a packet; the drop is counted at `gate`.
     pub fn discard(&mut self, gate: Gate, packet: Packet, cause: DropCause) {
         self.dropped.push((gate, packet, cause));
+    }
+
+    /// A packet that holds `segment`.
+    pub fn make(&mut self, segment: Segment) -> Packet {
+        self.pool.segment(|| Some(segment)).expect("the segment is there")
+    }
+
+    /// Takes back a packet that ends here, and is not dropped; its memory is reused.
+    pub fn absorb(&mut self, packet: Packet) {
+        self.pool.recycle(packet);
     }
 
     /// Takes everything passed on, in order.

@@ -41,7 +41,7 @@ impl<F: Forwarding> RelayMedium<F> {
         self.dead = true;
     }
 
-    fn take(&mut self, gate: Gate, mut packet: Packet, now: Instant) {
+    fn take(&mut self, gate: Gate, mut packet: Packet, now: Instant, out: &mut MediumOutput) {
         let (side, opposite) = match gate {
             SOURCE_GATE => (Side::Source, DESTINATION_GATE),
             _ => (Side::Destination, SOURCE_GATE),
@@ -49,8 +49,9 @@ impl<F: Forwarding> RelayMedium<F> {
         let Some(segment) = packet.parse().cloned() else {
             return self.passing.push_back((opposite, packet));
         };
-        if self.relay.handle_segment(side, segment, now).is_some() {
-            self.passing.push_back((opposite, packet));
+        match self.relay.handle_segment(side, segment, now) {
+            Some(_) => self.passing.push_back((opposite, packet)),
+            None => out.absorb(packet),
         }
     }
 }
@@ -68,14 +69,15 @@ impl<F: Forwarding> Medium for RelayMedium<F> {
             return;
         }
         if let Some((gate, packet)) = packet {
-            self.take(gate, packet, now);
+            self.take(gate, packet, now, out);
         }
         if self.relay.poll_timeout().is_some_and(|at| at <= now) {
             self.relay.handle_timeout(now);
         }
         while let Some((side, segment)) = self.relay.poll_transmit(now) {
             let gate = if side == Side::Source { SOURCE_GATE } else { DESTINATION_GATE };
-            out.forward(gate, Packet::from_segment(segment));
+            let packet = out.make(segment);
+            out.forward(gate, packet);
         }
         self.passing.drain(..).for_each(|(gate, packet)| out.forward(gate, packet));
     }

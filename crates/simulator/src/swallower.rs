@@ -71,7 +71,8 @@ impl Medium for Swallower {
             return out.forward(DESTINATION_GATE, packet);
         };
         self.swallowed += 1;
-        out.forward(SOURCE_GATE, Packet::from_segment(self.answer(data)));
+        let answer = out.make(self.answer(data));
+        out.forward(SOURCE_GATE, answer);
         out.discard(DESTINATION_GATE, packet, DropCause::Filtered);
     }
 

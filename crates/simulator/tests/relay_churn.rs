@@ -125,7 +125,7 @@ impl Stage {
                     *comings += u64::from(joined.is_ok());
                 }
                 // What goes already cannot go twice.
-                Some(subflow) if step % 2 == 0 => drop(endpoint.remove_subflow(connection, subflow.id, now)),
+                Some(subflow) if step % 4 < 2 => drop(endpoint.remove_subflow(connection, subflow.id, now)),
                 Some(_) => drop(endpoint.withdraw_address(connection, local, now)),
             }
         });
@@ -209,7 +209,7 @@ fn memory_stays(relays: Relays, duration: Duration) {
     stage.churn_until(Instant::ZERO + duration * 2 / 3);
     let grown = HELD_BYTES.get() - early;
     assert!(!stage.is_complete() && stage.comings > 400, "{relays:?}: {} comings", stage.comings);
-    assert!(grown < 200_000, "{relays:?}: {grown} octets more after {} comings", stage.comings);
+    assert!(grown < 50_000, "{relays:?}: {grown} octets more after {} comings", stage.comings);
     stage.assert_claims_are_few();
 }
 
