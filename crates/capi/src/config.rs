@@ -144,6 +144,9 @@ mod tests {
         assert_eq!(config.congestion.name, "aimd");
         assert_eq!(config.congestion.parameters, [0.7, 0.625]);
         assert_eq!(config.scheduler, ConnectionConfig::default().scheduler);
+        assert_eq!(config.receiver_centric, None);
+        let turned_on = read(r#"{"receiver_centric": {}}"#).unwrap();
+        assert_eq!(turned_on.receiver_centric, Some(ReceiverCentric::DEFAULT));
     }
 
     #[test]
