@@ -137,6 +137,11 @@ impl Finding {
         Self { what, measured, interval: None, holds: Some(holds) }
     }
 
+    /// Says which scenario gave it.
+    pub(super) fn of_scenario(self, scenario: &str) -> Self {
+        Self { what: format!("{scenario}: {}", self.what), ..self }
+    }
+
     fn of_mean(what: String, interval: Option<Interval>, holds: Option<bool>) -> Self {
         let measured = interval.map(|interval| interval.mean);
         Self { what, measured, interval: interval.and_then(|interval| bounds(&interval)), holds }

@@ -40,9 +40,13 @@ pub fn evaluate(claim: &Claim, runs: &Runs, mode: Mode) -> Outcome {
 }
 
 fn findings(claim: &Claim, runs: &Runs) -> Vec<Finding> {
+    let one_scenario = needs(claim).windows(2).all(|pair| pair[0].scenario == pair[1].scenario);
     let find = |evidence: &Evidence| match *evidence {
         Evidence::Runs { needs, checks } => {
-            checks.iter().map(|check| check.find(records(runs, needs))).collect::<Vec<_>>()
+            let found = checks.iter().map(|check| check.find(records(runs, needs)));
+            found
+                .map(|finding| if one_scenario { finding } else { finding.of_scenario(needs.scenario) })
+                .collect::<Vec<_>>()
         }
         Evidence::Exact { what, measured, expected } => vec![Finding::exact(what, measured(), expected)],
         Evidence::Mean { of, low, high } => vec![Finding::mean(of, mean(of, runs), low, high)],

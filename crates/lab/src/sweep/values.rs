@@ -111,3 +111,42 @@ fn add(values: &mut Values, prefix: &str, object: &serde_json::Value) {
         add(values, &format!("{prefix}{name}."), value);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{Migration, RelaySeries, SelectionPoint};
+
+    /// Sets of 2.75 and 3.5 Mbit/s were used, one of 3.25 Mbit/s was kept as the next: 0.25, 0.5 and 0.25 off the target.
+    #[test]
+    fn decisions_are_sets_used_and_sets_kept() {
+        let migration = |offered_bps| Migration { offered_bps, ..Migration::default() };
+        let point = |backup_bps| SelectionPoint { backup_bps, ..SelectionPoint::default() };
+        let selection = SelectionResults {
+            migrations: vec![migration(2.75e6), migration(3.5e6)],
+            points: vec![point(None), point(Some(3.25e6))],
+            ..SelectionResults::default()
+        };
+        let mut values = Values::new();
+        add_decisions(&mut values, &selection, 3e6);
+        assert_eq!(values["selection.active_distance_bps"], 0.375e6);
+        assert_eq!(values["selection.backup_distance_bps"], 0.25e6);
+        assert_eq!(values["selection.distance_bps"], 1e6 / 3.0);
+    }
+
+    /// From 1 s on the first relay got 3 of 4, the second, which takes all it can get, 5.
+    #[test]
+    fn local_traffic_counts_in_the_window_of_analysis() {
+        let relay = |demand, got: f64| RelaySeries {
+            local_demand_bps: vec![Some(100.0), demand],
+            local_goodput_bps: vec![0.0, got],
+            ..RelaySeries::default()
+        };
+        let relays = vec![relay(Some(4.0), 3.0), relay(None, 5.0)];
+        let series = Series { time_s: vec![1.0, 2.0], relays, ..Series::default() };
+        let mut values = Values::new();
+        add_analysed_local(&mut values, &series, Analysis { from: Instant::from_secs(1), to: Instant::from_secs(2) });
+        assert_eq!((values["analysis.local_ratio_mean"], values["analysis.local_ratio_min"]), (0.75, 0.75));
+        assert_eq!(values["analysis.local_goodput_max_bps"], 5.0);
+    }
+}

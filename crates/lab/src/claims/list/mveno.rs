@@ -2,19 +2,28 @@
 
 use super::super::exact::{self as compute, Lossy};
 use super::super::{Check, Claim, Metric, Quantity};
-use super::notation::{MORE, claim, exact, less, of, ratio, ratio_at, runs};
+use super::notation::{MORE, claim, exact, less, of, ratio, ratio_at, runs, show};
 
 /// Goodput of a download (G4), mean over the connections.
 const DOWNLOAD: Metric = Metric::Value("connection_goodput_bps");
 /// Goodput of a TCP flow beside them, mean.
 const TCP: Metric = Metric::Value("greedy_goodput_bps");
+/// When the last of the downloads had ended.
+const LAST: Metric = Metric::Value("duration_s");
 const LINK_1: Metric = Metric::Value("path.link-1.throughput_bps");
 const LINK_2: Metric = Metric::Value("path.link-2.throughput_bps");
 
 const RIVALS: [&str; 4] = ["MPVeno", "wVegas", "BALIA", "OLIA"];
 
-/// Best of five, at every point.
+/// Best of five over all points: above BALIA and OLIA, and not below MPVeno and wVegas.
 const BEST: &[Check] = &[
+    ratio("mVeno", "MPVeno", DOWNLOAD, 1.0, MORE),
+    ratio("mVeno", "wVegas", DOWNLOAD, 1.0, MORE),
+    less("BALIA", "mVeno", DOWNLOAD),
+    less("OLIA", "mVeno", DOWNLOAD),
+];
+/// Strictly the best of five.
+const STRICTLY_BEST: &[Check] = &[
     less("MPVeno", "mVeno", DOWNLOAD),
     less("wVegas", "mVeno", DOWNLOAD),
     less("BALIA", "mVeno", DOWNLOAD),
@@ -86,7 +95,13 @@ pub(super) const CLAIMS: &[Claim] = &[
         "C53",
         "mVeno figure 9",
         "with a link that dies mVeno is the fastest, and wVegas faster than MPVeno",
-        &[runs("mveno-9", BEST), runs("mveno-9", &[less("MPVeno", "wVegas", DOWNLOAD)])],
+        &[
+            runs("mveno-9", STRICTLY_BEST),
+            runs(
+                "mveno-9",
+                &[less("MPVeno", "wVegas", DOWNLOAD), show("mVeno", LAST), show("MPVeno", LAST), show("wVegas", LAST)],
+            ),
+        ],
     ),
     claim(
         "C54",
