@@ -82,12 +82,12 @@ fn offers_in_range_are_left_alone() {
 fn headroom_is_asked_of_offers_and_not_of_throughput() {
     let settings = ManagerSettings { headroom: 0.1, ..ManagerSettings::build(F) };
     // 3.3 rather than 3.0 Mbit/s, from 2.97 to 3.63.
-    let mut manager = begun(settings, &[1500, 1400, 1800]);
+    let mut manager = begun(settings, &[1500, 900, 1800]);
     assert_eq!(relays(&manager), [0, 2]);
     // One period of hold-down, then 2.75 Mbit/s have arrived: less than the offers should be, and all that was asked for.
-    advertise(&mut manager, &[1500, 1400, 1800], ms(2000));
+    advertise(&mut manager, &[1500, 900, 1800], ms(2000));
     manager.handle_period(Rate::from_bps(2_750_000), ms(2000));
-    advertise(&mut manager, &[1500, 1400, 1800], ms(4000));
+    advertise(&mut manager, &[1500, 900, 1800], ms(4000));
     manager.handle_period(Rate::from_bps(2_750_000), ms(4000));
     assert_eq!(causes(&mut manager), []);
     // Offers of 2.9 Mbit/s are too little though they are within the range around the target.
@@ -114,4 +114,21 @@ fn a_step_of_the_owners_traffic_shows_within_a_second() {
     // It begins to forward, and for four adverts believes what it knew.
     assert_eq!([6, 7, 8, 9].map(|step| after(step, 25_000, 50_000 * (step - 5))), [600; 4]);
     assert_eq!(after(10, 87_500, 250_000), 600);
+}
+
+/// The first says that it alone could carry the target, and carries a tenth of it. The others together cannot, so all are needed.
+#[test]
+fn a_relay_that_lies_by_ten_is_not_trusted_alone() {
+    let relays_after = |discount| {
+        let mut manager = begun(ManagerSettings { discount, ..ManagerSettings::build(F) }, &[3000, 1000, 1000]);
+        assert_eq!(relays(&manager), [0]);
+        for at in [2000, 4000] {
+            advertise(&mut manager, &[3000, 1000, 1000], ms(at));
+            manager.handle_carried(RelayId(0), Rate::from_bps(300_000), ms(at));
+            manager.handle_period(Rate::from_bps(300_000), ms(at));
+        }
+        relays(&manager)
+    };
+    assert_eq!(relays_after(false), [0]);
+    assert_eq!(relays_after(true), [0, 1, 2]);
 }
