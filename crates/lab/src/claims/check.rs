@@ -1,10 +1,12 @@
 //! What must hold of quantities.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::Quantity;
-use super::quantity::paired;
-use crate::statistics::{Interval, Paired, Verdict as Order};
+use super::quantity::{Key, paired};
+use crate::statistics::{Interval, Paired, Verdict as Order, mean};
 use crate::sweep::Record;
 
 /// Tolerance of what can be computed.
@@ -91,10 +93,7 @@ impl Check {
 
     /// What it comes to on `records`.
     pub(super) fn find(&self, records: &[Record]) -> Finding {
-        let interval = |of: Quantity| {
-            let numbers: Vec<f64> = of.sample(records).into_iter().map(|(_, number)| number).collect();
-            Interval::of(&numbers)
-        };
+        let interval = |of: Quantity| Interval::of(&by_seed(of.sample(records).into_iter()));
         match *self {
             Self::Within { of, low, high } => {
                 let interval = interval(of);
@@ -162,21 +161,32 @@ fn mostly(of: Quantity, above: f64, records: &[Record]) -> Finding {
 
 fn ratio(new: Quantity, old: Quantity, accepted: Option<(f64, f64)>, records: &[Record]) -> Finding {
     let paired = pair(new, old, records);
-    let ratio = paired.and_then(|paired| paired.ratio_of_means);
-    let within = |(low, high)| ratio.is_some_and(|ratio| (low..=high).contains(&ratio));
+    let ratio = paired.and_then(|paired| paired.ratio);
+    let within = |(low, high)| ratio.is_some_and(|ratio| (low..=high).contains(&ratio.mean));
     let suffix = accepted.map_or(String::new(), |(low, high)| format!(" in {}", range(low, high)));
     Finding {
         what: versus(new, old, " / ") + &suffix,
-        measured: ratio,
-        interval: paired.and_then(|paired| bounds(&paired.ratio?)),
+        measured: ratio.map(|ratio| ratio.mean),
+        interval: ratio.and_then(|ratio| bounds(&ratio)),
         holds: accepted.map(within),
     }
 }
 
 fn pair(new: Quantity, old: Quantity, records: &[Record]) -> Option<Paired> {
     let (new, old) = (new.sample(records), old.sample(records));
-    let (new, old): (Vec<f64>, Vec<f64>) = paired(&new, &old).map(|(_, new, old)| (new, old)).unzip();
-    Paired::compare(&new, &old)
+    let pairs: Vec<_> = paired(&new, &old).collect();
+    let of_new = by_seed(pairs.iter().map(|(key, new, _)| (key.clone(), *new)));
+    let of_old = by_seed(pairs.iter().map(|(key, _, old)| (key.clone(), *old)));
+    Paired::compare(&of_new, &of_old)
+}
+
+/// The mean over the grid points of each seed: seeds repeat an experiment, points are others.
+fn by_seed(numbers: impl Iterator<Item = (Key, f64)>) -> Vec<f64> {
+    let mut seeds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for ((_, seed), number) in numbers {
+        seeds.entry(seed).or_default().push(number);
+    }
+    seeds.values().filter_map(|numbers| mean(numbers)).collect()
 }
 
 /// Two quantities in one name: what they share is said once.

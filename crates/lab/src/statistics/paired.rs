@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Interval;
+use super::{Interval, mean};
 
 /// What a comparison shows at 95 %.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,10 +21,8 @@ pub enum Verdict {
 pub struct Paired {
     /// new - old.
     pub difference: Interval,
-    /// new / old, seed by seed; `None` if an old value is zero.
+    /// Mean of the new over mean of the old, with the interval of a ratio of means; `None` if the latter is zero.
     pub ratio: Option<Interval>,
-    /// Mean of the new over mean of the old; `None` if the latter is zero.
-    pub ratio_of_means: Option<f64>,
     /// Seeds on which the new value is larger.
     pub larger: usize,
     /// Seeds on which the new value is smaller.
@@ -42,17 +40,23 @@ impl Paired {
         }
         let pairs = || new.iter().zip(old);
         let difference = Interval::of(&pairs().map(|(new, old)| new - old).collect::<Vec<_>>())?;
-        let ratios: Vec<_> = pairs().filter(|(_, old)| **old != 0.0).map(|(new, old)| new / old).collect();
-        let old_sum: f64 = old.iter().sum();
         Some(Self {
             difference,
-            ratio: Interval::of(&ratios).filter(|ratio| ratio.count == new.len()),
-            ratio_of_means: (old_sum != 0.0).then(|| new.iter().sum::<f64>() / old_sum),
+            ratio: ratio_of_means(new, old),
             larger: pairs().filter(|(new, old)| new > old).count(),
             smaller: pairs().filter(|(new, old)| new < old).count(),
             verdict: verdict(&difference),
         })
     }
+}
+
+/// The ratio of two means on paired seeds. Its interval is that of the linearised ratio, the mean of (new - R old) over the
+/// mean of old around R (Cochran, Sampling Techniques, 6.3), so that the ratio lies within its own interval.
+fn ratio_of_means(new: &[f64], old: &[f64]) -> Option<Interval> {
+    let below = mean(old).filter(|below| *below != 0.0)?;
+    let ratio = mean(new)? / below;
+    let around: Vec<f64> = new.iter().zip(old).map(|(new, old)| ratio + (new - ratio * old) / below).collect();
+    Some(Interval { mean: ratio, ..Interval::of(&around)? })
 }
 
 fn verdict(difference: &Interval) -> Verdict {
@@ -78,16 +82,19 @@ mod tests {
         assert!((paired.difference.low().unwrap() - 0.700_114_2).abs() < 1e-6, "{paired:?}");
         assert!((paired.difference.high().unwrap() - 2.459_885_8).abs() < 1e-6, "{paired:?}");
         assert_eq!((paired.larger, paired.smaller, paired.verdict), (9, 0, Verdict::Larger));
-        assert_eq!(paired.ratio, None);
-        assert!((paired.ratio_of_means.unwrap() - 23.3 / 7.5).abs() < 1e-12);
+        assert!((paired.ratio.unwrap().mean - 23.3 / 7.5).abs() < 1e-12);
         assert_eq!(Paired::compare(&old, &new).unwrap().verdict, Verdict::Smaller);
     }
 
+    /// Means 2 and 4, so 0.5. Around it (3 - 1) / 4, (2 - 2) / 4 and (1 - 3) / 4: deviation 0.5, t with two degrees 4.3027,
+    /// so 4.3027 * 0.5 / sqrt(3) = 1.2421 each way. Seed by seed the ratios are 1.5, 0.5 and 1/6, whose mean is another.
     #[test]
-    fn ratios_are_new_over_old_by_seed() {
-        let paired = Paired::compare(&[3.0, 1.0], &[2.0, 2.0]).unwrap();
-        assert_eq!((paired.ratio.unwrap().mean, paired.ratio_of_means), (1.0, Some(1.0)));
-        assert_eq!((paired.larger, paired.smaller, paired.verdict), (1, 1, Verdict::Undecided));
+    fn a_ratio_is_that_of_the_means_within_its_interval() {
+        let paired = Paired::compare(&[3.0, 2.0, 1.0], &[2.0, 4.0, 6.0]).unwrap();
+        let ratio = paired.ratio.unwrap();
+        assert!((ratio.mean - 0.5).abs() < 1e-12 && (ratio.half_width.unwrap() - 1.2421).abs() < 1e-4, "{ratio:?}");
+        assert_eq!((paired.larger, paired.smaller, paired.verdict), (1, 2, Verdict::Undecided));
+        assert_eq!(Paired::compare(&[1.0, 2.0], &[1.0, -1.0]).unwrap().ratio, None);
     }
 
     /// Every seed agrees exactly, and the interval has no width: decided, unless nothing differs or there is one seed.

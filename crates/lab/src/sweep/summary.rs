@@ -130,7 +130,7 @@ impl Summary {
                     Verdict::Undecided => continue,
                 };
                 let (variant, baseline) = (&comparison.variant, &comparison.baseline);
-                let times = paired.ratio_of_means.map_or(String::new(), |ratio| format!(", {ratio:.3} times"));
+                let times = paired.ratio.map_or(String::new(), |ratio| format!(", {:.3} times", ratio.mean));
                 let place = described(&comparison.point);
                 let _ =
                     writeln!(text, "{variant}{place}: {title} is {verdict} than with {baseline}{times} (paired, 95 %)");

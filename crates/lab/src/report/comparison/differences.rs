@@ -65,7 +65,7 @@ fn html(view: &Comparison<'_>, metric: &Metric, axis: &Axis, row: &Row) -> Strin
     let number = |value: f64| axis::number(value, unit);
     let interval = paired.difference.low().zip(paired.difference.high());
     let interval = interval.map_or("-".into(), |(low, high)| format!("{} to {}", number(low), number(high)));
-    let ratio = paired.ratio_of_means.map_or("-".into(), |ratio| format!("{ratio:.3}"));
+    let ratio = paired.ratio.map_or("-".into(), |ratio| format!("{:.3}", ratio.mean));
     let point = view.layout.axis.map_or(String::new(), |_| format!("<td class=\"name\">{}</td>", escape(&row.point)));
     let (class, verdict) = verdict(metric, paired);
     format!(
