@@ -394,9 +394,10 @@ impl RelayManager {
     /// Goes to the best set there is, because the set in use is no set any more, or never was.
     fn decide(&mut self, cause: Cause, now: Instant) {
         let choice = self.choose(now);
-        let feasible = choice.feasible || choice.backup.is_some();
-        let to = choice.backup.unwrap_or(choice.active);
-        self.migrate(to, feasible, cause, now);
+        // A backup is for a set in use: the very first set is the active one (SSRS (4)).
+        let backup = choice.backup.filter(|_| self.migration.target().next().is_some());
+        let feasible = choice.feasible || backup.is_some();
+        self.migrate(backup.unwrap_or(choice.active), feasible, cause, now);
         self.after(now);
     }
 
