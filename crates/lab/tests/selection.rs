@@ -152,14 +152,20 @@ fn prompt_adverts_headroom_and_a_paced_source_avoid_outages() {
     assert!(points.iter().all(|bps| *bps <= 3.3e6), "{points:?}");
 }
 
+/// Over a few seeds: what is nearest to the target may be cheapest, too.
 #[test]
 fn relays_that_pay_less_are_preferred() {
-    let price = "relays[*].energy_nj_per_bit=[100.0, 500.0]";
-    let energy = |results: &Results| results.relays.iter().filter_map(|relay| relay.energy_j).sum::<f64>();
-    let (plain, minded) = (results(&[price]), results(&[price, "cooperation.selection.energy_weight=1.0"]));
-    assert!(energy(&minded) < 0.9 * energy(&plain), "{} of {} J", energy(&minded), energy(&plain));
-    let carried: u64 = minded.relays.iter().map(|relay| relay.carried_bytes).sum();
-    // Between 100 and 500 nJ for each of the bits.
-    assert!((100e-9..500e-9).contains(&(energy(&minded) / (8.0 * carried as f64))));
-    assert_eq!(outages(&minded, 12.0), [0.0; 0]);
+    let (mut plain_j, mut minded_j) = (0.0, 0.0);
+    for seed in 1..=5 {
+        let (seed, price) = (format!("seed={seed}"), "relays[*].energy_nj_per_bit=[100.0, 500.0]");
+        let energy_j = |results: &Results| results.relays.iter().filter_map(|relay| relay.energy_j).sum::<f64>();
+        let minded = results(&[&seed, price, "cooperation.selection.energy_weight=1.0"]);
+        plain_j += energy_j(&results(&[&seed, price]));
+        minded_j += energy_j(&minded);
+        // Between 100 and 500 nJ for each of the bits.
+        let carried: u64 = minded.relays.iter().map(|relay| relay.carried_bytes).sum();
+        assert!((100e-9..500e-9).contains(&(energy_j(&minded) / (8.0 * carried as f64))));
+        assert_eq!(outages(&minded, 12.0), [0.0; 0]);
+    }
+    assert!(minded_j < 0.9 * plain_j, "{minded_j} of {plain_j} J");
 }
