@@ -169,3 +169,14 @@ fn relays_that_pay_less_are_preferred() {
     }
     assert!(minded_j < 0.9 * plain_j, "{minded_j} of {plain_j} J");
 }
+
+/// It says three times what it has, about the target by itself. Nothing is lost, whether or not what it delivers is counted against it.
+#[test]
+fn a_relay_that_lies_harms_no_octet() {
+    for discount in ["false", "true"] {
+        let results =
+            results(&["relays[0].exaggerates=3.0", &format!("cooperation.selection.discount={discount}"), "seed=2"]);
+        assert!(results.relays[0].chosen, "discount = {discount}: {:?}", selection(&results));
+        assert!(mean_bps(&results, 6.0) > 2.0e6, "discount = {discount}: {:?}", results.metrics);
+    }
+}
