@@ -78,6 +78,8 @@ pub fn inspect(path: &Path) -> Inspection {
 fn rows(path: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
     let mut command = Command::new("tshark");
     command.arg("-r").arg(path).args(["-2", "-Y", filter, "-T", "fields"]);
+    // Some pattern octets look like a protocol's to its heuristics (Thrift's, for one), and then are malformed.
+    command.args(["-d", "tcp.port==1-65535,data"]);
     for preference in ["ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "mptcp.analyze_mappings:TRUE"] {
         command.args(["-o", preference]);
     }
