@@ -20,7 +20,7 @@
 //! alpha_cubic    3 (1 - beta_cubic) / (1 + beta_cubic) = 9/17, and 1 once W_est reaches cwnd_prior
 //! ```
 //!
-//! The last is a parameter: RFC 8312, and Linux to this day, stay at 9/17 (0.5294) there, which is less than NewReno gets at
+//! The last is a parameter: RFC 8312, and by its behaviour Linux 6.18, stay at 9/17 (0.5294) there, which is less than NewReno gets at
 //! random losses.
 //!
 //! Windows are segments in units of 2^-24, time is in ticks of 2^-10 s. Section 4.6's FlightSize is `cwnd` here, as
