@@ -5,10 +5,12 @@ use std::path::Path;
 use std::process::Command;
 
 /// Columns asked of tshark; several values of one field in one packet stand between commas.
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 16] = [
     "frame.number",
     "_ws.malformed",
     "tcp.checksum.status",
+    "tcp.checksum",
+    "tcp.checksum_calculated",
     "ip.checksum.status",
     "tcp.stream",
     "tcp.len",
@@ -23,6 +25,9 @@ const FIELDS: [&str; 14] = [
 ];
 /// tshark's word for a checksum that was computed and differs.
 const BAD_CHECKSUM: &str = "0";
+/// The two zeros of ones' complement, received and computed. Receivers take either (RFC 1071); where Linux completes
+/// a checksum in software and it comes out as 0, it writes the other one for every protocol, because to UDP a 0 means "none".
+const ZEROS: [&str; 2] = ["0xffff", "0x0000"];
 /// What it reports of packets that are whole but odd. It misses mappings of a subflow's FIN as well, which has none.
 const ODDITIES: &str = "mptcp.connection.echoed_key_mismatch or mptcp.connection.missing_algorithm or \
     mptcp.connection.unsupported_algorithm or (mptcp.dss.missing_mapping and tcp.len > 0) or tcp.option.len.invalid";
@@ -96,12 +101,14 @@ fn rows(path: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
 
 impl Inspection {
     fn add(&mut self, row: &[String]) {
-        let [frame, malformed, tcp_checksum, ip_checksum, stream, len, connection, rest @ ..] = row else {
+        let [frame, malformed, tcp_status, received, computed, ip_status, stream, len, connection, rest @ ..] = row
+        else {
             panic!("tshark gave {} columns", row.len())
         };
         self.packets += 1;
         let wrong = |status: &str| status.split(',').any(|status| status == BAD_CHECKSUM);
-        if !malformed.is_empty() || wrong(tcp_checksum) || wrong(ip_checksum) {
+        let tcp_wrong = wrong(tcp_status) && [received.as_str(), computed.as_str()] != ZEROS;
+        if !malformed.is_empty() || tcp_wrong || wrong(ip_status) {
             self.broken.extend(number(frame));
         }
         let stream = number(stream).unwrap_or_default();
