@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Columns asked of tshark; several values of one field in one packet stand between commas.
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 18] = [
     "frame.number",
     "_ws.malformed",
     "tcp.checksum.status",
@@ -14,6 +14,8 @@ const FIELDS: [&str; 16] = [
     "ip.checksum.status",
     "tcp.stream",
     "tcp.len",
+    "tcp.srcport",
+    "tcp.dstport",
     "mptcp.stream",
     "mptcp.expected_token",
     "mptcp.expected_idsn",
@@ -58,8 +60,8 @@ pub struct Connection {
     pub streams: BTreeSet<u64>,
     /// Tokens it derived from the keys of the handshake.
     pub tokens: BTreeSet<u32>,
-    /// Initial data sequence numbers it derived from the keys.
-    pub idsns: BTreeSet<u64>,
+    /// Initial data sequence numbers it derived from the keys, by the TCP port of the host that begins with it.
+    pub idsns: BTreeMap<u64, u64>,
     /// Tokens that joins carried.
     pub joined_with: BTreeSet<u32>,
     /// Where the last mapping ends in the data of the connection, in octets from the first on. Computed from the
@@ -101,8 +103,7 @@ fn rows(path: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
 
 impl Inspection {
     fn add(&mut self, row: &[String]) {
-        let [frame, malformed, tcp_status, received, computed, ip_status, stream, len, connection, rest @ ..] = row
-        else {
+        let [frame, malformed, tcp_status, received, computed, ip_status, stream, len, rest @ ..] = row else {
             panic!("tshark gave {} columns", row.len())
         };
         self.packets += 1;
@@ -115,7 +116,7 @@ impl Inspection {
         let len = number(len).unwrap_or_default();
         *self.payload_bytes.entry(stream).or_default() += len;
         self.payload_bytes_max = self.payload_bytes_max.max(len);
-        let [token, idsn, joined, dsn, mapped, fin, subtypes] = rest else {
+        let [from, to, connection, token, idsn, joined, dsn, mapped, fin, subtypes] = rest else {
             panic!("tshark gave {} columns", row.len())
         };
         self.subtypes.extend(subtypes.split(',').filter_map(number));
@@ -123,11 +124,12 @@ impl Inspection {
             let connection = self.connections.entry(connection).or_default();
             connection.streams.insert(stream);
             connection.tokens.extend(number(token).map(|token| token as u32));
-            connection.idsns.extend(number(idsn));
+            connection.idsns.extend(number(from).zip(number(idsn)));
             connection.joined_with.extend(number(joined).map(|token| token as u32));
             if let (Some(raw), Some(mapped)) = (number(dsn), number(mapped)) {
                 // A DATA_FIN counts as one octet (RFC 8684 section 3.3.3).
-                let end = connection.offset(raw) + mapped - u64::from(fin == "1");
+                let ports = [from, to].map(|port| number(port).unwrap_or_default());
+                let end = connection.offset(raw, ports) + mapped - u64::from(fin == "1");
                 connection.dsn_end_max = connection.dsn_end_max.max(end);
             }
         }
@@ -135,11 +137,14 @@ impl Inspection {
 }
 
 impl Connection {
-    /// Octets before data sequence number `raw`, of which the lower half is sure to be there; of the two directions that
-    /// which makes sense of it. The first octet's number follows the initial one.
-    fn offset(&self, raw: u64) -> u64 {
-        let offsets = self.idsns.iter().map(|idsn| (raw as u32).wrapping_sub(*idsn as u32).wrapping_sub(1));
-        offsets.min().map_or(0, u64::from)
+    /// Octets before data sequence number `raw`, of which the lower half is sure to be there, in a packet between two ports.
+    /// The first octet's number follows the initial one of the sender, whom either port gives away: a join keeps one of them.
+    /// Of a join between new ports both hosts' numbers are tried, and one makes sense.
+    fn offset(&self, raw: u64, [from, to]: [u64; 2]) -> u64 {
+        let offset = |idsn: &u64| u64::from((raw as u32).wrapping_sub(*idsn as u32).wrapping_sub(1));
+        let is_sender = |port: u64| port == from || (port != to && self.idsns.contains_key(&to));
+        let of_sender = self.idsns.iter().find(|(port, _)| is_sender(**port)).map(|(_, idsn)| offset(idsn));
+        of_sender.or_else(|| self.idsns.values().map(offset).min()).unwrap_or(0)
     }
 }
 
