@@ -12,7 +12,8 @@ use transport::relay::{AtOnce, RelayConfig, SpliceStats};
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event};
 use wire::mptcp::Token;
 
-use crate::{Digest, Engine, Protocol, Rig, accept, engine_config, listen};
+use crate::priority::go_first;
+use crate::{Digest, Engine, Protocol, Rig, accept, engine_config, listen, wait_until};
 
 const SOURCE: ([u8; 4], u16) = ([10, 1, 0, 1], 5000);
 /// Where relays take joins.
@@ -59,6 +60,7 @@ impl Relay {
         let stop = Stop::new().expect("a socket pair");
         let handle = stop.handle().expect("a socket");
         let running = thread::spawn(move || {
+            go_first();
             driver.run(&mut Unattended, &stop).unwrap_or_else(|error| panic!("{error}"));
         });
         Self { remote, stop: handle, running: Some(running) }
@@ -209,13 +211,14 @@ impl Cooperation {
         }
     }
 
-    /// Waits until a subflow besides the first carries data.
+    /// Waits until `count` subflows besides the first are established.
     ///
     /// # Panics
-    /// If none does.
-    pub fn wait_joined(&self) {
+    /// If they are not in time.
+    pub fn wait_joined(&self, count: usize) {
         let joined = |event: &Event| matches!(event, Event::SubflowEstablished { subflow, .. } if subflow.0 > 0);
-        self.engine.wait_event("a join through a relay", joined);
+        let joins = || self.engine.events().iter().filter(|event| joined(event)).count();
+        wait_until(&format!("{count} subflows go through relays"), || joins() >= count);
     }
 
     /// Checks that the destination receives what `sending` sends, all of it and intact.

@@ -9,8 +9,13 @@ use linux::clock::Clock;
 use linux::netns::Namespace;
 use units::Instant;
 
-/// How long the last answers may take.
-const PATIENCE: Duration = Duration::from_millis(500);
+use crate::priority::go_first;
+
+/// How long a receiver waits for one packet.
+const POLL: Duration = Duration::from_millis(10);
+/// Polls without an answer, after the last packet was sent, until the rest counts as lost. Counted in polls, not in time: a
+/// machine that stands still for seconds uses up one of them.
+const SILENT_POLLS_MAX: u32 = 100;
 
 /// What came back.
 #[derive(Clone, Debug, Default)]
@@ -22,11 +27,9 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// The median round-trip time, milliseconds: one late wake-up of a busy machine does not move it.
-    pub fn median_ms(&self) -> f64 {
-        let mut sorted = self.rtts_ms.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied().unwrap_or(f64::INFINITY)
+    /// The least round-trip time, milliseconds: a busy machine makes packets late, never early.
+    pub fn least_ms(&self) -> f64 {
+        self.rtts_ms.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
     /// Share of packets that were not answered.
@@ -43,23 +46,30 @@ pub fn echo(from: &Namespace, to: &Namespace, target: IpAddr, count: u32, interv
     let unspecified = if target.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let open = |host: &Namespace, address: SocketAddr| {
         let socket = host.run(|| UdpSocket::bind(address)).expect("the namespace can be entered").expect("a free port");
-        socket.set_read_timeout(Some(Duration::from_millis(10))).expect("a socket option");
+        socket.set_read_timeout(Some(POLL)).expect("a socket option");
         socket
     };
     let server = open(to, SocketAddr::new(target, 7));
     let client = open(from, unspecified.parse().expect("an address"));
     client.connect(SocketAddr::new(target, 7)).expect("a route");
-    let (clock, done) = (Clock::start(), AtomicBool::new(false));
+    let (clock, sent, done) = (Clock::start(), AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
-        scope.spawn(|| answer(&server, &done));
-        let receiving = scope.spawn(|| receive(&client, &clock, count, &done));
+        scope.spawn(|| {
+            go_first();
+            answer(&server, &done);
+        });
+        let receiving = scope.spawn(|| {
+            go_first();
+            receive(&client, &clock, count, &sent)
+        });
         for _ in 0..count {
             client.send(&clock.now().as_nanos().to_be_bytes()).expect("the device is up");
             sleep(interval);
         }
-        sleep(PATIENCE);
+        sent.store(true, Ordering::Relaxed);
+        let rtts_ms = receiving.join().expect("it only receives");
         done.store(true, Ordering::Relaxed);
-        Echo { sent: count, rtts_ms: receiving.join().expect("it only receives") }
+        Echo { sent: count, rtts_ms }
     })
 }
 
@@ -72,13 +82,16 @@ fn answer(server: &UdpSocket, done: &AtomicBool) {
     }
 }
 
-fn receive(client: &UdpSocket, clock: &Clock, count: u32, done: &AtomicBool) -> Vec<f64> {
-    let mut rtts_ms = Vec::new();
-    while rtts_ms.len() < count as usize && !done.load(Ordering::Relaxed) {
+fn receive(client: &UdpSocket, clock: &Clock, count: u32, all_sent: &AtomicBool) -> Vec<f64> {
+    let (mut rtts_ms, mut silent_polls) = (Vec::new(), 0);
+    while rtts_ms.len() < count as usize && silent_polls < SILENT_POLLS_MAX {
         let mut sent = [0; 8];
         if client.recv(&mut sent).is_ok() {
             let rtt = clock.now() - Instant::from_nanos(u64::from_be_bytes(sent));
             rtts_ms.push(rtt.as_secs_f64() * 1e3);
+            silent_polls = 0;
+        } else if all_sent.load(Ordering::Relaxed) {
+            silent_polls += 1;
         }
     }
     rtts_ms

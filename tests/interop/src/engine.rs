@@ -17,10 +17,16 @@ use transport::{
 };
 use units::Instant;
 
+use crate::priority::go_first;
 use crate::stream::{Digest, pattern_piece};
 
-/// Longest time a test waits for the engine.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a test waits before it asks whether the engine's thread still lives.
+const POLL: Duration = Duration::from_millis(100);
+/// Polls in a row in which the engine did nothing, after which a test gives up. Counted in polls, not in time: a machine that
+/// stands still for seconds uses up one of them.
+const SILENT_POLLS_MAX: u32 = 200;
+/// After this a test gives up even on an engine that is busy.
+const PATIENCE: units::Duration = units::Duration::from_secs(300);
 /// MTU of the engine's device.
 const MTU: u16 = 1500;
 
@@ -89,6 +95,7 @@ impl Engine {
         let shared = Arc::<Shared>::default();
         let mut peer = Peer { shared: shared.clone() };
         let running = std::thread::spawn(move || {
+            go_first();
             driver.run(&mut peer, &stop).unwrap_or_else(|error| panic!("{error}"));
         });
         Self { remote, shared, stop: handle, running: Some(running) }
@@ -205,16 +212,17 @@ impl Engine {
 
     fn wait<T>(&self, what: &str, mut found: impl FnMut(&mut State) -> Option<T>) -> T {
         let mut state = self.shared.lock();
-        let deadline = Clock::start();
+        let (clock, mut silent_polls) = (Clock::start(), 0);
         loop {
             if let Some(result) = found(&mut state) {
                 return result;
             }
-            let waited: Duration = (deadline.now() - Instant::ZERO).into();
             let dead = self.running.as_ref().is_none_or(JoinHandle::is_finished);
-            assert!(!dead && waited < PATIENCE, "waiting until {what}; engine ended: {dead}; {state:#?}");
-            let wait = self.shared.changed.wait_timeout(state, Duration::from_millis(100));
-            state = wait.unwrap_or_else(PoisonError::into_inner).0;
+            let patient = silent_polls < SILENT_POLLS_MAX && clock.now() - Instant::ZERO < PATIENCE;
+            assert!(!dead && patient, "waiting until {what}; engine ended: {dead}; {state:#?}");
+            let (after, wait) = self.shared.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner);
+            state = after;
+            silent_polls = if wait.timed_out() { silent_polls + 1 } else { 0 };
         }
     }
 }

@@ -8,6 +8,8 @@ mod echo;
 mod engine;
 mod environment;
 mod kernel;
+mod patience;
+mod priority;
 mod rig;
 mod stream;
 
@@ -16,5 +18,6 @@ pub use echo::{Echo, echo};
 pub use engine::{Engine, engine_config};
 pub use environment::available;
 pub use kernel::{MptcpInfo, Protocol, abort, accept, connect, connect_with, counter, listen, mptcp_info};
+pub use patience::wait_until;
 pub use rig::Rig;
 pub use stream::{Digest, pattern, receive_all, receive_rest, send_pattern, send_pattern_from};

@@ -107,9 +107,12 @@ pub fn receive_all(from: &mut impl Read) -> io::Result<Digest> {
 pub fn receive_rest(from: &mut impl Read, mut digest: Digest) -> io::Result<Digest> {
     let mut buffer = vec![0; 1 << 16];
     loop {
-        match from.read(&mut buffer)? {
-            0 => return Ok(digest),
-            len => digest.add(&buffer[..len]),
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(digest),
+            Ok(len) => digest.add(&buffer[..len]),
+            // A socket with a time-out is interrupted when its process goes on after a stop.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use interop::available;
+use interop::{available, wait_until};
 use linux::netns::{Keeper, Namespace};
 use linux::serve::{ServeOptions, serve};
 use linux::stop::Stop;
@@ -46,5 +46,8 @@ fn a_killed_serve_leaves_no_device_and_no_route() {
     assert!(shown(&["route"]).contains(ADDRESS));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!((shown(&["-o", "link"]), shown(&["route", "show", "table", "all"])), before);
+    // The kernel takes them down in its own time.
+    wait_until(&format!("all is as it was, {before:?}"), || {
+        (shown(&["-o", "link"]), shown(&["route", "show", "table", "all"])) == before
+    });
 }

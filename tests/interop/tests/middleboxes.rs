@@ -5,8 +5,8 @@ use std::net::TcpStream;
 use std::thread;
 
 use interop::{
-    Digest, Engine, Protocol, Rig, accept, connect, engine_config, listen, mptcp_info, receive_all, send_pattern,
-    send_pattern_from,
+    Digest, Engine, Protocol, Rig, accept, connect, counter, engine_config, listen, mptcp_info, receive_all,
+    send_pattern, send_pattern_from, wait_until,
 };
 use transport::{ConnectionConfig, ConnectionId, Event};
 
@@ -121,15 +121,11 @@ fn data_changed_is_noticed_with_checksums() {
     const BYTES: usize = 30_000;
     send_pattern(&mut stream, BYTES as u64 - 1000).unwrap();
     engine.wait_event("the engine falls back", |event| *event == Event::FellBack(id));
-    // The kernel falls back with the next data it sends. The end of the stream must come later than that: what it has
-    // said with DATA_FIN it does not say again with FIN.
-    pause();
+    // Once told, the kernel falls back with the next data it sends. The end of the stream must come later than that: what
+    // it has said with DATA_FIN it does not say again with FIN.
+    wait_until("the kernel has MP_FAIL", || counter(rig.host(0), "MPFailRx") > 0);
     send_pattern_from(&mut stream, BYTES as u64 - 1000, BYTES as u64).unwrap();
-    let kernel_fell_back = (0..100).any(|_| {
-        pause();
-        mptcp_info(&stream).map_or(true, |info| info.fell_back())
-    });
-    assert!(kernel_fell_back);
+    wait_until("the kernel falls back", || mptcp_info(&stream).map_or(true, |info| info.fell_back()));
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     let mut expected = interop::pattern(BYTES);
     expected[1000..1007].copy_from_slice(b"gateway");
@@ -151,9 +147,4 @@ fn a_nat_of_the_kernel_s_side() {
     exchange(&engine, id, &stream);
     judge(&engine, id, &stream, Outcome::Mptcp);
     assert_eq!(engine.stats(id).subflows[0].remote.ip().to_string(), "10.1.0.254");
-}
-
-#[expect(clippy::disallowed_methods, reason = "the kernel works in real time")]
-fn pause() {
-    thread::sleep(std::time::Duration::from_millis(20));
 }

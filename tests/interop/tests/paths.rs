@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use interop::{
     Digest, Engine, Protocol, Rig, accept, connect, counter, engine_config, listen, mptcp_info, receive_rest,
-    send_pattern, send_pattern_from,
+    send_pattern, send_pattern_from, wait_until,
 };
 use transport::{ConnectionConfig, ConnectionId, Event};
 
@@ -134,11 +134,7 @@ fn sleep(span: Duration) {
 
 /// Waits until a kernel counter has a value.
 fn wait_for_counter(rig: &Rig, name: &str, at_least: u64) {
-    let reached = (0..200).any(|_| {
-        sleep(Duration::from_millis(20));
-        counter(rig.host(0), name) >= at_least
-    });
-    assert!(reached, "{name} is {}", counter(rig.host(0), name));
+    wait_until(&format!("{name} is {at_least}"), || counter(rig.host(0), name) >= at_least);
 }
 
 #[test]
@@ -245,7 +241,8 @@ fn the_engine_announces_an_ipv6_address() {
     wait_for_subflow(&engine);
     exchange(&engine, id, &stream);
     assert_both_used(&engine, id);
-    assert_eq!(counter(rig.host(0), "AddAddr"), 1);
+    // It is said again until the kernel's echo arrives, which may be late.
+    assert!(counter(rig.host(0), "AddAddr") >= 1);
     assert_all_ipv6(&engine, id);
 }
 
@@ -257,7 +254,8 @@ fn the_engine_announces_an_address() {
     wait_for_subflow(&engine);
     exchange(&engine, id, &stream);
     assert_both_used(&engine, id);
-    assert_eq!(counter(rig.host(0), "AddAddr"), 1);
+    // It is said again until the kernel's echo arrives, which may be late.
+    assert!(counter(rig.host(0), "AddAddr") >= 1);
 }
 
 #[test]
@@ -308,13 +306,12 @@ fn the_kernel_changes_a_priority() {
     let (id, stream) = kernel_connects(&rig, &engine, manual());
     wait_for_subflow(&engine);
     // For up to a second after a join the kernel changes its endpoint and tells nobody (with a kernel as peer, too).
-    let told = (0..40).any(|_| {
+    wait_until("the kernel sends MP_PRIO", || {
         let change = |priority| format!("mptcp endpoint change id 7 {priority}");
         rig.host(0).ip([change("nobackup"), change("backup")]).unwrap();
         sleep(Duration::from_millis(100));
         counter(rig.host(0), "MPPrioTx") > 0
     });
-    assert!(told, "the kernel sends no MP_PRIO");
     engine.wait_event(
         "the priority changes",
         |event| matches!(event, Event::PriorityChanged { subflow, backup: true, .. } if subflow.0 == 1),

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use interop::{Rig, available, counter};
+use interop::{Rig, available, counter, wait_until};
 use linux::get::{GetOptions, GetReport, get};
 use linux::serve::{ServeOptions, serve};
 use linux::stop::{Stop, StopHandle};
@@ -93,7 +93,7 @@ fn with_server(rig: &Rig, folder: &Path, work: impl FnOnce()) {
         let mut say = move |line: &str| drop(ready.send(line.to_owned()));
         let serving = scope.spawn(move || rig.host(1).run(|| serve(&options, &stop, &mut say)));
         let stopped = Stopped(handle);
-        assert!(is_ready.recv_timeout(Duration::from_secs(10)).unwrap().contains("http://10.1.1.2:8080/"));
+        assert!(is_ready.recv_timeout(Duration::from_secs(60)).unwrap().contains("http://10.1.1.2:8080/"));
         work();
         drop(stopped);
         serving.join().unwrap().unwrap().unwrap();
@@ -160,13 +160,7 @@ fn web_server(rig: &Rig, folder: &Path) -> Killed {
     command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let server = Killed(command.spawn().unwrap());
     let answers = || rig.host(0).run(|| std::net::TcpStream::connect("10.1.0.1:8000").is_ok()).unwrap();
-    assert!(
-        (0..100).any(|_| answers() || {
-            sleep(Duration::from_millis(50));
-            false
-        }),
-        "the web server does not start"
-    );
+    wait_until("the web server answers", answers);
     server
 }
 
@@ -251,12 +245,5 @@ fn a_killed_get_leaves_nothing() {
     child.wait().unwrap();
     assert!(files.names_in_out().is_empty(), "{:?}", files.names_in_out());
     let name = line.rsplit_once(' ').unwrap().1;
-    let gone = || !Path::new("/run/netns").join(name).exists();
-    assert!(
-        (0..100).any(|_| gone() || {
-            sleep(Duration::from_millis(50));
-            false
-        }),
-        "{name} is still there"
-    );
+    wait_until(&format!("{name} is gone"), || !Path::new("/run/netns").join(name).exists());
 }
