@@ -13,6 +13,7 @@ use linux::netns::Namespace;
 use linux::stop::{Stop, StopHandle};
 
 use crate::available;
+use crate::priority::go_first;
 
 /// Tests measure time, so one at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -23,7 +24,8 @@ pub struct Rig {
     switches: Vec<Switch>,
     stop: StopHandle,
     running: Option<JoinHandle<String>>,
-    _turn: MutexGuard<'static, ()>,
+    /// A twin goes with the turn of its sibling.
+    _turn: Option<MutexGuard<'static, ()>>,
 }
 
 impl Rig {
@@ -54,6 +56,16 @@ impl Rig {
         Self::start(text, capture.as_deref())
     }
 
+    /// The network of a topology file twice, to be used at the same time: each draws what the other draws, and neither
+    /// has more of the machine.
+    ///
+    /// # Panics
+    /// As [`Self::new`].
+    pub fn twins(text: &str) -> Option<[Self; 2]> {
+        let first = Self::with_topology(text)?;
+        Some([first, Self::build(text, None, None)])
+    }
+
     /// The network of a topology file, captured as in [`Self::captured`].
     ///
     /// # Panics
@@ -67,8 +79,12 @@ impl Rig {
         if !available() {
             return None;
         }
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(Self::build(text, capture, Some(turn)))
+    }
+
+    fn build(text: &str, capture: Option<&Path>, turn: Option<MutexGuard<'static, ()>>) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let topology = Topology::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let prefix = format!("t{}-{number}-", std::process::id());
@@ -81,10 +97,11 @@ impl Rig {
         let stop = Stop::new().expect("a socket pair");
         let handle = stop.handle().expect("a socket");
         let running = std::thread::spawn(move || {
+            go_first();
             emulation.run(&stop).unwrap_or_else(|error| panic!("{error}"));
             emulation.counters()
         });
-        Some(Self { hosts, switches, stop: handle, running: Some(running), _turn: turn })
+        Self { hosts, switches, stop: handle, running: Some(running), _turn: turn }
     }
 
     /// The namespace of a host.

@@ -1,5 +1,6 @@
-//! The engine's congestion controllers against the kernel's own of the same name: both send over the same emulated paths,
-//! one after the other, and every path draws its losses from the same seed. What they carry must agree within 10 %.
+//! The engine's congestion controllers against the kernel's own of the same name: both send over the same emulated paths, at
+//! the same time, so that a busy machine is as busy for both, and every path draws its losses from the same seed. What they
+//! carry must agree within 10 %.
 
 use std::net::{SocketAddr, TcpStream};
 use std::thread::{self, JoinHandle};
@@ -23,42 +24,31 @@ struct Case {
 }
 
 impl Case {
-    /// A new network that draws the same losses whenever it is made.
-    fn rig(&self) -> Option<Rig> {
+    /// Two networks that draw the same losses.
+    fn rigs(&self) -> Option<[Rig; 2]> {
         let hosts = "seed = 7\n[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n";
         let link = format!("[[link]]\nbetween = ['a', 'b']\n{}\n", self.link);
-        Rig::with_topology(&(hosts.to_owned() + &link.repeat(PATHS.into())))
+        Rig::twins(&(hosts.to_owned() + &link.repeat(PATHS.into())))
     }
 
-    /// Goodput of the kernel's sender in bit/s, summed over the paths.
-    fn by_kernel(&self, controller: &str) -> Option<f64> {
-        let rig = self.rig()?;
-        let transfers = (1..=PATHS).map(|path| {
-            let listener = listener(&rig, path);
-            let mut sender = connect_with(rig.host(1), Protocol::Tcp, controller, remote(path)).unwrap();
-            let receiving = self.receive(accept(&listener).unwrap());
-            let bytes = self.bytes;
-            thread::spawn(move || send_pattern(&mut sender, bytes).unwrap());
-            receiving
-        });
-        Some(self.goodput_bps(transfers.collect()))
+    /// The kernel sends on a path.
+    fn by_kernel(&self, rig: &Rig, path: u8, controller: &str) -> JoinHandle<Duration> {
+        let listener = listener(rig, path);
+        let mut sender = connect_with(rig.host(1), Protocol::Tcp, controller, remote(path)).unwrap();
+        let receiving = self.receive(accept(&listener).unwrap());
+        let bytes = self.bytes;
+        thread::spawn(move || send_pattern(&mut sender, bytes).unwrap());
+        receiving
     }
 
-    /// Goodput of the engine's sender in bit/s, summed over the paths.
-    fn by_engine(&self, controller: &str) -> Option<f64> {
-        let rig = self.rig()?;
-        let addresses = (1..=PATHS).map(|path| format!("10.{path}.1.2")).collect::<Vec<_>>();
-        let addresses = addresses.iter().map(String::as_str).collect::<Vec<_>>();
-        let engine = Engine::start(rig.host(1), &addresses, &[]);
-        let transfers = (1..=PATHS).zip(&addresses).map(|(path, local)| {
-            let listener = listener(&rig, path);
-            let config = ConnectionConfig { mptcp: false, congestion: controller.parse().unwrap(), ..engine_config() };
-            let id = engine.connect(local, &remote(path).to_string(), config);
-            let receiving = self.receive(accept(&listener).unwrap());
-            engine.send(id, self.bytes, true);
-            receiving
-        });
-        Some(self.goodput_bps(transfers.collect()))
+    /// The engine sends on a path.
+    fn by_engine(&self, rig: &Rig, engine: &Engine, path: u8, controller: &str) -> JoinHandle<Duration> {
+        let listener = listener(rig, path);
+        let config = ConnectionConfig { mptcp: false, congestion: controller.parse().unwrap(), ..engine_config() };
+        let id = engine.connect(&local(path), &remote(path).to_string(), config);
+        let receiving = self.receive(accept(&listener).unwrap());
+        engine.send(id, self.bytes, true);
+        receiving
     }
 
     /// Takes everything, and gives the time it took.
@@ -71,6 +61,7 @@ impl Case {
         })
     }
 
+    /// Summed over the paths, bit/s.
     fn goodput_bps(&self, transfers: Vec<JoinHandle<Duration>>) -> f64 {
         let goodput_bps = |elapsed: Duration| self.bytes as f64 * 8.0 / elapsed.as_secs_f64();
         transfers.into_iter().map(|transfer| goodput_bps(transfer.join().unwrap())).sum()
@@ -78,15 +69,24 @@ impl Case {
 
     /// Compares both.
     fn assert_alike(&self, engine_name: &str, kernel_name: &str) {
-        let Some(kernel_bps) = self.by_kernel(kernel_name) else { return };
-        let Some(engine_bps) = self.by_engine(engine_name) else { return };
-        println!("{engine_name}, {}: engine {engine_bps:.0} bit/s, kernel {kernel_bps:.0} bit/s", self.link);
-        assert!(
-            (engine_bps / kernel_bps - 1.0).abs() < TOLERANCE,
-            "{engine_name}, {}: engine {engine_bps:.0} bit/s, kernel {kernel_bps:.0} bit/s",
-            self.link
-        );
+        let Some([kernel_rig, engine_rig]) = self.rigs() else { return };
+        let locals = (1..=PATHS).map(local).collect::<Vec<_>>();
+        let engine = Engine::start(engine_rig.host(1), &locals.iter().map(String::as_str).collect::<Vec<_>>(), &[]);
+        let (by_kernel, by_engine): (Vec<_>, Vec<_>) = (1..=PATHS)
+            .map(|path| {
+                let by_kernel = self.by_kernel(&kernel_rig, path, kernel_name);
+                (by_kernel, self.by_engine(&engine_rig, &engine, path, engine_name))
+            })
+            .unzip();
+        let [kernel_bps, engine_bps] = [by_kernel, by_engine].map(|transfers| self.goodput_bps(transfers));
+        let found = format!("{engine_name}, {}: engine {engine_bps:.0} bit/s, kernel {kernel_bps:.0} bit/s", self.link);
+        println!("{found}");
+        assert!((engine_bps / kernel_bps - 1.0).abs() < TOLERANCE, "{found}");
     }
+}
+
+fn local(path: u8) -> String {
+    format!("10.{path}.1.2")
 }
 
 fn remote(path: u8) -> SocketAddr {
