@@ -515,8 +515,6 @@ mod tests {
             held
         }
 
-        fn seed(&mut self, _: Prng) {}
-
         fn as_any(&self) -> &dyn core::any::Any {
             self
         }
@@ -550,6 +548,43 @@ mod tests {
         });
         assert_eq!(network.poll_delivery().map(|(port, _)| port), Some(client));
         assert_eq!(network.imbalances().map(|imbalance| imbalance.vertex).collect::<Vec<_>>(), [first]);
+    }
+
+    /// Takes and keeps, and does not say what it holds.
+    #[derive(Default)]
+    struct Silent(Vec<Packet>);
+
+    impl Medium for Silent {
+        fn gates(&self) -> u16 {
+            1
+        }
+
+        fn process(&mut self, packet: Option<(Gate, Packet)>, _: Instant, _: &mut MediumOutput) {
+            self.0.extend(packet.map(|(_, packet)| packet));
+        }
+
+        fn next_wakeup(&self) -> Option<Instant> {
+            None
+        }
+
+        fn as_any(&self) -> &dyn core::any::Any {
+            self
+        }
+
+        fn as_any_mut(&mut self) -> &mut dyn core::any::Any {
+            self
+        }
+    }
+
+    #[test]
+    fn a_medium_that_forgets_to_say_what_it_holds_is_found() {
+        let mut network = Network::new(1);
+        let client = network.add_port();
+        let silent = network.add_medium(Box::new(Silent::default()));
+        let gate = network.gate(silent, Gate(0));
+        network.connect(client.vertex(), gate);
+        network.send(client, packet(1000), Instant::ZERO);
+        assert_eq!(network.imbalances().map(|imbalance| imbalance.vertex).collect::<Vec<_>>(), [gate]);
     }
 
     #[test]

@@ -33,17 +33,22 @@ pub trait Medium: Any + Send {
     /// When [`Self::process`] must be called next, without a packet if none arrives before.
     fn next_wakeup(&self) -> Option<Instant>;
 
-    /// What is inside now: what entered at any gate and has neither left nor been dropped.
-    fn held(&self) -> Amount;
+    /// What is inside now: what entered at any gate and has neither left nor been dropped. Whoever keeps packets, conserves
+    /// them and forgets this is found by [`crate::Network::imbalances`].
+    fn held(&self) -> Amount {
+        Amount::default()
+    }
 
     /// Whether everything that enters leaves, is dropped, or is still inside. False for elements that end packets and make
-    /// others.
+    /// others: they must say so.
     fn conserves(&self) -> bool {
         true
     }
 
     /// Gives the element its own randomness; called once, before any packet.
-    fn seed(&mut self, prng: Prng);
+    fn seed(&mut self, prng: Prng) {
+        let _ = prng;
+    }
 
     /// For measurements of the concrete type; see [`crate::Network::medium`].
     fn as_any(&self) -> &dyn Any;

@@ -3,9 +3,9 @@
 use core::any::Any;
 use std::collections::VecDeque;
 
-use network::{Amount, Gate, Medium, MediumOutput, Packet};
+use network::{Gate, Medium, MediumOutput, Packet};
 use transport::relay::{FastAckRelay, Forwarding, ForwardingRelay, Side};
-use units::{Instant, Prng};
+use units::Instant;
 
 /// The gate towards the source.
 pub const SOURCE_GATE: Gate = Gate(0);
@@ -56,6 +56,7 @@ impl<F: Forwarding> RelayMedium<F> {
     }
 }
 
+/// Draws nothing: the relay's secrets are its owner's to seed.
 impl<F: Forwarding> Medium for RelayMedium<F> {
     fn gates(&self) -> u16 {
         2
@@ -89,17 +90,8 @@ impl<F: Forwarding> Medium for RelayMedium<F> {
         self.relay.poll_timeout()
     }
 
-    fn held(&self) -> Amount {
-        Amount::default()
-    }
-
     fn conserves(&self) -> bool {
         false
-    }
-
-    fn seed(&mut self, prng: Prng) {
-        // The relay's secrets are its owner's to seed.
-        let _ = prng;
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -2,8 +2,8 @@
 
 use core::any::Any;
 
-use network::{Amount, DropCause, Gate, Medium, MediumOutput, Packet};
-use units::{Instant, Prng};
+use network::{DropCause, Gate, Medium, MediumOutput, Packet};
+use units::Instant;
 use wire::mptcp::{DataSeq, Dss, MptcpOption};
 use wire::{Flags, Segment, Timestamps};
 
@@ -80,17 +80,8 @@ impl Medium for Swallower {
         None
     }
 
-    fn held(&self) -> Amount {
-        Amount::default()
-    }
-
     fn conserves(&self) -> bool {
         false
-    }
-
-    fn seed(&mut self, prng: Prng) {
-        // Nothing here is left to chance.
-        let _ = prng;
     }
 
     fn as_any(&self) -> &dyn Any {

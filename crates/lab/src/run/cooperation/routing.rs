@@ -5,9 +5,9 @@ use core::any::Any;
 use cooperation::forwarding::hold_queue::HoldLimits;
 use cooperation::forwarding::range::DsnRange;
 use cooperation::forwarding::routed::Routed;
-use network::{Amount, DropCause, Gate, Medium, MediumOutput, Packet};
+use network::{DropCause, Gate, Medium, MediumOutput, Packet};
 use simulator::relay::{DESTINATION_GATE, SOURCE_GATE};
-use units::{Instant, Prng};
+use units::Instant;
 
 /// Between a gate towards the source and one towards the destination.
 pub(in crate::run) struct RoutingRelay {
@@ -69,18 +69,9 @@ impl Medium for RoutingRelay {
         self.routed.poll_timeout().filter(|_| !self.dead)
     }
 
-    fn held(&self) -> Amount {
-        Amount::default()
-    }
-
     /// A held packet whose source sends it again is dropped.
     fn conserves(&self) -> bool {
         false
-    }
-
-    fn seed(&mut self, prng: Prng) {
-        // Nothing here is left to chance.
-        let _ = prng;
     }
 
     fn as_any(&self) -> &dyn Any {
