@@ -1,14 +1,19 @@
 //! Arbitrary octets through the codec: nothing panics, and what was read once reads the same again after writing.
 //!
 //! Input: any octets. They are tried as they are, as a packet whose IPv4 header checksum is made right (else hardly
-//! any input would pass it), and as TCP options alone.
+//! any input would pass it), as TCP options alone, and as an experimental option alone.
 
 #![no_main]
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use wire::checksum::Sum;
+use units::Dsn;
+use wire::checksum::{Sum, dss_checksum, dss_checksum_is_valid};
+use wire::mptcp::{DataSeq, Experimental, MptcpOption, RateReport};
 use wire::{Options, Segment, TcpChecksum};
+
+/// Octets that an experimental option has room for.
+const EXPERIMENT_BYTES_MAX: usize = 37;
 
 fuzz_target!(|input: &[u8]| {
     let raw = Bytes::copy_from_slice(input);
@@ -19,10 +24,15 @@ fuzz_target!(|input: &[u8]| {
         assert_survives(segment);
     }
     assert_options_survive(&input[..input.len().min(Options::MAX_BYTES)]);
+    if let Some((&flags, data)) = input.split_first() {
+        let len = data.len().min(EXPERIMENT_BYTES_MAX);
+        assert_experiment_survives(&Experimental { flags, data: data[..len].iter().copied().collect() });
+    }
 });
 
 fn assert_survives(mut segment: Segment) {
     tidy(&mut segment.options);
+    assert_checksums_hold(&segment);
     // Headers grow when options get their padding: a packet at the limit may not be sendable again.
     if segment.emitted_len() > Segment::PACKET_BYTES_MAX {
         return;
@@ -33,17 +43,54 @@ fn assert_survives(mut segment: Segment) {
     assert_eq!(Segment::parse(&packet.into()).as_ref(), Ok(&segment));
     let mut packet = Vec::new();
     segment.emit_for_offload(&mut packet);
+    let mut headers = Vec::new();
+    segment.emit_headers_for_offload(&mut headers);
+    segment.payload.append_to(&mut headers);
+    assert_eq!(headers, packet);
     assert_eq!(Segment::parse_with(&packet.into(), TcpChecksum::Trusted).as_ref(), Ok(&segment));
+}
+
+/// A mapping's checksum made right is valid, whatever it maps and however the data are cut.
+fn assert_checksums_hold(segment: &Segment) {
+    let (data, middle) = (&segment.payload, segment.payload.len() / 2);
+    let pieces = [data.slice(0..middle), data.slice(middle..data.len())];
+    for option in &segment.options.mptcp {
+        let MptcpOption::Dss(dss) = option else { continue };
+        let Some(mapping) = dss.mapping else { continue };
+        let dsn = match mapping.dsn {
+            DataSeq::Short(low) => Dsn(low.into()),
+            DataSeq::Long(whole) => Dsn(whole),
+        };
+        let checksum = dss_checksum(dsn, mapping.ssn, mapping.len, [data]);
+        assert!(dss_checksum_is_valid(checksum, dsn, mapping.ssn, mapping.len, &pieces));
+    }
 }
 
 fn assert_options_survive(octets: &[u8]) {
     let mut options = Options::parse(octets);
     tidy(&mut options);
+    for option in &options.mptcp {
+        if let MptcpOption::Experimental(option) = option {
+            assert_experiment_survives(option);
+        }
+    }
     let mut out = Vec::new();
     options.emit(&mut out);
     assert_eq!(out.len(), options.encoded_len());
     assert!(out.len() <= Options::MAX_BYTES);
     assert_eq!(Options::parse(&out), options);
+}
+
+/// What MPTCP-rec reads in an experimental option writes the same option again.
+fn assert_experiment_survives(option: &Experimental) {
+    if let Some(report) = RateReport::read(option) {
+        assert_eq!(report.option(), *option);
+        let option_len = MptcpOption::Experimental(option.clone()).encoded_len();
+        assert_eq!(option_len, RateReport::len_with(report.held.len()));
+    }
+    if option.is_receiver_centric_offer() {
+        assert_eq!(*option, Experimental::receiver_centric_offer());
+    }
 }
 
 /// Leaves what a round trip keeps: options that fit, without the counts of those that could not be read.
