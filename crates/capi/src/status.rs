@@ -74,7 +74,7 @@ impl From<ListenError> for Failure {
     fn from(error: ListenError) -> Self {
         let status = match error {
             ListenError::InUse => AnabranchStatus::InUse,
-            ListenError::UnknownPolicy { .. } => AnabranchStatus::InvalidArgument,
+            ListenError::UnknownPolicy { .. } | ListenError::UnusableSetting(_) => AnabranchStatus::InvalidArgument,
         };
         Self::new(status, error)
     }
@@ -87,7 +87,9 @@ impl From<ConnectError> for Failure {
             ConnectError::InUse => AnabranchStatus::InUse,
             ConnectError::Limit => AnabranchStatus::Limit,
             ConnectError::NotMptcp => AnabranchStatus::NotMptcp,
-            ConnectError::FamilyMismatch | ConnectError::UnknownPolicy { .. } => AnabranchStatus::InvalidArgument,
+            ConnectError::FamilyMismatch | ConnectError::UnknownPolicy { .. } | ConnectError::UnusableSetting(_) => {
+                AnabranchStatus::InvalidArgument
+            }
         };
         Self::new(status, error)
     }

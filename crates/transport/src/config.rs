@@ -3,6 +3,7 @@
 use units::Duration;
 
 use crate::congestion::ControllerSpec;
+use crate::error::UnusableSetting;
 use crate::path_manager::LocalAddress;
 use crate::receiver_centric::ReceiverCentric;
 
@@ -73,6 +74,30 @@ pub struct ConnectionConfig {
     pub time_wait: Duration,
 }
 
+/// Octets that a window can announce at most (RFC 7323 section 2.3); a larger buffer would never fill.
+const BUFFER_BYTES_MAX: u64 = 1 << 30;
+/// Headers of IPv4 and TCP, and the least MSS, below which options leave no room.
+const MTU_MIN: u64 = 40 + 88;
+
+impl ConnectionConfig {
+    /// Refuses what no connection could run with.
+    pub(crate) fn check(&self) -> Result<(), UnusableSetting> {
+        let buffers = 1..=BUFFER_BYTES_MAX;
+        let settings = [
+            ("send_buffer_bytes", self.send_buffer_bytes, buffers.clone()),
+            ("receive_buffer_bytes", self.receive_buffer_bytes, buffers),
+            ("mtu", self.mtu.into(), MTU_MIN..=u16::MAX.into()),
+            ("initial_window_segments", self.initial_window_segments.into(), 1..=u32::MAX.into()),
+        ];
+        match settings.into_iter().find(|(_, value, usable)| !usable.contains(value)) {
+            Some((field, value, usable)) => {
+                Err(UnusableSetting { field, value, least: *usable.start(), most: *usable.end() })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 impl Default for EndpointConfig {
     fn default() -> Self {
         Self {
@@ -112,5 +137,55 @@ impl Default for ConnectionConfig {
             remote_addresses_max: 8,
             time_wait: Duration::from_secs(60),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Instant;
+
+    use super::*;
+    use crate::Endpoint;
+    use crate::error::{ConnectError, ListenError};
+
+    fn refusal(change: impl FnOnce(&mut ConnectionConfig)) -> Option<String> {
+        let mut config = ConnectionConfig::default();
+        change(&mut config);
+        config.check().err().map(|unusable| unusable.to_string())
+    }
+
+    #[test]
+    fn what_no_connection_can_run_with_is_refused_by_name() {
+        assert_eq!(refusal(|_| ()), None);
+        let said = "send_buffer_bytes cannot be 0: set 1 to 1073741824";
+        assert_eq!(refusal(|config| config.send_buffer_bytes = 0).as_deref(), Some(said));
+        let said = "receive_buffer_bytes cannot be 1073741825: set 1 to 1073741824";
+        assert_eq!(refusal(|config| config.receive_buffer_bytes = (1 << 30) + 1).as_deref(), Some(said));
+        assert_eq!(refusal(|config| config.mtu = 127).as_deref(), Some("mtu cannot be 127: set 128 to 65535"));
+        let said = "initial_window_segments cannot be 0: set 1 to 4294967295";
+        assert_eq!(refusal(|config| config.initial_window_segments = 0).as_deref(), Some(said));
+    }
+
+    #[test]
+    fn an_endpoint_neither_connects_nor_listens_with_it() {
+        let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
+        let config = ConnectionConfig { receive_buffer_bytes: 0, ..ConnectionConfig::default() };
+        let unusable = UnusableSetting { field: "receive_buffer_bytes", value: 0, least: 1, most: 1 << 30 };
+        let [local, remote] = ["10.0.0.1:80", "10.0.0.2:80"].map(|address| address.parse().unwrap());
+        let listener = endpoint.listen(local, config.clone());
+        assert_eq!(listener.map(|_| ()), Err(ListenError::UnusableSetting(unusable)));
+        let connection = endpoint.connect(local, remote, config, Instant::ZERO);
+        assert_eq!(connection, Err(ConnectError::UnusableSetting(unusable)));
+        assert_eq!(endpoint.footprint().connections, 0);
+    }
+
+    #[test]
+    fn the_least_and_the_most_are_usable() {
+        for bytes in [1, 1 << 30] {
+            assert_eq!(refusal(|config| config.send_buffer_bytes = bytes), None);
+            assert_eq!(refusal(|config| config.receive_buffer_bytes = bytes), None);
+        }
+        assert_eq!(refusal(|config| config.mtu = 128), None);
+        assert_eq!(refusal(|config| config.mtu = 65535), None);
     }
 }

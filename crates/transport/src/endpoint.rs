@@ -304,11 +304,12 @@ impl Endpoint {
     /// Waits for connections to `local`; an unspecified address takes any.
     ///
     /// # Errors
-    /// If the address is taken, or the configuration names an unknown policy.
+    /// If the address is taken, the configuration names an unknown policy, or no connection could run with it.
     pub fn listen(&mut self, local: SocketAddr, config: ConnectionConfig) -> Result<ListenerId, ListenError> {
         if self.listeners.values().any(|listener| listener.local == local) {
             return Err(ListenError::InUse);
         }
+        config.check()?;
         if let Err(ConnectError::UnknownPolicy { kind }) = build_policies(&config) {
             return Err(ListenError::UnknownPolicy { kind });
         }
@@ -352,6 +353,7 @@ impl Endpoint {
         if local.is_ipv4() != remote.is_ipv4() {
             return Err(ConnectError::FamilyMismatch);
         }
+        config.check()?;
         let local = match local.port() {
             0 => self.host.pick_port(local.ip(), remote).ok_or(ConnectError::InUse)?,
             _ => local,

@@ -64,6 +64,23 @@ pub enum ListenError {
         /// Which kind.
         kind: &'static str,
     },
+    /// No connection could run with the configuration.
+    #[error("{0}")]
+    UnusableSetting(#[from] UnusableSetting),
+}
+
+/// A field of [`crate::ConnectionConfig`] whose value no connection could run with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} cannot be {value}: set {least} to {most}")]
+pub struct UnusableSetting {
+    /// Its name.
+    pub field: &'static str,
+    /// What it is set to.
+    pub value: u64,
+    /// The least it can be.
+    pub least: u64,
+    /// The most it can be.
+    pub most: u64,
 }
 
 /// Why `connect` or `add_subflow` was refused.
@@ -90,6 +107,9 @@ pub enum ConnectError {
         /// Which kind.
         kind: &'static str,
     },
+    /// No connection could run with the configuration.
+    #[error("{0}")]
+    UnusableSetting(#[from] UnusableSetting),
 }
 
 /// Why a command on a connection failed.
