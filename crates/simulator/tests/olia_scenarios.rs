@@ -14,15 +14,21 @@
 
 mod bottlenecks;
 
-use bottlenecks::{Plan, Users};
+use bottlenecks::{DELAYED_ACK_MS, DropCurve, Plan, Users};
 
 /// Payload in a packet of 1500 octets with timestamps, and with a DSS option of 20 octets for MPTCP.
 const TCP_PAYLOAD: f64 = 1448.0 / 1500.0;
 const MPTCP_PAYLOAD: f64 = 1428.0 / 1500.0;
 
 fn run(bottlenecks_mbps: &[u64], users: [Users; 2]) -> [f64; 2] {
-    let plan = Plan { bottlenecks_mbps: bottlenecks_mbps.into(), users: users.into(), rtt_ms: 100 };
-    plan.run(1).try_into().unwrap()
+    let plan = Plan {
+        bottlenecks_mbps: bottlenecks_mbps.into(),
+        users: users.into(),
+        rtt_ms: 100,
+        drops: DropCurve::Square,
+        delayed_ack_ms: DELAYED_ACK_MS,
+    };
+    plan.run(1).goodput_mbps.try_into().unwrap()
 }
 
 fn assert_near(what: &str, found_mbps: f64, expected_mbps: f64) {

@@ -2,14 +2,22 @@
 
 mod bottlenecks;
 
-use bottlenecks::{Plan, Users};
+use bottlenecks::{DELAYED_ACK_MS, DropCurve, Plan, Users};
 
 /// Payload in a packet of 1500 octets with timestamps, and with a DSS option of 20 octets for MPTCP.
 const TCP_PAYLOAD: f64 = 1448.0 / 1500.0;
 const MPTCP_PAYLOAD: f64 = 1428.0 / 1500.0;
 
 fn run(bottlenecks_mbps: &[u64], users: Vec<Users>) -> Vec<f64> {
-    Plan { bottlenecks_mbps: bottlenecks_mbps.into(), users, rtt_ms: 100 }.run(1)
+    Plan {
+        bottlenecks_mbps: bottlenecks_mbps.into(),
+        users,
+        rtt_ms: 100,
+        drops: DropCurve::Square,
+        delayed_ack_ms: DELAYED_ACK_MS,
+    }
+    .run(1)
+    .goodput_mbps
 }
 
 fn tcp(count: usize, paths: &'static [&'static [usize]]) -> Users {

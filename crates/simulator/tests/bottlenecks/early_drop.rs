@@ -4,35 +4,56 @@
 use network::{DropCause, Node, Output, Packet};
 use units::{Duration, Instant, Prng, Rate};
 
-/// Drops none while the queue is shorter than the first, and all where it is longer than the second; in between as many as
-/// the square of the way there says.
-const QUEUE_PACKETS: (f64, f64) = (10.0, 150.0);
 const PACKET_BYTES: u64 = 1500;
+
+/// How the share of packets dropped grows with the queue.
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "each test that includes this module builds one of them")]
+pub enum DropCurve {
+    /// None up to 10 packets, all from 150 on; in between as many as the square of the way there says.
+    Square,
+    /// The testbed of draft-khalili-mptcp-performance-issues-06, section 3: none up to 25 packets, a tenth at 50, all from 100 on,
+    /// linear in between, for 10 Mbit/s; queues in proportion to other rates.
+    Testbed,
+}
+
+impl DropCurve {
+    fn probability(self, wait: Duration, rate: Rate) -> f64 {
+        let packets_at = |rate: Rate| wait.as_secs_f64() / rate.time_to_send(PACKET_BYTES).as_secs_f64();
+        match self {
+            Self::Square => way(packets_at(rate), 10.0, 150.0).powi(2),
+            Self::Testbed => {
+                let packets = packets_at(Rate::from_mbps(10));
+                0.1 * way(packets, 25.0, 50.0) + 0.9 * way(packets, 50.0, 100.0)
+            }
+        }
+    }
+}
+
+/// How far `packets` is from `none`, 0, to `all`, 1.
+fn way(packets: f64, none: f64, all: f64) -> f64 {
+    ((packets - none) / (all - none)).clamp(0.0, 1.0)
+}
 
 /// Keeps count of the queue of the link that follows, which must have room for all that passes here.
 pub struct EarlyDrop {
     rate: Rate,
+    curve: DropCurve,
     /// When the link will have sent everything that passed so far.
     empty_at: Instant,
     prng: Prng,
 }
 
 impl EarlyDrop {
-    pub fn new(rate: Rate) -> Self {
-        Self { rate, empty_at: Instant::ZERO, prng: Prng::new(0) }
-    }
-
-    fn drop_probability(&self, wait: Duration) -> f64 {
-        let queue_packets = wait.as_secs_f64() / self.rate.time_to_send(PACKET_BYTES).as_secs_f64();
-        let way = (queue_packets - QUEUE_PACKETS.0) / (QUEUE_PACKETS.1 - QUEUE_PACKETS.0);
-        way.clamp(0.0, 1.0).powi(2)
+    pub fn new(rate: Rate, curve: DropCurve) -> Self {
+        Self { rate, curve, empty_at: Instant::ZERO, prng: Prng::new(0) }
     }
 }
 
 impl Node for EarlyDrop {
     fn process(&mut self, packet: Option<Packet>, now: Instant, out: &mut Output) {
         let Some(packet) = packet else { return };
-        let probability = self.drop_probability(self.empty_at.saturating_since(now));
+        let probability = self.curve.probability(self.empty_at.saturating_since(now), self.rate);
         if self.prng.chance(probability) {
             out.discard(packet, DropCause::QueueFull);
         } else {

@@ -11,6 +11,7 @@ use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, Endpoint, EndpointConfig};
 use units::{Duration, Instant, Prng, Rate};
 
+pub use early_drop::DropCurve;
 use early_drop::EarlyDrop;
 
 /// Users who are alike.
@@ -28,6 +29,22 @@ pub struct Plan {
     pub users: Vec<Users>,
     /// Round-trip time without queues.
     pub rtt_ms: u64,
+    /// What the bottlenecks drop.
+    pub drops: DropCurve,
+    /// How long users hold back the ACK for a lone segment.
+    pub delayed_ack_ms: u64,
+}
+
+/// [`Plan::delayed_ack_ms`] as the engine has it unless told otherwise.
+pub const DELAYED_ACK_MS: u64 = 40;
+
+/// What an experiment gave, on average over the time after everything has settled.
+pub struct Outcome {
+    /// Goodput of a user of each kind, Mbit/s.
+    pub goodput_mbps: Vec<f64>,
+    /// Share of the packets that each bottleneck dropped.
+    #[allow(dead_code, reason = "not every test looks at it")]
+    pub loss: Vec<f64>,
 }
 
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 255, 0, 1));
@@ -51,25 +68,67 @@ struct Place {
     addresses: Vec<IpAddr>,
 }
 
-impl Plan {
-    /// Goodput of a user of each kind in Mbit/s, on average over the time after everything has settled.
-    pub fn run(&self, seed: u64) -> Vec<f64> {
-        let (mut simulation, kinds) = self.simulation(seed);
-        simulation.run_until(Instant::from_secs(SETTLE_S));
-        let before: Vec<u64> = kinds.iter().map(|hosts| received_bytes(&simulation, hosts)).collect();
-        simulation.run_until(Instant::from_secs(SETTLE_S + WATCH_S));
-        assert_eq!(simulation.faults(), Vec::<String>::new());
-        let mbps = |(hosts, before): (&Vec<HostId>, u64)| {
-            let bits = (received_bytes(&simulation, hosts) - before) as f64 * 8.0;
-            bits / WATCH_S as f64 / hosts.len() as f64 / 1e6
+/// An experiment under way.
+struct Scene {
+    simulation: Simulation<EndpointHost>,
+    /// The users of each kind.
+    kinds: Vec<Vec<HostId>>,
+    bottlenecks: Vec<Bottleneck>,
+}
+
+/// What was counted so far.
+struct Counts {
+    /// Payload of each kind of users.
+    received_bytes: Vec<u64>,
+    /// Packets of each bottleneck.
+    dropped_and_offered: Vec<(u64, u64)>,
+}
+
+impl Scene {
+    fn counts(&self) -> Counts {
+        let received = |hosts: &Vec<HostId>| hosts.iter().map(|host| self.received_bytes(*host)).sum();
+        let packets = |bottleneck: &Bottleneck| {
+            let counters = self.simulation.network().counters(bottleneck.entry);
+            (counters.dropped_total().packets, counters.entered.packets)
         };
-        kinds.iter().zip(before).map(mbps).collect()
+        Counts {
+            received_bytes: self.kinds.iter().map(received).collect(),
+            dropped_and_offered: self.bottlenecks.iter().map(packets).collect(),
+        }
     }
 
-    fn simulation(&self, seed: u64) -> (Simulation<EndpointHost>, Vec<Vec<HostId>>) {
+    fn received_bytes(&self, host: HostId) -> u64 {
+        self.simulation.host(host).reports()[0].received_bytes
+    }
+}
+
+impl Plan {
+    pub fn run(&self, seed: u64) -> Outcome {
+        let mut scene = self.scene(seed);
+        scene.simulation.run_until(Instant::from_secs(SETTLE_S));
+        let before = scene.counts();
+        scene.simulation.run_until(Instant::from_secs(SETTLE_S + WATCH_S));
+        assert_eq!(scene.simulation.faults(), Vec::<String>::new());
+        let after = scene.counts();
+        Outcome {
+            goodput_mbps: (0..self.users.len())
+                .map(|kind| {
+                    let bytes = after.received_bytes[kind] - before.received_bytes[kind];
+                    bytes as f64 * 8.0 / WATCH_S as f64 / self.users[kind].count as f64 / 1e6
+                })
+                .collect(),
+            loss: (after.dropped_and_offered.iter().zip(&before.dropped_and_offered))
+                .map(|(after, before)| (after.0 - before.0) as f64 / (after.1 - before.1) as f64)
+                .collect(),
+        }
+    }
+
+    fn scene(&self, seed: u64) -> Scene {
         let mut network = Network::new(seed);
         let server = network.add_port();
-        let places = self.wire_all(&mut network, server);
+        let bottlenecks: Vec<_> =
+            self.bottlenecks_mbps.iter().map(|mbps| bottleneck(&mut network, *mbps, self.drops)).collect();
+        let places = self.wire_all(&mut network, server, &bottlenecks);
         let mut simulation = Simulation::new(network);
         simulation.attach(server, self.server(seed));
         let mut kinds = vec![Vec::new(); self.users.len()];
@@ -78,11 +137,10 @@ impl Plan {
             let host = self.client(seed, place);
             kinds[kind].push(simulation.attach(host.0, host.1));
         }
-        (simulation, kinds)
+        Scene { simulation, kinds, bottlenecks }
     }
 
-    fn wire_all(&self, network: &mut Network, server: PortId) -> Vec<Place> {
-        let bottlenecks: Vec<_> = self.bottlenecks_mbps.iter().map(|mbps| bottleneck(network, *mbps)).collect();
+    fn wire_all(&self, network: &mut Network, server: PortId, bottlenecks: &[Bottleneck]) -> Vec<Place> {
         let mut places = Vec::new();
         for (kind, users) in self.users.iter().enumerate() {
             for user in 0..users.count {
@@ -116,11 +174,20 @@ impl Plan {
         network.add_host_route(last, user, access);
     }
 
+    fn config(&self, users: &Users) -> ConnectionConfig {
+        ConnectionConfig {
+            mptcp: users.paths.len() > 1,
+            congestion: users.controller.parse().unwrap(),
+            delayed_ack: Duration::from_millis(self.delayed_ack_ms),
+            ..ConnectionConfig::default()
+        }
+    }
+
     fn server(&self, seed: u64) -> EndpointHost {
         let config = EndpointConfig { local_addresses: vec![local(SERVER)], ..EndpointConfig::default() };
         let host = EndpointHost::new(Endpoint::with_seed(config, seed));
         self.users.iter().enumerate().fold(host, |host, (kind, users)| {
-            let listening = Transfer::listen(socket(kind), users.config());
+            let listening = Transfer::listen(socket(kind), self.config(users));
             host.app(listening.sending(Source::pattern(u64::MAX / 2)))
         })
     }
@@ -134,24 +201,14 @@ impl Plan {
         let mut prng = Prng::fork(seed, &format!("user {kind} {user}"));
         let at = Instant::from_millis(prng.below(ARRIVALS_MS));
         let download =
-            Transfer::connect(SocketAddr::new(addresses[0], 0), socket(kind), self.users[kind].config()).at(at);
+            Transfer::connect(SocketAddr::new(addresses[0], 0), socket(kind), self.config(&self.users[kind])).at(at);
         (port, EndpointHost::new(Endpoint::with_seed(config, prng.below(u64::MAX))).app(download))
     }
 }
 
-impl Users {
-    fn config(&self) -> ConnectionConfig {
-        ConnectionConfig {
-            mptcp: self.paths.len() > 1,
-            congestion: self.controller.parse().unwrap(),
-            ..ConnectionConfig::default()
-        }
-    }
-}
-
-fn bottleneck(network: &mut Network, mbps: u64) -> Bottleneck {
+fn bottleneck(network: &mut Network, mbps: u64, drops: DropCurve) -> Bottleneck {
     let rate = Rate::from_mbps(mbps);
-    let entry = network.add_node(Box::new(EarlyDrop::new(rate)));
+    let entry = network.add_node(Box::new(EarlyDrop::new(rate, drops)));
     let link = network.add_link(Link::new(rate, Duration::ZERO).queue(Queue::unlimited()));
     network.connect(entry, link);
     Bottleneck { entry, link }
@@ -167,8 +224,4 @@ fn socket(kind: usize) -> SocketAddr {
 
 fn local(ip: IpAddr) -> LocalAddress {
     LocalAddress { ip, backup: false }
-}
-
-fn received_bytes(simulation: &Simulation<EndpointHost>, hosts: &[HostId]) -> u64 {
-    hosts.iter().map(|host| simulation.host(*host).reports()[0].received_bytes).sum()
 }

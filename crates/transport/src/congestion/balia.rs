@@ -4,7 +4,7 @@
 //!                         x_i              1 + q_i   4 + q_i
 //! ACK on i   acked * ------------------- * ------- * ------- * MSS_i
 //!                    rtt_i (sum_p x_p)^2      2         5
-//! loss on i  ssthresh_i = cwnd_i - cwnd_i / 2 * min(q_i, 3/2)
+//! loss on i  ssthresh_i = cwnd_i - cwnd_i / 2 * min(q_i, 3/2), at least 1 segment; a path alone: 2 segments
 //!
 //! x_i       rate of subflow i, cwnd_i / rtt_i
 //! q_i       max_p x_p / x_i, at least 1 (the paper calls it alpha_i)
@@ -12,14 +12,14 @@
 //! ```
 //!
 //! Source: Peng, Walid, Hwang, Low, "Multipath TCP: Analysis, Design, and Implementation" (IEEE/ACM ToN 2016), and
-//! draft-walid-mptcp-congestion-control-04 section 3. A subflow alone is NewReno. After a time-out, half the window remains.
+//! draft-walid-mptcp-congestion-control-04 section 2. A subflow alone is NewReno. After a time-out, half the window remains.
 //!
 //! Only ratios of round-trip times matter: with `W_i = sum_p cwnd_p * rtt_i / rtt_p` and `M_i` the largest of these terms,
 //! `q_i = M_i / cwnd_i` and the increase is `acked * MSS_i * (cwnd_i + M_i) (4 cwnd_i + M_i) / (10 W_i^2 cwnd_i)`.
 
 use super::arithmetic::{creditable_bytes, grow_q16, mss_q16, mul_div, share_q16};
 use super::coupling::{effective_cwnd, rtt_us, windows_over};
-use super::{AckSample, CongestionController, LossSample, PathView, Paths, WindowStep};
+use super::{AckSample, CongestionController, LossSample, PathView, Paths, SSTHRESH_MIN_SEGMENTS, WindowStep};
 
 /// Balanced linked adaptation over all subflows of a connection.
 #[derive(Debug, Default)]
@@ -46,6 +46,10 @@ impl CongestionController for Balia {
         // min(q, 3/2): q >= 3/2 where twice the largest is at least thrice the own.
         let q_is_capped = largest.saturating_mul(2) >= own.saturating_mul(3);
         path.cwnd - if q_is_capped { mul_div(half, 3, 2) } else { mul_div(half, largest, own) }
+    }
+
+    fn ssthresh_min_segments(&self, paths: Paths<'_>) -> u64 {
+        if paths.0.len() > 1 { 1 } else { SSTHRESH_MIN_SEGMENTS }
     }
 }
 

@@ -67,6 +67,9 @@ pub use wvegas::WVegas;
 
 use crate::SubflowId;
 
+/// Smallest threshold after a congestion event, in segments (RFC 5681 equation 4).
+pub(crate) const SSTHRESH_MIN_SEGMENTS: u64 = 2;
+
 /// What a controller may see of one subflow. Windows count octets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
@@ -231,7 +234,8 @@ pub trait CongestionController: Send {
     /// Growth of the acknowledged subflow's window; called in congestion avoidance only.
     fn on_ack(&mut self, ack: &AckSample, paths: Paths<'_>) -> WindowStep;
 
-    /// The slow start threshold, in octets, to which the window falls. The engine keeps it at 2 MSS or above.
+    /// The slow start threshold, in octets, to which the window falls. The engine keeps it at
+    /// [`Self::ssthresh_min_segments`] or above.
     fn on_loss(&mut self, loss: &LossSample, paths: Paths<'_>) -> u64;
 
     /// The slow start threshold, in octets, after a retransmission time-out (RFC 5681 equation 4). The engine itself
@@ -241,6 +245,13 @@ pub trait CongestionController: Send {
     fn on_rto(&mut self, subflow: SubflowId, now: Instant, paths: Paths<'_>) -> u64 {
         let _ = now;
         paths.get(subflow).cwnd / 2
+    }
+
+    /// The smallest threshold that a congestion event leaves, in segments: two (RFC 5681 equation 4), unless the controller's
+    /// source has it otherwise. One is the least.
+    fn ssthresh_min_segments(&self, paths: Paths<'_>) -> u64 {
+        let _ = paths;
+        SSTHRESH_MIN_SEGMENTS
     }
 
     /// A round of `subflow` ended: all that was in flight when it began is acknowledged.
@@ -259,5 +270,55 @@ pub trait CongestionController: Send {
     /// Whether [`Self::on_ack`] also wants the ACKs of slow start, whose growth it then decides as well.
     fn rules_slow_start(&self) -> bool {
         false
+    }
+}
+
+/// What the engine asks instead of the bare methods: the threshold that a congestion event leaves, held to the least.
+impl dyn CongestionController + '_ {
+    /// [`CongestionController::on_loss`], octets.
+    pub(crate) fn ssthresh_after_loss(&mut self, loss: &LossSample, paths: Paths<'_>) -> u64 {
+        self.on_loss(loss, paths).max(self.ssthresh_min_bytes(loss.subflow, paths))
+    }
+
+    /// [`CongestionController::on_rto`], octets.
+    pub(crate) fn ssthresh_after_timeout(&mut self, subflow: SubflowId, now: Instant, paths: Paths<'_>) -> u64 {
+        self.on_rto(subflow, now, paths).max(self.ssthresh_min_bytes(subflow, paths))
+    }
+
+    fn ssthresh_min_bytes(&self, subflow: SubflowId, paths: Paths<'_>) -> u64 {
+        self.ssthresh_min_segments(paths).max(1) * u64::from(paths.get(subflow).mss)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{loss, path};
+    use super::*;
+
+    /// Thresholds in octets after a loss and after a time-out on a path of `segments`, alone and beside another.
+    fn thresholds(name: &str, segments: u64) -> [u64; 4] {
+        let mut controller = build(&ControllerSpec::named(name)).unwrap();
+        let both = [path(0, segments), path(1, 1)];
+        let (alone, both) = (Paths(&both[..1]), Paths(&both));
+        [
+            controller.ssthresh_after_loss(&loss(0), alone),
+            controller.ssthresh_after_loss(&loss(0), both),
+            controller.ssthresh_after_timeout(SubflowId(0), Instant::ZERO, alone),
+            controller.ssthresh_after_timeout(SubflowId(0), Instant::ZERO, both),
+        ]
+    }
+
+    #[test]
+    fn thresholds_stay_above_two_segments_or_above_one_where_drafts_say_so() {
+        // Half of 3 segments, and of 1.
+        for name in ["newreno", "uncoupled", "lia", "cubic", "ewtcp", "veno", "mpveno"] {
+            assert_eq!(thresholds(name, 1), [2000; 4], "{name}");
+        }
+        for name in ["olia", "balia"] {
+            assert_eq!(thresholds(name, 1), [2000, 1000, 2000, 1000], "{name}");
+        }
+        assert_eq!(thresholds("lia", 3), [2000; 4]);
+        assert_eq!(thresholds("olia", 3), [2000, 1500, 2000, 1500]);
+        assert_eq!(thresholds("olia", 20), [10_000; 4]);
     }
 }

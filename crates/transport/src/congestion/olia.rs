@@ -4,10 +4,12 @@
 //!                     cwnd_i / rtt_i^2           alpha_i
 //! ACK on i   acked * ( ------------------------ + ------- ) * MSS_i               equations (5), section 3 of the draft
 //!                     (sum_p cwnd_p / rtt_p)^2    cwnd_i
-//! loss on i  ssthresh_i = cwnd_i / 2                                              as NewReno
+//! loss on i  ssthresh_i = max(cwnd_i / 2, 1 segment)                              section 3; a path alone: 2 segments
 //!
 //! l_i       octets delivered between the last two losses, or since the last loss if that is more
-//! best      the subflows with the largest l_p / rtt_p^2: 1 / l_p estimates the loss rate, so TCP would be fastest there
+//! best      the subflows with the largest l_p / rtt_p^2: 1 / l_p estimates the loss rate, so TCP's rate would be
+//!           (2 l_p)^(1/2) / rtt_p (section 2). The definition beside that sentence prints l_p * l_p / rtt_p, which it does
+//!           not yield
 //! max       the subflows with the largest window, in whole segments
 //! collected best without max
 //! alpha_i   1 / (K |collected|)   if i is collected
@@ -21,16 +23,20 @@
 //! draft-khalili-mptcp-congestion-control-05. The first term balances congestion, the second moves windows towards good
 //! paths that have small ones; it makes the window of the largest path shrink now and then.
 //!
+//! Congested paths are left at one segment per round trip, not two: with windows of few segments that decides how much OLIA
+//! takes from users of one path. In the testbed of the authors' measurements (draft-khalili-mptcp-performance-issues-06) it is
+//! worth more than the increases (docs/algorithms/congestion.md).
+//!
 //! Only ratios of round-trip times matter: with `W_i = sum_p cwnd_p * rtt_i / rtt_p` the first term is
-//! `acked * MSS_i * cwnd_i / W_i^2`. alpha is found anew when windows or losses have changed a lot: at the end of every
-//! round and at every loss.
+//! `acked * MSS_i * cwnd_i / W_i^2`. alpha is found anew at the end of every round and at every loss (section 4).
 
 use units::Instant;
 
 use super::arithmetic::{creditable_bytes, mss_q16, mul_div, share_q16};
 use super::coupling::{effective_cwnd, rtt_us, windows_over};
 use super::{
-    AckSample, CongestionController, DeliverySample, LossSample, PathView, Paths, PerSubflow, WindowSet, WindowStep,
+    AckSample, CongestionController, DeliverySample, LossSample, PathView, Paths, PerSubflow, SSTHRESH_MIN_SEGMENTS,
+    WindowSet, WindowStep,
 };
 use crate::SubflowId;
 
@@ -116,6 +122,10 @@ impl CongestionController for Olia {
     fn on_rto(&mut self, subflow: SubflowId, _now: Instant, paths: Paths<'_>) -> u64 {
         self.lost(subflow);
         paths.get(subflow).cwnd / 2
+    }
+
+    fn ssthresh_min_segments(&self, paths: Paths<'_>) -> u64 {
+        if paths.0.len() > 1 { 1 } else { SSTHRESH_MIN_SEGMENTS }
     }
 
     fn on_round(&mut self, _subflow: SubflowId, _now: Instant, _paths: Paths<'_>) -> Option<WindowSet> {

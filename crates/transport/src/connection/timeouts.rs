@@ -76,7 +76,7 @@ impl Connection {
         if self.is_ruled_by_receiver(id) {
             return self.subflows[i].tcb.window().ssthresh();
         }
-        self.with_paths(|congestion, paths| congestion.on_rto(id, now, paths))
+        self.with_paths(|congestion, paths| congestion.ssthresh_after_timeout(id, now, paths))
     }
 
     /// Where the window of subflow `i` falls to. A receiver that rules it answers losses by its rate.
@@ -84,7 +84,7 @@ impl Connection {
         if self.is_ruled_by_receiver(sample.subflow) {
             return self.subflows[i].tcb.window().ssthresh();
         }
-        self.with_paths(|congestion, paths| congestion.on_loss(sample, paths))
+        self.with_paths(|congestion, paths| congestion.ssthresh_after_loss(sample, paths))
     }
 
     /// Restarts the data-level time-out: twice the slowest subflow's, because that subflow may still deliver.

@@ -105,7 +105,7 @@ impl Leg {
         }
         if let Some(signal) = ack.congestion {
             let sample = LossSample { subflow: PATH, now, signal, lost_bytes: ack.lost_bytes };
-            let ssthresh = self.with_path(|congestion, paths| congestion.on_loss(&sample, paths));
+            let ssthresh = self.with_path(|congestion, paths| congestion.ssthresh_after_loss(&sample, paths));
             self.tcb.begin_recovery(ssthresh, ack);
         } else if ack.growth_bytes > 0 && ack.cwnd_limited {
             self.grow_window(ack, now);
@@ -155,11 +155,11 @@ impl Leg {
         }
         if expired.retransmission_timeout {
             let ask = self.tcb.is_first_timeout() && self.admitted;
-            let ssthresh = ask.then(|| self.with_path(|congestion, paths| congestion.on_rto(PATH, now, paths)));
+            let ssthresh = ask.then(|| self.with_path(|congestion, paths| congestion.ssthresh_after_timeout(PATH, now, paths)));
             self.tcb.begin_loss(ssthresh, now);
         } else if let Some(signal) = expired.congestion.filter(|_| self.admitted) {
             let sample = LossSample { subflow: PATH, now, signal, lost_bytes: expired.lost_bytes };
-            let ssthresh = self.with_path(|congestion, paths| congestion.on_loss(&sample, paths));
+            let ssthresh = self.with_path(|congestion, paths| congestion.ssthresh_after_loss(&sample, paths));
             self.tcb.begin_recovery(ssthresh, &AckOutcome::default());
         }
     }

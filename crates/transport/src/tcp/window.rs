@@ -5,10 +5,7 @@
 
 use units::SeqNr;
 
-use crate::congestion::WindowStep;
-
-/// Smallest threshold after a congestion event, in segments (RFC 5681 equation 4).
-const SSTHRESH_MIN_SEGMENTS: u64 = 2;
+use crate::congestion::{SSTHRESH_MIN_SEGMENTS, WindowStep};
 
 /// What the window is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,10 +122,10 @@ impl CongestionWindow {
         true
     }
 
-    /// Enters recovery towards `ssthresh`, until `point` is acknowledged.
+    /// Enters recovery towards `ssthresh`, which the caller has held to the controller's least, until `point` is acknowledged.
     pub(crate) fn enter_recovery(&mut self, point: SeqNr, ssthresh: u64, in_flight_before: u64) {
         self.undo = Some(Undo { cwnd: self.cwnd, ssthresh: self.ssthresh });
-        self.ssthresh = ssthresh.max(SSTHRESH_MIN_SEGMENTS * self.mss);
+        self.ssthresh = ssthresh.max(self.mss);
         self.phase = Phase::Recovery(point);
         self.prr = Prr { recover_fs: in_flight_before.max(1), delivered: 0, out: 0 };
     }
@@ -138,7 +135,7 @@ impl CongestionWindow {
         if let Some(ssthresh) = ssthresh {
             // Of a recovery in progress only the time-out may turn out spurious: its losses were real.
             self.undo = Some(Undo { cwnd: self.cwnd, ssthresh: self.ssthresh });
-            self.ssthresh = ssthresh.max(SSTHRESH_MIN_SEGMENTS * self.mss);
+            self.ssthresh = ssthresh.max(self.mss);
         }
         self.cwnd = self.mss;
         self.fraction = 0;
@@ -277,8 +274,8 @@ mod tests {
     #[test]
     fn a_time_out_restarts_from_one_segment_and_can_be_undone() {
         let mut window = window();
-        window.enter_loss(SeqNr(99), Some(500));
-        assert_eq!((window.cwnd(), window.ssthresh()), (1000, 2000));
+        window.enter_loss(SeqNr(99), Some(5000));
+        assert_eq!((window.cwnd(), window.ssthresh()), (1000, 5000));
         window.undo();
         assert_eq!((window.cwnd(), window.ssthresh()), (10_000, u64::MAX));
     }
