@@ -105,6 +105,33 @@ fn links_without_a_cell_keep_the_short_report() {
     }
 }
 
+/// The report on a scenario that is cut short, and no variant of it.
+fn short(name: &str, text: &str) -> String {
+    let scenario = load(name, text, &["duration=12 s".parse().unwrap()]).unwrap();
+    report::render(&run(&scenario, None, &mut |_| {}).unwrap().results)
+}
+
+#[test]
+fn what_users_noticed_is_told_where_there_are_users() {
+    if !has_browser() {
+        return;
+    }
+    let video = short("video.toml", include_str!("../../../scenarios/video.toml"));
+    let pages = short("pages.toml", include_str!("../../../scenarios/pages.toml"));
+    for (html, rows) in
+        [(video, &["destination", "birch", "cedar, short flows"][..]), (pages, &["destination, answers"])]
+    {
+        let (document, complaints) = opened(&html);
+        assert_eq!(complaints, [""; 0]);
+        let section = document.split("<h2>What users noticed</h2>").nth(1).unwrap().split("</section>").next().unwrap();
+        assert_eq!(section.matches("<th scope=\"row\">").count(), rows.len());
+        for row in rows {
+            assert!(section.contains(&format!("<th scope=\"row\">{row}</th>")), "{row} in {section}");
+        }
+    }
+    assert!(!demo().contains("What users noticed"));
+}
+
 /// A sweep of two variants over a grid of two points, three seeds each.
 fn swept() -> String {
     let text = "name = \"swept\"\nduration = \"3 s\"\nworkload = { kind = \"bulk\" }\n\

@@ -12,6 +12,7 @@ mod scale;
 mod strip;
 mod thin;
 mod topology;
+mod users;
 
 use std::fmt::Write;
 
@@ -39,6 +40,7 @@ pub fn render(results: &Results) -> String {
     let sections = [
         heading(results),
         figures(results),
+        users::section(results),
         view.shares(),
         view.monitor_points(),
         view.throughput(),

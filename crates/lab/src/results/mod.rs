@@ -16,4 +16,5 @@ pub use schema::{Manifest, Results, Series, SubflowResults, SubflowSeries, Total
 pub use selection::{Hindsight, Migration, SelectionPoint, SelectionResults};
 pub use table::summary;
 pub use users::{LatencyResults, VideoResults};
+pub(crate) use wording::milliseconds;
 pub use wording::quantity;

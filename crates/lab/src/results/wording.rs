@@ -22,7 +22,7 @@ pub(super) fn percent(ratio: f64) -> String {
 }
 
 /// Seconds as milliseconds.
-pub(super) fn milliseconds(seconds: f64) -> String {
+pub(crate) fn milliseconds(seconds: f64) -> String {
     format!("{:.1} ms", seconds * 1000.0)
 }
 
