@@ -142,6 +142,21 @@ pub fn mptcp_info(stream: &TcpStream) -> io::Result<MptcpInfo> {
     if status == 0 { Ok(info) } else { Err(io::Error::last_os_error()) }
 }
 
+/// The smoothed round-trip time of a plain TCP connection.
+///
+/// # Errors
+/// Those of the system call.
+pub fn srtt(stream: &TcpStream) -> io::Result<Duration> {
+    // SAFETY: all of it are integers, for which zero is a value.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` octets of plain integers to `info`, which is as large.
+    let status = unsafe {
+        libc::getsockopt(stream.as_raw_fd(), libc::SOL_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut len)
+    };
+    if status == 0 { Ok(Duration::from_micros(info.tcpi_rtt.into())) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Closes a connection at once: MP_FASTCLOSE, or RST of plain TCP.
 ///
 /// # Errors

@@ -17,7 +17,7 @@ pub use cooperation::{Cooperation, Joins, Orders, Relay, open_relay, relay_place
 pub use echo::{Echo, echo};
 pub use engine::{Engine, engine_config};
 pub use environment::available;
-pub use kernel::{MptcpInfo, Protocol, abort, accept, connect, connect_with, counter, listen, mptcp_info};
+pub use kernel::{MptcpInfo, Protocol, abort, accept, connect, connect_with, counter, listen, mptcp_info, srtt};
 pub use patience::wait_until;
 pub use rig::Rig;
 pub use stream::{Digest, pattern, receive_all, receive_rest, send_pattern, send_pattern_from};
