@@ -9,8 +9,8 @@
 //! LIA           x_r = sqrt(2 / min p) (1 / p_r) / sum of 1 / p
 //! ```
 //!
-//! The paper's testbed had 1 to 2 Mbit/s for each user and windows of few segments; here each has 3 to 8 Mbit/s and 100 ms, so
-//! that windows are large enough for the model.
+//! The paper's testbed, which olia_testbed.rs builds, had 1 to 2 Mbit/s for each user and windows of few segments; here each has
+//! 3 to 8 Mbit/s and 100 ms, so that windows are large enough for the model.
 
 mod bottlenecks;
 
@@ -56,11 +56,11 @@ fn a_lia_takes_what_it_does_not_need() {
 
 #[test]
 fn a_olia_takes_less() {
-    // Of the 1.0 and 1.9 Mbit/s that LIA takes from each user of type 2, OLIA gives back more than a quarter.
+    // Of the 1.0 and 1.9 Mbit/s that LIA takes from each user of type 2, OLIA gives back 48 and 43 %.
     for type_1 in [10, 30] {
         let ([_, by_lia], [upgraded, by_olia]) = (scenario_a("lia", type_1), scenario_a("olia", type_1));
         let fair = 4.0 * TCP_PAYLOAD;
-        assert!(by_olia - by_lia > 0.25 * (fair - by_lia), "LIA leaves {by_lia}, OLIA {by_olia} of {fair} Mbit/s");
+        assert!(by_olia - by_lia > 0.4 * (fair - by_lia), "LIA leaves {by_lia}, OLIA {by_olia} of {fair} Mbit/s");
         assert_near("type 1", upgraded, 4.0 * MPTCP_PAYLOAD);
     }
 }
@@ -95,7 +95,7 @@ fn b_olia_loses_less_to_the_upgrade() {
     let total = |controller, upgraded| scenario_b(controller, upgraded).iter().sum::<f64>();
     let loss = |controller| 1.0 - total(controller, true) / total(controller, false);
     let (lia, olia) = (loss("lia"), loss("olia"));
-    assert!(lia > 0.1 && olia < 0.85 * lia, "of all goodput an upgrade costs {lia} by LIA and {olia} by OLIA");
+    assert!(lia > 0.1 && olia < 0.7 * lia, "of all goodput an upgrade costs {lia} by LIA and {olia} by OLIA");
 }
 
 /// 10 users of two paths have an access point of `own_mbps` each for themselves, and one that they share with 10 users of one
@@ -119,6 +119,6 @@ fn c_lia_is_aggressive_towards_tcp() {
 fn c_olia_is_less_so() {
     for own_mbps in [4, 8] {
         let ([_, by_lia], [_, by_olia]) = (scenario_c("lia", own_mbps), scenario_c("olia", own_mbps));
-        assert!(by_olia > 1.05 * by_lia, "{own_mbps} Mbit/s: LIA leaves {by_lia}, OLIA {by_olia} Mbit/s");
+        assert!(by_olia > 1.1 * by_lia, "{own_mbps} Mbit/s: LIA leaves {by_lia}, OLIA {by_olia} Mbit/s");
     }
 }
