@@ -55,7 +55,7 @@ pub struct Run {
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
     /// Seed of everything random, instead of the scenario's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
     /// Change a field: relays[0].cellular.delay=10 ms; repeatable
     #[arg(long = "set", value_name = "PATH=VALUE")]
@@ -83,10 +83,10 @@ pub struct Sweep {
     /// The scenario file, or the name of one that ships
     pub scenario: PathBuf,
     /// Seeds, first and last included: 1..30; by default the scenario's
-    #[arg(long, value_name = "FIRST..LAST")]
+    #[arg(long, value_name = "FIRST..LAST", allow_hyphen_values = true)]
     pub seeds: Option<Seeds>,
     /// Runs at the same time; by default one for each core
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true)]
     pub jobs: Option<usize>,
     /// Change a field in all runs, whatever variants and grid say; repeatable
     #[arg(long = "set", value_name = "PATH=VALUE")]
@@ -161,13 +161,13 @@ pub struct Fading {
     #[arg(long, value_enum, default_value_t = Profile::Epa)]
     pub profile: Profile,
     /// Speed of the UE: 3 km/h, or 0.8 m/s
-    #[arg(long, value_name = "SPEED", default_value = "3 km/h")]
+    #[arg(long, value_name = "SPEED", default_value = "3 km/h", allow_hyphen_values = true)]
     pub speed: String,
     /// Carrier frequency
-    #[arg(long, value_name = "FREQUENCY", default_value = "2.12 GHz")]
+    #[arg(long, value_name = "FREQUENCY", default_value = "2.12 GHz", allow_hyphen_values = true)]
     pub carrier: String,
     /// Seed of the fading
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
     pub seed: u64,
     /// The file to write; about 7 MB
     #[arg(short, long, value_name = "FILE")]
@@ -195,7 +195,7 @@ pub struct Claims {
     #[arg(long, value_name = "ID,ID...", value_delimiter = ',')]
     pub ids: Vec<String>,
     /// Seeds of every comparison
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000), allow_hyphen_values = true)]
     pub seeds: u64,
     /// Algorithms as corrected, or as printed in the papers
     #[arg(long, value_enum, default_value_t = ClaimMode::Build)]
@@ -207,7 +207,7 @@ pub struct Claims {
     #[arg(long, value_name = "DIR", default_value = "out/claims")]
     pub out: PathBuf,
     /// Runs at a time; by default as many as there are cores
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true)]
     pub jobs: Option<usize>,
 }
 
@@ -230,7 +230,7 @@ pub struct Demo {
     #[arg(long, value_name = "DIR", default_value = "out/demo")]
     pub out: PathBuf,
     /// Seed of everything random
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
 }
 
@@ -257,10 +257,10 @@ pub struct Serve {
     /// The folder; nothing outside of it is reachable
     pub folder: PathBuf,
     /// Port to listen on
-    #[arg(long, value_name = "PORT", default_value_t = 80)]
+    #[arg(long, value_name = "PORT", default_value_t = 80, value_parser = clap::value_parser!(u16).range(1..))]
     pub port: u16,
     /// An address of the engine, routed to it; repeatable, one for each path; by default a private network
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub via: Vec<IpAddr>,
 }
 
@@ -276,6 +276,18 @@ pub struct Get {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// An address of the engine, routed to it; repeatable, one for each path; by default a private network
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub via: Vec<IpAddr>,
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("write a whole number from 0 to {}", u64::MAX))
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|jobs| *jobs > 0).ok_or_else(|| "write a whole number above 0".into())
+}
+
+fn address(text: &str) -> Result<IpAddr, String> {
+    text.parse().map_err(|_| "is no IP address: write it like 10.1.0.3 or fd00::3".into())
 }

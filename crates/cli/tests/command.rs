@@ -124,6 +124,49 @@ fn a_place_that_cannot_be_written_fails() {
 }
 
 #[test]
+fn numbers_out_of_range_are_bad_input_by_name() {
+    for seed in ["-1", "18446744073709551616", "x"] {
+        let wanted = contains("--seed").and(contains("write a whole number from 0 to 18446744073709551615"));
+        anabranch(&["run", "demo", "--seed", seed]).code(2).stderr(wanted);
+    }
+    for command in [&["sweep", "demo"][..], &["claims"]] {
+        for jobs in ["0", "-1"] {
+            let wanted = contains("--jobs").and(contains("write a whole number above 0"));
+            anabranch(&[command, &["--jobs", jobs]].concat()).code(2).stderr(wanted);
+        }
+    }
+    anabranch(&["sweep", "demo", "--seeds", "-3..2"])
+        .code(2)
+        .stderr(contains("\"-3..2\" are no seeds: write them like"));
+    anabranch(&["serve", ".", "--port", "0"]).code(2).stderr(contains("--port").and(contains("1..")));
+    anabranch(&["get", "10.1.0.1/file", "--via", "here"]).code(2).stderr(contains("write it like 10.1.0.3"));
+}
+
+#[test]
+fn a_variant_that_is_not_there_is_bad_input() {
+    anabranch(&["run", "demo", "--variant", "x"]).code(2).stderr(contains("no variants: leave --variant out"));
+    anabranch(&["run", "video", "--variant", "x"]).code(2).stderr(contains("known: three relays, one relay"));
+}
+
+#[test]
+fn what_cannot_be_written_is_named_with_the_remedy() {
+    let place = "/dev/null/x";
+    for command in [&["sweep", "demo"][..], &["claims", "--ids", "C05"]] {
+        let wanted = contains("/dev/null").and(contains("choose another --out"));
+        anabranch(&[command, &["--out", place]].concat()).code(2).stderr(wanted);
+    }
+    for command in [&["run", "demo", "--out"][..], &["run", "demo", "--pcap"], &["fading", "-o"], &["demo", "--out"]] {
+        let wanted = contains("cannot write /dev/null/x").and(contains("help: name a")).and(contains("may write to"));
+        anabranch(&[command, &[place]].concat()).code(1).stderr(wanted);
+    }
+    let program = assert_cmd::cargo::cargo_bin!("anabranch").display().to_string();
+    let output = std::process::Command::new("sh").args(["-c", &format!("'{program}' scenarios > /dev/full")]).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: cannot write to standard output: No space"));
+}
+
+#[test]
 fn a_closed_pipe_is_no_panic() {
     let (_directory, path) = scenario(SMALL);
     let program = assert_cmd::cargo::cargo_bin!("anabranch").display().to_string();
@@ -154,6 +197,7 @@ fn a_topology_with_a_mistake_is_bad_input() {
 fn get_says_what_a_url_looks_like() {
     anabranch(&["get", "ftp://10.1.0.1/file"]).code(2).stderr(contains("http://"));
     anabranch(&["get", "http://10.1.0.1/"]).code(2).stderr(contains("say with -o where to put it"));
+    anabranch(&["get", "foo"]).code(2).stderr(contains("write it like http://"));
 }
 
 #[test]

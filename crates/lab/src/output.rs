@@ -12,6 +12,8 @@ use tempfile::NamedTempFile;
 /// What a plain file gets: the process's umask applies.
 const MODE: u32 = 0o666;
 const BUFFER_BYTES: usize = 1 << 16;
+/// The remedy for nearly all reasons why a file cannot be written.
+const WHERE: &str = "name a place in a directory that you may write to, on a disk with room";
 
 /// A file that is being written. It has no name until [`Self::commit`], so a process that ends before, in whatever way,
 /// leaves nothing behind.
@@ -112,7 +114,7 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 fn named(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
+    io::Error::new(error.kind(), format!("cannot write {}: {error}\n  help: {WHERE}", path.display()))
 }
 
 #[cfg(test)]

@@ -19,7 +19,9 @@ pub fn check(arguments: &arguments::Check) -> Result<(), Failure> {
         match outcome {
             Ok(plan) => {
                 let (variants, runs) = (plan.cases.len(), plan.cases.len() * plan.seeds.len());
-                console::print(&format!("{}: ok ({variants} cases, {runs} runs in a sweep)\n", path.display()))?;
+                let plural = |count| if count == 1 { "" } else { "s" };
+                let cases = format!("{variants} case{}, {runs} run{}", plural(variants), plural(runs));
+                console::print(&format!("{}: ok ({cases} in a sweep)\n", path.display()))?;
             }
             Err(mistake) => mistakes.push(mistake),
         }

@@ -28,7 +28,9 @@ pub fn fading(arguments: &arguments::Fading) -> Result<(), Failure> {
     let mut trace = String::new();
     fading.write_fad(carrier_hz, arguments.seed, &mut trace).map_err(|error| Failure::Failed(error.to_string()))?;
     let path = arguments.out.display();
-    fs::write(&arguments.out, trace).map_err(|error| Failure::Failed(format!("cannot write {path}: {error}")))?;
+    let cannot =
+        |error| format!("cannot write {path}: {error}\n  help: name a file in a directory that you may write to");
+    fs::write(&arguments.out, trace).map_err(|error| Failure::Failed(cannot(error)))?;
     let doppler_hz = fading.doppler_hz(carrier_hz);
     let done = "100 resource blocks, 10000 samples of 1 ms";
     Ok(console::print(&format!("{path}: {done}, Doppler frequency {doppler_hz:.2} Hz\n"))?)

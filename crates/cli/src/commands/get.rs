@@ -29,10 +29,13 @@ pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
 /// The last part of the URL's path.
 fn name_of(url: &str) -> Result<PathBuf, Failure> {
     let path = url.split(['?', '#']).next().unwrap_or_default();
-    let name = path.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, path)| path);
+    let place = path.split_once("://").map_or(path, |(_, place)| place);
+    let name = place.split_once('/').map_or("", |(_, path)| path);
     match name.rsplit('/').next().filter(|name| !name.is_empty()) {
         Some(name) => Ok(name.into()),
-        None => Err(Failure::Input(format!("{url} names no file: say with -o where to put it"))),
+        None => Err(Failure::Input(format!(
+            "{url} names no file: write it like http://10.1.0.1/big.iso, or say with -o where to put it"
+        ))),
     }
 }
 
@@ -47,4 +50,17 @@ fn describe(report: &GetReport, output: &std::path::Path) -> String {
         report.bytes,
         if used == 1 { "" } else { "s" }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_called_as_in_its_url() {
+        let name = |url: &str| name_of(url).ok().map(|path| path.display().to_string());
+        assert_eq!(name("http://10.1.0.1/a/big.iso?x=/y#z").as_deref(), Some("big.iso"));
+        assert_eq!(name("10.1.0.1:8080/big.iso").as_deref(), Some("big.iso"));
+        assert_eq!([name("http://10.1.0.1/a/"), name("http://10.1.0.1"), name("foo")], [None, None, None]);
+    }
 }

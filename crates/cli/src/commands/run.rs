@@ -40,10 +40,11 @@ fn load(arguments: &arguments::Run) -> Result<Scenario, Failure> {
     let Some(name) = &arguments.variant else { return Ok(scenario) };
     let Some(variant) = scenario.variants.iter().find(|variant| variant.name == *name) else {
         let known: Vec<&str> = scenario.variants.iter().map(|variant| variant.name.as_str()).collect();
-        return Err(Failure::Input(format!(
-            "--variant {name}: there is none of that name\n  help: known: {}",
-            known.join(", ")
-        )));
+        let help = match known.is_empty() {
+            true => "the scenario has no variants: leave --variant out".into(),
+            false => format!("known: {}", known.join(", ")),
+        };
+        return Err(Failure::Input(format!("--variant {name}: there is none of that name\n  help: {help}")));
     };
     let fields = variant.set.iter().map(|(path, value)| Override::new(path, value.clone()));
     let mut overrides: Vec<Override> = fields.collect::<Result<_, _>>().map_err(Failure::Input)?;

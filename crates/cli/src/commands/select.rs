@@ -3,7 +3,7 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table, TableComponent};
 use cooperation::relay_selection::{
-    self, Choice, EXACT_RELAYS_MAX, Exact, Goal, Offer, RelayId, RelaySet, SelectorSettings,
+    self, Choice, EXACT_RELAYS_MAX, Exact, Goal, Offer, RelayId, RelaySet, SelectorError, SelectorSettings,
 };
 use serde_json::json;
 use units::parse::QuantityError;
@@ -19,7 +19,10 @@ const COLUMNS: [&str; 6] = ["set", "relays", "sum", "off the target", "changes",
 pub fn select(arguments: &Select) -> Result<(), Failure> {
     let question = Question::parse(arguments)?;
     let name = if arguments.method == "greedy" { "greedy-thesis" } else { arguments.method.as_str() };
-    let mut selector = relay_selection::build(name, settings(arguments)?).map_err(input)?;
+    let mut selector = relay_selection::build(name, settings(arguments)?).map_err(|error| match error {
+        SelectorError::UnknownSelector { .. } => input(format!("--method: {error}")),
+        SelectorError::Epsilon { .. } => input(format!("--epsilon: {error}")),
+    })?;
     if name == "exact" && !Exact::is_exact_for(&question.offers) {
         let given = question.offers.len();
         return Err(Failure::Input(format!(
@@ -62,7 +65,11 @@ impl Question {
         let tolerance: Probability = theta.parse().map_err(|_| {
             Failure::Input(format!("--theta: {theta:?} is not a part of the target: write 0.1 or \"10 %\""))
         })?;
-        let goal = Goal { target: rate("--target", &arguments.target)?, tolerance: tolerance.value() };
+        let target = rate("--target", &arguments.target)?;
+        if target == Rate::ZERO {
+            return Err(input("--target: nothing carries 0 bit/s: write a rate above zero, like 3M"));
+        }
+        let goal = Goal { target, tolerance: tolerance.value() };
         let in_use = match &arguments.active {
             Some(numbers) => numbers.split(',').map(|text| relay(text, offers.len())).collect::<Result<_, _>>()?,
             None => Vec::new(),

@@ -19,7 +19,7 @@ pub struct Journal {
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// It cannot be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("cannot use {}: {source}\n  help: choose another --out, a directory that you may write to", path.display())]
     Io {
         /// The file.
         path: PathBuf,
