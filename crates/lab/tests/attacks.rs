@@ -129,6 +129,34 @@ fn nobody_is_suspected_who_is_only_slow_or_lossy() {
     assert_eq!(run.attacked.guilty, [""; 0]);
 }
 
+/// The first relay's queue grows to 6 s and more, and a loss in it is repaired after another turn: longer than the patience of
+/// 3 s. The others have nothing to deliver meanwhile.
+const SLOW: [&str; 5] = [
+    "relays[0].cellular.rate=50 kbit/s",
+    "relays[0].cellular.queue=300 packets",
+    "relays[0].cellular.loss=2 %",
+    "connection.congestion=cubic",
+    "workload.size=20 MB",
+];
+
+#[test]
+fn nobody_is_suspected_whose_queue_takes_longer_than_the_patience() {
+    for seed in 1..=5 {
+        let run =
+            survives(SWALLOWING, &[&SLOW[..], &["relays[1].swallows.from=1 h", &format!("seed={seed}")]].concat());
+        assert_eq!(run.attacked.guilty, [""; 0], "{seed}");
+    }
+}
+
+#[test]
+fn who_swallows_is_found_out_beside_a_relay_with_a_long_queue() {
+    for seed in 1..=5 {
+        let run =
+            survives(SWALLOWING, &[&SLOW[..], &["relays[1].swallows.from=10 s", &format!("seed={seed}")]].concat());
+        assert_eq!(run.attacked.guilty, ["relay-2"], "{seed}");
+    }
+}
+
 #[test]
 fn relay_selection_does_without_relays_that_swallow() {
     for bad in 0..4 {

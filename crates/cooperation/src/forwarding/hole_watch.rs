@@ -5,12 +5,16 @@
 //! That closes a hole whoever made it: only holes that come again, or do not, tell who it was.
 //!
 //! ```text
+//! T_patience = max(T_set 2^excluded, 3 T_late), at most 16 T_set
+//!
 //! the same hole for T_patience            exclude the most silent of those left
 //! none for 4 T_patience after that        the latest excluded is guilty, those excluded before it are cleared
-//! a hole, and only one relay left         give up: the source no longer has what is missing
+//! a hole, and one silent relay left       give up: the source no longer has what is missing
 //! ```
 //!
-//! T_patience doubles with each exclusion until the case is closed: what is sent again may wait in long queues.
+//! T_patience doubles with each exclusion until the case is closed: what is sent again may wait in long queues. It also grows
+//! with what honest relays show of their queues (T_late): how much later octets come than others that they overtook, while
+//! nobody is suspected. A loss in such a queue is repaired after another turn in it.
 //!
 //! Somebody on the way can also make the source believe that the destination has the data (a forged DATA_ACK, which RFC 8684
 //! does not authenticate). Then nobody can fill the hole, and giving up is all that is left.
@@ -26,13 +30,19 @@ const LOOKS: u64 = 32;
 /// Times T_patience without a hole after which a case is closed.
 const CALM: u64 = 4;
 /// T_patience doubles so often at most.
-const DOUBLINGS_MAX: usize = 4;
+const DOUBLINGS_MAX: u32 = 4;
+/// T_patience in T_late: a turn in the queue to notice a loss, one to repair it, and one for what comes in between.
+const TURNS: u64 = 3;
+/// Looks in the longest T_patience.
+const AHEAD_MAX: usize = (LOOKS as usize) << DOUBLINGS_MAX;
+/// T_late shrinks by this part with each look at a stream that moves.
+const FORGET: u64 = 64;
 
 /// Settings of a [`HoleWatch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchSettings {
-    /// T_patience: what honest hosts and relays need to repair a loss. Longer than the longest retransmission time-out; the
-    /// source's data-level time-out is twice that.
+    /// T_set: what honest hosts and relays need to repair a loss where queues are short. Longer than the longest
+    /// retransmission time-out; the source's data-level time-out is twice that.
     pub patience: Duration,
 }
 
@@ -48,6 +58,8 @@ impl Default for WatchSettings {
 pub struct StreamView {
     /// The first octet that is missing.
     pub rcv_nxt: Dsn,
+    /// Octets behind it that have arrived.
+    pub out_of_order_bytes: u64,
     /// The application waits for it: data behind it have arrived, or the stream is not complete and cannot be idle.
     pub awaited: bool,
 }
@@ -69,6 +81,16 @@ pub enum Verdict {
 }
 
 #[derive(Clone, Copy, Debug)]
+struct Hole {
+    /// The first octet of it.
+    start: Dsn,
+    /// When patience with it ends.
+    until: Instant,
+    /// How often it has ended.
+    waited: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
 struct Seen {
     bytes: u64,
     /// When the latest of them arrived.
@@ -81,8 +103,9 @@ struct Seen {
 pub struct HoleWatch {
     settings: WatchSettings,
     relays: BTreeMap<RelayId, Seen>,
-    /// The first missing octet, while it is awaited, and when patience with it ends.
-    hole: Option<(Dsn, Instant)>,
+    /// The one that is awaited.
+    hole: Option<Hole>,
+    lateness: Lateness,
     /// In this order, since there was calm.
     excluded: Vec<RelayId>,
     calm_at: Instant,
@@ -98,6 +121,7 @@ impl HoleWatch {
             settings,
             relays: BTreeMap::new(),
             hole: None,
+            lateness: Lateness::default(),
             excluded: Vec::new(),
             calm_at: Instant::FAR_FUTURE,
             given_up: false,
@@ -118,13 +142,13 @@ impl HoleWatch {
         if self.calm_at <= now {
             self.finish();
         }
-        let patience = self.patience();
-        let same = self.hole.filter(|(start, _)| stream.awaited && *start == stream.rcv_nxt);
-        let (start, until) = same.unwrap_or((stream.rcv_nxt, now + patience));
-        self.hole = stream.awaited.then_some((start, until));
-        if self.hole.is_some() && until <= now && !self.given_up {
-            self.exclude_next(start, now);
-            self.hole = Some((start, now + self.patience()));
+        self.lateness.look(now, stream, self.excluded.is_empty());
+        let same = self.hole.filter(|hole| hole.start == stream.rcv_nxt);
+        let hole = same.unwrap_or(Hole { start: stream.rcv_nxt, until: now + self.patience(), waited: 0 });
+        self.hole = stream.awaited.then_some(hole);
+        if stream.awaited && hole.until <= now && !self.given_up {
+            self.exclude_next(hole, now);
+            self.hole = Some(Hole { until: now + self.patience(), waited: hole.waited + 1, ..hole });
         }
     }
 
@@ -142,9 +166,16 @@ impl HoleWatch {
         self.verdicts.pop_front()
     }
 
-    /// What is left of it after so many exclusions.
+    /// T_patience.
     fn patience(&self) -> Duration {
-        self.settings.patience.saturating_mul(1 << self.excluded.len().min(DOUBLINGS_MAX))
+        let set = |doublings: u32| self.settings.patience.saturating_mul(1 << doublings);
+        let doubled = set(DOUBLINGS_MAX.min(self.excluded.len() as u32));
+        doubled.max(self.lateness.late.saturating_mul(TURNS)).min(set(DOUBLINGS_MAX))
+    }
+
+    fn is_delivering(&self, now: Instant) -> bool {
+        let patience = self.patience();
+        self.relays.values().any(|seen| now.saturating_since(seen.last_at) < patience)
     }
 
     fn note_arrivals(&mut self, now: Instant, relays: impl Iterator<Item = (RelayId, u64)>) {
@@ -156,7 +187,7 @@ impl HoleWatch {
     }
 
     /// The last relay is not excluded: nothing could come any more.
-    fn exclude_next(&mut self, missing: Dsn, now: Instant) {
+    fn exclude_next(&mut self, hole: Hole, now: Instant) {
         let most_silent = self.relays.iter().min_by_key(|(relay, seen)| (seen.last_at, seen.bytes, **relay));
         match most_silent.filter(|_| self.relays.len() > 1).map(|(relay, _)| *relay) {
             Some(relay) => {
@@ -165,10 +196,44 @@ impl HoleWatch {
                 self.calm_at = now + self.patience().saturating_mul(CALM);
                 self.verdicts.push_back(Verdict::Exclude(relay));
             }
+            // What is missing may be behind what it delivers, but not for ever.
+            None if self.is_delivering(now) && hole.waited < CALM => {}
             None => {
                 self.given_up = true;
-                self.verdicts.push_back(Verdict::GiveUp { missing });
+                self.verdicts.push_back(Verdict::GiveUp { missing: hole.start });
             }
+        }
+    }
+}
+
+/// How late octets come that others overtook.
+#[derive(Debug, Default)]
+struct Lateness {
+    /// How much had arrived at earlier looks, as the sequence number that a stream without holes would have reached: only what
+    /// is beyond the first missing octet.
+    ahead: VecDeque<(Instant, Dsn)>,
+    rcv_nxt: Dsn,
+    /// T_late.
+    late: Duration,
+}
+
+impl Lateness {
+    /// Takes note of the stream; `trusted` says whether lateness is the honest one of queues.
+    fn look(&mut self, now: Instant, stream: StreamView, trusted: bool) {
+        if stream.rcv_nxt.after(self.rcv_nxt) {
+            let late = self.ahead.front().map_or(Duration::ZERO, |(since, _)| now.saturating_since(*since));
+            if trusted {
+                self.late = late.max(self.late - self.late / FORGET);
+            }
+        }
+        self.rcv_nxt = stream.rcv_nxt;
+        while self.ahead.front().is_some_and(|(_, reached)| reached.before_or_at(stream.rcv_nxt)) {
+            self.ahead.pop_front();
+        }
+        let reached = stream.rcv_nxt + stream.out_of_order_bytes;
+        let news = self.ahead.back().is_none_or(|(_, before)| reached.after(*before));
+        if stream.out_of_order_bytes > 0 && news && self.ahead.len() < AHEAD_MAX {
+            self.ahead.push_back((now, reached));
         }
     }
 }
@@ -195,7 +260,7 @@ mod tests {
         let mut verdicts = Vec::new();
         for second in seconds {
             assert!(watch.next_look() <= at(second));
-            let stream = StreamView { rcv_nxt: Dsn(start), awaited: true };
+            let stream = StreamView { rcv_nxt: Dsn(start), out_of_order_bytes: 0, awaited: true };
             let relays = bytes.iter().zip(0..).map(|(bytes, relay)| (RelayId(relay), bytes(second)));
             watch.look(at(second), stream, relays);
             verdicts.extend(core::iter::from_fn(|| watch.poll_verdict()));
@@ -227,7 +292,8 @@ mod tests {
         for second in 5..=13 {
             // The hole fills, another one opens, and patience is 8 s.
             assert_eq!(watch.poll_verdict(), None, "{second}");
-            watch.look(at(second), StreamView { rcv_nxt: Dsn(200), awaited: true }, left(second));
+            let stream = StreamView { rcv_nxt: Dsn(200), out_of_order_bytes: 0, awaited: true };
+            watch.look(at(second), stream, left(second));
         }
         assert_eq!(watch.poll_verdict(), Some(Verdict::Exclude(RelayId(1))));
         watch.finish();
@@ -242,7 +308,7 @@ mod tests {
         for second in 0..100 {
             let relays = [(RelayId(0), 0), (RelayId(1), second)].into_iter();
             let rcv_nxt = Dsn(if second < 50 { second / 3 } else { 7 });
-            watch.look(at(second), StreamView { rcv_nxt, awaited: second < 50 }, relays);
+            watch.look(at(second), StreamView { rcv_nxt, out_of_order_bytes: 0, awaited: second < 50 }, relays);
             assert_eq!(watch.poll_verdict(), None, "{second}");
         }
     }
@@ -251,6 +317,64 @@ mod tests {
     fn the_last_relay_is_not_excluded_and_giving_up_is_said_once() {
         let mut watch = watch();
         let give_up = Verdict::GiveUp { missing: Dsn(100) };
-        assert_eq!(look(&mut watch, 0..40, 100, &[BUSY]), [give_up]);
+        assert_eq!(look(&mut watch, 0..5, 100, &[SILENT]), [give_up]);
+        assert_eq!(look(&mut watch, 5..40, 100, &[SILENT]), []);
+    }
+
+    #[test]
+    fn the_last_relay_is_waited_for_while_it_delivers_but_not_for_ever() {
+        let mut watch = watch();
+        // Patience of 4 s ends at 4, 8, 12, 16 and 20 s.
+        assert_eq!(look(&mut watch, 0..20, 100, &[BUSY]), []);
+        assert_eq!(look(&mut watch, 20..40, 100, &[BUSY]), [Verdict::GiveUp { missing: Dsn(100) }]);
+    }
+
+    /// One relay delivers 100 octets a second, and its queue grows to 6 s; the other one delivers 900 at once.
+    fn learn_of_a_slow_relay(watch: &mut HoleWatch) {
+        for second in 0..=30_u64 {
+            let delivered = (second / 2).max(second.saturating_sub(6));
+            let rcv_nxt = Dsn(1000 * delivered);
+            let stream = StreamView { rcv_nxt, out_of_order_bytes: 900 * (second - delivered), awaited: true };
+            let relays = [(RelayId(0), 100 * delivered), (RelayId(1), 900 * second)].into_iter();
+            watch.look(at(second), stream, relays);
+            assert_eq!(watch.poll_verdict(), None, "{second}");
+        }
+    }
+
+    /// At 30 s the octets from 24,000 on are lost.
+    const LOST: StreamView = StreamView { rcv_nxt: Dsn(24_000), out_of_order_bytes: 5400, awaited: true };
+
+    #[test]
+    fn a_relay_with_a_long_queue_has_time_to_repair_a_loss() {
+        let mut watch = watch();
+        learn_of_a_slow_relay(&mut watch);
+        // It is noticed 6 s later and repaired within 6 more; 18 s are tolerated.
+        for second in 31..48 {
+            watch.look(at(second), LOST, [(RelayId(0), 2400), (RelayId(1), 27_000)].into_iter());
+            assert_eq!(watch.poll_verdict(), None, "{second}");
+        }
+    }
+
+    #[test]
+    fn a_relay_that_swallows_is_found_out_beside_one_with_a_long_queue() {
+        let mut watch = watch();
+        learn_of_a_slow_relay(&mut watch);
+        // The slow one goes on; the other one acknowledges and delivers nothing.
+        let mut verdicts = (31..60).filter_map(|second| {
+            watch.look(at(second), LOST, [(RelayId(0), 100 * second), (RelayId(1), 27_000)].into_iter());
+            watch.poll_verdict().map(|verdict| (second, verdict))
+        });
+        assert_eq!(verdicts.next(), Some((48, Verdict::Exclude(RelayId(1)))));
+    }
+
+    #[test]
+    fn nobody_makes_the_watch_patient_for_ever() {
+        let mut watch = watch();
+        for second in 0..1000 {
+            let stream = StreamView { rcv_nxt: Dsn(second / 200), out_of_order_bytes: 1000 + second, awaited: false };
+            watch.look(at(second), stream, core::iter::empty());
+        }
+        assert_eq!(watch.patience(), Duration::from_secs(64));
+        assert!(watch.lateness.ahead.len() <= AHEAD_MAX);
     }
 }

@@ -58,7 +58,8 @@ impl Watchman {
         let (Some(stats), Some((_, rcv_nxt))) = (endpoint.stats(connection), endpoint.data_sequence(connection)) else {
             return;
         };
-        let stream = StreamView { rcv_nxt, awaited: self.never_idle || stats.out_of_order_bytes > 0 };
+        let out_of_order_bytes = stats.out_of_order_bytes;
+        let stream = StreamView { rcv_nxt, out_of_order_bytes, awaited: self.never_idle || out_of_order_bytes > 0 };
         watch.look(now, stream, arrived(&self.paths, &stats).into_iter());
         self.carry_out_all(connection, endpoint, now);
     }
