@@ -171,7 +171,8 @@ impl Cooperation {
             crate::send_pattern(&mut stream, bytes).expect("the connection holds");
             stream.shutdown(std::net::Shutdown::Write).expect("the connection holds");
             // Closed only when everything has arrived, or a kernel in a hurry resets the subflows.
-            let _ = std::io::Read::read(&mut stream, &mut [0]);
+            let end = std::io::Read::read(&mut stream, &mut [0]);
+            assert_eq!(end.expect("the destination ends its stream"), 0);
         });
         self.engine.wait_event("MPTCP is confirmed", |event| matches!(event, Event::FullyEstablished(_)));
         sending
@@ -221,12 +222,19 @@ impl Cooperation {
         wait_until(&format!("{count} subflows go through relays"), || joins() >= count);
     }
 
-    /// Checks that the destination receives what `sending` sends, all of it and intact.
+    /// Checks that the destination receives what the source sends, all of it and intact. The subflows stay.
     ///
     /// # Panics
     /// If it does not.
-    pub fn expect(&self, bytes: u64, sending: JoinHandle<()>) {
+    pub fn expect(&self, bytes: u64) {
         assert_eq!(self.engine.received(self.id), Digest::of_pattern(bytes));
+    }
+
+    /// The destination ends its stream too, and all subflows.
+    ///
+    /// # Panics
+    /// If the source fails.
+    pub fn close(&self, sending: JoinHandle<()>) {
         self.engine.send(self.id, 0, true);
         sending.join().expect("the source did not fail");
     }
