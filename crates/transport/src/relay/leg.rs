@@ -155,7 +155,8 @@ impl Leg {
         }
         if expired.retransmission_timeout {
             let ask = self.tcb.is_first_timeout() && self.admitted;
-            let ssthresh = ask.then(|| self.with_path(|congestion, paths| congestion.ssthresh_after_timeout(PATH, now, paths)));
+            let ssthresh =
+                ask.then(|| self.with_path(|congestion, paths| congestion.ssthresh_after_timeout(PATH, now, paths)));
             self.tcb.begin_loss(ssthresh, now);
         } else if let Some(signal) = expired.congestion.filter(|_| self.admitted) {
             let sample = LossSample { subflow: PATH, now, signal, lost_bytes: expired.lost_bytes };
