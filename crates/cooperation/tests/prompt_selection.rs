@@ -1,5 +1,6 @@
 //! Relays that advertise between the ends of periods, and sets with headroom.
 
+use cooperation::relay_selection::energy::EnergyPrice;
 use cooperation::relay_selection::manager::{Cause, ManagerSettings, RelayManager, Report};
 use cooperation::relay_selection::migration::Command;
 use cooperation::relay_selection::monitor::{Advert, Configured, LinkMonitor, LinkUse};
@@ -18,7 +19,8 @@ fn ms(ms: u64) -> Instant {
 fn advertise(manager: &mut RelayManager, kbps: &[u64], now: Instant) {
     for (relay, kbps) in kbps.iter().enumerate() {
         let capacity = Rate::from_bps(kbps * 1000);
-        let advert = Advert { relay: RelayId(relay as u16), at: now, capacity, local: Rate::ZERO };
+        let (relay, local, energy) = (RelayId(relay as u16), Rate::ZERO, EnergyPrice::default());
+        let advert = Advert { relay, at: now, capacity, local, energy };
         manager.handle_advert(advert, now);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cooperation::relay_selection::energy::EnergyPrice;
 use cooperation::relay_selection::manager::{ManagerSettings, RelayManager, Report};
 use cooperation::relay_selection::migration::{Command, PathState};
 use cooperation::relay_selection::monitor::Advert;
@@ -63,8 +64,8 @@ impl World {
             let Relay { alive, available, exaggeration } = self.relays[usize::from(relay.0)];
             if alive && (self.calm || !self.chance(10)) {
                 let capacity = Rate::from_bps(available.as_bps() * exaggeration + 500_000);
-                let local = Rate::from_bps(500_000);
-                self.manager.handle_advert(Advert { relay, at: self.now, capacity, local }, self.now);
+                let (local, energy) = (Rate::from_bps(500_000), EnergyPrice::default());
+                self.manager.handle_advert(Advert { relay, at: self.now, capacity, local, energy }, self.now);
             }
         }
         self.obey();

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The terms are those of the selectors (`choice.rs`), over all feasible sets; w = 0 is the exact selection. A relay tells its
-//! price once, when it makes itself known: it is a property of its radio.
+//! price with every advert: it knows its radio, and nobody else does.
 
 use core::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,23 +18,45 @@ use super::{Choice, Goal, Offer, RelayId, RelaySelector, RelaySet};
 /// Beyond so many relays another selector's choice stands: every subset is tried here.
 const RELAYS_MAX: usize = 16;
 
+/// What a relay pays for a bit that it forwards, in nanojoule: from 0, which is also what those say who do not tell, to
+/// [`Self::MAX`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EnergyPrice(f64);
+
+impl EnergyPrice {
+    /// 1 J: far above any radio, and low enough for sums over all relays at any rate.
+    pub const MAX: Self = Self(1e9);
+
+    /// `nj_per_bit`, unless that is no price.
+    pub fn new(nj_per_bit: f64) -> Option<Self> {
+        (0.0..=Self::MAX.0).contains(&nj_per_bit).then_some(Self(nj_per_bit))
+    }
+
+    /// In nanojoule for a bit.
+    pub const fn nj_per_bit(self) -> f64 {
+        self.0
+    }
+}
+
+/// There is no NaN.
+impl Eq for EnergyPrice {}
+
 /// Selects with energy as one more factor.
 pub struct EnergyAware {
     /// Decides where there is no feasible set, and among many relays.
     otherwise: Box<dyn RelaySelector>,
-    nj_per_bit: BTreeMap<RelayId, f64>,
+    prices: BTreeMap<RelayId, EnergyPrice>,
     weight: f64,
 }
 
 impl EnergyAware {
-    /// Prices in nanojoule for a bit, by relay; others pay nothing. `weight` (w) is at least 0: with 1 energy counts as much as
-    /// the distance from the target.
-    pub fn new(otherwise: Box<dyn RelaySelector>, nj_per_bit: BTreeMap<RelayId, f64>, weight: f64) -> Self {
-        Self { otherwise, nj_per_bit, weight }
+    /// `weight` (w) is at least 0: with 1 energy counts as much as the distance from the target.
+    pub fn new(otherwise: Box<dyn RelaySelector>, weight: f64) -> Self {
+        Self { otherwise, prices: BTreeMap::new(), weight }
     }
 
-    fn price(&self, relay: RelayId) -> f64 {
-        self.nj_per_bit.get(&relay).copied().unwrap_or(0.0)
+    fn nj_per_bit(&self, relay: RelayId) -> f64 {
+        self.prices.get(&relay).copied().unwrap_or_default().nj_per_bit()
     }
 
     /// All feasible sets.
@@ -48,7 +70,7 @@ impl EnergyAware {
                 mask,
                 sum_bps,
                 distance: range.distance(sum_bps) as f64,
-                power: members().map(|relay| relay.bps as f64 * self.price(relay.id)).sum(),
+                power: members().map(|relay| relay.bps as f64 * self.nj_per_bit(relay.id)).sum(),
             })
         });
         rated.collect()
@@ -115,6 +137,10 @@ impl RelaySelector for EnergyAware {
         "energy"
     }
 
+    fn hear_price(&mut self, relay: RelayId, price: EnergyPrice) {
+        self.prices.insert(relay, price);
+    }
+
     fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice {
         let field = Field::new(offers);
         let sets = if field.0.len() <= RELAYS_MAX { self.feasible(&field, goal) } else { Vec::new() };
@@ -136,8 +162,10 @@ impl RelaySelector for EnergyAware {
 
 #[cfg(test)]
 mod tests {
-    use units::Rate;
+    use units::{Duration, Instant, Rate};
 
+    use super::super::manager::{ManagerSettings, RelayManager};
+    use super::super::monitor::Advert;
     use super::super::{Exact, SelectorSettings, build};
     use super::*;
 
@@ -150,10 +178,12 @@ mod tests {
     }
 
     fn choice(kbps: &[u64], nj_per_bit: &[f64], weight: f64, in_use: &[u16]) -> Choice {
-        let prices = (0..).map(RelayId).zip(nj_per_bit.iter().copied()).collect();
         let otherwise = build("ssrs", SelectorSettings::default()).unwrap();
         let in_use: Vec<RelayId> = in_use.iter().map(|relay| RelayId(*relay)).collect();
-        EnergyAware::new(otherwise, prices, weight).select(&offers(kbps), &GOAL, &in_use)
+        let mut selector = EnergyAware::new(otherwise, weight);
+        let prices = (0..).map(RelayId).zip(nj_per_bit);
+        prices.for_each(|(relay, price)| selector.hear_price(relay, EnergyPrice::new(*price).unwrap()));
+        selector.select(&offers(kbps), &GOAL, &in_use)
     }
 
     fn relays(set: &RelaySet) -> Vec<u16> {
@@ -183,6 +213,41 @@ mod tests {
         assert_eq!(relays(&choice(&kbps, &prices, 0.5, &[0, 1]).backup.unwrap()), [0, 2]);
         assert_eq!(relays(&choice(&kbps, &prices, 3.0, &[0, 1]).backup.unwrap()), [2, 3]);
         assert_eq!(choice(&[1500, 1500], &[], 1.0, &[0, 1]).backup, None);
+    }
+
+    #[test]
+    fn what_is_no_price_is_none() {
+        assert_eq!(
+            [0.0, 333.5, 1e9].map(|nj| EnergyPrice::new(nj).map(EnergyPrice::nj_per_bit)),
+            [0.0, 333.5, 1e9].map(Some)
+        );
+        assert_eq!([-1.0, 1.1e9, f64::INFINITY, f64::NAN].map(EnergyPrice::new), [None; 4]);
+    }
+
+    /// The dearest price of all at the highest rates of all leaves sums that can be compared.
+    #[test]
+    fn absurd_prices_are_avoided_and_nothing_else() {
+        let mut selector = EnergyAware::new(build("ssrs", SelectorSettings::default()).unwrap(), 1.0);
+        selector.hear_price(RelayId(0), EnergyPrice::MAX);
+        let offers = [1500, 1500, 1500].map(|kbps| Rate::from_bps(kbps * 1000));
+        let offers: Vec<Offer> =
+            (0..).map(RelayId).zip(offers).map(|(relay, available)| Offer { relay, available }).collect();
+        assert_eq!(relays(&selector.select(&offers, &GOAL, &[]).active), [1, 2]);
+    }
+
+    /// As above: {2, 3} costs half of {0, 1}.
+    #[test]
+    fn prices_come_with_adverts() {
+        let otherwise = build("ssrs", SelectorSettings::default()).unwrap();
+        let selector = Box::new(EnergyAware::new(otherwise, 0.5));
+        let mut manager = RelayManager::new(ManagerSettings::build(Duration::from_secs(2)), GOAL, selector);
+        for (relay, nj_per_bit) in (0..).map(RelayId).zip([100.0, 100.0, 50.0, 50.0]) {
+            let (at, capacity, local) = (Instant::ZERO, Rate::from_bps(1_500_000), Rate::ZERO);
+            let energy = EnergyPrice::new(nj_per_bit).unwrap();
+            manager.handle_advert(Advert { relay, at, capacity, local, energy }, at);
+        }
+        manager.start(Instant::ZERO);
+        assert_eq!(manager.target(), [2, 3].map(RelayId));
     }
 
     #[test]

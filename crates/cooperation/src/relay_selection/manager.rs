@@ -208,9 +208,11 @@ impl RelayManager {
         }
     }
 
-    /// A relay tells of its bandwidth.
+    /// A relay tells of its bandwidth, and what it pays.
     pub fn handle_advert(&mut self, advert: Advert, now: Instant) {
-        self.board.post(advert, now);
+        if self.board.post(advert, now) {
+            self.selector.hear_price(advert.relay, advert.energy);
+        }
     }
 
     /// A relay says that it leaves, or is known to be gone.

@@ -78,6 +78,9 @@ pub trait RelaySelector: Send {
     /// The name under which it is registered.
     fn name(&self) -> &'static str;
 
+    /// A relay told what it pays for a bit.
+    fn hear_price(&mut self, _relay: RelayId, _price: energy::EnergyPrice) {}
+
     /// Chooses among `offers` for `goal`, when `in_use` are the relays that carry data now (none at the start).
     fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice;
 }

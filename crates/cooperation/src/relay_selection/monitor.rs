@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use units::{Duration, Instant, Rate};
 
+use super::energy::EnergyPrice;
 use super::steady_mean::SteadyMean;
 use super::{Goal, Offer, RelayId};
 
@@ -29,6 +30,8 @@ pub struct Advert {
     pub capacity: Rate,
     /// What its owner's traffic takes of that.
     pub local: Rate,
+    /// What it pays for a bit that it forwards.
+    pub energy: EnergyPrice,
 }
 
 impl Advert {
@@ -117,6 +120,7 @@ pub struct LinkMonitor {
     latest: Option<(Instant, LinkUse)>,
     /// What its owner's traffic takes; before the first period, what is expected.
     local: Rate,
+    energy: EnergyPrice,
     /// Where adverts are more frequent than periods.
     prompt: Option<Prompt>,
 }
@@ -124,7 +128,12 @@ pub struct LinkMonitor {
 impl LinkMonitor {
     /// A monitor of `relay`, whose owner is expected to use `local` until a period was measured.
     pub fn new(relay: RelayId, estimator: Box<dyn CapacityEstimator>, local: Rate) -> Self {
-        Self { relay, estimator, latest: None, local, prompt: None }
+        Self { relay, estimator, latest: None, local, energy: EnergyPrice::default(), prompt: None }
+    }
+
+    /// The same for a relay that pays `energy`.
+    pub fn paying(self, energy: EnergyPrice) -> Self {
+        Self { energy, ..self }
     }
 
     /// The same for adverts that come `per_period` times in a period: what the owner's traffic takes is a mean over as many of
@@ -149,7 +158,7 @@ impl LinkMonitor {
         if let Some(prompt) = self.prompt.as_mut().filter(|_| !is_first) {
             self.local = prompt.local(before, self.local, delivered, capacity);
         }
-        Advert { relay: self.relay, at: now, capacity, local: self.local }
+        Advert { relay: self.relay, at: now, capacity, local: self.local, energy: self.energy }
     }
 }
 
@@ -295,7 +304,8 @@ mod tests {
 
     fn advert(relay: u16, at_s: u64, capacity_kbps: u64, local_kbps: u64) -> Advert {
         let [capacity, local] = [capacity_kbps, local_kbps].map(|kbps| Rate::from_bps(kbps * 1000));
-        Advert { relay: RelayId(relay), at: Instant::from_secs(at_s), capacity, local }
+        let energy = EnergyPrice::default();
+        Advert { relay: RelayId(relay), at: Instant::from_secs(at_s), capacity, local, energy }
     }
 
     fn offered(board: &AdvertBoard, now_s: u64) -> Vec<(u16, u64)> {

@@ -7,6 +7,7 @@ use cooperation::forwarding::channel::to_destination::{Offer, ToDestination};
 use cooperation::forwarding::channel::to_relay::ToRelay;
 use cooperation::forwarding::channel::{AuthenticationError, ChannelError, DestinationEnd, Fault, RelayEnd, Secret};
 use cooperation::forwarding::range::CumAck;
+use cooperation::relay_selection::energy::EnergyPrice;
 use proptest::prelude::*;
 use units::{Dsn, Instant, Rate};
 
@@ -159,7 +160,7 @@ fn an_authentic_record_that_is_no_frame_ends_the_channel_too() {
     let mut out = BytesMut::new();
     peer.greet(&mut out);
     assert_eq!(peer.open(&mut destination.take_octets()), Ok(None));
-    peer.seal(&mut out, |body| body.extend_from_slice(&[2, 0x3f]));
+    peer.seal(&mut out, |body| body.extend_from_slice(&[3, 0x3f]));
     let fault = ChannelError::from(Fault::UnknownKind { kind: 0x3f });
     assert_eq!(received(&mut destination, &out), (vec![], Some(fault)));
     assert_eq!(fault.to_string(), "no frame has the kind 0x3f: is this the port of another service?");
@@ -169,6 +170,6 @@ fn an_authentic_record_that_is_no_frame_ends_the_channel_too() {
 fn before_the_greeting_nothing_is_sent() {
     let mut relay = RelayEnd::new(Secret::new([9; 32]), [2; 16]);
     assert_eq!(relay.take_octets().len(), 22);
-    let offer = Offer { at: Instant::ZERO, capacity: Rate::ZERO, local: Rate::ZERO };
+    let offer = Offer { at: Instant::ZERO, capacity: Rate::ZERO, local: Rate::ZERO, energy: EnergyPrice::default() };
     assert!(!relay.send(&ToDestination::Offer(offer)) && relay.take_octets().is_empty());
 }

@@ -17,19 +17,19 @@ fn fault_to_relay(octets: &[u8]) -> Fault {
 #[test]
 fn heads() {
     assert_eq!(fault_to_destination(b""), Fault::Headless { octets: 0 });
-    assert_eq!(fault_to_destination(&[2]), Fault::Headless { octets: 1 });
+    assert_eq!(fault_to_destination(&[3]), Fault::Headless { octets: 1 });
     assert_eq!(fault_to_destination(b"GET / HTTP/1.1"), Fault::Version { version: b'G' });
-    assert_eq!(fault_to_destination(&[2, 0x3f]), Fault::UnknownKind { kind: 0x3f });
-    assert_eq!(fault_to_relay(&[2, 0x7f]), Fault::UnknownKind { kind: 0x7f });
-    assert_eq!(fault_to_destination(&[2, 0x41]), Fault::WrongWay { kind: 0x41 });
-    assert_eq!(fault_to_relay(&[2, 0x01]), Fault::WrongWay { kind: 0x01 });
+    assert_eq!(fault_to_destination(&[3, 0x3f]), Fault::UnknownKind { kind: 0x3f });
+    assert_eq!(fault_to_relay(&[3, 0x7f]), Fault::UnknownKind { kind: 0x7f });
+    assert_eq!(fault_to_destination(&[3, 0x41]), Fault::WrongWay { kind: 0x41 });
+    assert_eq!(fault_to_relay(&[3, 0x01]), Fault::WrongWay { kind: 0x01 });
 }
 
 #[test]
 fn lengths() {
-    let mut offer = vec![2, 0x01];
-    offer.extend([0; 23]);
-    assert_eq!(fault_to_destination(&offer), Fault::Truncated { frame: "Offer", field: "local" });
+    let mut offer = vec![3, 0x01];
+    offer.extend([0; 31]);
+    assert_eq!(fault_to_destination(&offer), Fault::Truncated { frame: "Offer", field: "energy" });
     offer.extend([0; 2]);
     assert_eq!(fault_to_destination(&offer), Fault::Trailing { frame: "Offer", octets: 1 });
 }
@@ -37,7 +37,7 @@ fn lengths() {
 #[test]
 fn ranges_without_octets_and_windows_beyond_sense() {
     let frame = |kind: u8, numbers: &[u64]| {
-        let mut octets = vec![2, kind];
+        let mut octets = vec![3, kind];
         numbers.iter().for_each(|number| octets.extend(number.to_be_bytes()));
         octets
     };
@@ -52,7 +52,7 @@ fn ranges_without_octets_and_windows_beyond_sense() {
 #[test]
 fn numbers_that_are_none() {
     for ratio in [f64::NAN, f64::INFINITY, -1.0] {
-        let mut load = vec![2, 0x02];
+        let mut load = vec![3, 0x02];
         load.extend(ratio.to_be_bytes());
         load.extend([0; 24]);
         let value = ratio.to_bits();
@@ -60,10 +60,21 @@ fn numbers_that_are_none() {
     }
 }
 
+#[test]
+fn energy_that_nobody_could_pay() {
+    for nj_per_bit in [f64::NAN, f64::INFINITY, -1.0, 1.1e9] {
+        let mut offer = vec![3, 0x01];
+        offer.extend([0; 24]);
+        offer.extend(nj_per_bit.to_be_bytes());
+        let value = nj_per_bit.to_bits();
+        assert_eq!(fault_to_destination(&offer), Fault::Value { frame: "Offer", field: "energy", value });
+    }
+}
+
 proptest! {
     #[test]
     fn any_octets_are_a_frame_or_a_fault(kind: u8, fields in prop::collection::vec(any::<u8>(), 0..140)) {
-        let octets = [&[2, kind], fields.as_slice()].concat();
+        let octets = [&[3, kind], fields.as_slice()].concat();
         let _ = (decode::<ToDestination>(&octets), decode::<ToRelay>(&octets));
         let _ = (decode::<ToDestination>(&fields), decode::<ToRelay>(&fields));
     }

@@ -3,6 +3,7 @@
 use cooperation::forwarding::channel::to_destination::{Load, Offer, ToDestination};
 use cooperation::forwarding::channel::to_relay::ToRelay;
 use cooperation::forwarding::range::{CumAck, DsnRange, RangeUpdate};
+use cooperation::relay_selection::energy::EnergyPrice;
 use proptest::prelude::*;
 use units::{Dsn, Instant, Rate};
 
@@ -21,9 +22,10 @@ prop_compose! {
 }
 
 pub fn to_destination() -> impl Strategy<Value = ToDestination> {
-    let offer = any::<(u64, u64, u64)>().prop_map(|(at, capacity, local)| {
+    let offer = (any::<(u64, u64, u64)>(), 0.0..=1e9).prop_map(|((at, capacity, local), nj_per_bit)| {
         let (capacity, local) = (Rate::from_bps(capacity), Rate::from_bps(local));
-        ToDestination::Offer(Offer { at: Instant::from_nanos(at), capacity, local })
+        let energy = EnergyPrice::new(nj_per_bit).unwrap();
+        ToDestination::Offer(Offer { at: Instant::from_nanos(at), capacity, local, energy })
     });
     let load = (0.0..1e9, 0.0..1e3, 0.0..1.0, any::<u64>()).prop_map(|(ratio, increase, decrease, at)| {
         ToDestination::Load(Load { ratio, increase, decrease, at: Instant::from_nanos(at) })

@@ -5,6 +5,7 @@ use units::{Dsn, Instant, Rate};
 
 use super::fault::Fault;
 use crate::forwarding::range::{CumAck, DsnRange, RangeUpdate};
+use crate::relay_selection::energy::EnergyPrice;
 
 /// Octets not read yet.
 pub(super) struct Octets<'a>(pub(super) &'a [u8]);
@@ -105,6 +106,18 @@ impl Field for f64 {
         let bits = u64::take(octets)?;
         let number = Self::from_bits(bits);
         if number.is_finite() && number.is_sign_positive() { Ok(number) } else { Err(Unread::value(bits)) }
+    }
+}
+
+/// Nanojoule for a bit, as IEEE 754 binary64.
+impl Field for EnergyPrice {
+    fn put(&self, out: &mut BytesMut) {
+        self.nj_per_bit().put(out);
+    }
+
+    fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
+        let nj_per_bit = f64::take(octets)?;
+        Self::new(nj_per_bit).ok_or_else(|| Unread::value(nj_per_bit.to_bits()))
     }
 }
 

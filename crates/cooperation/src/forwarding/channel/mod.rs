@@ -30,7 +30,7 @@ pub use end::{ChannelEnd, ChannelError};
 pub use fault::Fault;
 
 /// The version of the frames, in the first octet of each.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// The end of a channel at its relay.
 pub type RelayEnd = ChannelEnd<to_destination::ToDestination, to_relay::ToRelay>;

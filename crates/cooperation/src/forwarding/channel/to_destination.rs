@@ -9,6 +9,7 @@ use super::fault::Fault;
 use super::field::fields;
 use crate::bandwidth_sharing::Signal;
 use crate::relay_selection::RelayId;
+use crate::relay_selection::energy::EnergyPrice;
 use crate::relay_selection::monitor::Advert;
 
 /// What a relay offers (RELAY_ADVERT), every period F: an [`Advert`] without its author.
@@ -20,17 +21,19 @@ pub struct Offer {
     pub capacity: Rate,
     /// What its owner's traffic takes of that.
     pub local: Rate,
+    /// What it pays for a bit that it forwards.
+    pub energy: EnergyPrice,
 }
 
 impl Offer {
     /// What `advert` says.
     pub const fn of(advert: &Advert) -> Self {
-        Self { at: advert.at, capacity: advert.capacity, local: advert.local }
+        Self { at: advert.at, capacity: advert.capacity, local: advert.local, energy: advert.energy }
     }
 
     /// As said by `relay`, whose channel it came from.
     pub const fn by(self, relay: RelayId) -> Advert {
-        Advert { relay, at: self.at, capacity: self.capacity, local: self.local }
+        Advert { relay, at: self.at, capacity: self.capacity, local: self.local, energy: self.energy }
     }
 }
 
@@ -74,7 +77,7 @@ mod kind {
     pub(super) const LOAD: u8 = 0x02;
 }
 
-fields!(Offer { at, capacity, local });
+fields!(Offer { at, capacity, local, energy });
 fields!(Load { ratio, increase, decrease, at });
 
 impl Frame for ToDestination {

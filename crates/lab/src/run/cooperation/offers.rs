@@ -1,6 +1,7 @@
 //! What the relays measure of their links and advertise.
 
 use cooperation::relay_selection::RelayId;
+use cooperation::relay_selection::energy::EnergyPrice;
 use cooperation::relay_selection::monitor::{
     Advert, CapacityEstimator, Configured, LinkMonitor, LinkUse, MeasuredDelivery, SchedulerShare,
 };
@@ -38,7 +39,9 @@ impl Offers {
                 Estimator::SchedulerShare => Box::new(SchedulerShare(configured)),
                 Estimator::MeasuredDelivery => Box::new(MeasuredDelivery(configured)),
             };
+            let energy = relay.energy_nj_per_bit().and_then(EnergyPrice::new).unwrap_or_default();
             let monitor = LinkMonitor::new(RelayId(index as u16), estimator, expected_local(scenario, relay));
+            let monitor = monitor.paying(energy);
             if advert_period < period { monitor.prompt(per_period) } else { monitor }
         };
         let exaggerations = scenario.relays.iter().map(|relay| relay.exaggerates.unwrap_or(1.0)).collect();

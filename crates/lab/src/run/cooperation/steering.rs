@@ -22,7 +22,7 @@ use crate::metrics::{ActiveSet, Shared};
 use crate::results::{Migration, SelectionPoint, SelectionResults, Series};
 use crate::run::RunError;
 use crate::run::observed::payload_bytes;
-use crate::scenario::{self, Addresses, Mode, Relay, RelayMode, Scenario, TriggerKind};
+use crate::scenario::{self, Addresses, Mode, RelayMode, Scenario, TriggerKind};
 
 /// What an application that plays at the target bit rate waits for before it begins.
 const STARTUP: Duration = Duration::from_secs(2);
@@ -311,15 +311,10 @@ fn manager(scenario: &Scenario) -> Result<RelayManager, RunError> {
     let selector = relay_selection::build(selection.method.name(), selector)
         .map_err(|error| refused(error.to_string(), "write another value"))?;
     let selector = match selection.energy_weight {
-        Some(weight) => Box::new(EnergyAware::new(selector, prices(scenario), weight)),
+        Some(weight) => Box::new(EnergyAware::new(selector, weight)),
         None => selector,
     };
     Ok(RelayManager::new(settings, goal, selector))
-}
-
-fn prices(scenario: &Scenario) -> BTreeMap<RelayId, f64> {
-    let prices = (0..).map(RelayId).zip(scenario.relays.iter().map(Relay::energy_nj_per_bit));
-    prices.filter_map(|(relay, price)| Some((relay, price?))).collect()
 }
 
 fn buffered(asked: scenario::BufferedTolerance) -> BufferedTolerance {

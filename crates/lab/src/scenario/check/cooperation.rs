@@ -1,5 +1,6 @@
 //! The target, the metrics that follow from it, and how relays work together.
 
+use cooperation::relay_selection::energy::EnergyPrice as Price;
 use units::Duration;
 
 use super::Complaint;
@@ -106,9 +107,12 @@ fn check_options(scenario: &Scenario, found: &mut Vec<Complaint>) {
         found.push(Complaint::new(format!("{field}.buffered_tolerance.full"), problem, "write a time above zero"));
     }
     for (index, relay) in scenario.relays.iter().enumerate() {
-        let is_price = |price: EnergyPrice| (0.0..=price.bounds().1).contains(&price.bounds().0);
+        let is_price = |price: EnergyPrice| {
+            let (low, high) = price.bounds();
+            (0.0..=high).contains(&low) && high <= Price::MAX.nj_per_bit()
+        };
         if relay.energy_nj_per_bit.is_some_and(|price| !is_price(price)) {
-            let remedy = "write a number from 0 on, or two in ascending order";
+            let remedy = "write a number from 0 to 1e9, or two in ascending order";
             found.push(Complaint::new(format!("relays[{index}].energy_nj_per_bit"), "is no price", remedy));
         }
         if relay.exaggerates.is_some_and(|times| !(times >= 0.0 && times.is_finite())) {
