@@ -136,14 +136,22 @@ fn mveno_algorithm_1(paths: &[Path]) -> (f64, f64) {
     (rtt, mveno_q(largest(paths, |path| path.w) * (rtt - base_rtt) / rtt))
 }
 
-/// mVeno's delta on the first path, and its divisor.
+/// mVeno's delta on the first path, and the share of it by which fixed point may be off: delta and both probabilities are cut
+/// to 2^-16, and these come from a backlog in whole octets. Near the divisor's zero little makes much.
 fn mveno_delta(paths: &[Path], (t_s, q_s): (f64, f64)) -> (f64, f64) {
+    const UNIT: f64 = 1.0 / 65536.0;
     let decrease = |q: f64| 0.2 + 0.3 * q;
     let (first, y_s) = (&paths[0], sum(paths, Path::x));
     let q = mveno_q(first.backlog());
-    let divisor = q * (1.0 + decrease(q_s) * (t_s * y_s).powi(2)) - q_s;
+    let extent = decrease(q_s) * (t_s * y_s).powi(2);
+    let divisor = q * (1.0 + extent) - q_s;
     let delta = q_s * decrease(q) * first.w.powi(2) / divisor;
-    (if divisor > 0.0 { delta.clamp(655.0 / 65536.0, 1.0) } else { 1.0 }, divisor)
+    let delta = if divisor > 0.0 { delta.clamp(655.0 / 65536.0, 1.0) } else { 1.0 };
+    // 1 - q = 3 / backlog, so an octet of backlog is (1 - q)^2 / 3 MSS of q.
+    let cut = |q: f64| UNIT + (1.0 - q).powi(2) / (3.0 * MSS as f64);
+    // The derivatives of ln(delta) by Q_r and by Q_s, from above: decrease(Q_s) changes by at most 3/2 of itself.
+    let (by_q, by_q_s) = ((1.0 + extent) / divisor.abs(), 1.0 / q_s + (1.0 + 1.5 * q * extent) / divisor.abs());
+    (delta, UNIT / delta + cut(q) * by_q + cut(q_s) * by_q_s)
 }
 
 proptest! {
@@ -204,12 +212,12 @@ proptest! {
         let own_rtt = (first.rtt, algorithm_1.1);
         for (name, whole) in [("mveno", algorithm_1), ("mveno-proof", proof), ("mveno-own-rtt", own_rtt)] {
             let (gained, left) = answers(name, &paths);
-            let (delta, divisor) = mveno_delta(&paths, whole);
+            let (delta, cut) = mveno_delta(&paths, whole);
             // Near a pole no two ways to compute agree.
-            if divisor.abs() > 1e-2 {
+            if cut < 0.05 {
                 let expected = delta / first.w / halving;
-                // delta counts in 2^-16: a part in 655 at its floor.
-                prop_assert!((gained - expected).abs() <= expected * 4e-3 + 1e-6, "{name}: {gained}, not {expected}");
+                let tolerance = expected * (1e-3 + cut) + 1e-6;
+                prop_assert!((gained - expected).abs() <= tolerance, "{name}: {gained}, not {expected}");
             }
             assert_agrees(left, if halving > 1.0 { first.w / 2.0 } else { 0.8 * first.w })?;
         }
@@ -243,7 +251,9 @@ proptest! {
         let share = 10.0 * first.x() / known.max(1e-9);
         // What decides is whole: keep away from the edges, where rounding decides.
         let is_edge = |value: f64| (value - value.round()).abs() < 1e-3;
-        prop_assume!(!is_edge(first.backlog()) && !is_edge(share));
+        if is_edge(first.backlog()) || is_edge(share) {
+            return Ok(());
+        }
         let alpha = if backlog(first) >= 2.0 { share.floor().max(2.0) } else { 2.0 };
         let step = if backlog(first) > alpha { -1.0 } else if backlog(first) < alpha { 1.0 } else { 0.0 };
         let expected = (first.w + step).max(2.0);
