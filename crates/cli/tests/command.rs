@@ -111,6 +111,14 @@ fn an_unknown_name_points_to_what_ships() {
 }
 
 #[test]
+fn a_folder_hides_no_shipped_scenario() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("demo")).unwrap();
+    command(&["check", "demo"]).current_dir(directory.path()).assert().success().stdout(contains("demo: ok"));
+    command(&["check", "./demo"]).current_dir(directory.path()).assert().code(2).stderr(contains("Is a directory"));
+}
+
+#[test]
 fn a_run_that_does_not_deliver_fails() {
     let (_directory, path) = scenario(SMALL);
     let failed = anabranch(&["run", &path, "--set", "duration=200 ms"]).code(1);

@@ -16,9 +16,10 @@ pub fn all() -> Vec<(&'static str, &'static str)> {
     found
 }
 
-/// Loads the file at `path`, or the shipped scenario of that name if there is no such file.
+/// Loads the file at `path`, or the shipped scenario of that name if there is no such file; a folder, such as results were
+/// written to, hides none.
 pub fn load(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
-    if path.exists() {
+    if path.exists() && !path.is_dir() {
         return scenario::load_file(path, overrides);
     }
     let name = path.to_str().and_then(|name| all().into_iter().find(|(shipped, _)| *shipped == name));
