@@ -28,8 +28,7 @@ pub fn fading(arguments: &arguments::Fading) -> Result<(), Failure> {
     let mut trace = String::new();
     fading.write_fad(carrier_hz, arguments.seed, &mut trace).map_err(|error| Failure::Failed(error.to_string()))?;
     let path = arguments.out.display();
-    let cannot =
-        |error| format!("cannot write {path}: {error}\n  help: name a file in a directory that you may write to");
+    let cannot = |error| format!("cannot write {path}: {error}: name a file in a directory that you may write to");
     fs::write(&arguments.out, trace).map_err(|error| Failure::Failed(cannot(error)))?;
     let doppler_hz = fading.doppler_hz(carrier_hz);
     let done = "100 resource blocks, 10000 samples of 1 ms";
