@@ -50,8 +50,12 @@ impl<S> Transfer<S> {
         Self { sender, receiving, srtts: Vec::new() }
     }
 
-    fn found(self, bytes: u64) -> Found {
+    fn found(mut self, bytes: u64) -> Found {
         let goodput_bps = bytes as f64 * 8.0 / self.receiving.join().unwrap().as_secs_f64();
+        self.srtts.sort();
+        // Longer ones tell of a machine that stood still, which both senders' times hold already.
+        let longest = 2 * self.srtts[self.srtts.len() / 2];
+        self.srtts.retain(|srtt| *srtt <= longest);
         let mean_srtt_s = self.srtts.iter().map(Duration::as_secs_f64).sum::<f64>() / self.srtts.len() as f64;
         Found { goodput_bps, window_bytes: goodput_bps / 8.0 * mean_srtt_s }
     }
