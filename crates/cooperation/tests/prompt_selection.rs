@@ -98,6 +98,26 @@ fn headroom_is_asked_of_offers_and_not_of_throughput() {
     assert_eq!(causes(&mut manager), [(ms(6000), Cause::Outage(Outage::Advert))]);
 }
 
+/// 20 % more than 3 Mbit/s are 3.6, from 3.24 on. Without that everything is taken that there is, and a little more or less changes
+/// nothing: 5 % of the target are 0.15 Mbit/s.
+#[test]
+fn without_headroom_all_are_taken_and_small_changes_borne() {
+    let settings = ManagerSettings { headroom: 0.2, ..ManagerSettings::build(F) };
+    let mut manager = begun(settings, &[900, 900, 800, 200, 0]);
+    assert_eq!(relays(&manager), [0, 1, 2, 3]);
+    let mut after = |at: u64, kbps: &[u64]| {
+        advertise(&mut manager, kbps, ms(at));
+        manager.review(ms(at));
+        establish(&mut manager, ms(at));
+        relays(&manager)
+    };
+    assert_eq!(after(2000, &[900, 900, 800, 200, 140]), [0, 1, 2, 3]);
+    assert_eq!(after(4000, &[800, 800, 800, 200, 140]), [0, 1, 2, 3]);
+    assert_eq!(after(6000, &[800, 800, 800, 200, 150]), [0, 1, 2, 3, 4]);
+    // With 3.6 Mbit/s without it, the last is not needed.
+    assert_eq!(after(8000, &[1200, 1200, 1000, 200, 500]), [0, 1, 2, 3]);
+}
+
 /// Adverts every 0.5 s of a link of 2 Mbit/s: of 62500 octets in 0.5 s, which are 1 Mbit/s.
 #[test]
 fn a_step_of_the_owners_traffic_shows_within_a_second() {

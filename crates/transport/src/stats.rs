@@ -22,6 +22,8 @@ pub struct ConnectionStats {
     pub remote_token: Option<u32>,
     /// Octets the application handed over.
     pub written_bytes: u64,
+    /// Octets of these that no subflow was given yet.
+    pub unsent_bytes: u64,
     /// Octets the peer acknowledged at the data level.
     pub acked_bytes: u64,
     /// Octets received in order.

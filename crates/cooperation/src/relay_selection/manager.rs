@@ -21,6 +21,9 @@ use super::{Choice, Goal, RelayId, RelaySelector, RelaySet};
 
 /// Periods that a subflow must last for its relay to be forgiven earlier failures.
 const PERIODS_TO_FORGIVE: u64 = 4;
+/// Where no set has the headroom asked for, another is worth a migration if it is nearer to that by this part of the target:
+/// offers waver by less.
+const SCARCE_STEP: f64 = 0.05;
 
 /// How the loop runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -324,11 +327,7 @@ impl RelayManager {
             offer.available = self.believed(offer.relay, offer.available);
         }
         let (in_use, wanted) = (self.target(), self.wanted());
-        let choice = self.selector.select(&offers, &wanted, &in_use);
-        match choice.feasible || wanted == self.goal {
-            true => choice,
-            false => self.selector.select(&offers, &self.goal, &in_use),
-        }
+        self.selector.select(&offers, &wanted, &in_use)
     }
 
     /// Why the set in use should be left, if it should.
@@ -407,6 +406,14 @@ impl RelayManager {
     fn leave_for(&mut self, choice: Choice, offered: Rate, cause: Cause, now: Instant) {
         let range = self.wanted().range();
         let Choice { active, backup, feasible } = choice;
+        if !feasible && self.settings.headroom > 0.0 {
+            let step_bps = (self.goal.target.as_bps() as f64 * SCARCE_STEP) as u64;
+            if range.distance(active.sum_bps).saturating_add(step_bps) <= range.distance(offered.as_bps()) {
+                let feasible = self.goal.range().contains(active.sum_bps);
+                self.migrate(active, feasible, cause, now);
+            }
+            return;
+        }
         match backup {
             Some(backup) => self.migrate(backup, true, cause, now),
             None if feasible || range.distance(active.sum_bps) < range.distance(offered.as_bps()) => {

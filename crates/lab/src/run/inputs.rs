@@ -17,8 +17,8 @@ use super::RunError;
 use super::sink::User;
 use crate::scenario::{Hop, Scenario, TextOr, WorkloadKind, drawing};
 
-/// What a paced source may have under way: the queues before the links, and what relays hold.
-const BACKLOG: Duration = Duration::from_millis(1500);
+/// What a paced source may have waiting to be sent. What waits longer would leave in a burst as soon as links recover.
+const BACKLOG: Duration = Duration::from_millis(100);
 
 /// What the source sends.
 ///

@@ -101,10 +101,13 @@ impl Stream {
                 }
             }
             Script::Paced(pace) => {
-                let acked_bytes = endpoint.stats(self.connection).map_or(0, |stats| stats.acked_bytes);
+                let stats = endpoint.stats(self.connection).unwrap_or_default();
+                let mut unsent_bytes = self.due_bytes.saturating_sub(stats.written_bytes) + stats.unsent_bytes;
                 while self.began + pace.span(self.pieces) <= now {
                     self.pieces += 1;
-                    self.due_bytes += pace.piece_bytes(self.due_bytes.saturating_sub(acked_bytes));
+                    let piece_bytes = pace.piece_bytes(unsent_bytes);
+                    self.due_bytes += piece_bytes;
+                    unsent_bytes += piece_bytes;
                 }
             }
         }

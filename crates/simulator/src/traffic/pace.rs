@@ -7,8 +7,8 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// How fast a source writes that could write at any rate.
 ///
-/// Every 10 ms it writes what the rate carries in that time, unless more than a backlog is not acknowledged: what the network
-/// could not take is left out instead of sent in a burst later.
+/// Every 10 ms it writes what the rate carries in that time, unless more than a backlog waits for a subflow to take it (as with
+/// Linux's `TCP_NOTSENT_LOWAT`): what the network could not take is left out instead of sent in a burst later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     rate: Rate,
@@ -16,7 +16,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// At most `rate`, with at most what it carries in `backlog` not acknowledged.
+    /// At most `rate`, with at most what it carries in `backlog` not sent.
     pub fn new(rate: Rate, backlog: Duration) -> Self {
         Self { rate, backlog_bytes: rate.bytes_in(backlog) }
     }
@@ -26,9 +26,9 @@ impl Pace {
         TICK.saturating_mul(pieces)
     }
 
-    /// Octets of the next piece, when `outstanding_bytes` are not acknowledged.
-    pub(super) fn piece_bytes(&self, outstanding_bytes: u64) -> u64 {
-        let room_bytes = self.backlog_bytes.saturating_sub(outstanding_bytes);
+    /// Octets of the next piece, when `unsent_bytes` wait.
+    pub(super) fn piece_bytes(&self, unsent_bytes: u64) -> u64 {
+        let room_bytes = self.backlog_bytes.saturating_sub(unsent_bytes);
         self.rate.bytes_in(TICK).min(room_bytes)
     }
 }

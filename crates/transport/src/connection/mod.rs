@@ -416,6 +416,7 @@ impl Connection {
             local_token: self.is_mptcp().then(|| self.local_token().0),
             remote_token: self.remote_key().map(|key| keys::token(key).0),
             written_bytes: totals.written_bytes,
+            unsent_bytes: self.sender.buffer.end().since(self.sender.next),
             acked_bytes: totals.acked_bytes,
             received_bytes: totals.received_bytes,
             read_bytes: totals.read_bytes,
