@@ -1,8 +1,10 @@
 //! Relay selection in a run: it keeps to the target, replaces relays that die, and harms nothing.
 
+use std::path::Path;
+
 use lab::results::{Results, SelectionResults};
 use lab::run::run;
-use lab::scenario::{Override, load};
+use lab::scenario::{Override, load, load_file};
 
 /// A cell without fading, in which every relay has 2 Mbit/s less the traffic of its owner.
 const STATIC: &str = r#"
@@ -150,6 +152,26 @@ fn prompt_adverts_headroom_and_a_paced_source_avoid_outages() {
     assert_eq!(selection(&all).hindsight.as_ref().unwrap().avoidable_at_s, [0.0; 0]);
     let points = &all.metrics.as_ref().unwrap().points.aggregate_throughput_bps;
     assert!(points.iter().all(|bps| *bps <= 3.3e6), "{points:?}");
+}
+
+/// The cell of the thesis with all modules: a controller that keeps queues short leaves no outage where owners use more and less.
+#[test]
+fn short_queues_leave_no_outage_to_avoid() {
+    let scenario = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/base/beyond.toml"));
+    let settings = [
+        "cooperation.selection.advert_period=250 ms",
+        "cooperation.selection.headroom=20 %",
+        "target.paced=true",
+        "connection.congestion=wvegas",
+        "connection.scheduler=round-robin",
+    ];
+    for seed in ["seed=1", "seed=9", "seed=19"] {
+        let overrides: Vec<Override> =
+            [&settings[..], &[seed]].concat().iter().map(|text| text.parse().unwrap()).collect();
+        let run = run(&load_file(scenario, &overrides).unwrap(), None, &mut |_| {}).unwrap();
+        let hindsight = selection(&run.results).hindsight.as_ref().unwrap();
+        assert_eq!((hindsight.attainable_points, &hindsight.avoidable_at_s), (25, &vec![]), "{seed}");
+    }
 }
 
 /// Over a few seeds: what is nearest to the target may be cheapest, too.
