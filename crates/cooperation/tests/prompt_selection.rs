@@ -98,6 +98,16 @@ fn headroom_is_asked_of_offers_and_not_of_throughput() {
     assert_eq!(causes(&mut manager), [(ms(6000), Cause::Outage(Outage::Advert))]);
 }
 
+#[test]
+fn a_set_out_of_range_is_not_said_to_be_in_range() {
+    let mut manager = begun(ManagerSettings::build(F), &[1500, 1500, 400]);
+    advertise(&mut manager, &[500, 500, 400], ms(1500));
+    manager.review(ms(1500));
+    assert_eq!(relays(&manager), [0, 1, 2]);
+    let told = core::iter::from_fn(|| manager.poll_report()).next();
+    assert!(matches!(told, Some(Report::Migration { feasible: false, .. })), "{told:?}");
+}
+
 /// 20 % more than 3 Mbit/s are 3.6, from 3.24 on. Without that everything is taken that there is, and a little more or less changes
 /// nothing: 5 % of the target are 0.15 Mbit/s.
 #[test]

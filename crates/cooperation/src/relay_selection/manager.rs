@@ -397,8 +397,7 @@ impl RelayManager {
         let choice = self.choose(now);
         // A backup is for a set in use: the very first set is the active one (SSRS (4)).
         let backup = choice.backup.filter(|_| self.migration.target().next().is_some());
-        let feasible = choice.feasible || backup.is_some();
-        self.migrate(backup.unwrap_or(choice.active), feasible, cause, now);
+        self.migrate(backup.unwrap_or(choice.active), cause, now);
         self.after(now);
     }
 
@@ -409,21 +408,20 @@ impl RelayManager {
         if !feasible && self.settings.headroom > 0.0 {
             let step_bps = (self.goal.target.as_bps() as f64 * SCARCE_STEP) as u64;
             if range.distance(active.sum_bps).saturating_add(step_bps) <= range.distance(offered.as_bps()) {
-                let feasible = self.goal.range().contains(active.sum_bps);
-                self.migrate(active, feasible, cause, now);
+                self.migrate(active, cause, now);
             }
             return;
         }
         match backup {
-            Some(backup) => self.migrate(backup, true, cause, now),
+            Some(backup) => self.migrate(backup, cause, now),
             None if feasible || range.distance(active.sum_bps) < range.distance(offered.as_bps()) => {
-                self.migrate(active, feasible, cause, now);
+                self.migrate(active, cause, now);
             }
             None => {}
         }
     }
 
-    fn migrate(&mut self, to: RelaySet, feasible: bool, cause: Cause, now: Instant) {
+    fn migrate(&mut self, to: RelaySet, cause: Cause, now: Instant) {
         let from = self.target();
         if to.relays.is_empty() {
             // With nothing to wait for, the next period looks again.
@@ -435,6 +433,7 @@ impl RelayManager {
         }
         self.migration.set_target(to.relays.iter().copied(), now);
         self.settled = false;
+        let feasible = [self.goal, self.wanted()].iter().any(|goal| goal.range().contains(to.sum_bps));
         self.reports.push_back(Report::Migration { at: now, cause, from, to, feasible });
     }
 
