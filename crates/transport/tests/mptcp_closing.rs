@@ -149,6 +149,23 @@ fn a_closed_connection_lingers_no_longer_than_a_minute() {
     pair.assert_released(client, server);
 }
 
+/// RFC 9293 section 3.8.6.1 lets a peer shut its window for as long as it answers probes. A DATA_FIN needs no window, so
+/// silence after it counts as it does with an open one.
+#[test]
+fn a_shut_window_does_not_excuse_silence_about_a_data_fin() {
+    let little = ConnectionConfig { receive_buffer_bytes: 20_000, ..config() };
+    let mut pair = Pair::new(&[10], little, 1);
+    let (client, _) = pair.establish(config());
+    pair.client.send(client, pattern(0, 20_000), pair.now).unwrap();
+    pair.run_for(Duration::from_secs(20));
+    let stats = pair.client.stats(client).unwrap();
+    assert_eq!((stats.acked_bytes, stats.unsent_bytes), (20_000, 0), "the server's buffer is full");
+    pair.dark = vec![true];
+    pair.client.close(client, pair.now).unwrap();
+    pair.run_for(config().user_timeout + Duration::from_secs(120));
+    assert_eq!(closed(&pair.client_events), Some(CloseReason::TimedOut));
+}
+
 fn client_address6000() -> std::net::SocketAddr {
     std::net::SocketAddr::new(client_address(1).ip(), 6000)
 }

@@ -128,9 +128,10 @@ impl Connection {
     }
 
     /// The peer's window is shut: as long as it answers probes it is waited for (RFC 9293 section 3.8.6.1). If it does
-    /// not, the subflow gives it up.
+    /// not, the subflow gives it up. Nothing probes where no data wait: a DATA_FIN needs no window.
     fn is_held_off(&self) -> bool {
-        self.subflows.iter().any(|subflow| subflow.is_usable() && subflow.tcb.peer_window() == 0)
+        self.sender.buffer.start() != self.sender.buffer.end()
+            && self.subflows.iter().any(|subflow| subflow.is_usable() && subflow.tcb.peer_window() == 0)
     }
 
     /// A peer that fell back because our third ACK lost its option does not answer a DATA_FIN, and may have no data
