@@ -7,13 +7,19 @@ mod operations;
 use rand_core::RngCore;
 use units::Prng;
 
-/// Inputs a run: enough to reach every operation in every state within seconds; the fuzzer does the rest.
-const INPUTS: u64 = 4000;
+/// Inputs a run at least: enough to reach every operation in every state within seconds; the fuzzer does the rest.
+const INPUTS_MIN: u64 = 4000;
 const INPUT_BYTES_MAX: u64 = 1200;
+
+/// As many as properties are tried with, if that is more.
+fn inputs() -> u64 {
+    let wanted = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    wanted.unwrap_or(0).max(INPUTS_MIN)
+}
 
 #[test]
 fn no_sequence_of_operations_breaks_an_invariant() {
-    for seed in 0..INPUTS {
+    for seed in 0..inputs() {
         let mut prng = Prng::fork(seed, "operations");
         let mut input = vec![0; prng.below(INPUT_BYTES_MAX) as usize];
         prng.fill_bytes(&mut input);

@@ -14,9 +14,10 @@ mod source;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use transport::congestion::ControllerSpec;
-use transport::path_manager::LocalAddress;
+use transport::congestion::{self, CONTROLLERS, ControllerSpec};
+use transport::path_manager::{LocalAddress, PATH_MANAGERS};
 use transport::receiver_centric::{Reading, ReceiverCentric, WindowRule};
+use transport::scheduler::SCHEDULERS;
 use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, ListenerId};
 use units::{Duration, Instant};
 use wire::mptcp::{MpJoin, MptcpOption};
@@ -86,6 +87,27 @@ const RECEIVER_CENTRIC: ReceiverCentric = ReceiverCentric {
     window: WindowRule::Controller,
 };
 
+/// Sensible settings of every kind, and some without a meaning.
+fn receiver_centric(source: &mut Source) -> ReceiverCentric {
+    ReceiverCentric {
+        reading: source.pick(&[Reading::Build, Reading::Paper]),
+        window: source.pick(&[WindowRule::Controller, WindowRule::Receiver]),
+        ..source.pick(&[ReceiverCentric::DEFAULT, RECEIVER_CENTRIC])
+    }
+}
+
+/// Any controller, with its parameters as they are by default or, where it takes them, far from that.
+fn controller(source: &mut Source) -> ControllerSpec {
+    let known = source.pick(CONTROLLERS);
+    let mut spec = ControllerSpec::named(known.name);
+    let factors = [1.0, 0.1, 10.0];
+    spec.parameters = known.parameters.iter().map(|parameter| parameter.default * source.pick(&factors)).collect();
+    if congestion::build(&spec).is_err() {
+        spec.parameters.clear();
+    }
+    spec
+}
+
 fn local_ip(n: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, n], 0))
 }
@@ -96,9 +118,9 @@ fn config(source: &mut Source) -> ConnectionConfig {
     ConnectionConfig {
         mptcp: bits & 7 != 7,
         checksum: bit(3),
-        scheduler: source.pick(&["lowest-rtt", "round-robin", "redundant", "random"]).into(),
-        path_manager: source.pick(&["full-mesh", "manual", "signal-only"]).into(),
-        congestion: ControllerSpec::named(source.pick(&["lia", "cubic", "newreno"])),
+        scheduler: source.pick(SCHEDULERS).name.into(),
+        path_manager: source.pick(PATH_MANAGERS).name.into(),
+        congestion: controller(source),
         send_buffer_bytes: source.pick(&[65536, 3000, 1 << 18]),
         receive_buffer_bytes: source.pick(&[65536, 3000, 1 << 18]),
         mtu: source.pick(&[1500, 1280, 576, 200]),
@@ -108,8 +130,13 @@ fn config(source: &mut Source) -> ConnectionConfig {
         ecn: bit(6),
         nagle: bit(7),
         delayed_ack: Duration::from_millis(if bit(8) { 0 } else { 40 }),
-        receiver_centric: bit(10).then_some(if bit(11) { RECEIVER_CENTRIC } else { ReceiverCentric::DEFAULT }),
+        receiver_centric: bit(10).then(|| receiver_centric(source)),
         keep_alive: bit(9).then(|| Duration::from_secs(30)),
+        hystart: bit(11),
+        initial_window_segments: if bit(12) { 1 } else { 10 },
+        rto_min: Duration::from_millis(if bit(13) { 1 } else { 200 }),
+        user_timeout: Duration::from_secs(if bit(14) { 10 } else { 300 }),
+        time_wait: Duration::from_secs(if bit(15) { 0 } else { 60 }),
         subflows_max: 4,
         remote_addresses_max: 4,
         ..ConnectionConfig::default()
