@@ -13,7 +13,8 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Instant(u64);
 
-/// A span of time in nanoseconds. Never negative; subtraction that would go below zero saturates.
+/// A span of time in nanoseconds. Never negative: a subtraction that would go below zero is a bug, which debug builds show and
+/// release builds take for zero. Where it may happen, [`Duration::saturating_sub`] says so.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Duration(u64);
 
@@ -66,6 +67,11 @@ impl Instant {
     /// Time passed since `earlier`; zero if `earlier` lies ahead.
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The instant `span` earlier, or the start if that was later.
+    pub const fn saturating_sub(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(span.0))
     }
 }
 
@@ -161,13 +167,18 @@ impl AddAssign<Duration> for Instant {
 
 impl Sub<Duration> for Instant {
     type Output = Instant;
+    /// # Panics
+    /// In debug builds, if that was before the start.
     fn sub(self, span: Duration) -> Instant {
-        Instant(self.0.saturating_sub(span.0))
+        debug_assert!(self.0 >= span.0, "before the start: {self:?} - {span:?}");
+        self.saturating_sub(span)
     }
 }
 
 impl Sub<Instant> for Instant {
     type Output = Duration;
+    /// # Panics
+    /// In debug builds, if `earlier` is later.
     fn sub(self, earlier: Instant) -> Duration {
         debug_assert!(self >= earlier, "time ran backwards: {self:?} - {earlier:?}");
         self.saturating_since(earlier)
@@ -189,7 +200,10 @@ impl AddAssign for Duration {
 
 impl Sub for Duration {
     type Output = Duration;
+    /// # Panics
+    /// In debug builds, if `other` is longer.
     fn sub(self, other: Duration) -> Duration {
+        debug_assert!(self >= other, "negative: {self:?} - {other:?}");
         self.saturating_sub(other)
     }
 }
@@ -239,5 +253,39 @@ impl From<core::time::Duration> for Duration {
 impl From<Duration> for core::time::Duration {
     fn from(span: Duration) -> Self {
         Self::from_nanos(span.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn saturation_is_asked_for() {
+        let (short, long) = (Duration::from_millis(1), Duration::from_millis(2));
+        assert_eq!((long - short, short.saturating_sub(long)), (short, Duration::ZERO));
+        assert_eq!(Instant::from_millis(1).saturating_sub(long), Instant::ZERO);
+        assert_eq!(Instant::from_millis(1).saturating_since(Instant::from_millis(2)), Duration::ZERO);
+    }
+
+    #[test]
+    #[should_panic(expected = "negative: 1.000ms - 2.000ms")]
+    #[cfg(debug_assertions)]
+    fn a_negative_span_is_a_bug() {
+        let _ = Duration::from_millis(1) - Duration::from_millis(2);
+    }
+
+    #[test]
+    #[should_panic(expected = "before the start")]
+    #[cfg(debug_assertions)]
+    fn an_instant_before_the_start_is_a_bug() {
+        let _ = Instant::from_millis(1) - Duration::from_millis(2);
+    }
+
+    #[test]
+    #[should_panic(expected = "time ran backwards")]
+    #[cfg(debug_assertions)]
+    fn a_later_instant_is_not_subtracted() {
+        let _ = Instant::from_millis(1) - Instant::from_millis(2);
     }
 }
