@@ -1,5 +1,7 @@
 //! One host: demultiplexes segments to connections, and tokens to the connections they join.
 
+mod application;
+
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -37,9 +39,9 @@ pub struct Footprint {
 /// | kind | methods |
 /// |---|---|
 /// | `handle_*` | [`Self::handle_segment`], [`Self::handle_timeout`] |
-/// | commands | [`Self::listen`], [`Self::accept`], [`Self::connect`], [`Self::send`], [`Self::recv`], [`Self::shutdown`], [`Self::close`], [`Self::abort`], [`Self::add_subflow`], [`Self::remove_subflow`], [`Self::set_priority`], ... |
+/// | commands | [`Self::listen`], [`Self::accept`], [`Self::connect`], [`Self::send`], [`Self::recv`], [`Self::shutdown`], [`Self::close`], [`Self::abort`], [`Self::add_subflow`], [`Self::remove_subflow`], [`Self::set_priority`], [`Self::change`], [`Self::set_corked`], [`Self::send_more`], [`Self::shutdown_read`], ... |
 /// | `poll_*` | [`Self::poll_transmit`], [`Self::poll_timeout`], [`Self::poll_event`] |
-/// | getters | [`Self::stats`], ... |
+/// | getters | [`Self::stats`], [`Self::config`], [`Self::addresses`], [`Self::send_capacity`], [`Self::readable_bytes`], [`Self::mss`], [`Self::pending_accepts`], ... |
 ///
 /// After any `handle_*` or command, poll in this order: `poll_transmit` until it gives nothing, `poll_event` until it
 /// gives nothing, then `poll_timeout`, and call `handle_timeout` at the time it names. Time only moves forward: a

@@ -112,6 +112,26 @@ pub enum ConnectError {
     UnusableSetting(#[from] UnusableSetting),
 }
 
+/// Why `change` was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// No such connection, or it was released.
+    #[error("no such connection")]
+    UnknownConnection,
+    /// The connection is over.
+    #[error("{0}")]
+    Closed(CloseReason),
+    /// The change names an unknown controller or scheduler, or parameters that it does not take.
+    #[error("unknown {kind} in the configuration")]
+    UnknownPolicy {
+        /// Which kind.
+        kind: &'static str,
+    },
+    /// No connection could run with the change.
+    #[error("{0}")]
+    UnusableSetting(#[from] UnusableSetting),
+}
+
 /// Why a command on a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectionError {

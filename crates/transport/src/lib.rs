@@ -10,6 +10,7 @@
 //! tcp           the TCP level: one four-tuple, its sequence space, its loss recovery
 //! ```
 
+mod change;
 pub mod config;
 pub mod congestion;
 mod connection;
@@ -28,6 +29,7 @@ mod state;
 pub mod stats;
 mod tcp;
 
+pub use change::SettingsChange;
 pub use config::{ConnectionConfig, EndpointConfig};
 pub use endpoint::{Endpoint, Footprint};
 pub use event::Event;

@@ -275,6 +275,13 @@ pub trait CongestionController: Send {
 
 /// What the engine asks instead of the bare methods: the threshold that a congestion event leaves, held to the least.
 impl dyn CongestionController + '_ {
+    /// Takes over from another controller: hears of every subflow as if they had been established one after the other.
+    pub(crate) fn take_over(&mut self, paths: Paths<'_>) {
+        for (position, path) in paths.iter().enumerate() {
+            self.subflow_added(path.id, Paths(&paths.0[..=position]));
+        }
+    }
+
     /// [`CongestionController::on_loss`], octets.
     pub(crate) fn ssthresh_after_loss(&mut self, loss: &LossSample, paths: Paths<'_>) -> u64 {
         self.on_loss(loss, paths).max(self.ssthresh_min_bytes(loss.subflow, paths))

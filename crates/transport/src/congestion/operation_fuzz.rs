@@ -15,9 +15,17 @@ const GIVING: [&str; 2] = ["olia", "mpveno"];
 #[derive(Clone, Debug)]
 enum Operation {
     Add,
+    /// Another of its kind takes over.
+    Replace,
     Remove,
-    Delivery { delivered_bytes: u64, rtt: Option<Duration> },
-    Ack { acked_bytes: u64, cwnd_limited: bool },
+    Delivery {
+        delivered_bytes: u64,
+        rtt: Option<Duration>,
+    },
+    Ack {
+        acked_bytes: u64,
+        cwnd_limited: bool,
+    },
     Loss(CongestionSignal),
     Rto,
     Round,
@@ -72,6 +80,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     let ack = |(acked_bytes, cwnd_limited)| Operation::Ack { acked_bytes, cwnd_limited };
     prop_oneof![
         1 => Just(Operation::Add),
+        1 => Just(Operation::Replace),
         1 => Just(Operation::Remove),
         6 => (octets(), proptest::option::of(duration()))
             .prop_map(|(delivered_bytes, rtt)| Operation::Delivery { delivered_bytes, rtt }),
@@ -129,6 +138,10 @@ impl World {
         let paths = Paths(&self.paths);
         match *operation {
             Operation::Add => {}
+            Operation::Replace => {
+                self.controller = build(&ControllerSpec::named(self.controller.name())).unwrap();
+                self.controller.take_over(paths);
+            }
             Operation::Remove => self.controller.subflow_removed(subflow, paths),
             Operation::Delivery { delivered_bytes, rtt } => {
                 self.controller.on_delivery(&DeliverySample { subflow, now, delivered_bytes, rtt });

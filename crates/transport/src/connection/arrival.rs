@@ -137,10 +137,7 @@ impl Connection {
             if let Some(set) = set {
                 self.subflows[i].tcb.window_mut().set(set.cwnd, set.ssthresh);
             }
-            if !self.is_paced_by_receiver(id) {
-                let rate = self.policies.congestion.pacing_rate_bytes_per_s(id);
-                self.subflows[i].tcb.set_pacing_rate(rate);
-            }
+            self.follow_pace_of_controller(id);
         }
     }
 
@@ -231,7 +228,7 @@ impl Connection {
                 }
             }
         }
-        if self.receiver.discard {
+        if self.receiver.discard || self.receiver.shut {
             self.receiver.stream.discard_ready();
         } else if self.receiver.stream.ready_bytes() > 0 {
             self.tell_readable(host);

@@ -13,12 +13,14 @@
 //! | `blocked_window.rs` | what a slow subflow blocks the window with goes to faster ones |
 //! | `receiver_centric.rs`, `held.rs` | MPTCP-rec: the receiver's rates, and what it holds |
 //! | `addresses.rs` | ADD_ADDR, REMOVE_ADDR, MP_PRIO, the path manager |
+//! | `application.rs` | settings that change, corks, half shutdown |
 //! | `closing.rs` | DATA_FIN, FIN, MP_FASTCLOSE |
 //! | `fallback.rs` | back to plain TCP |
 //! | `send_buffer.rs`, `reassembly.rs`, `mapping.rs` | the data |
 //! | `keys.rs` | keys, tokens, HMACs |
 
 mod addresses;
+mod application;
 mod arrival;
 mod blocked_window;
 mod closing;
@@ -126,6 +128,7 @@ struct Sender {
     long_data_ack: bool,
     /// From where on the infinite mapping that announces a fallback applies (RFC 8684 section 3.7).
     infinite_mapping_due: Option<Dsn>,
+    cork: application::Cork,
 }
 
 /// The receiving half.
@@ -142,6 +145,8 @@ struct Receiver {
     readable_told: bool,
     /// Nobody will read: discard.
     discard: bool,
+    /// Nobody reads any more, but the other direction is in use.
+    shut: bool,
     /// An MP_FAIL must report this data sequence number.
     fail_due: Option<Dsn>,
 }
@@ -243,6 +248,7 @@ impl Connection {
                 writable_wanted: false,
                 long_data_ack: false,
                 infinite_mapping_due: None,
+                cork: application::Cork::default(),
             },
             receiver: Receiver {
                 stream: Reassembly::new(Dsn(0), config.receive_buffer_bytes),
@@ -251,6 +257,7 @@ impl Connection {
                 finished: false,
                 readable_told: false,
                 discard: false,
+                shut: false,
                 fail_due: None,
             },
             reinjection: Reinjection::default(),
@@ -353,6 +360,7 @@ impl Connection {
         if self.sender.finished {
             return Err(ConnectionError::WrongState);
         }
+        self.end_series();
         let offered = data.len();
         let taken = self.sender.buffer.write(data);
         self.sender.writable_wanted |= taken < offered;
@@ -372,7 +380,7 @@ impl Connection {
             self.announce_window_if_worthwhile();
             return Ok(Received::Data(payload));
         }
-        if self.receiver.finished {
+        if self.receiver.finished || self.receiver.shut {
             return Ok(Received::Finished);
         }
         match self.close_reason.filter(|_| self.is_closed()) {
@@ -383,6 +391,9 @@ impl Connection {
 
     /// Tells the owner once that there is something to read.
     fn tell_readable(&mut self, host: &mut Host) {
+        if self.receiver.shut {
+            return;
+        }
         if !core::mem::replace(&mut self.receiver.readable_told, true) && self.established_at.is_some() {
             host.events.push_back(Event::Readable(self.id));
         }

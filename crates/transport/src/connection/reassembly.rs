@@ -99,6 +99,11 @@ impl Reassembly {
         self.waiting_peak_bytes
     }
 
+    /// Announces at most `limit` octets from now on; what was promised before keeps its place.
+    pub(crate) fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
+    }
+
     /// Room for data from `next` on (RFC 8684 section 3.3.2: out-of-order data lie inside the window).
     pub(crate) fn window(&self) -> u64 {
         self.limit.saturating_sub(self.ready_bytes)

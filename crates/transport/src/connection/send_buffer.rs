@@ -37,6 +37,11 @@ impl SendBuffer {
         self.end
     }
 
+    /// Holds at most `limit` octets from now on; if it holds more, none fit until enough are acknowledged.
+    pub(crate) fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
+    }
+
     /// Octets that still fit.
     pub(crate) fn capacity(&self) -> u64 {
         self.limit.saturating_sub(self.end.since(self.start))

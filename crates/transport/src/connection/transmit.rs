@@ -25,9 +25,16 @@ struct Waiting {
 
 /// Subflows that may carry the next data.
 #[derive(Default)]
-struct Candidates {
+pub(super) struct Candidates {
     views: ArrayVec<SubflowView, SUBFLOWS_CAP>,
     positions: ArrayVec<usize, SUBFLOWS_CAP>,
+}
+
+impl Candidates {
+    /// The smallest of all.
+    pub(super) fn mss(&self) -> u64 {
+        self.views.iter().map(|view| u64::from(view.mss)).min().unwrap_or(1)
+    }
 }
 
 impl Connection {
@@ -289,13 +296,16 @@ impl Connection {
 
     /// Nagle's rule and silly-window avoidance, at the data level (RFC 9293 sections 3.7.4 and 3.8.6.2.1).
     fn may_send(&mut self, waiting: u64, window_bytes: u64, candidates: &Candidates, now: Instant) -> bool {
-        let mss = candidates.views.iter().map(|view| u64::from(view.mss)).min().unwrap_or(1);
+        let mss = candidates.mss();
         let sendable = waiting.min(window_bytes);
         if sendable >= mss {
             return true;
         }
         let outstanding = self.sender.next != self.sender.buffer.start();
         if sendable == waiting {
+            if self.holds_back(waiting) {
+                return false;
+            }
             return !self.config.nagle || !outstanding || self.sender.finished;
         }
         if sendable > 0 && sendable >= self.sender.window_max / 2 {
@@ -321,6 +331,7 @@ impl Connection {
         let Some(fits) = fits else { return };
         let limit = if waiting.again { waiting.len } else { waiting.len.min(window_bytes) };
         let len = limit.min(u64::from(fits));
+        let len = if waiting.again || len < waiting.len { len } else { self.uncorked_part(len, candidates) };
         let payload = self.sender.buffer.read(waiting.dsn, len as usize);
         if waiting.again {
             self.reinjection.take(len);

@@ -25,6 +25,7 @@ mod receive;
 mod rtt;
 mod scoreboard;
 mod send;
+mod settings;
 mod timer;
 mod timestamp;
 mod window;

@@ -3,12 +3,15 @@
 use std::net::SocketAddr;
 
 use transport::congestion::{Competition, WindowSet};
+use transport::error::ChangeError;
 use transport::path_manager::LocalAddress;
-use transport::{ConnectionId, Received, SubflowId};
+use transport::scheduler::SCHEDULERS;
+use transport::{ConnectionId, Received, SettingsChange, SubflowId};
+use units::Duration;
 use wire::{Pattern, Payload};
 
 use super::source::Source;
-use super::{App, PORT, World, local_ip};
+use super::{App, PORT, World, controller, local_ip};
 use crate::forger::STREAM;
 
 /// The pattern that the application writes.
@@ -16,7 +19,7 @@ const APP_STREAM: u32 = 1;
 
 impl World {
     pub(super) fn command(&mut self, source: &mut Source) {
-        match source.u8() % 12 {
+        match source.u8() % 14 {
             0 => self.connect(source),
             1 | 2 => self.write(source),
             3 | 4 => self.read(source),
@@ -42,7 +45,9 @@ impl World {
                 let stats = world.endpoint.stats(id);
                 assert!(stats.is_none_or(|stats| stats.acked_bytes <= stats.written_bytes));
             }),
-            _ => self.accept(),
+            11 => self.accept(),
+            12 => self.change_settings(source),
+            _ => self.hold_back_or_stop_reading(source),
         }
     }
 
@@ -75,7 +80,11 @@ impl World {
             data = data.to_bytes().into();
         }
         let capacity = self.endpoint.send_capacity(id);
-        if let Ok(taken) = self.endpoint.send(id, data, self.now) {
+        let sent = match source.u8() % 4 {
+            0 => self.endpoint.send_more(id, data, self.now),
+            _ => self.endpoint.send(id, data, self.now),
+        };
+        if let Ok(taken) = sent {
             assert_eq!(taken as u64, capacity.min(u64::from(len)));
             self.apps[app].written += taken as u64;
         }
@@ -99,6 +108,43 @@ impl World {
             Ok(Received::Finished) => self.apps[app].finished = true,
             Ok(Received::Pending) => assert!(!finished, "the stream was over"),
             Err(_) => {}
+        }
+    }
+
+    fn change_settings(&mut self, source: &mut Source) {
+        let bits = source.u8();
+        let bit = |n: u8| bits >> n & 1 == 1;
+        let buffers = [65536, 1, 3000, 1 << 18];
+        let change = SettingsChange {
+            congestion: bit(0).then(|| controller(source)),
+            scheduler: bit(1).then(|| source.pick(SCHEDULERS).name.into()),
+            send_buffer_bytes: bit(2).then(|| source.pick(&buffers)),
+            receive_buffer_bytes: bit(3).then(|| source.pick(&buffers)),
+            nagle: bit(4).then(|| bit(5)),
+            delayed_ack: bit(4).then(|| Duration::from_millis(source.pick(&[0, 40, 400]))),
+            keep_alive: bit(5).then(|| source.pick(&[None, Some(Duration::from_secs(10)), Some(Duration::MAX)])),
+            user_timeout: bit(6).then(|| Duration::from_secs(source.pick(&[5, 1000]))),
+            subflows_max: bit(7).then(|| source.pick(&[0, 1, 4])),
+            ..SettingsChange::default()
+        };
+        self.on_app(source, |world, id| {
+            let changed = world.endpoint.change(id, &change, world.now);
+            assert!(!matches!(changed, Err(ChangeError::UnknownPolicy { .. } | ChangeError::UnusableSetting(_))));
+        });
+    }
+
+    fn hold_back_or_stop_reading(&mut self, source: &mut Source) {
+        match source.u8() % 8 {
+            0 => {
+                let Some(app) = self.pick_app(source) else { return };
+                if self.endpoint.shutdown_read(self.apps[app].id, self.now).is_ok() {
+                    self.apps[app].finished = true;
+                    assert_eq!(self.endpoint.readable_bytes(self.apps[app].id), 0);
+                }
+            }
+            choice => self.on_app(source, |world, id| {
+                let _ = world.endpoint.set_corked(id, choice < 5, world.now);
+            }),
         }
     }
 

@@ -139,7 +139,6 @@ fn config(source: &mut Source) -> ConnectionConfig {
         time_wait: Duration::from_secs(if bit(15) { 0 } else { 60 }),
         subflows_max: 4,
         remote_addresses_max: 4,
-        ..ConnectionConfig::default()
     }
 }
 

@@ -235,6 +235,14 @@ impl Script {
         self.flush();
     }
 
+    /// Any other command of the application.
+    pub fn command<T>(&mut self, command: impl FnOnce(&mut Endpoint, ConnectionId, Instant) -> T) -> T {
+        let id = self.id();
+        let result = command(&mut self.endpoint, id, self.now);
+        self.flush();
+        result
+    }
+
     /// State of the TCB: RFC 9293's name.
     pub fn state(&self) -> &'static str {
         let stats = self.endpoint.stats(self.id()).expect("statistics");

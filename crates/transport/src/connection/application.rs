@@ -1,0 +1,135 @@
+//! What applications ask of a connection beside sending and receiving.
+
+use core::net::SocketAddr;
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
+use units::Instant;
+use wire::Payload;
+
+use super::transmit::Candidates;
+use super::{Connection, SUBFLOWS_CAP};
+use crate::change::SettingsChange;
+use crate::congestion::{self, CongestionController};
+use crate::error::{ChangeError, ConnectionError};
+use crate::host::Host;
+use crate::{ConnectionConfig, SubflowId, scheduler};
+
+/// Whether data that do not fill a segment wait for more.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cork {
+    /// Until the cork is pulled.
+    set: bool,
+    /// Until the next data: the last ones came with the word that more will follow.
+    more_follows: bool,
+}
+
+impl Connection {
+    pub(crate) fn config(&self) -> &ConnectionConfig {
+        &self.config
+    }
+
+    pub(crate) fn addresses(&self) -> (SocketAddr, SocketAddr) {
+        (self.first_local, self.first_remote)
+    }
+
+    pub(crate) fn readable_bytes(&self) -> u64 {
+        self.receiver.stream.ready_bytes()
+    }
+
+    fn check_open(&self) -> Result<(), ConnectionError> {
+        match self.close_reason.filter(|_| self.is_closed()) {
+            Some(reason) => Err(ConnectionError::Closed(reason)),
+            None => Ok(()),
+        }
+    }
+
+    /// Changes settings, all or none.
+    pub(crate) fn change(&mut self, change: &SettingsChange, host: &mut Host, now: Instant) -> Result<(), ChangeError> {
+        if let Some(reason) = self.close_reason.filter(|_| self.is_closed()) {
+            return Err(ChangeError::Closed(reason));
+        }
+        let config = change.applied_to(&self.config);
+        config.check()?;
+        let unknown = |kind| ChangeError::UnknownPolicy { kind };
+        let controller = change.congestion.as_ref().map(congestion::build).transpose();
+        let controller = controller.map_err(|_| unknown("congestion controller"))?;
+        let scheduler = change.scheduler.as_deref().map(scheduler::build).transpose();
+        if let Some(scheduler) = scheduler.map_err(|_| unknown("scheduler"))? {
+            self.policies.scheduler = scheduler;
+        }
+        if let Some(controller) = controller {
+            self.replace_controller(controller);
+        }
+        self.adopt(Arc::new(config), host, now);
+        Ok(())
+    }
+
+    fn adopt(&mut self, config: Arc<ConnectionConfig>, host: &mut Host, now: Instant) {
+        self.sender.buffer.set_limit(config.send_buffer_bytes);
+        self.receiver.stream.set_limit(config.receive_buffer_bytes);
+        self.subflows.iter_mut().for_each(|subflow| subflow.tcb.adopt(&config, now));
+        self.config = config;
+        self.tell_writable(host);
+        self.announce_window_if_worthwhile();
+    }
+
+    /// Introduces the subflows to another controller, which takes their windows as they are.
+    fn replace_controller(&mut self, controller: Box<dyn CongestionController>) {
+        self.policies.congestion = controller;
+        self.with_paths(|congestion, paths| congestion.take_over(paths));
+        let ids: ArrayVec<SubflowId, SUBFLOWS_CAP> = self
+            .subflows
+            .iter()
+            .filter(|subflow| subflow.admitted && !subflow.retired)
+            .map(|subflow| subflow.id)
+            .collect();
+        for id in ids {
+            self.follow_pace_of_controller(id);
+        }
+    }
+
+    /// Hands over data that more will follow; gives the number of octets taken.
+    pub(crate) fn send_more(&mut self, data: Payload) -> Result<usize, ConnectionError> {
+        let taken = self.send(data)?;
+        self.sender.cork.more_follows = true;
+        Ok(taken)
+    }
+
+    pub(crate) fn set_corked(&mut self, corked: bool) -> Result<(), ConnectionError> {
+        self.check_open()?;
+        self.sender.cork.set = corked;
+        if !corked {
+            self.sender.cork.more_follows = false;
+        }
+        Ok(())
+    }
+
+    /// Data came without the word that more will follow.
+    pub(super) fn end_series(&mut self) {
+        self.sender.cork.more_follows = false;
+    }
+
+    /// Whether `waiting` octets that do not fill a segment wait for more. Never so many that the buffer could not take enough
+    /// to tell the owner of room: both sides would wait.
+    pub(super) fn holds_back(&self, waiting: u64) -> bool {
+        let Cork { set, more_follows } = self.sender.cork;
+        let limit = self.config.send_buffer_bytes;
+        (set || more_follows) && !self.sender.finished && waiting <= limit - limit.div_ceil(4)
+    }
+
+    /// How much of the last `len` octets that wait goes in one piece: with a cork whole segments only.
+    pub(super) fn uncorked_part(&self, len: u64, candidates: &Candidates) -> u64 {
+        let partial = len % candidates.mss();
+        if partial < len && self.holds_back(partial) { len - partial } else { len }
+    }
+
+    /// Nobody will read what still comes.
+    pub(crate) fn shutdown_read(&mut self) -> Result<(), ConnectionError> {
+        self.check_open()?;
+        self.receiver.shut = true;
+        self.receiver.stream.discard_ready();
+        self.announce_window_if_worthwhile();
+        Ok(())
+    }
+}
