@@ -44,6 +44,8 @@ typedef enum AnabranchStatus {
   ANABRANCH_STATUS_BUFFER_TOO_SMALL = -9,
   // A bug of the library: the endpoint refuses further work.
   ANABRANCH_STATUS_INTERNAL = -10,
+  // The setting cannot change once the connection exists.
+  ANABRANCH_STATUS_FIXED = -11,
 } AnabranchStatus;
 
 // What happened, and which members of `AnabranchEvent` besides `kind` and `connection` tell of it.
@@ -147,8 +149,89 @@ uint32_t anabranch_abi_version(void);
 // Reads an address from text: `10.0.0.1`, `10.0.0.1:80`, `2001:db8::1` or `[2001:db8::1]:80`.
 //
 // # Safety
-// `text` is null or a string; `address` is null or points to an address.
+// `text` is null or a string; `address` is null or valid for writes.
 enum AnabranchStatus anabranch_address_parse(const char *text, struct AnabranchAddress *address);
+
+// Changes settings of a connection, all that `config_json` names or, on an error, none. It is an object as for
+// `anabranch_connect`, with any of `congestion`, `scheduler`, `send_buffer_bytes`, `receive_buffer_bytes`, `nagle`,
+// `delayed_ack`, `keep_alive` (null sends none), `user_timeout`, `subflows_max`, `remote_addresses_max` and `time_wait`.
+// Every other setting was agreed upon with the peer, or used up, when the connection was opened:
+// `ANABRANCH_STATUS_FIXED`. Possible at once after `anabranch_connect`, and after `anabranch_accept`.
+//
+// # Safety
+// `endpoint` is null or valid; `config_json` is null or a string.
+enum AnabranchStatus anabranch_change(struct AnabranchEndpoint *endpoint,
+                                      uint64_t connection,
+                                      const char *config_json,
+                                      uint64_t now_ns);
+
+// As `anabranch_send`, and says that more will follow at once: what does not fill a segment waits for it, and goes with the
+// next data, with `anabranch_set_corked(..., false, ...)`, or at the end of the stream.
+//
+// # Safety
+// Pointers are null or valid; `data` points to `len` octets.
+enum AnabranchStatus anabranch_send_more(struct AnabranchEndpoint *endpoint,
+                                         uint64_t connection,
+                                         const uint8_t *data,
+                                         size_t len,
+                                         uint64_t now_ns,
+                                         size_t *taken);
+
+// Puts a cork in, or pulls it: with a cork every segment that the data do not fill waits, without limit, until the cork is
+// pulled, the stream ends, or the send buffer is three quarters full of it.
+//
+// # Safety
+// `endpoint` is null or valid.
+enum AnabranchStatus anabranch_set_corked(struct AnabranchEndpoint *endpoint,
+                                          uint64_t connection,
+                                          bool corked,
+                                          uint64_t now_ns);
+
+// Reads no more: what waits and what still arrives is discarded, so that the peer is not held up, and `anabranch_recv` gives
+// `ANABRANCH_STATUS_FINISHED`. This side may go on sending; the peer is told nothing.
+//
+// # Safety
+// `endpoint` is null or valid.
+enum AnabranchStatus anabranch_shutdown_read(struct AnabranchEndpoint *endpoint,
+                                             uint64_t connection,
+                                             uint64_t now_ns);
+
+// Gives this side's and the peer's address of a connection: those of its first subflow, also when that is gone.
+//
+// # Safety
+// Pointers are null or valid.
+enum AnabranchStatus anabranch_addresses(struct AnabranchEndpoint *endpoint,
+                                         uint64_t connection,
+                                         struct AnabranchAddress *local,
+                                         struct AnabranchAddress *remote);
+
+// Gives the number of octets that `anabranch_send` would take now: zero after `anabranch_shutdown`, too.
+//
+// # Safety
+// Pointers are null or valid.
+enum AnabranchStatus anabranch_send_capacity(struct AnabranchEndpoint *endpoint, uint64_t connection, uint64_t *bytes);
+
+// Gives the number of octets that `anabranch_recv` would give now, and takes none of them.
+//
+// # Safety
+// Pointers are null or valid.
+enum AnabranchStatus anabranch_readable_bytes(struct AnabranchEndpoint *endpoint, uint64_t connection, uint64_t *bytes);
+
+// Gives the largest payload in octets of one packet of a subflow: what the smaller MSS of both sides leaves beside the
+// options. It may change while the connection lives. `ANABRANCH_STATUS_UNKNOWN` for a subflow that is gone.
+//
+// # Safety
+// Pointers are null or valid.
+enum AnabranchStatus anabranch_mss(struct AnabranchEndpoint *endpoint,
+                                   uint64_t connection,
+                                   uint16_t subflow,
+                                   uint32_t *bytes);
+
+// Gives the number of established connections of a listener that wait for `anabranch_accept`.
+//
+// # Safety
+// Pointers are null or valid.
+enum AnabranchStatus anabranch_pending_accepts(struct AnabranchEndpoint *endpoint, uint64_t listener, size_t *count);
 
 // Waits for connections to `local`; an unspecified address takes any. `config_json` is null for the defaults, or an
 // object of connection settings: see `anabranch_connect`. Gives a number that names the listener, never zero.

@@ -3,6 +3,7 @@
 use core::ffi::{CStr, c_char};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use crate::endpoint::write_out;
 use crate::status::{AnabranchStatus, Failure, guard};
 
 /// An IP address and a port.
@@ -39,6 +40,7 @@ impl From<SocketAddr> for AnabranchAddress {
 /// # Safety
 /// `address` is null or points to an address.
 pub(crate) unsafe fn read_address(address: *const AnabranchAddress, name: &str) -> Result<SocketAddr, Failure> {
+    // SAFETY: null, or an address by the contract of this function.
     let address = unsafe { address.as_ref() }.ok_or_else(|| Failure::null(name))?;
     let [a, b, c, d, ..] = address.octets;
     let ip = match address.family {
@@ -52,21 +54,21 @@ pub(crate) unsafe fn read_address(address: *const AnabranchAddress, name: &str) 
 /// Reads an address from text: `10.0.0.1`, `10.0.0.1:80`, `2001:db8::1` or `[2001:db8::1]:80`.
 ///
 /// # Safety
-/// `text` is null or a string; `address` is null or points to an address.
+/// `text` is null or a string; `address` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anabranch_address_parse(
     text: *const c_char,
     address: *mut AnabranchAddress,
 ) -> AnabranchStatus {
     guard(|| {
+        // SAFETY: null, or a string by the contract of this function.
         let text = unsafe { read_text(text, "text") }?;
-        let address = unsafe { address.as_mut() }.ok_or_else(|| Failure::null("address"))?;
         let parsed = text.parse::<SocketAddr>().or_else(|_| text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 0)));
-        *address = parsed
-            .map_err(|_| {
-                Failure::argument(format_args!("{text:?} is no address like 10.0.0.1:80 or [2001:db8::1]:80"))
-            })?
-            .into();
+        let unreadable =
+            |_| Failure::argument(format_args!("{text:?} is no address like 10.0.0.1:80 or [2001:db8::1]:80"));
+        let parsed = parsed.map_err(unreadable)?;
+        // SAFETY: null, or room for an address by the contract of this function.
+        unsafe { write_out(address, "address", parsed.into()) }?;
         Ok(AnabranchStatus::Ok)
     })
 }
@@ -79,6 +81,7 @@ pub(crate) unsafe fn read_text<'a>(text: *const c_char, name: &str) -> Result<&'
     if text.is_null() {
         return Err(Failure::null(name));
     }
+    // SAFETY: not null, and so a string that outlives the result, by the contract of this function.
     unsafe { CStr::from_ptr(text) }.to_str().map_err(|_| Failure::argument(format_args!("{name} is not UTF-8")))
 }
 
@@ -88,6 +91,7 @@ mod tests {
 
     fn parse(text: &CStr) -> Option<AnabranchAddress> {
         let mut address = AnabranchAddress::default();
+        // SAFETY: a string, and a variable of this function.
         let status = unsafe { anabranch_address_parse(text.as_ptr(), &mut address) };
         (status == AnabranchStatus::Ok).then_some(address)
     }
@@ -99,14 +103,20 @@ mod tests {
         assert_eq!(parse(c"10.0.0.1").unwrap().port, 0);
         let v6 = parse(c"[2001:db8::1]:443").unwrap();
         assert_eq!((v6.family, v6.port, v6.octets[0], v6.octets[15]), (6, 443, 0x20, 1));
-        assert_eq!(unsafe { read_address(&v6, "v6") }.unwrap(), "[2001:db8::1]:443".parse().unwrap());
+        // SAFETY: a variable of this function.
+        let read = unsafe { read_address(&v6, "v6") }.unwrap();
+        assert_eq!(read, "[2001:db8::1]:443".parse().unwrap());
         assert_eq!(parse(c"10.0.0"), None);
     }
 
     #[test]
     fn refuses_null_and_unknown_families() {
-        assert!(unsafe { read_address(core::ptr::null(), "remote") }.unwrap_err().message().contains("remote"));
+        // SAFETY: null is allowed.
+        let null = unsafe { read_address(core::ptr::null(), "remote") };
+        assert!(null.unwrap_err().message().contains("remote"));
         let odd = AnabranchAddress { family: 5, ..AnabranchAddress::default() };
-        assert!(unsafe { read_address(&odd, "remote") }.unwrap_err().message().contains("family 5"));
+        // SAFETY: a variable of this function.
+        let odd = unsafe { read_address(&odd, "remote") };
+        assert!(odd.unwrap_err().message().contains("family 5"));
     }
 }

@@ -2,24 +2,26 @@
 
 use core::ffi::c_char;
 use core::net::IpAddr;
+use std::collections::BTreeMap;
 
-use serde::de::{DeserializeOwned, Error};
+use serde::de::{DeserializeOwned, Error, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use transport::congestion::ControllerSpec;
 use transport::path_manager::LocalAddress;
 use transport::receiver_centric::ReceiverCentric;
-use transport::{ConnectionConfig, EndpointConfig};
+use transport::{ConnectionConfig, EndpointConfig, SettingsChange};
 use units::Duration;
 use units::text::Text;
 
 use crate::address::read_text;
-use crate::status::Failure;
+use crate::status::{AnabranchStatus, Failure};
 
 /// The settings of an endpoint, read from an object or the defaults.
 ///
 /// # Safety
 /// `json` is null or a string.
 pub(crate) unsafe fn endpoint_config(json: *const c_char) -> Result<EndpointConfig, Failure> {
+    // SAFETY: null, or a string by the contract of this function.
     Ok(unsafe { read_json::<EndpointSettings>(json) }?.map(|settings| settings.0).unwrap_or_default())
 }
 
@@ -28,7 +30,28 @@ pub(crate) unsafe fn endpoint_config(json: *const c_char) -> Result<EndpointConf
 /// # Safety
 /// `json` is null or a string.
 pub(crate) unsafe fn connection_config(json: *const c_char) -> Result<ConnectionConfig, Failure> {
+    // SAFETY: null, or a string by the contract of this function.
     Ok(unsafe { read_json::<ConnectionSettings>(json) }?.map(|settings| settings.0).unwrap_or_default())
+}
+
+/// The settings of a connection that are to change, read from an object.
+///
+/// # Safety
+/// `json` is null or a string.
+pub(crate) unsafe fn settings_change(json: *const c_char) -> Result<SettingsChange, Failure> {
+    // Read as settings of a new connection first, which refuses what is no setting at all.
+    // SAFETY: null, or a string by the contract of this function.
+    let settings = unsafe { read_json::<ConnectionSettings>(json) }?;
+    // SAFETY: the same string.
+    let change = unsafe { read_json::<ChangeFields>(json) }?;
+    let (Some(_), Some(change)) = (settings, change) else { return Err(Failure::null("config_json")) };
+    match change.fixed.keys().next() {
+        Some(name) => {
+            let message = format_args!("config_json: {name} cannot change once the connection exists");
+            Err(Failure::new(AnabranchStatus::Fixed, message))
+        }
+        None => Ok(change.into()),
+    }
 }
 
 /// Reads a JSON argument; an error names the field.
@@ -39,6 +62,7 @@ unsafe fn read_json<T: DeserializeOwned>(json: *const c_char) -> Result<Option<T
     if json.is_null() {
         return Ok(None);
     }
+    // SAFETY: null, or a string by the contract of this function.
     let text = unsafe { read_text(json, "config_json") }?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer)
@@ -102,6 +126,45 @@ struct ConnectionFields {
     time_wait: Duration,
 }
 
+/// The fields of `SettingsChange`, and what else is there.
+#[derive(Deserialize)]
+struct ChangeFields {
+    #[serde(default, deserialize_with = "some_controller")]
+    congestion: Option<ControllerSpec>,
+    scheduler: Option<String>,
+    send_buffer_bytes: Option<u64>,
+    receive_buffer_bytes: Option<u64>,
+    nagle: Option<bool>,
+    delayed_ack: Option<Text<Duration>>,
+    #[serde(default, deserialize_with = "named_duration")]
+    keep_alive: Option<Option<Duration>>,
+    user_timeout: Option<Text<Duration>>,
+    subflows_max: Option<usize>,
+    remote_addresses_max: Option<usize>,
+    time_wait: Option<Text<Duration>>,
+    #[serde(flatten)]
+    fixed: BTreeMap<String, IgnoredAny>,
+}
+
+impl From<ChangeFields> for SettingsChange {
+    fn from(fields: ChangeFields) -> Self {
+        let span = |text: Option<Text<Duration>>| text.map(|Text(span)| span);
+        Self {
+            congestion: fields.congestion,
+            scheduler: fields.scheduler,
+            send_buffer_bytes: fields.send_buffer_bytes,
+            receive_buffer_bytes: fields.receive_buffer_bytes,
+            nagle: fields.nagle,
+            delayed_ack: span(fields.delayed_ack),
+            keep_alive: fields.keep_alive,
+            user_timeout: span(fields.user_timeout),
+            subflows_max: fields.subflows_max,
+            remote_addresses_max: fields.remote_addresses_max,
+            time_wait: span(fields.time_wait),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LocalAddressFields {
@@ -123,6 +186,15 @@ fn controller<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ControllerSp
     String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
 
+fn some_controller<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ControllerSpec>, D::Error> {
+    controller(deserializer).map(Some)
+}
+
+/// A null that is there says none; what is not there says nothing.
+fn named_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Duration>>, D::Error> {
+    optional_duration(deserializer).map(Some)
+}
+
 #[cfg(test)]
 mod tests {
     use std::ffi::CString;
@@ -131,6 +203,7 @@ mod tests {
 
     fn read(json: &str) -> Result<ConnectionConfig, Failure> {
         let json = CString::new(json).unwrap();
+        // SAFETY: a string of this function.
         unsafe { connection_config(json.as_ptr()) }
     }
 
@@ -159,9 +232,43 @@ mod tests {
         assert!(said("{} {}").contains("trailing"));
     }
 
+    fn read_change(json: &str) -> Result<SettingsChange, Failure> {
+        let json = CString::new(json).unwrap();
+        // SAFETY: a string of this function.
+        unsafe { settings_change(json.as_ptr()) }
+    }
+
+    #[test]
+    fn a_change_has_what_is_named_and_nothing_else() {
+        let change = read_change(r#"{"nagle": false, "user_timeout": "3 s", "congestion": "bbr"}"#).unwrap();
+        let expected = SettingsChange {
+            nagle: Some(false),
+            user_timeout: Some(Duration::from_secs(3)),
+            congestion: Some(ControllerSpec::named("bbr")),
+            ..SettingsChange::default()
+        };
+        assert_eq!(change, expected);
+        assert_eq!(read_change(r#"{"keep_alive": null}"#).unwrap().keep_alive, Some(None));
+        assert_eq!(read_change("{}").unwrap(), SettingsChange::default());
+    }
+
+    #[test]
+    fn what_is_fixed_is_told_from_what_is_no_setting() {
+        let fixed = read_change(r#"{"nagle": true, "mtu": 1400}"#).unwrap_err();
+        assert_eq!(fixed.status, AnabranchStatus::Fixed);
+        assert_eq!(fixed.message(), "config_json: mtu cannot change once the connection exists");
+        let unknown = read_change(r#"{"mut": 1400}"#).unwrap_err();
+        assert_eq!(unknown.status, AnabranchStatus::InvalidArgument);
+        assert!(unknown.message().contains("mut"));
+        // SAFETY: null is allowed.
+        let null = unsafe { settings_change(core::ptr::null()) };
+        assert_eq!(null.unwrap_err().status, AnabranchStatus::InvalidArgument);
+    }
+
     #[test]
     fn an_endpoint_has_addresses() {
         let json = CString::new(r#"{"local_addresses": [{"ip": "10.0.0.1"}, {"ip": "::1", "backup": true}]}"#).unwrap();
+        // SAFETY: a string of this function.
         let config = unsafe { endpoint_config(json.as_ptr()) }.unwrap();
         assert_eq!(config.local_addresses.len(), 2);
         assert!(config.local_addresses[1].backup);

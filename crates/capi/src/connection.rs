@@ -8,7 +8,7 @@ use wire::Payload;
 
 use crate::address::{AnabranchAddress, read_address};
 use crate::config::connection_config;
-use crate::endpoint::{AnabranchEndpoint, read_octets, with_endpoint, write_out, write_room};
+use crate::endpoint::{AnabranchEndpoint, Room, read_octets, with_endpoint, write_out};
 use crate::status::{AnabranchStatus, Failure};
 
 /// Waits for connections to `local`; an unspecified address takes any. `config_json` is null for the defaults, or an
@@ -23,6 +23,7 @@ pub unsafe extern "C" fn anabranch_listen(
     config_json: *const c_char,
     listener: *mut u64,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let local = read_address(local, "local")?;
@@ -45,6 +46,7 @@ pub unsafe extern "C" fn anabranch_close_listener(
     listener: u64,
     now_ns: u64,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.listener(listener)?;
@@ -66,6 +68,7 @@ pub unsafe extern "C" fn anabranch_accept(
     listener: u64,
     connection: *mut u64,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let listener = endpoint.listener(listener)?;
@@ -96,6 +99,7 @@ pub unsafe extern "C" fn anabranch_connect(
     now_ns: u64,
     connection: *mut u64,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let local = read_address(local, "local")?;
@@ -124,16 +128,15 @@ pub unsafe extern "C" fn anabranch_send(
     now_ns: u64,
     taken: *mut usize,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
             let data = read_octets(data, len, "data")?;
             write_out(taken, "taken", 0)?;
             let now = endpoint.advance(now_ns)?;
-            // One octet more than fits still tells the engine that this side waits for room.
-            let room = usize::try_from(endpoint.engine.send_capacity(id)).unwrap_or(usize::MAX);
-            let offered = &data[..len.min(room.saturating_add(1))];
-            let count = endpoint.engine.send(id, Payload::from(Bytes::copy_from_slice(offered)), now)?;
+            let offered = Payload::from(Bytes::copy_from_slice(endpoint.offered(id, data)));
+            let count = endpoint.engine.send(id, offered, now)?;
             write_out(taken, "taken", count)?;
             Ok(AnabranchStatus::Ok)
         })
@@ -154,11 +157,12 @@ pub unsafe extern "C" fn anabranch_recv(
     now_ns: u64,
     len: *mut usize,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
-            let out = write_room(out, capacity, "out")?;
-            if out.is_empty() {
+            let out = Room::new(out, capacity, "out")?;
+            if out.capacity == 0 {
                 return Err(Failure::argument("capacity is zero"));
             }
             write_out(len, "len", 0)?;
@@ -174,15 +178,15 @@ pub unsafe extern "C" fn anabranch_recv(
 fn receive_into(
     endpoint: &mut AnabranchEndpoint,
     connection: transport::ConnectionId,
-    out: &mut [u8],
+    mut out: Room,
 ) -> Result<(usize, AnabranchStatus), Failure> {
     let now = endpoint.now();
     let mut filled = 0;
-    while filled < out.len() {
-        let received = endpoint.engine.recv(connection, out.len() - filled, now);
+    while filled < out.capacity {
+        let received = endpoint.engine.recv(connection, out.capacity - filled, now);
         match received {
             Ok(Received::Data(piece)) => {
-                piece.copy_to_slice(&mut out[filled..]);
+                out.write(filled, &piece.to_bytes());
                 filled += piece.len();
             }
             // What was taken must reach the caller; the rest is told by the next call.
@@ -205,6 +209,7 @@ pub unsafe extern "C" fn anabranch_shutdown(
     connection: u64,
     now_ns: u64,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
@@ -225,6 +230,7 @@ pub unsafe extern "C" fn anabranch_close(
     connection: u64,
     now_ns: u64,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
@@ -245,6 +251,7 @@ pub unsafe extern "C" fn anabranch_abort(
     connection: u64,
     now_ns: u64,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
@@ -261,6 +268,7 @@ pub unsafe extern "C" fn anabranch_abort(
 /// `endpoint` is null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anabranch_release(endpoint: *mut AnabranchEndpoint, connection: u64) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;

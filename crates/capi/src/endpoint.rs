@@ -53,6 +53,12 @@ impl AnabranchEndpoint {
         self.connections.thing(number).ok_or_else(unknown)
     }
 
+    /// What of `data` need not be copied in vain. One octet more than fits still tells the engine that this side waits for room.
+    pub(crate) fn offered<'a>(&self, connection: ConnectionId, data: &'a [u8]) -> &'a [u8] {
+        let room = usize::try_from(self.engine.send_capacity(connection)).unwrap_or(usize::MAX);
+        &data[..data.len().min(room.saturating_add(1))]
+    }
+
     pub(crate) fn listener(&self, number: u64) -> Result<ListenerId, Failure> {
         let unknown = || Failure::new(AnabranchStatus::Unknown, format_args!("no listener {number}"));
         self.listeners.thing(number).ok_or_else(unknown)
@@ -69,6 +75,7 @@ pub(crate) unsafe fn with_endpoint(
     body: impl FnOnce(&mut AnabranchEndpoint) -> Outcome,
 ) -> AnabranchStatus {
     guard(|| {
+        // SAFETY: null, or an endpoint that only this call uses: one thread at a time is the rule of the interface.
         let endpoint = unsafe { endpoint.as_mut() }.ok_or_else(|| Failure::null("endpoint"))?;
         if endpoint.broken {
             let message = "a bug was met in this endpoint before: free it";
@@ -86,7 +93,11 @@ pub(crate) unsafe fn with_endpoint(
 /// # Safety
 /// `out` is null or valid for writes.
 pub(crate) unsafe fn write_out<T>(out: *mut T, name: &str, value: T) -> Result<(), Failure> {
-    *unsafe { out.as_mut() }.ok_or_else(|| Failure::null(name))? = value;
+    if out.is_null() {
+        return Err(Failure::null(name));
+    }
+    // SAFETY: not null, and so valid for writes by the contract of this function; what was there need not be initialised.
+    unsafe { out.write(value) };
     Ok(())
 }
 
@@ -104,11 +115,13 @@ pub unsafe extern "C" fn anabranch_endpoint_new(
     endpoint: *mut *mut AnabranchEndpoint,
 ) -> AnabranchStatus {
     guard(|| {
+        // SAFETY: null, or a string by the contract of this function.
         let config = unsafe { endpoint_config(config_json) }?;
         if seed.is_null() {
             return Err(Failure::null("seed"));
         }
-        let seed: [u8; ANABRANCH_SEED_LEN] = *unsafe { &*seed.cast() };
+        // SAFETY: not null, and so so many octets by the contract of this function; octets have no alignment.
+        let seed: [u8; ANABRANCH_SEED_LEN] = unsafe { seed.cast::<[u8; ANABRANCH_SEED_LEN]>().read() };
         if endpoint.is_null() {
             return Err(Failure::null("endpoint"));
         }
@@ -121,6 +134,7 @@ pub unsafe extern "C" fn anabranch_endpoint_new(
             now: Instant::ZERO,
             broken: false,
         };
+        // SAFETY: not null, and so valid for writes by the contract of this function.
         unsafe { write_out(endpoint, "endpoint", Box::into_raw(Box::new(made))) }?;
         Ok(AnabranchStatus::Ok)
     })
@@ -134,6 +148,7 @@ pub unsafe extern "C" fn anabranch_endpoint_new(
 pub unsafe extern "C" fn anabranch_endpoint_free(endpoint: *mut AnabranchEndpoint) {
     if !endpoint.is_null() {
         guard(|| {
+            // SAFETY: `anabranch_endpoint_new` made it from a box, and the caller frees it once.
             drop(unsafe { Box::from_raw(endpoint) });
             Ok(AnabranchStatus::Ok)
         });
@@ -146,6 +161,7 @@ pub unsafe extern "C" fn anabranch_endpoint_free(endpoint: *mut AnabranchEndpoin
 /// `endpoint` is null or comes from `anabranch_endpoint_new` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anabranch_handle_timeout(endpoint: *mut AnabranchEndpoint, now_ns: u64) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let now = endpoint.advance(now_ns)?;
@@ -162,6 +178,7 @@ pub unsafe extern "C" fn anabranch_handle_timeout(endpoint: *mut AnabranchEndpoi
 /// `endpoint` is null or comes from `anabranch_endpoint_new` and was not freed; `at_ns` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anabranch_poll_timeout(endpoint: *mut AnabranchEndpoint, at_ns: *mut u64) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let at = endpoint.engine.poll_timeout().map_or(ANABRANCH_NEVER, Instant::as_nanos);
@@ -184,6 +201,7 @@ pub unsafe extern "C" fn anabranch_add_local_address(
     backup: bool,
     now_ns: u64,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let ip = read_address(address, "address")?.ip();
@@ -204,6 +222,7 @@ pub unsafe extern "C" fn anabranch_remove_local_address(
     address: *const AnabranchAddress,
     now_ns: u64,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let ip = read_address(address, "address")?.ip();
@@ -222,19 +241,35 @@ pub(crate) unsafe fn read_octets<'a>(data: *const u8, len: usize, name: &str) ->
     match len {
         0 => Ok(&[]),
         _ if data.is_null() => Err(Failure::null(name)),
+        // SAFETY: not null, and so so many octets that outlive the result by the contract of this function.
         _ => Ok(unsafe { slice::from_raw_parts(data, len) }),
     }
 }
 
-/// Takes an argument of room for octets.
-///
-/// # Safety
-/// `out` is null or points to `capacity` octets valid for writes that outlive the result.
-pub(crate) unsafe fn write_room<'a>(out: *mut u8, capacity: usize, name: &str) -> Result<&'a mut [u8], Failure> {
-    match capacity {
-        0 => Ok(&mut []),
-        _ if out.is_null() => Err(Failure::null(name)),
-        _ => Ok(unsafe { slice::from_raw_parts_mut(out, capacity) }),
+/// Room for octets that the caller gave. It need not be initialised, so it is never seen as a slice.
+pub(crate) struct Room {
+    start: *mut u8,
+    pub capacity: usize,
+}
+
+impl Room {
+    /// Takes an argument of room for octets.
+    ///
+    /// # Safety
+    /// `start` is null or points to `capacity` octets valid for writes, for as long as the room is used.
+    pub unsafe fn new(start: *mut u8, capacity: usize, name: &str) -> Result<Self, Failure> {
+        if start.is_null() && capacity > 0 { Err(Failure::null(name)) } else { Ok(Self { start, capacity }) }
+    }
+
+    /// Writes `octets` from position `at` on.
+    ///
+    /// # Panics
+    /// If there is no room for them.
+    pub fn write(&mut self, at: usize, octets: &[u8]) {
+        assert!(at <= self.capacity && octets.len() <= self.capacity - at, "no room for {} octets", octets.len());
+        // SAFETY: by the contract of `new` all of the room is valid for writes, and by the assertion the octets lie within;
+        // nobody else can have what this process gives out and the caller's room in one.
+        unsafe { core::ptr::copy(octets.as_ptr(), self.start.add(at), octets.len()) };
     }
 }
 
@@ -247,7 +282,9 @@ mod tests {
     fn endpoint() -> *mut AnabranchEndpoint {
         let mut endpoint = ptr::null_mut();
         let seed = [7; ANABRANCH_SEED_LEN];
-        assert_eq!(unsafe { anabranch_endpoint_new(ptr::null(), seed.as_ptr(), &mut endpoint) }, AnabranchStatus::Ok);
+        // SAFETY: null where it is allowed, and variables of this function.
+        let status = unsafe { anabranch_endpoint_new(ptr::null(), seed.as_ptr(), &mut endpoint) };
+        assert_eq!(status, AnabranchStatus::Ok);
         endpoint
     }
 
@@ -255,6 +292,7 @@ mod tests {
     fn an_endpoint_in_which_a_bug_was_met_refuses_further_work() {
         let endpoint = endpoint();
         let mut at_ns = 0;
+        // SAFETY: an endpoint that was made above and is freed at the end, and variables of this function.
         unsafe {
             assert_eq!(anabranch_poll_timeout(endpoint, &mut at_ns), AnabranchStatus::Ok);
             assert_eq!(at_ns, ANABRANCH_NEVER);
@@ -267,6 +305,7 @@ mod tests {
     #[test]
     fn an_error_does_not_break_an_endpoint() {
         let endpoint = endpoint();
+        // SAFETY: an endpoint that was made above and is freed at the end, and variables of this function.
         unsafe {
             assert_eq!(anabranch_handle_timeout(endpoint, 5), AnabranchStatus::Ok);
             assert_eq!(anabranch_handle_timeout(endpoint, 4), AnabranchStatus::InvalidArgument);

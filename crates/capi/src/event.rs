@@ -162,6 +162,7 @@ pub unsafe extern "C" fn anabranch_poll_event(
     endpoint: *mut AnabranchEndpoint,
     event: *mut AnabranchEvent,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             write_out(event, "event", AnabranchEvent::default())?;

@@ -14,6 +14,7 @@
 //!   nothing, then [`anabranch_poll_timeout`].
 
 mod address;
+mod application;
 mod config;
 mod connection;
 mod endpoint;
@@ -25,6 +26,7 @@ mod status;
 mod subflow;
 
 pub use address::{AnabranchAddress, anabranch_address_parse};
+pub use application::*;
 pub use connection::*;
 pub use endpoint::*;
 pub use event::{AnabranchCloseReason, AnabranchEvent, AnabranchEventKind, anabranch_poll_event};

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use wire::Segment;
 
-use crate::endpoint::{AnabranchEndpoint, read_octets, with_endpoint, write_out, write_room};
+use crate::endpoint::{AnabranchEndpoint, Room, read_octets, with_endpoint, write_out};
 use crate::status::{AnabranchStatus, Failure};
 
 /// Takes an IP packet from the network. A packet that is not TCP over IPv4 or IPv6, or is damaged, gives
@@ -18,6 +18,7 @@ pub unsafe extern "C" fn anabranch_handle_packet(
     len: usize,
     now_ns: u64,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let packet = Bytes::copy_from_slice(read_octets(packet, len, "packet")?);
@@ -44,9 +45,10 @@ pub unsafe extern "C" fn anabranch_poll_transmit(
     capacity: usize,
     len: *mut usize,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
-            let out = write_room(out, capacity, "out")?;
+            let mut out = Room::new(out, capacity, "out")?;
             write_out(len, "len", 0)?;
             let now = endpoint.advance(now_ns)?;
             let held_back = endpoint.held_back.take();
@@ -55,14 +57,14 @@ pub unsafe extern "C" fn anabranch_poll_transmit(
             };
             let needed = segment.emitted_len();
             write_out(len, "len", needed)?;
-            if needed > out.len() {
+            if needed > out.capacity {
                 endpoint.held_back = Some(segment);
                 let message = format!("the packet needs {needed} octets, capacity is {capacity}");
                 return Err(Failure::new(AnabranchStatus::BufferTooSmall, message));
             }
             endpoint.scratch.clear();
             segment.emit(&mut endpoint.scratch);
-            out[..needed].copy_from_slice(&endpoint.scratch);
+            out.write(0, &endpoint.scratch);
             Ok(AnabranchStatus::Ok)
         })
     }

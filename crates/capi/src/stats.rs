@@ -5,7 +5,7 @@ use std::ffi::CString;
 
 use serde_json::Value;
 
-use crate::endpoint::{AnabranchEndpoint, with_endpoint};
+use crate::endpoint::{AnabranchEndpoint, with_endpoint, write_out};
 use crate::status::{AnabranchStatus, Failure};
 
 /// Times in the statistics, which count nanoseconds: their names say so in JSON.
@@ -23,16 +23,16 @@ pub unsafe extern "C" fn anabranch_stats_json(
     connection: u64,
     json: *mut *mut c_char,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
-            let out = json.as_mut().ok_or_else(|| Failure::null("json"))?;
-            *out = core::ptr::null_mut();
+            write_out(json, "json", core::ptr::null_mut())?;
             let id = endpoint.connection(connection)?;
             let unknown = || Failure::new(AnabranchStatus::Unknown, "no such connection");
             let stats = endpoint.engine.stats(id).ok_or_else(unknown)?;
             let internal = |error| Failure::new(AnabranchStatus::Internal, error);
             let text = with_units(serde_json::to_value(stats).map_err(internal)?).to_string();
-            *out = CString::new(text).unwrap_or_default().into_raw();
+            write_out(json, "json", CString::new(text).unwrap_or_default().into_raw())?;
             Ok(AnabranchStatus::Ok)
         })
     }
@@ -45,6 +45,7 @@ pub unsafe extern "C" fn anabranch_stats_json(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anabranch_string_free(string: *mut c_char) {
     if !string.is_null() {
+        // SAFETY: `into_raw` gave it, and the caller frees it once, by the contract of this function.
         drop(unsafe { CString::from_raw(string) });
     }
 }

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use transport::error::{ConnectError, ConnectionError, ListenError};
+use transport::error::{ChangeError, ConnectError, ConnectionError, ListenError};
 
 /// How a call went: zero when done, positive when there is nothing now, negative on error.
 #[repr(C)]
@@ -38,6 +38,8 @@ pub enum AnabranchStatus {
     BufferTooSmall = -9,
     /// A bug of the library: the endpoint refuses further work.
     Internal = -10,
+    /// The setting cannot change once the connection exists.
+    Fixed = -11,
 }
 
 /// What a function body gives: a status that is no error, or a failure.
@@ -95,6 +97,17 @@ impl From<ConnectError> for Failure {
     }
 }
 
+impl From<ChangeError> for Failure {
+    fn from(error: ChangeError) -> Self {
+        let status = match error {
+            ChangeError::UnknownConnection => AnabranchStatus::Unknown,
+            ChangeError::Closed(_) => AnabranchStatus::Closed,
+            ChangeError::UnknownPolicy { .. } | ChangeError::UnusableSetting(_) => AnabranchStatus::InvalidArgument,
+        };
+        Self::new(status, error)
+    }
+}
+
 impl From<ConnectionError> for Failure {
     fn from(error: ConnectionError) -> Self {
         let status = match error {
@@ -142,6 +155,7 @@ mod tests {
     use super::*;
 
     fn last_error() -> String {
+        // SAFETY: a string, valid until the next call that fails.
         unsafe { CStr::from_ptr(anabranch_last_error()) }.to_string_lossy().into_owned()
     }
 

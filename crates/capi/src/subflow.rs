@@ -22,6 +22,7 @@ pub unsafe extern "C" fn anabranch_add_subflow(
     now_ns: u64,
     subflow: *mut u16,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
@@ -47,6 +48,7 @@ pub unsafe extern "C" fn anabranch_remove_subflow(
     subflow: u16,
     now_ns: u64,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
@@ -69,6 +71,7 @@ pub unsafe extern "C" fn anabranch_set_priority(
     backup: bool,
     now_ns: u64,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
@@ -90,6 +93,7 @@ pub unsafe extern "C" fn anabranch_announce_address(
     address: *const AnabranchAddress,
     now_ns: u64,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
@@ -113,6 +117,7 @@ pub unsafe extern "C" fn anabranch_withdraw_address(
     address: *const AnabranchAddress,
     now_ns: u64,
 ) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;

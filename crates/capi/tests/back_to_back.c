@@ -45,7 +45,7 @@ struct host {
     struct wire incoming;
     size_t sent, received;
     unsigned subflows;
-    bool ready, joined, shut, finished, closed;
+    bool ready, tuned, joined, shut, finished, closed;
 };
 
 /* What the host named `name` sends at `position`. */
@@ -69,13 +69,27 @@ static void start(struct host *host, const char *name, uint8_t seed_octet) {
     CHECK(anabranch_endpoint_new(NULL, seed, &host->endpoint));
 }
 
+/* Which hosts talk is known at once. */
+static void accept_one(struct host *host, uint64_t listener) {
+    AnabranchAddress local, remote, expected_local = address("10.0.1.2:80"), expected_remote = address("10.0.1.1");
+    size_t pending;
+    CHECK(anabranch_pending_accepts(host->endpoint, listener, &pending));
+    REQUIRE(pending == 1);
+    CHECK(anabranch_accept(host->endpoint, listener, &host->connection));
+    CHECK(anabranch_pending_accepts(host->endpoint, listener, &pending));
+    REQUIRE(pending == 0);
+    CHECK(anabranch_addresses(host->endpoint, host->connection, &local, &remote));
+    REQUIRE(local.port == 80 && memcmp(local.octets, expected_local.octets, sizeof local.octets) == 0);
+    REQUIRE(remote.port >= 1024 && memcmp(remote.octets, expected_remote.octets, sizeof remote.octets) == 0);
+}
+
 static void handle_events(struct host *host) {
     AnabranchEvent event;
     AnabranchStatus status;
     while ((status = anabranch_poll_event(host->endpoint, &event)) == ANABRANCH_STATUS_OK) {
         switch (event.kind) {
         case ANABRANCH_EVENT_KIND_INCOMING:
-            CHECK(anabranch_accept(host->endpoint, event.listener, &host->connection));
+            accept_one(host, event.listener);
             host->ready = true;
             break;
         case ANABRANCH_EVENT_KIND_CONNECTED:
@@ -110,9 +124,12 @@ static void send_some(struct host *host, uint64_t now_ns) {
     uint8_t data[20000];
     size_t taken = 1;
     while (host->sent < SIZE && taken > 0) {
+        uint64_t capacity;
         size_t len = SIZE - host->sent < sizeof data ? SIZE - host->sent : sizeof data;
         for (size_t i = 0; i < len; i++) data[i] = octet_of(host->name, host->sent + i);
+        CHECK(anabranch_send_capacity(host->endpoint, host->connection, &capacity));
         CHECK(anabranch_send(host->endpoint, host->connection, data, len, now_ns, &taken));
+        REQUIRE(taken == (capacity < len ? capacity : len));
         host->sent += taken;
     }
     if (host->sent == SIZE && !host->shut) {
@@ -123,12 +140,21 @@ static void send_some(struct host *host, uint64_t now_ns) {
 
 static void receive_some(struct host *host, const struct host *peer, uint64_t now_ns) {
     uint8_t data[20000];
-    size_t len;
+    size_t len, before = host->received;
+    uint64_t readable;
     AnabranchStatus status;
+    CHECK(anabranch_readable_bytes(host->endpoint, host->connection, &readable));
     while ((status = anabranch_recv(host->endpoint, host->connection, data, sizeof data, now_ns, &len)) ==
            ANABRANCH_STATUS_OK) {
         for (size_t i = 0; i < len; i++) REQUIRE(data[i] == octet_of(peer->name, host->received + i));
         host->received += len;
+    }
+    REQUIRE(host->received - before == readable);
+    /* One of the two has seen enough, and need not be told of the end. */
+    if (host->received == SIZE && host->listener != 0) {
+        CHECK(anabranch_shutdown_read(host->endpoint, host->connection, now_ns));
+        status = anabranch_recv(host->endpoint, host->connection, data, sizeof data, now_ns, &len);
+        REQUIRE(status == ANABRANCH_STATUS_FINISHED);
     }
     if (status == ANABRANCH_STATUS_FINISHED) host->finished = true;
     else REQUIRE(status == ANABRANCH_STATUS_AGAIN);
@@ -149,6 +175,53 @@ static void transmit(struct host *host, struct host *peer, uint64_t now_ns) {
     }
 }
 
+static void require_silence(struct host *host, uint64_t now_ns) {
+    uint8_t octets[PACKET_MAX];
+    size_t len;
+    REQUIRE(anabranch_poll_transmit(host->endpoint, now_ns, octets, sizeof octets, &len) == ANABRANCH_STATUS_AGAIN);
+}
+
+/* A few octets wait for more, or for the cork to be pulled. */
+static void hold_back(struct host *host, struct host *peer, uint64_t now_ns) {
+    uint8_t data[20];
+    size_t taken, in_flight;
+    for (size_t i = 0; i < sizeof data; i++) data[i] = octet_of(host->name, i);
+    transmit(host, peer, now_ns);
+    in_flight = peer->incoming.count;
+    CHECK(anabranch_send_more(host->endpoint, host->connection, data, 10, now_ns, &taken));
+    require_silence(host, now_ns);
+    CHECK(anabranch_set_corked(host->endpoint, host->connection, true, now_ns));
+    CHECK(anabranch_send(host->endpoint, host->connection, data + 10, 10, now_ns, &taken));
+    require_silence(host, now_ns);
+    CHECK(anabranch_set_corked(host->endpoint, host->connection, false, now_ns));
+    transmit(host, peer, now_ns);
+    REQUIRE(peer->incoming.count == in_flight + 1);
+    host->sent += sizeof data;
+}
+
+/* What can change on a connection that exists, and what cannot. */
+static void tune(struct host *host, struct host *peer, uint64_t now_ns) {
+    AnabranchEndpoint *endpoint = host->endpoint;
+    uint64_t connection = host->connection, capacity;
+    uint32_t mss;
+    CHECK(anabranch_mss(endpoint, connection, 0, &mss));
+    REQUIRE(mss > 1380 && mss < 1460);
+    REQUIRE(anabranch_mss(endpoint, connection, 7, &mss) == ANABRANCH_STATUS_UNKNOWN);
+    CHECK(anabranch_change(endpoint, connection,
+                           "{\"congestion\": \"bbr\", \"scheduler\": \"ecf\", \"keep_alive\": \"20 s\", \"nagle\": false, "
+                           "\"user_timeout\": \"30 s\", \"send_buffer_bytes\": 70000, \"receive_buffer_bytes\": 8000000}",
+                           now_ns));
+    CHECK(anabranch_send_capacity(endpoint, connection, &capacity));
+    REQUIRE(capacity == 70000);
+    REQUIRE(anabranch_change(endpoint, connection, "{\"mtu\": 1400}", now_ns) == ANABRANCH_STATUS_FIXED);
+    REQUIRE(strstr(anabranch_last_error(), "mtu") != NULL);
+    REQUIRE(anabranch_change(endpoint, connection, "{\"scheduler\": \"best\"}", now_ns) ==
+            ANABRANCH_STATUS_INVALID_ARGUMENT);
+    REQUIRE(anabranch_change(endpoint, connection, NULL, now_ns) == ANABRANCH_STATUS_INVALID_ARGUMENT);
+    hold_back(host, peer, now_ns);
+    host->tuned = true;
+}
+
 static void deliver(struct host *host, uint64_t now_ns) {
     struct wire *wire = &host->incoming;
     while (wire->count > 0 && wire->ring[wire->first].due_ns <= now_ns) {
@@ -163,6 +236,7 @@ static void deliver(struct host *host, uint64_t now_ns) {
 static void serve(struct host *host, struct host *peer, uint64_t now_ns) {
     deliver(host, now_ns);
     handle_events(host);
+    if (host->ready && !host->tuned) tune(host, peer, now_ns);
     if (host->ready && !host->finished) {
         if (host->listener == 0 && !host->joined) join(host, now_ns);
         send_some(host, now_ns);
@@ -204,6 +278,9 @@ static void misuse(struct host *host, uint64_t now_ns) {
             ANABRANCH_STATUS_BUFFER_TOO_SMALL);
     REQUIRE(len > sizeof little && len < PACKET_MAX);
     REQUIRE(anabranch_close(host->endpoint, 12345, now_ns) == ANABRANCH_STATUS_UNKNOWN);
+    REQUIRE(anabranch_set_corked(host->endpoint, 12345, true, now_ns) == ANABRANCH_STATUS_UNKNOWN);
+    REQUIRE(anabranch_pending_accepts(host->endpoint, 12345, &len) == ANABRANCH_STATUS_UNKNOWN);
+    REQUIRE(anabranch_readable_bytes(host->endpoint, host->connection, NULL) == ANABRANCH_STATUS_INVALID_ARGUMENT);
     REQUIRE(anabranch_recv(host->endpoint, host->connection, NULL, 5, now_ns, &len) ==
             ANABRANCH_STATUS_INVALID_ARGUMENT);
     REQUIRE(anabranch_endpoint_new("{\"mtu\": 3}", garbage, &none) == ANABRANCH_STATUS_INVALID_ARGUMENT);

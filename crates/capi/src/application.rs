@@ -1,0 +1,221 @@
+//! What applications ask of a connection beside sending and receiving: settings, addresses, room, corks.
+
+use core::ffi::c_char;
+
+use bytes::Bytes;
+use transport::SubflowId;
+use wire::Payload;
+
+use crate::address::AnabranchAddress;
+use crate::config::settings_change;
+use crate::endpoint::{AnabranchEndpoint, read_octets, with_endpoint, write_out};
+use crate::status::{AnabranchStatus, Failure};
+
+/// Changes settings of a connection, all that `config_json` names or, on an error, none. It is an object as for
+/// `anabranch_connect`, with any of `congestion`, `scheduler`, `send_buffer_bytes`, `receive_buffer_bytes`, `nagle`,
+/// `delayed_ack`, `keep_alive` (null sends none), `user_timeout`, `subflows_max`, `remote_addresses_max` and `time_wait`.
+/// Every other setting was agreed upon with the peer, or used up, when the connection was opened:
+/// `ANABRANCH_STATUS_FIXED`. Possible at once after `anabranch_connect`, and after `anabranch_accept`.
+///
+/// # Safety
+/// `endpoint` is null or valid; `config_json` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_change(
+    endpoint: *mut AnabranchEndpoint,
+    connection: u64,
+    config_json: *const c_char,
+    now_ns: u64,
+) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.connection(connection)?;
+            let change = settings_change(config_json)?;
+            let now = endpoint.advance(now_ns)?;
+            endpoint.engine.change(id, &change, now)?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// As `anabranch_send`, and says that more will follow at once: what does not fill a segment waits for it, and goes with the
+/// next data, with `anabranch_set_corked(..., false, ...)`, or at the end of the stream.
+///
+/// # Safety
+/// Pointers are null or valid; `data` points to `len` octets.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_send_more(
+    endpoint: *mut AnabranchEndpoint,
+    connection: u64,
+    data: *const u8,
+    len: usize,
+    now_ns: u64,
+    taken: *mut usize,
+) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.connection(connection)?;
+            let data = read_octets(data, len, "data")?;
+            write_out(taken, "taken", 0)?;
+            let now = endpoint.advance(now_ns)?;
+            let offered = Payload::from(Bytes::copy_from_slice(endpoint.offered(id, data)));
+            let count = endpoint.engine.send_more(id, offered, now)?;
+            write_out(taken, "taken", count)?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Puts a cork in, or pulls it: with a cork every segment that the data do not fill waits, without limit, until the cork is
+/// pulled, the stream ends, or the send buffer is three quarters full of it.
+///
+/// # Safety
+/// `endpoint` is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_set_corked(
+    endpoint: *mut AnabranchEndpoint,
+    connection: u64,
+    corked: bool,
+    now_ns: u64,
+) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.connection(connection)?;
+            let now = endpoint.advance(now_ns)?;
+            endpoint.engine.set_corked(id, corked, now)?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Reads no more: what waits and what still arrives is discarded, so that the peer is not held up, and `anabranch_recv` gives
+/// `ANABRANCH_STATUS_FINISHED`. This side may go on sending; the peer is told nothing.
+///
+/// # Safety
+/// `endpoint` is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_shutdown_read(
+    endpoint: *mut AnabranchEndpoint,
+    connection: u64,
+    now_ns: u64,
+) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.connection(connection)?;
+            let now = endpoint.advance(now_ns)?;
+            endpoint.engine.shutdown_read(id, now)?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Gives this side's and the peer's address of a connection: those of its first subflow, also when that is gone.
+///
+/// # Safety
+/// Pointers are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_addresses(
+    endpoint: *mut AnabranchEndpoint,
+    connection: u64,
+    local: *mut AnabranchAddress,
+    remote: *mut AnabranchAddress,
+) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.connection(connection)?;
+            let known = endpoint.engine.addresses(id);
+            let (here, there) = known.ok_or_else(|| Failure::new(AnabranchStatus::Unknown, "no such connection"))?;
+            write_out(local, "local", here.into())?;
+            write_out(remote, "remote", there.into())?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Gives the number of octets that `anabranch_send` would take now: zero after `anabranch_shutdown`, too.
+///
+/// # Safety
+/// Pointers are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_send_capacity(
+    endpoint: *mut AnabranchEndpoint,
+    connection: u64,
+    bytes: *mut u64,
+) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.connection(connection)?;
+            write_out(bytes, "bytes", endpoint.engine.send_capacity(id))?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Gives the number of octets that `anabranch_recv` would give now, and takes none of them.
+///
+/// # Safety
+/// Pointers are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_readable_bytes(
+    endpoint: *mut AnabranchEndpoint,
+    connection: u64,
+    bytes: *mut u64,
+) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.connection(connection)?;
+            write_out(bytes, "bytes", endpoint.engine.readable_bytes(id))?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Gives the largest payload in octets of one packet of a subflow: what the smaller MSS of both sides leaves beside the
+/// options. It may change while the connection lives. `ANABRANCH_STATUS_UNKNOWN` for a subflow that is gone.
+///
+/// # Safety
+/// Pointers are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_mss(
+    endpoint: *mut AnabranchEndpoint,
+    connection: u64,
+    subflow: u16,
+    bytes: *mut u32,
+) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.connection(connection)?;
+            let unknown = || Failure::new(AnabranchStatus::Unknown, format_args!("no subflow {subflow}"));
+            let mss = endpoint.engine.mss(id, SubflowId(subflow)).ok_or_else(unknown)?;
+            write_out(bytes, "bytes", mss)?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
+
+/// Gives the number of established connections of a listener that wait for `anabranch_accept`.
+///
+/// # Safety
+/// Pointers are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn anabranch_pending_accepts(
+    endpoint: *mut AnabranchEndpoint,
+    listener: u64,
+    count: *mut usize,
+) -> AnabranchStatus {
+    // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
+    unsafe {
+        with_endpoint(endpoint, |endpoint| {
+            let id = endpoint.listener(listener)?;
+            write_out(count, "count", endpoint.engine.pending_accepts(id))?;
+            Ok(AnabranchStatus::Ok)
+        })
+    }
+}
