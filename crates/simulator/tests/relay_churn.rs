@@ -26,19 +26,23 @@ fn count(bytes: i64) {
 }
 
 // SAFETY: every call goes to the system's allocator unchanged.
+// SAFETY: the system's allocator does all the work; counting touches no memory of it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
+        // SAFETY: what the caller promises is passed on as it is.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-(layout.size() as i64));
+        // SAFETY: what the caller promises is passed on as it is.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count(new_size as i64 - layout.size() as i64);
+        // SAFETY: what the caller promises is passed on as it is.
         unsafe { System.realloc(pointer, layout, new_size) }
     }
 }

@@ -15,19 +15,23 @@ fn note(bytes: isize) {
 }
 
 // SAFETY: every call is passed on unchanged to the system's allocator.
+// SAFETY: the system's allocator does all the work; counting touches no memory of it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size() as isize);
+        // SAFETY: what the caller promises is passed on as it is.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         note(-(layout.size() as isize));
+        // SAFETY: what the caller promises is passed on as it is.
         unsafe { System.dealloc(memory, layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         note(size as isize - layout.size() as isize);
+        // SAFETY: what the caller promises is passed on as it is.
         unsafe { System.realloc(memory, layout, size) }
     }
 }
