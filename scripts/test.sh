@@ -60,9 +60,9 @@ tests() {
         cargo test "${LOCKED[@]}" --no-fail-fast --workspace --exclude interop -- --show-output
 }
 
-# The slow ones too, more cases for every property, and optimised as a user's build is.
+# The slow ones too, more cases for every property, and optimised as a user's build is, but for checks of overflow.
 long_tests() {
-    PROPTEST_CASES=4096 cargo test "${LOCKED[@]}" --no-fail-fast --release --workspace --exclude interop -- --include-ignored
+    PROPTEST_CASES=4096 cargo test "${LOCKED[@]}" --no-fail-fast --profile long-test --workspace --exclude interop -- --include-ignored
 }
 
 # Namespaces and devices belong to the whole machine: these tests run one after another, and nothing beside them.
@@ -86,7 +86,7 @@ step "benches run" bench_smoke
 step "fuzz targets check" fuzz_check
 if [ "$mode" = long ]; then
     step "long tests" long_tests
-    step "interop, release" interop --release
+    step "interop, optimised" interop --profile long-test
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then
