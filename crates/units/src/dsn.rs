@@ -3,6 +3,8 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
+use crate::narrow::low_u32;
+
 /// A 64-bit data sequence number. Compared modulo 2^64, like [`crate::SeqNr`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Dsn(pub u64);
@@ -10,12 +12,12 @@ pub struct Dsn(pub u64);
 impl Dsn {
     /// `self < other` in data sequence space.
     pub const fn before(self, other: Self) -> bool {
-        (self.0.wrapping_sub(other.0) as i64) < 0
+        self.0.wrapping_sub(other.0) >= 1 << 63
     }
 
     /// `self <= other` in data sequence space.
     pub const fn before_or_at(self, other: Self) -> bool {
-        (self.0.wrapping_sub(other.0) as i64) <= 0
+        self.0 == other.0 || self.before(other)
     }
 
     /// `self > other` in data sequence space.
@@ -43,11 +45,20 @@ impl Dsn {
         if self.before(other) { self } else { other }
     }
 
+    /// The low 32 bits: a 4-octet number on the wire.
+    pub const fn low(self) -> u32 {
+        low_u32(self.0)
+    }
+
     /// The 64-bit number nearest to `reference` whose low 32 bits are `low` (RFC 8684 section 3.3.1: the upper bits
     /// of a 4-octet number are implied by the window).
     pub const fn expand(low: u32, reference: Self) -> Self {
-        let distance = low.wrapping_sub(reference.0 as u32) as i32;
-        Self(reference.0.wrapping_add(distance as i64 as u64))
+        let ahead = low.wrapping_sub(reference.low());
+        if ahead < 1 << 31 {
+            Self(reference.0.wrapping_add(ahead as u64))
+        } else {
+            Self(reference.0.wrapping_sub(ahead.wrapping_neg() as u64))
+        }
     }
 }
 

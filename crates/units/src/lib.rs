@@ -3,7 +3,10 @@
 //! A bare integer never says what it counts; these newtypes do, and they refuse the arithmetic that makes no sense
 //! (adding two instants, comparing sequence numbers without wrap-around).
 
+#![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
+
 mod dsn;
+pub mod narrow;
 pub mod parse;
 mod prng;
 mod quantity;

@@ -167,7 +167,7 @@ fn scale(number: &str, size: u64) -> Option<Option<u64>> {
     }
     // Eighteen decimals of the largest unit are far below the smallest one; the rest cannot matter.
     let fraction = &fraction[..fraction.len().min(18)];
-    let denominator = 10_u128.pow(fraction.len() as u32);
+    let denominator = fraction.bytes().fold(1_u128, |power, _| power * 10);
     let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
     let Ok(whole) = whole.parse::<u64>() else { return Some(None) };
     let value = u128::from(whole) * u128::from(size) + (fraction * u128::from(size) + denominator / 2) / denominator;

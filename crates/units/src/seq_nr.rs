@@ -3,6 +3,8 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
+use crate::narrow::precedes;
+
 /// A TCP sequence number. Comparisons hold for numbers less than 2^31 apart, so there is deliberately no `Ord`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SeqNr(pub u32);
@@ -10,12 +12,12 @@ pub struct SeqNr(pub u32);
 impl SeqNr {
     /// `self < other` in sequence space.
     pub const fn before(self, other: Self) -> bool {
-        (self.0.wrapping_sub(other.0) as i32) < 0
+        precedes(self.0, other.0)
     }
 
     /// `self <= other` in sequence space.
     pub const fn before_or_at(self, other: Self) -> bool {
-        (self.0.wrapping_sub(other.0) as i32) <= 0
+        self.0 == other.0 || self.before(other)
     }
 
     /// `self > other` in sequence space.

@@ -5,6 +5,8 @@ use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
 use serde::{Deserialize, Serialize};
 
+use crate::narrow::u64_from;
+
 const NANOS_PER_MICRO: u64 = 1_000;
 const NANOS_PER_MILLI: u64 = 1_000_000;
 const NANOS_PER_SEC: u64 = 1_000_000_000;
@@ -102,6 +104,11 @@ impl Duration {
     }
 
     /// A span of `secs` seconds, rounded to nanoseconds; negative and NaN give zero.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float that does not fit gives the nearest integer that does"
+    )]
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * NANOS_PER_SEC as f64).round() as u64)
     }
@@ -141,9 +148,12 @@ impl Duration {
         Self(self.0.saturating_mul(factor))
     }
 
-    /// `self * numerator / denominator` without intermediate overflow.
-    pub const fn mul_div(self, numerator: u64, denominator: u64) -> Self {
-        Self((self.0 as u128 * numerator as u128 / denominator as u128) as u64)
+    /// `self * numerator / denominator` without intermediate overflow, at most [`Duration::MAX`].
+    ///
+    /// # Panics
+    /// If `denominator` is zero.
+    pub fn mul_div(self, numerator: u64, denominator: u64) -> Self {
+        Self(u64_from(u128::from(self.0) * u128::from(numerator) / u128::from(denominator)))
     }
 
     /// The distance between two spans.

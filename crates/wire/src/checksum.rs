@@ -5,6 +5,7 @@
 //! and pieces of data can be added wherever they lie.
 
 use units::Dsn;
+use units::narrow::u16_from;
 
 use crate::Payload;
 
@@ -91,7 +92,8 @@ const fn carry(sum: u64) -> u64 {
 fn fold(sum: u64) -> u16 {
     let sum = carry(carry(sum));
     let sum = (sum & 0xffff) + (sum >> 16);
-    ((sum & 0xffff) + (sum >> 16)) as u16
+    // Twice, because the first carry may make another; what is above 16 bits is carried by then.
+    u16_from((sum & 0xffff) + (sum >> 16))
 }
 
 /// The checksum of a data sequence mapping: over its pseudo-header (RFC 8684 section 3.3.1, figure 10) and the data.

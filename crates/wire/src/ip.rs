@@ -7,6 +7,8 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::ops::Range;
 
+use units::narrow::u16_from;
+
 use crate::ParseError;
 use crate::checksum::Sum;
 
@@ -191,7 +193,7 @@ fn emit_v4(src: Ipv4Addr, dst: Ipv4Addr, ecn: Ecn, segment_len: usize, out: &mut
 fn emit_v6(src: Ipv6Addr, dst: Ipv6Addr, ecn: Ecn, segment_len: usize, out: &mut Vec<u8>) {
     let mut header = [0; V6_HEADER_BYTES];
     header[0..4].copy_from_slice(&(6 << 28 | u32::from(ecn as u8) << 20).to_be_bytes());
-    let payload_len = length_field(V6_HEADER_BYTES + segment_len) - V6_HEADER_BYTES as u16;
+    let payload_len = length_field(V6_HEADER_BYTES + segment_len) - u16_from(V6_HEADER_BYTES as u64);
     header[4..6].copy_from_slice(&payload_len.to_be_bytes());
     header[6] = TCP;
     header[7] = HOP_LIMIT;

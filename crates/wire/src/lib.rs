@@ -28,6 +28,8 @@
 //! | `payload.rs` | data: real octets or a computable pattern |
 //! | `segment.rs` | all of them together |
 
+#![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
+
 pub mod checksum;
 mod error;
 mod fit;

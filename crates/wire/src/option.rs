@@ -20,7 +20,7 @@ use arrayvec::ArrayVec;
 use smallvec::SmallVec;
 use units::SeqNr;
 
-use crate::mptcp::{self, MptcpOption, Round, Unread};
+use crate::mptcp::{self, MptcpOption, Round, Unread, length_octet};
 use crate::octets::Reader;
 
 /// The options of one segment.
@@ -199,7 +199,7 @@ impl Options {
             out.extend_from_slice(&[NOP, kind::WINDOW_SCALE, 3, window_scale.min(WINDOW_SCALE_MAX)]);
         }
         if !self.sack.is_empty() {
-            out.extend_from_slice(&[NOP, NOP, kind::SACK, (2 + self.sack.len() * SACK_BLOCK_BYTES) as u8]);
+            out.extend_from_slice(&[NOP, NOP, kind::SACK, length_octet(2 + self.sack.len() * SACK_BLOCK_BYTES)]);
             for block in &self.sack {
                 out.extend_from_slice(&block.start.0.to_be_bytes());
                 out.extend_from_slice(&block.end.0.to_be_bytes());

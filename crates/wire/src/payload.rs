@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use bytes::Bytes;
+use units::narrow::u32_from;
 
 /// The data of a segment.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +38,11 @@ impl Payload {
         }
     }
 
+    /// Number of octets as sequence numbers count them. No segment has 4 GiB: a payload that has counts as the most there is.
+    pub fn sequence_len(&self) -> u32 {
+        u32_from(self.len() as u64)
+    }
+
     /// Whether there are no octets.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -55,7 +61,7 @@ impl Payload {
             Self::Empty => Self::Empty,
             Self::Pattern(pattern) => Self::Pattern(Pattern {
                 stream: pattern.stream,
-                len: (range.end - range.start) as u32,
+                len: u32_from((range.end - range.start) as u64),
                 offset: pattern.offset + range.start as u64,
             }),
             Self::Bytes(bytes) => Self::Bytes(bytes.slice(range)),

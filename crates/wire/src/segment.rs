@@ -4,6 +4,7 @@ use core::net::SocketAddr;
 
 use bytes::Bytes;
 use units::SeqNr;
+use units::narrow::u16_from;
 
 use crate::ip::{self, IpHeader};
 use crate::tcp::{CHECKSUM_OFFSET, HEADER_BYTES, TcpHeader};
@@ -79,7 +80,7 @@ impl Segment {
     /// Octets of sequence space: the payload, plus one each for SYN and FIN (RFC 9293 section 3.4).
     pub fn sequence_len(&self) -> u32 {
         let controls = self.flags.contains(Flags::SYN) as u32 + self.flags.contains(Flags::FIN) as u32;
-        self.payload.len() as u32 + controls
+        self.payload.sequence_len().saturating_add(controls)
     }
 
     /// The sequence number after the last octet.
@@ -179,9 +180,9 @@ impl Segment {
         let sum = ip::pseudo_header_sum(self.src.ip(), self.dst.ip(), segment_len);
         put_checksum(&mut out[start..], sum.folded());
         ChecksumOffload {
-            start: (start - packet_start) as u16,
-            offset: CHECKSUM_OFFSET as u16,
-            header_len: (out.len() - packet_start) as u16,
+            start: u16_from((start - packet_start) as u64),
+            offset: u16_from(CHECKSUM_OFFSET as u64),
+            header_len: u16_from((out.len() - packet_start) as u64),
         }
     }
 

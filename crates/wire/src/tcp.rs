@@ -109,7 +109,7 @@ impl TcpHeader {
         header[2..4].copy_from_slice(&self.dst_port.to_be_bytes());
         header[4..8].copy_from_slice(&self.seq.0.to_be_bytes());
         header[8..12].copy_from_slice(&self.ack.0.to_be_bytes());
-        header[12] = ((self.len / 4) << 4) as u8;
+        header[12] = u8::try_from(self.len / 4).unwrap_or(0x0f) << 4;
         header[13] = self.flags.0;
         header[14..16].copy_from_slice(&self.window.to_be_bytes());
         header[18..20].copy_from_slice(&self.urgent.to_be_bytes());

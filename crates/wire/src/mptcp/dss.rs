@@ -72,7 +72,7 @@ impl DataSeq {
     pub(crate) const fn shortened(self) -> Self {
         match self {
             Self::Short(low) => Self::Short(low),
-            Self::Long(dsn) => Self::Short(dsn as u32),
+            Self::Long(dsn) => Self::Short(units::narrow::low_u32(dsn)),
         }
     }
 }

@@ -82,9 +82,14 @@ mod subtype {
 /// TCP option kind of all MPTCP options.
 pub(crate) const KIND: u8 = 30;
 
+/// The length of an option, of at most 40 octets.
+pub(crate) fn length_octet(len: usize) -> u8 {
+    u8::try_from(len).unwrap_or(u8::MAX)
+}
+
 /// Writes kind, length and the subtype octet (figure 3), whose low nibble is the first of the subtype's own.
 fn begin(subtype: u8, low_nibble: u8, len: usize, out: &mut Vec<u8>) {
-    out.extend_from_slice(&[KIND, len as u8, subtype << 4 | low_nibble & 0x0f]);
+    out.extend_from_slice(&[KIND, length_octet(len), subtype << 4 | low_nibble & 0x0f]);
 }
 
 /// Why octets of kind 30 are not an [`MptcpOption`].

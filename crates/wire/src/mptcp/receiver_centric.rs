@@ -13,7 +13,7 @@
 
 use arrayvec::ArrayVec;
 
-use super::{Experimental, KIND, subtype};
+use super::{Experimental, KIND, length_octet, subtype};
 use crate::octets::Reader;
 
 /// What the offer says: this experiment, in its first version.
@@ -63,7 +63,7 @@ impl Round {
     }
 
     pub(crate) fn emit(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&[KIND, Self::LEN as u8, subtype::MP_EXPERIMENTAL << 4 | self.path.0, self.id]);
+        out.extend_from_slice(&[KIND, length_octet(Self::LEN), subtype::MP_EXPERIMENTAL << 4 | self.path.0, self.id]);
     }
 }
 
