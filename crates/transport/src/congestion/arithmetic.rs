@@ -17,6 +17,11 @@ pub(super) fn mul_div(a: u64, b: u64, c: u64) -> u64 {
 }
 
 /// `value` in units of 2^-16, for parameters that arrive as decimal numbers.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float that does not fit gives the nearest integer that does"
+)]
 pub(super) fn q16_from_f64(value: f64) -> u64 {
     (value * ONE_Q16 as f64).round() as u64
 }

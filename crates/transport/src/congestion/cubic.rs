@@ -27,6 +27,7 @@
 //! section 4.6 allows where windows grow only while they are the limit. Section 4.9 (undoing a reduction that was
 //! spurious) needs a hook that controllers do not have.
 
+use units::narrow::u64_from;
 use units::{Duration, Instant};
 
 use super::arithmetic::{ONE_Q16, creditable_bytes, cube_root, grow_q16, mul_div, q16_from_f64, share_q16};
@@ -208,7 +209,7 @@ impl Epoch {
         let t_ticks = mul_div(t.as_nanos(), 1 << TICK_BITS, 1_000_000_000);
         let distance = t_ticks.abs_diff(self.k_ticks).min(CUBIC_TICKS_MAX);
         let cube = u128::from(distance.pow(3));
-        let offset = ((cube * u128::from(C_Q24)) >> (3 * TICK_BITS)) as SegmentsQ24;
+        let offset = u64_from((cube * u128::from(C_Q24)) >> (3 * TICK_BITS));
         if t_ticks < self.k_ticks { self.w_max.saturating_sub(offset) } else { self.w_max.saturating_add(offset) }
     }
 }

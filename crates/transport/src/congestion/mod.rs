@@ -191,6 +191,10 @@ impl WindowStep {
     }
 
     /// `octets`, rounded to 2^-16.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a float that does not fit gives the nearest integer that does"
+    )]
     pub fn from_f64(octets: f64) -> Self {
         Self((octets * 65536.0) as i64)
     }

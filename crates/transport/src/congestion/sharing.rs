@@ -127,6 +127,16 @@ pub(super) struct Sharing {
     pub(super) alpha: LinkedAlpha,
 }
 
+/// `number / divisor`, rounded down.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float that does not fit gives the nearest integer that does"
+)]
+fn divided(number: u64, divisor: f64) -> u64 {
+    (number as f64 / divisor) as u64
+}
+
 impl Sharing {
     fn growth_q16(&mut self, acked: u64, path: &PathView, paths: Paths<'_>) -> u64 {
         let told = path.competition.unwrap_or(Competition::NONE);
@@ -134,7 +144,7 @@ impl Sharing {
         let per_window_q16 = increase_q16 * u64::from(path.mss);
         let yielding = self.yielding.and_then(|yielding| Some((yielding.guarded, yielding.divisor(&told)?)));
         let most_q16 = match yielding {
-            Some((_, divisor)) => (per_window_q16 as f64 / divisor) as u64,
+            Some((_, divisor)) => divided(per_window_q16, divisor),
             None => per_window_q16,
         };
         let alone = share_q16(acked, most_q16, path.cwnd);

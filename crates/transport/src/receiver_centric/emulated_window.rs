@@ -23,7 +23,7 @@ const LATE_PACKETS_MAX: u32 = 3;
 /// Smallest window after a loss, packets (RFC 5681 equation 4).
 const WINDOW_MIN: f64 = 2.0;
 /// First window, packets (RFC 6928).
-const WINDOW_INITIAL: f64 = 10.0;
+const WINDOW_INITIAL_PACKETS: u32 = 10;
 
 /// The seven states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,11 +66,11 @@ impl EmulatedWindow {
     pub(super) fn new() -> Self {
         Self {
             state: State::SlowStart,
-            window: WINDOW_INITIAL,
+            window: f64::from(WINDOW_INITIAL_PACKETS),
             ssthresh: f64::INFINITY,
             reduced_in_round: false,
             packets_in_round: 0,
-            packets_last_round: WINDOW_INITIAL as u32,
+            packets_last_round: WINDOW_INITIAL_PACKETS,
         }
     }
 

@@ -15,6 +15,7 @@
 //! A report is due when the first packet arrives, when the rate seen in a round differs from the last wish, an rtt after the
 //! start of a round, and a retransmission time-out after a report that nothing answers.
 
+use units::narrow::low_u32;
 use units::{Duration, Instant, SeqNr};
 use wire::mptcp::{PathId, Round};
 
@@ -190,9 +191,14 @@ impl RateEstimator {
         let answer_expected = self.silence_timer != Instant::FAR_FUTURE;
         self.report_timer = if answer_expected { now + self.clock.rto() } else { Instant::FAR_FUTURE };
         let round = self.clock.on_report(now);
-        let timestamp_ms = (now.as_nanos() / 1_000_000) as u32;
-        // A cast saturates: more than 34 Gbit/s is said as that.
-        Some(Wish { path, round, timestamp_ms, desired_bytes_per_s: desired as u32 })
+        let timestamp_ms = low_u32(now.as_millis());
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it saturates: more than 34 Gbit/s is said as that"
+        )]
+        let desired_bytes_per_s = desired as u32;
+        Some(Wish { path, round, timestamp_ms, desired_bytes_per_s })
     }
 }
 

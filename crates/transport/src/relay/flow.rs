@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use units::narrow::u32_from;
 use units::{Dsn, Instant};
 use wire::Payload;
 use wire::mptcp::DataSeq;
@@ -97,7 +98,7 @@ impl Flow {
     /// The DATA_ACK to tell, once the host has said one.
     pub(super) fn data_ack(&self) -> Option<DataSeq> {
         let ack = self.ack?;
-        Some(if self.space.is_long() { DataSeq::Long(ack.0) } else { DataSeq::Short(ack.0 as u32) })
+        Some(if self.space.is_long() { DataSeq::Long(ack.0) } else { DataSeq::Short(ack.low()) })
     }
 
     /// The window to announce, `widened` by that many octets, within `free` octets of memory.
@@ -106,7 +107,7 @@ impl Flow {
             (Some(ack), Some(edge)) => edge.since(ack) + widened,
             _ => free,
         };
-        window.min(free).min(u64::from(u32::MAX)) as u32
+        u32_from(window.min(free))
     }
 
     /// The other host was told.
@@ -126,7 +127,7 @@ impl Flow {
 
     /// Takes data that the owner sends on.
     pub(super) fn enqueue(&mut self, dsn: Dsn, payload: Payload) {
-        let dsn = self.space.locate(DataSeq::Short(dsn.0 as u32));
+        let dsn = self.space.locate(DataSeq::Short(dsn.low()));
         self.waiting.insert((dsn.0, self.arrivals), payload);
         self.arrivals += 1;
     }

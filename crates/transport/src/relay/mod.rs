@@ -31,6 +31,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use serde::Serialize;
+use units::narrow::{low_u32, u16_from};
 use units::{Dsn, Instant};
 use wire::mptcp::{DataSeq, MpJoin, MptcpOption, Token};
 use wire::{Flags, Payload, Segment};
@@ -336,7 +337,7 @@ impl FastAckRelay {
         if let Some(splice) = self.splices.get_mut(&splice) {
             let flow = &mut splice.flows[to.index()];
             flow.anchor(rcv_nxt);
-            flow.on_data_ack(DataSeq::Short(rcv_nxt.0 as u32), window_bytes);
+            flow.on_data_ack(DataSeq::Short(rcv_nxt.low()), window_bytes);
         }
         self.settle(splice);
     }
@@ -387,7 +388,8 @@ impl FastAckRelay {
         let (near, far) = (Tuple { local: syn.dst, remote: syn.src }, self.far_tuple(from, token, &syn));
         let Some(far) = far.filter(|_| self.splices.len() < self.config.splices_max) else { return Some(syn) };
         let id = SpliceId(self.next);
-        let route = |side: Side| Route { slot: id.0 as u32, subflow: SubflowId(side.index() as u16) };
+        let subflow = |side: Side| SubflowId(u16_from(side.index() as u64));
+        let route = |side: Side| Route { slot: low_u32(id.0), subflow: subflow(side) };
         if !self.host.claim(far, route(from.opposite())) {
             return Some(syn);
         }

@@ -1,6 +1,7 @@
 //! The options of outgoing segments: the other host's words, with this leg's sequence numbers.
 
 use units::Dsn;
+use units::narrow::u16_from;
 use wire::Segment;
 use wire::checksum::dss_checksum;
 use wire::mptcp::{DataSeq, Dss, Mapping, MpJoin, MptcpOption};
@@ -41,10 +42,10 @@ impl Splice {
     fn map(&self, side: Side, dsn: Dsn, segment: &Segment) -> (Mapping, bool) {
         let data_len = segment.payload.len();
         let data_fin = self.flows[side.index()].fin == Some(dsn + data_len as u64);
-        let len = data_len as u16 + u16::from(data_fin);
+        let len = u16_from(data_len as u64 + u64::from(data_fin));
         let ssn = self.legs[side.index()].as_ref().map_or(0, |leg| segment.seq.since(leg.tcb.iss()));
         let checksum = self.checksum.then(|| dss_checksum(dsn, ssn, len, core::iter::once(&segment.payload)));
-        (Mapping { dsn: DataSeq::Short(dsn.0 as u32), ssn, len, checksum }, data_fin)
+        (Mapping { dsn: DataSeq::Short(dsn.low()), ssn, len, checksum }, data_fin)
     }
 
     fn add_signals(&mut self, side: Side, segment: &mut Segment) {
@@ -59,7 +60,7 @@ impl Splice {
         if let Some(fin) = flow.fin.filter(|_| flow.fin_due && is_fresh) {
             flow.fin_due = false;
             let checksum = self.checksum.then(|| dss_checksum(fin, 0, 1, core::iter::empty::<&wire::Payload>()));
-            signal.mapping = Some(Mapping { dsn: DataSeq::Short(fin.0 as u32), ssn: 0, len: 1, checksum });
+            signal.mapping = Some(Mapping { dsn: DataSeq::Short(fin.low()), ssn: 0, len: 1, checksum });
             signal.data_fin = true;
         } else if let Some(option) = leg.passing.pop_front().filter(|_| is_fresh) {
             segment.options.mptcp.push(option);

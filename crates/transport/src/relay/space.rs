@@ -1,6 +1,7 @@
 //! One direction's data sequence space, as a bystander learns it.
 
 use units::Dsn;
+use units::narrow::low_u32;
 use wire::mptcp::DataSeq;
 
 /// A data sequence space known from what passes by. The hosts know all 64 bits; a bystander knows what they write, which may
@@ -58,7 +59,7 @@ impl DataSpace {
 fn low(value: DataSeq) -> u32 {
     match value {
         DataSeq::Short(low) => low,
-        DataSeq::Long(dsn) => dsn as u32,
+        DataSeq::Long(dsn) => low_u32(dsn),
     }
 }
 

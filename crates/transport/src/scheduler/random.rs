@@ -1,6 +1,7 @@
 //! Random best effort: the scheduler of the thesis (section 3.2.1).
 
 use units::Prng;
+use units::narrow::usize_from;
 
 use super::{Marks, ScheduleContext, Scheduler};
 
@@ -15,7 +16,7 @@ impl Scheduler for Random {
 
     fn schedule(&mut self, context: &ScheduleContext<'_>, prng: &mut Prng) -> Marks {
         let count = context.with_room().count() as u64;
-        let drawn = prng.below(count) as usize;
+        let drawn = usize_from(prng.below(count));
         context.with_room().nth(drawn).map_or(Marks::NONE, |(position, _)| Marks::one(position))
     }
 }
