@@ -302,7 +302,8 @@ impl Connection {
         now: Instant,
     ) -> Result<(), Violation> {
         if self.protocol == Protocol::Negotiating {
-            match capable(segment).and_then(|capable| Some((capable.sender_key?, capable.receiver_key?))) {
+            let confirming = capable(segment).filter(|capable| self.confirms(capable));
+            match confirming.and_then(|capable| Some((capable.sender_key?, capable.receiver_key?))) {
                 Some((key, ours)) if ours == self.local_key => {
                     self.learn_key(key, true);
                     // The peer may not join before it has seen a DSS (RFC 8684 section 3.1): give it one.
@@ -313,6 +314,12 @@ impl Connection {
         }
         self.establish(i, host, now);
         Ok(())
+    }
+
+    /// Whether MP_CAPABLE with both keys confirms what SYN and SYN/ACK agreed upon. One that does not is invalid: the
+    /// two sides would disagree about checksums, say, and each would reset the other's data.
+    fn confirms(&self, capable: &MpCapable) -> bool {
+        is_usable(capable) && capable.flags.contains(CapableFlags::CHECKSUM_REQUIRED) == self.checksum
     }
 
     fn learn_key(&mut self, remote_key: Key, fully_established: bool) {
@@ -326,7 +333,8 @@ impl Connection {
     /// MP_CAPABLE after the handshake: the peer has heard no DSS yet. Its first data come with their mapping.
     pub(super) fn on_capable_again(&mut self, i: usize, capable: &MpCapable) -> Result<(), Violation> {
         let is_ours = capable.sender_key == self.remote_key() && capable.receiver_key == Some(self.local_key);
-        if !is_ours || self.initiator || self.subflows[i].handshake != Handshake::Complete {
+        let is_valid = is_ours && self.confirms(capable);
+        if !is_valid || self.initiator || self.subflows[i].handshake != Handshake::Complete {
             return Ok(());
         }
         match capable.data {
@@ -484,12 +492,14 @@ fn offered_capable(syn: &Segment) -> Option<&MpCapable> {
         .filter(|capable| capable.version >= VERSION && capable.sender_key.is_none() && speaks_our_flags(capable))
 }
 
-/// MP_CAPABLE of a SYN/ACK that this side can agree to.
+/// MP_CAPABLE of a SYN/ACK or third ACK that this side can agree to: a SYN may propose several algorithms, and what
+/// follows it names the one that was chosen (RFC 8684 section 3.1).
 fn is_usable(capable: &MpCapable) -> bool {
-    capable.version == VERSION && speaks_our_flags(capable)
+    let chosen = capable.flags.0 & CapableFlags::ALGORITHMS.0;
+    capable.version == VERSION && chosen == CapableFlags::HMAC_SHA256.0 && speaks_our_flags(capable)
 }
 
-/// The only cryptography there is; flag B must be zero.
+/// The only algorithm there is; flag B must be zero.
 fn speaks_our_flags(capable: &MpCapable) -> bool {
     capable.flags.contains(CapableFlags::HMAC_SHA256) && !capable.flags.contains(CapableFlags::EXTENSIBILITY)
 }

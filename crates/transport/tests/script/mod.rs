@@ -8,9 +8,15 @@
 //!
 //! Flags come first, then the sequence number, with the octets of payload behind a plus. What is sent is printed in the
 //! same way, so an expectation reads like an injection. PSH, windows and timestamps are not printed: who cares looks at
-//! the segment that [`Script::expect`] gives.
+//! the segment that [`Script::expect`] gives. The words of MPTCP are in `mptcp.rs`.
+//!
+//! A second subflow and those after it have a number in front, in the order in which they are opened: `2: S 0 join`.
 
 #![allow(dead_code, reason = "every test file uses its own part")]
+
+#[path = "../forger/keys.rs"]
+mod keys;
+pub mod mptcp;
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -34,15 +40,23 @@ const LETTERS: [(char, Flags); 8] = [
     ('C', Flags::CWR),
 ];
 
+/// One four-tuple.
+#[derive(Clone, Copy)]
+struct Flow {
+    local: SocketAddr,
+    peer: SocketAddr,
+    iss: SeqNr,
+    known: mptcp::KnownFlow,
+}
+
 /// An endpoint with one connection, and the hand that plays the peer.
 pub struct Script {
     pub endpoint: Endpoint,
     pub now: Instant,
     connection: Option<ConnectionId>,
     listener: Option<ListenerId>,
-    local: SocketAddr,
-    peer: SocketAddr,
-    iss: SeqNr,
+    flows: Vec<Flow>,
+    pub known: mptcp::Known,
     sent: VecDeque<(Instant, Segment)>,
     pub events: Vec<Event>,
     written: u64,
@@ -53,6 +67,12 @@ pub fn config() -> ConnectionConfig {
     ConnectionConfig { mptcp: false, timestamps: false, mtu: 1040, ..ConnectionConfig::default() }
 }
 
+impl Flow {
+    fn new(local: SocketAddr, peer: SocketAddr) -> Self {
+        Self { local, peer, iss: SeqNr(0), known: mptcp::KnownFlow::default() }
+    }
+}
+
 impl Script {
     fn new(local: &str, peer: &str) -> Self {
         Self {
@@ -60,9 +80,8 @@ impl Script {
             now: Instant::ZERO,
             connection: None,
             listener: None,
-            local: local.parse().unwrap(),
-            peer: peer.parse().unwrap(),
-            iss: SeqNr(0),
+            flows: vec![Flow::new(local.parse().unwrap(), peer.parse().unwrap())],
+            known: mptcp::Known::default(),
             sent: VecDeque::new(),
             events: Vec::new(),
             written: 0,
@@ -72,7 +91,7 @@ impl Script {
     /// Opens actively; the SYN is the first thing to expect.
     pub fn connect(config: ConnectionConfig) -> Self {
         let mut script = Self::new("10.0.0.1:4000", "10.0.0.2:80");
-        let (local, peer) = (script.local, script.peer);
+        let (local, peer) = (script.flows[0].local, script.flows[0].peer);
         script.connection = Some(script.endpoint.connect(local, peer, config, Instant::ZERO).unwrap());
         script.flush();
         script
@@ -81,7 +100,7 @@ impl Script {
     /// Waits for a SYN.
     pub fn listen(config: ConnectionConfig) -> Self {
         let mut script = Self::new("10.0.0.1:80", "10.0.0.2:4000");
-        let local = script.local;
+        let local = script.flows[0].local;
         script.listener = Some(script.endpoint.listen(local, config).unwrap());
         script
     }
@@ -104,9 +123,7 @@ impl Script {
 
     fn flush(&mut self) {
         while let Some(segment) = self.endpoint.poll_transmit(self.now) {
-            if segment.flags.contains(Flags::SYN) {
-                self.iss = segment.seq;
-            }
+            self.learn(&segment);
             self.sent.push_back((self.now, segment));
         }
         while let Some(event) = self.endpoint.poll_event() {
@@ -115,6 +132,31 @@ impl Script {
         if let Some(connection) = self.listener.and_then(|listener| self.endpoint.accept(listener)) {
             self.connection = Some(connection);
         }
+    }
+
+    fn learn(&mut self, segment: &Segment) {
+        let f = self.flow_of(segment).unwrap_or_else(|| {
+            self.flows.push(Flow::new(segment.src, segment.dst));
+            self.flows.len() - 1
+        });
+        let flow = &mut self.flows[f];
+        if segment.flags.contains(Flags::SYN) {
+            flow.iss = segment.seq;
+        }
+        self.known.learn(&mut flow.known, segment);
+    }
+
+    /// On which flow the endpoint sent a segment.
+    fn flow_of(&self, segment: &Segment) -> Option<usize> {
+        self.flows.iter().position(|flow| flow.local == segment.src && flow.peer == segment.dst)
+    }
+
+    /// Another flow for the peer to open: from the next port of its address. Gives the number to write in front.
+    pub fn new_flow(&mut self) -> usize {
+        let Flow { local, mut peer, .. } = self.flows[0];
+        peer.set_port(peer.port() + self.flows.len() as u16);
+        self.flows.push(Flow::new(local, peer));
+        self.flows.len()
     }
 
     /// Lets time pass until `ms` milliseconds after the start.
@@ -255,8 +297,10 @@ impl Script {
 
     fn print(&self, segment: &Segment) -> String {
         let shown = |flag: Flags| segment.flags.contains(flag) && flag != Flags::PSH;
-        let mut text: String = LETTERS.iter().filter(|(_, flag)| shown(*flag)).map(|(letter, _)| *letter).collect();
-        write!(text, " {}", segment.seq.since(self.iss)).unwrap();
+        let f = self.flow_of(segment).expect("it was learnt when it was sent");
+        let mut text = if f > 0 { format!("{}: ", f + 1) } else { String::new() };
+        text.extend(LETTERS.iter().filter(|(_, flag)| shown(*flag)).map(|(letter, _)| *letter));
+        write!(text, " {}", segment.seq.since(self.flows[f].iss)).unwrap();
         if !segment.payload.is_empty() {
             write!(text, "+{}", segment.payload.len()).unwrap();
         }
@@ -269,11 +313,17 @@ impl Script {
         if segment.ecn == Ecn::Capable0 {
             text.push_str(" ect");
         }
+        self.known.print(segment, &mut text);
         text
     }
 
     fn parse(&self, text: &str) -> Segment {
-        let mut segment = Segment::new(self.peer, self.local);
+        let (f, text) = match text.split_once(": ") {
+            Some((number, text)) => (number.parse::<usize>().unwrap() - 1, text),
+            None => (0, text),
+        };
+        let Flow { local, peer, iss, known } = self.flows[f];
+        let mut segment = Segment::new(peer, local);
         segment.window = 65535;
         let mut words = text.split_whitespace();
         for letter in words.next().unwrap().chars() {
@@ -291,7 +341,7 @@ impl Script {
         while let Some(word) = words.next() {
             let mut number = || words.next().unwrap().parse::<u32>().unwrap();
             match word {
-                "ack" => segment.ack = self.iss + words.next().unwrap().parse::<i32>().unwrap() as u32,
+                "ack" => segment.ack = iss + words.next().unwrap().parse::<i32>().unwrap() as u32,
                 "win" => segment.window = number() as u16,
                 "mss" => segment.options.mss = Some(number() as u16),
                 "wscale" => segment.options.window_scale = Some(number() as u8),
@@ -300,9 +350,21 @@ impl Script {
                 "ce" => segment.ecn = Ecn::CongestionExperienced,
                 "sack" => {
                     let (start, end) = words.next().unwrap().split_once('-').unwrap();
-                    let at = |text: &str| self.iss + text.parse::<u32>().unwrap();
+                    let at = |text: &str| iss + text.parse::<u32>().unwrap();
                     segment.options.sack.push(SackBlock { start: at(start), end: at(end) });
                 }
+                "mpc" => segment.options.mptcp.push(self.known.capable(&segment)),
+                "join" => segment.options.mptcp.push(self.known.join(&known, &segment)),
+                "dack" => {
+                    let ack = self.known.data_ack(number().into());
+                    mptcp::signal(&mut segment).data_ack = ack;
+                }
+                "map" => {
+                    let (ssn, len) = (segment.seq.since(PEER_ISS), segment.payload.len() as u16);
+                    let mapping = mptcp::mapping(number().into(), ssn, len);
+                    mptcp::signal(&mut segment).mapping = Some(mapping);
+                }
+                "dfin" => mptcp::end_stream(&mut segment, || number().into()),
                 other => panic!("unknown word '{other}' in '{text}'"),
             }
         }

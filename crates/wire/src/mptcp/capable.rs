@@ -49,6 +49,8 @@ impl CapableFlags {
     pub const EXTENSIBILITY: Self = Self(0x40);
     /// C: the receiver must not join towards the sender's address of this subflow.
     pub const NO_JOIN_TO_THIS_ADDRESS: Self = Self(0x20);
+    /// D to H: one bit for each algorithm.
+    pub const ALGORITHMS: Self = Self(0x1f);
     /// H: HMAC-SHA256.
     pub const HMAC_SHA256: Self = Self(0x01);
 
