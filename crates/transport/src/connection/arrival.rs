@@ -82,9 +82,6 @@ impl Connection {
         if arrival.data {
             self.pull_data(i, host, now);
         }
-        if arrival.fin {
-            self.on_subflow_fin(i, host, now);
-        }
         self.check_data_fin(host, now);
     }
 
@@ -236,15 +233,6 @@ impl Connection {
         self.totals.received_bytes = self.receiver.stream.received_bytes();
     }
 
-    /// The peer closed one direction of the subflow.
-    fn on_subflow_fin(&mut self, i: usize, host: &mut Host, now: Instant) {
-        match self.protocol {
-            Protocol::Tcp { .. } => self.on_peer_finished(host, now),
-            // No more data will come this way. Answering with our own FIN lets it end; what it owes goes elsewhere.
-            _ => self.retreat_from(i),
-        }
-    }
-
     /// The peer's DATA_FIN counts once everything before it has arrived. It does so after a fallback too, if the stream
     /// ends exactly there: a peer that has not heard of it yet may repeat data behind the end. Elsewhere a middlebox has
     /// changed the length of the stream, and the FIN tells the end.
@@ -254,7 +242,7 @@ impl Connection {
         }
     }
 
-    fn on_peer_finished(&mut self, host: &mut Host, now: Instant) {
+    pub(super) fn on_peer_finished(&mut self, host: &mut Host, now: Instant) {
         if self.receiver.finished {
             return;
         }

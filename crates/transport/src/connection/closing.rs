@@ -137,6 +137,7 @@ impl Connection {
     pub(crate) fn settle(&mut self, host: &mut Host, now: Instant) {
         self.finish_stream_if_last(true);
         self.arm_data_timer_for_fin(now);
+        self.heed_fins(host, now);
         if self.subflows.iter().any(|subflow| subflow.is_finished()) {
             self.retire_subflows(host, now);
         }

@@ -15,6 +15,7 @@
 //! | `addresses.rs` | ADD_ADDR, REMOVE_ADDR, MP_PRIO, the path manager |
 //! | `application.rs` | settings that change, corks, half shutdown |
 //! | `closing.rs` | DATA_FIN, FIN, MP_FASTCLOSE |
+//! | `half_closed.rs` | subflows that the peer has closed |
 //! | `fallback.rs` | back to plain TCP |
 //! | `send_buffer.rs`, `reassembly.rs`, `mapping.rs` | the data |
 //! | `keys.rs` | keys, tokens, HMACs |
@@ -27,6 +28,7 @@ mod closing;
 mod congestion;
 mod dss;
 mod fallback;
+mod half_closed;
 mod handshake;
 mod held;
 pub(crate) mod keys;

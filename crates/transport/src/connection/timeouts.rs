@@ -89,7 +89,7 @@ impl Connection {
 
     /// Restarts the data-level time-out: twice the slowest subflow's, because that subflow may still deliver.
     pub(super) fn rearm_data_timer(&mut self, now: Instant) {
-        let outstanding = self.sender.next != self.sender.buffer.start() || self.data_fin_outstanding();
+        let outstanding = self.sender.next != self.sender.buffer.start() || self.is_data_fin_outstanding();
         if !outstanding || self.is_closed() || !self.is_mptcp() {
             self.data_timer = Instant::FAR_FUTURE;
             return;
@@ -99,13 +99,13 @@ impl Connection {
         self.data_timer = now + base.saturating_mul(1 << self.sender.backoff.min(6)).min(DATA_TIMEOUT_MAX);
     }
 
-    fn data_fin_outstanding(&self) -> bool {
+    pub(super) fn is_data_fin_outstanding(&self) -> bool {
         self.sender.data_fin.is_some() && matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
     }
 
     /// A DATA_FIN without data is not covered by any transmission of data.
     pub(super) fn arm_data_timer_for_fin(&mut self, now: Instant) {
-        if self.data_timer == Instant::FAR_FUTURE && self.data_fin_outstanding() {
+        if self.data_timer == Instant::FAR_FUTURE && self.is_data_fin_outstanding() {
             self.rearm_data_timer(now);
         }
     }
@@ -120,7 +120,7 @@ impl Connection {
         self.sender.backoff += 1;
         if self.sender.buffer.start() != self.sender.next {
             self.reinject_uncarried_head();
-        } else if self.data_fin_outstanding() && !self.falls_back_in_silence(host, now) {
+        } else if self.is_data_fin_outstanding() && !self.falls_back_in_silence(host, now) {
             self.capable_due = true;
             self.send_data_fin();
         }

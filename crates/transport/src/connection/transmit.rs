@@ -389,7 +389,9 @@ impl Connection {
             .subflows
             .iter_mut()
             .filter(|subflow| subflow.handshake == Handshake::Complete && !subflow.is_finished());
-        if let Some(subflow) = usable.min_by_key(|subflow| (subflow.is_stale(), subflow.is_backup())) {
+        if let Some(subflow) =
+            usable.min_by_key(|subflow| (subflow.is_stale(), !subflow.is_usable(), subflow.is_backup()))
+        {
             self.sender.data_fin_due = true;
             subflow.tcb.demand_ack();
         }

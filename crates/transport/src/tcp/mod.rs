@@ -319,6 +319,11 @@ impl Tcb {
         self.counters.sent_bytes + self.unsent_bytes
     }
 
+    /// The peer's FIN has arrived, with everything before it.
+    pub(crate) fn has_received_fin(&self) -> bool {
+        matches!(self.state, State::CloseWait | State::Closing | State::LastAck | State::TimeWait)
+    }
+
     /// An ACK must be sent.
     pub(crate) fn demand_ack(&mut self) {
         self.ack_policy.demand();

@@ -129,7 +129,7 @@ impl Known {
 
 /// The mapping of a payload of `len` octets at `ssn` to the peer's data sequence number `number`.
 pub fn mapping(number: u64, ssn: u32, len: u16) -> Mapping {
-    let dsn = DataSeq::Long((keys::first_dsn(PEER_KEY) - 1 + number).0);
+    let dsn = DataSeq::Short((keys::first_dsn(PEER_KEY) - 1 + number).0 as u32);
     Mapping { dsn, ssn, len, checksum: None }
 }
 
