@@ -113,6 +113,7 @@ impl<H: Host> Simulation<H> {
     pub fn with_host<T>(&mut self, id: HostId, action: impl FnOnce(&mut H, Instant) -> T) -> T {
         let result = action(&mut self.hosts[id.0 as usize].host, self.now);
         self.service(id);
+        self.deliver();
         result
     }
 
@@ -184,6 +185,8 @@ impl<H: Host> Simulation<H> {
             self.deliver();
         } else {
             self.fire(HostId(timer.1 as u32));
+            // A middlebox next to the host answers without delay.
+            self.deliver();
         }
         true
     }

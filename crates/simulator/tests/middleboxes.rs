@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 
 use network::impairment::{Corrupt, Detection};
-use network::middlebox::{Edit, EditStream, Merge, ShiftDsn, Split, StripOn, StripOptions};
+use network::middlebox::{Edit, EditStream, ForgetfulFirewall, Merge, ShiftDsn, Split, StripOn, StripOptions};
 use network::{Link, Path, TwoHosts};
 use simulator::app::Transfer;
 use simulator::{CLIENT, EndpointHost, SERVER, Simulation, Source, two_hosts};
@@ -90,6 +90,34 @@ fn address_translation_goes_unnoticed() {
     let nat = || Path::from(link()).nat(Duration::from_secs(60));
     let (_, stats) = download(TwoHosts::new(1).path(nat()).path(nat()).one_server_address(), &default());
     assert!(stats.mptcp && stats.subflows.len() == 2, "{stats:?}");
+}
+
+/// Section 3.5: a RST ends a subflow. One that a middlebox sends ends no connection, not even on the only path: the side
+/// that opened it joins again, and the other waits for that. Whoever sends hears of the RST; a client that only receives
+/// has keep-alives to find out.
+#[test]
+fn resets_of_a_firewall_that_forgets_end_no_connection() {
+    let forgetful = || {
+        let times = [200, 1700, 3500].map(Instant::from_millis);
+        Path::from(link()).middlebox(ForgetfulFirewall::new(times))
+    };
+    for topology in [TwoHosts::new(1).path(forgetful()), TwoHosts::new(1).path(forgetful()).path(forgetful())] {
+        let config = ConnectionConfig { keep_alive: Some(Duration::from_secs(5)), ..default() };
+        let (_, stats) = download(topology.one_server_address(), &config);
+        assert!(stats.mptcp && has_lost_a_subflow(&stats), "{stats:?}");
+    }
+}
+
+/// The same where the resets are the engine's own: both paths begin to strip options in the middle, and joins lose
+/// theirs, until the middleboxes are gone.
+#[test]
+fn options_stripped_on_both_paths_for_a_while_end_no_connection() {
+    let stripping = || {
+        let strip = || StripOptions::mptcp(StripOn::AfterPackets(100)).until(Instant::from_secs(4));
+        Path::from(link()).to_server(strip()).to_client(strip())
+    };
+    let (_, stats) = download(TwoHosts::new(1).path(stripping()).path(stripping()).one_server_address(), &default());
+    assert!(has_lost_a_subflow(&stats), "{stats:?}");
 }
 
 #[test]

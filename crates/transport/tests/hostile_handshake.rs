@@ -6,6 +6,7 @@ mod victim;
 
 use forger::Forger;
 use live::live_bytes;
+use transport::error::CloseReason;
 use transport::{ConnectionConfig, EndpointConfig, Event};
 use units::Duration;
 use victim::{Victim, resets};
@@ -239,4 +240,31 @@ fn attempts_to_open_subflows_do_not_keep_a_dead_connection_alive() {
     // The peer says no more, on any address: the user time-out (300 s), then a minute for a new subflow.
     victim.wait(Duration::from_secs(400));
     assert!(victim.stats(id).closed_at.is_some(), "{:#?}", victim.stats(id));
+}
+
+/// RSTs are not authenticated, and a peer may open and reset connections as fast as it likes: each costs no more, and no
+/// longer, than one that is left open.
+#[test]
+fn connections_that_are_reset_are_forgotten() {
+    let limits = EndpointConfig { connections_max: 50, ..EndpointConfig::default() };
+    let mut victim = Victim::with_limits(&ConnectionConfig::default(), limits);
+    let before = victim.endpoint.footprint();
+    let mut ids = Vec::new();
+    for n in 0..30 {
+        let (mut forger, id): (Forger, _) = victim.connect_as(Forger::new(true, 0xf000 + n));
+        victim.play(&mut forger, |forger, now| {
+            let mut rst = forger.ack(0, now);
+            rst.flags = wire::Flags::RST;
+            rst
+        });
+        ids.push(id);
+    }
+    assert_eq!(victim.endpoint.footprint().connections, before.connections + 30);
+    victim.wait(Duration::from_secs(20));
+    let ended = |event: &&Event| matches!(event, Event::Closed { reason: CloseReason::Reset, .. });
+    assert_eq!(victim.events.iter().filter(ended).count(), 30);
+    ids.into_iter().for_each(|id| victim.endpoint.release(id));
+    victim.wait(Duration::ZERO);
+    assert_eq!(victim.endpoint.footprint(), before);
+    victim.assert_honest_goes_on();
 }

@@ -1,8 +1,9 @@
 //! Middleboxes: they read and rewrite what is not theirs (RFC 8684 section 6 lists what MPTCP must survive).
 //!
-//! Most see one direction. [`Nat`] and [`EditStream`] must see both: place them where both directions pass.
+//! Most see one direction. [`Nat`], [`EditStream`] and [`ForgetfulFirewall`] must see both: place them where both directions pass.
 
 mod edit_stream;
+mod forgetful_firewall;
 mod merge;
 mod nat;
 mod shift_dsn;
@@ -10,6 +11,7 @@ mod split;
 mod strip_options;
 
 pub use edit_stream::{Edit, EditStream};
+pub use forgetful_firewall::ForgetfulFirewall;
 pub use merge::Merge;
 pub use nat::Nat;
 pub use shift_dsn::ShiftDsn;

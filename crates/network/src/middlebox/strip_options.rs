@@ -52,12 +52,13 @@ pub struct StripOptions {
     on: StripOn,
     only: Option<fn(&MptcpOption) -> bool>,
     seen: u64,
+    until: Instant,
 }
 
 impl StripOptions {
     /// Removes `kinds` on the segments of `on`.
     pub fn new(kinds: OptionKinds, on: StripOn) -> Self {
-        Self { kinds, on, only: None, seen: 0 }
+        Self { kinds, on, only: None, seen: 0, until: Instant::FAR_FUTURE }
     }
 
     /// Removes every MPTCP option.
@@ -70,14 +71,20 @@ impl StripOptions {
         Self { only: Some(matches), ..Self::mptcp(on) }
     }
 
-    fn applies(&mut self, segment: &Segment) -> bool {
+    /// Removes nothing from `end` on.
+    pub fn until(self, end: Instant) -> Self {
+        Self { until: end, ..self }
+    }
+
+    fn applies(&mut self, segment: &Segment, now: Instant) -> bool {
         self.seen += 1;
-        match self.on {
-            StripOn::Syn => segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK),
-            StripOn::SynAck => segment.flags.contains(Flags::SYN | Flags::ACK),
-            StripOn::All => true,
-            StripOn::AfterPackets(count) => self.seen > count,
-        }
+        now < self.until
+            && match self.on {
+                StripOn::Syn => segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK),
+                StripOn::SynAck => segment.flags.contains(Flags::SYN | Flags::ACK),
+                StripOn::All => true,
+                StripOn::AfterPackets(count) => self.seen > count,
+            }
     }
 
     fn strip(&self, segment: &mut Segment) {
@@ -102,10 +109,10 @@ impl StripOptions {
 }
 
 impl Node for StripOptions {
-    fn process(&mut self, packet: Option<Packet>, _now: Instant, out: &mut Output) {
+    fn process(&mut self, packet: Option<Packet>, now: Instant, out: &mut Output) {
         let Some(mut packet) = packet else { return };
         packet.edit(|segment| {
-            if self.applies(segment) {
+            if self.applies(segment, now) {
                 self.strip(segment);
             }
         });

@@ -3,8 +3,8 @@
 use units::{Duration, Instant};
 use wire::mptcp::{MpFastclose, MptcpOption};
 
-use super::subflow::{Handshake, SUBFLOW_WAIT};
-use super::{Connection, Protocol};
+use super::Connection;
+use super::subflow::{Handshake, RESET_WAIT, SUBFLOW_WAIT, Subflow};
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::Event;
 use crate::host::{Host, Tuple};
@@ -198,10 +198,14 @@ impl Connection {
         if self.is_closed() {
             return;
         }
-        if self.subflows.iter().all(|subflow| subflow.retired) {
-            self.on_last_subflow_gone(reason, admitted, host, now);
-        } else if self.is_mptcp() && !self.subflows.iter().any(|subflow| subflow.admitted && !subflow.retired) {
-            self.await_subflow(now);
+        let is_left = |subflow: &Subflow| !subflow.retired;
+        if self.is_fully_established() && self.is_worth_rejoining(reason) {
+            if !self.subflows.iter().any(|subflow| subflow.admitted && is_left(subflow)) {
+                self.await_subflow(reason, now);
+            }
+        } else if !self.subflows.iter().any(is_left) {
+            // A TCP that closed in good order has told its story already.
+            self.finish(reason, host, now);
         }
         if self.is_fully_established() && !self.is_closed() {
             let on_request =
@@ -211,23 +215,26 @@ impl Connection {
         }
     }
 
-    /// Without subflows: over for TCP and for a peer that resets; otherwise a new subflow may still come (RFC 8684
-    /// section 3.3.6: the connection outlives its subflows).
-    fn on_last_subflow_gone(&mut self, reason: CloseReason, admitted: bool, host: &mut Host, now: Instant) {
-        let is_final = match self.protocol {
-            Protocol::Mptcp { .. } => admitted && matches!(reason, CloseReason::Reset | CloseReason::Violation(_)),
-            _ => true,
-        };
-        if is_final {
-            // A TCP that closed in good order has told its story already.
-            self.finish(reason, host, now);
-        } else {
-            self.await_subflow(now);
-        }
+    /// After the end of the last subflow, whether a new one would have anything to carry. A peer that resets has lost
+    /// its state more often than its path, so a mere DATA_FIN of ours, which loses no data, is not worth the wait.
+    fn is_worth_rejoining(&self, reason: CloseReason) -> bool {
+        let may_speak = !self.receiver.finished && !self.receiver.discard;
+        let is_used = !self.released && (may_speak || !self.sender.finished);
+        !is_reset(reason) || is_used || self.sender.buffer.start() != self.sender.buffer.end()
     }
 
-    /// Nothing carries data: gives up unless a new subflow is established in time. Attempts do not count.
-    fn await_subflow(&mut self, now: Instant) {
-        self.orphan_timer = self.orphan_timer.min(now + SUBFLOW_WAIT.min(self.config.user_timeout));
+    /// Nothing carries data: gives up unless a new subflow is established in time (RFC 8684 sections 3.3.3 and 3.5: the
+    /// connection outlives its subflows). Attempts do not count.
+    fn await_subflow(&mut self, reason: CloseReason, now: Instant) {
+        let wait = if is_reset(reason) { RESET_WAIT } else { SUBFLOW_WAIT };
+        let until = now + wait.min(self.config.user_timeout);
+        if until < self.orphan_timer {
+            self.orphan_timer = until;
+            self.orphan_reason = if is_reset(reason) { reason } else { CloseReason::TimedOut };
+        }
     }
+}
+
+fn is_reset(reason: CloseReason) -> bool {
+    matches!(reason, CloseReason::Reset | CloseReason::Violation(_))
 }

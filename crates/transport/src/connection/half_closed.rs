@@ -9,6 +9,7 @@ use units::Instant;
 
 use super::subflow::{Handshake, SUBFLOW_WAIT, Subflow};
 use super::{Connection, Protocol};
+use crate::error::CloseReason;
 use crate::host::Host;
 use crate::state::State;
 
@@ -68,6 +69,7 @@ impl Connection {
             self.orphan_timer = Instant::FAR_FUTURE;
         } else if self.orphan_timer == Instant::FAR_FUTURE {
             self.orphan_timer = now + SUBFLOW_WAIT.min(self.config.user_timeout);
+            self.orphan_reason = CloseReason::TimedOut;
         }
     }
 }

@@ -187,6 +187,8 @@ pub(crate) struct Connection {
     data_timer: Instant,
     /// When a connection without subflows gives up.
     orphan_timer: Instant,
+    /// What it then says was the end of it.
+    orphan_reason: CloseReason,
     /// When a connection that its owner has closed stops waiting for the peer's end.
     linger_timer: Instant,
     close_reason: Option<CloseReason>,
@@ -270,6 +272,7 @@ impl Connection {
             turn: 0,
             data_timer: Instant::FAR_FUTURE,
             orphan_timer: Instant::FAR_FUTURE,
+            orphan_reason: CloseReason::TimedOut,
             linger_timer: Instant::FAR_FUTURE,
             close_reason: None,
             established_at: None,

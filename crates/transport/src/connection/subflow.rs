@@ -286,5 +286,8 @@ impl Subflow {
     }
 }
 
-/// How long a connection without subflows waits for a new one.
+/// How long a connection without subflows waits for a new one (Linux's `close_timeout`).
 pub(crate) const SUBFLOW_WAIT: Duration = Duration::from_secs(60);
+/// How long one waits whose last subflow was reset: a full mesh joins again 1, 3, 7 and 15 s after the RST. Longer would
+/// serve few, since most peers that reset are gone, and keep their memory; docs/decisions has the reasons.
+pub(crate) const RESET_WAIT: Duration = Duration::from_secs(20);

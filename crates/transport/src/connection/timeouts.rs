@@ -45,7 +45,10 @@ impl Connection {
         if self.data_timer <= now {
             self.on_data_timeout(host, now);
         }
-        if self.orphan_timer.min(self.linger_timer) <= now {
+        if self.orphan_timer <= now {
+            self.abort(self.orphan_reason, host, now);
+        }
+        if self.linger_timer <= now {
             self.abort(CloseReason::TimedOut, host, now);
         }
         self.on_address_timeout(host, now);
