@@ -105,7 +105,7 @@ impl Connection {
         let subflow = &mut self.subflows[i];
         let seq = subflow.absolute_received(mapping.ssn);
         let received = ReceivedMapping { seq, len: u32::from(data_len), dsn, checksum };
-        subflow.mappings.insert(received)
+        subflow.mappings.insert(received, subflow.tcb.mappings_max())
     }
 
     /// The peer's stream ends at `fin`: inside the window, not before what has arrived, and once for all.
@@ -127,7 +127,7 @@ impl Connection {
         let subflow = &mut self.subflows[i];
         let seq = subflow.absolute_received(1);
         let received = ReceivedMapping { seq, len: u32::from(data.len), dsn, checksum };
-        subflow.mappings.insert(received)
+        subflow.mappings.insert(received, subflow.tcb.mappings_max())
     }
 
     /// The next data sequence number expected, a DATA_FIN included.

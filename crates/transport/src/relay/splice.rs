@@ -266,7 +266,8 @@ impl Splice {
         let checksum = mapping.checksum.map(|value| MappingChecksum { value, ssn: mapping.ssn, len: mapping.len });
         let Some(leg) = &mut self.legs[side.index()] else { return true };
         let seq = leg.tcb.irs() + mapping.ssn;
-        leg.mappings.insert(ReceivedMapping { seq, len: u32::from(data_len), dsn, checksum }).is_ok()
+        let received = ReceivedMapping { seq, len: u32::from(data_len), dsn, checksum };
+        leg.mappings.insert(received, leg.tcb.mappings_max()).is_ok()
     }
 
     /// Hands what arrived in subflow order to the owner.

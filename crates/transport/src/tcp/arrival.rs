@@ -96,6 +96,10 @@ impl Tcb {
         if segment.flags.contains(Flags::RST) {
             return self.arrive_reset(segment, now);
         }
+        if !segment.payload.is_empty() && !self.receive.has_room_for(segment.seq, segment.payload.len() as u32) {
+            self.demand_ack();
+            return Arrival::default();
+        }
         if !segment.flags.contains(Flags::ACK) {
             return Arrival::default();
         }

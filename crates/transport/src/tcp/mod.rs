@@ -309,6 +309,11 @@ impl Tcb {
         self.receive.announce(window);
     }
 
+    /// Mappings of this subflow's data worth keeping.
+    pub(crate) fn mappings_max(&self) -> usize {
+        self.receive.mappings_max()
+    }
+
     /// The peer will look at the options of `segment`: it is no repetition, which a receiver drops, and no probe.
     pub(crate) fn is_fresh(&self, segment: &Segment) -> bool {
         segment.seq == self.snd_nxt

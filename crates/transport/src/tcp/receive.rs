@@ -8,8 +8,10 @@ use wire::{Payload, SackBlock, SackBlocks};
 
 use crate::crumbs;
 
-/// Segments held out of order at most: a peer that sends crumbs costs no more than this.
-const OUT_OF_ORDER_MAX: usize = 8192;
+/// Charged for every segment held out of order beside its octets: about what it and its mapping cost.
+const SEGMENT_OVERHEAD: u64 = 128;
+/// What may be held besides twice the widest window announced.
+const HELD_MIN: u64 = 64 << 10;
 /// Ranges remembered for SACK; each ACK reports up to four of them.
 const RANGES_MAX: usize = 8;
 
@@ -47,9 +49,12 @@ pub(crate) struct ReceiveSpace {
     announced_edge: SeqNr,
     /// Sequence number of the peer's FIN, once seen.
     fin_at: Option<SeqNr>,
+    /// The widest window ever announced.
+    window_max: u32,
     /// Data in order, waiting for the connection.
     ready: VecDeque<(SeqNr, Payload)>,
     out_of_order: VecDeque<Held>,
+    held_bytes: u64,
     /// Ranges beyond `nxt`, most recent first.
     ranges: ArrayVec<SackBlock, RANGES_MAX>,
     /// The range of a duplicate, to be reported once (RFC 2883).
@@ -64,8 +69,10 @@ impl ReceiveSpace {
             nxt: irs + 1,
             announced_edge: irs + 1,
             fin_at: None,
+            window_max: 0,
             ready: VecDeque::new(),
             out_of_order: VecDeque::new(),
+            held_bytes: 0,
             ranges: ArrayVec::new(),
             duplicate: None,
         }
@@ -87,6 +94,27 @@ impl ReceiveSpace {
     /// Notes that a segment announces `window` octets from RCV.NXT.
     pub(crate) fn announce(&mut self, window: u32) {
         self.announced_edge = self.announced_edge.max(self.nxt + window);
+        self.window_max = self.window_max.max(self.window());
+    }
+
+    /// What the segments held out of order may cost: a whole window of segments with 128 octets or more fits, and one of
+    /// crumbs costs no more.
+    fn held_max(&self) -> u64 {
+        2 * u64::from(self.window_max) + HELD_MIN
+    }
+
+    /// Whether `len` octets at `seq` can be taken. If not, their segment counts as lost on the way: its sender sends it
+    /// again, when the hole before it may be filled.
+    pub(crate) fn has_room_for(&self, seq: SeqNr, len: u32) -> bool {
+        let segments = self.out_of_order.len() as u64 + 1;
+        let charged = self.held_bytes + u64::from(len) + segments * SEGMENT_OVERHEAD;
+        !seq.after(self.nxt) || charged <= self.held_max()
+    }
+
+    /// Mappings worth keeping: one for each segment held, and one for each gap that a late original of segments cut anew
+    /// leaves between them. A sender that keeps to its window never needs more.
+    pub(crate) fn mappings_max(&self) -> usize {
+        2 * (self.held_max() / SEGMENT_OVERHEAD) as usize
     }
 
     /// The acceptability test of RFC 9293 section 3.4 (table 6).
@@ -167,6 +195,7 @@ impl ReceiveSpace {
                 break;
             }
             let mut held = self.out_of_order.pop_front().expect("front exists");
+            self.held_bytes -= held.payload.len() as u64;
             if held.end().after(self.nxt) {
                 let known = self.nxt.since(held.seq) as usize;
                 let _ = held.payload.split_to(known);
@@ -181,9 +210,6 @@ impl ReceiveSpace {
 
     fn hold(&mut self, seq: SeqNr, payload: Payload, accepted: &mut Accepted) {
         let end = seq + payload.len() as u32;
-        if self.out_of_order.len() >= OUT_OF_ORDER_MAX {
-            return;
-        }
         let at = match self.out_of_order.back() {
             Some(last) if last.seq.before_or_at(seq) => self.out_of_order.len(),
             _ => self.out_of_order.partition_point(|held| held.seq.before_or_at(seq)),
@@ -193,6 +219,7 @@ impl ReceiveSpace {
             accepted.duplicate_bytes += payload.len() as u32;
             self.note_duplicate(seq, end);
         } else {
+            self.held_bytes += payload.len() as u64;
             self.out_of_order.insert(at, Held { seq, payload: crumbs::keep(payload) });
         }
         self.note_range(seq, end);
