@@ -41,6 +41,66 @@ fn duplicates_are_reported_once() {
     assert_eq!(script.stats().duplicate_bytes, 1000 + 1000 + 500);
 }
 
+/// RFC 2883 section 4: a segment that repeats what is held beyond a hole reports it, also where it brings something new,
+/// and where it fills the hole; of several runs the first. A run above the ACK is followed by the block it is part of.
+#[test]
+fn duplicates_of_what_is_held_are_reported() {
+    let mut script = Script::ready();
+    script.inject("A 2001+1000 ack 1");
+    script.expect("A 1 ack 1 sack 2001-3001");
+    script.inject("A 1501+1000 ack 1");
+    script.expect("A 1 ack 1 sack 2001-2501 sack 1501-3001");
+    script.inject("A 2501+1000 ack 1");
+    script.expect("A 1 ack 1 sack 2501-3001 sack 1501-3501");
+    script.inject("A 5001+1000 ack 1");
+    script.expect("A 1 ack 1 sack 5001-6001 sack 1501-3501");
+    // What lies between the two runs is new; both of them are not.
+    script.inject("A 3001+3500 ack 1");
+    script.expect("A 1 ack 1 sack 3001-3501 sack 1501-6501");
+    assert_eq!(script.stats().duplicate_bytes, 500 + 500 + 500 + 1000);
+    script.inject("A 1+2000 ack 1");
+    script.expect("A 1 ack 6501 sack 1501-2001");
+    assert_eq!(script.stats().duplicate_bytes, 2500 + 500);
+    assert_eq!(script.recv(10_000), Some(6500));
+}
+
+/// RFC 2883 section 4.2: two duplicates in one segment, the first of them below the ACK: that one is reported.
+#[test]
+fn of_two_duplicates_in_a_segment_the_first_is_reported() {
+    let mut script = Script::ready();
+    script.inject("A 1+1000 ack 1");
+    script.expect("A 1 ack 1001");
+    script.inject("A 2001+500 ack 1");
+    script.expect("A 1 ack 1001 sack 2001-2501");
+    script.inject("A 501+3000 ack 1");
+    script.expect("A 1 ack 3501 sack 501-1001");
+    assert_eq!(script.stats().duplicate_bytes, 500 + 500);
+    assert_eq!(script.recv(10_000), Some(3500));
+}
+
+/// RFC 2883 section 5: what a sender makes of a first block below the ACK, or within the second, is that a duplicate has
+/// arrived. Nothing is acknowledged, lost or sent by it.
+#[test]
+fn a_report_of_a_duplicate_acknowledges_nothing() {
+    let mut script = Script::ready();
+    script.send(10_000);
+    assert_eq!(script.drain().len(), 10);
+    script.run_until(200);
+    script.inject("A 1 ack 2001");
+    script.drain();
+    let before = script.stats();
+    for report in ["A 1 ack 2001 sack 1-1001", "A 1 ack 2001 sack 501-1501", "A 1 ack 2001 sack -5000-1"] {
+        script.inject(report);
+        script.expect_nothing();
+        let after = script.stats();
+        assert_eq!((after.in_flight_bytes, after.cwnd_bytes), (before.in_flight_bytes, before.cwnd_bytes), "{report}");
+    }
+    script.inject("A 1 ack 2001 sack 4001-5001");
+    script.inject("A 1 ack 2001 sack 4001-4501 sack 4001-5001");
+    assert_eq!(script.stats().in_flight_bytes, before.in_flight_bytes - 1000);
+    assert_eq!(script.stats().congestion_events, 0);
+}
+
 /// Full segments leave no room for SACK blocks: the report goes ahead of them.
 #[test]
 fn data_do_not_crowd_out_reports() {

@@ -165,25 +165,46 @@ impl ReceiveSpace {
             self.note_duplicate(seq, end);
             return;
         }
+        let mut below = None;
         if seq.before(self.nxt) {
             let known = self.nxt.since(seq);
             accepted.duplicate_bytes = known;
             payload.split_to(known as usize);
-            self.note_duplicate(seq, self.nxt);
+            below = Some(SackBlock { start: seq, end: self.nxt });
             accepted.out_of_order = true;
             seq = self.nxt;
         }
+        let (held_bytes, held) = self.duplicates_of_held(seq, end);
+        accepted.duplicate_bytes += held_bytes;
+        // An ACK reports a single contiguous duplicate (RFC 2883 section 4): the first.
+        self.duplicate = below.or(held).or(self.duplicate);
         if seq == self.nxt {
             self.advance(seq, payload);
         } else {
             accepted.out_of_order = true;
-            self.hold(seq, payload, accepted);
+            self.hold(seq, payload);
         }
     }
 
     /// Octets that arrived before have arrived again: the next ACK says so (RFC 2883).
     pub(crate) fn note_duplicate(&mut self, start: SeqNr, end: SeqNr) {
         self.duplicate = Some(SackBlock { start, end });
+    }
+
+    /// The octets of `[start, end)` that are held already, and their first contiguous run.
+    fn duplicates_of_held(&self, start: SeqNr, end: SeqNr) -> (u32, Option<SackBlock>) {
+        let (mut bytes, mut first) = (0, None::<SackBlock>);
+        let beyond = self.out_of_order.range(self.first_held_beyond(start)..);
+        for held in beyond.take_while(|held| held.seq.before(end)) {
+            let run = SackBlock { start: held.seq.max(start), end: held.end().min(end) };
+            bytes += run.end.since(run.start);
+            match &mut first {
+                None => first = Some(run),
+                Some(first) if first.end == run.start => first.end = run.end,
+                Some(_) => {}
+            }
+        }
+        (bytes, first)
     }
 
     /// Takes data at RCV.NXT, and whatever was held behind them.
@@ -208,21 +229,35 @@ impl ReceiveSpace {
         self.ranges.retain(|range| range.end.after(nxt));
     }
 
-    fn hold(&mut self, seq: SeqNr, payload: Payload, accepted: &mut Accepted) {
+    /// Keeps what is new of a segment beyond a hole: what is held never overlaps.
+    fn hold(&mut self, seq: SeqNr, mut payload: Payload) {
         let end = seq + payload.len() as u32;
-        let at = match self.out_of_order.back() {
-            Some(last) if last.seq.before_or_at(seq) => self.out_of_order.len(),
-            _ => self.out_of_order.partition_point(|held| held.seq.before_or_at(seq)),
-        };
-        let covered = at.checked_sub(1).is_some_and(|i| self.out_of_order[i].end().at_or_after(end));
-        if covered {
-            accepted.duplicate_bytes += payload.len() as u32;
-            self.note_duplicate(seq, end);
-        } else {
+        let (mut start, mut at) = (seq, self.first_held_beyond(seq));
+        if let Some(held) = self.out_of_order.get(at).filter(|held| held.seq.before(seq)) {
+            let known = held.end().min(end).since(seq);
+            payload.split_to(known as usize);
+            start += known;
+            at += 1;
+        }
+        let covered = self.out_of_order.range(at..).take_while(|held| held.end().before_or_at(end)).count();
+        let replaced = self.out_of_order.drain(at..at + covered);
+        self.held_bytes -= replaced.map(|held| held.payload.len() as u64).sum::<u64>();
+        if let Some(held) = self.out_of_order.get(at).filter(|held| held.seq.before(end)) {
+            payload = payload.split_to(held.seq.since(start) as usize);
+        }
+        if !payload.is_empty() {
             self.held_bytes += payload.len() as u64;
-            self.out_of_order.insert(at, Held { seq, payload: crumbs::keep(payload) });
+            self.out_of_order.insert(at, Held { seq: start, payload: crumbs::keep(payload) });
         }
         self.note_range(seq, end);
+    }
+
+    /// The first held segment that ends beyond `seq`.
+    fn first_held_beyond(&self, seq: SeqNr) -> usize {
+        match self.out_of_order.back() {
+            Some(last) if last.end().before_or_at(seq) => self.out_of_order.len(),
+            _ => self.out_of_order.partition_point(|held| held.end().before_or_at(seq)),
+        }
     }
 
     /// Merges `[start, end)` into the ranges and moves the result to the front (RFC 2018 section 4).
@@ -294,7 +329,7 @@ mod tests {
         assert_eq!(space.nxt(), at(200));
         space.accept(at(200), octets(150), false);
         assert_eq!(space.nxt(), at(400));
-        assert!(!space.has_sack_blocks());
+        assert_eq!(space.take_sack_blocks(4).as_slice(), [SackBlock { start: at(300), end: at(350) }]);
         let total: usize = core::iter::from_fn(|| space.take_ready()).map(|(_, payload)| payload.len()).sum();
         assert_eq!(total, 400);
     }
@@ -309,6 +344,33 @@ mod tests {
         assert_eq!(whole.duplicate_bytes, 100);
         assert_eq!(space.take_sack_blocks(4).as_slice(), [SackBlock { start: at(0), end: at(100) }]);
         assert!(space.take_sack_blocks(4).is_empty());
+    }
+
+    proptest::proptest! {
+        /// Segments in any order and with any overlap: what comes out is the stream, what came before is counted, and the
+        /// report is the first run of it.
+        #[test]
+        fn any_overlap_is_one_stream(segments in proptest::collection::vec((0..400_u32, 1..150_u32), 1..40)) {
+            let (mut space, mut arrived, mut read) = (space(), vec![false; 600], 0);
+            for (start, len) in segments {
+                let known: Vec<u32> = (start..start + len).filter(|octet| arrived[*octet as usize]).collect();
+                let first_run = known.first().map(|first| {
+                    let end = (*first..).find(|octet| !known.contains(octet)).unwrap();
+                    SackBlock { start: at(*first), end: at(end) }
+                });
+                let payload = Payload::Pattern(wire::Pattern { stream: 1, offset: u64::from(start), len });
+                let accepted = space.accept(at(start), payload, false);
+                arrived[start as usize..(start + len) as usize].fill(true);
+                proptest::prop_assert_eq!(accepted.duplicate_bytes as usize, known.len());
+                proptest::prop_assert_eq!(core::mem::take(&mut space.duplicate), first_run);
+                while let Some((seq, payload)) = space.take_ready() {
+                    let expected = wire::Pattern { stream: 1, offset: read, len: payload.len() as u32 };
+                    proptest::prop_assert_eq!((seq, payload), (at(read as u32), Payload::Pattern(expected)));
+                    read += u64::from(expected.len);
+                }
+                proptest::prop_assert_eq!(read as usize, arrived.iter().position(|there| !there).unwrap());
+            }
+        }
     }
 
     #[test]

@@ -349,8 +349,8 @@ impl Script {
                 "ts" => segment.options.timestamps = Some(Timestamps { value: number(), echo: number() }),
                 "ce" => segment.ecn = Ecn::CongestionExperienced,
                 "sack" => {
-                    let (start, end) = words.next().unwrap().split_once('-').unwrap();
-                    let at = |text: &str| iss + text.parse::<u32>().unwrap();
+                    let (start, end) = words.next().unwrap().rsplit_once('-').unwrap();
+                    let at = |text: &str| iss + text.parse::<i64>().unwrap() as u32;
                     segment.options.sack.push(SackBlock { start: at(start), end: at(end) });
                 }
                 "mpc" => segment.options.mptcp.push(self.known.capable(&segment)),
