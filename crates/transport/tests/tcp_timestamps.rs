@@ -94,3 +94,21 @@ fn a_spurious_time_out_is_undone() {
     assert_eq!(script.stats().in_flight_bytes, 8892);
     script.expect_nothing();
 }
+
+/// Section 3.2: a RST of a connection with timestamps SHOULD carry them; one for a segment of no connection cannot.
+#[test]
+fn resets_carry_them() {
+    let mut script = stamped();
+    script.inject("A 1+100 ack 1 ts 5010 0");
+    script.expect("A 1 ack 101");
+    script.abort();
+    let reset = script.expect("RA 1 ack 101");
+    assert_eq!(reset.options.timestamps.unwrap().echo, 5010);
+    script.inject("A 101+100 ack 1 ts 5011 0");
+    assert!(script.expect("R 1").options.timestamps.is_none());
+
+    let without = ConnectionConfig { timestamps: true, ..config() };
+    let mut script = Script::established(without, "mss 1000");
+    script.abort();
+    assert!(script.expect("RA 1 ack 1").options.timestamps.is_none());
+}

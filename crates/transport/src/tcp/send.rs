@@ -64,7 +64,7 @@ impl Tcb {
     /// The next segment, if anything is due and allowed.
     pub(crate) fn transmit(&mut self, limits: &SendLimits, now: Instant) -> Option<Outgoing> {
         if self.due.reset {
-            return Some(self.send_reset());
+            return Some(self.send_reset(now));
         }
         if self.due.syn {
             let segment = self.build_syn(limits.receive_window, now);
@@ -86,10 +86,13 @@ impl Tcb {
         Some(outgoing)
     }
 
-    fn send_reset(&mut self) -> Outgoing {
+    fn send_reset(&mut self, now: Instant) -> Outgoing {
         self.due.reset = false;
         let mut segment = self.blank();
         segment.flags = Flags::RST | Flags::ACK;
+        // RFC 7323 section 3.2: a RST should carry them, once they are agreed upon.
+        let agreed = self.timestamps.as_ref().filter(|state| state.is_agreed());
+        segment.options.timestamps = agreed.map(|state| state.stamp(now));
         Outgoing { segment, kind: OutgoingKind::Reset }
     }
 

@@ -28,6 +28,11 @@ impl TimestampState {
         Self { offset, recent: None, last_ack_sent: SeqNr(0) }
     }
 
+    /// The peer's SYN had the option too.
+    pub(super) fn is_agreed(&self) -> bool {
+        self.recent.is_some()
+    }
+
     /// The option for a segment sent now.
     pub(super) fn stamp(&self, now: Instant) -> Timestamps {
         Timestamps { value: self.ticks(now), echo: self.recent.map_or(0, |(value, _)| value) }
