@@ -74,3 +74,20 @@ fn a_time_out_is_followed_by_no_false_recovery() {
     (0..5).for_each(|_| script.inject("A 1 ack 10001"));
     assert_eq!(script.stats().retransmitted_segments, before);
 }
+
+/// RFC 6582 section 3.2 step 3, the first choice of a full acknowledgement: the smaller of the threshold and what is
+/// outstanding plus a segment. Duplicate ACKs that came before say nothing about what was sent in recovery.
+#[test]
+fn recovery_ends_with_what_is_outstanding() {
+    let mut script = sending(30_000);
+    (0..11).for_each(|_| script.inject("A 1 ack 1"));
+    let sent = script.drain();
+    assert_eq!(sent[..3], ["A 10001+1000 ack 1", "A 11001+1000 ack 1", "A 1+1000 ack 1"]);
+    let in_recovery = sent.len() as u64 - 3;
+    assert!(in_recovery >= 2, "{sent:?}");
+    script.run_until(300);
+    script.inject("A 1 ack 12001");
+    assert_eq!(script.stats().ssthresh_bytes, 5000);
+    let window = ((in_recovery + 1) * 1000).min(5000);
+    assert_eq!(script.stats().cwnd_bytes, window, "{sent:?}");
+}

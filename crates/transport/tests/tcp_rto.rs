@@ -43,6 +43,20 @@ fn backs_off_until_there_is_a_sample() {
     again.expect_at(3200, "A 1001+1000 ack 1");
 }
 
+/// Section 3, Karn's algorithm: without SACK, what has arrived beyond a hole is acknowledged when the hole is filled, and
+/// tells nothing about the path.
+#[test]
+fn what_waited_for_a_repair_is_no_sample() {
+    let mut script = plain();
+    script.send(3000);
+    assert_eq!(script.drain().len(), 3);
+    script.expect_at(400, "A 1+1000 ack 1");
+    script.run_until(9000);
+    script.drain();
+    script.inject("A 1 ack 3001");
+    assert_eq!((script.stats().rtt_samples, script.stats().srtt), (1, Some(Duration::from_millis(100))));
+}
+
 /// Section 5.3: every ACK of new data restarts the timer. Section 5.2: none outstanding, no timer.
 #[test]
 fn progress_restarts_the_timer() {

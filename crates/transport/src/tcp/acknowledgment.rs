@@ -99,7 +99,9 @@ impl Tcb {
         // What earlier ACKs delivered: among what this one delivers there is no order to see.
         let highest = board.highest_delivered();
         let mut delivered = Delivered::default();
+        let mut repaired = false;
         let mut each = |sent: &super::scoreboard::Sent| {
+            repaired |= sent.retransmitted;
             // RFC 7323 section 4.3: a segment beyond a hole is not echoed, so its SACK's timestamp says nothing about it.
             let echoes_earlier = sent.retransmitted
                 && sent.end().before_or_at(segment.ack)
@@ -113,6 +115,10 @@ impl Tcb {
         }
         if self.negotiated.sack && !segment.options.sack.is_empty() {
             board.sack(&segment.options.sack, context.mss, &mut delivered, &mut each);
+        }
+        if repaired && !self.negotiated.sack {
+            // Karn: what arrived beyond a hole waited there for the retransmission that filled it.
+            delivered.rtt_sent_at = None;
         }
         delivered
     }
@@ -157,11 +163,12 @@ impl Tcb {
         }
         match self.window.phase() {
             Phase::Recovery(point) | Phase::Loss(point) if self.snd_una.at_or_after(point) => {
+                // Duplicate ACKs told of what came before the recovery point, and that is acknowledged.
+                self.reno_sacked = 0;
                 let in_flight = self.in_flight();
                 self.window.exit_recovery(in_flight);
                 self.rack.on_recovery_end();
                 self.eifel = Eifel::Idle;
-                self.reno_sacked = 0;
             }
             _ => {}
         }
