@@ -162,3 +162,22 @@ fn a_time_out_repeats_the_first_segment() {
     script.inject("A 1 ack 1001");
     assert_eq!(script.drain(), ["A 1001+1000 ack 1", "A 2001+1000 ack 1"]);
 }
+
+/// RFC 9293 section 3.9.1.2: the last segment of what was written is pushed, and so is its retransmission, which the
+/// receiver may get to see alone.
+#[test]
+fn a_retransmission_is_pushed_like_the_original() {
+    let config = ConnectionConfig { nagle: false, ..config() };
+    let mut script = Script::established(config, "win 65535 mss 1000 sackok");
+    script.send(2500);
+    let pushed = |segment: wire::Segment| segment.flags.contains(wire::Flags::PSH);
+    assert!(!pushed(script.expect("A 1+1000 ack 1")));
+    assert!(!pushed(script.expect("A 1001+1000 ack 1")));
+    assert!(pushed(script.expect("A 2001+500 ack 1")));
+    assert!(pushed(script.expect_at(300, "A 2001+500 ack 1")), "the tail loss probe");
+    assert!(!pushed(script.expect_at(600, "A 1+1000 ack 1")), "after the time-out");
+    script.run_until(700);
+    script.inject("A 1 ack 1001");
+    assert!(!pushed(script.expect("A 1001+1000 ack 1")));
+    assert!(pushed(script.expect("A 2001+500 ack 1")));
+}

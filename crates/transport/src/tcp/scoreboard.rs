@@ -24,6 +24,8 @@ pub(crate) struct Sent {
     pub(crate) payload: Payload,
     /// Last (re)transmission.
     pub(crate) sent_at: Instant,
+    /// Its last octet was pushed (PSH).
+    pub(crate) push: bool,
     pub(crate) fin: bool,
     pub(crate) sacked: bool,
     pub(crate) lost: bool,
@@ -323,6 +325,7 @@ impl Scoreboard {
             Sent { seq: at, len: sent.len - front_len, dsn: sent.dsn + u64::from(front_len), payload: rest, ..*sent };
         sent.len = front_len;
         sent.payload = front;
+        sent.push = false;
         sent.fin = false;
         self.sacked_segments += u32::from(back.sacked);
         self.ring.insert(position + 1, back);
@@ -511,6 +514,7 @@ mod tests {
                 mapping: None,
                 payload: Payload::from(vec![i as u8; 100]),
                 sent_at: Instant::from_millis(u64::from(i)),
+                push: false,
                 fin: false,
                 sacked: false,
                 lost: false,

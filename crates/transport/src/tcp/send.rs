@@ -50,6 +50,13 @@ pub(crate) enum OutgoingKind {
     Reset,
 }
 
+/// What the last octet of a segment is marked with.
+#[derive(Clone, Copy, Debug)]
+struct Ending {
+    push: bool,
+    fin: bool,
+}
+
 impl Tcb {
     /// Whether [`Self::transmit`] could have anything to say: most of the time it does not, and this is cheap to ask.
     #[inline]
@@ -122,7 +129,7 @@ impl Tcb {
     fn resend(&mut self, position: usize, now: Instant) -> Outgoing {
         self.board.trim_to(position, self.payload_max());
         let sent = self.board.resend(position, now);
-        let (seq, len, payload, fin) = (sent.seq, sent.len, sent.payload.clone(), sent.fin);
+        let (seq, len, payload, fin, push) = (sent.seq, sent.len, sent.payload.clone(), sent.fin, sent.push);
         let data = OutgoingKind::Data { dsn: sent.dsn, mapping: sent.mapping };
         self.counters.retransmitted_segments += 1;
         self.counters.retransmitted_bytes += payload.len() as u64;
@@ -139,6 +146,9 @@ impl Tcb {
         segment.seq = seq;
         if fin {
             segment.flags |= Flags::FIN;
+        }
+        if push {
+            segment.flags |= Flags::PSH;
         }
         let kind = if payload.is_empty() { OutgoingKind::Control } else { data };
         segment.payload = payload;
@@ -259,7 +269,8 @@ impl Tcb {
         let fits = chunk.payload.len() as u32 != self.usable_window();
         let fin = last && fits && self.fin_requested && !self.fin_sent;
         let mut segment = self.blank();
-        if last && !limits.more {
+        let push = last && !limits.more;
+        if push {
             segment.flags |= Flags::PSH;
         }
         self.due.small_segment = false;
@@ -274,7 +285,7 @@ impl Tcb {
         self.counters.sent_bytes += chunk.payload.len() as u64;
         self.pacer.on_sent(chunk.payload.len() as u32, now);
         let dsn = chunk.dsn;
-        self.record(chunk.payload, dsn, fin, now);
+        self.record(chunk, Ending { push, fin }, now);
         if fin {
             segment.flags |= Flags::FIN;
         }
@@ -291,7 +302,7 @@ impl Tcb {
         }
         let mut segment = self.blank();
         segment.flags |= Flags::FIN;
-        self.record(Payload::Empty, Dsn(0), true, now);
+        self.record(Chunk { dsn: Dsn(0), payload: Payload::Empty }, Ending { push: false, fin: true }, now);
         self.arm_tail_probe(now);
         Some(Outgoing { segment, kind: OutgoingKind::Control })
     }
@@ -302,7 +313,8 @@ impl Tcb {
     }
 
     /// Enters a first transmission at SND.NXT into the books.
-    fn record(&mut self, payload: Payload, dsn: Dsn, fin: bool, now: Instant) {
+    fn record(&mut self, chunk: Chunk, ending: Ending, now: Instant) {
+        let (Chunk { dsn, payload }, Ending { push, fin }) = (chunk, ending);
         let len = payload.len() as u32 + u32::from(fin);
         let seq = self.snd_nxt;
         self.snd_nxt += len;
@@ -318,6 +330,7 @@ impl Tcb {
             mapping: None,
             payload,
             sent_at: now,
+            push,
             fin,
             sacked: false,
             lost: false,
