@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use units::Dsn;
 use wire::checksum::{Sum, dss_checksum, dss_checksum_is_valid};
 use wire::mptcp::{DataSeq, Experimental, MptcpOption, RateReport};
-use wire::{Options, Segment, TcpChecksum};
+use wire::{Options, Segment, TcpChecksum, TooBig};
 
 /// Octets that an experimental option has room for.
 const EXPERIMENT_BYTES_MAX: usize = 37;
@@ -22,6 +22,9 @@ fuzz_target!(|input: &[u8]| {
     }
     if let Ok(segment) = Segment::parse_with(&with_ipv4_checksum(input).into(), TcpChecksum::Trusted) {
         assert_survives(segment);
+    }
+    for octets in [input, &with_ipv4_checksum(input)] {
+        let _ = TooBig::parse(octets);
     }
     assert_options_survive(&input[..input.len().min(Options::MAX_BYTES)]);
     if let Some((&flags, data)) = input.split_first() {

@@ -39,6 +39,17 @@ pub enum ParseError {
         /// Protocol number (IPv4) or the next header at which reading stopped (IPv6).
         protocol: u8,
     },
+    /// An ICMP message other than the one that was looked for.
+    #[error("ICMP type {icmp_type}, code {code} does not say that a packet was too big: ignore it")]
+    NotTooBig {
+        /// Type of the message.
+        icmp_type: u8,
+        /// Its code.
+        code: u8,
+    },
+    /// An ICMP error about a packet that its receiver has not sent.
+    #[error("the ICMP error quotes a packet that this host did not send: ignore it")]
+    NotOurs,
     /// An IPv6 source route that has not come to its end (RFC 8200 section 4.4).
     #[error("IPv6 routing header with {segments_left} segments left: this host forwards nothing, drop the packet")]
     SourceRoute {
@@ -48,7 +59,7 @@ pub enum ParseError {
     /// A checksum is wrong.
     #[error("wrong {field} checksum: damaged on the way, or left to the device (then parse with TcpChecksum::Trusted)")]
     BadChecksum {
-        /// Whose checksum: `IPv4 header` or `TCP`.
+        /// Whose checksum: `IPv4 header`, `TCP` or `ICMP`.
         field: &'static str,
     },
 }

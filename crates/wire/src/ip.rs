@@ -1,6 +1,6 @@
-//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers, as far as TCP needs them.
+//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers, as far as TCP and the errors about its packets need them.
 //!
-//! Parsing gives the range of the TCP segment within the packet, without options, extension headers and the padding
+//! Parsing gives the range of the payload, which is a TCP segment or an ICMP message, within the packet, without options, extension headers and the padding
 //! that links add. Emission makes plain headers: IPv4 with DF set and identification 0 (an atomic datagram, RFC 6864
 //! section 4.1), IPv6 without extension headers; hop limit 64, DSCP and flow label 0.
 
@@ -14,6 +14,10 @@ use crate::checksum::Sum;
 
 /// TCP's protocol number.
 pub(crate) const TCP: u8 = 6;
+/// ICMP's, over IPv4.
+pub(crate) const ICMP: u8 = 1;
+/// ICMPv6's.
+pub(crate) const ICMP_V6: u8 = 58;
 /// Octets of an IPv4 header without options.
 pub(crate) const V4_HEADER_BYTES: usize = 20;
 /// Octets of an IPv6 header without extension headers.
@@ -56,21 +60,26 @@ pub(crate) struct IpHeader {
     pub src: IpAddr,
     pub dst: IpAddr,
     pub ecn: Ecn,
-    /// Where the TCP segment lies in the packet.
+    /// Where the payload lies in the packet.
     pub segment: Range<usize>,
 }
 
-/// Reads the IP header of `packet`, of either version.
+/// Reads the IP header of `packet`, of either version, which must carry TCP.
 pub(crate) fn parse(packet: &[u8]) -> Result<IpHeader, ParseError> {
+    parse_carrying(packet, [TCP, TCP])
+}
+
+/// Reads the IP header of `packet`, which must carry the first of `protocols` over IPv4, the second over IPv6.
+pub(crate) fn parse_carrying(packet: &[u8], protocols: [u8; 2]) -> Result<IpHeader, ParseError> {
     let first = packet.first().ok_or(ParseError::Truncated { field: "IP version", need: 1, have: 0 })?;
     match first >> 4 {
-        4 => parse_v4(packet),
-        6 => parse_v6(packet),
+        4 => parse_v4(packet, protocols[0]),
+        6 => parse_v6(packet, protocols[1]),
         version => Err(ParseError::UnknownVersion { version }),
     }
 }
 
-fn parse_v4(packet: &[u8]) -> Result<IpHeader, ParseError> {
+fn parse_v4(packet: &[u8], protocol: u8) -> Result<IpHeader, ParseError> {
     let fixed: &[u8; V4_HEADER_BYTES] = first_chunk(packet, "IPv4 header")?;
     let header_len = usize::from(fixed[0] & 0x0f) * 4;
     if header_len < V4_HEADER_BYTES {
@@ -89,41 +98,47 @@ fn parse_v4(packet: &[u8]) -> Result<IpHeader, ParseError> {
     if fragment & (MORE_FRAGMENTS | FRAGMENT_OFFSET) != 0 {
         return Err(ParseError::Fragment);
     }
-    if fixed[9] != TCP {
+    if fixed[9] != protocol {
         return Err(ParseError::NotTcp { protocol: fixed[9] });
     }
-    Ok(IpHeader {
-        src: Ipv4Addr::new(fixed[12], fixed[13], fixed[14], fixed[15]).into(),
-        dst: Ipv4Addr::new(fixed[16], fixed[17], fixed[18], fixed[19]).into(),
-        ecn: Ecn::from_bits(fixed[1]),
-        segment: header_len..total_len,
-    })
+    let [src, dst] = addresses_v4(fixed);
+    Ok(IpHeader { src, dst, ecn: Ecn::from_bits(fixed[1]), segment: header_len..total_len })
 }
 
-fn parse_v6(packet: &[u8]) -> Result<IpHeader, ParseError> {
+fn parse_v6(packet: &[u8], protocol: u8) -> Result<IpHeader, ParseError> {
     let fixed: &[u8; V6_HEADER_BYTES] = first_chunk(packet, "IPv6 header")?;
-    let address = |at: usize| Ipv6Addr::from(core::array::from_fn::<u8, 16, _>(|octet| fixed[at + octet]));
+    let [src, dst] = addresses_v6(fixed);
     let end = V6_HEADER_BYTES + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
     let datagram = first_slice(packet, end, "IPv6 payload length")?;
-    let start = skip_extension_headers(datagram, fixed[6])?;
+    let start = skip_extension_headers(datagram, fixed[6], protocol)?;
     Ok(IpHeader {
-        src: address(8).into(),
-        dst: address(24).into(),
+        src,
+        dst,
         // The traffic class straddles the first two octets; its low two bits are ECN.
         ecn: Ecn::from_bits(fixed[1] >> 4),
         segment: start..end,
     })
 }
 
-/// Where TCP starts behind the extension headers of `datagram` (RFC 8200 section 4).
-fn skip_extension_headers(datagram: &[u8], first: u8) -> Result<usize, ParseError> {
+/// Source and destination of an IPv4 header.
+pub(crate) fn addresses_v4(header: &[u8; V4_HEADER_BYTES]) -> [IpAddr; 2] {
+    [12, 16].map(|at| Ipv4Addr::from(core::array::from_fn::<u8, 4, _>(|octet| header[at + octet])).into())
+}
+
+/// Source and destination of an IPv6 header.
+pub(crate) fn addresses_v6(header: &[u8; V6_HEADER_BYTES]) -> [IpAddr; 2] {
+    [8, 24].map(|at| Ipv6Addr::from(core::array::from_fn::<u8, 16, _>(|octet| header[at + octet])).into())
+}
+
+/// Where `protocol` starts behind the extension headers of `datagram` (RFC 8200 section 4).
+fn skip_extension_headers(datagram: &[u8], first: u8, protocol: u8) -> Result<usize, ParseError> {
     const HOP_BY_HOP: u8 = 0;
     const ROUTING: u8 = 43;
     const FRAGMENT: u8 = 44;
     const DESTINATION: u8 = 60;
     let mut next_header = first;
     let mut at = V6_HEADER_BYTES;
-    while next_header != TCP {
+    while next_header != protocol {
         if !matches!(next_header, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION) {
             return Err(ParseError::NotTcp { protocol: next_header });
         }
@@ -169,20 +184,32 @@ pub(crate) const fn header_len(address: &IpAddr) -> usize {
 /// If the addresses are of different families or the packet would exceed 65535 octets.
 pub(crate) fn emit(src: IpAddr, dst: IpAddr, ecn: Ecn, segment_len: usize, out: &mut Vec<u8>) {
     match (src, dst) {
-        (IpAddr::V4(src), IpAddr::V4(dst)) => emit_v4(src, dst, ecn, segment_len, out),
-        (IpAddr::V6(src), IpAddr::V6(dst)) => emit_v6(src, dst, ecn, segment_len, out),
+        (IpAddr::V4(src), IpAddr::V4(dst)) => emit_v4([src, dst], ecn as u8, TCP, segment_len, out),
+        (IpAddr::V6(src), IpAddr::V6(dst)) => emit_v6([src, dst], ecn as u8, TCP, segment_len, out),
         _ => panic!("{src} and {dst} are of different address families"),
     }
 }
 
-fn emit_v4(src: Ipv4Addr, dst: Ipv4Addr, ecn: Ecn, segment_len: usize, out: &mut Vec<u8>) {
+/// Appends an IP header for an ICMP message of `message_len` octets.
+///
+/// # Panics
+/// As [`emit`].
+pub(crate) fn emit_for_icmp(src: IpAddr, dst: IpAddr, message_len: usize, out: &mut Vec<u8>) {
+    match (src, dst) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => emit_v4([src, dst], 0, ICMP, message_len, out),
+        (IpAddr::V6(src), IpAddr::V6(dst)) => emit_v6([src, dst], 0, ICMP_V6, message_len, out),
+        _ => panic!("{src} and {dst} are of different address families"),
+    }
+}
+
+fn emit_v4([src, dst]: [Ipv4Addr; 2], tos: u8, protocol: u8, segment_len: usize, out: &mut Vec<u8>) {
     let mut header = [0; V4_HEADER_BYTES];
     header[0] = 0x45;
-    header[1] = ecn as u8;
+    header[1] = tos;
     header[2..4].copy_from_slice(&length_field(V4_HEADER_BYTES + segment_len).to_be_bytes());
     header[6..8].copy_from_slice(&DONT_FRAGMENT.to_be_bytes());
     header[8] = HOP_LIMIT;
-    header[9] = TCP;
+    header[9] = protocol;
     header[12..16].copy_from_slice(&src.octets());
     header[16..20].copy_from_slice(&dst.octets());
     let checksum = Sum::of(&header).checksum();
@@ -190,12 +217,12 @@ fn emit_v4(src: Ipv4Addr, dst: Ipv4Addr, ecn: Ecn, segment_len: usize, out: &mut
     out.extend_from_slice(&header);
 }
 
-fn emit_v6(src: Ipv6Addr, dst: Ipv6Addr, ecn: Ecn, segment_len: usize, out: &mut Vec<u8>) {
+fn emit_v6([src, dst]: [Ipv6Addr; 2], traffic_class: u8, protocol: u8, segment_len: usize, out: &mut Vec<u8>) {
     let mut header = [0; V6_HEADER_BYTES];
-    header[0..4].copy_from_slice(&(6 << 28 | u32::from(ecn as u8) << 20).to_be_bytes());
+    header[0..4].copy_from_slice(&(6 << 28 | u32::from(traffic_class) << 20).to_be_bytes());
     let payload_len = length_field(V6_HEADER_BYTES + segment_len) - u16_from(V6_HEADER_BYTES as u64);
     header[4..6].copy_from_slice(&payload_len.to_be_bytes());
-    header[6] = TCP;
+    header[6] = protocol;
     header[7] = HOP_LIMIT;
     header[8..24].copy_from_slice(&src.octets());
     header[24..40].copy_from_slice(&dst.octets());
@@ -208,6 +235,11 @@ fn length_field(len: usize) -> u16 {
 
 /// The sum over the pseudo-header of a TCP segment (RFC 9293 section 3.1, RFC 8200 section 8.1).
 pub(crate) fn pseudo_header_sum(src: IpAddr, dst: IpAddr, segment_len: usize) -> Sum {
+    pseudo_header_sum_of(TCP, src, dst, segment_len)
+}
+
+/// The same for any protocol: ICMPv6 has one too (RFC 4443 section 2.3).
+pub(crate) fn pseudo_header_sum_of(protocol: u8, src: IpAddr, dst: IpAddr, segment_len: usize) -> Sum {
     let mut sum = Sum::new();
     for address in [src, dst] {
         match address {
@@ -215,7 +247,7 @@ pub(crate) fn pseudo_header_sum(src: IpAddr, dst: IpAddr, segment_len: usize) ->
             IpAddr::V6(address) => sum.add(&address.octets()),
         }
     }
-    sum.add(&u64::from(TCP).to_be_bytes());
+    sum.add(&u64::from(protocol).to_be_bytes());
     sum.add(&(segment_len as u64).to_be_bytes());
     sum
 }

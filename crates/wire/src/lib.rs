@@ -27,6 +27,7 @@
 //! | `checksum.rs` | RFC 1071 sums; the DSS checksum |
 //! | `payload.rs` | data: real octets or a computable pattern |
 //! | `segment.rs` | all of them together |
+//! | `too_big.rs` | ICMP's word that a packet does not fit its path |
 
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 
@@ -40,6 +41,7 @@ mod option;
 mod payload;
 mod segment;
 mod tcp;
+mod too_big;
 
 pub use error::ParseError;
 pub use fit::Deferred;
@@ -48,3 +50,4 @@ pub use option::{Options, SackBlock, SackBlocks, Timestamps};
 pub use payload::{Pattern, Payload};
 pub use segment::{ChecksumOffload, Segment, TcpChecksum};
 pub use tcp::Flags;
+pub use too_big::TooBig;

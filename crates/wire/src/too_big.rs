@@ -1,0 +1,256 @@
+//! ICMP errors that say a packet was too big for its path: type 3 code 4 of ICMP (RFC 792, RFC 1191 section 4), type 2 of
+//! ICMPv6 (RFC 4443 section 3.2).
+//!
+//! ```text
+//! IP header to the sender | type, code, checksum | unused, next-hop MTU | quoted: IP header, 8 octets of TCP or more
+//! ```
+
+use core::net::{IpAddr, SocketAddr};
+
+use units::SeqNr;
+
+use crate::ParseError;
+use crate::checksum::Sum;
+use crate::ip::{self, ICMP, ICMP_V6, TCP, V4_HEADER_BYTES, V6_HEADER_BYTES};
+
+/// Octets of an ICMP header.
+const ICMP_HEADER_BYTES: usize = 8;
+/// Octets of TCP that every error quotes: ports and sequence number (RFC 792).
+const QUOTED_TCP_BYTES: usize = 8;
+/// Octets of an ICMP packet at most: RFC 1812 section 4.3.2.3, RFC 4443 section 2.4 (c).
+const PACKET_BYTES_MAX: [usize; 2] = [576, 1280];
+
+/// A router could not forward a TCP segment, because its packet was too big for the next hop.
+///
+/// Whoever knows the four-tuple and a sequence number in flight can make one: nothing more vouches for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooBig {
+    /// Sender of the segment.
+    pub src: SocketAddr,
+    /// Receiver of the segment.
+    pub dst: SocketAddr,
+    /// The segment's sequence number.
+    pub seq: SeqNr,
+    /// Octets of the packet, its IP header included; of a super-segment that a host was yet to cut, of all of it.
+    pub packet_bytes: u32,
+    /// Octets of the largest packet that fits; zero from routers that are older than RFC 1191.
+    pub next_hop_mtu: u32,
+}
+
+/// What an error quotes of a packet: its addresses, octets, and what follows its IP header.
+struct Quoted<'a> {
+    addresses: [IpAddr; 2],
+    packet_bytes: u32,
+    tcp: &'a [u8],
+}
+
+impl TooBig {
+    /// Reads an IP packet, checksums verified.
+    ///
+    /// # Errors
+    /// [`ParseError`]: the packet is damaged, is something else, or quotes no TCP segment of the host it went to.
+    pub fn parse(packet: &[u8]) -> Result<Self, ParseError> {
+        let ip = ip::parse_carrying(packet, [ICMP, ICMP_V6])?;
+        let message = &packet[ip.segment.clone()];
+        let header: &[u8; ICMP_HEADER_BYTES] = first_chunk(message, "ICMP header")?;
+        let mut sum = match ip.src {
+            IpAddr::V4(_) => Sum::new(),
+            IpAddr::V6(_) => ip::pseudo_header_sum_of(ICMP_V6, ip.src, ip.dst, message.len()),
+        };
+        sum.add(message);
+        if !sum.is_valid() {
+            return Err(ParseError::BadChecksum { field: "ICMP" });
+        }
+        let (kind, mtu) = match ip.src {
+            IpAddr::V4(_) => ((3, 4), u32::from(u16::from_be_bytes([header[6], header[7]]))),
+            IpAddr::V6(_) => ((2, header[1]), u32::from_be_bytes([header[4], header[5], header[6], header[7]])),
+        };
+        if (header[0], header[1]) != kind {
+            return Err(ParseError::NotTooBig { icmp_type: header[0], code: header[1] });
+        }
+        let quoted = quoted(&message[ICMP_HEADER_BYTES..])?;
+        let [src, dst] = quoted.addresses;
+        if src != ip.dst {
+            return Err(ParseError::NotOurs);
+        }
+        let tcp: &[u8; QUOTED_TCP_BYTES] = first_chunk(quoted.tcp, "quoted TCP header")?;
+        let port = |at: usize| u16::from_be_bytes([tcp[at], tcp[at + 1]]);
+        Ok(Self {
+            src: SocketAddr::new(src, port(0)),
+            dst: SocketAddr::new(dst, port(2)),
+            seq: SeqNr(u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]])),
+            packet_bytes: quoted.packet_bytes,
+            next_hop_mtu: mtu,
+        })
+    }
+
+    /// Appends the error with which `router` answers `packet`, a whole IP packet of the router's own address family,
+    /// that is larger than `mtu`. False, with nothing appended, if `packet` is no IP packet of that family.
+    pub fn emit(router: IpAddr, packet: &[u8], mtu: u16, out: &mut Vec<u8>) -> bool {
+        let header_bytes = ip::header_len(&router);
+        let sender = match (router, packet.first().map(|first| first >> 4)) {
+            (IpAddr::V4(_), Some(4)) => packet.first_chunk().map(|header| ip::addresses_v4(header)[0]),
+            (IpAddr::V6(_), Some(6)) => packet.first_chunk().map(|header| ip::addresses_v6(header)[0]),
+            _ => None,
+        };
+        let Some(sender) = sender else { return false };
+        let room = PACKET_BYTES_MAX[usize::from(router.is_ipv6())] - header_bytes - ICMP_HEADER_BYTES;
+        let quoted = &packet[..packet.len().min(room)];
+        let message_bytes = ICMP_HEADER_BYTES + quoted.len();
+        let mut header = [0; ICMP_HEADER_BYTES];
+        header[6..].copy_from_slice(&mtu.to_be_bytes());
+        let mut sum = if router.is_ipv4() {
+            (header[0], header[1]) = (3, 4);
+            Sum::new()
+        } else {
+            header[0] = 2;
+            ip::pseudo_header_sum_of(ICMP_V6, router, sender, message_bytes)
+        };
+        sum.add(&header);
+        sum.add(quoted);
+        header[2..4].copy_from_slice(&sum.checksum().to_be_bytes());
+        ip::emit_for_icmp(router, sender, message_bytes, out);
+        out.extend_from_slice(&header);
+        out.extend_from_slice(quoted);
+        true
+    }
+}
+
+/// Reads the quoted packet. Routers may have changed what is not needed here, so its checksum is not looked at.
+fn quoted(packet: &[u8]) -> Result<Quoted<'_>, ParseError> {
+    match packet.first().map(|first| first >> 4) {
+        Some(4) => quoted_v4(packet),
+        Some(6) => quoted_v6(packet),
+        _ => Err(ParseError::NotOurs),
+    }
+}
+
+fn quoted_v4(packet: &[u8]) -> Result<Quoted<'_>, ParseError> {
+    let header: &[u8; V4_HEADER_BYTES] = first_chunk(packet, "quoted IPv4 header")?;
+    let header_bytes = usize::from(header[0] & 0x0f) * 4;
+    let is_later_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x1fff != 0;
+    if header[9] != TCP || header_bytes < V4_HEADER_BYTES || is_later_fragment {
+        return Err(ParseError::NotOurs);
+    }
+    Ok(Quoted {
+        addresses: ip::addresses_v4(header),
+        packet_bytes: u16::from_be_bytes([header[2], header[3]]).into(),
+        tcp: packet.get(header_bytes..).unwrap_or_default(),
+    })
+}
+
+/// What [`crate::Segment::emit`] sends has no extension headers, so neither has what is quoted of it.
+fn quoted_v6(packet: &[u8]) -> Result<Quoted<'_>, ParseError> {
+    let header: &[u8; V6_HEADER_BYTES] = first_chunk(packet, "quoted IPv6 header")?;
+    if header[6] != TCP {
+        return Err(ParseError::NotOurs);
+    }
+    Ok(Quoted {
+        addresses: ip::addresses_v6(header),
+        packet_bytes: V6_HEADER_BYTES as u32 + u32::from(u16::from_be_bytes([header[4], header[5]])),
+        tcp: &packet[V6_HEADER_BYTES..],
+    })
+}
+
+fn first_chunk<'a, const N: usize>(octets: &'a [u8], field: &'static str) -> Result<&'a [u8; N], ParseError> {
+    octets.first_chunk().ok_or(ParseError::Truncated { field, need: N, have: octets.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Payload, Segment};
+
+    fn packet(src: &str, dst: &str) -> Vec<u8> {
+        let mut segment = Segment::new(src.parse().unwrap(), dst.parse().unwrap());
+        segment.seq = SeqNr(0x0102_0304);
+        segment.payload = Payload::from(vec![7; 1460]);
+        let mut packet = Vec::new();
+        segment.emit(&mut packet);
+        packet
+    }
+
+    fn answer(router: &str, packet: &[u8], mtu: u16) -> Vec<u8> {
+        let mut answer = Vec::new();
+        assert!(TooBig::emit(router.parse().unwrap(), packet, mtu, &mut answer));
+        answer
+    }
+
+    /// Written out by hand from RFC 792, with the next-hop MTU of RFC 1191: 10.0.0.9 tells 10.0.0.1 that its packet of
+    /// 1500 octets does not fit 1400.
+    #[test]
+    fn a_router_of_ipv4_by_hand() {
+        let mut octets = vec![0x45, 0, 0, 56, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 9, 10, 0, 0, 1];
+        let header_sum = Sum::of(&octets).checksum();
+        octets[10..12].copy_from_slice(&header_sum.to_be_bytes());
+        let mut message = vec![3, 4, 0, 0, 0, 0, 0x05, 0x78];
+        message.extend([0x45, 0, 0x05, 0xdc, 0, 0, 0x40, 0, 63, 6, 0xaa, 0xaa, 10, 0, 0, 1, 10, 0, 0, 2]);
+        message.extend([0x9c, 0x40, 0, 80, 1, 2, 3, 4]);
+        let sum = Sum::of(&message).checksum();
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+        octets.extend(&message);
+        let expected = TooBig {
+            src: "10.0.0.1:40000".parse().unwrap(),
+            dst: "10.0.0.2:80".parse().unwrap(),
+            seq: SeqNr(0x0102_0304),
+            packet_bytes: 1500,
+            next_hop_mtu: 1400,
+        };
+        assert_eq!(TooBig::parse(&octets), Ok(expected));
+        octets[27] ^= 1;
+        assert_eq!(TooBig::parse(&octets), Err(ParseError::BadChecksum { field: "ICMP" }));
+    }
+
+    #[test]
+    fn what_is_emitted_is_read() {
+        for (src, dst, router, longest) in [
+            ("10.0.0.1:1", "10.0.0.2:2", "10.0.0.9", 576),
+            ("[fd00::1]:1", "[fd00::2]:2", "[fd00::9]".trim_matches(['[', ']']), 1280),
+        ] {
+            let answer = answer(router, &packet(src, dst), 1300);
+            assert_eq!(answer.len(), longest);
+            let read = TooBig::parse(&answer).unwrap();
+            assert_eq!((read.src, read.dst), (src.parse().unwrap(), dst.parse().unwrap()));
+            let packet_bytes = packet(src, dst).len() as u32;
+            assert_eq!((read.seq, read.packet_bytes, read.next_hop_mtu), (SeqNr(0x0102_0304), packet_bytes, 1300));
+        }
+    }
+
+    #[test]
+    fn what_is_none_is_refused() {
+        let packet = packet("10.0.0.1:1", "10.0.0.2:2");
+        assert_eq!(TooBig::parse(&packet), Err(ParseError::NotTcp { protocol: 6 }));
+        assert!(!TooBig::emit("fd00::9".parse().unwrap(), &packet, 1300, &mut Vec::new()));
+        // A quoted packet of another host.
+        let mut foreign = Vec::new();
+        let message = answer("10.0.0.9", &packet, 1300)[20..].to_vec();
+        ip::emit_for_icmp("10.0.0.9".parse().unwrap(), "10.0.0.7".parse().unwrap(), message.len(), &mut foreign);
+        foreign.extend(&message);
+        assert_eq!(TooBig::parse(&foreign), Err(ParseError::NotOurs));
+        // An echo request (type 8).
+        let mut echo = Vec::new();
+        let mut message = [8, 0, 0, 0, 0, 1, 0, 1];
+        let sum = Sum::of(&message).checksum();
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+        ip::emit_for_icmp("10.0.0.9".parse().unwrap(), "10.0.0.1".parse().unwrap(), message.len(), &mut echo);
+        echo.extend(message);
+        assert_eq!(TooBig::parse(&echo), Err(ParseError::NotTooBig { icmp_type: 8, code: 0 }));
+    }
+
+    proptest::proptest! {
+        /// Whatever comes, and wherever it is cut or damaged, is read or refused.
+        #[test]
+        fn hostile_octets_are_survived(cut in 0..600_usize, at in 0..600_usize, with in 0..=255_u8) {
+            for router in ["10.0.0.9", "fd00::9"] {
+                let ends = if router.contains(':') { ("[fd00::1]:1", "[fd00::2]:2") } else { ("10.0.0.1:1", "10.0.0.2:2") };
+                let mut octets = answer(router, &packet(ends.0, ends.1), 1300);
+                octets.truncate(cut);
+                if let Some(octet) = octets.get_mut(at) {
+                    *octet = with;
+                }
+                let _ = TooBig::parse(&octets);
+                let _ = quoted(octets.get(28..).unwrap_or_default());
+            }
+        }
+    }
+}
