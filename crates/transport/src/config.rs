@@ -12,7 +12,7 @@ use crate::receiver_centric::ReceiverCentric;
 pub struct EndpointConfig {
     /// Addresses of this host that path managers may use.
     pub local_addresses: Vec<LocalAddress>,
-    /// First port of the range from which `connect` and joins pick theirs.
+    /// First port of the range from which `connect` and joins pick theirs, where in it the seed tells (RFC 6056).
     pub ephemeral_port_first: u16,
     /// Connections at most; further SYNs are ignored.
     pub connections_max: usize,

@@ -4,6 +4,7 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::{HashMap, VecDeque};
 
 use foldhash::quality::FixedState;
+use hmac::{Hmac, Mac};
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
 use sha2::{Digest, Sha256};
@@ -13,6 +14,7 @@ use wire::{Flags, Segment};
 
 use crate::event::EventQueue;
 use crate::path_manager::LocalAddress;
+use crate::ports::SourcePorts;
 use crate::tcp::Secrets;
 use crate::{ConnectionId, EndpointConfig, ListenerId, SubflowId};
 
@@ -51,7 +53,14 @@ pub(crate) struct Host {
     isn_key: [u8; 32],
     routes: HashMap<Tuple, Route, FixedState>,
     tokens: HashMap<u32, u32, FixedState>,
-    next_port: u16,
+    ports: SourcePorts,
+}
+
+/// A secret for one purpose, which tells nothing of those for others.
+fn derived(secret: &[u8; 32], purpose: &[u8]) -> [u8; 32] {
+    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(secret).expect("HMAC takes keys of any length");
+    mac.update(purpose);
+    mac.finalize().into_bytes().into()
 }
 
 impl Host {
@@ -61,7 +70,7 @@ impl Host {
         let mut isn_key = [0; 32];
         secrets.fill_bytes(&mut isn_key);
         let prng = Prng::new(secrets.next_u64());
-        let next_port = config.ephemeral_port_first;
+        let ports = SourcePorts::new(config.ephemeral_port_first, derived(&isn_key, b"source ports"));
         Self {
             config,
             events: EventQueue::default(),
@@ -72,7 +81,7 @@ impl Host {
             isn_key,
             routes: HashMap::with_hasher(hasher.clone()),
             tokens: HashMap::with_hasher(hasher),
-            next_port,
+            ports,
         }
     }
 
@@ -139,15 +148,9 @@ impl Host {
 
     /// A free local port towards `remote`, or `None` if all are taken.
     pub(crate) fn pick_port(&mut self, local: IpAddr, remote: SocketAddr) -> Option<SocketAddr> {
-        let first = self.config.ephemeral_port_first;
-        for _ in 0..=(u16::MAX - first) {
-            let local = SocketAddr::new(local, self.next_port);
-            self.next_port = self.next_port.checked_add(1).unwrap_or(first);
-            if self.route(&Tuple { local, remote }).is_none() {
-                return Some(local);
-            }
-        }
-        None
+        let Self { ports, routes, .. } = self;
+        let is_free = |port| !routes.contains_key(&Tuple { local: SocketAddr::new(local, port), remote });
+        ports.pick(local, remote, is_free).map(|port| SocketAddr::new(local, port))
     }
 
     pub(crate) fn local_addresses(&self) -> &[LocalAddress] {

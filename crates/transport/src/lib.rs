@@ -21,6 +21,7 @@ pub mod error;
 pub mod event;
 mod host;
 pub mod path_manager;
+mod ports;
 mod received;
 pub mod receiver_centric;
 pub mod relay;

@@ -61,7 +61,8 @@ fn announcements_are_echoed() {
             assert_eq!((sent.address, sent.port, sent.hmac.is_some()), (ip, port, true));
             assert_eq!(echo, AddAddr { hmac: None, ..sent });
             let events = if from == Side::Client { &pair.server_events } else { &pair.client_events };
-            let first_port = if from == Side::Client { 49152 } else { 80 };
+            let subflows = if from == Side::Client { pair.client.stats(client) } else { pair.server.stats(server) };
+            let first_port = subflows.unwrap().subflows[0].local.port();
             assert_eq!(announced(events), [(AddressId(1), SocketAddr::new(ip, port.unwrap_or(first_port)))]);
         }
     }

@@ -2,7 +2,7 @@
 
 mod script;
 
-use script::{Script, config};
+use script::{Script, config, ms};
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, Endpoint, EndpointConfig, Event};
 use units::{Instant, SeqNr};
@@ -70,6 +70,7 @@ fn syn_sent_believes_no_foreign_ack() {
     script.expect("S 0");
     script.inject("SA 0 ack 5 mss 1000");
     script.expect("R 5");
+    script.expect("S 0");
     script.inject("A 0 ack 0");
     script.expect("R 0");
     script.inject("RA 0 ack 5");
@@ -78,6 +79,57 @@ fn syn_sent_believes_no_foreign_ack() {
     assert_eq!(script.state(), "SYN-SENT");
     script.inject("RA 0 ack 1");
     assert_eq!(close_reason(&script), Some(CloseReason::Refused));
+}
+
+/// The peer remembers a former connection from our port (TIME-WAIT) and challenges the SYN (RFC 5961 section 4). Our RST
+/// ends that one, and the SYN is repeated at once. It has an answer of its own, so the round-trip time is known:
+/// 100 ms, with a time-out of 300 ms.
+#[test]
+fn a_syn_that_met_an_old_connection_is_repeated_at_once() {
+    let mut script = Script::connect(config());
+    script.expect("S 0");
+    script.run_until(600);
+    script.inject("A 7000 ack 9000");
+    script.expect("R 9000");
+    script.expect("S 0");
+    script.silent_until(700);
+    script.inject("SA 0 ack 1 mss 1000 sackok");
+    script.expect("A 1 ack 1");
+    script.send(3000);
+    assert_eq!(script.drain(), ["A 1+1000 ack 1", "A 1001+1000 ack 1", "A 2001+1000 ack 1"], "no SYN was lost");
+    assert_eq!(script.stats().srtt, Some(ms(100)));
+}
+
+/// The timer of the SYN starts anew with it.
+#[test]
+fn a_syn_repeated_at_once_has_its_whole_time() {
+    let mut script = Script::connect(config());
+    script.expect("S 0");
+    script.run_until(600);
+    script.inject("A 7000 ack 9000");
+    script.expect("R 9000");
+    script.expect("S 0");
+    script.expect_at(1600, "S 0");
+    script.expect_at(3600, "S 0");
+}
+
+/// A peer that challenges every SYN, whose RSTs are lost, gets one more SYN for each time-out: no faster than that.
+#[test]
+fn a_peer_that_challenges_every_syn_makes_no_loop() {
+    let mut script = Script::connect(config());
+    let mut syns = 0;
+    for _ in 0..1800 {
+        for sent in script.drain() {
+            if sent == "S 0" {
+                syns += 1;
+            }
+        }
+        script.run_for(100);
+        script.inject("A 7000 ack 9000");
+    }
+    assert!((8..=16).contains(&syns), "{syns} SYNs in three minutes");
+    script.run_for(60_000);
+    assert_eq!(close_reason(&script), Some(CloseReason::TimedOut));
 }
 
 /// RFC 9293 section 3.5, figure 8. The window of the SYN/ACK is not scaled (RFC 7323 section 2.2): 3000 octets.

@@ -61,8 +61,11 @@ impl Tcb {
         let has_ack = segment.flags.contains(Flags::ACK);
         let acks_syn = has_ack && segment.ack == self.iss + 1;
         if has_ack && !acks_syn {
-            let reset = segment.flags.contains(Flags::RST);
-            return Arrival::verdict(if reset { Verdict::Dropped } else { Verdict::Unacceptable });
+            if segment.flags.contains(Flags::RST) {
+                return Arrival::verdict(Verdict::Dropped);
+            }
+            self.hurry_syn();
+            return Arrival::verdict(Verdict::Unacceptable);
         }
         if segment.flags.contains(Flags::RST) {
             return Arrival::verdict(if acks_syn { Verdict::Refused } else { Verdict::Dropped });

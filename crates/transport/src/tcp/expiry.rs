@@ -115,6 +115,7 @@ impl Tcb {
                 self.give_up(expired);
             } else {
                 self.due.syn = true;
+                self.syn_hurried = false;
             }
         } else {
             self.timeouts += 1;

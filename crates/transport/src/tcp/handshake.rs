@@ -120,6 +120,7 @@ impl Tcb {
             timers: TimerTable::new(),
             last_sent_at: now,
             syns_sent: 0,
+            syn_hurried: false,
             syn_lost: false,
             abandoned: false,
             last_heard_at: now,
@@ -160,6 +161,21 @@ impl Tcb {
         self.snd_wl1 = syn.seq;
         self.snd_wl2 = syn.ack;
         self.reserve_options(self.reserved_options);
+    }
+
+    /// Our SYN was answered with an ACK of something else: the peer remembers a former connection, and the RST that this gets
+    /// (RFC 9293 section 3.10.7.3) makes it forget. The SYN is worth repeating at once, but a peer that goes on like that
+    /// gets no more than one for each time-out.
+    pub(super) fn hurry_syn(&mut self) {
+        if core::mem::replace(&mut self.syn_hurried, true) {
+            return;
+        }
+        self.due.syn = true;
+        self.timers.stop(Timer::Retransmit);
+        if self.syns_sent == 1 {
+            // It has had its answer, so the next answer is the next SYN's.
+            self.syns_sent = 0;
+        }
     }
 
     /// Both SYNs are acknowledged.

@@ -195,6 +195,8 @@ pub(crate) struct Tcb {
     last_sent_at: Instant,
     /// SYNs sent.
     syns_sent: u32,
+    /// Our SYN was repeated ahead of its timer, and the timer has not fired since.
+    syn_hurried: bool,
     /// The SYN or SYN/ACK needed a time-out.
     syn_lost: bool,
     /// The connection has no use for the peer's half: FIN-WAIT-2 must not last for ever.

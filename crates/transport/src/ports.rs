@@ -1,0 +1,82 @@
+//! Source ports (RFC 6056, algorithm 4 of section 3.3: "double-hash").
+//!
+//! Towards one destination ports follow one another from a place that only the secret tells, so that one comes again as late as
+//! possible, nobody off the path guesses it, and another process begins elsewhere: it does not meet the TIME-WAIT
+//! that the peer keeps of this one.
+
+use core::net::{IpAddr, SocketAddr};
+
+use sha2::{Digest, Sha256};
+
+/// Counters. Destinations share them by their hash, so that how far one has got says little about another (RFC 6056
+/// section 3.3.4 suggests ten and more).
+const COUNTERS: usize = 64;
+
+/// Chooses source ports.
+#[derive(Debug)]
+pub(crate) struct SourcePorts {
+    first: u16,
+    secret: [u8; 32],
+    counters: [u32; COUNTERS],
+}
+
+impl SourcePorts {
+    /// Ports from `first` on. Zero is no port.
+    pub(crate) fn new(first: u16, secret: [u8; 32]) -> Self {
+        Self { first: first.max(1), secret, counters: [0; COUNTERS] }
+    }
+
+    /// A port from `local` to `remote` for which `is_free` holds, or `None` if there is none.
+    pub(crate) fn pick(&mut self, local: IpAddr, remote: SocketAddr, is_free: impl Fn(u16) -> bool) -> Option<u16> {
+        let (offset, counter) = self.hash(local, remote);
+        let count = u32::from(u16::MAX - self.first) + 1;
+        for _ in 0..count {
+            let place = (offset + self.counters[counter]) % count;
+            self.counters[counter] = (self.counters[counter] + 1) % count;
+            let port = self.first + place as u16;
+            if is_free(port) {
+                return Some(port);
+            }
+        }
+        None
+    }
+
+    /// F and G of the RFC: where the ports towards `remote` begin, and which counter moves on from there.
+    fn hash(&self, local: IpAddr, remote: SocketAddr) -> (u32, usize) {
+        let mut hash = Sha256::new().chain_update(self.secret);
+        for ip in [local, remote.ip()] {
+            match ip {
+                IpAddr::V4(ip) => hash.update(ip.octets()),
+                IpAddr::V6(ip) => hash.update(ip.octets()),
+            }
+        }
+        let digest = hash.chain_update(remote.port().to_be_bytes()).finalize();
+        let offset = u32::from(u16::from_be_bytes([digest[0], digest[1]]));
+        (offset, usize::from(digest[2]) % COUNTERS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pick(ports: &mut SourcePorts, is_free: impl Fn(u16) -> bool) -> Option<u16> {
+        ports.pick("10.0.0.1".parse().unwrap(), "10.0.0.2:80".parse().unwrap(), is_free)
+    }
+
+    #[test]
+    fn zero_is_no_port() {
+        let mut ports = SourcePorts::new(0, [1; 32]);
+        let seen: std::collections::BTreeSet<_> = (0..=u16::MAX).filter_map(|_| pick(&mut ports, |_| true)).collect();
+        assert_eq!((seen.first(), seen.last()), (Some(&1), Some(&u16::MAX)));
+    }
+
+    #[test]
+    fn the_only_free_port_is_found() {
+        let mut ports = SourcePorts::new(60_000, [1; 32]);
+        for sought in (60_000..=u16::MAX).step_by(100) {
+            assert_eq!(pick(&mut ports, |port| port == sought), Some(sought));
+        }
+        assert_eq!(pick(&mut ports, |_| false), None);
+    }
+}
