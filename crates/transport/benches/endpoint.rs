@@ -6,10 +6,15 @@
 #[path = "../tests/steady/mod.rs"]
 mod steady;
 
+use std::net::SocketAddr;
+
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use steady::Steady;
-use transport::ConnectionConfig;
+use transport::{ConnectionConfig, Endpoint, EndpointConfig};
+use units::Instant;
+use wire::mptcp::{CapableFlags, MpCapable, MptcpOption};
+use wire::{Flags, Segment, Timestamps};
 
 const PACKETS: u64 = 100_000;
 /// A burst of about ten segments.
@@ -32,6 +37,36 @@ fn bulk(bencher: Bencher, scheduler: &str) {
     let mut world = Steady::bulk(&config);
     world.run(PACKETS);
     bencher.counter(ItemsCount::new(PACKETS)).bench_local(|| world.run(PACKETS));
+}
+
+/// What an item of a SYN flood costs: a SYN to a listener whose backlog is full, or an ACK that brings no cookie back.
+#[divan::bench(args = ["SYN", "ACK"])]
+fn flood(bencher: Bencher, kind: &str) {
+    let mut endpoint = Endpoint::with_seed(EndpointConfig { backlog: 1, ..EndpointConfig::default() }, 1);
+    let local = SocketAddr::from(([10, 0, 0, 1], 80));
+    endpoint.listen(local, ConnectionConfig::default()).expect("a listener");
+    let flags = CapableFlags::HMAC_SHA256;
+    let capable = MpCapable { version: 1, flags, sender_key: None, receiver_key: None, data: None };
+    let mut segment = Segment::new(local, local);
+    segment.flags = Flags::SYN;
+    segment.options.mss = Some(1460);
+    segment.options.window_scale = Some(7);
+    segment.options.sack_permitted = true;
+    segment.options.timestamps = Some(Timestamps { value: 1, echo: 0 });
+    segment.options.mptcp.push(MptcpOption::Capable(capable));
+    let mut port = 0_u32;
+    let mut inject = |flags| {
+        port = port.wrapping_add(1);
+        let [a, b, c, d] = port.to_be_bytes();
+        let src = SocketAddr::from(([198, 18, a, b], u16::from_be_bytes([c, d])));
+        let segment = Segment { src, flags, ..segment.clone() };
+        endpoint.handle_segment(segment, Instant::ZERO);
+        while endpoint.poll_transmit(Instant::ZERO).is_some() {}
+    };
+    // The first takes the place, the second makes the listener expect cookies.
+    (0..2).for_each(|_| inject(Flags::SYN));
+    let flags = if kind == "SYN" { Flags::SYN } else { Flags::ACK };
+    bencher.counter(ItemsCount::new(1_u32)).bench_local(|| inject(flags));
 }
 
 /// Nanoseconds per data packet when `count` connections send bursts in turn.

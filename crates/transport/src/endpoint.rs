@@ -1,13 +1,15 @@
 //! One host: demultiplexes segments to connections, and tokens to the connections they join.
 
 mod application;
+mod passive_open;
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use passive_open::Listener;
 use units::{Dsn, Instant};
-use wire::mptcp::{MpJoin, MptcpOption, ResetReason, Token};
+use wire::mptcp::{Key, MpJoin, MptcpOption, ResetReason, Token};
 use wire::{Flags, Payload, Segment};
 
 use crate::congestion::{Competition, WindowSet};
@@ -66,15 +68,6 @@ struct Slot {
     connection: Option<Box<Connection>>,
 }
 
-struct Listener {
-    local: SocketAddr,
-    config: Arc<ConnectionConfig>,
-    /// Established, not yet accepted.
-    queue: VecDeque<ConnectionId>,
-    /// Being set up.
-    pending: usize,
-}
-
 impl Endpoint {
     /// A host. Keys, nonces and initial sequence numbers grow from `seed`: on a real network draw it from the
     /// operating system.
@@ -116,6 +109,7 @@ impl Endpoint {
             self.after(route.slot);
             return;
         }
+        let Some(segment) = self.handle_cookie(segment, now) else { return };
         let is_opening = segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK | Flags::RST);
         // Data on a SYN are not taken: they stay unacknowledged and come again.
         let taken = is_opening && self.handle_syn(&segment, now);
@@ -153,34 +147,15 @@ impl Endpoint {
         }
     }
 
-    fn handle_first_syn(&mut self, syn: &Segment, now: Instant) -> bool {
-        let exact = self.listeners.iter().find(|(_, listener)| listener.local == syn.dst);
-        let any = || self.listeners.iter().find(|(_, listener)| listener.takes(syn.dst));
-        let Some((id, listener)) = exact.or_else(any) else { return false };
-        let (id, config) = (*id, listener.config.clone());
-        if listener.pending + listener.queue.len() >= self.host.config.backlog
-            || self.open >= self.host.config.connections_max
-        {
-            // Silence: the peer tries again when there may be room (RFC 9293 leaves this open).
-            return true;
-        }
-        let tuple = Tuple { local: syn.dst, remote: syn.src };
-        // The policies were checked when the listener was made.
-        let Ok(slot) = self.create(config, tuple, false) else { return true };
-        let Self { host, slots, listeners, .. } = self;
-        if let Some(connection) = slots[slot as usize].connection.as_deref_mut() {
-            connection.listener = Some(id);
-            connection.accept(syn, host, now);
-        }
-        if let Some(listener) = listeners.get_mut(&id) {
-            listener.pending += 1;
-        }
-        self.after(slot);
-        true
-    }
-
-    /// Makes a connection and claims its token and first four-tuple.
-    fn create(&mut self, config: Arc<ConnectionConfig>, tuple: Tuple, initiator: bool) -> Result<u32, ConnectError> {
+    /// Makes a connection and claims its token and first four-tuple. Its key is `key`, if that is given and no other
+    /// connection has its token.
+    fn create(
+        &mut self,
+        config: Arc<ConnectionConfig>,
+        tuple: Tuple,
+        initiator: bool,
+        key: Option<Key>,
+    ) -> Result<u32, ConnectError> {
         if self.open >= self.host.config.connections_max {
             return Err(ConnectError::Limit);
         }
@@ -192,7 +167,7 @@ impl Endpoint {
         if self.free.pop().is_none() {
             self.slots.push(Slot::default());
         }
-        let mut key = keys::generate(&mut self.host.secrets);
+        let mut key = key.unwrap_or_else(|| keys::generate(&mut self.host.secrets));
         while config.mptcp && !self.host.claim_token(keys::token(key), slot) {
             key = keys::generate(&mut self.host.secrets);
         }
@@ -317,8 +292,7 @@ impl Endpoint {
         }
         let id = ListenerId(self.next_listener);
         self.next_listener += 1;
-        let listener = Listener { local, config: Arc::new(config), queue: VecDeque::new(), pending: 0 };
-        self.listeners.insert(id, listener);
+        self.listeners.insert(id, Listener::new(local, config));
         Ok(id)
     }
 
@@ -361,7 +335,7 @@ impl Endpoint {
             _ => local,
         };
         let tuple = Tuple { local, remote };
-        let slot = self.create(Arc::new(config), tuple, true)?;
+        let slot = self.create(Arc::new(config), tuple, true, None)?;
         let Self { host, slots, .. } = self;
         let place = &mut slots[slot as usize];
         if let Some(connection) = place.connection.as_deref_mut() {
@@ -624,12 +598,6 @@ impl Endpoint {
             .filter_map(|slot| slot.connection.as_deref())
             .filter(|connection| !connection.released)
             .map(|connection| connection.id)
-    }
-}
-
-impl Listener {
-    fn takes(&self, local: SocketAddr) -> bool {
-        self.local.port() == local.port() && self.local.ip().is_unspecified() && self.local.is_ipv4() == local.is_ipv4()
     }
 }
 

@@ -15,6 +15,7 @@ use wire::{Flags, Segment};
 use crate::event::EventQueue;
 use crate::path_manager::LocalAddress;
 use crate::ports::SourcePorts;
+use crate::syn_cookie::CookieJar;
 use crate::tcp::Secrets;
 use crate::{ConnectionId, EndpointConfig, ListenerId, SubflowId};
 
@@ -54,6 +55,7 @@ pub(crate) struct Host {
     routes: HashMap<Tuple, Route, FixedState>,
     tokens: HashMap<u32, u32, FixedState>,
     ports: SourcePorts,
+    pub(crate) cookies: CookieJar,
 }
 
 /// A secret for one purpose, which tells nothing of those for others.
@@ -71,6 +73,7 @@ impl Host {
         secrets.fill_bytes(&mut isn_key);
         let prng = Prng::new(secrets.next_u64());
         let ports = SourcePorts::new(config.ephemeral_port_first, derived(&isn_key, b"source ports"));
+        let cookies = CookieJar::new(&derived(&isn_key, b"SYN cookies"));
         Self {
             config,
             events: EventQueue::default(),
@@ -82,6 +85,7 @@ impl Host {
             routes: HashMap::with_hasher(hasher.clone()),
             tokens: HashMap::with_hasher(hasher),
             ports,
+            cookies,
         }
     }
 
@@ -159,26 +163,36 @@ impl Host {
 
     /// Answers a segment that belongs nowhere (RFC 9293 section 3.10.7.1).
     pub(crate) fn reply_reset(&mut self, segment: &Segment) {
-        if segment.flags.contains(Flags::RST) || self.replies.len() >= REPLIES_MAX {
-            return;
+        if !segment.flags.contains(Flags::RST) {
+            self.reply(reset_of(segment));
         }
-        let mut reply = Segment::new(segment.dst, segment.src);
-        if segment.flags.contains(Flags::ACK) {
-            reply.seq = segment.ack;
-            reply.flags = Flags::RST;
-        } else {
-            reply.ack = segment.end();
-            reply.flags = Flags::RST | Flags::ACK;
-        }
-        self.replies.push_back(reply);
     }
 
     /// Refuses a join and says why (RFC 8684 sections 3.2 and 3.6).
     pub(crate) fn refuse_join(&mut self, syn: &Segment, reason: ResetReason) {
-        self.reply_reset(syn);
-        if let Some(reply) = self.replies.back_mut() {
-            let transient = reason == ResetReason::LackOfResources;
-            reply.options.mptcp.push(MptcpOption::TcpRst(MpTcpRst { transient, reason }));
+        let mut reply = reset_of(syn);
+        let transient = reason == ResetReason::LackOfResources;
+        reply.options.mptcp.push(MptcpOption::TcpRst(MpTcpRst { transient, reason }));
+        self.reply(reply);
+    }
+
+    /// Sends a segment that belongs to no connection, unless too many wait already.
+    pub(crate) fn reply(&mut self, reply: Segment) {
+        if self.replies.len() < REPLIES_MAX {
+            self.replies.push_back(reply);
         }
     }
+}
+
+/// The RST for a segment that belongs nowhere.
+fn reset_of(segment: &Segment) -> Segment {
+    let mut reply = Segment::new(segment.dst, segment.src);
+    if segment.flags.contains(Flags::ACK) {
+        reply.seq = segment.ack;
+        reply.flags = Flags::RST;
+    } else {
+        reply.ack = segment.end();
+        reply.flags = Flags::RST | Flags::ACK;
+    }
+    reply
 }

@@ -28,6 +28,7 @@ pub mod relay;
 pub mod scheduler;
 mod state;
 pub mod stats;
+mod syn_cookie;
 mod tcp;
 
 pub use change::SettingsChange;

@@ -10,13 +10,13 @@ use wire::{Flags, Segment};
 use super::keys::{Nonces, VerifiedJoin};
 use super::subflow::{Handshake, Subflow};
 use super::{Connection, Protocol, keys};
-use crate::SubflowId;
 use crate::error::{CloseReason, ConnectError, Violation};
 use crate::event::Event;
 use crate::host::{Host, Tuple};
 use crate::path_manager::PathEvent;
 use crate::state::{State, Step};
-use crate::tcp::Tcb;
+use crate::tcp::{Secrets, Tcb};
+use crate::{ConnectionConfig, SubflowId};
 
 /// RFC 8684 is version 1 of the protocol.
 const VERSION: u8 = 1;
@@ -61,9 +61,7 @@ impl Connection {
     }
 
     /// Accepts the first subflow.
-    pub(crate) fn accept(&mut self, syn: &Segment, host: &mut Host, now: Instant) {
-        let tuple = Tuple { local: syn.dst, remote: syn.src };
-        let secrets = host.tcb_secrets(&tuple, now);
+    pub(crate) fn accept(&mut self, syn: &Segment, secrets: Secrets, now: Instant) {
         match offered_capable(syn) {
             Some(capable) if self.config.mptcp => {
                 self.checksum = self.config.checksum || capable.flags.contains(CapableFlags::CHECKSUM_REQUIRED);
@@ -181,12 +179,7 @@ impl Connection {
     }
 
     fn capable_flags(&self) -> CapableFlags {
-        let required = if self.checksum || (self.initiator && self.config.checksum) {
-            CapableFlags::CHECKSUM_REQUIRED
-        } else {
-            CapableFlags::default()
-        };
-        CapableFlags::HMAC_SHA256.union(required)
+        capable_flags(self.checksum || (self.initiator && self.config.checksum))
     }
 
     /// The option of a SYN or SYN/ACK.
@@ -485,9 +478,21 @@ pub(crate) fn dss_room(long_data_ack: bool) -> u32 {
     if long_data_ack { 24 } else { 20 }
 }
 
+fn capable_flags(checksum: bool) -> CapableFlags {
+    let required = if checksum { CapableFlags::CHECKSUM_REQUIRED } else { CapableFlags::default() };
+    CapableFlags::HMAC_SHA256.union(required)
+}
+
+/// MP_CAPABLE of the SYN/ACK that agrees to an offer.
+pub(super) fn answering_capable(offered: &MpCapable, config: &ConnectionConfig, key: Key) -> MptcpOption {
+    let checksum = config.checksum || offered.flags.contains(CapableFlags::CHECKSUM_REQUIRED);
+    let flags = capable_flags(checksum);
+    MptcpOption::Capable(MpCapable { version: VERSION, flags, sender_key: Some(key), receiver_key: None, data: None })
+}
+
 /// MP_CAPABLE of a SYN that this side can agree to (RFC 8684 section 3.1). A later version is answered with ours; that
 /// of version 0 is recognised by its key, which no later one has.
-fn offered_capable(syn: &Segment) -> Option<&MpCapable> {
+pub(super) fn offered_capable(syn: &Segment) -> Option<&MpCapable> {
     capable(syn)
         .filter(|capable| capable.version >= VERSION && capable.sender_key.is_none() && speaks_our_flags(capable))
 }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `arrival.rs` | segments in: handshakes, options, data |
 //! | `handshake.rs` | MP_CAPABLE and MP_JOIN |
+//! | `stateless.rs` | MP_CAPABLE by SYN cookies |
 //! | `dss.rs` | the data sequence signal, in and out |
 //! | `transmit.rs` | segments out: scheduling, options |
 //! | `reinjection.rs` | what a subflow could not deliver goes to others |
@@ -37,6 +38,7 @@ mod reassembly;
 mod receiver_centric;
 mod reinjection;
 mod send_buffer;
+mod stateless;
 mod subflow;
 mod timeouts;
 mod transmit;
@@ -65,6 +67,7 @@ use reassembly::Reassembly;
 use receiver_centric::RateControl;
 use reinjection::Reinjection;
 use send_buffer::SendBuffer;
+pub(crate) use stateless::answer_statelessly;
 use subflow::Subflow;
 
 /// Subflows that views on the stack have room for; [`ConnectionConfig::subflows_max`] is bounded by it.

@@ -70,6 +70,12 @@ impl RateControl {
     }
 }
 
+/// Whether a SYN or SYN/ACK offers MPTCP-rec.
+pub(super) fn offers_receiver_centric(segment: &Segment) -> bool {
+    let is_offer = |option: &MptcpOption| matches!(option, MptcpOption::Experimental(option) if option.is_receiver_centric_offer());
+    segment.options.mptcp.iter().any(is_offer)
+}
+
 impl Connection {
     /// MPTCP-rec, if both sides want it and MPTCP has not been given up.
     #[inline]
@@ -91,9 +97,8 @@ impl Connection {
 
     /// Takes note of the offer on the peer's SYN or SYN/ACK.
     pub(super) fn heed_offer(&mut self, segment: &Segment) {
-        let is_offer = |option: &MptcpOption| matches!(option, MptcpOption::Experimental(option) if option.is_receiver_centric_offer());
         if let Some(control) = &mut self.rate_control {
-            control.is_agreed = segment.options.mptcp.iter().any(is_offer);
+            control.is_agreed = offers_receiver_centric(segment);
         }
     }
 

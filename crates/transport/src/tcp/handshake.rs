@@ -137,6 +137,13 @@ impl Tcb {
         self.timers.set(Timer::User, now + self.config.user_timeout);
     }
 
+    /// Takes it that the SYN/ACK has been sent and announced `receive_window` octets. When it was is not known, so that
+    /// its ACK is no sample of the round-trip time.
+    pub(crate) fn assume_answered(&mut self, receive_window: u32) {
+        self.due.syn = false;
+        self.receive.announce(receive_window);
+    }
+
     /// Takes over what the peer's SYN, or SYN/ACK, says.
     pub(super) fn negotiate(&mut self, syn: &Segment, now: Instant) {
         let options = &syn.options;
@@ -198,7 +205,7 @@ impl Tcb {
     }
 
     /// A SYN or SYN/ACK.
-    pub(super) fn build_syn(&mut self, receive_window: u32, now: Instant) -> Segment {
+    pub(crate) fn build_syn(&mut self, receive_window: u32, now: Instant) -> Segment {
         self.due.syn = false;
         self.syns_sent += 1;
         self.last_sent_at = now;

@@ -1,0 +1,47 @@
+//! The first handshake by SYN cookies: the SYN/ACK of a connection that does not exist yet, and the connection that comes to
+//! be with the third ACK ([`crate::syn_cookie`]).
+
+use std::sync::Arc;
+
+use units::{Instant, SeqNr};
+use wire::Segment;
+use wire::mptcp::{Experimental, MptcpOption};
+
+use super::handshake::{answering_capable, offered_capable};
+use super::receiver_centric::offers_receiver_centric;
+use super::{Connection, ConnectionConfig};
+use crate::host::{Host, Tuple};
+use crate::tcp::{Secrets, Tcb};
+
+/// The SYN/ACK that a connection with `config` would answer `syn` with, but with the numbers of a cookie.
+pub(crate) fn answer_statelessly(syn: &Segment, config: &Arc<ConnectionConfig>, host: &Host, now: Instant) -> Segment {
+    let cookie = host.cookies.cookie(syn, now);
+    let tuple = Tuple { local: syn.dst, remote: syn.src };
+    let secrets = Secrets { iss: cookie.iss, ..host.tcb_secrets(&tuple, now) };
+    let mut answer = Tcb::accept(syn, config.clone(), secrets, now).build_syn(first_window(config), now);
+    if let Some(stamp) = &mut answer.options.timestamps {
+        stamp.value = cookie.stamp(stamp.value);
+    }
+    if let Some(capable) = offered_capable(syn).filter(|_| config.mptcp) {
+        answer.options.mptcp.push(answering_capable(capable, config, cookie.key));
+        if config.receiver_centric.is_some() && offers_receiver_centric(syn) {
+            answer.options.mptcp.push(MptcpOption::Experimental(Experimental::receiver_centric_offer()));
+        }
+    }
+    answer
+}
+
+/// What the SYN/ACK announces: windows of SYNs are not scaled (RFC 7323 section 2.2).
+fn first_window(config: &ConnectionConfig) -> u32 {
+    config.receive_buffer_bytes.min(0xffff) as u32
+}
+
+impl Connection {
+    /// Accepts the first subflow with a SYN that was answered long ago, and with sequence number `iss`. The third ACK comes
+    /// next.
+    pub(crate) fn accept_answered(&mut self, syn: &Segment, iss: SeqNr, secrets: Secrets, now: Instant) {
+        self.accept(syn, Secrets { iss, ..secrets }, now);
+        let window = first_window(&self.config);
+        self.subflows.iter_mut().for_each(|subflow| subflow.tcb.assume_answered(window));
+    }
+}

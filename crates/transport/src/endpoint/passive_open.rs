@@ -1,0 +1,148 @@
+//! Connections that peers open: listeners, what they remember of a SYN, and what they do when they can remember no more.
+//!
+//! | listener has | answer to a SYN |
+//! |---|---|
+//! | room in its backlog | a connection in SYN-RECEIVED, which repeats its SYN/ACK |
+//! | no room, because of handshakes that do not end | a cookie: nothing is remembered, the third ACK brings all back |
+//! | no room, because nobody accepts connections | silence: the peer tries again when there may be room |
+//!
+//! Who brings a cookie back has proved where it is and believes the connection to be open, so that up to a second backlog of
+//! those is taken.
+
+use core::net::SocketAddr;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use units::Instant;
+use wire::mptcp::MptcpOption;
+use wire::{Flags, Segment};
+
+use super::Endpoint;
+use crate::connection::answer_statelessly;
+use crate::host::Tuple;
+use crate::syn_cookie::{self, Returned};
+use crate::{ConnectionConfig, ConnectionId, ListenerId, SubflowId};
+
+pub(super) struct Listener {
+    pub(super) local: SocketAddr,
+    config: Arc<ConnectionConfig>,
+    /// Established, not yet accepted.
+    pub(super) queue: VecDeque<ConnectionId>,
+    /// Being set up.
+    pub(super) pending: usize,
+    /// Until then an ACK may bring a cookie back.
+    cookies_until: Instant,
+}
+
+impl Listener {
+    pub(super) fn new(local: SocketAddr, config: ConnectionConfig) -> Self {
+        let config = Arc::new(config);
+        Self { local, config, queue: VecDeque::new(), pending: 0, cookies_until: Instant::ZERO }
+    }
+
+    fn takes(&self, local: SocketAddr) -> bool {
+        self.local.port() == local.port() && self.local.ip().is_unspecified() && self.local.is_ipv4() == local.is_ipv4()
+    }
+}
+
+impl Endpoint {
+    fn listener_for(&self, local: SocketAddr) -> Option<ListenerId> {
+        let exact = self.listeners.iter().find(|(_, listener)| listener.local == local);
+        let any = || self.listeners.iter().find(|(_, listener)| listener.takes(local));
+        exact.or_else(any).map(|(id, _)| *id)
+    }
+
+    /// No more connections are possible, or `limit` of the listener's are established and nobody takes them.
+    fn is_full(&self, listener: &Listener, limit: usize) -> bool {
+        listener.queue.len() >= limit || self.open >= self.host.config.connections_max
+    }
+
+    /// The first SYN of a connection. False if nobody listens.
+    pub(super) fn handle_first_syn(&mut self, syn: &Segment, now: Instant) -> bool {
+        let Some(id) = self.listener_for(syn.dst) else { return false };
+        let listener = &self.listeners[&id];
+        let backlog = self.host.config.backlog;
+        if self.is_full(listener, backlog) {
+            return true;
+        }
+        let config = listener.config.clone();
+        if listener.pending + listener.queue.len() >= backlog {
+            self.answer_with_cookie(id, syn, &config, now);
+            return true;
+        }
+        let tuple = Tuple { local: syn.dst, remote: syn.src };
+        let secrets = self.host.tcb_secrets(&tuple, now);
+        // The policies were checked when the listener was made.
+        let Ok(slot) = self.create(config, tuple, false, None) else { return true };
+        if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
+            connection.accept(syn, secrets, now);
+        }
+        self.await_establishment(slot, id);
+        self.after(slot);
+        true
+    }
+
+    /// The listener hears of the connection in `slot` once it is established, or has failed.
+    fn await_establishment(&mut self, slot: u32, id: ListenerId) {
+        if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
+            connection.listener = Some(id);
+        }
+        if let Some(listener) = self.listeners.get_mut(&id) {
+            listener.pending += 1;
+        }
+    }
+
+    fn answer_with_cookie(&mut self, id: ListenerId, syn: &Segment, config: &Arc<ConnectionConfig>, now: Instant) {
+        let answer = answer_statelessly(syn, config, &self.host, now);
+        self.host.reply(answer);
+        if let Some(listener) = self.listeners.get_mut(&id) {
+            listener.cookies_until = now + syn_cookie::LIFETIME;
+        }
+    }
+
+    /// An ACK for no known four-tuple. If it brings a cookie back, the connection is made as it would have been by the
+    /// SYN, and then takes the ACK; the ACK is given back if not.
+    pub(super) fn handle_cookie(&mut self, ack: Segment, now: Instant) -> Option<Segment> {
+        if !ack.flags.contains(Flags::ACK) || ack.flags.intersects(Flags::SYN | Flags::RST) {
+            return Some(ack);
+        }
+        let Some(id) = self.listener_for(ack.dst) else { return Some(ack) };
+        let listener = &self.listeners[&id];
+        if now >= listener.cookies_until {
+            return Some(ack);
+        }
+        let Some(returned) = self.host.cookies.open(&ack, now) else { return Some(ack) };
+        let config = listener.config.clone();
+        let is_early = config.mptcp && lacks_keys(&ack);
+        if !is_early && !self.is_full(listener, self.host.config.backlog.saturating_mul(2)) {
+            self.open_from_cookie(id, config, &returned, ack, now);
+        }
+        None
+    }
+
+    fn open_from_cookie(
+        &mut self,
+        id: ListenerId,
+        config: Arc<ConnectionConfig>,
+        returned: &Returned,
+        ack: Segment,
+        now: Instant,
+    ) {
+        let tuple = Tuple { local: ack.dst, remote: ack.src };
+        let secrets = self.host.tcb_secrets(&tuple, now);
+        let Ok(slot) = self.create(config, tuple, false, returned.key) else { return };
+        self.await_establishment(slot, id);
+        let Self { host, slots, .. } = self;
+        if let Some(connection) = slots[slot as usize].connection.as_deref_mut() {
+            connection.accept_answered(&returned.syn, returned.iss, secrets, now);
+            connection.handle_segment(SubflowId(0), ack, host, now);
+        }
+        self.after(slot);
+    }
+}
+
+/// The peer speaks MPTCP, but what it said first, with the keys, has been overtaken or lost: it will say them again.
+fn lacks_keys(ack: &Segment) -> bool {
+    let has_keys = |option: &MptcpOption| matches!(option, MptcpOption::Capable(_));
+    !ack.options.mptcp.is_empty() && !ack.options.mptcp.iter().any(has_keys)
+}
