@@ -5,6 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lab::scenario::{Override, Seeds};
+use units::Duration;
+
+/// A shorter patience would end connections between two round trips of a slow link.
+const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
 /// Pools the links of the devices around into one Multipath TCP connection.
 #[derive(Debug, Parser)]
@@ -262,6 +266,9 @@ pub struct Serve {
     /// An address of the engine, routed to it; repeatable, one for each path; by default a private network
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub via: Vec<IpAddr>,
+    /// End a connection on which nothing moves for so long: nothing is acknowledged, nothing asked for
+    #[arg(long, value_name = "TIME", default_value = "60 s", value_parser = patience, allow_hyphen_values = true)]
+    pub idle: Duration,
 }
 
 /// Arguments of `anabranch get`.
@@ -286,6 +293,11 @@ fn seed(text: &str) -> Result<u64, String> {
 
 fn jobs(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|jobs| *jobs > 0).ok_or_else(|| "write a whole number above 0".into())
+}
+
+fn patience(text: &str) -> Result<Duration, String> {
+    let span = text.parse::<Duration>().map_err(|error| error.to_string())?;
+    if span >= PATIENCE_MIN { Ok(span) } else { Err(format!("write {PATIENCE_MIN} or more")) }
 }
 
 fn address(text: &str) -> Result<IpAddr, String> {

@@ -1,9 +1,13 @@
 //! `anabranch serve`: a folder over HTTP over the engine.
 
 mod files;
+#[cfg(test)]
+mod idle_tests;
 mod session;
+#[cfg(test)]
+mod virtual_time;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -17,10 +21,10 @@ use crate::{Error, Result};
 use files::Folder;
 use session::{Progress, Session};
 
-/// A connection on which nothing moves for so long is ended.
-const IDLE_MAX: Duration = Duration::from_secs(60);
-/// How often idle connections are looked for.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
+/// How often idle connections are looked for, at most.
+const SWEEP_INTERVAL_MAX: Duration = Duration::from_secs(5);
+/// Looks at a connection before it is idle for too long.
+const SWEEPS_PER_IDLE: u64 = 4;
 
 /// What to serve, and where.
 #[derive(Clone, Debug)]
@@ -31,6 +35,8 @@ pub struct ServeOptions {
     pub port: u16,
     /// Addresses of the engine; private ones if there are none.
     pub via: Vec<IpAddr>,
+    /// A connection on which nothing moves for so long is ended: the peer neither acknowledges nor asks for anything.
+    pub idle_max: Duration,
 }
 
 /// Serves until `stop` is triggered. Lines for people, like where to look and what was asked for, go to `say`.
@@ -57,7 +63,7 @@ pub fn serve(options: &ServeOptions, stop: &Stop, say: &mut dyn FnMut(&str)) -> 
             "{address} is reachable from this host only: the kernel does not forward (sysctl net.ipv4.ip_forward)"
         ));
     }
-    let mut server = Server { folder, listeners, sessions: BTreeMap::new(), sweep_at: now + SWEEP_INTERVAL, say };
+    let mut server = Server::new(folder, listeners, options.idle_max, now, say);
     attachment.driver.run(&mut server, stop).map(|_| ())
 }
 
@@ -65,6 +71,9 @@ struct Server<'a> {
     folder: Folder,
     listeners: Vec<ListenerId>,
     sessions: BTreeMap<ConnectionId, Session>,
+    /// Sessions that go on in the next turn of the loop.
+    again: BTreeSet<ConnectionId>,
+    idle_max: Duration,
     sweep_at: Instant,
     say: &'a mut dyn FnMut(&str),
 }
@@ -88,28 +97,62 @@ impl Application for Server<'_> {
     }
 
     fn next_wakeup(&self) -> Option<Instant> {
+        if !self.again.is_empty() {
+            return Some(Instant::ZERO);
+        }
         (!self.sessions.is_empty()).then_some(self.sweep_at)
     }
 
     fn handle_wakeup(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        self.sweep_at = now + SWEEP_INTERVAL;
-        for (id, session) in &self.sessions {
-            if now.saturating_since(session.active_at) > IDLE_MAX {
-                // The peer may be gone: an orderly end would wait for it. Its end is reported as an event.
-                let _ = endpoint.abort(*id, now);
-            }
+        for id in core::mem::take(&mut self.again) {
+            self.advance(id, endpoint, now);
+        }
+        if now >= self.sweep_at {
+            self.sweep(endpoint, now);
         }
     }
 }
 
-impl Server<'_> {
+impl<'a> Server<'a> {
+    fn new(
+        folder: Folder,
+        listeners: Vec<ListenerId>,
+        idle_max: Duration,
+        now: Instant,
+        say: &'a mut dyn FnMut(&str),
+    ) -> Self {
+        let (sessions, again) = (BTreeMap::new(), BTreeSet::new());
+        Self { folder, listeners, sessions, again, idle_max, sweep_at: now, say }
+    }
+
+    /// Ends connections that are idle for too long.
+    fn sweep(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.sweep_at = now + (self.idle_max / SWEEPS_PER_IDLE).min(SWEEP_INTERVAL_MAX);
+        for (id, session) in &mut self.sessions {
+            let progress = session.patience(endpoint.acked_bytes(*id), self.idle_max, now);
+            carry_out(progress, *id, &mut self.again, endpoint, now);
+        }
+    }
+
     fn advance(&mut self, id: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        match session.advance(id, endpoint, &mut self.folder, self.say, now) {
-            Progress::Goes => {}
-            // An error means that the connection is over already; its end is reported as an event.
-            Progress::Ends => drop(endpoint.close(id, now)),
-            Progress::Fails => drop(endpoint.abort(id, now)),
-        }
+        let progress = session.advance(id, endpoint, &mut self.folder, self.say, now);
+        carry_out(progress, id, &mut self.again, endpoint, now);
+    }
+}
+
+/// An error of the endpoint means that the connection is over already; its end is reported as an event.
+fn carry_out(
+    progress: Progress,
+    id: ConnectionId,
+    again: &mut BTreeSet<ConnectionId>,
+    endpoint: &mut Endpoint,
+    now: Instant,
+) {
+    match progress {
+        Progress::Goes => {}
+        Progress::Again => drop(again.insert(id)),
+        Progress::Ends => drop(endpoint.close(id, now)),
+        Progress::Fails => drop(endpoint.abort(id, now)),
     }
 }

@@ -85,6 +85,7 @@ fn with_server(rig: &Rig, folder: &Path, work: impl FnOnce()) {
         folder: folder.into(),
         port: 8080,
         via: ["10.1.1.2", "10.2.1.2"].map(|ip| ip.parse().unwrap()).to_vec(),
+        idle_max: units::Duration::from_secs(60),
     };
     let stop = Stop::new().unwrap();
     let handle = stop.handle().unwrap();

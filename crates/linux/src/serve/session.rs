@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use transport::{ConnectionId, Endpoint, Received};
-use units::Instant;
+use units::{Duration, Instant};
 use wire::Payload;
 
 use super::files::{Folder, Found};
@@ -22,8 +22,15 @@ pub struct Session {
     outbox: VecDeque<Part>,
     /// No more requests: the connection ends with what is in the outbox.
     ending: bool,
-    /// The last time something moved.
-    pub active_at: Instant,
+    /// Everything is handed over, and the end of the stream with it.
+    closing: bool,
+    /// Octets handed to the engine.
+    sent_bytes: u64,
+    /// Octets of these that the peer had acknowledged when the session was last looked at.
+    acked_bytes: u64,
+    /// When something last moved: the peer acknowledged octets of an answer, or began or ended a request. That octets
+    /// fit into the send buffer says nothing, and that a request dribbles in is no reason to wait for its end.
+    active_at: Instant,
 }
 
 enum Part {
@@ -36,6 +43,8 @@ enum Part {
 pub enum Progress {
     /// Wait for the next event.
     Goes,
+    /// There is more to do, after others had their turn.
+    Again,
     /// Everything is sent: close.
     Ends,
     /// It cannot go on: abort.
@@ -45,7 +54,41 @@ pub enum Progress {
 impl Session {
     /// A connection that was just accepted.
     pub fn new(now: Instant) -> Self {
-        Self { inbox: Vec::new(), outbox: VecDeque::new(), ending: false, active_at: now }
+        Self {
+            inbox: Vec::new(),
+            outbox: VecDeque::new(),
+            ending: false,
+            closing: false,
+            sent_bytes: 0,
+            acked_bytes: 0,
+            active_at: now,
+        }
+    }
+
+    /// Looked at now and then: whether it is still worth waiting for a peer that has acknowledged `acked_bytes` so far.
+    pub fn patience(&mut self, acked_bytes: u64, idle_max: Duration, now: Instant) -> Progress {
+        if acked_bytes > self.acked_bytes {
+            self.acked_bytes = acked_bytes;
+            self.active_at = now;
+        }
+        if now.saturating_since(self.active_at) <= idle_max {
+            return Progress::Goes;
+        }
+        if self.closing || !self.outbox.is_empty() || self.acked_bytes < self.sent_bytes {
+            // The peer takes nothing, or is gone: an orderly end would wait for it.
+            return Progress::Fails;
+        }
+        self.active_at = now;
+        if !self.inbox.is_empty() {
+            self.refuse(Refusal { status: 408, reason: "the request did not arrive in time" });
+            return Progress::Again;
+        }
+        self.end()
+    }
+
+    fn end(&mut self) -> Progress {
+        self.closing = true;
+        Progress::Ends
     }
 
     /// Receives, answers and sends as far as possible.
@@ -65,11 +108,12 @@ impl Session {
                 Err(()) => return Progress::Fails,
             }
             if self.ending {
-                return Progress::Ends;
+                return self.end();
             }
             match parse_request(&self.inbox) {
                 Ok(Some((request, len))) => {
                     self.inbox.drain(..len);
+                    self.active_at = now;
                     self.answer(&request, folder, say);
                 }
                 Ok(None) => match self.receive(id, endpoint, now) {
@@ -86,8 +130,10 @@ impl Session {
     fn receive(&mut self, id: ConnectionId, endpoint: &mut Endpoint, now: Instant) -> Result<bool, ()> {
         match endpoint.recv(id, HEAD_BYTES_MAX, now) {
             Ok(Received::Data(data)) => {
+                if self.inbox.is_empty() {
+                    self.active_at = now;
+                }
                 self.inbox.extend_from_slice(&data.to_bytes());
-                self.active_at = now;
                 Ok(true)
             }
             Ok(Received::Pending) => Ok(false),
@@ -107,7 +153,7 @@ impl Session {
             if taken == 0 {
                 return Ok(false);
             }
-            self.active_at = now;
+            self.sent_bytes += taken as u64;
             if part.advance(taken) {
                 self.outbox.pop_front();
             }
@@ -229,6 +275,7 @@ fn reason(status: u16) -> &'static str {
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
+        408 => "Request Timeout",
         416 => "Range Not Satisfiable",
         431 => "Request Header Fields Too Large",
         _ => "Internal Server Error",

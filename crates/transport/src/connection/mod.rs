@@ -380,6 +380,11 @@ impl Connection {
         if self.sender.finished || self.is_closed() { 0 } else { self.sender.buffer.capacity() }
     }
 
+    /// Octets that the peer has acknowledged.
+    pub(crate) fn acked_bytes(&self) -> u64 {
+        self.totals.acked_bytes
+    }
+
     /// Takes at most `max` octets in order.
     pub(crate) fn recv(&mut self, max: usize) -> Result<Received, ConnectionError> {
         self.receiver.readable_told = false;
