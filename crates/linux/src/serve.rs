@@ -1,8 +1,12 @@
 //! `anabranch serve`: a folder over HTTP over the engine.
 
+mod answer;
+#[cfg(test)]
+mod answer_tests;
 mod files;
 #[cfg(test)]
 mod idle_tests;
+mod listing;
 mod session;
 #[cfg(test)]
 mod virtual_time;

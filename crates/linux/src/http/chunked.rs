@@ -53,7 +53,7 @@ impl Chunked {
         Ok(())
     }
 
-    /// The next line without its end; `None` until it is whole.
+    /// The next line with its end; `None` until it is whole.
     fn take_line(&mut self, octets: &mut &[u8]) -> Result<Option<Vec<u8>>, ChunkedError> {
         let end = octets.iter().position(|octet| *octet == b'\n');
         let (now, later) = octets.split_at(end.map_or(octets.len(), |end| end + 1));
@@ -65,32 +65,30 @@ impl Chunked {
         if end.is_none() {
             return Ok(None);
         }
-        let mut line = core::mem::take(&mut self.line);
-        line.pop();
-        if line.last() == Some(&b'\r') {
-            line.pop();
-        }
-        Ok(Some(line))
+        Ok(Some(core::mem::take(&mut self.line)))
     }
 }
 
 impl State {
     fn after_line(self, line: &[u8]) -> Result<Self, ChunkedError> {
         match self {
-            Self::Size => {
-                let size = line.split(|octet| *octet == b';').next().unwrap_or_default();
-                let size = core::str::from_utf8(size).map_err(|_| ChunkedError)?.trim();
-                // `from_str_radix` alone would take a sign.
-                let hexadecimal = size.bytes().all(|digit| digit.is_ascii_hexdigit());
-                let size = u64::from_str_radix(size, 16).ok().filter(|_| hexadecimal).ok_or(ChunkedError)?;
-                Ok(if size == 0 { Self::Trailer } else { Self::Data(size) })
-            }
-            Self::EndOfData if line.is_empty() => Ok(Self::Size),
-            Self::Trailer if line.is_empty() => Ok(Self::Done),
+            // The parser takes a line without any digit for the last chunk: a body that was cut would seem whole.
+            Self::Size if !line[0].is_ascii_hexdigit() => Err(ChunkedError),
+            Self::Size => match httparse::parse_chunk_size(line) {
+                Ok(httparse::Status::Complete((_, 0))) => Ok(Self::Trailer),
+                Ok(httparse::Status::Complete((_, size))) => Ok(Self::Data(size)),
+                Ok(httparse::Status::Partial) | Err(_) => Err(ChunkedError),
+            },
+            Self::EndOfData if is_blank(line) => Ok(Self::Size),
+            Self::Trailer if is_blank(line) => Ok(Self::Done),
             Self::Trailer => Ok(Self::Trailer),
             Self::EndOfData | Self::Data(_) | Self::Done => Err(ChunkedError),
         }
     }
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    matches!(line, b"\r\n" | b"\n")
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Byte ranges (RFC 9110 section 14).
 
+use http_range_header::{EndPosition, RangeUnsatisfiableError, StartPosition, parse_range_header};
+
 /// A part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
@@ -19,20 +21,22 @@ impl Range {
     /// Reads the value of a Range field. `None` where the whole file is the right answer: another unit, several
     /// ranges, or no range at all (RFC 9110 section 14.2 lets servers ignore the field).
     pub fn parse(text: &str) -> Option<Result<Self, RangeError>> {
-        let spec = text.strip_prefix("bytes=")?;
-        let (first, last) = spec.split_once('-').filter(|_| !spec.contains(','))?;
-        let number = |digits: &str| digits.trim().parse::<u64>().ok();
-        match (first.trim(), last.trim()) {
-            ("", last) => Some(Ok(Self::Last(number(last)?))),
-            (first, "") => Some(Ok(Self::From(number(first)?))),
-            (first, last) => {
-                let (first, last) = (number(first)?, number(last)?);
-                Some(if first <= last { Ok(Self::FromTo(first, last)) } else { Err(RangeError) })
-            }
-        }
+        let parsed = match parse_range_header(text.trim()) {
+            Ok(parsed) => parsed,
+            Err(RangeUnsatisfiableError::ZeroSuffix) if !text.contains(',') => return Some(Err(RangeError)),
+            Err(_) => return None,
+        };
+        let [range] = parsed.ranges.as_slice() else { return None };
+        Some(match (range.start, range.end) {
+            (StartPosition::FromLast(count), _) => Ok(Self::Last(count)),
+            (StartPosition::Index(first), EndPosition::LastByte) => Ok(Self::From(first)),
+            (StartPosition::Index(first), EndPosition::Index(last)) if first <= last => Ok(Self::FromTo(first, last)),
+            (StartPosition::Index(_), EndPosition::Index(_)) => Err(RangeError),
+        })
     }
 
-    /// Position and number of the octets, in a file of `len`.
+    /// Position and number of the octets, in a file of `len`. The parser's own check refuses suffixes longer than the file,
+    /// which mean all of it, and finds an octet in empty files.
     ///
     /// # Errors
     /// If none of them exists.
@@ -43,6 +47,29 @@ impl Range {
             Self::Last(count) => (len.saturating_sub(count), len),
         };
         if first < end { Ok((first, end - first)) } else { Err(RangeError) }
+    }
+}
+
+/// Where the octets of an answer with status 206 belong (RFC 9110 section 14.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContentRange {
+    /// The first of them.
+    pub first: u64,
+    /// The last of them.
+    pub last: u64,
+    /// Octets of the whole, if the server knows.
+    pub complete_len: Option<u64>,
+}
+
+impl ContentRange {
+    /// Reads the value of a Content-Range field; `None` if it is not one of octets.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (range, complete) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
+        let (first, last) = range.split_once('-')?;
+        let number = |digits: &str| digits.parse::<u64>().ok().filter(|_| digits.bytes().all(|d| d.is_ascii_digit()));
+        let complete_len = if complete == "*" { None } else { Some(number(complete)?) };
+        let (first, last) = (number(first)?, number(last)?);
+        (first <= last && complete_len.is_none_or(|len| last < len)).then_some(Self { first, last, complete_len })
     }
 }
 
@@ -62,6 +89,7 @@ mod tests {
         assert_eq!(within("bytes=-3", 10), Some(Ok((7, 3))));
         assert_eq!(within("bytes=-30", 10), Some(Ok((0, 10))));
         assert_eq!(within("bytes=0-18446744073709551615", 10), Some(Ok((0, 10))));
+        assert_eq!(within("bytes=5-5,", 10), None);
     }
 
     #[test]
@@ -69,8 +97,21 @@ mod tests {
         assert_eq!(within("bytes=10-", 10), Some(Err(RangeError)));
         assert_eq!(within("bytes=-0", 10), Some(Err(RangeError)));
         assert_eq!(within("bytes=5-4", 10), Some(Err(RangeError)));
-        for ignored in ["lines=1-2", "bytes=1-2,4-5", "bytes=x-", "bytes=", "bytes=-"] {
+        for empty in ["bytes=0-", "bytes=0-0", "bytes=-5"] {
+            assert_eq!(within(empty, 0), Some(Err(RangeError)), "{empty}");
+        }
+        for ignored in ["lines=1-2", "bytes=1-2,4-5", "bytes=x-", "bytes=", "bytes=-", "bytes=--5", "bytes=+1-2", ""] {
             assert_eq!(within(ignored, 10), None, "{ignored}");
+        }
+    }
+
+    #[test]
+    fn places_of_parts() {
+        let range = ContentRange { first: 5, last: 9, complete_len: Some(10) };
+        assert_eq!(ContentRange::parse("bytes 5-9/10"), Some(range));
+        assert_eq!(ContentRange::parse("bytes 5-9/*"), Some(ContentRange { complete_len: None, ..range }));
+        for none in ["bytes */10", "bytes 9-5/10", "bytes 5-10/10", "bytes 5-9", "lines 5-9/10", "bytes +5-9/10"] {
+            assert_eq!(ContentRange::parse(none), None, "{none}");
         }
     }
 }

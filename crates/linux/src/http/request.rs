@@ -1,6 +1,6 @@
 //! Requests, as a server reads them.
 
-use super::{FIELDS_MAX, HEAD_BYTES_MAX, Range, RangeError};
+use super::{Conditions, FIELDS_MAX, HEAD_BYTES_MAX, Range, RangeError, field};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,10 @@ pub struct Request {
     pub target: String,
     /// The part asked for.
     pub range: Option<Result<Range, RangeError>>,
+    /// What the answer depends on.
+    pub conditions: Conditions,
+    /// Whether the client takes bodies in chunks, as HTTP/1.1 has them.
+    pub takes_chunks: bool,
     /// Whether the connection stays open afterwards.
     pub keep_alive: bool,
 }
@@ -55,36 +59,52 @@ const fn refuse(status: u16, reason: &'static str) -> Refusal {
 pub fn parse_request(octets: &[u8]) -> Result<Option<(Request, usize)>, Refusal> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut parsed = httparse::Request::new(&mut fields);
-    let len = match parsed.parse(octets) {
-        Ok(httparse::Status::Complete(len)) => len,
-        Ok(httparse::Status::Partial) if octets.len() < HEAD_BYTES_MAX => return Ok(None),
+    match parsed.parse(octets) {
+        Ok(httparse::Status::Complete(len)) => read(&parsed).map(|request| Some((request, len))),
+        Ok(httparse::Status::Partial) if octets.len() < HEAD_BYTES_MAX => Ok(None),
         Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
-            return Err(refuse(431, "the request's head is too long"));
+            Err(refuse(431, "the request's head is too long"))
         }
-        Err(_) => return Err(refuse(400, "the request is malformed")),
-    };
+        Err(httparse::Error::Version) => Err(refuse(505, "only HTTP/1.1 and HTTP/1.0 are spoken here")),
+        Err(_) => Err(refuse(400, "the request is malformed")),
+    }
+}
+
+/// Takes from a head what concerns us.
+fn read(parsed: &httparse::Request<'_, '_>) -> Result<Request, Refusal> {
     let method = match parsed.method {
         Some("GET") => Method::Get,
         Some("HEAD") => Method::Head,
         _ => return Err(refuse(405, "only GET and HEAD are served")),
     };
     let version = parsed.version.unwrap_or(0);
-    let field = |name: &str| {
-        let found = parsed.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
-        Some(String::from_utf8_lossy(found.value).trim().to_owned())
-    };
-    if version == 1 && field("host").is_none() {
-        return Err(refuse(400, "HTTP/1.1 needs a Host field"));
+    let hosts = parsed.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host")).count();
+    if hosts > 1 || version == 1 && hosts == 0 {
+        return Err(refuse(400, "HTTP/1.1 needs one Host field"));
     }
+    let field = |name: &str| field(parsed.headers, name);
     if field("transfer-encoding").is_some() || field("content-length").is_some_and(|len| len != "0") {
         return Err(refuse(400, "GET and HEAD take no body"));
     }
     let connection = field("connection").unwrap_or_default().to_ascii_lowercase();
     let says = |token: &str| connection.split(',').any(|option| option.trim() == token);
-    let keep_alive = if version == 1 { !says("close") } else { says("keep-alive") };
-    let target = parsed.path.unwrap_or_default().to_owned();
-    let range = field("range").and_then(|text| Range::parse(&text));
-    Ok(Some((Request { method, target, range, keep_alive }, len)))
+    // Of no other method a range is defined (RFC 9110 section 14.2).
+    let range = field("range").filter(|_| method == Method::Get).and_then(|text| Range::parse(&text));
+    let conditions = Conditions {
+        if_match: field("if-match"),
+        if_none_match: field("if-none-match"),
+        if_modified_since: field("if-modified-since"),
+        if_unmodified_since: field("if-unmodified-since"),
+        if_range: field("if-range"),
+    };
+    Ok(Request {
+        method,
+        target: parsed.path.unwrap_or_default().to_owned(),
+        range,
+        conditions,
+        takes_chunks: version == 1,
+        keep_alive: if version == 1 { !says("close") } else { says("keep-alive") },
+    })
 }
 
 #[cfg(test)]
@@ -105,6 +125,15 @@ mod tests {
     }
 
     #[test]
+    fn fields_in_several_lines_are_one_list() {
+        let text =
+            "HEAD / HTTP/1.1\r\nHost: h\r\nIf-None-Match: \"a\"\r\nif-none-match: \"b\"\r\nRange: bytes=1-\r\n\r\n";
+        let (request, _) = parse(text).unwrap().unwrap();
+        assert_eq!(request.conditions.if_none_match.as_deref(), Some("\"a\", \"b\""));
+        assert_eq!(request.range, None, "a part of a head is none");
+    }
+
+    #[test]
     fn connections_end_when_asked_to() {
         let keep_alive = |text: &str| parse(text).unwrap().unwrap().0.keep_alive;
         assert!(!keep_alive("HEAD / HTTP/1.1\r\nHost: h\r\nConnection: Close\r\n\r\n"));
@@ -119,6 +148,9 @@ mod tests {
         assert_eq!(status("GET / HTTP/1.1\r\n\r\n"), 400);
         assert_eq!(status("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello"), 400);
         assert_eq!(status("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"), 400);
+        assert_eq!(status("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
+        assert_eq!(status("GET / HTTP/1.1\r\nHost: h\r\n folded\r\n\r\n"), 400);
+        assert_eq!(status("GET / HTTP/2.0\r\nHost: h\r\n\r\n"), 505);
         assert_eq!(status("\x16\x03\x01 TLS\r\n\r\n"), 400);
         assert_eq!(status(&format!("GET /{} HTTP/1.1\r\n", "a".repeat(HEAD_BYTES_MAX))), 431);
         let many: String = (0..=FIELDS_MAX).map(|n| format!("X-{n}: 1\r\n")).collect();

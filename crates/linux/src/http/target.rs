@@ -4,14 +4,20 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
 /// What stays as it is in a path.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
-/// The path within the served folder, or `None` for a target that leads elsewhere or nowhere.
+/// The path within the served folder, or `None` for a target that leads elsewhere or nowhere. A whole URL is taken as
+/// proxies send it (RFC 9112 section 3.2.2).
 pub fn decode_path(target: &str) -> Option<PathBuf> {
-    let path = target.split(['?', '#']).next()?.strip_prefix('/')?;
+    let path = target.split(['?', '#']).next()?;
+    let path = match path.strip_prefix("http://") {
+        Some(rest) => rest.find('/').map_or("/", |at| &rest[at..]),
+        None => path,
+    };
+    let path = path.strip_prefix('/')?;
     let octets: Vec<u8> = percent_decode_str(path).collect();
     if octets.contains(&0) {
         return None;
@@ -27,9 +33,9 @@ pub fn decode_path(target: &str) -> Option<PathBuf> {
     Some(decoded)
 }
 
-/// A path as it stands in a link.
-pub fn encode_path(path: &str) -> String {
-    utf8_percent_encode(path, PATH).to_string()
+/// A path as it stands in a link. Names of files need not be UTF-8.
+pub fn encode_path(path: &[u8]) -> String {
+    percent_encode(path, PATH).to_string()
 }
 
 /// The media type of a file by its name.
@@ -60,18 +66,23 @@ mod tests {
         assert_eq!(decode_path("/a%20b/c.txt?x=/../y").as_deref(), Some(Path::new("a b/c.txt")));
         assert_eq!(decode_path("/").as_deref(), Some(Path::new("")));
         assert_eq!(decode_path("//a/./b/").as_deref(), Some(Path::new("a/b")));
+        assert_eq!(decode_path("http://h:8080/a?x").as_deref(), Some(Path::new("a")));
+        assert_eq!(decode_path("http://h").as_deref(), Some(Path::new("")));
         assert_eq!(decode_path("/%C3%A4").as_deref(), Some(Path::new("ä")));
     }
 
     #[test]
     fn nothing_leads_out() {
-        for target in ["/../etc/passwd", "/a/%2e%2e/%2E./b", "/..%2fetc", "etc", "*", "http://h/", "/a%00b", ""] {
+        for target in
+            ["/../etc/passwd", "/a/%2e%2e/%2E./b", "/..%2fetc", "etc", "*", "http:/x", "http://h/../x", "/a%00b", ""]
+        {
             assert_eq!(decode_path(target), None, "{target}");
         }
     }
 
     #[test]
     fn links_are_encoded() {
-        assert_eq!(encode_path("/a b/<ä>&.txt"), "/a%20b/%3C%C3%A4%3E%26.txt");
+        assert_eq!(encode_path("/a b/<ä>&.txt".as_bytes()), "/a%20b/%3C%C3%A4%3E%26.txt");
+        assert_eq!(encode_path(b"caf\xe9"), "caf%E9");
     }
 }

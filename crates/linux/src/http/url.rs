@@ -76,7 +76,9 @@ fn split_port(authority: &str) -> Option<(&str, u16)> {
 
 /// Encodes what may not stand in a request line and leaves delimiters alone.
 fn encode_visible(text: &str) -> String {
-    text.chars().map(|c| if c.is_ascii_graphic() { c.to_string() } else { encode_path(&c.to_string()) }).collect()
+    text.chars()
+        .map(|c| if c.is_ascii_graphic() { c.to_string() } else { encode_path(c.to_string().as_bytes()) })
+        .collect()
 }
 
 #[cfg(test)]

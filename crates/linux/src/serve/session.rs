@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
-use std::time::SystemTime;
 
 use bytes::Bytes;
 use transport::{ConnectionId, Endpoint, Received};
 use units::{Duration, Instant};
 use wire::Payload;
 
-use super::files::{Folder, Found};
-use crate::http::{HEAD_BYTES_MAX, Method, Refusal, Request, decode_path, parse_request};
+use super::answer::{Answer, Body, Framing, answer, refusal};
+use super::files::Folder;
+use super::listing::Listing;
+use crate::http::{HEAD_BYTES_MAX, Refusal, Request, encode_path, parse_request};
 
 /// Octets read from a file at a time.
 const READ_BYTES: u64 = 256 * 1024;
@@ -20,6 +21,8 @@ const READ_BYTES: u64 = 256 * 1024;
 pub struct Session {
     inbox: Vec<u8>,
     outbox: VecDeque<Part>,
+    /// A page that comes behind the outbox, of which a slice is made in a turn.
+    page: Option<(Box<Listing>, Framing)>,
     /// No more requests: the connection ends with what is in the outbox.
     ending: bool,
     /// Everything is handed over, and the end of the stream with it.
@@ -36,6 +39,16 @@ pub struct Session {
 enum Part {
     Octets(Bytes),
     File { file: File, at: u64, end: u64 },
+}
+
+/// How far sending came.
+enum Sent {
+    /// Everything is with the engine.
+    All,
+    /// The engine's buffer is full.
+    Full,
+    /// It is others' turn.
+    Turn,
 }
 
 /// How it goes on.
@@ -57,6 +70,7 @@ impl Session {
         Self {
             inbox: Vec::new(),
             outbox: VecDeque::new(),
+            page: None,
             ending: false,
             closing: false,
             sent_bytes: 0,
@@ -74,16 +88,20 @@ impl Session {
         if now.saturating_since(self.active_at) <= idle_max {
             return Progress::Goes;
         }
-        if self.closing || !self.outbox.is_empty() || self.acked_bytes < self.sent_bytes {
+        if self.closing || self.is_answering() || self.acked_bytes < self.sent_bytes {
             // The peer takes nothing, or is gone: an orderly end would wait for it.
             return Progress::Fails;
         }
         self.active_at = now;
         if !self.inbox.is_empty() {
-            self.refuse(Refusal { status: 408, reason: "the request did not arrive in time" });
+            self.enqueue(refusal(Refusal { status: 408, reason: "the request did not arrive in time" }));
             return Progress::Again;
         }
         self.end()
+    }
+
+    fn is_answering(&self) -> bool {
+        !self.outbox.is_empty() || self.page.is_some()
     }
 
     fn end(&mut self) -> Progress {
@@ -103,8 +121,9 @@ impl Session {
         loop {
             // Answers go first, so that a peer that only asks fills neither the memory nor the disk's time.
             match self.send(id, endpoint, now) {
-                Ok(true) => {}
-                Ok(false) => return Progress::Goes,
+                Ok(Sent::All) => {}
+                Ok(Sent::Full) => return Progress::Goes,
+                Ok(Sent::Turn) => return Progress::Again,
                 Err(()) => return Progress::Fails,
             }
             if self.ending {
@@ -121,7 +140,7 @@ impl Session {
                     Ok(false) => return Progress::Goes,
                     Err(()) => return Progress::Fails,
                 },
-                Err(refusal) => self.refuse(refusal),
+                Err(refused) => self.enqueue(refusal(refused)),
             }
         }
     }
@@ -145,8 +164,30 @@ impl Session {
         }
     }
 
+    /// Sends from the outbox, and one slice of a page.
+    fn send(&mut self, id: ConnectionId, endpoint: &mut Endpoint, now: Instant) -> Result<Sent, ()> {
+        if !self.send_outbox(id, endpoint, now)? {
+            return Ok(Sent::Full);
+        }
+        let Some((mut listing, framing)) = self.page.take() else { return Ok(Sent::All) };
+        let slice = listing.slice();
+        let last = listing.is_done();
+        if !last {
+            self.page = Some((listing, framing));
+        }
+        let octets = match framing {
+            Framing::UntilClose => slice,
+            Framing::Chunks if slice.is_empty() => slice,
+            Framing::Chunks => chunk(&slice) + if last { "0\r\n\r\n" } else { "" },
+        };
+        if !octets.is_empty() {
+            self.outbox.push_back(Part::Octets(octets.into()));
+        }
+        Ok(Sent::Turn)
+    }
+
     /// Sends from the outbox; true once it is empty.
-    fn send(&mut self, id: ConnectionId, endpoint: &mut Endpoint, now: Instant) -> Result<bool, ()> {
+    fn send_outbox(&mut self, id: ConnectionId, endpoint: &mut Endpoint, now: Instant) -> Result<bool, ()> {
         while let Some(part) = self.outbox.front_mut() {
             let octets = part.next().map_err(|_| ())?;
             let taken = endpoint.send(id, Payload::from(octets), now).map_err(|_| ())?;
@@ -161,76 +202,22 @@ impl Session {
         Ok(true)
     }
 
-    fn answer(&mut self, request: &Request, folder: &mut Folder, say: &mut dyn FnMut(&str)) {
-        let found = decode_path(&request.target).ok_or(400).and_then(|path| folder.find(&path));
-        let (status, len) = match found {
-            Ok(Found::File(file, metadata, content_type)) => {
-                let modified = metadata.modified().map(httpdate::fmt_http_date).unwrap_or_default();
-                self.answer_file(request, file, metadata.len(), content_type, &modified)
-            }
-            Ok(Found::Listing(page)) => self.answer_page(200, "text/html; charset=utf-8", page, request),
-            Err(status) => self.answer_page(status, "text/plain", format!("{}\n", reason(status)), request),
-        };
-        self.ending |= !request.keep_alive;
-        say(&format!("{status} {} {} ({len} B)", request.method.name(), request.target));
+    fn answer(&mut self, request: &Request, folder: &Folder, say: &mut dyn FnMut(&str)) {
+        let answer = answer(request, folder);
+        let len = answer.len.map_or("page".into(), |len| format!("{len} B"));
+        say(&format!("{} {} {} ({len})", answer.status, request.method.name(), shown(&request.target)));
+        self.enqueue(answer);
     }
 
-    fn answer_file(
-        &mut self,
-        request: &Request,
-        file: File,
-        len: u64,
-        content_type: &str,
-        modified: &str,
-    ) -> (u16, u64) {
-        let part = request.range.map(|range| range.and_then(|range| range.within(len)));
-        let (status, at, count, range) = match part {
-            None => (200, 0, len, String::new()),
-            Some(Ok((at, count))) => {
-                (206, at, count, format!("Content-Range: bytes {at}-{}/{len}\r\n", at + count - 1))
-            }
-            Some(Err(_)) => {
-                let fields = format!("Content-Range: bytes */{len}\r\n");
-                self.head(416, 0, &fields, request.keep_alive);
-                return (416, 0);
-            }
-        };
-        let fields =
-            format!("Content-Type: {content_type}\r\nLast-Modified: {modified}\r\nAccept-Ranges: bytes\r\n{range}");
-        self.head(status, count, &fields, request.keep_alive);
-        if request.method == Method::Get && count > 0 {
-            self.outbox.push_back(Part::File { file, at, end: at + count });
+    fn enqueue(&mut self, answer: Answer) {
+        self.ending |= answer.last;
+        self.outbox.push_back(Part::Octets(answer.head.into()));
+        match answer.body {
+            Body::None => {}
+            Body::Text(text) => self.outbox.push_back(Part::Octets(text.into())),
+            Body::File(file, at, end) => self.outbox.push_back(Part::File { file, at, end }),
+            Body::Page(listing, framing) => self.page = Some((listing, framing)),
         }
-        (status, count)
-    }
-
-    fn answer_page(&mut self, status: u16, content_type: &str, page: String, request: &Request) -> (u16, u64) {
-        let len = page.len() as u64;
-        self.head(status, len, &format!("Content-Type: {content_type}\r\n"), request.keep_alive);
-        if request.method == Method::Get {
-            self.outbox.push_back(Part::Octets(page.into()));
-        }
-        (status, len)
-    }
-
-    fn refuse(&mut self, refusal: Refusal) {
-        let page = format!("{}: {}\n", reason(refusal.status), refusal.reason);
-        let allow = if refusal.status == 405 { "Allow: GET, HEAD\r\n" } else { "" };
-        self.head(refusal.status, page.len() as u64, &format!("Content-Type: text/plain\r\n{allow}"), false);
-        self.outbox.push_back(Part::Octets(page.into()));
-        self.ending = true;
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "the Date field is the wall clock's (RFC 9110 section 6.6.1)")]
-    fn head(&mut self, status: u16, len: u64, fields: &str, keep_alive: bool) {
-        let date = httpdate::fmt_http_date(SystemTime::now());
-        let connection = if keep_alive { "keep-alive" } else { "close" };
-        let head = format!(
-            "HTTP/1.1 {status} {}\r\nDate: {date}\r\nServer: anabranch\r\nContent-Length: {len}\r\n\
-             Connection: {connection}\r\n{fields}\r\n",
-            reason(status)
-        );
-        self.outbox.push_back(Part::Octets(head.into()));
     }
 }
 
@@ -267,17 +254,15 @@ impl Part {
     }
 }
 
-fn reason(status: u16) -> &'static str {
-    match status {
-        200 => "OK",
-        206 => "Partial Content",
-        400 => "Bad Request",
-        403 => "Forbidden",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        408 => "Request Timeout",
-        416 => "Range Not Satisfiable",
-        431 => "Request Header Fields Too Large",
-        _ => "Internal Server Error",
-    }
+/// A target for people: what a terminal might obey is encoded.
+fn shown(target: &str) -> String {
+    target
+        .chars()
+        .map(|c| if c.is_ascii_graphic() { c.to_string() } else { encode_path(c.to_string().as_bytes()) })
+        .collect()
+}
+
+/// Octets as a chunk (RFC 9112 section 7.1).
+fn chunk(octets: &str) -> String {
+    format!("{:x}\r\n{octets}\r\n", octets.len())
 }

@@ -158,6 +158,11 @@ impl<'a> World<'a> {
         moved
     }
 
+    /// Whether the server wants another turn at once.
+    pub fn awaits_turn(&self) -> bool {
+        !self.application.again.is_empty()
+    }
+
     /// Connections that the server still knows.
     pub fn open(&self) -> usize {
         self.application.sessions.len()

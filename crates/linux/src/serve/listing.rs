@@ -1,0 +1,173 @@
+//! A page that lists a folder, made slice by slice so that a folder of any size delays nobody else.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::fs::{self, File, ReadDir};
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use crate::http::encode_path;
+
+/// Entries read or written at a time.
+const SLICE: usize = 1000;
+/// Entries in order of their names; more would have to be held in memory for every client. What comes behind them is in order
+/// slice by slice.
+const SORTED_MAX: usize = 10_000;
+
+/// A page on its way.
+pub struct Listing {
+    /// Path of the folder as it stands in links, with a slash at both ends.
+    base: OsString,
+    /// What was not read yet; `None` at the end.
+    entries: Option<ReadDir>,
+    /// Read, not yet written; in order once there are enough.
+    names: Vec<OsString>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Gathering,
+    /// Of the names, so many are written.
+    Writing(usize),
+    Done,
+}
+
+impl Listing {
+    /// Of the open `folder`, which is at `path`.
+    pub fn new(path: &Path, folder: &File) -> Self {
+        let mut base = OsString::from("/");
+        base.push(path);
+        if path != Path::new("") {
+            base.push("/");
+        }
+        let own = format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd());
+        Self { base, entries: fs::read_dir(own).ok(), names: Vec::new(), stage: Stage::Gathering }
+    }
+
+    /// Whether the page is complete.
+    pub fn is_done(&self) -> bool {
+        self.stage == Stage::Done
+    }
+
+    /// The next octets of the page, maybe none.
+    pub fn slice(&mut self) -> String {
+        match self.stage {
+            Stage::Gathering => {
+                self.read();
+                if self.entries.is_some() && self.names.len() < SORTED_MAX {
+                    return String::new();
+                }
+                self.names.sort();
+                self.stage = Stage::Writing(0);
+                self.head()
+            }
+            Stage::Writing(at) if at < self.names.len() => {
+                let end = self.names.len().min(at + SLICE);
+                self.stage = Stage::Writing(end);
+                self.names[at..end].iter().map(|name| self.item(name)).collect()
+            }
+            Stage::Writing(_) if self.entries.is_some() => {
+                self.names = Vec::new();
+                self.read();
+                self.names.sort();
+                self.stage = Stage::Writing(0);
+                String::new()
+            }
+            Stage::Writing(_) => {
+                self.stage = Stage::Done;
+                "</ul>\n".into()
+            }
+            Stage::Done => String::new(),
+        }
+    }
+
+    /// Reads entries. What cannot be read ends the list, as the end of the folder does.
+    fn read(&mut self) {
+        let Some(entries) = &mut self.entries else { return };
+        for _ in 0..SLICE {
+            let Some(Ok(entry)) = entries.next() else {
+                self.entries = None;
+                return;
+            };
+            let mut name = entry.file_name();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                name.push("/");
+            }
+            self.names.push(name);
+        }
+    }
+
+    fn head(&self) -> String {
+        let title = escape(&self.base);
+        format!("<!doctype html>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n<h1>{title}</h1>\n<ul>\n")
+    }
+
+    fn item(&self, name: &OsStr) -> String {
+        let (base, link) = (encode_path(self.base.as_bytes()), encode_path(name.as_bytes()));
+        format!("<li><a href=\"{base}{link}\">{}</a>\n", escape(name))
+    }
+}
+
+/// As it is shown; what is not UTF-8 as the replacement character.
+fn escape(text: &OsStr) -> String {
+    let mut escaped = String::new();
+    for c in text.to_string_lossy().chars() {
+        let _ = match c {
+            '&' => escaped.write_str("&amp;"),
+            '<' => escaped.write_str("&lt;"),
+            '>' => escaped.write_str("&gt;"),
+            '"' => escaped.write_str("&quot;"),
+            c => escaped.write_char(c),
+        };
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt as _;
+
+    use super::super::virtual_time::TestFolder;
+    use super::*;
+
+    /// The slices of the page of `folder` as if it were at `path`.
+    fn slices(folder: &TestFolder, path: &str) -> Vec<String> {
+        let mut listing = Listing::new(Path::new(path), &File::open(&folder.0).unwrap());
+        core::iter::from_fn(|| (!listing.is_done()).then(|| listing.slice())).collect()
+    }
+
+    #[test]
+    fn names_are_in_order_and_links_are_encoded() {
+        let folder = TestFolder::new("links");
+        fs::write(folder.0.join("<b>.bin"), "").unwrap();
+        fs::write(folder.0.join("a b"), "").unwrap();
+        fs::write(folder.0.join(OsString::from_vec(b"caf\xe9".to_vec())), "").unwrap();
+        fs::create_dir(folder.0.join("d")).unwrap();
+        let page = slices(&folder, "sub").concat();
+        let links = [
+            "<li><a href=\"/sub/%3Cb%3E.bin\">&lt;b&gt;.bin</a>\n",
+            "<li><a href=\"/sub/a%20b\">a b</a>\n",
+            "<li><a href=\"/sub/caf%E9\">caf\u{fffd}</a>\n",
+            "<li><a href=\"/sub/d/\">d/</a>\n",
+        ];
+        assert!(page.contains(&format!("<ul>\n{}</ul>\n", links.concat())), "{page}");
+        assert!(slices(&folder, "").concat().contains("<h1>/</h1>"));
+    }
+
+    #[test]
+    fn a_large_folder_comes_in_slices_and_nothing_is_missing() {
+        let folder = TestFolder::new("large");
+        let count = SORTED_MAX + 2 * SLICE + 1;
+        (0..count).for_each(|n| drop(File::create(folder.0.join(format!("{n:06}"))).unwrap()));
+        let slices = slices(&folder, "");
+        assert!(slices.iter().all(|slice| slice.lines().count() <= SLICE), "no slice is longer than what fits a turn");
+        let page = slices.concat();
+        let mut names: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("<li><a href=\"/")).collect();
+        assert!(names[..SORTED_MAX].is_sorted());
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}
