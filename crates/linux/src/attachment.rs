@@ -1,8 +1,9 @@
 //! Attaches an engine to this host: a TUN device with the engine's addresses behind it.
 //!
-//! The engine is a host of its own, next to the kernel's stack, with addresses of its own. The kernel is its router.
-//! Without addresses given, it gets 10.99.N.2 and fd99:N::2 of a private network on the device `anabranchN`, which is
-//! reachable from this host only; to go further the kernel must forward (and usually translate) for it:
+//! The engine is a host of its own, next to the kernel's stack, with addresses of its own. The kernel is its router, and
+//! forwards what comes from the device, so that two engines on one host reach each other. Without addresses given, it
+//! gets 10.99.N.2 and fd99:N::2 of a private network on the device `anabranchN`, which is reachable from this host only;
+//! to go further the kernel must forward for other devices too (and usually translate):
 //!
 //! ```text
 //! sysctl -w net.ipv4.ip_forward=1
@@ -12,9 +13,10 @@
 //! Addresses given (`--via`) are routed to the device as they are. In namespaces of `anabranch emulate` every free
 //! address of the host's half of a link does: packets from it take that link.
 
-use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::{fs, io};
 
+use rustix::io::Errno;
 use transport::EndpointConfig;
 use transport::path_manager::LocalAddress;
 
@@ -43,14 +45,13 @@ impl Attachment {
     /// or private ones if there are none.
     ///
     /// # Errors
-    /// Without root, or if an address is in use on this host.
+    /// Without root, or if an address cannot be used or is in use on this host.
     pub fn open(via: &[IpAddr]) -> Result<Self> {
-        let number = (0..DEVICES_MAX)
-            .find(|number| !fs::exists(format!("/sys/class/net/{}", device_name(*number))).unwrap_or(false))
-            .ok_or_else(|| Error::Usage(format!("all of anabranch0 to anabranch{} exist already", DEVICES_MAX - 1)))?;
-        let device = device_name(number);
-        let (own, addresses) = if via.is_empty() { private_network(number) } else { (Vec::new(), via.to_vec()) };
-        let tun = Tun::open(&TunConfig { name: device.clone(), mtu: MTU, offload: true, addresses: own })?;
+        check(via)?;
+        let (tun, own) = create(via)?;
+        let device = tun.name().to_owned();
+        let addresses = if via.is_empty() { own } else { via.to_vec() };
+        forward_from(&device);
         let routes: Vec<String> = via.iter().map(|address| format!("route add {address} dev {device}")).collect();
         ip_command::batch(None, Family::Named, &routes)?;
         let local_addresses = addresses.iter().map(|ip| LocalAddress { ip: *ip, backup: false }).collect();
@@ -73,6 +74,68 @@ pub fn forwards(family_of: IpAddr) -> bool {
     fs::read_to_string(variable).is_ok_and(|value| value.trim() == "1")
 }
 
+/// A device of a number that is free, and the engine's private addresses, if it is to have some.
+fn create(via: &[IpAddr]) -> Result<(Tun, Vec<IpAddr>)> {
+    for number in 0..DEVICES_MAX {
+        let (kernels, engines) = if via.is_empty() { private_network(number) } else { (Vec::new(), Vec::new()) };
+        let config = TunConfig { name: device_name(number), mtu: MTU, offload: true, addresses: kernels };
+        match Tun::open(&config) {
+            Err(Error::System { source, .. }) if is_taken(&source) => {}
+            tun => return Ok((tun?, engines)),
+        }
+    }
+    Err(Error::Usage(format!(
+        "all of anabranch0 to anabranch{} exist already: end some of their programs",
+        DEVICES_MAX - 1
+    )))
+}
+
+/// Whether a device could not be made because its name belongs to another one.
+fn is_taken(error: &io::Error) -> bool {
+    error.raw_os_error().map(Errno::from_raw_os_error) == Some(Errno::BUSY)
+}
+
+/// Refuses addresses that no route to a device helps.
+fn check(via: &[IpAddr]) -> Result<()> {
+    for (position, address) in via.iter().enumerate() {
+        let why = match address {
+            ip if ip.is_loopback() => "is a loopback address, which the kernel routes to itself only",
+            ip if ip.is_unspecified() => "stands for all addresses",
+            ip if ip.is_multicast() => "is a multicast address",
+            IpAddr::V4(ip) if ip.is_broadcast() => "is the broadcast address",
+            IpAddr::V4(ip) if ip.is_link_local() => "is a link-local address, which is not routed",
+            IpAddr::V6(ip) if ip.is_unicast_link_local() => "is a link-local address, which is not routed",
+            ip if via[..position].contains(ip) => "is named twice",
+            ip if is_own(*ip) => "is an address of this host itself, and the engine is a host of its own",
+            _ => continue,
+        };
+        return Err(Error::Usage(format!(
+            "--via {address} {why}: name a free address that is routed to this host, like 10.1.0.3, or leave out --via for \
+             a private network"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether the kernel has the address: only then can a socket be bound to it.
+fn is_own(address: IpAddr) -> bool {
+    let family = if address.is_ipv4() { "ipv4" } else { "ipv6" };
+    let binds_any = fs::read_to_string(format!("/proc/sys/net/{family}/ip_nonlocal_bind"));
+    UdpSocket::bind((address, 0)).is_ok() && !binds_any.is_ok_and(|value| value.trim() == "1")
+}
+
+/// Lets the kernel forward what comes from `device`, to other engines on this host for example. Where it does not (no write
+/// access to /proc/sys in a container; IPv6 before Linux 6.17), everything else works.
+fn forward_from(device: &str) {
+    let _ = fs::write(format!("/proc/sys/net/ipv4/conf/{device}/forwarding"), "1");
+    let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{device}/force_forwarding"), "1");
+}
+
+/// Whether devices made from now on may have IPv6 addresses.
+fn has_ipv6() -> bool {
+    fs::read_to_string("/proc/sys/net/ipv6/conf/default/disable_ipv6").is_ok_and(|value| value.trim() == "0")
+}
+
 fn device_name(number: u8) -> String {
     format!("anabranch{number}")
 }
@@ -81,5 +144,37 @@ fn device_name(number: u8) -> String {
 fn private_network(number: u8) -> (Vec<(IpAddr, u8)>, Vec<IpAddr>) {
     let v4 = |host| IpAddr::from(Ipv4Addr::new(10, 99, number, host));
     let v6 = |host| IpAddr::from(Ipv6Addr::new(0xfd99, number.into(), 0, 0, 0, 0, 0, host));
+    if !has_ipv6() {
+        return (vec![(v4(1), 24)], vec![v4(2)]);
+    }
     (vec![(v4(1), 24), (v6(1), 64)], vec![v4(2), v6(2)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_cannot_work_are_refused_with_the_reason() {
+        let refusal = |via: &[&str]| {
+            let via: Vec<IpAddr> = via.iter().map(|ip| ip.parse().unwrap()).collect();
+            check(&via).err().map(|error| error.to_string())
+        };
+        for (via, why) in [
+            (["10.1.0.3", "127.0.0.1"], "loopback"),
+            (["10.1.0.3", "::1"], "loopback"),
+            (["10.1.0.3", "0.0.0.0"], "all addresses"),
+            (["10.1.0.3", "224.0.0.1"], "multicast"),
+            (["10.1.0.3", "255.255.255.255"], "broadcast"),
+            (["10.1.0.3", "169.254.1.1"], "link-local"),
+            (["10.1.0.3", "fe80::1"], "link-local"),
+            (["10.1.0.3", "10.1.0.3"], "twice"),
+        ] {
+            let refusal = refusal(&via).unwrap();
+            assert!(refusal.contains(&format!("--via {}", via[1])) && refusal.contains(why), "{refusal}");
+        }
+        // Addresses of documentation (RFC 5737): nobody's.
+        assert_eq!(refusal(&["203.0.113.3", "203.0.113.4"]), None);
+        assert!(is_own("127.0.0.1".parse().unwrap()) && !is_own("203.0.113.3".parse().unwrap()));
+    }
 }

@@ -21,7 +21,7 @@ pub enum Family {
 /// Runs `commands` (each the arguments of one `ip` call), stopping at the first that fails.
 ///
 /// # Errors
-/// What `ip` said, with the command it said it of.
+/// What `ip` said, in words that help, with the command it said it of.
 pub(crate) fn batch(namespace: Option<&str>, family: Family, commands: &[String]) -> Result<()> {
     let mut ip = Command::new("ip");
     match family {
@@ -43,7 +43,38 @@ pub(crate) fn batch(namespace: Option<&str>, family: Family, commands: &[String]
         return Ok(());
     }
     let message = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
-    Err(Error::Command { command: failed_command(commands, &message, namespace), message })
+    Err(Error::Command { command: failed_command(commands, &message, namespace), message: explain(&message) })
+}
+
+/// What `ip` and the kernel mean, and the remedy.
+fn explain(message: &str) -> String {
+    let said = message.split("; Command failed").next().unwrap_or_default();
+    let said =
+        said.trim_start_matches("RTNETLINK answers: ").trim_start_matches("Error: ").trim_end_matches(['.', ' ']);
+    let meaning = match said {
+        m if m.contains("File exists") => {
+            "it exists already: another program uses it; name another, or end that program"
+        }
+        m if m.contains("ddress already assigned") => "this host has the address already: name another one",
+        m if m.contains("Operation not permitted") => {
+            "not permitted: it needs root with CAP_NET_ADMIN, which containers often lack"
+        }
+        m if m.contains("IPv6 is disabled") || m.contains("Permission denied") => {
+            "IPv6 is switched off (sysctl -w net.ipv6.conf.all.disable_ipv6=0), so leave out IPv6 addresses"
+        }
+        m if m.contains("No such device") || m.contains("Cannot find device") => {
+            "there is no such device, or it was removed meanwhile"
+        }
+        m if m.contains("unreachable") || m.contains("invalid gateway") => {
+            "no route leads to the next hop: give this host an address of its network first"
+        }
+        m if m.contains("Device or resource busy") => "it is in use: end the program that uses it",
+        m if m.contains("Invalid argument") => "the kernel takes no such value: is it a plain unicast address?",
+        m if m.contains("not supported") => "this kernel lacks the feature: load its module, or use another kernel",
+        "" => "it failed without a word",
+        other => return format!("the kernel or `ip` refuses it: {other}"),
+    };
+    meaning.into()
 }
 
 /// `ip` names the line of its input that failed: "Command failed -:3".
@@ -73,5 +104,21 @@ mod tests {
         let message = "Error: inet prefix is expected rather than \"b\".; Command failed -:2";
         assert_eq!(failed_command(&commands, message, Some("ns")), "ip -netns ns route add b");
         assert_eq!(failed_command(&commands, "no line here", None), "ip -batch");
+    }
+
+    #[test]
+    fn nobody_reads_netlink() {
+        for (message, help) in [
+            ("RTNETLINK answers: File exists; Command failed -:1", "exists already"),
+            ("RTNETLINK answers: Operation not permitted; Command failed -:1", "CAP_NET_ADMIN"),
+            ("RTNETLINK answers: Permission denied; Command failed -:2", "disable_ipv6"),
+            ("Error: Nexthop has invalid gateway.; Command failed -:1", "no route"),
+            ("Cannot find device \"anabranch7\"; Command failed -:1", "no such device"),
+            ("RTNETLINK answers: Something new; Command failed -:1", "refuses it: Something new"),
+            ("Error: inet prefix is expected rather than \"b\".; Command failed -:2", "inet prefix"),
+        ] {
+            let said = explain(message);
+            assert!(said.contains(help) && !said.contains("RTNETLINK") && !said.contains("Command failed"), "{said}");
+        }
     }
 }

@@ -21,6 +21,10 @@ pub const PACKET_MAX: usize = 65535;
 /// Memory is taken from the allocator in pieces of this size, which the packets read into it share.
 pub const POOL_BYTES: usize = 16 * PACKET_MAX;
 
+/// Packets that may wait in the kernel for this process; more are lost. The kernel's 500 are gone within a millisecond of
+/// a fast sender; these last for a receive buffer of 16 MB, and hold no memory while none waits.
+const QUEUE_PACKETS: u32 = 10_000;
+
 /// How a device is made.
 #[derive(Clone, Debug)]
 pub struct TunConfig {
@@ -117,7 +121,7 @@ impl AsFd for Tun {
 fn configuration(config: &TunConfig) -> Vec<String> {
     let name = &config.name;
     // Without link-local addresses the kernel sends nothing of its own into the device.
-    let mut commands = vec![format!("link set {name} mtu {} addrgenmode none", config.mtu)];
+    let mut commands = vec![format!("link set {name} mtu {} txqueuelen {QUEUE_PACKETS} addrgenmode none", config.mtu)];
     let address = |(ip, prefix): &(IpAddr, u8)| match ip {
         IpAddr::V4(_) => format!("address add {ip}/{prefix} dev {name}"),
         IpAddr::V6(_) => format!("address add {ip}/{prefix} dev {name} nodad"),
@@ -140,7 +144,7 @@ mod tests {
             addresses: vec![("10.0.0.1".parse().unwrap(), 24), ("fd00::1".parse().unwrap(), 64)],
         };
         let expected = [
-            "link set path0 mtu 1400 addrgenmode none",
+            "link set path0 mtu 1400 txqueuelen 10000 addrgenmode none",
             "address add 10.0.0.1/24 dev path0",
             "address add fd00::1/64 dev path0 nodad",
             "link set path0 up",
