@@ -275,13 +275,18 @@ pub struct Serve {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     anabranch get http://10.1.0.1/big.iso -o big.iso\n  \
+    anabranch get http://10.1.0.1/big.iso -C\n  \
+    anabranch get http://10.1.0.1/all.tar -o - | tar x\n  \
     ip netns exec laptop anabranch get http://10.1.0.1/big.iso --via 10.1.0.3 --via 10.2.0.3")]
 pub struct Get {
-    /// The file's place: http://HOST[:PORT]/PATH
+    /// The file's place: http://HOST[:PORT]/PATH, where HOST is an IP address or a name that this host can resolve
     pub url: String,
-    /// Where it goes; by default its name in the URL, in the current folder
+    /// Where it goes, - for standard output; by default its name in the URL, in the current folder
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Keep what has arrived in FILE.part if the download breaks off, and go on with it if the file is still the same
+    #[arg(short = 'C', long = "continue")]
+    pub resume: bool,
     /// An address of the engine, routed to it; repeatable, one for each path; by default a private network
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub via: Vec<IpAddr>,

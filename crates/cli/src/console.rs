@@ -59,6 +59,41 @@ impl Bar {
     }
 }
 
+/// How far a download is, on standard error; invisible where that is no terminal.
+pub struct DownloadBar(ProgressBar);
+
+impl DownloadBar {
+    /// A bar without a length.
+    pub fn new() -> Self {
+        let bar = ProgressBar::no_length();
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    /// Moves it.
+    pub fn show(&self, progress: linux::get::Progress) {
+        let Self(bar) = self;
+        if bar.is_hidden() {
+            return;
+        }
+        if let Some(total) = progress.total_bytes {
+            bar.set_length(total);
+        }
+        bar.set_position(progress.bytes);
+        let total = progress.total_bytes.map_or(String::new(), |total| format!(" of {}", quantity(total as f64, "B")));
+        let (bytes, rate) = (quantity(progress.bytes as f64, "B"), quantity(bar.per_sec() * 8.0, "bit/s"));
+        bar.set_message(format!("{bytes}{total}, {rate}, {} s left", bar.eta().as_secs()));
+    }
+}
+
+impl Drop for DownloadBar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
 /// What a run measures while it goes on, on standard error: a picture that changes on a terminal, else a line now and then.
 pub struct LiveView {
     shape: Shape,

@@ -324,6 +324,12 @@ impl<M: Machine> Driver<M> {
 }
 
 impl<M> Remote<M> {
+    /// Makes the driver look at its application again: [`Application::next_wakeup`] may say something new.
+    pub fn wake(&self) {
+        // A full socket already wakes it, and one that has ended needs no waking.
+        let _ = (&*self.wake).write(&[0]);
+    }
+
     /// Runs `command` on the machine, in the driver's thread, and waits for its result.
     ///
     /// # Errors
@@ -336,8 +342,7 @@ impl<M> Remote<M> {
             let _ = answer.send(command(machine, now));
         });
         self.jobs.send(job).map_err(|_| gone())?;
-        // A full socket already wakes the driver.
-        let _ = (&*self.wake).write(&[0]);
+        self.wake();
         result.recv().map_err(|_| gone())
     }
 }

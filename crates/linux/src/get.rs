@@ -1,11 +1,15 @@
 //! `anabranch get`: a file over HTTP over the engine, whole or not at all.
 
+mod attempts;
 mod download;
+#[cfg(test)]
+mod download_tests;
+mod partial;
+mod sink;
+mod stream;
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
-use std::path::PathBuf;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use transport::{ConnectionConfig, ConnectionStats};
 use units::Duration;
 
@@ -14,7 +18,12 @@ use crate::driver::OFFLOAD_PAYLOAD_MAX;
 use crate::http::Url;
 use crate::stop::Stop;
 use crate::{Error, Result};
+use attempts::Attempts;
 use download::Download;
+use sink::Sink;
+
+pub use download::Progress;
+pub use sink::Output;
 
 /// Octets kept for a file that arrives faster than the disk takes it.
 const RECEIVE_BUFFER_BYTES: u64 = 16 << 20;
@@ -25,82 +34,102 @@ pub struct GetOptions {
     /// The file's place.
     pub url: Url,
     /// Where it goes; another file there is replaced once the download is complete.
-    pub output: PathBuf,
+    pub output: Output,
     /// Addresses of the engine, one for each path to use; private ones if there are none.
     pub via: Vec<IpAddr>,
-    /// Show a progress bar on the terminal.
-    pub progress: bool,
+    /// Go on with what an earlier download has left, and leave what has arrived if this one fails.
+    pub resume: bool,
 }
 
 /// A download that succeeded.
 #[derive(Clone, Debug)]
 pub struct GetReport {
-    /// Octets of the file.
+    /// Octets that were received.
     pub bytes: u64,
+    /// Octets of the file that were there before.
+    pub resumed_bytes: u64,
     /// From opening the connection to the last octet.
     pub duration: Duration,
     /// The connection's statistics.
     pub connection: ConnectionStats,
 }
 
-/// Downloads a file.
+/// Downloads a file, and tells `observe` now and then how far it is.
 ///
 /// # Errors
 /// In one line: without root; if the server cannot be reached or does not have the file; if the connection breaks, or
-/// the file is not as long as promised; if it cannot be written. Nothing is left behind then.
-pub fn get(options: &GetOptions, stop: &Stop) -> Result<GetReport> {
+/// the file is not as long as promised; if it cannot be written. Nothing is left behind then, unless it is to be resumed.
+pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress)) -> Result<GetReport> {
     let remotes = resolve(&options.url)?;
     let mut attachment = Attachment::open(&options.via)?;
-    let pair = remotes.iter().find_map(|remote| Some((attachment.address_for(remote.ip())?, *remote)));
-    let Some((local, remote)) = pair else {
-        return Err(Error::Usage(format!("no address of --via is of the family of {}", remotes[0].ip())));
-    };
-    let bar = progress_bar(options.progress);
-    let mut download = Download::new(&options.url, &options.output, bar)?;
     let config = ConnectionConfig {
         mtu: MTU,
         offload_max_bytes: OFFLOAD_PAYLOAD_MAX,
         receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
         ..ConnectionConfig::default()
     };
-    let (endpoint, start) = attachment.driver.endpoint();
-    let connection = endpoint
-        .connect(SocketAddr::new(local, 0), remote, config, start)
-        .map_err(|error| Error::Peer(format!("cannot connect to {remote}: {error}")))?;
-    download.started(connection, start);
-    let finished = attachment.driver.run(&mut download, stop)?;
-    let (endpoint, now) = attachment.driver.endpoint();
-    let statistics = endpoint.stats(connection).unwrap_or_default();
-    if !finished {
-        return Err(Error::Interrupted);
+    let attempts = Attempts::new(&attachment.addresses, &remotes, config);
+    if attempts.next_at().is_none() {
+        let family = if remotes[0].is_ipv4() { "IPv4" } else { "IPv6" };
+        return Err(Error::Usage(format!("{} is an {family} address: add one of ours with --via", remotes[0].ip())));
     }
-    let bytes = download.finish().map_err(|error| explain(error, local, remote))?;
-    Ok(GetReport { bytes, duration: now - start, connection: statistics })
+    let driver = attachment.driver.remote()?;
+    let wake = Box::new(move || driver.wake());
+    if let Some(own) = remotes.iter().find(|remote| attachment.addresses.contains(&remote.ip())) {
+        return Err(Error::Usage(format!("{} is an address of our own: name another one with --via", own.ip())));
+    }
+    let sink = Sink::open(&options.output, &options.url.to_string(), options.resume, wake)?;
+    let mut download = Download::new(&options.url, sink, attempts, observe);
+    let (endpoint, start) = attachment.driver.endpoint();
+    download.start(endpoint, start);
+    let finished = attachment.driver.run(&mut download, stop);
+    let (endpoint, _) = attachment.driver.endpoint();
+    let connection = download.connection().and_then(|id| endpoint.stats(id)).unwrap_or_default();
+    let (bytes, resumed_bytes) = download.bytes();
+    let duration = download.arrived_at().saturating_since(start);
+    let finished = finished.and_then(|finished| if finished { Ok(()) } else { Err(Error::Interrupted) });
+    download.finish(finished).map_err(|error| explain(error, &remotes))?;
+    Ok(GetReport { bytes, resumed_bytes, duration, connection })
 }
 
+/// The addresses of a URL's host, by the resolver of this host.
 fn resolve(url: &Url) -> Result<Vec<SocketAddr>> {
-    let remotes = (url.host.as_str(), url.port).to_socket_addrs();
-    let remotes: Vec<_> = remotes.map_err(|error| Error::Peer(format!("cannot find {}: {error}", url.host)))?.collect();
-    if remotes.is_empty() {
-        return Err(Error::Peer(format!("{} has no address", url.host)));
+    let host = url.host();
+    let found = (host.as_str(), url.port()).to_socket_addrs().map_err(|error| {
+        Error::Peer(format!("cannot find the address of {host} ({error}): check the name, or write an IP address"))
+    })?;
+    let remotes: Vec<SocketAddr> = found.collect();
+    let reachable: Vec<SocketAddr> = remotes.iter().copied().filter(|remote| why_not(remote.ip()).is_none()).collect();
+    match remotes.first().filter(|_| reachable.is_empty()) {
+        Some(first) => Err(Error::Usage(format!("{} {}", first.ip(), why_not(first.ip()).unwrap_or_default()))),
+        None if reachable.is_empty() => Err(Error::Peer(format!("{host} has no address"))),
+        None => Ok(reachable),
     }
-    Ok(remotes)
+}
+
+/// Why no host can reach another one by the address.
+fn why_not(address: IpAddr) -> Option<&'static str> {
+    match address {
+        ip if ip.is_loopback() => Some(
+            "is a loopback address, and the engine is a host of its own: write an address by which others reach this \
+             host, like 10.99.0.1 on anabranch0",
+        ),
+        ip if ip.is_unspecified() => Some("stands for all addresses: write that of one host"),
+        ip if ip.is_multicast() => Some("is a multicast address: write that of one host"),
+        IpAddr::V4(ip) if ip.is_broadcast() => Some("is the broadcast address: write that of one host"),
+        _ => None,
+    }
 }
 
 /// Adds the likely reason to a failure to reach anyone.
-fn explain(error: Error, local: IpAddr, remote: SocketAddr) -> Error {
+fn explain(error: Error, remotes: &[SocketAddr]) -> Error {
     match error {
-        Error::Peer(message) if message.contains("did not answer") && !forwards(remote.ip()) => Error::Peer(format!(
-            "{message} (the kernel does not forward, so {local} reaches this host only: sysctl net.ipv4.ip_forward)"
-        )),
+        Error::Peer(message) if message.contains("did not answer") && !forwards(remotes[0].ip()) => {
+            Error::Peer(format!(
+                "{message} (the kernel does not forward, so answers of other hosts do not reach us: \
+                 sysctl -w net.ipv4.ip_forward=1)"
+            ))
+        }
         error => error,
     }
-}
-
-fn progress_bar(visible: bool) -> ProgressBar {
-    if !visible {
-        return ProgressBar::hidden();
-    }
-    let style = "{bar:30} {bytes:>11} of {total_bytes:11} {bytes_per_sec:>12} {eta:>4}";
-    ProgressBar::no_length().with_style(ProgressStyle::with_template(style).expect("the template is well-formed"))
 }

@@ -11,6 +11,8 @@
 
 pub mod atomic_file;
 pub mod attachment;
+#[cfg(test)]
+mod back_to_back;
 pub mod clock;
 pub mod driver;
 pub mod emulator;

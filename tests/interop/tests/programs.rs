@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use interop::{Rig, available, counter, wait_until};
-use linux::get::{GetOptions, GetReport, get};
+use linux::get::{GetOptions, GetReport, Output, get};
 use linux::serve::{ServeOptions, serve};
 use linux::stop::{Stop, StopHandle};
 
@@ -124,6 +125,36 @@ fn curl_downloads_from_serve() {
 }
 
 #[test]
+fn curl_asks_for_what_has_changed() {
+    let Some(rig) = two_links() else { return };
+    let files = Files::new("conditional");
+    // An hour old: entity tags of what was just written are weak.
+    let touched = Command::new("touch").args(["-d", "1 hour ago"]).arg(files.0.join("data.bin")).status();
+    assert!(touched.unwrap().success());
+    with_server(&rig, &files.0, || {
+        let url = "http://10.1.1.2:8080/data.bin";
+        let text = |arguments: &[&str]| String::from_utf8(curl(&rig, arguments).1).unwrap();
+        let head = text(&["-I", url]);
+        let etag = head.lines().find_map(|line| line.strip_prefix("ETag: ")).unwrap().trim();
+        let status = |arguments: &[&str]| {
+            text(&[&["-o", "/dev/null", "-w", "%{http_code} %{size_download}", url], arguments].concat())
+        };
+        let data = files.0.join("data.bin");
+        let data = data.to_str().unwrap();
+        assert_eq!(status(&["-z", data]), "304 0");
+        assert_eq!(status(&["-z", "yesterday"]), format!("200 {BYTES}"));
+        assert_eq!(status(&["-H", &format!("If-None-Match: {etag}")]), "304 0");
+        assert_eq!(status(&["-r", "0-9", "-H", &format!("If-Range: {etag}")]), "206 10");
+        assert_eq!(status(&["-r", "0-9", "-H", "If-Range: \"another\""]), format!("200 {BYTES}"));
+        assert_eq!(status(&["-r", "0-4,8-9"]), format!("200 {BYTES}"));
+        // A download that broke off, and goes on.
+        fs::write(files.output(), &interop::pattern(BYTES)[..BYTES / 2]).unwrap();
+        assert!(curl(&rig, &["-C", "-", "-o", files.output().to_str().unwrap(), url]).0);
+        assert!(fs::read(files.output()).unwrap() == interop::pattern(BYTES));
+    });
+}
+
+#[test]
 fn serve_refuses_what_it_should() {
     let Some(rig) = two_links() else { return };
     let files = Files::new("refuse");
@@ -156,8 +187,13 @@ http.server.test(http.server.SimpleHTTPRequestHandler, port=8000, bind='0.0.0.0'
 
 /// A web server of the kernel's side in `folder`, on all addresses of host a.
 fn web_server(rig: &Rig, folder: &Path) -> Killed {
+    python(rig, folder, WEB_SERVER)
+}
+
+/// A web server in Python.
+fn python(rig: &Rig, folder: &Path, program: &str) -> Killed {
     let mut command = Command::new("ip");
-    command.args(["netns", "exec", rig.host(0).name(), "mptcpize", "run", "python3", "-c", WEB_SERVER]);
+    command.args(["netns", "exec", rig.host(0).name(), "mptcpize", "run", "python3", "-c", program]);
     command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let server = Killed(command.spawn().unwrap());
     let answers = || rig.host(0).run(|| std::net::TcpStream::connect("10.1.0.1:8000").is_ok()).unwrap();
@@ -167,13 +203,13 @@ fn web_server(rig: &Rig, folder: &Path) -> Killed {
 
 fn get_options(url: &str, output: &Path) -> GetOptions {
     let via = ["10.1.1.2", "10.2.1.2"].map(|ip| ip.parse().unwrap()).to_vec();
-    GetOptions { url: url.parse().unwrap(), output: output.into(), via, progress: false }
+    GetOptions { url: url.parse().unwrap(), output: Output::File(output.into()), via, resume: false }
 }
 
 /// Runs `get` behind host b.
 fn get_file(rig: &Rig, url: &str, output: &Path) -> Result<GetReport, String> {
     let stop = Stop::new().unwrap();
-    rig.host(1).run(|| get(&get_options(url, output), &stop)).unwrap().map_err(|error| error.to_string())
+    rig.host(1).run(|| get(&get_options(url, output), &stop, &mut |_| {})).unwrap().map_err(|error| error.to_string())
 }
 
 #[test]
@@ -213,6 +249,123 @@ fn get_fails_in_one_line_and_leaves_nothing() {
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort").unwrap();
     });
     expect("http://10.1.0.1:8002/x", "5 of 100");
+}
+
+/// As the README has it: both on one host, which does not forward for others.
+#[test]
+fn serve_and_get_meet_on_one_host() {
+    let Some(rig) = two_links() else { return };
+    let files = Files::new("one-host");
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
+    fs::write(files.0.join(name), "latin").unwrap();
+    rig.host(1).set("ipv4/ip_forward", "0").unwrap();
+    let idle_max = units::Duration::from_secs(60);
+    let options = ServeOptions { folder: files.0.clone(), port: 80, via: Vec::new(), idle_max };
+    let stop = Stop::new().unwrap();
+    let handle = stop.handle().unwrap();
+    thread::scope(|scope| {
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let mut say = move |line: &str| drop(ready.send(line.to_owned()));
+        let serving = scope.spawn({
+            let rig = &rig;
+            move || rig.host(1).run(|| serve(&options, &stop, &mut say))
+        });
+        let stopped = Stopped(handle);
+        let line = is_ready.recv_timeout(Duration::from_secs(60)).unwrap();
+        let base = line.rsplit_once(' ').unwrap().1;
+        let get_one = |name: &str, resume: bool| {
+            let url = format!("{base}{name}").parse().unwrap();
+            let options = GetOptions { url, output: Output::File(files.output()), via: Vec::new(), resume };
+            let stop = Stop::new().unwrap();
+            rig.host(1).run(|| get(&options, &stop, &mut |_| {})).unwrap().map_err(|error| error.to_string()).unwrap()
+        };
+        for resume in [false, true] {
+            let report = get_one("data.bin", resume);
+            assert!(fs::read(files.output()).unwrap() == interop::pattern(BYTES));
+            assert!(report.connection.mptcp && report.bytes == BYTES as u64);
+        }
+        get_one("caf%E9", false);
+        assert_eq!(fs::read(files.output()).unwrap(), b"latin");
+        assert_eq!(files.names_in_out(), ["data.bin"]);
+        drop(stopped);
+        serving.join().unwrap().unwrap().unwrap();
+    });
+}
+
+/// An origin that breaks off in the middle, and knows ranges of the version that it gave.
+const CUTTING_SERVER: &str = "
+import http.server, os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        data = open('data.bin', 'rb').read()
+        span = self.headers.get('Range')
+        if span and self.headers.get('If-Range') == '\"v1\"':
+            first = int(span.removeprefix('bytes=').removesuffix('-'))
+            self.send_response(206)
+            self.send_header('Content-Range', 'bytes %d-%d/%d' % (first, len(data) - 1, len(data)))
+            self.send_header('Content-Length', str(len(data) - first))
+            self.end_headers()
+            self.wfile.write(data[first:])
+        else:
+            self.send_response(200)
+            self.send_header('ETag', '\"v1\"')
+            self.send_header('Content-Length', str(len(data)))
+            self.end_headers()
+            self.wfile.write(data[:len(data) // 2])
+http.server.test(Handler, port=8000, bind='0.0.0.0')
+";
+
+#[test]
+fn get_goes_on_after_a_broken_download() {
+    let Some(rig) = two_links() else { return };
+    let files = Files::new("resume");
+    let _server = python(&rig, &files.0, CUTTING_SERVER);
+    let url = "http://10.1.0.1:8000/data.bin";
+    let get_on = || {
+        let stop = Stop::new().unwrap();
+        let options = GetOptions { resume: true, ..get_options(url, &files.output()) };
+        rig.host(1).run(|| get(&options, &stop, &mut |_| {})).unwrap().map_err(|error| error.to_string())
+    };
+    let error = get_on().unwrap_err();
+    assert!(error.contains("are kept in"), "{error}");
+    assert!(!files.output().exists());
+    let report = get_on().unwrap();
+    // The last octet that was there comes again.
+    assert_eq!(report.resumed_bytes + report.bytes, BYTES as u64);
+    assert_eq!(report.resumed_bytes, BYTES as u64 / 2 - 1);
+    assert!(fs::read(files.output()).unwrap() == interop::pattern(BYTES));
+    assert_eq!(files.names_in_out(), ["data.bin"]);
+}
+
+#[test]
+fn get_connects_where_the_first_path_is_dead() {
+    let Some(rig) = two_links() else { return };
+    let files = Files::new("dead-path");
+    let _server = web_server(&rig, &files.0);
+    rig.set_link(0, false);
+    get_file(&rig, "http://10.2.0.1:8000/data.bin", &files.output()).unwrap();
+    assert!(fs::read(files.output()).unwrap() == interop::pattern(BYTES));
+}
+
+/// A burst waits for a program that is busy.
+#[test]
+fn a_device_holds_a_burst() {
+    const PACKETS: usize = 5000;
+    let Some(rig) = two_links() else { return };
+    let config = linux::tun::TunConfig {
+        name: "burst".into(),
+        mtu: 1500,
+        offload: false,
+        addresses: vec![("192.0.2.1".parse().unwrap(), 24)],
+    };
+    let received = rig.host(1).run(|| {
+        let mut tun = linux::tun::Tun::open(&config).unwrap();
+        let socket = std::net::UdpSocket::bind("192.0.2.1:0").unwrap();
+        (0..PACKETS).for_each(|_| drop(socket.send_to(&[0; 1200], "192.0.2.2:9").unwrap()));
+        core::iter::from_fn(|| tun.read().unwrap()).count()
+    });
+    assert_eq!(received.unwrap(), PACKETS);
 }
 
 /// Runs as a child of the next test, which kills it.

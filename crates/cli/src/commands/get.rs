@@ -1,66 +1,86 @@
 //! `anabranch get`: a file over HTTP over Multipath TCP.
 
-use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use linux::get::{GetOptions, GetReport, get as get_file};
+use lab::results::quantity;
+use linux::get::{GetOptions, GetReport, Output, get as get_file};
 use linux::http::Url;
 use linux::stop::Stop;
 
 use crate::arguments;
-use crate::console;
+use crate::console::{self, DownloadBar};
 use crate::failure::Failure;
 
 /// Downloads a file, whole or not at all.
 pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
     let url: Url = arguments.url.parse().map_err(Failure::Input)?;
-    let output = match &arguments.output {
-        Some(output) => output.clone(),
-        None => name_of(&arguments.url)?,
+    let output = match arguments.output.as_deref() {
+        Some(path) if path == Path::new("-") => Output::Stdout,
+        Some(path) => Output::File(path.to_owned()),
+        None => Output::File(name_of(&url)?),
     };
-    let progress = std::io::stderr().is_terminal();
-    let options = GetOptions { url, output: output.clone(), via: arguments.via.clone(), progress };
+    let options = GetOptions { url, output, via: arguments.via.clone(), resume: arguments.resume };
     let stop = Stop::on_signals()?;
-    let report = get_file(&options, &stop)?;
-    console::print(&describe(&report, &output))?;
+    let bar = DownloadBar::new();
+    let report = get_file(&options, &stop, &mut |progress| bar.show(progress));
+    drop(bar);
+    let report = report?;
+    match &options.output {
+        Output::File(path) if path.is_file() => console::print(&describe(&report, &path.display().to_string()))?,
+        // Standard output may hold the file.
+        Output::File(path) => console::complain(&describe(&report, &path.display().to_string()))?,
+        Output::Stdout => console::complain(&describe(&report, "standard output"))?,
+    }
     Ok(())
 }
 
 /// The last part of the URL's path.
-fn name_of(url: &str) -> Result<PathBuf, Failure> {
-    let path = url.split(['?', '#']).next().unwrap_or_default();
-    let place = path.split_once("://").map_or(path, |(_, place)| place);
-    let name = place.split_once('/').map_or("", |(_, path)| path);
-    match name.rsplit('/').next().filter(|name| !name.is_empty()) {
-        Some(name) => Ok(name.into()),
-        None => Err(Failure::Input(format!(
+fn name_of(url: &Url) -> Result<PathBuf, Failure> {
+    url.file_name().map(PathBuf::from).ok_or_else(|| {
+        Failure::Input(format!(
             "{url} names no file: write it like http://10.1.0.1/big.iso, or say with -o where to put it"
-        ))),
-    }
+        ))
+    })
 }
 
-fn describe(report: &GetReport, output: &std::path::Path) -> String {
+fn describe(report: &GetReport, place: &str) -> String {
     let seconds = report.duration.as_secs_f64();
-    let megabits = report.bytes as f64 * 8e-6 / seconds.max(1e-9);
+    let rate = quantity(report.bytes as f64 * 8.0 / seconds.max(f64::MIN_POSITIVE), "bit/s");
+    let bytes = quantity(report.bytes as f64, "B");
+    let before = match report.resumed_bytes {
+        0 => String::new(),
+        there => format!(" after {} that were there", quantity(there as f64, "B")),
+    };
     let protocol = if report.connection.mptcp { "MPTCP" } else { "TCP" };
     let used = report.connection.subflows.iter().filter(|subflow| subflow.received_bytes > 0).count();
-    format!(
-        "{}: {} bytes in {seconds:.2} s, {megabits:.1} Mbit/s over {protocol} with {used} subflow{}\n",
-        output.display(),
-        report.bytes,
-        if used == 1 { "" } else { "s" }
-    )
+    let plural = if used == 1 { "" } else { "s" };
+    format!("{place}: {bytes}{before} in {seconds:.3} s, {rate} over {protocol} with {used} subflow{plural}\n")
 }
 
 #[cfg(test)]
 mod tests {
+    use units::Duration;
+
     use super::*;
 
     #[test]
     fn a_file_is_called_as_in_its_url() {
-        let name = |url: &str| name_of(url).ok().map(|path| path.display().to_string());
-        assert_eq!(name("http://10.1.0.1/a/big.iso?x=/y#z").as_deref(), Some("big.iso"));
+        let name = |url: &str| name_of(&url.parse().unwrap()).ok().map(|path| path.display().to_string());
+        assert_eq!(name("http://10.1.0.1/a/big%20one.iso?x=/y#z").as_deref(), Some("big one.iso"));
         assert_eq!(name("10.1.0.1:8080/big.iso").as_deref(), Some("big.iso"));
         assert_eq!([name("http://10.1.0.1/a/"), name("http://10.1.0.1"), name("foo")], [None, None, None]);
+    }
+
+    #[test]
+    fn the_report_has_the_units_of_all_others() {
+        let report = GetReport {
+            bytes: 5_000_000,
+            resumed_bytes: 0,
+            duration: Duration::from_millis(2_000),
+            connection: Default::default(),
+        };
+        assert_eq!(describe(&report, "x"), "x: 5.00 MB in 2.000 s, 20.0 Mbit/s over TCP with 0 subflows\n");
+        let report = GetReport { resumed_bytes: 1_000, ..report };
+        assert!(describe(&report, "x").contains("5.00 MB after 1.00 kB that were there in 2.000 s"));
     }
 }

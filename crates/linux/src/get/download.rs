@@ -1,14 +1,13 @@
 //! The client's side of one request.
 
-use std::io::Write as _;
-use std::path::Path;
+use std::io;
 
-use indicatif::ProgressBar;
 use transport::error::CloseReason;
 use transport::{ConnectionId, Endpoint, Event, Received};
 use units::{Duration, Instant};
 
-use crate::atomic_file::AtomicFile;
+use super::attempts::Attempts;
+use super::sink::Sink;
 use crate::driver::Application;
 use crate::http::{Body, Chunked, HEAD_BYTES_MAX, ResponseHead, Url, parse_response_head};
 use crate::{Error, Result};
@@ -19,17 +18,40 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the connection may take to end once the file is complete.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
+/// Answers that only inform, before the one that counts.
+const INFORMATIONAL_MAX: usize = 100;
 
-pub struct Download {
+/// How far a download is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Octets of the file that are there.
+    pub bytes: u64,
+    /// Octets of the whole, if the server has told.
+    pub total_bytes: Option<u64>,
+}
+
+/// A download as an application of the engine.
+pub struct Download<'a> {
     url: Url,
+    attempts: Attempts,
     connection: Option<ConnectionId>,
-    file: AtomicFile,
-    bar: ProgressBar,
+    sink: Sink,
+    observe: &'a mut dyn FnMut(Progress),
     phase: Phase,
-    /// Octets of the file so far.
+    /// Octets that have arrived.
     bytes: u64,
+    /// Octets of the file that were there before.
+    resumed_bytes: u64,
+    /// Octets of the whole that a part was promised to complete.
+    promised_bytes: Option<u64>,
+    /// Answers that only informed.
+    informational: usize,
+    /// The sink takes nothing for now.
+    paused: bool,
     /// When patience ends.
     deadline: Instant,
+    /// When octets of the file last arrived.
+    arrived_at: Instant,
     outcome: Option<Result<()>>,
 }
 
@@ -48,32 +70,57 @@ enum Remaining {
     UntilClose,
 }
 
-impl Download {
-    pub fn new(url: &Url, output: &Path, bar: ProgressBar) -> Result<Self> {
-        Ok(Self {
+impl<'a> Download<'a> {
+    pub fn new(url: &Url, sink: Sink, attempts: Attempts, observe: &'a mut dyn FnMut(Progress)) -> Self {
+        Self {
             url: url.clone(),
+            attempts,
             connection: None,
-            file: AtomicFile::create(output)?,
-            bar,
+            sink,
+            observe,
             phase: Phase::Connecting,
             bytes: 0,
+            resumed_bytes: 0,
+            promised_bytes: None,
+            informational: 0,
+            paused: false,
             deadline: Instant::FAR_FUTURE,
+            arrived_at: Instant::ZERO,
             outcome: None,
-        })
+        }
     }
 
-    /// The connection is being opened.
-    pub fn started(&mut self, connection: ConnectionId, now: Instant) {
-        self.connection = Some(connection);
+    /// Begins to connect.
+    pub fn start(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.deadline = now + CONNECT_TIMEOUT;
+        self.attempts.go_on(endpoint, now);
+        self.check_attempts();
     }
 
-    /// Gives the file its name and tells its length.
-    pub fn finish(self) -> Result<u64> {
-        self.bar.finish_and_clear();
-        self.outcome.unwrap_or(Err(Error::Interrupted))?;
-        self.file.commit()?;
-        Ok(self.bytes)
+    /// The connection that was taken.
+    pub fn connection(&self) -> Option<ConnectionId> {
+        self.connection
+    }
+
+    /// When octets of the file last arrived: the connection may take longer to end.
+    pub fn arrived_at(&self) -> Instant {
+        self.arrived_at
+    }
+
+    /// Octets that have arrived, and those that were there before.
+    pub fn bytes(&self) -> (u64, u64) {
+        (self.bytes, self.resumed_bytes)
+    }
+
+    /// Gives the file its name, or cleans up.
+    pub fn finish(self, ran: Result<()>) -> Result<()> {
+        match ran.and_then(|()| self.outcome.unwrap_or(Err(Error::Interrupted))) {
+            Ok(()) => self.sink.commit(),
+            Err(error) => Err(match (self.sink.give_up(), error) {
+                (Some(kept), Error::Peer(message)) => Error::Peer(format!("{message}; {kept}")),
+                (_, error) => error,
+            }),
+        }
     }
 
     fn fail(&mut self, message: impl Into<String>) {
@@ -86,9 +133,12 @@ impl Download {
     }
 
     fn request(&mut self, id: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
+        let resumption = self.sink.resumption();
+        let rest = resumption
+            .map_or(String::new(), |(at, validator)| format!("Range: bytes={at}-\r\nIf-Range: {validator}\r\n"));
         let request = format!(
-            "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: anabranch\r\nAccept: */*\r\nConnection: close\r\n\r\n",
-            self.url.target,
+            "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: anabranch\r\nAccept: */*\r\n{rest}Connection: close\r\n\r\n",
+            self.url.target(),
             self.url.authority()
         );
         let len = request.len();
@@ -104,9 +154,16 @@ impl Download {
 
     fn receive(&mut self, id: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
         while self.outcome.is_none() {
+            self.paused = !self.sink.has_room();
+            if self.paused {
+                // It is we who keep the server waiting.
+                self.deadline = Instant::FAR_FUTURE;
+                return;
+            }
             match endpoint.recv(id, usize::MAX, now) {
                 Ok(Received::Data(data)) => {
                     self.deadline = now + STALL_TIMEOUT;
+                    self.arrived_at = now;
                     self.take(&data.to_bytes());
                     if matches!(self.phase, Phase::Closing) {
                         return self.close(id, endpoint, now);
@@ -132,31 +189,60 @@ impl Download {
         match &mut self.phase {
             Phase::Head(head) => {
                 head.extend_from_slice(octets);
-                match parse_response_head(head) {
-                    Ok(Some((parsed, len))) => {
-                        let rest = head.split_off(len);
-                        self.begin(&parsed, &rest);
-                    }
-                    Ok(None) if head.len() <= HEAD_BYTES_MAX => {}
-                    Ok(None) => self.fail("the answer's head is too long"),
-                    Err(problem) => self.fail(problem),
-                }
+                let head = core::mem::take(head);
+                self.take_head(head);
             }
             Phase::Body(_) => self.take_body(octets),
             Phase::Connecting | Phase::Closing => {}
         }
     }
 
+    /// Takes heads until one counts (RFC 9110 section 15.2), and the body behind it.
+    fn take_head(&mut self, mut octets: Vec<u8>) {
+        while self.outcome.is_none() {
+            match parse_response_head(&octets) {
+                Ok(Some((head, len))) if head.is_informational() => {
+                    octets.drain(..len);
+                    self.informational += 1;
+                    if self.informational > INFORMATIONAL_MAX {
+                        self.fail("the server informs without end and does not answer");
+                    }
+                }
+                Ok(Some((head, len))) => return self.begin(&head, &octets[len..]),
+                Ok(None) if octets.len() <= HEAD_BYTES_MAX => {
+                    self.phase = Phase::Head(octets);
+                    return;
+                }
+                Ok(None) => self.fail("the answer's head is too long"),
+                Err(problem) => self.fail(problem),
+            }
+        }
+    }
+
     fn begin(&mut self, head: &ResponseHead, rest: &[u8]) {
-        if head.status != 200 {
-            let location = head.location.as_ref().map_or(String::new(), |to| format!(", it is now at {to}"));
-            return self.fail(format!("the server answers {} {}{location}", head.status, head.reason));
+        let begun = match (head.status, head.content_range, self.sink.resumption()) {
+            (200, ..) => self.sink.restart(head.validator.as_deref()),
+            (206, Some(range), Some((at, _))) if range.first == at && range.reaches_end() => {
+                self.resumed_bytes = at;
+                self.promised_bytes = range.complete_len;
+                self.sink.go_on()
+            }
+            (206, ..) => return self.fail("the server sends another part than it was asked for"),
+            (416, _, Some(_)) => {
+                // It looks at no If-Range and has less than we: what we have is of no use.
+                let _ = self.sink.restart(None);
+                return self.fail("the file there is another one by now: what was kept of the old one is dropped");
+            }
+            _ => {
+                let location = head.location.as_ref().map_or(String::new(), |to| format!(", it is now at {to}"));
+                return self.fail(format!("the server answers {} {}{location}", head.status, head.reason));
+            }
+        };
+        if let Err(error) = begun {
+            return self.end(Err(error));
         }
         let remaining = match head.body {
-            Body::Length(len) => {
-                self.bar.set_length(len);
-                Remaining::Octets(len)
-            }
+            Body::Length(len) => Remaining::Octets(len),
             Body::Chunked => Remaining::Chunks(Chunked::default()),
             Body::UntilClose => Remaining::UntilClose,
         };
@@ -166,10 +252,10 @@ impl Download {
 
     fn take_body(&mut self, octets: &[u8]) {
         let Phase::Body(remaining) = &mut self.phase else { return };
-        let (file, mut written) = (&mut self.file, Ok(0));
+        let (sink, mut written) = (&mut self.sink, Ok(0));
         let mut write = |octets: &[u8]| {
             if let Ok(bytes) = &mut written {
-                match file.write_all(octets) {
+                match sink.write(octets) {
                     Ok(()) => *bytes += octets.len() as u64,
                     Err(error) => written = Err(error),
                 }
@@ -188,22 +274,39 @@ impl Download {
                 Ok(false)
             }
         };
+        let total_bytes = match remaining {
+            Remaining::Octets(left) => Some(*left),
+            Remaining::Chunks(_) | Remaining::UntilClose => None,
+        };
+        self.note_written(written, total_bytes);
+        match complete {
+            Ok(true) => self.complete(),
+            Ok(false) => {}
+            Err(error) => self.fail(error.to_string()),
+        }
+    }
+
+    fn note_written(&mut self, written: io::Result<u64>, left_bytes: Option<u64>) {
         match written {
             Ok(bytes) => self.bytes += bytes,
             Err(error) => return self.end(Err(Error::system("write the file")(error))),
         }
-        self.bar.set_position(self.bytes);
-        match complete {
-            Ok(true) => self.phase = Phase::Closing,
-            Ok(false) => {}
-            Err(error) => self.fail(error.to_string()),
+        let bytes = self.resumed_bytes + self.bytes;
+        (self.observe)(Progress { bytes, total_bytes: left_bytes.map(|left| bytes + left) });
+    }
+
+    /// The end of the body has arrived.
+    fn complete(&mut self) {
+        match self.promised_bytes.filter(|promised| *promised != self.resumed_bytes + self.bytes) {
+            Some(promised) => self.fail(self.broken_off(&format!("the rest of {promised} bytes ended"))),
+            None => self.phase = Phase::Closing,
         }
     }
 
     /// The server has ended its stream.
     fn finished(&mut self) {
         match self.phase {
-            Phase::Body(Remaining::UntilClose) => self.phase = Phase::Closing,
+            Phase::Body(Remaining::UntilClose) => self.complete(),
             Phase::Closing => {}
             _ => self.fail(self.broken_off("the server ended the connection")),
         }
@@ -214,9 +317,9 @@ impl Download {
         match &self.phase {
             Phase::Connecting => reason.to_owned(),
             Phase::Body(Remaining::Octets(left)) => {
-                format!("{reason} after {} of {} octets", self.bytes, self.bytes + left)
+                format!("{reason} after {} of {} bytes", self.bytes, self.bytes + left)
             }
-            _ => format!("{reason} after {} octets", self.bytes),
+            _ => format!("{reason} after {} bytes", self.bytes),
         }
     }
 
@@ -228,28 +331,23 @@ impl Download {
     }
 }
 
-impl Application for Download {
-    fn handle_event(&mut self, event: Event, endpoint: &mut Endpoint, now: Instant) {
-        match event {
-            Event::Connected { connection, .. } => self.request(connection, endpoint, now),
-            Event::Readable(id) | Event::PeerFinished(id) => self.receive(id, endpoint, now),
-            Event::Closed { connection, reason } => {
-                self.receive(connection, endpoint, now);
-                self.closed(reason);
-            }
-            _ => {}
+impl Download<'_> {
+    /// Ends if no attempt to connect is left.
+    fn check_attempts(&mut self) {
+        if let Some(why) = self.attempts.verdict() {
+            self.fail(format!("no connection: {why}"));
         }
     }
 
-    fn next_wakeup(&self) -> Option<Instant> {
-        Some(self.deadline)
-    }
-
-    fn handle_wakeup(&mut self, endpoint: &mut Endpoint, now: Instant) {
+    /// The time has come for what `deadline` stands for.
+    fn run_out(&mut self, endpoint: &mut Endpoint, now: Instant) {
         match self.phase {
             // The peer does not answer the end of the stream; the file is complete all the same.
             Phase::Closing => self.end(Ok(())),
-            Phase::Connecting => self.fail(format!("the server did not answer within {CONNECT_TIMEOUT}")),
+            Phase::Connecting => {
+                let ways = self.attempts.unanswered();
+                self.fail(format!("the server did not answer within {CONNECT_TIMEOUT} ({ways})"));
+            }
             _ => self.fail(self.broken_off(&format!("nothing arrived for {STALL_TIMEOUT}"))),
         }
         if let Some(id) = self.connection {
@@ -257,8 +355,61 @@ impl Application for Download {
         }
         self.deadline = Instant::FAR_FUTURE;
     }
+}
+
+impl Application for Download<'_> {
+    fn handle_event(&mut self, event: Event, endpoint: &mut Endpoint, now: Instant) {
+        match event {
+            Event::Connected { connection, .. } if self.connection.is_none() => {
+                self.connection = Some(connection);
+                self.attempts.succeeded(connection, endpoint, now);
+                self.request(connection, endpoint, now);
+            }
+            Event::Readable(id) | Event::PeerFinished(id) if self.connection == Some(id) => {
+                self.receive(id, endpoint, now);
+            }
+            Event::Closed { connection, reason } if self.connection == Some(connection) => {
+                self.receive(connection, endpoint, now);
+                // What the sink has no room for can still be received.
+                if !self.paused {
+                    self.closed(reason);
+                }
+            }
+            Event::Closed { connection, reason } if self.connection.is_none() => {
+                self.attempts.failed(connection, reason, endpoint, now);
+                self.check_attempts();
+            }
+            _ => {}
+        }
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        if self.paused && self.sink.has_room() {
+            return Some(Instant::ZERO);
+        }
+        let attempt_at = self.attempts.next_at().unwrap_or(Instant::FAR_FUTURE);
+        Some(self.deadline.min(attempt_at))
+    }
+
+    fn handle_wakeup(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        if self.attempts.next_at().is_some_and(|at| at <= now) {
+            self.attempts.go_on(endpoint, now);
+            self.check_attempts();
+        }
+        if let Some(id) = self.connection.filter(|_| self.paused) {
+            self.deadline = now + STALL_TIMEOUT;
+            self.receive(id, endpoint, now);
+        }
+        if now >= self.deadline {
+            self.run_out(endpoint, now);
+        }
+    }
 
     fn is_finished(&self) -> bool {
-        self.outcome.is_some()
+        match &self.outcome {
+            Some(Ok(())) => self.sink.is_drained(),
+            Some(Err(_)) => true,
+            None => false,
+        }
     }
 }

@@ -62,6 +62,11 @@ pub struct ContentRange {
 }
 
 impl ContentRange {
+    /// Whether nothing of the whole comes behind it.
+    pub fn reaches_end(&self) -> bool {
+        self.complete_len == Some(self.last + 1)
+    }
+
     /// Reads the value of a Content-Range field; `None` if it is not one of octets.
     pub fn parse(text: &str) -> Option<Self> {
         let (range, complete) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
@@ -69,7 +74,7 @@ impl ContentRange {
         let number = |digits: &str| digits.parse::<u64>().ok().filter(|_| digits.bytes().all(|d| d.is_ascii_digit()));
         let complete_len = if complete == "*" { None } else { Some(number(complete)?) };
         let (first, last) = (number(first)?, number(last)?);
-        (first <= last && complete_len.is_none_or(|len| last < len)).then_some(Self { first, last, complete_len })
+        (first <= last && last < complete_len.unwrap_or(u64::MAX)).then_some(Self { first, last, complete_len })
     }
 }
 

@@ -1,6 +1,8 @@
 //! Responses, as a client reads them.
 
-use super::{FIELDS_MAX, HEAD_BYTES_MAX};
+use std::time::Duration;
+
+use super::{ContentRange, FIELDS_MAX, HEAD_BYTES_MAX, field};
 
 /// How the end of a body is recognised (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,18 @@ pub struct ResponseHead {
     pub body: Body,
     /// Where to look instead, for redirections.
     pub location: Option<String>,
+    /// Which octets the body holds, for parts.
+    pub content_range: Option<ContentRange>,
+    /// What proves later, in an If-Range field, that the file is still the same: a strong entity tag, or a date that
+    /// is strong (RFC 9110 section 8.8.2.2).
+    pub validator: Option<String>,
+}
+
+impl ResponseHead {
+    /// Whether another answer to the same request follows (RFC 9110 section 15.2).
+    pub fn is_informational(&self) -> bool {
+        (100..200).contains(&self.status) && self.status != 101
+    }
 }
 
 /// Reads the head at the start of `octets` and tells how many of them it takes. `None`: more is needed.
@@ -36,28 +50,49 @@ pub fn parse_response_head(octets: &[u8]) -> Result<Option<(ResponseHead, usize)
     let len = match parsed.parse(octets) {
         Ok(httparse::Status::Complete(len)) => len,
         Ok(httparse::Status::Partial) if octets.len() < HEAD_BYTES_MAX => return Ok(None),
-        Ok(httparse::Status::Partial) => return Err("the answer's head is too long".into()),
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
+            return Err("the answer's head is too long".into());
+        }
         Err(error) => return Err(format!("the answer is not HTTP: {error}")),
     };
-    let field = |name: &str| {
-        let mut found = parsed.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
-        let first = found.next().map(|header| String::from_utf8_lossy(header.value).trim().to_owned());
-        (first, found.next().is_some())
+    let headers = &*parsed.headers;
+    let visible = |text: String| text.replace(|c: char| c.is_control(), "\u{fffd}");
+    let head = ResponseHead {
+        status: parsed.code.unwrap_or(0),
+        reason: parsed.reason.unwrap_or_default().into(),
+        body: body(headers)?,
+        location: field(headers, "location").map(visible),
+        content_range: field(headers, "content-range").and_then(|text| ContentRange::parse(&text)),
+        validator: validator(headers),
     };
-    let body = match (field("transfer-encoding"), field("content-length")) {
-        ((Some(coding), false), (None, _)) if coding.eq_ignore_ascii_case("chunked") => Body::Chunked,
-        ((Some(coding), _), _) => return Err(format!("the transfer coding {coding:?} is not known here")),
-        ((None, _), (Some(len), false)) => {
+    Ok(Some((head, len)))
+}
+
+/// How the body ends; an error where it could be told in two ways, or cannot be told.
+fn body(headers: &[httparse::Header<'_>]) -> Result<Body, String> {
+    let lines = headers.iter().filter(|header| header.name.eq_ignore_ascii_case("content-length")).count();
+    match (field(headers, "transfer-encoding"), field(headers, "content-length")) {
+        (Some(coding), None) if coding.eq_ignore_ascii_case("chunked") => Ok(Body::Chunked),
+        (Some(coding), _) => Err(format!("the transfer coding {coding:?} is not known here")),
+        (None, Some(_)) if lines > 1 => Err("the answer has two Content-Lengths".into()),
+        (None, Some(len)) => {
             let digits = !len.is_empty() && len.bytes().all(|digit| digit.is_ascii_digit());
             let len = len.parse().ok().filter(|_| digits).ok_or(format!("{len:?} is no Content-Length"))?;
-            Body::Length(len)
+            Ok(Body::Length(len))
         }
-        ((None, _), (Some(_), true)) => return Err("the answer has two Content-Lengths".into()),
-        ((None, _), (None, _)) => Body::UntilClose,
-    };
-    let (location, _) = field("location");
-    let status = parsed.code.unwrap_or(0);
-    Ok(Some((ResponseHead { status, reason: parsed.reason.unwrap_or_default().into(), body, location }, len)))
+        (None, None) => Ok(Body::UntilClose),
+    }
+}
+
+/// A date is strong if the file had not changed for a while when it was sent.
+fn validator(headers: &[httparse::Header<'_>]) -> Option<String> {
+    if let Some(tag) = field(headers, "etag") {
+        return (tag.starts_with('"') && !tag.contains(['\r', '\n'])).then_some(tag);
+    }
+    let text = field(headers, "last-modified")?;
+    let modified = httpdate::parse_http_date(&text).ok()?;
+    let sent = httpdate::parse_http_date(&field(headers, "date")?).ok()?;
+    sent.duration_since(modified).is_ok_and(|age| age >= Duration::from_secs(2)).then_some(text)
 }
 
 #[cfg(test)]
@@ -82,6 +117,20 @@ mod tests {
         assert!(body("Content-Length: +12\r\n").is_err());
         assert!(body("Content-Length: 12\r\nTransfer-Encoding: chunked\r\n").is_err());
         assert!(body("Transfer-Encoding: gzip, chunked\r\n").is_err());
+    }
+
+    #[test]
+    fn validators_are_strong_or_none() {
+        let validator = |fields: &str| {
+            let text = format!("HTTP/1.1 200 OK\r\nDate: Tue, 15 Nov 1994 12:45:26 GMT\r\n{fields}\r\n");
+            parse_response_head(text.as_bytes()).unwrap().unwrap().0.validator
+        };
+        let (old, young) = ("Tue, 15 Nov 1994 12:45:24 GMT", "Tue, 15 Nov 1994 12:45:25 GMT");
+        assert_eq!(validator("ETag: \"x\"\r\n").as_deref(), Some("\"x\""));
+        assert_eq!(validator(&format!("ETag: W/\"x\"\r\nLast-Modified: {old}\r\n")), None);
+        assert_eq!(validator(&format!("Last-Modified: {old}\r\n")).as_deref(), Some(old));
+        assert_eq!(validator(&format!("Last-Modified: {young}\r\n")), None);
+        assert_eq!(validator("Last-Modified: yesterday\r\n"), None);
     }
 
     #[test]

@@ -1,84 +1,97 @@
 //! `http` URLs.
 
+use std::ffi::OsString;
 use std::fmt;
-use std::net::Ipv6Addr;
+use std::os::unix::ffi::OsStringExt as _;
 use std::str::FromStr;
 
-use super::encode_path;
+use percent_encoding::percent_decode_str;
+use url::Host;
+
+/// The port of HTTP.
+const PORT: u16 = 80;
 
 /// Where a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Url {
-    /// Name or address, without brackets.
-    pub host: String,
-    /// Port.
-    pub port: u16,
-    /// Path and query, as they go into a request.
-    pub target: String,
-}
+pub struct Url(url::Url);
 
 impl FromStr for Url {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let refuse = |why: &str| format!("{text:?} {why}: write it like \"http://10.1.0.1:8080/file\"");
         let rest = match text.split_once("://") {
-            Some(("http", rest)) => rest,
-            Some(("https", _)) => return Err(refuse("needs TLS, which is not spoken here")),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
+            Some((scheme, _)) if scheme.eq_ignore_ascii_case("https") => {
+                return Err(refuse("needs TLS, which is not spoken here"));
+            }
             Some(_) => return Err(refuse("is not an http URL")),
             None => text,
         };
-        let path_at = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(path_at);
-        let (host, port) = split_port(authority).ok_or_else(|| refuse("names no host and port"))?;
-        let path = path.split('#').next().unwrap_or_default();
-        let target = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        // Spaces and such would end the request line; what is encoded already stays as it is.
-        let target = target.split('%').map(encode_visible).collect::<Vec<_>>().join("%");
-        Ok(Self { host: host.into(), port, target })
+        // The parser, made for browsers, would look for the host behind further slashes.
+        if rest.is_empty() || rest.starts_with(['/', '\\', '?', '#', ':']) {
+            return Err(refuse("names no host"));
+        }
+        let url = url::Url::parse(&format!("http://{rest}")).map_err(|error| refuse(&explain(error)))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(refuse("holds a user name, but nobody is told names or passwords here"));
+        }
+        if url.port() == Some(0) {
+            return Err(refuse("has port 0, where nobody listens"));
+        }
+        Ok(Self(url))
+    }
+}
+
+fn explain(error: url::ParseError) -> String {
+    match error {
+        url::ParseError::InvalidPort => {
+            "has a port that is no number up to 65535 (IPv6 addresses stand in brackets, like [fd00::1])".into()
+        }
+        url::ParseError::IdnaError => {
+            "has a host that is no name (names that are not ASCII are written as xn--...)".into()
+        }
+        error => format!("is no URL ({error})"),
     }
 }
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}{}", self.authority(), self.target)
+        write!(f, "http://{}{}", self.authority(), self.target())
     }
 }
 
 impl Url {
+    /// Name or address, without brackets.
+    pub fn host(&self) -> String {
+        match self.0.host() {
+            Some(Host::Ipv6(address)) => address.to_string(),
+            host => host.map_or(String::new(), |host| host.to_string()),
+        }
+    }
+
+    /// Port.
+    pub fn port(&self) -> u16 {
+        self.0.port().unwrap_or(PORT)
+    }
+
+    /// Path and query, as they go into a request.
+    pub fn target(&self) -> &str {
+        &self.0[url::Position::BeforePath..url::Position::AfterQuery]
+    }
+
     /// Host and port as they stand in the Host field.
-    pub fn authority(&self) -> String {
-        let Self { host, port, .. } = self;
-        let host = if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host.clone() };
-        if *port == 80 { host } else { format!("{host}:{port}") }
+    pub fn authority(&self) -> &str {
+        &self.0[url::Position::BeforeHost..url::Position::AfterPort]
     }
 
     /// The last part of the path: a name for the file.
-    pub fn file_name(&self) -> Option<&str> {
-        let path = self.target.split('?').next()?;
-        path.rsplit('/').next().filter(|name| !name.is_empty())
+    pub fn file_name(&self) -> Option<OsString> {
+        let encoded = self.0.path_segments()?.next_back().filter(|name| !name.is_empty())?;
+        let name: Vec<u8> = percent_decode_str(encoded).collect();
+        // A name that would lead elsewhere stays as it is.
+        let leads_elsewhere = name.contains(&b'/') || name.contains(&0) || name == b"." || name == b"..";
+        Some(if leads_elsewhere { encoded.into() } else { OsString::from_vec(name) })
     }
-}
-
-/// Host and port; the port of HTTP is 80.
-fn split_port(authority: &str) -> Option<(&str, u16)> {
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(bracketed) => {
-            let (host, rest) = bracketed.split_once(']')?;
-            host.parse::<Ipv6Addr>().ok()?;
-            (host, rest.strip_prefix(':').or(rest.is_empty().then_some("80"))?)
-        }
-        None => authority.split_once(':').unwrap_or((authority, "80")),
-    };
-    let port = port.parse().ok().filter(|port| *port > 0)?;
-    let is_name = !host.is_empty() && !host.contains(['@', ' ', '[', ']']);
-    is_name.then_some((host, port))
-}
-
-/// Encodes what may not stand in a request line and leaves delimiters alone.
-fn encode_visible(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_ascii_graphic() { c.to_string() } else { encode_path(c.to_string().as_bytes()) })
-        .collect()
 }
 
 #[cfg(test)]
@@ -92,34 +105,49 @@ mod tests {
     #[test]
     fn parts_of_a_url() {
         let url = url("http://10.1.0.1:8080/a/b c.bin?x=%20#top");
-        assert_eq!((url.host.as_str(), url.port, url.target.as_str()), ("10.1.0.1", 8080, "/a/b%20c.bin?x=%20"));
-        assert_eq!(url.file_name(), Some("b%20c.bin"));
+        assert_eq!((url.host().as_str(), url.port(), url.target()), ("10.1.0.1", 8080, "/a/b%20c.bin?x=%20"));
+        assert_eq!(url.file_name(), Some("b c.bin".into()));
         assert_eq!(url.to_string(), "http://10.1.0.1:8080/a/b%20c.bin?x=%20");
     }
 
     #[test]
     fn defaults_and_addresses() {
         assert_eq!(url("example.org").to_string(), "http://example.org/");
-        let six = url("http://[fd00::1]:81/");
-        assert_eq!((six.host.as_str(), six.port, six.authority().as_str()), ("fd00::1", 81, "[fd00::1]:81"));
-        assert_eq!(url("http://h?q").target, "/?q");
+        assert_eq!(url("localhost:8080/x").authority(), "localhost:8080");
+        let six = url("HTTP://[fd00::1]:81/");
+        assert_eq!((six.host().as_str(), six.port(), six.authority()), ("fd00::1", 81, "[fd00::1]:81"));
+        assert_eq!(url("http://h?q").target(), "/?q");
+        assert_eq!(url("http://h:80/").authority(), "h");
         assert_eq!(url("http://h/").file_name(), None);
     }
 
     #[test]
-    fn refusals() {
-        for text in [
-            "https://h/",
-            "ftp://h/",
-            "http:///x",
-            "http://h:port/",
-            "http://h:0/",
-            "http://[::1/",
-            "http://fd00::1/",
-            "",
+    fn names_of_files_lead_nowhere_else() {
+        let name = |text: &str| url(text).file_name();
+        assert_eq!(name("http://h/caf%E9"), Some(OsString::from_vec(b"caf\xe9".to_vec())));
+        assert_eq!(name("http://h/a/..%2f..%2fpasswd"), Some("..%2f..%2fpasswd".into()));
+        assert_eq!(name("http://h/a/%2e%2e"), None);
+    }
+
+    #[test]
+    fn refusals_say_what_to_write() {
+        for (text, why) in [
+            ("https://h/", "TLS"),
+            ("ftp://h/", "not an http URL"),
+            ("http:///x", "no host"),
+            ("http://", "no host"),
+            ("", "no host"),
+            ("http://h:port/", "port"),
+            ("http://h:0/", "port 0"),
+            ("http://h:65536/", "65535"),
+            ("http://[::1/", "IPv6"),
+            ("http://fd00::1/", "brackets"),
+            ("http://u@h/", "user name"),
+            ("http://a b/", "no name"),
+            ("http://bücher.example/", "xn--"),
         ] {
-            assert!(text.parse::<Url>().is_err(), "{text}");
+            let error = text.parse::<Url>().unwrap_err();
+            assert!(error.contains(why) && error.contains("write it like"), "{error}");
         }
-        assert!("http://u@h/".parse::<Url>().is_err());
     }
 }

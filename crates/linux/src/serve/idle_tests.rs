@@ -78,7 +78,7 @@ fn a_client_that_is_gone_is_forgotten() {
     let mut say = quiet;
     let mut world = World::new(&folder, IDLE_MAX, SMALL_WINDOW, &mut say);
     world.request(&format!("{GET}\r\n"));
-    world.cut = true;
+    world.cut();
     world.pass(Duration::from_secs(140), 0);
     assert_eq!(world.open(), 0);
 }

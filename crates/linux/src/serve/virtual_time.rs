@@ -1,15 +1,15 @@
-//! A server and one client in virtual time, so that hours of patience take no time.
+//! A server and one client in virtual time.
 
 use std::fs;
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use transport::error::CloseReason;
-use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, Received};
-use units::{Duration, Instant};
+use transport::{ConnectionConfig, ConnectionId, Event, Received};
+use units::Duration;
 
 use super::Server;
 use super::files::Folder;
+use crate::back_to_back::{CLIENT, Pair, SERVER};
 use crate::driver::Application as _;
 
 const PORT: u16 = 80;
@@ -33,15 +33,11 @@ impl Drop for TestFolder {
     }
 }
 
-/// Both ends and nothing between them.
+/// The server, and a client of which tests decide what it does.
 pub struct World<'a> {
-    pub application: Server<'a>,
-    server: Endpoint,
-    client: Endpoint,
-    pub connection: ConnectionId,
-    pub now: Instant,
-    /// Nothing reaches the other end any more.
-    pub cut: bool,
+    application: Server<'a>,
+    pair: Pair,
+    connection: ConnectionId,
     /// What the client received.
     pub received: Vec<u8>,
     /// Whether the server's stream has ended in good order.
@@ -53,32 +49,24 @@ pub struct World<'a> {
 impl<'a> World<'a> {
     /// A client that has connected and holds at most `window_bytes` that it has not read.
     pub fn new(folder: &TestFolder, idle_max: Duration, window_bytes: u64, say: &'a mut dyn FnMut(&str)) -> Self {
-        let now = Instant::ZERO;
-        let mut server = Endpoint::with_seed(EndpointConfig::default(), 1);
-        let mut client = Endpoint::with_seed(EndpointConfig::default(), 2);
-        let at: IpAddr = "10.0.0.1".parse().unwrap();
-        let listener = server.listen((at, PORT).into(), ConnectionConfig::default()).unwrap();
+        let mut pair = Pair::new();
+        let listener = pair.server.listen((SERVER, PORT).into(), ConnectionConfig::default()).unwrap();
         let config = ConnectionConfig { receive_buffer_bytes: window_bytes, ..ConnectionConfig::default() };
-        let local = "10.0.0.2:0".parse().unwrap();
-        let connection = client.connect(local, (at, PORT).into(), config, now).unwrap();
-        let application = Server::new(Folder::open(&folder.0).unwrap(), vec![listener], idle_max, now, say);
-        let mut world = Self {
-            application,
-            server,
-            client,
-            connection,
-            now,
-            cut: false,
-            received: Vec::new(),
-            finished: false,
-            closed: None,
-        };
+        let connection = pair.client.connect((CLIENT, 0).into(), (SERVER, PORT).into(), config, pair.now).unwrap();
+        let application = Server::new(Folder::open(&folder.0).unwrap(), vec![listener], idle_max, pair.now, say);
+        let (received, finished, closed) = (Vec::new(), false, None);
+        let mut world = Self { application, pair, connection, received, finished, closed };
         world.settle();
         world
     }
 
+    /// From now on nothing reaches the other end.
+    pub fn cut(&mut self) {
+        self.pair.cut = true;
+    }
+
     pub fn request(&mut self, text: &str) {
-        let sent = self.client.send(self.connection, text.as_bytes().to_vec().into(), self.now).unwrap();
+        let sent = self.pair.client.send(self.connection, text.as_bytes().to_vec().into(), self.pair.now).unwrap();
         assert_eq!(sent, text.len());
         self.settle();
     }
@@ -87,7 +75,7 @@ impl<'a> World<'a> {
     pub fn read(&mut self, max: usize) {
         let end = self.received.len() + max;
         while self.received.len() < end {
-            match self.client.recv(self.connection, end - self.received.len(), self.now) {
+            match self.pair.client.recv(self.connection, end - self.received.len(), self.pair.now) {
                 Ok(Received::Data(data)) => self.received.extend_from_slice(&data.to_bytes()),
                 Ok(Received::Finished) => {
                     self.finished = true;
@@ -101,61 +89,36 @@ impl<'a> World<'a> {
 
     /// Lets `span` pass; every tick the client reads at most `max` octets.
     pub fn pass(&mut self, span: Duration, max: usize) {
-        let end = self.now + span;
-        while self.now < end {
-            self.until(self.now + TICK);
+        let end = self.pair.now + span;
+        while self.pair.now < end {
+            let tick = self.pair.now + TICK;
+            while self.pair.go_on(self.application.next_wakeup(), tick) {
+                if self.application.next_wakeup().is_some_and(|at| at <= self.pair.now) {
+                    self.application.handle_wakeup(&mut self.pair.server, self.pair.now);
+                }
+                self.settle();
+            }
             self.read(max);
         }
     }
 
-    /// Does what is due until `end`.
-    fn until(&mut self, end: Instant) {
-        loop {
-            self.settle();
-            let due = [self.server.poll_timeout(), self.client.poll_timeout(), self.application.next_wakeup()];
-            match due.into_iter().flatten().min().filter(|at| *at <= end) {
-                Some(at) => self.now = self.now.max(at),
-                None => break,
-            }
-            self.client.handle_timeout(self.now);
-            self.server.handle_timeout(self.now);
-            if self.application.next_wakeup().is_some_and(|at| at <= self.now) {
-                self.application.handle_wakeup(&mut self.server, self.now);
-            }
-        }
-        self.now = end;
-    }
-
+    /// Moves segments and events until there are none.
     fn settle(&mut self) {
-        while self.exchange() {}
-    }
-
-    /// Moves what there is; false if there was nothing.
-    fn exchange(&mut self) -> bool {
-        let (now, mut moved) = (self.now, false);
-        while let Some(segment) = self.client.poll_transmit(now) {
-            moved = true;
-            if !self.cut {
-                self.server.handle_segment(segment, now);
+        loop {
+            let mut moved = self.pair.exchange();
+            while let Some(event) = self.pair.server.poll_event() {
+                moved = true;
+                self.application.handle_event(event, &mut self.pair.server, self.pair.now);
+            }
+            while let Some(event) = self.pair.client.poll_event() {
+                if let Event::Closed { reason, .. } = event {
+                    self.closed = Some(reason);
+                }
+            }
+            if !moved {
+                return;
             }
         }
-        while let Some(segment) = self.server.poll_transmit(now) {
-            moved = true;
-            if !self.cut {
-                self.client.handle_segment(segment, now);
-            }
-        }
-        while let Some(event) = self.server.poll_event() {
-            moved = true;
-            self.application.handle_event(event, &mut self.server, now);
-        }
-        while let Some(event) = self.client.poll_event() {
-            moved = true;
-            if let Event::Closed { reason, .. } = event {
-                self.closed = Some(reason);
-            }
-        }
-        moved
     }
 
     /// Whether the server wants another turn at once.

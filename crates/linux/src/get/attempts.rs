@@ -1,0 +1,78 @@
+//! Connecting from several addresses to several others: who answers first is taken (as in RFC 8305).
+
+use std::net::{IpAddr, SocketAddr};
+
+use transport::error::CloseReason;
+use transport::{ConnectionConfig, ConnectionId, Endpoint};
+use units::{Duration, Instant};
+
+/// How long an attempt is waited for before the next one begins beside it. A round trip of a mobile link fits.
+const HEAD_START: Duration = Duration::from_secs(1);
+
+/// Attempts to connect.
+pub struct Attempts {
+    config: ConnectionConfig,
+    /// Not tried yet, the next one last.
+    waiting: Vec<(IpAddr, SocketAddr)>,
+    open: Vec<(ConnectionId, IpAddr, SocketAddr)>,
+    failures: Vec<String>,
+    /// When the next one begins.
+    next_at: Instant,
+}
+
+impl Attempts {
+    /// Those of all pairs of an address of `locals` and one of `remotes` of its family, in this order.
+    pub fn new(locals: &[IpAddr], remotes: &[SocketAddr], config: ConnectionConfig) -> Self {
+        let pairs = remotes.iter().flat_map(|remote| locals.iter().map(move |local| (*local, *remote)));
+        let mut waiting: Vec<_> = pairs.filter(|(local, remote)| local.is_ipv4() == remote.is_ipv4()).collect();
+        waiting.reverse();
+        Self { config, waiting, open: Vec::new(), failures: Vec::new(), next_at: Instant::ZERO }
+    }
+
+    /// Begins the next one.
+    pub fn go_on(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        while let Some((local, remote)) = self.waiting.pop() {
+            self.next_at = now + HEAD_START;
+            match endpoint.connect(SocketAddr::new(local, 0), remote, self.config.clone(), now) {
+                Ok(connection) => return self.open.push((connection, local, remote)),
+                Err(error) => self.failures.push(describe(local, remote, error)),
+            }
+        }
+    }
+
+    /// When [`Self::go_on`] is to be called next.
+    pub fn next_at(&self) -> Option<Instant> {
+        (!self.waiting.is_empty()).then_some(self.next_at)
+    }
+
+    /// One of them is refused.
+    pub fn failed(&mut self, connection: ConnectionId, reason: CloseReason, endpoint: &mut Endpoint, now: Instant) {
+        let Some(position) = self.open.iter().position(|(open, ..)| *open == connection) else { return };
+        let (_, local, remote) = self.open.swap_remove(position);
+        self.failures.push(describe(local, remote, reason));
+        self.go_on(endpoint, now);
+    }
+
+    /// One of them has succeeded; the others end.
+    pub fn succeeded(&mut self, winner: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
+        self.waiting.clear();
+        for (connection, ..) in self.open.drain(..).filter(|(connection, ..)| *connection != winner) {
+            let _ = endpoint.abort(connection, now);
+        }
+    }
+
+    /// Why nothing is left to be hoped for.
+    pub fn verdict(&self) -> Option<String> {
+        (self.waiting.is_empty() && self.open.is_empty()).then(|| self.failures.join("; "))
+    }
+
+    /// The ways that nobody has answered on yet.
+    pub fn unanswered(&self) -> String {
+        let open = self.open.iter().map(|(_, local, remote)| describe(*local, *remote, "no answer"));
+        self.failures.iter().cloned().chain(open).collect::<Vec<_>>().join("; ")
+    }
+}
+
+fn describe(local: IpAddr, remote: SocketAddr, why: impl std::fmt::Display) -> String {
+    format!("from {local} to {remote}: {why}")
+}

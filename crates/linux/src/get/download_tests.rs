@@ -1,0 +1,230 @@
+//! Downloads from origins that answer in all the ways servers do, in virtual time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use transport::{ConnectionConfig, ConnectionId, EndpointConfig, Event, Received};
+use units::{Duration, Instant};
+
+use super::attempts::Attempts;
+use super::download::{Download, Progress};
+use super::sink::{Output, Sink};
+use crate::back_to_back::{CLIENT, Pair, SERVER};
+use crate::driver::Application as _;
+
+const PORT: u16 = 80;
+const DAY: &str = "Date: Tue, 15 Nov 1994 12:45:26 GMT\r\n";
+
+/// A folder of its own for a test; removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("get-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn output(&self) -> PathBuf {
+        self.0.join("out")
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What became of a download.
+struct Outcome {
+    result: Result<u64, String>,
+    /// The request that the origin saw.
+    request: String,
+}
+
+/// Downloads to `output`, with `--continue` if `resume`, from an origin that answers `answer` and ends the connection.
+fn download(output: &Path, resume: bool, answer: &str) -> Outcome {
+    let url = "http://10.0.0.1/file".parse().unwrap();
+    let config = ConnectionConfig::default();
+    let attempts = Attempts::new(&[CLIENT], &[(SERVER, PORT).into()], config);
+    let sink = Sink::open(&Output::File(output.into()), "http://10.0.0.1/file", resume, Box::new(|| {})).unwrap();
+    let mut observe = |_: Progress| {};
+    let mut download = Download::new(&url, sink, attempts, &mut observe);
+    let mut pair = Pair::new();
+    let listener = pair.server.listen((SERVER, PORT).into(), ConnectionConfig::default()).unwrap();
+    download.start(&mut pair.client, pair.now);
+    let (mut connection, mut request, mut answer) = (None, String::new(), Some(answer));
+    let end = Instant::ZERO + Duration::from_secs(300);
+    while !download.is_finished() && pair.now < end {
+        while pair.exchange() {}
+        while let Some(event) = pair.client.poll_event() {
+            download.handle_event(event, &mut pair.client, pair.now);
+        }
+        while let Some(event) = pair.server.poll_event() {
+            connection = connection.or_else(|| pair.server.accept(listener));
+            if let (Some(id), Event::Readable(_) | Event::Incoming(_)) = (connection, event) {
+                serve(&mut pair, id, &mut request, &mut answer);
+            }
+        }
+        if pair.go_on(download.next_wakeup(), end) && download.next_wakeup().is_some_and(|at| at <= pair.now) {
+            download.handle_wakeup(&mut pair.client, pair.now);
+        }
+    }
+    let (bytes, _) = download.bytes();
+    Outcome { result: download.finish(Ok(())).map(|()| bytes).map_err(|error| error.to_string()), request }
+}
+
+/// Answers, once, when the request is whole.
+fn serve(pair: &mut Pair, id: ConnectionId, request: &mut String, answer: &mut Option<&str>) {
+    while let Ok(Received::Data(data)) = pair.server.recv(id, usize::MAX, pair.now) {
+        request.push_str(std::str::from_utf8(&data.to_bytes()).unwrap());
+    }
+    if let Some(answer) = answer.take_if(|_| request.ends_with("\r\n\r\n")) {
+        let sent = pair.server.send(id, answer.as_bytes().to_vec().into(), pair.now);
+        assert_eq!(sent, Ok(answer.len()));
+        pair.server.close(id, pair.now).unwrap();
+    }
+}
+
+/// Expects a failure that says `expected` and leaves nothing.
+fn expect_failure(answer: &str, expected: &str) {
+    let folder = Folder::new("failure");
+    let error = download(&folder.output(), false, answer).result.unwrap_err();
+    assert!(error.contains(expected) && !error.contains('\n'), "{error}");
+    assert!(folder.names().is_empty(), "{:?}", folder.names());
+}
+
+#[test]
+fn answers_that_only_inform_are_skipped() {
+    let folder = Folder::new("informational");
+    let answer = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n\
+                  HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    assert_eq!(download(&folder.output(), false, answer).result, Ok(5));
+    assert_eq!(fs::read_to_string(folder.output()).unwrap(), "hello");
+    expect_failure(&"HTTP/1.1 102 Processing\r\n\r\n".repeat(1000), "informs without end");
+    expect_failure("HTTP/1.1 101 Switching Protocols\r\n\r\n", "101");
+}
+
+#[test]
+fn what_is_no_answer_fails_in_a_line() {
+    for (answer, why) in [
+        ("SSH-2.0-OpenSSH_9\r\n".into(), "not HTTP"),
+        (String::new(), "ended the connection"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello".into(), "5 of 9 bytes"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n".into(), "after 5 bytes"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n\r\n".into(), "malformed"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n".into(), "transfer coding"),
+        ("HTTP/1.1 301 Moved\r\nLocation: http://elsewhere/\r\n\r\n".into(), "it is now at http://elsewhere/"),
+        (format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "a".repeat(100_000)), "too long"),
+        (format!("HTTP/1.1 200 OK\r\n{}\r\n", "X: 1\r\n".repeat(1000)), "too long"),
+        ("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/9\r\n\r\nhello".into(), "another part"),
+    ] {
+        expect_failure(&answer, why);
+    }
+}
+
+#[test]
+fn a_download_goes_on_where_it_broke_off() {
+    let folder = Folder::new("resume");
+    let broken = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\nContent-Length: 10\r\n\r\n01234");
+    let first = download(&folder.output(), true, &broken);
+    assert!(first.result.unwrap_err().contains("5 bytes are kept") && !first.request.contains("Range"));
+    assert_eq!(folder.names(), ["out.part", "out.part.version"]);
+    let rest = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 4-9/10\r\nContent-Length: 6\r\n\r\n456789";
+    let second = download(&folder.output(), true, rest);
+    assert_eq!(second.result, Ok(6));
+    assert!(second.request.contains("Range: bytes=4-\r\nIf-Range: \"v1\"\r\n"), "{}", second.request);
+    assert_eq!(fs::read_to_string(folder.output()).unwrap(), "0123456789");
+    assert_eq!(folder.names(), ["out"]);
+}
+
+#[test]
+fn a_changed_file_is_fetched_whole() {
+    let folder = Folder::new("changed");
+    let broken = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\nContent-Length: 10\r\n\r\n01234");
+    download(&folder.output(), true, &broken).result.unwrap_err();
+    // It breaks off again, in another version.
+    let broken = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v2\"\r\nContent-Length: 8\r\n\r\nabc");
+    download(&folder.output(), true, &broken).result.unwrap_err();
+    let rest = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 2-7/8\r\nTransfer-Encoding: chunked\r\n\r\n\
+                6\r\ncdefgh\r\n0\r\n\r\n";
+    let third = download(&folder.output(), true, rest);
+    assert!(third.request.contains("Range: bytes=2-\r\nIf-Range: \"v2\"\r\n"), "{}", third.request);
+    assert_eq!((third.result, fs::read_to_string(folder.output()).unwrap().as_str()), (Ok(6), "abcdefgh"));
+}
+
+#[test]
+fn parts_that_do_not_fit_are_not_joined() {
+    let broken = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\nContent-Length: 10\r\n\r\n01234");
+    for (answer, why) in [
+        ("HTTP/1.1 206 P\r\nContent-Range: bytes 5-9/10\r\nContent-Length: 5\r\n\r\n56789", "another part"),
+        ("HTTP/1.1 206 P\r\nContent-Range: bytes 4-8/10\r\nContent-Length: 5\r\n\r\n45678", "another part"),
+        ("HTTP/1.1 206 P\r\nContent-Range: bytes 4-9/10\r\nContent-Length: 5\r\n\r\n45678", "10 bytes"),
+        ("HTTP/1.1 206 P\r\nContent-Range: bytes 4-9/10\r\n\r\n45678", "10 bytes"),
+        ("HTTP/1.1 206 P\r\nContent-Length: 6\r\n\r\n456789", "another part"),
+        ("HTTP/1.1 416 R\r\nContent-Range: bytes */3\r\nContent-Length: 0\r\n\r\n", "dropped"),
+    ] {
+        let folder = Folder::new("unfit");
+        download(&folder.output(), true, &broken).result.unwrap_err();
+        let error = download(&folder.output(), true, answer).result.unwrap_err();
+        assert!(error.contains(why) && !folder.output().exists(), "{error}");
+    }
+}
+
+#[test]
+fn without_a_strong_validator_nothing_is_kept() {
+    let folder = Folder::new("weak");
+    for field in ["ETag: W/\"v1\"\r\n", "Last-Modified: Tue, 15 Nov 1994 12:45:25 GMT\r\n", ""] {
+        let broken = format!("HTTP/1.1 200 OK\r\n{DAY}{field}Content-Length: 10\r\n\r\n01234");
+        let error = download(&folder.output(), true, &broken).result.unwrap_err();
+        assert!(error.contains("5 of 10 bytes") && !error.contains("kept"), "{error}");
+        assert!(folder.names().is_empty(), "{:?}", folder.names());
+    }
+}
+
+/// The first address leads nowhere, and the second one is refused: the third one is taken.
+#[test]
+fn every_address_is_tried() {
+    let folder = Folder::new("attempts");
+    let url = "http://10.0.0.1/file".parse().unwrap();
+    let mut pair = Pair::new();
+    let listener = pair.server.listen((SERVER, PORT).into(), ConnectionConfig::default()).unwrap();
+    let nowhere = ["10.9.0.1:80", "10.0.0.1:81"].map(|remote| remote.parse().unwrap());
+    let remotes = [nowhere[0], nowhere[1], (SERVER, PORT).into()];
+    let attempts = Attempts::new(&["fd00::1".parse().unwrap(), CLIENT], &remotes, ConnectionConfig::default());
+    let sink = Sink::open(&Output::File(folder.output()), "", false, Box::new(|| {})).unwrap();
+    let mut observe = |_: Progress| {};
+    let mut download = Download::new(&url, sink, attempts, &mut observe);
+    // The server's engine refuses what comes to other addresses too: that host is another one.
+    let mut other = transport::Endpoint::with_seed(EndpointConfig { reset_unknown: false, ..Default::default() }, 3);
+    download.start(&mut pair.client, pair.now);
+    let end = Instant::ZERO + Duration::from_secs(10);
+    while pair.server.accept(listener).is_none() {
+        assert!(pair.now < end, "the third address was not tried");
+        while let Some(segment) = pair.client.poll_transmit(pair.now) {
+            match segment.dst == nowhere[0] {
+                true => other.handle_segment(segment, pair.now),
+                false => pair.server.handle_segment(segment, pair.now),
+            }
+            while pair.server.poll_event().is_some() {}
+            while let Some(answer) = pair.server.poll_transmit(pair.now) {
+                pair.client.handle_segment(answer, pair.now);
+            }
+        }
+        while let Some(event) = pair.client.poll_event() {
+            download.handle_event(event, &mut pair.client, pair.now);
+        }
+        if pair.go_on(download.next_wakeup(), end) && download.next_wakeup().is_some_and(|at| at <= pair.now) {
+            download.handle_wakeup(&mut pair.client, pair.now);
+        }
+    }
+    assert!(pair.now < Instant::ZERO + Duration::from_secs(5), "no attempt waits for the one before to time out");
+}

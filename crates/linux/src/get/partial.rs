@@ -1,0 +1,177 @@
+//! Files of which a part has arrived, and may be gone on with.
+//!
+//! The part is in `FILE.part`; beside it, `FILE.part.version` says what it is a part of: the URL, and the validator that the
+//! server gave the version. Only the server can tell whether that is still the version it has (If-Range, RFC 9110 section
+//! 13.1.5); if not, it sends the whole.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Seek as _, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+
+use crate::{Error, Result};
+
+/// A file on its way, kept when the way ends early.
+#[derive(Debug)]
+pub struct PartialFile {
+    file: File,
+    path: PathBuf,
+    part: PathBuf,
+    version: PathBuf,
+    /// The last octet that is there comes again: then there is always something to ask for.
+    resume_at: u64,
+    validator: Option<String>,
+    url: String,
+}
+
+impl PartialFile {
+    /// Opens what an earlier download of `url` to `path` has left, or begins.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to, or another download does so.
+    pub fn open(path: &Path, url: &str) -> Result<Self> {
+        if path.is_dir() {
+            return Err(Error::File { path: path.into(), message: "is a folder: name a file in it".into() });
+        }
+        let (part, version) = (beside(path, ".part"), beside(path, ".part.version"));
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(&part);
+        let file = file.map_err(Error::file(&part))?;
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| Error::File {
+            path: part.clone(),
+            message: "another download is writing it: wait for its end".into(),
+        })?;
+        let len = file.metadata().map_err(Error::file(&part))?.len();
+        let known = fs::read_to_string(&version).unwrap_or_default();
+        let validator = known.strip_prefix(&format!("{url}\n")).map(|rest| rest.trim_end().to_owned());
+        let validator = validator.filter(|validator| !validator.is_empty() && len > 0);
+        let resume_at = len.saturating_sub(1);
+        Ok(Self { file, path: path.into(), part, version, resume_at, validator, url: url.into() })
+    }
+
+    /// Where to go on, and the validator of the version that is there.
+    pub fn resumption(&self) -> Option<(u64, String)> {
+        Some((self.resume_at, self.validator.clone()?))
+    }
+
+    /// Begins anew. The version is noted once nothing of another one is there.
+    pub fn restart(&mut self, validator: Option<&str>) -> Result<()> {
+        let _ = fs::remove_file(&self.version);
+        self.cut(0).map_err(Error::file(&self.part))?;
+        let Some(validator) = validator else { return Ok(()) };
+        fs::write(&self.version, format!("{}\n{validator}\n", self.url)).map_err(Error::file(&self.version))
+    }
+
+    /// Goes on.
+    pub fn go_on(&mut self) -> Result<()> {
+        self.cut(self.resume_at).map_err(Error::file(&self.part))
+    }
+
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)?;
+        self.file.seek(SeekFrom::Start(len)).map(drop)
+    }
+
+    /// Gives the complete file its name, replacing what was there.
+    ///
+    /// # Errors
+    /// If the disk is full or the folder has changed.
+    pub fn commit(self) -> Result<()> {
+        self.file.sync_data().map_err(Error::file(&self.part))?;
+        fs::rename(&self.part, &self.path).map_err(Error::file(&self.path))?;
+        let _ = fs::remove_file(&self.version);
+        Ok(())
+    }
+
+    /// Keeps what is there, if it can be gone on with, and says so.
+    pub fn keep(self) -> Option<String> {
+        let len = self.file.metadata().map_or(0, |metadata| metadata.len());
+        if len > 0 && self.version.exists() && self.file.sync_data().is_ok() {
+            return Some(format!("{len} bytes are kept in {}: -C goes on from there", self.part.display()));
+        }
+        let _ = fs::remove_file(&self.part);
+        let _ = fs::remove_file(&self.version);
+        None
+    }
+}
+
+impl Write for PartialFile {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.file.write(octets)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path.as_os_str());
+    name.push(suffix);
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const URL: &str = "http://h/x";
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("partial-file-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    /// A download that got `octets` of a version and no further.
+    fn interrupted(path: &Path, validator: Option<&str>, octets: &[u8]) -> Option<String> {
+        let mut file = PartialFile::open(path, URL).unwrap();
+        file.restart(validator).unwrap();
+        file.write_all(octets).unwrap();
+        file.keep()
+    }
+
+    #[test]
+    fn a_part_is_gone_on_with() {
+        let folder = folder("part");
+        let path = folder.join("out");
+        assert!(interrupted(&path, Some("\"v1\""), b"hel").unwrap().contains("3 bytes are kept"));
+        assert!(!path.exists());
+        let mut file = PartialFile::open(&path, URL).unwrap();
+        assert_eq!(file.resumption(), Some((2, "\"v1\"".into())));
+        file.go_on().unwrap();
+        file.write_all(b"llo").unwrap();
+        file.commit().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "hello");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_gone_on_with_is_not_kept() {
+        let folder = folder("useless");
+        let path = folder.join("out");
+        assert_eq!(interrupted(&path, None, b"hel"), None);
+        assert_eq!(interrupted(&path, Some("\"v1\""), b""), None);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn another_url_and_another_download_are_told_apart() {
+        let folder = folder("other");
+        let path = folder.join("out");
+        interrupted(&path, Some("\"v1\""), b"hel");
+        assert_eq!(PartialFile::open(&path, "http://h/xy").unwrap().resumption(), None);
+        let first = PartialFile::open(&path, URL).unwrap();
+        assert!(PartialFile::open(&path, URL).unwrap_err().to_string().contains("another download"));
+        drop(first);
+        // The version of a part that is begun anew is not that of the one before.
+        let mut again = PartialFile::open(&path, URL).unwrap();
+        again.restart(Some("\"v2\"")).unwrap();
+        drop(again);
+        assert_eq!(PartialFile::open(&path, URL).unwrap().resumption(), None, "nothing is there");
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,130 @@
+//! Where a download goes.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+use super::partial::PartialFile;
+use super::stream::{Stream, Wake};
+use crate::atomic_file::AtomicFile;
+use crate::{Error, Result};
+
+/// Where a download goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A file, which appears once it is complete.
+    File(PathBuf),
+    /// Standard output.
+    Stdout,
+}
+
+/// A place that takes octets.
+pub enum Sink {
+    /// Nothing stays behind a failure.
+    Whole(AtomicFile),
+    /// What has arrived stays behind a failure, and a later download goes on with it.
+    Partial(PartialFile),
+    /// A pipe or a device, which may be slow.
+    Stream(Stream),
+}
+
+impl Sink {
+    /// Opens `output`. With `resume` it goes on with what an earlier download of `url` has left.
+    pub fn open(output: &Output, url: &str, resume: bool, wake: Wake) -> Result<Self> {
+        match output {
+            Output::Stdout if resume => {
+                Err(Error::Usage("--continue needs a file to go on with: name one with -o".into()))
+            }
+            Output::Stdout => Stream::to_stdout(wake).map(Self::Stream),
+            Output::File(path) => {
+                // A link is followed, so that it stays one and what it leads to is replaced.
+                let path = &fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+                match is_special(path) {
+                    true if resume => Err(Error::File {
+                        path: path.clone(),
+                        message: "is no regular file: --continue cannot go on with it".into(),
+                    }),
+                    // A device like /dev/null must not be replaced by a file.
+                    true => Stream::to_path(path, wake).map(Self::Stream),
+                    false if resume => PartialFile::open(path, url).map(Self::Partial),
+                    false => AtomicFile::create(path).map(Self::Whole),
+                }
+            }
+        }
+    }
+
+    /// Where to go on, and the validator of the version that is there.
+    pub fn resumption(&self) -> Option<(u64, String)> {
+        match self {
+            Self::Partial(file) => file.resumption(),
+            Self::Whole(_) | Self::Stream(_) => None,
+        }
+    }
+
+    /// The whole file comes, of the version that `validator` stands for.
+    pub fn restart(&mut self, validator: Option<&str>) -> Result<()> {
+        match self {
+            Self::Partial(file) => file.restart(validator),
+            Self::Whole(_) | Self::Stream(_) => Ok(()),
+        }
+    }
+
+    /// The rest comes, from where [`Self::resumption`] said.
+    pub fn go_on(&mut self) -> Result<()> {
+        match self {
+            Self::Partial(file) => file.go_on(),
+            Self::Whole(_) | Self::Stream(_) => Ok(()),
+        }
+    }
+
+    /// Takes octets.
+    pub fn write(&mut self, octets: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Whole(file) => file.write_all(octets),
+            Self::Partial(file) => file.write_all(octets),
+            Self::Stream(stream) => stream.write(octets),
+        }
+    }
+
+    /// Whether more octets are welcome; if not, the driver is woken once they are.
+    pub fn has_room(&self) -> bool {
+        match self {
+            Self::Whole(_) | Self::Partial(_) => true,
+            Self::Stream(stream) => stream.has_room(),
+        }
+    }
+
+    /// Whether nothing waits to be written.
+    pub fn is_drained(&self) -> bool {
+        match self {
+            Self::Whole(_) | Self::Partial(_) => true,
+            Self::Stream(stream) => stream.is_drained(),
+        }
+    }
+
+    /// The download is complete.
+    pub fn commit(self) -> Result<()> {
+        match self {
+            Self::Whole(file) => file.commit(),
+            Self::Partial(file) => file.commit(),
+            Self::Stream(stream) => stream.outcome().map_err(Error::system("write the file")),
+        }
+    }
+
+    /// The download has failed; tells what stays behind.
+    pub fn give_up(self) -> Option<String> {
+        match self {
+            Self::Partial(file) => file.keep(),
+            Self::Whole(_) | Self::Stream(_) => None,
+        }
+    }
+}
+
+/// Whether there is something at `path` that is written to rather than replaced.
+fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| {
+        let kind = metadata.file_type();
+        kind.is_char_device() || kind.is_block_device() || kind.is_fifo() || kind.is_socket()
+    })
+}

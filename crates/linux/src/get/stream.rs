@@ -1,0 +1,142 @@
+//! Writing to pipes and devices, which may be slower than the network, without keeping the engine waiting.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crate::{Error, Result};
+
+/// Called when octets were written, by the thread that did so.
+pub type Wake = Box<dyn Fn() + Send>;
+
+/// Octets that may wait to be written; then no more are taken from the engine, and its peer stops in turn.
+const WAITING_BYTES_MAX: u64 = 1 << 20;
+
+/// A thread that writes.
+pub struct Stream {
+    pieces: Sender<Vec<u8>>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting_bytes: u64,
+    failure: Option<io::Error>,
+}
+
+impl Stream {
+    pub fn to_stdout(wake: Wake) -> Result<Self> {
+        let fd = io::stdout().as_fd().try_clone_to_owned().map_err(Error::system("write to standard output"))?;
+        Ok(Self::new(fd.into(), wake))
+    }
+
+    pub fn to_path(path: &Path, wake: Wake) -> Result<Self> {
+        let file = File::options().write(true).open(path).map_err(Error::file(path))?;
+        Ok(Self::new(file, wake))
+    }
+
+    fn new(file: File, wake: Wake) -> Self {
+        let (pieces, to_write) = channel();
+        let state = Arc::new(Mutex::new(State::default()));
+        let shared = Arc::clone(&state);
+        // Nobody waits for its end: whoever reads a pipe may never do so again.
+        thread::spawn(move || work(file, &to_write, &shared, &wake));
+        Self { pieces, state }
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        look(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes octets, or tells that writing earlier ones has failed.
+    pub fn write(&self, octets: &[u8]) -> io::Result<()> {
+        self.with(|state| {
+            state.waiting_bytes += octets.len() as u64;
+            state.failure.take().map_or(Ok(()), Err)
+        })?;
+        self.pieces.send(octets.to_vec()).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// Whether octets are welcome; a failure is told when they come.
+    pub fn has_room(&self) -> bool {
+        self.with(|state| state.waiting_bytes < WAITING_BYTES_MAX || state.failure.is_some())
+    }
+
+    /// Whether everything is written, or never will be.
+    pub fn is_drained(&self) -> bool {
+        self.with(|state| state.waiting_bytes == 0 || state.failure.is_some())
+    }
+
+    /// How writing ended.
+    pub fn outcome(&self) -> io::Result<()> {
+        self.with(|state| state.failure.take().map_or(Ok(()), Err))
+    }
+}
+
+fn work(mut file: File, to_write: &Receiver<Vec<u8>>, state: &Mutex<State>, wake: &Wake) {
+    for octets in to_write {
+        let written = file.write_all(&octets);
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.waiting_bytes -= octets.len() as u64;
+        let failed = written.is_err();
+        state.failure = written.err();
+        drop(state);
+        wake();
+        if failed {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    /// A stream to the other end of a socket, and what hears of its wakes.
+    fn stream() -> (Stream, UnixStream, Receiver<()>) {
+        let (reader, writer) = UnixStream::pair().unwrap();
+        let (woken, wakes) = channel();
+        let wake = Box::new(move || {
+            let _ = woken.send(());
+        });
+        (Stream::new(OwnedFd::from(writer).into(), wake), reader, wakes)
+    }
+
+    #[test]
+    fn a_slow_reader_is_waited_for_and_gets_everything() {
+        let (stream, reader, wakes) = stream();
+        let mut written = Vec::new();
+        // More than what a socket takes and what may wait, before anybody reads.
+        while stream.has_room() {
+            let piece = [written.len() as u8; 100_000];
+            stream.write(&piece).unwrap();
+            written.extend_from_slice(&piece);
+        }
+        assert!(written.len() as u64 >= WAITING_BYTES_MAX && !stream.is_drained());
+        let mut reader = reader.take(written.len() as u64);
+        let mut read = Vec::new();
+        reader.read_to_end(&mut read).unwrap();
+        while !stream.is_drained() {
+            wakes.recv().unwrap();
+        }
+        assert!(read == written && stream.has_room() && stream.outcome().is_ok());
+    }
+
+    #[test]
+    fn a_reader_that_has_gone_is_a_failure_and_no_wait() {
+        let (stream, reader, wakes) = stream();
+        drop(reader);
+        stream.write(b"x").unwrap();
+        wakes.recv().unwrap();
+        assert!(stream.has_room() && stream.is_drained());
+        assert_eq!(stream.outcome().unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+}
