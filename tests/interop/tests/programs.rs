@@ -362,8 +362,11 @@ fn a_device_holds_a_burst() {
     let received = rig.host(1).run(|| {
         let mut tun = linux::tun::Tun::open(&config).unwrap();
         let socket = std::net::UdpSocket::bind("192.0.2.1:0").unwrap();
-        (0..PACKETS).for_each(|_| drop(socket.send_to(&[0; 1200], "192.0.2.2:9").unwrap()));
-        core::iter::from_fn(|| tun.read().unwrap()).count()
+        for _ in 0..PACKETS {
+            socket.send_to(&[0; 1200], "192.0.2.2:9").unwrap();
+        }
+        // The kernel may have sent something small of its own.
+        core::iter::from_fn(|| tun.read().unwrap()).filter(|(_, packet)| packet.len() > 1200).count()
     });
     assert_eq!(received.unwrap(), PACKETS);
 }
