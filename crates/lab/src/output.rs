@@ -12,6 +12,8 @@ use tempfile::NamedTempFile;
 /// What a plain file gets: the process's umask applies.
 const MODE: u32 = 0o666;
 const BUFFER_BYTES: usize = 1 << 16;
+/// Where a file without a name gets one. A bare chroot has none of it.
+const DESCRIPTORS: &str = "/proc/self/fd";
 /// The remedy for nearly all reasons why a file cannot be written.
 const WHERE: &str = "name a place in a directory that you may write to, on a disk with room";
 
@@ -25,7 +27,7 @@ pub struct AtomicFile {
 enum Backing {
     /// Without a name: the kernel frees it when it is closed.
     Nameless(File),
-    /// On file systems that know no files without a name: dropping removes it.
+    /// On file systems that know no files without a name, or without `/proc`: dropping removes it.
     Named(NamedTempFile),
 }
 
@@ -39,8 +41,8 @@ impl AtomicFile {
         std::fs::create_dir_all(directory).map_err(|error| named(directory, &error))?;
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let backing = match rustix::fs::open(directory, flags, Mode::from_raw_mode(MODE)) {
-            Ok(file) => Ok(Backing::Nameless(file.into())),
-            Err(_) => builder().tempfile_in(directory).map(Backing::Named),
+            Ok(file) if Path::new(DESCRIPTORS).exists() => Ok(Backing::Nameless(file.into())),
+            _ => builder().tempfile_in(directory).map(Backing::Named),
         };
         let backing = backing.map_err(|error| named(path, &error))?;
         Ok(Self { writer: BufWriter::with_capacity(BUFFER_BYTES, backing), path: path.into() })
@@ -65,7 +67,7 @@ impl AtomicFile {
 
 /// Links `file` beside `path`: only a rename replaces what may stand there in one step.
 fn give_name(file: &File, path: &Path) -> io::Result<NamedTempFile<()>> {
-    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let own = format!("{DESCRIPTORS}/{}", file.as_raw_fd());
     let link = |beside: &Path| Ok(rustix::fs::linkat(CWD, &own, CWD, beside, AtFlags::SYMLINK_FOLLOW)?);
     builder().make_in(directory_of(path), link)
 }

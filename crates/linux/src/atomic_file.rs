@@ -10,13 +10,16 @@ use rustix::io::Errno;
 
 use crate::{Error, Result};
 
+/// Where a file without a name gets one. A bare chroot has none of it.
+const DESCRIPTORS: &str = "/proc/self/fd";
+
 /// A file without a name until it is complete (`O_TMPFILE`): when the process ends before that, in whatever way, the
 /// kernel frees it.
 #[derive(Debug)]
 pub struct AtomicFile {
     file: File,
     path: PathBuf,
-    /// Its name until it is complete, on file systems that do not know files without one.
+    /// Its name until it is complete, on file systems that do not know files without one, or without `/proc`.
     temporary: Option<PathBuf>,
 }
 
@@ -35,8 +38,10 @@ impl AtomicFile {
         };
         let mode = Mode::from_raw_mode(0o666);
         match rustix::fs::open(folder, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
-            Ok(fd) => Ok(Self { file: fd.into(), path: path.into(), temporary: None }),
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Self::create_named(path),
+            Ok(fd) if Path::new(DESCRIPTORS).exists() => {
+                Ok(Self { file: fd.into(), path: path.into(), temporary: None })
+            }
+            Ok(_) | Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Self::create_named(path),
             Err(errno) => Err(Error::file(path)(io::Error::from(errno))),
         }
     }
@@ -66,7 +71,7 @@ impl AtomicFile {
 
     /// Links the nameless file into its folder: at its place if that is free, else beside it.
     fn name_it(&mut self) -> io::Result<()> {
-        let own = format!("/proc/self/fd/{}", self.file.as_fd().as_raw_fd());
+        let own = format!("{DESCRIPTORS}/{}", self.file.as_fd().as_raw_fd());
         let link = |to: &Path| rustix::fs::linkat(CWD, &own, CWD, to, AtFlags::SYMLINK_FOLLOW);
         match link(&self.path) {
             Err(Errno::EXIST) => {
