@@ -32,7 +32,8 @@ cargo_version() { "$1" --version 2>/dev/null | sed -n 's/^cargo \([0-9.]*\).*/\1
 # Puts a new enough cargo first on PATH: the one there is, rustup's, or one of Ubuntu's versioned packages.
 find_cargo() {
     local candidates candidate version
-    candidates=$(command -v cargo || true; say "${CARGO_HOME:-$HOME/.cargo}/bin/cargo"; ls -r /usr/lib/rust-*/bin/cargo 2>/dev/null || true)
+    # Some containers and services set no HOME; the tilde then means what /etc/passwd says.
+    candidates=$(command -v cargo || true; say "${CARGO_HOME:-"$(echo ~)/.cargo"}/bin/cargo"; ls -r /usr/lib/rust-*/bin/cargo 2>/dev/null || true)
     while read -r candidate; do
         [ -x "$candidate" ] || continue
         version=$(cargo_version "$candidate")

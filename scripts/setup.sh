@@ -6,9 +6,9 @@ purpose=${1:-test}
 
 # command, Debian package that brings it, and what is left out without it ("-": nothing works without it)
 demo_tools='cc build-essential -
-ip iproute2 the part of the demo against the kernel
-mptcpize mptcpize the part of the demo against the kernel'
+ip iproute2 the part of the demo against the kernel'
 test_tools="$demo_tools
+mptcpize mptcpize interop tests against the kernel
 curl curl interop tests against the kernel
 python3 python3 interop tests against the kernel
 tshark tshark checks of captures by an independent dissector
