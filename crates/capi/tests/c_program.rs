@@ -61,6 +61,6 @@ fn back_to_back_under_valgrind() {
     let Some(program) = compile(dir.path()) else { return leave_out("cc") };
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--error-exitcode=9", "--leak-check=full", "--quiet"]).arg(program);
-    let Some(output) = run(&mut valgrind) else { return eprintln!("left out: valgrind is missing") };
+    let Some(output) = run(&mut valgrind) else { return leave_out("valgrind") };
     assert!(output.status.success(), "{}", said(&output));
 }
