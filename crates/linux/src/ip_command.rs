@@ -18,7 +18,8 @@ pub enum Family {
     V6,
 }
 
-/// Runs `commands` (each the arguments of one `ip` call), stopping at the first that fails.
+/// Runs `commands` (each the arguments of one `ip` call) in the calling thread's network namespace, stopping at the
+/// first that fails. `namespace` is that namespace's name, for people.
 ///
 /// # Errors
 /// What `ip` said, in words that help, with the command it said it of.
@@ -28,9 +29,6 @@ pub(crate) fn batch(namespace: Option<&str>, family: Family, commands: &[String]
         Family::Named => {}
         Family::V4 => drop(ip.arg("-4")),
         Family::V6 => drop(ip.arg("-6")),
-    }
-    if let Some(name) = namespace {
-        ip.args(["-netns", name]);
     }
     ip.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = ip.spawn().map_err(spawn_error)?;

@@ -149,7 +149,8 @@ impl Namespace {
     /// # Errors
     /// As [`Self::ip`].
     pub fn ip_family(&self, family: Family, commands: &[String]) -> Result<()> {
-        ip_command::batch(Some(&self.name), family, commands)
+        // Not `ip -netns`: that also mounts, which a chroot refuses.
+        self.run(|| ip_command::batch(Some(&self.name), family, commands))?
     }
 
     /// Sets a variable of `/proc/sys/net`, like `ipv4/ip_forward`.
@@ -165,11 +166,27 @@ impl Namespace {
         )))
     }
 
-    /// A program to be run inside, like `ip netns exec`.
-    pub fn command(&self, program: &str) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.name, program]);
-        command
+    /// A program to be run inside, like `ip netns exec` but with the mounts of this process.
+    ///
+    /// # Errors
+    /// If the process has no file descriptors left.
+    pub fn command(&self, program: &str) -> Result<Command> {
+        let handle = self.handle.try_clone().map_err(Error::system("duplicate a file descriptor"))?;
+        let enter = move || Ok(move_into_link_name_space(handle.as_fd(), Some(LinkNameSpaceType::Network))?);
+        let mut command = Command::new(program);
+        // SAFETY: between fork and exec there is one system call, which allocates nothing and takes no lock.
+        unsafe { command.pre_exec(enter) };
+        Ok(command)
+    }
+
+    /// What a person types before a command that is to run inside.
+    pub fn prefix(&self) -> String {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        if has_mounted_root(&mounts) {
+            format!("ip netns exec {}", self.name)
+        } else {
+            format!("nsenter --net={}", namespace_path(&self.name).display())
+        }
     }
 
     /// Connects two namespaces by a veth pair; each end is named and up.
@@ -183,6 +200,12 @@ impl Namespace {
         ])?;
         peer.ip([format!("link set {peer_device} up")])
     }
+}
+
+/// Whether `/` is a mount point, by `/proc/self/mountinfo`. In a chroot it is none, and `ip netns exec` refuses to work.
+fn has_mounted_root(mounts: &str) -> bool {
+    // proc_pid_mountinfo(5): the fifth field is the mount point as seen from the root of the process.
+    mounts.lines().any(|line| line.split(' ').nth(4) == Some("/"))
 }
 
 /// Where iproute2 keeps the namespace of that name.
@@ -212,6 +235,13 @@ fn refused(name: &str, message: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chroot_has_no_mount_at_its_root() {
+        let host = "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n23 22 0:21 / /proc rw - proc proc rw\n";
+        let chroot = "63 43 0:39 / /proc rw,relatime - proc proc rw\n";
+        assert!(has_mounted_root(host) && !has_mounted_root(chroot));
+    }
 
     #[test]
     fn unfit_names_are_refused() {

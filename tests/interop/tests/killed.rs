@@ -30,7 +30,7 @@ fn a_killed_serve_leaves_no_device_and_no_route() {
     let mut keeper = Keeper::start().unwrap();
     let host = keeper.create(&format!("killed-{}", std::process::id())).unwrap();
     let shown = |what: &[&str]| {
-        let output = host.command("ip").args(what).output().unwrap();
+        let output = host.command("ip").unwrap().args(what).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     let before = (shown(&["-o", "link"]), shown(&["route", "show", "table", "all"]));

@@ -74,8 +74,8 @@ fn sleep(span: Duration) {
 }
 
 fn curl(rig: &Rig, arguments: &[&str]) -> (bool, Vec<u8>) {
-    let mut command = Command::new("ip");
-    command.args(["netns", "exec", rig.host(0).name(), "mptcpize", "run", "curl", "-sS", "--max-time", "30"]);
+    let mut command = rig.host(0).command("mptcpize").unwrap();
+    command.args(["run", "curl", "-sS", "--max-time", "30"]);
     let output = command.args(arguments).output().unwrap();
     (output.status.success(), output.stdout)
 }
@@ -192,8 +192,8 @@ fn web_server(rig: &Rig, folder: &Path) -> Killed {
 
 /// A web server in Python.
 fn python(rig: &Rig, folder: &Path, program: &str) -> Killed {
-    let mut command = Command::new("ip");
-    command.args(["netns", "exec", rig.host(0).name(), "mptcpize", "run", "python3", "-c", program]);
+    let mut command = rig.host(0).command("mptcpize").unwrap();
+    command.args(["run", "python3", "-c", program]);
     command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let server = Killed(command.spawn().unwrap());
     let answers = || rig.host(0).run(|| std::net::TcpStream::connect("10.1.0.1:8000").is_ok()).unwrap();

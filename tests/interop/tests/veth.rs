@@ -40,7 +40,7 @@ fn the_devices_are_in_their_namespaces_only() {
     let (_keeper, near, far) = pair("place");
     near.connect("veth-a", &far, "veth-b").unwrap();
     let has = |namespace: &Namespace, device: &str| {
-        let output = namespace.command("ip").args(["-o", "link", "show", device]).output().unwrap();
+        let output = namespace.command("ip").unwrap().args(["-o", "link", "show", device]).output().unwrap();
         String::from_utf8(output.stdout).unwrap().contains("UP")
     };
     assert!(has(&near, "veth-a") && has(&far, "veth-b"));

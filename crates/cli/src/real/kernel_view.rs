@@ -48,9 +48,9 @@ impl Observer {
         let asking = std::thread::Builder::new().spawn(move || {
             let filter = format!("sport = :{port}");
             while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                let answer = namespace.command("ss").args(["-HtinO", &filter]).output();
+                let ask = namespace.command("ss").map(|mut ss| ss.args(["-HtinO", &filter]).output());
                 // A question that fails leaves the view as it was.
-                if let Ok(answer) = answer {
+                if let Ok(Ok(answer)) = ask {
                     lock(&shared).update(&String::from_utf8_lossy(&answer.stdout));
                 }
             }

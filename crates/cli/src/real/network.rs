@@ -76,7 +76,7 @@ impl Drop for RunningNetwork {
 /// The kernel accepts two subflows by default.
 fn allow_subflows(source: &Namespace) -> Result<(), Failure> {
     let limits =
-        source.command("ip").args(["mptcp", "limits", "set", "subflows", "8", "add_addr_accepted", "8"]).output()?;
+        source.command("ip")?.args(["mptcp", "limits", "set", "subflows", "8", "add_addr_accepted", "8"]).output()?;
     if limits.status.success() {
         return Ok(());
     }

@@ -45,9 +45,9 @@ impl Emulation {
             }
         }
         if let Some(plan) = self.plans.first() {
-            let [first, second] = plan.ends.each_ref().map(|end| self.hosts[end.host].name());
+            let [first, second] = plan.ends.each_ref().map(|end| self.hosts[end.host].prefix());
             let target = plan.ends[1].v4;
-            let _ = write!(text, "\ntry: ip netns exec {first} ping {target}\n     ip netns exec {second} bash\n");
+            let _ = write!(text, "\ntry: {first} ping {target}\n     {second} bash\n");
         }
         text
     }
