@@ -22,7 +22,7 @@ use transport::path_manager::LocalAddress;
 
 use crate::driver::Driver;
 use crate::ip_command::{self, Family};
-use crate::tun::{Tun, TunConfig};
+use crate::tun::{self, Tun, TunConfig};
 use crate::{Error, Result};
 
 /// Largest packet on the engine's device, octets: what every path of the Internet is expected to carry.
@@ -45,7 +45,7 @@ impl Attachment {
     /// or private ones if there are none.
     ///
     /// # Errors
-    /// Without root, or if an address cannot be used or is in use on this host.
+    /// If the process may not make a TUN device, or if an address cannot be used or is in use on this host.
     pub fn open(via: &[IpAddr]) -> Result<Self> {
         check(via)?;
         let (tun, own) = create(via)?;
@@ -76,7 +76,7 @@ pub fn forwards(family_of: IpAddr) -> bool {
 
 /// A device of a number that is free, and the engine's private addresses, if it is to have some.
 fn create(via: &[IpAddr]) -> Result<(Tun, Vec<IpAddr>)> {
-    for number in 0..DEVICES_MAX {
+    for number in (0..DEVICES_MAX).filter(|number| !tun::exists(&device_name(*number))) {
         let (kernels, engines) = if via.is_empty() { private_network(number) } else { (Vec::new(), Vec::new()) };
         let config = TunConfig { name: device_name(number), mtu: MTU, offload: true, addresses: kernels };
         match Tun::open(&config) {

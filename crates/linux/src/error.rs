@@ -3,26 +3,23 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::lack::{Lack, Lacks};
+
 /// An error of the machine around the engine. Each says what was attempted and, where there is one, the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A system call failed.
-    #[error("cannot {what}: {source}{}", hint(source))]
+    #[error("cannot {what}: {source}")]
     System {
         /// What was attempted, after "cannot".
         what: String,
         /// Why not.
         source: io::Error,
     },
-    /// A program that is needed is not there.
-    #[error("the program `{program}` is missing: install the package {package}")]
-    Missing {
-        /// Its name.
-        program: &'static str,
-        /// Debian's name of the package.
-        package: &'static str,
-    },
+    /// The machine does not have, or does not let this process do, what is needed.
+    #[error("{0}")]
+    Lacking(Lacks),
     /// A program that was run failed.
     #[error("{command}: {message}")]
     Command {
@@ -50,6 +47,18 @@ pub enum Error {
     Interrupted,
 }
 
+impl From<Lacks> for Error {
+    fn from(lacks: Lacks) -> Self {
+        Self::Lacking(lacks)
+    }
+}
+
+impl From<Lack> for Error {
+    fn from(lack: Lack) -> Self {
+        Self::Lacking(lack.into())
+    }
+}
+
 impl Error {
     /// For `map_err`: a system call that was to do `what`.
     pub fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
@@ -59,13 +68,5 @@ impl Error {
     /// For `map_err`: something wrong with the file at `path`.
     pub fn file<E: std::fmt::Display>(path: impl Into<PathBuf>) -> impl FnOnce(E) -> Self {
         move |source| Self::File { path: path.into(), message: source.to_string() }
-    }
-}
-
-/// The remedy for errors that nearly always mean the same.
-fn hint(source: &io::Error) -> &'static str {
-    match source.kind() {
-        io::ErrorKind::PermissionDenied => " (network devices and namespaces need root, or CAP_NET_ADMIN)",
-        _ => "",
     }
 }

@@ -57,8 +57,9 @@ pub struct GetReport {
 /// Downloads a file, and tells `observe` now and then how far it is.
 ///
 /// # Errors
-/// In one line: without root; if the server cannot be reached or does not have the file; if the connection breaks, or
-/// the file is not as long as promised; if it cannot be written. Nothing is left behind then, unless it is to be resumed.
+/// In one line: if the process may not make a TUN device; if the server cannot be reached or does not have the file; if
+/// the connection breaks, or the file is not as long as promised; if it cannot be written. Nothing is left behind then,
+/// unless it is to be resumed.
 pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress)) -> Result<GetReport> {
     let remotes = resolve(&options.url)?;
     let mut attachment = Attachment::open(&options.via)?;

@@ -3,9 +3,10 @@
 use std::io::{ErrorKind, Write as _};
 use std::process::{Command, Stdio};
 
+use crate::lack::Lack;
 use crate::{Error, Result};
 
-pub(crate) const MISSING_IP: Error = Error::Missing { program: "ip", package: "iproute2" };
+pub(crate) const MISSING_IP: Lack = Lack::Program { program: "ip", package: "iproute2" };
 
 /// The address family of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +88,7 @@ fn failed_command(commands: &[String], message: &str, namespace: Option<&str>) -
 
 fn spawn_error(error: std::io::Error) -> Error {
     match error.kind() {
-        ErrorKind::NotFound => MISSING_IP,
+        ErrorKind::NotFound => MISSING_IP.into(),
         _ => Error::system("run ip")(error),
     }
 }

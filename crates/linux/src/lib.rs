@@ -1,6 +1,8 @@
 //! Real Linux around the sans-IO crates.
 //!
 //! ```text
+//! ability     what this process may do on this machine, found out by trying
+//! lack        what it may not or cannot, with the remedy
 //! tun         packets between the kernel and this process, whole super-segments at a time
 //! netns       network namespaces that vanish with the process, even when it is killed
 //! driver      runs one transport endpoint over a TUN device
@@ -9,6 +11,7 @@
 //! serve, get  HTTP over the engine: `anabranch serve` and `anabranch get`
 //! ```
 
+pub mod ability;
 pub mod atomic_file;
 pub mod attachment;
 #[cfg(test)]
@@ -20,6 +23,7 @@ pub mod error;
 pub mod get;
 pub mod http;
 mod ip_command;
+pub mod lack;
 pub mod netns;
 pub mod offload;
 pub mod relay;

@@ -13,10 +13,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 
+use rustix::io::Errno;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 pub use crate::ip_command::Family;
+use crate::lack::{Lack, Right};
 use crate::{Error, Result, ip_command};
+
+/// Where the kernel's variables of the calling thread's network namespace are.
+pub(crate) const SYSCTL_ROOT: &str = "/proc/sys/net";
 
 /// Reads names, creates each namespace and answers with a line: `ok` or what went wrong. At the end of its input it
 /// removes what it created. Signals to the terminal's group must not end it before that.
@@ -52,7 +57,11 @@ impl Keeper {
     /// # Errors
     /// If `ip` or the shell is missing.
     pub fn start() -> Result<Self> {
-        Command::new("ip").arg("-Version").stdout(Stdio::null()).status().map_err(|_| ip_command::MISSING_IP)?;
+        Command::new("ip")
+            .arg("-Version")
+            .stdout(Stdio::null())
+            .status()
+            .map_err(|_| Error::from(ip_command::MISSING_IP))?;
         let mut child = Command::new("/bin/sh")
             .args(["-c", KEEPER])
             .stdin(Stdio::piped())
@@ -68,7 +77,7 @@ impl Keeper {
     /// Creates a namespace with loopback up and nothing else in it.
     ///
     /// # Errors
-    /// If the name is taken or unfit, or without root.
+    /// If the name is taken or unfit, or the process may not.
     pub fn create(&mut self, name: &str) -> Result<Namespace> {
         check_name(name)?;
         let keeper_gone = || Error::system(format!("create the network namespace {name}"));
@@ -130,10 +139,12 @@ impl Namespace {
     /// Moves the calling thread, for good, into this namespace.
     ///
     /// # Errors
-    /// Without root.
+    /// If the process may not.
     pub fn enter(&self) -> Result<()> {
-        move_into_link_name_space(self.handle.as_fd(), Some(LinkNameSpaceType::Network))
-            .map_err(Error::system(format!("enter the network namespace {}", self.name)))
+        move_into_link_name_space(self.handle.as_fd(), Some(LinkNameSpaceType::Network)).map_err(|errno| match errno {
+            Errno::PERM => Right::Namespaces.denied(errno.into()).into(),
+            errno => Error::system(format!("enter the network namespace {}", self.name))(errno),
+        })
     }
 
     /// Changes addresses, links, routes or rules: each command holds the arguments of one `ip` call.
@@ -158,7 +169,7 @@ impl Namespace {
     /// # Errors
     /// If the kernel lacks it or refuses the value.
     pub fn set(&self, variable: &str, value: &str) -> Result<()> {
-        let path = Path::new("/proc/sys/net").join(variable);
+        let path = Path::new(SYSCTL_ROOT).join(variable);
         self.run(|| fs::write(&path, value))?.map_err(Error::system(format!(
             "set {} to {value} in {}",
             path.display(),
@@ -224,9 +235,13 @@ fn check_name(name: &str) -> Result<()> {
 
 /// Why `ip netns add` failed, with the remedy.
 fn refused(name: &str, message: &str) -> Error {
+    if message.contains("ermission") || message.contains("not permitted") {
+        if let lack @ (Lack::Root | Lack::Capability(_)) = Right::Namespaces.denied(Errno::PERM.into()) {
+            return lack.into();
+        }
+    }
     let remedy = match message {
         m if m.contains("File exists") => format!(" (choose another name, or `ip netns delete {name}` if it is stale)"),
-        m if m.contains("ermission") || m.contains("not permitted") => " (it needs root)".into(),
         _ => String::new(),
     };
     Error::Command { command: format!("ip netns add {name}"), message: format!("{message}{remedy}") }

@@ -83,7 +83,7 @@ pub struct Place {
 /// Sets a relay up in the calling thread's network namespace.
 ///
 /// # Errors
-/// Without root; if a name or an address is taken.
+/// If the process may not; if a name or an address is taken.
 pub fn open<F: Forwarding>(place: &Place, config: RelayConfig, forwarding: F) -> Result<Driver<Relaying<F>>> {
     let tun = TunConfig { name: place.device.clone(), mtu: MTU, offload: true, addresses: Vec::new() };
     let tun = Tun::open(&tun)?;

@@ -46,7 +46,7 @@ pub struct ServeOptions {
 /// Serves until `stop` is triggered. Lines for people, like where to look and what was asked for, go to `say`.
 ///
 /// # Errors
-/// Without root, if the folder cannot be read, or if an address is in use.
+/// If the process may not make a TUN device, if the folder cannot be read, or if an address is in use.
 pub fn serve(options: &ServeOptions, stop: &Stop, say: &mut dyn FnMut(&str)) -> Result<()> {
     let folder = Folder::open(&options.folder)?;
     let mut attachment = Attachment::open(&options.via)?;

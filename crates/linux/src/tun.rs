@@ -9,13 +9,19 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::{Bytes, BytesMut};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::net::netdevice::name_to_index;
+use rustix::net::{AddressFamily, SocketType};
 use tun_rs::{DeviceBuilder, Layer, SyncDevice};
 
 use crate::ip_command::Family;
+use crate::lack::{Lack, Lacks, Right};
 use crate::offload::Offload;
 use crate::{Error, Result, ip_command};
 
+/// Where devices come from.
+const NODE: &str = "/dev/net/tun";
 /// Octets of the largest packet, super-segment or not.
 pub const PACKET_MAX: usize = 65535;
 /// Memory is taken from the allocator in pieces of this size, which the packets read into it share.
@@ -51,14 +57,19 @@ impl Tun {
     /// writes do not block.
     ///
     /// # Errors
-    /// Without root; if the name is taken; if `ip` refuses an address.
+    /// If the process may not or the machine cannot; if the name is taken; if `ip` refuses an address.
     pub fn open(config: &TunConfig) -> Result<Self> {
         let what = || Error::system(format!("create the TUN device {}", config.name));
+        // The builder would make a missing device node, which is not ours to leave on a machine.
+        node()?;
         let mut builder = DeviceBuilder::new().name(&config.name).layer(Layer::L3);
         if config.offload {
             builder = builder.offload(true);
         }
-        let device = builder.enable(false).build_sync().map_err(what())?;
+        let device = builder.enable(false).build_sync().map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => Right::TunDevices.denied(error).into(),
+            _ => what()(error),
+        })?;
         device.set_nonblocking(true).map_err(what())?;
         ip_command::batch(None, Family::Named, &configuration(config))?;
         Ok(Self { device, name: config.name.clone(), offload: config.offload, pool: BytesMut::new() })
@@ -117,6 +128,25 @@ impl AsFd for Tun {
     }
 }
 
+/// Whether `/dev/net/tun` can be opened; if not, also whether that would be enough.
+pub(crate) fn node() -> Result<(), Lacks> {
+    let Err(errno) = rustix::fs::open(NODE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) else { return Ok(()) };
+    let node = match errno {
+        Errno::NOENT => Lack::TunNode,
+        Errno::ACCESS if !rustix::process::geteuid().is_root() => Lack::Root,
+        errno => Lack::TunClosed(io::Error::from(errno).to_string()),
+    };
+    let right = (!Right::TunDevices.is_held()).then(|| Right::TunDevices.lack());
+    Err(right.into_iter().chain([node]).collect())
+}
+
+/// Whether the calling thread's network namespace has a device of that name. `/sys` may show another namespace's, or be
+/// missing.
+pub(crate) fn exists(name: &str) -> bool {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None);
+    socket.is_ok_and(|socket| name_to_index(socket, name).is_ok())
+}
+
 /// The `ip` commands that bring a new device up.
 fn configuration(config: &TunConfig) -> Vec<String> {
     let name = &config.name;
@@ -134,6 +164,11 @@ fn configuration(config: &TunConfig) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn devices_are_known_by_name() {
+        assert!(exists("lo") && !exists("no-such-device"));
+    }
 
     #[test]
     fn a_device_is_brought_up_last() {

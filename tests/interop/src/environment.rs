@@ -1,30 +1,38 @@
 //! Whether this machine can run the tests.
 
-use std::fs;
-use std::sync::Once;
+use std::sync::OnceLock;
 
-/// Whether the tests can run here; says once why not.
+use linux::ability::{Needs, has, rehearse};
+
+/// Whether the tests can run here; says why not.
 ///
 /// # Panics
-/// If they cannot although `CI` is set.
+/// If they cannot although `CI` is `true`.
 pub fn available() -> bool {
-    static SAY: Once = Once::new();
-    let Some(missing) = missing() else { return true };
-    assert!(std::env::var_os("CI").is_none(), "interop tests cannot run: {missing}");
-    SAY.call_once(|| eprintln!("interop tests skipped: {missing}"));
-    false
+    static LACKING: OnceLock<Option<String>> = OnceLock::new();
+    let rehearsed = || rehearse(Needs { kernel_mptcp: true, ..Needs::default() }).err().map(|error| error.to_string());
+    match LACKING.get_or_init(rehearsed) {
+        Some(lacking) => leave_out(&format!("interop tests: {lacking}")),
+        None => true,
+    }
 }
 
-fn missing() -> Option<&'static str> {
-    if !rustix::process::geteuid().is_root() {
-        return Some("they need root (network namespaces and TUN devices)");
+/// As [`available`], and whether these programs are there, each with Debian's name of its package.
+///
+/// # Panics
+/// As [`available`].
+pub fn available_with(programs: &[(&str, &str)]) -> bool {
+    let missing: Vec<&str> =
+        programs.iter().filter(|(program, _)| !has(program)).map(|(_, package)| *package).collect();
+    if missing.is_empty() {
+        return available();
     }
-    if fs::metadata("/dev/net/tun").is_err() {
-        return Some("there is no /dev/net/tun (modprobe tun)");
-    }
-    match fs::read_to_string("/proc/sys/net/mptcp/enabled") {
-        Ok(enabled) if enabled.trim() == "1" => None,
-        Ok(_) => Some("MPTCP is off (sysctl -w net.mptcp.enabled=1)"),
-        Err(_) => Some("the kernel has no MPTCP"),
-    }
+    leave_out(&format!("interop tests with other programs (apt-get install {})", missing.join(" ")))
+}
+
+/// A person is told in one line what is left out; whoever relies on the tests must not miss it.
+fn leave_out(what: &str) -> bool {
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "left out: {what} (CI leaves nothing out)");
+    eprintln!("left out: {what}");
+    false
 }

@@ -1,6 +1,7 @@
 //! The harness of the tests on real Linux: namespaces joined by emulated links, and the kernel's sockets in them.
 //!
-//! The tests need root and a kernel with MPTCP. Without either they say so and pass, unless `CI` is set: then they
+//! The tests need network namespaces, TUN devices and a kernel with MPTCP. Without they say so and pass, unless `CI` is
+//! `true`: then they
 //! fail, because somebody relies on them.
 
 mod cooperation;
@@ -16,7 +17,7 @@ mod stream;
 pub use cooperation::{Cooperation, Joins, Orders, Relay, open_relay, relay_place};
 pub use echo::{Echo, echo};
 pub use engine::{Engine, engine_config};
-pub use environment::available;
+pub use environment::{available, available_with};
 pub use kernel::{MptcpInfo, Protocol, abort, accept, connect, connect_with, counter, listen, mptcp_info, srtt};
 pub use patience::wait_until;
 pub use rig::Rig;

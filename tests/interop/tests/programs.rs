@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use interop::{Rig, available, counter, wait_until};
+use interop::{Rig, available_with, counter, wait_until};
 use linux::get::{GetOptions, GetReport, Output, get};
 use linux::serve::{ServeOptions, serve};
 use linux::stop::{Stop, StopHandle};
@@ -62,7 +62,13 @@ impl Drop for Stopped {
     }
 }
 
+/// The other programs of these tests, with their packages.
+const PROGRAMS: [(&str, &str); 3] = [("curl", "curl"), ("python3", "python3"), ("mptcpize", "mptcpize")];
+
 fn two_links() -> Option<Rig> {
+    if !available_with(&PROGRAMS) {
+        return None;
+    }
     let rig = Rig::new(&[LINK, LINK])?;
     rig.host(0).ip(["mptcp limits set subflow 4 add_addr_accepted 4".into()]).unwrap();
     Some(rig)
@@ -385,7 +391,7 @@ fn get_until_killed() {
 #[test]
 fn a_killed_get_leaves_nothing() {
     use std::io::{BufRead as _, BufReader};
-    if !available() {
+    if !available_with(&PROGRAMS) {
         return;
     }
     let files = Files::new("killed");

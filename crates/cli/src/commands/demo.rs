@@ -27,9 +27,9 @@ pub fn demo(arguments: &arguments::Demo) -> Result<(), Failure> {
     let run = simulate(&scenario, Some(&arguments.out))?;
     show(&run, &arguments.out)?;
     show_cell(arguments)?;
-    match real::missing() {
-        Some(missing) => console::print(&format!("Left out: the same on real Linux ({missing})\n\n"))?,
-        None => send_for_real(&scenario, &subject, &arguments.out)?,
+    match real::rehearse() {
+        Ok(()) => send_for_real(&scenario, &subject, &arguments.out)?,
+        Err(lacking) => console::print(&format!("Left out: the same on real Linux: {lacking}\n\n"))?,
     }
     console::print(&what_next(arguments))?;
     Ok(())

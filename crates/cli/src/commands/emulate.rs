@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lab::output::AtomicFile;
 use lab::pcapng::{Capture, Direction};
+use linux::ability::{Needs, rehearse};
 use linux::emulator::{Emulation, Passage, Tap, Topology};
 use linux::stop::Stop;
 
@@ -16,6 +17,8 @@ use crate::failure::Failure;
 /// Emulates until Ctrl-C; the namespaces go with the process, however it ends.
 pub fn emulate(arguments: &arguments::Emulate) -> Result<(), Failure> {
     let topology = Topology::load(&arguments.topology)?;
+    // All that is lacking at once, before anything is made.
+    rehearse(Needs::default())?;
     let stop = Stop::on_signals()?;
     let mut emulation = Emulation::start(&topology, "")?;
     let capture = arguments.pcap.as_deref().map(|path| Tape::start(path, &emulation.devices())).transpose()?;

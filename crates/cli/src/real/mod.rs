@@ -12,6 +12,7 @@ use lab::measure::digest;
 use lab::results::{Manifest, Results, Totals};
 use lab::run::{Progress, Run, workload};
 use lab::scenario::Scenario;
+use linux::ability::{self, Needs};
 use linux::driver::{Driver, OFFLOAD_PAYLOAD_MAX};
 use linux::stop::Stop;
 use linux::tun::{Tun, TunConfig};
@@ -28,21 +29,12 @@ const SOURCE_PORT: u16 = 40000;
 /// The device of the engine.
 const DEVICE: &str = "engine";
 
-/// Why this machine cannot do it; `None` if it can.
-pub fn missing() -> Option<&'static str> {
-    if !rustix::process::geteuid().is_root() {
-        return Some("it needs root, for network namespaces and TUN devices");
-    }
-    if std::fs::metadata("/dev/net/tun").is_err() {
-        return Some("there is no /dev/net/tun; try: modprobe tun");
-    }
-    match std::fs::read_to_string("/proc/sys/net/mptcp/enabled") {
-        Ok(enabled) if enabled.trim() == "1" => {}
-        Ok(_) => return Some("MPTCP is off; try: sysctl -w net.mptcp.enabled=1"),
-        Err(_) => return Some("the kernel has no MPTCP"),
-    }
-    let has = |program: &str| std::process::Command::new(program).arg("-V").output().is_ok();
-    if has("ip") && has("ss") { None } else { Some("ip and ss are missing; try: apt-get install iproute2") }
+/// Whether this machine can do it, found out by trying.
+///
+/// # Errors
+/// What is lacking, in one line.
+pub fn rehearse() -> linux::Result<()> {
+    ability::rehearse(Needs { kernel_mptcp: true, programs: &[("ss", "iproute2")] })
 }
 
 /// Runs `scenario`; `progress` is called once a window. Nothing of it stays behind.

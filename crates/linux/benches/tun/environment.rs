@@ -2,8 +2,8 @@
 
 use core::cell::Cell;
 use core::net::{IpAddr, SocketAddr};
-use std::fs;
 
+use linux::ability::Needs;
 use linux::driver::OFFLOAD_PAYLOAD_MAX;
 use linux::netns::{Keeper, Namespace};
 use linux::tun::{Tun, TunConfig};
@@ -17,18 +17,12 @@ const PORT: u16 = 5001;
 /// Holds what the kernel and a busy core leave unread for milliseconds at these rates.
 const BUFFER_BYTES: u64 = 8 << 20;
 
-/// What this machine lacks.
-pub fn missing() -> Option<&'static str> {
-    if !rustix::process::geteuid().is_root() {
-        return Some("the TUN bench needs root (network namespaces and TUN devices)");
-    }
-    if fs::metadata("/dev/net/tun").is_err() {
-        return Some("the TUN bench needs /dev/net/tun (modprobe tun)");
-    }
-    match fs::read_to_string("/proc/sys/net/mptcp/enabled") {
-        Ok(enabled) if enabled.trim() == "1" => None,
-        _ => Some("the TUN bench needs the kernel's MPTCP (sysctl -w net.mptcp.enabled=1)"),
-    }
+/// Whether this machine can run it.
+///
+/// # Errors
+/// What is lacking.
+pub fn rehearse() -> Result<()> {
+    linux::ability::rehearse(Needs { kernel_mptcp: true, ..Needs::default() })
 }
 
 /// The network of all cases. It vanishes when dropped.

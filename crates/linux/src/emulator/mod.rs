@@ -39,7 +39,7 @@ const BATCH: usize = 64;
 
 /// Settings that every host needs: it forwards, answers for all its addresses on every device, and lets TCP measure
 /// afresh on every connection instead of remembering the last one.
-const SETTINGS: [(&str, &str); 7] = [
+pub(crate) const HOST_SETTINGS: [(&str, &str); 7] = [
     ("ipv4/ip_forward", "1"),
     ("ipv6/conf/all/forwarding", "1"),
     ("ipv4/conf/all/rp_filter", "0"),
@@ -88,7 +88,7 @@ impl Emulation {
     /// Creates namespaces, devices, addresses and routes. The names of the namespaces begin with `prefix`.
     ///
     /// # Errors
-    /// Without root; if a namespace of a host's name exists; if a trace cannot be read.
+    /// If the process may not; if a namespace of a host's name exists; if a trace cannot be read.
     pub fn start(topology: &Topology, prefix: &str) -> Result<Self> {
         let plans = plan::links(topology);
         let mut network = Network::new(topology.seed);
@@ -101,7 +101,7 @@ impl Emulation {
             .map(|host| keeper.create(&format!("{prefix}{}", host.name)).map(Arc::new))
             .collect::<Result<Vec<_>>>()?;
         for host in &hosts {
-            SETTINGS.iter().try_for_each(|(variable, value)| host.set(variable, value))?;
+            HOST_SETTINGS.iter().try_for_each(|(variable, value)| host.set(variable, value))?;
         }
         let devices = open_devices(&plans, &links, &hosts)?;
         for (index, host) in hosts.iter().enumerate() {

@@ -1,0 +1,155 @@
+//! Folders in which the command runs with less than root's rights.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use linux::ability::{Needs, has, rehearse};
+use tempfile::TempDir;
+
+/// What is taken from the command.
+#[derive(Debug)]
+pub enum Confinement {
+    /// Root's capabilities for namespaces and network devices, as in a container.
+    WithoutCapabilities,
+    /// The device node of TUN.
+    WithoutTun,
+    /// Root.
+    NotRoot,
+    /// Every other program.
+    WithoutPrograms,
+    /// The mount point at `/`, and everything else that is not in the jail.
+    BareChroot,
+    /// The mount point at `/` alone: `/proc` and TUN are there.
+    Chroot,
+    /// Writing in the current folder.
+    ReadOnly,
+}
+
+impl Confinement {
+    /// What runs the command that comes after it.
+    fn wrapper(&self) -> Command {
+        match self {
+            Self::WithoutCapabilities => {
+                wrapper("setpriv", &["--bounding-set=-sys_admin,-net_admin", "--inh-caps=-sys_admin,-net_admin"])
+            }
+            Self::NotRoot => wrapper("setpriv", &["--reuid=65534", "--regid=65534", "--clear-groups"]),
+            Self::WithoutTun => mounting("mount -t tmpfs none /dev/net; exec \"$0\" \"$@\""),
+            Self::WithoutPrograms => mounting("export PATH=/nowhere; exec \"$0\" \"$@\""),
+            Self::BareChroot => mounting("exec chroot . /anabranch \"$@\""),
+            Self::Chroot => mounting(
+                "mount -t proc proc proc; for node in null net/tun; do \
+                 touch dev/$node; mount --bind /dev/$node dev/$node; done; \
+                 export PATH=\"/bin:$PATH\"; exec chroot . /anabranch \"$@\"",
+            ),
+            Self::ReadOnly => mounting("mount --bind . .; mount -o remount,bind,ro .; cd \"$PWD\"; exec \"$0\" \"$@\""),
+        }
+    }
+
+    /// Succeeds where this machine allows it.
+    fn trial(&self) -> Command {
+        let mut command = match self {
+            Self::WithoutCapabilities | Self::NotRoot => self.wrapper(),
+            _ => mounting("mount -t tmpfs none /mnt; exec \"$0\""),
+        };
+        command.arg("true");
+        command
+    }
+}
+
+fn wrapper(program: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
+}
+
+/// Runs `script`, whose `$0` is the command, with mounts of its own.
+fn mounting(script: &str) -> Command {
+    wrapper("unshare", &["--mount", "--propagation", "private", "sh", "-ec", script])
+}
+
+/// A folder with the command in it; removed when dropped.
+pub struct Jail(TempDir);
+
+impl Jail {
+    /// One with nothing else in it. `None` where `confinement` cannot be had or one of `programs` is missing, which is
+    /// said.
+    ///
+    /// # Panics
+    /// If it cannot be had and `CI` is `true`.
+    pub fn new(confinement: &Confinement, programs: &[&str]) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            return leave_out("that takes root");
+        }
+        if let Some(missing) = programs.iter().find(|program| !has(program)) {
+            return leave_out(&format!("`{missing}` is missing"));
+        }
+        if matches!(confinement, Confinement::Chroot) {
+            if let Err(lacking) = rehearse(Needs::default()) {
+                return leave_out(&lacking.to_string());
+            }
+        }
+        if !confinement.trial().output().is_ok_and(|output| output.status.success()) {
+            return leave_out(&format!("{confinement:?} cannot be had here"));
+        }
+        let jail = Self(tempfile::tempdir().unwrap());
+        // Everybody may look and write: what is taken away is something else.
+        fs::set_permissions(jail.path(""), fs::Permissions::from_mode(0o777)).unwrap();
+        fs::copy(assert_cmd::cargo::cargo_bin!("anabranch"), jail.path("anabranch")).unwrap();
+        Some(jail)
+    }
+
+    /// A place in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Makes it fit for a chroot: the command and `programs` with their libraries, and folders to mount on.
+    pub fn furnish(&self, programs: &[&str]) {
+        for folder in ["proc", "dev/net", "tmp", "run", "var", "bin"] {
+            fs::create_dir_all(self.path(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink("../run", self.path("var/run")).unwrap();
+        self.copy_libraries(&self.path("anabranch"));
+        for program in programs {
+            let found = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+                .map(|folder| folder.join(program))
+                .find(|file| file.is_file())
+                .unwrap_or_else(|| panic!("{program} is on the path"));
+            fs::copy(&found, self.path("bin").join(program)).unwrap();
+            self.copy_libraries(&found);
+        }
+    }
+
+    /// What `ldd` lists, each to its own place.
+    fn copy_libraries(&self, program: &Path) {
+        let output = Command::new("ldd").arg(program).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        for library in text.split_whitespace().filter(|word| word.starts_with('/')) {
+            let place = self.path(library.trim_start_matches('/'));
+            fs::create_dir_all(place.parent().unwrap()).unwrap();
+            fs::copy(library, place).unwrap();
+        }
+    }
+
+    /// The command under `confinement`, in this folder. It becomes the process that is started.
+    pub fn command(&self, confinement: &Confinement, arguments: &[&str]) -> Command {
+        let mut command = confinement.wrapper();
+        command.arg(self.path("anabranch")).args(arguments).current_dir(self.path(""));
+        command
+    }
+
+    /// Runs the command until its end.
+    pub fn run(&self, confinement: &Confinement, arguments: &[&str]) -> Output {
+        self.command(confinement, arguments).output().unwrap()
+    }
+}
+
+/// A person is told in one line what is left out; whoever relies on the tests must not miss it.
+fn leave_out<T>(why: &str) -> Option<T> {
+    let what = format!("left out: the command with fewer rights: {why}");
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{what} (CI leaves nothing out)");
+    eprintln!("{what}");
+    None
+}

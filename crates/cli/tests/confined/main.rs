@@ -1,0 +1,133 @@
+//! The command where not everything is allowed: root with the capabilities of a container, a chroot, a machine without
+//! TUN, a user who is not root. What needs nobody's leave works; the rest says in one line what is lacking.
+
+mod jail;
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Output, Stdio};
+
+use jail::{Confinement, Jail};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Two hosts with a link.
+const TOPOLOGY: &str = "[[host]]\nname = 'confined-a'\n[[host]]\nname = 'confined-b'\n\
+    [[link]]\nbetween = ['confined-a', 'confined-b']\n";
+
+/// Lines of what was printed.
+fn lines(text: &[u8]) -> Vec<String> {
+    String::from_utf8_lossy(text).lines().map(String::from).collect()
+}
+
+/// The demo succeeds with one line about what it leaves out, which has all of `words`.
+fn assert_demo_leaves_out(jail: &Jail, confinement: &Confinement, words: &[&str]) {
+    let output = jail.run(confinement, &["demo", "--out", "out"]);
+    assert!(output.status.success(), "{confinement:?}: {output:?}");
+    let printed = lines(&output.stdout);
+    let left_out: Vec<&String> = printed.iter().filter(|line| line.to_lowercase().contains("left out")).collect();
+    assert!(matches!(left_out[..], [line] if words.iter().all(|word| line.contains(word))), "{left_out:?}");
+    assert!(jail.path("out/report.html").exists() && jail.path("out/cell/report.html").exists());
+    assert!(!lines(&output.stderr).iter().any(|line| line.contains("error")), "{output:?}");
+}
+
+/// A program fails with one line, which has all of `words`.
+fn assert_fails_in_one_line(output: &Output, words: &[&str]) {
+    let printed = lines(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(matches!(&printed[..], [line] if words.iter().all(|word| line.contains(word))), "{printed:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+}
+
+/// Everything that needs the machine fails in one line, with `words` for devices and `more` words for namespaces.
+fn assert_all_refuse(jail: &Jail, confinement: &Confinement, words: &[&str], more: &[&str]) {
+    std::fs::write(jail.path("topology.toml"), TOPOLOGY).unwrap();
+    for arguments in [&["serve", "."][..], &["get", "http://10.99.0.9/file", "-o", "file"]] {
+        assert_fails_in_one_line(&jail.run(confinement, arguments), words);
+    }
+    assert_fails_in_one_line(&jail.run(confinement, &["emulate", "topology.toml"]), &[words, more].concat());
+}
+
+#[test]
+fn root_without_capabilities() {
+    let container = Confinement::WithoutCapabilities;
+    let Some(jail) = Jail::new(&container, &[]) else { return };
+    let (namespaces, devices) = (["--cap-add SYS_ADMIN"], ["CAP_NET_ADMIN", "--cap-add NET_ADMIN"]);
+    assert_demo_leaves_out(&jail, &container, &[&namespaces[..], &devices].concat());
+    assert_all_refuse(&jail, &container, &devices, &namespaces);
+}
+
+#[test]
+fn a_machine_without_tun() {
+    let Some(jail) = Jail::new(&Confinement::WithoutTun, &[]) else { return };
+    let words = ["there is no /dev/net/tun", "modprobe tun", "--device"];
+    assert_demo_leaves_out(&jail, &Confinement::WithoutTun, &words);
+    assert_all_refuse(&jail, &Confinement::WithoutTun, &words, &[]);
+}
+
+#[test]
+fn somebody_who_is_not_root() {
+    let Some(jail) = Jail::new(&Confinement::NotRoot, &[]) else { return };
+    assert_demo_leaves_out(&jail, &Confinement::NotRoot, &["need root"]);
+    assert_all_refuse(&jail, &Confinement::NotRoot, &["need root"], &[]);
+}
+
+#[test]
+fn a_path_without_ip() {
+    let Some(jail) = Jail::new(&Confinement::WithoutPrograms, &[]) else { return };
+    let words = ["`ip` is missing", "install the package iproute2"];
+    assert_demo_leaves_out(&jail, &Confinement::WithoutPrograms, &words);
+    assert_all_refuse(&jail, &Confinement::WithoutPrograms, &words, &[]);
+}
+
+#[test]
+fn a_bare_chroot() {
+    let Some(jail) = Jail::new(&Confinement::BareChroot, &["chroot", "ldd"]) else { return };
+    jail.furnish(&[]);
+    let words = ["`ip` is missing", "/proc is not mounted", "there is no /dev/net/tun"];
+    assert_demo_leaves_out(&jail, &Confinement::BareChroot, &words);
+    assert_all_refuse(&jail, &Confinement::BareChroot, &words[2..], &words[..2]);
+}
+
+/// In a chroot `/` is no mount point, which `ip -netns` and `ip netns exec` cannot bear.
+#[test]
+fn an_emulation_runs_in_a_chroot() {
+    let Some(jail) = Jail::new(&Confinement::Chroot, &["chroot", "ldd"]) else { return };
+    jail.furnish(&["ip", "sh", "tr"]);
+    std::fs::write(jail.path("topology.toml"), TOPOLOGY).unwrap();
+    let mut child = jail
+        .command(&Confinement::Chroot, &["emulate", "topology.toml"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut printed = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    // What it tells to try works here, too: `ip netns exec` does not.
+    let hint = printed.any(|line| line == "try: nsenter --net=/run/netns/confined-a ping 10.1.1.1");
+    let runs = printed.any(|line| line.contains("Ctrl-C ends it"));
+    if runs {
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    }
+    let counted = printed.any(|line| line.contains("confined-a -> confined-b"));
+    let output = child.wait_with_output().unwrap();
+    assert!(hint && runs && counted && output.status.success(), "{output:?}");
+    assert!(!std::path::Path::new("/run/netns/confined-a").exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_written() {
+    let Some(jail) = Jail::new(&Confinement::ReadOnly, &[]) else { return };
+    let output = jail.run(&Confinement::ReadOnly, &["demo"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let printed = lines(&output.stderr);
+    let [error, help] = &printed[..] else { panic!("{printed:?}") };
+    assert!(error.contains("out/demo: Read-only file system") && help.contains("that you may write to"), "{printed:?}");
+}
+
+/// Without a caller's environment: neither `HOME` nor anything else.
+#[test]
+fn a_run_needs_no_environment() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = assert_cmd::cargo::cargo_bin!("anabranch");
+    let output =
+        Command::new(program).env_clear().current_dir(directory.path()).args(["run", "demo"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
