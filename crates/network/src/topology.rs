@@ -17,7 +17,7 @@ use units::{Duration, Instant};
 
 use crate::impairment::Outage;
 use crate::middlebox::Nat;
-use crate::{Link, Network, Node, PortId, Prefix, Route, VertexId};
+use crate::{Gate, Link, Medium, Network, Node, PortId, Prefix, Route, VertexId};
 
 /// A path between two hosts: a link each way, and nodes on them.
 pub struct Path {
@@ -34,6 +34,12 @@ struct Way {
 
 enum Middlebox {
     Node(Box<dyn Node>),
+    /// With a gate for each side.
+    Medium {
+        medium: Box<dyn Medium>,
+        client: Gate,
+        server: Gate,
+    },
     /// Made when the path gets its addresses.
     Nat {
         idle_timeout: Duration,
@@ -79,6 +85,12 @@ impl Path {
     /// Adds a middlebox through which both directions pass, next to the client (behind those added before).
     pub fn middlebox(mut self, node: impl Node + 'static) -> Self {
         self.middleboxes.push(Middlebox::Node(Box::new(node)));
+        self
+    }
+
+    /// As [`Self::middlebox`], for an element with a gate towards the client and another one towards the server: a relay.
+    pub fn medium(mut self, medium: impl Medium, client: Gate, server: Gate) -> Self {
+        self.middleboxes.push(Middlebox::Medium { medium: Box::new(medium), client, server });
         self
     }
 
@@ -188,34 +200,62 @@ impl Addresses {
     }
 }
 
+/// Where a middlebox is met: at one vertex from both sides, or at a gate for each.
+#[derive(Clone, Copy)]
+struct Stop {
+    inner: VertexId,
+    outer: VertexId,
+}
+
+impl From<VertexId> for Stop {
+    fn from(vertex: VertexId) -> Self {
+        Self { inner: vertex, outer: vertex }
+    }
+}
+
 fn wire_path(network: &mut Network, client: PortId, server: PortId, path: Path, addresses: Addresses) -> PathEnds {
     let has_nat = path.middleboxes.iter().any(|middlebox| matches!(middlebox, Middlebox::Nat { .. }));
     let to_server = wire_way(network, path.to_server, server.vertex());
-    let boxes: Vec<VertexId> = path.middleboxes.into_iter().map(|mb| add_middlebox(network, mb, addresses)).collect();
+    let boxes: Vec<Stop> = path.middleboxes.into_iter().map(|mb| add_middlebox(network, mb, addresses)).collect();
     // From the client outwards: the client, the middleboxes, the link towards the server.
-    let row: Vec<VertexId> =
-        core::iter::once(client.vertex()).chain(boxes.iter().copied()).chain([to_server]).collect();
-    for neighbours in row.windows(3) {
-        let inwards = Route { from: None, to: Some(Prefix::host(addresses.client)), via: neighbours[0] };
-        // A NAT further in still waits for its external address.
-        let inwards_external = Route { to: Some(Prefix::host(addresses.external)), ..inwards };
-        network.add_route(neighbours[1], inwards);
-        network.add_route(neighbours[1], inwards_external);
-        network.add_route(neighbours[1], Route { from: None, to: None, via: neighbours[2] });
-    }
-    let to_client = wire_way(network, path.to_client, boxes.last().copied().unwrap_or(client.vertex()));
+    let row: Vec<Stop> =
+        core::iter::once(client.vertex().into()).chain(boxes.iter().copied()).chain([to_server.into()]).collect();
+    row.windows(3).for_each(|neighbours| wire_stop(network, neighbours, addresses));
+    let last = boxes.last().map_or(client.vertex(), |stop| stop.outer);
+    let to_client = wire_way(network, path.to_client, last);
     let from_client = Some(Prefix::host(addresses.client));
-    network.add_route(client.vertex(), Route { from: from_client, to: None, via: row[1] });
+    network.add_route(client.vertex(), Route { from: from_client, to: None, via: row[1].inner });
     network.add_route(server.vertex(), Route { from: None, to: Some(addresses.client_side), via: to_client });
     let external = if has_nat { addresses.external } else { addresses.client };
     PathEnds { client: addresses.client, server: addresses.server, external, to_server, to_client }
 }
 
-fn add_middlebox(network: &mut Network, middlebox: Middlebox, addresses: Addresses) -> VertexId {
-    network.add_node(match middlebox {
-        Middlebox::Node(node) => node,
-        Middlebox::Nat { idle_timeout } => Box::new(Nat::new(addresses.external, idle_timeout)),
-    })
+/// Joins the middle one of three to its neighbours.
+fn wire_stop(network: &mut Network, neighbours: &[Stop], addresses: Addresses) {
+    let (before, stop, behind) = (neighbours[0].outer, neighbours[1], neighbours[2].inner);
+    if stop.inner != stop.outer {
+        network.connect(stop.inner, before);
+        return network.connect(stop.outer, behind);
+    }
+    let inwards = Route { from: None, to: Some(Prefix::host(addresses.client)), via: before };
+    // A NAT further in still waits for its external address.
+    let inwards_external = Route { to: Some(Prefix::host(addresses.external)), ..inwards };
+    network.add_route(stop.inner, inwards);
+    network.add_route(stop.inner, inwards_external);
+    network.add_route(stop.inner, Route { from: None, to: None, via: behind });
+}
+
+fn add_middlebox(network: &mut Network, middlebox: Middlebox, addresses: Addresses) -> Stop {
+    match middlebox {
+        Middlebox::Node(node) => network.add_node(node).into(),
+        Middlebox::Medium { medium, client, server } => {
+            let medium = network.add_medium(medium);
+            Stop { inner: network.gate(medium, client), outer: network.gate(medium, server) }
+        }
+        Middlebox::Nat { idle_timeout } => {
+            network.add_node(Box::new(Nat::new(addresses.external, idle_timeout))).into()
+        }
+    }
 }
 
 /// Adds a link and what follows it, up to `end`; gives the link.
@@ -285,6 +325,47 @@ mod tests {
             let (port, back) = deliver(&mut wired, server, remote, seen.src).unwrap();
             assert_eq!((port, back.dst), (client, inside));
         }
+    }
+
+    /// Passes everything on.
+    struct TwoGates;
+
+    impl Medium for TwoGates {
+        fn gates(&self) -> u16 {
+            2
+        }
+
+        fn process(&mut self, packet: Option<(Gate, Packet)>, _: Instant, out: &mut crate::MediumOutput) {
+            if let Some((gate, packet)) = packet {
+                out.forward(Gate(1 - gate.0), packet);
+            }
+        }
+
+        fn next_wakeup(&self) -> Option<Instant> {
+            None
+        }
+
+        fn as_any(&self) -> &dyn core::any::Any {
+            self
+        }
+
+        fn as_any_mut(&mut self) -> &mut dyn core::any::Any {
+            self
+        }
+    }
+
+    #[test]
+    fn a_medium_stands_between_other_boxes() {
+        let pass = || crate::impairment::DropMatching::new(|_| false);
+        let path = Path::from(link(5)).middlebox(pass()).medium(TwoGates, Gate(1), Gate(0)).middlebox(pass());
+        let mut wired = TwoHosts::new(1).path(path.nat(Duration::from_secs(60))).build();
+        let ends = wired.paths[0];
+        let (inside, remote) = (SocketAddr::new(ends.client, 1), SocketAddr::new(ends.server, 2));
+        let (client, server) = (wired.client, wired.server);
+        let (port, seen) = deliver(&mut wired, client, inside, remote).unwrap();
+        assert_eq!((port, seen.src.ip()), (server, ends.external));
+        let (port, back) = deliver(&mut wired, server, remote, seen.src).unwrap();
+        assert_eq!((port, back.dst), (client, inside));
     }
 
     #[test]
