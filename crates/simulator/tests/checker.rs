@@ -212,6 +212,20 @@ fn a_data_fin_counts_once_everything_before_it_arrived() {
 }
 
 #[test]
+fn a_data_fin_that_somebody_moved_does_not_move_the_right_one() {
+    let mut host = multipath();
+    let fin_at = |end: u64| {
+        let mapping = Mapping { dsn: DataSeq::Long(remote_dsn(end)), ssn: 0, len: 1, checksum: None };
+        Some(MptcpOption::Dss(Dss { data_ack: None, mapping: Some(mapping), data_fin: true }))
+    };
+    host.receives(with(peer(0, 100, 0, 10_000), dss(None, Some((remote_dsn(0), 1, 100)))));
+    host.receives(with(peer(100, 0, 0, 10_000), fin_at(100)));
+    host.receives(with(peer(100, 0, 0, 10_000), fin_at(1100)));
+    assert_eq!(host.sends(with(ack_of(100), dss(Some(remote_dsn(101)), None))), []);
+    assert_eq!(host.sends(with(ack_of(100), dss(Some(remote_dsn(102)), None))).len(), 1);
+}
+
+#[test]
 fn the_window_of_a_connection_counts_from_its_data_ack() {
     let mut host = multipath();
     let sent = |position: u64, len: u16| with(data(0, len.into()), dss(None, Some((local_dsn(position), 1, len))));

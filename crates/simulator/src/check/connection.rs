@@ -27,8 +27,8 @@ pub(super) struct Connection {
     arrived: Received,
     /// Mappings whose data have not all arrived: flow, subflow positions, and the position of the first octet.
     open_mappings: Vec<(usize, Range<u64>, u64)>,
-    /// Where the peer's DATA_FIN stands.
-    data_fin: Option<u64>,
+    /// Where the peer's DATA_FIN stands: one place, unless somebody on the way has falsified numbers.
+    data_fins: Vec<u64>,
     data_acked: u64,
     edge: u64,
     flows: usize,
@@ -141,7 +141,7 @@ impl Connection {
         if let (Some(start), Some(data_ack)) = (self.remote_start, dss.and_then(|dss| dss.data_ack)) {
             let data_ack = position(data_ack.expand(start + self.arrived.next()), start);
             let arrived = self.arrived.next();
-            let fin = u64::from(self.data_fin == Some(arrived));
+            let fin = u64::from(self.data_fins.contains(&arrived));
             if data_ack > arrived + fin {
                 fault(Rule::DataAckOfUnreceived { data_ack, arrived });
             }
@@ -229,8 +229,8 @@ impl Connection {
         let Mapping { dsn, ssn, len, .. } = dss.mapping?;
         let first = position(dsn.expand(start + self.arrived.next()), start);
         let data_len = u64::from(len) - u64::from(dss.data_fin);
-        if dss.data_fin {
-            self.data_fin = Some(first + data_len);
+        if dss.data_fin && !self.data_fins.contains(&(first + data_len)) {
+            self.data_fins.push(first + data_len);
         }
         // Subflow numbers are relative and 32 bits wide; a checker's streams stay below that.
         Some((u64::from(ssn)..u64::from(ssn) + data_len, first))
