@@ -1,6 +1,6 @@
 # Thin on purpose: the work is done by scripts/, which one can also run by hand.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long bench choosing fuzz clean
+.PHONY: help setup demo test test-long bench choosing fuzz soak clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -29,6 +29,10 @@ choosing: ## run the sweeps behind docs/choosing.md, with a report of plots for 
 
 fuzz: ## look for crashes with cargo-fuzz for SECONDS_EACH=60 per target
 	@bash scripts/fuzz.sh
+
+soak: ## random scenarios for an hour (MINUTES=, SEED=), the failing ones made small; CASE= or REPLAY=FILE: one again
+	@SOAK_SECONDS="$(SOAK_SECONDS)" MINUTES="$(MINUTES)" SEED="$(SEED)" FIRST="$(FIRST)" CASE="$(CASE)" REPLAY="$(REPLAY)" \
+		bash scripts/soak.sh
 
 clean: ## remove everything that was built or written
 	rm -rf target out fuzz/target

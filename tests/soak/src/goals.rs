@@ -1,0 +1,156 @@
+//! What must hold in a case, told from the case alone.
+//!
+//! Always: nothing panics, no checker finds a fault, no host sends or wakes without end, what arrives is what was sent as
+//! far as it arrives, every connection ends, and then nothing is left of it.
+//!
+//! Where the first path is *sound*, every stream arrives as a whole: whatever happens on the others, whatever the
+//! applications do to subflows while another one on a sound path stands.
+
+use network::Trace;
+use units::{Duration, Rate};
+
+use crate::case::{Case, Element, Ending, Loss, PathCase, Side, Speaker, Strip, Talk, Way};
+
+/// Outages of a sound path end by then, ms.
+pub const CALM_MS: u64 = 20_000;
+/// Octets of a stream are so many windows at most: with one octet each, a window takes a round trip.
+const WINDOWS_MAX: u64 = 400;
+/// A stream is made or read in so many pieces at most, if there are pauses between them.
+const PAUSES_MAX: u64 = 200;
+/// TIME-WAIT that outlasts any repetition of a FIN on a sound path, s.
+const TIME_WAIT_S: u64 = 60;
+/// A stream is handed over in so many pieces at most.
+const PIECES_MAX: u64 = 20_000;
+
+/// What the applications of a case may expect of their streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// What arrives is what was sent.
+    Intact,
+    /// As long as the connection is MPTCP with checksums.
+    IntactWithChecksums,
+}
+
+/// Octets that `side` sends on each connection of a talk: as many as it is said to, or as can be in reasonable time.
+pub fn bytes_to_send(case: &Case, talk: usize, side: Side) -> u64 {
+    let talk = &case.talks[talk];
+    let (speaker, listener, other) = match side {
+        Side::Client => (talk.client, talk.server, Side::Server),
+        Side::Server => (talk.server, talk.client, Side::Client),
+    };
+    let window = case.settings(side).send_buffer_bytes.min(case.settings(other).receive_buffer_bytes);
+    let piece = u64::from(speaker.piece_bytes);
+    let limits = [
+        window.saturating_mul(WINDOWS_MAX),
+        piece * if speaker.pause_ms > 0 { PAUSES_MAX } else { PIECES_MAX },
+        if listener.read_pause_ms > 0 { u64::from(listener.read_bytes) * PAUSES_MAX } else { u64::MAX },
+    ];
+    limits.into_iter().fold(speaker.bytes, u64::min)
+}
+
+/// Whether the stream of `side` must arrive as a whole on each connection of a talk.
+pub fn must_arrive(case: &Case, talk: usize, side: Side) -> bool {
+    let talk = &case.talks[talk];
+    let (speaker, listener) = speakers(talk, side);
+    completes(case) && speaker.ending != Ending::Abort && listener.ending == Ending::Shutdown && {
+        // Who closes discards what comes, for a minute: the peer may meet a reset then.
+        speaker.ending == Ending::Shutdown || listener.bytes == 0
+    }
+}
+
+/// Whether every connection of a talk ends in good order at both sides.
+pub fn ends_well(case: &Case, talk: usize) -> bool {
+    let talk = &case.talks[talk];
+    // Who forgets a connection too soon answers a FIN that comes again with a reset.
+    let remembers = Side::ALL.iter().all(|side| case.settings(*side).time_wait_s >= TIME_WAIT_S);
+    completes(case) && remembers && [talk.client, talk.server].iter().all(|speaker| speaker.ending == Ending::Shutdown)
+}
+
+const fn speakers(talk: &Talk, side: Side) -> (Speaker, Speaker) {
+    match side {
+        Side::Client => (talk.client, talk.server),
+        Side::Server => (talk.server, talk.client),
+    }
+}
+
+/// Whether connections can count on their first path.
+fn completes(case: &Case) -> bool {
+    let has_room =
+        case.paths.first().is_some_and(|path| is_sound(path) && ways(path).all(|way| fits(way, &case.talks)));
+    has_room && (has_checksums(case) || !case.paths.iter().any(shifts))
+}
+
+/// Whether all connections fit on a way at once: where queues are always full, it is chance who gets through in time.
+fn fits(way: &Way, talks: &[Talk]) -> bool {
+    let connections: u32 = talks.iter().map(|talk| talk.connections).sum();
+    connections == 1 || (way.rate_kbps >= 2000 && way.trace_ms.is_empty() && way.queue_packets >= 100)
+}
+
+/// Whether checksums are used wherever MPTCP is.
+fn has_checksums(case: &Case) -> bool {
+    case.client.checksum || case.server.checksum
+}
+
+/// What the applications may expect of what arrives.
+pub fn content(case: &Case) -> Option<Content> {
+    match case.paths.iter().any(falsifies) {
+        false => Some(Content::Intact),
+        true => has_checksums(case).then_some(Content::IntactWithChecksums),
+    }
+}
+
+/// Whether a path puts wrong data in the place of right ones.
+fn shifts(path: &PathCase) -> bool {
+    ways(path).any(|way| way.elements.iter().any(|element| matches!(element, Element::ShiftDsn { .. })))
+        || path.gateway.is_some_and(|gateway| gateway.inserts)
+}
+
+fn falsifies(path: &PathCase) -> bool {
+    let corrupts = |element: &Element| matches!(element, Element::Corrupt { .. });
+    shifts(path) || path.gateway.is_some() || ways(path).any(|way| way.elements.iter().any(corrupts))
+}
+
+fn ways(path: &PathCase) -> impl Iterator<Item = &Way> {
+    [&path.up, &path.down].into_iter()
+}
+
+/// Whether a path is good enough, from [`CALM_MS`] on at the latest, to carry a connection to its end.
+pub fn is_sound(path: &PathCase) -> bool {
+    path.gateway.is_none() && path.nat_idle_s.is_none_or(|idle_s| idle_s >= 300) && ways(path).all(is_sound_way)
+}
+
+fn is_sound_way(way: &Way) -> bool {
+    let lost = way.loss.percent() + way.elements.iter().map(loss_percent).sum::<f64>();
+    let in_bursts = matches!(way.loss, Loss::Gilbert { .. });
+    let flows = match Trace::from_times_ms(way.trace_ms.clone()) {
+        Ok(trace) => trace.mean_rate() >= Rate::from_bps(100_000) && trace.longest_gap() <= Duration::from_secs(1),
+        Err(_) => way.rate_kbps >= 100,
+    };
+    lost <= 5.0 && !in_bursts && flows && way.queue_packets >= 4 && way.elements.iter().all(is_sound_element)
+}
+
+const fn loss_percent(element: &Element) -> f64 {
+    match element {
+        Element::Damage { percent } => *percent,
+        _ => 0.0,
+    }
+}
+
+const fn is_sound_element(element: &Element) -> bool {
+    match element {
+        Element::Outage { until_ms, .. } => *until_ms <= CALM_MS,
+        Element::Flaps { every_ms, for_ms } => *every_ms >= 10 * *for_ms,
+        Element::Reorder { .. }
+        | Element::Duplicate { .. }
+        | Element::Damage { .. }
+        | Element::StripSyn { .. }
+        | Element::Split { .. }
+        | Element::Drop { .. }
+        | Element::StripMptcp(Strip::Syn | Strip::SynAck) => true,
+        Element::Dead { .. }
+        | Element::Corrupt { .. }
+        | Element::StripMptcp(_)
+        | Element::Merge { .. }
+        | Element::ShiftDsn { .. } => false,
+    }
+}

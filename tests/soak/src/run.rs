@@ -1,0 +1,156 @@
+//! Runs a case and judges it.
+
+use units::{Duration, Instant};
+
+use crate::actions::Actions;
+use crate::case::Case;
+use crate::judge::{self, Fault};
+use crate::wiring::{Stage, Traffic, wire};
+
+/// Time is looked at in slices of that length.
+const SLICE: Duration = Duration::from_secs(1);
+/// A case in which nothing gets on for so long is stuck: longer than any time-out.
+const PATIENCE: Duration = Duration::from_secs(400);
+/// What ends a connection takes no longer: the last user time-out, the last FINs, TIME-WAIT.
+const AFTERMATH: Duration = Duration::from_secs(1000);
+/// No case takes longer, in virtual time.
+const TIME_MAX: Instant = Instant::from_secs(4 * 3600);
+/// Events of a case at most; one that needs more is given up, and counted so.
+const EVENTS_MAX: u64 = 3_000_000;
+/// Events of a slice that need no reason.
+const EVENTS_FREE: u64 = 20_000;
+/// Events for each packet that reached a host or left one.
+const EVENTS_PER_PACKET: u64 = 40;
+/// Packets of a slice that a host may send without having received any.
+const PACKETS_FREE: u64 = 2_000;
+/// Packets sent for each one received.
+const PACKETS_PER_PACKET: u64 = 8;
+
+/// How a case went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All that must hold holds.
+    Passed(Numbers),
+    /// It took too many events to see its end.
+    CutShort,
+    /// Something is wrong.
+    Failed(Fault),
+}
+
+/// How much a case did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// Virtual time, s.
+    pub seconds: u64,
+    /// Events.
+    pub events: u64,
+    /// Octets that applications received.
+    pub received_bytes: u64,
+    /// Connections, of both hosts.
+    pub connections: u64,
+}
+
+/// Runs a case.
+pub fn run(case: &Case) -> Outcome {
+    let mut run = Run { case, stage: wire(case), actions: Actions::new(case), events: 0 };
+    match run.finish() {
+        Ok(()) => Outcome::Passed(run.numbers()),
+        Err(Stop::CutShort) => Outcome::CutShort,
+        Err(Stop::Fault(fault)) => Outcome::Failed(fault),
+    }
+}
+
+enum Stop {
+    CutShort,
+    Fault(Fault),
+}
+
+struct Run<'a> {
+    case: &'a Case,
+    stage: Stage,
+    actions: Actions,
+    events: u64,
+}
+
+impl Run<'_> {
+    fn finish(&mut self) -> Result<(), Stop> {
+        while !judge::is_over(self.case, &self.stage) && judge::idle_for(&self.stage) <= PATIENCE {
+            if self.stage.simulation.now() > TIME_MAX {
+                break;
+            }
+            self.slice()?;
+        }
+        judge::of_streams(self.case, &self.stage).map_err(Stop::Fault)?;
+        judge::abort_half_open(&mut self.stage);
+        let end = self.stage.simulation.now() + AFTERMATH;
+        while self.stage.simulation.now() < end && !judge::nothing_is_left(&self.stage) {
+            self.slice()?;
+        }
+        judge::of_what_is_left(&self.stage).map_err(Stop::Fault)
+    }
+
+    /// Runs up to the next action, or for a while.
+    fn slice(&mut self) -> Result<(), Stop> {
+        let simulation = &mut self.stage.simulation;
+        let end = self.actions.next_at().map_or(Instant::FAR_FUTURE, |at| at).min(simulation.now() + SLICE);
+        let before = self.stage.traffic.get();
+        let mut events = 0;
+        let traffic = &self.stage.traffic;
+        let stormy = simulation.run_while(end, |_| {
+            events += 1;
+            events % 10_000 != 0 || events < EVENTS_FREE + EVENTS_PER_PACKET * packets(before, traffic.get())
+        });
+        self.events += events;
+        if stormy {
+            return Err(Stop::Fault(Fault::storm(simulation.now(), format!("{events} events"))));
+        }
+        simulation.run_until(end);
+        self.check_traffic(before)?;
+        if self.events > EVENTS_MAX {
+            return Err(Stop::CutShort);
+        }
+        self.actions.act(&mut self.stage, self.case);
+        Ok(())
+    }
+
+    /// No host talks without end to itself.
+    fn check_traffic(&self, before: [Traffic; 2]) -> Result<(), Stop> {
+        for (host, (before, now)) in before.into_iter().zip(self.stage.traffic.get()).enumerate() {
+            let (sent, received) = (now.sent - before.sent, now.received - before.received);
+            let settings = if host == 0 { &self.case.client } else { &self.case.server };
+            // A window may be sent at once.
+            let window = settings.send_buffer_bytes / 80;
+            if sent > PACKETS_FREE + window + PACKETS_PER_PACKET * received {
+                let text = format!("host {host} sent {sent} segments and received {received}");
+                return Err(Stop::Fault(Fault::storm(self.stage.simulation.now(), text)));
+            }
+        }
+        Ok(())
+    }
+
+    fn numbers(&self) -> Numbers {
+        let conversations = self.stage.conversations.iter().map(|side| side.borrow());
+        let counted = conversations
+            .map(|side| (side.len() as u64, side.iter().map(|conversation| conversation.received_bytes).sum::<u64>()));
+        let (connections, received_bytes) = counted.fold((0, 0), |sum, (count, bytes)| (sum.0 + count, sum.1 + bytes));
+        let seconds = self.stage.simulation.now().as_millis() / 1000;
+        Numbers { seconds, events: self.events, received_bytes, connections }
+    }
+}
+
+fn packets(before: [Traffic; 2], now: [Traffic; 2]) -> u64 {
+    before.into_iter().zip(now).map(|(before, now)| now.sent + now.received - before.sent - before.received).sum()
+}
+
+impl core::ops::Add for Numbers {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            seconds: self.seconds + other.seconds,
+            events: self.events + other.events,
+            received_bytes: self.received_bytes + other.received_bytes,
+            connections: self.connections + other.connections,
+        }
+    }
+}
