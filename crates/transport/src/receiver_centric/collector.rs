@@ -76,7 +76,7 @@ impl PathCollector {
     pub(crate) fn remove(&mut self, subflow: SubflowId) {
         self.paths.retain(|path| path.subflow != subflow);
         if self.paths.iter().all(|path| path.is_unused) {
-            self.paths.iter_mut().for_each(|path| path.is_unused = false);
+            self.paths.iter_mut().for_each(|path| (path.is_unused, path.probe_at) = (false, Instant::FAR_FUTURE));
         }
     }
 
@@ -236,6 +236,7 @@ mod tests {
         assert_eq!((collector.next_probe(at(200)), collector.next_probe(at(300))), (None, Some(A)));
         collector.remove(B);
         assert!(!collector.is_unused(A), "the last path is used");
+        assert_eq!(collector.next_timeout(), at(1200), "a path in use waits for no probe, only for the end of its wish");
     }
 
     #[test]
