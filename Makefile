@@ -31,7 +31,7 @@ fuzz: ## look for crashes with cargo-fuzz for SECONDS_EACH=60 per target
 	@bash scripts/fuzz.sh
 
 soak: ## random scenarios for an hour (MINUTES=, SEED=), the failing ones made small; CASE= or REPLAY=FILE: one again
-	@SOAK_SECONDS="$(SOAK_SECONDS)" MINUTES="$(MINUTES)" SEED="$(SEED)" FIRST="$(FIRST)" CASE="$(CASE)" REPLAY="$(REPLAY)" \
+	@SOAK_SECONDS="$(SOAK_SECONDS)" MINUTES="$(MINUTES)" SEED="$(SEED)" FIRST="$(FIRST)" CASE="$(CASE)" REPLAY="$(REPLAY)" SEGMENTS="$(SEGMENTS)" \
 		bash scripts/soak.sh
 
 clean: ## remove everything that was built or written

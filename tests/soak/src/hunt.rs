@@ -78,9 +78,18 @@ impl Drawn {
 
 /// Runs a case; a panic is a fault like others.
 pub fn try_case(case: &Case) -> Outcome {
+    guarded(case, false)
+}
+
+/// As [`try_case`], printing every segment.
+pub fn list_case(case: &Case) -> Outcome {
+    guarded(case, true)
+}
+
+fn guarded(case: &Case, list: bool) -> Outcome {
     note_panics();
     RUNS_A_CASE.set(true);
-    let result = catch_unwind(AssertUnwindSafe(|| run(case)));
+    let result = catch_unwind(AssertUnwindSafe(|| run(case, list)));
     RUNS_A_CASE.set(false);
     result.unwrap_or_else(|_| {
         let (message, place) = PANIC.take();

@@ -11,6 +11,7 @@
 //! judge      what came of it
 //! hunt       draws, runs, and shrinks what fails
 //! coverage   what of everything that can be drawn has been drawn
+//! listing    segments as lines of text
 //! campaign   as many cases as fit into a time
 //! ```
 
@@ -22,6 +23,7 @@ mod draw;
 pub mod goals;
 pub mod hunt;
 pub mod judge;
+mod listing;
 pub mod run;
 mod talker;
 mod wiring;

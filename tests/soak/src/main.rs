@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::Parser;
 use soak::campaign::{Campaign, Failure, Plan, campaign};
 use soak::case::Case;
-use soak::hunt::{draw, try_case};
+use soak::hunt::{draw, list_case, try_case};
 use soak::run::Outcome;
 
 /// A line of progress comes this often.
@@ -29,6 +29,9 @@ struct Arguments {
     /// Only the case in this file.
     #[arg(long)]
     replay: Option<PathBuf>,
+    /// Print every segment of the one case.
+    #[arg(long)]
+    segments: bool,
     /// How long to go on.
     #[arg(long, default_value_t = 3600)]
     seconds: u64,
@@ -59,8 +62,8 @@ fn clock() -> Instant {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match (&arguments.replay, arguments.case, arguments.seed) {
-        (Some(file), ..) => read(file).map(|case| replay(&case)),
-        (None, Some(number), Some(seed)) => Ok(show_and_replay(&draw(seed, number).case())),
+        (Some(file), ..) => read(file).map(|case| replay(&case, arguments.segments)),
+        (None, Some(number), Some(seed)) => Ok(show_and_replay(&draw(seed, number).case(), arguments.segments)),
         _ => Ok(soak(&arguments)),
     };
     match result {
@@ -78,13 +81,13 @@ fn read(file: &Path) -> Result<Case, String> {
     Case::parse(&text).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-fn show_and_replay(case: &Case) -> bool {
+fn show_and_replay(case: &Case, list: bool) -> bool {
     println!("{}", case.to_text());
-    replay(case)
+    replay(case, list)
 }
 
-fn replay(case: &Case) -> bool {
-    match try_case(case) {
+fn replay(case: &Case, list: bool) -> bool {
+    match if list { list_case(case) } else { try_case(case) } {
         Outcome::Passed(numbers) => {
             println!("passed: {numbers:?}");
             true

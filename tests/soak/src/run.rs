@@ -5,6 +5,7 @@ use units::{Duration, Instant};
 use crate::actions::Actions;
 use crate::case::Case;
 use crate::judge::{self, Fault};
+use crate::listing::Listing;
 use crate::wiring::{Stage, Traffic, wire};
 
 /// Time is looked at in slices of that length.
@@ -50,9 +51,12 @@ pub struct Numbers {
     pub connections: u64,
 }
 
-/// Runs a case.
-pub fn run(case: &Case) -> Outcome {
+/// Runs a case; with `list`, printing every segment.
+pub fn run(case: &Case, list: bool) -> Outcome {
     let mut run = Run { case, stage: wire(case), actions: Actions::new(case), events: 0 };
+    if list {
+        run.stage.simulation.add_tap(Box::new(Listing));
+    }
     match run.finish() {
         Ok(()) => Outcome::Passed(run.numbers()),
         Err(Stop::CutShort) => Outcome::CutShort,
