@@ -182,6 +182,21 @@ impl Stage {
     }
 }
 
+/// A window of 100 octets is less than one step of what the relay would announce for its own buffer.
+#[test]
+fn windows_smaller_than_a_step_of_the_relays_own_pass() {
+    let mut setup = Setup { relays: 1, source: Source::pattern(5_000), ..Setup::default() };
+    setup.config.receive_buffer_bytes = 100;
+    let mut stage = setup.build();
+    stage.join();
+    stage.simulation.run_until(Instant::from_millis(800));
+    let connection = stage.simulation.host(DESTINATION_HOST).endpoint.connections().next().expect("it stands");
+    stage.simulation.with_host(DESTINATION_HOST, |host, now| {
+        host.endpoint.remove_subflow(connection, SubflowId(0), now).expect("it stands");
+    });
+    stage.finish(Instant::from_secs(60));
+}
+
 #[test]
 fn a_download_goes_through_two_relays() {
     let mut stage = Setup::default().build();

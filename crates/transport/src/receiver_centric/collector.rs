@@ -236,7 +236,11 @@ mod tests {
         assert_eq!((collector.next_probe(at(200)), collector.next_probe(at(300))), (None, Some(A)));
         collector.remove(B);
         assert!(!collector.is_unused(A), "the last path is used");
-        assert_eq!(collector.next_timeout(), at(1200), "a path in use waits for no probe, only for the end of its wish");
+        assert_eq!(
+            collector.next_timeout(),
+            at(1200),
+            "a path in use waits for no probe, only for the end of its wish"
+        );
     }
 
     #[test]

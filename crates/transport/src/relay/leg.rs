@@ -215,6 +215,19 @@ impl Leg {
     }
 }
 
+/// How a leg is set that passes on the windows of the host that sent `syn`: with that host's shift, or windows smaller than one
+/// step of the relay's own would be announced as zero.
+pub(super) fn with_shift_of(syn: &Segment, tcp: &Arc<ConnectionConfig>) -> Arc<ConnectionConfig> {
+    /// What a window says at most without a shift (RFC 7323 section 2.2).
+    const UNSCALED_MAX: u64 = 0xffff;
+    let shift = syn.options.window_scale.unwrap_or(0).min(14);
+    let receive_buffer_bytes = tcp.receive_buffer_bytes.min(UNSCALED_MAX << shift);
+    if receive_buffer_bytes == tcp.receive_buffer_bytes {
+        return tcp.clone();
+    }
+    Arc::new(ConnectionConfig { receive_buffer_bytes, ..ConnectionConfig::clone(tcp) })
+}
+
 /// What a leg that answers later needs.
 #[derive(Clone, Debug)]
 pub(super) struct LegSecrets {

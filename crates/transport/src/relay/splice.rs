@@ -7,7 +7,7 @@ use wire::mptcp::{Dss, Mapping, MpFail, MpJoin, MptcpOption, ResetReason};
 use wire::{Flags, Segment};
 
 use super::flow::Flow;
-use super::leg::{Leg, LegSecrets, reset_reason};
+use super::leg::{Leg, LegSecrets, reset_reason, with_shift_of};
 use super::{LegStats, Piece, RelayConfig, RelayEvent, Side, SpliceId, SpliceStats};
 use crate::ConnectionConfig;
 use crate::connection::dss_room;
@@ -70,7 +70,8 @@ impl Splice {
         let near_secrets = LegSecrets { tcp: tcp.clone(), secrets: host.tcb_secrets(&near_tuple, now) };
         let mut legs = [None, None];
         if let Some(join) = join(&syn) {
-            legs[near.opposite().index()] = Some(Leg::connect(far_tuple, join, tcp, host, now));
+            let tcp = with_shift_of(&syn, tcp);
+            legs[near.opposite().index()] = Some(Leg::connect(far_tuple, join, &tcp, host, now));
         }
         let tuples = if near == Side::Source { [near_tuple, far_tuple] } else { [far_tuple, near_tuple] };
         Self {
@@ -158,6 +159,7 @@ impl Splice {
         let is_near = side == self.near;
         match (self.stage, arrival.established, join(segment)) {
             (Stage::Asked, true, Some(join @ MpJoin::SynAck { .. })) if !is_near => {
+                self.near_secrets.tcp = with_shift_of(segment, &self.near_secrets.tcp);
                 self.legs[self.near.index()] = Some(Leg::accept(&self.syn, join, &self.near_secrets, now));
                 self.stage = Stage::Answered;
                 true
