@@ -9,7 +9,7 @@
 use network::Trace;
 use units::{Duration, Rate};
 
-use crate::case::{Case, Element, Ending, Loss, PathCase, Side, Speaker, Strip, Talk, Way};
+use crate::case::{Case, Element, Ending, Loss, PathCase, Settings, Side, Speaker, Strip, Talk, Way};
 
 /// Outages of a sound path end by then, ms.
 pub const CALM_MS: u64 = 20_000;
@@ -17,6 +17,8 @@ pub const CALM_MS: u64 = 20_000;
 const WINDOWS_MAX: u64 = 400;
 /// A stream is made or read in so many pieces at most, if there are pauses between them.
 const PAUSES_MAX: u64 = 200;
+/// Who hears nothing for so many keep-alive intervals gives a subflow up.
+const KEEP_ALIVE_PROBES: u64 = 9;
 /// TIME-WAIT that outlasts any repetition of a FIN on a sound path, s.
 const TIME_WAIT_S: u64 = 60;
 /// A stream is handed over in so many pieces at most.
@@ -77,7 +79,16 @@ const fn speakers(talk: &Talk, side: Side) -> (Speaker, Speaker) {
 fn completes(case: &Case) -> bool {
     let has_room =
         case.paths.first().is_some_and(|path| is_sound(path) && ways(path).all(|way| fits(way, &case.talks)));
-    has_room && (has_checksums(case) || !case.paths.iter().any(shifts))
+    let are_patient = Side::ALL.iter().all(|side| is_patient(case.settings(*side)));
+    has_room && are_patient && (has_checksums(case) || !case.paths.iter().any(shifts))
+}
+
+/// Whether a host keeps subflows through any outage of a sound path.
+const fn is_patient(settings: &Settings) -> bool {
+    match settings.keep_alive_s {
+        Some(idle_s) => idle_s * KEEP_ALIVE_PROBES > 2 * CALM_MS / 1000,
+        None => true,
+    }
 }
 
 /// Whether all connections fit on a way at once: where queues are always full, it is chance who gets through in time.
