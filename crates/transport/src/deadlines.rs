@@ -5,6 +5,7 @@
 //! number of connections.
 
 use units::Instant;
+use units::narrow::u32_from;
 
 /// The position of connections without an entry.
 const NOWHERE: u32 = u32::MAX;
@@ -82,13 +83,13 @@ impl Deadlines {
             self.swap(position, least);
             position = least;
         }
-        self.positions[self.heap[position].1 as usize] = position as u32;
+        self.positions[self.heap[position].1 as usize] = u32_from(position as u64);
     }
 
     fn swap(&mut self, from: usize, to: usize) {
         self.heap.swap(from, to);
-        self.positions[self.heap[from].1 as usize] = from as u32;
-        self.positions[self.heap[to].1 as usize] = to as u32;
+        self.positions[self.heap[from].1 as usize] = u32_from(from as u64);
+        self.positions[self.heap[to].1 as usize] = u32_from(to as u64);
     }
 }
 

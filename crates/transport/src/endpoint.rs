@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use passive_open::Listener;
+use units::narrow::u32_from;
 use units::{Dsn, Instant};
 use wire::mptcp::{Key, MpJoin, MptcpOption, ResetReason, Token};
 use wire::{Flags, Payload, Segment};
@@ -160,7 +161,7 @@ impl Endpoint {
             return Err(ConnectError::Limit);
         }
         let policies = build_policies(&config)?;
-        let slot = self.free.last().copied().unwrap_or(self.slots.len() as u32);
+        let slot = self.free.last().copied().unwrap_or(u32_from(self.slots.len() as u64));
         if !self.host.claim(tuple, Route { slot, subflow: SubflowId(0) }) {
             return Err(ConnectError::InUse);
         }
@@ -565,7 +566,7 @@ impl Endpoint {
     }
 
     fn for_each_connection(&mut self, mut visit: impl FnMut(&mut Connection, &mut Host)) {
-        for slot in 0..self.slots.len() as u32 {
+        for slot in 0..u32_from(self.slots.len() as u64) {
             let Self { host, slots, .. } = self;
             if let Some(connection) = slots[slot as usize].connection.as_deref_mut() {
                 visit(connection, host);

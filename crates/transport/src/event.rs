@@ -134,7 +134,7 @@ impl EventQueue {
     /// Says `event` in place of an earlier word on the same matter, if that still waits.
     pub(crate) fn replace_or_push(&mut self, earlier: Option<Ticket>, event: Event) -> Ticket {
         let Some(ticket) = earlier.filter(|ticket| self.waits(*ticket)) else { return self.push_back(event) };
-        self.waiting[(ticket.0 - self.polled) as usize] = event;
+        self.waiting[units::narrow::usize_from(ticket.0 - self.polled)] = event;
         ticket
     }
 }

@@ -8,6 +8,7 @@ use hmac::{Hmac, Mac};
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
 use sha2::{Digest, Sha256};
+use units::narrow::low_u32;
 use units::{Instant, Prng, SeqNr};
 use wire::mptcp::{MpTcpRst, MptcpOption, ResetReason, Token};
 use wire::{Flags, Segment};
@@ -102,7 +103,7 @@ impl Host {
         }
         let digest = keyed.finalize();
         let word = |at: usize| u32::from_be_bytes([digest[at], digest[at + 1], digest[at + 2], digest[at + 3]]);
-        let clock = (now.as_nanos() / ISN_TICK_NANOS) as u32;
+        let clock = low_u32(now.as_nanos() / ISN_TICK_NANOS);
         Secrets { iss: SeqNr(word(0).wrapping_add(clock)), timestamp_offset: word(4) }
     }
 

@@ -10,6 +10,8 @@
 //! tcp           the TCP level: one four-tuple, its sequence space, its loss recovery
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
+
 mod change;
 pub mod config;
 pub mod congestion;

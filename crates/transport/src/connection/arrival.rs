@@ -1,6 +1,7 @@
 //! Segments in: TCP first, then the options, then the data (RFC 8684 section 3).
 
 use units::Instant;
+use units::narrow::u32_from;
 use wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use wire::{Flags, Segment};
 
@@ -90,7 +91,7 @@ impl Connection {
         let Self { subflows, receiver, .. } = self;
         let next = receiver.stream.next();
         if self.protocol.is_mptcp() && receiver.edge.after(next) && subflows[i].handshake == Handshake::Complete {
-            let window = receiver.edge.since(next).min(u64::from(u32::MAX >> 2)) as u32;
+            let window = u32_from(receiver.edge.since(next)).min(u32::MAX >> 2);
             subflows[i].tcb.promise_window(window);
         }
     }

@@ -1,5 +1,6 @@
 //! The data sequence signal (RFC 8684 section 3.3), in and out.
 
+use units::narrow::{u16_from, u32_from};
 use units::{Dsn, Instant};
 use wire::checksum::dss_checksum;
 use wire::mptcp::{DataLen, DataSeq, Dss, Mapping};
@@ -139,7 +140,7 @@ impl Connection {
     /// The DATA_ACK for any segment.
     pub(super) fn ack_signal(&self) -> Dss {
         let ack = self.data_ack();
-        let data_ack = if self.sender.long_data_ack { DataSeq::Long(ack.0) } else { DataSeq::Short(ack.0 as u32) };
+        let data_ack = if self.sender.long_data_ack { DataSeq::Long(ack.0) } else { DataSeq::Short(ack.low()) };
         Dss { data_ack: Some(data_ack), mapping: None, data_fin: false }
     }
 
@@ -148,10 +149,10 @@ impl Connection {
         let mut signal = self.ack_signal();
         let data_len = segment.payload.len();
         let ends_stream = self.sender.data_fin == Some(dsn + data_len as u64);
-        let len = data_len as u16 + u16::from(ends_stream);
+        let len = u16_from(data_len as u64 + u64::from(ends_stream));
         let ssn = self.subflows[i].relative_sent(segment.seq);
         let checksum = self.checksum.then(|| dss_checksum(dsn, ssn, len, core::iter::once(&segment.payload)));
-        signal.mapping = Some(Mapping { dsn: DataSeq::Short(dsn.0 as u32), ssn, len, checksum });
+        signal.mapping = Some(Mapping { dsn: DataSeq::Short(dsn.low()), ssn, len, checksum });
         signal.data_fin = ends_stream;
         signal
     }
@@ -160,7 +161,7 @@ impl Connection {
     pub(super) fn data_fin_signal(&self, fin: Dsn) -> Dss {
         let mut signal = self.ack_signal();
         let checksum = self.checksum.then(|| dss_checksum(fin, 0, 1, core::iter::empty::<&Payload>()));
-        signal.mapping = Some(Mapping { dsn: DataSeq::Short(fin.0 as u32), ssn: 0, len: 1, checksum });
+        signal.mapping = Some(Mapping { dsn: DataSeq::Short(fin.low()), ssn: 0, len: 1, checksum });
         signal.data_fin = true;
         signal
     }
@@ -173,7 +174,7 @@ impl Connection {
         let step = u64::from(self.config.mtu).min(self.config.receive_buffer_bytes / 2);
         let window = self.receiver.stream.window();
         let announced = if window >= promised + step { window } else { promised };
-        announced.min(u64::from(u32::MAX)) as u32
+        u32_from(announced)
     }
 
     /// The application read: tells the peer if that opens the window by enough (RFC 9293 section 3.8.6.2.2).

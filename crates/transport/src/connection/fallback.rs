@@ -1,5 +1,6 @@
 //! Back to plain TCP when a middlebox interferes (RFC 8684 section 3.7).
 
+use units::narrow::low_u32;
 use units::{Dsn, Instant};
 use wire::mptcp::{Dss, MpFail, MpTcpRst, MptcpOption, ResetReason};
 use wire::{Payload, Segment};
@@ -25,7 +26,7 @@ impl Connection {
             && self.reinjection.next().is_none()
             && subflow.tcb.octets_taken() == sent
             && stream.waiting_bytes() == 0
-            && taken == received as u32
+            && taken == low_u32(received)
     }
 
     /// Goes on as plain TCP; [`Self::can_fall_back`] was asked.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use units::narrow::u32_from;
 use units::{Dsn, SeqNr};
 use wire::Payload;
 use wire::checksum::dss_checksum_is_valid;
@@ -156,7 +157,7 @@ impl MappingTable {
             };
             let covered = (front.end().since(seq) as usize).min(payload.len());
             let piece = payload.split_to(covered);
-            self.resolved_to = Some(seq + covered as u32);
+            self.resolved_to = Some(seq + u32_from(covered as u64));
             match front.checksum {
                 None => deliver(front.dsn_at(seq), piece),
                 Some(checksum) => {
@@ -165,7 +166,7 @@ impl MappingTable {
                     }
                 }
             }
-            seq += covered as u32;
+            seq += u32_from(covered as u64);
         }
         Ok(())
     }
@@ -178,7 +179,7 @@ impl MappingTable {
         piece: Payload,
         deliver: &mut impl FnMut(Dsn, Payload),
     ) -> Result<(), Dsn> {
-        self.pending_bytes += piece.len() as u32;
+        self.pending_bytes += piece.sequence_len();
         self.pending.push_back(piece);
         let front = &self.mappings[0];
         if self.pending_bytes < front.len {

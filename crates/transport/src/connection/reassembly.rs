@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use units::Dsn;
+use units::narrow::usize_from;
 use wire::Payload;
 
 use super::send_buffer::{GATHER_TO, gather};
@@ -119,11 +120,11 @@ impl Reassembly {
         }
         if dsn.before(self.next) {
             inserted.duplicate_bytes = self.next.since(dsn);
-            let _ = payload.split_to(inserted.duplicate_bytes as usize);
+            let _ = payload.split_to(usize_from(inserted.duplicate_bytes));
             dsn = self.next;
         }
         if end.after(edge) {
-            let keep = if edge.after(dsn) { edge.since(dsn) as usize } else { 0 };
+            let keep = if edge.after(dsn) { usize_from(edge.since(dsn)) } else { 0 };
             inserted.discarded_bytes = (payload.len() - keep) as u64;
             payload = payload.split_to(keep);
             end = dsn + keep as u64;
@@ -169,7 +170,7 @@ impl Reassembly {
             self.waiting_pieces -= 1;
             if piece.end().after(self.next) {
                 let end = piece.end();
-                let known = self.next.since(piece.dsn) as usize;
+                let known = usize_from(self.next.since(piece.dsn));
                 let _ = piece.payload.split_to(known);
                 self.release(piece.payload, end);
             }

@@ -10,6 +10,7 @@
 //! SACK blocks beside timestamps: where some are due, they go first and the report follows on an ACK of its own.
 
 use arrayvec::ArrayVec;
+use units::narrow::usize_from;
 use units::{Dsn, Duration, Instant};
 use wire::mptcp::{Experimental, HeldBlock, MptcpOption, PathId, RateReport, Round};
 use wire::{Options, Segment};
@@ -151,7 +152,7 @@ impl Connection {
         self.rate_control()?;
         let round = segment.options.round.filter(|_| !segment.payload.is_empty())?;
         let packet_bytes = self.subflows[i].tcb.payload_max();
-        Some(TaggedData { round, seq: segment.seq, bytes: segment.payload.len() as u32, packet_bytes })
+        Some(TaggedData { round, seq: segment.seq, bytes: segment.payload.sequence_len(), packet_bytes })
     }
 
     /// Data with a round were accepted on subflow `i`.
@@ -328,7 +329,7 @@ impl Connection {
             return;
         }
         let len = outstanding.min(u64::from(subflow.tcb.payload_max()));
-        let payload = self.sender.buffer.read(dsn, len as usize);
+        let payload = self.sender.buffer.read(dsn, usize_from(len));
         subflow.reinjected = false;
         subflow.tcb.push(Chunk { dsn, payload });
         self.totals.reinjected_bytes += len;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 use units::Dsn;
+use units::narrow::usize_from;
 use wire::Payload;
 
 /// Writes shorter than this are gathered, so that they fill segments.
@@ -74,7 +75,7 @@ impl SendBuffer {
     /// Discards everything before `una`.
     pub(crate) fn acknowledge(&mut self, una: Dsn) {
         while let Some(front) = self.pieces.front_mut() {
-            let acked = una.since(self.start) as usize;
+            let acked = usize_from(una.since(self.start));
             if acked == 0 {
                 break;
             }
@@ -98,10 +99,10 @@ impl SendBuffer {
     /// At most `max` octets from `dsn` on, which must be in the buffer; copies only where pieces meet.
     pub(crate) fn read(&mut self, dsn: Dsn, max: usize) -> Payload {
         let (piece_start, mut position) = self.seek(dsn);
-        let skip = dsn.since(piece_start) as usize;
+        let skip = usize_from(dsn.since(piece_start));
         let piece = &self.pieces[position];
         let in_piece = piece.len() - skip;
-        let wanted = max.min(self.end.since(dsn) as usize);
+        let wanted = max.min(usize_from(self.end.since(dsn)));
         let mut front = piece.slice(skip..skip + in_piece.min(wanted));
         if in_piece >= wanted {
             return front;

@@ -1,6 +1,7 @@
 //! Segments out: scheduling data onto subflows, and the options they carry.
 
 use arrayvec::ArrayVec;
+use units::narrow::{low_u32, u16_from, u32_from, usize_from};
 use units::{Dsn, Instant};
 use wire::mptcp::{DataLen, DataSeq, Dss, Mapping, MpFail, MpJoin, MpPrio, MptcpOption};
 use wire::{Flags, Segment};
@@ -122,7 +123,7 @@ impl Connection {
             self.subflows[i].tcb.set_mapping(mapping, signal.data_fin);
         }
         if dsn == self.first_dsn() {
-            let len = segment.payload.len() as u16;
+            let len = u16_from(segment.payload.len() as u64);
             let checksum = self.checksum.then(|| self.capable_checksum(dsn, len, segment));
             if let Some(option) = self.confirming_capable(Some(DataLen { len, checksum })) {
                 segment.options.mptcp.push(option);
@@ -146,8 +147,8 @@ impl Connection {
     /// are as far from its start as from the stream's.
     fn infinite_mapping(&self, dsn: Dsn) -> Dss {
         let checksum = self.checksum.then_some(0);
-        let ssn = dsn.since(self.first_dsn()) as u32 + 1;
-        let mapping = Mapping { dsn: DataSeq::Short(dsn.0 as u32), ssn, len: 0, checksum };
+        let ssn = low_u32(dsn.since(self.first_dsn())).wrapping_add(1);
+        let mapping = Mapping { dsn: DataSeq::Short(dsn.low()), ssn, len: 0, checksum };
         Dss { mapping: Some(mapping), ..self.ack_signal() }
     }
 
@@ -332,7 +333,7 @@ impl Connection {
         let limit = if waiting.again { waiting.len } else { waiting.len.min(window_bytes) };
         let len = limit.min(u64::from(fits));
         let len = if waiting.again || len < waiting.len { len } else { self.uncorked_part(len, candidates) };
-        let payload = self.sender.buffer.read(waiting.dsn, len as usize);
+        let payload = self.sender.buffer.read(waiting.dsn, usize_from(len));
         if waiting.again {
             self.reinjection.take(len);
             self.totals.reinjected_bytes += len;
@@ -361,7 +362,7 @@ impl Connection {
     fn chunk_max(&self, view: &SubflowView) -> u32 {
         let room = view.cwnd.saturating_sub(view.in_flight + view.queued).min(u64::from(self.offload_max()));
         let whole = room / u64::from(view.mss) * u64::from(view.mss);
-        (whole as u32).max(view.mss)
+        u32_from(whole).max(view.mss)
     }
 
     /// The last octet of the stream is on its way: its segment ends the stream too. `alone` if nothing is left that

@@ -1,5 +1,6 @@
 //! What an ACK tells: delivery, round-trip time, loss (RFC 9293 section 3.10.7.4 fifth step, RFC 8985, RFC 6675).
 
+use units::narrow::precedes;
 use units::{Duration, Instant};
 use wire::mptcp::MptcpOption;
 use wire::{Flags, SackBlock, Segment};
@@ -105,9 +106,7 @@ impl Tcb {
             // RFC 7323 section 4.3: a segment beyond a hole is not echoed, so its SACK's timestamp says nothing about it.
             let echoes_earlier = sent.retransmitted
                 && sent.end().before_or_at(segment.ack)
-                && echo
-                    .zip(stamps.as_ref())
-                    .is_some_and(|(echo, stamps)| (echo.wrapping_sub(stamps.ticks(sent.sent_at)) as i32) < 0);
+                && echo.zip(stamps.as_ref()).is_some_and(|(echo, stamps)| precedes(echo, stamps.ticks(sent.sent_at)));
             rack.on_delivered(sent, &context, highest, echoes_earlier);
         };
         if segment.ack.after(self.snd_una) {
@@ -186,7 +185,7 @@ impl Tcb {
             return;
         };
         self.eifel = Eifel::Idle;
-        let answers_original = (echo.wrapping_sub(stamp) as i32) < 0;
+        let answers_original = precedes(echo, stamp);
         if answers_original && self.window.in_recovery() {
             self.window.undo();
             self.board.unmark_lost();

@@ -177,7 +177,7 @@ impl Tcb {
             // A repeated FIN or old data: the peer missed our ACK.
             self.demand_ack();
             if !segment.payload.is_empty() && !is_old {
-                self.receive.note_duplicate(segment.seq, segment.seq + segment.payload.len() as u32);
+                self.receive.note_duplicate(segment.seq, segment.seq + segment.payload.sequence_len());
             }
             if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
                 self.timers.set(Timer::Linger, now + self.config.time_wait);
@@ -265,7 +265,7 @@ impl Tcb {
             return;
         }
         let payload = core::mem::take(&mut segment.payload);
-        let bytes = payload.len() as u32;
+        let bytes = payload.sequence_len();
         let accepted = self.receive.accept(segment.seq, payload, fin);
         if bytes > 0 {
             self.counters.received_segments += 1;

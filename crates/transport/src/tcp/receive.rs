@@ -34,7 +34,7 @@ struct Held {
 
 impl Held {
     fn end(&self) -> SeqNr {
-        self.seq + self.payload.len() as u32
+        self.seq + self.payload.sequence_len()
     }
 }
 
@@ -139,7 +139,7 @@ impl ReceiveSpace {
             accepted.out_of_order = true;
         }
         if fin && whole && self.fin_at.is_none() {
-            self.fin_at = Some(seq + payload.len() as u32);
+            self.fin_at = Some(seq + payload.sequence_len());
         }
         if !payload.is_empty() {
             let had_holes = !self.out_of_order.is_empty();
@@ -158,9 +158,9 @@ impl ReceiveSpace {
     }
 
     fn accept_data(&mut self, mut seq: SeqNr, mut payload: Payload, accepted: &mut Accepted) {
-        let end = seq + payload.len() as u32;
+        let end = seq + payload.sequence_len();
         if end.before_or_at(self.nxt) {
-            accepted.duplicate_bytes = payload.len() as u32;
+            accepted.duplicate_bytes = payload.sequence_len();
             accepted.out_of_order = true;
             self.note_duplicate(seq, end);
             return;
@@ -209,7 +209,7 @@ impl ReceiveSpace {
 
     /// Takes data at RCV.NXT, and whatever was held behind them.
     fn advance(&mut self, seq: SeqNr, payload: Payload) {
-        self.nxt = seq + payload.len() as u32;
+        self.nxt = seq + payload.sequence_len();
         self.ready.push_back((seq, payload));
         while let Some(front) = self.out_of_order.front() {
             if front.seq.after(self.nxt) {
@@ -221,7 +221,7 @@ impl ReceiveSpace {
                 let known = self.nxt.since(held.seq) as usize;
                 let _ = held.payload.split_to(known);
                 let start = self.nxt;
-                self.nxt = start + held.payload.len() as u32;
+                self.nxt = start + held.payload.sequence_len();
                 self.ready.push_back((start, held.payload));
             }
         }
@@ -231,7 +231,7 @@ impl ReceiveSpace {
 
     /// Keeps what is new of a segment beyond a hole: what is held never overlaps.
     fn hold(&mut self, seq: SeqNr, mut payload: Payload) {
-        let end = seq + payload.len() as u32;
+        let end = seq + payload.sequence_len();
         let (mut start, mut at) = (seq, self.first_held_beyond(seq));
         if let Some(held) = self.out_of_order.get(at).filter(|held| held.seq.before(seq)) {
             let known = held.end().min(end).since(seq);

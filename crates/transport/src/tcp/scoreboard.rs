@@ -430,7 +430,7 @@ impl Scoreboard {
     pub(crate) fn last_piece(&mut self, mss: u32) -> Option<usize> {
         let position = self.ring.iter().rposition(|sent| !sent.sacked)?;
         let sent = &self.ring[position];
-        let payload_bytes = sent.payload.len() as u32;
+        let payload_bytes = sent.payload.sequence_len();
         if payload_bytes <= mss {
             return Some(position);
         }
@@ -441,7 +441,7 @@ impl Scoreboard {
     /// Cuts the segment at `position` down to `max_bytes` of payload, so that a retransmission fits what may be sent.
     pub(crate) fn trim_to(&mut self, position: usize, max_bytes: u32) {
         let sent = &self.ring[position];
-        if sent.payload.len() as u32 > max_bytes {
+        if sent.payload.sequence_len() > max_bytes {
             let at = sent.seq + max_bytes;
             self.split(position, at);
         }

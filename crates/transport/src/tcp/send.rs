@@ -1,5 +1,6 @@
 //! What goes out next: handshake, retransmissions, new data, FIN, probes, ACKs (RFC 9293 sections 3.8 and 3.10).
 
+use units::narrow::u32_from;
 use units::{Dsn, Instant};
 use wire::mptcp::Mapping;
 use wire::{Ecn, Flags, Payload, Segment};
@@ -161,7 +162,7 @@ impl Tcb {
             return None;
         }
         let usable = self.usable_window();
-        let has_new = self.unsent.front().is_some_and(|chunk| chunk.payload.len() as u32 <= usable);
+        let has_new = self.unsent.front().is_some_and(|chunk| chunk.payload.sequence_len() <= usable);
         if has_new {
             let chunk = self.take_chunk(self.payload_max());
             let outgoing = self.send_chunk(chunk, limits, now);
@@ -185,7 +186,7 @@ impl Tcb {
         if !self.state.can_send() {
             return None;
         }
-        let waiting = self.unsent.front()?.payload.len() as u32;
+        let waiting = self.unsent.front()?.payload.sequence_len();
         let in_flight = self.in_flight();
         if in_flight == 0 && now.saturating_since(self.last_sent_at) > self.rtt.rto() {
             self.window.restart(self.initial_window_segments());
@@ -207,7 +208,7 @@ impl Tcb {
         if u64::from(wanted) <= room {
             return Some(wanted);
         }
-        let whole = (room / u64::from(mss)) as u32 * mss;
+        let whole = u32_from(room / u64::from(mss) * u64::from(mss));
         match whole {
             0 if in_flight == 0 => Some(wanted.min(mss)),
             0 => {
@@ -252,7 +253,7 @@ impl Tcb {
 
     fn take_chunk(&mut self, max: u32) -> Chunk {
         let front = self.unsent.front_mut().expect("the caller saw a chunk");
-        let chunk = if front.payload.len() as u32 > max {
+        let chunk = if front.payload.sequence_len() > max {
             let payload = front.payload.split_to(max as usize);
             let dsn = front.dsn;
             front.dsn += u64::from(max);
@@ -266,7 +267,7 @@ impl Tcb {
 
     fn send_chunk(&mut self, chunk: Chunk, limits: &SendLimits, now: Instant) -> Outgoing {
         let last = self.unsent.is_empty();
-        let fits = chunk.payload.len() as u32 != self.usable_window();
+        let fits = chunk.payload.sequence_len() != self.usable_window();
         let fin = last && fits && self.fin_requested && !self.fin_sent;
         let mut segment = self.blank();
         let push = last && !limits.more;
@@ -283,7 +284,7 @@ impl Tcb {
         segment.payload = chunk.payload.clone();
         self.counters.sent_segments += 1;
         self.counters.sent_bytes += chunk.payload.len() as u64;
-        self.pacer.on_sent(chunk.payload.len() as u32, now);
+        self.pacer.on_sent(chunk.payload.sequence_len(), now);
         let dsn = chunk.dsn;
         self.record(chunk, Ending { push, fin }, now);
         if fin {
@@ -315,7 +316,7 @@ impl Tcb {
     /// Enters a first transmission at SND.NXT into the books.
     fn record(&mut self, chunk: Chunk, ending: Ending, now: Instant) {
         let (Chunk { dsn, payload }, Ending { push, fin }) = (chunk, ending);
-        let len = payload.len() as u32 + u32::from(fin);
+        let len = payload.sequence_len() + u32::from(fin);
         let seq = self.snd_nxt;
         self.snd_nxt += len;
         if fin {

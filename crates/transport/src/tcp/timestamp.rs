@@ -1,5 +1,6 @@
 //! Timestamps and protection against wrapped sequence numbers (RFC 7323 sections 3 and 5).
 
+use units::narrow::{low_u32, precedes};
 use units::{Duration, Instant, SeqNr};
 use wire::Timestamps;
 
@@ -40,7 +41,7 @@ impl TimestampState {
 
     /// Our clock at `now`.
     pub(super) fn ticks(&self, now: Instant) -> u32 {
-        ((now.as_nanos() / TICK_NANOS) as u32).wrapping_add(self.offset)
+        low_u32(now.as_nanos() / TICK_NANOS).wrapping_add(self.offset)
     }
 
     /// Time since the peer's echo was sent, to the tick; `None` if the echo makes no sense.
@@ -63,14 +64,13 @@ impl TimestampState {
 
     /// PAWS test R1 (section 5.3): whether the segment is an old duplicate.
     pub(super) fn is_old(&self, timestamps: Timestamps, now: Instant) -> bool {
-        self.recent.is_some_and(|(recent, at)| {
-            (timestamps.value.wrapping_sub(recent) as i32) < 0 && now.saturating_since(at) < PAWS_IDLE
-        })
+        self.recent
+            .is_some_and(|(recent, at)| precedes(timestamps.value, recent) && now.saturating_since(at) < PAWS_IDLE)
     }
 
     /// R3 (section 4.3): keeps the timestamp of the segment that the next ACK answers.
     pub(super) fn update(&mut self, timestamps: Timestamps, seq: SeqNr, now: Instant) {
-        let newer = self.recent.is_none_or(|(recent, _)| (timestamps.value.wrapping_sub(recent) as i32) >= 0);
+        let newer = self.recent.is_none_or(|(recent, _)| !precedes(timestamps.value, recent));
         if newer && seq.before_or_at(self.last_ack_sent) {
             self.recent = Some((timestamps.value, now));
         }

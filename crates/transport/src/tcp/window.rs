@@ -4,6 +4,7 @@
 //! the mechanism that all controllers share.
 
 use units::SeqNr;
+use units::narrow::u64_from;
 
 use crate::congestion::{SSTHRESH_MIN_SEGMENTS, WindowStep};
 
@@ -148,9 +149,9 @@ impl CongestionWindow {
     pub(crate) fn on_ack_in_recovery(&mut self, delivered_bytes: u64, in_flight: u64, progress: bool) {
         self.prr.delivered += delivered_bytes;
         let allowance = if in_flight > self.ssthresh {
-            let target = (u128::from(self.prr.delivered) * u128::from(self.ssthresh))
-                .div_ceil(u128::from(self.prr.recover_fs)) as u64;
-            target.saturating_sub(self.prr.out)
+            let target =
+                (u128::from(self.prr.delivered) * u128::from(self.ssthresh)).div_ceil(u128::from(self.prr.recover_fs));
+            u64_from(target).saturating_sub(self.prr.out)
         } else {
             let extra = if progress { self.mss } else { 0 };
             let limit = self.prr.delivered.saturating_sub(self.prr.out).max(delivered_bytes) + extra;
