@@ -7,6 +7,7 @@
 use core::net::{IpAddr, SocketAddr};
 
 use sha2::{Digest, Sha256};
+use units::narrow::u16_from;
 
 /// Counters. Destinations share them by their hash, so that how far one has got says little about another (RFC 6056
 /// section 3.3.4 suggests ten and more).
@@ -33,7 +34,7 @@ impl SourcePorts {
         for _ in 0..count {
             let place = (offset + self.counters[counter]) % count;
             self.counters[counter] = (self.counters[counter] + 1) % count;
-            let port = self.first + place as u16;
+            let port = self.first + u16_from(place.into());
             if is_free(port) {
                 return Some(port);
             }

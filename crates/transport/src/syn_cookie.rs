@@ -17,6 +17,7 @@ use core::net::{IpAddr, SocketAddr};
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
+use units::narrow::{precedes, u16_from, u32_from};
 use units::{Duration, Instant, SeqNr};
 use wire::mptcp::{CapableFlags, Experimental, Key, MpCapable, MptcpOption};
 use wire::{Flags, Segment};
@@ -116,7 +117,7 @@ impl Cookie {
     pub(crate) fn stamp(&self, clock: u32) -> u32 {
         let mask = (1 << STAMP_BITS) - 1;
         let value = clock & !mask | u32::from(self.terms.0) & mask;
-        if value.wrapping_sub(clock) as i32 > 0 { value.wrapping_sub(mask + 1) } else { value }
+        if precedes(clock, value) { value.wrapping_sub(mask + 1) } else { value }
     }
 }
 
@@ -149,7 +150,7 @@ impl CookieJar {
         let terms = Terms::of(syn);
         let offered = syn.options.mss.unwrap_or(MSS_DEFAULT);
         let place = MSS_TABLE.iter().rposition(|mss| *mss <= offered).unwrap_or_default();
-        Cookie { iss: SeqNr(word ^ place as u32), key: Key(pad ^ u64::from(terms.0)), terms }
+        Cookie { iss: SeqNr(word ^ u32_from(place as u64)), key: Key(pad ^ u64::from(terms.0)), terms }
     }
 
     /// Whether `ack` brings a cookie back that is not too old, and what it says.
@@ -167,8 +168,8 @@ impl CookieJar {
         });
         let kept = keys.map(|(ours, _)| ours.0 ^ pad).filter(|bits| bits >> KEY_BITS == 0);
         let mask = (1 << STAMP_BITS) - 1;
-        let echoed = ack.options.timestamps.map(|stamp| Terms((stamp.echo & mask) as u16));
-        let terms = kept.map(|bits| Terms(bits as u16)).or(echoed).unwrap_or(Terms::NONE);
+        let echoed = ack.options.timestamps.map(|stamp| Terms(u16_from((stamp.echo & mask).into())));
+        let terms = kept.map(|bits| Terms(u16_from(bits))).or(echoed).unwrap_or(Terms::NONE);
 
         let mut syn = Segment::new(ack.src, ack.dst);
         syn.flags = Flags::SYN;

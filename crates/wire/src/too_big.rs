@@ -8,6 +8,7 @@
 use core::net::{IpAddr, SocketAddr};
 
 use units::SeqNr;
+use units::narrow::u32_from;
 
 use crate::ParseError;
 use crate::checksum::Sum;
@@ -147,7 +148,7 @@ fn quoted_v6(packet: &[u8]) -> Result<Quoted<'_>, ParseError> {
     }
     Ok(Quoted {
         addresses: ip::addresses_v6(header),
-        packet_bytes: V6_HEADER_BYTES as u32 + u32::from(u16::from_be_bytes([header[4], header[5]])),
+        packet_bytes: u32_from(V6_HEADER_BYTES as u64) + u32::from(u16::from_be_bytes([header[4], header[5]])),
         tcp: &packet[V6_HEADER_BYTES..],
     })
 }

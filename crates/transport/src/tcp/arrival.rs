@@ -99,7 +99,7 @@ impl Tcb {
         if segment.flags.contains(Flags::RST) {
             return self.arrive_reset(segment, now);
         }
-        if !segment.payload.is_empty() && !self.receive.has_room_for(segment.seq, segment.payload.len() as u32) {
+        if !segment.payload.is_empty() && !self.receive.has_room_for(segment.seq, segment.payload.sequence_len()) {
             self.demand_ack();
             return Arrival::default();
         }
