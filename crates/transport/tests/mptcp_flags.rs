@@ -164,3 +164,14 @@ fn a_syn_without_a_usable_algorithm_is_answered_by_tcp() {
         assert!(matches!(script.endpoint.recv(id, 2000, script.now), Ok(Received::Data(_))));
     }
 }
+
+/// Who does not offer MPTCP is not offered it.
+#[test]
+fn a_syn_without_the_option_is_answered_without_it() {
+    let mut script = Script::listen(config());
+    script.inject("S 0 mss 1000");
+    script.expect("SA 0 ack 1");
+    // Nor does a third ACK bring it in.
+    script.inject("A 1 ack 1");
+    assert!(!is_mptcp(&script));
+}

@@ -1,0 +1,125 @@
+//! What section 3.2 of RFC 8684 asks of the four segments of a join, segment by segment.
+
+mod script;
+
+use script::Script;
+use transport::ConnectionConfig;
+use wire::mptcp::{MpJoin, MptcpOption};
+use wire::{Segment, mptcp::AddressId};
+
+fn config() -> ConnectionConfig {
+    ConnectionConfig { mptcp: true, path_manager: "manual".into(), nagle: false, ..script::config() }
+}
+
+/// A connection that the peer opened.
+fn accepted() -> Script {
+    let mut script = Script::listen(config());
+    script.inject("S 0 mss 1000 sackok mpc");
+    script.expect("SA 0 ack 1 mpc");
+    script.inject("A 1 ack 1 mpc");
+    script.expect("A 1 ack 1 dack 1");
+    script
+}
+
+/// A connection that the engine opened, and the SYN of a second subflow that it opens to the peer's next port.
+fn joining() -> (Script, Segment) {
+    let mut script = Script::connect(config());
+    script.expect("S 0 mpc");
+    script.inject("SA 0 ack 1 mss 1000 sackok mpc");
+    script.expect("A 1 ack 1 mpc");
+    script.inject("A 1 ack 1 dack 1");
+    let (id, now) = (script.id(), script.now);
+    let (local, remote) = ("10.0.0.3:5000".parse().unwrap(), "10.0.0.2:80".parse().unwrap());
+    script.endpoint.add_subflow(id, local, remote, false, now).unwrap();
+    script.run_for(0);
+    script.run_for(1);
+    let syn = script.expect("2: S 0 join");
+    (script, syn)
+}
+
+fn join_of(segment: &Segment) -> MpJoin {
+    let find = |option: &MptcpOption| match option {
+        MptcpOption::Join(join) => Some(*join),
+        _ => None,
+    };
+    segment.options.mptcp.iter().find_map(find).expect("MP_JOIN")
+}
+
+/// The third ACK with the HMAC is answered, or the peer may not send data; so is its repetition.
+#[test]
+fn the_third_ack_of_a_join_is_answered_each_time() {
+    let mut script = accepted();
+    let flow = script.new_flow();
+    script.inject(&format!("{flow}: S 0 mss 1000 sackok join"));
+    script.expect("2: SA 0 ack 1 join");
+    for _ in 0..3 {
+        script.inject("2: A 1 ack 1 join");
+        script.expect("2: A 1 ack 1 dack 1");
+    }
+}
+
+/// A SYN/ACK that comes again says the same: number and HMAC are those of the first.
+#[test]
+fn a_repeated_syn_ack_says_the_same() {
+    let mut script = accepted();
+    let flow = script.new_flow();
+    script.inject(&format!("{flow}: S 0 mss 1000 sackok join"));
+    let first = join_of(&script.expect("2: SA 0 ack 1 join"));
+    script.inject("2: S 0 mss 1000 sackok join");
+    assert_eq!(join_of(&script.expect("2: SA 0 ack 1 join")), first);
+}
+
+/// The side that joins sends no data before the fourth segment, and repeats its third ACK until that has come.
+#[test]
+fn no_data_before_the_fourth_segment() {
+    let (mut script, _) = joining();
+    script.inject("2: SA 0 ack 1 mss 1000 sackok join");
+    script.expect("2: A 1 ack 1 join");
+    script.inject("R 1");
+    script.send(500);
+    script.expect_nothing();
+    script.run_for(1500);
+    let again = script.drain();
+    assert!(!again.is_empty() && again.iter().all(|line| line == "2: A 1 ack 1 join"), "{again:?}");
+    script.inject("2: A 1 ack 1 dack 1");
+    script.expect("2: A 1+500 ack 1 dack 1 map 1");
+}
+
+/// A SYN/ACK without MP_JOIN, or with a wrong HMAC, ends the subflow by a RST.
+#[test]
+fn a_syn_ack_without_proof_is_reset() {
+    for strip in [true, false] {
+        let (mut script, _) = joining();
+        script.inject_with("2: SA 0 ack 1 mss 1000 sackok join", |segment| match &mut segment.options.mptcp[0] {
+            _ if strip => segment.options.mptcp.clear(),
+            MptcpOption::Join(MpJoin::SynAck { hmac, .. }) => *hmac ^= 1,
+            other => panic!("{other:?}"),
+        });
+        script.expect("2: RA 1 ack 1 tcprst");
+        script.send(100);
+        script.expect("A 1+100 ack 1 dack 1 map 1");
+    }
+}
+
+/// Every address has an identifier: 0 is that of the first subflow, and another address gets another.
+#[test]
+fn another_address_joins_with_another_identifier() {
+    let (_, syn) = joining();
+    let MpJoin::Syn { address_id, .. } = join_of(&syn) else { panic!("{syn:?}") };
+    assert_ne!(address_id, AddressId(0));
+}
+
+/// A join before the third ACK is ignored, not refused: its repetition succeeds once the keys are known on both sides.
+#[test]
+fn a_join_before_the_keys_is_not_refused() {
+    let mut script = Script::listen(config());
+    script.inject("S 0 mss 1000 sackok mpc");
+    script.expect("SA 0 ack 1 mpc");
+    let flow = script.new_flow();
+    script.inject(&format!("{flow}: S 0 mss 1000 sackok join"));
+    script.expect_nothing();
+    script.inject("A 1 ack 1 mpc");
+    script.expect("A 1 ack 1 dack 1");
+    script.inject("2: S 0 mss 1000 sackok join");
+    script.expect("2: SA 0 ack 1 join");
+}

@@ -1,0 +1,168 @@
+//! What section 3.3 of RFC 8684 asks of mappings, checksums and retransmissions, segment by segment.
+
+mod script;
+
+use script::Script;
+use transport::ConnectionConfig;
+use transport::error::{CloseReason, Violation};
+use wire::mptcp::{CapableFlags, MptcpOption};
+use wire::{Segment, mptcp::Mapping};
+
+fn config() -> ConnectionConfig {
+    ConnectionConfig { mptcp: true, path_manager: "manual".into(), nagle: false, ..script::config() }
+}
+
+/// A connection that the peer opened; 20 of 1000 octets are the DSS's. The peer's next octet is 1, so is ours.
+fn accepted(flags: CapableFlags) -> Script {
+    let with_flags = move |segment: &mut Segment| {
+        if let Some(MptcpOption::Capable(capable)) = segment.options.mptcp.first_mut() {
+            capable.flags = flags;
+        }
+    };
+    let mut script = Script::listen(config());
+    script.inject_with("S 0 mss 1000 sackok mpc", with_flags);
+    script.expect("SA 0 ack 1 mpc");
+    script.inject_with("A 1 ack 1 mpc", with_flags);
+    script.expect("A 1 ack 1 dack 1");
+    script
+}
+
+fn plain() -> Script {
+    accepted(CapableFlags::HMAC_SHA256)
+}
+
+/// The peer joins with another subflow.
+fn join(script: &mut Script) {
+    let flow = script.new_flow();
+    script.inject(&format!("{flow}: S 0 mss 1000 sackok join"));
+    script.expect(&format!("{flow}: SA 0 ack 1 join"));
+    script.inject(&format!("{flow}: A 1 ack 1 join"));
+    script.expect(&format!("{flow}: A 1 ack 1 dack 1"));
+}
+
+fn mapping(segment: &mut Segment) -> &mut Mapping {
+    script::mptcp::signal(segment).mapping.as_mut().expect("the segment has a mapping")
+}
+
+/// Section 3.3: a peer that leaves out the checksum that was agreed upon does not behave as negotiated.
+#[test]
+fn a_checksum_that_was_agreed_upon_and_is_missing_resets_the_subflow() {
+    let mut script = accepted(CapableFlags::HMAC_SHA256.union(CapableFlags::CHECKSUM_REQUIRED));
+    script.inject("A 1+500 ack 1 dack 1 map 1");
+    let sent = script.drain();
+    assert!(sent.iter().any(|line| line.starts_with("RA 1 ack ") && line.ends_with(" tcprst")), "{sent:?}");
+    assert_eq!(script.recv(1000), Some(0), "nothing of it is delivered");
+    let is_checksum = |event: &transport::Event| {
+        let reason = CloseReason::Violation(Violation::Checksum);
+        matches!(event, transport::Event::SubflowClosed { reason: why, .. } if *why == reason)
+    };
+    assert!(script.events.iter().any(is_checksum), "{:?}", script.events);
+}
+
+/// Section 3.3: one that was not agreed upon is ignored, whatever it says.
+#[test]
+fn a_checksum_that_was_not_agreed_upon_is_ignored() {
+    let mut script = plain();
+    script.inject_with("A 1+500 ack 1 dack 1 map 1", |segment| mapping(segment).checksum = Some(0xbad));
+    assert_eq!(script.recv(1000), Some(500));
+    assert!(script.drain().iter().all(|line| !line.contains('R')));
+}
+
+/// Section 3.3.1: a segment needs no mapping of its own as long as an earlier one covers it.
+#[test]
+fn a_mapping_covers_later_segments() {
+    let mut script = plain();
+    script.inject_with("A 1+300 ack 1 dack 1 map 1", |segment| mapping(segment).len = 900);
+    script.inject("A 301+300 ack 1 dack 1");
+    script.inject("A 601+300 ack 1 dack 1");
+    assert_eq!(script.recv(1000), Some(900));
+}
+
+/// Section 3.3.1: octets that have a place cannot be given another; a repetition of the same mapping is fine.
+#[test]
+fn a_mapping_cannot_be_changed() {
+    for (number, is_same) in [(1001, true), (1002, false)] {
+        let mut script = plain();
+        script.inject("A 1001+500 ack 1 dack 1 map 1001");
+        script.drain();
+        script.inject(&format!("A 1001+500 ack 1 dack 1 map {number}"));
+        assert_eq!(script.drain().iter().all(|line| !line.contains('R')), is_same, "mapped to {number}");
+    }
+}
+
+/// Sections 3.3.1 and 3.3.6: the same data may come on several subflows; each is acknowledged on its own, and the
+/// application sees them once.
+#[test]
+fn data_may_come_on_several_subflows() {
+    let mut script = plain();
+    join(&mut script);
+    script.inject("A 1+500 ack 1 dack 1 map 1");
+    script.expect("A 1 ack 501 dack 501");
+    script.inject("2: A 1+500 ack 1 dack 1 map 1");
+    script.run_for(100);
+    script.expect("2: A 1 ack 501 dack 501");
+    assert_eq!(script.recv(2000), Some(500));
+}
+
+/// Section 3.3.2: DATA_ACKs are cumulative across subflows: a hole in the data stream stands, whatever a subflow has.
+#[test]
+fn a_data_ack_stops_at_the_first_hole_of_the_stream() {
+    let mut script = plain();
+    join(&mut script);
+    script.inject("2: A 1+500 ack 1 dack 1 map 501");
+    script.run_for(100);
+    script.expect("2: A 1 ack 501 dack 1");
+    script.inject("A 1+500 ack 1 dack 1 map 1");
+    script.run_for(100);
+    script.expect("A 1 ack 501 dack 1001");
+    assert_eq!(script.recv(2000), Some(1000));
+}
+
+/// Section 3.3.6: what another subflow delivered is still sent again on the one that lost it, with the same mapping: a
+/// middlebox would wonder about a hole.
+#[test]
+fn a_subflow_repairs_its_loss_although_another_delivered_the_data() {
+    let mut script = plain();
+    join(&mut script);
+    let id = script.id();
+    script.send(980);
+    script.expect("A 1+980 ack 1 dack 1 map 1");
+    script.run_for(1000);
+    let sent = script.drain();
+    assert!(sent.contains(&"2: A 1+980 ack 1 dack 1 map 1".to_string()), "the other takes over: {sent:?}");
+    script.inject("2: A 1 ack 981 dack 981");
+    assert_eq!(script.endpoint.stats(id).unwrap().acked_bytes, 980);
+    script.drain();
+    script.run_for(60_000);
+    let sent = script.drain();
+    assert!(!sent.is_empty() && sent.iter().all(|line| line == "A 1+980 ack 1 dack 1 map 1"), "{sent:?}");
+}
+
+/// Section 3.3.5: the window is that of the largest DATA_ACK plus window ever heard; a smaller one takes nothing back.
+#[test]
+fn a_smaller_right_edge_takes_nothing_back() {
+    let mut script = plain();
+    join(&mut script);
+    script.inject("A 1 ack 1 win 3000 dack 1");
+    script.inject("2: A 1 ack 1 win 500 dack 1");
+    script.send(980);
+    script.send(980);
+    let sent = script.drain();
+    assert!(sent.iter().any(|line| line.contains("+980") && line.ends_with("map 981")), "{sent:?}");
+}
+
+/// Section 3.3.3: once both DATA_FINs are acknowledged, every subflow is closed with a FIN.
+#[test]
+fn all_subflows_are_closed_with_fins_at_the_end() {
+    let mut script = plain();
+    join(&mut script);
+    script.inject("A 1 ack 1 dack 1 dfin 1");
+    script.drain();
+    script.shutdown();
+    let sent = script.drain();
+    assert!(sent.iter().any(|line| line.ends_with(" dack 2 dfin 1")), "{sent:?}");
+    script.inject("A 1 ack 1 dack 2");
+    let mut sent = script.drain();
+    sent.sort();
+    assert_eq!(sent, ["2: FA 1 ack 1 dack 2", "FA 1 ack 1 dack 2"]);
+}
