@@ -90,3 +90,24 @@ fn named_paths_exist() {
     }
     require_none("a path in a document exists", breaches);
 }
+
+/// The tests that a document names in backticks as `file.rs::test`: file and test.
+fn named_tests(document: &str) -> Vec<(String, String)> {
+    let spans = document.split('`').skip(1).step_by(2).filter_map(|span| span.split_once(".rs::"));
+    spans.map(|(file, test)| (format!("{file}.rs"), test.to_owned())).collect()
+}
+
+#[test]
+fn rules_of_rfc_8684_are_held_by_tests_that_exist() {
+    let named = named_tests(&read("docs/rfc8684-musts.md"));
+    assert!(named.len() > 20, "the list of rules lost its tests: {named:?}");
+    let mut breaches = Vec::new();
+    for (file, test) in named {
+        let path = if file.contains('/') { file } else { format!("crates/transport/tests/{file}") };
+        let exists = root().join(&path).exists() && read(&path).contains(&format!("fn {test}("));
+        if !exists {
+            breaches.push(format!("{path}: {test}"));
+        }
+    }
+    require_none("a test named in docs/rfc8684-musts.md exists", breaches);
+}
