@@ -48,7 +48,8 @@ fn acks_with_signals_tell_of_no_loss() {
 #[test]
 fn a_withdrawal_on_an_unacceptable_segment_counts_for_nothing() {
     let removal = || MptcpOption::RemoveAddr(RemoveAddr { address_ids: [AddressId(1)].into_iter().collect() });
-    let changes: [(fn(&mut Segment), bool); 4] = [
+    type Change = fn(&mut Segment);
+    let changes: [(Change, bool); 4] = [
         (|segment| segment.seq = segment.seq - 100_000, false),
         (|segment| segment.seq += 1 << 30, false),
         (|segment| segment.ack += 1 << 30, false),
