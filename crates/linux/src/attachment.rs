@@ -58,11 +58,6 @@ impl Attachment {
         let driver = Driver::new(tun, MTU, EndpointConfig { local_addresses, ..EndpointConfig::default() })?;
         Ok(Self { driver, device, addresses })
     }
-
-    /// The first of the engine's addresses that is of the family of `remote`.
-    pub fn address_for(&self, remote: IpAddr) -> Option<IpAddr> {
-        self.addresses.iter().copied().find(|address| address.is_ipv4() == remote.is_ipv4())
-    }
 }
 
 /// Whether the kernel forwards packets between devices, which peers on other hosts need.

@@ -97,6 +97,12 @@ pub trait Application<M: Machine = Endpoint> {
         let _ = (machine, now);
     }
 
+    /// The loop ends, because all is done or because it was asked to. What the machine wants to send then is still sent, so
+    /// that peers need not wait for somebody who is gone.
+    fn handle_end(&mut self, machine: &mut M, now: Instant) {
+        let _ = (machine, now);
+    }
+
     /// Whether all is done and the loop may end.
     fn is_finished(&self) -> bool {
         false
@@ -205,6 +211,13 @@ impl<M: Machine> Driver<M> {
     /// # Errors
     /// If the device fails.
     pub fn run(&mut self, application: &mut impl Application<M>, stop: &Stop) -> Result<bool> {
+        let finished = self.run_until_end(application, stop)?;
+        application.handle_end(&mut self.machine, self.clock.now());
+        self.transmit()?;
+        Ok(finished)
+    }
+
+    fn run_until_end(&mut self, application: &mut impl Application<M>, stop: &Stop) -> Result<bool> {
         be_punctual();
         let mut ready = Vec::new();
         loop {

@@ -115,6 +115,12 @@ impl Application for Server<'_> {
             self.sweep(endpoint, now);
         }
     }
+
+    fn handle_end(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        for id in self.sessions.keys() {
+            let _ = endpoint.abort(*id, now);
+        }
+    }
 }
 
 impl<'a> Server<'a> {

@@ -257,6 +257,24 @@ fn get_fails_in_one_line_and_leaves_nothing() {
     expect("http://10.1.0.1:8002/x", "5 of 100");
 }
 
+#[test]
+fn clients_hear_that_serve_ends() {
+    use std::io::{Read as _, Write as _};
+    let Some(rig) = two_links() else { return };
+    let files = Files::new("ends");
+    let mut stream = None;
+    with_server(&rig, &files.0, || {
+        let connected = rig.host(0).run(|| std::net::TcpStream::connect("10.1.1.2:8080"));
+        let stream = stream.insert(connected.unwrap().unwrap());
+        stream.write_all(b"GET /data.bin HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
+        stream.read_exact(&mut [0; 1000]).unwrap();
+    });
+    let mut stream = stream.unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let error = stream.read_to_end(&mut Vec::new()).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+}
+
 /// As the README has it: both on one host, which does not forward for others.
 #[test]
 fn serve_and_get_meet_on_one_host() {

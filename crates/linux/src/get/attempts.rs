@@ -55,8 +55,14 @@ impl Attempts {
 
     /// One of them has succeeded; the others end.
     pub fn succeeded(&mut self, winner: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
+        self.open.retain(|(connection, ..)| *connection != winner);
+        self.give_up(endpoint, now);
+    }
+
+    /// Nobody waits for an answer any more.
+    pub fn give_up(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.waiting.clear();
-        for (connection, ..) in self.open.drain(..).filter(|(connection, ..)| *connection != winner) {
+        for (connection, ..) in self.open.drain(..) {
             let _ = endpoint.abort(connection, now);
         }
     }

@@ -405,6 +405,13 @@ impl Application for Download<'_> {
         }
     }
 
+    fn handle_end(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.attempts.give_up(endpoint, now);
+        if let Some(id) = self.connection {
+            let _ = endpoint.abort(id, now);
+        }
+    }
+
     fn is_finished(&self) -> bool {
         match &self.outcome {
             Some(Ok(())) => self.sink.is_drained(),
