@@ -91,3 +91,19 @@ fn recovery_ends_with_what_is_outstanding() {
     let window = ((in_recovery + 1) * 1000).min(5000);
     assert_eq!(script.stats().cwnd_bytes, window, "{sent:?}");
 }
+
+/// RFC 5681 section 3.1: after a time-out one segment goes out, and what it does not bring forth does not either. Duplicate
+/// ACKs of what was sent before would keep a full queue full, in which the segment that matters is lost time after time.
+#[test]
+fn after_a_time_out_duplicate_acks_clock_out_nothing() {
+    let mut script = sending(30_000);
+    script.run_until(400);
+    script.expect("A 1+1000 ack 1");
+    script.run_until(450);
+    (0..9).for_each(|_| script.inject("A 1 ack 1"));
+    script.expect_nothing();
+    script.inject("A 1 ack 1001");
+    script.expect("A 1001+1000 ack 1");
+    script.expect("A 2001+1000 ack 1");
+    script.expect_nothing();
+}

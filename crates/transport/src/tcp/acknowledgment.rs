@@ -195,7 +195,9 @@ impl Tcb {
     /// Without SACK, duplicate ACKs tell how much left the network (RFC 5681 section 3.2, RFC 6582).
     fn count_duplicate_acks(&mut self, is_duplicate: bool, advanced: bool, outcome: &mut AckOutcome) {
         let mss = u64::from(self.payload_max());
-        if is_duplicate {
+        // After a time-out they may be answers to what was sent before it: they clock out nothing (RFC 5681 section 3.1).
+        let clocks = !matches!(self.window.phase(), Phase::Loss(_));
+        if is_duplicate && clocks {
             let before = self.reno_sacked;
             self.duplicate_acks += 1;
             self.reno_sacked = (before + mss).min(self.board.in_flight());
