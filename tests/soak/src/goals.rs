@@ -7,7 +7,7 @@
 //! applications do to subflows while another one on a sound path stands.
 
 use network::Trace;
-use units::{Duration, Rate};
+use units::Duration;
 
 use crate::case::{Case, Element, Ending, Loss, PathCase, Settings, Side, Speaker, Strip, Talk, Way};
 
@@ -77,10 +77,28 @@ const fn speakers(talk: &Talk, side: Side) -> (Speaker, Speaker) {
 
 /// Whether connections can count on their first path.
 fn completes(case: &Case) -> bool {
-    let has_room =
-        case.paths.first().is_some_and(|path| is_sound(path) && ways(path).all(|way| fits(way, &case.talks)));
+    let Some(first) = case.paths.first().filter(|path| is_sound(path)) else { return false };
+    let has_room = ways(first).all(|way| fits(way, &case.talks)) && acks_fit(case, first);
     let are_patient = Side::ALL.iter().all(|side| is_patient(case.settings(*side)));
-    has_room && are_patient && (has_checksums(case) || !case.paths.iter().any(shifts))
+    // A relay that nobody has told all bits of the numbers cannot make checksums anew, and ends the subflow.
+    let passes = first.relay.is_none() || !has_checksums(case);
+    has_room && are_patient && passes && (has_checksums(case) || !case.paths.iter().any(shifts))
+}
+
+/// Whether the ACKs of what one way carries leave room for data on the other: where they fill the queue, it is chance what
+/// gets through.
+fn acks_fit(case: &Case, path: &PathCase) -> bool {
+    let mtu = u64::from(case.client.mtu.min(case.server.mtu)).min(1500);
+    // An ACK with its options is up to 100 octets, and there is one for every second packet.
+    let suffices = |acks: &Way, data: &Way| bits_per_s(acks) * 2 * mtu / 100 > 2 * bits_per_s(data);
+    suffices(&path.up, &path.down) && suffices(&path.down, &path.up)
+}
+
+fn bits_per_s(way: &Way) -> u64 {
+    match Trace::from_times_ms(way.trace_ms.clone()) {
+        Ok(trace) => trace.mean_rate().as_bps(),
+        Err(_) => way.rate_kbps * 1000,
+    }
 }
 
 /// Whether a host keeps subflows through any outage of a sound path.
@@ -133,11 +151,12 @@ pub fn is_sound(path: &PathCase) -> bool {
 fn is_sound_way(way: &Way) -> bool {
     let lost = way.loss.percent() + way.elements.iter().map(loss_percent).sum::<f64>();
     let in_bursts = matches!(way.loss, Loss::Gilbert { .. });
+    // What comes in bursts needs room for a burst.
     let flows = match Trace::from_times_ms(way.trace_ms.clone()) {
-        Ok(trace) => trace.mean_rate() >= Rate::from_bps(100_000) && trace.longest_gap() <= Duration::from_secs(1),
-        Err(_) => way.rate_kbps >= 100,
+        Ok(trace) => trace.longest_gap() <= Duration::from_secs(1) && way.queue_packets >= 100,
+        Err(_) => way.queue_packets >= 4,
     };
-    lost <= 5.0 && !in_bursts && flows && way.queue_packets >= 4 && way.elements.iter().all(is_sound_element)
+    lost <= 5.0 && !in_bursts && flows && bits_per_s(way) >= 100_000 && way.elements.iter().all(is_sound_element)
 }
 
 const fn loss_percent(element: &Element) -> f64 {

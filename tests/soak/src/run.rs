@@ -24,6 +24,8 @@ const EVENTS_FREE: u64 = 20_000;
 const EVENTS_PER_PACKET: u64 = 40;
 /// Packets of a slice that a host may send without having received any.
 const PACKETS_FREE: u64 = 2_000;
+/// And for each connection.
+const PACKETS_PER_CONNECTION: u64 = 300;
 /// Packets sent for each one received.
 const PACKETS_PER_PACKET: u64 = 8;
 
@@ -122,9 +124,10 @@ impl Run<'_> {
         for (host, (before, now)) in before.into_iter().zip(self.stage.traffic.get()).enumerate() {
             let (sent, received) = (now.sent - before.sent, now.received - before.received);
             let settings = if host == 0 { &self.case.client } else { &self.case.server };
-            // A window may be sent at once.
-            let window = settings.send_buffer_bytes / 80;
-            if sent > PACKETS_FREE + window + PACKETS_PER_PACKET * received {
+            // A window may be sent at once, of each connection; in segments of one octet if that was written.
+            let connections: u64 = self.case.talks.iter().map(|talk| u64::from(talk.connections)).sum();
+            let windows = settings.send_buffer_bytes / 80 + PACKETS_PER_CONNECTION * connections;
+            if sent > PACKETS_FREE + windows + PACKETS_PER_PACKET * received {
                 let text = format!("host {host} sent {sent} segments and received {received}");
                 return Err(Stop::Fault(Fault::storm(self.stage.simulation.now(), text)));
             }
