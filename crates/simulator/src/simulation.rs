@@ -185,7 +185,7 @@ impl<H: Host> Simulation<H> {
             self.deliver();
         } else {
             self.fire(HostId(timer.1 as u32));
-            // A middlebox next to the host answers without delay.
+            // A link or middlebox next to the host may pass on, or answer, without delay: no event of the network tells of it.
             self.deliver();
         }
         true

@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 
 use bytes::Bytes;
 use network::impairment::{Duplicate, Reorder};
-use network::{Link, LossModel, Path, PathEnds, Queue, TwoHosts};
+use network::{Link, LossModel, Path, PathEnds, Queue, Trace, TwoHosts};
 use simulator::app::{Echo, RequestResponse, Transfer};
 use simulator::{CLIENT, EndpointHost, Report, SERVER, Simulation, Source, two_hosts};
 use transport::ConnectionConfig;
@@ -51,6 +51,28 @@ fn two_paths_carry_more_than_one() {
     assert!(report.completed_at.unwrap() < Instant::from_millis(6500), "{:?}", report.completed_at);
     let stats = simulation.host(CLIENT).endpoint.stats(report.connections[0]).unwrap();
     assert!(stats.mptcp && stats.subflows.len() >= 2, "{stats:?}");
+}
+
+/// An opportunity of a trace at the very time of sending, and no delay: the network has no event of its own for it.
+#[test]
+fn what_a_link_passes_on_at_once_arrives_at_once() {
+    let link = Link::traced(Trace::constant(Rate::from_mbps(12), Duration::from_millis(1)), Duration::ZERO);
+    let source = Source::pattern(10_000);
+    let (mut simulation, _) = two_hosts(TwoHosts::new(1).path(link), 7, |(id, paths), host| {
+        let config = ConnectionConfig::default();
+        if id == SERVER {
+            host.app(Transfer::listen(server(paths), config).sending(source.clone()))
+        } else {
+            let receiver = Transfer::connect(client(paths), server(paths), config);
+            host.app(receiver.at(Instant::from_millis(1)).expecting(source.clone()))
+        }
+    });
+    simulation.run_until(Instant::from_millis(1));
+    let connection = simulation.host(CLIENT).endpoint.connections().next().expect("it was opened");
+    let stats = simulation.host(CLIENT).endpoint.stats(connection).expect("it was opened");
+    assert_eq!(stats.established_at, Some(Instant::from_millis(1)));
+    simulation.run_until(Instant::from_secs(1));
+    assert_eq!(simulation.host(CLIENT).reports()[0].received_bytes, source.len());
 }
 
 #[test]
