@@ -12,8 +12,9 @@ use crate::wiring::{Stage, Traffic, wire};
 const SLICE: Duration = Duration::from_secs(1);
 /// A case in which nothing gets on for so long is stuck: longer than any time-out.
 const PATIENCE: Duration = Duration::from_secs(400);
-/// What ends a connection takes no longer: the last user time-out, the last FINs, TIME-WAIT.
-const AFTERMATH: Duration = Duration::from_secs(1000);
+/// What ends a connection takes no longer: the last user time-out, the last FINs, TIME-WAIT; on a bad path, what a subflow still has
+/// to deliver, octet by octet.
+const AFTERMATH: Duration = Duration::from_secs(4 * 3600);
 /// No case takes longer, in virtual time.
 const TIME_MAX: Instant = Instant::from_secs(4 * 3600);
 /// Events of a case at most; one that needs more is given up, and counted so.
