@@ -405,6 +405,8 @@ impl Connection {
         let resend_at = now + subflow.tcb.rto();
         subflow.handshake = Handshake::JoinUnconfirmed { hmac: keys.ack_hmac(nonces), resend_at, tries: 0 };
         subflow.tcb.demand_ack();
+        // With our third ACK the subflow is established for the peer, who cannot fall back any more: nor can we.
+        self.joined = true;
         Ok(())
     }
 

@@ -172,7 +172,7 @@ pub(crate) struct Connection {
     subflows: Vec<Subflow>,
     ended: Vec<SubflowStats>,
     next_subflow: u16,
-    /// A second subflow was established at some time: data and subflow sequence have parted.
+    /// A second subflow was established at some time, or the peer may take one for so: data and subflow sequence have parted.
     joined: bool,
     /// MP_CAPABLE with both keys is due, and comes before any DSS.
     capable_due: bool,
