@@ -5,7 +5,9 @@ use core::net::SocketAddr;
 use simulator::check::{Checker, Rule};
 use simulator::{Direction, HostId, Interface, Tap};
 use units::{Instant, SeqNr};
-use wire::mptcp::{AddressId, CapableFlags, DataSeq, Dss, Key, Mapping, MpCapable, MpFail, MpJoin, MptcpOption, Token};
+use wire::mptcp::{
+    AddAddr, AddressId, CapableFlags, DataSeq, Dss, Key, Mapping, MpCapable, MpFail, MpJoin, MptcpOption, Token,
+};
 use wire::{Flags, Payload, SackBlock, Segment};
 
 /// SHA-256 of eight zero octets is af5570f5 ... e5b2328de0e83dfc: token, and initial data sequence number.
@@ -15,6 +17,18 @@ const LOCAL_IDSN: u64 = 0xe5b2_328d_e0e8_3dfc;
 /// SHA-256 of seven zero octets and a one ends in 19ec509083d00a50.
 const REMOTE_KEY: Key = Key(1);
 const REMOTE_IDSN: u64 = 0x19ec_5090_83d0_0a50;
+
+/// SHA-256 of seven zero octets and a one begins with this.
+const REMOTE_TOKEN: Token = Token(0xcd26_6215);
+/// Of HMAC-SHA256 under eight zero octets, seven and a one: over random numbers 7 and 7 the first 64 bits, over 9 and 7 the first
+/// 160; over address 3, 10.0.0.9 and over address 3, fd00::9 port 443 the last 64. From another implementation.
+const ANSWER_HMAC: u64 = 0x6048_5b49_1939_c452;
+const ACK_HMAC: [u8; 20] = [
+    0xdf, 0x30, 0x41, 0x31, 0x9d, 0x4f, 0x58, 0x95, 0x96, 0xc8, 0x7f, 0x15, 0xd4, 0x1e, 0xbb, 0x82, 0x7a, 0x6f, 0xfd,
+    0xe8,
+];
+const ADDRESS_HMAC: u64 = 0xf744_85b2_a33d_18da;
+const ADDRESS_HMAC_V6: u64 = 0x7afb_ecb9_a86c_9a94;
 
 const LOCAL_ISN: u32 = 1000;
 const REMOTE_ISN: u32 = 5000;
@@ -246,7 +260,7 @@ fn a_joined_subflow_shares_the_connection() {
     let (backup, address_id, nonce) = (false, AddressId(1), 7);
     let join = MptcpOption::Join(MpJoin::Syn { backup, address_id, token: LOCAL_TOKEN, nonce });
     host.receives(with(Segment { seq: SeqNr(REMOTE_ISN), flags: Flags::SYN, ..blank() }, Some(join)));
-    let accept = MptcpOption::Join(MpJoin::SynAck { backup, address_id, hmac: 0, nonce });
+    let accept = MptcpOption::Join(MpJoin::SynAck { backup, address_id, hmac: ANSWER_HMAC, nonce });
     let flags = Flags::SYN | Flags::ACK;
     let answer = Segment { seq: SeqNr(LOCAL_ISN), ack: SeqNr(REMOTE_ISN + 1), flags, ..blank() };
     assert_eq!(host.sends(with(answer, Some(accept))), []);
@@ -271,4 +285,72 @@ fn after_a_fallback_the_rules_of_tcp_count() {
 fn a_peer_without_mptcp_means_plain_tcp() {
     let mut host = Watched::connected([capable(None, None), None, None]);
     assert_eq!(host.sends(data(9_950, 100)), [Rule::BeyondWindow { end: 10_051, edge: 10_001 }]);
+}
+
+fn join_syn(token: Token, nonce: u32) -> Option<MptcpOption> {
+    Some(MptcpOption::Join(MpJoin::Syn { backup: false, address_id: AddressId(1), token, nonce }))
+}
+
+fn join_answer(hmac: u64, nonce: u32) -> Option<MptcpOption> {
+    Some(MptcpOption::Join(MpJoin::SynAck { backup: false, address_id: AddressId(1), hmac, nonce }))
+}
+
+fn first_syn() -> Segment {
+    Segment { seq: SeqNr(LOCAL_ISN), flags: Flags::SYN, ..blank() }
+}
+
+#[test]
+fn a_join_names_the_token_that_the_peer_gave() {
+    let mut host = multipath();
+    host.port = 1;
+    assert_eq!(host.sends(with(first_syn(), join_syn(REMOTE_TOKEN, 9))), []);
+    host.port = 2;
+    let own = Rule::WrongToken { token: LOCAL_TOKEN.0 };
+    assert_eq!(host.sends(with(first_syn(), join_syn(LOCAL_TOKEN, 9))), [own], "its own token leads nowhere");
+    host.port = 3;
+    assert_eq!(host.sends(with(first_syn(), join_syn(Token(5), 9))), [Rule::WrongToken { token: 5 }]);
+}
+
+#[test]
+fn the_third_ack_of_a_join_proves_the_keys() {
+    let mut host = multipath();
+    host.port = 1;
+    host.sends(with(first_syn(), join_syn(REMOTE_TOKEN, 9)));
+    let flags = Flags::SYN | Flags::ACK;
+    let answer = Segment { seq: SeqNr(REMOTE_ISN), ack: SeqNr(LOCAL_ISN + 1), flags, ..blank() };
+    host.receives(with(answer, join_answer(0, 7)));
+    let ack = |hmac| with(ack_of(0), Some(MptcpOption::Join(MpJoin::Ack { hmac })));
+    assert_eq!(host.sends(ack(ACK_HMAC)), []);
+    let mut forged = ACK_HMAC;
+    forged[19] ^= 1;
+    assert_eq!(host.sends(ack(forged)), [Rule::WrongJoinHmac]);
+}
+
+#[test]
+fn the_answer_to_a_join_proves_the_keys() {
+    for (hmac, faults) in [(ANSWER_HMAC, vec![]), (ANSWER_HMAC ^ 1 << 63, vec![Rule::WrongJoinHmac])] {
+        let mut host = multipath();
+        host.port = 1;
+        let syn = Segment { seq: SeqNr(REMOTE_ISN), flags: Flags::SYN, ..blank() };
+        host.receives(with(syn, join_syn(LOCAL_TOKEN, 7)));
+        let flags = Flags::SYN | Flags::ACK;
+        let answer = Segment { seq: SeqNr(LOCAL_ISN), ack: SeqNr(REMOTE_ISN + 1), flags, ..blank() };
+        assert_eq!(host.sends(with(answer, join_answer(hmac, 7))), faults);
+    }
+}
+
+#[test]
+fn an_announced_address_proves_the_keys() {
+    let add = |address: &str, port, hmac| {
+        let address = address.parse().unwrap();
+        let option = AddAddr { address_id: AddressId(3), address, port, hmac };
+        with(ack_of(0), Some(MptcpOption::AddAddr(option)))
+    };
+    let mut host = multipath();
+    assert_eq!(host.sends(add("10.0.0.9", None, Some(ADDRESS_HMAC))), []);
+    assert_eq!(host.sends(add("fd00::9", Some(443), Some(ADDRESS_HMAC_V6))), []);
+    let wrong = [Rule::WrongAddressHmac { address_id: 3 }];
+    assert_eq!(host.sends(add("10.0.0.8", None, Some(ADDRESS_HMAC))), wrong, "another address");
+    assert_eq!(host.sends(add("fd00::9", Some(444), Some(ADDRESS_HMAC_V6))), wrong, "another port");
+    assert_eq!(host.sends(add("10.0.0.8", None, None)), [], "an echo proves nothing");
 }

@@ -2,13 +2,13 @@
 
 use core::ops::Range;
 
-use sha2::{Digest, Sha256};
 use units::Dsn;
-use wire::mptcp::{Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, Token};
+use wire::mptcp::{AddAddr, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, Token};
 use wire::{Flags, Segment};
 
 use super::Rule;
 use super::flow::{Flow, Member};
+use super::proof::{Keys, derive};
 use super::received::Received;
 use crate::Direction;
 
@@ -19,9 +19,18 @@ pub(super) struct Connections {
     by_token: Vec<(Token, usize)>,
 }
 
+/// A number of one side of a join, and one of the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Nonces {
+    local: Option<u32>,
+    remote: Option<u32>,
+}
+
 /// Positions count from the first octet of data, which is number 0 (its number on the wire is the initial one plus one).
 #[derive(Debug, Default)]
 pub(super) struct Connection {
+    local_key: Option<Key>,
+    remote_key: Option<Key>,
     local_start: Option<Dsn>,
     remote_start: Option<Dsn>,
     arrived: Received,
@@ -51,9 +60,57 @@ impl Connections {
                     self.capable(flow, segment.flags);
                     self.learn_keys(flow, capable.sender_key, capable.receiver_key);
                 }
-                MptcpOption::Join(MpJoin::Syn { token, .. }) => self.join(flow, *token),
+                MptcpOption::Join(MpJoin::Syn { token, nonce, .. }) => {
+                    self.join(flow, *token);
+                    flow.nonces.local = Some(*nonce);
+                }
+                MptcpOption::Join(MpJoin::SynAck { nonce, .. }) => flow.nonces.local = Some(*nonce),
                 _ => {}
             }
+        }
+    }
+
+    /// What the host claims to prove is proved: token and HMACs of joins, HMACs of addresses.
+    pub(super) fn check_proofs(&self, flow: &Flow, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
+        for option in &segment.options.mptcp {
+            match option {
+                MptcpOption::Join(join) => self.check_join(flow, join, fault),
+                MptcpOption::AddAddr(add) => self.check_address(flow, add, fault),
+                _ => {}
+            }
+        }
+    }
+
+    fn keys(&self, flow: &Flow) -> Option<Keys> {
+        let connection = &self.all[flow.member?.connection];
+        Some(Keys { own: connection.local_key?, peer: connection.remote_key? })
+    }
+
+    fn check_join(&self, flow: &Flow, join: &MpJoin, fault: &mut dyn FnMut(Rule)) {
+        if let MpJoin::Syn { token, .. } = join {
+            let of_peer = |connection: &Connection| connection.remote_key.is_some_and(|key| derive(key).0 == *token);
+            if !flow.member.is_some_and(|member| of_peer(&self.all[member.connection])) {
+                fault(Rule::WrongToken { token: token.0 });
+            }
+            return;
+        }
+        let (Some(keys), Some(own), Some(peer)) = (self.keys(flow), flow.nonces.local, flow.nonces.remote) else {
+            return;
+        };
+        let right = match join {
+            MpJoin::SynAck { hmac, .. } => *hmac == keys.join_word(own, peer),
+            MpJoin::Ack { hmac } => keys.join(own, peer).starts_with(hmac),
+            MpJoin::Syn { .. } => true,
+        };
+        if !right {
+            fault(Rule::WrongJoinHmac);
+        }
+    }
+
+    fn check_address(&self, flow: &Flow, add: &AddAddr, fault: &mut dyn FnMut(Rule)) {
+        let wrong = |hmac: u64| self.keys(flow).is_some_and(|keys| keys.address(add) != hmac);
+        if add.hmac.is_some_and(wrong) {
+            fault(Rule::WrongAddressHmac { address_id: add.address_id.0 });
         }
     }
 
@@ -67,7 +124,11 @@ impl Connections {
                     self.capable(flow, segment.flags);
                     self.learn_keys(flow, capable.receiver_key, capable.sender_key);
                 }
-                MptcpOption::Join(MpJoin::Syn { token, .. }) => self.join(flow, *token),
+                MptcpOption::Join(MpJoin::Syn { token, nonce, .. }) => {
+                    self.join(flow, *token);
+                    flow.nonces.remote = Some(*nonce);
+                }
+                MptcpOption::Join(MpJoin::SynAck { nonce, .. }) => flow.nonces.remote = Some(*nonce),
                 _ => {}
             }
         }
@@ -87,11 +148,15 @@ impl Connections {
     fn learn_keys(&mut self, flow: &Flow, local: Option<Key>, remote: Option<Key>) {
         let Some(Member { connection, .. }) = flow.member else { return };
         for (key, is_local) in [(local, true), (remote, false)] {
-            let Some((token, initial)) = key.map(derive) else { continue };
+            let Some(key) = key else { continue };
             let known = &mut self.all[connection];
-            let start = if is_local { &mut known.local_start } else { &mut known.remote_start };
+            let (known_key, start) = match is_local {
+                true => (&mut known.local_key, &mut known.local_start),
+                false => (&mut known.remote_key, &mut known.remote_start),
+            };
             if start.is_none() {
-                *start = Some(initial + 1);
+                let (token, initial) = derive(key);
+                (*known_key, *start) = (Some(key), Some(initial + 1));
                 self.by_token.push((token, connection));
             }
         }
@@ -240,11 +305,4 @@ impl Connection {
 /// Octets from `start` up to `dsn`; zero before it.
 fn position(dsn: Dsn, start: Dsn) -> u64 {
     if dsn.before(start) { 0 } else { dsn.since(start) }
-}
-
-/// Token and initial data sequence number of a key (RFC 8684 section 3.2).
-fn derive(key: Key) -> (Token, Dsn) {
-    let hash = Sha256::digest(key.0.to_be_bytes());
-    let word = |from: usize| hash[from..from + 8].iter().fold(0_u64, |word, octet| word << 8 | u64::from(*octet));
-    (Token((word(0) >> 32) as u32), Dsn(word(24)))
 }

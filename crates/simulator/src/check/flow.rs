@@ -6,6 +6,7 @@ use units::SeqNr;
 use wire::{Flags, Segment};
 
 use super::Rule;
+use super::connection::Nonces;
 use super::received::Received;
 
 /// The MPTCP connection a flow belongs to, and its place in it.
@@ -28,6 +29,8 @@ pub(super) struct Flow {
     sent_end: u64,
     /// Highest right edge of the peer's windows; counts only without MPTCP.
     edge: u64,
+    /// Of its MP_JOIN.
+    pub(super) nonces: Nonces,
     /// Which MPTCP connection it belongs to.
     pub(super) member: Option<Member>,
 }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | an ACK covers only what has arrived in order; a SACK block only what has arrived | RFC 9293 section 3.4, RFC 2018 section 4 |
 //! | no data beyond the right edge that the peer advertised, but for a probe of one octet | RFC 9293 section 3.8.6, RFC 8684 section 3.3.4 |
+//! | the token and HMACs of a join, and the HMAC of an announced address, are those of the connection's keys | RFC 8684 sections 3.2, 3.4.1 |
 //! | a DATA_ACK covers only data that have arrived in order | RFC 8684 section 3.3.2 |
 //!
 //! That streams arrive once, in order and intact is checked by the applications that expect them; that networks
@@ -14,6 +15,7 @@
 
 mod connection;
 mod flow;
+mod proof;
 mod received;
 
 use core::net::SocketAddr;
@@ -79,6 +81,21 @@ pub enum Rule {
         end: u64,
         /// The highest right edge advertised.
         edge: u64,
+    },
+    /// A join with a token of no connection with the peer.
+    #[error("joins with token {token:#010x}, which is none that the peer has given")]
+    WrongToken {
+        /// The token.
+        token: u32,
+    },
+    /// The HMAC of a join's SYN/ACK or third ACK.
+    #[error("joins with an HMAC that does not follow from the keys and random numbers")]
+    WrongJoinHmac,
+    /// The HMAC of an announced address.
+    #[error("announces address {address_id} with an HMAC that does not follow from the keys")]
+    WrongAddressHmac {
+        /// Its identifier.
+        address_id: u8,
     },
     /// A DATA_ACK beyond what has arrived.
     #[error("acknowledges data up to {data_ack}, but only {arrived} arrived in order")]
@@ -148,6 +165,9 @@ impl HostView {
             Direction::Sent => {
                 flow.sent(segment);
                 self.connections.handshake_sent(flow, segment);
+                if !segment.options.mptcp.is_empty() {
+                    self.connections.check_proofs(flow, segment, fault);
+                }
                 flow.check_acks(segment, fault);
             }
             Direction::Received => {
