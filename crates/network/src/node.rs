@@ -90,11 +90,13 @@ pub enum DropCause {
     NoRoute,
     /// It went in a circle.
     HopLimit,
+    /// It was larger than the next hop takes.
+    TooBig,
 }
 
 impl DropCause {
     /// How many causes there are.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
 }
 
 /// Packets and their octets.

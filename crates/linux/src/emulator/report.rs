@@ -80,7 +80,13 @@ impl Emulation {
         };
         let [full, lost, down] =
             [DropCause::QueueFull, DropCause::Loss, DropCause::Outage].map(|cause| dropped(&[cause]));
-        let other = dropped(&[DropCause::Corruption, DropCause::Filtered, DropCause::NoRoute, DropCause::HopLimit]);
+        let other = dropped(&[
+            DropCause::Corruption,
+            DropCause::Filtered,
+            DropCause::NoRoute,
+            DropCause::HopLimit,
+            DropCause::TooBig,
+        ]);
         format!("{:>12} {:>12} {full:>10} {lost:>10} {down:>10} {other:>10}", amount(sent), amount(delivered))
     }
 

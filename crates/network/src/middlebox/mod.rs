@@ -1,10 +1,12 @@
 //! Middleboxes: they read and rewrite what is not theirs (RFC 8684 section 6 lists what MPTCP must survive).
 //!
-//! Most see one direction. [`Nat`], [`EditStream`] and [`ForgetfulFirewall`] must see both: place them where both directions pass.
+//! Most see one direction. [`Nat`], [`EditStream`], [`ForgetfulFirewall`] and [`NarrowHop`] must see both: place them where
+//! both directions pass.
 
 mod edit_stream;
 mod forgetful_firewall;
 mod merge;
+mod narrow_hop;
 mod nat;
 mod shift_dsn;
 mod split;
@@ -13,6 +15,7 @@ mod strip_options;
 pub use edit_stream::{Edit, EditStream};
 pub use forgetful_firewall::ForgetfulFirewall;
 pub use merge::Merge;
+pub use narrow_hop::NarrowHop;
 pub use nat::Nat;
 pub use shift_dsn::ShiftDsn;
 pub use split::Split;

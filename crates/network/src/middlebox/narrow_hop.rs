@@ -1,0 +1,111 @@
+//! A hop that takes no packets beyond a size, as tunnels and PPPoE make them.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use bytes::Bytes;
+use units::Instant;
+use wire::TooBig;
+
+use crate::{DropCause, Node, Output, Packet};
+
+/// The router's address in its answers: that of routers that have none of their own (RFC 7600), and one of no host.
+const ROUTER_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
+const ROUTER_V6: Ipv6Addr = Ipv6Addr::new(0xfdff, 0, 0, 0, 0, 0, 0, 8);
+
+/// Drops packets larger than its MTU, with an ICMP error to their sender, or in silence. Nothing is fragmented: every
+/// packet counts as having DF set. Place it where both directions pass, so that its answers find their way back.
+#[derive(Clone, Debug)]
+pub struct NarrowHop {
+    /// From when on which MTU holds, in order.
+    steps: Vec<(Instant, u16)>,
+    silent: bool,
+}
+
+impl NarrowHop {
+    /// A hop for packets of at most `mtu` octets, which answers larger ones.
+    pub fn new(mtu: u16) -> Self {
+        Self { steps: vec![(Instant::ZERO, mtu)], silent: false }
+    }
+
+    /// Drops without a word: a black hole.
+    pub fn silent(self) -> Self {
+        Self { silent: true, ..self }
+    }
+
+    /// Changes to another MTU at `at`, which is later than every change before.
+    pub fn then(mut self, at: Instant, mtu: u16) -> Self {
+        self.steps.push((at, mtu));
+        self
+    }
+
+    fn mtu(&self, now: Instant) -> u16 {
+        let step = self.steps.iter().rfind(|(at, _)| *at <= now).or(self.steps.first());
+        step.map_or(u16::MAX, |(_, mtu)| *mtu)
+    }
+}
+
+impl Node for NarrowHop {
+    fn process(&mut self, packet: Option<Packet>, now: Instant, out: &mut Output) {
+        let Some(packet) = packet else { return };
+        let mtu = self.mtu(now);
+        if packet.wire_len() <= u32::from(mtu) {
+            return out.forward(packet);
+        }
+        if !self.silent {
+            answer(&packet, mtu).into_iter().for_each(|answer| out.forward(answer));
+        }
+        out.discard(packet, DropCause::TooBig);
+    }
+
+    /// An answer appears from nowhere.
+    fn conserves(&self) -> bool {
+        self.silent
+    }
+}
+
+fn answer(packet: &Packet, mtu: u16) -> Option<Packet> {
+    let router: IpAddr = if packet.source()?.is_ipv4() { ROUTER_V4.into() } else { ROUTER_V6.into() };
+    let (mut octets, mut answer) = (Vec::new(), Vec::new());
+    packet.emit(&mut octets);
+    TooBig::emit(router, &octets, mtu, &mut answer).then(|| Packet::from_raw(Bytes::from(answer)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::{Payload, Segment};
+
+    fn packet(family: &str, payload: usize) -> Packet {
+        let ends = if family == "v4" { ["10.0.0.1:1", "10.0.0.2:2"] } else { ["[fd00::1]:1", "[fd00::2]:2"] };
+        let [src, dst] = ends.map(|end| end.parse().unwrap());
+        Packet::from_segment(Segment { payload: Payload::from(vec![0; payload]), ..Segment::new(src, dst) })
+    }
+
+    #[test]
+    fn what_fits_passes_and_the_rest_is_answered() {
+        for (family, headers) in [("v4", 40), ("v6", 60)] {
+            let mut hop = NarrowHop::new(1400);
+            let mut out = Output::new();
+            hop.process(Some(packet(family, 1400 - headers)), Instant::ZERO, &mut out);
+            assert_eq!(out.take_forwarded().map(|passed| passed.wire_len()).collect::<Vec<_>>(), [1400]);
+            assert_eq!(out.take_dropped().count(), 0);
+            hop.process(Some(packet(family, 1401 - headers)), Instant::ZERO, &mut out);
+            let answer = out.take_forwarded().next().unwrap();
+            assert_eq!(answer.destination(), packet(family, 0).source());
+            let error = TooBig::parse(answer.raw().unwrap()).unwrap();
+            assert_eq!((error.packet_bytes, error.next_hop_mtu), (1401, 1400));
+            assert_eq!(out.take_dropped().map(|(_, cause)| cause).collect::<Vec<_>>(), [DropCause::TooBig]);
+        }
+    }
+
+    #[test]
+    fn a_black_hole_says_nothing_and_time_changes_it() {
+        let mut hop = NarrowHop::new(1500).then(Instant::from_secs(1), 1400).silent();
+        let mut out = Output::new();
+        for (at, passed) in [(0, 1), (1, 0), (9, 0)] {
+            hop.process(Some(packet("v4", 1460)), Instant::from_secs(at), &mut out);
+            assert_eq!(out.take_forwarded().count(), passed);
+        }
+        assert_eq!(out.take_dropped().count(), 2);
+    }
+}
