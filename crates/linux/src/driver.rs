@@ -3,7 +3,6 @@
 //! One thread, one loop, no locks around the engine. Other threads reach it through a [`Remote`].
 
 use std::io::IoSlice;
-use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -13,7 +12,7 @@ use bytes::Bytes;
 use rustix::io::Errno;
 use transport::{Endpoint, EndpointConfig, Event};
 use units::Instant;
-use wire::{Payload, Segment, TcpChecksum};
+use wire::{Payload, Segment, TcpChecksum, TooBig};
 
 use crate::clock::Clock;
 use crate::offload::Offload;
@@ -38,6 +37,9 @@ pub trait Machine {
     /// Takes a segment from the device.
     fn handle_segment(&mut self, segment: Segment, now: Instant);
 
+    /// Takes a router's word, from the device, that a packet was too big.
+    fn handle_too_big(&mut self, too_big: &TooBig, now: Instant);
+
     /// The next segment to send.
     fn poll_transmit(&mut self, now: Instant) -> Option<Segment>;
 
@@ -50,8 +52,8 @@ pub trait Machine {
     /// Takes note of the time.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// Largest payload in octets of one packet between two addresses, if the machine knows.
-    fn payload_max(&self, local: SocketAddr, remote: SocketAddr) -> Option<u32>;
+    /// Octets of payload in the largest packet of the segment that it gave last, if the machine knows.
+    fn packet_payload(&self, segment: &Segment) -> Option<u32>;
 }
 
 impl Machine for Endpoint {
@@ -59,6 +61,10 @@ impl Machine for Endpoint {
 
     fn handle_segment(&mut self, segment: Segment, now: Instant) {
         Self::handle_segment(self, segment, now);
+    }
+
+    fn handle_too_big(&mut self, too_big: &TooBig, now: Instant) {
+        Self::handle_too_big(self, too_big, now);
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
@@ -77,8 +83,8 @@ impl Machine for Endpoint {
         Self::handle_timeout(self, now);
     }
 
-    fn payload_max(&self, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
-        Self::payload_max(self, local, remote)
+    fn packet_payload(&self, segment: &Segment) -> Option<u32> {
+        Self::packet_payload(self, segment)
     }
 }
 
@@ -116,7 +122,9 @@ type Job<M> = Box<dyn FnOnce(&mut M, Instant) + Send>;
 pub struct DriverStats {
     /// Segments given to the engine.
     pub received_segments: u64,
-    /// Packets that are no TCP segments, or damaged ones.
+    /// ICMP errors about packets that were too big, given to the engine.
+    pub too_big_errors: u64,
+    /// Packets that are neither, or damaged ones.
     pub ignored_packets: u64,
     /// Segments of the engine given to the kernel.
     pub sent_segments: u64,
@@ -271,10 +279,21 @@ impl<M: Machine> Driver<M> {
                     self.stats.received_segments += 1;
                     self.machine.handle_segment(segment, self.clock.now());
                 }
-                Err(_) => self.stats.ignored_packets += 1,
+                Err(_) => self.receive_other(&packet),
             }
         }
         Ok(())
+    }
+
+    /// A packet that is no TCP segment, or a damaged one.
+    fn receive_other(&mut self, packet: &[u8]) {
+        match TooBig::parse(packet) {
+            Ok(too_big) => {
+                self.stats.too_big_errors += 1;
+                self.machine.handle_too_big(&too_big, self.clock.now());
+            }
+            Err(_) => self.stats.ignored_packets += 1,
+        }
     }
 
     fn transmit(&mut self) -> Result<()> {
@@ -312,14 +331,14 @@ impl<M: Machine> Driver<M> {
         self.tun.write(&[IoSlice::new(&offload), IoSlice::new(&self.scratch), IoSlice::new(payload)])
     }
 
-    /// Octets of payload in one packet: what both the device and the peer take.
+    /// Octets of payload in one packet: what the device, the path and the peer take.
     fn piece_max(&self, segment: &Segment, header_len: u16) -> u16 {
         let by_device = self.mtu.saturating_sub(header_len);
         if segment.payload.is_empty() {
             return by_device;
         }
-        let by_peer = self.machine.payload_max(segment.src, segment.dst).unwrap_or(u32::MAX);
-        u16::try_from(by_peer).map_or(by_device, |by_peer| by_peer.min(by_device))
+        let by_path = self.machine.packet_payload(segment).unwrap_or(u32::MAX);
+        u16::try_from(by_path).map_or(by_device, |by_path| by_path.min(by_device))
     }
 
     /// Does what other threads asked for.

@@ -7,11 +7,11 @@
 //! Joins go to the relay's addresses, so that nobody else has to route anything: those of the source to the one on the
 //! cellular link, those of the destination to the one on Wi-Fi.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use transport::relay::{FastAckRelay, Forwarding, ForwardingRelay, RelayConfig, Side};
 use units::Instant;
-use wire::Segment;
+use wire::{Segment, TooBig};
 
 use crate::attachment::MTU;
 use crate::driver::{Application, Driver, Machine, OFFLOAD_PAYLOAD_MAX, random_seed};
@@ -41,6 +41,11 @@ impl<F: Forwarding> Machine for Relaying<F> {
         let _stray = self.relay.handle_segment(side, segment, now);
     }
 
+    fn handle_too_big(&mut self, too_big: &TooBig, now: Instant) {
+        // About a packet of nobody here: there is nobody to pass it on to.
+        let _ours = self.relay.handle_too_big(too_big, now);
+    }
+
     fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         self.relay.poll_transmit(now).map(|(_, segment)| segment)
     }
@@ -57,8 +62,8 @@ impl<F: Forwarding> Machine for Relaying<F> {
         self.relay.handle_timeout(now);
     }
 
-    fn payload_max(&self, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
-        self.relay.relay().payload_max(local, remote)
+    fn packet_payload(&self, segment: &Segment) -> Option<u32> {
+        self.relay.relay().packet_payload(segment)
     }
 }
 

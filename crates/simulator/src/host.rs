@@ -3,7 +3,7 @@
 use network::Datagram;
 use transport::Endpoint;
 use units::Instant;
-use wire::Segment;
+use wire::{Segment, TooBig};
 
 use crate::app::{App, Report};
 
@@ -20,6 +20,11 @@ pub trait Host {
     /// Takes a UDP datagram from the network.
     fn handle_datagram(&mut self, datagram: Datagram, now: Instant) {
         let _ = (datagram, now);
+    }
+
+    /// Takes a router's word that a packet was too big for its path.
+    fn handle_too_big(&mut self, too_big: &TooBig, now: Instant) {
+        let _ = (too_big, now);
     }
 
     /// Takes note of the time; called at [`Self::poll_timeout`], or a little later.
@@ -54,6 +59,10 @@ impl Host for Box<dyn Host> {
 
     fn handle_datagram(&mut self, datagram: Datagram, now: Instant) {
         self.as_mut().handle_datagram(datagram, now);
+    }
+
+    fn handle_too_big(&mut self, too_big: &TooBig, now: Instant) {
+        self.as_mut().handle_too_big(too_big, now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -177,6 +186,10 @@ impl Host for EndpointHost {
             app.handle_datagram(&datagram, now);
         }
         self.note_all_called();
+    }
+
+    fn handle_too_big(&mut self, too_big: &TooBig, now: Instant) {
+        self.endpoint.handle_too_big(too_big, now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use network::{Gate, Medium, MediumOutput, Packet};
 use transport::relay::{FastAckRelay, Forwarding, ForwardingRelay, Side};
 use units::Instant;
+use wire::TooBig;
 
 /// The gate towards the source.
 pub const SOURCE_GATE: Gate = Gate(0);
@@ -47,6 +48,10 @@ impl<F: Forwarding> RelayMedium<F> {
             _ => (Side::Destination, SOURCE_GATE),
         };
         let Some(segment) = packet.parse().cloned() else {
+            let too_big = packet.raw().and_then(|octets| TooBig::parse(octets).ok());
+            if too_big.is_some_and(|too_big| self.relay.handle_too_big(&too_big, now)) {
+                return out.absorb(packet);
+            }
             return self.passing.push_back((opposite, packet));
         };
         match self.relay.handle_segment(side, segment, now) {

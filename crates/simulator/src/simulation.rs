@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use network::{EventQueue, Medium, MediumId, Network, Packet, PortId};
 use units::Instant;
-use wire::Segment;
+use wire::{Segment, TooBig};
 
 use crate::check::Checker;
 use crate::{Direction, Fingerprint, Host, Interface, Tap};
@@ -208,6 +208,9 @@ impl<H: Host> Simulation<H> {
         let host = &mut self.hosts[id.0 as usize].host;
         if let Some(datagram) = packet.datagram() {
             host.handle_datagram(*datagram, self.now);
+        }
+        if let Some(too_big) = packet.raw().and_then(|octets| TooBig::parse(octets).ok()) {
+            host.handle_too_big(&too_big, self.now);
         }
         if let Some(segment) = self.network.take_segment(packet) {
             host.handle_segment(segment, self.now);

@@ -11,7 +11,7 @@ use passive_open::Listener;
 use units::narrow::u32_from;
 use units::{Dsn, Instant};
 use wire::mptcp::{Key, MpJoin, MptcpOption, ResetReason, Token};
-use wire::{Flags, Payload, Segment};
+use wire::{Flags, Payload, Segment, TooBig};
 
 use crate::congestion::{Competition, WindowSet};
 use crate::connection::{Connection, JoinAnswer, JoinRequest, Policies, keys};
@@ -41,7 +41,7 @@ pub struct Footprint {
 ///
 /// | kind | methods |
 /// |---|---|
-/// | `handle_*` | [`Self::handle_segment`], [`Self::handle_timeout`] |
+/// | `handle_*` | [`Self::handle_segment`], [`Self::handle_too_big`], [`Self::handle_timeout`] |
 /// | commands | [`Self::listen`], [`Self::accept`], [`Self::connect`], [`Self::send`], [`Self::recv`], [`Self::shutdown`], [`Self::close`], [`Self::abort`], [`Self::add_subflow`], [`Self::remove_subflow`], [`Self::set_priority`], [`Self::change`], [`Self::set_corked`], [`Self::send_more`], [`Self::shutdown_read`], ... |
 /// | `poll_*` | [`Self::poll_transmit`], [`Self::poll_timeout`], [`Self::poll_event`] |
 /// | getters | [`Self::stats`], [`Self::config`], [`Self::addresses`], [`Self::send_capacity`], [`Self::readable_bytes`], [`Self::mss`], [`Self::pending_accepts`], ... |
@@ -117,6 +117,18 @@ impl Endpoint {
         if !taken && self.host.config.reset_unknown {
             self.host.reply_reset(&segment);
         }
+    }
+
+    /// Takes an ICMP error from the network: a packet of ours was too big for its path. Believed, within reason, if it names a
+    /// segment in flight (RFC 5927); the subflow's packets are smaller then, and what was lost goes out again at once.
+    pub fn handle_too_big(&mut self, too_big: &TooBig, now: Instant) {
+        self.advance(now);
+        let tuple = Tuple { local: too_big.src, remote: too_big.dst };
+        let Some(route) = self.host.route(&tuple) else { return };
+        if let Some(connection) = self.slots[route.slot as usize].connection.as_deref_mut() {
+            connection.handle_too_big(route.subflow, too_big, now);
+        }
+        self.after(route.slot);
     }
 
     /// A SYN for no known four-tuple: a join or a new connection. False if nobody wants it.
@@ -591,11 +603,12 @@ impl Endpoint {
         self.get(connection)?.data_sequence()
     }
 
-    /// Largest payload in octets of one packet from `local` to `remote`, if a subflow goes there: what the peer's MSS and our
-    /// own leave beside the options (RFC 6691). A driver with segmentation offload cuts its segments to this size.
-    pub fn payload_max(&self, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
-        let route = self.host.route(&Tuple { local, remote })?;
-        self.slots[route.slot as usize].connection.as_deref()?.payload_max(route.subflow)
+    /// Octets of payload in the largest packet of `segment`, which [`Self::poll_transmit`] gave last, if it is a subflow's:
+    /// what the path MTU, the peer's MSS and our own leave beside the options (RFC 6691). A driver with segmentation offload
+    /// cuts super-segments to this size, and no probe of the path MTU.
+    pub fn packet_payload(&self, segment: &Segment) -> Option<u32> {
+        let route = self.host.route(&Tuple { local: segment.src, remote: segment.dst })?;
+        self.slots[route.slot as usize].connection.as_deref()?.packet_payload(route.subflow, segment)
     }
 
     /// All connections that were not released.

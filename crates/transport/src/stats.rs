@@ -61,6 +61,8 @@ pub struct SubflowStats {
     pub backup: bool,
     /// Largest payload of a segment, octets.
     pub mss_bytes: u32,
+    /// Largest IP packet that is sent, octets: what the path is known or believed to carry.
+    pub path_mtu_bytes: u16,
     /// Congestion window, octets.
     pub cwnd_bytes: u64,
     /// Slow start threshold, octets.

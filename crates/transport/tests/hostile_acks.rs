@@ -144,7 +144,8 @@ fn sacks_that_cut_segments_to_pieces_cost_neither_memory_nor_tiny_retransmission
         let sizes = sent.iter().map(|segment| segment.payload.len()).filter(|len| *len > 0);
         smallest = smallest.min(sizes.min().unwrap_or(usize::MAX));
     }
-    assert!(smallest >= 500, "retransmissions of {smallest} octets");
+    // Time-outs may halve a segment twice, to see whether its path has become narrow.
+    assert!(smallest >= 1428 / 4, "retransmissions of {smallest} octets");
     assert!(live_bytes() - before < 200_000, "{} octets", live_bytes() - before);
     acknowledge_all(&mut victim, &mut forger, id);
 }

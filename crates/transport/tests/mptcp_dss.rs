@@ -230,3 +230,59 @@ fn a_closed_window_reopens() {
         assert_pattern(pieces.make_contiguous(), 200_000);
     }
 }
+
+/// Section 3.3.1: a segment that has become too big for its path goes out again in pieces, and all of them carry the mapping
+/// that it was first sent with, MP_CAPABLE's too: a peer that has seen a part of it takes no other.
+#[test]
+fn pieces_of_a_segment_keep_its_mapping() {
+    for offload_max_bytes in [0, 10_000] {
+        for checksum in [false, true] {
+            let mut pair = too_big_pair(ConnectionConfig { checksum, offload_max_bytes, ..config() });
+            let large = |side: Side, segment: &Segment| side == Side::Client && segment.payload.len() > 1300;
+            let lost: Vec<Segment> = pair.logged(large).into_iter().cloned().collect();
+            assert!(matches!(lost[0].options.mptcp[0], MptcpOption::Capable(_)));
+            let first = &lost[0];
+            let error = wire::TooBig {
+                src: first.src,
+                dst: first.dst,
+                seq: first.seq,
+                packet_bytes: first.emitted_len() as u32,
+                next_hop_mtu: 1280,
+            };
+            pair.log = Some(Vec::new());
+            let now = pair.now;
+            pair.client.handle_too_big(&error, now);
+            pair.run_for(Duration::from_millis(1));
+            let pieces = pair.logged(|side, segment| side == Side::Client && !segment.payload.is_empty());
+            assert!(pieces.len() > lost.len() && pieces.iter().all(|piece| piece.emitted_len() <= 1280));
+            for piece in pieces {
+                let whole = lost.iter().rfind(|whole| whole.seq.before_or_at(piece.seq)).unwrap();
+                assert_eq!(mapping(piece), mapping(whole), "{checksum} {offload_max_bytes}");
+            }
+        }
+    }
+}
+
+/// Two endpoints, the client of which has sent what the initial window allows, in vain; it has not heard that the server has
+/// its keys.
+fn too_big_pair(config: ConnectionConfig) -> Pair {
+    let mut pair = Pair::new(&[10], config.clone(), 1);
+    pair.interfere =
+        Some(Box::new(|side, segment, _| (side == Side::Client || is_syn_ack(&segment)).then_some(segment)));
+    let (client, _) = pair.establish(config);
+    pair.log = Some(Vec::new());
+    pair.interfere = Some(Box::new(|_, segment, _| (segment.payload.len() <= 1300).then_some(segment)));
+    let now = pair.now;
+    pair.client.send(client, pattern(0, 100_000), now).unwrap();
+    pair.run_for(Duration::from_millis(1));
+    pair
+}
+
+/// The mapping of a segment with data: subflow sequence number, length, checksum.
+fn mapping(segment: &Segment) -> Option<(u32, u16, Option<u16>)> {
+    segment.options.mptcp.iter().find_map(|option| match option {
+        MptcpOption::Dss(dss) => dss.mapping.map(|mapping| (mapping.ssn, mapping.len, mapping.checksum)),
+        MptcpOption::Capable(capable) => capable.data.map(|data| (1, data.len, data.checksum)),
+        _ => None,
+    })
+}

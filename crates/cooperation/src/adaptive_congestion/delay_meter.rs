@@ -67,6 +67,7 @@ mod tests {
             state: "ESTABLISHED",
             backup: false,
             mss_bytes: 1000,
+            path_mtu_bytes: 1052,
             cwnd_bytes: 20_000,
             ssthresh_bytes: 10_000,
             in_flight_bytes: 0,

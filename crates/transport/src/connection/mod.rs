@@ -47,8 +47,8 @@ use core::net::SocketAddr;
 use std::sync::Arc;
 
 use units::{Dsn, Instant};
-use wire::Payload;
 use wire::mptcp::{Key, Token};
+use wire::{Payload, Segment, TooBig};
 
 use crate::congestion::{CongestionController, PathView, Paths};
 use crate::error::{CloseReason, ConnectionError};
@@ -306,9 +306,16 @@ impl Connection {
         self.subflows.iter().position(|subflow| subflow.id == id)
     }
 
-    /// Largest payload of one packet of subflow `id`, if there is such a subflow.
-    pub(crate) fn payload_max(&self, id: SubflowId) -> Option<u32> {
-        self.position(id).map(|i| self.subflows[i].tcb.payload_max())
+    /// Octets of payload in the largest packet of `segment`, which subflow `id` has just given out.
+    pub(crate) fn packet_payload(&self, id: SubflowId, segment: &Segment) -> Option<u32> {
+        self.position(id).map(|i| self.subflows[i].tcb.packet_payload(segment))
+    }
+
+    /// A router says that a packet of subflow `id` was too big.
+    pub(crate) fn handle_too_big(&mut self, id: SubflowId, too_big: &TooBig, now: Instant) {
+        if let Some(i) = self.position(id) {
+            self.subflows[i].tcb.on_too_big(too_big, now);
+        }
     }
 
     fn route(&self, subflow: SubflowId) -> Route {

@@ -262,6 +262,7 @@ impl Subflow {
             state: self.tcb.state.name(),
             backup: self.is_backup(),
             mss_bytes: self.tcb.payload_max(),
+            path_mtu_bytes: self.tcb.path_mtu(),
             cwnd_bytes: window.cwnd(),
             ssthresh_bytes: window.ssthresh(),
             in_flight_bytes: self.tcb.in_flight(),

@@ -122,10 +122,9 @@ impl Connection {
         if let (None, Some(mapping)) = (known, signal.mapping) {
             self.subflows[i].tcb.set_mapping(mapping, signal.data_fin);
         }
-        if dsn == self.first_dsn() {
-            let len = u16_from(segment.payload.len() as u64);
-            let checksum = self.checksum.then(|| self.capable_checksum(dsn, len, segment));
-            if let Some(option) = self.confirming_capable(Some(DataLen { len, checksum })) {
+        if dsn == self.first_dsn() && self.confirming_capable(None).is_some() {
+            let data = self.capable_data(known, segment);
+            if let Some(option) = self.confirming_capable(Some(data)) {
                 segment.options.mptcp.push(option);
                 if signal.data_fin {
                     // MP_CAPABLE has no room for the end of the stream.
@@ -139,8 +138,19 @@ impl Connection {
         segment.options.mptcp.push(MptcpOption::Dss(signal));
     }
 
-    fn capable_checksum(&self, dsn: Dsn, len: u16, segment: &Segment) -> u16 {
-        wire::checksum::dss_checksum(dsn, 1, len, core::iter::once(&segment.payload))
+    /// The mapping of the first data, as MP_CAPABLE has it. A retransmission that is cut smaller keeps the one it was first
+    /// sent with, as any other does.
+    fn capable_data(&mut self, known: Option<(Mapping, bool)>, segment: &Segment) -> DataLen {
+        let first = match known.map(|(mapping, data_fin)| mapping.len - u16::from(data_fin)) {
+            Some(len) if !self.checksum => return DataLen { len, checksum: None },
+            Some(len) if self.sender.buffer.start() == self.sender.first => {
+                self.sender.buffer.read(self.sender.first, len.into())
+            }
+            _ => segment.payload.clone(),
+        };
+        let len = first.len() as u16;
+        let sum = || wire::checksum::dss_checksum(self.sender.first, 1, len, core::iter::once(&first));
+        DataLen { len, checksum: self.checksum.then(sum) }
     }
 
     /// The mapping that ends MPTCP (RFC 8684 section 3.7): length zero, and with a single subflow the data from `dsn` on
@@ -328,7 +338,7 @@ impl Connection {
     }
 
     fn assign(&mut self, waiting: Waiting, window_bytes: u64, marks: Marks, candidates: &Candidates, now: Instant) {
-        let fits = marks.iter().filter_map(|at| candidates.views.get(at)).map(|view| self.chunk_max(view)).min();
+        let fits = marks.iter().filter_map(|at| self.chunk_max(candidates, at, now)).min();
         let Some(fits) = fits else { return };
         let limit = if waiting.again { waiting.len } else { waiting.len.min(window_bytes) };
         let len = limit.min(u64::from(fits));
@@ -358,11 +368,13 @@ impl Connection {
         self.config.offload_max_bytes.min(0xffff - HEADERS_MAX)
     }
 
-    /// One segment; or, where the driver cuts super-segments, as many as fit the congestion window.
-    fn chunk_max(&self, view: &SubflowView) -> u32 {
+    /// One segment, or a probe of the path MTU; where the driver cuts super-segments, as many as fit the congestion window.
+    fn chunk_max(&mut self, candidates: &Candidates, at: usize, now: Instant) -> Option<u32> {
+        let (view, position) = candidates.views.get(at).zip(candidates.positions.get(at))?;
+        let probe = self.subflows[*position].tcb.probe_bytes(now).unwrap_or(0);
         let room = view.cwnd.saturating_sub(view.in_flight + view.queued).min(u64::from(self.offload_max()));
         let whole = room / u64::from(view.mss) * u64::from(view.mss);
-        u32_from(whole).max(view.mss)
+        Some(u32_from(whole).max(view.mss).max(probe))
     }
 
     /// The last octet of the stream is on its way: its segment ends the stream too. `alone` if nothing is left that

@@ -1,7 +1,7 @@
 //! Who decides when data between the legs go on, and a relay that asks.
 
 use units::Instant;
-use wire::Segment;
+use wire::{Segment, TooBig};
 
 use super::{FastAckRelay, Piece, RelayEvent, Side};
 
@@ -68,6 +68,11 @@ impl<F: Forwarding> ForwardingRelay<F> {
         let stray = self.relay.handle_segment(from, segment, now);
         self.consult(now);
         stray
+    }
+
+    /// As [`FastAckRelay::handle_too_big`].
+    pub fn handle_too_big(&mut self, too_big: &TooBig, now: Instant) -> bool {
+        self.relay.handle_too_big(too_big, now)
     }
 
     /// As [`FastAckRelay::poll_transmit`].

@@ -34,7 +34,7 @@ use serde::Serialize;
 use units::narrow::{low_u32, u16_from};
 use units::{Dsn, Instant};
 use wire::mptcp::{DataSeq, MpJoin, MptcpOption, Token};
-use wire::{Flags, Payload, Segment};
+use wire::{Flags, Payload, Segment, TooBig};
 
 pub use forwarding::{AtOnce, Forwarding, ForwardingRelay};
 
@@ -287,6 +287,21 @@ impl FastAckRelay {
         None
     }
 
+    /// Takes an ICMP error from the network, if it is about a packet of a leg; see [`crate::Endpoint::handle_too_big`].
+    /// False if it is not.
+    pub fn handle_too_big(&mut self, too_big: &TooBig, now: Instant) -> bool {
+        self.advance(now);
+        let tuple = Tuple { local: too_big.src, remote: too_big.dst };
+        let Some(route) = self.host.route(&tuple) else { return false };
+        let id = SpliceId(route.slot.into());
+        let leg = self.splices.get_mut(&id).and_then(|splice| splice.legs[usize::from(route.subflow.0)].as_mut());
+        if let Some(leg) = leg {
+            leg.tcb.on_too_big(too_big, now);
+            self.settle(id);
+        }
+        true
+    }
+
     /// When to call [`Self::handle_timeout`] next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let next = self.splices.values().map(Splice::next_timeout).min()?;
@@ -370,12 +385,11 @@ impl FastAckRelay {
         self.splices.iter().map(|(id, splice)| (*id, splice.stats()))
     }
 
-    /// Largest payload in octets of one packet from `local` to `remote`, if a leg goes there; see
-    /// [`crate::Endpoint::payload_max`].
-    pub fn payload_max(&self, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
-        let route = self.host.route(&Tuple { local, remote })?;
+    /// Octets of payload in the largest packet of `segment`, if it is a leg's; see [`crate::Endpoint::packet_payload`].
+    pub fn packet_payload(&self, segment: &Segment) -> Option<u32> {
+        let route = self.host.route(&Tuple { local: segment.src, remote: segment.dst })?;
         let splice = self.splices.get(&SpliceId(route.slot.into()))?;
-        Some(splice.legs[usize::from(route.subflow.0)].as_ref()?.tcb.payload_max())
+        Some(splice.legs[usize::from(route.subflow.0)].as_ref()?.tcb.packet_payload(segment))
     }
 
     fn advance(&mut self, now: Instant) {

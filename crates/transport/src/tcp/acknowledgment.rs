@@ -95,6 +95,7 @@ impl Tcb {
 
     fn collect_delivered(&mut self, segment: &Segment, now: Instant) -> Delivered {
         let context = self.rack_context(now);
+        let mut sizes = self.delivered_sizes();
         let echo = segment.options.timestamps.map(|stamp| stamp.echo);
         let (rack, board, stamps) = (&mut self.rack, &mut self.board, &self.timestamps);
         // What earlier ACKs delivered: among what this one delivers there is no order to see.
@@ -103,6 +104,7 @@ impl Tcb {
         let mut repaired = false;
         let mut each = |sent: &super::scoreboard::Sent| {
             repaired |= sent.retransmitted;
+            sizes.note(sent);
             // RFC 7323 section 4.3: a segment beyond a hole is not echoed, so its SACK's timestamp says nothing about it.
             let echoes_earlier = sent.retransmitted
                 && sent.end().before_or_at(segment.ack)
@@ -113,8 +115,9 @@ impl Tcb {
             board.acknowledge(segment.ack, &mut delivered, &mut each);
         }
         if self.negotiated.sack && !segment.options.sack.is_empty() {
-            board.sack(&segment.options.sack, context.mss, &mut delivered, &mut each);
+            board.sack(&segment.options.sack, &mut delivered, &mut each);
         }
+        self.note_delivered_sizes(&sizes);
         if repaired && !self.negotiated.sack {
             // Karn: what arrived beyond a hole waited there for the retransmission that filled it.
             delivered.rtt_sent_at = None;
@@ -155,6 +158,7 @@ impl Tcb {
         self.snd_una = segment.ack;
         self.counters.acked_bytes += outcome.acked_payload_bytes;
         self.detect_spurious(segment);
+        self.path_mtu.on_advance(segment.ack);
         self.timeouts = 0;
         if self.snd_una.at_or_after(self.round_end) && acked_bytes > 0 {
             outcome.round_ended = true;
@@ -221,8 +225,9 @@ impl Tcb {
         } else {
             outcome.lost_bytes = self.detect_losses_by_count();
         }
+        self.note_lost_probe();
         // Losses among what was sent during a recovery outlive it: they are a congestion event of their own.
-        if self.board.has_lost() && self.window.phase() == Phase::Open {
+        if self.board.has_congestive_loss() && self.window.phase() == Phase::Open {
             outcome.congestion = Some(CongestionSignal::Loss);
         }
         if self.tail_probe_repaired_a_loss(segment, advanced, dsack) && self.window.phase() == Phase::Open {

@@ -140,6 +140,7 @@ impl Tcb {
         }
         self.counters.congestion_events += u64::from(ssthresh.is_some());
         self.window.enter_loss(self.snd_nxt, ssthresh);
+        self.look_for_black_hole();
         self.tail_probe = None;
         self.eifel = Eifel::Armed;
         self.timers.stop(Timer::TailProbe);
@@ -157,7 +158,8 @@ impl Tcb {
 
     fn on_reorder_timeout(&mut self, now: Instant, expired: &mut Expired) {
         expired.lost_bytes += self.detect_losses_by_time(now);
-        if expired.lost_bytes > 0 && self.window.phase() == Phase::Open {
+        self.note_lost_probe();
+        if expired.lost_bytes > 0 && self.board.has_congestive_loss() && self.window.phase() == Phase::Open {
             expired.congestion = Some(CongestionSignal::Loss);
         }
     }

@@ -8,6 +8,7 @@ use wire::{Flags, Segment};
 
 use super::ack_policy::AckPolicy;
 use super::hystart::HyStart;
+use super::path_mtu::PathMtu;
 use super::rack::Rack;
 use super::receive::ReceiveSpace;
 use super::rtt::RttEstimator;
@@ -33,10 +34,20 @@ pub(crate) struct Secrets {
     pub(crate) timestamp_offset: u32,
 }
 
+/// Octets of IP and TCP headers without options.
+pub(super) fn header_bytes(remote: &SocketAddr) -> u32 {
+    if remote.is_ipv4() { 40 } else { 60 }
+}
+
 /// The MSS to announce for our MTU (RFC 9293 section 3.7.1: without options).
-pub(super) fn local_mss(config: &ConnectionConfig, remote: &SocketAddr) -> u16 {
-    let headers = if remote.is_ipv4() { 40 } else { 60 };
-    config.mtu.saturating_sub(headers).max(MSS_MIN)
+fn local_mss(config: &ConnectionConfig, remote: &SocketAddr) -> u16 {
+    config.mtu.saturating_sub(header_bytes(remote) as u16).max(MSS_MIN)
+}
+
+/// The path MTU to begin with: what our interface and a peer with an MSS of `peer_mss` take.
+fn first_path_mtu(config: &ConnectionConfig, remote: &SocketAddr, peer_mss: u16) -> PathMtu {
+    let mss = peer_mss.min(local_mss(config, remote));
+    PathMtu::new(mss + header_bytes(remote) as u16, remote.is_ipv6())
 }
 
 /// The smallest shift with which the whole receive buffer can be announced.
@@ -76,6 +87,7 @@ impl Tcb {
     ) -> Self {
         let iss = secrets.iss;
         let rto_min = config.rto_min;
+        let peer_mss = if remote.is_ipv4() { MSS_DEFAULT_V4 } else { MSS_DEFAULT_V6 };
         Self {
             local,
             remote,
@@ -92,9 +104,9 @@ impl Tcb {
             // Offers, until the peer's SYN settles them.
             negotiated: Negotiated { sack: config.sack, ecn: config.ecn, scaling: true, snd_wscale: 0, rcv_wscale: 0 },
             timestamps: config.timestamps.then(|| TimestampState::new(secrets.timestamp_offset)),
-            peer_mss: if remote.is_ipv4() { MSS_DEFAULT_V4 } else { MSS_DEFAULT_V6 },
             reserved_options: 0,
             payload_max: u32::from(MSS_DEFAULT_V4),
+            path_mtu: first_path_mtu(&config, &remote, peer_mss),
             unsent: Default::default(),
             unsent_bytes: 0,
             fin_requested: false,
@@ -149,7 +161,7 @@ impl Tcb {
         let options = &syn.options;
         self.receive = ReceiveSpace::new(syn.seq);
         if let Some(mss) = options.mss {
-            self.peer_mss = mss.max(MSS_MIN);
+            self.path_mtu = first_path_mtu(&self.config, &self.remote, mss.max(MSS_MIN));
         }
         self.negotiated.sack &= options.sack_permitted;
         self.negotiated.ecn &= peer_wants_ecn(syn.flags);

@@ -11,6 +11,7 @@
 //! | `expiry.rs` | timers |
 //! | `acknowledgment.rs` | what an ACK tells: delivery, loss, round-trip time |
 //! | `scoreboard.rs`, `rack.rs`, `window.rs`, `rtt.rs` | loss recovery and congestion window |
+//! | `path_mtu.rs`, `probing.rs` | how large packets may be, and how that is found out |
 //! | `receive.rs`, `ack_policy.rs` | receive sequence space and ACKs |
 
 mod ack_policy;
@@ -20,6 +21,8 @@ mod expiry;
 mod handshake;
 mod hystart;
 mod pacer;
+mod path_mtu;
+mod probing;
 mod rack;
 mod receive;
 mod rtt;
@@ -48,6 +51,7 @@ use crate::congestion::{Competition, PathView};
 use crate::state::State;
 use ack_policy::AckPolicy;
 use hystart::{Advice, HyStart};
+use path_mtu::PathMtu;
 use rack::Rack;
 use receive::ReceiveSpace;
 use rtt::RttEstimator;
@@ -152,12 +156,11 @@ pub(crate) struct Tcb {
     receive: ReceiveSpace,
     negotiated: Negotiated,
     timestamps: Option<TimestampState>,
-    /// The peer's MSS option.
-    peer_mss: u16,
     /// Octets of option space on every data segment that the connection reserves for itself.
     reserved_options: u32,
     /// What MSS and options leave: kept, because every segment asks.
     payload_max: u32,
+    path_mtu: PathMtu,
 
     unsent: VecDeque<Chunk>,
     unsent_bytes: u64,
@@ -252,13 +255,24 @@ impl Tcb {
     }
 
     fn update_payload_max(&mut self) {
-        let timestamps = if self.timestamps.is_some() { timestamp::OPTION_LEN } else { 0 };
-        self.payload_max = (u32::from(self.mss()) - timestamps).saturating_sub(self.reserved_options).max(1);
+        self.payload_max = self.payload_within(self.path_mtu.current());
     }
 
-    /// MSS in both directions: what the peer takes and what our own path carries.
-    fn mss(&self) -> u16 {
-        self.peer_mss.min(handshake::local_mss(&self.config, &self.remote))
+    /// Payload of a packet of `mtu` octets.
+    fn payload_within(&self, mtu: u16) -> u32 {
+        let timestamps = if self.timestamps.is_some() { timestamp::OPTION_LEN } else { 0 };
+        let mss = u32::from(mtu) - handshake::header_bytes(&self.remote);
+        mss.saturating_sub(timestamps + self.reserved_options).max(1)
+    }
+
+    /// Octets of the largest packet that is sent, probes apart.
+    pub(crate) fn path_mtu(&self) -> u16 {
+        self.path_mtu.current()
+    }
+
+    /// Room for TCP options and payload in a packet.
+    fn mss(&self) -> u32 {
+        u32::from(self.path_mtu.current()) - handshake::header_bytes(&self.remote)
     }
 
     /// Reserves option space on every data segment, and sizes the initial window by what is left.

@@ -22,6 +22,8 @@ pub(crate) struct Sent {
     /// second mapping for octets that one covers already only if the two are identical.
     pub(crate) mapping: Option<(Mapping, bool)>,
     pub(crate) payload: Payload,
+    /// Octets of payload in each packet that it was last sent in, but the last one.
+    pub(crate) piece: u32,
     /// Last (re)transmission.
     pub(crate) sent_at: Instant,
     /// Its last octet was pushed (PSH).
@@ -29,6 +31,8 @@ pub(crate) struct Sent {
     pub(crate) fin: bool,
     pub(crate) sacked: bool,
     pub(crate) lost: bool,
+    /// Lost for its size, which says nothing about congestion.
+    pub(crate) too_big: bool,
     /// Sent more than once: gives no round-trip time sample (Karn).
     pub(crate) retransmitted: bool,
     /// A retransmission of it is in flight.
@@ -38,6 +42,11 @@ pub(crate) struct Sent {
 impl Sent {
     pub(crate) fn end(&self) -> SeqNr {
         self.seq + self.len
+    }
+
+    /// Octets of payload in the largest packet that it was sent in.
+    pub(crate) fn packet_payload(&self) -> u32 {
+        self.piece.min(self.payload.len() as u32)
     }
 
     fn in_flight(&self) -> bool {
@@ -80,6 +89,8 @@ pub(crate) struct Scoreboard {
     sacked_segments: u32,
     /// Octets of segments deemed lost and not SACKed since.
     lost: u64,
+    /// Octets among `lost` of segments that were lost for their size.
+    too_big: u64,
     /// Octets of lost segments whose retransmission is in flight.
     resent: u64,
     /// No segment before this position waits for retransmission.
@@ -103,6 +114,7 @@ impl Scoreboard {
             sacked: 0,
             sacked_segments: 0,
             lost: 0,
+            too_big: 0,
             resent: 0,
             resend_cursor: 0,
             first_sent_cursor: 0,
@@ -140,6 +152,11 @@ impl Scoreboard {
     /// Whether anything is deemed lost and not yet delivered.
     pub(crate) fn has_lost(&self) -> bool {
         self.lost > 0
+    }
+
+    /// Whether anything of it was not lost for its size.
+    pub(crate) fn has_congestive_loss(&self) -> bool {
+        self.lost > self.too_big
     }
 
     /// RACK.segs_sacked (RFC 8985 section 5.3).
@@ -200,30 +217,28 @@ impl Scoreboard {
             self.sacked_segments -= 1;
             return;
         }
-        self.forget_loss(sent.lost, sent.resent, len);
+        if sent.lost {
+            self.forget_loss(sent.too_big, sent.resent, len);
+        }
         note_delivery(sent, delivered);
         each(sent);
     }
 
-    fn forget_loss(&mut self, lost: bool, resent: bool, len: u64) {
-        if lost {
-            self.lost -= len;
-            if resent {
-                self.resent -= len;
-            }
+    /// A lost segment of `len` octets is lost no more.
+    fn forget_loss(&mut self, too_big: bool, resent: bool, len: u64) {
+        self.lost -= len;
+        if too_big {
+            self.too_big -= len;
+        }
+        if resent {
+            self.resent -= len;
         }
     }
 
-    /// Marks what `blocks` report (RFC 6675's Update); `each` sees every segment newly delivered. Segments longer than
-    /// `mss` go out in pieces of it, so they are cut where such a piece ends and nowhere else: a peer that SACKs crumbs
-    /// must not make the ring grow.
-    pub(crate) fn sack(
-        &mut self,
-        blocks: &SackBlocks,
-        mss: u32,
-        delivered: &mut Delivered,
-        mut each: impl FnMut(&Sent),
-    ) {
+    /// Marks what `blocks` report (RFC 6675's Update); `each` sees every segment newly delivered. Super-segments went out
+    /// in pieces, so they are cut where such a piece ends and nowhere else: a peer that SACKs crumbs must not make the ring
+    /// grow.
+    pub(crate) fn sack(&mut self, blocks: &SackBlocks, delivered: &mut Delivered, mut each: impl FnMut(&Sent)) {
         let mut seen = SackBlocks::new();
         for block in blocks {
             let Some(first) = self.ring.front().map(|front| front.seq) else { return };
@@ -233,7 +248,7 @@ impl Scoreboard {
             let sane = block.start.since(first) < end && end <= limit.since(first);
             if sane {
                 let unseen = self.unseen_from(block);
-                self.sack_range(block, unseen, mss, delivered, &mut each);
+                self.sack_range(block, unseen, delivered, &mut each);
                 seen.push(*block);
             }
         }
@@ -250,7 +265,6 @@ impl Scoreboard {
         &mut self,
         block: &SackBlock,
         unseen: SeqNr,
-        mss: u32,
         delivered: &mut Delivered,
         each: &mut impl FnMut(&Sent),
     ) {
@@ -259,12 +273,12 @@ impl Scoreboard {
         }
         let mut position = self.position_of(unseen);
         if self.ring[position].seq.before(block.start) {
-            self.split_at_piece(position, block.start, mss, true);
+            self.split_at_piece(position, block.start, true);
             position += 1;
         }
         while let Some(sent) = self.ring.get(position).filter(|sent| sent.seq.before(block.end)) {
             let sticks_out = sent.end().after(block.end) && !sent.sacked;
-            if sticks_out && !self.split_at_piece(position, block.end, mss, false) {
+            if sticks_out && !self.split_at_piece(position, block.end, false) {
                 break;
             }
             self.sack_one(position, delivered, each);
@@ -274,14 +288,14 @@ impl Scoreboard {
 
     /// Cuts the segment at `position` where one of the pieces it was sent in ends: at or, if `up`, after `at`, else at
     /// or before it. False if there is no such place.
-    fn split_at_piece(&mut self, position: usize, at: SeqNr, mss: u32, up: bool) -> bool {
+    fn split_at_piece(&mut self, position: usize, at: SeqNr, up: bool) -> bool {
         let sent = &self.ring[position];
         let into = at.since(sent.seq);
         let fin_alone = sent.fin && at + 1 == sent.end();
         let cut = match up {
             _ if fin_alone => into,
-            true => into.next_multiple_of(mss),
-            false => into - into % mss,
+            true => into.next_multiple_of(sent.piece),
+            false => into - into % sent.piece,
         };
         if sent.sacked || cut == 0 || cut >= sent.len {
             return false;
@@ -296,12 +310,13 @@ impl Scoreboard {
             return;
         }
         sent.sacked = true;
-        let (lost, resent, len) = (sent.lost, sent.resent, u64::from(sent.len));
-        sent.lost = false;
-        sent.resent = false;
+        let (lost, too_big, resent, len) = (sent.lost, sent.too_big, sent.resent, u64::from(sent.len));
+        (sent.lost, sent.too_big, sent.resent) = (false, false, false);
         self.sacked += len;
         self.sacked_segments += 1;
-        self.forget_loss(lost, resent, len);
+        if lost {
+            self.forget_loss(too_big, resent, len);
+        }
         let sent = &self.ring[position];
         self.highest_delivered = self.highest_delivered.max(sent.end());
         note_delivery(sent, delivered);
@@ -405,10 +420,43 @@ impl Scoreboard {
         } else {
             self.lost += len;
         }
-        sent.lost = true;
-        sent.resent = false;
+        if sent.too_big {
+            self.too_big -= len;
+        }
+        (sent.lost, sent.too_big, sent.resent) = (true, false, false);
         self.resend_cursor = self.resend_cursor.min(position);
         len
+    }
+
+    /// Deems lost what is in flight in packets with more than `payload_max` octets of payload: they do not fit the path.
+    pub(crate) fn lose_too_big(&mut self, payload_max: u32) {
+        for position in 0..self.ring.len() {
+            let sent = &self.ring[position];
+            if sent.in_flight() && sent.packet_payload() > payload_max {
+                self.lose(position);
+                self.excuse(position);
+            }
+        }
+    }
+
+    /// The segment that starts at `seq`, if it is deemed lost, was lost for its size. Tells whether it is.
+    pub(crate) fn excuse_lost(&mut self, seq: SeqNr) -> bool {
+        let Some(first) = self.ring.front().map(|front| front.seq) else { return false };
+        if seq.before(first) {
+            return false;
+        }
+        let position = self.position_of(seq);
+        let is_lost = self.ring.get(position).is_some_and(|sent| sent.seq == seq && sent.lost && !sent.too_big);
+        if is_lost {
+            self.excuse(position);
+        }
+        is_lost
+    }
+
+    fn excuse(&mut self, position: usize) {
+        let sent = &mut self.ring[position];
+        sent.too_big = true;
+        self.too_big += u64::from(sent.len);
     }
 
     /// Whether any segment waits for retransmission.
@@ -454,7 +502,7 @@ impl Scoreboard {
         }
     }
 
-    /// Notes that the segment at `position` is sent again at `now`, and gives it.
+    /// Notes that the segment at `position` is sent again at `now`, in a single packet, and gives it.
     pub(crate) fn resend(&mut self, position: usize, now: Instant) -> &Sent {
         let sent = &mut self.ring[position];
         if sent.lost && !sent.resent {
@@ -462,6 +510,7 @@ impl Scoreboard {
             self.resent += u64::from(sent.len);
         }
         sent.retransmitted = true;
+        sent.piece = (sent.payload.len() as u32).max(1);
         sent.sent_at = now;
         self.resends.push_back((now, sent.seq));
         sent
@@ -470,10 +519,10 @@ impl Scoreboard {
     /// Nothing was lost after all (RFC 4015): what was deemed lost is in flight.
     pub(crate) fn unmark_lost(&mut self) {
         for sent in &mut self.ring {
-            sent.lost = false;
-            sent.resent = false;
+            (sent.lost, sent.too_big, sent.resent) = (false, false, false);
         }
         self.lost = 0;
+        self.too_big = 0;
         self.resent = 0;
         self.first_sent_cursor = 0;
     }
@@ -505,6 +554,11 @@ mod tests {
 
     /// Ten segments of 100 octets from sequence number 1000, sent 1 ms apart.
     fn ten() -> Scoreboard {
+        ten_in_pieces_of(100)
+    }
+
+    /// The same as super-segments.
+    fn ten_in_pieces_of(piece: u32) -> Scoreboard {
         let mut board = Scoreboard::new(SeqNr(1000));
         for i in 0..10 {
             board.push(Sent {
@@ -513,11 +567,13 @@ mod tests {
                 dsn: Dsn(u64::from(i) * 100),
                 mapping: None,
                 payload: Payload::from(vec![i as u8; 100]),
+                piece,
                 sent_at: Instant::from_millis(u64::from(i)),
                 push: false,
                 fin: false,
                 sacked: false,
                 lost: false,
+                too_big: false,
                 retransmitted: false,
                 resent: false,
             });
@@ -543,12 +599,12 @@ mod tests {
 
     #[test]
     fn sacks_count_once_and_split_at_borders() {
-        let mut board = ten();
+        let mut board = ten_in_pieces_of(50);
         let mut delivered = Delivered::default();
-        board.sack(&blocks(&[(1250, 1400)]), 50, &mut delivered, |_| {});
+        board.sack(&blocks(&[(1250, 1400)]), &mut delivered, |_| {});
         assert_eq!((delivered.delivered_bytes, board.sacked(), board.in_flight()), (150, 150, 850));
         let mut more = Delivered::default();
-        board.sack(&blocks(&[(1250, 1450)]), 50, &mut more, |_| {});
+        board.sack(&blocks(&[(1250, 1450)]), &mut more, |_| {});
         assert_eq!((more.delivered_bytes, board.sacked()), (50, 200));
         let mut all = Delivered::default();
         board.acknowledge(SeqNr(2000), &mut all, |_| {});
@@ -560,11 +616,11 @@ mod tests {
     fn lies_about_what_was_never_sent_are_ignored() {
         let mut board = ten();
         let mut delivered = Delivered::default();
-        board.sack(&blocks(&[(1900, 2100), (900, 1100), (1500, 1400)]), 100, &mut delivered, |_| {});
+        board.sack(&blocks(&[(1900, 2100), (900, 1100), (1500, 1400)]), &mut delivered, |_| {});
         // Each bound seems to come before the next, half the sequence space apart.
         let far = SeqNr(1000) + 0x7fff_ffff;
         let circle = SackBlock { start: far, end: far + 0x7fff_ffff };
-        board.sack(&core::iter::once(circle).collect(), 100, &mut delivered, |_| {});
+        board.sack(&core::iter::once(circle).collect(), &mut delivered, |_| {});
         assert_eq!(delivered.delivered_bytes, 0);
     }
 
@@ -572,23 +628,56 @@ mod tests {
     fn crumbs_do_not_cut_segments() {
         let mut board = ten();
         let mut delivered = Delivered::default();
-        board.sack(&blocks(&[(1110, 1120), (1150, 1420)]), 100, &mut delivered, |_| {});
+        board.sack(&blocks(&[(1110, 1120), (1150, 1420)]), &mut delivered, |_| {});
         assert_eq!((board.len(), delivered.delivered_bytes, board.sacked_segments()), (10, 200, 2));
         // The block grows until the segment is whole.
-        board.sack(&blocks(&[(1150, 1500)]), 100, &mut delivered, |_| {});
+        board.sack(&blocks(&[(1150, 1500)]), &mut delivered, |_| {});
         assert_eq!((board.len(), delivered.delivered_bytes), (10, 300));
         assert_eq!(board.highest_delivered(), SeqNr(1500));
     }
 
     #[test]
     fn a_super_segment_is_cut_where_its_pieces_end() {
-        let mut board = ten();
+        let mut board = ten_in_pieces_of(30);
         let mut delivered = Delivered::default();
-        board.sack(&blocks(&[(1030, 1085)]), 30, &mut delivered, |_| {});
+        board.sack(&blocks(&[(1030, 1085)]), &mut delivered, |_| {});
         let cuts: Vec<_> = board.iter().take(4).map(|sent| (sent.seq.0, sent.sacked)).collect();
         assert_eq!(cuts, [(1000, false), (1030, true), (1060, false), (1100, false)]);
         assert_eq!((delivered.delivered_bytes, board.last_piece(30)), (30, Some(12)));
         assert_eq!(board.iter().last().map(|last| (last.seq, last.len)), Some((SeqNr(1990), 10)));
+    }
+
+    /// What is lost for its size is no congestion, until its retransmission is lost too.
+    #[test]
+    fn a_loss_for_size_is_excused_once() {
+        let mut board = ten_in_pieces_of(60);
+        board.lose_too_big(59);
+        assert_eq!((board.in_flight(), board.has_lost(), board.has_congestive_loss()), (0, true, false));
+        board.trim_to(0, 40);
+        let now = Instant::from_millis(20);
+        for position in 0..3 {
+            board.resend(position, now);
+        }
+        assert_eq!(board.in_flight(), 200);
+        board.mark_lost(|sent| sent.seq == SeqNr(1040), |_| false);
+        assert!(board.has_congestive_loss());
+        let mut delivered = Delivered::default();
+        board.acknowledge(SeqNr(1100), &mut delivered, |_| {});
+        assert!(board.has_lost() && !board.has_congestive_loss());
+        board.acknowledge(SeqNr(2000), &mut delivered, |_| {});
+        assert!(!board.has_lost() && board.is_empty() && board.in_flight() == 0);
+    }
+
+    #[test]
+    fn a_lost_probe_is_excused() {
+        let mut board = ten();
+        board.mark_lost(|sent| sent.seq == SeqNr(1300), |_| false);
+        assert!(!board.excuse_lost(SeqNr(1200)) && !board.excuse_lost(SeqNr(900)) && !board.excuse_lost(SeqNr(1310)));
+        assert!(board.has_congestive_loss());
+        assert!(board.excuse_lost(SeqNr(1300)) && !board.excuse_lost(SeqNr(1300)));
+        assert!(board.has_lost() && !board.has_congestive_loss());
+        board.unmark_lost();
+        assert!(!board.has_lost() && !board.has_congestive_loss());
     }
 
     #[test]

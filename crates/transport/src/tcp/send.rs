@@ -164,8 +164,9 @@ impl Tcb {
         let usable = self.usable_window();
         let has_new = self.unsent.front().is_some_and(|chunk| chunk.payload.sequence_len() <= usable);
         if has_new {
-            let chunk = self.take_chunk(self.payload_max());
-            let outgoing = self.send_chunk(chunk, limits, now);
+            let piece = self.payload_max();
+            let chunk = self.take_chunk(piece);
+            let outgoing = self.send_chunk(chunk, piece, limits, now);
             self.tail_probe = Some((self.snd_nxt, false));
             return Some(outgoing);
         }
@@ -191,6 +192,9 @@ impl Tcb {
         if in_flight == 0 && now.saturating_since(self.last_sent_at) > self.rtt.rto() {
             self.window.restart(self.initial_window_segments());
         }
+        if let Some(outgoing) = self.send_probe(waiting, limits, now) {
+            return Some(outgoing);
+        }
         let wanted = waiting.min(limits.offload_max.max(self.payload_max()));
         let by_cwnd = self.allowed_by_cwnd(wanted, in_flight)?;
         let by_window = self.allowed_by_window(by_cwnd, now)?;
@@ -198,7 +202,8 @@ impl Tcb {
             return None;
         }
         let chunk = self.take_chunk(by_window);
-        Some(self.send_chunk(chunk, limits, now))
+        let piece = self.payload_max();
+        Some(self.send_chunk(chunk, piece, limits, now))
     }
 
     /// Whole segments as long as they fit; with an empty network, one always does.
@@ -251,7 +256,7 @@ impl Tcb {
         self.due.small_segment
     }
 
-    fn take_chunk(&mut self, max: u32) -> Chunk {
+    pub(super) fn take_chunk(&mut self, max: u32) -> Chunk {
         let front = self.unsent.front_mut().expect("the caller saw a chunk");
         let chunk = if front.payload.sequence_len() > max {
             let payload = front.payload.split_to(max as usize);
@@ -265,7 +270,8 @@ impl Tcb {
         chunk
     }
 
-    fn send_chunk(&mut self, chunk: Chunk, limits: &SendLimits, now: Instant) -> Outgoing {
+    /// Sends `chunk` for the first time, in packets of `piece` octets of payload.
+    pub(super) fn send_chunk(&mut self, chunk: Chunk, piece: u32, limits: &SendLimits, now: Instant) -> Outgoing {
         let last = self.unsent.is_empty();
         let fits = chunk.payload.sequence_len() != self.usable_window();
         let fin = last && fits && self.fin_requested && !self.fin_sent;
@@ -286,7 +292,7 @@ impl Tcb {
         self.counters.sent_bytes += chunk.payload.len() as u64;
         self.pacer.on_sent(chunk.payload.sequence_len(), now);
         let dsn = chunk.dsn;
-        self.record(chunk, Ending { push, fin }, now);
+        self.record(chunk, piece, Ending { push, fin }, now);
         if fin {
             segment.flags |= Flags::FIN;
         }
@@ -303,7 +309,7 @@ impl Tcb {
         }
         let mut segment = self.blank();
         segment.flags |= Flags::FIN;
-        self.record(Chunk { dsn: Dsn(0), payload: Payload::Empty }, Ending { push: false, fin: true }, now);
+        self.record(Chunk { dsn: Dsn(0), payload: Payload::Empty }, 1, Ending { push: false, fin: true }, now);
         self.arm_tail_probe(now);
         Some(Outgoing { segment, kind: OutgoingKind::Control })
     }
@@ -314,7 +320,7 @@ impl Tcb {
     }
 
     /// Enters a first transmission at SND.NXT into the books.
-    fn record(&mut self, chunk: Chunk, ending: Ending, now: Instant) {
+    fn record(&mut self, chunk: Chunk, piece: u32, ending: Ending, now: Instant) {
         let (Chunk { dsn, payload }, Ending { push, fin }) = (chunk, ending);
         let len = payload.sequence_len() + u32::from(fin);
         let seq = self.snd_nxt;
@@ -330,11 +336,13 @@ impl Tcb {
             dsn,
             mapping: None,
             payload,
+            piece,
             sent_at: now,
             push,
             fin,
             sacked: false,
             lost: false,
+            too_big: false,
             retransmitted: false,
             resent: false,
         });
@@ -393,7 +401,7 @@ impl Tcb {
             return;
         }
         let used = segment.options.encoded_len();
-        let by_mtu = usize::from(self.mss()).saturating_sub(segment.payload.len());
+        let by_mtu = (self.mss() as usize).saturating_sub(segment.payload.len());
         let room = OPTION_SPACE.min(by_mtu.max(used)).saturating_sub(used);
         let blocks = room.saturating_sub(SACK_OVERHEAD) / SACK_BLOCK;
         if blocks > 0 {

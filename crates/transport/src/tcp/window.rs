@@ -188,6 +188,19 @@ impl CongestionWindow {
         self.phase = Phase::Open;
     }
 
+    /// The size of a segment has changed; the window in octets stays, but for one segment at least.
+    pub(crate) fn set_mss(&mut self, mss: u32) {
+        self.mss = u64::from(mss);
+        self.cwnd = self.cwnd.max(self.mss);
+    }
+
+    /// The time-outs were none of congestion: the threshold is as before them. The window grows from where it is.
+    pub(crate) fn restore_ssthresh(&mut self) {
+        if let Some(undo) = self.undo.take() {
+            self.ssthresh = undo.ssthresh;
+        }
+    }
+
     /// After idling longer than a time-out the old window says nothing (RFC 5681 section 4.1).
     pub(crate) fn restart(&mut self, initial_segments: u32) {
         self.cwnd = self.cwnd.min(self.mss * u64::from(initial_segments));

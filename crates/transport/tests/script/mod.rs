@@ -24,7 +24,7 @@ use std::net::SocketAddr;
 
 use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, ListenerId, Received};
 use units::{Duration, Instant, SeqNr};
-use wire::{Ecn, Flags, Pattern, Payload, SackBlock, Segment, Timestamps};
+use wire::{Ecn, Flags, Pattern, Payload, SackBlock, Segment, Timestamps, TooBig};
 
 /// Where the peer's sequence numbers start: they wrap soon.
 const PEER_ISS: SeqNr = SeqNr(u32::MAX - 1500);
@@ -193,6 +193,16 @@ impl Script {
         let mut segment = self.parse(text);
         change(&mut segment);
         self.endpoint.handle_segment(segment, self.now);
+        self.flush();
+    }
+
+    /// A router's error about our packet whose data start at `seq`: of 1500 octets and too big for 1400, but for what
+    /// `change` does.
+    pub fn inject_too_big(&mut self, seq: i32, change: impl FnOnce(&mut TooBig)) {
+        let seq = self.iss + seq as u32;
+        let mut error = TooBig { src: self.local, dst: self.peer, seq, packet_bytes: 1500, next_hop_mtu: 1400 };
+        change(&mut error);
+        self.endpoint.handle_too_big(&error, self.now);
         self.flush();
     }
 

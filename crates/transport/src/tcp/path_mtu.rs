@@ -1,0 +1,331 @@
+//! The path MTU of a subflow: how large its packets may be, and how that is found out (RFC 1191, 8201, 4821, 8899).
+//!
+//! It starts with what the interface and the peer take, and falls in two ways: a router says so (ICMP), or packets of the
+//! size are lost again and again where smaller ones pass (a black hole). Probes find the way up again.
+//!
+//! ```text
+//!            ICMP: the size it names          no better known, or RAISE_INTERVAL over
+//!   ┌───────────────────────────────┐      ┌────────────────────────────────────────┐
+//!   │                               ▼      │                                        ▼
+//! most ──── black hole: BASE ────▶ current ── probe delivered: its size ──▶ current ... most
+//!                                   └──────── probe lost PROBES_MAX times: ceiling falls
+//! ```
+//!
+//! Sizes are those of IP packets. Loss of a probe is no sign of congestion (RFC 4821 section 7.5).
+
+use units::{Duration, Instant, SeqNr};
+use wire::TooBig;
+
+/// BASE_PLPMTU (RFC 8899 section 5.1.2): what nearly every path carries, and every path of IPv6.
+const BASE: u16 = 1280;
+/// MIN_PLPMTU for IPv4: Linux's `min_pmtu`. A smaller one is hardly found, and whoever forges one does more harm.
+const LEAST_V4: u16 = 552;
+/// RFC 791: every IPv4 path carries this. An error that names less is none.
+const CREDIBLE_V4: u32 = 68;
+/// RFC 1191 section 7.1: sizes of links, for routers that do not name theirs.
+const PLATEAUS: [u16; 8] = [32000, 17914, 8166, 4352, 2002, 1492, 1006, 576];
+/// MAX_PROBES (RFC 8899 section 5.1.2): probes of one size lost before it counts as too large.
+const PROBES_MAX: u32 = 3;
+/// The search ends when it is this exact.
+const SEARCH_STEP: u16 = 8;
+/// PMTU_RAISE_TIMER (RFC 8899 section 5.1.1); RFC 1191 section 6.3 and RFC 8201 section 4 say ten minutes too.
+const RAISE_INTERVAL: Duration = Duration::from_secs(600);
+/// Time-outs in a row after which a smaller packet is tried: where none of this size ever arrived, and where one did.
+const TRIAL_AFTER_TIMEOUTS: [u32; 2] = [2, 3];
+/// So many of them later an even smaller one is.
+const SECOND_TRIAL_AFTER_TIMEOUTS: u32 = 2;
+
+/// A probe in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Probe {
+    /// Sequence number of its first octet.
+    pub(super) seq: SeqNr,
+    /// Octets of its payload.
+    pub(super) payload_bytes: u32,
+    size: u16,
+}
+
+/// What is known about the path of one subflow.
+#[derive(Debug)]
+pub(super) struct PathMtu {
+    is_v6: bool,
+    /// MAX_PLPMTU: what the interface and the peer take.
+    most: u16,
+    /// PLPMTU: packets that are no probes are no larger.
+    current: u16,
+    /// No packet of this size is believed to pass.
+    ceiling: u16,
+    /// The size just below the ceiling is likely, so it is probed first.
+    ceiling_first: bool,
+    /// The search is over until then.
+    raise_at: Option<Instant>,
+    probe: Option<Probe>,
+    probes_lost: u32,
+    /// A packet larger than the next step down has arrived.
+    large_passed: bool,
+    /// What is tried in place of a packet that timed out: where it ends, and the step down that it stands for.
+    trial: Option<(SeqNr, u16)>,
+    /// The step that a trial has shown to pass, as long as nothing larger has arrived since.
+    trial_passed: Option<u16>,
+}
+
+impl PathMtu {
+    /// Packets of at most `most` octets, which are believed to pass.
+    pub(super) fn new(most: u16, is_v6: bool) -> Self {
+        Self {
+            is_v6,
+            most,
+            current: most,
+            ceiling: most.saturating_add(1),
+            ceiling_first: false,
+            raise_at: None,
+            probe: None,
+            probes_lost: 0,
+            large_passed: false,
+            trial: None,
+            trial_passed: None,
+        }
+    }
+
+    /// Octets of the largest packet.
+    pub(super) fn current(&self) -> u16 {
+        self.current
+    }
+
+    /// A router says that a packet of the subflow was too big; the caller has seen that it may be true. Tells whether
+    /// packets must be smaller from now on.
+    pub(super) fn on_too_big(&mut self, too_big: &TooBig, now: Instant) -> bool {
+        let Some(mtu) = self.credible(too_big) else { return false };
+        if mtu >= self.current {
+            // The answer to a probe: what fits is known now.
+            if mtu + 1 < self.ceiling {
+                (self.ceiling, self.ceiling_first, self.probes_lost) = (mtu + 1, true, 0);
+            }
+            return false;
+        }
+        (self.current, self.ceiling, self.ceiling_first) = (mtu, mtu + 1, false);
+        self.probe = None;
+        self.raise_at = Some(now + RAISE_INTERVAL);
+        self.forget_trial();
+        true
+    }
+
+    /// The MTU that an error names, held to the least that is believed; `None` if it makes no sense.
+    fn credible(&self, too_big: &TooBig) -> Option<u16> {
+        let named = match too_big.next_hop_mtu {
+            0 if !self.is_v6 => {
+                let sent = too_big.packet_bytes.min(self.current.into());
+                PLATEAUS.into_iter().map(u32::from).find(|plateau| *plateau < sent)?
+            }
+            named => named,
+        };
+        // RFC 8201 section 4: less than every path of IPv6 carries is discarded.
+        let least_credible = if self.is_v6 { u32::from(BASE) } else { CREDIBLE_V4 };
+        let is_credible = named >= least_credible && named < too_big.packet_bytes && named < u32::from(self.most);
+        is_credible.then(|| (named as u16).max(if self.is_v6 { BASE } else { LEAST_V4 }))
+    }
+
+    /// The size from which on packets count as large: where a black hole leads from here. A size that was set by hand, or
+    /// that the peer takes, and is no larger than the base is not doubted.
+    pub(super) fn step_down(&self) -> Option<u16> {
+        self.trial_passed.or(if self.current > BASE { Some(BASE) } else { self.least_step() })
+    }
+
+    /// The last step down.
+    fn least_step(&self) -> Option<u16> {
+        (self.current > LEAST_V4 && self.most > BASE && !self.is_v6).then_some(LEAST_V4)
+    }
+
+    /// Where to go now that a large packet has timed out: down, if a smaller one has arrived in its place before, and no
+    /// large one since.
+    pub(super) fn black_hole(&self) -> Option<u16> {
+        self.trial_passed
+    }
+
+    /// The step down to try in place of a packet that timed out `timeouts` times in a row.
+    pub(super) fn trial_step(&self, timeouts: u32) -> Option<u16> {
+        let patience = TRIAL_AFTER_TIMEOUTS[usize::from(self.large_passed)];
+        match timeouts.checked_sub(patience)? {
+            SECOND_TRIAL_AFTER_TIMEOUTS.. => self.least_step().or(self.step_down()),
+            _ => self.step_down(),
+        }
+    }
+
+    /// A packet that fits `step` and ends at `end` is sent in place of one that timed out.
+    pub(super) fn begin_trial(&mut self, end: SeqNr, step: u16) {
+        self.trial = Some((end, step));
+    }
+
+    /// Everything before `una` has arrived.
+    pub(super) fn on_advance(&mut self, una: SeqNr) {
+        if let Some((_, step)) = self.trial.take_if(|(end, _)| una.at_or_after(*end)) {
+            self.trial_passed = Some(step);
+        }
+    }
+
+    /// A packet larger than the next step down has arrived.
+    pub(super) fn on_large_passed(&mut self) {
+        self.large_passed = true;
+        self.trial_passed = None;
+    }
+
+    /// Packets of the current size vanish: one step down, and the search begins, with the size that failed first: an
+    /// outage looks the same.
+    pub(super) fn fall_back(&mut self, step: u16) {
+        (self.ceiling, self.ceiling_first) = (self.current.saturating_add(1), true);
+        self.current = step;
+        (self.raise_at, self.probe, self.probes_lost) = (None, None, 0);
+        self.forget_trial();
+    }
+
+    fn forget_trial(&mut self) {
+        (self.trial, self.trial_passed, self.large_passed) = (None, None, false);
+    }
+
+    /// The size to probe next, if it is time for it.
+    pub(super) fn next_probe(&mut self, now: Instant) -> Option<u16> {
+        if self.current >= self.most || self.probe.is_some() {
+            return None;
+        }
+        if let Some(at) = self.raise_at {
+            if now < at {
+                return None;
+            }
+            (self.raise_at, self.ceiling, self.ceiling_first) = (None, self.most.saturating_add(1), true);
+        }
+        let exactness = if self.ceiling_first { 1 } else { SEARCH_STEP };
+        if self.ceiling - self.current <= exactness {
+            self.raise_at = Some(now + RAISE_INTERVAL);
+            return None;
+        }
+        let middle = self.current + (self.ceiling - self.current) / 2;
+        Some(if self.ceiling_first { self.ceiling - 1 } else { middle })
+    }
+
+    /// A probe of `size` is on its way.
+    pub(super) fn begin_probe(&mut self, seq: SeqNr, payload_bytes: u32, size: u16) {
+        self.probe = Some(Probe { seq, payload_bytes, size });
+    }
+
+    pub(super) fn probe(&self) -> Option<Probe> {
+        self.probe
+    }
+
+    /// The probe has arrived: packets of its size pass. Tells whether packets may be larger from now on.
+    pub(super) fn on_probe_delivered(&mut self) -> bool {
+        let Some(probe) = self.probe.take().filter(|probe| probe.size > self.current) else { return false };
+        self.current = probe.size;
+        (self.probes_lost, self.ceiling_first) = (0, false);
+        self.forget_trial();
+        true
+    }
+
+    /// The probe is lost. Only where nothing else was (`alone`) does that tell of its size (RFC 4821 section 7.6.2).
+    pub(super) fn on_probe_lost(&mut self, alone: bool) {
+        let Some(probe) = self.probe.take().filter(|_| alone) else { return };
+        self.probes_lost += 1;
+        if self.probes_lost >= PROBES_MAX {
+            self.ceiling = self.ceiling.min(probe.size).max(self.current + 1);
+            (self.probes_lost, self.ceiling_first) = (0, false);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(packet_bytes: u32, next_hop_mtu: u32) -> TooBig {
+        let [src, dst] = ["10.0.0.1:1", "10.0.0.2:2"].map(|address| address.parse().unwrap());
+        TooBig { src, dst, seq: SeqNr(0), packet_bytes, next_hop_mtu }
+    }
+
+    /// Probes until the search ends on a path that carries `path` octets; gives the probes sent.
+    fn search(mtu: &mut PathMtu, path: u16, now: Instant) -> u32 {
+        let mut probes = 0;
+        while let Some(size) = mtu.next_probe(now) {
+            mtu.begin_probe(SeqNr(1), 1, size);
+            probes += 1;
+            if size > path {
+                mtu.on_probe_lost(true);
+            } else {
+                assert!(mtu.on_probe_delivered());
+            }
+        }
+        probes
+    }
+
+    #[test]
+    fn a_router_is_believed_within_reason() {
+        for (is_v6, packet_bytes, named, expected) in [
+            (false, 1500, 1400, Some(1400)),
+            (false, 1500, 300, Some(552)),
+            (false, 1500, 67, None),
+            (false, 1400, 1400, None),
+            (false, 1500, 1500, None),
+            (false, 1500, 0, Some(1492)),
+            (false, 1400, 0, Some(1006)),
+            (false, 60_000, 0, Some(1492)),
+            (true, 1500, 1400, Some(1400)),
+            (true, 1500, 1279, None),
+            (true, 1500, 0, None),
+            (true, 1500, 70_000, None),
+        ] {
+            let mut mtu = PathMtu::new(1500, is_v6);
+            let lowered = mtu.on_too_big(&error(packet_bytes, named), Instant::ZERO);
+            assert_eq!(
+                (lowered, mtu.current()),
+                (expected.is_some(), expected.unwrap_or(1500)),
+                "{packet_bytes} {named}"
+            );
+            assert_eq!(mtu.next_probe(Instant::from_secs(599)), None, "ten minutes first");
+        }
+    }
+
+    #[test]
+    fn the_search_ends_just_below_what_passes() {
+        for path in [1280, 1281, 1400, 1492, 1499, 1500] {
+            let mut mtu = PathMtu::new(1500, true);
+            mtu.fall_back(mtu.step_down().unwrap());
+            let probes = search(&mut mtu, path, Instant::ZERO);
+            assert!(mtu.current() <= path && path - mtu.current() < SEARCH_STEP, "{path}: {}", mtu.current());
+            assert!(probes <= 18, "{path}: {probes} probes");
+        }
+    }
+
+    #[test]
+    fn a_path_that_grows_is_found_after_ten_minutes() {
+        let mut mtu = PathMtu::new(1500, false);
+        assert!(mtu.on_too_big(&error(1500, 1400), Instant::ZERO));
+        assert_eq!(search(&mut mtu, 1500, Instant::from_secs(599)), 0);
+        assert_eq!(search(&mut mtu, 1500, Instant::from_secs(600)), 1);
+        assert_eq!(mtu.current(), 1500);
+    }
+
+    #[test]
+    fn a_router_that_answers_a_probe_ends_the_search() {
+        let mut mtu = PathMtu::new(1500, false);
+        mtu.fall_back(BASE);
+        let size = mtu.next_probe(Instant::ZERO).unwrap();
+        assert_eq!(size, 1500);
+        mtu.begin_probe(SeqNr(1), 1, size);
+        assert!(!mtu.on_too_big(&error(1500, 1400), Instant::ZERO));
+        mtu.on_probe_lost(true);
+        assert_eq!(mtu.next_probe(Instant::ZERO), Some(1400));
+        mtu.begin_probe(SeqNr(1), 1, 1400);
+        assert!(mtu.on_probe_delivered());
+        assert_eq!((mtu.next_probe(Instant::ZERO), mtu.current()), (None, 1400));
+    }
+
+    #[test]
+    fn only_what_began_above_the_base_falls() {
+        assert_eq!(PathMtu::new(1280, false).step_down(), None);
+        assert_eq!(PathMtu::new(1040, false).step_down(), None);
+        let mut mtu = PathMtu::new(1500, false);
+        mtu.fall_back(mtu.step_down().unwrap());
+        assert_eq!((mtu.current(), mtu.step_down()), (1280, Some(552)));
+        mtu.fall_back(552);
+        assert_eq!(mtu.step_down(), None);
+        assert_eq!(PathMtu { current: 1280, ..PathMtu::new(1500, true) }.step_down(), None);
+    }
+}
