@@ -211,6 +211,14 @@ pub enum MiddleboxSpec {
         /// The new octets.
         text: String,
     },
+    /// A hop that takes no packet beyond a size, which the hosts' devices do not know of.
+    Narrow {
+        /// Largest IP packet in octets.
+        mtu: u16,
+        /// Larger ones vanish; by default their senders are told by ICMP.
+        #[serde(default)]
+        silent: bool,
+    },
     /// Translates the first host's addresses and ports to one external address, IPv4 only.
     Nat {
         /// Idle time after which a mapping is forgotten.
@@ -325,6 +333,9 @@ impl Topology {
         {
             return Err("a middlebox that strips no `options` does nothing: name one, like \"mptcp\"".into());
         }
+        if link.middleboxes.iter().any(|spec| matches!(spec, MiddleboxSpec::Narrow { mtu: ..68, .. })) {
+            return Err("every path of IPv4 carries packets of 68 octets (RFC 791): write a larger `mtu`".into());
+        }
         [link.way_up(), link.way_down()].iter().try_for_each(Way::check)
     }
 }
@@ -413,6 +424,7 @@ mod tests {
             ("loss = { mean = '60 %', burst_packets = 1.0 }", ["link 1", "burst_packets"]),
             ("outages = [{ from = '2 s', until = '1 s' }]", ["link 1", "no duration"]),
             ("middleboxes = [{ kind = 'toaster' }]", ["line 7", "strip"]),
+            ("middleboxes = [{ kind = 'narrow', mtu = 67 }]", ["link 1", "68"]),
         ];
         for (fields, expected) in mistakes {
             let error = link(fields).unwrap_err();

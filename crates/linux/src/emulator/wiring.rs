@@ -3,7 +3,9 @@
 use std::fs;
 
 use network::impairment::{Corrupt, Detection, Duplicate, Outage, Reorder};
-use network::middlebox::{Edit, EditStream, Merge, Nat, OptionKinds, ShiftDsn, Split, StripOn, StripOptions};
+use network::middlebox::{
+    Edit, EditStream, Merge, NarrowHop, Nat, OptionKinds, ShiftDsn, Split, StripOn, StripOptions,
+};
 use network::{Link, LossModel, Network, Node, PortId, Route, Trace, VertexId};
 use units::text::{Text, TextOr};
 use units::{Duration, Instant, Rate};
@@ -138,6 +140,10 @@ fn add_middlebox(network: &mut Network, spec: &MiddleboxSpec, plan: &LinkPlan, w
         MiddleboxSpec::Overwrite { at, ref text } => {
             let edit = Edit::Overwrite { at, octets: text.clone().into() };
             ways.shared.push(network.add_node(Box::new(EditStream::new(plan.ends[0].v4.into(), edit))));
+        }
+        MiddleboxSpec::Narrow { mtu, silent } => {
+            let hop = NarrowHop::new(mtu);
+            ways.shared.push(network.add_node(Box::new(if silent { hop.silent() } else { hop })));
         }
         MiddleboxSpec::Nat { idle_timeout } => {
             ways.shared.push(network.add_node(Box::new(Nat::new(plan.external(), idle_timeout))));

@@ -1,0 +1,85 @@
+//! Paths that carry less than the devices at their ends say: `serve`, `get` and the engine find out, by ICMP or without.
+
+use std::fs;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use interop::{
+    Digest, Engine, Protocol, Rig, accept, connect, counter, engine_config, listen, receive_all, send_pattern,
+};
+use linux::get::{GetOptions, get};
+use linux::serve::{ServeOptions, serve};
+use linux::stop::Stop;
+
+const BYTES: u64 = 3_000_000;
+/// The device itself is narrow: the kernel of the host behind which the engine is tells it so.
+const NARROW_DEVICE: &str = "delay = '2 ms'\nmtu = 1400";
+const TOLD: &str = "delay = '2 ms'\nmiddleboxes = [{ kind = 'narrow', mtu = 1400 }]";
+const SILENT: &str = "delay = '2 ms'\nmiddleboxes = [{ kind = 'narrow', mtu = 1400, silent = true }]";
+
+/// `get` behind one host from `serve` behind the other, on two links.
+#[test]
+fn get_and_serve_find_out() {
+    for link in [NARROW_DEVICE, TOLD, SILENT] {
+        let Some(rig) = Rig::new(&[link, link]) else { return };
+        let folder = std::env::temp_dir().join(format!("interop-path-mtu-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("data.bin"), interop::pattern(BYTES as usize)).unwrap();
+        let via =
+            |side: u8| [format!("10.1.{side}.2"), format!("10.2.{side}.2")].map(|ip| ip.parse().unwrap()).to_vec();
+        let serving = ServeOptions { folder: folder.clone(), port: 8080, via: via(1) };
+        let getting = GetOptions {
+            url: "http://10.1.1.2:8080/data.bin".parse().unwrap(),
+            output: folder.join("copy.bin"),
+            via: via(0),
+            progress: false,
+        };
+        let stop = Stop::new().unwrap();
+        let handle = stop.handle().unwrap();
+        let (ready, is_ready) = channel();
+        let report = thread::scope(|scope| {
+            let mut say = move |line: &str| drop(ready.send(line.to_owned()));
+            scope.spawn(|| rig.host(1).run(|| serve(&serving, &stop, &mut say)));
+            is_ready.recv_timeout(Duration::from_secs(60)).unwrap();
+            let report = rig.host(0).run(|| get(&getting, &Stop::new().unwrap())).unwrap();
+            handle.stop();
+            report
+        });
+        let copy = fs::read(folder.join("copy.bin")).unwrap();
+        let _ = fs::remove_dir_all(&folder);
+        assert!(report.is_ok(), "{link}: {:?}", report.err());
+        assert!(copy == interop::pattern(BYTES as usize), "{link}");
+    }
+}
+
+/// The engine sends to the kernel, which must accept mappings whose segments were cut anew.
+#[test]
+fn the_kernel_takes_what_was_cut_anew() {
+    for link in [TOLD, SILENT] {
+        let Some(rig) = Rig::new(&[link]) else { return };
+        let engine = Engine::start(rig.host(1), &["10.1.1.2"], &[]);
+        let listener = listen(rig.host(0), Protocol::Mptcp, "10.1.0.1:5000".parse().unwrap()).unwrap();
+        let id = engine.connect("10.1.1.2", "10.1.0.1:5000", engine_config());
+        let mut stream = accept(&listener).unwrap();
+        engine.send(id, BYTES, true);
+        assert_eq!(receive_all(&mut stream).unwrap(), Digest::of_pattern(BYTES));
+        let subflow = &engine.stats(id).subflows[0];
+        let least = if link == TOLD { 1400 } else { 1280 };
+        assert!((least..=1400).contains(&subflow.path_mtu_bytes), "{subflow:#?}");
+        assert_eq!(counter(rig.host(0), "DSSNotMatching"), 0);
+    }
+}
+
+/// The kernel sends to the engine over the same hop: what the router says reaches it, too.
+#[test]
+fn the_engine_takes_what_the_kernel_cuts() {
+    let Some(rig) = Rig::new(&[TOLD]) else { return };
+    let engine = Engine::start(rig.host(1), &["10.1.1.2"], &[]);
+    engine.listen("10.1.1.2:5000", engine_config());
+    let mut stream = connect(rig.host(0), Protocol::Mptcp, None, "10.1.1.2:5000".parse().unwrap()).unwrap();
+    let id = engine.accept();
+    send_pattern(&mut stream, BYTES).unwrap();
+    drop(stream);
+    assert_eq!(engine.received(id), Digest::of_pattern(BYTES));
+}
