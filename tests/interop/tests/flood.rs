@@ -103,7 +103,7 @@ fn flood(host: &Namespace, per_second: u64, ended: &AtomicBool, sent: &AtomicU64
 
 fn curl(host: &Namespace) -> Child {
     let url = format!("http://{}:{PORT}/data.bin", SERVER);
-    let mut command = host.command("mptcpize");
+    let mut command = host.command("mptcpize").unwrap();
     command.args(["run", "curl", "-sS", "--max-time", "30", &url]);
     command.stdout(Stdio::piped()).spawn().unwrap()
 }
@@ -144,7 +144,12 @@ fn serve_beside_a_flood(per_second: u64, clients: usize, pause: Duration) -> u64
 
 /// Serves `folder` in `host`, which reaches the server's address from one of its own.
 fn with_server(host: &Namespace, folder: &Path, work: impl FnOnce()) {
-    let options = ServeOptions { folder: folder.into(), port: PORT, via: vec![SERVER.parse().unwrap()] };
+    let options = ServeOptions {
+        folder: folder.into(),
+        port: PORT,
+        via: vec![SERVER.parse().unwrap()],
+        idle_max: units::Duration::from_secs(60),
+    };
     let stop = Stop::new().unwrap();
     let handle = stop.handle().unwrap();
     host.ip(["address add 10.97.1.1/32 dev lo".into()]).unwrap();

@@ -306,6 +306,11 @@ impl Connection {
         self.subflows.iter().position(|subflow| subflow.id == id)
     }
 
+    /// Largest payload of one packet of subflow `id`, if there is such a subflow.
+    pub(crate) fn payload_max(&self, id: SubflowId) -> Option<u32> {
+        self.position(id).map(|i| self.subflows[i].tcb.payload_max())
+    }
+
     /// Octets of payload in the largest packet of `segment`, which subflow `id` has just given out.
     pub(crate) fn packet_payload(&self, id: SubflowId, segment: &Segment) -> Option<u32> {
         self.position(id).map(|i| self.subflows[i].tcb.packet_payload(segment))

@@ -148,7 +148,7 @@ impl Connection {
             }
             _ => segment.payload.clone(),
         };
-        let len = first.len() as u16;
+        let len = u16_from(first.len() as u64);
         let sum = || wire::checksum::dss_checksum(self.sender.first, 1, len, core::iter::once(&first));
         DataLen { len, checksum: self.checksum.then(sum) }
     }

@@ -3,6 +3,7 @@
 use core::net::SocketAddr;
 use std::sync::Arc;
 
+use units::narrow::u16_from;
 use units::{Instant, SeqNr};
 use wire::{Flags, Segment};
 
@@ -41,13 +42,13 @@ pub(super) fn header_bytes(remote: &SocketAddr) -> u32 {
 
 /// The MSS to announce for our MTU (RFC 9293 section 3.7.1: without options).
 fn local_mss(config: &ConnectionConfig, remote: &SocketAddr) -> u16 {
-    config.mtu.saturating_sub(header_bytes(remote) as u16).max(MSS_MIN)
+    config.mtu.saturating_sub(u16_from(header_bytes(remote).into())).max(MSS_MIN)
 }
 
 /// The path MTU to begin with: what our interface and a peer with an MSS of `peer_mss` take.
 fn first_path_mtu(config: &ConnectionConfig, remote: &SocketAddr, peer_mss: u16) -> PathMtu {
     let mss = peer_mss.min(local_mss(config, remote));
-    PathMtu::new(mss + header_bytes(remote) as u16, remote.is_ipv6())
+    PathMtu::new(mss + u16_from(header_bytes(remote).into()), remote.is_ipv6())
 }
 
 /// The smallest shift with which the whole receive buffer can be announced.

@@ -13,6 +13,7 @@
 //!
 //! Sizes are those of IP packets. Loss of a probe is no sign of congestion (RFC 4821 section 7.5).
 
+use units::narrow::u16_from;
 use units::{Duration, Instant, SeqNr};
 use wire::TooBig;
 
@@ -122,7 +123,7 @@ impl PathMtu {
         // RFC 8201 section 4: less than every path of IPv6 carries is discarded.
         let least_credible = if self.is_v6 { u32::from(BASE) } else { CREDIBLE_V4 };
         let is_credible = named >= least_credible && named < too_big.packet_bytes && named < u32::from(self.most);
-        is_credible.then(|| (named as u16).max(if self.is_v6 { BASE } else { LEAST_V4 }))
+        is_credible.then(|| u16_from(named.into()).max(if self.is_v6 { BASE } else { LEAST_V4 }))
     }
 
     /// The size from which on packets count as large: where a black hole leads from here. A size that was set by hand, or

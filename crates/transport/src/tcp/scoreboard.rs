@@ -46,7 +46,7 @@ impl Sent {
 
     /// Octets of payload in the largest packet that it was sent in.
     pub(crate) fn packet_payload(&self) -> u32 {
-        self.piece.min(self.payload.len() as u32)
+        self.piece.min(self.payload.sequence_len())
     }
 
     fn in_flight(&self) -> bool {
@@ -510,7 +510,7 @@ impl Scoreboard {
             self.resent += u64::from(sent.len);
         }
         sent.retransmitted = true;
-        sent.piece = (sent.payload.len() as u32).max(1);
+        sent.piece = sent.payload.sequence_len().max(1);
         sent.sent_at = now;
         self.resends.push_back((now, sent.seq));
         sent
