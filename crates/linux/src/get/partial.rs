@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use crate::{Error, Result};
 
@@ -36,8 +36,7 @@ impl PartialFile {
             return Err(Error::File { path: path.into(), message: "is a folder: name a file in it".into() });
         }
         let (part, version) = (beside(path, ".part"), beside(path, ".part.version"));
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(&part);
-        let file = file.map_err(Error::file(&part))?;
+        let file = open_own(&part).map_err(Error::file(&part))?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| Error::File {
             path: part.clone(),
             message: "another download is writing it: wait for its end".into(),
@@ -60,7 +59,8 @@ impl PartialFile {
         let _ = fs::remove_file(&self.version);
         self.cut(0).map_err(Error::file(&self.part))?;
         let Some(validator) = validator else { return Ok(()) };
-        fs::write(&self.version, format!("{}\n{validator}\n", self.url)).map_err(Error::file(&self.version))
+        let mut version = File::create_new(&self.version).map_err(Error::file(&self.version))?;
+        writeln!(version, "{}\n{validator}", self.url).map_err(Error::file(&self.version))
     }
 
     /// Goes on.
@@ -104,6 +104,12 @@ impl Write for PartialFile {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
+}
+
+/// A link that somebody else has put there, in a folder that all may write to, is not followed.
+fn open_own(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(0o666))?.into())
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {
@@ -155,6 +161,20 @@ mod tests {
         assert_eq!(interrupted(&path, None, b"hel"), None);
         assert_eq!(interrupted(&path, Some("\"v1\""), b""), None);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn links_are_not_written_through() {
+        let folder = folder("link");
+        fs::write(folder.join("victim"), "precious").unwrap();
+        let link = |name: &str| std::os::unix::fs::symlink("victim", folder.join(name)).unwrap();
+        link("out.part.version");
+        interrupted(&folder.join("out"), Some("\"v1\""), b"hel").unwrap();
+        fs::remove_file(folder.join("out.part")).unwrap();
+        link("out.part");
+        assert!(PartialFile::open(&folder.join("out"), URL).is_err());
+        assert_eq!(fs::read_to_string(folder.join("victim")).unwrap(), "precious");
         fs::remove_dir_all(folder).unwrap();
     }
 
