@@ -17,7 +17,9 @@ const ADDRESS: &str = "10.96.1.2";
 fn serve_until_killed() {
     let Ok(name) = std::env::var("INTEROP_NAMESPACE") else { return };
     let host = Namespace::open(&name).unwrap();
-    let options = ServeOptions { folder: PathBuf::from("."), port: 8080, via: vec![ADDRESS.parse().unwrap()] };
+    let idle_max = units::Duration::from_secs(60);
+    let options =
+        ServeOptions { folder: PathBuf::from("."), port: 8080, via: vec![ADDRESS.parse().unwrap()], idle_max };
     let stop = Stop::new().unwrap();
     host.run(|| serve(&options, &stop, &mut |line| println!("{line}"))).unwrap().unwrap();
 }
