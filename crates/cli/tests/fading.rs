@@ -42,10 +42,10 @@ fn mistakes_take_one_line() {
     let refuse = |arguments: &[&str], code: i32, says: &str| {
         fading(arguments).code(code).stderr(contains(says).and(predicate::function(one_line)));
     };
-    refuse(&["-o", "x.fad", "--speed", "3"], 2, "write km/h or m/s");
+    refuse(&["-o", "x.fad", "--speed", "3"], 2, "write it like \"3 km/h\"");
     refuse(&["-o", "x.fad", "--speed", "0 km/h"], 2, "write 0.3 km/h to 500 km/h");
     refuse(&["-o", "x.fad", "--speed", "NaN km/h"], 2, "out of range");
-    refuse(&["-o", "x.fad", "--carrier", "2.1"], 2, "write GHz or MHz");
+    refuse(&["-o", "x.fad", "--carrier", "2.1"], 2, "write it like \"3 GHz\"");
     refuse(&["-o", "x.fad", "--carrier", "1 MHz"], 2, "100 MHz to 100 GHz");
     refuse(&["-o", "/nowhere/at/all/x.fad"], 1, "cannot write /nowhere/at/all/x.fad");
 }

@@ -43,7 +43,11 @@ fn quantity(option: &str, text: &str, units: &[(&str, f64)]) -> Result<f64, Fail
     });
     parsed.ok_or_else(|| {
         let known: Vec<&str> = units.iter().map(|(unit, _)| *unit).collect();
-        Failure::Input(format!("{option} {text:?} is not a number with a unit: write {}", known.join(" or ")))
+        Failure::Input(format!(
+            "{option} {text:?} is not a number with a unit: write it like {:?} (units: {})",
+            format!("3 {}", known[0]),
+            known.join(", ")
+        ))
     })
 }
 

@@ -37,7 +37,9 @@ pub fn select(arguments: &Select) -> Result<(), Failure> {
 fn settings(arguments: &Select) -> Result<SelectorSettings, Failure> {
     let mode = arguments.mode.parse().map_err(|error| Failure::Input(format!("--mode: {error}")))?;
     let epsilon = arguments.epsilon.trim().parse();
-    let epsilon = epsilon.map_err(|_| Failure::Input(format!("--epsilon {:?} is not a number", arguments.epsilon)))?;
+    let epsilon = epsilon.map_err(|_| {
+        Failure::Input(format!("--epsilon {:?} is not a number: write one like 0.1", arguments.epsilon))
+    })?;
     Ok(SelectorSettings { epsilon, mode })
 }
 

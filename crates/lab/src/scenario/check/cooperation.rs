@@ -32,7 +32,11 @@ fn check_target(scenario: &Scenario, found: &mut Vec<Complaint>) {
     }
     if !(target.tolerance.value() > 0.0 && target.tolerance.value() < 1.0) {
         let problem = format!("{} leaves no range around the target", target.tolerance);
-        found.push(Complaint::new("target.tolerance", problem, "write a share between \"0 %\" and \"100 %\""));
+        found.push(Complaint::new(
+            "target.tolerance",
+            problem,
+            "write a share above nothing and below all, like \"10 %\"",
+        ));
     }
 }
 
@@ -85,7 +89,7 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
         found.push(Complaint::new(format!("{field}.period"), "would never end", "write a time above zero"));
     }
     if selection.advert_period.is_some_and(|every| every.0 < ADVERT_PERIOD_MIN) {
-        let (problem, remedy) = ("is hardly ever over", format!("write {ADVERT_PERIOD_MIN} or more"));
+        let (problem, remedy) = ("is hardly ever over", format!("write \"{ADVERT_PERIOD_MIN}\" or more"));
         found.push(Complaint::new(format!("{field}.advert_period"), problem, remedy));
     }
     if selection.method == SelectionMethod::All && relays > ACTIVE_MAX {
@@ -155,7 +159,7 @@ fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
     if let Some(watch) = &cooperation.watch {
         if watch.patience < PATIENCE_MIN {
             let problem = format!("{} is too short for an honest relay to repair a loss", watch.patience);
-            let remedy = format!("write {PATIENCE_MIN} or more; \"3 s\" is usual");
+            let remedy = format!("write \"{PATIENCE_MIN}\" or more; \"3 s\" is usual");
             found.push(Complaint::new("cooperation.watch.patience", problem, remedy));
         }
         if scenario.workload.connections > 1 {

@@ -82,7 +82,7 @@ fn check_rate(rate: Rate, field: &str, found: &mut Vec<Complaint>) {
         found.push(Complaint::new(field, "nothing ever gets through", "write a rate above zero"));
     }
     if rate > RATE_MAX {
-        let remedy = format!("write at most {RATE_MAX}");
+        let remedy = format!("write at most \"{RATE_MAX}\"");
         found.push(Complaint::new(field, format!("{rate} is no rate of a link"), remedy));
     }
 }
@@ -102,12 +102,12 @@ fn check_rate_model(model: &RateModel, field: &str, found: &mut Vec<Complaint>) 
     };
     if generator.mean_rate < TRACE_RATE_MIN || generator.mean_rate > TRACE_RATE_MAX {
         let problem = format!("{} is no rate for a generated trace", generator.mean_rate);
-        let remedy = format!("write a rate from {TRACE_RATE_MIN} to {TRACE_RATE_MAX}");
+        let remedy = format!("write a rate from \"{TRACE_RATE_MIN}\" to \"{TRACE_RATE_MAX}\"");
         found.push(Complaint::new(format!("{field}.mean"), problem, remedy));
     }
     if generator.duration < Duration::from_secs(1) || generator.duration > TRACE_PERIOD_MAX {
         let problem = format!("{} is no duration for a trace", generator.duration);
-        let remedy = format!("write a time from 1 s to {TRACE_PERIOD_MAX}");
+        let remedy = format!("write a time from \"1 s\" to \"{TRACE_PERIOD_MAX}\"");
         found.push(Complaint::new(format!("{field}.period"), problem, remedy));
     }
 }

@@ -80,7 +80,7 @@ fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl
     let most = scenario.connection.mtu.0.saturating_sub(HEADERS_BYTES);
     if local.datagram.0 == 0 || local.datagram.0 > most {
         let problem = format!("a datagram of {} does not fit the MTU", local.datagram);
-        refuse("datagram", problem, &format!("write 1 to {most} octets"));
+        refuse("datagram", problem, &format!("write a size from \"1 B\" to \"{most} B\""));
     }
     if local.on_off.is_some_and(|times| times.on.is_zero()) {
         refuse("on_off.on", "it never sends".into(), "write a time above zero");

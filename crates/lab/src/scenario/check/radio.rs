@@ -178,7 +178,11 @@ fn check_wlan(wlan: &Wlan, mtu: ByteCount, found: &mut Vec<Complaint>) {
     let mbps = wlan.rate.as_bps() / 1_000_000;
     if wlan.rate.as_bps() % 1_000_000 != 0 || !WLAN_RATES_MBPS.contains(&mbps) {
         let problem = format!("{} is no data rate of IEEE 802.11a", wlan.rate);
-        found.push(Complaint::new("wlan.rate", problem, "write 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s"));
+        found.push(Complaint::new(
+            "wlan.rate",
+            problem,
+            "write 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s, like \"54 Mbit/s\"",
+        ));
     }
     if !holds_a_packet(wlan.queue, mtu) {
         let problem = format!("a queue of {} holds no packet", wlan.queue);

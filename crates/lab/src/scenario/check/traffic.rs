@@ -21,7 +21,7 @@ impl<F: FnMut(&str, String, &str)> Refuse for F {}
 
 pub(super) fn check_rate(rate: Rate, name: &str, refuse: &mut impl Refuse) {
     if rate > RATE_MAX {
-        refuse(name, format!("{rate} is no rate for a source"), &format!("write at most {RATE_MAX}"));
+        refuse(name, format!("{rate} is no rate for a source"), &format!("write at most \"{RATE_MAX}\""));
     }
 }
 

@@ -50,7 +50,11 @@ pub(super) fn check_workload(workload: &Workload, found: &mut Vec<Complaint>) {
         check_video(video, &mut refuse);
     }
     if let Some(Text(size)) = workload.size.filter(|size| size.0 > SIZE_MAX) {
-        refuse("size", format!("{size} is more than can be checked at the end"), &format!("write at most {SIZE_MAX}"));
+        refuse(
+            "size",
+            format!("{size} is more than can be checked at the end"),
+            &format!("write at most \"{SIZE_MAX}\""),
+        );
     }
     refuse_varied(workload.answers.as_ref(), "answers", &mut refuse);
     refuse_varied(workload.pauses.as_ref(), "pauses", &mut refuse);
