@@ -73,6 +73,7 @@ pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress<'_>)) -> Resul
     };
     let sender = |subflow: &transport::SubflowStats| senders.of(subflow);
     let (series, subflows) = measured.recorder.finish(&measured.stats, sender, &counters, measured.duration_s);
+    faults.extend(totals.damage(|| digest::of_source(&source, &[totals.delivered_bytes])));
     if faults.is_empty() {
         faults.extend(totals.fault(scenario.duration));
     }

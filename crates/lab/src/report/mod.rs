@@ -71,6 +71,7 @@ fn heading(results: &Results) -> String {
     let (class, verdict) = match (totals.sha256_ok, totals.completed) {
         (true, true) => ("good", "Delivered intact: SHA-256 matches"),
         (true, false) => ("fair", "Intact so far; ended before completion"),
+        (false, _) if totals.is_cut_short() => ("fair", "Incomplete: not all octets arrived"),
         (false, _) => ("bad", "SHA-256 mismatch"),
     };
     format!(

@@ -181,6 +181,18 @@ impl Manifest {
 }
 
 impl Totals {
+    /// Whether the run ended before all octets had arrived: then the digests are of different lengths, and differ.
+    pub fn is_cut_short(&self) -> bool {
+        !self.completed && self.delivered_bytes < self.source_bytes
+    }
+
+    /// What is wrong with the part that arrived of a transfer that was cut short: `begin` is the digest of as much of what
+    /// was sent.
+    pub fn damage(&self, begin: impl FnOnce() -> String) -> Option<String> {
+        let damaged = self.is_cut_short() && begin() != self.sha256_received;
+        damaged.then(|| "what arrived is not the beginning of what was sent: their SHA-256 differ".into())
+    }
+
     /// What is wrong with a run of at most `duration`, in words.
     pub fn fault(&self, duration: Duration) -> Option<String> {
         if !self.completed {
@@ -226,5 +238,21 @@ impl Results {
             }
         }
         paths
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_cut_short_is_compared_with_as_much_of_the_source() {
+        let digest = |text: &str| text.to_string();
+        let cut = Totals { delivered_bytes: 3, source_bytes: 9, sha256_received: digest("three"), ..Totals::default() };
+        assert!(cut.is_cut_short());
+        assert_eq!(cut.damage(|| digest("three")), None);
+        assert!(cut.damage(|| digest("other")).unwrap().contains("not the beginning"));
+        let whole = Totals { completed: true, delivered_bytes: 9, ..cut };
+        assert!(!whole.is_cut_short() && whole.damage(|| digest("other")).is_none());
     }
 }

@@ -66,6 +66,9 @@ fn totals(totals: &Totals) -> String {
     );
     let integrity = match totals.sha256_ok {
         true => format!("{} (the same at both ends)", totals.sha256_received),
+        false if totals.is_cut_short() => {
+            format!("incomplete: {} is that of what arrived", totals.sha256_received)
+        }
         false => format!("MISMATCH: sent {}, received {}", totals.sha256_source, totals.sha256_received),
     };
     let reinjected = |bytes: u64| format!("; {} sent again on another subflow", quantity(bytes as f64, "B"));

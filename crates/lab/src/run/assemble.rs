@@ -36,7 +36,7 @@ pub(super) fn assemble(
     for (results, relay) in relays.iter_mut().zip(&drawn.relays) {
         results.energy_j = relay.energy_nj_per_bit().map(|price| price * 1e-9 * 8.0 * results.carried_bytes as f64);
     }
-    let faults = faults(drawn, stage, &totals);
+    let faults = faults(drawn, source, stage, &totals);
     let results =
         Results { relays, selection, ..Results::new(Manifest::new(given, "simulator"), totals, series, subflows) };
     (results, faults)
@@ -83,8 +83,11 @@ fn totals(
     }
 }
 
-fn faults(scenario: &Scenario, stage: &Stage, totals: &Totals) -> Vec<String> {
+fn faults(scenario: &Scenario, source: &Source, stage: &Stage, totals: &Totals) -> Vec<String> {
     let mut faults = stage.simulation.faults();
+    let delivered = stage.delivered.borrow();
+    let arrived: Vec<u64> = delivered.streams.iter().map(|stream| stream.bytes).collect();
+    faults.extend(totals.damage(|| digest::of_source(source, &arrived)));
     if faults.is_empty() {
         faults.extend(totals.fault(scenario.duration));
     }
