@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use lab::results::{RelaySeries, quantity, sparkline};
 use lab::run::Progress;
 
@@ -91,6 +91,49 @@ impl DownloadBar {
 impl Drop for DownloadBar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// How far many runs are, on standard error; invisible where that is no terminal.
+pub struct RunsBar {
+    bar: ProgressBar,
+    /// Runs that an earlier start had finished.
+    before: Cell<Option<usize>>,
+}
+
+impl RunsBar {
+    /// A bar at its beginning; `what` is counted.
+    pub fn new(what: &str) -> Self {
+        let bar = ProgressBar::new(0);
+        let template = format!("{{bar:30}} {{pos}}/{{len}} {what}{{msg}}");
+        if let Ok(style) = ProgressStyle::with_template(&template) {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self { bar, before: Cell::new(None) }
+    }
+
+    /// Moves it.
+    pub fn show(&self, progress: lab::sweep::Progress) {
+        let before = self.before.get().unwrap_or(progress.finished);
+        self.before.set(Some(before));
+        self.bar.set_length(progress.all as u64);
+        self.bar.set_position(progress.finished as u64);
+        let left = left(self.bar.elapsed(), progress.finished - before, progress.all - progress.finished);
+        let left = left.map_or(String::new(), |left| format!(", {} left", HumanDuration(left)));
+        let faulty = if progress.faulty > 0 { format!("  {} with faults", progress.faulty) } else { String::new() };
+        self.bar.set_message(format!("{left}{faulty}"));
+    }
+}
+
+/// How long `missing` runs take if `ran` took `elapsed`; `None` before the first.
+fn left(elapsed: Duration, ran: usize, missing: usize) -> Option<Duration> {
+    (ran > 0).then(|| elapsed.mul_f64(missing as f64 / ran as f64))
+}
+
+impl Drop for RunsBar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 
@@ -210,6 +253,19 @@ mod tests {
         let relays = [relay("amber", vec![0.0, 4e6, 8e6]), relay("idle", vec![0.0; 3])];
         let live = Some(Live { series: &series, relays: &relays });
         show(Progress { now: Instant::from_micros(1_500_000), delivered_bytes: 7, done_ratio: 0.3, live })
+    }
+
+    /// 100 runs, of which an earlier start had finished 90; two more took 10 s: eight take 40 s.
+    #[test]
+    fn runs_of_an_earlier_start_took_no_time_of_this_one() {
+        assert_eq!(left(Duration::from_secs(10), 2, 8), Some(Duration::from_secs(40)));
+        assert_eq!(left(Duration::from_secs(10), 0, 10), None);
+        let bar = RunsBar::new("runs");
+        let show = |finished| bar.show(lab::sweep::Progress { finished, all: 100, faulty: 0 });
+        show(90);
+        assert_eq!((bar.before.get(), bar.bar.message().as_str()), (Some(90), ""));
+        show(91);
+        assert!(bar.before.get() == Some(90) && bar.bar.message().ends_with(" left"), "{}", bar.bar.message());
     }
 
     #[test]

@@ -3,14 +3,13 @@
 use std::collections::btree_map::Entry;
 use std::path::Path;
 
-use indicatif::ProgressBar;
 use lab::claims::{Claim, Mode, Needs, Outcome, Runs, Verdict, as_printed, evaluate, needs, to_json, to_text};
 use lab::scenario::{Override, Seeds};
 use lab::sweep::{Journal, Manifest, Plan, Record};
 
 use crate::arguments::{self, ClaimMode};
 use crate::commands::shipped;
-use crate::console;
+use crate::console::{self, RunsBar};
 use crate::failure::Failure;
 
 /// Runs what the claims need, and prints what comes of it.
@@ -67,9 +66,9 @@ fn run(needs: Needs, arguments: &arguments::Claims, mode: Mode) -> Result<Vec<Re
     let path = arguments.out.join(format!("{}-{}.jsonl", needs.scenario, &manifest.content[..12]));
     let mut journal = Journal::open(&path, &manifest, false).map_err(|error| Failure::Input(error.to_string()))?;
     let workers = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let bar = bar(needs.scenario, plan.cases.len() * plan.seeds.len());
-    let ran = lab::sweep::run(&plan, &mut journal, workers, &mut |progress| bar.set_position(progress.finished as u64));
-    bar.finish_and_clear();
+    let bar = RunsBar::new(&format!("runs of {}", needs.scenario));
+    let ran = lab::sweep::run(&plan, &mut journal, workers, &mut |progress| bar.show(progress));
+    drop(bar);
     ran.map_err(|error| Failure::Failed(error.to_string()))?;
     let wanted = |record: &&Record| plan.seeds.contains(&record.seed);
     Ok(journal.records().iter().filter(wanted).cloned().collect())
@@ -85,15 +84,6 @@ fn plan(needs: Needs, seeds: u64, mode: Mode) -> Result<Plan, Failure> {
         plan.cases.iter_mut().for_each(|case| as_printed(&mut case.scenario));
     }
     Ok(plan)
-}
-
-fn bar(scenario: &str, runs: usize) -> ProgressBar {
-    let bar = ProgressBar::new(runs as u64);
-    if let Ok(style) = indicatif::ProgressStyle::with_template("{bar:30} {pos}/{len} runs of {msg}, {eta} left") {
-        bar.set_style(style);
-    }
-    bar.set_message(scenario.to_owned());
-    bar
 }
 
 fn what_next(arguments: &arguments::Claims) -> String {

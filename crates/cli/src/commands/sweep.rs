@@ -2,16 +2,14 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use lab::output::write_atomically;
 use lab::report;
 use lab::sweep::{Journal, Manifest, Plan, Summary, csv};
 
 use crate::arguments;
 use crate::commands::shipped;
-use crate::console;
+use crate::console::{self, RunsBar};
 use crate::failure::Failure;
 
 /// Runs what is missing, then writes and prints what all runs come to.
@@ -23,14 +21,9 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
     let mut journal = Journal::open(&out.join("runs.jsonl"), &Manifest::new(&plan), arguments.restart)
         .map_err(|error| Failure::Input(error.to_string()))?;
     let workers = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let bar = bar(plan.cases.len() * plan.seeds.len());
-    let ran = lab::sweep::run(&plan, &mut journal, workers, &mut |progress| {
-        bar.set_position(progress.finished as u64);
-        if progress.faulty > 0 {
-            bar.set_message(format!("{} with faults", progress.faulty));
-        }
-    });
-    bar.finish_and_clear();
+    let bar = RunsBar::new("runs");
+    let ran = lab::sweep::run(&plan, &mut journal, workers, &mut |progress| bar.show(progress));
+    drop(bar);
     ran.map_err(|error| Failure::Failed(error.to_string()))?;
     let summary = Summary::new(&plan, journal.records());
     let records = journal.records();
@@ -47,15 +40,6 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
         false => console::print(&format!("{}\n{}", summary.to_text(), what_next(arguments, &out)))?,
     }
     judge(arguments, &summary)
-}
-
-fn bar(runs: usize) -> ProgressBar {
-    let bar = ProgressBar::new(runs as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left  {msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }
 
 fn what_next(arguments: &arguments::Sweep, out: &Path) -> String {
