@@ -51,17 +51,18 @@ pub enum Command {
 #[command(after_help = "Examples:\n  \
     anabranch run scenarios/demo.toml --out out\n  \
     anabranch run scenarios/demo.toml --seed 7 --set connection.congestion=cubic\n  \
+    anabranch run mveno-5 --variant OLIA --set 'workload.size=1 MB'\n  \
     anabranch run scenarios/demo.toml --set 'relays[*].cellular.loss=1 %' --json")]
 pub struct Run {
     /// The scenario file, or the name of one that ships
     pub scenario: PathBuf,
-    /// Run this variant of it, by name
+    /// Run this variant of it, by name; without it the scenario as written
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
     /// Seed of everything random, instead of the scenario's
     #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
-    /// Change a field: relays[0].cellular.delay=10 ms; repeatable
+    /// Change a field: relays[0].cellular.delay=10 ms; also chooses a point of the grid; repeatable
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub overrides: Vec<Override>,
     /// Print the results as one JSON object instead of a table
@@ -92,7 +93,8 @@ pub struct Sweep {
     /// Runs at the same time; by default one for each core
     #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true)]
     pub jobs: Option<usize>,
-    /// Change a field in all runs, whatever variants and grid say; repeatable
+    /// Change a field in all runs. In place of an axis of the grid it is the only value there; what variants set it may not
+    /// change. Repeatable
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub overrides: Vec<Override>,
     /// Where the runs go: runs.jsonl, runs.csv and summary.json; by default out/ and the scenario's name

@@ -98,7 +98,7 @@ fn variants_that_cannot_be_run_leave_the_others_their_report() {
     let missing =
         "[[variants]]\nname = \"traced\"\nset = { \"relays[0].cellular.rate\" = { trace = \"none.mahi\" } }\n";
     std::fs::write(&path, format!("{SCENARIO}{missing}")).unwrap();
-    sweep(&path, &out, &["--seeds", "1..2"]).assert().failure().stderr(contains("--variant 'traced'"));
+    sweep(&path, &out, &["--seeds", "1..2"]).assert().failure().stderr(contains("--variant traced"));
     let html = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(html.contains("What could not be run") && html.contains("2 did not run") && html.contains("none.mahi"));
 }

@@ -12,6 +12,7 @@
 //! statistics  means with intervals, paired comparisons, correlations over runs
 //! pcapng      packet captures
 //! output      files that are whole or absent
+//! shell       commands that people paste
 //! ```
 
 pub mod claims;
@@ -23,5 +24,6 @@ pub mod report;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod shell;
 pub mod statistics;
 pub mod sweep;

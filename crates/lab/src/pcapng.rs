@@ -33,11 +33,21 @@ impl<W: Write> Capture<W> {
     /// # Errors
     /// Those of the writer.
     pub fn new(writer: W, interfaces: &[impl AsRef<str>]) -> std::io::Result<Self> {
+        Self::with_comments(writer, interfaces, &[])
+    }
+
+    /// The same, with comments that say what was captured.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn with_comments(writer: W, interfaces: &[impl AsRef<str>], comments: &[String]) -> std::io::Result<Self> {
         let application = format!("anabranch {}", env!("CARGO_PKG_VERSION"));
+        let comments = comments.iter().map(|comment| SectionHeaderOption::Comment(comment.clone().into()));
+        let application = [SectionHeaderOption::UserApplication(application.into())];
         let section = SectionHeaderBlock {
             // The same bytes on every machine.
             endianness: Endianness::Little,
-            options: vec![SectionHeaderOption::UserApplication(application.into())],
+            options: application.into_iter().chain(comments).collect(),
             ..SectionHeaderBlock::default()
         };
         let mut writer = PcapNgWriter::with_section_header(writer, section).map_err(io_error)?;

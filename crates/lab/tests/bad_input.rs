@@ -11,7 +11,7 @@ fn read(overrides: &[&str]) -> Result<Scenario, String> {
     load("x.toml", LINKS, &overrides).map_err(|error| error.to_string())
 }
 
-/// The mistake names its field, and has a remedy or says what is expected.
+/// The mistake names its field, and has a remedy or says what is expected; what the remedy says to write is taken.
 #[track_caller]
 fn refused(change: &str, parts: &[&str]) {
     let Err(mistake) = read(&[change]) else { panic!("{change} was taken") };
@@ -21,6 +21,32 @@ fn refused(change: &str, parts: &[&str]) {
     for part in parts {
         assert!(mistake.contains(part), "{change}: {part:?} is missing in:\n{mistake}");
     }
+    let about_it = |text: &&str| text.contains(&format!("{field}: ")) || text.contains(&format!("{field}."));
+    // Its own lines: what is wrong because of it has other hints.
+    let own: Vec<&str> = mistake.lines().skip_while(|line| !about_it(line)).collect();
+    let end = own.iter().position(|line| line.contains("help: ")).unwrap_or(0);
+    for hint in hints(&own[..=end].join("\n")) {
+        let change = format!("{field}={hint}");
+        let again = read(&[&change]).err().unwrap_or_default();
+        let still = again.lines().find(about_it);
+        assert!(still.is_none(), "the hint {hint} is refused as well:\n{mistake}\n{again}");
+    }
+}
+
+/// The values that a mistake says to write: in quotes after one of these words.
+fn hints(mistake: &str) -> Vec<String> {
+    let words = ["write", "like", "from", "to", "or", "at most", "least"];
+    let help = mistake.split_once("help: ").map_or(mistake, |(_, help)| help);
+    let help = help.split("(units").next().unwrap();
+    let pieces: Vec<&str> = help.split('"').collect();
+    let told = |index: &usize| words.iter().any(|word| pieces[index - 1].trim_end().ends_with(word));
+    (1..pieces.len()).step_by(2).filter(told).map(|index| format!("\"{}\"", pieces[index])).collect()
+}
+
+#[test]
+fn hints_are_found_in_mistakes() {
+    let mistake = "--set a=1: a: 1 is no size\n  help: write a size from \"576 B\" to \"9 kB\"; see \"x\"";
+    assert_eq!(hints(mistake), ["\"576 B\"", "\"9 kB\""]);
 }
 
 #[test]
@@ -34,7 +60,10 @@ fn rates_are_above_zero_and_of_this_world() {
         }
     }
     refused("relays[0].local[0].rate=1000000000000000000 bit/s", &["is no rate for a source"]);
-    refused("relays[0].cellular.rate={ mean = \"0 bit/s\" }", &["generated trace"]);
+    refused(
+        "relays[0].cellular.rate={ mean = \"0 bit/s\" }",
+        &["generated trace", "from \"12 kbit/s\" to \"1 Gbit/s\""],
+    );
     refused("relays[0].cellular.rate={ mean = \"1000000 Gbit/s\" }", &["generated trace"]);
 }
 
@@ -48,11 +77,16 @@ fn times_are_finite_and_of_this_world() {
     refused("relays[0].cellular.delay={ uniform = [\"1 ms\", \"1 h\"] }", &["no delay on earth"]);
     refused("duration=1000 h", &["no duration for a run"]);
     refused("metrics.window=1 ns", &["does not fit"]);
-    assert!(read(&["duration=24 h", "metrics.window=1 ms"]).unwrap_err().contains("are too many"));
+    let many = read(&["duration=24 h", "metrics.window=1 ms"]).unwrap_err();
+    assert!(many.contains("are too many") && many.contains("write a time from \"86.4 ms\" on"), "{many}");
+    read(&["duration=24 h", "metrics.window=86.4 ms"]).unwrap();
     refused("connection.rto_min=0 s", &["no time for it"]);
     refused("connection.delayed_ack=2 s", &["no time for it", "500 ms"]);
     refused("connection.user_timeout=0 s", &["no time for it"]);
     refused("connection.keep_alive=0 s", &["no time for it"]);
+    refused("cooperation.watch.patience=1 ms", &["write \"1 s\" or more"]);
+    refused("cooperation.selection.advert_period=1 ms", &["write \"10 ms\" or more"]);
+    refused("relays[0].local[0].datagram=9 kB", &["from \"1 B\" to \"1452 B\""]);
 }
 
 #[test]
@@ -138,7 +172,9 @@ fn with_trace(text: &[u8]) -> Result<Scenario, String> {
     let file = directory.path().join("x.toml");
     std::fs::write(&file, LINKS.replace("\"2 Mbit/s\"", "{ trace = \"walk.up\" }")).unwrap();
     let scenario = load_file(&file, &[]).map_err(|error| error.to_string())?;
-    check_inputs(&scenario)?;
+    if let Some(mistake) = check_inputs(&scenario).into_iter().next() {
+        return Err(mistake);
+    }
     let run = run(&scenario, None, &mut |_| {}).map_err(|error| error.to_string())?;
     assert_eq!(run.faults, [""; 0]);
     assert!(run.results.totals.sha256_ok && run.results.totals.delivered_bytes > 0);

@@ -101,8 +101,8 @@ fn a_misspelt_field_is_found_and_corrected() {
 
 #[test]
 fn a_wrong_type_names_line_and_remedy() {
-    let parts = ["x.toml:2:1", "duration", "integer `10`", "10 ms"].map(|part| part.replace('`', "\""));
-    assert_mistake(changed("\"10 s\"", "10"), &parts.each_ref().map(String::as_str));
+    let parts = ["x.toml:2:1", "duration: the integer 10 is not a time", "write a text in quotes, like \"30 s\""];
+    assert_mistake(changed("\"10 s\"", "10"), &parts);
 }
 
 #[test]
@@ -117,6 +117,10 @@ fn a_quantity_without_its_unit_is_refused() {
 fn a_missing_field_is_named() {
     assert_mistake(changed(", delay = \"40 ms\"", ""), &["x.toml:7", "relays[0].cellular.delay: is missing", "add"]);
     assert_mistake(changed("name = \"small\"\n", ""), &["name: is missing"]);
+    assert_mistake(
+        read("", &[]),
+        &["name: is missing", "duration: is missing", "workload: is missing", "`duration = \"30 s\"`"],
+    );
 }
 
 #[test]
@@ -124,6 +128,11 @@ fn broken_toml_names_the_line() {
     assert_mistake(changed("kind = \"generated\"", "kind = generated"), &["x.toml:4:8", "help"]);
     assert_mistake(changed("[[relays]]", "[[relays]"), &["x.toml:6"]);
     assert_mistake(changed("duration", "name = \"b\"\nduration"), &["x.toml:2:1", "duplicate key"]);
+    assert_mistake(
+        changed("\"10 s\"", "99999999999999999999"),
+        &["x.toml:2:12: 99999999999999999999 is larger than any number"],
+    );
+    assert_mistake(changed("[[relays]]", "[relays]"), &["x.toml:6:2: relays", "write [[relays]]"]);
 }
 
 #[test]
@@ -184,4 +193,109 @@ fn an_override_takes_the_blame_for_what_it_broke() {
 fn several_mistakes_come_at_once() {
     let text = SMALL.replace("\"10 s\"", "\"0 s\"").replace("\"3 Mbit/s\"", "\"0 bit/s\"");
     assert_mistake(read(&text, &[]), &["x.toml:2:1", "x.toml:7:14"]);
+}
+
+#[test]
+fn mistakes_of_every_kind_come_at_once() {
+    let text = SMALL
+        .replace("delay =", "dealy =")
+        .replace("\"1 MB\"", "1_000_000")
+        .replace("\"10 s\"", "\"10\"")
+        .replace("[workload]", "seed = -1\n[connection]\nmtu = true\n[workload]");
+    let message = read(&text, &["relays[7].name=x"]).unwrap_err();
+    let lines = [
+        "--set relays[7].name=x",
+        "x.toml:2:1: duration",
+        "x.toml:3:1: seed",
+        "x.toml:5:1: connection.mtu",
+        "x.toml:8:1: workload.size",
+        "x.toml:10:1: relays[0].cellular.delay: is missing",
+        "relays[0].cellular.dealy",
+    ];
+    assert_mistake(Err(message.clone()), &lines);
+    let places: Vec<usize> = lines[1..5].iter().map(|line| message.find(line).unwrap()).collect();
+    assert!(places.is_sorted(), "not in the order of the lines:\n{message}");
+}
+
+#[test]
+fn several_lines_that_are_no_toml_come_at_once() {
+    let text = SMALL.replace("kind = \"generated\"", "kind = generated").replace("\"10 s\"", "10 s");
+    assert_mistake(read(&text, &[]), &["x.toml:2:", "x.toml:4:8"]);
+}
+
+#[test]
+fn ten_relays_of_a_kind_make_a_mistake_once() {
+    let text = SMALL.replace("[[relays]]", "[[relays]]\ncount = 10").replace("\"3 Mbit/s\"", "\"0 bit/s\"");
+    assert_eq!(read(&text, &[]).unwrap_err().matches("nothing ever gets through").count(), 1);
+}
+
+#[test]
+fn names_that_lead_out_of_the_folder_are_refused() {
+    for name in ["", " ", "../../x", "/tmp/x", "..", ".", "a/b", "a\\b", "\0", "a\nb", &"x".repeat(300)] {
+        let name = toml::Value::from(name).to_string();
+        assert_mistake(changed("\"small\"", &name), &["x.toml:1:1: name: ", "help: write a plain name"]);
+    }
+    assert_mistake(changed("[[relays]]", "[[relays]]\nname = \"a\\u0007\""), &["x.toml:7:1: relays[0].name"]);
+    let variants = "[[variants]]\nname = \"LIA\"\n[[variants]]\nname = \"lia\"\n[[variants]]\nname = \"\"\n";
+    let mistake = read(&format!("{SMALL}{variants}"), &[]);
+    assert_mistake(
+        mistake,
+        &["x.toml:11:1: variants[1].name: \"lia\" is there twice", "x.toml:13:1: variants[2].name: is empty"],
+    );
+}
+
+#[test]
+fn variants_and_grids_that_make_no_sense_are_refused_with_their_lines() {
+    let with = |text: &str| read(&format!("{SMALL}{text}"), &[]);
+    let variant = |set: &str| with(&format!("[[variants]]\nname = \"a\"\nset = {set}\n"));
+    assert_mistake(variant("{ \"a..b\" = 1 }"), &["x.toml:10:9: variants[0].set.a..b", "names no field"]);
+    assert_mistake(variant("{ seed = 7 }"), &["x.toml:10:9", "every run has a seed of its own", "sweep.seeds"]);
+    assert_mistake(variant("{ \"sweep.seeds\" = \"1..2\" }"), &["\"sweep\" is the same for all runs"]);
+    let baselines = "[[variants]]\nname = \"a\"\nbaseline = true\n[[variants]]\nname = \"b\"\nbaseline = true\n";
+    assert_mistake(with(baselines), &["x.toml:13:1: variants[1].baseline", "the baseline already"]);
+    let grid = |line: &str| with(&format!("[sweep.grid]\n{line}\n"));
+    assert_mistake(grid("\"workload.size\" = []"), &["x.toml:9:1: sweep.grid.workload.size: has no values"]);
+    assert_mistake(grid("\"connection.mtu\" = [\"1 kB\", \"1 kB\"]"), &["x.toml:9:29", "is there twice"]);
+    assert_mistake(grid("\"relays.0.name\" = [\"a\"]\n\"relays[*].name\" = [\"b\"]"), &["undoes relays.0.name"]);
+    let both = "[[variants]]\nname = \"a\"\nset = { \"connection.mtu\" = \"1 kB\" }\n[sweep.grid]\nconnection = [{}]\n";
+    assert_mistake(
+        with(both),
+        &["x.toml:12:1: sweep.grid.connection", "undoes what the variant \"a\" sets: connection.mtu"],
+    );
+}
+
+#[test]
+fn paths_in_a_variant_are_relative_to_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("letter"), "abc").unwrap();
+    let text = SMALL.replace("\"generated\"\nsize = \"1 MB\"", "\"file\"\npath = \"none\"");
+    let file = directory.path().join("x.toml");
+    std::fs::write(&file, format!("{text}[[variants]]\nname = \"a\"\nset = {{ \"workload.path\" = \"letter\" }}\n"))
+        .unwrap();
+    let load = |overrides: &[Override]| lab::scenario::load_file(&file, overrides);
+    let scenario = lab::sweep::choose(load, Some("a"), &[]).unwrap();
+    assert_eq!(scenario.workload.path.as_deref(), Some(std::path::Path::new("letter")));
+    assert_eq!(lab::run::check_inputs(&scenario), [""; 0]);
+    // A table on the command line says where its paths are as well.
+    let typed = load(&["workload={ kind = \"file\", path = \"letter\" }".parse().unwrap()]).unwrap();
+    assert!(typed.workload.path.unwrap().is_absolute());
+}
+
+#[test]
+fn what_is_no_file_of_a_scenario_is_refused_in_words() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.toml");
+    let load = |path: &std::path::Path| lab::scenario::load_file(path, &[]).unwrap_err().to_string();
+    for (content, words) in [
+        (&b""[..], "x.toml:1:1: name: is missing"),
+        (b"\xff\xfe\0\x01", "it is no text (UTF-8)"),
+        (b"\0", "x.toml:1:2: key with no value"),
+        (b"{\"name\": \"x\"}", "x.toml:1:1"),
+    ] {
+        std::fs::write(&path, content).unwrap();
+        let message = load(&path);
+        assert!(message.contains(words) && !message.contains('\0'), "{message:?}");
+    }
+    assert!(load(directory.path()).contains("Is a directory"));
+    assert!(load(std::path::Path::new("/dev/zero")).contains("it is larger than 16 MB"));
 }

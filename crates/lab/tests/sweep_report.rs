@@ -79,7 +79,7 @@ fn means_intervals_and_verdicts_stand_in_words() {
     assert!(html.contains("<td>1.00 Mbit/s</td><td>1.00 to 1.00</td><td>1.444</td><td>4 of 4</td>"));
     assert_eq!((html.matches("larger: better").count(), html.matches("larger: worse").count()), (2, 2));
     assert!(html.contains("The same in all runs: Jain&#39;s fairness index 1.00"));
-    assert!(html.contains("4 did not run") && html.contains("--seed 1 --variant &#39;broken&#39;"));
+    assert!(html.contains("4 did not run") && html.contains("anabranch run x.toml --variant broken --seed 1"));
     assert!(html.contains("4 of 12 runs had faults"));
 }
 

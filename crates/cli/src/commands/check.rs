@@ -1,5 +1,7 @@
 //! `anabranch check`: whether scenario files say what they should.
 
+use std::path::Path;
+
 use lab::sweep::Plan;
 
 use super::shipped;
@@ -11,20 +13,28 @@ use crate::failure::Failure;
 pub fn check(arguments: &arguments::Check) -> Result<(), Failure> {
     let mut mistakes = Vec::new();
     for path in &arguments.scenarios {
-        let planned = Plan::new(|overrides| shipped::load(path, overrides), &[], None);
-        let outcome = planned.map_err(|error| error.to_string()).and_then(|plan| {
-            plan.cases.iter().try_for_each(|case| lab::run::check_inputs(&case.scenario))?;
-            Ok(plan)
-        });
-        match outcome {
+        match check_one(path) {
             Ok(plan) => {
-                let (variants, runs) = (plan.cases.len(), plan.cases.len() * plan.seeds.len());
+                let (cases, runs) = (plan.cases.len(), plan.cases.len() * plan.seeds.len());
                 let plural = |count| if count == 1 { "" } else { "s" };
-                let cases = format!("{variants} case{}, {runs} run{}", plural(variants), plural(runs));
+                let cases = format!("{cases} case{}, {runs} run{}", plural(cases), plural(runs));
                 console::print(&format!("{}: ok ({cases} in a sweep)\n", path.display()))?;
             }
-            Err(mistake) => mistakes.push(mistake),
+            Err(found) => mistakes.extend(found),
         }
     }
     if mistakes.is_empty() { Ok(()) } else { Err(Failure::Input(mistakes.join("\nerror: "))) }
+}
+
+/// All mistakes that can be found in one file, each once.
+fn check_one(path: &Path) -> Result<Plan, Vec<String>> {
+    let plan =
+        Plan::new(|overrides| shipped::load(path, overrides), &[], None).map_err(|error| vec![error.to_string()])?;
+    let mut found: Vec<String> = Vec::new();
+    for mistake in plan.cases.iter().flat_map(|case| lab::run::check_inputs(&case.scenario)) {
+        if !found.contains(&mistake) {
+            found.push(mistake);
+        }
+    }
+    if found.is_empty() { Ok(plan) } else { Err(found) }
 }

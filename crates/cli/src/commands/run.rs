@@ -8,16 +8,25 @@ use lab::report;
 use lab::results::{Results, summary};
 use lab::run::Run;
 use lab::scenario::{Override, Scenario};
+use lab::shell;
+use lab::sweep::choose;
 
 use super::shipped;
 use crate::arguments;
 use crate::console::{self, Bar, LiveView};
 use crate::failure::Failure;
 
+/// Variants that are named before a run.
+const NAMED_MAX: usize = 8;
+
 /// Runs the scenario, prints and writes what was asked for.
 pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
     let mut scenario = load(arguments)?;
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
+    let note = what_else(&scenario);
+    if arguments.json {
+        console::complain(&note)?;
+    }
     let run = match arguments.live {
         true => watch(&scenario, arguments.pcap.as_deref())?,
         false => simulate(&scenario, arguments.pcap.as_deref())?,
@@ -29,27 +38,30 @@ pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
     if arguments.json {
         console::print(&run.results.to_json())?;
     } else {
-        console::print(&format!("{}\n{}", summary(&run.results), what_next(arguments, &run.results, &written)))?;
+        let next = what_next(arguments, &run.results, &written);
+        console::print(&format!("{note}{}\n{next}", summary(&run.results)))?;
     }
     judge(&run)
 }
 
 /// The scenario with the variant that was asked for, and what the command line says of both.
 fn load(arguments: &arguments::Run) -> Result<Scenario, Failure> {
-    let scenario = shipped::load(&arguments.scenario, &arguments.overrides)?;
-    let Some(name) = &arguments.variant else { return Ok(scenario) };
-    let Some(variant) = scenario.variants.iter().find(|variant| variant.name == *name) else {
-        let known: Vec<&str> = scenario.variants.iter().map(|variant| variant.name.as_str()).collect();
-        let help = match known.is_empty() {
-            true => "the scenario has no variants: leave --variant out".into(),
-            false => format!("known: {}", known.join(", ")),
-        };
-        return Err(Failure::Input(format!("--variant {name}: there is none of that name\n  help: {help}")));
-    };
-    let fields = variant.set.iter().map(|(path, value)| Override::new(path, value.clone()));
-    let mut overrides: Vec<Override> = fields.collect::<Result<_, _>>().map_err(Failure::Input)?;
-    overrides.extend(arguments.overrides.iter().cloned());
-    Ok(shipped::load(&arguments.scenario, &overrides)?)
+    if arguments.seed.is_some() && arguments.overrides.iter().any(|change| change.is_of("seed")) {
+        return Err(Failure::Input("--seed and --set seed both say the seed\n  help: leave one of them out".into()));
+    }
+    let load = |overrides: &[_]| shipped::load(&arguments.scenario, overrides);
+    choose(load, arguments.variant.as_deref(), &arguments.overrides).map_err(|error| Failure::Input(error.to_string()))
+}
+
+/// That the scenario is more than this run; nothing if it is not.
+fn what_else(scenario: &Scenario) -> String {
+    let names: Vec<String> = scenario.variants.iter().map(|variant| format!("\"{}\"", variant.name)).collect();
+    if names.is_empty() || scenario.variant.is_some() {
+        return String::new();
+    }
+    let more = if names.len() > NAMED_MAX { ", ..." } else { "" };
+    let named = names[..names.len().min(NAMED_MAX)].join(", ");
+    format!("this is the scenario as written; --variant NAME runs one of its variants: {named}{more}\n")
 }
 
 /// Runs `scenario` with a progress bar.
@@ -96,14 +108,25 @@ fn what_next(arguments: &arguments::Run, results: &Results, written: &[PathBuf])
     if !written.is_empty() {
         let _ = write!(text, "written:\n{}\n", list(written));
     }
-    let file = arguments.scenario.display();
+    let file = arguments.scenario.display().to_string();
+    // A seed that the command line set is said by --seed again.
+    let seedless: Vec<String> =
+        arguments.overrides.iter().filter(|change| !change.is_of("seed")).map(text_of).collect();
+    let all: Vec<String> = arguments.overrides.iter().map(text_of).collect();
+    let words = |overrides: &[String]| shell::scenario(&file, arguments.variant.as_deref(), overrides);
     text.push_str("next:\n");
     if arguments.out.is_none() {
-        let _ = writeln!(text, "  anabranch run {file} --out out    # a report with plots");
+        let seed = arguments.seed.map_or(String::new(), |seed| format!(" --seed {seed}"));
+        let _ = writeln!(text, "  anabranch run {}{seed} --out out    # a report with plots", words(&all));
     }
-    let _ = writeln!(text, "  anabranch run {file} --seed {}", results.manifest.seed.wrapping_add(1));
-    let _ = writeln!(text, "  anabranch run {file} --set connection.scheduler=round-robin");
+    let _ = writeln!(text, "  anabranch run {} --seed {}", words(&seedless), results.manifest.seed.wrapping_add(1));
+    let _ =
+        writeln!(text, "  anabranch run {} --set connection.scheduler=round-robin", shell::scenario(&file, None, &[]));
     text
+}
+
+fn text_of(change: &Override) -> String {
+    change.text.clone()
 }
 
 /// A run that broke a rule or did not deliver fails the command.

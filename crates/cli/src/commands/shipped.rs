@@ -44,7 +44,8 @@ pub fn load_shipped(name: &str, text: &str, overrides: &[Override]) -> Result<Sc
         let text = file.ok_or_else(|| format!("no scenario {} ships", path.display()))?;
         Ok(Layer { name: path.display().to_string(), text: text.into() })
     };
-    scenario::load_layers(top, &find_base, overrides)
+    let scenario = scenario::load_layers(top, &find_base, overrides)?;
+    Ok(Scenario { file: name.into(), ..scenario })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lab::output::write_atomically;
 use lab::report;
+use lab::shell::{self, quote};
 use lab::sweep::{Journal, Manifest, Plan, Summary, csv};
 
 use crate::arguments;
@@ -14,6 +15,13 @@ use crate::failure::Failure;
 
 /// Runs what is missing, then writes and prints what all runs come to.
 pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
+    if arguments.seeds.is_some()
+        && arguments.overrides.iter().any(|change| change.text.trim().starts_with("sweep.seeds"))
+    {
+        return Err(Failure::Input(
+            "--seeds and --set sweep.seeds both say the seeds\n  help: leave one of them out".into(),
+        ));
+    }
     let load = |overrides: &[_]| shipped::load(&arguments.scenario, overrides);
     let plan =
         Plan::new(load, &arguments.overrides, arguments.seeds).map_err(|error| Failure::Input(error.to_string()))?;
@@ -37,12 +45,12 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
     }
     match arguments.json {
         true => console::print(&summary.to_json())?,
-        false => console::print(&format!("{}\n{}", summary.to_text(), what_next(arguments, &out)))?,
+        false => console::print(&format!("{}\n{}", summary.to_text(), what_next(&plan, arguments, &out)))?,
     }
-    judge(arguments, &summary)
+    judge(&plan, &summary)
 }
 
-fn what_next(arguments: &arguments::Sweep, out: &Path) -> String {
+fn what_next(plan: &Plan, arguments: &arguments::Sweep, out: &Path) -> String {
     let files = [
         ("report.html", "the report, for a browser"),
         ("summary.json", "means, intervals and comparisons, for programs"),
@@ -54,24 +62,25 @@ fn what_next(arguments: &arguments::Sweep, out: &Path) -> String {
     for (name, what) in files {
         let _ = writeln!(text, "  {:<width$}  {what}", out.join(name).display().to_string());
     }
-    let file = arguments.scenario.display();
+    let out =
+        arguments.out.as_ref().map_or(String::new(), |out| format!(" --out {}", quote(&out.display().to_string())));
+    let overrides: Vec<String> = plan.overrides.iter().map(|change| change.text.clone()).collect();
+    let again = shell::scenario(&plan.scenario.file, None, &overrides);
+    let first = plan.command(&plan.cases[0], plan.seeds[0]);
     let _ = write!(
         text,
-        "\nnext:\n  anabranch sweep {file} --seeds 1..30{}    # narrower intervals; finished runs are kept\n  \
-         anabranch run {file} --out out/run    # one run as it went, with plots\n",
-        arguments.out.as_ref().map_or(String::new(), |out| format!(" --out {}", out.display()))
+        "\nnext:\n  anabranch sweep {again} --seeds 1..30{out}    # narrower intervals; finished runs are kept\n  \
+         {first} --out out/run    # one run as it went, with plots\n",
     );
     text
 }
 
 /// Faults fail the command, which says how to see the first one again.
-fn judge(arguments: &arguments::Sweep, summary: &Summary) -> Result<(), Failure> {
+fn judge(plan: &Plan, summary: &Summary) -> Result<(), Failure> {
     let Some(first) = summary.faulty.first() else { return Ok(()) };
     let mut text = format!("{} runs had faults; the first: {}", summary.faulty.len(), first.fault);
-    let _ = write!(text, "\n  help: anabranch run {} --variant '{}'", arguments.scenario.display(), first.variant);
-    for (path, value) in &first.point {
-        let _ = write!(text, " --set '{path}={value}'");
+    if let Some(case) = plan.cases.iter().find(|case| case.variant == first.variant && case.point == first.point) {
+        let _ = write!(text, "\n  help: {}", plan.command(case, first.seed));
     }
-    let _ = write!(text, " --seed {}", first.seed);
     Err(Failure::Failed(text))
 }

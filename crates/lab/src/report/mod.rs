@@ -77,10 +77,14 @@ fn heading(results: &Results) -> String {
     format!(
         "<header><p class=\"brand\">Anabranch</p><h1>{}</h1><p class=\"lead\">{}</p>\
          <p class=\"chips\"><span class=\"chip {class}\">{verdict}</span><span class=\"chip\">seed {}</span>\
-         <span class=\"chip\">{}</span><span class=\"chip\">version {}</span></p></header>",
+         {}<span class=\"chip\">{}</span><span class=\"chip\">version {}</span></p></header>",
         escape(&manifest.scenario),
         escape(description),
         manifest.seed,
+        manifest
+            .variant
+            .as_ref()
+            .map_or(String::new(), |name| format!("<span class=\"chip\">variant {}</span>", escape(name))),
         escape(&manifest.backend),
         escape(&manifest.version),
     )
@@ -112,18 +116,26 @@ fn manifest(results: &Results) -> String {
     let (manifest, totals) = (&results.manifest, &results.totals);
     let content = serde_json::to_string_pretty(&manifest.content).unwrap_or_default();
     format!(
-        "<section class=\"manifest\"><h2>Manifest</h2><dl><dt>scenario</dt><dd>{}</dd><dt>seed</dt><dd>{}</dd>\
+        "<section class=\"manifest\"><h2>Manifest</h2><dl><dt>scenario</dt><dd>{}</dd><dt>seed</dt><dd>{}</dd>{}{}\
          <dt>backend</dt><dd>{}</dd><dt>version</dt><dd>{}</dd><dt>sent SHA-256</dt><dd><code>{}</code></dd>\
          <dt>received SHA-256</dt><dd><code>{}</code></dd></dl>\
          <details><summary>The whole scenario, overrides and defaults filled in</summary><pre>{}</pre></details></section>",
         escape(&manifest.scenario),
         manifest.seed,
+        manifest.variant.as_ref().map_or(String::new(), |name| format!("<dt>variant</dt><dd>{}</dd>", escape(name))),
+        changed(&manifest.overrides),
         escape(&manifest.backend),
         escape(&manifest.version),
         escape(&totals.sha256_source),
         escape(&totals.sha256_received),
         escape(&content),
     )
+}
+
+/// What the command line changed, as terms of a list; nothing if it changed nothing.
+fn changed(overrides: &[String]) -> String {
+    let one = |change: &String| format!("<dt>changed by --set</dt><dd><code>{}</code></dd>", escape(change));
+    overrides.iter().map(one).collect()
 }
 
 /// The results with a colour for every path.

@@ -44,6 +44,12 @@ pub struct Manifest {
     pub version: String,
     /// What ran it: `simulator` or `linux`.
     pub backend: String,
+    /// Which variant of the scenario it was; null for the scenario as written.
+    #[serde(default)]
+    pub variant: Option<String>,
+    /// What the command line changed, each as after `--set`; the content above has it already.
+    #[serde(default)]
+    pub overrides: Vec<String>,
 }
 
 /// The run as a whole.
@@ -176,6 +182,8 @@ impl Manifest {
             seed: scenario.seed,
             version: env!("CARGO_PKG_VERSION").into(),
             backend: backend.into(),
+            variant: scenario.variant.clone(),
+            overrides: scenario.overrides.clone(),
         }
     }
 }

@@ -39,7 +39,9 @@ fn against_target(metrics: &PaperMetrics) -> String {
 
 fn heading(results: &Results) -> String {
     let manifest = &results.manifest;
-    format!("{} (seed {}, {})", manifest.scenario, manifest.seed, manifest.backend)
+    let variant = manifest.variant.as_ref().map_or(String::new(), |name| format!(", variant \"{name}\""));
+    let overrides: String = manifest.overrides.iter().map(|change| format!(", with {change}")).collect();
+    format!("{}{variant}{overrides} (seed {}, {})", manifest.scenario, manifest.seed, manifest.backend)
 }
 
 fn row(subflow: &SubflowResults) -> [String; COLUMNS.len()] {

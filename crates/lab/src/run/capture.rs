@@ -28,13 +28,16 @@ struct HostCapture {
 }
 
 impl Captures {
-    /// Starts `source.pcapng` and `destination.pcapng` in `directory`.
+    /// Starts `source.pcapng` and `destination.pcapng` in `directory`; comments say what was changed in the scenario.
     pub fn create(directory: &Path, scenario: &Scenario) -> io::Result<Self> {
         let names: Vec<&str> = scenario.relays.iter().map(|relay| relay.name.as_str()).collect();
+        let variant = scenario.variant.iter().map(|name| format!("variant {name}"));
+        let comments: Vec<String> =
+            variant.chain(scenario.overrides.iter().map(|change| format!("--set {change}"))).collect();
         let mut hosts = Vec::new();
         for host in ["source", "destination"] {
             let path = directory.join(format!("{host}.pcapng"));
-            let capture = Capture::new(AtomicFile::create(&path)?, &names)?;
+            let capture = Capture::with_comments(AtomicFile::create(&path)?, &names, &comments)?;
             hosts.push((path, Rc::new(RefCell::new(HostCapture { capture, octets: Vec::new(), error: None }))));
         }
         Ok(Self { hosts })

@@ -151,20 +151,11 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     Ok(Run { results, faults, captures, attacked: Attacked { messages, channels, guilty } })
 }
 
-/// Reads the files that `scenario` names, without running it.
-///
-/// # Errors
-/// What is wrong with them, in words.
-pub fn check_inputs(scenario: &Scenario) -> Result<(), String> {
-    let check = || {
-        workload(scenario)?;
-        for relay in 0..scenario.relays.len() {
-            rate_trace(scenario, relay, Hop::Cellular)?;
-            rate_trace(scenario, relay, Hop::Wifi)?;
-        }
-        Ok(())
-    };
-    check().map_err(|error: RunError| error.to_string())
+/// Reads the files that `scenario` names, without running it: what is wrong with them, in words.
+pub fn check_inputs(scenario: &Scenario) -> Vec<String> {
+    let traces = (0..scenario.relays.len())
+        .flat_map(|relay| [Hop::Cellular, Hop::Wifi].map(|hop| rate_trace(scenario, relay, hop).err()));
+    [workload(scenario).err()].into_iter().chain(traces).flatten().map(|error| error.to_string()).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the results say how long a run took; nothing in the run depends on it")]

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Probability};
 
+use super::schema::Written;
+
 /// Somebody on the Wi-Fi who knows no secret.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -11,7 +13,7 @@ pub struct Attack {
     /// Share of the messages between relays and destination that are damaged, cut short, withheld, played again, or
     /// preceded by inventions.
     #[serde(with = "units::text::probability")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Probability>")]
     pub messages: Probability,
 }
 
@@ -21,7 +23,7 @@ pub struct Attack {
 pub struct Swallows {
     /// From when on.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub from: Duration,
     /// Also says that the data have arrived (DATA_ACK): then the source forgets them, and nobody can repair it.
     #[serde(default)]

@@ -8,6 +8,7 @@ use units::text::Text;
 use units::{ByteCount, Duration};
 
 use super::receiver_centric::ReceiverCentric;
+use super::schema::Written;
 
 /// Settings of the connection; the defaults are those of [`ConnectionConfig`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,7 +17,7 @@ pub struct Connection {
     /// Multipath TCP; otherwise plain TCP over the first path.
     pub mptcp: bool,
     /// Congestion controller with its parameters: `"lia"`, `"aimd(0.7,0.625)"`.
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<ControllerSpec>")]
     pub congestion: Text<ControllerSpec>,
     /// Scheduler.
     pub scheduler: String,
@@ -29,15 +30,15 @@ pub struct Connection {
     pub checksum: bool,
     /// Octets kept for the peer until acknowledged.
     #[serde(with = "units::text::bytes")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<ByteCount>")]
     pub send_buffer: ByteCount,
     /// Octets kept for the application: the receive window.
     #[serde(with = "units::text::bytes")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<ByteCount>")]
     pub receive_buffer: ByteCount,
     /// Largest IP packet.
     #[serde(with = "units::text::bytes")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<ByteCount>")]
     pub mtu: ByteCount,
     /// Initial window in segments (RFC 6928).
     pub initial_window_segments: u32,
@@ -51,22 +52,22 @@ pub struct Connection {
     pub nagle: bool,
     /// Longest delay of an ACK.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub delayed_ack: Duration,
     /// Lower bound of the retransmission time-out.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub rto_min: Duration,
     /// Time without acknowledgements after which a subflow or connection is given up.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub user_timeout: Duration,
     /// Subflows at most; by default one for each relay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subflows_max: Option<usize>,
     /// Idle time before keep-alive probes; by default none are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Duration>>")]
     pub keep_alive: Option<Text<Duration>>,
 }
 

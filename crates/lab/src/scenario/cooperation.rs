@@ -5,17 +5,19 @@ use serde::{Deserialize, Serialize};
 use units::text::Text;
 use units::{ByteCount, Duration, Probability, Rate};
 
+use super::schema::Written;
+
 /// The bit rate that the application asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// Target bit rate (TBR).
     #[serde(with = "units::text::rate")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Rate>")]
     pub bit_rate: Rate,
     /// Half the width of the accepted range over the target (theta): 10 % of 3 Mbit/s accept 2.7 to 3.3 Mbit/s.
     #[serde(default = "Target::default_tolerance", with = "units::text::probability")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Probability>")]
     pub tolerance: Probability,
     /// Whether the source of bulk data sends no faster than that; by default it sends as fast as it can.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -80,7 +82,7 @@ pub struct Selection {
     pub fixed: Vec<usize>,
     /// How often bandwidth and throughput are looked at (F).
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub period: Duration,
     /// What makes it look for other relays.
     pub trigger: TriggerKind,
@@ -91,11 +93,11 @@ pub struct Selection {
     pub hold_down_periods: Option<u32>,
     /// How often relays advertise; by default once in a period. What is advertised between ends of periods is acted on at once.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Duration>>")]
     pub advert_period: Option<Text<Duration>>,
     /// How much more than the target relays should offer, over the target; by default nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Probability>>")]
     pub headroom: Option<Text<Probability>>,
     /// Whether relays that delivered far less than they advertised are believed less.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
@@ -108,7 +110,7 @@ pub struct Selection {
     pub buffered_tolerance: Option<BufferedTolerance>,
     /// Width of the trimming of subset sums (epsilon).
     #[serde(with = "units::text::probability")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Probability>")]
     pub epsilon: Probability,
     /// As printed in the papers, or as corrected.
     pub mode: Mode,
@@ -140,11 +142,11 @@ impl Default for Selection {
 pub struct BufferedTolerance {
     /// What is left to play when it is widest.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub full: Duration,
     /// Half its width over the target then.
     #[serde(with = "units::text::probability")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Probability>")]
     pub widest: Probability,
 }
 
@@ -241,7 +243,7 @@ pub struct AdaptiveCongestion {
     pub mode: Mode,
     /// How often (F).
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub period: Duration,
 }
 
@@ -279,7 +281,7 @@ pub enum BeyondKind {
 pub struct Forwarding {
     /// Share of a range that must have arrived before the next one opens (rho).
     #[serde(with = "units::text::probability")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Probability>")]
     pub threshold: Probability,
     /// Packets in a range (H); by default what the target bit rate carries in one period.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -292,7 +294,7 @@ pub struct Forwarding {
     pub count: CountKind,
     /// What a relay holds at most (MAX_BF_SIZE); by default two ranges. With zero it holds nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<ByteCount>>")]
     pub hold_buffer: Option<Text<ByteCount>>,
 }
 
@@ -350,7 +352,7 @@ impl Default for Forwarding {
 pub struct Watch {
     /// How long a hole in the stream may stay before a relay is suspected.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub patience: Duration,
 }
 
@@ -370,14 +372,14 @@ pub struct BandwidthSharing {
     pub demands: DemandKind,
     /// How often it is signalled.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub period: Duration,
     /// A rho that is given instead of measured, one for each relay.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fixed: Vec<f64>,
     /// When signalling begins; by default with the run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Duration>>")]
     pub start: Option<Text<Duration>>,
 }
 

@@ -8,24 +8,29 @@ use super::check::Complaint;
 const COUNT_MAX: i64 = 10_000;
 
 /// Which section of the file each relay comes from.
+#[derive(Default)]
 pub(super) struct Origins(Vec<usize>);
 
-/// Repeats every relay that has a `count`, and removes the field.
-pub(super) fn expand_relays(document: &mut Table) -> Result<Origins, Complaint> {
-    let Some(relays) = document.get_mut("relays").and_then(Value::as_array_mut) else { return Ok(Origins(Vec::new())) };
+/// Repeats every relay that has a `count`, and removes the field; also says which counts are none.
+pub(super) fn expand_relays(document: &mut Table) -> (Origins, Vec<Complaint>) {
+    let mut origins = Origins::default();
+    let mut found = Vec::new();
+    let Some(relays) = document.get_mut("relays").and_then(Value::as_array_mut) else { return (origins, found) };
     let mut expanded = Vec::new();
-    let mut origins = Vec::new();
     for (index, mut relay) in core::mem::take(relays).into_iter().enumerate() {
-        let count = take_count(&mut relay).map_err(|given| refuse(index, &given))?;
+        let count = take_count(&mut relay).unwrap_or_else(|given| {
+            found.push(refuse(index, &given));
+            1
+        });
         for number in 1..=count {
             let mut copy = relay.clone();
             number_name(&mut copy, number, count);
             expanded.push(copy);
-            origins.push(index);
+            origins.0.push(index);
         }
     }
     *relays = expanded;
-    Ok(Origins(origins))
+    (origins, found)
 }
 
 fn take_count(relay: &mut Value) -> Result<i64, Value> {
@@ -66,7 +71,7 @@ mod tests {
             "[[relays]]\nname = \"near\"\ncount = 2\n[[relays]]\nname = \"far\"\n[[relays]]\ncount = 2"
                 .parse()
                 .unwrap();
-        let origins = expand_relays(&mut document).ok().unwrap();
+        let (origins, _) = expand_relays(&mut document);
         let names: Vec<_> = document["relays"].as_array().unwrap().iter().map(|relay| relay.get("name")).collect();
         let name = |text: &str| Value::String(text.into());
         assert_eq!(names, [Some(&name("near-1")), Some(&name("near-2")), Some(&name("far")), None, None]);
@@ -79,8 +84,8 @@ mod tests {
     fn an_absurd_count_is_refused() {
         for count in ["0", "1000000", "\"ten\""] {
             let mut document: Table = format!("[[relays]]\n[[relays]]\ncount = {count}").parse().unwrap();
-            let complaint = expand_relays(&mut document).err().unwrap();
-            assert_eq!(complaint.field(), "relays[1].count");
+            let (_, complaints) = expand_relays(&mut document);
+            assert_eq!(complaints.iter().map(Complaint::field).collect::<Vec<_>>(), ["relays[1].count"]);
         }
     }
 }

@@ -1,5 +1,8 @@
 //! `extends = "base.toml"`: a scenario that says only what differs from another.
 
+use std::collections::BTreeSet;
+
+use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::mistake::{LoadError, Mistake, Place};
@@ -45,13 +48,31 @@ pub(super) fn merge(layers: &[Layer]) -> Result<Table, LoadError> {
 }
 
 fn parse(layer: &Layer) -> Result<Table, LoadError> {
-    let syntax = |error: toml::de::Error| {
-        let map = SourceMap::new(&layer.name, &layer.text);
+    let map = SourceMap::new(&layer.name, &layer.text);
+    let syntax = |error: &toml::de::Error| {
         let place = map.place_at(error.span().map_or(0, |span| span.start));
         let remedy = "TOML is written as `field = value`; quantities are texts in quotes, like \"10 ms\"";
-        Mistake { place, field: String::new(), problem: error.message().into(), remedy: remedy.into() }
+        let (field, context) = (String::new(), String::new());
+        let written = error.span().and_then(|span| layer.text.get(span)).unwrap_or_default();
+        if is_whole_number(written) {
+            let (problem, remedy) = (format!("{written} is larger than any number"), "write a smaller one".into());
+            return Mistake { place, field, problem, remedy, context };
+        }
+        Mistake { place, field, problem: error.message().into(), remedy: remedy.into(), context }
     };
-    layer.text.parse().map_err(|error| LoadError::Mistakes(vec![syntax(error)]))
+    layer.text.parse().map_err(|first| {
+        // What comes after a mistake may be one only because of it: one of each line will do.
+        let (_, all) = DeTable::parse_recoverable(&layer.text);
+        let mut mistakes: Vec<Mistake> = [&first].into_iter().chain(&all).map(syntax).collect();
+        let mut lines = BTreeSet::new();
+        mistakes.retain(|mistake| lines.insert(mistake.place.line()));
+        LoadError::mistakes(mistakes)
+    })
+}
+
+fn is_whole_number(text: &str) -> bool {
+    let digits = text.trim_start_matches(['+', '-']);
+    !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit() || octet == b'_')
 }
 
 fn base_of(layer: &Layer) -> Result<Option<String>, LoadError> {
@@ -65,7 +86,8 @@ fn base_of(layer: &Layer) -> Result<Option<String>, LoadError> {
 fn mistake(layer: &Layer, problem: String) -> LoadError {
     let map = SourceMap::new(&layer.name, &layer.text);
     let remedy = "write the name of a scenario file, relative to this one".into();
-    LoadError::Mistakes(vec![Mistake { place: map.place("extends"), field: "extends".into(), problem, remedy }])
+    let (place, context) = (map.place("extends"), String::new());
+    LoadError::Mistakes(vec![Mistake { place, field: "extends".into(), problem, remedy, context }])
 }
 
 fn overlay(below: &mut Table, above: Table) {

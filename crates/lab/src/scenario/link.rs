@@ -11,7 +11,7 @@ use units::text::{Text, TextOr};
 use units::{ByteCount, Duration, Probability, Rate};
 
 use super::draw::Drawn;
-use super::schema::{Bounds, TextOrTable};
+use super::schema::{Bounds, TextOrTable, Written};
 
 /// A link with its two directions. The fields describe the way towards the destination.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,18 +19,18 @@ use super::schema::{Bounds, TextOrTable};
 pub struct Link {
     /// Rate towards the destination: `"3 Mbit/s"`, or a table for one that varies.
     #[serde(serialize_with = "text_or_table")]
-    #[schemars(with = "TextOrTable<RateModel>")]
+    #[schemars(with = "TextOrTable<Rate, RateModel>")]
     pub rate: TextOr<Rate, RateModel>,
     /// One-way propagation delay, the same in both directions.
     #[serde(serialize_with = "text_or_table")]
-    #[schemars(with = "TextOrTable<Bounds>")]
+    #[schemars(with = "TextOrTable<Duration, Bounds<Duration>>")]
     pub delay: Drawn<Duration>,
     /// Capacity of the queue before the link.
     #[serde(default)]
     pub queue: Queue,
     /// Loss towards the destination: `"1 %"` at random, or a table for bursts.
     #[serde(default = "lossless", serialize_with = "text_or_table")]
-    #[schemars(with = "TextOrTable<Burst>")]
+    #[schemars(with = "TextOrTable<Probability, Burst>")]
     pub loss: Loss,
     /// The way towards the source.
     #[serde(default)]
@@ -89,27 +89,27 @@ pub struct RateModel {
     pub trace: Option<PathBuf>,
     /// Mean rate outside of outages.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Rate>>")]
     pub mean: Option<Text<Rate>>,
     /// Standard deviation of the rate over its mean; by default 50 %.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Probability>>")]
     pub variation: Option<Text<Probability>>,
     /// Time over which the rate forgets itself to 1/e; by default 2 s.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Duration>>")]
     pub correlation: Option<Text<Duration>>,
     /// Mean time from one outage to the next; by default there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Duration>>")]
     pub outage_interval: Option<Text<Duration>>,
     /// Mean duration of an outage; by default 300 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Duration>>")]
     pub outage_duration: Option<Text<Duration>>,
     /// Duration of the trace, which then repeats; by default 60 s.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Duration>>")]
     pub period: Option<Text<Duration>>,
 }
 
@@ -142,7 +142,7 @@ impl RateModel {
 pub struct Burst {
     /// Share of packets lost in the long run.
     #[serde(serialize_with = "text_or_table")]
-    #[schemars(with = "TextOrTable<Bounds>")]
+    #[schemars(with = "TextOrTable<Probability, Bounds<Probability>>")]
     pub mean: Drawn<Probability>,
     /// Mean length of a burst, in packets; at least 1. By default packets are lost independently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,13 +155,13 @@ pub struct Burst {
 pub struct Uplink {
     /// Rate.
     #[serde(with = "units::text::rate")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Rate>")]
     pub rate: Rate,
     /// Capacity of the queue before the link.
     pub queue: Queue,
     /// Loss at random.
     #[serde(with = "units::text::probability")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Probability>")]
     pub loss: Probability,
 }
 
@@ -215,12 +215,16 @@ impl Serialize for Queue {
 }
 
 impl JsonSchema for Queue {
+    fn inline_schema() -> bool {
+        true
+    }
+
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Queue".into()
     }
 
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "description": "\"100 packets\" or \"64 kB\"" })
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Written::<Self>::json_schema(generator)
     }
 }
 

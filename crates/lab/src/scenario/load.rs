@@ -1,30 +1,48 @@
 //! From a file and overrides to a [`Scenario`], or to mistakes that say where they stand.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
+use units::ByteCount;
 
+use super::check::Complaint;
 use super::expand::{Origins, expand_relays};
+use super::field_path::is_within;
 use super::layers::{self, FindBase, Layer, Places};
 use super::mistake::{LoadError, Mistake, Place};
 use super::overrides::Override;
-use super::{Link, RelayMode, Scenario, TextOr, check};
+use super::{Link, RelayMode, Scenario, TextOr, check, shape};
+
+/// Longest scenario file.
+const FILE_BYTES_MAX: u64 = 16_000_000;
 
 /// Loads the scenario file at `path`, changed by `overrides`. What it extends is named relative to it.
 ///
 /// # Errors
 /// If the file cannot be read or says something wrong.
 pub fn load_file(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
-    let text = std::fs::read_to_string(path).map_err(|source| LoadError::Unreadable { path: path.into(), source })?;
+    let text = read(path).map_err(|why| LoadError::Unreadable { path: path.into(), why })?;
     let find_base = |from: &Layer, base: &str| {
         let path = Path::new(&from.name).with_file_name(base);
-        let text =
-            std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        let text = read(&path).map_err(|why| format!("cannot read {}: {why}", path.display()))?;
         Ok(Layer { name: path.display().to_string(), text })
     };
     let mut scenario = load_layers(Layer { name: path.display().to_string(), text }, &find_base, overrides)?;
     scenario.directory = path.parent().unwrap_or(Path::new("")).into();
     Ok(scenario)
+}
+
+/// The text in the file at `path`, or in words why there is none. Devices and pipes may never end.
+fn read(path: &Path) -> Result<String, String> {
+    let mut octets = Vec::new();
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut octets).map_err(|error| error.to_string())?;
+    if octets.len() as u64 > FILE_BYTES_MAX {
+        return Err(format!("it is larger than {}, and no scenario", ByteCount(FILE_BYTES_MAX)));
+    }
+    String::from_utf8(octets).map_err(|_| "it is no text (UTF-8)".into())
 }
 
 /// Loads the scenario `text`, which stands in the file `name` and extends no other, changed by `overrides`.
@@ -39,42 +57,108 @@ pub fn load(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, 
 /// Loads the scenario in `top` and the files it extends, changed by `overrides`.
 ///
 /// # Errors
-/// If one of them is missing or says something wrong.
+/// If one of them is missing or says something wrong: all mistakes that can be told apart.
 pub fn load_layers(top: Layer, find_base: &FindBase<'_>, overrides: &[Override]) -> Result<Scenario, LoadError> {
     let layers = layers::read(top, find_base)?;
-    let map = Places::new(&layers);
     let mut document = layers::merge(&layers)?;
-    let mut overridden = Vec::new();
+    let mut blame = Blame { map: Places::new(&layers), overridden: Vec::new(), origins: Origins::default() };
+    let mut found = Vec::new();
     // How many relays there are comes first: the other changes may be about any of them.
-    let (counts, others): (Vec<_>, Vec<_>) = overrides.iter().partition(|change| change.sets("count"));
-    apply(&counts, &mut document, &mut overridden)?;
-    let origins = expand_relays(&mut document).map_err(|complaint| {
-        LoadError::Mistakes(vec![complaint.located(|field| place_of(field, &overridden, &map, None))])
-    })?;
-    apply(&others, &mut document, &mut overridden)?;
+    let (counts, others): (Vec<_>, Vec<_>) = overrides.iter().partition(|change| change.counts_relays());
+    found.extend(blame.apply(&counts, &mut document));
+    let (origins, complaints) = expand_relays(&mut document);
+    found.extend(complaints.into_iter().map(|complaint| blame.located(complaint)));
+    blame.origins = origins;
+    found.extend(blame.apply(&others, &mut document));
     complete_wifi(&mut document);
-    let place = |field: &str| place_of(field, &overridden, &map, Some(&origins));
+    found.extend(shape::complaints(&document).into_iter().map(|complaint| blame.located(complaint)));
+    if !found.is_empty() {
+        return Err(LoadError::mistakes(found));
+    }
     let mut scenario: Scenario = serde_path_to_error::deserialize(document)
-        .map_err(|error| LoadError::Mistakes(vec![field_mistake(&error, place)]))?;
+        .map_err(|error| LoadError::mistakes(vec![blame.located(shape::unforeseen(&error))]))?;
     scenario.name_relays();
     scenario.give_wifi_links();
-    scenario.fix_overridden_paths(&overridden);
+    scenario.fix_overridden_paths(&blame);
+    scenario.file.clone_from(&layers[0].name);
+    let typed = overrides.iter().filter(|change| change.stands_at().is_none());
+    scenario.overrides = typed.map(|change| change.text.clone()).collect();
     let complaints = check::complaints(&scenario);
     if complaints.is_empty() {
         return Ok(scenario);
     }
-    let located = complaints.into_iter().map(|complaint| complaint.located(place));
-    Err(LoadError::Mistakes(located.collect()))
+    Err(LoadError::mistakes(complaints.into_iter().map(|complaint| blame.located(complaint)).collect()))
 }
 
-/// Applies `changes`; adds the paths of the fields they set, each with the text of its override.
-fn apply(changes: &[&Override], document: &mut Table, overridden: &mut Vec<(String, String)>) -> Result<(), LoadError> {
-    for change in changes {
-        let paths =
-            change.apply(document).map_err(|problem| LoadError::Mistakes(vec![override_mistake(change, problem)]))?;
-        overridden.extend(paths.into_iter().map(|path| (path, change.text.clone())));
+/// Who is to blame for what a field says.
+struct Blame<'a> {
+    map: Places<'a>,
+    /// The fields that overrides set, in the order in which they did.
+    overridden: Vec<(String, Override)>,
+    origins: Origins,
+}
+
+impl Blame<'_> {
+    /// Applies `changes`; gives what is wrong with them.
+    fn apply(&mut self, changes: &[&Override], document: &mut Table) -> Vec<Mistake> {
+        let mut found = Vec::new();
+        for change in changes {
+            let applied = match change.is_of("extends") {
+                true => Err("files are put together before fields are changed".into()),
+                false => change.apply(document),
+            };
+            match applied {
+                Ok(paths) => self.overridden.extend(paths.into_iter().map(|path| (path, (*change).clone()))),
+                Err(problem) => found.push(self.refused(change, problem)),
+            }
+        }
+        found
     }
-    Ok(())
+
+    fn refused(&self, change: &Override, problem: String) -> Mistake {
+        let remedy = match change.is_of("extends") {
+            true => "write a file that extends the other one",
+            false => "",
+        };
+        let place = self.place_of_override(change);
+        Mistake { place, field: String::new(), problem, remedy: remedy.into(), context: String::new() }
+    }
+
+    fn place_of_override(&self, change: &Override) -> Place {
+        match change.stands_at() {
+            None => Place::Override(change.text.clone()),
+            // Variants and grids may come from the command line themselves.
+            Some(field) => match self.setter(field, |change| change.stands_at().is_none()) {
+                Some(change) => Place::Override(change.text.clone()),
+                None => self.map.place(field),
+            },
+        }
+    }
+
+    /// The last override that set `field` or something of it, of those that are `wanted`.
+    fn setter(&self, field: &str, wanted: fn(&Override) -> bool) -> Option<&Override> {
+        let sets = |path: &str| !field.is_empty() && (is_within(field, path) || is_within(path, field));
+        let mut latest = self.overridden.iter().rev();
+        latest.find(|(path, change)| sets(path) && wanted(change)).map(|(_, change)| change)
+    }
+
+    /// An override takes the blame for what it set; the last one wins.
+    fn place(&self, field: &str) -> Place {
+        match self.setter(field, |_| true) {
+            Some(change) => self.place_of_override(change),
+            None => self.map.place(&self.origins.in_file(field)),
+        }
+    }
+
+    fn located(&self, complaint: Complaint) -> Mistake {
+        complaint.located(|field| self.place(field))
+    }
+
+    /// Whether the command line says what stands at `field`.
+    fn is_typed(&self, field: &str) -> bool {
+        let last = self.overridden.iter().rev().find(|(path, _)| is_within(field, path));
+        last.is_some_and(|(_, change)| change.stands_at().is_none())
+    }
 }
 
 /// A relay's `wifi` that says something leaves the rest as it is for relays that say nothing.
@@ -109,97 +193,22 @@ impl Scenario {
     }
 
     /// Paths on the command line are relative to the working directory, wherever the scenario file is.
-    fn fix_overridden_paths(&mut self, overridden: &[(String, String)]) {
-        let is_overridden = |field: &str| overridden.iter().any(|(path, _)| path == field);
+    fn fix_overridden_paths(&mut self, blame: &Blame<'_>) {
         let fix = |path: &mut Option<PathBuf>| {
             *path = path.take().map(|path| std::path::absolute(&path).unwrap_or(path));
         };
-        if is_overridden("workload.path") {
+        if blame.is_typed("workload.path") {
             fix(&mut self.workload.path);
         }
         for (index, relay) in self.relays.iter_mut().enumerate() {
             for (which, link) in [("cellular", &mut relay.cellular), ("wifi", &mut relay.wifi)] {
                 match link.as_mut().map(|link| &mut link.rate) {
-                    Some(TextOr::Table(model)) if is_overridden(&format!("relays[{index}].{which}.rate.trace")) => {
+                    Some(TextOr::Table(model)) if blame.is_typed(&format!("relays[{index}].{which}.rate.trace")) => {
                         fix(&mut model.trace);
                     }
                     _ => {}
                 }
             }
         }
-    }
-}
-
-/// An override takes the blame for what it set; the last one wins.
-fn place_of(field: &str, overridden: &[(String, String)], map: &Places<'_>, origins: Option<&Origins>) -> Place {
-    let blamed = overridden.iter().rev().find(|(path, _)| field.starts_with(path.as_str()) || path.starts_with(field));
-    match blamed {
-        Some((_, text)) if !field.is_empty() => Place::Override(text.clone()),
-        _ => map.place(&origins.map_or_else(|| field.into(), |origins| origins.in_file(field))),
-    }
-}
-
-fn override_mistake(change: &Override, problem: String) -> Mistake {
-    let place = Place::Override(change.text.clone());
-    Mistake { place, field: String::new(), problem, remedy: String::new() }
-}
-
-fn field_mistake(error: &serde_path_to_error::Error<toml::de::Error>, place: impl Fn(&str) -> Place) -> Mistake {
-    let message = error.inner().message();
-    let mut field = match error.path().to_string() {
-        path if path == "." => String::new(),
-        path => path,
-    };
-    let names = quoted(message);
-    if let Some(missing) = message.strip_prefix("missing field").and(names.first()) {
-        let dot = if field.is_empty() { "" } else { "." };
-        field = format!("{field}{dot}{missing}");
-        let remedy = format!("add a line `{missing} = ...` to this section");
-        return Mistake { place: place(&field), field, problem: "is missing".into(), remedy };
-    }
-    let problem = plain(message);
-    Mistake { place: place(&field), remedy: remedy(message, &names), field, problem }
-}
-
-/// The words between backticks: what serde got, then what it expected.
-fn quoted(message: &str) -> Vec<&str> {
-    message.split('`').skip(1).step_by(2).collect()
-}
-
-/// serde's message up to the list of what it expected, which becomes the remedy.
-fn plain(message: &str) -> String {
-    let unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
-    let end = if unknown { message.find(", expected") } else { None };
-    message[..end.unwrap_or(message.len())].replace("variant", "value").replace('`', "\"")
-}
-
-fn remedy(message: &str, names: &[&str]) -> String {
-    let known = names.get(1..).unwrap_or_default();
-    if message.starts_with("unknown") && !known.is_empty() {
-        return suggest(names[0], known);
-    }
-    if message.starts_with("invalid type") && message.contains("expected a string") {
-        return "write a text in quotes; a quantity has a unit, like \"10 ms\" or \"3 Mbit/s\"".into();
-    }
-    let expected = message.rsplit("expected ").next().unwrap_or_default();
-    let remedy = match expected.trim() {
-        "u8" | "u16" | "u32" | "u64" | "usize" => "write a whole number from 0 on, without quotes",
-        "f32" | "f64" => "write a number without quotes, like 1.5",
-        "a boolean" => "write true or false, without quotes",
-        "a sequence" => "write a list: [ ..., ... ]",
-        _ => "",
-    };
-    remedy.into()
-}
-
-/// The nearest of `known` to `given`, or all of them.
-fn suggest(given: &str, known: &[&str]) -> String {
-    let nearest =
-        known.iter().map(|name| (strsim::jaro_winkler(given, name), *name)).max_by(|a, b| a.0.total_cmp(&b.0));
-    match nearest {
-        Some((similarity, name)) if similarity > 0.75 => {
-            format!("did you mean \"{name}\"? Known: {}", known.join(", "))
-        }
-        _ => format!("known: {}", known.join(", ")),
     }
 }

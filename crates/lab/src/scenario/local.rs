@@ -8,7 +8,7 @@ use units::{ByteCount, Duration, Rate};
 
 use super::draw::Drawn;
 use super::link::optional_text_or_table;
-use super::schema::{Bounds, TextOrTable};
+use super::schema::{Bounds, TextOrTable, Written};
 use super::vary::{Spread, Varied};
 use super::video::Video;
 
@@ -24,7 +24,7 @@ pub struct LocalTraffic {
     /// The demand of each, payload: `"1 Mbit/s"`, or `{ uniform = ["0.4 Mbit/s", "1.4 Mbit/s"] }` drawn once for each
     /// relay. A TCP flow without it takes all it can get.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
-    #[schemars(with = "Option<TextOrTable<Bounds>>")]
+    #[schemars(with = "Option<TextOrTable<Rate, Bounds<Rate>>>")]
     pub rate: Option<Drawn<Rate>>,
     /// Changes of the demand, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -35,34 +35,34 @@ pub struct LocalTraffic {
     /// Demands a share of the rate, uniform from nothing to all, drawn anew each time that this long has passed. By default
     /// only `vbr` does, every second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Duration>>")]
     pub redrawn: Option<Text<Duration>>,
     /// Octets of each of the short flows.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
-    #[schemars(with = "Option<TextOrTable<Spread<ByteCount>>>")]
+    #[schemars(with = "Option<TextOrTable<ByteCount, Spread<ByteCount>>>")]
     pub sizes: Option<Varied<ByteCount>>,
     /// From the end of one short flow to the begin of the next; by default none.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
-    #[schemars(with = "Option<TextOrTable<Spread<Duration>>>")]
+    #[schemars(with = "Option<TextOrTable<Duration, Spread<Duration>>>")]
     pub pauses: Option<Varied<Duration>>,
     /// Frames and buffer of a video, whose mean bit rate is the rate above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub video: Option<Video>,
     /// Controller of what goes over TCP, like `"newreno"` or `"aimd(0.7,0.625)"`; by default newreno.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<ControllerSpec>>")]
     pub congestion: Option<Text<ControllerSpec>>,
     /// Payload of each datagram of a UDP flow.
     #[serde(default = "LocalTraffic::default_datagram", with = "units::text::bytes")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<ByteCount>")]
     pub datagram: ByteCount,
     /// When it begins; by default with the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Duration>>")]
     pub start: Option<Text<Duration>>,
     /// When it ends; by default with the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Duration>>")]
     pub stop: Option<Text<Duration>>,
 }
 
@@ -118,23 +118,23 @@ impl LocalKind {
 pub struct Change {
     /// When.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub at: Duration,
     /// How much more is demanded from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Rate>>")]
     pub raise: Option<Text<Rate>>,
     /// How much less is demanded from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Rate>>")]
     pub lower: Option<Text<Rate>>,
     /// What is demanded from then on, in place of all before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Rate>>")]
     pub to: Option<Text<Rate>>,
     /// How long it takes, evenly; by default it is a step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Duration>>")]
     pub over: Option<Text<Duration>>,
 }
 
@@ -151,10 +151,10 @@ impl Change {
 pub struct OnOff {
     /// Mean time on.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub on: Duration,
     /// Mean time off.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub off: Duration,
 }

@@ -1,18 +1,19 @@
 //! What is wrong with a scenario: where, what, and what to do about it.
 
 use core::fmt;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Why a scenario could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file cannot be read.
-    #[error("cannot read {}: {source}\n  help: give the path of a scenario file, or a name that `anabranch scenarios` lists", path.display())]
+    #[error("cannot read {}: {why}\n  help: give the path of a scenario file, or a name that `anabranch scenarios` lists", path.display())]
     Unreadable {
         /// Which file.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        why: String,
     },
     /// Neither a file nor a scenario that ships.
     #[error("there is no file {name}, and no scenario of that name ships\n  help: {}", remedy(.nearest.as_deref()))]
@@ -29,8 +30,23 @@ pub enum LoadError {
 
 /// Names less alike than this have nothing to do with each other.
 const LIKENESS_MIN: f64 = 0.75;
+/// Characters of a line that are printed.
+const EXCERPT_MAX: usize = 160;
+/// Mistakes that are printed at once.
+const PRINTED_MAX: usize = 20;
 
 impl LoadError {
+    /// What `found` says, each once, in the order of the lines; first what the command line says.
+    pub(crate) fn mistakes(found: Vec<Mistake>) -> Self {
+        let mut said = BTreeSet::new();
+        // Ten relays of a kind make the same mistake ten times.
+        let last = |field: &str| field.rsplit('.').next().map(String::from);
+        let key = |mistake: &Mistake| (mistake.place.clone(), last(&mistake.field), mistake.problem.clone());
+        let mut once: Vec<Mistake> = found.into_iter().filter(|mistake| said.insert(key(mistake))).collect();
+        once.sort_by(|one, other| one.place.order().cmp(&other.place.order()));
+        Self::Mistakes(once)
+    }
+
     /// Nothing is called `name`; `known` are the names that there are.
     pub fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         let likeness = known.into_iter().map(|known| (strsim::jaro_winkler(name, known), known));
@@ -45,7 +61,11 @@ fn remedy(nearest: Option<&str>) -> String {
 }
 
 fn join(mistakes: &[Mistake]) -> String {
-    mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    let mut lines: Vec<String> = mistakes.iter().take(PRINTED_MAX).map(ToString::to_string).collect();
+    if mistakes.len() > PRINTED_MAX {
+        lines.push(format!("and {} more", mistakes.len() - PRINTED_MAX));
+    }
+    lines.join("\n")
 }
 
 /// One mistake.
@@ -59,10 +79,12 @@ pub struct Mistake {
     pub problem: String,
     /// What to do; empty if the problem says it.
     pub remedy: String,
+    /// With which variant, at which point of a grid; empty for the scenario itself.
+    pub context: String,
 }
 
 /// Where a mistake stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// In the file.
     File {
@@ -79,17 +101,57 @@ pub enum Place {
     Override(String),
 }
 
+impl Place {
+    /// The line, from 1; `None` on the command line.
+    pub(super) const fn line(&self) -> Option<usize> {
+        match self {
+            Self::File { line, .. } => Some(*line),
+            Self::Override(_) => None,
+        }
+    }
+
+    /// By file and line; first the command line.
+    fn order(&self) -> (&str, usize, usize) {
+        match self {
+            Self::File { name, line, column, .. } => (name, *line, *column),
+            Self::Override(_) => ("", 0, 0),
+        }
+    }
+}
+
+/// What can be printed of a line around the character `at`, and how far into that it stands.
+fn excerpt(line: &str, at: usize) -> (String, usize) {
+    let from = if line.chars().count() > EXCERPT_MAX { at.saturating_sub(EXCERPT_MAX / 2) } else { 0 };
+    let printable = |character: char| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character };
+    (line.chars().skip(from).take(EXCERPT_MAX).map(printable).collect(), at - from)
+}
+
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let field = if self.field.is_empty() { String::new() } else { format!("{}: ", self.field) };
+        let context = if self.context.is_empty() { String::new() } else { format!(" ({})", self.context) };
         match &self.place {
             Place::File { name, line, column, text } => {
-                writeln!(f, "{name}:{line}:{column}: {field}{}", self.problem)?;
+                writeln!(f, "{name}:{line}:{column}: {field}{}{context}", self.problem)?;
                 let margin = line.to_string().len();
-                write!(f, "  {line} | {text}\n  {:margin$} | {:indent$}^", "", "", indent = column - 1)?;
+                let (text, indent) = excerpt(text, column - 1);
+                write!(f, "  {line} | {text}\n  {:margin$} | {:indent$}^", "", "")?;
             }
-            Place::Override(text) => write!(f, "--set {text}: {field}{}", self.problem)?,
+            Place::Override(text) => write!(f, "--set {text}: {field}{}{context}", self.problem)?,
         }
         if self.remedy.is_empty() { Ok(()) } else { write!(f, "\n  help: {}", self.remedy) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_shown_as_far_as_they_can_be_printed() {
+        assert_eq!(excerpt("a = 1", 4), ("a = 1".into(), 4));
+        assert_eq!(excerpt("\0\u{1b}[2J", 1), ("\u{fffd}\u{fffd}[2J".into(), 1));
+        let (text, at) = excerpt(&format!("{}X{}", "a".repeat(500), "b".repeat(500)), 500);
+        assert_eq!((text.len(), text.chars().nth(at)), (EXCERPT_MAX, Some('X')));
     }
 }

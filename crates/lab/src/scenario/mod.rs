@@ -12,6 +12,7 @@ mod cooperation;
 mod draw;
 mod energy;
 mod expand;
+mod field_path;
 mod layers;
 mod link;
 mod load;
@@ -21,6 +22,7 @@ mod overrides;
 mod radio;
 mod receiver_centric;
 mod schema;
+mod shape;
 mod source_map;
 mod sweep;
 mod vary;
@@ -44,12 +46,13 @@ pub use cooperation::{
 };
 pub use draw::{Draw, Drawn, Uniform, value_of};
 pub use energy::EnergyPrice;
+pub use field_path::FieldPath;
 pub use layers::{FindBase, Layer};
 pub use link::{Burst, Link, Loss, Queue, RateModel, Uplink};
 pub use load::{load, load_file, load_layers};
 pub use local::{Change, LocalKind, LocalTraffic, OnOff};
 pub use mistake::{LoadError, Mistake, Place};
-pub use overrides::Override;
+pub use overrides::{Override, typed};
 pub use radio::{Cell, Fading, Handover, PathLoss, Walk, Wlan};
 pub use receiver_centric::{Mode as ReceiverCentricMode, ReceiverCentric, Window as ReceiverCentricWindow};
 pub use schema::schema;
@@ -57,11 +60,14 @@ pub use sweep::{Seeds, Sweep, Variant};
 pub use vary::{Quantity, Spread, Varied, drawing};
 pub use video::Video;
 
+use schema::{TextOrTable, Written};
+
 /// One experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// What it is called; also names the output files.
+    /// What it is called; also the folder of a sweep's files.
+    #[schemars(extend("examples" = ["my-scenario"]))]
     pub name: String,
     /// What it shows, in a sentence.
     #[serde(default)]
@@ -71,7 +77,7 @@ pub struct Scenario {
     pub seed: u64,
     /// Simulated time after which the run ends, complete or not.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>", extend("examples" = ["30 s"]))]
     pub duration: Duration,
     /// What is measured, and how often.
     #[serde(default)]
@@ -115,6 +121,15 @@ pub struct Scenario {
     /// Directory of the scenario file, to which the paths it names are relative.
     #[serde(skip)]
     pub directory: PathBuf,
+    /// The scenario file as it was named, or the name of a scenario that ships.
+    #[serde(skip)]
+    pub file: String,
+    /// Which of its variants this is; `None` for the scenario as written.
+    #[serde(skip)]
+    pub variant: Option<String>,
+    /// What the command line changed, each as after `--set`.
+    #[serde(skip)]
+    pub overrides: Vec<String>,
 }
 
 const fn default_seed() -> u64 {
@@ -127,11 +142,11 @@ const fn default_seed() -> u64 {
 pub struct Metrics {
     /// Length of the windows of all series.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub window: Duration,
     /// Time between monitor points, at which throughput is held against the target (F).
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub period: Duration,
     /// Packets in a unit of the goodput G1 (M); by default what the target bit rate carries in one period.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,11 +169,11 @@ impl Default for Metrics {
 pub struct Analysis {
     /// Where it begins.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub from: Duration,
     /// Where it ends.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub to: Duration,
 }
 
@@ -174,22 +189,22 @@ pub struct Workload {
     pub path: Option<PathBuf>,
     /// Octets to send; only with `kind = "generated"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<ByteCount>>")]
     pub size: Option<Text<ByteCount>>,
     /// Mean bit rate; only with `kind = "video"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Rate>>")]
     pub rate: Option<Text<Rate>>,
     /// Frames and buffer; only with `kind = "video"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub video: Option<Video>,
     /// Octets of each answer: `"20 kB"`, or drawn; only with `kind = "requests"`.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "link::optional_text_or_table")]
-    #[schemars(with = "Option<schema::TextOrTable<Spread<ByteCount>>>")]
+    #[schemars(with = "Option<TextOrTable<ByteCount, Spread<ByteCount>>>")]
     pub answers: Option<Varied<ByteCount>>,
     /// From the end of an answer to the next request, by default none; only with `kind = "requests"`.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "link::optional_text_or_table")]
-    #[schemars(with = "Option<schema::TextOrTable<Spread<Duration>>>")]
+    #[schemars(with = "Option<TextOrTable<Duration, Spread<Duration>>>")]
     pub pauses: Option<Varied<Duration>>,
     /// Connections at the same time, each of which carries all of it; by default one.
     #[serde(default = "Workload::default_connections", skip_serializing_if = "is_one")]
@@ -285,11 +300,11 @@ pub struct Relay {
     pub place: Option<Placement>,
     /// Most that the cell grants it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Rate>>")]
     pub bit_rate_max: Option<Text<Rate>>,
     /// When it leaves, with all that it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Duration>>")]
     pub leaves: Option<Text<Duration>>,
     /// When it turns bad; by default never.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,8 +1,10 @@
-//! `--set path=value`: changing a field from the command line.
+//! `--set path=value`, variants and grids: changing fields of a scenario.
 
 use core::str::FromStr;
 
 use toml::{Table, Value};
+
+use super::field_path::{FieldPath, Step};
 
 /// One `path=value`.
 ///
@@ -10,17 +12,12 @@ use toml::{Table, Value};
 /// text that needs no quotes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
-    /// As it was given.
+    /// As it was given, or would be given on the command line.
     pub text: String,
-    steps: Vec<Step>,
+    path: FieldPath,
     value: Value,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Step {
-    Key(String),
-    Index(usize),
-    Every,
+    /// The field of the scenario's file that says so; `None` for the command line.
+    stands_at: Option<String>,
 }
 
 impl FromStr for Override {
@@ -30,52 +27,64 @@ impl FromStr for Override {
         let (path, value) = text
             .split_once('=')
             .ok_or_else(|| format!("{text:?} has no \"=\": write a field and its value, like duration=\"10 s\""))?;
-        let steps = parse_path(path.trim())
-            .ok_or_else(|| format!("{path:?} names no field: write it like relays[0].cellular.delay"))?;
-        Ok(Self { text: text.into(), steps, value: parse_value(value.trim()) })
+        Ok(Self { text: text.into(), path: path.trim().parse()?, value: parse_value(value.trim()), stands_at: None })
     }
-}
-
-impl Override {
-    /// Sets the field at `path` to `value`.
-    ///
-    /// # Errors
-    /// If `path` names no field.
-    pub fn new(path: &str, value: Value) -> Result<Self, String> {
-        let steps = parse_path(path)
-            .ok_or_else(|| format!("{path:?} names no field: write it like relays[0].cellular.delay"))?;
-        Ok(Self { text: format!("{path}={value}"), steps, value })
-    }
-}
-
-fn parse_path(path: &str) -> Option<Vec<Step>> {
-    let mut steps = Vec::new();
-    for part in path.split('.') {
-        let (key, mut indices) = part.split_at(part.find('[').unwrap_or(part.len()));
-        match key {
-            "" => return None,
-            "*" => steps.push(Step::Every),
-            _ => steps.push(key.parse().map_or_else(|_| Step::Key(key.into()), Step::Index)),
-        }
-        while !indices.is_empty() {
-            let (index, rest) = indices.strip_prefix('[')?.split_once(']')?;
-            steps.push(if index == "*" { Step::Every } else { Step::Index(index.parse().ok()?) });
-            indices = rest;
-        }
-    }
-    Some(steps)
 }
 
 /// TOML if it is, a text otherwise: `10 ms` needs no quotes.
 fn parse_value(text: &str) -> Value {
     let document = format!("value = {text}").parse::<Table>();
-    document.ok().and_then(|mut table| table.remove("value")).unwrap_or_else(|| Value::String(text.into()))
+    let only = |mut table: Table| if table.len() == 1 { table.remove("value") } else { None };
+    document.ok().and_then(only).unwrap_or_else(|| Value::String(text.into()))
+}
+
+/// `value` as one types it after `--set path=`: a text without quotes where it reads as the same text.
+pub fn typed(value: &Value) -> String {
+    let plain = value.as_str().filter(|text| parse_value(text.trim()) == *value);
+    plain.map_or_else(|| value.to_string(), String::from)
 }
 
 impl Override {
-    /// Whether the last step of the path is the field `name`.
-    pub(super) fn sets(&self, name: &str) -> bool {
-        matches!(self.steps.last(), Some(Step::Key(key)) if key == name)
+    /// Sets the field at `path` to `value`, as the field `stands_at` of the scenario's file says.
+    ///
+    /// # Errors
+    /// If `path` names no field.
+    pub fn in_file(path: &str, value: &Value, stands_at: &str) -> Result<Self, String> {
+        let text = format!("{path}={}", typed(value));
+        Ok(Self { text, path: path.parse()?, value: value.clone(), stands_at: Some(stands_at.into()) })
+    }
+
+    /// The same change, said by the field `stands_at` of the scenario's file instead of by the command line.
+    #[must_use]
+    pub fn standing_at(mut self, stands_at: String) -> Self {
+        self.stands_at = Some(stands_at);
+        self
+    }
+
+    /// What it sets.
+    pub const fn path(&self) -> &FieldPath {
+        &self.path
+    }
+
+    /// To what.
+    pub const fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The field of the scenario's file that says so; `None` for the command line.
+    pub fn stands_at(&self) -> Option<&str> {
+        self.stands_at.as_deref()
+    }
+
+    /// Whether it says how many relays of a kind there are.
+    pub(super) fn counts_relays(&self) -> bool {
+        let key = |step: &Step, name: &str| matches!(step, Step::Key(key) if key == name);
+        matches!(self.path.0.as_slice(), [relays, _, count] if key(relays, "relays") && key(count, "count"))
+    }
+
+    /// Whether it sets `field`, one at the top of the scenario, or something in it.
+    pub fn is_of(&self, field: &str) -> bool {
+        matches!(self.path.0.first(), Some(Step::Key(key)) if key == field)
     }
 
     /// Changes `document`; gives the paths of all fields it set.
@@ -85,7 +94,7 @@ impl Override {
     pub(super) fn apply(&self, document: &mut Table) -> Result<Vec<String>, String> {
         let mut root = Value::Table(core::mem::take(document));
         let mut paths = Vec::new();
-        let result = set(&mut root, &self.steps, &self.value, String::new(), &mut paths);
+        let result = set(&mut root, &self.path.0, &self.value, String::new(), &mut paths);
         if let Value::Table(table) = root {
             *document = table;
         }
@@ -100,6 +109,12 @@ fn set(at: &mut Value, steps: &[Step], value: &Value, path: String, set_paths: &
         return Ok(());
     };
     match (step, at) {
+        (_, Value::Table(table)) if has_paths_as_keys(&path) => {
+            let key = key_of(table, steps);
+            set_paths.push(format!("{path}.{key}"));
+            table.insert(key, value.clone());
+            Ok(())
+        }
         (Step::Key(key), Value::Table(table)) => {
             let dot = if path.is_empty() { "" } else { "." };
             let path = format!("{path}{dot}{key}");
@@ -119,6 +134,19 @@ fn set(at: &mut Value, steps: &[Step], value: &Value, path: String, set_paths: &
         (Step::Key(key), _) => Err(format!("{path} has no field {key:?}: it is not a table")),
         (Step::Index(_) | Step::Every, _) => Err(format!("{path} is not a list: leave the brackets out")),
     }
+}
+
+/// Whether the keys of the table at `path` are themselves paths: `sweep.grid` and every variant's `set`.
+fn has_paths_as_keys(path: &str) -> bool {
+    let of_variant = |path: &str| path.strip_prefix("variants[")?.strip_suffix("].set")?.parse::<usize>().ok();
+    path == "sweep.grid" || of_variant(path).is_some()
+}
+
+/// The key that stands for the path `steps`: one that the table has, in whatever notation, or a new one.
+fn key_of(table: &Table, steps: &[Step]) -> String {
+    let wanted = FieldPath(steps.to_vec());
+    let same = |key: &&String| key.parse::<FieldPath>().is_ok_and(|path| path == wanted);
+    table.keys().find(same).cloned().unwrap_or_else(|| wanted.to_string())
 }
 
 #[cfg(test)]
@@ -149,6 +177,20 @@ mod tests {
     }
 
     #[test]
+    fn grids_and_variants_have_paths_as_keys() {
+        let document = "[sweep.grid]\n\"relays.0.loss\" = [1]\n[[variants]]\nset = { \"a.b\" = 1 }\n";
+        let (table, paths) = apply(document, "sweep.grid.relays[0].loss=[2, 3]").unwrap();
+        assert_eq!(table["sweep"]["grid"]["relays.0.loss"].as_array().unwrap().len(), 2);
+        assert_eq!(paths, ["sweep.grid.relays.0.loss"]);
+        let (table, _) = apply(document, "sweep.grid.workload.size=[\"1 MB\"]").unwrap();
+        assert_eq!(table["sweep"]["grid"]["workload.size"].as_array().unwrap().len(), 1);
+        let (table, _) = apply(document, "variants[0].set.a.b=2").unwrap();
+        assert_eq!(table["variants"][0]["set"]["a.b"].as_integer(), Some(2));
+        let (table, _) = apply(document, "sweep.grid={}").unwrap();
+        assert!(table["sweep"]["grid"].as_table().unwrap().is_empty());
+    }
+
+    #[test]
     fn refuses_paths_that_lead_nowhere() {
         assert!(apply("", "seed").unwrap_err().contains("has no \"=\""));
         assert!(apply("", "a..b=1").unwrap_err().contains("names no field"));
@@ -156,5 +198,28 @@ mod tests {
         assert!(apply("[[r]]\n", "r[3].a=1").unwrap_err().contains("r[3] does not exist: r has 1"));
         assert!(apply("a = 1", "a.b=1").unwrap_err().contains("not a table"));
         assert!(apply("a = 1", "a[0]=1").unwrap_err().contains("not a list"));
+    }
+
+    #[test]
+    fn what_is_typed_reads_as_the_same_value() {
+        let text = |text: &str| Value::String(text.into());
+        for value in [
+            text("1 MB"),
+            text("7"),
+            text("true"),
+            text(" x "),
+            text(""),
+            text("it's"),
+            text("a\nb = 1"),
+            text("1 # one"),
+            text("1\nother = 2"),
+            Value::Integer(7),
+            Value::Boolean(false),
+            parse_value("{ from = \"5 s\", to = \"9 s\" }"),
+            parse_value("[1, 2]"),
+        ] {
+            assert_eq!(parse_value(typed(&value).trim()), value, "{}", typed(&value));
+        }
+        assert_eq!((typed(&text("1 MB")), typed(&text("7"))), ("1 MB".into(), "\"7\"".into()));
     }
 }

@@ -6,6 +6,7 @@ use units::text::Text;
 use units::{ByteCount, Duration, Rate};
 
 use super::Queue;
+use super::schema::Written;
 
 /// The LTE cell through which the source reaches every relay; the defaults are those of thesis table 3.1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,19 +32,19 @@ pub struct Cell {
     pub queue: Queue,
     /// One-way delay between the source and the eNB.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub core_delay: Duration,
     /// Rate of the wire between the source and the eNB.
     #[serde(with = "units::text::rate")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Rate>")]
     pub core_rate: Rate,
     /// Uplink rate of each UE.
     #[serde(with = "units::text::rate")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Rate>")]
     pub uplink_rate: Rate,
     /// One-way delay of the uplink.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub uplink_delay: Duration,
     /// Where the eNBs are, metres east and north; one by default. Each has the whole carrier to itself, and the relays are
     /// served by the strongest.
@@ -54,7 +55,7 @@ pub struct Cell {
     pub handover: Option<Handover>,
     /// Octets in a UE's queue above which packets are dropped early with a rising probability; by default none are.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<ByteCount>>")]
     pub early_drop_above: Option<Text<ByteCount>>,
 }
 
@@ -70,11 +71,11 @@ pub struct Handover {
     pub hysteresis_db: f64,
     /// How often that is looked at.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub period: Duration,
     /// How long a relay gets nothing while it changes.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub interruption: Duration,
 }
 
@@ -95,7 +96,7 @@ pub struct Walk {
     pub speed_kmh: f64,
     /// When it begins; at once by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<Duration>>")]
     pub start: Option<Text<Duration>>,
 }
 
@@ -131,17 +132,17 @@ pub enum Fading {
 pub struct Wlan {
     /// Data rate: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s.
     #[serde(with = "units::text::rate")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Rate>")]
     pub rate: Rate,
     /// Capacity of each station's queue.
     pub queue: Queue,
     /// Frames longer than this are announced with RTS/CTS.
     #[serde(with = "units::text::bytes")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<ByteCount>")]
     pub rts_threshold: ByteCount,
     /// Share of frames that noise destroys, on top of collisions.
     #[serde(with = "units::text::probability")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<units::Probability>")]
     pub frame_loss: units::Probability,
     /// Pairs of relays, by name, that do not hear each other; by default all do. The destination hears everyone.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -1,36 +1,126 @@
-//! The JSON Schema of scenario files, for editors.
+//! The JSON Schema of scenario files: for editors, and for the loader, which holds every file to it.
 
+use core::fmt::Display;
 use core::marker::PhantomData;
+use core::str::FromStr;
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
+use transport::congestion::ControllerSpec;
+use units::{ByteCount, Duration, Probability, Rate};
 
-use super::Scenario;
+use super::{Queue, Scenario, Seeds};
 
-/// Schema of [`units::text::TextOr`]: a text, or a table `T`.
-pub(super) struct TextOrTable<T>(PhantomData<T>);
+/// What scenario files write as a text of some form.
+pub(super) trait Writable: FromStr<Err: Display> + 'static {
+    const FORM: Form;
+}
 
-impl<T: JsonSchema> JsonSchema for TextOrTable<T> {
+/// A form of texts.
+pub(super) struct Form {
+    /// Its name as a `format` of JSON Schema. None of the standard's, which editors would hold a text to.
+    pub name: &'static str,
+    /// What such a text is.
+    pub noun: &'static str,
+    /// One of them.
+    pub example: &'static str,
+    /// What is wrong with a text.
+    pub check: fn(&str) -> Result<(), String>,
+}
+
+impl Form {
+    const fn of<T: Writable>(name: &'static str, noun: &'static str, example: &'static str) -> Self {
+        Self { name, noun, example, check: check::<T> }
+    }
+}
+
+fn check<T: Writable>(text: &str) -> Result<(), String> {
+    text.parse::<T>().map(drop).map_err(|error| error.to_string())
+}
+
+impl Writable for Duration {
+    const FORM: Form = Form::of::<Self>("time-span", "a time", "20 ms");
+}
+
+impl Writable for Rate {
+    const FORM: Form = Form::of::<Self>("bit-rate", "a rate", "10 Mbit/s");
+}
+
+impl Writable for ByteCount {
+    const FORM: Form = Form::of::<Self>("data-size", "an amount of data", "64 kB");
+}
+
+impl Writable for Probability {
+    const FORM: Form = Form::of::<Self>("share", "a share", "1 %");
+}
+
+impl Writable for Queue {
+    const FORM: Form = Form::of::<Self>("queue-capacity", "the capacity of a queue", "100 packets");
+}
+
+impl Writable for ControllerSpec {
+    const FORM: Form = Form::of::<Self>("congestion-controller", "a congestion controller", "cubic");
+}
+
+impl Writable for Seeds {
+    const FORM: Form = Form::of::<Self>("seeds", "seeds", "1..30");
+}
+
+/// Every form.
+pub(super) const FORMS: [Form; 7] =
+    [Duration::FORM, Rate::FORM, ByteCount::FORM, Probability::FORM, Queue::FORM, ControllerSpec::FORM, Seeds::FORM];
+
+/// Schema of a `T` written as a text.
+pub(super) struct Written<T>(PhantomData<T>);
+
+impl<T: Writable> JsonSchema for Written<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
     fn schema_name() -> Cow<'static, str> {
-        format!("TextOr{}", T::schema_name()).into()
+        T::FORM.name.into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": T::FORM.name, "examples": [T::FORM.example] })
+    }
+}
+
+/// Schema of [`units::text::TextOr`]: a `T` as a text, or a table `U`.
+pub(super) struct TextOrTable<T, U>(PhantomData<(T, U)>);
+
+impl<T: Writable, U: JsonSchema> JsonSchema for TextOrTable<T, U> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("TextOr{}", U::schema_name()).into()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        format!("{} or {}", T::FORM.name, U::schema_id()).into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [{ "type": "string" }, generator.subschema_for::<T>()] })
+        json_schema!({ "anyOf": [generator.subschema_for::<Written<T>>(), generator.subschema_for::<U>()] })
     }
 }
 
 /// Schema of [`super::Uniform`].
-pub(super) struct Bounds;
+pub(super) struct Bounds<T>(PhantomData<T>);
 
-impl JsonSchema for Bounds {
+impl<T: Writable> JsonSchema for Bounds<T> {
     fn schema_name() -> Cow<'static, str> {
         "Uniform".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let bounds = json!({ "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 });
+    fn schema_id() -> Cow<'static, str> {
+        format!("uniform {}", T::FORM.name).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let bound = generator.subschema_for::<Written<T>>();
+        let bounds = json!({ "type": "array", "items": bound, "minItems": 2, "maxItems": 2 });
         json_schema!({
             "type": "object",
             "properties": { "uniform": bounds },
@@ -40,9 +130,12 @@ impl JsonSchema for Bounds {
     }
 }
 
+/// Of a scenario whose layers were merged, and whose relays were counted out.
+pub(super) static WHOLE: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(Scenario).to_value());
+
 /// A JSON Schema (draft 2020-12) of scenario files, indented, with a newline at the end.
 pub fn schema() -> String {
-    let mut schema = schemars::schema_for!(Scenario).to_value();
+    let mut schema = WHOLE.clone();
     // Fields that the loader takes away before the rest is read.
     add_property(
         &mut schema,

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use toml::Value;
 use units::text::Text;
 
+use super::schema::Written;
+
 /// Seeds of one sweep at most.
 const SEEDS_MAX: u64 = 100_000;
 
@@ -40,7 +42,7 @@ pub struct Sweep {
     #[schemars(with = "BTreeMap<String, Vec<serde_json::Value>>")]
     pub grid: BTreeMap<String, Vec<Value>>,
     /// Seeds of each combination; by default `"1..10"`.
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Seeds>")]
     pub seeds: Text<Seeds>,
 }
 

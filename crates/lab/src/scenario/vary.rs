@@ -9,25 +9,27 @@ use simulator::traffic::Draw;
 use units::text::{Text, TextOr};
 use units::{ByteCount, Duration};
 
+use super::schema::{Writable, Written};
+
 /// A quantity, or how it is drawn each time that it is needed.
 pub type Varied<T> = TextOr<T, Spread<T>>;
 
 /// A distribution: exactly one of `uniform`, `exponential` and `pareto`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, bound(serialize = "T: Display", deserialize = "T: FromStr<Err: Display>"))]
-#[schemars(bound = "")]
+#[schemars(bound = "T: Writable")]
 pub struct Spread<T> {
     /// Between the lower and the upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<[String; 2]>")]
+    #[schemars(with = "Option<[Written<T>; 2]>")]
     pub uniform: Option<[Text<T>; 2]>,
     /// With this mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Written<T>>")]
     pub exponential: Option<Text<T>>,
     /// Between a least, which is not zero, and a most: the sizes of files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<[String; 2]>")]
+    #[schemars(with = "Option<[Written<T>; 2]>")]
     pub pareto: Option<[Text<T>; 2]>,
     /// Shape of the Pareto distribution, above zero; the smaller, the heavier its tail. By default 1.2.
     #[serde(default, skip_serializing_if = "Option::is_none")]

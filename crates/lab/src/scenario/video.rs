@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use simulator::traffic::video::{PlaybackConfig, VideoFormat};
 use units::{Duration, Probability, Rate};
 
+use super::schema::Written;
+
 /// Frames of a live video, and how much is buffered before the picture moves; the bit rate stands beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -19,15 +21,15 @@ pub struct Video {
     pub weights: [u32; 3],
     /// Each size is uniform between so much below the mean of its kind and as much above.
     #[serde(with = "units::text::probability")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Probability>")]
     pub spread: Probability,
     /// What is buffered before the first frame is shown.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub startup: Duration,
     /// What is buffered before the picture moves again after a stall.
     #[serde(with = "units::text::duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Written<Duration>")]
     pub rebuffer: Duration,
 }
 

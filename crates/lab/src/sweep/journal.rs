@@ -2,9 +2,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
 use super::{Manifest, Record};
+use crate::shell::quote;
 
 /// A file that grows by a line for every run. What was finished before the program was killed is there when it begins
 /// again.
@@ -27,15 +31,17 @@ pub enum JournalError {
         source: io::Error,
     },
     /// It belongs to another scenario, or another version of this one.
-    #[error("{} holds runs of {theirs}, not of this sweep\n  help: choose another --out, or drop them with --restart", path.display())]
+    #[error("{} holds runs of {theirs}, not of {ours}\n  help: choose another --out, or remove the file; sweep --restart does", path.display())]
     Other {
         /// The file.
         path: PathBuf,
         /// Whose runs it holds.
         theirs: String,
+        /// Whose it should hold.
+        ours: String,
     },
     /// A line in its middle is no record.
-    #[error("{}:{line}: {problem}\n  help: choose another --out, or drop all runs with --restart", path.display())]
+    #[error("{}:{line}: {problem}\n  help: choose another --out, or remove the file; sweep --restart does", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -58,20 +64,24 @@ impl Journal {
             std::fs::create_dir_all(directory).map_err(|source| JournalError::Io { path: directory.into(), source })?;
         }
         let mut options = OpenOptions::new();
-        let mut file = options.read(true).write(true).create(true).truncate(restart).open(path).map_err(io)?;
+        options.read(true).write(true).create(true).truncate(restart);
+        // A link might lead to any file of its owner, and what is not ours is not to be written to.
+        let mut file = options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path).map_err(io)?;
         let text = io::read_to_string(&mut file).map_err(io)?;
         // What comes after the last newline was being written when the program ended.
         let whole = &text[..text.rfind('\n').map_or(0, |newline| newline + 1)];
-        file.set_len(whole.len() as u64).map_err(io)?;
-        file.seek(SeekFrom::End(0)).map_err(io)?;
         let mut journal = Self { file, path: path.into(), records: Vec::new() };
-        match whole.split_once('\n') {
-            None => journal.write(manifest)?,
-            Some((first, rest)) => {
-                journal.check_manifest(first, manifest)?;
-                journal.records =
-                    rest.lines().zip(2..).map(|(text, line)| journal.parse(text, line)).collect::<Result<_, _>>()?;
-            }
+        if let Some((first, rest)) = whole.split_once('\n') {
+            journal.check_manifest(first, manifest)?;
+            journal.records =
+                rest.lines().zip(2..).map(|(text, line)| journal.parse(text, line)).collect::<Result<_, _>>()?;
+        } else if !text.is_empty() && !is_begun(&text) {
+            return Err(journal.damaged(1, "this is no journal of a sweep"));
+        }
+        journal.file.set_len(whole.len() as u64).map_err(io)?;
+        journal.file.seek(SeekFrom::End(0)).map_err(io)?;
+        if whole.is_empty() {
+            journal.write(manifest)?;
         }
         Ok(journal)
     }
@@ -81,16 +91,16 @@ impl Journal {
         if theirs == *manifest {
             return Ok(());
         }
-        let theirs = format!("\"{}\" in another version", theirs.scenario);
-        Err(JournalError::Other { path: self.path.clone(), theirs })
+        let [theirs, ours] = told_apart(&theirs, manifest);
+        Err(JournalError::Other { path: self.path.clone(), theirs, ours })
+    }
+
+    fn damaged(&self, line: usize, problem: impl Into<String>) -> JournalError {
+        JournalError::Damaged { path: self.path.clone(), line, problem: problem.into() }
     }
 
     fn parse<T: serde::de::DeserializeOwned>(&self, text: &str, line: usize) -> Result<T, JournalError> {
-        let damaged = |error: serde_json::Error| {
-            let problem = format!("this is no line of a sweep: {error}");
-            JournalError::Damaged { path: self.path.clone(), line, problem }
-        };
-        serde_json::from_str(text).map_err(damaged)
+        serde_json::from_str(text).map_err(|error| self.damaged(line, format!("this is no line of a sweep: {error}")))
     }
 
     /// What was finished so far.
@@ -115,13 +125,43 @@ impl Journal {
     }
 }
 
+/// Whether `text`, which has no whole line, is what is left of a manifest.
+fn is_begun(text: &str) -> bool {
+    let begin = "{\"scenario\":";
+    text.starts_with(begin) || begin.starts_with(text)
+}
+
+/// Two manifests by what they differ in.
+fn told_apart(theirs: &Manifest, ours: &Manifest) -> [String; 2] {
+    let both = [theirs, ours];
+    let named = both.map(|manifest| format!("the scenario \"{}\"", manifest.scenario));
+    if theirs.scenario != ours.scenario {
+        return named;
+    }
+    let [their_name, our_name] = named;
+    if theirs.version != ours.version {
+        let [their_version, our_version] = both.map(|manifest| &manifest.version);
+        return [format!("{their_name} by version {their_version} of this program"), format!("version {our_version}")];
+    }
+    if theirs.overrides != ours.overrides {
+        let [their_sets, our_sets] = both.map(|manifest| match manifest.overrides.as_slice() {
+            [] => "without --set".to_string(),
+            overrides => {
+                format!("with --set {}", overrides.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" --set "))
+            }
+        });
+        return [format!("{their_name} {their_sets}"), format!("the same {our_sets}")];
+    }
+    [format!("{their_name} as its file was before"), format!("{our_name} as it is now")]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sweep::Course;
 
     fn manifest(content: &str) -> Manifest {
-        Manifest { scenario: "x".into(), content: content.into(), version: "1".into() }
+        Manifest { scenario: "x".into(), content: content.into(), version: "1".into(), overrides: Vec::new() }
     }
 
     fn record(seed: u64) -> Record {
@@ -155,10 +195,58 @@ mod tests {
         let path = directory.path().join("runs.jsonl");
         Journal::open(&path, &manifest("m"), false).unwrap().add(record(1)).unwrap();
         let error = Journal::open(&path, &manifest("other"), false).unwrap_err().to_string();
-        assert!(error.contains("runs of \"x\" in another version") && error.contains("--restart"), "{error}");
+        assert!(
+            error.contains("runs of the scenario \"x\" as its file was before") && error.contains("--restart"),
+            "{error}"
+        );
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replace("\"seed\":1", "\"seed\":one")).unwrap();
         let error = Journal::open(&path, &manifest("m"), false).unwrap_err().to_string();
         assert!(error.contains("runs.jsonl:2: this is no line of a sweep"), "{error}");
+    }
+
+    #[test]
+    fn whose_runs_lie_there_is_said() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.jsonl");
+        Journal::open(&path, &manifest("m"), false).unwrap().add(record(1)).unwrap();
+        let change = |change: fn(&mut Manifest)| {
+            let mut manifest = manifest("m");
+            change(&mut manifest);
+            Journal::open(&path, &manifest, false).unwrap_err().to_string()
+        };
+        for (error, parts) in [
+            (
+                change(|other| other.scenario = "y".into()),
+                ["the scenario \"x\", not of the scenario \"y\"", "choose another --out"],
+            ),
+            (
+                change(|other| other.version = "2".into()),
+                ["by version 1 of this program, not of version 2", "--restart"],
+            ),
+            (
+                change(|other| other.overrides = vec!["a=1 B".into()]),
+                ["without --set, not of the same with --set 'a=1 B'", "--out"],
+            ),
+        ] {
+            assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_journal_is_left_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.jsonl");
+        for text in ["my own notes", "my own\nnotes without an end", "\0\n"] {
+            std::fs::write(&path, text).unwrap();
+            let error = Journal::open(&path, &manifest("m"), false).unwrap_err().to_string();
+            assert!(error.contains("runs.jsonl:1: this is no"), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+        let link = directory.path().join("link.jsonl");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let error = Journal::open(&link, &manifest("m"), true).unwrap_err().to_string();
+        assert!(error.contains("link.jsonl") && error.contains("help:"), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "\0\n");
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! plan       variants, points and seeds -> jobs
+//! axes       what it goes through after the command line, and what that may not change
+//! choice     one run of all that
 //! workers    jobs -> records, on all cores
 //! record     what one run leaves: one line of JSON
 //! values     its numbers by name
@@ -11,6 +13,8 @@
 //! summary    records -> means with intervals, and comparisons seed by seed
 //! ```
 
+mod axes;
+mod choice;
 mod course;
 mod journal;
 mod metric;
@@ -20,6 +24,7 @@ mod summary;
 mod values;
 mod workers;
 
+pub use choice::{ChoiceError, choose};
 pub use course::Course;
 pub use journal::{Journal, JournalError};
 pub(crate) use metric::{Better, Kind, METRICS, Metric};

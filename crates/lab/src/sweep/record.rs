@@ -18,6 +18,9 @@ pub struct Manifest {
     pub content: String,
     /// Version of this program.
     pub version: String,
+    /// What the command line changed, each as after `--set`.
+    #[serde(default)]
+    pub overrides: Vec<String>,
 }
 
 /// One run: one line.
@@ -54,7 +57,8 @@ impl Manifest {
             digest.update(content);
         }
         let content = digest.finalize().iter().map(|octet| format!("{octet:02x}")).collect();
-        Self { scenario: plan.scenario.name.clone(), content, version: env!("CARGO_PKG_VERSION").into() }
+        let overrides = plan.overrides.iter().map(|change| change.text.clone()).collect();
+        Self { scenario: plan.scenario.name.clone(), content, version: env!("CARGO_PKG_VERSION").into(), overrides }
     }
 }
 

@@ -116,7 +116,8 @@ impl Summary {
             }
         });
         let (name, seeds) = (&self.manifest.scenario, self.seeds.len());
-        format!("{name}: means over {seeds} seeds, with 95 % intervals\n{table}\n{}", self.compared())
+        let sets: String = self.manifest.overrides.iter().map(|change| format!(", with {change}")).collect();
+        format!("{name}{sets}: means over {seeds} seeds, with 95 % intervals\n{table}\n{}", self.compared())
     }
 
     fn compared(&self) -> String {
@@ -220,14 +221,17 @@ pub fn csv(plan: &Plan, records: &[Record]) -> String {
     let paths: Vec<&String> =
         plan.cases.iter().take(1).flat_map(|case| case.point.iter().map(|(path, _)| path)).collect();
     let header = ["variant"].into_iter().map(quoted).chain(paths.iter().map(|path| quoted(path)));
-    let header = header.chain([quoted("seed")]).chain(names.iter().map(|name| quoted(name))).chain([quoted("fault")]);
+    let header = header.chain([quoted("seed")]).chain(names.iter().map(|name| quoted(name)));
+    let header = header.chain(["fault", "overrides"].map(quoted));
+    let overrides: Vec<&str> = plan.overrides.iter().map(|change| change.text.as_str()).collect();
+    let overrides = quoted(&overrides.join("; "));
     let mut text = header.collect::<Vec<_>>().join(",") + "\r\n";
     for record in records {
         let point = record.point.iter().map(|(_, value)| quoted(value));
         let values = names.iter().map(|name| record.values.get(*name).map_or(String::new(), f64::to_string));
         let fault = quoted(record.faults.first().map_or("", String::as_str));
         let row = [quoted(&record.variant)].into_iter().chain(point).chain([record.seed.to_string()]);
-        text += &(row.chain(values).chain([fault]).collect::<Vec<_>>().join(",") + "\r\n");
+        text += &(row.chain(values).chain([fault, overrides.clone()]).collect::<Vec<_>>().join(",") + "\r\n");
     }
     text
 }

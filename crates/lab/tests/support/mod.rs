@@ -18,6 +18,8 @@ pub fn results(paths: u16, windows: usize) -> Results {
             seed: 7,
             version: "0.1.0".into(),
             backend: "simulator".into(),
+            variant: None,
+            overrides: Vec::new(),
         },
         totals: Totals {
             completed: true,

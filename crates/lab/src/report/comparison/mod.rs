@@ -20,7 +20,7 @@ mod overview;
 mod rows;
 
 use super::html::escape;
-use super::{HALF, WIDE, document};
+use super::{HALF, WIDE, changed, document};
 use crate::statistics::{Interval, Paired};
 use crate::sweep::{METRICS, Metric, Plan, Record, Samples, numbers, samples, sorted};
 use axis::Axis;
@@ -251,10 +251,11 @@ impl<'a> Comparison<'a> {
             _ => "none".into(),
         };
         format!(
-            "<section class=\"manifest\"><h2>Manifest</h2><dl><dt>scenario</dt><dd>{}</dd><dt>seeds</dt><dd>{seeds}</dd>\
+            "<section class=\"manifest\"><h2>Manifest</h2><dl><dt>scenario</dt><dd>{}</dd><dt>seeds</dt><dd>{seeds}</dd>{}\
              <dt>backend</dt><dd>simulator</dd><dt>version</dt><dd>{}</dd><dt>SHA-256 of all cases</dt><dd><code>{}</code></dd></dl>\
              {}<details><summary>The whole scenario, variants and grid included, defaults filled in</summary><pre>{}</pre></details></section>",
             escape(&manifest.scenario),
+            changed(&manifest.overrides),
             escape(&manifest.version),
             escape(&manifest.content),
             self.variants(),

@@ -56,12 +56,6 @@ fn row(view: &Comparison<'_>, fault: &str, group: &Group<'_>) -> String {
 
 /// The command that shows the fault again.
 fn again(view: &Comparison<'_>, record: &Record) -> String {
-    let mut command = format!("anabranch run {} --seed {}", view.plan.scenario.name, record.seed);
-    if !view.plan.scenario.variants.is_empty() {
-        command += &format!(" --variant '{}'", record.variant);
-    }
-    for (path, value) in &record.point {
-        command += &format!(" --set '{path}={value}'");
-    }
-    command
+    let case = view.plan.cases.iter().find(|case| case.variant == record.variant && case.point == record.point);
+    case.map_or(String::new(), |case| view.plan.command(case, record.seed))
 }

@@ -3,7 +3,9 @@
 mod cooperation;
 mod link;
 mod local;
+mod names;
 mod radio;
+mod sweep;
 mod traffic;
 mod workload;
 
@@ -45,14 +47,23 @@ impl Complaint {
         &self.field
     }
 
+    /// Field, problem and remedy in a line.
+    #[cfg(test)]
+    pub fn in_a_line(&self) -> String {
+        format!("{}: {} | {}", self.field, self.problem, self.remedy)
+    }
+
     pub fn located(self, place: impl Fn(&str) -> Place) -> Mistake {
-        Mistake { place: place(&self.field), field: self.field, problem: self.problem, remedy: self.remedy }
+        let Self { field, problem, remedy } = self;
+        Mistake { place: place(&field), field, problem, remedy, context: String::new() }
     }
 }
 
 /// Everything wrong with `scenario`.
 pub(super) fn complaints(scenario: &Scenario) -> Vec<Complaint> {
     let mut found = Vec::new();
+    names::check_names(scenario, &mut found);
+    sweep::check_sweep(scenario, &mut found);
     check_times(scenario, &mut found);
     workload::check_workload(&scenario.workload, &mut found);
     check_connection(scenario, &mut found);
@@ -75,11 +86,8 @@ fn check_times(scenario: &Scenario, found: &mut Vec<Complaint>) {
         found.push(Complaint::new("metrics.window", problem, "write a time from \"1 ms\" up to the run's duration"));
     } else if scenario.duration.as_nanos() / window.as_nanos() > WINDOWS_MAX {
         let problem = format!("windows of {window} are too many in a run of {}", scenario.duration);
-        found.push(Complaint::new(
-            "metrics.window",
-            problem,
-            format!("write a longer time, for {WINDOWS_MAX} at most"),
-        ));
+        let least = Duration::from_nanos(scenario.duration.as_nanos().div_ceil(WINDOWS_MAX));
+        found.push(Complaint::new("metrics.window", problem, format!("write a time from \"{least}\" on")));
     }
 }
 
@@ -130,7 +138,7 @@ fn check_timers(connection: &Connection, found: &mut Vec<Complaint>) {
         ("keep_alive", connection.keep_alive.map_or(DURATION_MAX, |Text(idle)| idle), ms(100)..=DURATION_MAX),
     ];
     for (field, time, range) in ranges.into_iter().filter(|(_, time, range)| !range.contains(time)) {
-        let remedy = format!("write a time from {} to {}", range.start(), range.end());
+        let remedy = format!("write a time from \"{}\" to \"{}\"", range.start(), range.end());
         found.push(Complaint::new(format!("connection.{field}"), format!("{time} is no time for it"), remedy));
     }
 }

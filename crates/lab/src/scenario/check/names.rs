@@ -1,0 +1,69 @@
+//! Names: of the scenario, which is a folder's name as well, of variants and of relays.
+
+use std::collections::BTreeMap;
+
+use super::Complaint;
+use crate::scenario::Scenario;
+
+/// Longest name in octets: file systems have no longer ones than 255.
+const NAME_BYTES_MAX: usize = 100;
+
+pub(super) fn check_names(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let mut refuse = |field: &str, problem: Option<&str>, remedy: &str| {
+        found.extend(problem.map(|problem| Complaint::new(field, problem, remedy)));
+    };
+    let remedy = "write a plain name, like \"my-scenario\"; a sweep writes to a folder of that name";
+    refuse("name", of_a_label(&scenario.name).or_else(|| of_a_folder(&scenario.name)), remedy);
+    for (index, relay) in scenario.relays.iter().enumerate() {
+        let remedy = "write a plain name, like \"amber\", or none";
+        refuse(&format!("relays[{index}].name"), of_a_label(&relay.name), remedy);
+    }
+    let mut earlier = BTreeMap::new();
+    for (index, variant) in scenario.variants.iter().enumerate() {
+        let field = format!("variants[{index}].name");
+        refuse(&field, of_a_label(&variant.name), "write a plain name, like \"LIA\"");
+        if let Some(same) = earlier.insert(variant.name.to_lowercase(), &variant.name) {
+            let problem = format!("\"{}\" is there twice: an earlier variant is called \"{same}\"", variant.name);
+            refuse(&field, Some(&problem), "choose another name");
+        }
+    }
+}
+
+/// What is wrong with a name that people read, in tables and after options.
+fn of_a_label(name: &str) -> Option<&'static str> {
+    if name.trim().is_empty() {
+        return Some("is empty");
+    }
+    if name.trim() != name {
+        return Some("begins or ends with a blank");
+    }
+    if name.chars().any(char::is_control) {
+        return Some("has characters that cannot be printed");
+    }
+    (name.len() > NAME_BYTES_MAX).then_some("is longer than 100 octets")
+}
+
+/// What is wrong with the name of a folder within another one.
+fn of_a_folder(name: &str) -> Option<&'static str> {
+    let leads_out = name == "." || name == ".." || name.contains(['/', '\\']);
+    leads_out.then_some("leads out of the folder of its files")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain_and_folders_stay_where_they_are() {
+        for name in ["", " ", "x ", "\0", "a\nb", "\u{7f}", &"x".repeat(101)] {
+            assert!(of_a_label(name).is_some(), "{name:?}");
+        }
+        for name in [".", "..", "/", "/tmp", "a/b", "../../x", "a\\b", "a/"] {
+            assert!(of_a_folder(name).is_some(), "{name:?}");
+        }
+        for name in ["thesis-4.5a", "...", "a b", ".x", "Größe", "losses weigh 3%"] {
+            assert_eq!((of_a_label(name), of_a_folder(name)), (None, None), "{name:?}");
+        }
+        assert_eq!(of_a_label("losses weigh 3/4"), None);
+    }
+}

@@ -1,0 +1,107 @@
+//! What a sweep goes through after the command line: variants and the axes of the grid.
+
+use toml::Value;
+
+use crate::scenario::{FieldPath, Mistake, Override, Place, Scenario, Variant, typed};
+
+/// Variants that an error names.
+const NAMED_MAX: usize = 4;
+
+/// One axis of the grid.
+pub(super) struct Axis {
+    /// The path as the scenario writes it.
+    pub key: String,
+    pub values: Vec<AxisValue>,
+}
+
+/// A value of an axis.
+pub(super) struct AxisValue {
+    /// What tables call it.
+    pub label: String,
+    /// What makes a scenario of it; `None` where the command line does.
+    pub change: Option<Override>,
+}
+
+/// What `variant`, the one with the number `index`, changes.
+pub(super) fn changes_of(index: usize, variant: &Variant) -> Vec<Override> {
+    let change =
+        |(key, value): (&String, &Value)| Override::in_file(key, value, &format!("variants[{index}].set.{key}")).ok();
+    // A checked scenario has no path that is none.
+    variant.set.iter().filter_map(change).collect()
+}
+
+/// The axes of the grid. One that an override sets as a whole has that value alone.
+pub(super) fn axes(scenario: &Scenario, overrides: &[Override]) -> Vec<Axis> {
+    let axis = |(key, values): (&String, &Vec<Value>)| {
+        let path: FieldPath = key.parse().ok()?;
+        let values = match overrides.iter().rev().find(|change| *change.path() == path) {
+            Some(typed_one) => vec![AxisValue { label: typed(typed_one.value()), change: None }],
+            None => values.iter().enumerate().filter_map(|(index, value)| axis_value(key, index, value)).collect(),
+        };
+        Some(Axis { key: key.clone(), values })
+    };
+    scenario.sweep.iter().flat_map(|sweep| &sweep.grid).filter_map(axis).collect()
+}
+
+fn axis_value(key: &str, index: usize, value: &Value) -> Option<AxisValue> {
+    let change = Override::in_file(key, value, &format!("sweep.grid.{key}[{index}]")).ok()?;
+    Some(AxisValue { label: typed(value), change: Some(change) })
+}
+
+/// Why `overrides` would make rows of a sweep that are not what they are called.
+pub(super) fn conflicts(scenario: &Scenario, overrides: &[Override]) -> Vec<Mistake> {
+    let mut found = Vec::new();
+    for change in overrides {
+        if change.is_of("seed") {
+            let remedy = "write --seeds, first and last included: --seeds 1..30";
+            found.push(mistake(change, "every run of a sweep has a seed of its own".into(), remedy));
+        }
+        let variants: Vec<&Variant> = scenario.variants.iter().filter(|variant| is_set_by(change, variant)).collect();
+        if !variants.is_empty() {
+            found.push(mistake(
+                change,
+                undone(&variants),
+                "leave it out, or drop all variants with --set 'variants=[]'",
+            ));
+        }
+        for axis in scenario.sweep.iter().flat_map(|sweep| sweep.grid.keys()) {
+            let path: Option<FieldPath> = axis.parse().ok();
+            if path.is_some_and(|path| path != *change.path() && path.overlaps(change.path())) {
+                let problem = format!("the grid goes through {axis}, and its points would not be what they are called");
+                found.push(mistake(change, problem, "leave it out, or drop the grid with --set 'sweep.grid={}'"));
+            }
+        }
+    }
+    found
+}
+
+/// Why `overrides` would undo something of `variant`, but not where they choose a point of the grid.
+pub(super) fn conflicts_with(variant: &Variant, scenario: &Scenario, overrides: &[Override]) -> Vec<Mistake> {
+    let keys = || scenario.sweep.iter().flat_map(|sweep| sweep.grid.keys());
+    let chooses_a_point =
+        |change: &&Override| keys().any(|key| key.parse().is_ok_and(|path: FieldPath| path == *change.path()));
+    let undoing = overrides.iter().filter(|change| is_set_by(change, variant) && !chooses_a_point(change));
+    undoing.map(|change| mistake(change, undone(&[variant]), "leave it out, or leave out --variant")).collect()
+}
+
+fn is_set_by(change: &Override, variant: &Variant) -> bool {
+    let overlaps = |key: &String| key.parse().is_ok_and(|path: FieldPath| path.overlaps(change.path()));
+    variant.set.keys().any(overlaps)
+}
+
+fn undone(variants: &[&Variant]) -> String {
+    let names: Vec<String> = variants.iter().take(NAMED_MAX).map(|variant| format!("\"{}\"", variant.name)).collect();
+    let more = if variants.len() > NAMED_MAX { ", ..." } else { "" };
+    match names.as_slice() {
+        [name] => format!("the variant {name} sets that itself, and would not be what it is called"),
+        names => format!(
+            "the variants {}{more} set that themselves, and would not be what they are called",
+            names.join(", ")
+        ),
+    }
+}
+
+fn mistake(change: &Override, problem: String, remedy: &str) -> Mistake {
+    let (place, field, context) = (Place::Override(change.text.clone()), String::new(), String::new());
+    Mistake { place, field, problem, remedy: remedy.into(), context }
+}
