@@ -38,8 +38,8 @@ fn get_and_serve_find_out() {
         let stop = Stop::new().unwrap();
         let handle = stop.handle().unwrap();
         let (ready, is_ready) = channel();
+        let mut say = move |line: &str| drop(ready.send(line.to_owned()));
         let report = thread::scope(|scope| {
-            let mut say = move |line: &str| drop(ready.send(line.to_owned()));
             scope.spawn(|| rig.host(1).run(|| serve(&serving, &stop, &mut say)));
             is_ready.recv_timeout(Duration::from_secs(60)).unwrap();
             let report = rig.host(0).run(|| get(&getting, &Stop::new().unwrap())).unwrap();
