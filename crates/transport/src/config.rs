@@ -42,7 +42,8 @@ pub struct ConnectionConfig {
     pub send_buffer_bytes: u64,
     /// Octets of received data kept for the application: the connection-level receive window.
     pub receive_buffer_bytes: u64,
-    /// Largest IP packet in octets; the MSS announced follows from it.
+    /// Largest IP packet in octets that the interface takes; the MSS announced follows from it. Paths may carry less, which
+    /// subflows find out for themselves (RFC 1191, RFC 4821).
     pub mtu: u16,
     /// Largest payload of one segment handed out, in octets; above the MSS where the driver has segmentation offload.
     pub offload_max_bytes: u32,
