@@ -375,8 +375,8 @@ enum AnabranchStatus anabranch_remove_local_address(struct AnabranchEndpoint *en
 // Pointers are null or valid.
 enum AnabranchStatus anabranch_poll_event(struct AnabranchEndpoint *endpoint, struct AnabranchEvent *event);
 
-// Takes an IP packet from the network. A packet that is not TCP over IPv4 or IPv6, or is damaged, gives
-// `ANABRANCH_STATUS_MALFORMED_PACKET` and changes nothing: drop it and go on.
+// Takes an IP packet from the network: TCP over IPv4 or IPv6, or ICMP's word that a packet was too big for its path.
+// Another packet, or a damaged one, gives `ANABRANCH_STATUS_MALFORMED_PACKET` and changes nothing: drop it and go on.
 //
 // # Safety
 // `endpoint` is null or valid; `packet` points to `len` octets.

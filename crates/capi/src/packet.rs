@@ -1,13 +1,13 @@
 //! Packets in and out: octets here, segments in the engine.
 
 use bytes::Bytes;
-use wire::Segment;
+use wire::{Segment, TooBig};
 
 use crate::endpoint::{AnabranchEndpoint, Room, read_octets, with_endpoint, write_out};
 use crate::status::{AnabranchStatus, Failure};
 
-/// Takes an IP packet from the network. A packet that is not TCP over IPv4 or IPv6, or is damaged, gives
-/// `ANABRANCH_STATUS_MALFORMED_PACKET` and changes nothing: drop it and go on.
+/// Takes an IP packet from the network: TCP over IPv4 or IPv6, or ICMP's word that a packet was too big for its path.
+/// Another packet, or a damaged one, gives `ANABRANCH_STATUS_MALFORMED_PACKET` and changes nothing: drop it and go on.
 ///
 /// # Safety
 /// `endpoint` is null or valid; `packet` points to `len` octets.
@@ -23,9 +23,13 @@ pub unsafe extern "C" fn anabranch_handle_packet(
         with_endpoint(endpoint, |endpoint| {
             let packet = Bytes::copy_from_slice(read_octets(packet, len, "packet")?);
             let now = endpoint.advance(now_ns)?;
-            let malformed = |error| Failure::new(AnabranchStatus::MalformedPacket, error);
-            let segment = Segment::parse(&packet).map_err(malformed)?;
-            endpoint.engine.handle_segment(segment, now);
+            match Segment::parse(&packet) {
+                Ok(segment) => endpoint.engine.handle_segment(segment, now),
+                Err(error) => {
+                    let malformed = |_| Failure::new(AnabranchStatus::MalformedPacket, error);
+                    endpoint.engine.handle_too_big(&TooBig::parse(&packet).map_err(malformed)?, now);
+                }
+            }
             Ok(AnabranchStatus::Ok)
         })
     }
