@@ -1,7 +1,10 @@
 //! What can be attached to a network.
 
+use core::net::SocketAddr;
+
 use network::Datagram;
 use transport::Endpoint;
+use transport::inspection::Inspection;
 use units::Instant;
 use wire::{Segment, TooBig};
 
@@ -42,6 +45,12 @@ pub trait Host {
     /// When [`Self::handle_timeout`] must be called next; after that call it must lie ahead.
     fn poll_timeout(&mut self) -> Option<Instant>;
 
+    /// A look at the subflow from `local` to `remote`, for checkers; nothing if the host is not the engine.
+    fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Inspection> {
+        let _ = (local, remote);
+        None
+    }
+
     /// What the host found wrong, in words; nothing in a good run.
     fn faults(&self) -> Vec<String> {
         Vec::new()
@@ -79,6 +88,10 @@ impl Host for Box<dyn Host> {
 
     fn poll_timeout(&mut self) -> Option<Instant> {
         self.as_mut().poll_timeout()
+    }
+
+    fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Inspection> {
+        self.as_ref().inspect(local, remote)
     }
 
     fn faults(&self) -> Vec<String> {
@@ -227,6 +240,10 @@ impl Host for EndpointHost {
     fn poll_timeout(&mut self) -> Option<Instant> {
         let apps = Some(self.next_deadline).filter(|at| *at < Instant::FAR_FUTURE);
         [self.endpoint.poll_timeout(), apps].into_iter().flatten().min()
+    }
+
+    fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Inspection> {
+        self.endpoint.inspect(local, remote)
     }
 
     fn faults(&self) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The driver: time jumps from event to event.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 
 use network::{EventQueue, Medium, MediumId, Network, Packet, PortId};
 use units::Instant;
@@ -47,6 +47,8 @@ struct Watchers {
     fingerprint: Option<Fingerprint>,
     taps: Vec<Box<dyn Tap>>,
     any: bool,
+    /// The flow whose host was given a segment, or sent one, last.
+    touched: Option<(SocketAddr, SocketAddr)>,
 }
 
 impl<H: Host> Simulation<H> {
@@ -205,6 +207,9 @@ impl<H: Host> Simulation<H> {
         if let Some(segment) = packet.segment() {
             self.watchers.see(self.now, id, Direction::Received, segment);
         }
+        if let Some(segment) = packet.segment().filter(|_| self.watchers.checker.is_some()) {
+            self.watchers.touched = Some((segment.dst, segment.src));
+        }
         let host = &mut self.hosts[id.0 as usize].host;
         if let Some(datagram) = packet.datagram() {
             host.handle_datagram(*datagram, self.now);
@@ -237,6 +242,7 @@ impl<H: Host> Simulation<H> {
         while let Some(packet) = self.network.packet(|| attached.host.poll_transmit(self.now)) {
             if let Some(segment) = packet.segment() {
                 self.watchers.see(self.now, id, Direction::Sent, segment);
+                self.watchers.look_at_flight(self.now, id, (segment.src, segment.dst), &attached.host);
             }
             self.network.send(attached.port, packet, self.now);
         }
@@ -244,6 +250,7 @@ impl<H: Host> Simulation<H> {
             let packet = self.network.datagram(datagram);
             self.network.send(attached.port, packet, self.now);
         }
+        self.watchers.look_at_timers(self.now, id, &attached.host);
         attached.deadline = attached.host.poll_timeout();
         let scheduled = self.timers.get(id.0 as usize).unwrap_or(Instant::FAR_FUTURE);
         if attached.deadline.is_some_and(|deadline| deadline < scheduled) {
@@ -274,6 +281,25 @@ impl Watchers {
     fn see(&mut self, at: Instant, host: HostId, direction: Direction, segment: &Segment) {
         if self.any {
             self.show(at, host, direction, segment);
+        }
+    }
+
+    /// A host has sent a segment: what is in flight now, beside its window.
+    #[inline]
+    fn look_at_flight(&mut self, at: Instant, host: HostId, flow: (SocketAddr, SocketAddr), look: &impl Host) {
+        let Some(checker) = &mut self.checker else { return };
+        if let Some(inspection) = look.inspect(flow.0, flow.1) {
+            checker.sent(at, host, flow, &inspection);
+        }
+        self.touched = Some(flow);
+    }
+
+    /// A host has nothing more to send: the timers of the flow that was touched last.
+    #[inline]
+    fn look_at_timers(&mut self, at: Instant, host: HostId, look: &impl Host) {
+        let (Some(checker), Some(flow)) = (&mut self.checker, self.touched.take()) else { return };
+        if let Some(inspection) = look.inspect(flow.0, flow.1) {
+            checker.settled(at, host, flow, &inspection);
         }
     }
 

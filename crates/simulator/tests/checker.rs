@@ -4,6 +4,7 @@ use core::net::SocketAddr;
 
 use simulator::check::{Checker, Rule};
 use simulator::{Direction, HostId, Interface, Tap};
+use transport::inspection::{ArmedTimers, ConnectionInspection, Inspection};
 use units::{Instant, SeqNr};
 use wire::mptcp::{
     AddAddr, AddressId, CapableFlags, DataSeq, Dss, Key, Mapping, MpCapable, MpFail, MpJoin, MptcpOption, Token,
@@ -60,6 +61,15 @@ impl Watched {
 
     fn receives(&mut self, segment: Segment) {
         assert_eq!(self.see(Direction::Received, segment), [], "who receives breaks no rule");
+    }
+
+    /// The host says `inspection` of the flow when it has sent its latest segment.
+    fn says(&mut self, inspection: Inspection) -> Vec<Rule> {
+        let known = self.checker.faults().len();
+        let flow = (SocketAddr::new("10.0.0.1".parse().unwrap(), 1000 + self.port), "10.0.0.2:80".parse().unwrap());
+        self.checker.sent(Instant::ZERO, HostId(0), flow, &inspection);
+        self.checker.settled(Instant::ZERO, HostId(0), flow, &inspection);
+        self.checker.faults()[known..].iter().map(|fault| fault.broken).collect()
     }
 
     /// The host connects; windows are not scaled, the peer's first one is 10 000.
@@ -353,4 +363,91 @@ fn an_announced_address_proves_the_keys() {
     assert_eq!(host.sends(add("10.0.0.8", None, Some(ADDRESS_HMAC))), wrong, "another address");
     assert_eq!(host.sends(add("fd00::9", Some(444), Some(ADDRESS_HMAC_V6))), wrong, "another port");
     assert_eq!(host.sends(add("10.0.0.8", None, None)), [], "an echo proves nothing");
+}
+
+/// A subflow with data in flight and a window of 4000 octets, in good order.
+fn sending() -> Inspection {
+    let timers = ArmedTimers { retransmit: true, ..ArmedTimers::default() };
+    let (mss_bytes, cwnd_bytes) = (1000, 4000);
+    Inspection { mss_bytes, cwnd_bytes, in_flight_bytes: 4000, outstanding: true, timers, ..Inspection::default() }
+}
+
+#[test]
+fn new_data_stay_within_the_congestion_window() {
+    let mut host = plain();
+    host.sends(data(0, 7000));
+    assert_eq!(host.says(sending()), [], "three segments more: limited transmit and a probe");
+    host.sends(data(7000, 1));
+    assert_eq!(host.says(sending()), [Rule::BeyondCongestionWindow { flight: 7001, cwnd: 4000 }]);
+    host.sends(data(0, 1000));
+    assert_eq!(host.says(sending()), [], "nothing new was sent");
+    host.receives(peer(0, 0, 3000, 10_000));
+    host.sends(data(7001, 1000));
+    assert_eq!(host.says(sending()), [], "what is acknowledged is not in flight");
+}
+
+#[test]
+fn flight_is_reckoned_without_what_was_selectively_acknowledged() {
+    let mut host = plain();
+    host.sends(data(0, 7000));
+    host.says(sending());
+    let mut ack = peer(0, 0, 0, 10_000);
+    ack.options.sack.push(SackBlock { start: SeqNr(LOCAL_ISN + 1 + 1000), end: SeqNr(LOCAL_ISN + 1 + 2000) });
+    host.receives(ack);
+    host.sends(data(7000, 2000));
+    // 9000 octets, of which 1000 arrived out of order, and one duplicate ACK for another 1000.
+    assert_eq!(host.says(sending()), []);
+    host.sends(data(9000, 100));
+    assert_eq!(host.says(sending()), [Rule::BeyondCongestionWindow { flight: 7100, cwnd: 4000 }]);
+}
+
+#[test]
+fn in_recovery_the_hosts_own_reckoning_counts() {
+    let mut host = plain();
+    host.sends(data(0, 9000));
+    let repairing = Inspection { in_recovery: true, ..sending() };
+    assert_eq!(host.says(repairing), [], "of 9000 octets all but 4000 may be lost");
+    host.sends(data(9000, 100));
+    let beyond = Inspection { in_flight_bytes: 7001, ..repairing };
+    assert_eq!(host.says(beyond), [Rule::BeyondCongestionWindow { flight: 7001, cwnd: 4000 }]);
+}
+
+#[test]
+fn what_waits_has_a_timer() {
+    let no_timer = |waits| vec![Rule::NoTimer { waits }];
+    let none = ArmedTimers::default();
+    let mut host = plain();
+    let unwatched = Inspection { timers: none, ..sending() };
+    assert_eq!(host.says(unwatched), no_timer("something sent is unacknowledged"));
+    let waiting = Inspection { outstanding: false, unsent_bytes: 5, timers: none, ..sending() };
+    assert_eq!(host.says(waiting), no_timer("data wait in the subflow, and none are in flight"));
+    for timers in [ArmedTimers { persist: true, ..none }, ArmedTimers { pace: true, ..none }] {
+        assert_eq!(host.says(Inspection { timers, ..waiting }), []);
+    }
+    let open = ConnectionInspection { is_open: true, is_driven: true, ..ConnectionInspection::default() };
+    let unacknowledged = ConnectionInspection { outstanding: true, ..open };
+    let connection = |connection| Inspection { connection, ..sending() };
+    assert_eq!(host.says(connection(unacknowledged)), no_timer("data wait for their DATA_ACK"));
+    assert_eq!(host.says(connection(ConnectionInspection { data_timer: true, ..unacknowledged })), []);
+    let unsent = ConnectionInspection { unsent_bytes: 5, ..open };
+    assert_eq!(host.says(connection(unsent)), []);
+    let stuck = ConnectionInspection { is_driven: false, ..unsent };
+    assert_eq!(host.says(connection(stuck)), no_timer("data wait in the connection"));
+}
+
+#[test]
+fn no_timer_of_retransmission_runs_for_nothing() {
+    let none = ArmedTimers::default();
+    let needless = [
+        (ArmedTimers { retransmit: true, ..none }, "retransmission"),
+        (ArmedTimers { tail_probe: true, ..none }, "tail loss probes"),
+        (ArmedTimers { reorder: true, ..none }, "reordering"),
+    ];
+    let mut host = plain();
+    for (timers, of) in needless {
+        let idle = Inspection { outstanding: false, timers, ..sending() };
+        assert_eq!(host.says(idle), [Rule::NeedlessTimer { of }]);
+        let busy = ArmedTimers { retransmit: true, ..timers };
+        assert_eq!(host.says(Inspection { timers: busy, ..sending() }), []);
+    }
 }

@@ -19,6 +19,7 @@ use crate::deadlines::Deadlines;
 use crate::error::{CloseReason, ConnectError, ConnectionError, ListenError};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
+use crate::inspection::Inspection;
 use crate::path_manager::{LocalAddress, PathEvent};
 use crate::received::Received;
 use crate::{
@@ -609,6 +610,12 @@ impl Endpoint {
     pub fn packet_payload(&self, segment: &Segment) -> Option<u32> {
         let route = self.host.route(&Tuple { local: segment.src, remote: segment.dst })?;
         self.slots[route.slot as usize].connection.as_deref()?.packet_payload(route.subflow, segment)
+    }
+
+    /// A look at the subflow from `local` to `remote`, if there is one: for checkers.
+    pub fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Inspection> {
+        let route = self.host.route(&Tuple { local, remote })?;
+        self.slots[route.slot as usize].connection.as_deref()?.inspect(route.subflow)
     }
 
     /// All connections that were not released.

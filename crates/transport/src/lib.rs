@@ -22,6 +22,7 @@ mod endpoint;
 pub mod error;
 pub mod event;
 mod host;
+pub mod inspection;
 pub mod path_manager;
 mod ports;
 mod received;

@@ -27,6 +27,12 @@ pub(super) struct Flow {
     pub(super) arrived: Received,
     /// After the last octet sent.
     sent_end: u64,
+    /// What the peer has acknowledged and selectively acknowledged of it.
+    acked: Received,
+    /// ACKs since then that acknowledge nothing new.
+    duplicates: u64,
+    /// After the last octet sent when flight and window were last compared.
+    compared_end: u64,
     /// Highest right edge of the peer's windows; counts only without MPTCP.
     edge: u64,
     /// Of its MP_JOIN.
@@ -63,8 +69,34 @@ impl Flow {
             self.arrived.insert(range);
         }
         if segment.flags.contains(Flags::ACK) {
-            self.edge = self.edge.max(self.sent_position(segment.ack) + self.window(segment));
+            let ack = self.sent_position(segment.ack);
+            self.edge = self.edge.max(ack + self.window(segment));
+            self.note_acked(ack, segment);
         }
+    }
+
+    fn note_acked(&mut self, ack: u64, segment: &Segment) {
+        if ack > self.acked.next() {
+            self.acked.insert(0..ack);
+            self.duplicates = 0;
+        } else if segment.payload.is_empty() {
+            self.duplicates += 1;
+        }
+        for block in &segment.options.sack {
+            self.acked.insert(self.sent_position(block.start)..self.sent_position(block.end));
+        }
+    }
+
+    /// Octets sent and, as far as ACKs tell, not arrived, if something was sent for the first time since the last call. Each
+    /// duplicate ACK tells of one segment of `mss_bytes`.
+    pub(super) fn flight_of_new_data(&mut self, mss_bytes: u64) -> Option<u64> {
+        if core::mem::replace(&mut self.compared_end, self.sent_end) >= self.sent_end {
+            return None;
+        }
+        let unacked = self.acked.next()..self.sent_end;
+        let selectively: u64 = self.acked.within(unacked.clone()).map(|piece| piece.end - piece.start).sum();
+        let out = unacked.end.saturating_sub(unacked.start) - selectively;
+        Some(out.saturating_sub(self.duplicates * mss_bytes))
     }
 
     /// The positions that an arriving segment fills.

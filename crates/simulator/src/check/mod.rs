@@ -8,6 +8,8 @@
 //! | an ACK covers only what has arrived in order; a SACK block only what has arrived | RFC 9293 section 3.4, RFC 2018 section 4 |
 //! | no data beyond the right edge that the peer advertised, but for a probe of one octet | RFC 9293 section 3.8.6, RFC 8684 section 3.3.4 |
 //! | the token and HMACs of a join, and the HMAC of an announced address, are those of the connection's keys | RFC 8684 sections 3.2, 3.4.1 |
+//! | new data stay within the congestion window, but for what limited transmit and a tail loss probe allow | RFC 5681 section 3.1, RFC 3042, RFC 8985 section 7.3 |
+//! | what waits has a timer, and no timer of retransmission runs for nothing | RFC 6298 section 5, RFC 9293 section 3.8 |
 //! | a DATA_ACK covers only data that have arrived in order | RFC 8684 section 3.3.2 |
 //!
 //! That streams arrive once, in order and intact is checked by the applications that expect them; that networks
@@ -17,10 +19,12 @@ mod connection;
 mod flow;
 mod proof;
 mod received;
+mod upkeep;
 
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
+use transport::inspection::Inspection;
 use units::Instant;
 use wire::{Flags, Segment};
 
@@ -82,6 +86,26 @@ pub enum Rule {
         /// The highest right edge advertised.
         edge: u64,
     },
+    /// New data although the congestion window is full.
+    #[error("sends new data with {flight} octets in flight; the congestion window is {cwnd}")]
+    BeyondCongestionWindow {
+        /// In flight with them.
+        flight: u64,
+        /// The window.
+        cwnd: u64,
+    },
+    /// Something waits, and nothing will ever happen by itself.
+    #[error("{waits}, and no timer runs for that")]
+    NoTimer {
+        /// What waits.
+        waits: &'static str,
+    },
+    /// A timer runs for nothing.
+    #[error("the timer of {of} runs, and nothing is unacknowledged")]
+    NeedlessTimer {
+        /// Which.
+        of: &'static str,
+    },
     /// A join with a token of no connection with the peer.
     #[error("joins with token {token:#010x}, which is none that the peer has given")]
     WrongToken {
@@ -130,6 +154,30 @@ impl Checker {
     /// What was broken so far, at most twenty.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
+    }
+}
+
+/// What only the host itself knows, compared with what its segments show.
+impl Checker {
+    /// A host has sent a segment of `flow`, its side first.
+    pub fn sent(&mut self, at: Instant, host: HostId, flow: (SocketAddr, SocketAddr), inspection: &Inspection) {
+        let known = self.hosts.get_mut(&host).and_then(|view| view.flows.get_mut(&flow));
+        if let Some(broken) = known.and_then(|known| upkeep::flight(known, inspection)) {
+            self.report(at, host, flow, broken);
+        }
+    }
+
+    /// A host has nothing more to send after a segment of `flow`, its side first.
+    pub fn settled(&mut self, at: Instant, host: HostId, flow: (SocketAddr, SocketAddr), inspection: &Inspection) {
+        if let Some(broken) = upkeep::timers(inspection) {
+            self.report(at, host, flow, broken);
+        }
+    }
+
+    fn report(&mut self, at: Instant, host: HostId, (local, remote): (SocketAddr, SocketAddr), broken: Rule) {
+        if self.faults.len() < FAULTS_MAX {
+            self.faults.push(Fault { at, host, local, remote, broken });
+        }
     }
 }
 

@@ -54,6 +54,7 @@ use crate::congestion::{CongestionController, PathView, Paths};
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
+use crate::inspection::{ConnectionInspection, Inspection};
 use crate::path_manager::PathManager;
 use crate::received::Received;
 use crate::scheduler::Scheduler;
@@ -321,6 +322,20 @@ impl Connection {
         if let Some(i) = self.position(id) {
             self.subflows[i].tcb.on_too_big(too_big, now);
         }
+    }
+
+    /// What checkers may see of subflow `id`, if there is such a subflow.
+    pub(crate) fn inspect(&self, id: SubflowId) -> Option<Inspection> {
+        let subflow = &self.subflows[self.position(id)?];
+        let own = self.data_timer.min(self.orphan_timer).min(self.linger_timer);
+        let connection = ConnectionInspection {
+            is_open: self.is_established() && !self.is_closed(),
+            unsent_bytes: self.sender.buffer.end().since(self.sender.next),
+            outstanding: self.is_mptcp() && self.data_outstanding(),
+            data_timer: self.data_timer != Instant::FAR_FUTURE,
+            is_driven: own != Instant::FAR_FUTURE || self.subflows.iter().any(|subflow| subflow.tcb.is_driven()),
+        };
+        Some(Inspection { connection, ..subflow.tcb.inspect() })
     }
 
     fn route(&self, subflow: SubflowId) -> Route {

@@ -92,14 +92,18 @@ impl Connection {
 
     /// Restarts the data-level time-out: twice the slowest subflow's, because that subflow may still deliver.
     pub(super) fn rearm_data_timer(&mut self, now: Instant) {
-        let outstanding = self.sender.next != self.sender.buffer.start() || self.is_data_fin_outstanding();
-        if !outstanding || self.is_closed() || !self.is_mptcp() {
+        if !self.data_outstanding() || self.is_closed() || !self.is_mptcp() {
             self.data_timer = Instant::FAR_FUTURE;
             return;
         }
         let slowest = self.subflows.iter().map(|subflow| subflow.tcb.rto()).max().unwrap_or(DATA_TIMEOUT_MIN);
         let base = (slowest * 2).max(DATA_TIMEOUT_MIN);
         self.data_timer = now + base.saturating_mul(1 << self.sender.backoff.min(6)).min(DATA_TIMEOUT_MAX);
+    }
+
+    /// Data or their end wait for a DATA_ACK.
+    pub(super) fn data_outstanding(&self) -> bool {
+        self.sender.next != self.sender.buffer.start() || self.is_data_fin_outstanding()
     }
 
     pub(super) fn is_data_fin_outstanding(&self) -> bool {

@@ -48,6 +48,7 @@ pub(crate) use send::{Outgoing, OutgoingKind, SendLimits};
 
 use crate::ConnectionConfig;
 use crate::congestion::{Competition, PathView};
+use crate::inspection::{ArmedTimers, ConnectionInspection, Inspection};
 use crate::state::State;
 use ack_policy::AckPolicy;
 use hystart::{Advice, HyStart};
@@ -453,6 +454,34 @@ impl Tcb {
             self.timers.set(Timer::Pace, at);
         }
         until.is_some()
+    }
+
+    /// What checkers may see.
+    pub(crate) fn inspect(&self) -> Inspection {
+        let runs = |timer| self.timers.is_set(timer);
+        Inspection {
+            mss_bytes: self.payload_max(),
+            cwnd_bytes: self.window.cwnd(),
+            in_flight_bytes: self.in_flight(),
+            in_recovery: self.window.in_recovery(),
+            outstanding: self.snd_una != self.snd_nxt && !matches!(self.state, State::Closed | State::TimeWait),
+            unsent_bytes: self.unsent_bytes,
+            timers: ArmedTimers {
+                retransmit: runs(Timer::Retransmit),
+                reorder: runs(Timer::Reorder),
+                tail_probe: runs(Timer::TailProbe),
+                persist: runs(Timer::Persist),
+                pace: runs(Timer::Pace),
+            },
+            connection: ConnectionInspection::default(),
+        }
+    }
+
+    /// Whether anything but a keep-alive, or the end of TIME-WAIT, will happen by itself.
+    pub(crate) fn is_driven(&self) -> bool {
+        [Timer::Retransmit, Timer::Reorder, Timer::TailProbe, Timer::Persist, Timer::Pace, Timer::User]
+            .into_iter()
+            .any(|timer| self.timers.is_set(timer))
     }
 
     /// What controllers may see.

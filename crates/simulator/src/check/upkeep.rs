@@ -1,0 +1,41 @@
+//! Windows and timers: what a host says of a subflow, beside what its segments show.
+
+use transport::inspection::Inspection;
+
+use super::Rule;
+use super::flow::Flow;
+
+/// Segments beyond the congestion window: two of limited transmit (RFC 3042), a tail loss probe (RFC 8985 section 7.3).
+const SEGMENTS_BEYOND: u64 = 3;
+
+/// New data were sent: they are within the congestion window. In recovery only the host knows what is lost, and so not in
+/// flight; otherwise what ACKs have shown is reckoned with, whatever the host believes.
+pub(super) fn flight(flow: &mut Flow, inspection: &Inspection) -> Option<Rule> {
+    let mss = u64::from(inspection.mss_bytes);
+    let shown = flow.flight_of_new_data(mss)?;
+    let flight = if inspection.in_recovery { inspection.in_flight_bytes } else { shown };
+    let cwnd = inspection.cwnd_bytes;
+    (flight > cwnd.max(mss) + SEGMENTS_BEYOND * mss).then_some(Rule::BeyondCongestionWindow { flight, cwnd })
+}
+
+/// Nothing more can be sent now: what waits has a timer, and what does not wait has none.
+pub(super) fn timers(inspection: &Inspection) -> Option<Rule> {
+    let Inspection { outstanding, timers, connection, .. } = inspection;
+    let missing = [
+        (*outstanding && !timers.retransmit, "something sent is unacknowledged"),
+        (
+            inspection.unsent_bytes > 0 && !(*outstanding || timers.persist || timers.pace),
+            "data wait in the subflow, and none are in flight",
+        ),
+        (connection.outstanding && connection.is_open && !connection.data_timer, "data wait for their DATA_ACK"),
+        (connection.is_open && connection.unsent_bytes > 0 && !connection.is_driven, "data wait in the connection"),
+    ];
+    let needless = [
+        (!outstanding && timers.retransmit, "retransmission"),
+        (!outstanding && timers.tail_probe, "tail loss probes"),
+        (!outstanding && timers.reorder, "reordering"),
+    ];
+    let missing = missing.into_iter().filter(|(is, _)| *is).map(|(_, waits)| Rule::NoTimer { waits });
+    let needless = needless.into_iter().filter(|(is, _)| *is).map(|(_, of)| Rule::NeedlessTimer { of });
+    missing.chain(needless).next()
+}
