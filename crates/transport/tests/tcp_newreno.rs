@@ -107,3 +107,17 @@ fn after_a_time_out_duplicate_acks_clock_out_nothing() {
     script.expect("A 2001+1000 ack 1");
     script.expect_nothing();
 }
+
+/// A segment that waited behind a hole was not on its way until the hole was filled: its round-trip time was 200 ms, not 500.
+#[test]
+fn what_waited_behind_a_hole_is_no_sample_of_the_round_trip_time() {
+    let mut script = sending(10_000);
+    script.inject("A 1 ack 1001");
+    let samples = script.stats().rtt_samples;
+    (0..3).for_each(|_| script.inject("A 1 ack 1001"));
+    script.expect("A 1001+1000 ack 1");
+    script.run_until(500);
+    script.inject("A 1 ack 10001");
+    assert_eq!(script.stats().rtt_samples, samples);
+    assert_eq!(script.stats().srtt, script.stats().min_rtt);
+}

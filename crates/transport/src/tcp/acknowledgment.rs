@@ -52,8 +52,11 @@ impl Tcb {
         outcome.acked_payload_bytes = delivered.acked_payload_bytes;
         outcome.delivered_bytes = delivered.delivered_bytes;
         outcome.fin_acked = delivered.fin_acked;
+        // Where ACKs tell of no hole, what waited behind one was not on its way for all that time.
+        let tells_time = self.negotiated.sack || !delivered.fills_hole;
         outcome.rtt = delivered
             .rtt_sent_at
+            .filter(|_| tells_time)
             .map(|sent_at| now.saturating_since(sent_at))
             .or_else(|| self.echoed_rtt(segment, now).filter(|_| advanced));
         if let Some(rtt) = outcome.rtt {

@@ -78,6 +78,8 @@ pub(crate) struct Delivered {
     pub(crate) fin_acked: bool,
     /// When the latest never retransmitted segment among them was sent.
     pub(crate) rtt_sent_at: Option<Instant>,
+    /// Whether a retransmission was among what was acknowledged cumulatively: the others may have waited behind the hole.
+    pub(crate) fills_hole: bool,
 }
 
 /// The ring of segments in flight, with running totals.
@@ -221,6 +223,7 @@ impl Scoreboard {
             self.forget_loss(sent.too_big, sent.resent, len);
         }
         note_delivery(sent, delivered);
+        delivered.fills_hole |= sent.retransmitted;
         each(sent);
     }
 
