@@ -9,7 +9,7 @@
 use network::Trace;
 use units::Duration;
 
-use crate::case::{Case, Element, Ending, Loss, PathCase, Settings, Side, Speaker, Strip, Talk, Way};
+use crate::case::{Action, Case, Deed, Element, Ending, Loss, PathCase, Settings, Side, Speaker, Strip, Talk, Way};
 
 /// Outages of a sound path end by then, ms.
 pub const CALM_MS: u64 = 20_000;
@@ -82,7 +82,23 @@ fn completes(case: &Case) -> bool {
     let are_patient = Side::ALL.iter().all(|side| is_patient(case.settings(*side)));
     // A relay that nobody has told all bits of the numbers cannot make checksums anew, and ends the subflow.
     let passes = first.relay.is_none() || !has_checksums(case);
-    has_room && are_patient && passes && (has_checksums(case) || !case.paths.iter().any(shifts))
+    let serves = repairs_well(case, first) && keeps_the_first(case);
+    has_room && are_patient && passes && serves && (has_checksums(case) || !case.paths.iter().any(shifts))
+}
+
+/// Whether losses are found without waiting for a time-out each: with SACK, or next to none.
+fn repairs_well(case: &Case, path: &PathCase) -> bool {
+    let strips = |element: &Element| matches!(element, Element::StripSyn { sack: true, .. });
+    let has_sack = case.client.sack && case.server.sack && !ways(path).any(|way| way.elements.iter().any(strips));
+    has_sack || ways(path).all(|way| lost_percent(way) == 0.0 && way.queue_packets >= 30)
+}
+
+/// Whether nothing puts backups in the place of the first subflow while a path is not sound: a backup waits for its turn.
+fn keeps_the_first(case: &Case) -> bool {
+    let sets_backup = |action: &Action| {
+        matches!(action.deed, Deed::SetPriority { backup: true, .. } | Deed::AddSubflow { backup: true, .. })
+    };
+    !case.actions.iter().any(sets_backup) || case.paths.iter().all(is_sound)
 }
 
 /// Whether the ACKs of what one way carries leave room for data on the other: where they fill the queue, it is chance what
@@ -149,14 +165,21 @@ pub fn is_sound(path: &PathCase) -> bool {
 }
 
 fn is_sound_way(way: &Way) -> bool {
-    let lost = way.loss.percent() + way.elements.iter().map(loss_percent).sum::<f64>();
     let in_bursts = matches!(way.loss, Loss::Gilbert { .. });
     // What comes in bursts needs room for a burst.
     let flows = match Trace::from_times_ms(way.trace_ms.clone()) {
         Ok(trace) => trace.longest_gap() <= Duration::from_secs(1) && way.queue_packets >= 100,
         Err(_) => way.queue_packets >= 4,
     };
-    lost <= 5.0 && !in_bursts && flows && bits_per_s(way) >= 100_000 && way.elements.iter().all(is_sound_element)
+    lost_percent(way) <= 5.0
+        && !in_bursts
+        && flows
+        && bits_per_s(way) >= 100_000
+        && way.elements.iter().all(is_sound_element)
+}
+
+fn lost_percent(way: &Way) -> f64 {
+    way.loss.percent() + way.elements.iter().map(loss_percent).sum::<f64>()
 }
 
 const fn loss_percent(element: &Element) -> f64 {

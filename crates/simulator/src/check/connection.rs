@@ -19,11 +19,20 @@ pub(super) struct Connections {
     by_token: Vec<(Token, usize)>,
 }
 
-/// A number of one side of a join, and one of the other.
-#[derive(Clone, Copy, Debug, Default)]
+/// The random number of this side of a join, and what the other side has said: another one if it begins anew, which the host
+/// may heed or not.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Nonces {
     local: Option<u32>,
-    remote: Option<u32>,
+    remote: Vec<u32>,
+}
+
+impl Nonces {
+    fn hear(&mut self, nonce: u32) {
+        if !self.remote.contains(&nonce) {
+            self.remote.push(nonce);
+        }
+    }
 }
 
 /// Positions count from the first octet of data, which is number 0 (its number on the wire is the initial one plus one).
@@ -94,14 +103,14 @@ impl Connections {
             }
             return;
         }
-        let (Some(keys), Some(own), Some(peer)) = (self.keys(flow), flow.nonces.local, flow.nonces.remote) else {
-            return;
-        };
-        let right = match join {
-            MpJoin::SynAck { hmac, .. } => *hmac == keys.join_word(own, peer),
-            MpJoin::Ack { hmac } => keys.join(own, peer).starts_with(hmac),
-            MpJoin::Syn { .. } => true,
-        };
+        let (Some(keys), Some(own)) = (self.keys(flow), flow.nonces.local) else { return };
+        let heard = &flow.nonces.remote;
+        let right = heard.is_empty()
+            || heard.iter().any(|peer| match join {
+                MpJoin::SynAck { hmac, .. } => *hmac == keys.join_word(own, *peer),
+                MpJoin::Ack { hmac } => keys.join(own, *peer).starts_with(hmac),
+                MpJoin::Syn { .. } => true,
+            });
         if !right {
             fault(Rule::WrongJoinHmac);
         }
@@ -126,9 +135,9 @@ impl Connections {
                 }
                 MptcpOption::Join(MpJoin::Syn { token, nonce, .. }) => {
                     self.join(flow, *token);
-                    flow.nonces.remote = Some(*nonce);
+                    flow.nonces.hear(*nonce);
                 }
-                MptcpOption::Join(MpJoin::SynAck { nonce, .. }) => flow.nonces.remote = Some(*nonce),
+                MptcpOption::Join(MpJoin::SynAck { nonce, .. }) => flow.nonces.hear(*nonce),
                 _ => {}
             }
         }
