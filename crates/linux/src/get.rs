@@ -27,6 +27,9 @@ pub use sink::Output;
 
 /// Octets kept for a file that arrives faster than the disk takes it.
 const RECEIVE_BUFFER_BYTES: u64 = 16 << 20;
+/// A download only listens: of a NAT that has lost its state it hears when it asks, and has to while the server still waits
+/// for it to join again (20 s, decision 0017).
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// What to get, and where to put it.
 #[derive(Clone, Debug)]
@@ -67,6 +70,7 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
         mtu: MTU,
         offload_max_bytes: OFFLOAD_PAYLOAD_MAX,
         receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
+        keep_alive: Some(KEEP_ALIVE),
         ..ConnectionConfig::default()
     };
     let attempts = Attempts::new(&attachment.addresses, &remotes, config);

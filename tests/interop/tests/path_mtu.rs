@@ -8,7 +8,7 @@ use std::time::Duration;
 use interop::{
     Digest, Engine, Protocol, Rig, accept, connect, counter, engine_config, listen, receive_all, send_pattern,
 };
-use linux::get::{GetOptions, get};
+use linux::get::{GetOptions, Output, get};
 use linux::serve::{ServeOptions, serve};
 use linux::stop::Stop;
 
@@ -28,12 +28,13 @@ fn get_and_serve_find_out() {
         fs::write(folder.join("data.bin"), interop::pattern(BYTES as usize)).unwrap();
         let via =
             |side: u8| [format!("10.1.{side}.2"), format!("10.2.{side}.2")].map(|ip| ip.parse().unwrap()).to_vec();
-        let serving = ServeOptions { folder: folder.clone(), port: 8080, via: via(1) };
+        let serving =
+            ServeOptions { folder: folder.clone(), port: 8080, via: via(1), idle_max: units::Duration::from_secs(60) };
         let getting = GetOptions {
             url: "http://10.1.1.2:8080/data.bin".parse().unwrap(),
-            output: folder.join("copy.bin"),
+            output: Output::File(folder.join("copy.bin")),
             via: via(0),
-            progress: false,
+            resume: false,
         };
         let stop = Stop::new().unwrap();
         let handle = stop.handle().unwrap();
@@ -42,7 +43,7 @@ fn get_and_serve_find_out() {
         let report = thread::scope(|scope| {
             scope.spawn(|| rig.host(1).run(|| serve(&serving, &stop, &mut say)));
             is_ready.recv_timeout(Duration::from_secs(60)).unwrap();
-            let report = rig.host(0).run(|| get(&getting, &Stop::new().unwrap())).unwrap();
+            let report = rig.host(0).run(|| get(&getting, &Stop::new().unwrap(), &mut |_| {})).unwrap();
             handle.stop();
             report
         });

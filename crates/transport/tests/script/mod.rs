@@ -199,8 +199,9 @@ impl Script {
     /// A router's error about our packet whose data start at `seq`: of 1500 octets and too big for 1400, but for what
     /// `change` does.
     pub fn inject_too_big(&mut self, seq: i32, change: impl FnOnce(&mut TooBig)) {
-        let seq = self.iss + seq as u32;
-        let mut error = TooBig { src: self.local, dst: self.peer, seq, packet_bytes: 1500, next_hop_mtu: 1400 };
+        let flow = &self.flows[0];
+        let seq = flow.iss + seq as u32;
+        let mut error = TooBig { src: flow.local, dst: flow.peer, seq, packet_bytes: 1500, next_hop_mtu: 1400 };
         change(&mut error);
         self.endpoint.handle_too_big(&error, self.now);
         self.flush();
