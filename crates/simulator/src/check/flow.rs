@@ -31,8 +31,10 @@ pub(super) struct Flow {
     acked: Received,
     /// ACKs since then that acknowledge nothing new.
     duplicates: u64,
-    /// After the last octet sent when flight and window were last compared.
-    compared_end: u64,
+    /// Until this is acknowledged, a loss may be under repair: something before it was sent again.
+    repaired_up_to: u64,
+    /// Data were sent for the first time since flight and window were last compared. A FIN is none: it needs no window.
+    has_new_data: bool,
     /// Highest right edge of the peer's windows; counts only without MPTCP.
     edge: u64,
     /// Of its MP_JOIN.
@@ -53,6 +55,10 @@ impl Flow {
             self.local_scale = segment.options.window_scale;
         }
         let end = self.sent_position(segment.seq) + u64::from(segment.sequence_len());
+        if segment.sequence_len() > 0 && end <= self.sent_end {
+            self.repaired_up_to = self.sent_end;
+        }
+        self.has_new_data |= end > self.sent_end && !segment.payload.is_empty();
         self.sent_end = self.sent_end.max(end);
     }
 
@@ -90,7 +96,7 @@ impl Flow {
     /// Octets sent and, as far as ACKs tell, not arrived, if something was sent for the first time since the last call. Each
     /// duplicate ACK tells of one segment of `mss_bytes`.
     pub(super) fn flight_of_new_data(&mut self, mss_bytes: u64) -> Option<u64> {
-        if core::mem::replace(&mut self.compared_end, self.sent_end) >= self.sent_end {
+        if !core::mem::take(&mut self.has_new_data) {
             return None;
         }
         let unacked = self.acked.next()..self.sent_end;
@@ -147,6 +153,11 @@ impl Flow {
         if len > 1 && end > edge && !segment.flags.contains(Flags::SYN) {
             fault(Rule::BeyondWindow { end, edge });
         }
+    }
+
+    /// Whether only the host knows what of its data is lost.
+    pub(super) fn is_repairing(&self) -> bool {
+        self.acked.next() < self.repaired_up_to
     }
 
     /// Unwraps a number of this side near the last one sent.

@@ -13,7 +13,7 @@ const SEGMENTS_BEYOND: u64 = 3;
 pub(super) fn flight(flow: &mut Flow, inspection: &Inspection) -> Option<Rule> {
     let mss = u64::from(inspection.mss_bytes);
     let shown = flow.flight_of_new_data(mss)?;
-    let flight = if inspection.in_recovery { inspection.in_flight_bytes } else { shown };
+    let flight = if inspection.in_recovery || flow.is_repairing() { inspection.in_flight_bytes } else { shown };
     let cwnd = inspection.cwnd_bytes;
     (flight > cwnd.max(mss) + SEGMENTS_BEYOND * mss).then_some(Rule::BeyondCongestionWindow { flight, cwnd })
 }

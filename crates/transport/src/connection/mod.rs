@@ -333,7 +333,9 @@ impl Connection {
             unsent_bytes: self.sender.buffer.end().since(self.sender.next),
             outstanding: self.is_mptcp() && self.data_outstanding(),
             data_timer: self.data_timer != Instant::FAR_FUTURE,
-            is_driven: own != Instant::FAR_FUTURE || self.subflows.iter().any(|subflow| subflow.tcb.is_driven()),
+            is_driven: own != Instant::FAR_FUTURE
+                || self.subflows.iter().any(|subflow| subflow.tcb.is_driven())
+                || !self.subflows.iter().any(Subflow::is_usable),
         };
         Some(Inspection { connection, ..subflow.tcb.inspect() })
     }
