@@ -37,7 +37,8 @@ impl Connection {
         self.receiver.stream.ready_bytes()
     }
 
-    fn check_open(&self) -> Result<(), ConnectionError> {
+    /// Refuses commands once the connection is over.
+    pub(super) fn check_open(&self) -> Result<(), ConnectionError> {
         match self.close_reason.filter(|_| self.is_closed()) {
             Some(reason) => Err(ConnectionError::Closed(reason)),
             None => Ok(()),

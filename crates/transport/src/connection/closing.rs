@@ -20,9 +20,7 @@ const ENDED_MAX: usize = 128;
 impl Connection {
     /// Ends this side's stream.
     pub(crate) fn shutdown(&mut self) -> Result<(), ConnectionError> {
-        if let Some(reason) = self.close_reason.filter(|_| self.is_closed()) {
-            return Err(ConnectionError::Closed(reason));
-        }
+        self.check_open()?;
         self.sender.finished = true;
         self.finish_stream_if_last(true);
         Ok(())
@@ -137,7 +135,7 @@ impl Connection {
     pub(crate) fn settle(&mut self, host: &mut Host, now: Instant) {
         self.finish_stream_if_last(true);
         self.arm_data_timer_for_fin(now);
-        self.heed_fins(host, now);
+        self.act_on_fins(host, now);
         if self.subflows.iter().any(|subflow| subflow.is_finished()) {
             self.retire_subflows(host, now);
         }

@@ -22,7 +22,7 @@ impl Subflow {
 
 impl Connection {
     /// Acts upon FINs of the peer: the end of its stream in plain TCP, of a subflow in MPTCP.
-    pub(super) fn heed_fins(&mut self, host: &mut Host, now: Instant) {
+    pub(super) fn act_on_fins(&mut self, host: &mut Host, now: Instant) {
         match self.protocol {
             Protocol::Tcp { .. } => {
                 // The FIN may have come before the fallback that makes it the end of the stream.

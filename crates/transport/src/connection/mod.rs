@@ -391,9 +391,7 @@ impl Connection {
 
     /// Hands over data; gives the number of octets taken.
     pub(crate) fn send(&mut self, data: Payload) -> Result<usize, ConnectionError> {
-        if let Some(reason) = self.close_reason.filter(|_| self.is_closed()) {
-            return Err(ConnectionError::Closed(reason));
-        }
+        self.check_open()?;
         if self.sender.finished {
             return Err(ConnectionError::WrongState);
         }

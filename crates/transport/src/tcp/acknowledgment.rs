@@ -104,9 +104,7 @@ impl Tcb {
         // What earlier ACKs delivered: among what this one delivers there is no order to see.
         let highest = board.highest_delivered();
         let mut delivered = Delivered::default();
-        let mut repaired = false;
         let mut each = |sent: &super::scoreboard::Sent| {
-            repaired |= sent.retransmitted;
             sizes.note(sent);
             // RFC 7323 section 4.3: a segment beyond a hole is not echoed, so its SACK's timestamp says nothing about it.
             let echoes_earlier = sent.retransmitted
@@ -121,10 +119,6 @@ impl Tcb {
             board.sack(&segment.options.sack, &mut delivered, &mut each);
         }
         self.note_delivered_sizes(&sizes);
-        if repaired && !self.negotiated.sack {
-            // Karn: what arrived beyond a hole waited there for the retransmission that filled it.
-            delivered.rtt_sent_at = None;
-        }
         delivered
     }
 
