@@ -2,10 +2,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::fs::{self, File, ReadDir};
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+
+use rustix::fs::{AtFlags, Dir, DirEntry, FileType, statat};
 
 use crate::http::encode_path;
 
@@ -20,7 +21,7 @@ pub struct Listing {
     /// Path of the folder as it stands in links, with a slash at both ends.
     base: OsString,
     /// What was not read yet; `None` at the end.
-    entries: Option<ReadDir>,
+    entries: Option<Dir>,
     /// Read, not yet written; in order once there are enough.
     names: Vec<OsString>,
     stage: Stage,
@@ -42,8 +43,7 @@ impl Listing {
         if path != Path::new("") {
             base.push("/");
         }
-        let own = format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd());
-        Self { base, entries: fs::read_dir(own).ok(), names: Vec::new(), stage: Stage::Gathering }
+        Self { base, entries: Dir::read_from(folder).ok(), names: Vec::new(), stage: Stage::Gathering }
     }
 
     /// Whether the page is complete.
@@ -91,8 +91,12 @@ impl Listing {
                 self.entries = None;
                 return;
             };
-            let mut name = entry.file_name();
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let own = entry.file_name().to_bytes();
+            if own == b"." || own == b".." {
+                continue;
+            }
+            let mut name = OsStr::from_bytes(own).to_owned();
+            if is_folder(entries, &entry) {
                 name.push("/");
             }
             self.names.push(name);
@@ -108,6 +112,18 @@ impl Listing {
         let (base, link) = (encode_path(self.base.as_bytes()), encode_path(name.as_bytes()));
         format!("<li><a href=\"{base}{link}\">{}</a>\n", escape(name))
     }
+}
+
+/// Not every file system says of what kind its entries are.
+fn is_folder(folder: &Dir, entry: &DirEntry) -> bool {
+    let kind = match entry.file_type() {
+        FileType::Unknown => {
+            let of_entry = folder.fd().and_then(|fd| statat(fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW));
+            of_entry.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
+        }
+        known => known,
+    };
+    kind == FileType::Directory
 }
 
 /// As it is shown; what is not UTF-8 as the replacement character.
@@ -131,6 +147,7 @@ mod tests {
 
     use super::super::virtual_time::TestFolder;
     use super::*;
+    use std::fs;
 
     /// The slices of the page of `folder` as if it were at `path`.
     fn slices(folder: &TestFolder, path: &str) -> Vec<String> {
