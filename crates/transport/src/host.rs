@@ -165,13 +165,13 @@ impl Host {
     /// Answers a segment that belongs nowhere (RFC 9293 section 3.10.7.1).
     pub(crate) fn reply_reset(&mut self, segment: &Segment) {
         if !segment.flags.contains(Flags::RST) {
-            self.reply(reset_of(segment));
+            self.reply(segment.reset_in_answer());
         }
     }
 
     /// Refuses a join and says why (RFC 8684 sections 3.2 and 3.6).
     pub(crate) fn refuse_join(&mut self, syn: &Segment, reason: ResetReason) {
-        let mut reply = reset_of(syn);
+        let mut reply = syn.reset_in_answer();
         let transient = reason == ResetReason::LackOfResources;
         reply.options.mptcp.push(MptcpOption::TcpRst(MpTcpRst { transient, reason }));
         self.reply(reply);
@@ -183,17 +183,4 @@ impl Host {
             self.replies.push_back(reply);
         }
     }
-}
-
-/// The RST for a segment that belongs nowhere.
-fn reset_of(segment: &Segment) -> Segment {
-    let mut reply = Segment::new(segment.dst, segment.src);
-    if segment.flags.contains(Flags::ACK) {
-        reply.seq = segment.ack;
-        reply.flags = Flags::RST;
-    } else {
-        reply.ack = segment.end();
-        reply.flags = Flags::RST | Flags::ACK;
-    }
-    reply
 }

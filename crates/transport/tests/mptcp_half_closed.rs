@@ -4,22 +4,8 @@
 mod script;
 
 use script::Script;
+use transport::Event;
 use transport::error::CloseReason;
-use transport::{ConnectionConfig, Event, Footprint};
-
-fn config() -> ConnectionConfig {
-    ConnectionConfig { mptcp: true, path_manager: "manual".into(), nagle: false, ..script::config() }
-}
-
-/// A connection that the peer opened; 20 of 1000 octets are the DSS's. The peer's next octet is 1, so is ours.
-fn accepted() -> Script {
-    let mut script = Script::listen(config());
-    script.inject("S 0 mss 1000 sackok mpc");
-    script.expect("SA 0 ack 1 mpc");
-    script.inject("A 1 ack 1 mpc");
-    script.expect("A 1 ack 1 dack 1");
-    script
-}
 
 /// The peer joins with another subflow.
 fn join(script: &mut Script) {
@@ -29,32 +15,18 @@ fn join(script: &mut Script) {
     script.inject(&format!("{flow}: A 1 ack 1 join"));
 }
 
-fn closed(script: &Script) -> Option<CloseReason> {
-    script.events.iter().find_map(|event| match event {
-        Event::Closed { reason, .. } => Some(*reason),
-        _ => None,
-    })
-}
-
-fn assert_nothing_left(script: &mut Script) {
-    let id = script.id();
-    script.endpoint.release(id);
-    script.run_for(100_000);
-    assert_eq!(script.endpoint.footprint(), Footprint { connections: 0, four_tuples: 0, tokens: 0 });
-}
-
 /// The peer ends its stream and closes the only subflow, as section 3.3.3 asks of it. What is written later arrives,
 /// and so does the end of our stream; only then does our half end.
 #[test]
 fn data_written_after_the_fin_leave_on_its_subflow() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.inject("A 1 ack 1 dack 1 dfin 1");
     script.expect("A 1 ack 1 dack 2");
     script.inject("FA 1 ack 1 dack 1");
     script.expect("A 1 ack 2 dack 2");
     script.run_for(600_000);
     script.expect_nothing();
-    assert_eq!(closed(&script), None, "as long as the application likes");
+    assert_eq!(script.closed(), None, "as long as the application likes");
     script.send(500);
     script.expect("A 1+500 ack 2 dack 2 map 1");
     script.inject("A 2 ack 501 dack 501");
@@ -63,14 +35,14 @@ fn data_written_after_the_fin_leave_on_its_subflow() {
     script.inject("A 2 ack 501 dack 502");
     script.expect("FA 501 ack 2 dack 2");
     script.inject("A 2 ack 502 dack 502");
-    assert_eq!((script.state(), closed(&script)), ("CLOSED", Some(CloseReason::Finished)));
-    assert_nothing_left(&mut script);
+    assert_eq!((script.state(), script.closed()), ("CLOSED", Some(CloseReason::Finished)));
+    script.assert_nothing_left(100_000);
 }
 
 /// FIN and DATA_FIN in one segment, while most of what was written waits for the congestion window.
 #[test]
 fn data_in_the_buffer_leave_on_a_half_closed_subflow() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.send(20_000);
     let sent = script.drain().len() as u64 * 980;
     assert!(sent < 20_000, "some of it waits");
@@ -89,14 +61,14 @@ fn data_in_the_buffer_leave_on_a_half_closed_subflow() {
     script.inject("A 2 ack 20001 dack 20002");
     script.expect("FA 20001 ack 2 dack 2");
     script.inject("A 2 ack 20002 dack 20002");
-    assert_eq!(closed(&script), Some(CloseReason::Finished));
-    assert_nothing_left(&mut script);
+    assert_eq!(script.closed(), Some(CloseReason::Finished));
+    script.assert_nothing_left(100_000);
 }
 
 /// Losses on a half-closed subflow are repaired, that of the DATA_FIN too.
 #[test]
 fn losses_on_a_half_closed_subflow_are_repaired() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.inject("FA 1 ack 1 dack 1 dfin 1");
     script.expect("A 1 ack 2 dack 2");
     script.send(1960);
@@ -115,13 +87,13 @@ fn losses_on_a_half_closed_subflow_are_repaired() {
     script.inject("A 2 ack 1961 dack 1962");
     script.expect("FA 1961 ack 2 dack 2");
     script.inject("A 2 ack 1962 dack 1962");
-    assert_eq!(closed(&script), Some(CloseReason::Finished));
+    assert_eq!(script.closed(), Some(CloseReason::Finished));
 }
 
 /// Our DATA_FIN is on its way when the FIN comes.
 #[test]
 fn a_data_fin_that_is_not_acknowledged_keeps_the_subflow() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.shutdown();
     script.expect("A 1 ack 1 dack 1 dfin 1");
     script.inject("FA 1 ack 1 dack 1 dfin 1");
@@ -131,15 +103,15 @@ fn a_data_fin_that_is_not_acknowledged_keeps_the_subflow() {
     script.inject("A 2 ack 1 dack 2");
     script.expect("FA 1 ack 2 dack 2");
     script.inject("A 2 ack 2 dack 2");
-    assert_eq!(closed(&script), Some(CloseReason::Finished));
-    assert_nothing_left(&mut script);
+    assert_eq!(script.closed(), Some(CloseReason::Finished));
+    script.assert_nothing_left(100_000);
 }
 
 /// Our DATA_FIN is acknowledged, the peer's has not come: there is nothing to keep the subflow for. The peer has a
 /// minute to come back with the rest of its stream.
 #[test]
 fn a_fin_after_our_acknowledged_data_fin_is_answered() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.shutdown();
     script.expect("A 1 ack 1 dack 1 dfin 1");
     script.inject("A 1 ack 1 dack 2");
@@ -151,14 +123,14 @@ fn a_fin_after_our_acknowledged_data_fin_is_answered() {
     script.drain();
     script.inject("2: A 1+500 ack 1 dack 2 map 1 dfin");
     assert_eq!(script.recv(1000), Some(500));
-    assert_eq!((script.recv(1000), closed(&script)), (None, Some(CloseReason::Finished)));
+    assert_eq!((script.recv(1000), script.closed()), (None, Some(CloseReason::Finished)));
 }
 
 /// Break before make: the peer closes its only subflow and means to come back. Until it does, what is written leaves on
 /// the half that is open; then that half ends, and new data take the new subflow.
 #[test]
 fn a_half_closed_subflow_carries_until_the_peer_is_back() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.inject("FA 1 ack 1 dack 1");
     script.expect("A 1 ack 2 dack 1");
     script.send(500);
@@ -172,14 +144,14 @@ fn a_half_closed_subflow_carries_until_the_peer_is_back() {
     script.expect("2: A 1+500 ack 1 dack 1 map 501");
     script.inject("2: A 1+300 ack 501 dack 1001 map 1");
     assert_eq!(script.recv(1000), Some(300));
-    assert_eq!(closed(&script), None);
+    assert_eq!(script.closed(), None);
 }
 
 /// A peer that has closed its only subflow, has not ended its stream and does not come back is waited for a minute from
 /// when it acknowledged something last.
 #[test]
 fn a_peer_that_left_is_waited_for_a_minute() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.inject("FA 1 ack 1 dack 1");
     script.expect("A 1 ack 2 dack 1");
     script.run_for(50_000);
@@ -188,31 +160,31 @@ fn a_peer_that_left_is_waited_for_a_minute() {
     script.run_for(50);
     script.inject("A 2 ack 501 dack 501");
     script.run_for(59_000);
-    assert_eq!(closed(&script), None);
+    assert_eq!(script.closed(), None);
     script.expect_nothing();
     script.run_for(2000);
-    assert_eq!(closed(&script), Some(CloseReason::TimedOut));
+    assert_eq!(script.closed(), Some(CloseReason::TimedOut));
     script.expect("RA 501 ack 2 fastclose");
-    assert_nothing_left(&mut script);
+    script.assert_nothing_left(100_000);
 }
 
 /// What such a peer does not acknowledge is sent again until the user time-out, no longer and no shorter.
 #[test]
 fn a_peer_that_left_and_is_gone_is_given_up_at_the_user_timeout() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.inject("FA 1 ack 1 dack 1");
     script.send(500);
     script.run_for(200_000);
-    assert_eq!(closed(&script), None);
+    assert_eq!(script.closed(), None);
     script.run_for(200_000);
-    assert_eq!(closed(&script), Some(CloseReason::TimedOut));
-    assert_nothing_left(&mut script);
+    assert_eq!(script.closed(), Some(CloseReason::TimedOut));
+    script.assert_nothing_left(100_000);
 }
 
 /// Of two subflows the first that the peer closes ends at once; the second stays for our data.
 #[test]
 fn the_last_of_several_fins_is_not_answered() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     join(&mut script);
     script.drain();
     script.inject("FA 1 ack 1 dack 1 dfin 1");
@@ -228,14 +200,14 @@ fn the_last_of_several_fins_is_not_answered() {
     script.inject("2: A 2 ack 501 dack 502");
     script.expect("2: FA 501 ack 2 dack 2");
     script.inject("2: A 2 ack 502 dack 502");
-    assert_eq!(closed(&script), Some(CloseReason::Finished));
-    assert_nothing_left(&mut script);
+    assert_eq!(script.closed(), Some(CloseReason::Finished));
+    script.assert_nothing_left(100_000);
 }
 
 /// Another subflow that shows no sign of life is no place for the rest. Once it does, the half-closed one may end.
 #[test]
 fn a_dead_sibling_does_not_let_a_half_closed_subflow_go() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     join(&mut script);
     script.drain();
     script.send(1960);
@@ -264,7 +236,7 @@ fn a_dead_sibling_does_not_let_a_half_closed_subflow_go() {
 /// A backup is a subflow too.
 #[test]
 fn a_backup_lets_a_half_closed_subflow_go() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     join(&mut script);
     script.drain();
     let id = script.id();
@@ -280,7 +252,7 @@ fn a_backup_lets_a_half_closed_subflow_go() {
 /// The application may give the half-closed subflow up itself; it has a minute to find another.
 #[test]
 fn the_application_may_remove_a_half_closed_subflow() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.inject("FA 1 ack 1 dack 1 dfin 1");
     script.expect("A 1 ack 2 dack 2");
     let id = script.id();
@@ -299,7 +271,7 @@ fn the_application_may_remove_a_half_closed_subflow() {
 /// A FIN without DATA_FIN was no end of the stream. If the connection then falls back, it is.
 #[test]
 fn a_fallback_makes_a_subflows_fin_the_end_of_the_stream() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.inject("A 1+300 ack 1 dack 1 map 1");
     script.inject("FA 301 ack 1 dack 1");
     script.drain();
@@ -314,18 +286,18 @@ fn a_fallback_makes_a_subflows_fin_the_end_of_the_stream() {
     let sent = script.drain();
     assert!(sent.iter().any(|line| line.starts_with("FA 501 ack 302")), "{sent:?}");
     script.inject("A 302 ack 502");
-    assert_eq!(closed(&script), Some(CloseReason::Finished));
-    assert_nothing_left(&mut script);
+    assert_eq!(script.closed(), Some(CloseReason::Finished));
+    script.assert_nothing_left(100_000);
 }
 
 /// After `abort` the half-closed subflow is reset like any other.
 #[test]
 fn a_half_closed_subflow_is_reset_by_an_abort() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.inject("FA 1 ack 1 dack 1 dfin 1");
     script.drain();
     script.abort();
     script.expect("RA 1 ack 2 fastclose");
-    assert_eq!(closed(&script), Some(CloseReason::Aborted));
-    assert_nothing_left(&mut script);
+    assert_eq!(script.closed(), Some(CloseReason::Aborted));
+    script.assert_nothing_left(100_000);
 }

@@ -2,24 +2,9 @@
 
 mod script;
 
-use script::Script;
-use transport::ConnectionConfig;
+use script::{Script, mptcp_config as config};
 use wire::mptcp::{MpJoin, MptcpOption};
 use wire::{Segment, mptcp::AddressId};
-
-fn config() -> ConnectionConfig {
-    ConnectionConfig { mptcp: true, path_manager: "manual".into(), nagle: false, ..script::config() }
-}
-
-/// A connection that the peer opened.
-fn accepted() -> Script {
-    let mut script = Script::listen(config());
-    script.inject("S 0 mss 1000 sackok mpc");
-    script.expect("SA 0 ack 1 mpc");
-    script.inject("A 1 ack 1 mpc");
-    script.expect("A 1 ack 1 dack 1");
-    script
-}
 
 /// A connection that the engine opened, and the SYN of a second subflow that it opens to the peer's next port.
 fn joining() -> (Script, Segment) {
@@ -48,7 +33,7 @@ fn join_of(segment: &Segment) -> MpJoin {
 /// The third ACK with the HMAC is answered, or the peer may not send data; so is its repetition.
 #[test]
 fn the_third_ack_of_a_join_is_answered_each_time() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     let flow = script.new_flow();
     script.inject(&format!("{flow}: S 0 mss 1000 sackok join"));
     script.expect("2: SA 0 ack 1 join");
@@ -61,7 +46,7 @@ fn the_third_ack_of_a_join_is_answered_each_time() {
 /// A SYN/ACK that comes again says the same: number and HMAC are those of the first.
 #[test]
 fn a_repeated_syn_ack_says_the_same() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     let flow = script.new_flow();
     script.inject(&format!("{flow}: S 0 mss 1000 sackok join"));
     let first = join_of(&script.expect("2: SA 0 ack 1 join"));

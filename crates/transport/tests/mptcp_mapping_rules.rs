@@ -2,15 +2,10 @@
 
 mod script;
 
-use script::Script;
-use transport::ConnectionConfig;
+use script::{Script, mptcp_config as config};
 use transport::error::{CloseReason, Violation};
 use wire::mptcp::{CapableFlags, MptcpOption};
 use wire::{Segment, mptcp::Mapping};
-
-fn config() -> ConnectionConfig {
-    ConnectionConfig { mptcp: true, path_manager: "manual".into(), nagle: false, ..script::config() }
-}
 
 /// A connection that the peer opened; 20 of 1000 octets are the DSS's. The peer's next octet is 1, so is ours.
 fn accepted(flags: CapableFlags) -> Script {

@@ -2,27 +2,13 @@
 
 mod script;
 
-use script::Script;
+use script::{Script, mptcp_config as config};
 use transport::error::CloseReason;
-use transport::{ConnectionConfig, Event, Footprint};
+use transport::{ConnectionConfig, Event};
 use wire::mptcp::{MpFastclose, MptcpOption};
 
 /// How long a connection whose last subflow was reset waits for another, ms.
 const WAIT_MS: u64 = 20_000;
-
-fn config() -> ConnectionConfig {
-    ConnectionConfig { mptcp: true, path_manager: "manual".into(), nagle: false, ..script::config() }
-}
-
-/// A connection that the peer opened; 20 of 1000 octets are the DSS's. The peer's next octet is 1, so is ours.
-fn accepted() -> Script {
-    let mut script = Script::listen(config());
-    script.inject("S 0 mss 1000 sackok mpc");
-    script.expect("SA 0 ack 1 mpc");
-    script.inject("A 1 ack 1 mpc");
-    script.expect("A 1 ack 1 dack 1");
-    script
-}
 
 /// A connection that the engine opened, with the path manager of the same name.
 fn opened(path_manager: &str) -> Script {
@@ -43,24 +29,10 @@ fn join(script: &mut Script, acked: u32) {
     script.expect(&format!("{flow}: A 1 ack 1 dack {acked}"));
 }
 
-fn closed(script: &Script) -> Option<CloseReason> {
-    script.events.iter().find_map(|event| match event {
-        Event::Closed { reason, .. } => Some(*reason),
-        _ => None,
-    })
-}
-
-fn assert_nothing_left(script: &mut Script) {
-    let id = script.id();
-    script.endpoint.release(id);
-    script.run_for(1);
-    assert_eq!(script.endpoint.footprint(), Footprint { connections: 0, four_tuples: 0, tokens: 0 });
-}
-
 /// What the reset subflow owed, and what is written meanwhile, leaves on the one that the peer opens next.
 #[test]
 fn a_listener_waits_for_the_next_subflow() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.send(1500);
     script.expect("A 1+980 ack 1 dack 1 map 1");
     script.expect("A 981+520 ack 1 dack 1 map 981");
@@ -70,7 +42,7 @@ fn a_listener_waits_for_the_next_subflow() {
     assert!(script.events.iter().any(reset), "the application hears of the subflow");
     script.send(300);
     script.run_for(WAIT_MS - 1000);
-    assert_eq!(closed(&script), None);
+    assert_eq!(script.closed(), None);
     script.expect_nothing();
     join(&mut script, 1);
     let sent = script.drain();
@@ -78,25 +50,25 @@ fn a_listener_waits_for_the_next_subflow() {
     script.inject("2: A 1+400 ack 821 dack 1801 map 1");
     assert_eq!(script.recv(1000), Some(400));
     script.run_for(10 * WAIT_MS);
-    assert_eq!(closed(&script), None, "the wait is over");
+    assert_eq!(script.closed(), None, "the wait is over");
 }
 
 /// Nobody joins: the application hears why the connection ended, and nothing is left of it.
 #[test]
 fn a_connection_that_nobody_joins_ends_as_reset() {
     for with_data in [false, true] {
-        let mut script = accepted();
+        let mut script = Script::accepted();
         if with_data {
             script.send(1500);
             script.drain();
         }
         script.inject("R 1");
         script.run_for(WAIT_MS - 1);
-        assert_eq!(closed(&script), None);
+        assert_eq!(script.closed(), None);
         script.run_for(1);
-        assert_eq!(closed(&script), Some(CloseReason::Reset));
+        assert_eq!(script.closed(), Some(CloseReason::Reset));
         script.expect_nothing();
-        assert_nothing_left(&mut script);
+        script.assert_nothing_left(1);
     }
 }
 
@@ -118,7 +90,7 @@ fn an_initiator_opens_the_first_path_again() {
     script.expect("4: A 1+500 ack 1 dack 1 map 1");
     script.inject("4: A 1 ack 501 dack 501");
     script.run_for(10 * WAIT_MS);
-    assert_eq!(closed(&script), None);
+    assert_eq!(script.closed(), None);
 }
 
 /// Attempts that fail do not lengthen the wait.
@@ -134,15 +106,15 @@ fn attempts_do_not_keep_a_connection() {
         }
     }
     script.run_until(WAIT_MS - 1);
-    assert_eq!(closed(&script), None);
+    assert_eq!(script.closed(), None);
     script.run_for(1);
-    assert_eq!(closed(&script), Some(CloseReason::Reset));
+    assert_eq!(script.closed(), Some(CloseReason::Reset));
 }
 
 /// A join is on its way when the last subflow is reset.
 #[test]
 fn a_join_on_its_way_takes_over() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.send(500);
     script.expect("A 1+500 ack 1 dack 1 map 1");
     let flow = script.new_flow();
@@ -156,29 +128,29 @@ fn a_join_on_its_way_takes_over() {
     script.expect("2: A 1+500 ack 1 dack 1 map 1");
     script.inject("2: A 1 ack 501 dack 501");
     script.run_for(10 * WAIT_MS);
-    assert_eq!(closed(&script), None);
+    assert_eq!(script.closed(), None);
 }
 
 /// Each of several subflows is reset: the wait starts with the last.
 #[test]
 fn the_wait_starts_with_the_last_reset() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     join(&mut script, 1);
     script.inject("R 1");
     script.run_for(100_000);
-    assert_eq!(closed(&script), None);
+    assert_eq!(script.closed(), None);
     script.inject("2: R 1");
     script.run_for(WAIT_MS - 1);
-    assert_eq!(closed(&script), None);
+    assert_eq!(script.closed(), None);
     script.run_for(1);
-    assert_eq!(closed(&script), Some(CloseReason::Reset));
-    assert_nothing_left(&mut script);
+    assert_eq!(script.closed(), Some(CloseReason::Reset));
+    script.assert_nothing_left(1);
 }
 
 /// A subflow that this side resets, because what comes on it breaks the rules, is the end of the subflow alone.
 #[test]
 fn a_violation_has_the_scope_of_its_subflow() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.inject("A 1+500 ack 1 dack 1 map 1");
     script.inject("A 1001+500 ack 1 dack 1 map 1001");
     script.inject("A 1251+500 ack 1 dack 1 map 1252");
@@ -188,14 +160,14 @@ fn a_violation_has_the_scope_of_its_subflow() {
     assert_eq!(script.recv(1000), Some(500));
     join(&mut script, 501);
     script.inject("2: A 1+500 ack 1 dack 1 map 501");
-    assert_eq!((script.recv(1000), closed(&script)), (Some(500), None));
+    assert_eq!((script.recv(1000), script.closed()), (Some(500), None));
 }
 
 /// The path begins to strip options, and both directions have carried data: no fallback is possible (section 3.7). The
 /// subflow is reset, and the rest comes on the next.
 #[test]
 fn stripped_options_cost_the_subflow_alone() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     join(&mut script, 1);
     script.inject("2: R 1");
     script.send(500);
@@ -204,7 +176,7 @@ fn stripped_options_cost_the_subflow_alone() {
     let sent = script.drain();
     assert!(sent.contains(&"RA 501 ack 301 tcprst".to_string()), "{sent:?}");
     script.run_for(WAIT_MS / 2);
-    assert_eq!(closed(&script), None);
+    assert_eq!(script.closed(), None);
     join(&mut script, 1);
     script.expect("3: A 1+500 ack 1 dack 1 map 1");
 }
@@ -212,7 +184,7 @@ fn stripped_options_cost_the_subflow_alone() {
 /// There is nothing to wait for: neither side has anything left but our bare DATA_FIN.
 #[test]
 fn a_reset_ends_a_connection_that_has_nothing_left_to_carry() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.inject("A 1 ack 1 dack 1 dfin 1");
     script.drain();
     script.send(500);
@@ -220,31 +192,31 @@ fn a_reset_ends_a_connection_that_has_nothing_left_to_carry() {
     script.close();
     script.drain();
     script.inject("R 1");
-    assert_eq!(closed(&script), Some(CloseReason::Reset));
-    assert_nothing_left(&mut script);
+    assert_eq!(script.closed(), Some(CloseReason::Reset));
+    script.assert_nothing_left(1);
 }
 
 /// The same where the application has closed and its data are acknowledged: nobody reads what the peer still has.
 #[test]
 fn a_reset_ends_a_connection_that_nobody_reads() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.close();
     script.drain();
     script.inject("A 1 ack 1 dack 2");
     script.inject("R 1");
-    assert_eq!(closed(&script), Some(CloseReason::Reset));
-    assert_nothing_left(&mut script);
+    assert_eq!(script.closed(), Some(CloseReason::Reset));
+    script.assert_nothing_left(1);
 }
 
 /// Data that were written before `close` are still owed.
 #[test]
 fn data_of_a_closed_connection_wait_for_the_next_subflow() {
-    let mut script = accepted();
+    let mut script = Script::accepted();
     script.send(500);
     script.close();
     script.drain();
     script.inject("R 1");
-    assert_eq!(closed(&script), None);
+    assert_eq!(script.closed(), None);
     join(&mut script, 1);
     script.expect("2: A 1+500 ack 1 dack 1 map 1 dfin");
 }
@@ -255,15 +227,15 @@ fn a_connection_that_nobody_can_join_ends_at_once() {
     let mut plain = Script::listen(config());
     plain.inject("S 0 mss 1000 sackok");
     plain.inject("A 1 ack 1");
-    let mut fallen_back = accepted();
+    let mut fallen_back = Script::accepted();
     fallen_back.send(500);
     fallen_back.inject("A 1 ack 501");
     let mut unconfirmed = Script::connect(config());
     unconfirmed.inject("SA 0 ack 1 mss 1000 sackok mpc");
     for (name, mut script) in [("plain", plain), ("fallen back", fallen_back), ("unconfirmed", unconfirmed)] {
         script.inject("R 1");
-        assert_eq!(closed(&script), Some(CloseReason::Reset), "{name}");
-        assert_nothing_left(&mut script);
+        assert_eq!(script.closed(), Some(CloseReason::Reset), "{name}");
+        script.assert_nothing_left(1);
     }
 }
 
@@ -271,10 +243,10 @@ fn a_connection_that_nobody_can_join_ends_at_once() {
 #[test]
 fn fastclose_ends_all_at_once() {
     for is_ours in [true, false] {
-        let mut script = accepted();
+        let mut script = Script::accepted();
         let receiver_key = if is_ours { script.known.key.unwrap() } else { script::mptcp::PEER_KEY };
         let option = MptcpOption::Fastclose(MpFastclose { receiver_key });
         script.inject_with("RA 1 ack 1", |segment| segment.options.mptcp.push(option));
-        assert_eq!(closed(&script), is_ours.then_some(CloseReason::Fastclose));
+        assert_eq!(script.closed(), is_ours.then_some(CloseReason::Fastclose));
     }
 }

@@ -87,6 +87,20 @@ impl Segment {
     pub fn end(&self) -> SeqNr {
         self.seq + self.sequence_len()
     }
+
+    /// The RST that answers a segment of no connection (RFC 9293 section 3.10.7.1). A RST itself is answered by nothing, and
+    /// the caller sees to that.
+    pub fn reset_in_answer(&self) -> Self {
+        let mut reset = Self::new(self.dst, self.src);
+        if self.flags.contains(Flags::ACK) {
+            reset.seq = self.ack;
+            reset.flags = Flags::RST;
+        } else {
+            reset.ack = self.end();
+            reset.flags = Flags::RST | Flags::ACK;
+        }
+        reset
+    }
 }
 
 /// From and to octets.

@@ -4,7 +4,7 @@
 use core::net::SocketAddr;
 use std::collections::BTreeSet;
 
-use units::{Instant, SeqNr};
+use units::Instant;
 use wire::{Flags, Segment};
 
 use crate::{DropCause, Node, Output, Packet};
@@ -43,19 +43,6 @@ impl ForgetfulFirewall {
     }
 }
 
-/// What RFC 9293 section 3.10.7.1 answers to a segment of no connection.
-fn reset_for(segment: &Segment) -> Segment {
-    let mut reset = Segment::new(segment.dst, segment.src);
-    reset.flags = Flags::RST;
-    if segment.flags.contains(Flags::ACK) {
-        reset.seq = segment.ack;
-    } else {
-        reset.flags |= Flags::ACK;
-        (reset.seq, reset.ack) = (SeqNr(0), segment.end());
-    }
-    reset
-}
-
 impl Node for ForgetfulFirewall {
     fn process(&mut self, packet: Option<Packet>, now: Instant, out: &mut Output) {
         let Some(mut packet) = packet else { return };
@@ -65,7 +52,7 @@ impl Node for ForgetfulFirewall {
             return out.forward(packet);
         }
         if !segment.flags.contains(Flags::RST) {
-            out.forward(Packet::from_segment(reset_for(segment)));
+            out.forward(Packet::from_segment(segment.reset_in_answer()));
         }
         out.discard(packet, DropCause::NoRoute);
     }
@@ -78,6 +65,8 @@ impl Node for ForgetfulFirewall {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::SeqNr;
+
     use crate::testing::{CLIENT, Lane, SERVER, segment};
 
     fn with(flags: Flags, seq: u32, ack: u32) -> Segment {

@@ -22,7 +22,8 @@ use std::collections::VecDeque;
 use std::fmt::Write;
 use std::net::SocketAddr;
 
-use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, ListenerId, Received};
+use transport::error::CloseReason;
+use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, Footprint, ListenerId, Received};
 use units::{Duration, Instant, SeqNr};
 use wire::{Ecn, Flags, Pattern, Payload, SackBlock, Segment, Timestamps, TooBig};
 
@@ -65,6 +66,11 @@ pub struct Script {
 /// Plain TCP with an MSS of 1000 octets and without timestamps, so that numbers are round.
 pub fn config() -> ConnectionConfig {
     ConnectionConfig { mptcp: false, timestamps: false, mtu: 1040, ..ConnectionConfig::default() }
+}
+
+/// The same with MPTCP; 20 of the 1000 octets are the DSS's.
+pub fn mptcp_config() -> ConnectionConfig {
+    ConnectionConfig { mptcp: true, path_manager: "manual".into(), nagle: false, ..config() }
 }
 
 impl Flow {
@@ -119,6 +125,32 @@ impl Script {
     /// With SACK, a window of 65535 octets and the MSS of [`config`].
     pub fn ready() -> Self {
         Self::established(config(), "win 65535 mss 1000 sackok")
+    }
+
+    /// A connection of [`mptcp_config`] that the peer opened. The peer's next octet is 1, so is ours.
+    pub fn accepted() -> Self {
+        let mut script = Self::listen(mptcp_config());
+        script.inject("S 0 mss 1000 sackok mpc");
+        script.expect("SA 0 ack 1 mpc");
+        script.inject("A 1 ack 1 mpc");
+        script.expect("A 1 ack 1 dack 1");
+        script
+    }
+
+    /// Why the connection ended, if its owner was told that it did.
+    pub fn closed(&self) -> Option<CloseReason> {
+        self.events.iter().find_map(|event| match event {
+            Event::Closed { reason, .. } => Some(*reason),
+            _ => None,
+        })
+    }
+
+    /// The owner lets go; `ms` milliseconds later the endpoint holds nothing.
+    #[track_caller]
+    pub fn assert_nothing_left(&mut self, ms: u64) {
+        self.endpoint.release(self.id());
+        self.run_for(ms);
+        assert_eq!(self.endpoint.footprint(), Footprint { connections: 0, four_tuples: 0, tokens: 0 });
     }
 
     fn flush(&mut self) {
