@@ -147,7 +147,7 @@ fn plain_tcp_knows_no_data_fin() {
 #[test]
 fn data_that_grew_on_the_way_end_with_the_fin() {
     let (mut victim, mut forger, id) = connected();
-    let segment = last_data(&forger, &victim, |octets| octets.extend([1, 2, 3, 4]));
+    let segment = last_data(&forger, &victim, |octets| drop(octets.splice(0..0, [1, 2, 3, 4])));
     victim.play(&mut forger, |_, _| segment);
     forger.sent(0, 1004);
     assert!(victim.stats(id).fell_back);
@@ -155,6 +155,17 @@ fn data_that_grew_on_the_way_end_with_the_fin() {
     let last = fin(&forger, &victim);
     victim.play(&mut forger, |_, _| last);
     assert_eq!(read(&mut victim, id), (0, true));
+}
+
+/// What follows octets that were verified up to the end is not the peer's.
+#[test]
+fn octets_behind_a_verified_end_are_dropped() {
+    let (mut victim, mut forger, id) = connected();
+    let segment = last_data(&forger, &victim, |octets| octets.extend([1, 2, 3, 4]));
+    victim.play(&mut forger, |_, _| segment);
+    forger.sent(0, 1004);
+    assert!(!victim.stats(id).fell_back);
+    assert_eq!(read(&mut victim, id), (1000, true));
 }
 
 /// Our own stream has ended before: a peer that then never sends its FIN is not waited for longer than the user time-out.

@@ -161,3 +161,29 @@ fn all_subflows_are_closed_with_fins_at_the_end() {
     sent.sort();
     assert_eq!(sent, ["2: FA 1 ack 1 dack 2", "FA 1 ack 1 dack 2"]);
 }
+
+/// A middlebox merges the last segment of the stream with one behind it, a repetition whose mapping is lost by that: behind
+/// the end there is nothing, and nothing is wrong with the path either.
+#[test]
+fn octets_behind_the_end_of_the_stream_are_no_data() {
+    for is_joined in [false, true] {
+        let mut script = plain();
+        if is_joined {
+            join(&mut script);
+        }
+        script.inject_with("A 1+900 ack 1 dack 1 map 1", |segment| {
+            let signal = script::mptcp::signal(segment);
+            signal.data_fin = true;
+            signal.mapping.as_mut().unwrap().len = 501;
+        });
+        assert_eq!((script.recv(1000), script.recv(1000)), (Some(500), None));
+        // A repetition of what came there, and more of it without a mapping.
+        script.inject_with("A 901+400 ack 1", |_| {});
+        assert_eq!(script.recv(1000), None);
+        let stats = script.endpoint.stats(script.id()).unwrap();
+        assert!(!stats.fell_back, "joined: {is_joined}");
+        assert_eq!((stats.received_bytes, script.closed()), (500, None));
+        let sent = script.drain();
+        assert!(sent.last().is_some_and(|line| line == "A 1 ack 1301 dack 502"), "{sent:?}");
+    }
+}

@@ -214,6 +214,8 @@ impl Connection {
             };
             match result {
                 Ok(()) => {}
+                // A middlebox merged them with the last segment of the stream, and their mapping was lost.
+                Err(Unresolved::NoMapping(_)) if self.has_whole_stream() => {}
                 Err(Unresolved::NoMapping(payload)) => {
                     if !self.on_unmapped_data(i, payload, host, now) {
                         break;
@@ -234,11 +236,16 @@ impl Connection {
         self.totals.received_bytes = self.receiver.stream.received_bytes();
     }
 
+    /// Nothing can follow in the peer's stream: it has arrived up to its DATA_FIN.
+    fn has_whole_stream(&self) -> bool {
+        self.receiver.finished || self.receiver.data_fin == Some(self.receiver.stream.next())
+    }
+
     /// The peer's DATA_FIN counts once everything before it has arrived. It does so after a fallback too, if the stream
     /// ends exactly there: a peer that has not heard of it yet may repeat data behind the end. Elsewhere a middlebox has
     /// changed the length of the stream, and the FIN tells the end.
     fn check_data_fin(&mut self, host: &mut Host, now: Instant) {
-        if self.receiver.data_fin == Some(self.receiver.stream.next()) {
+        if self.has_whole_stream() {
             self.on_peer_finished(host, now);
         }
     }
