@@ -53,6 +53,8 @@ impl Connection {
             self.totals.acked_bytes += data_ack.since(una);
             self.sender.buffer.acknowledge(data_ack);
             self.reinjection.acknowledge(data_ack);
+            self.carriers.acknowledge(data_ack);
+            self.end_suspensions(data_ack);
             for subflow in &mut self.subflows {
                 subflow.tcb.drop_unsent_while(|chunk| (chunk.dsn + chunk.payload.len() as u64).before_or_at(data_ack));
             }

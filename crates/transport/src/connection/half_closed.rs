@@ -57,7 +57,7 @@ impl Connection {
     /// Another subflow can carry what subflow `i` would.
     fn has_substitute_for(&self, i: usize) -> bool {
         let mut others = self.subflows.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, subflow)| subflow);
-        others.any(|subflow| subflow.is_usable() && !subflow.is_stale())
+        others.any(|subflow| subflow.is_usable() && !subflow.is_stale() && !subflow.suspended)
     }
 
     /// A peer that has closed all subflows without ending its stream means to come back, and has as long for it as if we

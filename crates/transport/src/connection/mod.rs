@@ -11,6 +11,7 @@
 //! | `dss.rs` | the data sequence signal, in and out |
 //! | `transmit.rs` | segments out: scheduling, options |
 //! | `reinjection.rs` | what a subflow could not deliver goes to others |
+//! | `carriers.rs`, `suspension.rs` | who carries which data, and who swallowed them |
 //! | `blocked_window.rs` | what a slow subflow blocks the window with goes to faster ones |
 //! | `receiver_centric.rs`, `held.rs` | MPTCP-rec: the receiver's rates, and what it holds |
 //! | `addresses.rs` | ADD_ADDR, REMOVE_ADDR, MP_PRIO, the path manager |
@@ -25,6 +26,7 @@ mod addresses;
 mod application;
 mod arrival;
 mod blocked_window;
+mod carriers;
 mod closing;
 mod congestion;
 mod dss;
@@ -40,6 +42,7 @@ mod reinjection;
 mod send_buffer;
 mod stateless;
 mod subflow;
+mod suspension;
 mod timeouts;
 mod transmit;
 
@@ -63,6 +66,7 @@ use crate::stats::{ConnectionStats, SubflowStats};
 use crate::{ConnectionConfig, ConnectionId, ListenerId, SubflowId};
 use addresses::Addresses;
 use blocked_window::BlockedWindow;
+use carriers::Carriers;
 pub(crate) use handshake::{JoinAnswer, JoinRequest, dss_room};
 use reassembly::Reassembly;
 use receiver_centric::RateControl;
@@ -180,6 +184,7 @@ pub(crate) struct Connection {
     sender: Sender,
     receiver: Receiver,
     reinjection: Reinjection,
+    carriers: Carriers,
     blocked_window: BlockedWindow,
     addresses: Addresses,
     policies: Policies,
@@ -269,6 +274,7 @@ impl Connection {
                 fail_due: None,
             },
             reinjection: Reinjection::default(),
+            carriers: Carriers::default(),
             blocked_window: BlockedWindow::default(),
             addresses: Addresses::new(tuple.local.ip(), tuple.remote),
             policies,

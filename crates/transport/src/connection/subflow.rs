@@ -6,6 +6,7 @@ use units::{Duration, Instant, SeqNr};
 use wire::mptcp::{AddressId, MptcpOption};
 
 use super::mapping::MappingTable;
+use super::suspension::Suspension;
 use crate::SubflowId;
 use crate::congestion::Competition;
 use crate::error::CloseReason;
@@ -84,6 +85,12 @@ pub(crate) struct Subflow {
     pub(crate) measured_at: Instant,
     /// All that it owes was handed to other subflows; once is enough, until it is given something new.
     pub(crate) reinjected: bool,
+    /// It swallowed octets, and that is not forgotten.
+    pub(crate) suspension: Option<Suspension>,
+    /// It gets no data while others can carry them.
+    pub(crate) suspended: bool,
+    /// DATA_FINs without data that it was given.
+    pub(crate) data_fins: u32,
     /// What it competes with at its relay, as far as the owner knows.
     pub(crate) competition: Option<Competition>,
 }
@@ -111,6 +118,9 @@ impl Subflow {
             recent_rtt: None,
             measured_at: Instant::ZERO,
             reinjected: false,
+            suspension: None,
+            suspended: false,
+            data_fins: 0,
             competition: None,
         }
     }

@@ -3,7 +3,7 @@
 use units::{Duration, Instant};
 use wire::mptcp::ResetReason;
 
-use super::Connection;
+use super::{Connection, Subflow};
 use crate::congestion::LossSample;
 use crate::error::{CloseReason, Violation};
 use crate::host::Host;
@@ -20,7 +20,7 @@ impl Connection {
     pub(crate) fn next_timeout(&self) -> Instant {
         let own = self.data_timer.min(self.orphan_timer).min(self.linger_timer).min(self.addresses.next_timeout());
         let own = own.min(self.rate_control_timeout());
-        self.subflows.iter().map(super::Subflow::next_timeout).fold(own, Instant::min)
+        self.subflows.iter().map(Subflow::next_timeout).fold(own, Instant::min)
     }
 
     /// Handles everything that is due.
@@ -90,13 +90,17 @@ impl Connection {
         self.with_paths(|congestion, paths| congestion.ssthresh_after_loss(sample, paths))
     }
 
-    /// Restarts the data-level time-out: twice the slowest subflow's, because that subflow may still deliver.
+    /// Restarts the data-level time-out: twice the slowest subflow's, because that subflow may still deliver. Those without
+    /// signs of life count only where no others are: what they owe, others have been given.
     pub(super) fn rearm_data_timer(&mut self, now: Instant) {
         if !self.data_outstanding() || self.is_closed() || !self.is_mptcp() {
             self.data_timer = Instant::FAR_FUTURE;
             return;
         }
-        let slowest = self.subflows.iter().map(|subflow| subflow.tcb.rto()).max().unwrap_or(DATA_TIMEOUT_MIN);
+        let lives = |subflow: &&Subflow| subflow.is_usable() && !subflow.is_stale();
+        let slowest_living = self.subflows.iter().filter(lives).map(|subflow| subflow.tcb.rto()).max();
+        let slowest = slowest_living.or_else(|| self.subflows.iter().map(|subflow| subflow.tcb.rto()).max());
+        let slowest = slowest.unwrap_or(DATA_TIMEOUT_MIN);
         let base = (slowest * 2).max(DATA_TIMEOUT_MIN);
         self.data_timer = now + base.saturating_mul(1 << self.sender.backoff.min(6)).min(DATA_TIMEOUT_MAX);
     }
@@ -126,6 +130,7 @@ impl Connection {
         }
         self.sender.backoff += 1;
         if self.sender.buffer.start() != self.sender.next {
+            self.suspend_who_swallowed();
             self.reinject_uncarried_head();
         } else if self.is_data_fin_outstanding() && !self.falls_back_in_silence(host, now) {
             self.capable_due = true;

@@ -265,11 +265,11 @@ impl Connection {
         if self.sender.edge.after(self.sender.next) { self.sender.edge.since(self.sender.next) } else { 0 }
     }
 
-    /// The best class of usable subflows: regular before backup, and any with signs of life before all without.
+    /// The best class of usable subflows: regular before backup, any that deliver before those that swallow, and any with
+    /// signs of life before all without.
     fn candidates(&self, again: bool, now: Instant) -> Candidates {
-        let class = |view: &SubflowView| (view.stale, view.backup);
         let mut candidates = Candidates::default();
-        let mut best = (true, true);
+        let mut best = (true, true, true);
         let avoid = self.reinjection.avoid().filter(|_| again);
         let is_better = |subflow: &Subflow| subflow.is_usable() && !subflow.is_stale() && Some(subflow.id) != avoid;
         let others = self.subflows.iter().any(is_better);
@@ -278,11 +278,12 @@ impl Connection {
                 continue;
             }
             let view = subflow.scheduler_view(now);
-            if class(&view) < best {
-                best = class(&view);
+            let class = (view.stale, subflow.suspended, view.backup);
+            if class < best {
+                best = class;
                 candidates = Candidates::default();
             }
-            if class(&view) == best {
+            if class == best {
                 candidates.views.push(view);
                 candidates.positions.push(i);
             }
@@ -344,6 +345,7 @@ impl Connection {
         let len = limit.min(u64::from(fits));
         let len = if waiting.again || len < waiting.len { len } else { self.uncorked_part(len, candidates) };
         let payload = self.sender.buffer.read(waiting.dsn, usize_from(len));
+        self.note_carriers(&waiting, len, marks, candidates);
         if waiting.again {
             self.reinjection.take(len);
             self.totals.reinjected_bytes += len;
@@ -359,6 +361,17 @@ impl Connection {
         }
         if self.data_timer == Instant::FAR_FUTURE {
             self.rearm_data_timer(now);
+        }
+    }
+
+    /// The next `len` octets go to the marked subflows. Of several that carry the same, one may swallow them unseen.
+    fn note_carriers(&mut self, waiting: &Waiting, len: u64, marks: Marks, candidates: &Candidates) {
+        let mut marked = marks.iter().filter_map(|at| candidates.views.get(at)).map(|view| view.id);
+        let carrier = marked.next().filter(|_| marked.next().is_none());
+        match carrier {
+            Some(carrier) if waiting.again => self.carriers.note_again(waiting.dsn, waiting.dsn + len, carrier),
+            _ if waiting.again => {}
+            _ => self.carriers.note(waiting.dsn, carrier),
         }
     }
 
@@ -396,15 +409,17 @@ impl Connection {
         }
     }
 
-    /// Sends the DATA_FIN on its own, on the subflow most likely to deliver it.
+    /// Sends the DATA_FIN on its own, on the subflow most likely to deliver it; they take turns if it comes to that.
     pub(super) fn send_data_fin(&mut self) {
         let usable = self
             .subflows
             .iter_mut()
             .filter(|subflow| subflow.handshake == Handshake::Complete && !subflow.is_finished());
-        if let Some(subflow) =
-            usable.min_by_key(|subflow| (subflow.is_stale(), !subflow.is_usable(), subflow.is_backup()))
-        {
+        if let Some(subflow) = usable.min_by_key(|subflow| {
+            let is_suspect = subflow.suspension.is_some();
+            (subflow.is_stale(), subflow.data_fins, is_suspect, !subflow.is_usable(), subflow.is_backup())
+        }) {
+            subflow.data_fins += 1;
             self.sender.data_fin_due = true;
             subflow.tcb.demand_ack();
         }

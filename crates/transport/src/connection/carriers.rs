@@ -1,0 +1,141 @@
+//! Which subflow carries which data.
+//!
+//! A subflow may deliver octets that never become part of the peer's stream: a relay acknowledged them in the peer's name
+//! and lost them. The data level times out then (RFC 8684 section 3.3.6), and whoever carried the first octet that is
+//! missing must not carry it again while others can.
+
+use std::collections::VecDeque;
+
+use units::Dsn;
+
+use crate::SubflowId;
+
+/// Runs kept: what changes hands more often is nobody's.
+const RUNS_MAX: usize = 4096;
+
+/// Octets from here to the next run were given to one subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    start: Dsn,
+    /// None: several, or not known.
+    carrier: Option<SubflowId>,
+}
+
+/// Octets that were sent again, last by this subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Again {
+    start: Dsn,
+    end: Dsn,
+    carrier: SubflowId,
+}
+
+/// Of the octets that were sent and are not acknowledged as data, who carries them.
+#[derive(Debug, Default)]
+pub(super) struct Carriers {
+    runs: VecDeque<Run>,
+    /// Ascending and disjoint.
+    again: VecDeque<Again>,
+}
+
+impl Carriers {
+    /// New octets from `start` on.
+    pub(super) fn note(&mut self, start: Dsn, carrier: Option<SubflowId>) {
+        let is_full = self.runs.len() >= RUNS_MAX;
+        match self.runs.back_mut() {
+            Some(last) if last.carrier == carrier => {}
+            Some(last) if is_full => last.carrier = None,
+            _ => self.runs.push_back(Run { start, carrier }),
+        }
+    }
+
+    /// The octets from `start` to before `end` again. What was noted of later ones is forgotten: they are likely to
+    /// follow.
+    pub(super) fn note_again(&mut self, start: Dsn, end: Dsn, carrier: SubflowId) {
+        while self.again.pop_back_if(|last| last.start.at_or_after(start)).is_some() {}
+        let is_full = self.again.len() >= RUNS_MAX;
+        match self.again.back_mut() {
+            Some(last) if last.end.at_or_after(start) && last.carrier == carrier => last.end = end,
+            Some(_) if is_full => self.again.clear(),
+            last => {
+                if let Some(last) = last.filter(|last| last.end.after(start)) {
+                    last.end = start;
+                }
+                self.again.push_back(Again { start, end, carrier });
+            }
+        }
+    }
+
+    /// The peer has everything before `una`.
+    pub(super) fn acknowledge(&mut self, una: Dsn) {
+        while self.runs.get(1).is_some_and(|second| second.start.before_or_at(una)) {
+            self.runs.pop_front();
+        }
+        while self.again.pop_front_if(|first| first.end.before_or_at(una)).is_some() {}
+    }
+
+    /// Who carried the octet at `una`, the first that is not acknowledged, last.
+    pub(super) fn of_first(&self, una: Dsn) -> Option<SubflowId> {
+        match self.again.front().filter(|again| again.start.before_or_at(una)) {
+            Some(again) => Some(again.carrier),
+            None => self.runs.iter().take_while(|run| run.start.before_or_at(una)).last().and_then(|run| run.carrier),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_follow_the_acknowledgements() {
+        let mut carriers = Carriers::default();
+        for (start, carrier) in [(0, 1), (100, 1), (200, 2), (300, 1)] {
+            carriers.note(Dsn(start), Some(SubflowId(carrier)));
+        }
+        assert_eq!(carriers.runs.len(), 3);
+        for (una, carrier) in [(0, 1), (150, 1), (200, 2), (299, 2), (300, 1), (400, 1)] {
+            carriers.acknowledge(Dsn(una));
+            assert_eq!(carriers.of_first(Dsn(una)), Some(SubflowId(carrier)), "{una}");
+        }
+        carriers.note(Dsn(400), Some(SubflowId(2)));
+        assert_eq!(carriers.of_first(Dsn(400)), Some(SubflowId(2)), "all before was acknowledged");
+    }
+
+    #[test]
+    fn who_carried_it_again_carried_it_last() {
+        let mut carriers = Carriers::default();
+        carriers.note(Dsn(0), Some(SubflowId(1)));
+        carriers.note_again(Dsn(0), Dsn(100), SubflowId(2));
+        carriers.note_again(Dsn(100), Dsn(200), SubflowId(2));
+        carriers.note_again(Dsn(200), Dsn(300), SubflowId(3));
+        for (una, carrier) in [(0, 2), (199, 2), (200, 3), (300, 1)] {
+            carriers.acknowledge(Dsn(una));
+            assert_eq!(carriers.of_first(Dsn(una)), Some(SubflowId(carrier)), "{una}");
+        }
+    }
+
+    /// Once more, with its second half to another.
+    #[test]
+    fn the_latest_repetition_counts() {
+        let mut carriers = Carriers::default();
+        carriers.note(Dsn(0), Some(SubflowId(1)));
+        carriers.note_again(Dsn(0), Dsn(100), SubflowId(2));
+        carriers.note_again(Dsn(50), Dsn(100), SubflowId(3));
+        assert_eq!(carriers.of_first(Dsn(0)), Some(SubflowId(2)));
+        carriers.acknowledge(Dsn(50));
+        assert_eq!(carriers.of_first(Dsn(50)), Some(SubflowId(3)));
+    }
+
+    #[test]
+    fn crumbs_cost_no_more_than_so_much() {
+        let mut carriers = Carriers::default();
+        for start in 0..10_000 {
+            carriers.note(Dsn(start), Some(SubflowId(start as u16 % 2)));
+            carriers.note_again(Dsn(start), Dsn(start + 1), SubflowId(start as u16 % 2));
+            assert!(carriers.runs.len() <= RUNS_MAX && carriers.again.len() <= RUNS_MAX);
+        }
+        carriers.again.clear();
+        carriers.acknowledge(Dsn(9_000));
+        assert_eq!(carriers.of_first(Dsn(9_000)), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! Subflows that acknowledge octets which never arrive: a relay took them in the peer's name and lost them. The data level
+//! times out (RFC 8684 section 3.3.6), and others carry what is missing and what is new.
+
+mod script;
+
+use script::{Script, mptcp_config};
+
+/// Two subflows; the first has the shorter round-trip time.
+fn two_subflows() -> Script {
+    let mut script = Script::listen(mptcp_config());
+    script.inject("S 0 mss 1000 sackok mpc");
+    script.expect("SA 0 ack 1 mpc");
+    script.run_for(10);
+    script.inject("A 1 ack 1 mpc");
+    script.expect("A 1 ack 1 dack 1");
+    let flow = script.new_flow();
+    script.inject(&format!("{flow}: S 0 mss 1000 sackok join"));
+    script.expect("2: SA 0 ack 1 join");
+    script.run_for(50);
+    script.inject("2: A 1 ack 1 join");
+    script.drain();
+    script
+}
+
+/// One segment of new data leaves, on this flow.
+#[track_caller]
+fn sends_on(script: &mut Script, line: &str) {
+    script.send(980);
+    script.expect(line);
+}
+
+#[test]
+fn who_swallowed_octets_does_not_carry_them_again() {
+    let mut script = two_subflows();
+    sends_on(&mut script, "A 1+980 ack 1 dack 1 map 1");
+    script.run_for(10);
+    script.inject("A 1 ack 981 dack 1");
+    script.run_for(989);
+    script.expect_nothing();
+    script.run_for(1);
+    script.expect("2: A 1+980 ack 1 dack 1 map 1");
+    script.run_for(50);
+    script.inject("2: A 1 ack 981 dack 981");
+    // As many octets as were missing when it was found out go elsewhere.
+    sends_on(&mut script, "2: A 981+980 ack 1 dack 1 map 981");
+    script.run_for(50);
+    script.inject("2: A 1 ack 1961 dack 1961");
+    sends_on(&mut script, "A 981+980 ack 1 dack 1 map 1961");
+}
+
+/// Twice in a row: it is left alone for twice as long. After a time as long without a failure it is as good as any.
+#[test]
+fn tries_become_rare_as_they_fail() {
+    let mut script = two_subflows();
+    let mut on_the_first = Vec::new();
+    let (mut first, mut second) = (1, 1);
+    for k in 0..40 {
+        let number = 1 + 980 * k;
+        script.send(980);
+        let line = script.drain().pop().unwrap();
+        if line.starts_with("A ") {
+            on_the_first.push(k);
+            first += 980;
+            script.run_for(10);
+            script.inject(&format!("A 1 ack {first} dack {number}"));
+            script.run_for(990);
+            let again = script.drain();
+            assert!(again.iter().all(|line| line.starts_with("2: ")) && again.len() == 1, "{again:?}");
+        }
+        second += 980;
+        script.run_for(50);
+        script.inject(&format!("2: A 1 ack {second} dack {}", number + 980));
+    }
+    assert_eq!(on_the_first, [0, 2, 5, 10, 19, 36]);
+}
+
+/// The only one with signs of life is better than one without.
+#[test]
+fn who_swallows_is_better_than_nobody() {
+    let mut script = two_subflows();
+    sends_on(&mut script, "A 1+980 ack 1 dack 1 map 1");
+    script.run_for(10);
+    script.inject("A 1 ack 981 dack 1");
+    script.run_for(1000);
+    script.expect("2: A 1+980 ack 1 dack 1 map 1");
+    script.inject("2: R 1");
+    script.expect("A 981+980 ack 1 dack 1 map 1");
+    script.inject("A 1 ack 1961 dack 981");
+    assert_eq!(script.closed(), None);
+}
+
+/// A subflow that has fallen silent does not put off what the others have to repair.
+#[test]
+fn a_silent_subflow_does_not_stretch_the_time_out() {
+    let mut script = two_subflows();
+    script.send(12 * 980);
+    assert_eq!(script.drain().iter().filter(|line| line.starts_with("2: ")).count(), 2);
+    script.run_for(10);
+    script.inject("A 1 ack 9801 dack 9801");
+    script.run_for(400);
+    assert!(script.drain().iter().any(|line| line.starts_with("A 9801+980")), "the first takes over");
+    script.inject("A 1 ack 11761 dack 11761");
+    script.run_for(60_000);
+    script.drain();
+    sends_on(&mut script, "A 11761+980 ack 1 dack 1 map 11761");
+    script.inject("A 1 ack 12741 dack 11761");
+    script.run_for(1000);
+    script.expect("A 12741+980 ack 1 dack 1 map 11761");
+}
+
+/// The end of the stream on its own: no ACK of TCP tells whether it has arrived, so the subflows take turns.
+#[test]
+fn a_data_fin_on_its_own_takes_turns() {
+    let mut script = two_subflows();
+    script.shutdown();
+    script.expect("A 1 ack 1 dack 1 dfin 1");
+    script.run_for(1000);
+    script.expect("2: A 1 ack 1 dack 1 dfin 1");
+    script.inject("2: A 1 ack 1 dack 2 dfin 1");
+    // It has arrived, so the subflows end.
+    script.expect("FA 1 ack 1 dack 2");
+    script.expect("2: FA 1 ack 1 dack 2");
+}
