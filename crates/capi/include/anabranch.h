@@ -258,9 +258,9 @@ enum AnabranchStatus anabranch_accept(struct AnabranchEndpoint *endpoint, uint64
 // Opens a connection. Port zero in `local` lets the endpoint choose one. `config_json` is null for the defaults, or
 // an object with any of these, durations written as text ("40 ms"):
 // `mptcp`, `checksum`, `congestion`, `scheduler`, `path_manager`, `send_buffer_bytes`, `receive_buffer_bytes`, `mtu`,
-// `offload_max_bytes`, `initial_window_segments`, `timestamps`, `sack`, `ecn`, `nagle`, `hystart`, `delayed_ack`,
-// `rto_min`, `keep_alive` (or null), `user_timeout`, `subflows_max`, `remote_addresses_max`, `time_wait`,
-// `receiver_centric` (null, or an object: `{}` turns MPTCP-rec on).
+// `offload_max_bytes`, `initial_window_segments`, `timestamps`, `sack`, `ecn`, `nagle`, `suspension`, `hystart`,
+// `delayed_ack`, `rto_min`, `keep_alive` (or null), `user_timeout`, `subflows_max`, `remote_addresses_max`,
+// `time_wait`, `receiver_centric` (null, or an object: `{}` turns MPTCP-rec on).
 // Gives a number that names the connection, never zero and never given again.
 //
 // # Safety

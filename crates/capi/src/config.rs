@@ -111,6 +111,7 @@ struct ConnectionFields {
     sack: bool,
     ecn: bool,
     nagle: bool,
+    suspension: bool,
     hystart: bool,
     #[serde(with = "units::text::duration")]
     delayed_ack: Duration,

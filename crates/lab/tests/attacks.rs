@@ -73,13 +73,16 @@ fn touched_messages_with_many_seeds() {
     }
 }
 
-/// Three relays, the second of which turns bad in the middle of a file of 5 MB.
+/// Three relays, the second of which turns bad in the middle of a file of 5 MB. The source sends what is missing again like any
+/// other data, so the destination must find out.
 const SWALLOWING: &str = "
     name = 'swallowing'
     duration = '120 s'
     [workload]
     kind = 'generated'
     size = '5 MB'
+    [connection]
+    suspension = false
     [cooperation]
     watch = {}
     [[relays]]
@@ -99,6 +102,25 @@ fn a_relay_that_acknowledges_data_and_drops_them_is_found_out() {
         // 5 MB at 9 Mbit/s take 4.5 s; at 6 Mbit/s the rest takes a little longer.
         let duration_s = run.results.totals.duration_s;
         assert!(duration_s < 20.0, "{relays}: {duration_s}");
+    }
+}
+
+/// A source that notices by itself whose octets never arrive needs nobody to tell.
+#[test]
+fn a_source_does_without_relays_that_swallow() {
+    for relays in ["ip", "fast-ack"] {
+        for bad in 0..3 {
+            let changes = [
+                "connection.suspension=true".into(),
+                "relays[1].swallows.from=1 h".into(),
+                format!("relays[{bad}].swallows={{ from = \"2 s\" }}"),
+                format!("cooperation.relays={relays}"),
+                "cooperation.watch.patience=1 min".into(),
+            ];
+            let run = survives(SWALLOWING, &changes.each_ref().map(String::as_str));
+            let duration_s = run.results.totals.duration_s;
+            assert!(duration_s < 20.0, "{relays}, {bad}: {duration_s}");
+        }
     }
 }
 

@@ -59,6 +59,9 @@ pub struct ConnectionConfig {
     pub ecn: bool,
     /// Delay small segments while data are in flight (Nagle, RFC 9293 section 3.7.4).
     pub nagle: bool,
+    /// Leave out subflows that deliver octets which never arrive, while others can carry data. Without it such octets are sent
+    /// again like any others; RFC 8684 section 3.3.6 asks for no more.
+    pub suspension: bool,
     /// Longest time an ACK is delayed (RFC 9293 section 3.8.6.3); zero acknowledges at once.
     pub delayed_ack: Duration,
     /// Lower bound of the retransmission time-out (RFC 6298 section 2.4 says 1 s; Linux uses 200 ms).
@@ -130,6 +133,7 @@ impl Default for ConnectionConfig {
             sack: true,
             ecn: false,
             nagle: true,
+            suspension: true,
             delayed_ack: Duration::from_millis(40),
             rto_min: Duration::from_millis(200),
             keep_alive: None,

@@ -50,6 +50,8 @@ pub struct Connection {
     pub ecn: bool,
     /// Nagle's algorithm.
     pub nagle: bool,
+    /// Leave out subflows that deliver data which never arrive, while others can carry them.
+    pub suspension: bool,
     /// Longest delay of an ACK.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
@@ -89,6 +91,7 @@ impl Default for Connection {
             sack: config.sack,
             ecn: config.ecn,
             nagle: config.nagle,
+            suspension: config.suspension,
             delayed_ack: config.delayed_ack,
             rto_min: config.rto_min,
             user_timeout: config.user_timeout,
@@ -116,6 +119,7 @@ impl Connection {
             sack: self.sack,
             ecn: self.ecn,
             nagle: self.nagle,
+            suspension: self.suspension,
             delayed_ack: self.delayed_ack,
             rto_min: self.rto_min,
             keep_alive: self.keep_alive.map(|Text(idle)| idle),

@@ -45,6 +45,9 @@ impl Suspension {
 impl Connection {
     /// The data level timed out: suspends the subflow that delivered what is missing.
     pub(super) fn suspend_who_swallowed(&mut self) {
+        if !self.config.suspension {
+            return;
+        }
         let una = self.sender.buffer.start();
         let Some(i) = self.carriers.of_first(una).and_then(|id| self.position(id)) else { return };
         let (next, subflow) = (self.sender.next, &mut self.subflows[i]);

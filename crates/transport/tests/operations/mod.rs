@@ -137,6 +137,7 @@ fn config(source: &mut Source) -> ConnectionConfig {
         rto_min: Duration::from_millis(if bit(13) { 1 } else { 200 }),
         user_timeout: Duration::from_secs(if bit(14) { 10 } else { 300 }),
         time_wait: Duration::from_secs(if bit(15) { 0 } else { 60 }),
+        suspension: source.pick(&[true, true, false]),
         subflows_max: 4,
         remote_addresses_max: 4,
     }
