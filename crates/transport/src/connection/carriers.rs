@@ -51,7 +51,9 @@ impl Carriers {
     /// The octets from `start` to before `end` again. What was noted of later ones is forgotten: they are likely to
     /// follow.
     pub(super) fn note_again(&mut self, start: Dsn, end: Dsn, carrier: SubflowId) {
-        while self.again.pop_back_if(|last| last.start.at_or_after(start)).is_some() {}
+        while self.again.back().is_some_and(|last| last.start.at_or_after(start)) {
+            self.again.pop_back();
+        }
         let is_full = self.again.len() >= RUNS_MAX;
         match self.again.back_mut() {
             Some(last) if last.end.at_or_after(start) && last.carrier == carrier => last.end = end,
@@ -70,7 +72,9 @@ impl Carriers {
         while self.runs.get(1).is_some_and(|second| second.start.before_or_at(una)) {
             self.runs.pop_front();
         }
-        while self.again.pop_front_if(|first| first.end.before_or_at(una)).is_some() {}
+        while self.again.front().is_some_and(|first| first.end.before_or_at(una)) {
+            self.again.pop_front();
+        }
     }
 
     /// Who carried the octet at `una`, the first that is not acknowledged, last.

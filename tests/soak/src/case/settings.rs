@@ -79,6 +79,8 @@ impl Settings {
             sack: self.sack,
             ecn: self.ecn,
             nagle: self.nagle,
+            // Without it nothing can be expected beside a relay that swallows.
+            suspension: true,
             delayed_ack: Duration::from_millis(self.delayed_ack_ms),
             rto_min: Duration::from_millis(self.rto_min_ms),
             keep_alive: self.keep_alive_s.map(Duration::from_secs),
