@@ -14,7 +14,8 @@ pub struct EndpointConfig {
     pub local_addresses: Vec<LocalAddress>,
     /// First port of the range from which `connect` and joins pick theirs, where in it the seed tells (RFC 6056).
     pub ephemeral_port_first: u16,
-    /// Connections at most; further SYNs are ignored.
+    /// Connections at most, those in TIME-WAIT included: the oldest of these give way to new ones. Where all are in use, further
+    /// SYNs are ignored.
     pub connections_max: usize,
     /// Connections that are being set up by peers at most, per listener.
     pub backlog: usize,

@@ -1,6 +1,7 @@
 //! One host: demultiplexes segments to connections, and tokens to the connections they join.
 
 mod application;
+mod lingering;
 mod passive_open;
 
 use core::net::{IpAddr, SocketAddr};
@@ -59,6 +60,8 @@ pub struct Endpoint {
     next_listener: u32,
     /// Connections that may have something to send.
     ready: VecDeque<u32>,
+    /// Connections of which nothing is left but TIME-WAIT, the oldest first, and some that are gone.
+    lingering: VecDeque<ConnectionId>,
     /// When connections want to be called, or earlier: a deadline that moves on is noticed when it comes.
     timers: Deadlines,
     now: Instant,
@@ -82,6 +85,7 @@ impl Endpoint {
             listeners: BTreeMap::new(),
             next_listener: 0,
             ready: VecDeque::new(),
+            lingering: VecDeque::new(),
             timers: Deadlines::default(),
             now: Instant::ZERO,
         }
@@ -170,9 +174,10 @@ impl Endpoint {
         initiator: bool,
         key: Option<Key>,
     ) -> Result<u32, ConnectError> {
-        if self.open >= self.host.config.connections_max {
+        if !self.has_room() {
             return Err(ConnectError::Limit);
         }
+        self.make_room();
         let policies = build_policies(&config)?;
         let slot = self.free.last().copied().unwrap_or(u32_from(self.slots.len() as u64));
         if !self.host.claim(tuple, Route { slot, subflow: SubflowId(0) }) {
@@ -260,6 +265,7 @@ impl Endpoint {
             self.ready.pop_front();
             self.take_accepted();
             if !self.free_if_spent(slot) {
+                self.note_lingering(slot);
                 self.arm(slot);
             }
         }

@@ -135,6 +135,38 @@ fn a_flood_of_syns_takes_the_backlog_at_most_and_leaves_nothing_behind() {
     assert_eq!(victim.read(id, &forger, 0), 10, "the next honest peer is served");
 }
 
+/// Whole connections, each closed by us: TIME-WAIT is ours. The honest connection keeps its place, and so do those in use.
+#[test]
+fn connections_in_time_wait_give_way_to_new_ones() {
+    let mut victim = Victim::with_limits(&config(), EndpointConfig { connections_max: 8, ..EndpointConfig::default() });
+    for _ in 0..40 {
+        let (mut forger, id) = victim.connect(false);
+        victim.endpoint.close(id, victim.now).unwrap();
+        victim.wait(Duration::ZERO).iter().for_each(|segment| {
+            forger.learn(segment);
+        });
+        victim.play(&mut forger, |forger, now| {
+            let mut fin = forger.ack(0, now);
+            fin.flags |= Flags::FIN;
+            fin
+        });
+        victim.endpoint.release(id);
+        victim.wait(Duration::ZERO);
+        assert!(victim.endpoint.footprint().connections <= 8);
+        victim.events.clear();
+    }
+    assert_eq!(victim.endpoint.footprint().connections, 8);
+    let kept: Vec<_> = (0..7).map(|_| victim.connect(true)).collect();
+    let mut forger = Forger::new(true, 5);
+    forger.flows.push(victim.new_flow());
+    let syn = forger.syn(0, victim.now);
+    assert_eq!(victim.inject(syn), [], "all are in use");
+    victim.assert_honest_goes_on();
+    assert_eq!(kept.iter().filter(|(_, id)| victim.stats(*id).closed_at.is_some()).count(), 0);
+    victim.wait(Duration::from_secs(100));
+    assert_eq!(victim.endpoint.footprint().connections, 8);
+}
+
 #[test]
 fn the_token_of_a_failed_handshake_leads_nowhere() {
     let mut victim = Victim::new(&config());

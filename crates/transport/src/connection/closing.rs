@@ -131,6 +131,12 @@ impl Connection {
         host.events.push_back(Event::Closed { connection: self.id, reason });
     }
 
+    /// Somebody else needs the place.
+    pub(crate) fn end_time_wait(&mut self, host: &mut Host, now: Instant) {
+        self.subflows.iter_mut().for_each(|subflow| subflow.tcb.close());
+        self.settle(host, now);
+    }
+
     /// Puts the house in order after anything happened.
     pub(crate) fn settle(&mut self, host: &mut Host, now: Instant) {
         self.finish_stream_if_last(true);

@@ -208,6 +208,8 @@ pub(crate) struct Connection {
     pub(crate) released: bool,
     /// In the endpoint's queue of connections with something to send.
     pub(crate) queued: bool,
+    /// In the endpoint's queue of connections in TIME-WAIT.
+    pub(crate) lingers: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -290,6 +292,7 @@ impl Connection {
             totals: Totals::default(),
             released: false,
             queued: false,
+            lingers: false,
             config,
         }
     }
@@ -384,6 +387,11 @@ impl Connection {
     /// The connection is over and so are its subflows: nothing is left to do.
     pub(crate) fn is_spent(&self) -> bool {
         self.released && self.closed_at.is_some() && self.subflows.iter().all(|subflow| subflow.tcb.is_over())
+    }
+
+    /// Like [`Self::is_spent`], but for TIME-WAIT.
+    pub(crate) fn is_lingering(&self) -> bool {
+        self.released && self.closed_at.is_some() && self.subflows.iter().all(Subflow::is_finished)
     }
 
     /// No data can flow any more.

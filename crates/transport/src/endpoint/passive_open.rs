@@ -54,7 +54,7 @@ impl Endpoint {
 
     /// No more connections are possible, or `limit` of the listener's are established and nobody takes them.
     fn is_full(&self, listener: &Listener, limit: usize) -> bool {
-        listener.queue.len() >= limit || self.open >= self.host.config.connections_max
+        listener.queue.len() >= limit || !self.has_room()
     }
 
     /// The first SYN of a connection. False if nobody listens.
