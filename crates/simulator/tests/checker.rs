@@ -39,6 +39,7 @@ const REMOTE_ISN: u32 = 5000;
 struct Watched {
     checker: Checker,
     port: u16,
+    now: Instant,
 }
 
 impl Watched {
@@ -51,7 +52,7 @@ impl Watched {
         };
         let known = self.checker.faults().len();
         let interface = Interface { host: HostId(0), address: local.ip() };
-        self.checker.segment(Instant::ZERO, interface, direction, &segment);
+        self.checker.segment(self.now, interface, direction, &segment);
         self.checker.faults()[known..].iter().map(|fault| fault.broken).collect()
     }
 
@@ -67,8 +68,8 @@ impl Watched {
     fn says(&mut self, inspection: Inspection) -> Vec<Rule> {
         let known = self.checker.faults().len();
         let flow = (SocketAddr::new("10.0.0.1".parse().unwrap(), 1000 + self.port), "10.0.0.2:80".parse().unwrap());
-        self.checker.sent(Instant::ZERO, HostId(0), flow, &inspection);
-        self.checker.settled(Instant::ZERO, HostId(0), flow, &inspection);
+        self.checker.sent(self.now, HostId(0), flow, &inspection);
+        self.checker.settled(self.now, HostId(0), flow, &inspection);
         self.checker.faults()[known..].iter().map(|fault| fault.broken).collect()
     }
 
@@ -384,6 +385,23 @@ fn new_data_stay_within_the_congestion_window() {
     host.receives(peer(0, 0, 3000, 10_000));
     host.sends(data(7001, 1000));
     assert_eq!(host.says(sending()), [], "what is acknowledged is not in flight");
+}
+
+/// The window has fallen below what is in flight (BBR looks for the round-trip time). After a while one segment may probe; a
+/// second one may not.
+#[test]
+fn a_tail_loss_probe_may_go_beyond_a_window_that_fell() {
+    let mut host = plain();
+    host.sends(data(0, 9000));
+    host.receives(peer(0, 0, 0, 20_000));
+    for (after, legal) in [(0, false), (1, true), (2, false)] {
+        host.now = Instant::from_millis(after);
+        host.sends(data(9000 + 1000 * after as u32, 1000));
+        assert_eq!(host.says(sending()).is_empty(), legal, "{after} ms after the peer was heard");
+        if after == 0 {
+            host.receives(peer(0, 0, 0, 20_000));
+        }
+    }
 }
 
 #[test]

@@ -111,3 +111,31 @@ fn after_a_repetition_of_the_peers_data_there_is_no_way_back() {
         assert_eq!(victim.read(id, &forger, 0), if repeated { 1000 } else { 2000 });
     }
 }
+
+/// With our SYN/ACK a join may be a subflow for the peer, who cannot fall back any more: nor can we, until we know better.
+#[test]
+fn while_a_join_of_the_peers_is_under_way_there_is_no_way_back() {
+    for begun in [false, true] {
+        let (mut victim, mut forger, id) = connected(&config());
+        victim.send_data(&mut forger, 0, 1000);
+        if begun {
+            victim.begin_join(&mut forger);
+        }
+        let mut bare = forger.data(0, 1000, victim.now);
+        bare.options.mptcp.clear();
+        let answers = victim.inject(bare);
+        assert_eq!((victim.stats(id).fell_back, resets(&answers)), (!begun, usize::from(begun)));
+    }
+}
+
+/// A peer that reports a failure without a RST has fallen back. Where we cannot, what would follow has no place.
+#[test]
+fn a_peer_that_fell_back_alone_is_reset() {
+    let (mut victim, mut forger, id) = connected(&with_checksums());
+    send(&mut victim, &mut forger, id, 1000);
+    victim.join(&mut forger);
+    let first = keys::first_dsn(forger.peer_key.unwrap());
+    let report = fail(&forger, first, &victim);
+    let answers = victim.play(&mut forger, |_, _| report);
+    assert_eq!((victim.stats(id).fell_back, resets(&answers)), (false, 1));
+}

@@ -79,7 +79,8 @@ const fn speakers(talk: &Talk, side: Side) -> (Speaker, Speaker) {
 fn completes(case: &Case) -> bool {
     let Some(first) = case.paths.first().filter(|path| is_sound(path)) else { return false };
     let has_room = ways(first).all(|way| fits(way, &case.talks)) && acks_fit(case, first);
-    let are_patient = Side::ALL.iter().all(|side| is_patient(case.settings(*side)));
+    let are_patient = Side::ALL.iter().all(|side| is_patient(case.settings(*side)))
+        && Side::ALL.iter().all(|side| outlasts_queues(case, first, *side));
     // A relay that nobody has told all bits of the numbers cannot make checksums anew, and ends the subflow.
     let passes = first.relay.is_none() || !has_checksums(case);
     let serves = repairs_well(case, first) && keeps_the_first(case);
@@ -123,6 +124,20 @@ const fn is_patient(settings: &Settings) -> bool {
         Some(idle_s) => idle_s * KEEP_ALIVE_PROBES > 2 * CALM_MS / 1000,
         None => true,
     }
+}
+
+/// Whether a host gives nothing up while an answer waits in a full queue for its turn. No packet is larger than what a host
+/// hands over at once, and no queue longer than all windows.
+fn outlasts_queues(case: &Case, path: &PathCase, side: Side) -> bool {
+    let connections: u64 = case.talks.iter().map(|talk| u64::from(talk.connections)).sum();
+    let drains = |way: &Way, from: &Settings, to: &Settings| {
+        let packet_bytes = u64::from(from.offload_max_bytes).max(from.mtu.into());
+        let windows_bytes = connections.saturating_mul(from.send_buffer_bytes.min(to.receive_buffer_bytes));
+        let queued_bytes = way.queue_packets.saturating_mul(packet_bytes).min(windows_bytes);
+        queued_bytes.saturating_mul(8) / bits_per_s(way).max(1)
+    };
+    let turn_s = drains(&path.up, &case.client, &case.server) + drains(&path.down, &case.server, &case.client);
+    2 * turn_s < case.settings(side).user_timeout_s
 }
 
 /// Whether all connections fit on a way at once: where queues are always full, it is chance who gets through in time.

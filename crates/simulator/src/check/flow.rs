@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use units::SeqNr;
+use units::{Instant, SeqNr};
 use wire::{Flags, Segment};
 
 use super::Rule;
@@ -35,6 +35,9 @@ pub(super) struct Flow {
     repaired_up_to: u64,
     /// Data were sent for the first time since flight and window were last compared. A FIN is none: it needs no window.
     has_new_data: bool,
+    /// Segments with such data since the peer was heard last, and when that was.
+    new_since_heard: u32,
+    heard_at: Instant,
     /// Highest right edge of the peer's windows; counts only without MPTCP.
     edge: u64,
     /// Of its MP_JOIN.
@@ -58,12 +61,15 @@ impl Flow {
         if segment.sequence_len() > 0 && end <= self.sent_end {
             self.repaired_up_to = self.sent_end;
         }
-        self.has_new_data |= end > self.sent_end && !segment.payload.is_empty();
+        if end > self.sent_end && !segment.payload.is_empty() {
+            self.has_new_data = true;
+            self.new_since_heard += 1;
+        }
         self.sent_end = self.sent_end.max(end);
     }
 
     /// The host receives a segment.
-    pub(super) fn received(&mut self, segment: &Segment) {
+    pub(super) fn received(&mut self, segment: &Segment, at: Instant) {
         if segment.flags.contains(Flags::SYN) && self.remote_isn != Some(segment.seq) {
             if !segment.flags.contains(Flags::ACK) && self.remote_isn.is_some() {
                 *self = Self::default();
@@ -71,6 +77,7 @@ impl Flow {
             self.remote_isn = Some(segment.seq);
             self.remote_scale = segment.options.window_scale;
         }
+        (self.new_since_heard, self.heard_at) = (0, at);
         if let Some(range) = self.positions(segment) {
             self.arrived.insert(range);
         }
@@ -103,6 +110,12 @@ impl Flow {
         let selectively: u64 = self.acked.within(unacked.clone()).map(|piece| piece.end - piece.start).sum();
         let out = unacked.end.saturating_sub(unacked.start) - selectively;
         Some(out.saturating_sub(self.duplicates * mss_bytes))
+    }
+
+    /// New data that were sent at `at` may be a tail loss probe: one segment a while after the peer was heard. A window that
+    /// has fallen since the flight before it was sent does not hold it back (RFC 8985 section 7.3).
+    pub(super) fn may_be_probe(&self, at: Instant) -> bool {
+        self.new_since_heard == 1 && at > self.heard_at
     }
 
     /// The positions that an arriving segment fills.

@@ -162,7 +162,7 @@ impl Checker {
     /// A host has sent a segment of `flow`, its side first.
     pub fn sent(&mut self, at: Instant, host: HostId, flow: (SocketAddr, SocketAddr), inspection: &Inspection) {
         let known = self.hosts.get_mut(&host).and_then(|view| view.flows.get_mut(&flow));
-        if let Some(broken) = known.and_then(|known| upkeep::flight(known, inspection)) {
+        if let Some(broken) = known.and_then(|known| upkeep::flight(known, inspection, at)) {
             self.report(at, host, flow, broken);
         }
     }
@@ -189,7 +189,7 @@ impl Tap for Checker {
             Direction::Received => (segment.dst, segment.src),
         };
         let faults = &mut self.faults;
-        view.see((local, remote), direction, segment, &mut |broken| {
+        view.see(at, (local, remote), direction, segment, &mut |broken| {
             if faults.len() < FAULTS_MAX {
                 faults.push(Fault { at, host: interface.host, local, remote, broken });
             }
@@ -200,6 +200,7 @@ impl Tap for Checker {
 impl HostView {
     fn see(
         &mut self,
+        at: Instant,
         flow: (SocketAddr, SocketAddr),
         direction: Direction,
         segment: &Segment,
@@ -219,7 +220,7 @@ impl HostView {
                 flow.check_acks(segment, fault);
             }
             Direction::Received => {
-                flow.received(segment);
+                flow.received(segment, at);
                 self.connections.handshake_received(flow, segment);
             }
         }

@@ -1,6 +1,7 @@
 //! Windows and timers: what a host says of a subflow, beside what its segments show.
 
 use transport::inspection::Inspection;
+use units::Instant;
 
 use super::Rule;
 use super::flow::Flow;
@@ -10,12 +11,13 @@ const SEGMENTS_BEYOND: u64 = 3;
 
 /// New data were sent: they are within the congestion window. In recovery only the host knows what is lost, and so not in
 /// flight; otherwise what ACKs have shown is reckoned with, whatever the host believes.
-pub(super) fn flight(flow: &mut Flow, inspection: &Inspection) -> Option<Rule> {
+pub(super) fn flight(flow: &mut Flow, inspection: &Inspection, at: Instant) -> Option<Rule> {
     let mss = u64::from(inspection.mss_bytes);
     let shown = flow.flight_of_new_data(mss)?;
     let flight = if inspection.in_recovery || flow.is_repairing() { inspection.in_flight_bytes } else { shown };
     let cwnd = inspection.cwnd_bytes;
-    (flight > cwnd.max(mss) + SEGMENTS_BEYOND * mss).then_some(Rule::BeyondCongestionWindow { flight, cwnd })
+    (flight > cwnd.max(mss) + SEGMENTS_BEYOND * mss && !flow.may_be_probe(at))
+        .then_some(Rule::BeyondCongestionWindow { flight, cwnd })
 }
 
 /// Nothing more can be sent now: what waits has a timer, and what does not wait has none.

@@ -11,8 +11,8 @@ use crate::event::Event;
 use crate::host::Host;
 
 impl Connection {
-    /// Subflow and data stream coincide, both ways: there has never been but one subflow, and nothing was sent or
-    /// received on it out of the data's order.
+    /// Subflow and data stream coincide, both ways: there has never been but one subflow, for the peer either, and nothing
+    /// was sent or received on it out of the data's order.
     pub(super) fn can_fall_back(&self) -> bool {
         let Some(subflow) = self.subflows.first().filter(|subflow| subflow.admitted && !subflow.retired) else {
             return false;
@@ -23,6 +23,7 @@ impl Connection {
         let taken = subflow.mappings.resolved_to().map_or(0, |seq| seq.since(subflow.tcb.irs() + 1));
         self.is_mptcp()
             && !self.joined
+            && !self.subflows.iter().any(|subflow| subflow.half_open_until().is_some())
             && self.reinjection.next().is_none()
             && subflow.tcb.octets_taken() == sent
             && stream.waiting_bytes() == 0
@@ -119,13 +120,14 @@ impl Connection {
     }
 
     /// The peer could not use our data (MP_FAIL): with a single subflow both go on without MPTCP and both say so. With
-    /// several the peer has reset the subflow.
+    /// several the peer resets the subflow; one that does not has fallen back for itself, and what follows on the subflow
+    /// would have no place.
     pub(super) fn on_fail(&mut self, i: usize, host: &mut Host, now: Instant) {
         let failed_at = self.data_ack();
         if self.can_fall_back() {
             self.report_failure(i, failed_at);
             self.fall_back_aloud(host, now);
-        } else if self.active_subflows() == 1 {
+        } else {
             let reason = CloseReason::Violation(Violation::Checksum);
             self.reset_subflow(i, ResetReason::MiddleboxInterference, false, reason);
             self.subflows[i].reset_options.push(MptcpOption::Fail(MpFail { dsn: failed_at }));

@@ -13,6 +13,7 @@ use crate::ConnectionConfig;
 use crate::connection::dss_room;
 use crate::connection::mapping::{MappingChecksum, ReceivedMapping, Unresolved};
 use crate::host::{Host, Tuple};
+use crate::state::State;
 use crate::tcp::{Arrival, Chunk, SendLimits, Verdict};
 use std::collections::VecDeque;
 
@@ -335,12 +336,11 @@ impl Splice {
     }
 
     /// What the host at `of` has said of its data is told to the other: at once when it is much, soon when it is little,
-    /// and with whatever goes there anyway.
+    /// and with whatever goes there anyway. A leg that has ended tells nothing any more.
     fn spread_news(&mut self, of: Side, now: Instant) {
         let flow = &mut self.flows[of.index()];
-        let Some(leg) = self.legs[of.opposite().index()].as_mut().filter(|_| self.stage == Stage::Joined) else {
-            return;
-        };
+        let can_tell = |leg: &&mut Leg| self.stage == Stage::Joined && leg.tcb.state != State::Closed;
+        let Some(leg) = self.legs[of.opposite().index()].as_mut().filter(can_tell) else { return };
         let untold = flow.untold_bytes();
         let is_end = flow.fin.is_some() && untold > 0;
         if is_end || untold >= NEWS_SEGMENTS * u64::from(leg.tcb.payload_max()) {
