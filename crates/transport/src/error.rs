@@ -47,8 +47,8 @@ pub enum Violation {
     /// More mappings than any sender needs, with nothing to fill them.
     #[error("too many unfilled mappings")]
     MappingFlood,
-    /// A DSS checksum failed (RFC 8684 section 3.7).
-    #[error("a DSS checksum failed")]
+    /// A DSS checksum failed (RFC 8684 section 3.7), or was there, or not, against the agreement (section 3.3).
+    #[error("a DSS checksum failed or was not as agreed")]
     Checksum,
 }
 

@@ -85,6 +85,7 @@ impl Connection {
             self.on_infinite_mapping(i, host, now);
             return Ok(());
         }
+        let checksum = self.agreed_checksum(mapping.checksum)?;
         if matches!(mapping.dsn, DataSeq::Long(_)) && !self.sender.long_data_ack {
             self.sender.long_data_ack = true;
             let room = self.data_option_room(true);
@@ -100,15 +101,16 @@ impl Connection {
         if data_len == 0 {
             return Ok(());
         }
-        let checksum = match (self.checksum, mapping.checksum) {
-            (false, _) => None,
-            (true, Some(value)) => Some(MappingChecksum { value, ssn: mapping.ssn, len: mapping.len }),
-            (true, None) => return Err(Violation::Checksum),
-        };
+        let checksum = checksum.map(|value| MappingChecksum { value, ssn: mapping.ssn, len: mapping.len });
         let subflow = &mut self.subflows[i];
         let seq = subflow.absolute_received(mapping.ssn);
         let received = ReceivedMapping { seq, len: u32::from(data_len), dsn, checksum };
         subflow.mappings.insert(received, subflow.tcb.mappings_max())
+    }
+
+    /// The checksum of a mapping: there if the handshake agreed upon it, and only then (RFC 8684 section 3.3).
+    fn agreed_checksum(&self, checksum: Option<u16>) -> Result<Option<u16>, Violation> {
+        if checksum.is_some() == self.checksum { Ok(checksum) } else { Err(Violation::Checksum) }
     }
 
     /// The peer's stream ends at `fin`: inside the window, not before what has arrived, and once for all.
@@ -122,11 +124,8 @@ impl Connection {
     /// The mapping of data that came with MP_CAPABLE: the first of the stream (RFC 8684 section 3.1).
     pub(super) fn on_capable_data(&mut self, i: usize, data: DataLen) -> Result<(), Violation> {
         let dsn = self.remote_key().map(|key| super::keys::initial_dsn(key) + 1).ok_or(Violation::UnmappedData)?;
-        let checksum = match (self.checksum, data.checksum) {
-            (false, _) => None,
-            (true, Some(value)) => Some(MappingChecksum { value, ssn: 1, len: data.len }),
-            (true, None) => return Err(Violation::Checksum),
-        };
+        let checksum = self.agreed_checksum(data.checksum)?;
+        let checksum = checksum.map(|value| MappingChecksum { value, ssn: 1, len: data.len });
         let subflow = &mut self.subflows[i];
         let seq = subflow.absolute_received(1);
         let received = ReceivedMapping { seq, len: u32::from(data.len), dsn, checksum };

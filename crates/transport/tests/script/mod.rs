@@ -271,6 +271,11 @@ impl Script {
         all
     }
 
+    /// The segments that wait to be expected, as they are; they are forgotten.
+    pub fn drain_segments(&mut self) -> Vec<Segment> {
+        self.sent.drain(..).map(|(_, segment)| segment).collect()
+    }
+
     pub fn id(&self) -> ConnectionId {
         self.connection.expect("a connection")
     }
