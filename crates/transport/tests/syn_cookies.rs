@@ -378,6 +378,32 @@ fn keys_of_cookies_differ() {
     }
 }
 
+/// RFC 8684 section 3.1: a key that follows from the SYN cannot be drawn anew. Where its token is taken, here by a connection that
+/// lives on in another subflow while its first four-tuple is opened again, the SYN/ACK offers no MPTCP.
+#[test]
+fn a_cookie_whose_token_is_taken_offers_no_mptcp() {
+    let mut server = Server::flooded(config());
+    let mut first = client(Forger::new(true, 77));
+    let offered = capable(&server.answer(&mut first));
+    assert!(offered.is_some());
+    server.play(first.third_ack(0, server.now));
+    let id = server.accept().unwrap();
+    first.flows.push(flow(5001));
+    first.learn(&server.play(first.join_syn(1, server.now))[0]);
+    server.play(first.join_ack(1, server.now));
+    server.play(Segment { flags: Flags::RST, ..first.ack(0, server.now) });
+    assert_eq!(server.stats(id).subflows.iter().filter(|subflow| subflow.closed_at.is_none()).count(), 1);
+
+    let mut second = client(Forger::new(true, 78));
+    assert_eq!(capable(&server.answer(&mut second)), None);
+    second.mptcp = false;
+    server.play(second.third_ack(0, server.now));
+    let plain = server.accept().expect("it is served by plain TCP");
+    let stats = server.stats(plain);
+    assert_eq!((stats.mptcp, stats.state), (false, "ESTABLISHED"));
+    assert!(server.stats(id).mptcp);
+}
+
 /// Timestamps never run backwards from the SYN/ACK on (RFC 7323 section 4.3), nor does the cookie's say the future.
 #[test]
 fn the_clock_of_a_cookie_is_no_later_than_it_is() {

@@ -9,7 +9,7 @@ use wire::mptcp::{Experimental, MptcpOption};
 
 use super::handshake::{answering_capable, offered_capable};
 use super::receiver_centric::offers_receiver_centric;
-use super::{Connection, ConnectionConfig};
+use super::{Connection, ConnectionConfig, keys};
 use crate::host::{Host, Tuple};
 use crate::tcp::{Secrets, Tcb};
 
@@ -22,7 +22,9 @@ pub(crate) fn answer_statelessly(syn: &Segment, config: &Arc<ConnectionConfig>, 
     if let Some(stamp) = &mut answer.options.timestamps {
         stamp.value = cookie.stamp(stamp.value);
     }
-    if let Some(capable) = offered_capable(syn).filter(|_| config.mptcp) {
+    // The key follows from the SYN, so no other can be drawn if a connection has its token (RFC 8684 section 3.1).
+    let is_free = || host.by_token(keys::token(cookie.key)).is_none();
+    if let Some(capable) = offered_capable(syn).filter(|_| config.mptcp && is_free()) {
         answer.options.mptcp.push(answering_capable(capable, config, cookie.key));
         if config.receiver_centric.is_some() && offers_receiver_centric(syn) {
             answer.options.mptcp.push(MptcpOption::Experimental(Experimental::receiver_centric_offer()));
