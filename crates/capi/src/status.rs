@@ -113,6 +113,7 @@ impl From<ConnectionError> for Failure {
         let status = match error {
             ConnectionError::UnknownConnection | ConnectionError::UnknownSubflow => AnabranchStatus::Unknown,
             ConnectionError::WrongState => AnabranchStatus::WrongState,
+            ConnectionError::Limit => AnabranchStatus::Limit,
             ConnectionError::Closed(_) => AnabranchStatus::Closed,
         };
         Self::new(status, error)

@@ -144,6 +144,9 @@ pub enum ConnectionError {
     /// Not possible in this state: sending after `shutdown`, say.
     #[error("not possible in this state")]
     WrongState,
+    /// All 255 address identifiers are taken: withdraw an address first.
+    #[error("no address identifier is left: withdraw an address first")]
+    Limit,
     /// The connection is over.
     #[error("{0}")]
     Closed(CloseReason),

@@ -5,7 +5,7 @@ mod pair;
 use std::net::{IpAddr, SocketAddr};
 
 use pair::{Pair, Side, change, client_address, client_address6, dss, lose_first_n, server_address, server_address6};
-use transport::error::CloseReason;
+use transport::error::{CloseReason, ConnectError, ConnectionError};
 use transport::{ConnectionConfig, ConnectionId, Event};
 use units::{Duration, Instant};
 use wire::Segment;
@@ -192,6 +192,34 @@ fn lists_of_withdrawals() {
     });
     pair.exchange_and_close(client, server);
     assert!(!pair.client_events.iter().any(|event| matches!(event, Event::AddressWithdrawn { .. })));
+}
+
+/// Section 3.4.1: an identifier names one address, so that there are no more addresses than identifiers: 0 is the first
+/// subflow's. One that is announced again keeps its own.
+#[test]
+fn identifiers_are_unique() {
+    let (mut pair, _, server) = established();
+    let announce = |pair: &mut Pair, n: u16| {
+        let [high, low] = n.to_be_bytes();
+        let result = pair.server.announce_address(server, IpAddr::from([198, 51, high, low]), None, pair.now);
+        pair.run_for(Duration::from_millis(100));
+        result
+    };
+    for n in 0..255 {
+        assert_eq!(announce(&mut pair, n), Ok(()));
+    }
+    assert_eq!(announce(&mut pair, 255), Err(ConnectionError::Limit));
+    assert_eq!(announce(&mut pair, 7), Ok(()));
+    let sent = pair.logged(|_, segment| is_announcement(segment));
+    let ids: Vec<_> =
+        sent.iter().filter_map(|segment| add_addr(segment)).map(|add| (add.address_id.0, add.address)).collect();
+    let (last, all) = ids.split_last().unwrap();
+    assert_eq!(all.iter().map(|(id, _)| *id).collect::<Vec<_>>(), (1..=255).collect::<Vec<_>>());
+    assert_eq!(*last, all[7]);
+    let joined = pair.server.add_subflow(server, server_address(1), client_address(1), false, pair.now);
+    assert_eq!(joined, Err(ConnectError::Limit));
+    pair.server.withdraw_address(server, all[3].1, pair.now).unwrap();
+    assert_eq!(announce(&mut pair, 255), Ok(()));
 }
 
 fn open_pairs(pair: &Pair, client: ConnectionId) -> Vec<(IpAddr, IpAddr)> {

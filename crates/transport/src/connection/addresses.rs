@@ -81,26 +81,28 @@ impl Addresses {
         }
     }
 
-    /// The identifier of a local address; a new one if it has none.
+    /// The identifier of a local address; a new one if it has none. `None` if all are taken: each names one address
+    /// (RFC 8684 section 3.4.1).
     ///
     /// An address announced with a port has an identifier of its own; a subflow at `port` belongs to it.
-    pub(super) fn local_id(&mut self, ip: IpAddr, port: Option<u16>) -> AddressId {
+    pub(super) fn local_id(&mut self, ip: IpAddr, port: Option<u16>) -> Option<AddressId> {
         let find = |port| self.local.iter().find(|(_, known, with)| *known == ip && *with == port).map(|(id, ..)| *id);
-        port.and_then(|port| find(Some(port))).or_else(|| find(None)).unwrap_or_else(|| self.new_local_id(ip, None))
+        let known = port.and_then(|port| find(Some(port))).or_else(|| find(None));
+        known.or_else(|| self.new_local_id(ip, None))
     }
 
-    fn new_local_id(&mut self, ip: IpAddr, port: Option<u16>) -> AddressId {
+    fn new_local_id(&mut self, ip: IpAddr, port: Option<u16>) -> Option<AddressId> {
         let used = |id: &u8| *id == 0 || self.local.iter().any(|(known, ..)| known.0 == *id);
         let mut candidates = (0..=u8::MAX).map(|step| self.next_id.wrapping_add(step));
-        let id = candidates.find(|id| !used(id)).unwrap_or(u8::MAX);
+        let id = candidates.find(|id| !used(id))?;
         self.next_id = id.wrapping_add(1);
         self.local.push((AddressId(id), ip, port));
-        AddressId(id)
+        Some(AddressId(id))
     }
 
-    fn announced_id(&mut self, ip: IpAddr, port: Option<u16>) -> AddressId {
+    fn announced_id(&mut self, ip: IpAddr, port: Option<u16>) -> Option<AddressId> {
         let known = self.local.iter().find(|(_, known, with)| *known == ip && *with == port);
-        known.map(|(id, ..)| *id).unwrap_or_else(|| self.new_local_id(ip, port))
+        known.map(|(id, ..)| *id).or_else(|| self.new_local_id(ip, port))
     }
 
     /// Forgets a local address; gives its identifiers.
@@ -185,7 +187,7 @@ impl Connection {
         if !self.is_fully_established() || self.is_closed() {
             return Err(ConnectionError::WrongState);
         }
-        let address_id = self.addresses.announced_id(ip, port);
+        let address_id = self.addresses.announced_id(ip, port).ok_or(ConnectionError::Limit)?;
         self.addresses.on_echo(address_id);
         let next_at = now + ANNOUNCE_INTERVAL;
         self.addresses.announcements.push(Announcement { address_id, ip, port, tries: 1, next_at });

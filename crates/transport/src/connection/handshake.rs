@@ -107,6 +107,7 @@ impl Connection {
             0 => host.pick_port(local.ip(), remote).ok_or(ConnectError::InUse)?,
             _ => local,
         };
+        let local_id = self.addresses.local_id(local.ip(), None).ok_or(ConnectError::Limit)?;
         let tuple = Tuple { local, remote };
         let id = self.next_subflow_id();
         if !host.claim(tuple, self.route(id)) {
@@ -117,7 +118,7 @@ impl Connection {
         let tcb = Tcb::connect(local, remote, self.config.clone(), secrets, now);
         let nonce = host.secrets.next_u32();
         let mut subflow = Subflow::new(id, tcb, Handshake::Join { nonce });
-        subflow.local_id = self.addresses.local_id(local.ip(), None);
+        subflow.local_id = local_id;
         subflow.remote_id = self.addresses.remote_id(remote).unwrap_or_default();
         subflow.backup_here = backup;
         self.subflows.push(subflow);
@@ -146,6 +147,9 @@ impl Connection {
             let full = JoinAnswer::Refused(ResetReason::LackOfResources);
             return if is_crowded { JoinAnswer::Ignored } else { full };
         }
+        let Some(local_id) = self.addresses.local_id(syn.dst.ip(), Some(syn.dst.port())) else {
+            return JoinAnswer::Refused(ResetReason::LackOfResources);
+        };
         let id = self.next_subflow_id();
         if !host.claim(tuple, self.route(id)) {
             return JoinAnswer::Refused(ResetReason::LackOfResources);
@@ -157,7 +161,7 @@ impl Connection {
         let expires_at = now + JOIN_TIMEOUT;
         let handshake = Handshake::JoinAccepted { nonce, remote_nonce: request.nonce, expires_at };
         let mut subflow = Subflow::new(id, tcb, handshake);
-        subflow.local_id = self.addresses.local_id(syn.dst.ip(), Some(syn.dst.port()));
+        subflow.local_id = local_id;
         subflow.remote_id = request.address_id;
         subflow.backup_for_peer = request.backup;
         subflow.backup_here = host.local_addresses().iter().any(|address| address.backup && address.ip == syn.dst.ip());
