@@ -5,13 +5,15 @@ mod forger;
 mod pair;
 mod victim;
 
+use std::net::SocketAddr;
+
 use forger::Forger;
 use pair::{Pair, Side, client_address, has_option, is_rst, path_of, pattern, server_address};
 use transport::error::CloseReason;
-use transport::{ConnectionConfig, Event};
+use transport::{ConnectionConfig, ConnectionId, Event};
 use units::Duration;
 use victim::Victim;
-use wire::mptcp::{AddressId, MpPrio, MptcpOption, RemoveAddr};
+use wire::mptcp::{AddressId, DataSeq, Dss, MpFail, MpFastclose, MpPrio, MptcpOption, RemoveAddr};
 use wire::{Flags, Payload, Segment};
 
 /// Segments with data that the victim sends again after four equal ACKs, each with `option` beside its DSS.
@@ -44,18 +46,21 @@ fn acks_with_signals_tell_of_no_loss() {
     assert_eq!(repeated_after(Some(&MptcpOption::RemoveAddr(removal))), 0);
 }
 
+type Change = fn(&mut Segment);
+
+/// What TCP does not take, and what it does.
+const CHANGES: [(Change, bool); 4] = [
+    (|segment| segment.seq = segment.seq - 100_000, false),
+    (|segment| segment.seq += 1 << 30, false),
+    (|segment| segment.ack += 1 << 30, false),
+    (|_| (), true),
+];
+
 /// Section 3.4.2: a withdrawal counts only on a segment that TCP itself takes.
 #[test]
 fn a_withdrawal_on_an_unacceptable_segment_counts_for_nothing() {
     let removal = || MptcpOption::RemoveAddr(RemoveAddr { address_ids: [AddressId(1)].into_iter().collect() });
-    type Change = fn(&mut Segment);
-    let changes: [(Change, bool); 4] = [
-        (|segment| segment.seq = segment.seq - 100_000, false),
-        (|segment| segment.seq += 1 << 30, false),
-        (|segment| segment.ack += 1 << 30, false),
-        (|_| (), true),
-    ];
-    for (change, counts) in changes {
+    for (change, counts) in CHANGES {
         let mut victim = Victim::new(&ConnectionConfig::default());
         let (mut forger, id) = victim.connect(true);
         let f = victim.join(&mut forger);
@@ -66,6 +71,62 @@ fn a_withdrawal_on_an_unacceptable_segment_counts_for_nothing() {
         let alive = victim.stats(id).subflows.iter().filter(|subflow| subflow.state == "ESTABLISHED").count();
         assert_eq!(alive, if counts { 1 } else { 2 });
     }
+}
+
+/// Sections 3 and 3.4.1: nor does any other signal, a DATA_ACK included.
+#[test]
+fn no_signal_on_an_unacceptable_segment_counts() {
+    type Signal = fn(&Forger) -> MptcpOption;
+    type Heard = fn(&Victim, ConnectionId) -> bool;
+    let signals: [(Signal, Heard); 5] = [
+        (
+            |forger| forger.add_addr(7, SocketAddr::from(([10, 9, 0, 7], 80))),
+            |victim, _| victim.events.iter().any(|event| matches!(event, Event::AddressAnnounced { .. })),
+        ),
+        (|_| MptcpOption::Prio(MpPrio { backup: true }), |victim, id| victim.stats(id).subflows[0].backup),
+        (
+            |forger| MptcpOption::Fastclose(MpFastclose { receiver_key: forger.peer_key.unwrap() }),
+            |victim, id| victim.stats(id).state == "CLOSED",
+        ),
+        (|forger| MptcpOption::Fail(MpFail { dsn: forger.peer_dsn }), |victim, id| victim.stats(id).fell_back),
+        (
+            |forger| {
+                let data_ack = Some(DataSeq::Long(forger.peer_dsn.0 + 500));
+                MptcpOption::Dss(Dss { data_ack, ..Dss::default() })
+            },
+            |victim, id| victim.stats(id).acked_bytes == 500,
+        ),
+    ];
+    for (signal, heard) in signals {
+        for (change, counts) in CHANGES {
+            let mut victim = Victim::new(&ConnectionConfig { nagle: false, ..ConnectionConfig::default() });
+            let (forger, id) = victim.connect(true);
+            victim.endpoint.send(id, Payload::from(vec![1; 500]), victim.now).unwrap();
+            victim.wait(Duration::ZERO);
+            let option = signal(&forger);
+            let mut segment = forger.signal(0, option.clone(), victim.now);
+            change(&mut segment);
+            victim.inject(segment);
+            assert_eq!(heard(&victim, id), counts, "{option:?}");
+        }
+    }
+}
+
+/// Section 3.4.1: the same address with another port is another place to join.
+#[test]
+fn an_address_may_be_announced_with_another_port() {
+    let mut victim = Victim::new(&ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() });
+    let (forger, _) = victim.connect(true);
+    let at = |last: u8, port: u16| SocketAddr::from(([10, 9, 0, last], port));
+    for address in [at(7, 80), at(7, 80), at(7, 8080), at(8, 80), at(7, 81)] {
+        victim.inject(forger.signal(0, forger.add_addr(3, address), victim.now));
+    }
+    let announced = victim.events.iter().filter_map(|event| match event {
+        Event::AddressAnnounced { address_id, address, .. } => Some((*address_id, *address)),
+        _ => None,
+    });
+    let expected = [80, 8080, 81].map(|port| (AddressId(3), at(7, port)));
+    assert_eq!(announced.collect::<Vec<_>>(), expected);
 }
 
 /// Two subflows, on paths of 10 and 30 ms.

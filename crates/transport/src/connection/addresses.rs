@@ -272,8 +272,10 @@ impl Connection {
         let remote = SocketAddr::new(verified.address(), port);
         // Whoever knows our keys is established for all purposes.
         self.confirm_mptcp(host, now);
-        // An identifier names one address until it is withdrawn (RFC 8684 section 3.4.1).
-        let known = self.addresses.remote.iter().any(|(id, _)| *id == address_id);
+        // An identifier names one address until it is withdrawn, with as many ports as are announced (RFC 8684
+        // section 3.4.1).
+        let mut named = self.addresses.remote.iter().filter(|(id, _)| *id == address_id);
+        let known = named.any(|(_, known)| known.ip() != remote.ip() || *known == remote);
         let full = self.addresses.remote.len() > self.config.remote_addresses_max;
         if known || full || !is_unicast(remote) {
             return;
