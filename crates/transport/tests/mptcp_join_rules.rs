@@ -3,8 +3,8 @@
 mod script;
 
 use script::{Script, mptcp_config as config};
-use wire::mptcp::{MpJoin, MptcpOption};
-use wire::{Segment, mptcp::AddressId};
+use wire::mptcp::{MpJoin, MpTcpRst, MptcpOption, ResetReason};
+use wire::{Flags, Segment, mptcp::AddressId};
 
 /// A connection that the engine opened, and the SYN of a second subflow that it opens to the peer's next port.
 fn joining() -> (Script, Segment) {
@@ -84,6 +84,49 @@ fn a_syn_ack_without_proof_is_reset() {
         script.send(100);
         script.expect("A 1+100 ack 1 dack 1 map 1");
     }
+}
+
+/// A third ACK without MP_JOIN, or with a wrong HMAC, likewise. Every such RST says that MPTCP itself went wrong.
+#[test]
+fn resets_of_joins_say_why() {
+    type Change = fn(&mut Segment);
+    let changes: [Change; 2] = [
+        |segment| segment.options.mptcp.clear(),
+        |segment| match &mut segment.options.mptcp[0] {
+            MptcpOption::Join(MpJoin::SynAck { hmac, .. }) => *hmac ^= 1,
+            MptcpOption::Join(MpJoin::Ack { hmac }) => hmac[19] ^= 1,
+            other => panic!("{other:?}"),
+        },
+    ];
+    for change in changes {
+        let (mut opened, _) = joining();
+        opened.inject_with("2: SA 0 ack 1 mss 1000 sackok join", change);
+        let mut accepted = Script::accepted();
+        accepted.new_flow();
+        accepted.inject("2: S 0 mss 1000 sackok join");
+        accepted.expect("2: SA 0 ack 1 join");
+        accepted.inject_with("2: A 1 ack 1 join", change);
+        for mut script in [opened, accepted] {
+            let reset = script.drain_segments().pop().expect("a RST");
+            assert!(reset.flags.contains(Flags::RST));
+            let expected = MpTcpRst { transient: false, reason: ResetReason::MptcpSpecific };
+            assert_eq!(reset.options.mptcp.last(), Some(&MptcpOption::TcpRst(expected)));
+        }
+    }
+}
+
+/// The token leads to the connection, not the port: a join may go to one at which nobody listens.
+#[test]
+fn a_join_finds_its_connection_by_the_token() {
+    let mut script = Script::accepted();
+    script.new_flow();
+    let elsewhere = |segment: &mut Segment| segment.dst.set_port(8080);
+    script.inject_with("2: S 0 mss 1000 sackok join", elsewhere);
+    script.expect("3: SA 0 ack 1 join");
+    script.inject("3: A 1 ack 1 join");
+    script.expect("3: A 1 ack 1 dack 1");
+    script.inject("3: A 1+500 ack 1 dack 1 map 1");
+    assert_eq!(script.recv(1000), Some(500));
 }
 
 /// Every address has an identifier: 0 is that of the first subflow, and another address gets another.

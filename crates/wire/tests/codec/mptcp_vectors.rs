@@ -209,6 +209,8 @@ fn reserved_bits_are_ignored() {
         "1e 18 10 00 a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3",
     );
     same("1e 08 2f e1 8899aabb", "1e 08 20 01 8899aabb");
+    same("1e 08 3f 05 c0000201", "1e 08 31 05 c0000201");
+    same("1e 10 3e 05 c0000201 0123456789abcdef", "1e 10 30 05 c0000201 0123456789abcdef");
     same("1e 04 4f 07", "1e 04 40 07");
     same("1e 03 5e", "1e 03 50");
     same("1e 0c 6f ff 0123456789abcdef", "1e 0c 60 00 0123456789abcdef");
