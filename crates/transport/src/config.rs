@@ -185,6 +185,13 @@ mod tests {
         assert_eq!(endpoint.footprint().connections, 0);
     }
 
+    /// RFC 8684 section 3.3.5: a sender that could not fill the peer's window would not reach the path's rate.
+    #[test]
+    fn the_send_buffer_is_no_smaller_than_the_receive_buffer() {
+        let config = ConnectionConfig::default();
+        assert!(config.send_buffer_bytes >= config.receive_buffer_bytes);
+    }
+
     #[test]
     fn the_least_and_the_most_are_usable() {
         for bytes in [1, 1 << 30] {

@@ -537,7 +537,7 @@ impl Endpoint {
     /// Announces an address to the peer of one connection (ADD_ADDR).
     ///
     /// # Errors
-    /// If it is not an established MPTCP connection.
+    /// If it is not an established MPTCP connection, or has no identifier left for another address.
     pub fn announce_address(
         &mut self,
         connection: ConnectionId,

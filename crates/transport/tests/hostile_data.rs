@@ -212,15 +212,17 @@ fn a_storm_of_fins_ends_one_stream_once() {
 
 #[test]
 fn urgent_data_are_data() {
-    let (mut victim, mut forger, id) = attack(false);
-    for urgent in [0, 1, 500, 0xffff] {
-        let mut segment = forger.data(0, 1000, victim.now);
-        segment.flags |= Flags::URG;
-        segment.urgent = urgent;
-        victim.inject(segment);
-        forger.sent(0, 1000);
+    for mptcp in [false, true] {
+        let (mut victim, mut forger, id) = attack(mptcp);
+        for urgent in [0, 1, 500, 0xffff] {
+            let mut segment = forger.data(0, 1000, victim.now);
+            segment.flags |= Flags::URG;
+            segment.urgent = urgent;
+            victim.inject(segment);
+            forger.sent(0, 1000);
+        }
+        assert_eq!(victim.read(id, &forger, 0), 4000, "MPTCP: {mptcp}");
     }
-    assert_eq!(victim.read(id, &forger, 0), 4000);
 }
 
 #[test]
