@@ -144,6 +144,39 @@ fn join(relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
     assert!(relay.relay().splices().all(|(_, stats)| stats.joined), "{:?}", seen.latest);
 }
 
+/// RFC 8684 section 3.3: where checksums are in use every mapping has one, that of a DATA_FIN too, though a relay hears of them
+/// with it for the first time. A host resets a subflow on which one is missing.
+#[test]
+fn the_end_of_a_stream_without_data_keeps_its_checksum() {
+    for checksum in [None, Some(0x1234)] {
+        let mut relay = ForwardingRelay::new(FastAckRelay::new(RelayConfig::default(), [3; 32]).unwrap(), AtOnce);
+        let (mut seen, now) = (Seen::default(), Instant::from_secs(1));
+        join(&mut relay, &mut seen, now);
+        let mapping = Some(Mapping { dsn: DataSeq::Short(900), ssn: 0, len: 1, checksum });
+        let dss = Dss { data_ack: Some(DataSeq::Short(500)), mapping, data_fin: true };
+        let options = vec![MptcpOption::Dss(dss)];
+        let end = Lie {
+            side: Side::Source,
+            flags: 0x10,
+            seq: 0,
+            ack: 0,
+            window: 60_000,
+            len: 0,
+            options,
+            sack: None,
+            wait_ms: 0,
+        };
+        relay.handle_segment(Side::Source, end.segment(&seen), now);
+        deliver(&mut relay, &mut seen, now);
+        let passed_on = &seen.latest[index(Side::Destination)].as_ref().unwrap().options.mptcp;
+        let ends = passed_on.iter().find_map(|option| match option {
+            MptcpOption::Dss(Dss { data_fin: true, mapping, .. }) => *mapping,
+            _ => None,
+        });
+        assert_eq!(ends.map(|mapping| mapping.checksum.is_some()), Some(checksum.is_some()), "{passed_on:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn lies_cost_only_the_liars(honest in any::<bool>(), lies in proptest::collection::vec(lie(), 1..60)) {

@@ -243,6 +243,7 @@ impl Splice {
         let dsn = flow.learn(mapping.dsn);
         let (is_long, flow_is_anchored) = (flow.is_long(), flow.is_anchored());
         let data_len = mapping.len - u16::from(data_fin);
+        self.checksum |= mapping.checksum.is_some();
         if data_fin {
             flow.fin = Some(dsn + u64::from(data_len));
             flow.fin_due = true;
@@ -261,7 +262,6 @@ impl Splice {
         if data_len == 0 {
             return true;
         }
-        self.checksum |= mapping.checksum.is_some();
         if self.checksum && !flow_is_anchored {
             // A checksum covers all bits of the data sequence number, and must be made anew for this relay's.
             return false;
