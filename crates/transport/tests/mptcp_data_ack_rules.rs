@@ -5,6 +5,7 @@ mod script;
 use script::{Script, mptcp_config};
 use transport::Received;
 use wire::Payload;
+use wire::mptcp::{MpCapable, MptcpOption};
 
 /// A connection that the peer opened, with a window of `window` octets; no DSS of the peer's has come yet.
 fn accepted(window: u32) -> Script {
@@ -99,18 +100,21 @@ fn every_segment_has_a_mapping_until_data_are_acknowledged() {
     assert!(sent.iter().all(|line| line.contains("+980 ") && line.contains(" map ")), "{sent:?}");
 }
 
-/// Section 3.1: the mapping that MP_CAPABLE has may come more than once, before and after those of DSSs.
+/// Section 3.1: the mapping that MP_CAPABLE has may come with each segment of a burst, and beside those of DSSs.
 #[test]
 fn mappings_of_mp_capable_may_repeat() {
     let mut script = accepted(65535);
     script.send(100);
     script.expect("A 1+100 ack 1 dack 1 map 1");
-    script.inject("A 1+500 ack 1 mpc");
-    script.inject("A 1+500 ack 1 mpc");
-    script.inject("A 501+500 ack 101 dack 101 map 501");
-    script.inject("A 1+500 ack 101 mpc");
+    for segment in ["A 1+300 ack 1 mpc", "A 301+300 ack 1 mpc", "A 1+300 ack 1 mpc"] {
+        script.inject_with(segment, |segment| match segment.options.mptcp.first_mut() {
+            Some(MptcpOption::Capable(MpCapable { data: Some(data), .. })) => data.len = 600,
+            other => panic!("{other:?}"),
+        });
+    }
+    script.inject("A 601+500 ack 101 dack 101 map 601");
     assert!(script.drain().iter().all(|line| !line.contains('R') && line.contains(" dack ")));
-    assert_eq!(script.recv(2000), Some(1000));
+    assert_eq!(script.recv(2000), Some(1100));
     let stats = script.endpoint.stats(script.id()).unwrap();
     assert_eq!((stats.mptcp, stats.acked_bytes), (true, 100));
 }
