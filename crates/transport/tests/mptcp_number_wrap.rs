@@ -6,10 +6,10 @@ mod victim;
 
 use forger::Forger;
 use transport::{ConnectionConfig, ConnectionId};
-use units::Dsn;
+use units::{Dsn, Duration};
 use victim::Victim;
-use wire::Segment;
 use wire::mptcp::{DataSeq, Dss, MptcpOption};
+use wire::{Pattern, Payload, Segment};
 
 /// The stream of this key starts 2207 octets before its numbers need a 33rd bit more.
 const KEY: u64 = 0x57_131d;
@@ -37,6 +37,81 @@ fn connected() -> (Victim, Forger, ConnectionId) {
     let mut victim = Victim::new(&ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() });
     let (forger, id) = victim.connect_as(Forger::new(true, KEY));
     (victim, forger, id)
+}
+
+fn mapping_numbers(segments: &[Segment]) -> Vec<DataSeq> {
+    let options = segments.iter().flat_map(|segment| &segment.options.mptcp);
+    options
+        .filter_map(|option| match option {
+            MptcpOption::Dss(Dss { mapping: Some(mapping), .. }) => Some(mapping.dsn),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The victim sends `bytes` and the forger acknowledges them; the numbers of what was sent.
+fn carry(victim: &mut Victim, forger: &mut Forger, id: ConnectionId, mut bytes: u64) -> Vec<DataSeq> {
+    let mut numbers = Vec::new();
+    while bytes > 0 {
+        let len = bytes.min(1 << 20) as u32;
+        let pattern = Payload::Pattern(Pattern { stream: 1, offset: 0, len });
+        bytes -= victim.endpoint.send(id, pattern, victim.now).unwrap() as u64;
+        let mut sent = victim.wait(Duration::ZERO);
+        while !sent.is_empty() {
+            assert!(sent.iter().all(|segment| segment.options.encoded_len() <= 40));
+            numbers.extend(mapping_numbers(&sent));
+            for segment in &sent {
+                forger.learn(segment);
+            }
+            victim.wait(Duration::from_millis(1));
+            sent = victim.play(forger, |forger, now| forger.ack(0, now));
+        }
+    }
+    numbers
+}
+
+/// The first GiB of a stream has short numbers, all that follows long ones: also what is repeated of the first, so that
+/// nothing that a path holds back for minutes can be taken for something else.
+#[test]
+fn long_streams_have_long_numbers() {
+    let config = ConnectionConfig {
+        path_manager: "manual".into(),
+        nagle: false,
+        offload_max_bytes: 60_000,
+        ..ConnectionConfig::default()
+    };
+    let mut victim = Victim::new(&config);
+    let (mut forger, id) = victim.connect_as(Forger::new(true, KEY));
+    // From its first data on the forger wants long DATA_ACKs, which leave the least room.
+    victim.send_data(&mut forger, 0, 1000);
+    let numbers = carry(&mut victim, &mut forger, id, (1 << 30) - 500);
+    assert!(numbers.iter().all(|number| matches!(number, DataSeq::Short(_))));
+    assert_eq!(victim.stats(id).acked_bytes, (1 << 30) - 500);
+
+    let f = victim.join(&mut forger);
+    let mss = |victim: &Victim| victim.stats(id).subflows.iter().map(|subflow| subflow.mss_bytes).collect::<Vec<_>>();
+    let mss_before = mss(&victim);
+    victim.endpoint.send(id, Payload::from(vec![1; 1000]), victim.now).unwrap();
+    let sent = victim.wait(Duration::ZERO);
+    let flow = forger.learn(&sent[0]).unwrap();
+    let [DataSeq::Short(short)] = mapping_numbers(&sent)[..] else { panic!("{sent:?}") };
+    let other = if flow == 0 { f } else { 0 };
+    victim.play(&mut forger, |forger, now| forger.ack(other, now));
+    assert_eq!(victim.stats(id).acked_bytes, (1 << 30) + 500);
+    assert_eq!(mss(&victim), [mss_before[0] - 4, mss_before[1] - 4], "they still fit into packets");
+    let again = victim.wait(Duration::from_secs(2));
+    let numbers = mapping_numbers(&again);
+    assert!(!numbers.is_empty());
+    for number in numbers {
+        let DataSeq::Long(long) = number else { panic!("a repetition with a short number") };
+        assert_eq!(Dsn(long).low(), short);
+    }
+    victim.play(&mut forger, |forger, now| forger.ack(flow, now));
+    let numbers = carry(&mut victim, &mut forger, id, 1 << 20);
+    assert!(!numbers.is_empty() && numbers.iter().all(|number| matches!(number, DataSeq::Long(_))));
+    victim.endpoint.shutdown(id, victim.now).unwrap();
+    let end = mapping_numbers(&victim.wait(Duration::from_millis(1)));
+    assert!(matches!(end[..], [DataSeq::Long(_)]), "{end:?}");
 }
 
 /// The upper half counts on where the lower wraps, also for segments that arrive in another order than they were sent.

@@ -58,6 +58,7 @@ impl Connection {
             for subflow in &mut self.subflows {
                 subflow.tcb.drop_unsent_while(|chunk| (chunk.dsn + chunk.payload.len() as u64).before_or_at(data_ack));
             }
+            self.widen_numbers(una);
             self.sender.backoff = 0;
             self.tell_writable(host);
             self.rearm_data_timer(now);
@@ -153,7 +154,7 @@ impl Connection {
         let len = u16_from(data_len as u64 + u64::from(ends_stream));
         let ssn = self.subflows[i].relative_sent(segment.seq);
         let checksum = self.checksum.then(|| dss_checksum(dsn, ssn, len, core::iter::once(&segment.payload)));
-        signal.mapping = Some(Mapping { dsn: DataSeq::Short(dsn.low()), ssn, len, checksum });
+        signal.mapping = Some(Mapping { dsn: self.sent_number(dsn), ssn, len, checksum });
         signal.data_fin = ends_stream;
         signal
     }
@@ -162,7 +163,7 @@ impl Connection {
     pub(super) fn data_fin_signal(&self, fin: Dsn) -> Dss {
         let mut signal = self.ack_signal();
         let checksum = self.checksum.then(|| dss_checksum(fin, 0, 1, core::iter::empty::<&Payload>()));
-        signal.mapping = Some(Mapping { dsn: DataSeq::Short(fin.low()), ssn: 0, len: 1, checksum });
+        signal.mapping = Some(Mapping { dsn: self.sent_number(fin), ssn: 0, len: 1, checksum });
         signal.data_fin = true;
         signal
     }

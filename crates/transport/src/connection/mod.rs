@@ -9,6 +9,7 @@
 //! | `handshake.rs` | MP_CAPABLE and MP_JOIN |
 //! | `stateless.rs` | MP_CAPABLE by SYN cookies |
 //! | `dss.rs` | the data sequence signal, in and out |
+//! | `number_width.rs` | how wide the numbers in it are |
 //! | `transmit.rs` | segments out: scheduling, options |
 //! | `reinjection.rs` | what a subflow could not deliver goes to others |
 //! | `carriers.rs`, `suspension.rs` | who carries which data, and who swallowed them |
@@ -36,6 +37,7 @@ mod handshake;
 mod held;
 pub(crate) mod keys;
 pub(crate) mod mapping;
+mod number_width;
 mod reassembly;
 mod receiver_centric;
 mod reinjection;

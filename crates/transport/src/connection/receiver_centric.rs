@@ -80,7 +80,7 @@ pub(super) fn offers_receiver_centric(segment: &Segment) -> bool {
 impl Connection {
     /// MPTCP-rec, if both sides want it and MPTCP has not been given up.
     #[inline]
-    fn rate_control(&self) -> Option<&RateControl> {
+    pub(super) fn rate_control(&self) -> Option<&RateControl> {
         self.rate_control.as_deref().filter(|control| control.is_agreed && self.protocol.is_mptcp())
     }
 
@@ -105,7 +105,8 @@ impl Connection {
 
     /// Option space that every data segment needs.
     pub(super) fn data_option_room(&self, long_data_ack: bool) -> u32 {
-        dss_room(long_data_ack) + if self.rate_control().is_some() { ROUND_BYTES } else { 0 }
+        let round = if self.rate_control().is_some() { ROUND_BYTES } else { 0 };
+        dss_room(long_data_ack) + self.wider_number_bytes() + round
     }
 
     /// Subflow `i` is ready for data.

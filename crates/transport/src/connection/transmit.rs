@@ -3,7 +3,7 @@
 use arrayvec::ArrayVec;
 use units::narrow::{low_u32, u16_from, u32_from, usize_from};
 use units::{Dsn, Instant};
-use wire::mptcp::{DataLen, DataSeq, Dss, Mapping, MpFail, MpJoin, MpPrio, MptcpOption};
+use wire::mptcp::{DataLen, Dss, Mapping, MpFail, MpJoin, MpPrio, MptcpOption};
 use wire::{Flags, Segment};
 
 use super::subflow::{Handshake, Subflow};
@@ -116,7 +116,9 @@ impl Connection {
         }
         segment.options.round = self.round_of(i);
         let signal = match known {
-            Some((mapping, data_fin)) => Dss { mapping: Some(mapping), data_fin, ..self.ack_signal() },
+            Some((mapping, data_fin)) => {
+                Dss { mapping: Some(self.sent_again(mapping, dsn)), data_fin, ..self.ack_signal() }
+            }
             None => self.data_signal(i, dsn, segment),
         };
         if let (None, Some(mapping)) = (known, signal.mapping) {
@@ -158,7 +160,7 @@ impl Connection {
     fn infinite_mapping(&self, dsn: Dsn) -> Dss {
         let checksum = self.checksum.then_some(0);
         let ssn = low_u32(dsn.since(self.first_dsn())).wrapping_add(1);
-        let mapping = Mapping { dsn: DataSeq::Short(dsn.low()), ssn, len: 0, checksum };
+        let mapping = Mapping { dsn: self.sent_number(dsn), ssn, len: 0, checksum };
         Dss { mapping: Some(mapping), ..self.ack_signal() }
     }
 
