@@ -260,7 +260,8 @@ fn signal_only_and_manual() {
     assert!(announced(&pair.client_events).is_empty() && announced(&pair.server_events).is_empty());
 }
 
-/// Announcements do not hold back data, nor data announcements, even where they do not fit into one segment.
+/// Announcements do not hold back data, nor data announcements, even where they do not fit into one segment: an address goes
+/// on an ACK of its own (appendix A).
 #[test]
 fn announcements_under_load() {
     let config = ConnectionConfig { checksum: true, ..managed_by("manual") };
@@ -277,4 +278,5 @@ fn announcements_under_load() {
     assert_eq!((announced(&pair.client_events).len(), announced(&pair.server_events).len()), (5, 5));
     assert!(pair.now > Instant::ZERO);
     assert!(pair.logged(|_, segment| segment.options.encoded_len() > 40).is_empty());
+    assert!(pair.logged(|_, segment| add_addr(segment).is_some() && !segment.payload.is_empty()).is_empty());
 }

@@ -87,6 +87,21 @@ fn a_checksum_that_was_not_agreed_upon_resets_the_subflow() {
     }
 }
 
+/// Appendix C.1.1: with checksums in use we send one with every mapping, that of a DATA_FIN without data too.
+#[test]
+fn every_mapping_has_the_checksum_that_was_agreed_upon() {
+    for required in [false, true] {
+        let flag = if required { CapableFlags::CHECKSUM_REQUIRED } else { CapableFlags::default() };
+        let mut script = accepted(CapableFlags::HMAC_SHA256.union(flag));
+        script.send(1960);
+        script.inject("A 1 ack 1961 dack 1961");
+        script.shutdown();
+        let mut sent = script.drain_segments();
+        let has_checksum: Vec<_> = sent.iter_mut().map(|segment| mapping(segment).checksum.is_some()).collect();
+        assert_eq!(has_checksum, [required; 3], "{sent:?}");
+    }
+}
+
 /// Section 3.3.1: a segment needs no mapping of its own as long as an earlier one covers it.
 #[test]
 fn a_mapping_covers_later_segments() {
