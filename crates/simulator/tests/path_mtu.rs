@@ -6,7 +6,7 @@ use core::net::SocketAddr;
 use network::middlebox::NarrowHop;
 use network::{Link, Path, TwoHosts};
 use simulator::app::Transfer;
-use simulator::{CLIENT, EndpointHost, SERVER, Simulation, Source, two_hosts};
+use simulator::{CLIENT, EndpointHost, HostId, SERVER, Simulation, Source, two_hosts};
 use transport::{ConnectionConfig, SubflowStats};
 use units::{Duration, Instant, Rate};
 
@@ -27,22 +27,37 @@ fn download(
     config: &ConnectionConfig,
     octets: u64,
 ) -> (Simulation<EndpointHost>, Vec<SubflowStats>) {
+    transfer(topology, config, octets, SERVER)
+}
+
+/// The same from the client to the server.
+fn upload(topology: TwoHosts, config: &ConnectionConfig, octets: u64) -> (Simulation<EndpointHost>, Vec<SubflowStats>) {
+    transfer(topology, config, octets, CLIENT)
+}
+
+fn transfer(
+    topology: TwoHosts,
+    config: &ConnectionConfig,
+    octets: u64,
+    sender: HostId,
+) -> (Simulation<EndpointHost>, Vec<SubflowStats>) {
     let source = Source::pattern(octets);
+    let receiver = if sender == SERVER { CLIENT } else { SERVER };
     let (mut simulation, _) = two_hosts(topology, 3, |(id, paths), host| {
         let remote = SocketAddr::new(paths[0].server, 80);
-        if id == SERVER {
-            host.app(Transfer::listen(remote, config.clone()).sending(source.clone()))
+        let app = if id == SERVER {
+            Transfer::listen(remote, config.clone())
         } else {
-            let local = SocketAddr::new(paths[0].client, 0);
-            host.app(Transfer::connect(local, remote, config.clone()).expecting(source.clone()))
-        }
+            Transfer::connect(SocketAddr::new(paths[0].client, 0), remote, config.clone())
+        };
+        host.app(if id == sender { app.sending(source.clone()) } else { app.expecting(source.clone()) })
     });
     let limit = Instant::from_secs(2000);
-    simulation.run_while(limit, |simulation| simulation.host(CLIENT).reports()[0].completed == 0);
+    simulation.run_while(limit, |simulation| simulation.host(receiver).reports()[0].completed == 0);
     assert_eq!(simulation.faults(), Vec::<String>::new());
-    let server = simulation.host(SERVER);
-    let stats = server.endpoint.stats(server.reports()[0].connections[0]).expect("the connection is known");
-    let received = simulation.host(CLIENT).reports()[0].received_bytes;
+    let host = simulation.host(sender);
+    let stats = host.endpoint.stats(host.reports()[0].connections[0]).expect("the connection is known");
+    let received = simulation.host(receiver).reports()[0].received_bytes;
     assert_eq!(received, octets, "at {:?}: {stats:#?}", simulation.now());
     (simulation, stats.subflows)
 }
@@ -68,6 +83,27 @@ fn two_narrow_paths_carry_a_file() {
                 // Time for a few time-outs of 200 ms and more, and for the data.
                 let patience = if silent { 8 } else { 3 };
                 assert!(simulation.now() < Instant::from_secs(patience), "{mtu} {silent}: {:?}", simulation.now());
+            }
+        }
+    }
+}
+
+/// A NAT between the narrow hop and either host: what the router says is translated, with the packet that it quotes, or the
+/// connection would be behind a black hole (RFC 5508 section 4.2).
+#[test]
+fn a_word_from_the_router_passes_a_nat() {
+    for nat_outside in [false, true] {
+        for ipv6 in [false, true] {
+            for up in [false, true] {
+                let link = Path::from(Link::new(Rate::from_mbps(20), Duration::from_millis(10)));
+                let (hop, idle) = (NarrowHop::new(1400), Duration::from_secs(60));
+                let path = if nat_outside { link.middlebox(hop).nat(idle) } else { link.nat(idle).middlebox(hop) };
+                let topology = if ipv6 { TwoHosts::new(1).ipv6() } else { TwoHosts::new(1) };
+                let transfer = if up { upload } else { download };
+                let (simulation, subflows) = transfer(topology.path(path), &ConnectionConfig::default(), OCTETS);
+                let case = format!("NAT outside {nat_outside}, IPv6 {ipv6}, up {up}");
+                assert_eq!((subflows[0].path_mtu_bytes, subflows[0].timeouts), (1400, 0), "{case}");
+                assert!(simulation.now() < Instant::from_millis(3700), "{case}: {:?}", simulation.now());
             }
         }
     }

@@ -59,7 +59,7 @@ pub enum ParseError {
     /// A checksum is wrong.
     #[error("wrong {field} checksum: damaged on the way, or left to the device (then parse with TcpChecksum::Trusted)")]
     BadChecksum {
-        /// Whose checksum: `IPv4 header`, `TCP` or `ICMP`.
+        /// Whose checksum: `IPv4 header`, `TCP`, `ICMP` or `quoted IPv4 header`.
         field: &'static str,
     },
 }

@@ -27,6 +27,7 @@
 //! | `checksum.rs` | RFC 1071 sums; the DSS checksum |
 //! | `payload.rs` | data: real octets or a computable pattern |
 //! | `segment.rs` | all of them together |
+//! | `icmp.rs` | ICMP errors: what they quote, and how a NAT translates them |
 //! | `too_big.rs` | ICMP's word that a packet does not fit its path |
 
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
@@ -34,6 +35,7 @@
 pub mod checksum;
 mod error;
 mod fit;
+mod icmp;
 mod ip;
 pub mod mptcp;
 mod octets;
@@ -45,6 +47,7 @@ mod too_big;
 
 pub use error::ParseError;
 pub use fit::Deferred;
+pub use icmp::IcmpError;
 pub use ip::Ecn;
 pub use option::{Options, SackBlock, SackBlocks, Timestamps};
 pub use payload::{Pattern, Payload};

@@ -8,16 +8,11 @@
 use core::net::{IpAddr, SocketAddr};
 
 use units::SeqNr;
-use units::narrow::u32_from;
 
 use crate::ParseError;
-use crate::checksum::Sum;
-use crate::ip::{self, ICMP, ICMP_V6, TCP, V4_HEADER_BYTES, V6_HEADER_BYTES};
+use crate::icmp::{self, ICMP_HEADER_BYTES, Message, ports, quoted};
+use crate::ip;
 
-/// Octets of an ICMP header.
-const ICMP_HEADER_BYTES: usize = 8;
-/// Octets of TCP that every error quotes: ports and sequence number (RFC 792).
-const QUOTED_TCP_BYTES: usize = 8;
 /// Octets of an ICMP packet at most: RFC 1812 section 4.3.2.3, RFC 4443 section 2.4 (c).
 const PACKET_BYTES_MAX: [usize; 2] = [576, 1280];
 
@@ -38,30 +33,13 @@ pub struct TooBig {
     pub next_hop_mtu: u32,
 }
 
-/// What an error quotes of a packet: its addresses, octets, and what follows its IP header.
-struct Quoted<'a> {
-    addresses: [IpAddr; 2],
-    packet_bytes: u32,
-    tcp: &'a [u8],
-}
-
 impl TooBig {
     /// Reads an IP packet, checksums verified.
     ///
     /// # Errors
     /// [`ParseError`]: the packet is damaged, is something else, or quotes no TCP segment of the host it went to.
     pub fn parse(packet: &[u8]) -> Result<Self, ParseError> {
-        let ip = ip::parse_carrying(packet, [ICMP, ICMP_V6])?;
-        let message = &packet[ip.segment.clone()];
-        let header: &[u8; ICMP_HEADER_BYTES] = first_chunk(message, "ICMP header")?;
-        let mut sum = match ip.src {
-            IpAddr::V4(_) => Sum::new(),
-            IpAddr::V6(_) => ip::pseudo_header_sum_of(ICMP_V6, ip.src, ip.dst, message.len()),
-        };
-        sum.add(message);
-        if !sum.is_valid() {
-            return Err(ParseError::BadChecksum { field: "ICMP" });
-        }
+        let Message { ip, header, quote } = Message::parse(packet)?;
         let (kind, mtu) = match ip.src {
             IpAddr::V4(_) => ((3, 4), u32::from(u16::from_be_bytes([header[6], header[7]]))),
             IpAddr::V6(_) => ((2, header[1]), u32::from_be_bytes([header[4], header[5], header[6], header[7]])),
@@ -69,16 +47,14 @@ impl TooBig {
         if (header[0], header[1]) != kind {
             return Err(ParseError::NotTooBig { icmp_type: header[0], code: header[1] });
         }
-        let quoted = quoted(&message[ICMP_HEADER_BYTES..])?;
-        let [src, dst] = quoted.addresses;
+        let quoted = quoted(quote)?;
+        let ([src, dst], [src_port, dst_port], tcp) = (quoted.addresses, ports(quoted.tcp), quoted.tcp);
         if src != ip.dst {
             return Err(ParseError::NotOurs);
         }
-        let tcp: &[u8; QUOTED_TCP_BYTES] = first_chunk(quoted.tcp, "quoted TCP header")?;
-        let port = |at: usize| u16::from_be_bytes([tcp[at], tcp[at + 1]]);
         Ok(Self {
-            src: SocketAddr::new(src, port(0)),
-            dst: SocketAddr::new(dst, port(2)),
+            src: SocketAddr::new(src, src_port),
+            dst: SocketAddr::new(dst, dst_port),
             seq: SeqNr(u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]])),
             packet_bytes: quoted.packet_bytes,
             next_hop_mtu: mtu,
@@ -100,13 +76,8 @@ impl TooBig {
         let message_bytes = ICMP_HEADER_BYTES + quoted.len();
         let mut header = [0; ICMP_HEADER_BYTES];
         header[6..].copy_from_slice(&mtu.to_be_bytes());
-        let mut sum = if router.is_ipv4() {
-            (header[0], header[1]) = (3, 4);
-            Sum::new()
-        } else {
-            header[0] = 2;
-            ip::pseudo_header_sum_of(ICMP_V6, router, sender, message_bytes)
-        };
+        (header[0], header[1]) = if router.is_ipv4() { (3, 4) } else { (2, 0) };
+        let mut sum = icmp::sum_before(router, sender, message_bytes);
         sum.add(&header);
         sum.add(quoted);
         header[2..4].copy_from_slice(&sum.checksum().to_be_bytes());
@@ -117,49 +88,10 @@ impl TooBig {
     }
 }
 
-/// Reads the quoted packet. Routers may have changed what is not needed here, so its checksum is not looked at.
-fn quoted(packet: &[u8]) -> Result<Quoted<'_>, ParseError> {
-    match packet.first().map(|first| first >> 4) {
-        Some(4) => quoted_v4(packet),
-        Some(6) => quoted_v6(packet),
-        _ => Err(ParseError::NotOurs),
-    }
-}
-
-fn quoted_v4(packet: &[u8]) -> Result<Quoted<'_>, ParseError> {
-    let header: &[u8; V4_HEADER_BYTES] = first_chunk(packet, "quoted IPv4 header")?;
-    let header_bytes = usize::from(header[0] & 0x0f) * 4;
-    let is_later_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x1fff != 0;
-    if header[9] != TCP || header_bytes < V4_HEADER_BYTES || is_later_fragment {
-        return Err(ParseError::NotOurs);
-    }
-    Ok(Quoted {
-        addresses: ip::addresses_v4(header),
-        packet_bytes: u16::from_be_bytes([header[2], header[3]]).into(),
-        tcp: packet.get(header_bytes..).unwrap_or_default(),
-    })
-}
-
-/// What [`crate::Segment::emit`] sends has no extension headers, so neither has what is quoted of it.
-fn quoted_v6(packet: &[u8]) -> Result<Quoted<'_>, ParseError> {
-    let header: &[u8; V6_HEADER_BYTES] = first_chunk(packet, "quoted IPv6 header")?;
-    if header[6] != TCP {
-        return Err(ParseError::NotOurs);
-    }
-    Ok(Quoted {
-        addresses: ip::addresses_v6(header),
-        packet_bytes: u32_from(V6_HEADER_BYTES as u64) + u32::from(u16::from_be_bytes([header[4], header[5]])),
-        tcp: &packet[V6_HEADER_BYTES..],
-    })
-}
-
-fn first_chunk<'a, const N: usize>(octets: &'a [u8], field: &'static str) -> Result<&'a [u8; N], ParseError> {
-    octets.first_chunk().ok_or(ParseError::Truncated { field, need: N, have: octets.len() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checksum::Sum;
     use crate::{Payload, Segment};
 
     fn packet(src: &str, dst: &str) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! Middleboxes: they read and rewrite what is not theirs (RFC 8684 section 6 lists what MPTCP must survive).
 //!
 //! Most see one direction. [`Nat`], [`EditStream`], [`ForgetfulFirewall`] and [`NarrowHop`] must see both: place them where
-//! both directions pass.
+//! both directions pass. [`NarrowEntry`] is for one direction of a link.
 
 mod edit_stream;
 mod forgetful_firewall;
@@ -15,7 +15,7 @@ mod strip_options;
 pub use edit_stream::{Edit, EditStream};
 pub use forgetful_firewall::ForgetfulFirewall;
 pub use merge::Merge;
-pub use narrow_hop::NarrowHop;
+pub use narrow_hop::{NarrowEntry, NarrowHop};
 pub use nat::Nat;
 pub use shift_dsn::ShiftDsn;
 pub use split::Split;

@@ -1,12 +1,13 @@
 //! A hop that takes no packets beyond a size, as tunnels and PPPoE make them.
 
+use core::any::Any;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bytes::Bytes;
 use units::Instant;
 use wire::TooBig;
 
-use crate::{DropCause, Node, Output, Packet};
+use crate::{DropCause, Gate, Medium, MediumOutput, Node, Output, Packet};
 
 /// The router's address in its answers: that of routers that have none of their own (RFC 7600), and one of no host.
 const ROUTER_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
@@ -38,6 +39,17 @@ impl NarrowHop {
         self
     }
 
+    /// The MTU for which `packet` is too large.
+    fn refuses(&self, packet: &Packet, now: Instant) -> Option<u16> {
+        let mtu = self.mtu(now);
+        (packet.wire_len() > u32::from(mtu)).then_some(mtu)
+    }
+
+    /// What the sender of `packet` is told; nothing if the hop is silent.
+    fn answer(&self, packet: &Packet, mtu: u16) -> Option<Packet> {
+        if self.silent { None } else { answer(packet, mtu) }
+    }
+
     fn mtu(&self, now: Instant) -> u16 {
         let step = self.steps.iter().rfind(|(at, _)| *at <= now).or(self.steps.first());
         step.map_or(u16::MAX, |(_, mtu)| *mtu)
@@ -47,19 +59,65 @@ impl NarrowHop {
 impl Node for NarrowHop {
     fn process(&mut self, packet: Option<Packet>, now: Instant, out: &mut Output) {
         let Some(packet) = packet else { return };
-        let mtu = self.mtu(now);
-        if packet.wire_len() <= u32::from(mtu) {
-            return out.forward(packet);
-        }
-        if !self.silent {
-            answer(&packet, mtu).into_iter().for_each(|answer| out.forward(answer));
-        }
+        let Some(mtu) = self.refuses(&packet, now) else { return out.forward(packet) };
+        self.answer(&packet, mtu).into_iter().for_each(|answer| out.forward(answer));
         out.discard(packet, DropCause::TooBig);
     }
 
     /// An answer appears from nowhere.
     fn conserves(&self) -> bool {
         self.silent
+    }
+}
+
+/// A [`NarrowHop`] at the entry of a link. What enters at [`Self::OUTSIDE`] and fits leaves at [`Self::LINK`]; answers go back
+/// where the packets came from, whatever their addresses. What enters at [`Self::LINK`] passes.
+#[derive(Clone, Debug)]
+pub struct NarrowEntry(NarrowHop);
+
+impl NarrowEntry {
+    /// Where packets for the link come from, and answers go.
+    pub const OUTSIDE: Gate = Gate(0);
+    /// Where the link is.
+    pub const LINK: Gate = Gate(1);
+
+    /// The entry of a link as narrow as `hop`.
+    pub const fn new(hop: NarrowHop) -> Self {
+        Self(hop)
+    }
+}
+
+impl Medium for NarrowEntry {
+    fn gates(&self) -> u16 {
+        2
+    }
+
+    fn process(&mut self, packet: Option<(Gate, Packet)>, now: Instant, out: &mut MediumOutput) {
+        let Some((gate, packet)) = packet else { return };
+        if gate == Self::LINK {
+            return out.forward(Self::OUTSIDE, packet);
+        }
+        let Some(mtu) = self.0.refuses(&packet, now) else { return out.forward(Self::LINK, packet) };
+        let answer = self.0.answer(&packet, mtu);
+        answer.into_iter().for_each(|answer| out.forward(Self::OUTSIDE, answer));
+        out.discard(Self::OUTSIDE, packet, DropCause::TooBig);
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        None
+    }
+
+    /// An answer appears from nowhere.
+    fn conserves(&self) -> bool {
+        self.0.silent
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
     }
 }
 
@@ -95,6 +153,25 @@ mod tests {
             let error = TooBig::parse(answer.raw().unwrap()).unwrap();
             assert_eq!((error.packet_bytes, error.next_hop_mtu), (1401, 1400));
             assert_eq!(out.take_dropped().map(|(_, cause)| cause).collect::<Vec<_>>(), [DropCause::TooBig]);
+        }
+    }
+
+    #[test]
+    fn an_entry_answers_where_packets_come_from() {
+        let mut out = MediumOutput::new();
+        for (hop, answers) in [(NarrowHop::new(1400), 1), (NarrowHop::new(1400).silent(), 0)] {
+            let mut entry = NarrowEntry::new(hop);
+            for (gate, payload) in [(NarrowEntry::OUTSIDE, 1360), (NarrowEntry::LINK, 1460)] {
+                entry.process(Some((gate, packet("v4", payload))), Instant::ZERO, &mut out);
+                let left: Vec<_> = out.take_forwarded().map(|(gate, packet)| (gate, packet.wire_len())).collect();
+                let other = Gate(1 - gate.0);
+                assert_eq!(left, [(other, 40 + payload as u32)]);
+            }
+            entry.process(Some((NarrowEntry::OUTSIDE, packet("v4", 1361))), Instant::ZERO, &mut out);
+            let left: Vec<_> = out.take_forwarded().map(|(gate, packet)| (gate, packet.destination())).collect();
+            assert_eq!(left, vec![(NarrowEntry::OUTSIDE, packet("v4", 0).source()); answers]);
+            let dropped: Vec<_> = out.take_dropped().map(|(gate, _, cause)| (gate, cause)).collect();
+            assert_eq!(dropped, [(NarrowEntry::OUTSIDE, DropCause::TooBig)]);
         }
     }
 

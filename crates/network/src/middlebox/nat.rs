@@ -1,9 +1,11 @@
-//! Network address and port translation (RFC 4787 and RFC 5382, as far as they describe what hosts notice).
+//! Network address and port translation (RFC 4787, RFC 5382 and RFC 5508, as far as they describe what hosts notice).
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use units::{Duration, Instant};
+use wire::{IcmpError, ParseError};
 
 use crate::{DropCause, Node, Output, Packet};
 
@@ -12,7 +14,8 @@ const PORT_FIRST: u16 = 20_000;
 
 /// Rewrites TCP sources of inside to ports of one external address, and back. Mappings are endpoint-independent; one
 /// that saw no packet for the idle time is forgotten: the inside gets a new port next time, the outside is cut off.
-/// Both directions pass through it; other protocols pass unchanged.
+/// Both directions pass through it. ICMP errors about the packets are translated with what they quote, so that a word about
+/// the path's MTU reaches whom it concerns; other protocols pass unchanged.
 #[derive(Debug)]
 pub struct Nat {
     external: IpAddr,
@@ -54,6 +57,40 @@ impl Nat {
         Some(inside)
     }
 
+    /// As [`Self::translate_in`]; errors keep no mapping alive (RFC 5508 section 4.2, REQ-6).
+    fn mapped_in(&mut self, port: u16, now: Instant) -> Option<SocketAddr> {
+        let inside = *self.inbound.get(&port)?;
+        self.forget_if_idle(inside, now);
+        self.outbound.contains_key(&inside).then_some(inside)
+    }
+
+    /// The external address of an inside one that has a mapping.
+    fn mapped_out(&mut self, inside: SocketAddr, now: Instant) -> Option<SocketAddr> {
+        self.forget_if_idle(inside, now);
+        Some(SocketAddr::new(self.external, self.outbound.get(&inside)?.port))
+    }
+
+    /// An error from outside about a packet that left, or from inside about one that came in (RFC 5508 section 4.2).
+    /// Nothing if no mapping says whose that was.
+    fn translate_error(&mut self, error: &IcmpError<'_>, now: Instant) -> Option<Vec<u8>> {
+        let [src, dst] = error.quoted();
+        if error.destination() == self.external {
+            return error.told_to(self.mapped_in(src.port(), now)?);
+        }
+        error.told_of(self.mapped_out(dst, now)?)
+    }
+
+    fn pass_raw(&mut self, octets: &Bytes, now: Instant) -> Result<Option<Packet>, DropCause> {
+        match IcmpError::parse(octets) {
+            Ok(error) => {
+                let translated = self.translate_error(&error, now).ok_or(DropCause::NoRoute)?;
+                Ok(Some(Packet::from_raw(translated.into())))
+            }
+            Err(ParseError::BadChecksum { .. }) => Err(DropCause::Corruption),
+            Err(_) => Ok(None),
+        }
+    }
+
     fn forget_if_idle(&mut self, inside: SocketAddr, now: Instant) {
         let idle = |mapping: &&Mapping| now - mapping.used_at >= self.idle_timeout;
         if let Some(port) = self.outbound.get(&inside).filter(idle).map(|mapping| mapping.port) {
@@ -79,7 +116,7 @@ impl Node for Nat {
     fn process(&mut self, packet: Option<Packet>, now: Instant, out: &mut Output) {
         let Some(mut packet) = packet else { return };
         let mut translated = true;
-        packet.edit(|segment| {
+        let is_tcp = packet.edit(|segment| {
             let translation = if segment.dst.ip() == self.external {
                 self.translate_in(segment.dst.port(), now).map(|inside| segment.dst = inside)
             } else {
@@ -87,6 +124,13 @@ impl Node for Nat {
             };
             translated = translation.is_some();
         });
+        if let Some(octets) = packet.raw().filter(|_| !is_tcp) {
+            match self.pass_raw(octets, now) {
+                Ok(other) => out.forward(other.unwrap_or(packet)),
+                Err(cause) => out.discard(packet, cause),
+            }
+            return;
+        }
         if translated { out.forward(packet) } else { out.discard(packet, DropCause::NoRoute) }
     }
 }
@@ -94,8 +138,9 @@ impl Node for Nat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::middlebox::NarrowHop;
     use crate::testing::{CLIENT, Lane, SERVER, segment};
-    use wire::Segment;
+    use wire::{Segment, TooBig};
 
     const IDLE: Duration = Duration::from_secs(60);
 
@@ -135,5 +180,54 @@ mod tests {
         lane.send(between(CLIENT, SERVER), Instant::from_secs(178));
         assert_eq!(lane.dropped, [(0, DropCause::NoRoute), (178_000_000, DropCause::NoRoute)]);
         assert_eq!(lane.segments().last().unwrap().src, SocketAddr::new(external(), 20_001));
+    }
+
+    /// What becomes at `at` of the answer of a hop for packets of 600 octets to `packet`.
+    fn answer_to(packet: Packet, at: Instant) -> Result<TooBig, DropCause> {
+        let mut lane = Lane::new(Nat::new(external(), IDLE));
+        lane.send(between(CLIENT, SERVER), Instant::ZERO);
+        let mut out = Output::new();
+        NarrowHop::new(600).process(Some(packet), at, &mut out);
+        lane.send(out.take_forwarded().next().unwrap(), at);
+        // Within the minute of the first packet, but not of the error.
+        lane.send(between(SERVER, SocketAddr::new(external(), 20_000)), Instant::from_secs(60));
+        assert_eq!(lane.dropped.last(), Some(&(60_000_000, DropCause::NoRoute)), "an error keeps no mapping alive");
+        lane.arrived
+            .get(1)
+            .map_or(Err(lane.dropped[0].1), |(_, error)| Ok(TooBig::parse(error.raw().unwrap()).unwrap()))
+    }
+
+    #[test]
+    fn errors_are_told_to_whom_they_concern() {
+        let outside = |port| SocketAddr::new(external(), port);
+        let large = |src, dst| Packet::from_segment(Segment { src, dst, ..segment(900) });
+        // A router outside, about a packet that left; one inside, about a packet that came in.
+        for (src, dst, told) in
+            [(outside(20_000), SERVER, (CLIENT, SERVER)), (SERVER, CLIENT, (SERVER, outside(20_000)))]
+        {
+            let error = answer_to(large(src, dst), Instant::from_secs(1)).unwrap();
+            assert_eq!(((error.src, error.dst), error.next_hop_mtu), (told, 600));
+        }
+        assert_eq!(answer_to(large(outside(20_001), SERVER), Instant::ZERO), Err(DropCause::NoRoute));
+        assert_eq!(answer_to(large(SERVER, SocketAddr::new(CLIENT.ip(), 9)), Instant::ZERO), Err(DropCause::NoRoute));
+    }
+
+    #[test]
+    fn damaged_errors_end_here_and_other_protocols_pass() {
+        let mut lane = Lane::new(Nat::new(external(), IDLE));
+        lane.send(between(CLIENT, SERVER), Instant::ZERO);
+        let (mut about, mut octets) = (Vec::new(), Vec::new());
+        between(SocketAddr::new(external(), 20_000), SERVER).emit(&mut about);
+        assert!(TooBig::emit("10.5.0.1".parse().unwrap(), &about, 600, &mut octets));
+        octets[40] ^= 1;
+        lane.send(Packet::from_raw(octets.into()), Instant::ZERO);
+        assert_eq!(lane.dropped, [(0, DropCause::Corruption)]);
+        let datagram = crate::Datagram { src: CLIENT, dst: SERVER, payload_len: 9 };
+        let mut octets = Vec::new();
+        datagram.emit(&mut octets);
+        lane.send(Packet::from_raw(octets.clone().into()), Instant::ZERO);
+        lane.send(Packet::from_datagram(datagram), Instant::ZERO);
+        assert_eq!(lane.arrived[1].1.raw().unwrap(), &octets);
+        assert_eq!(lane.arrived[2].1.datagram(), Some(&datagram));
     }
 }
