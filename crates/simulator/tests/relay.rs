@@ -4,6 +4,7 @@ use core::cell::RefCell;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
+use network::middlebox::{NarrowEntry, NarrowHop};
 use network::{Link, LossModel, MediumId, Network, PortId, Prefix, Queue, Route, VertexId};
 use simulator::app::Transfer;
 use simulator::relay::{DESTINATION_GATE, RelayMedium, SOURCE_GATE};
@@ -43,13 +44,15 @@ struct Setup {
     wifi_mbps: u64,
     /// What the destination sends.
     upstream: Option<Source>,
+    /// How narrow cellular links and Wi-Fi are, both ways.
+    narrow: [Option<NarrowHop>; 2],
 }
 
 impl Default for Setup {
     fn default() -> Self {
         let config = ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() };
         let (relay, source) = (RelayConfig::default(), Source::pattern(4_000_000));
-        Self { relays: 2, wifi_loss: 0.0, config, relay, source, wifi_mbps: 20, upstream: None }
+        Self { relays: 2, wifi_loss: 0.0, config, relay, source, wifi_mbps: 20, upstream: None, narrow: [None, None] }
     }
 }
 
@@ -123,18 +126,33 @@ fn add_relay(
     let [towards_source, towards_sink] = [SOURCE_GATE, DESTINATION_GATE].map(|gate| network.gate(medium, gate));
     let wifi = || link(setup.wifi_mbps, 5).loss(LossModel::uniform(setup.wifi_loss));
     let cellular = || link(10, 30).queue(Queue::packets(1000));
-    let [down, up] = [cellular(), cellular()].map(|link| network.add_link(link));
+    let [cellular_down, cellular_up] = [cellular(), cellular()].map(|link| network.add_link(link));
     let [wifi_down, wifi_up] = [wifi(), wifi()].map(|link| network.add_link(link));
+    let [narrow_cellular, narrow_wifi] = &setup.narrow;
+    let down = enter(network, narrow_cellular.as_ref(), cellular_down, router);
+    let up = enter(network, narrow_cellular.as_ref(), cellular_up, towards_source);
+    let wifi_down_in = enter(network, narrow_wifi.as_ref(), wifi_down, towards_sink);
+    let wifi_up_in = enter(network, narrow_wifi.as_ref(), wifi_up, sink.vertex());
     network.add_host_route(router, destination(index), down);
     own.into_iter().for_each(|own| network.add_host_route(router, own, down));
-    network.connect(down, towards_source);
-    network.connect(towards_sink, wifi_down);
+    network.connect(cellular_down, towards_source);
+    network.connect(towards_sink, wifi_down_in);
     network.connect(wifi_down, sink.vertex());
-    network.add_route(out, from(index, wifi_up));
+    network.add_route(out, from(index, wifi_up_in));
     network.connect(wifi_up, towards_sink);
     network.connect(towards_source, up);
-    network.connect(up, router);
+    network.connect(cellular_up, router);
     medium
+}
+
+/// Where packets enter a link: at what measures them, which answers those that are too large `back`, or at the link itself.
+fn enter(network: &mut Network, narrow: Option<&NarrowHop>, link: VertexId, back: VertexId) -> VertexId {
+    let Some(hop) = narrow else { return link };
+    let entry = network.add_medium(Box::new(NarrowEntry::new(hop.clone())));
+    let [outside, inside] = [NarrowEntry::OUTSIDE, NarrowEntry::LINK].map(|gate| network.gate(entry, gate));
+    network.connect(inside, link);
+    network.connect(outside, back);
+    outside
 }
 
 impl Stage {
@@ -299,6 +317,45 @@ fn a_relay_that_leaves_delivers_what_it_has() {
     let later = stage.simulation.now() + Duration::from_secs(200);
     stage.simulation.run_until(later);
     assert_eq!(stage.relay(0).splices().count() + stage.relay(1).splices().count(), 0, "nothing is remembered");
+}
+
+/// Each leg finds out what its own link carries, and cuts what comes from the other one accordingly.
+#[test]
+fn each_leg_has_a_path_mtu_of_its_own() {
+    for silent in [false, true] {
+        let hop = if silent { NarrowHop::new(1400).silent() } else { NarrowHop::new(1400) };
+        for narrow in [[Some(hop.clone()), None], [None, Some(hop)]] {
+            let (cellular, wifi) = (narrow[0].is_some(), narrow[1].is_some());
+            let (source, upstream) = (Source::pattern(9_000_000), Some(Source::pattern(9_000_000)));
+            let mut stage = Setup { relays: 1, narrow, source, upstream, ..Setup::default() }.build();
+            stage.join();
+            stage.simulation.run_until(Instant::from_secs(6));
+            let (_, stats) = stage.relay(0).splices().next().expect("it stands");
+            let (up, down) = (stats.towards_source, stats.towards_destination);
+            // Without a word the search begins at 1280, and 1390 is its first step up that passes.
+            let found = |narrow: bool, bytes: u16| match (narrow, silent) {
+                (false, _) => bytes == 1500,
+                (true, false) => bytes == 1400,
+                (true, true) => (1390..=1400).contains(&bytes),
+            };
+            assert!(found(cellular, up.path_mtu_bytes), "silent {silent}, cellular {cellular}: {up:?}");
+            assert!(found(wifi, down.path_mtu_bytes), "silent {silent}, Wi-Fi {wifi}: {down:?}");
+            stage.finish(Instant::from_secs(60));
+        }
+    }
+}
+
+/// What finds its way up again after a black hole are pieces as large as they came, also where none wait any more.
+#[test]
+fn a_leg_searches_for_what_passes() {
+    let narrow = [None, Some(NarrowHop::new(1400).silent())];
+    let source = Source::pattern(8_000_000);
+    let mut stage = Setup { relays: 1, narrow, source, wifi_mbps: 54, ..Setup::default() }.build();
+    stage.join();
+    stage.simulation.run_until(Instant::from_secs(6));
+    let (_, stats) = stage.relay(0).splices().next().expect("it stands");
+    let leg = stats.towards_destination;
+    assert!((1392..=1400).contains(&leg.path_mtu_bytes), "{leg:?}");
 }
 
 #[test]

@@ -211,6 +211,7 @@ impl Leg {
             sent_bytes: self.tcb.counters.sent_bytes,
             retransmitted_bytes: self.tcb.counters.retransmitted_bytes,
             srtt: self.tcb.rtt().srtt(),
+            path_mtu_bytes: self.tcb.path_mtu(),
         }
     }
 }

@@ -166,6 +166,8 @@ pub struct LegStats {
     pub retransmitted_bytes: u64,
     /// Smoothed round-trip time to the next host, once measured.
     pub srtt: Option<units::Duration>,
+    /// Largest IP packet that is sent, octets: what the path is known or believed to carry.
+    pub path_mtu_bytes: u16,
 }
 
 /// Counts of one spliced subflow.

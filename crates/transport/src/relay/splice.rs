@@ -311,18 +311,15 @@ impl Splice {
         }
     }
 
+    /// Hands data to the leg as they came. It cuts them to what its path carries when it sends them, and whole ones can be
+    /// probes of a path that carries less than the other leg's (RFC 8899).
     fn pump(&mut self, to: Side) {
-        let offload_max = self.config.tcp.offload_max_bytes;
         // A host that keeps to the other's window needs no second guard, which would know that window less well.
         let within_edge = to == Side::Destination && self.widened_bytes > 0;
         let Some(leg) = self.legs[to.index()].as_mut().filter(|_| self.stage == Stage::Joined) else { return };
-        while let Some((mut dsn, mut payload)) = self.flows[to.index()].dequeue(within_edge) {
-            while !payload.is_empty() {
-                let fits = leg.tcb.payload_max().max(offload_max) as usize;
-                let piece = payload.split_to(payload.len().min(fits));
-                let next = dsn + piece.len() as u64;
-                leg.tcb.push(Chunk { dsn, payload: piece });
-                dsn = next;
+        while let Some((dsn, payload)) = self.flows[to.index()].dequeue(within_edge) {
+            if !payload.is_empty() {
+                leg.tcb.push(Chunk { dsn, payload });
             }
         }
     }
