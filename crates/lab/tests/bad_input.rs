@@ -115,6 +115,49 @@ fn counts_and_sizes_are_refused_before_they_take_memory() {
 }
 
 #[test]
+fn links_take_what_every_link_takes_and_what_hosts_can_find() {
+    let bounds = "from \"576 B\" to \"65535 B\"";
+    for hop in ["cellular", "wifi", "cellular.uplink"] {
+        for size in ["0 B", "575 B", "65536 B", "3 GB"] {
+            refused(&format!("relays[0].{hop}.mtu={size}"), &["no MTU", bounds]);
+        }
+        refused(&format!("relays[0].{hop}.mtu={{ size = \"9 B\" }}"), &["mtu.size: no MTU is 9 B", bounds]);
+        refused(&format!("relays[0].{hop}.mtu={{ silent = true }}"), &["mtu.size", "missing"]);
+        refused(&format!("relays[0].{hop}.mtu={{ size = \"1 kB\", too_big = 1 }}"), &["mtu.too_big", "unknown field"]);
+        refused(&format!("relays[0].{hop}.mtu=1400"), &["1400 is not an amount of data or a table"]);
+    }
+    let of_ipv6 = |mtu: &str| read(&["source.address=fd00::1", &format!("relays[0].wifi.mtu={mtu}")]);
+    let mistake = of_ipv6("1279 B").unwrap_err();
+    assert!(mistake.contains("relays[0].wifi.mtu") && mistake.contains("from \"1280 B\""), "{mistake}");
+    assert!(of_ipv6("1280 B").is_ok());
+    // Hosts doubt no size of 1280 octets or less by themselves.
+    let small = |mtu: &str| {
+        let mtu = format!("relays[0].cellular.mtu={mtu}");
+        read(&["connection.mtu=1280 B", "relays[*].local=[]", &mtu]).map_err(|mistake| mistake.replace('\n', " "))
+    };
+    let mistake = small("{ size = \"1000 B\", silent = true }").unwrap_err();
+    for part in ["relays[0].cellular.mtu: hosts with connection.mtu = \"1280 B\" never find out", "remove `silent`"] {
+        assert!(mistake.contains(part), "{mistake}");
+    }
+    assert!(small("1000 B").is_ok() && small("{ size = \"1280 B\", silent = true }").is_ok());
+}
+
+/// Nobody cuts datagrams, or sends them again.
+#[test]
+fn datagrams_fit_the_links_on_their_way() {
+    let read = |mtu: &str, kind: &str| read(&[mtu, &format!("relays[*].local[*].kind={kind}")]);
+    let mistake = read("relays[1].cellular.mtu=1400 B", "udp").unwrap_err();
+    for part in ["relays[1].local[0].datagram", "does not fit a link whose mtu is 1400 B", "to \"1352 B\""] {
+        assert!(mistake.contains(part), "{mistake}");
+    }
+    assert!(!mistake.contains("relays[0].local"), "{mistake}");
+    let mistake = read("bottleneck={ rate = \"9 Mbit/s\", delay = \"1 ms\", mtu = \"1492 B\" }", "vbr").unwrap_err();
+    assert!(mistake.contains("relays[0].local[0].kind: its datagrams of 1500 B do not fit"), "{mistake}");
+    // Wi-Fi carries none of it, and TCP finds out.
+    assert!(read("relays[1].wifi.mtu=1400 B", "udp").is_ok() && read("relays[1].cellular.mtu=1400 B", "tcp").is_ok());
+}
+
+#[test]
 fn buffers_of_nothing_are_refused_by_name_or_hold_nothing() {
     for field in ["connection.send_buffer", "connection.receive_buffer"] {
         refused(&format!("{field}=0 B"), &["no size for a buffer", "one MTU"]);

@@ -1,6 +1,6 @@
 //! Scenario files: what they mean, and what is said about those that mean nothing.
 
-use lab::scenario::{Loss, Override, Queue, Scenario, TextOr, load, value_of};
+use lab::scenario::{Loss, Narrow, Override, Queue, Scenario, TextOr, load, value_of};
 use units::{ByteCount, Duration, Rate};
 
 const SMALL: &str = r#"name = "small"
@@ -75,6 +75,27 @@ fn overrides_change_fields() {
     assert_eq!(scenario.seed, 9);
     assert_eq!(value_of(&scenario.relays[0].cellular.as_ref().unwrap().delay), Duration::from_millis(5));
     assert_eq!(scenario.connection.scheduler, "round-robin");
+}
+
+#[test]
+fn a_link_says_what_it_takes_in_a_word_or_in_two() {
+    let narrow = |silent| Some(Narrow { size: ByteCount(1400), silent });
+    for (change, down, up) in [
+        ("cellular.mtu=1400 B", narrow(false), narrow(false)),
+        ("cellular.mtu={ size = \"1400 B\" }", narrow(false), narrow(false)),
+        ("cellular.mtu={ size = \"1400 B\", silent = true }", narrow(true), narrow(true)),
+        ("cellular.uplink.mtu=1400 B", None, narrow(false)),
+        ("wifi.mtu=1400 B", None, None),
+    ] {
+        let scenario = read(SMALL, &[&format!("relays[0].{change}")]).unwrap();
+        let link = scenario.relays[0].cellular.as_ref().unwrap();
+        assert_eq!((link.narrow_down(), link.narrow_up()), (down, up), "{change}");
+        assert_eq!(read(&toml::to_string(&scenario).unwrap(), &[]).unwrap().relays, scenario.relays, "{change}");
+    }
+    let changes =
+        ["relays[0].cellular.mtu=1400 B", "relays[0].cellular.uplink.mtu={ size = \"600 B\", silent = true }"];
+    let link = read(SMALL, &changes).unwrap().relays[0].cellular.clone().unwrap();
+    assert_eq!(link.narrow_up(), Some(Narrow { size: ByteCount(600), silent: true }));
 }
 
 #[test]

@@ -132,10 +132,21 @@ impl Cooperation {
     /// # Panics
     /// If the kernel or the engine do not do their part.
     pub fn start(relays: usize, wifi_rate: &str, capture: Option<&Path>) -> Option<Self> {
-        let topology = topology(relays, wifi_rate);
+        Self::start_in(relays, &topology(relays, wifi_rate, ["", ""]), capture)
+    }
+
+    /// One relay, whose cellular link and Wi-Fi are as `links` say besides: lines of a topology's link.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    pub fn start_over(links: [&str; 2], wifi_rate: &str) -> Option<Self> {
+        Self::start_in(1, &topology(1, wifi_rate, links), None)
+    }
+
+    fn start_in(relays: usize, topology: &str, capture: Option<&Path>) -> Option<Self> {
         let rig = match capture {
-            Some(path) => Rig::captured_topology(&topology, path)?,
-            None => Rig::with_topology(&topology)?,
+            Some(path) => Rig::captured_topology(topology, path)?,
+            None => Rig::with_topology(topology)?,
         };
         rig.host(0).ip(["mptcp limits set subflow 8 add_addr_accepted 8".into()]).expect("limits can be set");
         let behind = (1..=relays).map(|number| destination(number).ip().to_string());
@@ -247,12 +258,12 @@ impl Cooperation {
     }
 }
 
-fn topology(relays: usize, wifi_rate: &str) -> String {
+fn topology(relays: usize, wifi_rate: &str, [besides_cellular, besides_wifi]: [&str; 2]) -> String {
     let names = (1..=relays).map(|number| format!("[[host]]\nname = 'r{number}'\n")).collect::<String>();
     let own = "[[link]]\nbetween = ['s', 'd']\nrate = '1 Mbit/s'\ndelay = '20 ms'\nqueue = '200 packets'\n";
     let links = (1..=relays).map(|number| {
-        let cellular = "rate = '20 Mbit/s'\ndelay = '15 ms'\nqueue = '300 packets'";
-        let wifi = format!("rate = '{wifi_rate}'\ndelay = '2 ms'\nloss = '1 %'");
+        let cellular = format!("rate = '20 Mbit/s'\ndelay = '15 ms'\nqueue = '300 packets'\n{besides_cellular}");
+        let wifi = format!("rate = '{wifi_rate}'\ndelay = '2 ms'\nloss = '1 %'\n{besides_wifi}");
         format!("[[link]]\nbetween = ['s', 'r{number}']\n{cellular}\n[[link]]\nbetween = ['r{number}', 'd']\n{wifi}\n")
     });
     format!("[[host]]\nname = 's'\n[[host]]\nname = 'd'\n{names}{own}{}", links.collect::<String>())

@@ -84,3 +84,56 @@ fn the_engine_takes_what_the_kernel_cuts() {
     drop(stream);
     assert_eq!(engine.received(id), Digest::of_pattern(BYTES));
 }
+
+/// A NAT before the narrow hop, seen from either host: what the hop says is translated with what it quotes.
+#[test]
+fn a_nat_passes_the_word_on() {
+    let nat = "{ kind = 'nat', idle_timeout = '60 s' }";
+    let narrow = "{ kind = 'narrow', mtu = 1400 }";
+    // The first host is the kernel's, behind the NAT.
+    for (boxes, kernel_sends) in [([nat, narrow], true), ([narrow, nat], false)] {
+        let link = format!("delay = '2 ms'\nmiddleboxes = [{}]", boxes.join(", "));
+        let Some(rig) = Rig::new(&[&link]) else { return };
+        let engine = Engine::start(rig.host(1), &["10.1.1.2"], &[]);
+        engine.listen("10.1.1.2:5000", engine_config());
+        let mut stream = connect(rig.host(0), Protocol::Mptcp, None, "10.1.1.2:5000".parse().unwrap()).unwrap();
+        let id = engine.accept();
+        if kernel_sends {
+            send_pattern(&mut stream, BYTES).unwrap();
+            drop(stream);
+            assert_eq!(engine.received(id), Digest::of_pattern(BYTES));
+        } else {
+            engine.send(id, BYTES, true);
+            assert_eq!(receive_all(&mut stream).unwrap(), Digest::of_pattern(BYTES));
+            let subflow = &engine.stats(id).subflows[0];
+            assert_eq!((subflow.path_mtu_bytes, subflow.timeouts), (1400, 0), "{subflow:#?}");
+        }
+    }
+}
+
+/// A narrow link between two routers, for hosts whose addresses it has none of; each way may have its own MTU.
+#[test]
+fn a_narrow_link_in_the_middle() {
+    let hosts = ["a", "b", "c"].map(|name| format!("[[host]]\nname = '{name}'\n")).concat();
+    for boxes in ["{ kind = 'narrow', mtu = 1400 }", "{ kind = 'narrow', mtu = 1400, on = 'up' }"] {
+        let links = format!(
+            "[[link]]\nbetween = ['a', 'b']\n[[link]]\nbetween = ['b', 'c']\ndelay = '2 ms'\nmiddleboxes = [{boxes}]\n"
+        );
+        let Some(rig) = Rig::with_topology(&(hosts.clone() + &links)) else { return };
+        let remote = "10.2.1.1:5000".parse().unwrap();
+        let listener = listen(rig.host(2), Protocol::Tcp, remote).unwrap();
+        let mut there = connect(rig.host(0), Protocol::Tcp, None, remote).unwrap();
+        let mut back = accept(&listener).unwrap();
+        for _way in 0..2 {
+            let received = thread::scope(|scope| {
+                scope.spawn(|| {
+                    send_pattern(&mut there, BYTES).unwrap();
+                    there.shutdown(std::net::Shutdown::Write).unwrap();
+                });
+                receive_all(&mut back).unwrap()
+            });
+            assert_eq!(received, Digest::of_pattern(BYTES), "{boxes}");
+            std::mem::swap(&mut there, &mut back);
+        }
+    }
+}

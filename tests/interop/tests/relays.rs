@@ -55,6 +55,28 @@ fn four_relays() {
     download(4, Joins::Destination, 12_000_000);
 }
 
+/// The kernel of the source hears of a narrow cellular link from its router; the relay hears of a narrow Wi-Fi, or finds out.
+#[test]
+fn a_relay_between_narrow_links() {
+    let told = "middleboxes = [{ kind = 'narrow', mtu = 1400 }]";
+    let silent = "middleboxes = [{ kind = 'narrow', mtu = 1400, silent = true }]";
+    for (links, found) in [([told, ""], 1500..=1500), (["", told], 1400..=1400), (["", silent], 1280..=1400)] {
+        let bytes = 6_000_000;
+        let Some(mut cooperation) = Cooperation::start_over(links, FAST) else { return };
+        let relay = Relay::start(&cooperation, 1);
+        let sending = cooperation.send(bytes);
+        relay.serve(cooperation.orders(1, Joins::Destination));
+        cooperation.join(1, Joins::Destination);
+        cooperation.wait_joined(1);
+        cooperation.expect(bytes);
+        let leg = relay.stats().first().expect("it stands as long as the connection").towards_destination;
+        assert!(leg.sent_bytes > bytes / 2, "{links:?}: {leg:?}");
+        assert!(found.contains(&leg.path_mtu_bytes), "{links:?}: {leg:?}");
+        assert_eq!(counter(cooperation.source(), "DSSNotMatching"), 0);
+        cooperation.close(sending);
+    }
+}
+
 /// A relay that is a process of its own.
 struct RelayProcess(Child);
 

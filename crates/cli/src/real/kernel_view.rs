@@ -99,6 +99,7 @@ fn subflow(line: &str) -> Option<(SocketAddr, Sender)> {
         retransmitted_bytes: number("bytes_retrans"),
         timeouts: None,
         congestion_events: None,
+        path_mtu_bytes: value("pmtu").and_then(|text| text.parse().ok()),
     };
     Some((destination, sender))
 }
@@ -109,11 +110,11 @@ mod tests {
 
     #[test]
     fn a_line_of_ss_is_understood() {
-        let line = "ESTAB 0 123 10.1.0.1:40000 10.5.1.2:49152 ts sack cubic wscale:7,7 rto:252 rtt:51.25/1.5 mss:1400 \
+        let line = "ESTAB 0 123 10.1.0.1:40000 10.5.1.2:49152 ts sack cubic wscale:7,7 rto:252 rtt:51.25/1.5 mss:1348 pmtu:1400 \
             cwnd:20 ssthresh:14 bytes_sent:99 bytes_retrans:4200 data_segs_out:88 retrans:1/3 minrtt:50.5 tcp-ulp-mptcp";
         let (destination, sender) = subflow(line).unwrap();
         assert_eq!(destination, "10.5.1.2:49152".parse().unwrap());
-        assert_eq!(sender.cwnd_bytes, 28_000);
+        assert_eq!((sender.cwnd_bytes, sender.path_mtu_bytes), (26_960, Some(1400)));
         assert_eq!(sender.srtt, Some(units::Duration::from_micros(51_250)));
         assert_eq!(sender.min_rtt, Some(units::Duration::from_micros(50_500)));
         assert_eq!((sender.data_packets, sender.retransmitted_packets, sender.retransmitted_bytes), (88, 3, 4200));

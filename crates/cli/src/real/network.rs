@@ -41,6 +41,11 @@ impl RunningNetwork {
         drop(traces);
         let (source, destination) = (emulation.host(0), emulation.host(1));
         allow_subflows(&source)?;
+        let links = scenario.relays.iter().flat_map(|relay| [&relay.cellular, &relay.wifi]).flatten();
+        if links.filter_map(scenario::Link::narrow_down).any(|narrow| narrow.silent) {
+            // Without it the kernel never finds out (RFC 4821): it is off by default.
+            source.set("ipv4/tcp_mtu_probing", "1")?;
+        }
         let stop = Stop::new()?;
         let handle = stop.handle()?;
         let relays = scenario.relays.len();
@@ -141,11 +146,21 @@ fn write_link(text: &mut String, link: &scenario::Link, trace: Option<&File>) {
             )
         }
     };
+    let middleboxes = narrow(link.narrow_down(), "up") + &narrow(link.narrow_up(), "down");
+    write_text(text, format_args!("middleboxes = [{middleboxes}]\n"));
     let (delay, queue, up) = (value_of(&link.delay), link.queue, &link.uplink);
     // The first host of every link is the one nearer to the source.
     write_text(text, format_args!("delay = '{delay}'\nup = {{ rate = {rate}, loss = {loss}, queue = '{queue}' }}\n"));
     let (rate, loss, queue) = (up.rate, up.loss, up.queue);
     write_text(text, format_args!("down = {{ rate = '{rate}', loss = '{loss}', queue = '{queue}' }}\n"));
+}
+
+/// The middlebox of a direction that is narrow.
+fn narrow(narrow: Option<scenario::Narrow>, on: &str) -> String {
+    narrow.map_or(String::new(), |narrow| {
+        let (mtu, silent) = (narrow.mtu_bytes(), narrow.silent);
+        format!("{{ kind = 'narrow', mtu = {mtu}, silent = {silent}, on = '{on}' }},")
+    })
 }
 
 fn write_text(text: &mut String, arguments: std::fmt::Arguments<'_>) {
@@ -162,13 +177,35 @@ fn trace_file(text: &str) -> Result<File, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linux::emulator::topology::{MiddleboxSpec, NarrowOn};
+
+    fn demo(changes: &[&str]) -> (Topology, Vec<File>) {
+        let demo = include_str!("../../../../scenarios/demo.toml");
+        let changes: Vec<_> = changes.iter().map(|change| change.parse().unwrap()).collect();
+        let scenario = lab::scenario::load("demo.toml", demo, &changes).unwrap();
+        let (text, traces) = topology(&scenario).unwrap();
+        (Topology::parse(&text).unwrap(), traces)
+    }
+
+    #[test]
+    fn narrow_links_are_emulated_each_way() {
+        let changes = [
+            "relays[0].cellular.mtu={ size = \"1400 B\", silent = true }",
+            "relays[0].cellular.uplink.mtu=1300 B",
+            "relays[1].wifi.mtu=1492 B",
+        ];
+        let (topology, _) = demo(&changes);
+        let narrow = |mtu, silent, on| MiddleboxSpec::Narrow { mtu, silent, on };
+        let first = [narrow(1400, true, NarrowOn::Up), narrow(1300, false, NarrowOn::Down)];
+        assert_eq!(topology.links[0].middleboxes, first);
+        let second = [narrow(1492, false, NarrowOn::Up), narrow(1492, false, NarrowOn::Down)];
+        assert_eq!(topology.links[5].middleboxes, second);
+        assert!([1, 2, 3, 4, 6, 7].iter().all(|index: &usize| topology.links[*index].middleboxes.is_empty()));
+    }
 
     #[test]
     fn the_demo_has_a_topology() {
-        let demo = include_str!("../../../../scenarios/demo.toml");
-        let scenario = lab::scenario::load("demo.toml", demo, &[]).unwrap();
-        let (text, traces) = topology(&scenario).unwrap();
-        let topology = Topology::parse(&text).unwrap();
+        let (topology, traces) = demo(&[]);
         assert_eq!((topology.hosts.len(), topology.links.len(), traces.len()), (6, 8, 4));
         assert_eq!(topology.links[0].between, ["source", "relay1"]);
         assert_eq!(topology.links[7].between, ["relay4", "destination"]);

@@ -152,6 +152,7 @@ impl Recorder {
                 min_rtt_s: sender.min_rtt.map(Duration::as_secs_f64),
                 timeouts: sender.timeouts,
                 congestion_events: sender.congestion_events,
+                path_mtu_bytes: sender.path_mtu_bytes,
             }
         };
         let subflows = destination.subflows.iter().map(results).collect();

@@ -22,6 +22,8 @@ pub struct Sender {
     pub timeouts: Option<u64>,
     /// Reductions of the window after loss or ECN, where they are known.
     pub congestion_events: Option<u64>,
+    /// Largest IP packet it sends, where that is known, octets.
+    pub path_mtu_bytes: Option<u16>,
 }
 
 impl Sender {
@@ -43,6 +45,7 @@ impl From<&SubflowStats> for Sender {
             retransmitted_bytes: stats.retransmitted_bytes,
             timeouts: Some(stats.timeouts),
             congestion_events: Some(stats.congestion_events),
+            path_mtu_bytes: Some(stats.path_mtu_bytes),
         }
     }
 }

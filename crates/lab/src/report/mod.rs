@@ -329,6 +329,7 @@ impl<'a> View<'a> {
             "Lost in queue",
             "Retransmissions",
             "Time-outs",
+            "Path MTU",
         ];
         let head: String = head.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
         let rows: String = self.results.subflows.iter().map(|subflow| self.row(subflow)).collect();
@@ -351,6 +352,7 @@ impl<'a> View<'a> {
             format!("{} of {}", subflow.queue_drop_packets, subflow.lost_packets),
             subflow.retransmitted_packets.to_string(),
             subflow.timeouts.map_or("-".into(), |timeouts| timeouts.to_string()),
+            subflow.path_mtu_bytes.map_or("-".into(), |bytes| format!("{bytes} B")),
         ];
         let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
         let ends = format!("{} to {}", escape(&subflow.source), escape(&subflow.destination));

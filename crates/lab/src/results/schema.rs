@@ -171,6 +171,10 @@ pub struct SubflowResults {
     pub timeouts: Option<u64>,
     /// Reductions of the congestion window after loss or ECN; null if the backend does not tell.
     pub congestion_events: Option<u64>,
+    /// Largest IP packet that the source sent at the end: what it knew or believed the path to carry; null if the backend
+    /// does not tell.
+    #[serde(default)]
+    pub path_mtu_bytes: Option<u16>,
 }
 
 impl Manifest {

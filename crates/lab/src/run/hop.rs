@@ -7,12 +7,18 @@ use network::{Amount, Counters, DropCause, Network, VertexId};
 pub(super) struct Hop {
     /// Where packets towards the destination enter.
     pub down_in: VertexId,
+    /// Of a link, the link itself; else where they enter.
+    pub down_link: VertexId,
     /// Where they leave.
     pub down_out: VertexId,
     /// Where packets towards the source enter.
     pub up_in: VertexId,
     /// Where they leave.
     pub up_out: VertexId,
+    /// Whether packets that enter towards the destination may be too large, and answered where they enter.
+    pub narrow_down: bool,
+    /// The same towards the source.
+    pub narrow_up: bool,
     /// What the counters of these vertices tell.
     pub kind: HopKind,
 }
@@ -21,7 +27,7 @@ pub(super) struct Hop {
 /// the relays count all relays.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum HopKind {
-    /// A link, and perhaps an element behind it.
+    /// A link, and perhaps elements before and behind it.
     Link,
     /// A medium on which the relay sends: what enters at its gate, or is dropped there.
     Sender,
@@ -37,7 +43,34 @@ impl Hop {
 
     /// A link each way.
     pub fn links(down: VertexId, up: VertexId) -> Self {
-        Self { down_in: down, down_out: down, up_in: up, up_out: up, kind: HopKind::Link }
+        Self {
+            down_in: down,
+            down_link: down,
+            down_out: down,
+            up_in: up,
+            up_out: up,
+            narrow_down: false,
+            narrow_up: false,
+            kind: HopKind::Link,
+        }
+    }
+
+    /// A medium, whose gates and their neighbours these are.
+    pub fn medium(down: [VertexId; 2], up: [VertexId; 2], kind: HopKind) -> Self {
+        let ([down_in, down_out], [up_in, up_out]) = (down, up);
+        Self { down_in, down_out, up_in, up_out, kind, ..Self::links(down_in, up_in) }
+    }
+
+    /// Sends answers to packets that are too large for the hop back to where those came from: `source` and `destination` are
+    /// its neighbours on either side.
+    pub fn send_answers(self, network: &mut Network, source: VertexId, destination: VertexId) {
+        for (narrow, entry, back) in
+            [(self.narrow_down, self.down_in, source), (self.narrow_up, self.up_in, destination)]
+        {
+            if narrow {
+                network.connect(entry, back);
+            }
+        }
     }
 
     /// What entered towards the destination, and what of it was dropped.
@@ -50,11 +83,11 @@ impl Hop {
         match self.kind {
             HopKind::Sender => (first.entered, drops(first)),
             HopKind::Receiver => (last.left + last.dropped_total(), drops(last)),
-            HopKind::Link if self.down_in == self.down_out => (first.entered, drops(first)),
             HopKind::Link => {
-                let (link, behind) = (drops(first), drops(last));
-                let lost = link.lost + behind.lost;
-                (first.entered, Drops { lost, queue_full: link.queue_full + behind.queue_full })
+                let mut vertices = vec![self.down_in, self.down_link, self.down_out];
+                vertices.dedup();
+                let all = vertices.into_iter().map(|vertex| drops(network.counters(vertex)));
+                (first.entered, all.fold(Drops { lost: 0, queue_full: 0 }, Drops::and))
             }
         }
     }
@@ -66,4 +99,10 @@ pub(super) struct Drops {
     pub lost: u64,
     /// Of them, for want of room in a queue.
     pub queue_full: u64,
+}
+
+impl Drops {
+    fn and(self, other: Self) -> Self {
+        Self { lost: self.lost + other.lost, queue_full: self.queue_full + other.queue_full }
+    }
 }

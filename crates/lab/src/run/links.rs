@@ -1,12 +1,13 @@
 //! Hops that are links of a relay's own.
 
 use network::impairment::Outage;
-use network::{Link, LossModel, Network, Queue, Trace};
+use network::middlebox::{NarrowEntry, NarrowHop};
+use network::{Link, LossModel, Network, Queue, Trace, VertexId};
 use units::{ByteCount, Instant, Rate};
 
 use super::hop::Hop;
 use super::{RunError, rate_trace};
-use crate::scenario::{self, Burst, Loss, Scenario, TextOr, value_of};
+use crate::scenario::{self, Burst, Loss, Narrow, Scenario, TextOr, value_of};
 
 /// The cellular links of relay `index`.
 pub(super) fn cellular(network: &mut Network, scenario: &Scenario, index: usize) -> Result<Hop, RunError> {
@@ -24,16 +25,35 @@ fn hop(network: &mut Network, scenario: &Scenario, index: usize, hop: scenario::
     // The scenario's check asks for a link where there is no medium; without one nothing gets through.
     let nothing = || Link::new(Rate::ZERO, units::Duration::ZERO);
     let link = scenario.relays[index].link(hop);
-    let (down, up) = link.map_or_else(|| (nothing(), nothing()), |link| (downlink(link, trace), uplink(link)));
-    let (down, up) = (network.add_link(down), network.add_link(up));
-    let hop = Hop::links(down, up);
+    let hop = match link {
+        Some(link) => both_ways(network, link, trace),
+        None => Hop::links(network.add_link(nothing()), network.add_link(nothing())),
+    };
     Ok(leaves.map_or(hop, |leaves| until(network, hop, Instant::ZERO + leaves.0)))
 }
 
 /// The link that all paths share, between the source and the core.
 pub(super) fn bottleneck(network: &mut Network, link: &scenario::Link) -> Hop {
-    let (down, up) = (network.add_link(downlink(link, None)), network.add_link(uplink(link)));
-    Hop::links(down, up)
+    both_ways(network, link, None)
+}
+
+fn both_ways(network: &mut Network, link: &scenario::Link, trace: Option<Trace>) -> Hop {
+    let (down, up) = (network.add_link(downlink(link, trace)), network.add_link(uplink(link)));
+    let (narrow_down, narrow_up) = (link.narrow_down(), link.narrow_up());
+    let down_in = narrow_down.map_or(down, |narrow| add_entry(network, narrow, down));
+    let up_in = narrow_up.map_or(up, |narrow| add_entry(network, narrow, up));
+    let (narrow_down, narrow_up) = (narrow_down.is_some(), narrow_up.is_some());
+    Hop { down_in, up_in, narrow_down, narrow_up, ..Hop::links(down, up) }
+}
+
+/// What measures the packets before `link`: gives where they enter, and where the answers to those that are too large leave.
+fn add_entry(network: &mut Network, narrow: Narrow, link: VertexId) -> VertexId {
+    let hop = NarrowHop::new(narrow.mtu_bytes());
+    let hop = if narrow.silent { hop.silent() } else { hop };
+    let entry = network.add_medium(Box::new(NarrowEntry::new(hop)));
+    let inside = network.gate(entry, NarrowEntry::LINK);
+    network.connect(inside, link);
+    network.gate(entry, NarrowEntry::OUTSIDE)
 }
 
 /// A hop that carries nothing after `end`.

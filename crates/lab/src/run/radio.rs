@@ -43,8 +43,8 @@ impl SharedHop {
         let relay = network.gate(self.id, Gate(index as u16 + 1));
         let Hub { enter, leave, towards_source } = self.hub;
         match towards_source {
-            true => Hop { down_in: enter, down_out: relay, up_in: relay, up_out: leave, kind: HopKind::Receiver },
-            false => Hop { down_in: relay, down_out: leave, up_in: enter, up_out: relay, kind: HopKind::Sender },
+            true => Hop::medium([enter, relay], [relay, leave], HopKind::Receiver),
+            false => Hop::medium([relay, leave], [enter, relay], HopKind::Sender),
         }
     }
 }

@@ -89,6 +89,7 @@ fn add_core(network: &mut Network, link: &scenario::Link, backbone: VertexId) ->
     let hop = links::bottleneck(network, link);
     network.connect(hop.down_out, core);
     network.connect(hop.up_out, backbone);
+    hop.send_answers(network, backbone, core);
     let all = |via| Route { from: None, to: None, via };
     network.add_route(backbone, all(hop.down_in));
     network.add_route(core, all(hop.up_in));
@@ -138,6 +139,8 @@ impl Builder<'_> {
         }
         network.connect(wifi.up_out, up);
         network.connect(cellular.up_out, self.core);
+        cellular.send_answers(network, self.core, router);
+        wifi.send_answers(network, up, self.destination.vertex());
         let local = has_local.then(|| self.wire_local(index, cellular, router));
         self.network.add_route(router, Route { from: None, to: None, via: cellular.up_in });
         local

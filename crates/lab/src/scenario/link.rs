@@ -32,6 +32,11 @@ pub struct Link {
     #[serde(default = "lossless", serialize_with = "text_or_table")]
     #[schemars(with = "TextOrTable<Probability, Burst>")]
     pub loss: Loss,
+    /// Largest packet it takes, headers included: `"1400 B"`, or a table for one that drops larger packets in silence. By default
+    /// it takes every packet.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
+    #[schemars(with = "Option<TextOrTable<ByteCount, Narrow>>")]
+    pub mtu: Option<Mtu>,
     /// The way towards the source.
     #[serde(default)]
     pub uplink: Uplink,
@@ -39,6 +44,9 @@ pub struct Link {
 
 /// Loss at random, or in bursts.
 pub type Loss = TextOr<Probability, Burst>;
+
+/// The largest packet, whose senders are told by ICMP of larger ones, or how it is otherwise.
+pub type Mtu = TextOr<ByteCount, Narrow>;
 
 pub(super) fn text_or_table<T: fmt::Display, U: Serialize, S: Serializer>(
     value: &TextOr<T, U>,
@@ -72,8 +80,48 @@ impl Link {
             delay: TextOr::Text(Duration::from_millis(1)),
             queue: Queue::default(),
             loss: lossless(),
+            mtu: None,
             uplink: Uplink { rate: Rate::from_mbps(54), ..Uplink::default() },
         }
+    }
+}
+
+/// How a link takes no packet beyond a size: by the words of the emulator's `narrow`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Narrow {
+    /// Largest packet, headers included.
+    #[serde(with = "units::text::bytes")]
+    #[schemars(with = "Written<ByteCount>")]
+    pub size: ByteCount,
+    /// Larger ones vanish; by default their senders are told by ICMP.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub silent: bool,
+}
+
+impl Narrow {
+    fn of(mtu: Mtu) -> Self {
+        match mtu {
+            TextOr::Text(size) => Self { size, silent: false },
+            TextOr::Table(narrow) => narrow,
+        }
+    }
+
+    /// The size in octets; the scenario's check keeps it within what a packet can have.
+    pub fn mtu_bytes(&self) -> u16 {
+        u16::try_from(self.size.0).unwrap_or(u16::MAX)
+    }
+}
+
+impl Link {
+    /// How narrow the way towards the destination is; `None` where every packet fits.
+    pub fn narrow_down(&self) -> Option<Narrow> {
+        self.mtu.map(Narrow::of)
+    }
+
+    /// How narrow the way towards the source is, which is the same unless it says otherwise.
+    pub fn narrow_up(&self) -> Option<Narrow> {
+        self.uplink.mtu.or(self.mtu).map(Narrow::of)
     }
 }
 
@@ -163,11 +211,15 @@ pub struct Uplink {
     #[serde(with = "units::text::probability")]
     #[schemars(with = "Written<Probability>")]
     pub loss: Probability,
+    /// Largest packet it takes; by default that of the other direction.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
+    #[schemars(with = "Option<TextOrTable<ByteCount, Narrow>>")]
+    pub mtu: Option<Mtu>,
 }
 
 impl Default for Uplink {
     fn default() -> Self {
-        Self { rate: Rate::from_mbps(5), queue: Queue::default(), loss: Probability::ZERO }
+        Self { rate: Rate::from_mbps(5), queue: Queue::default(), loss: Probability::ZERO, mtu: None }
     }
 }
 

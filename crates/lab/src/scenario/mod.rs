@@ -48,7 +48,7 @@ pub use draw::{Draw, Drawn, Uniform, value_of};
 pub use energy::EnergyPrice;
 pub use field_path::FieldPath;
 pub use layers::{FindBase, Layer};
-pub use link::{Burst, Link, Loss, Queue, RateModel, Uplink};
+pub use link::{Burst, Link, Loss, Mtu, Narrow, Queue, RateModel, Uplink};
 pub use load::{load, load_file, load_layers};
 pub use local::{Change, LocalKind, LocalTraffic, OnOff};
 pub use mistake::{LoadError, Mistake, Place};

@@ -95,5 +95,6 @@ fn subflow_results(id: u16, bytes: u64, total: u64) -> SubflowResults {
         min_rtt_s: Some(0.05),
         timeouts: Some(1),
         congestion_events: Some(7),
+        path_mtu_bytes: Some(1500),
     }
 }

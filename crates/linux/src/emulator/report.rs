@@ -6,6 +6,7 @@ use network::{Amount, DropCause, VertexId};
 use units::ByteCount;
 
 use super::Emulation;
+use super::wiring::WiredLink;
 
 /// What one direction of a link did to its packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,11 +22,13 @@ pub struct WayLosses {
 impl Emulation {
     /// Losses of a link, by its position in the topology: from the first host to the second, and back.
     pub fn losses(&self, link: usize) -> [WayLosses; 2] {
-        let link = &self.links[link];
-        [&link.up, &link.down].map(|way| WayLosses {
-            entered_packets: self.network.counters(way[0]).entered.packets,
-            lost_packets: way.iter().map(|vertex| self.network.counters(*vertex).dropped_total().packets).sum(),
-            queue_full_packets: way.iter().map(|vertex| self.dropped(*vertex, DropCause::QueueFull)).sum(),
+        [0, 1].map(|way| {
+            let passed = Passed::of(&self.links[link], way);
+            WayLosses {
+                entered_packets: self.network.counters(passed.first()).entered.packets,
+                lost_packets: passed.all().map(|vertex| self.network.counters(vertex).dropped_total().packets).sum(),
+                queue_full_packets: passed.all().map(|vertex| self.dropped(vertex, DropCause::QueueFull)).sum(),
+            }
         })
     }
 
@@ -63,20 +66,23 @@ impl Emulation {
         );
         for (plan, link) in self.plans.iter().zip(&self.links) {
             let [first, second] = plan.ends.each_ref().map(|end| self.hosts[end.host].name());
-            for (from, to, way) in [(first, second, &link.up), (second, first, &link.down)] {
+            for (way, from, to) in [(0, &first, &second), (1, &second, &first)] {
                 let name = format!("{} {from} -> {to}", plan.ends[0].device);
-                let _ = writeln!(text, "{name:<34} {}", self.way_counters(way));
+                let _ = writeln!(text, "{name:<34} {}", self.way_counters(&Passed::of(link, way)));
             }
         }
         text
     }
 
-    fn way_counters(&self, way: &[VertexId]) -> String {
-        let sent = self.network.counters(way[0]).entered;
-        let delivered = self.network.counters(way[way.len() - 1]).left;
+    fn way_counters(&self, passed: &Passed<'_>) -> String {
+        let sent = self.network.counters(passed.first()).entered;
+        let mut delivered = self.network.counters(passed.way[passed.way.len() - 1]).left;
+        for too_large in passed.behind.iter().map(|vertex| self.network.counters(*vertex).dropped_total()) {
+            delivered.packets -= too_large.packets;
+            delivered.bytes -= too_large.bytes;
+        }
         let dropped = |causes: &[DropCause]| -> u64 {
-            let at = |vertex: &VertexId| causes.iter().map(|cause| self.dropped(*vertex, *cause)).sum::<u64>();
-            way.iter().map(at).sum()
+            passed.all().flat_map(|vertex| causes.iter().map(move |cause| self.dropped(vertex, *cause))).sum()
         };
         let [full, lost, down] =
             [DropCause::QueueFull, DropCause::Loss, DropCause::Outage].map(|cause| dropped(&[cause]));
@@ -92,6 +98,31 @@ impl Emulation {
 
     fn dropped(&self, vertex: VertexId, cause: DropCause) -> u64 {
         self.network.counters(vertex).dropped(cause).packets
+    }
+}
+
+/// What the packets of one direction of a link pass, in order: where narrow hops drop them, and the link itself.
+struct Passed<'a> {
+    before: &'a [VertexId],
+    way: &'a [VertexId],
+    behind: &'a [VertexId],
+}
+
+impl<'a> Passed<'a> {
+    /// From the first host to the second, or, 1, back.
+    fn of(link: &'a WiredLink, way: usize) -> Self {
+        match way {
+            0 => Self { before: &link.entries[0], way: &link.up, behind: &[] },
+            _ => Self { before: &[], way: &link.down, behind: &link.entries[1] },
+        }
+    }
+
+    fn first(&self) -> VertexId {
+        self.before.first().copied().unwrap_or(self.way[0])
+    }
+
+    fn all(&self) -> impl Iterator<Item = VertexId> + '_ {
+        self.before.iter().chain(self.way).chain(self.behind).copied()
     }
 }
 

@@ -218,6 +218,9 @@ pub enum MiddleboxSpec {
         /// Larger ones vanish; by default their senders are told by ICMP.
         #[serde(default)]
         silent: bool,
+        /// Which way it is narrow.
+        #[serde(default)]
+        on: NarrowOn,
     },
     /// Translates the first host's addresses and ports to one external address, IPv4 only.
     Nat {
@@ -254,6 +257,19 @@ pub enum StripFrom {
     Syn,
     /// SYN/ACKs.
     SynAck,
+}
+
+/// The directions in which a hop is narrow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NarrowOn {
+    /// Both.
+    #[default]
+    Both,
+    /// From the first host to the second.
+    Up,
+    /// From the second host to the first.
+    Down,
 }
 
 fn default_mtu() -> u16 {

@@ -4,7 +4,7 @@ use std::fs;
 
 use network::impairment::{Corrupt, Detection, Duplicate, Outage, Reorder};
 use network::middlebox::{
-    Edit, EditStream, Merge, NarrowHop, Nat, OptionKinds, ShiftDsn, Split, StripOn, StripOptions,
+    Edit, EditStream, Merge, NarrowEntry, NarrowHop, Nat, OptionKinds, ShiftDsn, Split, StripOn, StripOptions,
 };
 use network::{Link, LossModel, Network, Node, PortId, Route, Trace, VertexId};
 use units::text::{Text, TextOr};
@@ -12,7 +12,7 @@ use units::{Duration, Instant, Rate};
 
 use super::plan::LinkPlan;
 use super::switch::Switch;
-use super::topology::{LinkSpec, LossSpec, MiddleboxSpec, OptionKind, RateSpec, StripFrom, Way};
+use super::topology::{LinkSpec, LossSpec, MiddleboxSpec, NarrowOn, OptionKind, RateSpec, StripFrom, Way};
 use crate::{Error, Result};
 
 /// Faster than any TUN device: the rate of links that name none.
@@ -27,6 +27,8 @@ pub struct WiredLink {
     pub up: Vec<VertexId>,
     /// What leads from the second host to the first.
     pub down: Vec<VertexId>,
+    /// What drops packets that are too large: of those up before they come to the link, of those down behind it.
+    pub entries: [Vec<VertexId>; 2],
     /// Cuts it and heals it.
     pub switch: Switch,
     /// Whether its packets must be given to the network as segments, because a middlebox reads them.
@@ -44,10 +46,14 @@ pub fn wire(network: &mut Network, spec: &LinkSpec, plan: &LinkPlan) -> Result<W
         up: add_way(network, &spec.way_up(), spec, &switch)?,
         down: add_way(network, &spec.way_down(), spec, &switch)?,
         shared: Vec::new(),
+        entries: [Vec::new(), Vec::new()],
     };
     spec.middleboxes.iter().for_each(|middlebox| add_middlebox(network, middlebox, plan, &mut ways));
     connect(network, plan, ports, &ways);
-    Ok(WiredLink { ports, up: ways.up, down: ways.down, switch, segments: !spec.middleboxes.is_empty() })
+    let reads = |spec: &MiddleboxSpec| !matches!(spec, MiddleboxSpec::Narrow { .. });
+    let segments = spec.middleboxes.iter().any(reads);
+    let Ways { up, down, entries, .. } = ways;
+    Ok(WiredLink { ports, up, down, entries, switch, segments })
 }
 
 /// The vertices of a link.
@@ -55,27 +61,51 @@ struct Ways {
     up: Vec<VertexId>,
     down: Vec<VertexId>,
     /// Next to the first host, seen by both directions.
-    shared: Vec<VertexId>,
+    shared: Vec<Stop>,
+    /// Those of them that are narrow up, and down.
+    entries: [Vec<VertexId>; 2],
 }
 
-/// The shared ones stand in a row next to the first host; packets to its half of the addresses go back along the row.
+/// Where a middlebox is met from the side of the first host, and from that of the second.
+#[derive(Clone, Copy)]
+struct Stop {
+    first: VertexId,
+    second: VertexId,
+}
+
+impl From<VertexId> for Stop {
+    /// At one vertex from both sides.
+    fn from(vertex: VertexId) -> Self {
+        Self { first: vertex, second: vertex }
+    }
+}
+
+/// The shared ones stand in a row next to the first host. Those that are met at one vertex send packets to its half of the
+/// addresses back along the row, all others onwards.
 fn connect(network: &mut Network, plan: &LinkPlan, ports: [PortId; 2], ways: &Ways) {
     let [first, second] = ports.map(PortId::vertex);
     let (last_up, last_down) = (ways.up[ways.up.len() - 1], ways.down[ways.down.len() - 1]);
     for way in [&ways.up, &ways.down] {
         way.windows(2).for_each(|pair| network.connect(pair[0], pair[1]));
     }
-    let row: Vec<VertexId> = [first].iter().chain(&ways.shared).chain([&ways.up[0]]).copied().collect();
+    let row: Vec<Stop> =
+        [first.into()].into_iter().chain(ways.shared.iter().copied()).chain([ways.up[0].into()]).collect();
     for neighbours in row.windows(3) {
-        for inwards in plan.first_side() {
-            network.add_route(neighbours[1], Route { from: None, to: Some(inwards), via: neighbours[0] });
+        let (before, stop, behind) = (neighbours[0].second, neighbours[1], neighbours[2].first);
+        if stop.first != stop.second {
+            network.connect(stop.first, before);
+            network.connect(stop.second, behind);
+            continue;
         }
-        network.add_route(neighbours[1], Route { from: None, to: None, via: neighbours[2] });
+        for inwards in plan.first_side() {
+            network.add_route(stop.first, Route { from: None, to: Some(inwards), via: before });
+        }
+        network.add_route(stop.first, Route { from: None, to: None, via: behind });
     }
-    network.connect(first, row[1]);
+    network.connect(first, row[1].first);
     network.connect(last_up, second);
     network.connect(second, ways.down[0]);
-    network.connect(last_down, row[row.len() - 2]);
+    network.connect(last_down, row[row.len() - 2].second);
 }
 
 /// The link of one direction and its impairments, in order.
@@ -139,14 +169,19 @@ fn add_middlebox(network: &mut Network, spec: &MiddleboxSpec, plan: &LinkPlan, w
         MiddleboxSpec::ShiftDsn { by, after } => ways.each(network, || ShiftDsn::new(by).after(after)),
         MiddleboxSpec::Overwrite { at, ref text } => {
             let edit = Edit::Overwrite { at, octets: text.clone().into() };
-            ways.shared.push(network.add_node(Box::new(EditStream::new(plan.ends[0].v4.into(), edit))));
+            ways.shared.push(network.add_node(Box::new(EditStream::new(plan.ends[0].v4.into(), edit))).into());
         }
-        MiddleboxSpec::Narrow { mtu, silent } => {
-            let hop = NarrowHop::new(mtu);
-            ways.shared.push(network.add_node(Box::new(if silent { hop.silent() } else { hop })));
+        MiddleboxSpec::Narrow { mtu, silent, on } => {
+            let hop = if silent { NarrowHop::new(mtu).silent() } else { NarrowHop::new(mtu) };
+            if on != NarrowOn::Down {
+                ways.add_entry(network, hop.clone(), NarrowOn::Up);
+            }
+            if on != NarrowOn::Up {
+                ways.add_entry(network, hop, NarrowOn::Down);
+            }
         }
         MiddleboxSpec::Nat { idle_timeout } => {
-            ways.shared.push(network.add_node(Box::new(Nat::new(plan.external(), idle_timeout))));
+            ways.shared.push(network.add_node(Box::new(Nat::new(plan.external(), idle_timeout))).into());
         }
     }
 }
@@ -155,6 +190,16 @@ impl Ways {
     fn each<N: Node + 'static>(&mut self, network: &mut Network, make: impl Fn() -> N) {
         self.up.push(network.add_node(Box::new(make())));
         self.down.push(network.add_node(Box::new(make())));
+    }
+
+    /// A hop that is narrow up or down. It goes by no address: the link may lead to hosts behind either.
+    fn add_entry(&mut self, network: &mut Network, hop: NarrowHop, on: NarrowOn) {
+        let entry = network.add_medium(Box::new(NarrowEntry::new(hop)));
+        let [outside, link] = [NarrowEntry::OUTSIDE, NarrowEntry::LINK].map(|gate| network.gate(entry, gate));
+        let down = on == NarrowOn::Down;
+        let (first, second) = if down { (link, outside) } else { (outside, link) };
+        self.shared.push(Stop { first, second });
+        self.entries[usize::from(down)].push(outside);
     }
 }
 

@@ -97,7 +97,7 @@ pub(in crate::run) fn measure(
             None => LinkUse {
                 local_bytes,
                 delivered_bytes: network.counters(hop.down_out).left.bytes,
-                backlogged: network.backlog(hop.down_in).bytes > 0,
+                backlogged: network.backlog(hop.down_link).bytes > 0,
                 granted: None,
             },
         })

@@ -45,7 +45,7 @@ impl Stage {
         let network = self.simulation.network();
         let relay = &self.relays[index];
         let wlan = self.wlan.and_then(|id| network.medium::<Wlan>(id));
-        let backlog = |hop: Hop| network.backlog(hop.down_in).bytes;
+        let backlog = |hop: Hop| network.backlog(hop.down_link).bytes;
         RelaySample {
             carried_bytes,
             capacity_bps: ue.map(|ue| ue.capacity_estimate.as_bps() as f64),

@@ -3,13 +3,15 @@
 use units::text::Text;
 use units::{ByteCount, Duration, Rate};
 
-use super::Complaint;
-use crate::scenario::{Drawn, Link, Loss, Queue, RateModel, TextOr};
+use super::{Complaint, check_mtu};
+use crate::scenario::{Drawn, Link, Loss, Mtu, Narrow, Queue, RateModel, Scenario, TextOr};
 
 /// Highest rate of a link: beyond it, packets take less than a nanosecond's worth of octets each.
 const RATE_MAX: Rate = Rate::from_mbps(1_000_000);
 /// Longest delay of a link.
 const DELAY_MAX: Duration = Duration::from_secs(10);
+/// Smallest MTU that every sender finds without a word from the router, unless its own is as small (RFC 8899 section 5.1.2).
+const SILENT_MTU_MIN: ByteCount = ByteCount(1280);
 /// Highest rate of a trace, whose length in memory grows with it.
 const TRACE_RATE_MAX: Rate = Rate::from_mbps(1000);
 /// Lowest rate of a trace: below it even one packet takes longer than a second.
@@ -38,17 +40,20 @@ pub(super) fn highest<T: Copy>(drawn: &Drawn<T>) -> T {
     }
 }
 
-pub(super) fn check_link(link: &Link, field: &str, mtu: ByteCount, found: &mut Vec<Complaint>) {
+pub(super) fn check_link(link: &Link, field: &str, scenario: &Scenario, found: &mut Vec<Complaint>) {
     match &link.rate {
         TextOr::Text(rate) => check_rate(*rate, &format!("{field}.rate"), found),
         TextOr::Table(model) => check_rate_model(model, &format!("{field}.rate"), found),
     }
     check_rate(link.uplink.rate, &format!("{field}.uplink.rate"), found);
     for (name, queue) in [("queue", link.queue), ("uplink.queue", link.uplink.queue)] {
-        if !holds_a_packet(queue, mtu) {
+        if !holds_a_packet(queue, scenario.connection.mtu) {
             let problem = format!("a queue of {queue} holds no packet");
             found.push(Complaint::new(format!("{field}.{name}"), problem, "write at least \"1 packet\" or one MTU"));
         }
+    }
+    for (name, mtu) in [("mtu", link.mtu), ("uplink.mtu", link.uplink.mtu)] {
+        mtu.iter().for_each(|mtu| check_narrow(*mtu, &format!("{field}.{name}"), scenario, found));
     }
     let mut refuse = |name: &str, problem, remedy: &str| {
         found.push(Complaint::new(format!("{field}.{name}"), problem, remedy));
@@ -67,6 +72,26 @@ pub(super) fn check_link(link: &Link, field: &str, mtu: ByteCount, found: &mut V
             let remedy = "write burst_packets of at least 1, and a mean of at most burst_packets / (burst_packets + 1)";
             found.push(Complaint::new(format!("{field}.loss"), problem, remedy));
         }
+    }
+}
+
+fn check_narrow(mtu: Mtu, field: &str, scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let Narrow { size, silent } = match mtu {
+        TextOr::Text(size) => {
+            check_mtu(size, scenario, field, found);
+            return;
+        }
+        TextOr::Table(narrow) => narrow,
+    };
+    check_mtu(size, scenario, &format!("{field}.size"), found);
+    let own = scenario.connection.mtu;
+    if silent && size < own && size < SILENT_MTU_MIN && own <= SILENT_MTU_MIN {
+        let own = own.0;
+        let problem = format!(
+            "hosts with connection.mtu = \"{own} B\" never find out: they look for no path of less than 1280 B"
+        );
+        let remedy = "remove `silent`, write a larger connection.mtu, or a size from \"1280 B\" on";
+        found.push(Complaint::new(field, problem, remedy));
     }
 }
 

@@ -6,12 +6,14 @@ use units::{Duration, Rate};
 use super::Complaint;
 use super::link::{highest, refuse_bounds};
 use super::traffic::{Refuse, check_rate, check_video, refuse_varied};
-use crate::scenario::{Change, LocalKind, LocalTraffic, Scenario};
+use crate::scenario::{Change, Link, LocalKind, LocalTraffic, Narrow, Relay, Scenario};
 
 /// Flows of one section.
 const FLOWS_MAX: u32 = 1000;
 /// IP and UDP headers of a datagram over IPv6, the longer ones.
 const HEADERS_BYTES: u64 = 48;
+/// Largest packet of `vbr`, headers included.
+const VBR_DATAGRAM_BYTES: u64 = 1500;
 /// Shortest time between changes of a random process: below, it takes more events than the packets that it makes.
 const STATE_MIN: Duration = Duration::from_millis(1);
 
@@ -24,6 +26,7 @@ pub(super) fn check_local(scenario: &Scenario, found: &mut Vec<Complaint>) {
             };
             check_kind(local, &mut refuse);
             check_quantities(local, scenario, &mut refuse);
+            check_narrow(local, scenario, relay, &mut refuse);
             check_changes(local, &mut refuse);
         }
     }
@@ -101,6 +104,27 @@ fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl
     refuse_varied(local.pauses.as_ref(), "pauses", refuse);
     if let Some(video) = &local.video {
         check_video(video, refuse);
+    }
+}
+
+/// No datagram is cut or sent again: one that does not fit the links on its way never arrives.
+fn check_narrow(local: &LocalTraffic, scenario: &Scenario, relay: &Relay, refuse: &mut impl Refuse) {
+    let links = scenario.bottleneck.iter().chain(&relay.cellular);
+    let Some(Narrow { size, .. }) = links.filter_map(Link::narrow_down).min_by_key(|narrow| narrow.size) else {
+        return;
+    };
+    let most = size.0.saturating_sub(HEADERS_BYTES);
+    match local.kind {
+        LocalKind::Udp if local.datagram.0 > most => {
+            let problem = format!("a datagram of {} B does not fit a link whose mtu is {} B", local.datagram.0, size.0);
+            refuse("datagram", problem, &format!("write a size from \"1 B\" to \"{most} B\""));
+        }
+        LocalKind::Vbr if size.0 < VBR_DATAGRAM_BYTES => {
+            let problem =
+                format!("its datagrams of {VBR_DATAGRAM_BYTES} B do not fit a link whose mtu is {} B", size.0);
+            refuse("kind", problem, "write another kind, or a larger mtu");
+        }
+        _ => {}
     }
 }
 

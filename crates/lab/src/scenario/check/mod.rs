@@ -29,6 +29,8 @@ const RELAYS_MAX: usize = 10_000;
 const MTU_MIN: u64 = 576;
 /// Smallest MTU of IPv6 (RFC 8200 section 5).
 const MTU_MIN_IPV6: u64 = 1280;
+/// Largest packet of IP.
+const MTU_MAX: u64 = 65_535;
 
 /// A mistake before its place is known.
 pub(super) struct Complaint {
@@ -93,13 +95,8 @@ fn check_times(scenario: &Scenario, found: &mut Vec<Complaint>) {
 
 fn check_connection(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let connection = &scenario.connection;
-    let ipv6 = scenario.addresses().source.is_ipv6();
-    let mtu_min = if ipv6 { MTU_MIN_IPV6 } else { MTU_MIN };
     let mtu = connection.mtu;
-    if mtu.0 < mtu_min || mtu.0 > 65535 {
-        let remedy = format!("write a size from \"{}\" to \"65535 B\"", ByteCount(mtu_min));
-        found.push(Complaint::new("connection.mtu", format!("no MTU is {mtu}"), remedy));
-    }
+    check_mtu(mtu, scenario, "connection.mtu", found);
     for (field, size) in [("send_buffer", connection.send_buffer), ("receive_buffer", connection.receive_buffer)] {
         if size < mtu || size.0 > 1 << 30 {
             let problem = format!("{size} is no size for a buffer");
@@ -126,6 +123,16 @@ fn check_connection(scenario: &Scenario, found: &mut Vec<Complaint>) {
         found.push(Complaint::new(field, "no segment may be sent", "write 1 or more; 10 is usual (RFC 6928)"));
     }
     check_timers(connection, found);
+}
+
+/// Whether packets of the scenario's address family can be so large, and need not be larger.
+fn check_mtu(mtu: ByteCount, scenario: &Scenario, field: &str, found: &mut Vec<Complaint>) {
+    let ipv6 = scenario.addresses().source.is_ipv6();
+    let mtu_min = if ipv6 { MTU_MIN_IPV6 } else { MTU_MIN };
+    if !(mtu_min..=MTU_MAX).contains(&mtu.0) {
+        let remedy = format!("write a size from \"{mtu_min} B\" to \"{MTU_MAX} B\"");
+        found.push(Complaint::new(field, format!("no MTU is {mtu}"), remedy));
+    }
 }
 
 fn check_timers(connection: &Connection, found: &mut Vec<Complaint>) {

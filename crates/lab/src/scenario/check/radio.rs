@@ -5,7 +5,7 @@ use units::{ByteCount, Duration};
 
 use super::Complaint;
 use super::link::{check_link, holds_a_packet};
-use crate::scenario::{Cell, Distance, Fading, Link, Placement, Relay, RelayMode, Scenario, Walk, Wlan};
+use crate::scenario::{Cell, Distance, Fading, Hop, Link, Placement, Relay, RelayMode, Scenario, Walk, Wlan};
 
 /// Data rates of IEEE 802.11a, Mbit/s.
 const WLAN_RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
@@ -30,11 +30,11 @@ pub(super) fn check_radio(scenario: &Scenario, found: &mut Vec<Complaint>) {
         check_hidden(wlan, &scenario.relays, found);
     }
     if let Some(bottleneck) = &scenario.bottleneck {
-        check_link(bottleneck, "bottleneck", mtu, found);
+        check_link(bottleneck, "bottleneck", scenario, found);
     }
     for (index, relay) in scenario.relays.iter().enumerate() {
         let field = format!("relays[{index}]");
-        check_hop(relay.cellular.as_ref(), scenario.cell.is_some(), &format!("{field}.cellular"), "cell", mtu, found);
+        check_hop(scenario, relay.cellular.as_ref(), &format!("{field}.cellular"), Hop::Cellular, found);
         check_wifi(scenario, relay, &format!("{field}.wifi"), found);
         check_place(relay, scenario.cell.is_some(), &field, found);
     }
@@ -43,7 +43,7 @@ pub(super) fn check_radio(scenario: &Scenario, found: &mut Vec<Complaint>) {
 /// A destination that has the cellular interfaces itself needs no Wi-Fi.
 fn check_wifi(scenario: &Scenario, relay: &Relay, field: &str, found: &mut Vec<Complaint>) {
     if scenario.cooperation.relays != RelayMode::MultiHomed {
-        return check_hop(relay.wifi.as_ref(), scenario.wlan.is_some(), field, "wlan", scenario.connection.mtu, found);
+        return check_hop(scenario, relay.wifi.as_ref(), field, Hop::Wifi, found);
     }
     if relay.wifi.is_some() {
         let remedy = "remove it, or write cooperation.relays = \"ip\"";
@@ -52,16 +52,20 @@ fn check_wifi(scenario: &Scenario, relay: &Relay, field: &str, found: &mut Vec<C
 }
 
 /// Either a link of its own or the shared medium.
-fn check_hop(link: Option<&Link>, shared: bool, field: &str, medium: &str, mtu: ByteCount, found: &mut Vec<Complaint>) {
+fn check_hop(scenario: &Scenario, link: Option<&Link>, field: &str, hop: Hop, found: &mut Vec<Complaint>) {
+    let (medium, shared) = match hop {
+        Hop::Cellular => ("cell", scenario.cell.is_some()),
+        Hop::Wifi => ("wlan", scenario.wlan.is_some()),
+    };
     match (link, shared) {
-        (Some(link), false) => check_link(link, field, mtu, found),
+        (Some(link), false) => check_link(link, field, scenario, found),
         (None, true) => {}
         (Some(_), true) => {
             let problem = format!("contradicts the section [{medium}], which serves all relays");
             found.push(Complaint::new(field, problem, format!("remove it, or the section [{medium}]")));
         }
         (None, false) => {
-            let name = field.rsplit('.').next().unwrap_or(field);
+            let name = hop.name();
             let own = format!("add `{name} = {{ rate = \"3 Mbit/s\", delay = \"40 ms\" }}`");
             let remedy = format!("{own}, or a section [{medium}] for all relays");
             found.push(Complaint::new(field, "is missing", remedy));
