@@ -3,8 +3,8 @@
 mod script;
 
 use script::{Script, mptcp_config as config};
-use transport::error::{CloseReason, Violation};
 use transport::Event;
+use transport::error::{CloseReason, Violation};
 use wire::mptcp::{CapableFlags, MptcpOption, ResetReason};
 use wire::{Segment, mptcp::Mapping};
 

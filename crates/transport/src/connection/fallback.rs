@@ -11,9 +11,19 @@ use crate::event::Event;
 use crate::host::Host;
 
 impl Connection {
-    /// Subflow and data stream coincide, both ways: there has never been but one subflow, for the peer either, and nothing
-    /// was sent or received on it out of the data's order.
+    /// There has never been but one subflow, and with it both streams coincide.
     pub(super) fn can_fall_back(&self) -> bool {
+        !self.joined && self.streams_coincide()
+    }
+
+    /// The same for the peer: with our SYN/ACK a join may stand for it already, and it would not go along.
+    fn can_fall_back_first(&self) -> bool {
+        self.can_fall_back() && !self.subflows.iter().any(|subflow| subflow.half_open_until().is_some())
+    }
+
+    /// Subflow and data stream are the same, both ways: nothing was sent or received on another subflow, or out of the data's
+    /// order. A peer that has fallen back can be followed.
+    fn streams_coincide(&self) -> bool {
         let Some(subflow) = self.subflows.first().filter(|subflow| subflow.admitted && !subflow.retired) else {
             return false;
         };
@@ -22,15 +32,13 @@ impl Connection {
         let received = stream.received_bytes() + u64::from(subflow.mappings.pending_bytes());
         let taken = subflow.mappings.resolved_to().map_or(0, |seq| seq.since(subflow.tcb.irs() + 1));
         self.is_mptcp()
-            && !self.joined
-            && !self.subflows.iter().any(|subflow| subflow.half_open_until().is_some())
             && self.reinjection.next().is_none()
             && subflow.tcb.octets_taken() == sent
             && stream.waiting_bytes() == 0
             && taken == low_u32(received)
     }
 
-    /// Goes on as plain TCP; [`Self::can_fall_back`] was asked.
+    /// Goes on as plain TCP; [`Self::streams_coincide`] was asked.
     pub(super) fn fall_back(&mut self, host: &mut Host, now: Instant) {
         if !self.is_mptcp() {
             return;
@@ -72,16 +80,22 @@ impl Connection {
             self.fall_back_aloud(host, now);
             return true;
         }
+        self.reset_for_interference(i);
+        false
+    }
+
+    fn reset_for_interference(&mut self, i: usize) {
         let reason = CloseReason::Violation(Violation::UnmappedData);
         self.reset_subflow(i, ResetReason::MiddleboxInterference, false, reason);
-        false
     }
 
     /// Data came without a mapping. True if they were taken nevertheless.
     pub(super) fn on_unmapped_data(&mut self, i: usize, payload: Payload, host: &mut Host, now: Instant) -> bool {
-        if !self.do_without_options(i, host, now) {
+        if !self.can_fall_back_first() {
+            self.reset_for_interference(i);
             return false;
         }
+        self.fall_back_aloud(host, now);
         // Options may still pass in the other direction.
         self.report_failure(i, self.receiver.stream.next());
         self.deliver_unmapped(payload);
@@ -91,7 +105,7 @@ impl Connection {
     /// A DSS checksum failed: a middlebox changes data. With a single subflow that is not ours to judge: the data, and
     /// `rest` behind them, are taken as TCP would. Otherwise the subflow is reset and others bring the data again.
     pub(super) fn on_bad_checksum(&mut self, i: usize, dsn: Dsn, rest: Payload, host: &mut Host, now: Instant) -> bool {
-        if !self.can_fall_back() {
+        if !self.can_fall_back_first() {
             let reason = CloseReason::Violation(Violation::Checksum);
             self.reset_subflow(i, ResetReason::MiddleboxInterference, false, reason);
             self.subflows[i].reset_options.push(MptcpOption::Fail(MpFail { dsn }));
@@ -120,11 +134,11 @@ impl Connection {
     }
 
     /// The peer could not use our data (MP_FAIL): with a single subflow both go on without MPTCP and both say so. With
-    /// several the peer resets the subflow; one that does not has fallen back for itself, and what follows on the subflow
-    /// would have no place.
+    /// several the peer resets the subflow. One that does not has fallen back, whatever became of joins under way: it is
+    /// followed, or what comes next on the subflow would have no place.
     pub(super) fn on_fail(&mut self, i: usize, host: &mut Host, now: Instant) {
         let failed_at = self.data_ack();
-        if self.can_fall_back() {
+        if self.streams_coincide() {
             self.report_failure(i, failed_at);
             self.fall_back_aloud(host, now);
         } else {
@@ -136,7 +150,7 @@ impl Connection {
 
     /// The peer has fallen back.
     pub(super) fn on_infinite_mapping(&mut self, i: usize, host: &mut Host, now: Instant) {
-        if self.can_fall_back() {
+        if self.streams_coincide() {
             self.fall_back(host, now);
         } else {
             // What follows could not be placed.
