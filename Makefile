@@ -30,8 +30,8 @@ choosing: ## run the sweeps behind docs/choosing.md, with a report of plots for 
 fuzz: ## look for crashes with cargo-fuzz for SECONDS_EACH=60 per target
 	@bash scripts/fuzz.sh
 
-soak: ## random scenarios for an hour (MINUTES=, SEED=), the failing ones made small; CASE= or REPLAY=FILE: one again
-	@SOAK_SECONDS="$(SOAK_SECONDS)" MINUTES="$(MINUTES)" SEED="$(SEED)" FIRST="$(FIRST)" CASE="$(CASE)" REPLAY="$(REPLAY)" SEGMENTS="$(SEGMENTS)" \
+soak: ## random scenarios for an hour (MINUTES=, KIND=, SEED=), the failing ones made small; CASE= or REPLAY=FILE: one again
+	@SOAK_SECONDS="$(SOAK_SECONDS)" MINUTES="$(MINUTES)" KIND="$(KIND)" SEED="$(SEED)" FIRST="$(FIRST)" CASE="$(CASE)" REPLAY="$(REPLAY)" SEGMENTS="$(SEGMENTS)" \
 		bash scripts/soak.sh
 
 clean: ## remove everything that was built or written

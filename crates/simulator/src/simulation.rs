@@ -135,10 +135,15 @@ impl<H: Host> Simulation<H> {
     /// What is wrong with the run so far, in words: broken rules on the wire (with [`Self::check`]), octets that
     /// appeared or vanished in the network, and what the hosts themselves found.
     pub fn faults(&self) -> Vec<String> {
+        let hosts = self.hosts.iter().flat_map(|attached| attached.host.faults());
+        self.broken_rules().into_iter().chain(hosts).collect()
+    }
+
+    /// Of [`Self::faults`], those that no network and no peer can be to blame for: all but what the hosts themselves found.
+    pub fn broken_rules(&self) -> Vec<String> {
         let wire = self.watchers.checker.iter().flat_map(|checker| checker.faults()).map(|fault| fault.to_string());
         let network = self.network.imbalances().map(|imbalance| imbalance.to_string());
-        let hosts = self.hosts.iter().flat_map(|attached| attached.host.faults());
-        wire.chain(network).chain(hosts).collect()
+        wire.chain(network).collect()
     }
 
     /// When the next event is due.

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::coverage::Coverage;
-use crate::hunt::{Smallest, draw, try_case};
-use crate::judge::Fault;
-use crate::run::{Numbers, Outcome};
+use crate::hunt::Smallest;
+use crate::kind::Registration;
+use crate::outcome::{Fault, Numbers, Outcome};
 
 /// How long to go on, and from where.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// All cases grow from it.
     pub seed: u64,
-    /// The first case.
+    /// The first case of each kind.
     pub first: u64,
-    /// No more than so many cases.
+    /// No more than so many cases of each kind.
     pub cases_max: u64,
     /// No new case after that time.
     pub time: Duration,
@@ -25,9 +25,11 @@ pub struct Plan {
     pub shrinking_time: Duration,
 }
 
-/// What came of a campaign.
-#[derive(Debug, Default)]
+/// What came of the cases of one kind.
+#[derive(Debug)]
 pub struct Campaign {
+    /// The kind.
+    pub kind: &'static Registration,
     /// Cases run.
     pub cases: u64,
     /// Of these, cut short.
@@ -36,8 +38,10 @@ pub struct Campaign {
     pub numbers: Numbers,
     /// What was drawn.
     pub coverage: Coverage,
-    /// What failed, by kind.
+    /// What failed, by kind of fault.
     pub failures: BTreeMap<String, Failure>,
+    /// Time that it took, without making cases smaller.
+    spent: Duration,
 }
 
 /// Cases that fail in the same way.
@@ -59,71 +63,103 @@ fn clock() -> Instant {
     Instant::now()
 }
 
-/// Runs cases until the time is over; `tell` hears of each case: its number, and whether something new failed.
-pub fn campaign(plan: &Plan, tell: &mut dyn FnMut(&Campaign, u64, Option<&Failure>)) -> Campaign {
+/// Hears of a campaign: a case is about to begin, or is over and failed in a new way, or did not.
+pub trait Listener {
+    /// Case `number` is next.
+    fn begins(&mut self, kind: &'static Registration, number: u64);
+
+    /// It is over.
+    fn ended(&mut self, campaigns: &[Campaign]);
+
+    /// It failed in a new way, and was made smaller.
+    fn failed(&mut self, campaign: &Campaign, failure: &Failure);
+}
+
+/// Runs cases of all `kinds`, each for its share of the time, until it is over.
+pub fn campaign(plan: &Plan, kinds: &[&'static Registration], listener: &mut dyn Listener) -> Vec<Campaign> {
     let begin = clock();
-    let mut campaign = Campaign::default();
-    for number in plan.first..plan.first.saturating_add(plan.cases_max) {
-        if begin.elapsed() >= plan.time {
-            break;
-        }
-        let new = campaign.one(plan, number);
-        let failure = new.and_then(|kind| campaign.failures.get(&kind));
-        tell(&campaign, number, failure);
+    let mut campaigns: Vec<Campaign> = kinds.iter().map(|kind| Campaign::new(kind)).collect();
+    while begin.elapsed() < plan.time {
+        let open = campaigns.iter_mut().filter(|campaign| campaign.cases < plan.cases_max);
+        let Some(next) = open.min_by_key(|campaign| campaign.spent / campaign.kind.share) else { break };
+        next.one(plan, listener);
+        listener.ended(&campaigns);
     }
-    campaign
+    campaigns
 }
 
 impl Campaign {
-    /// Runs a case; gives the kind of its fault if that is new.
-    fn one(&mut self, plan: &Plan, number: u64) -> Option<String> {
-        let drawn = draw(plan.seed, number);
-        let case = drawn.case();
-        self.coverage.add(&case);
+    fn new(kind: &'static Registration) -> Self {
+        Self {
+            kind,
+            cases: 0,
+            cut_short: 0,
+            numbers: Numbers::default(),
+            coverage: Coverage::default(),
+            failures: BTreeMap::new(),
+            spent: Duration::ZERO,
+        }
+    }
+
+    /// Cases that failed.
+    pub fn failed(&self) -> u64 {
+        self.failures.values().map(|failure| failure.count).sum()
+    }
+
+    /// Runs the next case.
+    fn one(&mut self, plan: &Plan, listener: &mut dyn Listener) {
+        let number = plan.first.saturating_add(self.cases);
+        listener.begins(self.kind, number);
+        let begin = clock();
+        let drawn = (self.kind.draw)(plan.seed, number);
+        self.coverage.add(drawn.values());
         self.cases += 1;
-        match try_case(&case) {
+        let outcome = drawn.try_it();
+        self.spent += begin.elapsed();
+        match outcome {
             Outcome::Passed(numbers) => self.numbers = self.numbers + numbers,
             Outcome::CutShort => self.cut_short += 1,
             Outcome::Failed(fault) => {
                 if let Some(known) = self.failures.get_mut(&fault.kind) {
-                    known.count += 1;
-                    known.numbers.truncate(NUMBERS_MAX - 1);
-                    known.numbers.push(number);
-                    return None;
+                    return known.count_another(number);
                 }
-                let kind = fault.kind.clone();
                 let begin = clock();
-                let smallest = drawn.shrink(fault, &|| begin.elapsed() < plan.shrinking_time);
-                self.failures.insert(kind.clone(), Failure { numbers: vec![number], count: 1, smallest });
-                return Some(kind);
+                let smallest = drawn.shrink(fault.clone(), &|| begin.elapsed() < plan.shrinking_time);
+                let failure = Failure { numbers: vec![number], count: 1, smallest };
+                listener.failed(self, &failure);
+                self.failures.insert(fault.kind, failure);
             }
         }
-        None
     }
 }
 
 impl Failure {
+    fn count_another(&mut self, number: u64) {
+        self.count += 1;
+        self.numbers.truncate(NUMBERS_MAX - 1);
+        self.numbers.push(number);
+    }
+
     /// What a person needs to know, the case included.
-    pub fn describe(&self, seed: u64) -> String {
-        let Smallest { case, fault: Fault { kind, detail }, runs } = &self.smallest;
-        let mut text = String::new();
-        let number = self.numbers[0];
-        let _ = writeln!(text, "# {kind}\n# seed {seed}, case {number}; made smaller in {runs} runs");
-        let _ = writeln!(text, "# as drawn: make soak SEED={seed} CASE={number}");
+    pub fn describe(&self, kind: &Registration, seed: u64) -> String {
+        let Smallest { text: case, fault: Fault { kind: fault, detail }, runs } = &self.smallest;
+        let (mut text, number) = (String::new(), self.numbers[0]);
+        let _ = writeln!(text, "# {fault}\n# seed {seed}, {} case {number}; made smaller in {runs} runs", kind.name);
+        let _ = writeln!(text, "# as drawn: make soak KIND={} SEED={seed} CASE={number}", kind.name);
         for line in detail.lines() {
             let _ = writeln!(text, "# {line}");
         }
-        text + "\n" + &case.to_text()
+        text + "\n" + case
     }
 
     /// Writes the case into a folder; gives the file.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write(&self, seed: u64, folder: &Path) -> std::io::Result<PathBuf> {
+    pub fn write(&self, kind: &Registration, seed: u64, folder: &Path) -> std::io::Result<PathBuf> {
         std::fs::create_dir_all(folder)?;
-        let file = folder.join(format!("{seed}-{}.toml", self.numbers[0]));
-        std::fs::write(&file, self.describe(seed))?;
+        let file = folder.join(format!("{}-{seed}-{}.toml", kind.name, self.numbers[0]));
+        std::fs::write(&file, self.describe(kind, seed))?;
         Ok(file)
     }
 }

@@ -7,10 +7,9 @@ use std::sync::Once;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use crate::case::Case;
-use crate::draw::cases;
-use crate::judge::Fault;
-use crate::run::{Outcome, run};
+use crate::coverage::Values;
+use crate::kind::Kind;
+use crate::outcome::{Fault, Outcome};
 
 thread_local! {
     static RUNS_A_CASE: Cell<bool> = const { Cell::new(false) };
@@ -18,78 +17,119 @@ thread_local! {
     static PANIC: RefCell<(String, String)> = const { RefCell::new((String::new(), String::new())) };
 }
 
-/// A case as it was drawn, which can still be shrunk.
-pub struct Drawn {
-    tree: Box<dyn ValueTree<Value = Case>>,
+/// A case as it was drawn, which can still be shrunk; of whatever kind.
+pub trait Drawn {
+    /// What it has.
+    fn values(&self) -> Values;
+
+    /// It as text.
+    fn text(&self) -> String;
+
+    /// Runs it; a panic is a fault like others.
+    fn try_it(&self) -> Outcome;
+
+    /// Runs it, printing what happens.
+    fn list_it(&self) -> Outcome;
+
+    /// Makes a case that fails smaller as long as it fails in the same way and `goes_on`.
+    fn shrink(self: Box<Self>, fault: Fault, goes_on: &dyn Fn() -> bool) -> Smallest;
 }
 
 /// A case that fails, and from which nothing could be left out any more.
 #[derive(Clone, Debug)]
 pub struct Smallest {
     /// The case.
-    pub case: Case,
+    pub text: String,
     /// What is wrong with it.
     pub fault: Fault,
     /// How many runs it took.
     pub runs: u32,
 }
 
+struct Tree<K: Kind>(Box<dyn ValueTree<Value = K::Case>>);
+
 /// Case `number` of a seed.
 ///
 /// # Panics
 /// Never: no strategy rejects a case.
-pub fn draw(seed: u64, number: u64) -> Drawn {
+pub fn draw<K: Kind>(seed: u64, number: u64) -> Box<dyn Drawn> {
+    Box::new(tree::<K>(seed, number))
+}
+
+/// Case `number` of a seed, as the kind sees it.
+///
+/// # Panics
+/// Never: no strategy rejects a case.
+pub fn case<K: Kind>(seed: u64, number: u64) -> K::Case {
+    tree::<K>(seed, number).0.current()
+}
+
+fn tree<K: Kind>(seed: u64, number: u64) -> Tree<K> {
     let mut octets = [0; 32];
     octets[..8].copy_from_slice(&seed.to_le_bytes());
     octets[8..16].copy_from_slice(&number.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &octets);
     let mut runner = TestRunner::new_with_rng(Config { failure_persistence: None, ..Config::default() }, rng);
-    Drawn { tree: Box::new(cases().new_tree(&mut runner).expect("no strategy rejects a case")) }
+    Tree(Box::new(K::cases().new_tree(&mut runner).expect("no strategy rejects a case")))
 }
 
-impl Drawn {
-    /// The case.
-    pub fn case(&self) -> Case {
-        self.tree.current()
+impl<K: Kind> Drawn for Tree<K> {
+    fn values(&self) -> Values {
+        K::values(&self.0.current())
     }
 
-    /// Makes a case that fails smaller as long as it fails in the same way and `goes_on`.
-    pub fn shrink(mut self, fault: Fault, goes_on: &dyn Fn() -> bool) -> Smallest {
-        let mut smallest = Smallest { case: self.tree.current(), fault, runs: 0 };
+    fn text(&self) -> String {
+        K::to_text(&self.0.current())
+    }
+
+    fn try_it(&self) -> Outcome {
+        try_case::<K>(&self.0.current())
+    }
+
+    fn list_it(&self) -> Outcome {
+        guarded::<K>(&self.0.current(), true)
+    }
+
+    fn shrink(self: Box<Self>, fault: Fault, goes_on: &dyn Fn() -> bool) -> Smallest {
+        let mut tree = self.0;
+        let (mut smallest, mut fault, mut runs) = (tree.current(), fault, 0);
         let mut fails = true;
         while goes_on() {
-            let moved = if fails { self.tree.simplify() } else { self.tree.complicate() };
+            let moved = if fails { tree.simplify() } else { tree.complicate() };
             if !moved {
                 break;
             }
-            smallest.runs += 1;
-            let case = self.tree.current();
-            fails = match try_case(&case) {
-                Outcome::Failed(fault) if fault.kind == smallest.fault.kind => {
-                    (smallest.case, smallest.fault) = (case, fault);
+            runs += 1;
+            let case = tree.current();
+            fails = match try_case::<K>(&case) {
+                Outcome::Failed(again) if again.kind == fault.kind => {
+                    (smallest, fault) = (case, again);
                     true
                 }
                 _ => false,
             };
         }
-        smallest
+        Smallest { text: K::to_text(&smallest), fault, runs }
     }
 }
 
 /// Runs a case; a panic is a fault like others.
-pub fn try_case(case: &Case) -> Outcome {
-    guarded(case, false)
+pub fn try_case<K: Kind>(case: &K::Case) -> Outcome {
+    guarded::<K>(case, false)
 }
 
-/// As [`try_case`], printing every segment.
-pub fn list_case(case: &Case) -> Outcome {
-    guarded(case, true)
+/// Runs the case in a text; with `list`, printing what happens.
+///
+/// # Errors
+/// If the text is no case of that kind; in words.
+pub fn replay<K: Kind>(text: &str, list: bool) -> Result<Outcome, String> {
+    K::parse(text).map(|case| guarded::<K>(&case, list))
 }
 
-fn guarded(case: &Case, list: bool) -> Outcome {
+fn guarded<K: Kind>(case: &K::Case, list: bool) -> Outcome {
     note_panics();
     RUNS_A_CASE.set(true);
-    let result = catch_unwind(AssertUnwindSafe(|| run(case, list)));
+    let result = catch_unwind(AssertUnwindSafe(|| K::run(case, list)));
     RUNS_A_CASE.set(false);
     result.unwrap_or_else(|_| {
         let (message, place) = PANIC.take();

@@ -1,29 +1,24 @@
 //! Random scenarios, drawn from a seed, and what must hold in each.
 //!
 //! ```text
-//! case       everything that decides a run, as data: settings, paths, applications, actions
-//! draw       cases from a seed
-//! goals      what must hold in a case, told from the case alone
-//! wiring     from a case to a simulation
-//! talker     the applications
-//! actions    what is done to subflows and addresses on the way
-//! run        runs a case, with an eye on storms
-//! judge      what came of it
-//! hunt       draws, runs, and shrinks what fails
+//! kind       what a kind of cases says of its cases, and the registry of kinds
+//! transport  a kind: two hosts, paths between them, applications
+//! lab        a kind: scenario files, with cells, Wi-Fi, relays and cooperation
+//!
+//! hunt       draws a case from a seed, runs it, and shrinks it if it fails
+//! campaign   as many cases as fit into a time, of one kind or of several
+//! outcome    how a case went, and what was wrong with it
 //! coverage   what of everything that can be drawn has been drawn
+//! traffic    segments that hosts send and receive
 //! listing    segments as lines of text
-//! campaign   as many cases as fit into a time
 //! ```
 
-mod actions;
 pub mod campaign;
-pub mod case;
 pub mod coverage;
-mod draw;
-pub mod goals;
 pub mod hunt;
-pub mod judge;
+pub mod kind;
+pub mod lab;
 mod listing;
-pub mod run;
-mod talker;
-mod wiring;
+pub mod outcome;
+mod traffic;
+pub mod transport;

@@ -2,15 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
-use soak::campaign::{Campaign, Failure, Plan, campaign};
-use soak::case::Case;
-use soak::hunt::{draw, list_case, try_case};
-use soak::run::Outcome;
+use soak::campaign::{Campaign, Failure, Listener, Plan, campaign};
+use soak::kind::{KINDS, Registration, find};
+use soak::outcome::Outcome;
 
 /// A line of progress comes this often.
 const TELL_EVERY: Duration = Duration::from_secs(15);
@@ -23,8 +21,11 @@ struct Arguments {
     /// All cases grow from it; drawn from the clock unless given.
     #[arg(long)]
     seed: Option<u64>,
-    /// Only this case of the seed, as text, run once.
-    #[arg(long, requires = "seed", conflicts_with = "replay")]
+    /// Only cases of this kind: transport or lab. By default all kinds take turns.
+    #[arg(long, value_parser = find)]
+    kind: Option<&'static Registration>,
+    /// Only this case of the seed and kind, as text, run once.
+    #[arg(long, requires = "seed", requires = "kind", conflicts_with = "replay")]
     case: Option<u64>,
     /// Only the case in this file.
     #[arg(long)]
@@ -35,10 +36,10 @@ struct Arguments {
     /// How long to go on.
     #[arg(long, default_value_t = 3600)]
     seconds: u64,
-    /// The first case.
+    /// The first case of each kind.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Cases at most.
+    /// Cases of each kind at most.
     #[arg(long, default_value_t = u64::MAX)]
     cases: u64,
     /// Seconds spent on making a case smaller that fails in a new way.
@@ -61,9 +62,9 @@ fn clock() -> Instant {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let result = match (&arguments.replay, arguments.case, arguments.seed) {
-        (Some(file), ..) => read(file).map(|case| replay(&case, arguments.segments)),
-        (None, Some(number), Some(seed)) => Ok(show_and_replay(&draw(seed, number).case(), arguments.segments)),
+    let result = match (&arguments.replay, arguments.case, arguments.seed, arguments.kind) {
+        (Some(file), _, _, kind) => replay(file, kind, arguments.segments),
+        (None, Some(number), Some(seed), Some(kind)) => Ok(show_and_run(kind, seed, number, arguments.segments)),
         _ => Ok(soak(&arguments)),
     };
     match result {
@@ -76,18 +77,27 @@ fn main() -> ExitCode {
     }
 }
 
-fn read(file: &Path) -> Result<Case, String> {
+/// Runs the case in a file, of the kind that its text is of unless one is given.
+fn replay(file: &Path, kind: Option<&'static Registration>, list: bool) -> Result<bool, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    Case::parse(&text).map_err(|error| format!("{}: {error}", file.display()))
+    let mut refusals = Vec::new();
+    for kind in KINDS.iter().filter(|known| kind.is_none_or(|kind| kind.name == known.name)) {
+        match (kind.replay)(&text, list) {
+            Ok(outcome) => return Ok(tell_outcome(&outcome)),
+            Err(refusal) => refusals.push(format!("no {} case: {refusal}", kind.name)),
+        }
+    }
+    Err(format!("{}: {}", file.display(), refusals.join("\n")))
 }
 
-fn show_and_replay(case: &Case, list: bool) -> bool {
-    println!("{}", case.to_text());
-    replay(case, list)
+fn show_and_run(kind: &Registration, seed: u64, number: u64, list: bool) -> bool {
+    let drawn = (kind.draw)(seed, number);
+    println!("{}", drawn.text());
+    tell_outcome(&if list { drawn.list_it() } else { drawn.try_it() })
 }
 
-fn replay(case: &Case, list: bool) -> bool {
-    match if list { list_case(case) } else { try_case(case) } {
+fn tell_outcome(outcome: &Outcome) -> bool {
+    match outcome {
         Outcome::Passed(numbers) => {
             println!("passed: {numbers:?}");
             true
@@ -112,35 +122,66 @@ fn soak(arguments: &Arguments) -> bool {
         time: Duration::from_secs(arguments.seconds),
         shrinking_time: Duration::from_secs(arguments.shrink_seconds),
     };
-    println!("seed {seed}, for {} s: the same again with SEED={seed}", arguments.seconds);
+    let kinds: Vec<&Registration> = arguments.kind.map_or_else(|| KINDS.iter().collect(), |kind| vec![kind]);
+    let names: Vec<_> = kinds.iter().map(|kind| kind.name).collect();
+    println!("seed {seed}, {}, for {} s: the same again with SEED={seed}", names.join(" and "), arguments.seconds);
     let begin = clock();
-    let at = Arc::new(AtomicU64::new(plan.first));
-    watch_for_hangs(seed, at.clone());
-    let mut told = begin;
-    let done = campaign(&plan, &mut |campaign, number, failure| {
-        at.store(number + 1, Ordering::Relaxed);
-        if let Some(failure) = failure {
-            tell_failure(seed, &arguments.out, failure);
-        }
-        if told.elapsed() >= TELL_EVERY {
-            told = clock();
-            println!("{}", progress(campaign, begin.elapsed()));
-        }
-    });
+    let at = Arc::default();
+    watch_for_hangs(seed, Arc::clone(&at));
+    let done = campaign(&plan, &kinds, &mut Told { seed, out: &arguments.out, at, begin, told: begin });
     tell_end(seed, &plan, &done, begin.elapsed());
-    done.failures.is_empty()
+    done.iter().all(|campaign| campaign.failures.is_empty())
+}
+
+/// The case that is run now.
+type At = Arc<Mutex<Option<(&'static str, u64)>>>;
+
+/// Tells a person how it goes.
+struct Told<'a> {
+    seed: u64,
+    out: &'a Path,
+    at: At,
+    begin: Instant,
+    told: Instant,
+}
+
+impl Listener for Told<'_> {
+    fn begins(&mut self, kind: &'static Registration, number: u64) {
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = Some((kind.name, number));
+    }
+
+    fn ended(&mut self, campaigns: &[Campaign]) {
+        if self.told.elapsed() >= TELL_EVERY {
+            self.told = clock();
+            campaigns.iter().for_each(|campaign| println!("{}", progress(campaign, self.begin.elapsed())));
+        }
+    }
+
+    fn failed(&mut self, campaign: &Campaign, failure: &Failure) {
+        let (seed, kind) = (self.seed, campaign.kind);
+        println!("FAILED: {}", failure.smallest.fault.kind);
+        println!("  as drawn: make soak KIND={} SEED={seed} CASE={}", kind.name, failure.numbers[0]);
+        match failure.write(kind, seed, self.out) {
+            Ok(file) => println!("  made smaller: make soak REPLAY={}", file.display()),
+            Err(error) => {
+                let text = failure.describe(kind, seed);
+                println!("  the smaller case cannot be written to {}: {error}\n{text}", self.out.display());
+            }
+        }
+    }
 }
 
 /// Ends the program if a case does not: shrinking counts as the case that it is about.
-fn watch_for_hangs(seed: u64, at: Arc<AtomicU64>) {
+fn watch_for_hangs(seed: u64, at: At) {
+    let now = move || *at.lock().unwrap_or_else(PoisonError::into_inner);
     std::thread::spawn(move || {
         loop {
-            let before = at.load(Ordering::Relaxed);
+            let before = now();
             std::thread::park_timeout(CASE_TIME_MAX);
-            if at.load(Ordering::Relaxed) == before {
+            if let Some((kind, number)) = before.filter(|_| now() == before) {
+                let seconds = CASE_TIME_MAX.as_secs();
                 println!(
-                    "FAILED: case {before} takes longer than {} s: make soak SEED={seed} CASE={before}",
-                    CASE_TIME_MAX.as_secs()
+                    "FAILED: a case takes longer than {seconds} s: make soak KIND={kind} SEED={seed} CASE={number}"
                 );
                 std::process::exit(1);
             }
@@ -148,48 +189,43 @@ fn watch_for_hangs(seed: u64, at: Arc<AtomicU64>) {
     });
 }
 
-fn tell_failure(seed: u64, out: &Path, failure: &Failure) {
-    println!("FAILED: {}", failure.smallest.fault.kind);
-    println!("  as drawn: make soak SEED={seed} CASE={}", failure.numbers[0]);
-    match failure.write(seed, out) {
-        Ok(file) => println!("  made smaller: make soak REPLAY={}", file.display()),
-        Err(error) => {
-            println!("  the smaller case cannot be written to {}: {error}\n{}", out.display(), failure.describe(seed))
-        }
-    }
-}
-
 fn progress(campaign: &Campaign, elapsed: Duration) -> String {
     let (dimensions, values) = campaign.coverage.size();
     let rate = campaign.cases as f64 / elapsed.as_secs_f64();
-    let failed: u64 = campaign.failures.values().map(|failure| failure.count).sum();
     format!(
-        "{:>6} s  {:>8} cases, {rate:.1}/s; {:>5} failed in {} ways; {values} values of {dimensions} dimensions; {} h simulated",
+        "{:>6} s  {:<9} {:>8} cases, {rate:.1}/s; {:>5} failed in {} ways; {values} values of {dimensions} dimensions; {} h simulated",
         elapsed.as_secs(),
+        campaign.kind.name,
         campaign.cases,
-        failed,
+        campaign.failed(),
         campaign.failures.len(),
         campaign.numbers.seconds / 3600
     )
 }
 
-fn tell_end(seed: u64, plan: &Plan, done: &Campaign, elapsed: Duration) {
-    println!("\ndrawn, in how many cases:\n{}", done.coverage);
-    println!("{}", progress(done, elapsed));
-    println!(
-        "{} connections, {:.1} GB received, {} million events; {} cases cut short",
-        done.numbers.connections,
-        done.numbers.received_bytes as f64 / 1e9,
-        done.numbers.events / 1_000_000,
-        done.cut_short
-    );
-    for (kind, failure) in &done.failures {
-        println!("FAILED {} times: {kind}\n  cases {:?}", failure.count, failure.numbers);
+fn tell_end(seed: u64, plan: &Plan, done: &[Campaign], elapsed: Duration) {
+    for campaign in done {
+        println!("\n{} cases, drawn, in how many of them:\n{}", campaign.kind.name, campaign.coverage);
+        println!("{}", progress(campaign, elapsed));
+        println!(
+            "{} connections, {:.1} GB received, {} million events; {} cases cut short",
+            campaign.numbers.connections,
+            campaign.numbers.received_bytes as f64 / 1e9,
+            campaign.numbers.events / 1_000_000,
+            campaign.cut_short
+        );
     }
-    match done.failures.is_empty() {
-        true => println!("All held. Next: another seed, or go on with SEED={seed} FIRST={}", plan.first + done.cases),
-        false => println!(
-            "Next: read the files of the cases that failed; pin each in tests/soak/regressions once it passes."
-        ),
+    for campaign in done {
+        for (fault, failure) in &campaign.failures {
+            println!("FAILED {} times: {fault}\n  {} cases {:?}", failure.count, campaign.kind.name, failure.numbers);
+        }
+    }
+    if done.iter().any(|campaign| !campaign.failures.is_empty()) {
+        println!("Next: read the files of the cases that failed; pin each in tests/soak/regressions once it passes.");
+        return;
+    }
+    println!("All held. Next: another seed, or go on:");
+    for campaign in done {
+        println!("  make soak KIND={} SEED={seed} FIRST={}", campaign.kind.name, plan.first + campaign.cases);
     }
 }

@@ -212,7 +212,13 @@ impl Totals {
             let problem = format!("only {delivered} of {wanted} bytes arrived within {duration}");
             return Some(format!("{problem}; a longer duration or faster links would complete it"));
         }
-        (!self.sha256_ok).then(|| "the SHA-256 of what arrived is not that of what was sent".into())
+        self.difference()
+    }
+
+    /// What is wrong with what arrived of a run that did all it was to do, in words.
+    pub fn difference(&self) -> Option<String> {
+        let differs = self.completed && !self.sha256_ok;
+        differs.then(|| "the SHA-256 of what arrived is not that of what was sent".into())
     }
 }
 

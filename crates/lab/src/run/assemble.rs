@@ -8,6 +8,14 @@ use crate::measure::{Sender, digest};
 use crate::results::{LatencyResults, Manifest, Results, SelectionResults, Totals, VideoResults};
 use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario};
 
+/// What was wrong with a run.
+pub(super) struct Faults {
+    /// All of it.
+    pub all: Vec<String>,
+    /// Of it, what no network and no relay can be to blame for.
+    pub broken: Vec<String>,
+}
+
 /// The results of a run, and what was wrong with it. The manifest tells the scenario as it was given; `drawn` is what was
 /// run.
 pub(super) fn assemble(
@@ -16,7 +24,7 @@ pub(super) fn assemble(
     source: &Source,
     stage: &Stage,
     recorders: Recorders,
-) -> (Results, Vec<String>) {
+) -> (Results, Faults) {
     let (at_source, at_destination) = (stage.stats(SOURCE), stage.stats(DESTINATION));
     let totals = totals(drawn, source, stage, &at_source, &at_destination);
     let sender = |subflow: &SubflowStats| Sender::of(&at_source, subflow);
@@ -83,13 +91,15 @@ fn totals(
     }
 }
 
-fn faults(scenario: &Scenario, source: &Source, stage: &Stage, totals: &Totals) -> Vec<String> {
-    let mut faults = stage.simulation.faults();
+fn faults(scenario: &Scenario, source: &Source, stage: &Stage, totals: &Totals) -> Faults {
+    let mut all = stage.simulation.faults();
     let delivered = stage.delivered.borrow();
     let arrived: Vec<u64> = delivered.streams.iter().map(|stream| stream.bytes).collect();
-    faults.extend(totals.damage(|| digest::of_source(source, &arrived)));
-    if faults.is_empty() {
-        faults.extend(totals.fault(scenario.duration));
+    let damage = totals.damage(|| digest::of_source(source, &arrived)).or_else(|| totals.difference());
+    let broken = stage.simulation.broken_rules().into_iter().chain(damage.clone()).collect();
+    all.extend(damage);
+    if all.is_empty() {
+        all.extend(totals.fault(scenario.duration));
     }
-    faults
+    Faults { all, broken }
 }

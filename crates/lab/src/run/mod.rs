@@ -3,11 +3,13 @@
 mod assemble;
 mod capture;
 mod cooperation;
+mod examine;
 mod hop;
 mod hosts;
 mod inputs;
 mod links;
 mod local;
+mod meter;
 mod observed;
 mod radio;
 mod sink;
@@ -21,8 +23,12 @@ use units::Instant;
 use crate::measure::{Paths, Recorder, RelayRecorder};
 use crate::results::{RelaySeries, Results, Series};
 use crate::scenario::{Hop, Scenario};
+use assemble::Faults;
 use capture::Captures;
+pub use examine::{Examined, examine};
 pub use inputs::{rate_trace, workload};
+use meter::Meter;
+pub use meter::Supervisor;
 use stage::{Recorders, Stage};
 
 /// Why a run could not begin, or its files not be written.
@@ -118,6 +124,24 @@ pub struct Attacked {
 /// If a file that the scenario names cannot be read, or a capture not be written. A run that does not deliver
 /// everything is no error: [`Run::faults`] and [`Results::totals`] tell.
 pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Run, RunError> {
+    play(scenario, pcap, Meter::default(), progress).map(|played| played.run)
+}
+
+/// A run, with what only who examines it wants to know.
+struct Played {
+    run: Run,
+    /// The stage as the run left it.
+    stage: Stage,
+    /// Of the run's faults, those that no network and no relay can be to blame for.
+    broken: Vec<String>,
+}
+
+fn play(
+    scenario: &Scenario,
+    pcap: Option<&Path>,
+    meter: Meter,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Played, RunError> {
     let source = workload(scenario)?;
     let (original, scenario) = (scenario, &scenario.drawn());
     let addresses = scenario.addresses();
@@ -126,6 +150,7 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     let paths = Paths::new(names.zip(addresses.paths.iter().copied()));
     let captures = pcap.map(|directory| Captures::create(directory, scenario)).transpose()?;
     let mut stage = Stage::new(scenario, topology, source.clone(), &addresses)?;
+    stage.watch(meter);
     if let Some(captures) = &captures {
         stage.simulation.add_tap(captures.tap(&addresses.paths));
     }
@@ -136,7 +161,8 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     let begun = wall_clock();
     stage.play(scenario, source.len(), &mut recorders, progress);
     let wall_s = begun.elapsed().as_secs_f64();
-    let (mut results, faults) = assemble::assemble(original, scenario, &source, &stage, recorders);
+    let (mut results, Faults { all: faults, broken }) =
+        assemble::assemble(original, scenario, &source, &stage, recorders);
     results.totals.wall_s = Some(wall_s);
     let metrics = observed::paper_metrics(scenario, &collector, &stage);
     if let Some(selection) = &mut results.selection {
@@ -146,9 +172,9 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
     results.metrics = Some(metrics);
     let (messages, channels) = stage.cooperating.messages.attacked();
     let guilty = stage.guilty.borrow().iter().map(|relay| scenario.relays[*relay].name.clone()).collect();
-    drop(stage);
     let captures = captures.map(Captures::commit).transpose()?.unwrap_or_default();
-    Ok(Run { results, faults, captures, attacked: Attacked { messages, channels, guilty } })
+    let attacked = Attacked { messages, channels, guilty };
+    Ok(Played { run: Run { results, faults, captures, attacked }, stage, broken })
 }
 
 /// Reads the files that `scenario` names, without running it: what is wrong with them, in words.

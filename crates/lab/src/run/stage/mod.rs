@@ -22,6 +22,7 @@ use super::cooperation::forwarding::{ArrivalTap, RangeWatch};
 use super::cooperation::{Cooperating, FirstPath, Steersman, Watchman};
 use super::hosts::{config, host};
 use super::local::LocalCounts;
+use super::meter::Meter;
 use super::sink::{Delivered, Sink};
 use super::topology::{RelayParts, Topology};
 use super::{Live, Progress, RunError, inputs, local};
@@ -55,6 +56,7 @@ pub(in crate::run) struct Stage {
     /// How many connections the destination opens.
     connections: u32,
     numbers: RefCell<SubflowNumbers>,
+    pub meter: Meter,
 }
 
 /// A relay: where its parts are, and what its own traffic did.
@@ -129,7 +131,14 @@ impl Stage {
             gone,
             connections,
             numbers,
+            meter: Meter::default(),
         })
+    }
+
+    /// `meter` counts from now on.
+    pub fn watch(&mut self, mut meter: Meter) {
+        meter.take_taps().into_iter().for_each(|tap| self.simulation.add_tap(tap));
+        self.meter = meter;
     }
 
     /// Runs until everything is delivered, the connection failed, or the scenario's duration is over.
@@ -154,19 +163,26 @@ impl Stage {
         self.ended_at = self.simulation.now();
         if self.delivered.borrow().finished() {
             self.ended_at = self.delivered.borrow().last_at;
-            let farewell = self.simulation.now() + FAREWELL;
-            self.simulation.run_until(farewell);
+            self.pass_until(self.simulation.now() + FAREWELL);
+        }
+    }
+
+    /// Lets time pass up to `end`, whatever happens.
+    pub fn pass_until(&mut self, end: Instant) {
+        let meter = &self.meter;
+        if !self.simulation.run_while(end, |simulation| meter.tick(simulation.now())) {
+            self.simulation.run_until(end);
         }
     }
 
     fn goes_on(&self) -> bool {
         let delivered = self.delivered.borrow();
-        !delivered.finished() && delivered.failure.is_none()
+        !delivered.finished() && delivered.failure.is_none() && !self.meter.is_halted()
     }
 
     /// Runs up to `end`, or until there is nothing more to wait for.
     fn run_to(&mut self, end: Instant) {
-        while self.simulation.now() < end && self.goes_on() {
+        while self.simulation.now() < end && self.goes_on() && self.meter.tick(self.simulation.now()) {
             let departure = self.departures.last().copied().filter(|(at, _)| *at <= end);
             let stop = departure.map_or(end, |(at, _)| at).min(self.cooperating.next_at());
             let delivered = Rc::clone(&self.delivered);
@@ -174,7 +190,8 @@ impl Stage {
             // A message that sets out now arrives before what is known to be next.
             let on_time = || ranges.as_ref().is_none_or(|ranges| ranges.borrow().next_at() >= stop);
             let goes_on = || !delivered.borrow().finished() && delivered.borrow().failure.is_none() && on_time();
-            if !self.simulation.run_while(stop, |_| goes_on()) && on_time() {
+            let meter = &self.meter;
+            if !self.simulation.run_while(stop, |simulation| goes_on() && meter.tick(simulation.now())) && on_time() {
                 self.simulation.run_until(stop);
             }
             if let Some((_, relay)) = departure.filter(|(at, _)| *at <= self.simulation.now()) {

@@ -7,7 +7,7 @@ mod talks;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::case::{Action, Case, Deed, Side};
+use crate::transport::case::{Action, Case, Deed, Side};
 
 /// Cases of every kind.
 pub fn cases() -> impl Strategy<Value = Case> {

@@ -4,54 +4,11 @@ use simulator::{CLIENT, SERVER};
 use transport::Footprint;
 use units::{Duration, Instant};
 
-use crate::case::{Case, Side};
-use crate::goals::{self, Content};
-use crate::talker::Conversation;
-use crate::wiring::Stage;
-
-/// What is wrong with a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The same for all runs in which the same thing goes wrong: no numbers, no times.
-    pub kind: String,
-    /// What exactly, with all that is known.
-    pub detail: String,
-}
-
-impl Fault {
-    fn new(kind: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { kind: kind.into(), detail: detail.into() }
-    }
-
-    /// Too much happens.
-    pub fn storm(at: Instant, detail: String) -> Self {
-        Self::new("storm: too much happens within a second", format!("{at:?}: {detail}"))
-    }
-
-    /// A panic.
-    pub fn panic(message: &str, place: &str) -> Self {
-        Self::new(format!("panic at {place}: {}", without_numbers(message)), message)
-    }
-}
-
-/// The text with every number as `N`.
-fn without_numbers(text: &str) -> String {
-    let mut kind = String::new();
-    for character in text.chars() {
-        match character.is_ascii_digit() {
-            true if kind.ends_with('N') => {}
-            true => kind.push('N'),
-            false => kind.push(character),
-        }
-    }
-    kind
-}
-
-/// What a fault of the simulation's own checkers says, without the time and the addresses before it.
-fn kind_of_checker(text: &str) -> String {
-    let rule = text.split_once("->").and_then(|(_, rest)| rest.split_once(": ")).map_or(text, |(_, rule)| rule);
-    without_numbers(rule)
-}
+use super::case::{Case, Side};
+use super::goals::{self, Content};
+use super::talker::Conversation;
+use super::wiring::Stage;
+use crate::outcome::{Fault, kind_of_checker};
 
 /// Whether every connection of a case was opened and has ended at both hosts.
 pub fn is_over(case: &Case, stage: &Stage) -> bool {

@@ -20,7 +20,7 @@ pub struct Action {
 
 /// What a host can do to a connection. Paths and subflows are counted round.
 ///
-/// What takes a subflow away is left undone where no other subflow on a sound path stands (see [`crate::goals`]).
+/// What takes a subflow away is left undone where no other subflow on a sound path stands (see [`super::super::goals`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Deed {

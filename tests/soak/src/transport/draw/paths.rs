@@ -5,8 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::pick;
-use crate::case::{Element, Gateway, Loss, PathCase, Relay, Segments, Strip, Way};
-use crate::goals::CALM_MS;
+use crate::transport::case::{Element, Gateway, Loss, PathCase, Relay, Segments, Strip, Way};
+use crate::transport::goals::CALM_MS;
 
 /// Paths, the first of them sound more often than not.
 pub fn paths() -> impl Strategy<Value = Vec<PathCase>> {

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::pick;
-use crate::case::{Ending, Speaker, Talk};
+use crate::transport::case::{Ending, Speaker, Talk};
 
 /// Mostly one long connection, sometimes several kinds of them.
 pub fn talks() -> impl Strategy<Value = Vec<Talk>> {

@@ -1,24 +1,24 @@
 //! From a case to a simulation.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
-use std::rc::Rc;
 
 use bytes::Bytes;
 use network::impairment::{Corrupt, Delay, Detection, DropMatching, Duplicate, Outage, Reorder};
 use network::middlebox::{Edit, EditStream, Merge, OptionKinds, ShiftDsn, Split, StripOn, StripOptions};
 use network::{Link, LossModel, Packet, Path, PathEnds, Queue, Trace, TwoHosts};
 use simulator::relay::{DESTINATION_GATE, RelayMedium, SOURCE_GATE};
-use simulator::{CLIENT, Direction, EndpointHost, Interface, Simulation, Tap, two_hosts};
+use simulator::{CLIENT, EndpointHost, Simulation, two_hosts};
 use transport::ConnectionConfig;
 use transport::relay::{AtOnce, FastAckRelay, ForwardingRelay, RelayConfig};
 use units::{Duration, Instant, Rate};
+use wire::Flags;
 use wire::mptcp::MptcpOption;
-use wire::{Flags, Segment};
 
-use crate::case::{Case, Element, Gateway, Loss, PathCase, Relay, Segments, Side, Strip, Way};
-use crate::talker::{Conversations, Talker};
+use super::case::{Case, Element, Gateway, Loss, PathCase, Relay, Segments, Side, Strip, Way};
+use super::talker::{Conversations, Talker};
+use crate::traffic::{Counter, Counts, Traffic};
 
 /// The first port at which the server listens: one for each talk.
 pub const PORT_FIRST: u16 = 80;
@@ -35,30 +35,7 @@ pub struct Stage {
     /// What the applications of client and server did.
     pub conversations: [Conversations; 2],
     /// Segments so far, of both hosts.
-    pub traffic: Rc<Cell<[Traffic; 2]>>,
-}
-
-/// Segments of one host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// That it sent.
-    pub sent: u64,
-    /// That reached it.
-    pub received: u64,
-}
-
-struct Counter(Rc<Cell<[Traffic; 2]>>);
-
-impl Tap for Counter {
-    fn segment(&mut self, _: Instant, interface: Interface, direction: Direction, _: &Segment) {
-        let mut traffic = self.0.get();
-        let host = &mut traffic[interface.host.0 as usize];
-        match direction {
-            Direction::Sent => host.sent += 1,
-            Direction::Received => host.received += 1,
-        }
-        self.0.set(traffic);
-    }
+    pub traffic: Counts,
 }
 
 /// Wires up a case.
@@ -81,7 +58,7 @@ pub fn wire(case: &Case) -> Stage {
         let server: SocketAddr = SocketAddr::new(paths[0].server, PORT_FIRST);
         host.app(Talker::new(case, side, local, server, conversations[side.index()].clone()))
     });
-    let traffic = Rc::<Cell<[Traffic; 2]>>::default();
+    let traffic = Counts::new(RefCell::new(vec![Traffic::default(); 2]));
     simulation.add_tap(Box::new(Counter(traffic.clone())));
     Stage { simulation, paths, conversations, traffic }
 }
@@ -225,6 +202,6 @@ fn is_of_kind(packet: &Packet, what: Segments) -> bool {
     }
 }
 
-fn is_pure_ack(segment: &Segment) -> bool {
+fn is_pure_ack(segment: &wire::Segment) -> bool {
     segment.payload.is_empty() && !segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST)
 }

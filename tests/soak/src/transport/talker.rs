@@ -10,8 +10,8 @@ use transport::{ConnectionConfig, ConnectionId, ConnectionStats, Endpoint, Event
 use units::{Duration, Instant};
 use wire::Payload;
 
-use crate::case::{Case, Ending, Side, Speaker, Talk};
-use crate::goals;
+use super::case::{Case, Ending, Side, Speaker, Talk};
+use super::goals;
 
 /// What the applications of one host did, for whoever judges.
 pub type Conversations = Rc<RefCell<Vec<Conversation>>>;

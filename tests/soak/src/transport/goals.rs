@@ -9,7 +9,7 @@
 use network::Trace;
 use units::Duration;
 
-use crate::case::{Action, Case, Deed, Element, Ending, Loss, PathCase, Settings, Side, Speaker, Strip, Talk, Way};
+use super::case::{Action, Case, Deed, Element, Ending, Loss, PathCase, Settings, Side, Speaker, Strip, Talk, Way};
 
 /// Outages of a sound path end by then, ms.
 pub const CALM_MS: u64 = 20_000;

@@ -2,11 +2,13 @@
 
 use units::{Duration, Instant};
 
-use crate::actions::Actions;
-use crate::case::Case;
-use crate::judge::{self, Fault};
+use super::actions::Actions;
+use super::case::Case;
+use super::judge;
+use super::wiring::{Stage, wire};
 use crate::listing::Listing;
-use crate::wiring::{Stage, Traffic, wire};
+use crate::outcome::{Fault, Numbers, Outcome};
+use crate::traffic::{Traffic, packets};
 
 /// Time is looked at in slices of that length.
 const SLICE: Duration = Duration::from_secs(1);
@@ -29,30 +31,6 @@ const PACKETS_FREE: u64 = 2_000;
 const PACKETS_PER_CONNECTION: u64 = 300;
 /// Packets sent for each one received.
 const PACKETS_PER_PACKET: u64 = 8;
-
-/// How a case went.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// All that must hold holds.
-    Passed(Numbers),
-    /// It took too many events to see its end.
-    CutShort,
-    /// Something is wrong.
-    Failed(Fault),
-}
-
-/// How much a case did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Numbers {
-    /// Virtual time, s.
-    pub seconds: u64,
-    /// Events.
-    pub events: u64,
-    /// Octets that applications received.
-    pub received_bytes: u64,
-    /// Connections, of both hosts.
-    pub connections: u64,
-}
 
 /// Runs a case; with `list`, printing every segment.
 pub fn run(case: &Case, list: bool) -> Outcome {
@@ -100,19 +78,19 @@ impl Run<'_> {
     fn slice(&mut self) -> Result<(), Stop> {
         let simulation = &mut self.stage.simulation;
         let end = self.actions.next_at().map_or(Instant::FAR_FUTURE, |at| at).min(simulation.now() + SLICE);
-        let before = self.stage.traffic.get();
+        let before = self.stage.traffic.borrow().clone();
         let mut events = 0;
         let traffic = &self.stage.traffic;
         let stormy = simulation.run_while(end, |_| {
             events += 1;
-            events % 10_000 != 0 || events < EVENTS_FREE + EVENTS_PER_PACKET * packets(before, traffic.get())
+            events % 10_000 != 0 || events < EVENTS_FREE + EVENTS_PER_PACKET * packets(&before, &traffic.borrow())
         });
         self.events += events;
         if stormy {
             return Err(Stop::Fault(Fault::storm(simulation.now(), format!("{events} events"))));
         }
         simulation.run_until(end);
-        self.check_traffic(before)?;
+        self.check_traffic(&before)?;
         if self.events > EVENTS_MAX {
             return Err(Stop::CutShort);
         }
@@ -121,8 +99,8 @@ impl Run<'_> {
     }
 
     /// No host talks without end to itself.
-    fn check_traffic(&self, before: [Traffic; 2]) -> Result<(), Stop> {
-        for (host, (before, now)) in before.into_iter().zip(self.stage.traffic.get()).enumerate() {
+    fn check_traffic(&self, before: &[Traffic]) -> Result<(), Stop> {
+        for (host, (before, now)) in before.iter().zip(self.stage.traffic.borrow().iter()).enumerate() {
             let (sent, received) = (now.sent - before.sent, now.received - before.received);
             let settings = if host == 0 { &self.case.client } else { &self.case.server };
             // A window may be sent at once, of each connection; in segments of one octet if that was written.
@@ -143,22 +121,5 @@ impl Run<'_> {
         let (connections, received_bytes) = counted.fold((0, 0), |sum, (count, bytes)| (sum.0 + count, sum.1 + bytes));
         let seconds = self.stage.simulation.now().as_millis() / 1000;
         Numbers { seconds, events: self.events, received_bytes, connections }
-    }
-}
-
-fn packets(before: [Traffic; 2], now: [Traffic; 2]) -> u64 {
-    before.into_iter().zip(now).map(|(before, now)| now.sent + now.received - before.sent - before.received).sum()
-}
-
-impl core::ops::Add for Numbers {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            seconds: self.seconds + other.seconds,
-            events: self.events + other.events,
-            received_bytes: self.received_bytes + other.received_bytes,
-            connections: self.connections + other.connections,
-        }
     }
 }

@@ -8,9 +8,9 @@ use transport::path_manager::LocalAddress;
 use transport::{ConnectionId, Endpoint, SubflowId, SubflowStats};
 use units::{Duration, Instant};
 
-use crate::case::{Action, Case, Deed, Side};
-use crate::goals::is_sound;
-use crate::wiring::{PORT_FIRST, Stage};
+use super::case::{Action, Case, Deed, Side};
+use super::goals::is_sound;
+use super::wiring::{PORT_FIRST, Stage};
 
 /// How long an address that was lost is gone.
 const ADDRESS_GONE: Duration = Duration::from_secs(1);

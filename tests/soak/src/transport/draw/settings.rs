@@ -7,7 +7,7 @@ use transport::path_manager::PATH_MANAGERS;
 use transport::scheduler::SCHEDULERS;
 
 use super::pick;
-use crate::case::Settings;
+use crate::transport::case::Settings;
 
 /// Settings: half of them as they are by default, each of the others with some chance.
 pub fn settings() -> impl Strategy<Value = Settings> {

@@ -1,0 +1,94 @@
+//! A run looked at from all sides, for tests that look for what no run may do.
+
+use transport::Footprint;
+use units::{Duration, Instant};
+
+use super::meter::{Meter, Supervisor};
+use super::stage::{DESTINATION, SOURCE, Stage};
+use super::{Played, Run, RunError, play};
+use crate::scenario::Scenario;
+
+/// What ends a connection takes no longer: the last user time-out, the last FINs, TIME-WAIT.
+const AFTERMATH: Duration = Duration::from_secs(3600);
+/// What is left is looked at this often.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Examined {
+    /// The run.
+    pub run: Run,
+    /// Why the connection could not go on, if it could not.
+    pub failure: Option<String>,
+    /// What no network and no relay can be to blame for: broken rules, also while what the run left was cleared away, and
+    /// data that are not those sent.
+    pub broken: Vec<String>,
+    /// What source, destination and relays held an hour after all connections were aborted and released, in words.
+    pub left: Vec<String>,
+    /// Whether the supervisor ended it; then nothing is said of what is left.
+    pub halted: bool,
+    /// Events of the simulation.
+    pub events: u64,
+    /// Simulated time, with what came after the run.
+    pub ended_at: Instant,
+}
+
+/// Runs `scenario`, under the eyes of `supervisor`. With `until_nothing_is_left` the hosts then end and release what they
+/// have, and time goes on until nothing is left of it.
+///
+/// # Errors
+/// As [`super::run`].
+pub fn examine(scenario: &Scenario, supervisor: Supervisor, until_nothing_is_left: bool) -> Result<Examined, RunError> {
+    let Played { run, mut stage, mut broken } = play(scenario, None, Meter::under(supervisor), &mut |_| {})?;
+    let failure = stage.delivered.borrow().failure.clone();
+    let mut left = Vec::new();
+    if until_nothing_is_left && !stage.meter.is_halted() {
+        let before = stage.simulation.broken_rules().len();
+        left = stage.clear_away();
+        broken.extend(stage.simulation.broken_rules().split_off(before));
+    }
+    let halted = stage.meter.is_halted();
+    if halted {
+        left.clear();
+    }
+    let (events, ended_at) = (stage.meter.events(), stage.simulation.now());
+    Ok(Examined { run, failure, broken, left, halted, events, ended_at })
+}
+
+impl Stage {
+    /// Ends what is open, and lets time pass until nothing is left; gives in words what is.
+    fn clear_away(&mut self) -> Vec<String> {
+        for host in [SOURCE, DESTINATION] {
+            self.simulation.with_host(host, |host, now| {
+                let connections: Vec<_> = host.endpoint.connections().collect();
+                for connection in connections {
+                    // One that has ended already cannot be aborted.
+                    let _ = host.endpoint.abort(connection, now);
+                    host.endpoint.release(connection);
+                }
+            });
+        }
+        let end = self.simulation.now() + AFTERMATH;
+        while self.simulation.now() < end && !self.left().is_empty() && !self.meter.is_halted() {
+            self.pass_until(self.simulation.now() + LOOK_EVERY);
+        }
+        self.left()
+    }
+
+    fn left(&self) -> Vec<String> {
+        const NOTHING: Footprint = Footprint { connections: 0, four_tuples: 0, tokens: 0 };
+        let hosts = [(SOURCE, "the source"), (DESTINATION, "the destination")];
+        let hosts = hosts.map(|(id, name)| (name, self.simulation.host(id).endpoint.footprint()));
+        let held = hosts.into_iter().filter(|(_, footprint)| *footprint != NOTHING);
+        let held = held.map(|(name, footprint)| format!("{name} holds {footprint:?}"));
+        let relays = self.relays.iter().enumerate().filter(|(index, _)| !self.is_gone(*index));
+        let relays = relays.filter_map(|(index, relay)| Some((index, relay.parts.forwarding?)));
+        let network = self.simulation.network();
+        let stored = relays.filter_map(|(index, relay)| {
+            let (splices, held_bytes) = (relay.splices(network).len(), relay.held_bytes(network).unwrap_or(0));
+            let any = splices > 0 || held_bytes > 0;
+            any.then(|| format!("relay {index} has {splices} spliced subflows and holds {held_bytes} octets"))
+        });
+        held.chain(stored).collect()
+    }
+}

@@ -1,0 +1,81 @@
+//! Settings of the connection.
+
+use lab::scenario::{Connection, ReceiverCentric};
+use proptest::prelude::*;
+use proptest::sample::select;
+use transport::congestion::{CONTROLLERS, ControllerSpec};
+use transport::path_manager::PATH_MANAGERS;
+use transport::scheduler::SCHEDULERS;
+use units::text::Text;
+use units::{ByteCount, Duration};
+
+use super::words::word;
+use super::{odd, pick, rarely, text_ms};
+
+/// Settings: about half of them as they are by default.
+pub fn connection() -> impl Strategy<Value = Connection> {
+    let protocol = (odd(true, 0.08), odd(false, 0.3), proptest::option::weighted(0.12, receiver_centric()));
+    let options = (odd(true, 0.3), odd(true, 0.2), odd(false, 0.3), odd(true, 0.4));
+    (protocol, policies(), sizes(), options, times(), rarely(0.15, &[1_usize, 2, 64])).prop_map(
+        |(protocol, policies, sizes, (timestamps, sack, ecn, nagle), times, subflows_max)| Connection {
+            mptcp: protocol.0,
+            checksum: protocol.1,
+            receiver_centric: protocol.2,
+            congestion: Text(policies.0),
+            scheduler: policies.1.into(),
+            path_manager: policies.2.into(),
+            send_buffer: ByteCount(sizes.0),
+            receive_buffer: ByteCount(sizes.1),
+            mtu: ByteCount(sizes.2),
+            initial_window_segments: sizes.3,
+            timestamps,
+            sack,
+            ecn,
+            nagle,
+            delayed_ack: Duration::from_millis(times.0),
+            rto_min: Duration::from_millis(times.1),
+            user_timeout: Duration::from_millis(times.2),
+            keep_alive: text_ms(times.3),
+            subflows_max,
+        },
+    )
+}
+
+fn receiver_centric() -> impl Strategy<Value = ReceiverCentric> {
+    let weights = (pick(&[4_u32, 1, 16]), pick(&[0.5, 0.1, 0.9]));
+    (word(), word(), weights).prop_map(|(mode, window, (clear_rounds, lossy_weight))| ReceiverCentric {
+        mode,
+        window,
+        clear_rounds,
+        lossy_weight,
+    })
+}
+
+/// Any controller, sometimes with its parameters written out.
+pub fn controller() -> impl Strategy<Value = ControllerSpec> {
+    (select(CONTROLLERS), odd(false, 0.3)).prop_map(|(known, written)| {
+        let parameters = known.parameters.iter().filter(|_| written).map(|parameter| parameter.default);
+        ControllerSpec { parameters: parameters.collect(), ..ControllerSpec::named(known.name) }
+    })
+}
+
+fn policies() -> impl Strategy<Value = (ControllerSpec, &'static str, &'static str)> {
+    let schedulers: Vec<_> = SCHEDULERS.iter().map(|known| known.name).collect();
+    let path_managers: Vec<_> = PATH_MANAGERS.iter().map(|known| known.name).collect();
+    let path_manager = prop_oneof![3 => Just(path_managers[0]), 1 => select(path_managers)];
+    (controller(), select(schedulers), path_manager)
+}
+
+/// Buffers, MTU and initial window.
+fn sizes() -> impl Strategy<Value = (u64, u64, u64, u32)> {
+    let bytes = || prop_oneof![4 => Just(4_u64 << 20), 2 => pick(&[200_000_u64, 65_535, 20_000]), 1 => pick(&[9000_u64, 1 << 30])];
+    let mtu = prop_oneof![3 => Just(1500_u64), 1 => pick(&[1280_u64, 1400, 576, 9000])];
+    (bytes(), bytes(), mtu, prop_oneof![3 => Just(10_u32), 1 => pick(&[1_u32, 3, 100])])
+}
+
+/// Longest delay of an ACK, least time-out, user time-out, idle time before keep-alive probes; all in ms.
+fn times() -> impl Strategy<Value = (u64, u64, u64, Option<u64>)> {
+    let rto_min = prop_oneof![3 => Just(200_u64), 1 => pick(&[1000_u64, 20, 1])];
+    let user_timeout = prop_oneof![3 => Just(300_000_u64), 1 => pick(&[120_000_u64, 60_000])];
+    (pick(&[40_u64, 0, 200, 500]), rto_min, user_timeout, rarely(0.2, &[60_000_u64, 5_000, 1_000]))
+}

@@ -1,0 +1,162 @@
+//! Puts the parts together so that they fit: a scenario says nothing that means nothing in it.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use lab::scenario::{
+    Analysis, Attack, Connection, Host, Link, LocalTraffic, Metrics, Queue, Relay, RelayMode, Scenario,
+    SelectionMethod, Target, Wlan, Workload, WorkloadKind,
+};
+use units::text::Text;
+use units::{ByteCount, Duration};
+
+use super::cooperation::CooperationParts;
+use super::kbps;
+use super::link::World;
+use super::relay::RelayParts;
+use super::workload::Times;
+
+/// Least MTU of IPv6 (RFC 8200 section 5).
+const MTU_MIN_IPV6: u64 = 1280;
+/// Headers of a datagram, IP's included, at most.
+const DATAGRAM_HEADERS_BYTES: u64 = 48;
+
+/// What was drawn.
+pub struct Parts {
+    pub seed: u32,
+    pub ipv6: bool,
+    pub world: World,
+    pub workload: Workload,
+    pub times: Times,
+    pub relays: Vec<RelayParts>,
+    pub connection: Connection,
+    pub cooperation: CooperationParts,
+    pub attack: Option<Attack>,
+}
+
+/// A scenario of them.
+pub fn together(parts: Parts) -> Scenario {
+    let Parts { seed, ipv6, world, mut workload, times, relays, mut connection, cooperation, attack } = parts;
+    let mode = cooperation.cooperation.relays;
+    if cooperation.cooperation.selection.method.steers() || cooperation.cooperation.watch.is_some() {
+        workload.connections = 1;
+    }
+    fit_sizes(&mut connection, ipv6);
+    let mtu = connection.mtu;
+    let relay = |(index, relay): (usize, RelayParts)| fit_relay(relay, index, &world, mode, mtu);
+    let relays: Vec<Relay> = relays.into_iter().enumerate().map(relay).collect();
+    let duration = Duration::from_millis(if workload.ends() { times.patient_ms } else { times.lasting_ms });
+    let (target, cooperation) = fit_cooperation(cooperation, &workload, relays.len());
+    let World { cell, wlan, hidden, bottleneck } = world;
+    let address = ipv6.then_some(IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1)));
+    Scenario {
+        name: "soak".into(),
+        description: String::new(),
+        seed: seed.into(),
+        duration,
+        metrics: metrics(times, duration),
+        target,
+        connection,
+        workload,
+        source: Host { address },
+        bottleneck: bottleneck.map(|link| fit_link(link, mtu)),
+        cell: cell.map(|mut cell| {
+            cell.queue = fit_queue(cell.queue, mtu);
+            cell
+        }),
+        wlan: wlan.map(|wlan| Wlan { hidden: hidden_pairs(&hidden, &relays), ..wlan }),
+        cooperation,
+        attack,
+        relays,
+        variants: Vec::new(),
+        sweep: None,
+        directory: "".into(),
+        file: String::new(),
+        variant: None,
+        overrides: Vec::new(),
+    }
+}
+
+fn fit_sizes(connection: &mut Connection, ipv6: bool) {
+    if ipv6 {
+        connection.mtu.0 = connection.mtu.0.max(MTU_MIN_IPV6);
+    }
+    for buffer in [&mut connection.send_buffer, &mut connection.receive_buffer] {
+        buffer.0 = buffer.0.max(connection.mtu.0);
+    }
+}
+
+fn metrics(times: Times, duration: Duration) -> Metrics {
+    let part = |thousandths: u64| Duration::from_nanos(duration.as_nanos() / 1000 * thousandths);
+    let window = Duration::from_millis(times.window_ms).min(duration);
+    Metrics {
+        window,
+        period: Duration::from_millis(times.period_ms).max(window),
+        unit_packets: times.unit_packets,
+        analysis: times.analysis.map(|(from, to)| Analysis { from: part(from), to: part(to) }),
+    }
+}
+
+fn fit_cooperation(
+    parts: CooperationParts,
+    workload: &Workload,
+    relays: usize,
+) -> (Option<Target>, lab::scenario::Cooperation) {
+    let CooperationParts { mut cooperation, mut target, has_target, mut fixed, ratios } = parts;
+    let method = cooperation.selection.method;
+    if method == SelectionMethod::Fixed {
+        fixed.iter_mut().for_each(|relay| *relay %= relays);
+        fixed.sort_unstable();
+        fixed.dedup();
+        cooperation.selection.fixed = fixed;
+    }
+    if let Some(sharing) = &mut cooperation.bandwidth_sharing {
+        sharing.fixed = ratios.into_iter().cycle().take(relays).collect();
+    }
+    let ranged = cooperation.forwarding.as_ref().is_some_and(|forwarding| forwarding.range_packets.is_none());
+    target.paced &= workload.kind == WorkloadKind::Bulk;
+    ((has_target || ranged || method.steers()).then_some(target), cooperation)
+}
+
+fn fit_relay(parts: RelayParts, index: usize, world: &World, mode: RelayMode, mtu: ByteCount) -> Relay {
+    let [cellular, wifi] = parts.links.map(|link| fit_link(link, mtu));
+    let own_wifi = world.wlan.is_none() && mode != RelayMode::MultiHomed;
+    let in_cell = world.cell.is_some();
+    Relay {
+        name: format!("relay-{}", index + 1),
+        address: None,
+        cellular: (!in_cell).then_some(cellular),
+        wifi: own_wifi.then(|| if parts.usual_wifi { Link::wifi() } else { wifi }),
+        place: parts.place.filter(|_| in_cell),
+        bit_rate_max: parts.kbps_max.filter(|_| in_cell).map(|rate| Text(kbps(rate))),
+        leaves: super::text_ms(parts.leaves_ms),
+        swallows: parts.swallows,
+        energy_nj_per_bit: parts.energy,
+        exaggerates: parts.exaggerates,
+        local: parts.local.into_iter().map(|local| fit_local(local, mtu)).collect(),
+    }
+}
+
+fn fit_local(local: LocalTraffic, mtu: ByteCount) -> LocalTraffic {
+    let most = mtu.0 - DATAGRAM_HEADERS_BYTES;
+    LocalTraffic { datagram: ByteCount(local.datagram.0.min(most)), ..local }
+}
+
+fn fit_link(mut link: Link, mtu: ByteCount) -> Link {
+    link.queue = fit_queue(link.queue, mtu);
+    link.uplink.queue = fit_queue(link.uplink.queue, mtu);
+    link
+}
+
+fn fit_queue(queue: Queue, mtu: ByteCount) -> Queue {
+    match queue {
+        Queue::Bytes(bytes) => Queue::Bytes(bytes.max(mtu)),
+        packets @ Queue::Packets(_) => packets,
+    }
+}
+
+/// Relays counted round, each at most once with the same other one.
+fn hidden_pairs(pairs: &[(usize, usize)], relays: &[Relay]) -> Vec<[String; 2]> {
+    let name = |index: usize| relays[index % relays.len()].name.clone();
+    let pairs = pairs.iter().map(|(one, apart)| [name(*one), name(one + apart)]);
+    pairs.filter(|[one, other]| one != other).collect()
+}

@@ -1,0 +1,164 @@
+//! Links, and the radio world in their place.
+
+use lab::scenario::{Burst, Cell, Drawn, Handover, Link, Loss, Queue, RateModel, TextOr, Uniform, Uplink, Wlan};
+use network::cell::RESOURCE_SCHEDULERS;
+use proptest::option::weighted;
+use proptest::prelude::*;
+use proptest::sample::select;
+use units::text::Text;
+use units::{ByteCount, Duration, Probability, Rate};
+
+use super::words::word;
+use super::{kbps, pick, rarely, share, text_ms};
+
+/// What all relays share.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// A cell in place of cellular links.
+    pub cell: Option<Cell>,
+    /// A channel in place of Wi-Fi links.
+    pub wlan: Option<Wlan>,
+    /// Pairs of relays, counted round, that do not hear each other on it.
+    pub hidden: Vec<(usize, usize)>,
+    /// A link that all packets pass.
+    pub bottleneck: Option<Link>,
+}
+
+/// Links of their own more often than not.
+pub fn world() -> impl Strategy<Value = World> {
+    let hidden = prop_oneof![2 => Just(Vec::new()), 1 => proptest::collection::vec((0..5_usize, 1..5_usize), 1..4)];
+    (weighted(0.35, cell()), weighted(0.3, wlan()), hidden, weighted(0.12, link(true)))
+        .prop_map(|(cell, wlan, hidden, bottleneck)| World { cell, wlan, hidden, bottleneck })
+}
+
+/// A link; if it is `sound`, one that a connection must get through.
+pub fn link(sound: bool) -> impl Strategy<Value = Link> {
+    let rate =
+        || if sound { pick(&[3000_u64, 1000, 10_000, 20_000, 500]) } else { pick(&[3000_u64, 1000, 20_000, 128, 20]) };
+    let rates = (
+        prop_oneof![5 => rate().prop_map(|rate| TextOr::Text(kbps(rate))), 1 => varying().prop_map(TextOr::Table)],
+        rate(),
+    );
+    let queues = (queue(sound), queue(sound));
+    (rates, delay(), queues, (loss(sound), uplink_loss(sound))).prop_map(
+        |((rate, uplink), delay, (queue, uplink_queue), (loss, uplink_loss))| Link {
+            rate,
+            delay,
+            queue,
+            loss,
+            uplink: Uplink { rate: kbps(uplink), queue: uplink_queue, loss: uplink_loss },
+        },
+    )
+}
+
+fn delay() -> impl Strategy<Value = Drawn<Duration>> {
+    let ms = prop_oneof![4 => 1..60_u64, 1 => 60..300_u64, 1 => Just(0)];
+    let fixed = |ms| TextOr::Text(Duration::from_millis(ms));
+    prop_oneof![
+        4 => ms.prop_map(fixed),
+        1 => (0..50_u64, 0..50_u64).prop_map(|(low, more)| TextOr::Table(uniform_ms(low, low + more))),
+    ]
+}
+
+fn uniform_ms(low: u64, high: u64) -> Uniform<Duration> {
+    Uniform { uniform: [Text(Duration::from_millis(low)), Text(Duration::from_millis(high))] }
+}
+
+/// A rate made from the seed.
+fn varying() -> impl Strategy<Value = RateModel> {
+    let mean = pick(&[3000_u64, 1000, 10_000]);
+    let changes = (rarely(0.5, &[10.0, 50.0, 100.0]), rarely(0.5, &[100_u64, 1000, 10_000]));
+    let outages = (rarely(0.4, &[20_000_u64, 5000, 1000]), rarely(0.4, &[100_u64, 1000]));
+    (mean, changes, outages, rarely(0.3, &[1000_u64, 10_000])).prop_map(
+        |(mean, (variation, correlation), (interval, duration), period)| RateModel {
+            trace: None,
+            mean: Some(Text(kbps(mean))),
+            variation: variation.map(|percent| Text(share(percent))),
+            correlation: text_ms(correlation),
+            outage_interval: text_ms(interval),
+            outage_duration: text_ms(duration),
+            period: text_ms(period),
+        },
+    )
+}
+
+fn queue(sound: bool) -> impl Strategy<Value = Queue> {
+    let packets = if sound { pick(&[100_u32, 1000, 30, 10]) } else { pick(&[100_u32, 10, 2, 1]) };
+    let bytes = if sound { pick(&[100_000_u64, 64_000]) } else { pick(&[100_000_u64, 3000]) };
+    prop_oneof![4 => packets.prop_map(Queue::Packets), 1 => bytes.prop_map(|bytes| Queue::Bytes(ByteCount(bytes)))]
+}
+
+fn loss(sound: bool) -> impl Strategy<Value = Loss> {
+    let percent = || if sound { pick(&[0.1, 1.0, 2.0]) } else { pick(&[1.0, 5.0, 30.0]) };
+    let drawn = prop_oneof![
+        percent().prop_map(|percent| TextOr::Text(share(percent))),
+        percent()
+            .prop_map(|percent| TextOr::Table(Uniform { uniform: [Text(Probability::ZERO), Text(share(percent))] })),
+    ];
+    let table = (drawn, rarely(0.6, &[2.0, 5.0]))
+        .prop_map(|(mean, burst_packets)| TextOr::Table(Burst { mean, burst_packets }));
+    prop_oneof![
+        4 => Just(TextOr::Text(Probability::ZERO)),
+        2 => percent().prop_map(|percent| TextOr::Text(share(percent))),
+        1 => table,
+    ]
+}
+
+fn uplink_loss(sound: bool) -> impl Strategy<Value = Probability> {
+    let percent = if sound { pick(&[1.0, 0.1]) } else { pick(&[1.0, 30.0]) };
+    prop_oneof![5 => Just(Probability::ZERO), 1 => percent.prop_map(share)]
+}
+
+fn cell() -> impl Strategy<Value = Cell> {
+    let schedulers: Vec<_> = RESOURCE_SCHEDULERS.iter().map(|known| known.name).collect();
+    let air = (pick(&[50_u32, 25, 6, 15, 100]), pick(&[30.0, 46.0, 10.0]), word(), pick(&[0.0, 4.0, 8.0]));
+    let motion = (word(), pick(&[3.0, 0.3, 50.0, 300.0]));
+    let queue = prop_oneof![3 => Just(100_000_u64), 1 => pick(&[30_000_u64, 10_000, 1_000_000])];
+    let core = (pick(&[20_u64, 1, 100]), pick(&[1000_u64, 10]), pick(&[5000_u64, 1000]), pick(&[10_u64, 1, 50]));
+    let sites = (prop_oneof![2 => Just(1_usize), 1 => 2..4_usize], weighted(0.7, handover()));
+    (select(schedulers), air, motion, queue, core, sites, rarely(0.15, &[50_000_u64, 10_000])).prop_map(
+        |(scheduler, air, (fading, speed_kmh), queue, core, (sites, handover), early)| Cell {
+            scheduler: scheduler.into(),
+            resource_blocks: air.0,
+            transmit_power_dbm: air.1,
+            path_loss: air.2,
+            shadowing_db: air.3,
+            fading,
+            speed_kmh,
+            queue: Queue::Bytes(ByteCount(queue)),
+            core_delay: Duration::from_millis(core.0),
+            core_rate: Rate::from_mbps(core.1),
+            uplink_rate: kbps(core.2),
+            uplink_delay: Duration::from_millis(core.3),
+            sites_m: (0..sites).map(|site| [1000.0 * site as f64, 0.0]).collect(),
+            handover: handover.filter(|_| sites > 1),
+            early_drop_above: early.map(|bytes| Text(ByteCount(bytes))),
+            ..Cell::default()
+        },
+    )
+}
+
+fn handover() -> impl Strategy<Value = Handover> {
+    (pick(&[3.0, 0.0, 10.0]), pick(&[100_u64, 1, 1000]), pick(&[50_u64, 0, 2000])).prop_map(
+        |(hysteresis_db, period, interruption)| Handover {
+            hysteresis_db,
+            period: Duration::from_millis(period),
+            interruption: Duration::from_millis(interruption),
+        },
+    )
+}
+
+fn wlan() -> impl Strategy<Value = Wlan> {
+    // The rates of IEEE 802.11a.
+    let rate = pick(&[54_u64, 6, 9, 12, 18, 24, 36, 48]);
+    let queue = prop_oneof![3 => Just(400_u32), 1 => pick(&[100_u32, 10, 2])];
+    (rate, queue, pick(&[2200_u64, 0, 500]), pick(&[0.0, 1.0, 10.0])).prop_map(
+        |(rate, queue, rts_threshold, frame_loss)| Wlan {
+            rate: Rate::from_mbps(rate),
+            queue: Queue::Packets(queue),
+            rts_threshold: ByteCount(rts_threshold),
+            frame_loss: share(frame_loss),
+            hidden: Vec::new(),
+        },
+    )
+}

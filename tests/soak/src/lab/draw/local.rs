@@ -1,0 +1,102 @@
+//! What owners of relays do meanwhile.
+
+use lab::scenario::{Change, Drawn, LocalKind, LocalTraffic, OnOff, TextOr, Uniform};
+use proptest::prelude::*;
+use units::text::Text;
+use units::{ByteCount, Duration, Rate};
+
+use super::connection::controller;
+use super::words::word;
+use super::workload::{varied_bytes, varied_ms, video};
+use super::{kbps, pick, rarely, text_ms};
+
+/// Flows of one section.
+pub fn local() -> impl Strategy<Value = LocalTraffic> {
+    let times = (rarely(0.3, &[500_u64, 2000]), rarely(0.3, &[3000_u64, 6000]));
+    let process = (
+        proptest::collection::vec(change(), 0..3),
+        proptest::option::weighted(0.2, on_off()),
+        rarely(0.2, &[1000_u64, 100]),
+    );
+    let flows =
+        (varied_bytes(), proptest::option::weighted(0.5, varied_ms()), proptest::option::weighted(0.5, video()));
+    let rest = (proptest::option::weighted(0.3, controller()), pick(&[500_u64, 100, 1]), times);
+    (word(), pick(&[1_u32, 2, 4]), rate(), process, flows, rest).prop_map(
+        |(
+            kind,
+            count,
+            rate,
+            (changes, on_off, redrawn),
+            (sizes, pauses, video),
+            (congestion, datagram, (start, stop)),
+        )| {
+            fitted(LocalTraffic {
+                kind,
+                count,
+                rate: Some(rate),
+                changes,
+                on_off,
+                redrawn: text_ms(redrawn),
+                sizes: Some(sizes),
+                pauses,
+                video,
+                congestion: congestion.map(Text),
+                datagram: ByteCount(datagram),
+                start: text_ms(start),
+                stop: text_ms(stop),
+            })
+        },
+    )
+}
+
+/// Without what its kind does not have.
+fn fitted(mut local: LocalTraffic) -> LocalTraffic {
+    let (short, video) = (local.kind == LocalKind::ShortFlows, local.kind == LocalKind::Video);
+    local.rate = local.rate.filter(|_| !short);
+    local.sizes = local.sizes.filter(|_| short);
+    local.pauses = local.pauses.filter(|_| short);
+    local.video = local.video.filter(|_| video);
+    local.congestion = local.congestion.filter(|_| local.kind != LocalKind::Udp);
+    if local.kind == LocalKind::Tcp && local.count == 4 {
+        // A TCP flow may take all it can get.
+        local.rate = None;
+    }
+    if short || video || local.rate.is_none() {
+        (local.changes, local.on_off, local.redrawn) = (Vec::new(), None, None);
+    }
+    local.redrawn = local.redrawn.filter(|_| local.on_off.is_none());
+    let mut over = local.start.map_or(Duration::ZERO, |Text(start)| start);
+    for change in &mut local.changes {
+        change.at += over;
+        over = change.at + change.lasts();
+    }
+    // Datagrams of an octet each are many.
+    if local.datagram.0 < 100 {
+        local.rate = local.rate.map(|_| TextOr::Text(kbps(10)));
+        local.changes.clear();
+    }
+    local
+}
+
+fn rate() -> impl Strategy<Value = Drawn<Rate>> {
+    let fixed = prop_oneof![3 => pick(&[100_u64, 400, 1000]), 1 => pick(&[5000_u64, 0])];
+    prop_oneof![
+        4 => fixed.prop_map(|rate| TextOr::Text(kbps(rate))),
+        1 => (0..500_u64, 0..500_u64)
+            .prop_map(|(low, more)| TextOr::Table(Uniform { uniform: [Text(kbps(low)), Text(kbps(low + more))] })),
+    ]
+}
+
+/// How long after the one before is over, in place of when.
+fn change() -> impl Strategy<Value = Change> {
+    let rate = (0..3_u8, pick(&[200_u64, 50, 1000]));
+    (pick(&[500_u64, 0, 2000]), rate, rarely(0.3, &[500_u64, 2000])).prop_map(|(at, (which, rate), over)| {
+        let of = |number| (which == number).then_some(Text(kbps(rate)));
+        Change { at: Duration::from_millis(at), to: of(0), raise: of(1), lower: of(2), over: text_ms(over) }
+    })
+}
+
+fn on_off() -> impl Strategy<Value = OnOff> {
+    (pick(&[500_u64, 100, 10]), pick(&[500_u64, 100, 10, 0]))
+        .prop_map(|(on, off)| OnOff { on: Duration::from_millis(on), off: Duration::from_millis(off) })
+}

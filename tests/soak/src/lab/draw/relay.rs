@@ -1,0 +1,93 @@
+//! Relays, with all that any scenario could use of them.
+
+use lab::scenario::{Distance, EnergyPrice, Link, LocalTraffic, Placement, Swallows, Walk};
+use proptest::option::weighted;
+use proptest::prelude::*;
+use units::Duration;
+
+use super::link::link;
+use super::local::local;
+use super::{pick, rarely};
+
+/// A relay before it is known what of it the scenario uses.
+#[derive(Clone, Debug)]
+pub struct RelayParts {
+    /// Its links, where they are its own.
+    pub links: [Link; 2],
+    /// Whether it says nothing of its Wi-Fi.
+    pub usual_wifi: bool,
+    /// Its place in a cell, if it says one.
+    pub place: Option<Placement>,
+    /// Ceiling of a cell, kbit/s.
+    pub kbps_max: Option<u64>,
+    /// When it leaves, ms.
+    pub leaves_ms: Option<u64>,
+    /// When it turns bad.
+    pub swallows: Option<Swallows>,
+    /// What it pays.
+    pub energy: Option<EnergyPrice>,
+    /// How much it boasts.
+    pub exaggerates: Option<f64>,
+    /// What its owner does.
+    pub local: Vec<LocalTraffic>,
+}
+
+/// Relays, sound ones more often than not.
+pub fn relay() -> impl Strategy<Value = RelayParts> {
+    prop_oneof![5 => relay_of(true), 1 => relay_of(false)]
+}
+
+fn relay_of(sound: bool) -> impl Strategy<Value = RelayParts> {
+    let links = (link(sound), link(sound), proptest::bool::weighted(0.5));
+    let leaves = if sound { Just(None).boxed() } else { weighted(0.4, 0..8000_u64).boxed() };
+    let swallows = if sound { Just(None).boxed() } else { weighted(0.25, swallows()).boxed() };
+    let energy = weighted(0.4, energy());
+    let local = prop_oneof![3 => Just(Vec::new()), 1 => proptest::collection::vec(local(), 1..3)];
+    let offers = (rarely(0.3, &[3000_u64, 500, 100]), energy, rarely(0.15, &[10.0, 0.1, 0.0]));
+    (links, weighted(0.8, place(sound)), leaves, swallows, offers, local).prop_map(
+        |((cellular, wifi, usual_wifi), place, leaves_ms, swallows, (kbps_max, energy, exaggerates), local)| {
+            RelayParts {
+                links: [cellular, wifi],
+                usual_wifi,
+                place,
+                kbps_max,
+                leaves_ms,
+                swallows,
+                energy,
+                exaggerates,
+                local,
+            }
+        },
+    )
+}
+
+fn swallows() -> impl Strategy<Value = Swallows> {
+    (0..4000_u64, proptest::bool::weighted(0.3))
+        .prop_map(|(from, forges_data_acks)| Swallows { from: Duration::from_millis(from), forges_data_acks })
+}
+
+fn energy() -> impl Strategy<Value = EnergyPrice> {
+    let price = || pick(&[100.0, 0.0, 1000.0]);
+    prop_oneof![
+        price().prop_map(EnergyPrice::Fixed),
+        (price(), price()).prop_map(|(low, more)| EnergyPrice::Uniform([low, low + more])),
+    ]
+}
+
+fn place(sound: bool) -> impl Strategy<Value = Placement> {
+    let metres = || if sound { pick(&[300.0, 50.0, 700.0, 1.0]) } else { pick(&[900.0, 2000.0, 20_000.0]) };
+    let distance_m = prop_oneof![
+        3 => metres().prop_map(Distance::Fixed),
+        1 => (metres(), pick(&[0.0, 100.0])).prop_map(|(low, more)| Distance::Uniform([low, low + more])),
+    ];
+    (distance_m, weighted(0.25, walk())).prop_map(|(distance_m, walk)| Placement { distance_m, walk })
+}
+
+fn walk() -> impl Strategy<Value = Walk> {
+    let to_m = pick(&[[500.0, 0.0], [2000.0, 0.0], [0.0, 300.0], [-5000.0, 5000.0]]);
+    (to_m, pick(&[3.0, 50.0, 500.0]), rarely(0.3, &[1000_u64])).prop_map(|(to_m, speed_kmh, start)| Walk {
+        to_m,
+        speed_kmh,
+        start: super::text_ms(start),
+    })
+}

@@ -1,0 +1,151 @@
+//! What must hold in a scenario, told from the scenario alone.
+//!
+//! Always: validation accepts what was drawn, nothing panics, no checker finds a fault, nobody sends or wakes without end,
+//! what arrives is what was sent as far as it arrives, and after the end nothing is left of it.
+//!
+//! Where every relay that may carry data is *sound*, the connection lasts, and what can be sent in the time is.
+
+use lab::scenario::{
+    Cell, Distance, Fading, Link, LocalKind, LocalTraffic, Loss, PathLoss, Queue, Relay, RelayMode, Scenario, TextOr,
+    Wlan, WorkloadKind,
+};
+use units::text::Text;
+
+use super::pace::seconds_at_worst;
+use super::storm::highest_bps;
+
+/// Slowest link of a sound path.
+pub const KBPS_MIN: u64 = 300;
+/// Packets that a sound queue holds at least.
+const QUEUE_PACKETS_MIN: u64 = 10;
+/// Loss that TCP gets over without long silence, percent.
+const LOSS_MAX: f64 = 2.1;
+/// Share of a link that its owner's datagrams may take at most.
+const LOCAL_SHARE_MAX: f64 = 0.3;
+/// What a sound UE of a cell may hope for at least, beside others.
+pub const CELL_KBPS: u64 = 500;
+
+/// Whether the connection must still stand when the run ends.
+pub fn must_last(scenario: &Scenario) -> bool {
+    scenario.bottleneck.as_ref().is_none_or(|link| is_sound_link(link, scenario))
+        && carriers(scenario).all(|relay| is_sound(relay, scenario))
+}
+
+/// Whether everything must have arrived.
+pub fn must_complete(scenario: &Scenario) -> bool {
+    scenario.workload.ends() && must_last(scenario) && scenario.duration.as_secs_f64() >= seconds_at_worst(scenario)
+}
+
+/// Whether something must have arrived, if there is anything.
+pub fn must_begin(scenario: &Scenario) -> bool {
+    let is_bulk = scenario.workload.kind == WorkloadKind::Bulk && scenario.target.is_none_or(|target| !target.paced);
+    is_bulk && must_last(scenario) && scenario.duration.as_secs_f64() >= 5.0
+}
+
+/// The relays that may carry data.
+pub fn carriers(scenario: &Scenario) -> impl Iterator<Item = &Relay> {
+    scenario.active_relays().into_iter().map(|relay| &scenario.relays[relay])
+}
+
+fn is_sound(relay: &Relay, scenario: &Scenario) -> bool {
+    let cellular = match (&scenario.cell, &relay.cellular) {
+        (Some(cell), _) => is_sound_cell(cell, relay),
+        (None, Some(link)) => is_sound_link(link, scenario),
+        (None, None) => false,
+    };
+    let wifi = match (&scenario.wlan, &relay.wifi) {
+        _ if scenario.cooperation.relays == RelayMode::MultiHomed => true,
+        (Some(wlan), _) => is_sound_wlan(wlan),
+        (None, Some(link)) => is_sound_link(link, scenario),
+        (None, None) => false,
+    };
+    relay.leaves.is_none() && relay.swallows.is_none() && cellular && wifi && leaves_room(relay)
+}
+
+fn is_sound_link(link: &Link, scenario: &Scenario) -> bool {
+    let steady = match &link.rate {
+        TextOr::Text(rate) => rate.as_bps() >= KBPS_MIN * 1000,
+        TextOr::Table(model) => {
+            let is_calm = model.variation.is_none_or(|Text(variation)| variation.value() <= 0.5);
+            model.outage_interval.is_none() && is_calm && model.trace.is_none()
+        }
+    };
+    let mtu = scenario.connection.mtu.0;
+    let holds = |queue| queued_packets(queue, mtu) >= QUEUE_PACKETS_MIN;
+    steady
+        && loss_percent(&link.loss).is_some_and(|percent| percent <= LOSS_MAX)
+        && link.uplink.loss.value() * 100.0 <= LOSS_MAX
+        && link.uplink.rate.as_bps() >= KBPS_MIN * 1000
+        && holds(link.queue)
+        && holds(link.uplink.queue)
+}
+
+/// Packets of full size that fit.
+pub fn queued_packets(queue: Queue, mtu_bytes: u64) -> u64 {
+    match queue {
+        Queue::Packets(packets) => packets.into(),
+        Queue::Bytes(bytes) => bytes.0 / mtu_bytes.max(1),
+    }
+}
+
+/// Loss at random, percent; nothing if it comes in bursts.
+pub fn loss_percent(loss: &Loss) -> Option<f64> {
+    match loss {
+        TextOr::Text(share) => Some(share.value() * 100.0),
+        TextOr::Table(table) if table.burst_packets.is_some() => None,
+        TextOr::Table(table) => Some(match table.mean {
+            TextOr::Text(share) => share.value() * 100.0,
+            TextOr::Table(bounds) => bounds.uniform[1].0.value() * 100.0,
+        }),
+    }
+}
+
+fn is_sound_cell(cell: &Cell, relay: &Relay) -> bool {
+    let reach_m = if cell.path_loss == PathLoss::Friis { 700.0 } else { 300.0 };
+    let near = match relay.place.map(|place| (place.distance_m, place.walk)) {
+        Some((Distance::Fixed(metres), None)) => metres <= reach_m,
+        Some((Distance::Uniform([_, high]), None)) => high <= reach_m,
+        _ => false,
+    };
+    // The strongest UE may be the only one that is served.
+    let is_fair = cell.scheduler != "maximum-throughput";
+    let fades_fast = cell.fading == Fading::None || cell.speed_kmh >= 3.0;
+    near && is_fair
+        && fades_fast
+        && cell.transmit_power_dbm >= 30.0
+        && cell.shadowing_db == 0.0
+        && cell.resource_blocks >= 15
+        && queued_packets(cell.queue, 1500) >= QUEUE_PACKETS_MIN
+        && cell.early_drop_above.is_none()
+        && cell.core_rate.as_bps() >= KBPS_MIN * 1000
+        && cell.uplink_rate.as_bps() >= KBPS_MIN * 1000
+        && relay.bit_rate_max.is_none_or(|Text(rate)| rate.as_bps() >= CELL_KBPS * 1000)
+}
+
+fn is_sound_wlan(wlan: &Wlan) -> bool {
+    wlan.hidden.is_empty() && wlan.frame_loss.value() <= 0.1 && queued_packets(wlan.queue, 1500) >= 100
+}
+
+/// Whether what its owner does leaves room on the relay's link.
+fn leaves_room(relay: &Relay) -> bool {
+    let fixed = relay.cellular.as_ref().and_then(|link| match &link.rate {
+        TextOr::Text(rate) => Some(rate.as_bps()),
+        TextOr::Table(_) => None,
+    });
+    let own_bps = fixed.unwrap_or(CELL_KBPS * 1000) as f64;
+    let demand_bps: f64 = relay.local.iter().map(demand_bps).sum();
+    demand_bps <= LOCAL_SHARE_MAX * own_bps
+}
+
+/// What gives way to nobody, bit/s; TCP gives way.
+fn demand_bps(local: &LocalTraffic) -> f64 {
+    if !matches!(local.kind, LocalKind::Udp | LocalKind::Vbr) {
+        return 0.0;
+    }
+    let raised: u64 =
+        local.changes.iter().flat_map(|change| [change.raise, change.to]).flatten().map(|rate| rate.0.as_bps()).sum();
+    let most = (local.rate.as_ref().map_or(0, highest_bps) + raised) as f64;
+    // Small datagrams are mostly headers.
+    let overhead = 1.0 + 48.0 / local.datagram.0.max(1) as f64;
+    most * overhead * f64::from(local.count)
+}

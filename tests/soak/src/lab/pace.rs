@@ -1,0 +1,77 @@
+//! How long a transfer takes at worst.
+
+use lab::scenario::{Drawn, Link, Relay, Scenario, TextOr};
+use units::Duration;
+use units::text::Text;
+
+use super::goals::{CELL_KBPS, carriers, loss_percent, queued_packets};
+
+/// What begins and ends a connection, and what modules take to settle.
+const SETTLING_S: f64 = 30.0;
+/// Nobody needs longer than so many times what it takes on the slowest link.
+const SLACK: f64 = 4.0;
+/// A round trip within the radio world, queues of Wi-Fi included.
+const RADIO_ROUND_S: f64 = 1.0;
+/// A queue is full of packets from others as well.
+const QUEUE_S_MAX: f64 = 4.0;
+
+/// So long, in seconds, if every path that may carry data is sound.
+pub fn seconds_at_worst(scenario: &Scenario) -> f64 {
+    let bytes = scenario.workload.size.map_or(0, |Text(size)| size.0) as f64 * f64::from(scenario.workload.connections);
+    let flows: u32 = scenario.relays.iter().flat_map(|relay| &relay.local).map(|local| local.count).sum();
+    let rounds_s = carriers(scenario).map(|relay| round_s(relay, scenario)).fold(0.0, f64::max);
+    let slowest = carriers(scenario).map(|relay| slowest_bps(relay, scenario)).fold(f64::INFINITY, f64::min);
+    let others = f64::from(scenario.workload.connections.max(1) + flows);
+    let on_link_s = bytes * 8.0 / (slowest / others);
+    let mss = scenario.connection.mtu.0 as f64 - 100.0;
+    // What one window allows, and what losses leave of it: MSS / (RTT sqrt p), Mathis et al. 1997.
+    let window = (scenario.connection.send_buffer.0.min(scenario.connection.receive_buffer.0) as f64).max(mss);
+    let lossy_window = mss / worst_loss(scenario).max(1e-4).sqrt();
+    let in_windows_s = bytes / window.min(lossy_window) * rounds_s;
+    SETTLING_S + SLACK * (on_link_s + in_windows_s)
+}
+
+fn links<'a>(relay: &'a Relay, scenario: &'a Scenario) -> impl Iterator<Item = &'a Link> {
+    relay.cellular.iter().chain(&relay.wifi).chain(&scenario.bottleneck)
+}
+
+fn slowest_bps(relay: &Relay, scenario: &Scenario) -> f64 {
+    let cell = scenario.cell.as_ref().map(|_| CELL_KBPS as f64 * 1000.0);
+    links(relay, scenario)
+        .map(|link| rate_bps(link).min(link.uplink.rate.as_bps() as f64 * 10.0))
+        .chain(cell)
+        .fold(f64::INFINITY, f64::min)
+}
+
+fn rate_bps(link: &Link) -> f64 {
+    match &link.rate {
+        TextOr::Text(rate) => rate.as_bps() as f64,
+        // At the mean half of the time, more or less.
+        TextOr::Table(model) => model.mean.map_or(0.0, |Text(mean)| mean.as_bps() as f64) / 3.0,
+    }
+}
+
+fn round_s(relay: &Relay, scenario: &Scenario) -> f64 {
+    let mtu = scenario.connection.mtu.0;
+    let queue_s = |rate: f64, packets: u64| (packets as f64 * mtu as f64 * 8.0 / rate).min(QUEUE_S_MAX);
+    let link_s = |link: &Link| {
+        let down = queue_s(rate_bps(link), queued_packets(link.queue, mtu));
+        let up = queue_s(link.uplink.rate.as_bps() as f64, queued_packets(link.uplink.queue, mtu)) / 10.0;
+        2.0 * delay_s(&link.delay) + down + up
+    };
+    let radio = f64::from(u8::from(scenario.cell.is_some()) + u8::from(scenario.wlan.is_some()));
+    links(relay, scenario).map(link_s).sum::<f64>() + radio * RADIO_ROUND_S
+}
+
+fn delay_s(delay: &Drawn<Duration>) -> f64 {
+    match delay {
+        TextOr::Text(delay) => delay.as_secs_f64(),
+        TextOr::Table(bounds) => bounds.uniform[1].0.as_secs_f64(),
+    }
+}
+
+/// Share of packets lost at random on the worst path.
+fn worst_loss(scenario: &Scenario) -> f64 {
+    let of = |relay: &Relay| links(relay, scenario).filter_map(|link| loss_percent(&link.loss)).sum::<f64>() / 100.0;
+    carriers(scenario).map(of).fold(0.0, f64::max)
+}
