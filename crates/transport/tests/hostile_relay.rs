@@ -212,3 +212,29 @@ proptest! {
         prop_assert!(relay.poll_timeout().is_none_or(|at| at > now), "timers fire for ever");
     }
 }
+
+/// Who joined is gone before it could answer the SYN/ACK that the relay passed on: the other host hears of it, and the relay
+/// forgets both.
+#[test]
+fn a_join_that_ends_before_its_proof_is_forgotten() {
+    let config = RelayConfig { buffer_bytes: BUFFER_BYTES, ..RelayConfig::default() };
+    let relay = FastAckRelay::new(config, [9; 32]).unwrap();
+    let (mut relay, mut seen) = (ForwardingRelay::new(relay, AtOnce), Seen::default());
+    let now = Instant::from_millis(1);
+    relay.handle_segment(Side::Destination, syn(), now);
+    deliver(&mut relay, &mut seen, now);
+    let asked = seen.latest[index(Side::Source)].clone().unwrap();
+    let mut answer = Segment::new(host(Side::Source), host(Side::Destination));
+    (answer.seq, answer.ack, answer.flags, answer.window) = (SeqNr(100), asked.end(), Flags::SYN | Flags::ACK, 60_000);
+    let join = MpJoin::SynAck { backup: false, address_id: AddressId(0), hmac: 9, nonce: 4 };
+    answer.options.mptcp.push(MptcpOption::Join(join));
+    relay.handle_segment(Side::Source, answer, now);
+    deliver(&mut relay, &mut seen, now);
+    let mut reset = Segment::new(host(Side::Destination), host(Side::Source));
+    (reset.seq, reset.flags) = (syn().end(), Flags::RST);
+    relay.handle_segment(Side::Destination, reset, now);
+    deliver(&mut relay, &mut seen, now);
+    let heard = seen.latest[index(Side::Source)].as_ref().unwrap();
+    assert!(heard.flags.contains(Flags::RST), "the far host heard {heard:?}");
+    assert_eq!(relay.relay().splices().count(), 0);
+}

@@ -353,8 +353,9 @@ impl Splice {
     }
 
     fn transmit_on(&mut self, side: Side, now: Instant) -> Option<Segment> {
-        // What the far host's SYN/ACK is answered with, only the near host knows.
-        if self.stage == Stage::Answered && side != self.near {
+        // What the far host's SYN/ACK is answered with, only the near host knows; a RST is no answer to it.
+        let is_open = self.legs[side.index()].as_ref().is_some_and(|leg| leg.tcb.state != State::Closed);
+        if self.stage == Stage::Answered && side != self.near && is_open {
             return None;
         }
         let limits = SendLimits {
