@@ -111,6 +111,8 @@ fn contradictions_are_named() {
     expect(&["metrics.analysis={ from = \"9 s\", to = \"3 s\" }"], &["metrics.analysis"]);
     expect(&["target={ bit_rate = \"3 Mbit/s\", tolerance = \"0 %\" }"], &["target.tolerance"]);
     expect(&["workload.connections=0"], &["workload.connections"]);
+    let ranges = "cooperation.forwarding={ range_packets = 100 }";
+    expect(&["workload.connections=2", ranges], &["cooperation.forwarding", "one connection", "connections = 1"]);
     expect(&["relays[0].count=0"], &["relays[0].count", "no number of relays"]);
     let no_relays = "name = \"x\"\nduration = \"1 s\"\nworkload = { kind = \"bulk\" }\n[cell]\n";
     assert!(read(no_relays, &[]).unwrap_err().to_string().contains("no way from the source"));

@@ -8,8 +8,8 @@ use super::stage::{DESTINATION, SOURCE, Stage};
 use super::{Played, Run, RunError, play};
 use crate::scenario::Scenario;
 
-/// What ends a connection takes no longer: the last user time-out, the last FINs, TIME-WAIT.
-const AFTERMATH: Duration = Duration::from_secs(3600);
+/// What ends a connection takes no longer: the longest user time-out of usual scenarios, and a TIME-WAIT.
+const AFTERMATH: Duration = Duration::from_secs(600);
 /// What is left is looked at this often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -23,7 +23,7 @@ pub struct Examined {
     /// What no network and no relay can be to blame for: broken rules, also while what the run left was cleared away, and
     /// data that are not those sent.
     pub broken: Vec<String>,
-    /// What source, destination and relays held an hour after all connections were aborted and released, in words.
+    /// What source, destination and relays held ten minutes after all connections were aborted and released, in words.
     pub left: Vec<String>,
     /// Whether the supervisor ended it; then nothing is said of what is left.
     pub halted: bool,

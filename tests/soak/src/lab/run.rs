@@ -8,7 +8,7 @@ use super::storm::Watch;
 use super::{judge, text};
 use crate::outcome::{Fault, Numbers, Outcome, without_numbers};
 
-/// Of so many cases one is run on until nothing is left of it: an hour in the worst case.
+/// Of so many cases one is run on until nothing is left of it: ten minutes in the worst case.
 const CLEARED_EVERY: u64 = 3;
 /// One is run twice.
 const REPEATED_EVERY: u64 = 8;

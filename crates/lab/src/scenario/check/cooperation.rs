@@ -129,6 +129,11 @@ fn check_options(scenario: &Scenario, found: &mut Vec<Complaint>) {
 fn check_forwarding(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let Some(forwarding) = &scenario.cooperation.forwarding else { return };
     let field = "cooperation.forwarding";
+    if scenario.workload.connections > 1 {
+        // What the destination says of its ranges, and of what it has, names no connection.
+        let problem = format!("is for one connection, and there are {}", scenario.workload.connections);
+        found.push(Complaint::new(field, problem, "write workload.connections = 1"));
+    }
     if forwarding.threshold.value() == 0.0 {
         let problem = "moves the range on before anything of it has arrived";
         found.push(Complaint::new(format!("{field}.threshold"), problem, "write more than \"0 %\"; \"95 %\" is usual"));

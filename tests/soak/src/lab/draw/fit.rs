@@ -37,7 +37,8 @@ pub struct Parts {
 pub fn together(parts: Parts) -> Scenario {
     let Parts { seed, ipv6, world, mut workload, times, relays, mut connection, cooperation, attack } = parts;
     let mode = cooperation.cooperation.relays;
-    if cooperation.cooperation.selection.method.steers() || cooperation.cooperation.watch.is_some() {
+    let modules = &cooperation.cooperation;
+    if modules.selection.method.steers() || modules.watch.is_some() || modules.forwarding.is_some() {
         workload.connections = 1;
     }
     fit_sizes(&mut connection, ipv6);

@@ -24,10 +24,10 @@ pub struct World {
     pub bottleneck: Option<Link>,
 }
 
-/// Links of their own more often than not.
-pub fn world() -> impl Strategy<Value = World> {
-    let hidden = prop_oneof![2 => Just(Vec::new()), 1 => proptest::collection::vec((0..5_usize, 1..5_usize), 1..4)];
-    (weighted(0.35, cell()), weighted(0.3, wlan()), hidden, weighted(0.12, link(true)))
+/// Links of their own more often than not; if it is `calm`, media that are good to all.
+pub fn world(calm: bool) -> impl Strategy<Value = World> {
+    let hidden = prop_oneof![if calm { 20 } else { 2 } => Just(Vec::new()), 1 => proptest::collection::vec((0..5_usize, 1..5_usize), 1..4)];
+    (weighted(0.35, cell(calm)), weighted(0.3, wlan(calm)), hidden, weighted(0.12, link(true)))
         .prop_map(|(cell, wlan, hidden, bottleneck)| World { cell, wlan, hidden, bottleneck })
 }
 
@@ -35,10 +35,8 @@ pub fn world() -> impl Strategy<Value = World> {
 pub fn link(sound: bool) -> impl Strategy<Value = Link> {
     let rate =
         || if sound { pick(&[3000_u64, 1000, 10_000, 20_000, 500]) } else { pick(&[3000_u64, 1000, 20_000, 128, 20]) };
-    let rates = (
-        prop_oneof![5 => rate().prop_map(|rate| TextOr::Text(kbps(rate))), 1 => varying().prop_map(TextOr::Table)],
-        rate(),
-    );
+    let fixed = rate().prop_map(|rate| TextOr::Text(kbps(rate)));
+    let rates = (prop_oneof![5 => fixed, 1 => varying(sound).prop_map(TextOr::Table)], rate());
     let queues = (queue(sound), queue(sound));
     (rates, delay(), queues, (loss(sound), uplink_loss(sound))).prop_map(
         |((rate, uplink), delay, (queue, uplink_queue), (loss, uplink_loss))| Link {
@@ -65,10 +63,11 @@ fn uniform_ms(low: u64, high: u64) -> Uniform<Duration> {
 }
 
 /// A rate made from the seed.
-fn varying() -> impl Strategy<Value = RateModel> {
+fn varying(sound: bool) -> impl Strategy<Value = RateModel> {
     let mean = pick(&[3000_u64, 1000, 10_000]);
-    let changes = (rarely(0.5, &[10.0, 50.0, 100.0]), rarely(0.5, &[100_u64, 1000, 10_000]));
-    let outages = (rarely(0.4, &[20_000_u64, 5000, 1000]), rarely(0.4, &[100_u64, 1000]));
+    let changes =
+        (rarely(0.5, if sound { &[10.0, 50.0] } else { &[10.0, 50.0, 100.0] }), rarely(0.5, &[100_u64, 1000, 10_000]));
+    let outages = (rarely(if sound { 0.01 } else { 0.5 }, &[20_000_u64, 5000, 1000]), rarely(0.4, &[100_u64, 1000]));
     (mean, changes, outages, rarely(0.3, &[1000_u64, 10_000])).prop_map(
         |(mean, (variation, correlation), (interval, duration), period)| RateModel {
             trace: None,
@@ -95,7 +94,7 @@ fn loss(sound: bool) -> impl Strategy<Value = Loss> {
         percent()
             .prop_map(|percent| TextOr::Table(Uniform { uniform: [Text(Probability::ZERO), Text(share(percent))] })),
     ];
-    let table = (drawn, rarely(0.6, &[2.0, 5.0]))
+    let table = (drawn, rarely(if sound { 0.05 } else { 0.6 }, &[2.0, 5.0]))
         .prop_map(|(mean, burst_packets)| TextOr::Table(Burst { mean, burst_packets }));
     prop_oneof![
         4 => Just(TextOr::Text(Probability::ZERO)),
@@ -109,15 +108,18 @@ fn uplink_loss(sound: bool) -> impl Strategy<Value = Probability> {
     prop_oneof![5 => Just(Probability::ZERO), 1 => percent.prop_map(share)]
 }
 
-fn cell() -> impl Strategy<Value = Cell> {
+fn cell(calm: bool) -> impl Strategy<Value = Cell> {
     let schedulers: Vec<_> = RESOURCE_SCHEDULERS.iter().map(|known| known.name).collect();
-    let air = (pick(&[50_u32, 25, 6, 15, 100]), pick(&[30.0, 46.0, 10.0]), word(), pick(&[0.0, 4.0, 8.0]));
-    let motion = (word(), pick(&[3.0, 0.3, 50.0, 300.0]));
-    let queue = prop_oneof![3 => Just(100_000_u64), 1 => pick(&[30_000_u64, 10_000, 1_000_000])];
+    // The first few of each are those of a calm cell.
+    let of = |calm_count: usize, all: &[f64]| pick(if calm { &all[..calm_count] } else { all });
+    let blocks = pick(if calm { &[50_u32, 25, 15, 100] } else { &[50, 25, 6, 15, 100] });
+    let air = (blocks, of(2, &[30.0, 46.0, 10.0]), word(), of(1, &[0.0, 4.0, 8.0]));
+    let motion = (word(), of(3, &[3.0, 50.0, 300.0, 0.3]));
+    let queue = prop_oneof![3 => Just(100_000_u64), 1 => pick(if calm { &[30_000_u64, 1_000_000] } else { &[30_000_u64, 10_000, 1_000_000] })];
     let core = (pick(&[20_u64, 1, 100]), pick(&[1000_u64, 10]), pick(&[5000_u64, 1000]), pick(&[10_u64, 1, 50]));
     let sites = (prop_oneof![2 => Just(1_usize), 1 => 2..4_usize], weighted(0.7, handover()));
-    (select(schedulers), air, motion, queue, core, sites, rarely(0.15, &[50_000_u64, 10_000])).prop_map(
-        |(scheduler, air, (fading, speed_kmh), queue, core, (sites, handover), early)| Cell {
+    (select(schedulers), air, motion, queue, core, sites, rarely(if calm { 0.03 } else { 0.3 }, &[50_000_u64, 10_000]))
+        .prop_map(|(scheduler, air, (fading, speed_kmh), queue, core, (sites, handover), early)| Cell {
             scheduler: scheduler.into(),
             resource_blocks: air.0,
             transmit_power_dbm: air.1,
@@ -134,8 +136,7 @@ fn cell() -> impl Strategy<Value = Cell> {
             handover: handover.filter(|_| sites > 1),
             early_drop_above: early.map(|bytes| Text(ByteCount(bytes))),
             ..Cell::default()
-        },
-    )
+        })
 }
 
 fn handover() -> impl Strategy<Value = Handover> {
@@ -148,10 +149,10 @@ fn handover() -> impl Strategy<Value = Handover> {
     )
 }
 
-fn wlan() -> impl Strategy<Value = Wlan> {
+fn wlan(calm: bool) -> impl Strategy<Value = Wlan> {
     // The rates of IEEE 802.11a.
     let rate = pick(&[54_u64, 6, 9, 12, 18, 24, 36, 48]);
-    let queue = prop_oneof![3 => Just(400_u32), 1 => pick(&[100_u32, 10, 2])];
+    let queue = prop_oneof![3 => Just(400_u32), 1 => pick(if calm { &[100_u32, 1000] } else { &[100, 10, 2] })];
     (rate, queue, pick(&[2200_u64, 0, 500]), pick(&[0.0, 1.0, 10.0])).prop_map(
         |(rate, queue, rts_threshold, frame_loss)| Wlan {
             rate: Rate::from_mbps(rate),

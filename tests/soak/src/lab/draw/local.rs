@@ -10,8 +10,8 @@ use super::words::word;
 use super::workload::{varied_bytes, varied_ms, video};
 use super::{kbps, pick, rarely, text_ms};
 
-/// Flows of one section.
-pub fn local() -> impl Strategy<Value = LocalTraffic> {
+/// Flows of one section; if they are `modest`, they leave room for others.
+pub fn local(modest: bool) -> impl Strategy<Value = LocalTraffic> {
     let times = (rarely(0.3, &[500_u64, 2000]), rarely(0.3, &[3000_u64, 6000]));
     let process = (
         proptest::collection::vec(change(), 0..3),
@@ -21,7 +21,7 @@ pub fn local() -> impl Strategy<Value = LocalTraffic> {
     let flows =
         (varied_bytes(), proptest::option::weighted(0.5, varied_ms()), proptest::option::weighted(0.5, video()));
     let rest = (proptest::option::weighted(0.3, controller()), pick(&[500_u64, 100, 1]), times);
-    (word(), pick(&[1_u32, 2, 4]), rate(), process, flows, rest).prop_map(
+    (word(), pick(&[1_u32, 2, 4]), rate(modest), process, flows, rest).prop_map(
         |(
             kind,
             count,
@@ -78,8 +78,9 @@ fn fitted(mut local: LocalTraffic) -> LocalTraffic {
     local
 }
 
-fn rate() -> impl Strategy<Value = Drawn<Rate>> {
-    let fixed = prop_oneof![3 => pick(&[100_u64, 400, 1000]), 1 => pick(&[5000_u64, 0])];
+fn rate(modest: bool) -> impl Strategy<Value = Drawn<Rate>> {
+    let usual = if modest { pick(&[30_u64, 100]) } else { pick(&[100_u64, 400, 1000]) };
+    let fixed = prop_oneof![if modest { 30 } else { 3 } => usual, 1 => pick(&[5000_u64, 0])];
     prop_oneof![
         4 => fixed.prop_map(|rate| TextOr::Text(kbps(rate))),
         1 => (0..500_u64, 0..500_u64)

@@ -32,9 +32,10 @@ pub struct RelayParts {
     pub local: Vec<LocalTraffic>,
 }
 
-/// Relays, sound ones more often than not.
-pub fn relay() -> impl Strategy<Value = RelayParts> {
-    prop_oneof![5 => relay_of(true), 1 => relay_of(false)]
+/// Relays: sound ones if it is `calm`, for the most part.
+pub fn relay(calm: bool) -> impl Strategy<Value = RelayParts> {
+    let (sound, others) = if calm { (30, 1) } else { (2, 3) };
+    prop_oneof![sound => relay_of(true), others => relay_of(false)]
 }
 
 fn relay_of(sound: bool) -> impl Strategy<Value = RelayParts> {
@@ -42,9 +43,13 @@ fn relay_of(sound: bool) -> impl Strategy<Value = RelayParts> {
     let leaves = if sound { Just(None).boxed() } else { weighted(0.4, 0..8000_u64).boxed() };
     let swallows = if sound { Just(None).boxed() } else { weighted(0.25, swallows()).boxed() };
     let energy = weighted(0.4, energy());
-    let local = prop_oneof![3 => Just(Vec::new()), 1 => proptest::collection::vec(local(), 1..3)];
-    let offers = (rarely(0.3, &[3000_u64, 500, 100]), energy, rarely(0.15, &[10.0, 0.1, 0.0]));
-    (links, weighted(0.8, place(sound)), leaves, swallows, offers, local).prop_map(
+    let local = prop_oneof![3 => Just(Vec::new()), 1 => proptest::collection::vec(local(sound), 1..3)];
+    let offers = (
+        rarely(0.3, if sound { &[3000_u64, 1000, 500] } else { &[3000_u64, 500, 100] }),
+        energy,
+        rarely(0.15, &[10.0, 0.1, 0.0]),
+    );
+    (links, weighted(if sound { 0.98 } else { 0.7 }, place(sound)), leaves, swallows, offers, local).prop_map(
         |((cellular, wifi, usual_wifi), place, leaves_ms, swallows, (kbps_max, energy, exaggerates), local)| {
             RelayParts {
                 links: [cellular, wifi],
@@ -80,7 +85,8 @@ fn place(sound: bool) -> impl Strategy<Value = Placement> {
         3 => metres().prop_map(Distance::Fixed),
         1 => (metres(), pick(&[0.0, 100.0])).prop_map(|(low, more)| Distance::Uniform([low, low + more])),
     ];
-    (distance_m, weighted(0.25, walk())).prop_map(|(distance_m, walk)| Placement { distance_m, walk })
+    (distance_m, weighted(if sound { 0.05 } else { 0.4 }, walk()))
+        .prop_map(|(distance_m, walk)| Placement { distance_m, walk })
 }
 
 fn walk() -> impl Strategy<Value = Walk> {
