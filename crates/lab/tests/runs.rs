@@ -78,6 +78,27 @@ fn bulk_runs_for_its_duration() {
     assert!(results.totals.completed && results.totals.sha256_ok && results.totals.delivered_bytes > 500_000);
 }
 
+/// A rate that varies counts on the link that all share as on any other.
+#[test]
+fn the_shared_link_follows_its_trace() {
+    let directory = tempfile::tempdir().unwrap();
+    // An opportunity to deliver 1500 octets every 12 ms: 1 Mbit/s.
+    let trace = directory.path().join("shared.down");
+    std::fs::write(&trace, "12\n").unwrap();
+    let recorded = format!("rate = {{ trace = \"{}\" }}", trace.display());
+    for rate in [recorded.as_str(), "rate = { mean = \"1 Mbit/s\", variation = \"0 %\" }"] {
+        let bottleneck = format!("bottleneck={{ {rate}, delay = \"1 ms\" }}");
+        let Run { results, faults, .. } = run_quietly(&demo(&[&bottleneck, "workload.size=500 kB", "duration=60 s"]));
+        assert_eq!(faults, [""; 0], "{rate}");
+        let goodput_bps = results.totals.goodput_in_order_bps;
+        assert!((0.5e6..1e6).contains(&goodput_bps), "{rate}: {goodput_bps} bit/s");
+    }
+    std::fs::remove_file(&trace).unwrap();
+    let gone = demo(&[&format!("bottleneck={{ {recorded}, delay = \"1 ms\" }}")]);
+    let mistakes = lab::run::check_inputs(&gone);
+    assert!(mistakes.len() == 1 && mistakes[0].starts_with("bottleneck.rate.trace: cannot read"), "{mistakes:?}");
+}
+
 #[test]
 fn nothing_to_send_is_a_run_too() {
     let Run { results, faults, .. } = run_quietly(&demo(&["workload.size=0 B"]));

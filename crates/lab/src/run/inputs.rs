@@ -15,7 +15,7 @@ use units::{Duration, Instant, Prng, Rate};
 
 use super::RunError;
 use super::sink::User;
-use crate::scenario::{Hop, Scenario, TextOr, WorkloadKind, drawing};
+use crate::scenario::{Hop, Link, Scenario, TextOr, WorkloadKind, drawing};
 
 /// What a paced source may have waiting to be sent. What waits longer would leave in a burst as soon as links recover.
 const BACKLOG: Duration = Duration::from_millis(100);
@@ -101,14 +101,25 @@ fn answers(scenario: &Scenario) -> Answers {
 /// # Errors
 /// If a file cannot be read or is no trace.
 pub fn rate_trace(scenario: &Scenario, relay: usize, hop: Hop) -> Result<Option<Trace>, RunError> {
-    let Some(TextOr::Table(model)) = scenario.relays[relay].link(hop).map(|link| &link.rate) else { return Ok(None) };
-    if let Some(path) = &model.trace {
-        let field = format!("relays[{relay}].{}.rate.trace", hop.name());
-        return read_trace(&scenario.directory.join(path), field).map(Some);
-    }
+    let Some(link) = scenario.relays[relay].link(hop) else { return Ok(None) };
+    let field = format!("relays[{relay}].{}", hop.name());
     // By the relay's name: adding a relay leaves the others' traces as they are.
-    let label = format!("{} rate of {}", hop.name(), scenario.relays[relay].name);
-    let seed = Prng::fork(scenario.seed, &label).below(u64::MAX);
+    trace_of(scenario, link, &field, &format!("{} rate of {}", hop.name(), scenario.relays[relay].name))
+}
+
+/// As [`rate_trace`], of the link that all paths share.
+pub(super) fn bottleneck_trace(scenario: &Scenario) -> Result<Option<Trace>, RunError> {
+    let Some(link) = &scenario.bottleneck else { return Ok(None) };
+    trace_of(scenario, link, "bottleneck", "rate of the bottleneck")
+}
+
+/// The trace of a link that stands at `field`; one that is made is drawn under `label`.
+fn trace_of(scenario: &Scenario, link: &Link, field: &str, label: &str) -> Result<Option<Trace>, RunError> {
+    let TextOr::Table(model) = &link.rate else { return Ok(None) };
+    if let Some(path) = &model.trace {
+        return read_trace(&scenario.directory.join(path), format!("{field}.rate.trace")).map(Some);
+    }
+    let seed = Prng::fork(scenario.seed, label).below(u64::MAX);
     Ok(model.generator().map(|generator| generator.generate(seed)))
 }
 

@@ -6,6 +6,7 @@ use network::{Link, LossModel, Network, Queue, Trace, VertexId};
 use units::{ByteCount, Instant, Rate};
 
 use super::hop::Hop;
+use super::inputs::bottleneck_trace;
 use super::{RunError, rate_trace};
 use crate::scenario::{self, Burst, Loss, Narrow, Scenario, TextOr, value_of};
 
@@ -33,8 +34,8 @@ fn hop(network: &mut Network, scenario: &Scenario, index: usize, hop: scenario::
 }
 
 /// The link that all paths share, between the source and the core.
-pub(super) fn bottleneck(network: &mut Network, link: &scenario::Link) -> Hop {
-    both_ways(network, link, None)
+pub(super) fn bottleneck(network: &mut Network, scenario: &Scenario, link: &scenario::Link) -> Result<Hop, RunError> {
+    Ok(both_ways(network, link, bottleneck_trace(scenario)?))
 }
 
 fn both_ways(network: &mut Network, link: &scenario::Link, trace: Option<Trace>) -> Hop {

@@ -181,7 +181,8 @@ fn play(
 pub fn check_inputs(scenario: &Scenario) -> Vec<String> {
     let traces = (0..scenario.relays.len())
         .flat_map(|relay| [Hop::Cellular, Hop::Wifi].map(|hop| rate_trace(scenario, relay, hop).err()));
-    [workload(scenario).err()].into_iter().chain(traces).flatten().map(|error| error.to_string()).collect()
+    let others = [workload(scenario).err(), inputs::bottleneck_trace(scenario).err()];
+    others.into_iter().chain(traces).flatten().map(|error| error.to_string()).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the results say how long a run took; nothing in the run depends on it")]

@@ -57,7 +57,10 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
     let backbone = network.add_router();
     network.connect(source.vertex(), backbone);
     network.add_host_route(backbone, addresses.source, source.vertex());
-    let core = scenario.bottleneck.as_ref().map_or(backbone, |link| add_core(&mut network, link, backbone));
+    let core = match &scenario.bottleneck {
+        Some(link) => add_core(&mut network, scenario, link, backbone)?,
+        None => backbone,
+    };
     let cell = radio::add_cell(&mut network, scenario, addresses)?;
     let wlan = radio::add_wlan(&mut network, scenario, addresses)?;
     let mut relays = Vec::new();
@@ -84,16 +87,21 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
 }
 
 /// A router behind the link that all paths share.
-fn add_core(network: &mut Network, link: &scenario::Link, backbone: VertexId) -> VertexId {
+fn add_core(
+    network: &mut Network,
+    scenario: &Scenario,
+    link: &scenario::Link,
+    backbone: VertexId,
+) -> Result<VertexId, RunError> {
     let core = network.add_router();
-    let hop = links::bottleneck(network, link);
+    let hop = links::bottleneck(network, scenario, link)?;
     network.connect(hop.down_out, core);
     network.connect(hop.up_out, backbone);
     hop.send_answers(network, backbone, core);
     let all = |via| Route { from: None, to: None, via };
     network.add_route(backbone, all(hop.down_in));
     network.add_route(core, all(hop.up_in));
-    core
+    Ok(core)
 }
 
 struct Builder<'a> {

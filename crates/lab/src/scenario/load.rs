@@ -200,14 +200,14 @@ impl Scenario {
         if blame.is_typed("workload.path") {
             fix(&mut self.workload.path);
         }
-        for (index, relay) in self.relays.iter_mut().enumerate() {
-            for (which, link) in [("cellular", &mut relay.cellular), ("wifi", &mut relay.wifi)] {
-                match link.as_mut().map(|link| &mut link.rate) {
-                    Some(TextOr::Table(model)) if blame.is_typed(&format!("relays[{index}].{which}.rate.trace")) => {
-                        fix(&mut model.trace);
-                    }
-                    _ => {}
-                }
+        let links = self.relays.iter_mut().enumerate().flat_map(|(index, relay)| {
+            [("cellular", &mut relay.cellular), ("wifi", &mut relay.wifi)]
+                .map(|(hop, link)| (format!("relays[{index}].{hop}"), link))
+        });
+        for (field, link) in links.chain([("bottleneck".into(), &mut self.bottleneck)]) {
+            match link.as_mut().map(|link| &mut link.rate) {
+                Some(TextOr::Table(model)) if blame.is_typed(&format!("{field}.rate.trace")) => fix(&mut model.trace),
+                _ => {}
             }
         }
     }

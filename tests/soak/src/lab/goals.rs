@@ -11,7 +11,7 @@ use lab::scenario::{
 };
 use units::text::Text;
 
-use super::pace::seconds_at_worst;
+use super::pace::{seconds_at_worst, seconds_to_begin};
 use super::storm::highest_bps;
 
 /// Slowest link of a sound path.
@@ -39,7 +39,7 @@ pub fn must_complete(scenario: &Scenario) -> bool {
 /// Whether something must have arrived, if there is anything.
 pub fn must_begin(scenario: &Scenario) -> bool {
     let is_bulk = scenario.workload.kind == WorkloadKind::Bulk && scenario.target.is_none_or(|target| !target.paced);
-    is_bulk && must_last(scenario) && scenario.duration.as_secs_f64() >= 5.0
+    is_bulk && must_last(scenario) && scenario.duration.as_secs_f64() >= seconds_to_begin(scenario)
 }
 
 /// The relays that may carry data.

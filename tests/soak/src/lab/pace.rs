@@ -19,7 +19,7 @@ const QUEUE_S_MAX: f64 = 4.0;
 pub fn seconds_at_worst(scenario: &Scenario) -> f64 {
     let bytes = scenario.workload.size.map_or(0, |Text(size)| size.0) as f64 * f64::from(scenario.workload.connections);
     let flows: u32 = scenario.relays.iter().flat_map(|relay| &relay.local).map(|local| local.count).sum();
-    let rounds_s = carriers(scenario).map(|relay| round_s(relay, scenario)).fold(0.0, f64::max);
+    let rounds_s = slowest_round_s(scenario);
     let slowest = carriers(scenario).map(|relay| slowest_bps(relay, scenario)).fold(f64::INFINITY, f64::min);
     let others = f64::from(scenario.workload.connections.max(1) + flows);
     let on_link_s = bytes * 8.0 / (slowest / others);
@@ -29,6 +29,15 @@ pub fn seconds_at_worst(scenario: &Scenario) -> f64 {
     let lossy_window = mss / worst_loss(scenario).max(1e-4).sqrt();
     let in_windows_s = bytes / window.min(lossy_window) * rounds_s;
     SETTLING_S + SLACK * (on_link_s + in_windows_s)
+}
+
+/// So long, in seconds, until something has arrived: what is lost of the handshake comes again after a second, and after two.
+pub fn seconds_to_begin(scenario: &Scenario) -> f64 {
+    3.0 + 2.0 * slowest_round_s(scenario)
+}
+
+fn slowest_round_s(scenario: &Scenario) -> f64 {
+    carriers(scenario).map(|relay| round_s(relay, scenario)).fold(0.0, f64::max)
 }
 
 fn links<'a>(relay: &'a Relay, scenario: &'a Scenario) -> impl Iterator<Item = &'a Link> {

@@ -14,7 +14,7 @@ use super::{kbps, pick, rarely, text_ms};
 pub fn local(modest: bool) -> impl Strategy<Value = LocalTraffic> {
     let times = (rarely(0.3, &[500_u64, 2000]), rarely(0.3, &[3000_u64, 6000]));
     let process = (
-        proptest::collection::vec(change(), 0..3),
+        proptest::collection::vec(change(modest), 0..3),
         proptest::option::weighted(0.2, on_off()),
         rarely(0.2, &[1000_u64, 100]),
     );
@@ -79,7 +79,7 @@ fn fitted(mut local: LocalTraffic) -> LocalTraffic {
 }
 
 fn rate(modest: bool) -> impl Strategy<Value = Drawn<Rate>> {
-    let usual = if modest { pick(&[30_u64, 100]) } else { pick(&[100_u64, 400, 1000]) };
+    let usual = if modest { pick(&[20_u64, 5]) } else { pick(&[100_u64, 400, 1000]) };
     let fixed = prop_oneof![if modest { 30 } else { 3 } => usual, 1 => pick(&[5000_u64, 0])];
     prop_oneof![
         4 => fixed.prop_map(|rate| TextOr::Text(kbps(rate))),
@@ -89,8 +89,8 @@ fn rate(modest: bool) -> impl Strategy<Value = Drawn<Rate>> {
 }
 
 /// How long after the one before is over, in place of when.
-fn change() -> impl Strategy<Value = Change> {
-    let rate = (0..3_u8, pick(&[200_u64, 50, 1000]));
+fn change(modest: bool) -> impl Strategy<Value = Change> {
+    let rate = (0..3_u8, pick(if modest { &[10_u64, 5] } else { &[200, 50, 1000] }));
     (pick(&[500_u64, 0, 2000]), rate, rarely(0.3, &[500_u64, 2000])).prop_map(|(at, (which, rate), over)| {
         let of = |number| (which == number).then_some(Text(kbps(rate)));
         Change { at: Duration::from_millis(at), to: of(0), raise: of(1), lower: of(2), over: text_ms(over) }

@@ -80,7 +80,7 @@ fn energy() -> impl Strategy<Value = EnergyPrice> {
 }
 
 fn place(sound: bool) -> impl Strategy<Value = Placement> {
-    let metres = || if sound { pick(&[300.0, 50.0, 700.0, 1.0]) } else { pick(&[900.0, 2000.0, 20_000.0]) };
+    let metres = || if sound { pick(&[200.0, 50.0, 1.0]) } else { pick(&[900.0, 2000.0, 20_000.0]) };
     let distance_m = prop_oneof![
         3 => metres().prop_map(Distance::Fixed),
         1 => (metres(), pick(&[0.0, 100.0])).prop_map(|(low, more)| Distance::Uniform([low, low + more])),
