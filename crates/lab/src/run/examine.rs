@@ -8,8 +8,9 @@ use super::stage::{DESTINATION, SOURCE, Stage};
 use super::{Played, Run, RunError, play};
 use crate::scenario::Scenario;
 
-/// What ends a connection takes no longer: the longest user time-out of usual scenarios, and a TIME-WAIT.
-const AFTERMATH: Duration = Duration::from_secs(600);
+/// What ends a connection takes no longer: the last user time-out, TIME-WAIT; on a bad path, what a subflow still has to
+/// deliver, octet by octet.
+const AFTERMATH: Duration = Duration::from_secs(4 * 3600);
 /// What is left is looked at this often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -23,9 +24,10 @@ pub struct Examined {
     /// What no network and no relay can be to blame for: broken rules, also while what the run left was cleared away, and
     /// data that are not those sent.
     pub broken: Vec<String>,
-    /// What source, destination and relays held ten minutes after all connections were aborted and released, in words.
+    /// What source, destination and relays held hours after all connections were aborted and released, in words. Nothing if
+    /// the supervisor had no patience for that.
     pub left: Vec<String>,
-    /// Whether the supervisor ended it; then nothing is said of what is left.
+    /// Whether the supervisor ended the run.
     pub halted: bool,
     /// Events of the simulation.
     pub events: u64,
@@ -39,16 +41,16 @@ pub struct Examined {
 /// # Errors
 /// As [`super::run`].
 pub fn examine(scenario: &Scenario, supervisor: Supervisor, until_nothing_is_left: bool) -> Result<Examined, RunError> {
-    let Played { run, mut stage, mut broken } = play(scenario, None, Meter::under(supervisor), &mut |_| {})?;
+    let Played { run, mut stage, mut broken, .. } = play(scenario, None, Meter::under(supervisor), &mut |_| {})?;
     let failure = stage.delivered.borrow().failure.clone();
+    let halted = stage.meter.is_halted();
     let mut left = Vec::new();
-    if until_nothing_is_left && !stage.meter.is_halted() {
+    if until_nothing_is_left && !halted {
         let before = stage.simulation.broken_rules().len();
         left = stage.clear_away();
         broken.extend(stage.simulation.broken_rules().split_off(before));
     }
-    let halted = stage.meter.is_halted();
-    if halted {
+    if stage.meter.is_halted() {
         left.clear();
     }
     let (events, ended_at) = (stage.meter.events(), stage.simulation.now());

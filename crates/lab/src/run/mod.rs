@@ -124,12 +124,18 @@ pub struct Attacked {
 /// If a file that the scenario names cannot be read, or a capture not be written. A run that does not deliver
 /// everything is no error: [`Run::faults`] and [`Results::totals`] tell.
 pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Run, RunError> {
-    play(scenario, pcap, Meter::default(), progress).map(|played| played.run)
+    let Played { mut run, stage, captures, .. } = play(scenario, pcap, Meter::default(), progress)?;
+    // It writes to the captures as long as it is there.
+    drop(stage);
+    run.captures = captures.map(Captures::commit).transpose()?.unwrap_or_default();
+    Ok(run)
 }
 
 /// A run, with what only who examines it wants to know.
 struct Played {
+    /// Without its captures.
     run: Run,
+    captures: Option<Captures>,
     /// The stage as the run left it.
     stage: Stage,
     /// Of the run's faults, those that no network and no relay can be to blame for.
@@ -172,9 +178,8 @@ fn play(
     results.metrics = Some(metrics);
     let (messages, channels) = stage.cooperating.messages.attacked();
     let guilty = stage.guilty.borrow().iter().map(|relay| scenario.relays[*relay].name.clone()).collect();
-    let captures = captures.map(Captures::commit).transpose()?.unwrap_or_default();
     let attacked = Attacked { messages, channels, guilty };
-    Ok(Played { run: Run { results, faults, captures, attacked }, stage, broken })
+    Ok(Played { run: Run { results, faults, captures: Vec::new(), attacked }, captures, stage, broken })
 }
 
 /// Reads the files that `scenario` names, without running it: what is wrong with them, in words.

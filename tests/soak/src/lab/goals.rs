@@ -11,7 +11,7 @@ use lab::scenario::{
 };
 use units::text::Text;
 
-use super::pace::{seconds_at_worst, seconds_to_begin};
+use super::pace::{seconds_at_worst, seconds_to_begin, slowest_round_s};
 use super::storm::highest_bps;
 
 /// Slowest link of a sound path.
@@ -27,8 +27,22 @@ pub const CELL_KBPS: u64 = 500;
 
 /// Whether the connection must still stand when the run ends.
 pub fn must_last(scenario: &Scenario) -> bool {
-    scenario.bottleneck.as_ref().is_none_or(|link| is_sound_link(link, scenario))
+    has_fair_modules(scenario)
+        && scenario.bottleneck.as_ref().is_none_or(|link| is_sound_link(link, scenario))
         && carriers(scenario).all(|relay| is_sound(relay, scenario))
+}
+
+/// Whether no module loses patience with a sound relay.
+fn has_fair_modules(scenario: &Scenario) -> bool {
+    let round_s = slowest_round_s(scenario);
+    let cooperation = &scenario.cooperation;
+    // The watch is to be longer than the longest retransmission time-out.
+    let timeout_s = scenario.connection.rto_min.as_secs_f64() + 3.0 * round_s;
+    let is_patient = cooperation.watch.is_none_or(|watch| watch.patience.as_secs_f64() > timeout_s);
+    // Open: relay selection gives up a relay that has not joined within two periods, and with it the connection's first subflow.
+    let selects_slowly =
+        !cooperation.selection.method.steers() || cooperation.selection.period.as_secs_f64() > 2.0 * round_s;
+    is_patient && selects_slowly
 }
 
 /// Whether everything must have arrived.

@@ -36,7 +36,8 @@ pub fn seconds_to_begin(scenario: &Scenario) -> f64 {
     3.0 + 2.0 * slowest_round_s(scenario)
 }
 
-fn slowest_round_s(scenario: &Scenario) -> f64 {
+/// A round trip on the slowest path with all its queues full, in seconds.
+pub fn slowest_round_s(scenario: &Scenario) -> f64 {
     carriers(scenario).map(|relay| round_s(relay, scenario)).fold(0.0, f64::max)
 }
 

@@ -8,7 +8,7 @@ use super::storm::Watch;
 use super::{judge, text};
 use crate::outcome::{Fault, Numbers, Outcome, without_numbers};
 
-/// Of so many cases one is run on until nothing is left of it: ten minutes in the worst case.
+/// Of so many cases one is run on until nothing is left of it: hours in the worst case.
 const CLEARED_EVERY: u64 = 3;
 /// One is run twice.
 const REPEATED_EVERY: u64 = 8;
@@ -74,12 +74,12 @@ fn examined(scenario: &Scenario, list: bool) -> Result<Examined, Stop> {
     if let Some(storm) = watch.storm() {
         return Err(Stop::Fault(storm));
     }
-    if watch.cut_short() {
-        return Err(Stop::CutShort);
-    }
-    examined.map_err(|error| {
-        Stop::Fault(Fault::new(format!("refused to run: {}", without_numbers(&error.to_string())), error.to_string()))
-    })
+    let examined = examined.map_err(|error| {
+        let text = error.to_string();
+        Fault::new(format!("refused to run: {}", without_numbers(&text)), text)
+    })?;
+    // Without patience for what comes after it, the run itself can be judged all the same.
+    if examined.halted { Err(Stop::CutShort) } else { Ok(examined) }
 }
 
 /// A run is a function of scenario and seed.

@@ -36,7 +36,6 @@ pub struct Watch {
 #[derive(Default)]
 struct Found {
     storm: Option<Fault>,
-    cut_short: bool,
     /// When traffic was looked at last, and what it was then.
     looked: Option<(Instant, Vec<Traffic>)>,
 }
@@ -59,11 +58,6 @@ impl Watch {
         self.found.borrow().storm.clone()
     }
 
-    /// Whether the case takes too many events.
-    pub fn cut_short(&self) -> bool {
-        self.found.borrow().cut_short
-    }
-
     /// Looks over the shoulder of a run; with `list`, printing every segment.
     pub fn supervisor(&self, scenario: &Scenario, list: bool) -> Supervisor {
         let mut taps: Vec<Box<dyn simulator::Tap>> = vec![Box::new(Counter(Rc::clone(&self.counts)))];
@@ -84,8 +78,7 @@ impl Watch {
         } else if let Some(text) = self.flood(&mut found, bounds, now) {
             found.storm = Some(Fault::storm(now, text));
         }
-        found.cut_short = events > EVENTS_MAX;
-        found.storm.is_none() && !found.cut_short
+        found.storm.is_none() && events <= EVENTS_MAX
     }
 
     /// A host that talks without end to itself.

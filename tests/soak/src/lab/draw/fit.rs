@@ -126,7 +126,7 @@ fn fit_relay(parts: RelayParts, index: usize, world: &World, mode: RelayMode, mt
         name: format!("relay-{}", index + 1),
         address: None,
         cellular: (!in_cell).then_some(cellular),
-        wifi: own_wifi.then(|| if parts.usual_wifi { Link::wifi() } else { wifi }),
+        wifi: own_wifi.then(|| if parts.own_wifi { wifi } else { Link::wifi() }),
         place: parts.place.filter(|_| in_cell),
         bit_rate_max: parts.kbps_max.filter(|_| in_cell).map(|rate| Text(kbps(rate))),
         leaves: super::text_ms(parts.leaves_ms),

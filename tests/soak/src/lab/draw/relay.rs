@@ -14,8 +14,8 @@ use super::{pick, rarely};
 pub struct RelayParts {
     /// Its links, where they are its own.
     pub links: [Link; 2],
-    /// Whether it says nothing of its Wi-Fi.
-    pub usual_wifi: bool,
+    /// Whether it says something of its Wi-Fi.
+    pub own_wifi: bool,
     /// Its place in a cell, if it says one.
     pub place: Option<Placement>,
     /// Ceiling of a cell, kbit/s.
@@ -50,18 +50,16 @@ fn relay_of(sound: bool) -> impl Strategy<Value = RelayParts> {
         rarely(0.15, &[10.0, 0.1, 0.0]),
     );
     (links, weighted(if sound { 0.98 } else { 0.7 }, place(sound)), leaves, swallows, offers, local).prop_map(
-        |((cellular, wifi, usual_wifi), place, leaves_ms, swallows, (kbps_max, energy, exaggerates), local)| {
-            RelayParts {
-                links: [cellular, wifi],
-                usual_wifi,
-                place,
-                kbps_max,
-                leaves_ms,
-                swallows,
-                energy,
-                exaggerates,
-                local,
-            }
+        |((cellular, wifi, own_wifi), place, leaves_ms, swallows, (kbps_max, energy, exaggerates), local)| RelayParts {
+            links: [cellular, wifi],
+            own_wifi,
+            place,
+            kbps_max,
+            leaves_ms,
+            swallows,
+            energy,
+            exaggerates,
+            local,
         },
     )
 }
