@@ -85,13 +85,21 @@ impl Stage {
 /// Numbers for the subflows of several connections, in the order in which they are first seen: a connection that gains one
 /// must not change those of others.
 #[derive(Default)]
-pub(super) struct SubflowNumbers(BTreeMap<(HostId, ConnectionId, SubflowId), u16>);
+pub(super) struct SubflowNumbers {
+    known: BTreeMap<(HostId, ConnectionId, SubflowId), u16>,
+    /// Of each host, the next one.
+    next: BTreeMap<HostId, u16>,
+}
 
 impl SubflowNumbers {
     fn of_all(&mut self, host: HostId, connection: ConnectionId, mut stats: ConnectionStats) -> ConnectionStats {
+        let next = self.next.entry(host).or_default();
         for subflow in &mut stats.subflows {
-            let next = self.0.keys().filter(|(known, ..)| *known == host).count() as u16;
-            subflow.id = SubflowId(*self.0.entry((host, connection, subflow.id)).or_insert(next));
+            let number = self.known.entry((host, connection, subflow.id)).or_insert_with(|| {
+                *next += 1;
+                *next - 1
+            });
+            subflow.id = SubflowId(*number);
         }
         stats
     }
