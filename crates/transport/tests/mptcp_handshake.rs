@@ -11,7 +11,7 @@ use pair::{
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, Received};
 use units::{Duration, Instant, SeqNr};
-use wire::mptcp::{CapableFlags, Key, MpCapable, MptcpOption};
+use wire::mptcp::{CapableFlags, DataSeq, Dss, Key, MpCapable, MptcpOption};
 use wire::{Flags, Segment};
 
 fn config() -> ConnectionConfig {
@@ -87,6 +87,35 @@ fn data_that_overtake_the_keys_wait() {
         assert_eq!(pair.server.recv(server, usize::MAX, pair.now).unwrap(), Received::Data(pattern(0, 12_000)));
         assert_pattern(&pair.transfer(Side::Server, server, client, 100_000), 100_000);
     }
+}
+
+/// Section 3.7: the third ACK is lost, and the peer does not say its keys again, as Linux 6.18 does once its application has
+/// ended the stream. Two SYN/ACKs later the connection is plain TCP.
+#[test]
+fn keys_that_do_not_come_again_are_given_up() {
+    let mut pair = pair();
+    let mut is_lost = false;
+    pair.interfere = Some(Box::new(move |side, mut segment, _| {
+        if side == Side::Server || is_syn(&segment) || !has_capable(&segment) {
+            return Some(segment);
+        }
+        if !std::mem::replace(&mut is_lost, true) {
+            return None;
+        }
+        segment.options.mptcp.clear();
+        let dss = Dss { data_ack: Some(DataSeq::Short(1)), ..Dss::default() };
+        segment.options.mptcp.push(MptcpOption::Dss(dss));
+        Some(segment)
+    }));
+    let client = pair.connect(config());
+    pair.client.send(client, pattern(0, 12_000), pair.now).unwrap();
+    pair.run_for(Duration::from_millis(2900));
+    assert_eq!(pair.server.accept(pair.listener), None, "the keys may still come");
+    pair.run_for(Duration::from_secs(3));
+    let server = pair.server.accept(pair.listener).expect("the connection goes on without MPTCP");
+    assert_eq!(pair.server.recv(server, usize::MAX, pair.now).unwrap(), Received::Data(pattern(0, 12_000)));
+    assert_eq!(speaks_mptcp(&pair, client, server), (false, false));
+    assert_pattern(&pair.transfer(Side::Server, server, client, 100_000), 100_000);
 }
 
 /// Both ACK and data arrive before the listener has sent anything: its SYN/ACK has announced a window for them.

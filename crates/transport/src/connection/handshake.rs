@@ -23,6 +23,8 @@ const VERSION: u8 = 1;
 /// Time-outs after which a SYN goes without MP_CAPABLE, because what eats it may be a middlebox (RFC 8684 section 3.7
 /// leaves the number to the sender; Linux's choice).
 const CAPABLE_SYN_TIMEOUTS: u32 = 2;
+/// Time-outs of a SYN/ACK after which the peer's keys are no longer waited for: at 1 and 3 s.
+const KEYS_TIMEOUTS: u32 = 2;
 /// Subflows kept at most, those in TIME-WAIT included.
 const LINGERING_MAX: usize = 4 * super::SUBFLOWS_CAP;
 
@@ -238,12 +240,15 @@ impl Connection {
     }
 
     /// A segment that must not complete a handshake although TCP would let it: our SYN/ACK offered MPTCP and the peer
-    /// speaks it, but its third ACK with the keys has been overtaken.
+    /// speaks it, but its third ACK with the keys has been overtaken, or lost. Not every peer says them again (Linux 6.18 does
+    /// not once its application has ended the stream): after some repetitions of the SYN/ACK its answer counts as one
+    /// without MPTCP (section 3.7).
     pub(super) fn must_wait_for_keys(&self, i: usize, segment: &Segment) -> bool {
         let subflow = &self.subflows[i];
         !segment.flags.intersects(Flags::RST | Flags::SYN)
             && subflow.handshake == Handshake::InitialAccepted
             && subflow.tcb.state == State::SynReceived
+            && subflow.tcb.rtt().backoff() < KEYS_TIMEOUTS
             && self.protocol == Protocol::Negotiating
             && !segment.options.mptcp.is_empty()
             && capable(segment).is_none()
