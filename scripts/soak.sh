@@ -1,13 +1,34 @@
 #!/usr/bin/env bash
-# Runs random scenarios for an hour. SOAK_SECONDS or MINUTES: for how long; KIND: only transport or lab; SEED: the same again; FIRST: from
-# which case on; CASE: one case of a seed and kind; REPLAY: the case in a file; SEGMENTS=1: with every segment.
+# Runs random cases for an hour: three quarters of it in virtual time, one quarter against this machine's kernel (root).
+# SOAK_SECONDS or MINUTES: for how long; KIND=transport, lab or kernel: only these; SEED: the same again; FIRST: from which case on.
+# With KIND, CASE: one case of a seed; REPLAY: the case in a file; SEGMENTS=1: with every segment.
 . "$(dirname "$0")/lib.sh"
 need_cargo
-arguments=(--seconds "${SOAK_SECONDS:-$((${MINUTES:-60} * 60))}")
-if [ -n "${KIND:-}" ]; then arguments+=(--kind "$KIND"); fi
+seconds=${SOAK_SECONDS:-$((${MINUTES:-60} * 60))}
+arguments=()
 if [ -n "${SEED:-}" ]; then arguments+=(--seed "$SEED"); fi
 if [ -n "${FIRST:-}" ]; then arguments+=(--first "$FIRST"); fi
 if [ -n "${CASE:-}" ]; then arguments+=(--case "$CASE"); fi
 if [ -n "${REPLAY:-}" ]; then arguments+=(--replay "$REPLAY"); fi
 if [ -n "${SEGMENTS:-}" ]; then arguments+=(--segments); fi
-exec cargo run "${LOCKED[@]}" --quiet -p soak -- "${arguments[@]}"
+
+# soak PACKAGE SECONDS [--kind KIND]: cases of a kind, or of all kinds in virtual time.
+soak() {
+    local package=$1 seconds=$2
+    shift 2
+    cargo run "${LOCKED[@]}" --quiet -p "$package" -- --seconds "$seconds" "$@" "${arguments[@]}"
+}
+
+case ${KIND:-} in
+transport | lab) soak soak "$seconds" --kind "$KIND" ;;
+kernel) soak soak-kernel "$seconds" ;;
+'')
+    # One case is of one kind; the program says so, or knows it from the file.
+    if [ -n "${CASE:-}${REPLAY:-}" ]; then soak soak "$seconds"; exit; fi
+    status=0
+    soak soak $((seconds * 3 / 4)) || status=1
+    soak soak-kernel $((seconds / 4)) || status=1
+    exit $status
+    ;;
+*) die "KIND=$KIND: choose 'transport', 'lab' or 'kernel', or leave it out for all" ;;
+esac

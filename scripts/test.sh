@@ -57,16 +57,16 @@ docs() {
 # Properties are tried with the same cases every time: a change that passes once passes always. The long tests look for new ones.
 tests() {
     PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-8684} \
-        cargo test "${LOCKED[@]}" --no-fail-fast --workspace --exclude interop -- --show-output
+        cargo test "${LOCKED[@]}" --no-fail-fast --workspace --exclude interop --exclude soak-kernel -- --show-output
 }
 
 # The slow ones too, more cases for every property, and optimised as a user's build is, but for checks of overflow.
 long_tests() {
-    PROPTEST_CASES=4096 cargo test "${LOCKED[@]}" --no-fail-fast --profile long-test --workspace --exclude interop -- --include-ignored
+    PROPTEST_CASES=4096 cargo test "${LOCKED[@]}" --no-fail-fast --profile long-test --workspace --exclude interop --exclude soak-kernel -- --include-ignored
 }
 
 # Namespaces and devices belong to the whole machine: these tests run one after another, and nothing beside them.
-interop() { cargo test "${LOCKED[@]}" --no-fail-fast -p interop "$@" -- --test-threads=1 --show-output; }
+interop() { cargo test "${LOCKED[@]}" --no-fail-fast -p interop -p soak-kernel "$@" -- --test-threads=1 --show-output; }
 
 # Each bench once, unmeasured: it still builds and runs.
 bench_smoke() { cargo test "${LOCKED[@]}" --workspace --bench '*'; }

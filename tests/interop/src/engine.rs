@@ -28,7 +28,7 @@ const SILENT_POLLS_MAX: u32 = 200;
 /// After this a test gives up even on an engine that is busy.
 const PATIENCE: units::Duration = units::Duration::from_secs(300);
 /// MTU of the engine's device.
-const MTU: u16 = 1500;
+pub const ENGINE_MTU: u16 = 1500;
 
 /// An engine in a namespace; it ends when dropped.
 pub struct Engine {
@@ -72,7 +72,19 @@ impl Shared {
 
 /// What a namespace's engine uses by default: full mesh, all offload.
 pub fn engine_config() -> ConnectionConfig {
-    ConnectionConfig { mtu: MTU, offload_max_bytes: OFFLOAD_PAYLOAD_MAX, ..ConnectionConfig::default() }
+    ConnectionConfig { mtu: ENGINE_MTU, offload_max_bytes: OFFLOAD_PAYLOAD_MAX, ..ConnectionConfig::default() }
+}
+
+/// A device for an engine behind `host` with these addresses, which must be free ones of the host's half of a link.
+///
+/// # Panics
+/// If it cannot be made.
+pub fn engine_device(host: &Namespace, addresses: &[&str]) -> Tun {
+    let config = TunConfig { name: "engine".into(), mtu: ENGINE_MTU, offload: true, addresses: Vec::new() };
+    let tun = host.run(|| Tun::open(&config)).expect("the namespace is there").expect("a TUN device");
+    let routes = addresses.iter().map(|address| format!("route add {address} dev engine"));
+    host.ip(routes.collect::<Vec<_>>()).expect("routes to the engine");
+    tun
 }
 
 impl Engine {
@@ -82,13 +94,10 @@ impl Engine {
     /// # Panics
     /// If the device cannot be made.
     pub fn start(host: &Namespace, addresses: &[&str], paths: &[&str]) -> Self {
-        let config = TunConfig { name: "engine".into(), mtu: MTU, offload: true, addresses: Vec::new() };
-        let tun = host.run(|| Tun::open(&config)).expect("the namespace is there").expect("a TUN device");
-        let routes = addresses.iter().map(|address| format!("route add {address} dev engine"));
-        host.ip(routes.collect::<Vec<_>>()).expect("routes to the engine");
+        let tun = engine_device(host, addresses);
         let local = |ip: &&str| LocalAddress { ip: ip.parse::<IpAddr>().expect("an address"), backup: false };
         let config = EndpointConfig { local_addresses: paths.iter().map(local).collect(), ..EndpointConfig::default() };
-        let mut driver = Driver::new(tun, MTU, config).expect("randomness");
+        let mut driver = Driver::new(tun, ENGINE_MTU, config).expect("randomness");
         let remote = driver.remote().expect("a socket");
         let stop = Stop::new().expect("a socket pair");
         let handle = stop.handle().expect("a socket");

@@ -16,9 +16,10 @@ mod stream;
 
 pub use cooperation::{Cooperation, Joins, Orders, Relay, open_relay, relay_place};
 pub use echo::{Echo, echo};
-pub use engine::{Engine, engine_config};
+pub use engine::{ENGINE_MTU, Engine, engine_config, engine_device};
 pub use environment::{available, available_with};
 pub use kernel::{MptcpInfo, Protocol, abort, accept, connect, connect_with, counter, listen, mptcp_info, srtt};
 pub use patience::wait_until;
+pub use priority::go_first;
 pub use rig::Rig;
 pub use stream::{Digest, pattern, receive_all, receive_rest, send_pattern, send_pattern_from};

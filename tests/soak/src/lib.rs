@@ -18,7 +18,7 @@ pub mod coverage;
 pub mod hunt;
 pub mod kind;
 pub mod lab;
-mod listing;
+pub mod listing;
 pub mod outcome;
 mod traffic;
 pub mod transport;

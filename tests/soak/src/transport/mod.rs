@@ -16,10 +16,10 @@ mod actions;
 pub mod case;
 mod coverage;
 mod draw;
-mod goals;
+pub mod goals;
 mod judge;
 mod run;
-mod talker;
+pub mod talker;
 mod wiring;
 
 use proptest::strategy::{BoxedStrategy, Strategy};

@@ -32,6 +32,8 @@ pub fn connection() -> impl Strategy<Value = Connection> {
             sack,
             ecn,
             nagle,
+            // Without it nothing can be expected beside a relay that swallows.
+            suspension: true,
             delayed_ack: Duration::from_millis(times.0),
             rto_min: Duration::from_millis(times.1),
             user_timeout: Duration::from_millis(times.2),

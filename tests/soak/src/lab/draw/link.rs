@@ -44,7 +44,9 @@ pub fn link(sound: bool) -> impl Strategy<Value = Link> {
             delay,
             queue,
             loss,
-            uplink: Uplink { rate: kbps(uplink), queue: uplink_queue, loss: uplink_loss },
+            uplink: Uplink { rate: kbps(uplink), queue: uplink_queue, loss: uplink_loss, mtu: None },
+            // Narrow links have tests of their own; what fits through them depends on all flows of a scenario.
+            mtu: None,
         },
     )
 }

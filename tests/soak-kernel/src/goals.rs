@@ -1,0 +1,173 @@
+//! What must hold in a case, told from the case alone.
+//!
+//! Always: nothing panics or hangs, the checkers find no fault of the engine, what arrives is what was sent, as far as it
+//! arrives, and at the end the engine holds nothing.
+//!
+//! Where the first path is *sound*, every stream arrives as a whole, whatever happens on the others. Where it is *clean*, MPTCP
+//! stays in use, if both sides speak it. Where nothing on a path takes options away, the kernel finds nothing wrong with
+//! what the engine says.
+
+use soak::transport::case::{Ending, Side};
+use soak::transport::goals;
+
+use crate::case::{Case, Deed, Middlebox, PathCase, StripFrom, Way};
+
+/// Losses of a sound path, of 100 packets.
+const LOSS_PERCENT_MAX: f64 = 3.0;
+/// An outage of a sound path lasts no longer, ms: it must not use up the time-outs of handshakes.
+const OUTAGE_MS_MAX: u64 = 1000;
+/// Packets that a clean path's queue holds, so that a burst of SYNs finds room.
+const CLEAN_QUEUE_PACKETS: u64 = 30;
+
+/// Octets that `side` sends on each connection of a talk.
+pub fn bytes_to_send(case: &Case, talk: usize, side: Side) -> u64 {
+    goals::bytes_to_send(&case.applications(), talk, side)
+}
+
+/// Whether the stream of `side` must arrive as a whole on each connection of a talk.
+pub fn must_arrive(case: &Case, talk: usize, side: Side) -> bool {
+    let talk = &case.talks[talk];
+    let (speaker, listener) = match side {
+        Side::Client => (talk.client, talk.server),
+        Side::Server => (talk.server, talk.client),
+    };
+    completes(case) && speaker.ending != Ending::Abort && listener.ending == Ending::Shutdown && {
+        // Who closes reads no more: the peer may meet a reset then.
+        speaker.ending == Ending::Shutdown || listener.bytes == 0
+    }
+}
+
+/// Whether every connection of a talk ends in good order at both sides.
+pub fn ends_well(case: &Case, talk: usize) -> bool {
+    let talk = &case.talks[talk];
+    // Who forgets a connection too soon answers a FIN that comes again with a reset.
+    completes(case)
+        && is_clean(&case.paths[0], case)
+        && [talk.client, talk.server].iter().all(|speaker| speaker.ending == Ending::Shutdown)
+}
+
+/// Whether MPTCP must be in use, or must not be; nothing if it is chance.
+pub fn mptcp(case: &Case) -> Option<bool> {
+    if !case.kernel.mptcp || !case.engine.mptcp {
+        return Some(false);
+    }
+    let first = case.paths.first()?;
+    (keeps_options(first) && is_clean(first, case)).then_some(true)
+}
+
+/// Whether the kernel must find nothing wrong: no middlebox falsifies anything.
+pub fn kernel_finds_nothing(case: &Case) -> bool {
+    case.paths.iter().all(keeps_options)
+}
+
+/// Whether the engine must not join at the address and port at which it opened the connection: the kernel says so in its
+/// SYN/ACK (RFC 8684 section 3.1, flag C).
+pub fn is_closed_to_joins(case: &Case) -> bool {
+    case.kernel_is == Side::Server && case.setting("mptcp/allow_join_initial_addr_port") == Some("0")
+}
+
+/// Whether what arrives on a connection comes from one socket of the kernel. A kernel that always sends SYN cookies takes an ACK
+/// for the end of a handshake when both streams have advanced by equally many octets since: if its socket is gone, closed
+/// with data unread, it accepts the rest of the connection as a new one, whose octets nobody can tell from the old one's.
+pub fn is_one_socket(case: &Case) -> bool {
+    let closes = case.talks.iter().any(|talk| talk.server.ending != Ending::Shutdown);
+    !(case.kernel_is == Side::Server && case.setting("ipv4/tcp_syncookies") == Some("2") && closes)
+}
+
+/// Whether connections can count on their first path.
+fn completes(case: &Case) -> bool {
+    case.paths.first().is_some_and(|path| is_sound(path, case)) && keeps_the_first(case)
+}
+
+/// Whether nothing puts backups in the place of the first subflow while a path is not sound: a backup waits for its turn.
+fn keeps_the_first(case: &Case) -> bool {
+    let sets_backup = |deed: &Deed| match deed {
+        Deed::EngineSetsPriority { subflow, backup } => *subflow == 0 && *backup,
+        Deed::KernelAdds(endpoint) => endpoint.path == 0 && endpoint.backup,
+        Deed::KernelSetsPriority { path, backup } => *path == 0 && *backup,
+        Deed::EngineAdds { path, backup } => *path == 0 && *backup,
+        _ => false,
+    };
+    let has_backup = case.kernel.endpoints.iter().any(|endpoint| endpoint.path == 0 && endpoint.backup)
+        || case.actions.iter().any(|action| sets_backup(&action.deed));
+    let cuts = case.actions.iter().any(|action| matches!(action.deed, Deed::Cut { .. }));
+    !has_backup || (!cuts && case.paths.iter().all(|path| is_sound(path, case)))
+}
+
+fn ways(path: &PathCase) -> [&Way; 2] {
+    [&path.up, &path.down]
+}
+
+fn lost_percent(way: &Way) -> f64 {
+    way.loss_percent + way.corrupt_percent
+}
+
+/// Whether a path is good enough to carry a connection to its end.
+pub fn is_sound(path: &PathCase, case: &Case) -> bool {
+    let carries = |way: &&Way| {
+        lost_percent(way) <= LOSS_PERCENT_MAX
+            && (way.loss_percent == 0.0 || way.burst_packets <= 1.0)
+            && way.queue_packets >= 10
+    };
+    let comes_back = |outage: &[u64; 2]| outage[1] - outage[0] <= OUTAGE_MS_MAX;
+    ways(path).iter().all(carries) && path.outages_ms.iter().all(comes_back) && !is_black_hole(path, case)
+}
+
+/// Whether large packets vanish without a word. The engine notices; the kernel only when it is told to probe.
+fn is_black_hole(path: &PathCase, case: &Case) -> bool {
+    path.boxes.iter().any(|middlebox| match middlebox {
+        Middlebox::Narrow { mtu, silent: true } => case.engine.mtu.min(path.mtu) > *mtu,
+        _ => false,
+    })
+}
+
+/// Whether a path neither loses nor delays beyond any time-out.
+fn is_clean(path: &PathCase, case: &Case) -> bool {
+    let flawless = |way: &&Way| lost_percent(way) == 0.0 && way.queue_packets >= CLEAN_QUEUE_PACKETS;
+    ways(path).iter().all(flawless) && path.outages_ms.is_empty() && is_sound(path, case)
+}
+
+/// Whether nothing takes MPTCP's options away.
+fn keeps_options(path: &PathCase) -> bool {
+    let strips = |middlebox: &Middlebox| {
+        matches!(middlebox, Middlebox::StripMptcp(StripFrom::Syn | StripFrom::SynAck | StripFrom::All))
+    };
+    !path.boxes.iter().any(strips)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::draw::draw;
+
+    /// Of a thousand cases; a soak whose cases demand nothing finds nothing.
+    #[test]
+    fn most_cases_demand_something() {
+        let cases: Vec<_> = (0..1000).map(|number| draw(1, number)).collect();
+        let count = |holds: &dyn Fn(&Case) -> bool| cases.iter().filter(|case| holds(case)).count();
+        let arrives = count(&|case| Side::ALL.iter().any(|side| must_arrive(case, 0, *side)));
+        let stays = count(&|case| mptcp(case) == Some(true));
+        let ends = count(&|case| ends_well(case, 0));
+        let clean = count(&kernel_finds_nothing);
+        assert!(arrives > 500 && stays > 200 && ends > 200 && clean > 700, "{arrives} {stays} {ends} {clean}");
+    }
+
+    #[test]
+    fn a_path_is_sound_as_long_as_it_loses_little_and_comes_back() {
+        let mut case = draw(1, 0);
+        case.paths.truncate(1);
+        let flawless =
+            Way { rate_kbps: 10_000, delay_ms: 10, queue_packets: 100, burst_packets: 1.0, ..Way::default() };
+        case.paths[0] = PathCase { up: flawless, down: flawless, mtu: 1500, outages_ms: Vec::new(), boxes: Vec::new() };
+        let judged = |change: &dyn Fn(&mut PathCase)| {
+            let mut path = case.paths[0].clone();
+            change(&mut path);
+            (is_sound(&path, &case), is_clean(&path, &case))
+        };
+        assert_eq!(judged(&|_| ()), (true, true));
+        assert_eq!(judged(&|path| path.up.loss_percent = 1.0), (true, false));
+        assert_eq!(judged(&|path| path.up.loss_percent = 30.0), (false, false));
+        assert_eq!(judged(&|path| path.outages_ms = vec![[0, 500]]), (true, false));
+        assert_eq!(judged(&|path| path.outages_ms = vec![[0, 1_000_000]]), (false, false));
+    }
+}
