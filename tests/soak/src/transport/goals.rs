@@ -91,7 +91,8 @@ fn completes(case: &Case) -> bool {
 fn repairs_well(case: &Case, path: &PathCase) -> bool {
     let strips = |element: &Element| matches!(element, Element::StripSyn { sack: true, .. });
     let has_sack = case.client.sack && case.server.sack && !ways(path).any(|way| way.elements.iter().any(strips));
-    has_sack || ways(path).all(|way| lost_percent(way) == 0.0 && way.queue_packets >= 30)
+    let is_roomy = |way: &Way| way.queue_packets >= 30 && way.queue_bytes.is_none_or(|bytes| bytes >= 30 * 1500);
+    has_sack || ways(path).all(|way| lost_percent(way) == 0.0 && is_roomy(way))
 }
 
 /// Whether nothing puts backups in the place of the first subflow while a path is not sound: a backup waits for its turn.

@@ -70,6 +70,8 @@ impl Run<'_> {
         let end = self.stage.simulation.now() + AFTERMATH;
         while self.stage.simulation.now() < end && !judge::nothing_is_left(&self.stage) {
             self.slice()?;
+            // A handshake may end after all else.
+            judge::abort_half_open(&mut self.stage);
         }
         judge::of_what_is_left(&self.stage).map_err(Stop::Fault)
     }
