@@ -5,7 +5,8 @@ mod script;
 use script::{Script, mptcp_config as config};
 use transport::Event;
 use transport::error::{CloseReason, Violation};
-use wire::mptcp::{CapableFlags, MptcpOption, ResetReason};
+use wire::checksum::dss_checksum;
+use wire::mptcp::{CapableFlags, DataSeq, MptcpOption, ResetReason};
 use wire::{Segment, mptcp::Mapping};
 
 /// A connection that the peer opened; 20 of 1000 octets are the DSS's. The peer's next octet is 1, so is ours.
@@ -224,5 +225,31 @@ fn octets_behind_the_end_of_the_stream_are_no_data() {
         assert_eq!((stats.received_bytes, script.closed()), (500, None));
         let sent = script.drain();
         assert!(sent.last().is_some_and(|line| line == "A 1 ack 1301 dack 502"), "{sent:?}");
+    }
+}
+
+/// The checksum that the peer would write, before somebody moves the mapping by `moved` octets.
+fn sign(segment: &mut Segment, moved: u64) {
+    let (payload, first) = (segment.payload.clone(), script::keys::first_dsn(script::mptcp::PEER_KEY));
+    let mapping = mapping(segment);
+    let dsn = mapping.dsn.expand(first);
+    mapping.checksum = Some(dss_checksum(dsn, mapping.ssn, mapping.len, [&payload]));
+    mapping.dsn = DataSeq::Long((dsn + moved).0);
+}
+
+/// A middlebox on one path moves data sequence numbers. Checksums show it, with data and without: where such a segment says
+/// that the stream ends, it does not.
+#[test]
+fn an_end_that_fails_its_checksum_is_none() {
+    for end in ["A 1+500 ack 1 dack 1 map 1 dfin", "A 1 ack 1 dack 1 dfin 1"] {
+        let mut script = accepted(CapableFlags::HMAC_SHA256.union(CapableFlags::CHECKSUM_REQUIRED));
+        join(&mut script);
+        script.inject_with(&format!("2: {end}"), |segment| sign(segment, 1000));
+        let sent = script.drain();
+        assert!(sent.iter().any(|line| line.starts_with("2: RA") && line.ends_with("tcprst fail")), "{end}: {sent:?}");
+        script.inject_with(end, |segment| sign(segment, 0));
+        let octets = if end.contains("+500") { 500 } else { 0 };
+        assert_eq!(script.recv(1000).unwrap_or(0), octets, "{end}");
+        assert_eq!(script.recv(1000), None, "{end}: the stream ends where it ends");
     }
 }

@@ -1,9 +1,9 @@
 //! Segments in: TCP first, then the options, then the data (RFC 8684 section 3).
 
-use units::Instant;
 use units::narrow::u32_from;
+use units::{Dsn, Instant};
 use wire::mptcp::{MpJoin, MptcpOption, ResetReason};
-use wire::{Flags, Segment};
+use wire::{Flags, Payload, Segment};
 
 use super::mapping::Unresolved;
 use super::reassembly::Inserted;
@@ -195,7 +195,9 @@ impl Connection {
             let Self { subflows, receiver, totals, .. } = self;
             // Beyond the end of the stream there is nothing.
             let edge = receiver.data_fin.map_or(receiver.edge, |fin| fin.min(receiver.edge));
-            let mut deliver = |dsn, piece| {
+            let (unverified_fin, mut is_verified) = (subflows[i].unverified_fin, false);
+            let mut deliver = |dsn: Dsn, piece: Payload| {
+                is_verified |= unverified_fin == Some(dsn + piece.len() as u64);
                 let inserted: Inserted = receiver.stream.insert(i, dsn, piece, edge);
                 totals.duplicate_bytes += inserted.duplicate_bytes;
             };
@@ -212,6 +214,10 @@ impl Connection {
                     Ok(())
                 }
             };
+            if let Some(fin) = unverified_fin.filter(|_| is_verified) {
+                self.subflows[i].unverified_fin = None;
+                self.note_data_fin(fin);
+            }
             match result {
                 Ok(()) => {}
                 // A middlebox merged them with the last segment of the stream, and their mapping was lost.

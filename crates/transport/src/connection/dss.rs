@@ -2,7 +2,7 @@
 
 use units::narrow::{u16_from, u32_from};
 use units::{Dsn, Instant};
-use wire::checksum::dss_checksum;
+use wire::checksum::{dss_checksum, dss_checksum_is_valid};
 use wire::mptcp::{DataLen, DataSeq, Dss, Mapping};
 use wire::{Payload, Segment};
 
@@ -95,9 +95,20 @@ impl Connection {
         let dsn = mapping.dsn.expand(self.receiver.stream.next());
         let data_len = mapping.len - u16::from(data_fin);
         if data_fin {
-            self.note_data_fin(dsn + u64::from(data_len));
             // Its loss would leave the peer waiting for its own time-out.
             self.subflows[i].tcb.demand_ack();
+            let fin = dsn + u64::from(data_len);
+            match checksum {
+                None => self.note_data_fin(fin),
+                // It is verified with the data.
+                Some(_) if data_len > 0 => self.subflows[i].unverified_fin = Some(fin),
+                Some(value) if dss_checksum_is_valid(value, dsn, mapping.ssn, mapping.len, []) => {
+                    self.note_data_fin(fin)
+                }
+                Some(_) => {
+                    self.on_bad_checksum(i, dsn, Payload::Empty, host, now);
+                }
+            }
         }
         if data_len == 0 {
             return Ok(());

@@ -62,7 +62,9 @@ impl Connection {
         if self.sender.data_fin.is_some() {
             subflow.tcb.request_fin();
         }
+        let unverified_fin = subflow.unverified_fin.take();
         self.acknowledge_data(una, host, now);
+        unverified_fin.into_iter().for_each(|fin| self.note_data_fin(fin));
         pending.into_iter().for_each(|payload| self.deliver_unmapped(payload));
     }
 

@@ -2,7 +2,7 @@
 
 use core::net::SocketAddr;
 
-use units::{Duration, Instant, SeqNr};
+use units::{Dsn, Duration, Instant, SeqNr};
 use wire::mptcp::{AddressId, MptcpOption};
 
 use super::mapping::MappingTable;
@@ -79,6 +79,8 @@ pub(crate) struct Subflow {
     /// Why it ended, once known.
     pub(crate) close_reason: Option<CloseReason>,
     pub(crate) mappings: MappingTable,
+    /// Where the peer's stream ends, said by a mapping that has not been verified yet.
+    pub(crate) unverified_fin: Option<Dsn>,
     pub(crate) established_at: Option<Instant>,
     /// The round-trip time that schedulers see, and when it was measured last.
     pub(crate) recent_rtt: Option<Duration>,
@@ -114,6 +116,7 @@ impl Subflow {
             reset_options: Vec::new(),
             close_reason: None,
             mappings: MappingTable::default(),
+            unverified_fin: None,
             established_at: None,
             recent_rtt: None,
             measured_at: Instant::ZERO,

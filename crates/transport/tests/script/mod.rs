@@ -15,7 +15,7 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 #[path = "../forger/keys.rs"]
-mod keys;
+pub mod keys;
 pub mod mptcp;
 
 use std::collections::VecDeque;
