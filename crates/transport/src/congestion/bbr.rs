@@ -20,7 +20,8 @@
 //!
 //! Source: Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control" (ACM Queue 2016) and
 //! draft-cardwell-iccrg-bbr-congestion-control-00. Here everything happens at the end of rounds: a round's rate is the delivery
-//! rate sample of the segment that ends it, the only one taken. Rounds in which the application was the limit count like
+//! rate sample of the segment that ends it, the only one taken; one shorter than half of rtprop, in which ACKs came in a clump,
+//! tells nothing and becomes part of the next. Rounds in which the application was the limit count like
 //! others. The first turn of PROBE_BW is not drawn but follows from the subflow's number.
 
 use units::{Duration, Instant};
@@ -115,13 +116,18 @@ impl Rates {
         self.last.into_iter().max().unwrap_or(0)
     }
 
-    fn end_round(&mut self, now: Instant) {
+    /// Ends a round that lasted `length_min` at least; false if it goes on.
+    fn end_round(&mut self, now: Instant, length_min: Duration) -> bool {
+        if self.since.is_some_and(|since| now.saturating_since(since) < length_min) {
+            return false;
+        }
         let delivered_bytes = core::mem::take(&mut self.delivered_bytes);
         let length = self.since.replace(now).map_or(Duration::ZERO, |since| now.saturating_since(since));
         if !length.is_zero() {
             self.last[self.rounds % BANDWIDTH_ROUNDS] = mul_div(delivered_bytes, NANOS_PER_S, length.as_nanos());
             self.rounds += 1;
         }
+        true
     }
 }
 
@@ -177,7 +183,10 @@ impl CongestionController for Bbr {
     fn on_round(&mut self, subflow: SubflowId, now: Instant, paths: Paths<'_>) -> Option<WindowSet> {
         let path = paths.get(subflow);
         let flow = self.subflows.get_mut(subflow);
-        flow.rates.end_round(now);
+        let rtprop = flow.rtprop.smallest.map_or(Duration::ZERO, |(rtprop, _)| rtprop);
+        if !flow.rates.end_round(now, rtprop / 2) {
+            return None;
+        }
         flow.slowest = path.srtt.map_or(0, |rtt| mul_div(least_cwnd(path), NANOS_PER_S, rtt.as_nanos()));
         flow.advance(path, now);
         let cwnd = flow.cwnd(path).filter(|_| !path.in_recovery)?;
@@ -375,6 +384,18 @@ mod tests {
             assert_eq!(world.round(50), 200.0);
         }
         assert_eq!(world.round(50), 100.0);
+    }
+
+    /// The ACKs of a flight come within a microsecond, as a cell's do: they are no measure of its bandwidth.
+    #[test]
+    fn acks_in_a_clump_are_no_round() {
+        let mut world = World::new();
+        assert_eq!(world.round(10), 28.85);
+        let now = Instant::from_millis(world.now_ms) + Duration::from_nanos(640);
+        world.bbr.on_delivery(&DeliverySample { now, ..delivery(0, 5 * MSS) });
+        assert!(world.bbr.on_round(SubflowId(0), now, Paths(&[world.path])).is_none());
+        assert!((world.paced() - 28.56).abs() < 0.01, "{}", world.paced());
+        assert_eq!(world.round(15), 57.7, "20 segments in 100 ms");
     }
 
     #[test]
