@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use units::narrow::{low_u32, u16_from};
-use units::{Dsn, Instant};
+use units::{Dsn, Duration, Instant};
 use wire::mptcp::{DataSeq, MpJoin, MptcpOption, Token};
 use wire::{Flags, Payload, Segment, TooBig};
 
@@ -106,6 +106,8 @@ impl Default for RelayConfig {
         let tcp = ConnectionConfig {
             congestion: congestion::ControllerSpec::named("cubic"),
             nagle: false,
+            // Both hosts may vanish without a word that arrives, and nothing is left to send that would show it.
+            keep_alive: Some(Duration::from_secs(300)),
             ..ConnectionConfig::default()
         };
         Self {

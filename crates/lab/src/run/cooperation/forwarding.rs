@@ -118,11 +118,10 @@ fn add_relay(
     seed[..8].copy_from_slice(&prng.below(u64::MAX).to_le_bytes());
     // Without ranges nothing is ever held.
     let limits = limits.unwrap_or(HoldLimits::of(0, scenario.metrics.period));
-    let tcp = ConnectionConfig {
-        congestion: RelayConfig::default().tcp.congestion,
-        nagle: false,
-        ..scenario.connection.to_config(1)
-    };
+    let own = RelayConfig::default().tcp;
+    let hosts = scenario.connection.to_config(1);
+    let keep_alive = hosts.keep_alive.or(own.keep_alive);
+    let tcp = ConnectionConfig { congestion: own.congestion, nagle: own.nagle, keep_alive, ..hosts };
     let buffer_bytes = limits.size_bytes + UNDER_WAY_BYTES;
     let config = RelayConfig { tcp, buffer_bytes, ..RelayConfig::default() };
     let refused = |error: RelayError| RunError::Unsupported {
