@@ -163,6 +163,22 @@ struct Receiver {
     fail_due: Option<Dsn>,
 }
 
+impl Receiver {
+    /// Has nothing yet, and does not know where the peer's stream starts.
+    fn new(buffer_bytes: u64) -> Self {
+        Self {
+            stream: Reassembly::new(Dsn(0), buffer_bytes),
+            edge: Dsn(0),
+            data_fin: None,
+            finished: false,
+            readable_told: false,
+            discard: false,
+            shut: false,
+            fail_due: None,
+        }
+    }
+}
+
 /// One connection.
 pub(crate) struct Connection {
     pub(crate) id: ConnectionId,
@@ -267,16 +283,7 @@ impl Connection {
                 infinite_mapping_due: None,
                 cork: application::Cork::default(),
             },
-            receiver: Receiver {
-                stream: Reassembly::new(Dsn(0), config.receive_buffer_bytes),
-                edge: Dsn(0),
-                data_fin: None,
-                finished: false,
-                readable_told: false,
-                discard: false,
-                shut: false,
-                fail_due: None,
-            },
+            receiver: Receiver::new(config.receive_buffer_bytes),
             reinjection: Reinjection::default(),
             carriers: Carriers::default(),
             blocked_window: BlockedWindow::default(),
