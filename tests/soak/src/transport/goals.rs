@@ -21,6 +21,8 @@ const PAUSES_MAX: u64 = 200;
 const KEEP_ALIVE_PROBES: u64 = 9;
 /// TIME-WAIT that outlasts any repetition of a FIN on a sound path, s.
 const TIME_WAIT_S: u64 = 60;
+/// Who loses so many segments in a row, at time-outs that double from a second on, is through after half a minute.
+const DROPPED_MAX: u64 = 4;
 /// A stream is handed over in so many pieces at most.
 const PIECES_MAX: u64 = 20_000;
 
@@ -192,6 +194,15 @@ fn is_sound_way(way: &Way) -> bool {
         && flows
         && bits_per_s(way) >= 100_000
         && way.elements.iter().all(is_sound_element)
+        && way.elements.iter().map(dropped).sum::<u64>() <= DROPPED_MAX
+}
+
+/// Segments of one kind that an element loses in a row.
+const fn dropped(element: &Element) -> u64 {
+    match element {
+        Element::Drop { count, .. } => *count,
+        _ => 0,
+    }
 }
 
 fn lost_percent(way: &Way) -> f64 {
