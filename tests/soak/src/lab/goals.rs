@@ -38,11 +38,7 @@ fn has_fair_modules(scenario: &Scenario) -> bool {
     let cooperation = &scenario.cooperation;
     // The watch is to be longer than the longest retransmission time-out.
     let timeout_s = scenario.connection.rto_min.as_secs_f64() + 3.0 * round_s;
-    let is_patient = cooperation.watch.is_none_or(|watch| watch.patience.as_secs_f64() > timeout_s);
-    // Open: relay selection gives up a relay that has not joined within two periods, and with it the connection's first subflow.
-    let selects_slowly =
-        !cooperation.selection.method.steers() || cooperation.selection.period.as_secs_f64() > 2.0 * round_s;
-    is_patient && selects_slowly
+    cooperation.watch.is_none_or(|watch| watch.patience.as_secs_f64() > timeout_s)
 }
 
 /// Whether everything must have arrived.

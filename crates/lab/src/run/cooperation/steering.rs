@@ -210,12 +210,17 @@ impl Steering {
             }
             Command::Remove { relay, reachable } => {
                 let Some(subflow) = self.subflows.remove(&relay) else { return };
-                if reachable {
-                    let _ = endpoint.remove_subflow(connection, subflow, now);
-                } else {
+                let path = self.paths[usize::from(relay.0)];
+                let stats = endpoint.stats(connection).unwrap_or_default();
+                let is_up = |other: &&SubflowStats| other.established_at.is_some() && other.closed_at.is_none();
+                let mut others = stats.subflows.iter().filter(is_up).filter(|other| other.id != subflow);
+                if !reachable && others.clone().any(|other| other.local.ip() != path) {
                     // A FIN would get nowhere; REMOVE_ADDR goes over another subflow.
-                    let _ = endpoint.withdraw_address(connection, self.paths[usize::from(relay.0)], now);
+                    let _ = endpoint.withdraw_address(connection, path, now);
+                } else if reachable || others.next().is_some() {
+                    let _ = endpoint.remove_subflow(connection, subflow, now);
                 }
+                // Without another subflow an unreachable relay is still better than none.
             }
         }
     }
