@@ -174,11 +174,10 @@ impl Endpoint {
         initiator: bool,
         key: Option<Key>,
     ) -> Result<u32, ConnectError> {
-        if !self.has_room() {
+        let policies = build_policies(&config)?;
+        if !self.make_room() {
             return Err(ConnectError::Limit);
         }
-        self.make_room();
-        let policies = build_policies(&config)?;
         let slot = self.free.last().copied().unwrap_or(u32_from(self.slots.len() as u64));
         if !self.host.claim(tuple, Route { slot, subflow: SubflowId(0) }) {
             return Err(ConnectError::InUse);

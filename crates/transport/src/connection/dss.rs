@@ -54,7 +54,7 @@ impl Connection {
             self.sender.buffer.acknowledge(data_ack);
             self.reinjection.acknowledge(data_ack);
             self.carriers.acknowledge(data_ack);
-            self.end_suspensions(data_ack);
+            self.forget_suspensions(data_ack);
             for subflow in &mut self.subflows {
                 subflow.tcb.drop_unsent_while(|chunk| (chunk.dsn + chunk.payload.len() as u64).before_or_at(data_ack));
             }

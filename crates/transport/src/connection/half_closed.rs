@@ -56,8 +56,9 @@ impl Connection {
 
     /// Another subflow can carry what subflow `i` would.
     fn has_substitute_for(&self, i: usize) -> bool {
+        let una = self.sender.buffer.start();
         let mut others = self.subflows.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, subflow)| subflow);
-        others.any(|subflow| subflow.is_usable() && !subflow.is_stale() && !subflow.suspended)
+        others.any(|subflow| subflow.is_usable() && !subflow.is_stale() && !subflow.is_suspended(una))
     }
 
     /// A peer that has closed all subflows without ending its stream means to come back, and has as long for it as if we

@@ -89,8 +89,6 @@ pub(crate) struct Subflow {
     pub(crate) reinjected: bool,
     /// It swallowed octets, and that is not forgotten.
     pub(crate) suspension: Option<Suspension>,
-    /// It gets no data while others can carry them.
-    pub(crate) suspended: bool,
     /// DATA_FINs without data that it was given.
     pub(crate) data_fins: u32,
     /// What it competes with at its relay, as far as the owner knows.
@@ -122,7 +120,6 @@ impl Subflow {
             measured_at: Instant::ZERO,
             reinjected: false,
             suspension: None,
-            suspended: false,
             data_fins: 0,
             competition: None,
         }
@@ -149,6 +146,11 @@ impl Subflow {
     pub(crate) fn is_stale(&self) -> bool {
         let stuck = self.tcb.is_probing() && self.tcb.unsent_bytes() > 0;
         stuck || (self.tcb.consecutive_timeouts() > 0 && self.tcb.has_outstanding())
+    }
+
+    /// It swallowed octets: it gets none while others can carry them, with everything before `una` acknowledged as data.
+    pub(crate) fn is_suspended(&self, una: Dsn) -> bool {
+        self.suspension.is_some_and(|suspension| suspension.is_on(una))
     }
 
     /// What it last heard of the peer's window leaves no room. The window is the connection's, so others may know better.

@@ -33,7 +33,7 @@ impl Suspension {
     }
 
     /// No data go to the subflow while others can carry them.
-    fn is_on(&self, una: Dsn) -> bool {
+    pub(super) fn is_on(&self, una: Dsn) -> bool {
         una.before(self.from + self.span_bytes)
     }
 
@@ -55,14 +55,12 @@ impl Connection {
         let works_on_it = held.any(|(dsn, payload)| dsn.before_or_at(una) && (dsn + payload.len() as u64).after(una));
         if !works_on_it && subflow.is_usable() {
             subflow.suspension = Some(Suspension::new(subflow.suspension, next, next.since(una)));
-            subflow.suspended = true;
         }
     }
 
     /// The peer has everything before `una`.
-    pub(super) fn end_suspensions(&mut self, una: Dsn) {
+    pub(super) fn forget_suspensions(&mut self, una: Dsn) {
         for subflow in &mut self.subflows {
-            subflow.suspended = subflow.suspension.is_some_and(|suspension| suspension.is_on(una));
             subflow.suspension = subflow.suspension.filter(|suspension| !suspension.is_forgotten(una));
         }
     }

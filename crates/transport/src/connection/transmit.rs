@@ -272,6 +272,7 @@ impl Connection {
     fn candidates(&self, again: bool, now: Instant) -> Candidates {
         let mut candidates = Candidates::default();
         let mut best = (true, true, true);
+        let una = self.sender.buffer.start();
         let avoid = self.reinjection.avoid().filter(|_| again);
         let is_better = |subflow: &Subflow| subflow.is_usable() && !subflow.is_stale() && Some(subflow.id) != avoid;
         let others = self.subflows.iter().any(is_better);
@@ -280,7 +281,7 @@ impl Connection {
                 continue;
             }
             let view = subflow.scheduler_view(now);
-            let class = (view.stale, subflow.suspended, view.backup);
+            let class = (view.stale, subflow.is_suspended(una), view.backup);
             if class < best {
                 best = class;
                 candidates = Candidates::default();

@@ -2,8 +2,6 @@
 //! connections of which nothing else is left give way to new ones, the oldest first.
 
 use super::Endpoint;
-use crate::ConnectionId;
-use crate::connection::Connection;
 
 impl Endpoint {
     /// Another connection is possible.
@@ -11,10 +9,10 @@ impl Endpoint {
         self.open < self.host.config.connections_max || self.lingering.iter().any(|id| self.get(*id).is_some())
     }
 
-    /// Lets the oldest lingering connection go if there is no other room.
-    pub(super) fn make_room(&mut self) {
+    /// Lets the oldest lingering connection go if there is no other room; false if there is none.
+    pub(super) fn make_room(&mut self) -> bool {
         while self.open >= self.host.config.connections_max {
-            let Some(oldest) = self.lingering.pop_front() else { return };
+            let Some(oldest) = self.lingering.pop_front() else { return false };
             let Self { host, slots, now, .. } = self;
             let connection = slots[oldest.slot as usize].connection.as_deref_mut();
             if let Some(connection) = connection.filter(|connection| connection.id == oldest) {
@@ -22,6 +20,7 @@ impl Endpoint {
                 self.free_if_spent(oldest.slot);
             }
         }
+        true
     }
 
     /// Takes note if nothing but TIME-WAIT is left of the connection.
@@ -34,12 +33,9 @@ impl Endpoint {
         self.lingering.push_back(connection.id);
         // Most have ended by themselves.
         if self.lingering.len() > 2 * self.open + 16 {
-            let Self { lingering, slots, .. } = self;
-            let is_there = |id: &ConnectionId| {
-                let connection: Option<&Connection> = slots[id.slot as usize].connection.as_deref();
-                connection.is_some_and(|connection| connection.id == *id)
-            };
-            lingering.retain(is_there);
+            let mut lingering = core::mem::take(&mut self.lingering);
+            lingering.retain(|id| self.get(*id).is_some());
+            self.lingering = lingering;
         }
     }
 }
