@@ -5,11 +5,12 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use linux::clock::Clock;
+use soak::coverage::Coverage;
 use soak::outcome::Fault;
 use units::{Duration, Instant};
 
 use crate::case::Case;
-use crate::coverage::Coverage;
+use crate::coverage::values;
 use crate::draw::draw;
 use crate::smaller::{Smallest, smallest};
 use crate::trial::{Numbers, Outcome, Rate, repeat, try_case};
@@ -74,7 +75,7 @@ impl Campaign {
     /// Runs a case; gives the kind of its fault if that is new.
     fn one(&mut self, plan: &Plan, number: u64) -> Option<String> {
         let case = draw(plan.seed, number);
-        self.coverage.add(&case);
+        self.coverage.add(values(&case));
         self.cases += 1;
         let fault = match try_case(&case, false) {
             Outcome::Passed(numbers) => {

@@ -1,42 +1,13 @@
-//! What of everything that can be drawn has been drawn.
+//! What of everything that can be drawn a case has.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeSet;
+
+use soak::coverage::word;
 
 use crate::case::Case;
 
-/// Counts of values by dimension, one for each case that has the value.
-#[derive(Debug, Default)]
-pub struct Coverage {
-    counts: BTreeMap<String, BTreeMap<String, u64>>,
-}
-
-impl Coverage {
-    /// Counts a case.
-    pub fn add(&mut self, case: &Case) {
-        for (dimension, value) in values(case) {
-            *self.counts.entry(dimension).or_default().entry(value).or_default() += 1;
-        }
-    }
-
-    /// Dimensions, and values of all of them.
-    pub fn size(&self) -> (usize, usize) {
-        (self.counts.len(), self.counts.values().map(BTreeMap::len).sum())
-    }
-}
-
-/// A line for each dimension: its values, and in how many cases each was drawn.
-impl fmt::Display for Coverage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (dimension, values) in &self.counts {
-            let values: Vec<_> = values.iter().map(|(value, count)| format!("{value} {count}")).collect();
-            writeln!(f, "  {dimension:<38} {}", values.join(", "))?;
-        }
-        Ok(())
-    }
-}
-
-fn values(case: &Case) -> BTreeSet<(String, String)> {
+/// What a case has: dimensions, and its values of each.
+pub fn values(case: &Case) -> BTreeSet<(String, String)> {
     let mut values = BTreeSet::new();
     let mut add = |dimension: &str, value: String| _ = values.insert((dimension.to_string(), value));
     add("paths", case.paths.len().to_string());
@@ -59,10 +30,4 @@ fn values(case: &Case) -> BTreeSet<(String, String)> {
         [talk.client, talk.server].iter().for_each(|speaker| add("ending", format!("{:?}", speaker.ending)));
     }
     values
-}
-
-/// The first word of a value's debug form: the name of an enumeration's variant.
-fn word(value: &impl fmt::Debug) -> String {
-    let text = format!("{value:?}");
-    text.split([' ', '(', '{']).next().unwrap_or_default().into()
 }

@@ -13,7 +13,7 @@
 //! judge      what came of it
 //! trial      runs a case again and again: real time is not the same twice
 //! smaller    leaves out of a case that fails what it does not need
-//! coverage   what of everything that can be drawn has been drawn
+//! coverage   what of everything that can be drawn a case has
 //! campaign   as many cases as fit into a time
 //! ```
 

@@ -1,11 +1,11 @@
 //! Runs a case and judges it.
 
-use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, Once, PoisonError};
 
 use interop::Rig;
 use linux::clock::Clock;
-use soak::outcome::Fault;
+use soak::outcome::{Fault, words_of};
 use soak::transport::case::Side;
 
 use crate::actions::Actions;
@@ -82,14 +82,6 @@ fn note_panics() {
             None => usual(panic),
         }));
     });
-}
-
-fn words_of(panic: &PanicHookInfo<'_>) -> (String, String) {
-    let place = panic.location().map(|place| format!("{}:{}", place.file(), place.line()));
-    let said = panic.payload();
-    let text = said.downcast_ref::<&str>().map(|text| (*text).to_string());
-    let message = text.or_else(|| said.downcast_ref::<String>().cloned());
-    (message.unwrap_or_default(), place.unwrap_or_default())
 }
 
 /// Everything of a running case, in the order in which it ends.

@@ -9,14 +9,14 @@ pub type Values = BTreeSet<(&'static str, String)>;
 /// Counts of values by dimension, one for each case that has the value.
 #[derive(Debug, Default)]
 pub struct Coverage {
-    counts: BTreeMap<&'static str, BTreeMap<String, u64>>,
+    counts: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
 impl Coverage {
     /// Counts a case.
-    pub fn add(&mut self, values: Values) {
+    pub fn add(&mut self, values: impl IntoIterator<Item = (impl Into<String>, String)>) {
         for (dimension, value) in values {
-            *self.counts.entry(dimension).or_default().entry(value).or_default() += 1;
+            *self.counts.entry(dimension.into()).or_default().entry(value).or_default() += 1;
         }
     }
 
@@ -34,9 +34,10 @@ impl Coverage {
 /// A line for each dimension: its values, and in how many cases each was drawn.
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self.counts.keys().map(String::len).max().unwrap_or(0);
         for (dimension, values) in &self.counts {
             let values: Vec<_> = values.iter().map(|(value, count)| format!("{value} {count}")).collect();
-            writeln!(f, "  {dimension:<16} {}", values.join(", "))?;
+            writeln!(f, "  {dimension:<width$} {}", values.join(", "))?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Draws a case from a seed, runs it, and shrinks it if it fails.
 
 use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 use proptest::strategy::{Strategy, ValueTree};
@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::coverage::Values;
 use crate::kind::Kind;
-use crate::outcome::{Fault, Outcome};
+use crate::outcome::{Fault, Outcome, words_of};
 
 thread_local! {
     static RUNS_A_CASE: Cell<bool> = const { Cell::new(false) };
@@ -147,12 +147,4 @@ fn note_panics() {
             false => usual(panic),
         }));
     });
-}
-
-fn words_of(panic: &PanicHookInfo<'_>) -> (String, String) {
-    let place = panic.location().map(|place| format!("{}:{}", place.file(), place.line()));
-    let said = panic.payload();
-    let text = said.downcast_ref::<&str>().map(|text| (*text).to_string());
-    let message = text.or_else(|| said.downcast_ref::<String>().cloned());
-    (message.unwrap_or_default(), place.unwrap_or_default())
 }

@@ -1,5 +1,7 @@
 //! How a case went, and what was wrong with it.
 
+use std::panic::PanicHookInfo;
+
 use units::Instant;
 
 /// How a case went.
@@ -37,6 +39,15 @@ impl core::ops::Add for Numbers {
             connections: self.connections + other.connections,
         }
     }
+}
+
+/// What a panic said, and where.
+pub fn words_of(panic: &PanicHookInfo<'_>) -> (String, String) {
+    let place = panic.location().map(|place| format!("{}:{}", place.file(), place.line()));
+    let said = panic.payload();
+    let text = said.downcast_ref::<&str>().map(|text| (*text).to_string());
+    let message = text.or_else(|| said.downcast_ref::<String>().cloned());
+    (message.unwrap_or_default(), place.unwrap_or_default())
 }
 
 /// What is wrong with a run.
