@@ -323,10 +323,12 @@ impl Connection {
     }
 
     /// The first data that the peer lacks, once more: a path out of use is measured, and what blocks the peer may arrive.
+    /// Not while the subflow has anything outstanding: those data measure the path as well, and if they are lost the subflow
+    /// repeats them at its own pace (RFC 6298 section 5). A probe more at every round trip would know no back-off.
     fn send_probe(&mut self, id: SubflowId) {
         let (dsn, outstanding) = (self.sender.buffer.start(), self.sender.next.since(self.sender.buffer.start()));
         let Some(subflow) = self.subflows.iter_mut().find(|subflow| subflow.id == id) else { return };
-        if outstanding == 0 || !subflow.is_usable() || subflow.tcb.unsent_bytes() > 0 {
+        if outstanding == 0 || !subflow.is_usable() || subflow.tcb.has_outstanding() || subflow.tcb.unsent_bytes() > 0 {
             return;
         }
         let len = outstanding.min(u64::from(subflow.tcb.payload_max()));

@@ -156,7 +156,8 @@ impl PathCollector {
         Some(path.subflow)
     }
 
-    /// An unused subflow on which a probe is due: one a round-trip time, so that its rate stays known.
+    /// An unused subflow on which a probe is due: one a round-trip time, so that its rate stays known. The connection leaves
+    /// out those that would come on top of others.
     pub(crate) fn next_probe(&mut self, now: Instant) -> Option<SubflowId> {
         let path = self.paths.iter_mut().find(|path| path.is_unused && path.probe_at <= now)?;
         path.probe_at = now + path.rtt.max(Duration::from_millis(1));

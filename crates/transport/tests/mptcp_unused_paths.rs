@@ -1,0 +1,98 @@
+//! Paths that MPTCP-rec leaves out of use, and the probes that keep their rates known.
+
+mod forger;
+mod victim;
+
+use arrayvec::ArrayVec;
+use forger::Forger;
+use transport::receiver_centric::ReceiverCentric;
+use transport::{ConnectionConfig, ConnectionId};
+use units::Duration;
+use victim::Victim;
+use wire::mptcp::{MptcpOption, PathId, RateReport};
+use wire::{Payload, Segment};
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+/// The flow that carries data, and the one that is left out.
+const USED: usize = 0;
+const UNUSED: usize = 1;
+
+fn config() -> ConnectionConfig {
+    ConnectionConfig {
+        receiver_centric: Some(ReceiverCentric::DEFAULT),
+        path_manager: "manual".into(),
+        nagle: false,
+        ..ConnectionConfig::default()
+    }
+}
+
+fn wait(victim: &mut Victim, forger: &mut Forger, span: Duration) -> Vec<Segment> {
+    let sent = victim.wait(span);
+    for segment in &sent {
+        forger.learn(segment);
+    }
+    sent
+}
+
+fn send(victim: &mut Victim, forger: &mut Forger, id: ConnectionId, bytes: usize) {
+    victim.endpoint.send(id, Payload::from(vec![5; bytes]), victim.now).unwrap();
+    wait(victim, forger, Duration::ZERO);
+}
+
+/// Segments with data on the flow that is left out.
+fn probes(segments: &[Segment], forger: &Forger) -> usize {
+    segments.iter().filter(|segment| !segment.payload.is_empty() && segment.dst == forger.flows[UNUSED].local).count()
+}
+
+/// The receiver wants little of the second path, and its window falls: the second path is left out. An octet is
+/// outstanding that it does not acknowledge.
+fn leave_one_out() -> (Victim, Forger) {
+    let mut victim = Victim::new(&config());
+    let (mut forger, id) = victim.connect_as(Forger { receiver_centric: true, ..Forger::new(true, 78) });
+    assert_eq!(victim.join(&mut forger), UNUSED);
+    for round in 1..=3 {
+        for (f, rate) in [(UNUSED, 1), (USED, u32::MAX)] {
+            let window = if (round, f) == (3, USED) { 0x4000 } else { 0xffff };
+            send(&mut victim, &mut forger, id, 1000);
+            wait(&mut victim, &mut forger, MS(5));
+            let (path, held) = (PathId::new(f as u8).unwrap(), ArrayVec::new());
+            let report =
+                RateReport { path, round, timestamp_ms: round.into(), desired_bytes_per_s: rate, held }.option();
+            let mut ack = forger.signal(f, MptcpOption::Experimental(report), victim.now);
+            ack.window = window;
+            victim.play(&mut forger, |_, _| ack);
+            let all = forger.ack(1 - f, victim.now);
+            victim.play(&mut forger, |_, _| Segment { window, ..all });
+        }
+    }
+    send(&mut victim, &mut forger, id, 1);
+    (victim, forger)
+}
+
+/// A probe that the path does not deliver is the subflow's to repeat, at its own pace (RFC 6298 section 5). Others on top
+/// would say nothing that it does not, and where many connections do so they fill the path.
+#[test]
+fn no_second_probe_before_the_first_is_acknowledged() {
+    let (mut victim, mut forger) = leave_one_out();
+    let sent = wait(&mut victim, &mut forger, MS(190));
+    assert_eq!(probes(&sent, &forger), 1, "{sent:?}");
+    // Repetitions back off; each may come with a tail loss probe.
+    let sent = wait(&mut victim, &mut forger, MS(2000));
+    assert!((1..=6).contains(&probes(&sent, &forger)), "{sent:?}");
+}
+
+/// Once it is acknowledged, the next one keeps the rate known.
+#[test]
+fn a_probe_every_round_trip_that_is_answered() {
+    let (mut victim, mut forger) = leave_one_out();
+    let before = forger.peer_dsn;
+    let mut seen = 0;
+    for _ in 0..20 {
+        let sent = wait(&mut victim, &mut forger, MS(5));
+        seen += probes(&sent, &forger);
+        // What the other path carried is still missing as data.
+        forger.peer_dsn = before - 1;
+        victim.play(&mut forger, |forger, now| forger.ack(UNUSED, now));
+    }
+    assert!((10..=20).contains(&seen), "{seen} probes in 20 round-trip times");
+}
