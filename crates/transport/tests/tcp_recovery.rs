@@ -163,6 +163,33 @@ fn a_time_out_repeats_the_first_segment() {
     assert_eq!(script.drain(), ["A 1001+1000 ack 1", "A 2001+1000 ack 1"]);
 }
 
+/// RFC 5681 section 3.1: a window that holds back retransmissions grows as one that holds back new data, also where what was
+/// sent first had not filled it. Of 20 segments the last three arrive, what recovery sends is lost, and the time-out halves
+/// what was left of the window.
+#[test]
+fn the_window_grows_while_much_is_repaired_after_a_time_out() {
+    let config =
+        ConnectionConfig { congestion: ControllerSpec::named("newreno"), initial_window_segments: 30, ..config() };
+    let mut script = Script::established(config, "mss 1000 sackok");
+    script.send(20_000);
+    assert_eq!(script.drain().len(), 20);
+    script.run_until(200);
+    script.inject("A 1 ack 1 sack 17001-20001");
+    assert_eq!(script.drain().len(), 3);
+    script.run_until(400);
+    assert_eq!((script.drain().len(), script.stats().ssthresh_bytes), (1, 2000));
+    let (mut acked, mut in_round) = (0, vec![1]);
+    for round in 1..=5 {
+        script.run_until(400 + 100 * round);
+        for _ in 0..*in_round.last().unwrap() {
+            acked += 1000;
+            script.inject(&format!("A 1 ack {} sack 17001-20001", acked + 1));
+        }
+        in_round.push(script.drain().len());
+    }
+    assert_eq!(in_round, [1, 2, 3, 4, 5, 2]);
+}
+
 /// RFC 9293 section 3.9.1.2: the last segment of what was written is pushed, and so is its retransmission, which the
 /// receiver may get to see alone.
 #[test]

@@ -138,6 +138,7 @@ impl Tcb {
         self.window.on_sent(u64::from(len));
         self.pacer.on_sent(len, now);
         self.last_sent_at = now;
+        self.note_use_of_window();
         if let (Eifel::Armed, Some(state)) = (self.eifel, &self.timestamps) {
             // RFC 3522 asks about the oldest segment outstanding: the next ACK that moves on answers it and no other.
             self.eifel = if position == 0 { Eifel::Stamped(state.ticks(now)) } else { Eifel::Idle };
@@ -296,10 +297,14 @@ impl Tcb {
         if fin {
             segment.flags |= Flags::FIN;
         }
-        let in_flight = self.in_flight();
-        self.cwnd_limited = in_flight + u64::from(self.payload_max()) > self.window.cwnd();
+        self.note_use_of_window();
         self.arm_tail_probe(now);
         Outgoing { segment, kind: OutgoingKind::Data { dsn, mapping: None } }
+    }
+
+    /// Whether the window has room for another segment, now that one has been sent, for the first time or again.
+    fn note_use_of_window(&mut self) {
+        self.cwnd_limited = self.in_flight() + u64::from(self.payload_max()) > self.window.cwnd();
     }
 
     /// A FIN on its own, once everything before it is sent.
