@@ -69,7 +69,8 @@ pub struct ConnectionConfig {
     pub rto_min: Duration,
     /// Idle time before keep-alive probes (RFC 9293 section 3.8.4); `None` sends none.
     pub keep_alive: Option<Duration>,
-    /// Give up when data stay unacknowledged this long (RFC 9293 section 3.8.3).
+    /// Give up when data stay unacknowledged this long (RFC 9293 section 3.8.3). The retransmission time-out is doubled up to a
+    /// quarter of it at most, so that there are three retransmissions before that.
     pub user_timeout: Duration,
     /// Subflows at most, the first included.
     pub subflows_max: usize,

@@ -3,9 +3,8 @@
 mod script;
 
 use script::{Script, config};
-use transport::ConnectionConfig;
-use transport::Event;
 use transport::error::CloseReason;
+use transport::{ConnectionConfig, Event, SettingsChange};
 use units::Duration;
 
 fn plain() -> Script {
@@ -96,11 +95,47 @@ fn gives_up_after_the_user_time_out() {
     let mut script = Script::established(config, "mss 1000");
     script.send(1000);
     script.drain();
-    for at in [400, 1000, 2200, 4600] {
+    for at in [400, 1000, 2200, 3450, 4700] {
         script.expect_at(at, "A 1+1000 ack 1");
     }
     script.expect_at(5100, "RA 1001 ack 1");
     assert!(script.events.iter().any(|event| matches!(event, Event::Closed { reason: CloseReason::TimedOut, .. })));
+}
+
+/// RFC 9293 section 3.8.3 (SHLD-10): three retransmissions at the current RTO, before anything is given up. Karn's rule keeps
+/// the back-off of one loss for the next, where nothing but retransmissions is acknowledged.
+#[test]
+fn three_retransmissions_fit_into_the_user_time_out() {
+    let config = ConnectionConfig { user_timeout: Duration::from_secs(8), ..config() };
+    let mut script = Script::established(config, "mss 1000");
+    script.send(2000);
+    assert_eq!(script.drain().len(), 2);
+    for at in [400, 1000, 2200, 4200] {
+        script.expect_at(at, "A 1+1000 ack 1");
+    }
+    script.run_until(5000);
+    script.inject("A 1 ack 1001");
+    script.expect("A 1001+1000 ack 1");
+    for at in [7000, 9000, 11_000] {
+        script.expect_at(at, "A 1001+1000 ack 1");
+    }
+    script.expect_at(13_000, "RA 2001 ack 1");
+}
+
+/// Section 5.7: what bounds the back-off does not shorten the time-out that the round-trip time asks for.
+#[test]
+fn a_user_time_out_shorter_than_the_round_trips_leaves_the_time_out() {
+    let mut script = plain();
+    script.send(1000);
+    script.expect("A 1+1000 ack 1");
+    script.expect_at(400, "A 1+1000 ack 1");
+    script.run_until(500);
+    script.inject("A 1 ack 1001");
+    let change = SettingsChange { user_timeout: Some(Duration::from_secs(1)), ..SettingsChange::default() };
+    script.command(|endpoint, id, now| endpoint.change(id, &change, now)).unwrap();
+    script.send(1000);
+    script.expect("A 1001+1000 ack 1");
+    script.expect_at(800, "A 1001+1000 ack 1");
 }
 
 /// RFC 5681 section 4.1: after idling longer than RTO the window restarts from the initial one.

@@ -210,6 +210,7 @@ impl Tcb {
             self.rtt.sample(now.saturating_since(self.last_sent_at), now);
         }
         self.rtt.end_handshake();
+        self.rtt.leave_room_within(self.config.user_timeout);
         self.reserve_options(self.reserved_options);
         self.due.syn = false;
         if let Some(idle) = self.config.keep_alive {

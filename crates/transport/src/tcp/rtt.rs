@@ -8,6 +8,8 @@ const RTO_INITIAL: Duration = Duration::from_secs(1);
 const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
 /// RFC 6298 section 2.5 allows any bound of at least 60 s.
 const RTO_MAX: Duration = Duration::from_secs(60);
+/// RFC 9293 section 3.8.3 (SHLD-10): three retransmissions at the current RTO, and the time that the last one needs.
+const USER_TIMEOUT_SHARES: u64 = 4;
 /// Clock granularity G.
 const GRANULARITY: Duration = Duration::from_millis(1);
 /// Horizon of the windowed minimum (RFC 8985 section 6.2 leaves the choice; Linux uses the same).
@@ -24,6 +26,8 @@ pub(crate) struct RttEstimator {
     samples: u64,
     rto_min: Duration,
     rto_initial: Duration,
+    /// Where doubling ends.
+    rto_max: Duration,
     backoff: u32,
 }
 
@@ -38,6 +42,7 @@ impl RttEstimator {
             samples: 0,
             rto_min,
             rto_initial: RTO_INITIAL,
+            rto_max: RTO_MAX,
             backoff: 0,
         }
     }
@@ -91,9 +96,18 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// The time-out after `doublings`, whatever the back-off of retransmissions is.
+    /// From now on, doubling leaves room for three retransmissions before data have waited for `user_timeout`. Karn's rule
+    /// keeps a back-off through progress until something is acknowledged that was sent once, which while much is repaired may
+    /// take minutes: without a bound a peer that answers would then be given up after a single loss.
+    pub(crate) fn leave_room_within(&mut self, user_timeout: Duration) {
+        self.rto_max = RTO_MAX.min(user_timeout / USER_TIMEOUT_SHARES);
+    }
+
+    /// The time-out after `doublings`, whatever the back-off of retransmissions is. No bound shortens what the round-trip
+    /// time asks for.
     pub(crate) fn rto_backed_off(&self, doublings: u32) -> Duration {
-        self.base().saturating_mul(1 << doublings.min(16)).min(RTO_MAX)
+        let base = self.base().min(RTO_MAX);
+        base.saturating_mul(1 << doublings.min(16)).min(self.rto_max.max(base))
     }
 
     pub(crate) fn backoff(&self) -> u32 {
@@ -158,6 +172,20 @@ mod tests {
         rtt.sample(MS(100), Instant::ZERO);
         // rttvar = 3/4 * 50 = 37.5 ms; four times that is below the floor.
         assert_eq!(rtt.rto(), MS(300));
+    }
+
+    #[test]
+    fn doubling_ends_at_a_quarter_of_the_user_time_out() {
+        let mut rtt = RttEstimator::new(MS(200));
+        rtt.sample(MS(100), Instant::ZERO);
+        rtt.leave_room_within(MS(4000));
+        (0..2).for_each(|_| rtt.back_off());
+        assert_eq!((rtt.rto(), rtt.rto_backed_off(1)), (MS(1000), MS(600)));
+        rtt.leave_room_within(MS(1000));
+        assert_eq!(rtt.rto(), MS(300), "the round-trip time and its variance ask for that");
+        rtt.leave_room_within(MS(300_000));
+        (0..20).for_each(|_| rtt.back_off());
+        assert_eq!(rtt.rto(), RTO_MAX);
     }
 
     #[test]

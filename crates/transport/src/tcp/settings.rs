@@ -18,6 +18,9 @@ impl Tcb {
             config = Arc::new(ConnectionConfig { receive_buffer_bytes, ..(*config).clone() });
         }
         let before = core::mem::replace(&mut self.config, config);
+        if self.state.is_synchronized() {
+            self.rtt.leave_room_within(self.config.user_timeout);
+        }
         self.rearm_user_timeout(&before, now);
         if before.keep_alive != self.config.keep_alive && self.state.is_synchronized() {
             self.rearm_keep_alive(now);
