@@ -85,8 +85,35 @@ fn times_are_finite_and_of_this_world() {
     refused("connection.user_timeout=0 s", &["no time for it"]);
     refused("connection.keep_alive=0 s", &["no time for it"]);
     refused("cooperation.watch.patience=1 ms", &["write \"1 s\" or more"]);
+    // A time-out is no shorter than that and a round trip of 42 ms.
+    let unfair = read(&["cooperation.watch.patience=3 s", "connection.rto_min=5 s"]).unwrap_err();
+    assert!(unfair.contains("cooperation.watch.patience: 3 s is too short"), "{unfair}");
+    assert!(unfair.contains("write \"5.042 s\" or more"), "{unfair}");
+    read(&["cooperation.watch.patience=5.042 s", "connection.rto_min=5 s"]).unwrap();
     refused("cooperation.selection.advert_period=1 ms", &["write \"10 ms\" or more"]);
+    refused("relays[0].local[0].datagram=0 B", &["from \"1 B\" to \"1452 B\""]);
+    for changes in ["rate = \"2 Gbit/s\"", "rate = \"1 Gbit/s\", changes = [{ at = \"1 s\", raise = \"1 Gbit/s\" }]"] {
+        let flow =
+            |datagram: &str| format!("relays[0].local=[{{ kind = \"udp\", datagram = \"{datagram}\", {changes} }}]");
+        let many = read(&[&flow("1 B")]).unwrap_err();
+        assert!(many.contains("local[0].datagram") && many.contains("write a size from \"250 B\" on"), "{many}");
+        read(&[&flow("250 B")]).unwrap();
+    }
     refused("relays[0].local[0].datagram=9 kB", &["from \"1 B\" to \"1452 B\""]);
+}
+
+/// Each period is an event, and most are lines of the results.
+#[test]
+fn periods_are_long_enough_to_end_the_run() {
+    for field in
+        ["selection", "bandwidth_sharing", "adaptive_congestion"].map(|module| format!("cooperation.{module}.period"))
+    {
+        refused(&format!("{field}=0 s"), &[&field, "write a time from \"10 ms\" on"]);
+        refused(&format!("{field}=1 ns"), &[&field, "write a time from \"10 ms\" on"]);
+        read(&[&format!("{field}=10 ms")]).unwrap();
+        let many = read(&["duration=24 h", "metrics.window=1 s", &format!("{field}=10 ms")]).unwrap_err();
+        assert!(many.contains(&field) && many.contains("write a time from \"86.4 ms\" on"), "{many}");
+    }
 }
 
 #[test]

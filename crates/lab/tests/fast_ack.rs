@@ -48,6 +48,15 @@ fn spliced_subflows_carry_the_file_over_both_relays() {
     assert_eq!(held_most(&results), 0, "nothing is held without ranges");
 }
 
+/// The relays are told nothing of the data sequence numbers, nor need they be.
+#[test]
+fn checksums_are_no_hindrance() {
+    let results = run_with(&["connection.checksum=true"]);
+    assert!(results.totals.completed && results.totals.sha256_ok);
+    assert_eq!(results.subflows.len(), 3, "no join had to be repeated");
+    assert!(results.relays.iter().all(|relay| relay.share_ratio > 0.3), "{:?}", results.relays);
+}
+
 #[test]
 fn relays_hold_what_lies_beyond_the_range_and_no_more() {
     let results = run_with(&FORWARDING);

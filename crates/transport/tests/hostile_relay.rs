@@ -5,6 +5,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use proptest::prelude::*;
 use transport::relay::{AtOnce, FastAckRelay, ForwardingRelay, RelayConfig, Side};
 use units::{Dsn, Duration, Instant, SeqNr};
+use wire::checksum::{dss_checksum, dss_checksum_is_valid};
 use wire::mptcp::{AddressId, DataSeq, Dss, Key, Mapping, MpFail, MpFastclose, MpJoin, MpPrio, MptcpOption, Token};
 use wire::{Flags, Payload, SackBlock, Segment};
 
@@ -20,6 +21,8 @@ fn host(side: Side) -> SocketAddr {
 struct Seen {
     /// Latest segment to each side.
     latest: [Option<Segment>; 2],
+    /// Segments with data to the destination.
+    data: Vec<Segment>,
 }
 
 fn index(side: Side) -> usize {
@@ -105,6 +108,9 @@ impl Lie {
 fn deliver(relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
     for _ in 0..10_000 {
         let Some((side, segment)) = relay.poll_transmit(now) else { return };
+        if side == Side::Destination && !segment.payload.is_empty() {
+            seen.data.push(segment.clone());
+        }
         seen.latest[index(side)] = Some(segment);
     }
     panic!("the relay talks without end");
@@ -174,6 +180,139 @@ fn the_end_of_a_stream_without_data_keeps_its_checksum() {
             _ => None,
         });
         assert_eq!(ends.map(|mapping| mapping.checksum.is_some()), Some(checksum.is_some()), "{passed_on:?}");
+    }
+}
+
+/// The checksum of an end of stream without data covers the same in both legs, whatever the peer thinks that is.
+#[test]
+fn the_checksum_of_an_end_without_data_passes_unchanged() {
+    let (mut relay, mut seen, now) = joined();
+    let end = Sent { ssn: 0, len: 0, data_fin: true, checksum: Some(0x1234), ..Sent::default() };
+    relay.handle_segment(Side::Source, end.segment(&seen, SeqNr(101)), now);
+    deliver(&mut relay, &mut seen, now);
+    let passed_on = &seen.latest[index(Side::Destination)].as_ref().unwrap().options.mptcp;
+    let checksum = passed_on.iter().find_map(|option| match option {
+        MptcpOption::Dss(Dss { mapping, .. }) => mapping.and_then(|mapping| mapping.checksum),
+        _ => None,
+    });
+    assert_eq!(checksum, Some(0x1234), "{passed_on:?}");
+}
+
+/// What the source writes of a mapping; data are all 7.
+#[derive(Clone, Copy, Default)]
+struct Sent {
+    dsn: u32,
+    ssn: u32,
+    len: u16,
+    checksum: Option<u16>,
+    data_fin: bool,
+}
+
+impl Sent {
+    /// With the checksum that a host makes who knows all bits.
+    fn summed(self, dsn: Dsn) -> Self {
+        let (payload, len) = (Payload::Bytes(vec![7; self.len.into()].into()), self.len + u16::from(self.data_fin));
+        Self { dsn: dsn.low(), checksum: Some(dss_checksum(dsn, self.ssn, len, [&payload])), ..self }
+    }
+
+    fn segment(&self, seen: &Seen, first: SeqNr) -> Segment {
+        let mut segment = Segment::new(host(Side::Source), host(Side::Destination));
+        segment.seq = first + self.ssn.saturating_sub(1);
+        segment.ack = seen.latest[index(Side::Source)].as_ref().unwrap().end();
+        (segment.flags, segment.window) = (Flags::ACK, 60_000);
+        segment.payload = Payload::Bytes(vec![7; self.len.into()].into());
+        let Self { dsn, ssn, len, checksum, data_fin } = *self;
+        let mapping = Mapping { dsn: DataSeq::Short(dsn), ssn, len: len + u16::from(data_fin), checksum };
+        let dss = Dss { data_ack: Some(DataSeq::Short(500)), mapping: Some(mapping), data_fin };
+        segment.options.mptcp.push(MptcpOption::Dss(dss));
+        segment
+    }
+}
+
+/// A relay that has spliced a subflow; the source's first octet of data has sequence number 101.
+fn joined() -> (ForwardingRelay<AtOnce>, Seen, Instant) {
+    let mut relay = ForwardingRelay::new(FastAckRelay::new(RelayConfig::default(), [3; 32]).unwrap(), AtOnce);
+    let (mut seen, now) = (Seen::default(), Instant::from_secs(1));
+    join(&mut relay, &mut seen, now);
+    (relay, seen, now)
+}
+
+/// Octets that the destination has got, and of them those whose checksum is right by all bits of the number near `dsn`.
+fn verified(seen: &Seen, dsn: Dsn) -> (u64, u64) {
+    let mut octets = (0, 0);
+    for segment in &seen.data {
+        let mapping = segment.options.mptcp.iter().find_map(|option| match option {
+            MptcpOption::Dss(dss) => dss.mapping,
+            _ => None,
+        });
+        let Some(Mapping { dsn: DataSeq::Short(low), ssn, len, checksum: Some(checksum) }) = mapping else {
+            panic!("{segment:?}");
+        };
+        let is_right = dss_checksum_is_valid(checksum, Dsn::expand(low, dsn), ssn, len, [&segment.payload]);
+        let len = segment.payload.len() as u64;
+        octets = (octets.0 + len, octets.1 + if is_right { len } else { 0 });
+    }
+    octets
+}
+
+/// RFC 8684 section 3.3.1: checksums cover 64 bits of the data sequence number, of which hosts may write 32. The relay cuts anew
+/// what comes in long segments and makes checksums that the destination finds right; over what was damaged before the first
+/// checksum, it makes none.
+#[test]
+fn checksums_are_made_anew_over_numbers_of_which_the_relay_knows_half() {
+    // The last wraps the lower half while it is sent.
+    for dsn in [Dsn(900), Dsn(0x1234_5678_9abc_def0), Dsn(0xffff_0000_ffff_fff0), Dsn(0xfffe_ffff_ffff_ff00)] {
+        for damaged in [false, true] {
+            let (mut relay, mut seen, now) = joined();
+            for part in 0..3_u32 {
+                let sent = Sent { ssn: 1 + 1400 * part, len: 1400, ..Sent::default() };
+                let mut segment = sent.summed(dsn + u64::from(1400 * part)).segment(&seen, SeqNr(101));
+                if damaged && part == 0 {
+                    let mut octets = vec![7; 1400];
+                    octets[1] ^= 0x10;
+                    segment.payload = Payload::Bytes(octets.into());
+                }
+                // In two pieces, the first of which says nothing for sure.
+                let mut rest = segment.clone();
+                rest.seq += 500;
+                rest.payload = segment.payload.slice(500..1400);
+                segment.payload = segment.payload.slice(0..500);
+                relay.handle_segment(Side::Source, segment, now);
+                relay.handle_segment(Side::Source, rest, now);
+                deliver(&mut relay, &mut seen, now);
+            }
+            match damaged {
+                false => assert_eq!(verified(&seen, dsn), (4200, 4200), "{dsn:?}"),
+                true => {
+                    assert_eq!(verified(&seen, dsn), (1400, 0), "{dsn:?}");
+                    assert_eq!(relay.relay().splices().count(), 0, "the second checksum shows it here, too");
+                }
+            }
+        }
+    }
+}
+
+/// What is told of the upper halves while data wait for a hole to fill is true of them as well.
+#[test]
+fn mappings_that_wait_move_with_the_numbers() {
+    for summed in [false, true] {
+        let (mut relay, mut seen, now) = joined();
+        let dsn = Dsn(0x7_0000_1000);
+        let segments = [0, 1, 2].map(|part: u32| {
+            let sent = Sent { dsn: dsn.low() + 100 * part, ssn: 1 + 100 * part, len: 100, ..Sent::default() };
+            let sent = if summed { sent.summed(dsn + u64::from(100 * part)) } else { sent };
+            sent.segment(&seen, SeqNr(101))
+        });
+        relay.handle_segment(Side::Source, segments[1].clone(), now);
+        deliver(&mut relay, &mut seen, now);
+        let splice = relay.relay().splices().next().unwrap().0;
+        relay.parts().0.anchor(splice, Side::Destination, dsn);
+        for segment in [1, 0, 2].map(|part| &segments[part]) {
+            relay.handle_segment(Side::Source, segment.clone(), now);
+            deliver(&mut relay, &mut seen, now);
+        }
+        assert_eq!(relay.relay().splices().count(), 1, "summed: {summed}");
+        assert_eq!(seen.data.iter().map(|segment| segment.payload.len()).sum::<usize>(), 300);
     }
 }
 

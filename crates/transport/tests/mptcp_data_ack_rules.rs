@@ -70,7 +70,31 @@ fn each_subflow_keeps_to_its_own_window() {
     let on_first: Vec<_> = sent.iter().filter(|line| line.starts_with("A ")).collect();
     assert_eq!(on_first, ["A 1+980 ack 1 dack 1 map 1", "A 981+980 ack 1 dack 1 map 981"]);
     script.inject("A 1 ack 1 win 3000 dack 1");
-    script.expect("A 1961+980 ack 1 dack 1 map 1961");
+    script.send(1960);
+    let sent = script.drain();
+    assert_eq!(sent, ["A 1961+980 ack 1 dack 1 map 9801", "2: A 7841+980 ack 1 dack 1 map 10781"]);
+}
+
+/// What does not fit the window of one subflow does not wait there while another takes it.
+#[test]
+fn what_the_window_of_one_subflow_does_not_take_goes_on_another() {
+    let mut script = two_subflows();
+    script.inject("A 1 ack 1 win 2000 dack 1");
+    script.send(9800);
+    let sent = script.drain();
+    let mapped = |prefix: &str| sent.iter().filter(|line| line.starts_with(prefix)).count();
+    assert_eq!((mapped("A "), mapped("2: A ")), (2, 8), "{sent:?}");
+}
+
+/// A window below a segment takes what fits, and the rest waits for room anywhere.
+#[test]
+fn a_window_below_a_segment_is_used() {
+    let mut script = accepted(500);
+    script.inject("A 1 ack 1 win 500 dack 1");
+    script.send(2000);
+    script.expect("A 1+500 ack 1 dack 1 map 1");
+    script.inject("A 1 ack 501 win 500 dack 501");
+    script.expect("A 501+500 ack 1 dack 1 map 501");
 }
 
 /// Section 3.3.1: octets that have come in order keep their values, whatever another subflow says of them.

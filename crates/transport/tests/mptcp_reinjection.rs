@@ -119,17 +119,21 @@ fn a_subflow_that_fails_again_is_relieved_again() {
         let said = ack(forger, f, forger.peer_dsn, window, victim);
         victim.play(forger, |_, _| said)
     };
-    answer(&mut victim, &mut forger, 0, 4000);
+    answer(&mut victim, &mut forger, 0, 0);
     answer(&mut victim, &mut forger, 1, 0xffff);
-    send(&mut victim, &mut forger, id, 20_000);
-    // Flow 0 has more than the peer takes there, and its probes get no answer.
+    // As much as the congestion window of flow 1 takes.
+    send(&mut victim, &mut forger, id, 10 * 1428);
+    // What follows waits on flow 0 for a window that takes it, and probes there get no answer.
+    answer(&mut victim, &mut forger, 0, 1000);
+    let sent = send(&mut victim, &mut forger, id, 1428);
+    assert_eq!(carried(&sent, &forger), []);
     answer(&mut victim, &mut forger, 0, 0);
     for _ in 0..50 {
         answer(&mut victim, &mut forger, 1, 0xffff);
         wait(&mut victim, &mut forger, Duration::from_millis(100));
     }
     let relieved = victim.stats(id);
-    assert_eq!(relieved.acked_bytes, 20_000);
+    assert_eq!(relieved.acked_bytes, 11 * 1428);
     assert!(relieved.reinjected_bytes > 0);
     // It opens its window, gets new data, and is heard of no more.
     answer(&mut victim, &mut forger, 0, 0xffff);

@@ -114,9 +114,21 @@ pub fn dss_checksum_is_valid<'a>(
     len: u16,
     data: impl IntoIterator<Item = &'a Payload>,
 ) -> bool {
+    dss_checksum_error(received, dsn, ssn, len, data) == 0
+}
+
+/// What must be added, in ones' complement, to the sum that `received` was made of for it to be right: 0 if it is. The other
+/// arguments are those of [`dss_checksum`].
+pub fn dss_checksum_error<'a>(
+    received: u16,
+    dsn: Dsn,
+    ssn: u32,
+    len: u16,
+    data: impl IntoIterator<Item = &'a Payload>,
+) -> u16 {
     let mut sum = Sum::of(&received.to_be_bytes());
     sum.append(dss_sum(dsn, ssn, len, data));
-    sum.is_valid()
+    sum.checksum()
 }
 
 fn dss_sum<'a>(dsn: Dsn, ssn: u32, len: u16, data: impl IntoIterator<Item = &'a Payload>) -> Sum {

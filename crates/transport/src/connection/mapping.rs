@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use units::narrow::u32_from;
 use units::{Dsn, SeqNr};
 use wire::Payload;
-use wire::checksum::dss_checksum_is_valid;
+use wire::checksum::{dss_checksum_error, dss_checksum_is_valid};
 
 use crate::error::Violation;
 
@@ -196,6 +196,19 @@ impl MappingTable {
             dsn += len;
         }
         Ok(())
+    }
+
+    /// After [`Unresolved::BadChecksum`]: where its mapping starts, and how far the checksum is off
+    /// ([`dss_checksum_error`]).
+    pub(crate) fn failed(&self) -> Option<(SeqNr, u16)> {
+        let front = self.mappings.front()?;
+        let MappingChecksum { value, ssn, len } = front.checksum?;
+        Some((front.seq, dss_checksum_error(value, front.dsn, ssn, len, &self.pending)))
+    }
+
+    /// Adds to all data sequence numbers: who has guessed their upper halves learns better.
+    pub(crate) fn shift(&mut self, by: u64) {
+        self.mappings.iter_mut().for_each(|mapping| mapping.dsn += by);
     }
 
     /// The octets whose mapping failed its checksum: a single subflow delivers them as they are once it has fallen

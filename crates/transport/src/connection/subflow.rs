@@ -212,14 +212,24 @@ impl Subflow {
         self.tcb.next_timeout().min(resend).min(self.half_open_until().unwrap_or(Instant::FAR_FUTURE))
     }
 
-    /// Another segment may join those in flight or queued, as far as the congestion window goes. Where pacing holds one
-    /// back, none joins it: another subflow may be free sooner.
+    /// Another segment may join those in flight or queued, as far as congestion window and receive window go: what must
+    /// wait for the window of this subflow may fit that of another. Where pacing holds one back, none joins it for the
+    /// same reason.
     pub(crate) fn has_room(&self) -> bool {
         if self.tcb.is_paced() && self.tcb.unsent_bytes() > 0 {
             return false;
         }
         let used = self.tcb.in_flight() + self.tcb.unsent_bytes();
-        used == 0 || self.tcb.window().cwnd().saturating_sub(used) >= u64::from(self.tcb.payload_max())
+        let fits = || {
+            self.tcb.window().cwnd().saturating_sub(used) >= u64::from(self.tcb.payload_max())
+                && self.window_room() >= u64::from(self.tcb.least_worth_sending())
+        };
+        used == 0 || fits()
+    }
+
+    /// Octets that the peer takes on this subflow besides those in flight or queued.
+    pub(crate) fn window_room(&self) -> u64 {
+        u64::from(self.tcb.usable_window()).saturating_sub(self.tcb.unsent_bytes())
     }
 
     /// Takes a sample for schedulers. They need to know what the path is like now, so the average starts afresh after a

@@ -384,11 +384,13 @@ impl Connection {
         self.config.offload_max_bytes.min(0xffff - HEADERS_MAX)
     }
 
-    /// One segment, or a probe of the path MTU; where the driver cuts super-segments, as many as fit the congestion window.
+    /// One segment, or a probe of the path MTU; where the driver cuts super-segments, as many as fit the windows.
     fn chunk_max(&mut self, candidates: &Candidates, at: usize, now: Instant) -> Option<u32> {
         let (view, position) = candidates.views.get(at).zip(candidates.positions.get(at))?;
-        let probe = self.subflows[*position].tcb.probe_bytes(now).unwrap_or(0);
-        let room = view.cwnd.saturating_sub(view.in_flight + view.queued).min(u64::from(self.offload_max()));
+        let subflow = &mut self.subflows[*position];
+        let probe = subflow.tcb.probe_bytes(now).unwrap_or(0);
+        let room = view.cwnd.saturating_sub(view.in_flight + view.queued).min(subflow.window_room());
+        let room = room.min(u64::from(self.offload_max()));
         let whole = room / u64::from(view.mss) * u64::from(view.mss);
         Some(u32_from(whole).max(view.mss).max(probe))
     }

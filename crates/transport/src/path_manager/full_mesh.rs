@@ -10,16 +10,23 @@ use wire::mptcp::AddressId;
 
 use super::{LocalAddress, PathCommand, PathEvent, PathManager, PathManagerView, SignalOnly};
 
-/// How often the waits of failed pairs count down. Path managers have no clock; they count wake-ups.
+/// How often the waits of failed pairs count down. Path managers have no clock; they count wake-ups. What begins between
+/// two of them lasts as much less.
 const TICK: Duration = Duration::from_secs(1);
 
 /// Longest wait between two attempts for the same pair.
 const RETRY_TICKS_MAX: u32 = 64;
 
+/// How long a subflow must last for earlier failures of its pair to be forgotten. Where joins are let through and data are
+/// not, the subflow ends with its first data or after a few retransmissions of them, which begin after a second
+/// (RFC 6298) and double: this is longer than three of them take. One that lasts and ends later is no burden: it costs
+/// a handshake in nine seconds.
+const STEADY_TICKS: u32 = 8;
+
 /// A subflow from every local address to every address of the peer of the same family, as far as the limit allows.
 ///
-/// A pair whose subflow fails is tried again after 1, 2, 4 ... 64 s. A pair whose subflow was closed on request stays
-/// closed until one of its addresses is announced or added again.
+/// A pair whose subflow fails is tried again after 1, 2, 4 ... 64 s, and after 1 s again once a subflow of it has lasted for
+/// 8 s. A pair whose subflow was closed on request stays closed until one of its addresses is announced or added again.
 #[derive(Debug, Default)]
 pub struct FullMesh {
     role: Role,
@@ -73,6 +80,8 @@ struct Setback {
     failures: u32,
     /// Ticks until the next attempt.
     wait_ticks: u32,
+    /// Ticks that its established subflow must still last for the failures to be forgotten.
+    trial_ticks: u32,
     /// Its subflow was closed on request.
     unwanted: bool,
 }
@@ -80,7 +89,7 @@ struct Setback {
 impl Mesh {
     fn handle_event(&mut self, event: &PathEvent, view: &PathManagerView<'_>, commands: &mut Vec<PathCommand>) {
         match *event {
-            PathEvent::SubflowEstablished { local, remote, .. } => self.forget(|pair| pair == (local.ip(), remote)),
+            PathEvent::SubflowEstablished { local, remote, .. } => self.begin_trial((local.ip(), remote)),
             PathEvent::SubflowClosed { local, remote, failed, .. } => self.note_closed((local.ip(), remote), failed),
             PathEvent::AddressAnnounced { remote, .. } => self.forget(|pair| pair.1 == remote),
             PathEvent::LocalAddressAdded(address) => self.forget(|pair| pair.0 == address.ip),
@@ -102,16 +111,25 @@ impl Mesh {
         self.ask_to_be_woken(commands);
     }
 
+    /// A subflow of `pair` is established, which proves that it can be opened, not that it carries anything.
+    fn begin_trial(&mut self, pair: Pair) {
+        self.setbacks.retain(|setback| setback.pair != pair || setback.failures > 0);
+        for setback in self.setbacks.iter_mut().filter(|setback| setback.pair == pair) {
+            (setback.wait_ticks, setback.trial_ticks, setback.unwanted) = (0, STEADY_TICKS, false);
+        }
+    }
+
     fn forget(&mut self, matches: impl Fn(Pair) -> bool) {
         self.setbacks.retain(|setback| !matches(setback.pair));
     }
 
     fn note_closed(&mut self, pair: Pair, failed: bool) {
         let position = self.setbacks.iter().position(|setback| setback.pair == pair).unwrap_or_else(|| {
-            self.setbacks.push(Setback { pair, failures: 0, wait_ticks: 0, unwanted: false });
+            self.setbacks.push(Setback { pair, failures: 0, wait_ticks: 0, trial_ticks: 0, unwanted: false });
             self.setbacks.len() - 1
         });
         let setback = &mut self.setbacks[position];
+        setback.trial_ticks = 0;
         if failed {
             setback.wait_ticks = 1_u32.checked_shl(setback.failures).unwrap_or(RETRY_TICKS_MAX).min(RETRY_TICKS_MAX);
             setback.failures = setback.failures.saturating_add(1);
@@ -122,12 +140,17 @@ impl Mesh {
 
     fn tick(&mut self) {
         self.waking = false;
-        self.setbacks.iter_mut().for_each(|setback| setback.wait_ticks = setback.wait_ticks.saturating_sub(1));
+        self.setbacks.retain_mut(|setback| {
+            let has_lasted = setback.trial_ticks == 1;
+            setback.trial_ticks = setback.trial_ticks.saturating_sub(1);
+            setback.wait_ticks = setback.wait_ticks.saturating_sub(1);
+            !has_lasted
+        });
     }
 
     fn ask_to_be_woken(&mut self, commands: &mut Vec<PathCommand>) {
-        let waiting = self.setbacks.iter().any(|setback| setback.wait_ticks > 0 && !setback.unwanted);
-        if waiting && !self.waking {
+        let counts_down = |setback: &Setback| setback.trial_ticks > 0 || setback.wait_ticks > 0 && !setback.unwanted;
+        if self.setbacks.iter().any(counts_down) && !self.waking {
             commands.push(PathCommand::WakeAfter(TICK));
             self.waking = true;
         }
@@ -296,18 +319,59 @@ mod tests {
         assert!(waits_s[8..].iter().all(|wait_s| *wait_s == 64));
     }
 
+    /// Waits until the pair from address 2 to address 101 is tried again; in seconds.
+    fn wait_for_retry_s(world: &mut World) -> u32 {
+        world.handle(closed(2, 101, true));
+        let mut waited_s = 1;
+        while world.handle(PathEvent::Woken) == [WAKE] {
+            waited_s += 1;
+        }
+        waited_s
+    }
+
     #[test]
-    fn success_forgives() {
+    fn a_subflow_that_ends_at_once_forgives_nothing() {
         let mut world = initiator(&[1, 2]);
         world.establish(1, true);
-        world.handle(closed(2, 101, true));
-        world.handle(PathEvent::Woken);
-        world.handle(closed(2, 101, true));
-        world.handle(PathEvent::Woken);
-        assert_eq!(world.handle(PathEvent::Woken), [open(2, 101)]);
+        for wait_s in [1, 2, 4, 8, 16, 32, 64, 64] {
+            assert_eq!(wait_for_retry_s(&mut world), wait_s);
+            assert_eq!(world.established(2, 101), [WAKE]);
+            for _ in 1..STEADY_TICKS {
+                assert_eq!(world.handle(PathEvent::Woken), [WAKE], "somebody must notice if it lasts");
+            }
+        }
+    }
+
+    #[test]
+    fn a_subflow_that_lasts_forgives_and_wakes_nobody_afterwards() {
+        let mut world = initiator(&[1, 2]);
+        world.establish(1, true);
+        assert_eq!(wait_for_retry_s(&mut world), 1);
+        assert_eq!(wait_for_retry_s(&mut world), 2);
+        assert_eq!(world.established(2, 101), [WAKE]);
+        for _ in 1..STEADY_TICKS {
+            assert_eq!(world.handle(PathEvent::Woken), [WAKE]);
+        }
+        assert_eq!(world.handle(PathEvent::Woken), []);
+        assert_eq!(wait_for_retry_s(&mut world), 1, "the wait starts at 1 s again");
+    }
+
+    #[test]
+    fn a_subflow_that_never_failed_wakes_nobody() {
+        let mut world = initiator(&[1, 2]);
+        world.establish(1, true);
         assert_eq!(world.established(2, 101), []);
-        world.handle(closed(2, 101, true));
-        assert_eq!(world.handle(PathEvent::Woken), [open(2, 101)], "the wait starts at 1 s again");
+    }
+
+    /// The application may open what the mesh had given up; from then on it is the mesh's again.
+    #[test]
+    fn an_established_subflow_is_wanted_again() {
+        let mut world = initiator(&[1, 2]);
+        world.establish(1, true);
+        assert_eq!(world.handle(closed(2, 101, false)), []);
+        world.subflows.push((SocketAddr::new(ip(2), 50_002), remote(101)));
+        assert_eq!(world.established(2, 101), []);
+        assert_eq!(wait_for_retry_s(&mut world), 1);
     }
 
     #[test]

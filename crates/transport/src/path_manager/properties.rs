@@ -1,10 +1,13 @@
 //! What holds for every path manager whatever happens to the connection.
 
+use core::net::SocketAddr;
+
 use proptest::prelude::*;
 use wire::mptcp::AddressId;
 
 use super::testing::{World, closed, ip, local};
 use super::{PATH_MANAGERS, PathCommand, PathEvent};
+use crate::SubflowId;
 
 /// Something that happens between a few local and remote addresses.
 #[derive(Clone, Debug)]
@@ -87,5 +90,26 @@ proptest! {
             apply(&Happening::Woken, &mut world);
         }
         prop_assert_eq!(world.subflows.len(), 4);
+    }
+
+    #[test]
+    fn a_full_mesh_comes_to_rest_once_everything_lasts(happenings in proptest::collection::vec(happening(), 0..40)) {
+        let mut world = World::new((PATH_MANAGERS[0].build)(), &[1, 2]);
+        world.establish(1, true);
+        for happening in &happenings {
+            apply(happening, &mut world);
+        }
+        let mut commands = Vec::new();
+        // The longest wait is 64 s, and it takes 8 s to forget it.
+        for _ in 0..64 + 8 {
+            commands = apply(&Happening::Woken, &mut world);
+            for command in commands.clone() {
+                if let PathCommand::Open { local, remote, .. } = command {
+                    let local = SocketAddr::new(local, 50_000);
+                    commands.extend(world.handle(PathEvent::SubflowEstablished { id: SubflowId(9), local, remote }));
+                }
+            }
+        }
+        prop_assert_eq!(commands, []);
     }
 }

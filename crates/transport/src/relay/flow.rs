@@ -13,6 +13,8 @@ use super::space::DataSpace;
 #[derive(Debug)]
 pub(super) struct Flow {
     space: DataSpace,
+    /// By how much all numbers located have moved since they were last asked for.
+    moved: u64,
     /// The host's DATA_ACK.
     ack: Option<Dsn>,
     /// The host takes data before this.
@@ -40,6 +42,7 @@ impl Flow {
     pub(super) fn new() -> Self {
         Self {
             space: DataSpace::default(),
+            moved: 0,
             ack: None,
             edge: None,
             told: None,
@@ -67,8 +70,21 @@ impl Flow {
         self.shift(shift);
     }
 
+    /// All bits that checksums count, from one over a mapping that starts at `dsn`; see [`DataSpace::fit`].
+    pub(super) fn fit(&mut self, dsn: Dsn, error: u16) {
+        let shift = self.space.fit(dsn, error);
+        self.shift(shift);
+    }
+
+    /// The same from one that covers data, after which the next that is off shows damage.
+    pub(super) fn fit_data(&mut self, dsn: Dsn, error: u16) {
+        self.fit(dsn, error);
+        self.space.trust();
+    }
+
     fn shift(&mut self, shift: u64) {
         if shift != 0 {
+            self.moved = self.moved.wrapping_add(shift);
             let shifted = |dsn: &mut Dsn| *dsn = Dsn(dsn.0.wrapping_add(shift));
             self.ack.iter_mut().chain(&mut self.edge).chain(&mut self.fin).for_each(shifted);
             self.told = self.told.map(|(ack, edge)| (Dsn(ack.0.wrapping_add(shift)), Dsn(edge.0.wrapping_add(shift))));
@@ -77,9 +93,24 @@ impl Flow {
         }
     }
 
-    /// All bits of these numbers are known.
-    pub(super) fn is_anchored(&self) -> bool {
-        self.space.is_anchored()
+    /// What must be added to numbers that were located before it was last asked for.
+    pub(super) fn take_moved(&mut self) -> u64 {
+        core::mem::take(&mut self.moved)
+    }
+
+    /// Where `dsn` is, of which the high bits may have been guessed.
+    pub(super) fn locate(&self, dsn: Dsn) -> Dsn {
+        self.space.locate(DataSeq::Short(dsn.low()))
+    }
+
+    /// The high bits are not known, but a checksum can tell what counts of them.
+    pub(super) fn is_open(&self) -> bool {
+        self.space.is_open()
+    }
+
+    /// Enough is known of these numbers to make checksums over them.
+    pub(super) fn can_be_summed(&self) -> bool {
+        self.space.can_be_summed()
     }
 
     /// Whether the hosts write all 64 bits of these numbers.
@@ -127,7 +158,7 @@ impl Flow {
 
     /// Takes data that the owner sends on.
     pub(super) fn enqueue(&mut self, dsn: Dsn, payload: Payload) {
-        let dsn = self.space.locate(DataSeq::Short(dsn.low()));
+        let dsn = self.locate(dsn);
         self.waiting.insert((dsn.0, self.arrivals), payload);
         self.arrivals += 1;
     }

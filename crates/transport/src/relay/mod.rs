@@ -362,8 +362,8 @@ impl FastAckRelay {
     }
 
     /// Tells all bits of a recent data sequence number of the data towards `to`, which hosts that write 32 of them do not
-    /// show (the destination knows: [`crate::Endpoint::data_sequence`]). Without it no subflow with DSS checksums can be
-    /// spliced, because they cover all bits.
+    /// show (the destination knows: [`crate::Endpoint::data_sequence`]). DSS checksums cover all bits: without it, this
+    /// relay believes the first of them, and the host that gets the data verifies it.
     pub fn anchor(&mut self, splice: SpliceId, to: Side, dsn: Dsn) {
         if let Some(splice) = self.splices.get_mut(&splice) {
             splice.flows[to.index()].anchor(dsn);

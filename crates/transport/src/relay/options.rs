@@ -7,7 +7,7 @@ use wire::checksum::dss_checksum;
 use wire::mptcp::{DataSeq, Dss, Mapping, MpJoin, MptcpOption};
 
 use super::Side;
-use super::splice::Splice;
+use super::splice::{NO_DATA, Splice};
 use crate::tcp::{Outgoing, OutgoingKind};
 
 impl Splice {
@@ -40,6 +40,7 @@ impl Splice {
 
     /// The mapping of data in this leg's sequence numbers, with the end of the stream if they reach it.
     fn map(&self, side: Side, dsn: Dsn, segment: &Segment) -> (Mapping, bool) {
+        let dsn = self.flows[side.index()].locate(dsn);
         let data_len = segment.payload.len();
         let data_fin = self.flows[side.index()].fin == Some(dsn + data_len as u64);
         let len = u16_from(data_len as u64 + u64::from(data_fin));
@@ -57,9 +58,11 @@ impl Splice {
         }
         let is_fresh = leg.tcb.is_fresh(segment);
         let flow = &mut self.flows[side.index()];
-        if let Some(fin) = flow.fin.filter(|_| flow.fin_due && is_fresh) {
+        // The end of data whose first checksum is still incomplete goes with them.
+        let is_ready = flow.fin_due && (!self.checksum || flow.can_be_summed());
+        if let Some(fin) = flow.fin.filter(|_| is_ready && is_fresh) {
             flow.fin_due = false;
-            let checksum = self.checksum.then(|| dss_checksum(fin, 0, 1, core::iter::empty::<&wire::Payload>()));
+            let checksum = self.checksum.then(|| dss_checksum(fin, 0, 1, NO_DATA));
             signal.mapping = Some(Mapping { dsn: DataSeq::Short(fin.low()), ssn: 0, len: 1, checksum });
             signal.data_fin = true;
         } else if let Some(option) = leg.passing.pop_front().filter(|_| is_fresh) {

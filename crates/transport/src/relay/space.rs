@@ -4,14 +4,27 @@ use units::Dsn;
 use units::narrow::low_u32;
 use wire::mptcp::DataSeq;
 
+/// What is known of the upper halves of the numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum HighBits {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// A checksum that covers no data asks for these, and hosts need not have made it with care.
+    Fitting,
+    /// One that covers data asks for these.
+    Trusted,
+    /// They were written or told.
+    Certain,
+}
+
 /// A data sequence space known from what passes by. The hosts know all 64 bits; a bystander knows what they write, which may
 /// be the low 32 (RFC 8684 section 3.3.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DataSpace {
     /// A recent number.
     reference: Option<Dsn>,
-    /// Its high bits are certain.
-    is_anchored: bool,
+    high_bits: HighBits,
     /// The hosts write all bits.
     is_long: bool,
 }
@@ -37,7 +50,7 @@ impl DataSpace {
     /// Learns all bits of a recent number. Gives what must be added to all numbers located before.
     pub(super) fn anchor(&mut self, dsn: Dsn) -> u64 {
         let located = self.locate(DataSeq::Long(dsn.0));
-        if core::mem::replace(&mut self.is_anchored, true) {
+        if core::mem::replace(&mut self.high_bits, HighBits::Certain) == HighBits::Certain {
             self.reference = self.reference.map(|reference| reference.max(located));
             return 0;
         }
@@ -45,9 +58,35 @@ impl DataSpace {
         dsn.0.wrapping_sub(located.0)
     }
 
-    /// All bits of the numbers located are certain.
-    pub(super) fn is_anchored(&self) -> bool {
-        self.is_anchored
+    /// Chooses upper halves with which a checksum over `dsn`, a number located before, is no longer off by `error`
+    /// ([`wire::checksum::dss_checksum_error`]). Gives what must be added to all numbers located before.
+    ///
+    /// In a ones' complement sum an upper half counts modulo 2^16 - 1, so these are as good as the true ones for all
+    /// checksums, until the 64 bits of the true ones wrap.
+    pub(super) fn fit(&mut self, dsn: Dsn, error: u16) -> u64 {
+        const MODULUS: u64 = 0xffff;
+        let high = dsn.0 >> 32;
+        // Not below the modulus, so that numbers that precede these do not wrap.
+        let fitting = MODULUS + (high + u64::from(error)) % MODULUS;
+        let shift = fitting.wrapping_sub(high) << 32;
+        self.reference = self.reference.map(|reference| reference + shift);
+        self.high_bits = self.high_bits.max(HighBits::Fitting);
+        shift
+    }
+
+    /// What was chosen counts: the next checksum that is off shows damage.
+    pub(super) fn trust(&mut self) {
+        self.high_bits = self.high_bits.max(HighBits::Trusted);
+    }
+
+    /// A checksum can tell the upper halves, and not whether what it covers is intact.
+    pub(super) fn is_open(&self) -> bool {
+        self.high_bits < HighBits::Trusted
+    }
+
+    /// Checksums can be made over the numbers located.
+    pub(super) fn can_be_summed(&self) -> bool {
+        self.high_bits > HighBits::Unknown
     }
 
     /// A host of this space writes all 64 bits, so they can be written for it too (RFC 8684 section 3.3.2).
@@ -66,12 +105,40 @@ fn low(value: DataSeq) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::Payload;
+    use wire::checksum::{dss_checksum, dss_checksum_error};
 
     #[test]
     fn short_numbers_follow_each_other_over_the_edge() {
         let mut space = DataSpace::default();
         assert_eq!(space.learn(DataSeq::Short(0xffff_fff0)), 0);
         assert_eq!(space.locate(DataSeq::Short(0x10)), Dsn(0x1_0000_0010));
+    }
+
+    /// All that a checksum tells of an upper half is its sum, and a fitting one keeps it when the lower half wraps.
+    #[test]
+    fn checksums_tell_upper_halves_that_are_as_good_as_the_true_ones() {
+        let sum = |dsn: Dsn| dss_checksum(dsn, 1, 1, core::iter::empty::<&Payload>());
+        for (high, low) in [(0, 7), (0xffff, 7), (0x1234_5678, 0xffff_fff0), (0xfffe_ffff, 3), (0xffff_ffff, 5)] {
+            let truth = Dsn((high << 32) + low);
+            let mut space = DataSpace::default();
+            space.learn(DataSeq::Short(truth.low()));
+            let located = space.locate(DataSeq::Short(truth.low()));
+            let error = dss_checksum_error(sum(truth), located, 1, 1, core::iter::empty::<&Payload>());
+            let shift = space.fit(located, error);
+            assert_eq!(space.locate(DataSeq::Short(truth.low())), located + shift);
+            assert!(space.is_open() && space.can_be_summed());
+            // What wraps 64 bits is beyond what a checksum can tell.
+            for other in [truth, truth + 100].into_iter().filter(|other| other.0 >= truth.0) {
+                assert_eq!(sum(space.locate(DataSeq::Short(other.low()))), sum(other), "{truth:?} {other:?}");
+            }
+            let before = Dsn(truth.0.wrapping_sub(100));
+            if before.0 < truth.0 {
+                assert_eq!(sum(space.locate(DataSeq::Short(before.low()))), sum(before), "{truth:?} {before:?}");
+            }
+            assert_eq!(space.anchor(truth), truth.0.wrapping_sub((located + shift).0));
+            assert_eq!(space.locate(DataSeq::Short(truth.low())), truth);
+        }
     }
 
     #[test]

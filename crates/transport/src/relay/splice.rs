@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use units::Instant;
+use units::{Instant, SeqNr};
+use wire::checksum::dss_checksum_error;
 use wire::mptcp::{Dss, Mapping, MpFail, MpJoin, MptcpOption, ResetReason};
-use wire::{Flags, Segment};
+use wire::{Flags, Payload, Segment};
 
 use super::flow::Flow;
 use super::leg::{Leg, LegSecrets, reset_reason, with_shift_of};
@@ -19,6 +20,8 @@ use std::collections::VecDeque;
 
 /// News of so many octets are told at once.
 const NEWS_SEGMENTS: u64 = 16;
+/// What a mapping of a DATA_FIN alone covers.
+pub(super) const NO_DATA: [&Payload; 0] = [];
 
 /// How far the joint handshake is (RFC 8684 section 3.2). The host that opened is near, the other far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +244,7 @@ impl Splice {
         let flow = &mut self.flows[to.index()];
         let was_long = flow.is_long();
         let dsn = flow.learn(mapping.dsn);
-        let (is_long, flow_is_anchored) = (flow.is_long(), flow.is_anchored());
+        let is_long = flow.is_long();
         let data_len = mapping.len - u16::from(data_fin);
         self.checksum |= mapping.checksum.is_some();
         if data_fin {
@@ -259,15 +262,16 @@ impl Splice {
         if let (true, Some(leg)) = (data_fin, &mut self.legs[to.index()]) {
             leg.tcb.demand_ack();
         }
+        let flow = &mut self.flows[to.index()];
         if data_len == 0 {
+            if let Some(value) = mapping.checksum.filter(|_| flow.is_open()) {
+                flow.fit(dsn, dss_checksum_error(value, dsn, mapping.ssn, mapping.len, NO_DATA));
+            }
             return true;
-        }
-        if self.checksum && !flow_is_anchored {
-            // A checksum covers all bits of the data sequence number, and must be made anew for this relay's.
-            return false;
         }
         let checksum = mapping.checksum.map(|value| MappingChecksum { value, ssn: mapping.ssn, len: mapping.len });
         let Some(leg) = &mut self.legs[side.index()] else { return true };
+        leg.mappings.shift(flow.take_moved());
         let seq = leg.tcb.irs() + mapping.ssn;
         let received = ReceivedMapping { seq, len: u32::from(data_len), dsn, checksum };
         leg.mappings.insert(received, leg.tcb.mappings_max()).is_ok()
@@ -275,24 +279,56 @@ impl Splice {
 
     /// Hands what arrived in subflow order to the owner.
     fn pull_data(&mut self, side: Side, data: &mut VecDeque<Piece>) {
-        let (id, to) = (self.id, side.opposite());
-        let flow = &mut self.flows[to.index()];
-        let Some(leg) = &mut self.legs[side.index()] else { return };
-        while let Some((seq, payload)) = leg.tcb.take_ready() {
-            let deliver = |dsn, payload: wire::Payload| {
-                flow.stored_bytes += payload.len() as u64;
-                flow.out_bytes += payload.len() as u64;
-                data.push_back(Piece { splice: id, to, dsn, payload });
-            };
-            match leg.mappings.resolve(seq, payload, deliver) {
+        while let Some((seq, payload)) = self.legs[side.index()].as_mut().and_then(|leg| leg.tcb.take_ready()) {
+            match self.place(side, seq, payload, data) {
                 Ok(()) => {}
                 Err(Unresolved::NoMapping(_)) => return self.abort(ResetReason::MptcpSpecific),
                 Err(Unresolved::BadChecksum(dsn, _)) => {
-                    leg.reset([MptcpOption::Fail(MpFail { dsn })]);
+                    if let Some(leg) = &mut self.legs[side.index()] {
+                        leg.reset([MptcpOption::Fail(MpFail { dsn })]);
+                    }
                     return self.abort(ResetReason::MiddleboxInterference);
                 }
             }
         }
+    }
+
+    /// Finds the place of octets that are next in subflow order.
+    ///
+    /// A checksum covers all bits of the data sequence number, and must be made anew for this relay's mappings. Where the hosts
+    /// write 32 of them, the first checksum tells what the others add to the sum. That one cannot show whether the data are
+    /// intact; if they are not, the host that gets them finds out, because what was damaged spoils what is made of it.
+    fn place(
+        &mut self,
+        side: Side,
+        mut seq: SeqNr,
+        payload: Payload,
+        data: &mut VecDeque<Piece>,
+    ) -> Result<(), Unresolved> {
+        let (id, to) = (self.id, side.opposite());
+        let flow = &mut self.flows[to.index()];
+        let Some(leg) = &mut self.legs[side.index()] else { return Ok(()) };
+        leg.mappings.shift(flow.take_moved());
+        let deliver = |dsn, payload: Payload| {
+            flow.stored_bytes += payload.len() as u64;
+            flow.out_bytes += payload.len() as u64;
+            data.push_back(Piece { splice: id, to, dsn, payload });
+        };
+        let result = leg.mappings.resolve(seq, payload, deliver);
+        let (Err(Unresolved::BadChecksum(dsn, rest)), true, Some((start, error))) =
+            (&result, flow.is_open(), leg.mappings.failed())
+        else {
+            return result;
+        };
+        flow.fit_data(*dsn, error);
+        let again: Vec<_> = leg.mappings.take_pending().chain([rest.clone()]).collect();
+        seq = start;
+        for piece in again {
+            let len = piece.sequence_len();
+            self.place(side, seq, piece, data)?;
+            seq += len;
+        }
+        Ok(())
     }
 
     /// Takes data back from the owner.

@@ -51,7 +51,7 @@ pub struct SubflowView {
     pub in_flight: u64,
     /// Octets handed to the subflow and not yet sent.
     pub queued: u64,
-    /// Room for at least one more segment in congestion window and subflow queue.
+    /// Room for at least one more segment in congestion window and receive window, besides what is queued.
     pub has_room: bool,
     /// Backup priority (RFC 8684 section 3.3.8): only if no regular subflow is usable.
     pub backup: bool,

@@ -235,13 +235,18 @@ impl Tcb {
         if usable >= mss {
             return Some(usable - usable % mss);
         }
-        if usable > 0 && (usable >= self.max_snd_wnd / 2 || self.due.small_segment) {
+        if usable > 0 && (usable >= self.least_worth_sending() || self.due.small_segment) {
             return Some(usable);
         }
         if self.board.is_empty() {
             self.arm_persist(now);
         }
         None
+    }
+
+    /// The smallest window into which it sends before all of it is taken.
+    pub(crate) fn least_worth_sending(&self) -> u32 {
+        self.payload_max().min(self.max_snd_wnd / 2).max(1)
     }
 
     /// The peer's window is shut: probe it from time to time (RFC 9293 section 3.8.6.1).

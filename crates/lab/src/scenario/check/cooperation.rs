@@ -3,15 +3,18 @@
 use cooperation::relay_selection::energy::EnergyPrice as Price;
 use units::Duration;
 
-use super::Complaint;
-use crate::scenario::{EnergyPrice, Scenario, SelectionMethod, WorkloadKind};
+use super::link::highest;
+use super::{Complaint, shortest_window};
+use crate::scenario::{EnergyPrice, Link, Scenario, SelectionMethod, WorkloadKind};
 
 /// Relays that one connection can use at a time: a scheduler marks subflows in 64 bits.
 pub(super) const ACTIVE_MAX: usize = 64;
 
 /// Adverts more frequent than this would say nothing: few packets come in such a time.
 const ADVERT_PERIOD_MIN: Duration = Duration::from_millis(10);
-/// Shortest patience of a watch: less than a retransmission time-out is unfair.
+/// The same of periods of the modules, all of which look at what came since the latest.
+const PERIOD_MIN: Duration = ADVERT_PERIOD_MIN;
+/// Shortest patience of a watch where time-outs are short.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
 pub(super) fn check_cooperation(scenario: &Scenario, found: &mut Vec<Complaint>) {
@@ -85,9 +88,7 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
         found.push(Complaint::new(format!("{field}.method"), problem, "write workload.connections = 1"));
     }
     check_options(scenario, found);
-    if selection.period.is_zero() {
-        found.push(Complaint::new(format!("{field}.period"), "would never end", "write a time above zero"));
-    }
+    check_period(selection.period, &format!("{field}.period"), scenario, found);
     if selection.advert_period.is_some_and(|every| every.0 < ADVERT_PERIOD_MIN) {
         let (problem, remedy) = ("is hardly ever over", format!("write \"{ADVERT_PERIOD_MIN}\" or more"));
         found.push(Complaint::new(format!("{field}.advert_period"), problem, remedy));
@@ -156,15 +157,18 @@ fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
             let problem = format!("no delay ratio lies between {} and {}", acc.eta_min, acc.eta_max);
             found.push(Complaint::new(field, problem, "write 1 <= eta_min < eta_max"));
         }
-        if acc.reductions_max == 0 || acc.period.is_zero() {
-            let remedy = "write reductions_max from 1 on, and a period above zero";
-            found.push(Complaint::new(field, "would never do anything", remedy));
+        if acc.reductions_max == 0 {
+            let field = format!("{field}.reductions_max");
+            found.push(Complaint::new(field, "would never do anything", "write 1 or more"));
         }
+        check_period(acc.period, &format!("{field}.period"), scenario, found);
     }
     if let Some(watch) = &cooperation.watch {
-        if watch.patience < PATIENCE_MIN {
+        // Less than a retransmission time-out (RFC 6298), none of which is shorter, is unfair.
+        let least = PATIENCE_MIN.max(scenario.connection.rto_min + longest_round_trip(scenario));
+        if watch.patience < least {
             let problem = format!("{} is too short for an honest relay to repair a loss", watch.patience);
-            let remedy = format!("write \"{PATIENCE_MIN}\" or more; \"3 s\" is usual");
+            let remedy = format!("write \"{least}\" or more");
             found.push(Complaint::new("cooperation.watch.patience", problem, remedy));
         }
         if scenario.workload.connections > 1 {
@@ -173,13 +177,31 @@ fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
         }
     }
     if let Some(sharing) = &cooperation.bandwidth_sharing {
-        if sharing.period.is_zero() {
-            let problem = "would never end";
-            found.push(Complaint::new("cooperation.bandwidth_sharing.period", problem, "write a time above zero"));
-        }
+        check_period(sharing.period, "cooperation.bandwidth_sharing.period", scenario, found);
         if !sharing.fixed.is_empty() && sharing.fixed.len() != scenario.relays.len() {
             let problem = format!("has {} values for {} relays", sharing.fixed.len(), scenario.relays.len());
             found.push(Complaint::new("cooperation.bandwidth_sharing.fixed", problem, "write one for each relay"));
         }
     }
+}
+
+/// Each period is an event for every relay, and a line of the results.
+fn check_period(period: Duration, field: &str, scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let least = PERIOD_MIN.max(shortest_window(scenario));
+    if period < least {
+        let remedy = format!("write a time from \"{least}\" on; \"2 s\" is usual");
+        found.push(Complaint::new(field, format!("{period} is too short for a period of this run"), remedy));
+    }
+}
+
+/// Of a packet that waits nowhere, over the relay with the longest links.
+fn longest_round_trip(scenario: &Scenario) -> Duration {
+    let there_and_back = |link: &Link| highest(&link.delay).saturating_mul(2);
+    let shared = scenario.bottleneck.as_ref().map_or(Duration::ZERO, there_and_back);
+    let cell = scenario.cell.as_ref().map_or(Duration::ZERO, |cell| cell.core_delay + cell.uplink_delay);
+    let own = scenario.relays.iter().map(|relay| {
+        let links = relay.cellular.iter().chain(&relay.wifi).map(there_and_back);
+        links.fold(Duration::ZERO, |sum, delay| sum + delay)
+    });
+    shared + cell + own.max().unwrap_or(Duration::ZERO)
 }

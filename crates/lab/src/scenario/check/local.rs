@@ -10,6 +10,8 @@ use crate::scenario::{Change, Link, LocalKind, LocalTraffic, Narrow, Relay, Scen
 
 /// Flows of one section.
 const FLOWS_MAX: u32 = 1000;
+/// Most datagrams of one flow in a second: each is some events.
+const DATAGRAMS_PER_S_MAX: u64 = 1_000_000;
 /// IP and UDP headers of a datagram over IPv6, the longer ones.
 const HEADERS_BYTES: u64 = 48;
 /// Largest packet of `vbr`, headers included.
@@ -85,6 +87,7 @@ fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl
         let problem = format!("a datagram of {} does not fit the MTU", local.datagram);
         refuse("datagram", problem, &format!("write a size from \"1 B\" to \"{most} B\""));
     }
+    check_datagrams(local, refuse);
     if local.on_off.is_some_and(|times| times.on.is_zero()) {
         refuse("on_off.on", "it never sends".into(), "write a time above zero");
     }
@@ -104,6 +107,23 @@ fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl
     refuse_varied(local.pauses.as_ref(), "pauses", refuse);
     if let Some(video) = &local.video {
         check_video(video, refuse);
+    }
+}
+
+/// Small ones at a high rate would be too many.
+fn check_datagrams(local: &LocalTraffic, refuse: &mut impl Refuse) {
+    if local.kind != LocalKind::Udp {
+        return;
+    }
+    let bps = |rate: Option<Text<Rate>>| rate.map_or(0, |Text(rate)| rate.as_bps());
+    let set_bps = local.rate.iter().map(|rate| highest(rate).as_bps());
+    let set_bps = set_bps.chain(local.changes.iter().map(|change| bps(change.to))).max().unwrap_or(0);
+    let raised_bps = local.changes.iter().map(|change| bps(change.raise)).fold(0, u64::saturating_add);
+    let rate = Rate::from_bps(set_bps.saturating_add(raised_bps));
+    let least = rate.as_bps().div_ceil(8 * DATAGRAMS_PER_S_MAX);
+    if local.datagram.0 < least {
+        let problem = format!("datagrams of {} are too many at {rate}", local.datagram);
+        refuse("datagram", problem, &format!("write a size from \"{least} B\" on, or a lower rate"));
     }
 }
 

@@ -21,7 +21,7 @@ use super::{Connection, Scenario};
 
 /// Longest run: a day. Longer ones are typing errors.
 const DURATION_MAX: Duration = Duration::from_secs(86_400);
-/// Most windows of a run: each is a line of every series.
+/// Most windows or periods of a run: each is a line of every series.
 const WINDOWS_MAX: u64 = 1_000_000;
 /// Most relays: more have no addresses to tell them apart at a glance.
 const RELAYS_MAX: usize = 10_000;
@@ -88,9 +88,14 @@ fn check_times(scenario: &Scenario, found: &mut Vec<Complaint>) {
         found.push(Complaint::new("metrics.window", problem, "write a time from \"1 ms\" up to the run's duration"));
     } else if scenario.duration.as_nanos() / window.as_nanos() > WINDOWS_MAX {
         let problem = format!("windows of {window} are too many in a run of {}", scenario.duration);
-        let least = Duration::from_nanos(scenario.duration.as_nanos().div_ceil(WINDOWS_MAX));
+        let least = shortest_window(scenario);
         found.push(Complaint::new("metrics.window", problem, format!("write a time from \"{least}\" on")));
     }
+}
+
+/// Shorter ones would be too many in a run.
+fn shortest_window(scenario: &Scenario) -> Duration {
+    Duration::from_nanos(scenario.duration.as_nanos().div_ceil(WINDOWS_MAX))
 }
 
 fn check_connection(scenario: &Scenario, found: &mut Vec<Complaint>) {
