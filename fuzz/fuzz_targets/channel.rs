@@ -6,10 +6,10 @@
 #![no_main]
 
 use bytes::{Bytes, BytesMut};
-use cooperation::forwarding::channel::codec::{Frame, decode, encode};
-use cooperation::forwarding::channel::to_destination::ToDestination;
-use cooperation::forwarding::channel::to_relay::ToRelay;
-use cooperation::forwarding::channel::{DestinationEnd, RelayEnd, Secret};
+use cooperation::channel::codec::{Frame, decode, encode};
+use cooperation::channel::to_destination::ToDestination;
+use cooperation::channel::to_relay::ToRelay;
+use cooperation::channel::{DestinationEnd, RelayEnd, Secret};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {

@@ -2,8 +2,8 @@
 //!
 //! `cargo bench -p cooperation --bench forwarding`
 
-use cooperation::forwarding::channel::to_relay::ToRelay;
-use cooperation::forwarding::channel::{DestinationEnd, RelayEnd, Secret};
+use cooperation::channel::to_relay::ToRelay;
+use cooperation::channel::{DestinationEnd, RelayEnd, Secret};
 use cooperation::forwarding::hold_queue::{HoldLimits, HoldQueue};
 use cooperation::forwarding::range::{CumAck, DsnRange};
 use cooperation::forwarding::range_keeper::{RangeKeeper, RangeSettings};

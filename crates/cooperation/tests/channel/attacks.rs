@@ -2,10 +2,10 @@
 //! none out of turn.
 
 use bytes::{Bytes, BytesMut};
-use cooperation::forwarding::channel::authenticated::{AuthenticatedChannel, Role};
-use cooperation::forwarding::channel::to_destination::{Offer, ToDestination};
-use cooperation::forwarding::channel::to_relay::ToRelay;
-use cooperation::forwarding::channel::{AuthenticationError, ChannelError, DestinationEnd, Fault, RelayEnd, Secret};
+use cooperation::channel::authenticated::{AuthenticatedChannel, Role};
+use cooperation::channel::to_destination::{Offer, ToDestination};
+use cooperation::channel::to_relay::ToRelay;
+use cooperation::channel::{AuthenticationError, ChannelError, DestinationEnd, Fault, RelayEnd, Secret};
 use cooperation::forwarding::range::CumAck;
 use cooperation::relay_selection::energy::EnergyPrice;
 use proptest::prelude::*;

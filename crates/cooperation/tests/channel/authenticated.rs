@@ -1,9 +1,7 @@
 //! Forged, replayed, reordered and reflected records.
 
 use bytes::{Bytes, BytesMut};
-use cooperation::forwarding::channel::authenticated::{
-    AuthenticatedChannel, AuthenticationError, BODY_BYTES_MAX, Role, Secret,
-};
+use cooperation::channel::authenticated::{AuthenticatedChannel, AuthenticationError, BODY_BYTES_MAX, Role, Secret};
 
 const SECRET: [u8; 32] = [9; 32];
 

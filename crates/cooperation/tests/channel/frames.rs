@@ -1,9 +1,9 @@
 //! Octets on the wire, worked out by hand from the layout; and what was written reads the same.
 
-use cooperation::forwarding::channel::authenticated::BODY_BYTES_MAX;
-use cooperation::forwarding::channel::codec::decode;
-use cooperation::forwarding::channel::to_destination::{Load, Offer, ToDestination};
-use cooperation::forwarding::channel::to_relay::ToRelay;
+use cooperation::channel::authenticated::BODY_BYTES_MAX;
+use cooperation::channel::codec::decode;
+use cooperation::channel::to_destination::{Load, Offer, ToDestination};
+use cooperation::channel::to_relay::ToRelay;
 use cooperation::forwarding::range::{CumAck, DsnRange, RangeUpdate};
 use cooperation::relay_selection::energy::EnergyPrice;
 use proptest::prelude::*;

@@ -1,9 +1,9 @@
 //! Octets that are not frames: each fault has its name.
 
-use cooperation::forwarding::channel::Fault;
-use cooperation::forwarding::channel::codec::decode;
-use cooperation::forwarding::channel::to_destination::ToDestination;
-use cooperation::forwarding::channel::to_relay::ToRelay;
+use cooperation::channel::Fault;
+use cooperation::channel::codec::decode;
+use cooperation::channel::to_destination::ToDestination;
+use cooperation::channel::to_relay::ToRelay;
 use proptest::prelude::*;
 
 fn fault_to_destination(octets: &[u8]) -> Fault {

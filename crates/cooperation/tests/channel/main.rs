@@ -7,7 +7,7 @@ mod hostile;
 mod strategies;
 
 use bytes::BytesMut;
-use cooperation::forwarding::channel::codec::{Frame, encode};
+use cooperation::channel::codec::{Frame, encode};
 
 fn encoded<F: Frame>(frame: &F) -> Vec<u8> {
     let mut out = BytesMut::new();

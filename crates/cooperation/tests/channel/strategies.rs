@@ -1,7 +1,7 @@
 //! Any frame.
 
-use cooperation::forwarding::channel::to_destination::{Load, Offer, ToDestination};
-use cooperation::forwarding::channel::to_relay::ToRelay;
+use cooperation::channel::to_destination::{Load, Offer, ToDestination};
+use cooperation::channel::to_relay::ToRelay;
 use cooperation::forwarding::range::{CumAck, DsnRange, RangeUpdate};
 use cooperation::relay_selection::energy::EnergyPrice;
 use proptest::prelude::*;

@@ -4,10 +4,10 @@
 
 use bytes::Bytes;
 use cooperation::bandwidth_sharing::Signal;
-use cooperation::forwarding::channel::codec::Frame;
-use cooperation::forwarding::channel::to_destination::{Load, Offer, ToDestination};
-use cooperation::forwarding::channel::to_relay::ToRelay;
-use cooperation::forwarding::channel::{ChannelEnd, DestinationEnd, RelayEnd, Secret};
+use cooperation::channel::codec::Frame;
+use cooperation::channel::to_destination::{Load, Offer, ToDestination};
+use cooperation::channel::to_relay::ToRelay;
+use cooperation::channel::{ChannelEnd, DestinationEnd, RelayEnd, Secret};
 use cooperation::relay_selection::RelayId;
 use cooperation::relay_selection::monitor::Advert;
 use units::Prng;

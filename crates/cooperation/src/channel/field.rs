@@ -59,15 +59,15 @@ pub(super) trait Field: Sized {
 /// Makes a struct the sequence of its fields.
 macro_rules! fields {
     ($name:ident { $($field:ident),+ $(,)? }) => {
-        impl $crate::forwarding::channel::field::Field for $name {
+        impl $crate::channel::field::Field for $name {
             fn put(&self, out: &mut bytes::BytesMut) {
-                $($crate::forwarding::channel::field::Field::put(&self.$field, out);)+
+                $($crate::channel::field::Field::put(&self.$field, out);)+
             }
 
             fn take(
-                octets: &mut $crate::forwarding::channel::field::Octets<'_>,
-            ) -> Result<Self, $crate::forwarding::channel::field::Unread> {
-                $(let $field = $crate::forwarding::channel::field::Field::take(octets)
+                octets: &mut $crate::channel::field::Octets<'_>,
+            ) -> Result<Self, $crate::channel::field::Unread> {
+                $(let $field = $crate::channel::field::Field::take(octets)
                     .map_err(|unread| unread.within(stringify!($field)))?;)+
                 Ok(Self { $($field),+ })
             }
