@@ -4,50 +4,68 @@ use core::marker::PhantomData;
 
 use bytes::{Bytes, BytesMut};
 
-use super::authenticated::{AuthenticatedChannel, AuthenticationError, NONCE_BYTES, Secret};
 use super::codec::{Frame, decode, encode};
-use super::fault::Fault;
-
-/// A channel broke: the peer is not what it claims to be, or somebody touched its octets. Close it and open another, with
-/// new nonces; what is told next makes up for what was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ChannelError {
-    /// The octets are not the peer's, or not its next ones.
-    #[error(transparent)]
-    Authentication(#[from] AuthenticationError),
-    /// They are the peer's, and no frame.
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
+use super::error::ChannelError;
+use super::key::{Identity, PublicKey};
+use super::secure::{BODY_BYTES_MAX, SecureChannel};
 
 /// One end of a channel, which writes frames of kind `Out` and reads frames of kind `In`.
 ///
-/// Both ends greet each other first. After every call, [`Self::take_octets`] gives what is to be sent.
+/// Both ends shake hands first. After every call, [`Self::take_octets`] gives what is to be sent.
 #[derive(Debug)]
 pub struct ChannelEnd<Out, In> {
-    records: AuthenticatedChannel,
-    out: BytesMut,
+    secure: SecureChannel,
+    /// Where a frame is written before it is encrypted.
+    plain: BytesMut,
     failed: Option<ChannelError>,
     frames: PhantomData<(Out, In)>,
 }
 
 impl<Out: Frame, In: Frame> ChannelEnd<Out, In> {
-    /// The end of a new channel. `nonce` must never repeat under one secret: draw it for each channel.
-    pub fn new(secret: Secret, nonce: [u8; NONCE_BYTES]) -> Self {
-        let records = AuthenticatedChannel::new(Out::WRITER, secret, nonce);
-        let mut out = BytesMut::new();
-        records.greet(&mut out);
-        Self { records, out, failed: None, frames: PhantomData }
+    const FITS: () = assert!(Out::WRITER.peer().number() == In::WRITER.number(), "the frames belong to one channel");
+
+    /// The end that begins, and talks to nobody but `peer`. A `seed` must be unpredictable and never be used twice: draw it
+    /// for each channel.
+    pub fn initiator(identity: &Identity, peer: PublicKey, seed: [u8; 32]) -> Self {
+        const { assert!(Out::WRITER.initiates(), "this end answers") };
+        Self::of(SecureChannel::initiator(Out::WRITER, identity, peer, seed))
     }
 
-    /// Sends a frame. False before the peer's greeting has come and after a failure: then nothing is sent.
+    /// The end that answers. It opens for whoever knows its public key: look at [`Self::peer`] before you believe a frame.
+    /// A `seed` must be unpredictable and never be used twice: draw it for each channel.
+    pub fn responder(identity: &Identity, seed: [u8; 32]) -> Self {
+        const { assert!(!Out::WRITER.initiates(), "this end begins") };
+        Self::of(SecureChannel::responder(Out::WRITER, identity, seed))
+    }
+
+    fn of(secure: SecureChannel) -> Self {
+        const { Self::FITS };
+        Self { secure, plain: BytesMut::new(), failed: None, frames: PhantomData }
+    }
+
+    /// Who the other end has proven to be: nobody before the channel is open and after a failure.
+    pub fn peer(&self) -> Option<PublicKey> {
+        self.secure.peer().filter(|_| self.failed.is_none())
+    }
+
+    /// Whether frames can be sent.
+    pub const fn is_open(&self) -> bool {
+        self.secure.is_open() && self.failed.is_none()
+    }
+
+    /// Sends a frame. False before the channel is open and after a failure: then nothing is sent.
     pub fn send(&mut self, frame: &Out) -> bool {
-        self.failed.is_none() && self.records.seal(&mut self.out, |out| encode(frame, out))
+        if !self.is_open() {
+            return false;
+        }
+        self.plain.clear();
+        encode(frame, &mut self.plain);
+        self.secure.seal(&self.plain)
     }
 
-    /// What is to be sent now; may be empty.
+    /// What is to be sent now; may be empty. Also after a failure: the peer may learn our version from it.
     pub fn take_octets(&mut self) -> Bytes {
-        self.out.split().freeze()
+        self.secure.take_octets()
     }
 
     /// Takes octets off the front of `input` until a frame is complete; none if `input` is used up first.
@@ -58,10 +76,17 @@ impl<Out: Frame, In: Frame> ChannelEnd<Out, In> {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        let frame = match self.records.open(input) {
-            Ok(body) => body.map(|body| decode(&body)).transpose().map_err(ChannelError::from),
+        let mut room = [0; BODY_BYTES_MAX];
+        let frame = match self.secure.open(input, &mut room) {
+            Ok(body) => body.map(decode).transpose().map_err(ChannelError::from),
             Err(error) => Err(error.into()),
         };
         frame.inspect_err(|error| self.failed = Some(*error))
+    }
+
+    /// Octets of the peer that are kept until the rest of their record comes:
+    /// [`KEPT_BYTES_MAX`](super::secure::KEPT_BYTES_MAX) at most.
+    pub fn kept_bytes(&self) -> usize {
+        self.secure.kept_bytes()
     }
 }

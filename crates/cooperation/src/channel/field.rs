@@ -1,11 +1,16 @@
 //! Fields of frames: numbers in network byte order.
 
 use bytes::BytesMut;
-use units::{Dsn, Instant, Rate};
+use units::{Dsn, Duration, Instant, Rate};
 
 use super::fault::Fault;
 use crate::forwarding::range::{CumAck, DsnRange, RangeUpdate};
 use crate::relay_selection::energy::EnergyPrice;
+
+/// More than any link carries; sums over all relays of a destination fit into 64 bits by far.
+const RATE_MAX: Rate = Rate::from_bps(1_000_000_000_000);
+/// Longer than any wait that ends.
+pub(super) const DELAY_MAX: Duration = Duration::from_secs(3600);
 
 /// Octets not read yet.
 pub(super) struct Octets<'a>(pub(super) &'a [u8]);
@@ -76,15 +81,22 @@ macro_rules! fields {
 }
 pub(super) use fields;
 
-impl Field for u64 {
-    fn put(&self, out: &mut BytesMut) {
-        out.extend_from_slice(&self.to_be_bytes());
-    }
+/// Makes integers fields.
+macro_rules! integers {
+    ($($integer:ty),+) => {
+        $(impl Field for $integer {
+            fn put(&self, out: &mut BytesMut) {
+                out.extend_from_slice(&self.to_be_bytes());
+            }
 
-    fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
-        octets.array().map(Self::from_be_bytes)
-    }
+            fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
+                octets.array().map(Self::from_be_bytes)
+            }
+        })+
+    };
 }
+
+integers!(u8, u32, u64);
 
 impl Field for Dsn {
     fn put(&self, out: &mut BytesMut) {
@@ -121,14 +133,27 @@ impl Field for EnergyPrice {
     }
 }
 
-/// bit/s.
+/// bit/s. Of a rate beyond sense the highest is told, so that the peer goes on listening.
 impl Field for Rate {
     fn put(&self, out: &mut BytesMut) {
-        self.as_bps().put(out);
+        (*self).min(RATE_MAX).as_bps().put(out);
     }
 
     fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
-        u64::take(octets).map(Self::from_bps)
+        let bps = u64::take(octets)?;
+        Some(Self::from_bps(bps)).filter(|rate| *rate <= RATE_MAX).ok_or(Unread::value(bps))
+    }
+}
+
+/// Nanoseconds. Of a wait without end the longest is told.
+impl Field for Duration {
+    fn put(&self, out: &mut BytesMut) {
+        (*self).min(DELAY_MAX).as_nanos().put(out);
+    }
+
+    fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
+        let nanos = u64::take(octets)?;
+        Some(Self::from_nanos(nanos)).filter(|span| *span <= DELAY_MAX).ok_or(Unread::value(nanos))
     }
 }
 

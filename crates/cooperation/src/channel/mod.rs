@@ -1,38 +1,60 @@
-//! The channel between a relay and the destination: what they tell each other, over a reliable, in-order stream of octets.
+//! The control plane: what source, relays and destination tell each other, over reliable, in-order streams of octets.
 //!
-//! Data do not travel here but on subflows (decision 0012). One channel serves one relay and one connection; who
-//! speaks is known from the channel, so that no relay can speak for another. The layout is in
-//! `docs/algorithms/differentiated-forwarding.md`.
+//! Data do not travel here but on subflows (decision 0012). A channel leads from the destination to one relay, or to the
+//! source; who speaks is known from the channel, so that nobody can speak for another. The octets are written down in
+//! `docs/control-plane.md`.
 //!
 //! ```text
 //! end              one end: frames in, octets out, and back
 //! to_destination   what a relay says: frames, and the kinds that mark them
-//! to_relay         what the destination says
+//! to_relay         what the destination says to a relay
+//! to_source        what the destination says to the source
+//! from_source      what the source says: nothing yet
 //! codec            frames <-> octets
 //! field            numbers <-> octets
 //! fault            why octets are not a frame
-//! authenticated    octets that only who knows the secret can have sent, each once and in order
+//! key              who is who: private and public keys
+//! secure           octets that only one end can have sent and only the other can read, each once and in order
+//! prefix           the plain octets before: version and role
+//! noise            the handshake that `secure` begins with
+//! error            why octets are not the peer's
 //! ```
 //!
-//! What a peer can make an end remember is the start of one record, [`authenticated::BODY_BYTES_MAX`] octets and what is
-//! around them.
+//! What a peer can make an end remember is the start of one record, [`secure::KEPT_BYTES_MAX`] octets.
 
-pub mod authenticated;
 pub mod codec;
 mod end;
+mod error;
 mod fault;
 mod field;
+pub mod from_source;
+mod key;
+mod noise;
+mod prefix;
+pub mod secure;
 pub mod to_destination;
 pub mod to_relay;
+pub mod to_source;
 
-pub use authenticated::{AuthenticationError, Secret};
-pub use end::{ChannelEnd, ChannelError};
+pub use end::ChannelEnd;
+pub use error::{AuthenticationError, ChannelError};
 pub use fault::Fault;
+pub use key::{Identity, KEY_BYTES, NoKey, PublicKey};
+pub use prefix::{CHANNEL_VERSION, PREFIX_BYTES, Role};
+
+use from_source::FromSource;
+use to_destination::ToDestination;
+use to_relay::ToRelay;
+use to_source::ToSource;
 
 /// The version of the frames, in the first octet of each.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 
-/// The end of a channel at its relay.
-pub type RelayEnd = ChannelEnd<to_destination::ToDestination, to_relay::ToRelay>;
-/// The end of a channel at the destination.
-pub type DestinationEnd = ChannelEnd<to_relay::ToRelay, to_destination::ToDestination>;
+/// The end of a channel at its relay, which answers.
+pub type RelayEnd = ChannelEnd<ToDestination, ToRelay>;
+/// The end of a relay's channel at the destination, which begins.
+pub type DestinationEnd = ChannelEnd<ToRelay, ToDestination>;
+/// The end of a channel at the source, which answers.
+pub type SourceEnd = ChannelEnd<FromSource, ToSource>;
+/// The end of the source's channel at the destination, which begins.
+pub type ToSourceEnd = ChannelEnd<ToSource, FromSource>;
