@@ -15,7 +15,7 @@ use super::secure::{BODY_BYTES_MAX, SecureChannel};
 #[derive(Debug)]
 pub struct ChannelEnd<Out, In> {
     secure: SecureChannel,
-    /// Where a frame is written before it is encrypted.
+    /// Where a frame is written before it is encrypted; empty afterwards, so that nothing private is shown or kept.
     plain: BytesMut,
     failed: Option<ChannelError>,
     frames: PhantomData<(Out, In)>,
@@ -58,9 +58,10 @@ impl<Out: Frame, In: Frame> ChannelEnd<Out, In> {
         if !self.is_open() {
             return false;
         }
-        self.plain.clear();
         encode(frame, &mut self.plain);
-        self.secure.seal(&self.plain)
+        let sent = self.secure.seal(&self.plain);
+        self.plain.clear();
+        sent
     }
 
     /// What is to be sent now; may be empty. Also after a failure: the peer may learn our version from it.

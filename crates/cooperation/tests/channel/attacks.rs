@@ -2,6 +2,7 @@
 //! none out of turn.
 
 use bytes::Bytes;
+use cooperation::channel::secure::KEPT_BYTES_MAX;
 use cooperation::channel::to_destination::{Offer, ToDestination};
 use cooperation::channel::to_relay::ToRelay;
 use cooperation::channel::{AuthenticationError, ChannelError, Fault, RelayEnd};
@@ -96,7 +97,9 @@ proptest! {
         let (read, error) = received(&mut destination, &octets);
         prop_assert!(read.len() <= frames.len() && read == frames[..read.len()], "{read:?} of {frames:?}");
         // Where a length was made longer, the record may still be waited for; what comes next is then no record.
-        let more: Vec<u8> = records(&mut relay, &frames).concat();
+        let enough: Vec<_> = frames.iter().copied().cycle().take(20).collect();
+        let more = records(&mut relay, &enough).concat();
+        prop_assert!(more.len() > KEPT_BYTES_MAX);
         let error = error.or_else(|| received(&mut destination, &more).1);
         let error = error.ok_or_else(|| TestCaseError::fail(format!("{attack:?} went unnoticed")))?;
         prop_assert!(matches!(error, ChannelError::Authentication(_)), "{error}");
