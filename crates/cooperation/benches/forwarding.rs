@@ -2,8 +2,8 @@
 //!
 //! `cargo bench -p cooperation --bench forwarding`
 
-use cooperation::forwarding::channel::to_relay::ToRelay;
-use cooperation::forwarding::channel::{DestinationEnd, RelayEnd, Secret};
+use cooperation::channel::to_relay::ToRelay;
+use cooperation::channel::{DestinationEnd, Identity, RelayEnd};
 use cooperation::forwarding::hold_queue::{HoldLimits, HoldQueue};
 use cooperation::forwarding::range::{CumAck, DsnRange};
 use cooperation::forwarding::range_keeper::{RangeKeeper, RangeSettings};
@@ -87,13 +87,27 @@ fn keep_the_range(bencher: Bencher) {
     });
 }
 
+/// Both ends after their handshake.
+fn open_channel(seed: u8) -> (DestinationEnd, RelayEnd) {
+    let (of_destination, of_relay) = (Identity::from_secret([1; 32]), Identity::from_secret([2; 32]));
+    let mut destination = DestinationEnd::initiator(&of_destination, of_relay.public(), [seed; 32]);
+    let mut relay = RelayEnd::responder(&of_relay, [seed ^ 1; 32]);
+    relay.receive(&mut destination.take_octets()).expect("the first message");
+    destination.receive(&mut relay.take_octets()).expect("the answer");
+    relay.receive(&mut destination.take_octets()).expect("the confirmation");
+    (destination, relay)
+}
+
+/// What a channel costs both ends together before it is open.
+#[divan::bench]
+fn handshake() -> (DestinationEnd, RelayEnd) {
+    open_channel(black_box(1))
+}
+
 /// An acknowledgement through the channel, from one end to the other.
 #[divan::bench]
 fn frame_to_a_relay(bencher: Bencher) {
-    let mut relay = RelayEnd::new(Secret::new([7; 32]), [1; 16]);
-    let mut destination = DestinationEnd::new(Secret::new([7; 32]), [2; 16]);
-    relay.receive(&mut destination.take_octets()).expect("a greeting");
-    destination.receive(&mut relay.take_octets()).expect("a greeting");
+    let (mut destination, mut relay) = open_channel(1);
     let ack = CumAck { rcv_nxt: Dsn(7), window_bytes: 1 << 20, widened_bytes: 0 };
     bencher.counter(ItemsCount::new(1_usize)).bench_local(move || {
         destination.send(&ToRelay::CumAck(black_box(ack)));

@@ -6,11 +6,13 @@
 //! ```text
 //! adaptive_congestion  which window to cut so that the delays of all paths come closer together
 //! bandwidth_sharing    how much a subflow may take of a relay's link: from the relay's own flows to a ratio of competition
-//! forwarding           how data get through a relay: which go on at once, which wait, and the frames they travel in
+//! channel              what source, relays and destination tell each other: frames, and how they are kept authentic
+//! forwarding           how data get through a relay: which go on at once, and which wait
 //! relay_selection      which relays carry data: from their offers and the target bit rate to an active and a backup set
 //! ```
 
 pub mod adaptive_congestion;
 pub mod bandwidth_sharing;
+pub mod channel;
 pub mod forwarding;
 pub mod relay_selection;

@@ -1,7 +1,6 @@
 //! Forwarding: how data get from the source through a relay to the destination.
 //!
 //! ```text
-//! channel        the frames between relay and destination, and how they are kept authentic
 //! range          the data that the destination wants next, and what it has
 //! range_keeper   the destination's side of differentiated forwarding: when the range moves on
 //! hole_watch     the destination's side: who acknowledges data and delivers none?
@@ -12,7 +11,6 @@
 //! routed         the hold queue of a relay that only routes
 //! ```
 
-pub mod channel;
 pub mod differentiated;
 pub mod hold_queue;
 pub mod hole_watch;

@@ -1,45 +1,18 @@
 //! Whatever an attacker between the two ends does to their octets, no frame comes out that was not sent, none twice, and
 //! none out of turn.
 
-use bytes::{Bytes, BytesMut};
-use cooperation::forwarding::channel::authenticated::{AuthenticatedChannel, Role};
-use cooperation::forwarding::channel::to_destination::{Offer, ToDestination};
-use cooperation::forwarding::channel::to_relay::ToRelay;
-use cooperation::forwarding::channel::{AuthenticationError, ChannelError, DestinationEnd, Fault, RelayEnd, Secret};
+use bytes::Bytes;
+use cooperation::channel::secure::KEPT_BYTES_MAX;
+use cooperation::channel::to_destination::{Offer, ToDestination};
+use cooperation::channel::to_relay::ToRelay;
+use cooperation::channel::{AuthenticationError, ChannelError, Fault, RelayEnd};
 use cooperation::forwarding::range::CumAck;
 use cooperation::relay_selection::energy::EnergyPrice;
 use proptest::prelude::*;
 use units::{Dsn, Instant, Rate};
 
-use super::strategies::{to_destination, to_relay};
-
-fn ends(secret_of_relay: u8) -> (DestinationEnd, RelayEnd) {
-    let mut destination = DestinationEnd::new(Secret::new([9; 32]), [1; 16]);
-    let mut relay = RelayEnd::new(Secret::new([secret_of_relay; 32]), [2; 16]);
-    assert_eq!(destination.receive(&mut relay.take_octets()), Ok(None));
-    assert_eq!(relay.receive(&mut destination.take_octets()), Ok(None));
-    (destination, relay)
-}
-
-/// All frames that come out of `octets`, and the error that ended it.
-fn received(destination: &mut DestinationEnd, octets: &[u8]) -> (Vec<ToDestination>, Option<ChannelError>) {
-    let (mut input, mut frames) = (Bytes::copy_from_slice(octets), Vec::new());
-    loop {
-        match destination.receive(&mut input) {
-            Ok(Some(frame)) => frames.push(frame),
-            Ok(None) => return (frames, None),
-            Err(error) => return (frames, Some(error)),
-        }
-    }
-}
-
-fn records(relay: &mut RelayEnd, frames: &[ToDestination]) -> Vec<Bytes> {
-    let record = |frame| {
-        assert!(relay.send(frame));
-        relay.take_octets()
-    };
-    frames.iter().map(record).collect()
-}
+use super::strategies::{to_destination, to_relay, to_source};
+use super::support::{RELAY, ends, identity, received, records, sealed, secure_pair, source_ends};
 
 /// What is done to the records, which are at least two.
 #[derive(Clone, Debug)]
@@ -100,7 +73,7 @@ proptest! {
         frames in prop::collection::vec(to_destination(), 1..20),
         cuts in prop::collection::vec(1..90_usize, 1..6),
     ) {
-        let (mut destination, mut relay) = ends(9);
+        let (mut destination, mut relay) = ends(1);
         let mut octets = Bytes::from(records(&mut relay, &frames).concat());
         let mut read = Vec::new();
         for cut in cuts.into_iter().cycle() {
@@ -119,12 +92,14 @@ proptest! {
         frames in prop::collection::vec(to_destination(), 2..12),
         attack in attack(),
     ) {
-        let (mut destination, mut relay) = ends(9);
+        let (mut destination, mut relay) = ends(1);
         let octets = attacked(&attack, records(&mut relay, &frames));
         let (read, error) = received(&mut destination, &octets);
         prop_assert!(read.len() <= frames.len() && read == frames[..read.len()], "{read:?} of {frames:?}");
         // Where a length was made longer, the record may still be waited for; what comes next is then no record.
-        let more: Vec<u8> = records(&mut relay, &frames).concat();
+        let enough: Vec<_> = frames.iter().copied().cycle().take(20).collect();
+        let more = records(&mut relay, &enough).concat();
+        prop_assert!(more.len() > KEPT_BYTES_MAX);
         let error = error.or_else(|| received(&mut destination, &more).1);
         let error = error.ok_or_else(|| TestCaseError::fail(format!("{attack:?} went unnoticed")))?;
         prop_assert!(matches!(error, ChannelError::Authentication(_)), "{error}");
@@ -135,41 +110,54 @@ proptest! {
     }
 
     #[test]
-    fn nothing_passes_that_another_key_made(frame in to_destination()) {
-        let (mut destination, mut stranger) = ends(8);
-        let octets = records(&mut stranger, &[frame]).concat();
-        let forged = ChannelError::from(AuthenticationError::Forged { seq: 0 });
-        prop_assert_eq!(received(&mut destination, &octets), (vec![], Some(forged)));
+    fn nothing_passes_that_another_relay_wrote(frame in to_destination()) {
+        // Two relays of one destination, and the channels of one relay one after the other: each has keys of its own.
+        let (mut destination, _) = ends(1);
+        let (_, mut another) = ends(2);
+        let octets = records(&mut another, &[frame]).concat();
+        prop_assert_eq!(received(&mut destination, &octets), (vec![], Some(FORGED)));
     }
 
     #[test]
     fn nothing_passes_back_to_its_writer(frame in to_relay()) {
-        let (mut destination, _) = ends(9);
-        prop_assert!(destination.send(&frame));
-        let octets = destination.take_octets();
-        let forged = ChannelError::from(AuthenticationError::Forged { seq: 0 });
-        prop_assert_eq!(received(&mut destination, &octets), (vec![], Some(forged)));
+        let (mut destination, _) = ends(1);
+        let octets = records(&mut destination, &[frame]).concat();
+        prop_assert_eq!(received(&mut destination, &octets), (vec![], Some(FORGED)));
+    }
+
+    #[test]
+    fn the_source_reads_what_the_destination_wrote_and_nothing_that_was_touched(
+        frames in prop::collection::vec(to_source(), 2..12),
+        attack in attack(),
+    ) {
+        let (mut to_source, mut source) = source_ends();
+        let octets = attacked(&attack, records(&mut to_source, &frames));
+        let (read, _) = received(&mut source, &octets);
+        prop_assert!(read.len() <= frames.len() && read == frames[..read.len()], "{read:?} of {frames:?}");
+        let (mut to_source, mut source) = source_ends();
+        let octets = records(&mut to_source, &frames).concat();
+        prop_assert_eq!(received(&mut source, &octets), (frames, None));
     }
 }
 
+const FORGED: ChannelError = ChannelError::Authentication(AuthenticationError::Forged { record: 0 });
+
 #[test]
 fn an_authentic_record_that_is_no_frame_ends_the_channel_too() {
-    // The peer knows the secret, and is broken.
-    let mut peer = AuthenticatedChannel::new(Role::Relay, Secret::new([9; 32]), [2; 16]);
-    let mut destination = DestinationEnd::new(Secret::new([9; 32]), [1; 16]);
-    let mut out = BytesMut::new();
-    peer.greet(&mut out);
-    assert_eq!(peer.open(&mut destination.take_octets()), Ok(None));
-    peer.seal(&mut out, |body| body.extend_from_slice(&[3, 0x3f]));
+    // The peer has its key, and is broken.
+    let (_, mut peer) = secure_pair(1);
+    let (mut destination, _) = ends(1);
     let fault = ChannelError::from(Fault::UnknownKind { kind: 0x3f });
-    assert_eq!(received(&mut destination, &out), (vec![], Some(fault)));
+    assert_eq!(received(&mut destination, &sealed(&mut peer, &[4, 0x3f])), (vec![], Some(fault)));
     assert_eq!(fault.to_string(), "no frame has the kind 0x3f: is this the port of another service?");
+    assert!(!destination.is_open() && destination.peer().is_none());
+    assert_eq!(received(&mut destination, &sealed(&mut peer, &[4, 0x3f])), (vec![], Some(fault)));
 }
 
 #[test]
-fn before_the_greeting_nothing_is_sent() {
-    let mut relay = RelayEnd::new(Secret::new([9; 32]), [2; 16]);
-    assert_eq!(relay.take_octets().len(), 22);
+fn before_the_handshake_nothing_is_sent() {
+    let mut relay = RelayEnd::responder(&identity(RELAY), [1; 32]);
+    assert_eq!(relay.take_octets(), b"ABCH\x02\x02".as_slice());
     let offer = Offer { at: Instant::ZERO, capacity: Rate::ZERO, local: Rate::ZERO, energy: EnergyPrice::default() };
     assert!(!relay.send(&ToDestination::Offer(offer)) && relay.take_octets().is_empty());
 }

@@ -1,22 +1,24 @@
 //! Octets on the wire, worked out by hand from the layout; and what was written reads the same.
 
-use cooperation::forwarding::channel::authenticated::BODY_BYTES_MAX;
-use cooperation::forwarding::channel::codec::decode;
-use cooperation::forwarding::channel::to_destination::{Load, Offer, ToDestination};
-use cooperation::forwarding::channel::to_relay::ToRelay;
+use cooperation::channel::codec::decode;
+use cooperation::channel::secure::BODY_BYTES_MAX;
+use cooperation::channel::to_destination::{Delay, Load, Offer, ToDestination};
+use cooperation::channel::to_relay::ToRelay;
+use cooperation::channel::to_source::ToSource;
 use cooperation::forwarding::range::{CumAck, DsnRange, RangeUpdate};
 use cooperation::relay_selection::energy::EnergyPrice;
 use proptest::prelude::*;
-use units::{Dsn, Instant, Rate};
+use units::{Dsn, Duration, Instant, Rate};
+use wire::mptcp::{AddressId, Token};
 
-use super::encoded;
-use super::strategies::{to_destination, to_relay};
+use super::strategies::{to_destination, to_relay, to_source};
+use super::support::encoded;
 
 #[test]
 fn offer() {
     let (capacity, local, energy) = (Rate::from_bps(0x0304), Rate::from_bps(5), EnergyPrice::new(1.5).unwrap());
     let offer = Offer { at: Instant::from_nanos(0x0102), capacity, local, energy };
-    let mut expected = vec![3, 0x01, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 3, 4, 0, 0, 0, 0, 0, 0, 0, 5];
+    let mut expected = vec![4, 0x01, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 3, 4, 0, 0, 0, 0, 0, 0, 0, 5];
     // IEEE 754: 1.5 is 0x3ff8...
     expected.extend([0x3f, 0xf8, 0, 0, 0, 0, 0, 0]);
     assert_eq!(encoded(&ToDestination::Offer(offer)), expected);
@@ -26,7 +28,7 @@ fn offer() {
 fn load() {
     // IEEE 754: 1.5 is 0x3ff8..., 1 is 0x3ff0..., 0.5 is 0x3fe0...
     let load = Load { ratio: 1.5, increase: 1.0, decrease: 0.5, at: Instant::from_nanos(7) };
-    let mut expected = vec![3, 0x02];
+    let mut expected = vec![4, 0x02];
     for (first, second) in [(0x3f, 0xf8), (0x3f, 0xf0), (0x3f, 0xe0)] {
         expected.extend([first, second, 0, 0, 0, 0, 0, 0]);
     }
@@ -35,11 +37,53 @@ fn load() {
 }
 
 #[test]
+fn delay() {
+    let delay = Delay { at: Instant::from_nanos(7), delay: Duration::from_millis(1) };
+    let expected = [4, 0x03, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0x0f, 0x42, 0x40];
+    assert_eq!(encoded(&ToDestination::Delay(delay)), expected);
+}
+
+#[test]
+fn load_and_delay_of_a_subflow() {
+    let (connection, address_id, at) = (Token(0x0102_0304), AddressId(9), Instant::from_nanos(7));
+    let load = Load { ratio: 1.5, increase: 1.0, decrease: 0.5, at };
+    let told = encoded(&ToDestination::Load(load));
+    let expected = [&[4, 0x81, 1, 2, 3, 4, 9], &told[2..]].concat();
+    assert_eq!(encoded(&ToSource::Load { connection, address_id, load }), expected);
+    let delay = Delay { at, delay: Duration::from_millis(1) };
+    let told = encoded(&ToDestination::Delay(delay));
+    let expected = [&[4, 0x82, 1, 2, 3, 4, 9], &told[2..]].concat();
+    assert_eq!(encoded(&ToSource::Delay { connection, address_id, delay }), expected);
+}
+
+/// 125,000 octets at 1 Mbit/s take a second, and half of 40 ms are 20 ms.
+#[test]
+fn the_delay_of_a_leg() {
+    let (at, srtt) = (Instant::ZERO, Duration::from_millis(40));
+    let delay_ms = |stored_bytes, mbps| Delay::of_leg(at, stored_bytes, Rate::from_mbps(mbps), srtt).delay.as_millis();
+    assert_eq!(delay_ms(125_000, 1), 1020);
+    assert_eq!(delay_ms(0, 0), 20);
+    // A leg that stands still: an hour, which can be told.
+    assert_eq!(delay_ms(1, 0), 3_600_000);
+}
+
+#[test]
+fn what_no_peer_would_believe_is_told_as_the_most_that_it_would() {
+    let offer = |bps| {
+        let (capacity, local, energy) = (Rate::from_bps(bps), Rate::ZERO, EnergyPrice::default());
+        ToDestination::Offer(Offer { at: Instant::ZERO, capacity, local, energy })
+    };
+    assert_eq!(encoded(&offer(u64::MAX)), encoded(&offer(1_000_000_000_000)));
+    let delay = |delay| ToDestination::Delay(Delay { at: Instant::ZERO, delay });
+    assert_eq!(encoded(&delay(Duration::MAX)), encoded(&delay(Duration::from_secs(3600))));
+}
+
+#[test]
 fn range_and_acknowledgement() {
     let range = DsnRange { seq: 2, min: Dsn(1000), max: Dsn(1999) };
     let ack = CumAck { rcv_nxt: Dsn(950), window_bytes: 2000, widened_bytes: 500 };
     let frame = |kind, numbers: &[u64]| {
-        let mut octets = vec![3, kind];
+        let mut octets = vec![4, kind];
         numbers.iter().for_each(|number| octets.extend(number.to_be_bytes()));
         octets
     };
@@ -50,13 +94,16 @@ fn range_and_acknowledgement() {
 
 proptest! {
     #[test]
-    fn what_was_written_reads_the_same(up in to_destination(), down in to_relay()) {
+    fn what_was_written_reads_the_same(up in to_destination(), down in to_relay(), on in to_source()) {
         prop_assert_eq!(decode(&encoded(&up)), Ok(up));
+        prop_assert_eq!(decode(&encoded(&on)), Ok(on));
         prop_assert_eq!(decode(&encoded(&down)), Ok(down));
     }
 
     #[test]
-    fn frames_fit_into_records(up in to_destination(), down in to_relay()) {
-        prop_assert!(encoded(&up).len() <= BODY_BYTES_MAX && encoded(&down).len() <= BODY_BYTES_MAX);
+    fn frames_fit_into_records(up in to_destination(), down in to_relay(), on in to_source()) {
+        for len in [encoded(&up).len(), encoded(&down).len(), encoded(&on).len()] {
+            prop_assert!(len <= BODY_BYTES_MAX, "{len}");
+        }
     }
 }

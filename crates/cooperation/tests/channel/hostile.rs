@@ -1,9 +1,11 @@
 //! Octets that are not frames: each fault has its name.
 
-use cooperation::forwarding::channel::Fault;
-use cooperation::forwarding::channel::codec::decode;
-use cooperation::forwarding::channel::to_destination::ToDestination;
-use cooperation::forwarding::channel::to_relay::ToRelay;
+use cooperation::channel::Fault;
+use cooperation::channel::codec::decode;
+use cooperation::channel::from_source::FromSource;
+use cooperation::channel::to_destination::ToDestination;
+use cooperation::channel::to_relay::ToRelay;
+use cooperation::channel::to_source::ToSource;
 use proptest::prelude::*;
 
 fn fault_to_destination(octets: &[u8]) -> Fault {
@@ -14,20 +16,36 @@ fn fault_to_relay(octets: &[u8]) -> Fault {
     decode::<ToRelay>(octets).unwrap_err()
 }
 
+fn fault_to_source(octets: &[u8]) -> Fault {
+    decode::<ToSource>(octets).unwrap_err()
+}
+
 #[test]
 fn heads() {
     assert_eq!(fault_to_destination(b""), Fault::Headless { octets: 0 });
-    assert_eq!(fault_to_destination(&[3]), Fault::Headless { octets: 1 });
+    assert_eq!(fault_to_destination(&[4]), Fault::Headless { octets: 1 });
     assert_eq!(fault_to_destination(b"GET / HTTP/1.1"), Fault::Version { version: b'G' });
-    assert_eq!(fault_to_destination(&[3, 0x3f]), Fault::UnknownKind { kind: 0x3f });
-    assert_eq!(fault_to_relay(&[3, 0x7f]), Fault::UnknownKind { kind: 0x7f });
-    assert_eq!(fault_to_destination(&[3, 0x41]), Fault::WrongWay { kind: 0x41 });
-    assert_eq!(fault_to_relay(&[3, 0x01]), Fault::WrongWay { kind: 0x01 });
+    assert_eq!(fault_to_destination(&[4, 0x3f]), Fault::UnknownKind { kind: 0x3f });
+    assert_eq!(fault_to_relay(&[4, 0x7f]), Fault::UnknownKind { kind: 0x7f });
+    assert_eq!(fault_to_destination(&[4, 0x41]), Fault::WrongWay { kind: 0x41 });
+    assert_eq!(fault_to_relay(&[4, 0x01]), Fault::WrongWay { kind: 0x01 });
+    assert_eq!(fault_to_source(&[4, 0x83]), Fault::UnknownKind { kind: 0x83 });
+    assert_eq!(fault_to_source(&[4, 0x02]), Fault::WrongWay { kind: 0x02 });
+    // What a relay of the release before wrote.
+    assert_eq!(fault_to_destination(&[3, 0x01]), Fault::Version { version: 3 });
+}
+
+#[test]
+fn the_source_has_nothing_to_say() {
+    for kind in [0xc0, 0xc1, 0xff] {
+        assert_eq!(decode::<FromSource>(&[4, kind]), Err(Fault::UnknownKind { kind }));
+    }
+    assert_eq!(decode::<FromSource>(&[4, 0x81]), Err(Fault::WrongWay { kind: 0x81 }));
 }
 
 #[test]
 fn lengths() {
-    let mut offer = vec![3, 0x01];
+    let mut offer = vec![4, 0x01];
     offer.extend([0; 31]);
     assert_eq!(fault_to_destination(&offer), Fault::Truncated { frame: "Offer", field: "energy" });
     offer.extend([0; 2]);
@@ -37,7 +55,7 @@ fn lengths() {
 #[test]
 fn ranges_without_octets_and_windows_beyond_sense() {
     let frame = |kind: u8, numbers: &[u64]| {
-        let mut octets = vec![3, kind];
+        let mut octets = vec![4, kind];
         numbers.iter().for_each(|number| octets.extend(number.to_be_bytes()));
         octets
     };
@@ -52,7 +70,7 @@ fn ranges_without_octets_and_windows_beyond_sense() {
 #[test]
 fn numbers_that_are_none() {
     for ratio in [f64::NAN, f64::INFINITY, -1.0] {
-        let mut load = vec![3, 0x02];
+        let mut load = vec![4, 0x02];
         load.extend(ratio.to_be_bytes());
         load.extend([0; 24]);
         let value = ratio.to_bits();
@@ -61,9 +79,42 @@ fn numbers_that_are_none() {
 }
 
 #[test]
+fn rates_beyond_sense() {
+    let mut offer = vec![4, 0x01];
+    offer.extend([0; 16]);
+    offer.extend(1_000_000_000_001_u64.to_be_bytes());
+    offer.extend([0; 8]);
+    let beyond = Fault::Value { frame: "Offer", field: "local", value: 1_000_000_000_001 };
+    assert_eq!(fault_to_destination(&offer), beyond);
+}
+
+#[test]
+fn delays_beyond_sense() {
+    let hour_ns = 3_600_000_000_000_u64;
+    let delay = |head: &[u8], nanos: u64| [head, &[0; 8], &nanos.to_be_bytes()].concat();
+    let beyond = Fault::Value { frame: "Delay", field: "delay", value: hour_ns + 1 };
+    assert_eq!(fault_to_destination(&delay(&[4, 0x03], hour_ns + 1)), beyond);
+    assert_eq!(fault_to_source(&delay(&[4, 0x82, 0, 0, 0, 0, 0], hour_ns + 1)), beyond);
+    assert!(decode::<ToDestination>(&delay(&[4, 0x03], hour_ns)).is_ok());
+}
+
+#[test]
+fn fields_of_what_is_said_of_subflows() {
+    let truncated = |field| Fault::Truncated { frame: "Delay", field };
+    assert_eq!(fault_to_source(&[4, 0x82, 0, 0, 0]), truncated("connection"));
+    assert_eq!(fault_to_source(&[4, 0x82, 0, 0, 0, 0]), truncated("address_id"));
+    assert_eq!(fault_to_source(&[4, 0x82, 0, 0, 0, 0, 0, 0]), truncated("at"));
+    for ratio in [f64::NAN, f64::NEG_INFINITY, -0.5] {
+        let load = [&[4, 0x81, 0, 0, 0, 0, 0], ratio.to_be_bytes().as_slice(), &[0; 24]].concat();
+        let value = ratio.to_bits();
+        assert_eq!(fault_to_source(&load), Fault::Value { frame: "Load", field: "ratio", value });
+    }
+}
+
+#[test]
 fn energy_that_nobody_could_pay() {
     for nj_per_bit in [f64::NAN, f64::INFINITY, -1.0, 1.1e9] {
-        let mut offer = vec![3, 0x01];
+        let mut offer = vec![4, 0x01];
         offer.extend([0; 24]);
         offer.extend(nj_per_bit.to_be_bytes());
         let value = nj_per_bit.to_bits();
@@ -74,8 +125,10 @@ fn energy_that_nobody_could_pay() {
 proptest! {
     #[test]
     fn any_octets_are_a_frame_or_a_fault(kind: u8, fields in prop::collection::vec(any::<u8>(), 0..140)) {
-        let octets = [&[3, kind], fields.as_slice()].concat();
-        let _ = (decode::<ToDestination>(&octets), decode::<ToRelay>(&octets));
-        let _ = (decode::<ToDestination>(&fields), decode::<ToRelay>(&fields));
+        let octets = [&[4, kind], fields.as_slice()].concat();
+        for octets in [&octets, &fields] {
+            let _ = (decode::<ToDestination>(octets), decode::<ToRelay>(octets), decode::<ToSource>(octets));
+            assert!(decode::<FromSource>(octets).is_err());
+        }
     }
 }

@@ -1,16 +1,10 @@
-//! The channel between relay and destination: frames, records, and what happens to hostile ones.
+//! The channels of the control plane: frames, records, and what happens to hostile ones.
 
 mod attacks;
-mod authenticated;
+mod bounds;
 mod frames;
+mod handshake;
 mod hostile;
+mod secure;
 mod strategies;
-
-use bytes::BytesMut;
-use cooperation::forwarding::channel::codec::{Frame, encode};
-
-fn encoded<F: Frame>(frame: &F) -> Vec<u8> {
-    let mut out = BytesMut::new();
-    encode(frame, &mut out);
-    out.to_vec()
-}
+mod support;

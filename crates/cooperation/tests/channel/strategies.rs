@@ -1,11 +1,13 @@
 //! Any frame.
 
-use cooperation::forwarding::channel::to_destination::{Load, Offer, ToDestination};
-use cooperation::forwarding::channel::to_relay::ToRelay;
+use cooperation::channel::to_destination::{Delay, Load, Offer, ToDestination};
+use cooperation::channel::to_relay::ToRelay;
+use cooperation::channel::to_source::ToSource;
 use cooperation::forwarding::range::{CumAck, DsnRange, RangeUpdate};
 use cooperation::relay_selection::energy::EnergyPrice;
 use proptest::prelude::*;
-use units::{Dsn, Instant, Rate};
+use units::{Dsn, Duration, Instant, Rate};
+use wire::mptcp::{AddressId, Token};
 
 fn dsn() -> impl Strategy<Value = Dsn> {
     prop_oneof![any::<u64>(), Just(u64::MAX), 0..10_u64].prop_map(Dsn)
@@ -21,16 +23,54 @@ prop_compose! {
     }
 }
 
+fn instant() -> impl Strategy<Value = Instant> {
+    any::<u64>().prop_map(Instant::from_nanos)
+}
+
+fn rate() -> impl Strategy<Value = Rate> {
+    (0..=1_000_000_000_000_u64).prop_map(Rate::from_bps)
+}
+
+prop_compose! {
+    fn offer()(at in instant(), capacity in rate(), local in rate(), nj_per_bit in 0.0..=1e9) -> Offer {
+        Offer { at, capacity, local, energy: EnergyPrice::new(nj_per_bit).unwrap() }
+    }
+}
+
+prop_compose! {
+    fn load()(ratio in 0.0..1e9, increase in 0.0..1e3, decrease in 0.0..1.0, at in instant()) -> Load {
+        Load { ratio, increase, decrease, at }
+    }
+}
+
+prop_compose! {
+    fn delay()(at in instant(), nanos in 0..=3_600_000_000_000_u64) -> Delay {
+        Delay { at, delay: Duration::from_nanos(nanos) }
+    }
+}
+
 pub fn to_destination() -> impl Strategy<Value = ToDestination> {
-    let offer = (any::<(u64, u64, u64)>(), 0.0..=1e9).prop_map(|((at, capacity, local), nj_per_bit)| {
-        let (capacity, local) = (Rate::from_bps(capacity), Rate::from_bps(local));
-        let energy = EnergyPrice::new(nj_per_bit).unwrap();
-        ToDestination::Offer(Offer { at: Instant::from_nanos(at), capacity, local, energy })
-    });
-    let load = (0.0..1e9, 0.0..1e3, 0.0..1.0, any::<u64>()).prop_map(|(ratio, increase, decrease, at)| {
-        ToDestination::Load(Load { ratio, increase, decrease, at: Instant::from_nanos(at) })
-    });
-    prop_oneof![offer, load]
+    prop_oneof![
+        offer().prop_map(ToDestination::Offer),
+        load().prop_map(ToDestination::Load),
+        delay().prop_map(ToDestination::Delay),
+    ]
+}
+
+pub fn to_source() -> impl Strategy<Value = ToSource> {
+    let subflow = || (any::<u32>().prop_map(Token), any::<u8>().prop_map(AddressId));
+    prop_oneof![
+        (subflow(), load()).prop_map(|((connection, address_id), load)| ToSource::Load {
+            connection,
+            address_id,
+            load
+        }),
+        (subflow(), delay()).prop_map(|((connection, address_id), delay)| ToSource::Delay {
+            connection,
+            address_id,
+            delay
+        }),
+    ]
 }
 
 pub fn to_relay() -> impl Strategy<Value = ToRelay> {

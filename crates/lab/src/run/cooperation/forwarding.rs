@@ -7,7 +7,7 @@ use core::ops::Range;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use cooperation::forwarding::channel::to_relay::ToRelay;
+use cooperation::channel::to_relay::ToRelay;
 use cooperation::forwarding::differentiated::Differentiated;
 use cooperation::forwarding::hold_queue::HoldLimits;
 use cooperation::forwarding::packet_dsn::{PacketDsn, PacketDsns};

@@ -4,10 +4,10 @@
 
 use bytes::Bytes;
 use cooperation::bandwidth_sharing::Signal;
-use cooperation::forwarding::channel::codec::Frame;
-use cooperation::forwarding::channel::to_destination::{Load, Offer, ToDestination};
-use cooperation::forwarding::channel::to_relay::ToRelay;
-use cooperation::forwarding::channel::{ChannelEnd, DestinationEnd, RelayEnd, Secret};
+use cooperation::channel::codec::Frame;
+use cooperation::channel::to_destination::{Load, Offer, ToDestination};
+use cooperation::channel::to_relay::ToRelay;
+use cooperation::channel::{ChannelEnd, DestinationEnd, Identity, RelayEnd};
 use cooperation::relay_selection::RelayId;
 use cooperation::relay_selection::monitor::Advert;
 use units::Prng;
@@ -87,31 +87,40 @@ impl Messages {
 }
 
 struct Channel {
-    secret: Secret,
+    identities: Identities,
     prng: Prng,
     destination: DestinationEnd,
     relay: RelayEnd,
 }
 
+struct Identities {
+    destination: Identity,
+    relay: Identity,
+}
+
 impl Channel {
     fn new(mut prng: Prng) -> Self {
-        let secret = Secret::new(draw(&mut prng));
-        let (destination, relay) = ends(&secret, &mut prng);
-        Self { secret, prng, destination, relay }
+        let [destination, relay] = [(); 2].map(|()| Identity::from_secret(draw(&mut prng)));
+        let identities = Identities { destination, relay };
+        let (destination, relay) = ends(&identities, &mut prng);
+        Self { identities, prng, destination, relay }
     }
 
     fn open_another(&mut self) {
-        (self.destination, self.relay) = ends(&self.secret, &mut self.prng);
+        (self.destination, self.relay) = ends(&self.identities, &mut self.prng);
     }
 }
 
-/// Both ends after their greetings.
-fn ends(secret: &Secret, prng: &mut Prng) -> (DestinationEnd, RelayEnd) {
-    let mut destination = DestinationEnd::new(secret.clone(), draw(prng));
-    let mut relay = RelayEnd::new(secret.clone(), draw(prng));
-    let greeted =
-        [destination.receive(&mut relay.take_octets()).is_ok(), relay.receive(&mut destination.take_octets()).is_ok()];
-    debug_assert_eq!(greeted, [true; 2], "both ends greet as they should");
+/// Both ends after their handshake.
+fn ends(identities: &Identities, prng: &mut Prng) -> (DestinationEnd, RelayEnd) {
+    let mut destination = DestinationEnd::initiator(&identities.destination, identities.relay.public(), draw(prng));
+    let mut relay = RelayEnd::responder(&identities.relay, draw(prng));
+    let heard = [
+        relay.receive(&mut destination.take_octets()).is_ok(),
+        destination.receive(&mut relay.take_octets()).is_ok(),
+        relay.receive(&mut destination.take_octets()).is_ok(),
+    ];
+    debug_assert_eq!(heard, [true; 3], "both ends shake hands as they should");
     (destination, relay)
 }
 

@@ -1,12 +1,12 @@
 //! What a relay says to the destination.
 
 use bytes::BytesMut;
-use units::{Instant, Rate};
+use units::{Duration, Instant, Rate};
 
-use super::authenticated::Role;
 use super::codec::{Frame, put_frame, take_fields};
 use super::fault::Fault;
-use super::field::fields;
+use super::field::{DELAY_MAX, fields};
+use super::prefix::Role;
 use crate::bandwidth_sharing::Signal;
 use crate::relay_selection::RelayId;
 use crate::relay_selection::energy::EnergyPrice;
@@ -63,6 +63,26 @@ impl Load {
     }
 }
 
+/// How long data take from a relay to the destination, every period F: what a relay that acknowledges at once hides from the
+/// source, whose round-trip times end there. The destination hands it on to the source, for adaptive congestion control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delay {
+    /// When it was measured, on the relay's clock.
+    pub at: Instant,
+    /// From the relay's storing an octet until the destination has it; an hour at most is told.
+    pub delay: Duration,
+}
+
+impl Delay {
+    /// Of a relay that stores `stored_bytes`, sends on at `rate`, and whose leg to the destination has a smoothed round-trip
+    /// time of `srtt`: stored / rate + srtt / 2.
+    pub fn of_leg(at: Instant, stored_bytes: u64, rate: Rate, srtt: Duration) -> Self {
+        // Nothing stored waits for nothing, whatever the rate.
+        let wait = if stored_bytes == 0 { Duration::ZERO } else { rate.time_to_send(stored_bytes) };
+        Self { at, delay: (wait + srtt / 2).min(DELAY_MAX) }
+    }
+}
+
 /// A frame to the destination.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ToDestination {
@@ -70,15 +90,19 @@ pub enum ToDestination {
     Offer(Offer),
     /// How its own flows compete.
     Load(Load),
+    /// How long data take from it to the destination.
+    Delay(Delay),
 }
 
 mod kind {
     pub(super) const OFFER: u8 = 0x01;
     pub(super) const LOAD: u8 = 0x02;
+    pub(super) const DELAY: u8 = 0x03;
 }
 
 fields!(Offer { at, capacity, local, energy });
 fields!(Load { ratio, increase, decrease, at });
+fields!(Delay { at, delay });
 
 impl Frame for ToDestination {
     const WRITER: Role = Role::Relay;
@@ -87,6 +111,7 @@ impl Frame for ToDestination {
         match kind {
             kind::OFFER => take_fields("Offer", fields).map(Self::Offer),
             kind::LOAD => take_fields("Load", fields).map(Self::Load),
+            kind::DELAY => take_fields("Delay", fields).map(Self::Delay),
             _ => Err(Fault::UnknownKind { kind }),
         }
     }
@@ -95,6 +120,7 @@ impl Frame for ToDestination {
         match self {
             Self::Offer(fields) => put_frame(kind::OFFER, fields, out),
             Self::Load(fields) => put_frame(kind::LOAD, fields, out),
+            Self::Delay(fields) => put_frame(kind::DELAY, fields, out),
         }
     }
 }

@@ -1,11 +1,16 @@
 //! Fields of frames: numbers in network byte order.
 
 use bytes::BytesMut;
-use units::{Dsn, Instant, Rate};
+use units::{Dsn, Duration, Instant, Rate};
 
 use super::fault::Fault;
 use crate::forwarding::range::{CumAck, DsnRange, RangeUpdate};
 use crate::relay_selection::energy::EnergyPrice;
+
+/// More than any link carries; sums over all relays of a destination fit into 64 bits by far.
+const RATE_MAX: Rate = Rate::from_bps(1_000_000_000_000);
+/// Longer than any wait that ends.
+pub(super) const DELAY_MAX: Duration = Duration::from_secs(3600);
 
 /// Octets not read yet.
 pub(super) struct Octets<'a>(pub(super) &'a [u8]);
@@ -59,15 +64,15 @@ pub(super) trait Field: Sized {
 /// Makes a struct the sequence of its fields.
 macro_rules! fields {
     ($name:ident { $($field:ident),+ $(,)? }) => {
-        impl $crate::forwarding::channel::field::Field for $name {
+        impl $crate::channel::field::Field for $name {
             fn put(&self, out: &mut bytes::BytesMut) {
-                $($crate::forwarding::channel::field::Field::put(&self.$field, out);)+
+                $($crate::channel::field::Field::put(&self.$field, out);)+
             }
 
             fn take(
-                octets: &mut $crate::forwarding::channel::field::Octets<'_>,
-            ) -> Result<Self, $crate::forwarding::channel::field::Unread> {
-                $(let $field = $crate::forwarding::channel::field::Field::take(octets)
+                octets: &mut $crate::channel::field::Octets<'_>,
+            ) -> Result<Self, $crate::channel::field::Unread> {
+                $(let $field = $crate::channel::field::Field::take(octets)
                     .map_err(|unread| unread.within(stringify!($field)))?;)+
                 Ok(Self { $($field),+ })
             }
@@ -76,15 +81,22 @@ macro_rules! fields {
 }
 pub(super) use fields;
 
-impl Field for u64 {
-    fn put(&self, out: &mut BytesMut) {
-        out.extend_from_slice(&self.to_be_bytes());
-    }
+/// Makes integers fields.
+macro_rules! integers {
+    ($($integer:ty),+) => {
+        $(impl Field for $integer {
+            fn put(&self, out: &mut BytesMut) {
+                out.extend_from_slice(&self.to_be_bytes());
+            }
 
-    fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
-        octets.array().map(Self::from_be_bytes)
-    }
+            fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
+                octets.array().map(Self::from_be_bytes)
+            }
+        })+
+    };
 }
+
+integers!(u8, u32, u64);
 
 impl Field for Dsn {
     fn put(&self, out: &mut BytesMut) {
@@ -121,14 +133,27 @@ impl Field for EnergyPrice {
     }
 }
 
-/// bit/s.
+/// bit/s. Of a rate beyond sense the highest is told, so that the peer goes on listening.
 impl Field for Rate {
     fn put(&self, out: &mut BytesMut) {
-        self.as_bps().put(out);
+        (*self).min(RATE_MAX).as_bps().put(out);
     }
 
     fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
-        u64::take(octets).map(Self::from_bps)
+        let bps = u64::take(octets)?;
+        Some(Self::from_bps(bps)).filter(|rate| *rate <= RATE_MAX).ok_or(Unread::value(bps))
+    }
+}
+
+/// Nanoseconds. Of a wait without end the longest is told.
+impl Field for Duration {
+    fn put(&self, out: &mut BytesMut) {
+        (*self).min(DELAY_MAX).as_nanos().put(out);
+    }
+
+    fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
+        let nanos = u64::take(octets)?;
+        Some(Self::from_nanos(nanos)).filter(|span| *span <= DELAY_MAX).ok_or(Unread::value(nanos))
     }
 }
 

@@ -2,9 +2,9 @@
 
 use bytes::BytesMut;
 
-use super::authenticated::Role;
 use super::codec::{Frame, put_frame, take_fields};
 use super::fault::Fault;
+use super::prefix::Role;
 use crate::forwarding::range::{CumAck, RangeUpdate};
 
 /// A frame to a relay.
@@ -22,7 +22,7 @@ mod kind {
 }
 
 impl Frame for ToRelay {
-    const WRITER: Role = Role::Destination;
+    const WRITER: Role = Role::DestinationToRelay;
 
     fn take(kind: u8, fields: &[u8]) -> Result<Self, Fault> {
         match kind {

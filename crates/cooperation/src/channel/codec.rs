@@ -6,17 +6,29 @@
 //! |version| kind  | fields         |
 //! +-------+-------+----- - - - ----+
 //! ```
+//!
+//! The first two bits of a kind say who writes it: 00 a relay, 01 the destination to a relay, 10 the destination to the
+//! source, 11 the source.
 
 use bytes::BytesMut;
 
 use super::VERSION;
-use super::authenticated::Role;
 use super::fault::Fault;
 use super::field::{Field, Octets};
+use super::prefix::Role;
 
 const HEAD_BYTES: usize = 2;
-/// What kinds to a relay have set.
-const DIRECTION_MASK: u8 = 0x40;
+const WRITER_MASK: u8 = 0xc0;
+
+/// The bits of a kind that say who writes it.
+const fn writer_bits(writer: Role) -> u8 {
+    match writer {
+        Role::Relay => 0x00,
+        Role::DestinationToRelay => 0x40,
+        Role::DestinationToSource => 0x80,
+        Role::Source => 0xc0,
+    }
+}
 
 /// The frames of one direction.
 pub trait Frame: Sized {
@@ -48,7 +60,7 @@ pub fn decode<F: Frame>(octets: &[u8]) -> Result<F, Fault> {
     if version != VERSION {
         return Err(Fault::Version { version });
     }
-    if (kind & DIRECTION_MASK != 0) != (F::WRITER == Role::Destination) {
+    if kind & WRITER_MASK != writer_bits(F::WRITER) {
         return Err(Fault::WrongWay { kind });
     }
     F::take(kind, fields)
