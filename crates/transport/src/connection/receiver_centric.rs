@@ -10,7 +10,7 @@
 //! SACK blocks beside timestamps: where some are due, they go first and the report follows on an ACK of its own.
 
 use arrayvec::ArrayVec;
-use units::narrow::usize_from;
+use units::narrow::{low_u32, usize_from};
 use units::{Dsn, Duration, Instant};
 use wire::mptcp::{Experimental, HeldBlock, MptcpOption, PathId, RateReport, Round};
 use wire::{Options, Segment};
@@ -323,15 +323,17 @@ impl Connection {
     }
 
     /// The first data that the peer lacks, once more: a path out of use is measured, and what blocks the peer may arrive.
-    /// Not while the subflow has anything outstanding: those data measure the path as well, and if they are lost the subflow
-    /// repeats them at its own pace (RFC 6298 section 5). A probe more at every round trip would know no back-off.
+    /// One at a time: if it is lost the subflow repeats it at its own pace (RFC 6298 section 5), and another at every round trip
+    /// would know no back-off.
     fn send_probe(&mut self, id: SubflowId) {
         let (dsn, outstanding) = (self.sender.buffer.start(), self.sender.next.since(self.sender.buffer.start()));
         let Some(subflow) = self.subflows.iter_mut().find(|subflow| subflow.id == id) else { return };
-        if outstanding == 0 || !subflow.is_usable() || subflow.tcb.has_outstanding() || subflow.tcb.unsent_bytes() > 0 {
+        let under_way = subflow.probe_end.is_some_and(|end| !subflow.tcb.is_acknowledged(end));
+        if outstanding == 0 || !subflow.is_usable() || under_way || subflow.tcb.unsent_bytes() > 0 {
             return;
         }
         let len = outstanding.min(u64::from(subflow.tcb.payload_max()));
+        subflow.probe_end = Some(subflow.tcb.next_seq() + low_u32(len));
         let payload = self.sender.buffer.read(dsn, usize_from(len));
         subflow.reinjected = false;
         subflow.tcb.push(Chunk { dsn, payload });

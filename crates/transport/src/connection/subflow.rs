@@ -91,6 +91,8 @@ pub(crate) struct Subflow {
     pub(crate) suspension: Option<Suspension>,
     /// DATA_FINs without data that it was given.
     pub(crate) data_fins: u32,
+    /// Where the latest probe of MPTCP-rec ends.
+    pub(crate) probe_end: Option<SeqNr>,
     /// What it competes with at its relay, as far as the owner knows.
     pub(crate) competition: Option<Competition>,
 }
@@ -121,6 +123,7 @@ impl Subflow {
             reinjected: false,
             suspension: None,
             data_fins: 0,
+            probe_end: None,
             competition: None,
         }
     }
@@ -284,6 +287,8 @@ impl Subflow {
             id: self.id,
             local: self.local(),
             remote: self.remote(),
+            local_address_id: self.local_id.0,
+            remote_address_id: self.remote_id.0,
             state: self.tcb.state.name(),
             backup: self.is_backup(),
             mss_bytes: self.tcb.payload_max(),

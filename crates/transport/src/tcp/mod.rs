@@ -367,6 +367,16 @@ impl Tcb {
         self.unsent_bytes
     }
 
+    /// Where the next octet goes that was not sent before (SND.NXT).
+    pub(crate) fn next_seq(&self) -> SeqNr {
+        self.snd_nxt
+    }
+
+    /// Whether the peer has acknowledged all before `seq`.
+    pub(crate) fn is_acknowledged(&self, seq: SeqNr) -> bool {
+        self.snd_una.at_or_after(seq)
+    }
+
     pub(crate) fn has_outstanding(&self) -> bool {
         !self.board.is_empty()
     }
