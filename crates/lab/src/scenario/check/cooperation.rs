@@ -164,8 +164,7 @@ fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
         check_period(acc.period, &format!("{field}.period"), scenario, found);
     }
     if let Some(watch) = &cooperation.watch {
-        // Less than a retransmission time-out (RFC 6298), none of which is shorter, is unfair.
-        let least = PATIENCE_MIN.max(scenario.connection.rto_min + longest_round_trip(scenario));
+        let least = scenario.least_patience();
         if watch.patience < least {
             let problem = format!("{} is too short for an honest relay to repair a loss", watch.patience);
             let remedy = format!("write \"{least}\" or more");
@@ -191,6 +190,13 @@ fn check_period(period: Duration, field: &str, scenario: &Scenario, found: &mut 
     if period < least {
         let remedy = format!("write a time from \"{least}\" on; \"2 s\" is usual");
         found.push(Complaint::new(field, format!("{period} is too short for a period of this run"), remedy));
+    }
+}
+
+impl Scenario {
+    /// The least patience of a watch: less than a retransmission time-out (RFC 6298), none of which is shorter, is unfair.
+    pub fn least_patience(&self) -> Duration {
+        PATIENCE_MIN.max(self.connection.rto_min + longest_round_trip(self))
     }
 }
 

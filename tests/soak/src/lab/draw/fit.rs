@@ -49,7 +49,7 @@ pub fn together(parts: Parts) -> Scenario {
     let (target, cooperation) = fit_cooperation(cooperation, &workload, relays.len());
     let World { cell, wlan, hidden, bottleneck } = world;
     let address = ipv6.then_some(IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1)));
-    Scenario {
+    let mut scenario = Scenario {
         name: "soak".into(),
         description: String::new(),
         seed: seed.into(),
@@ -74,7 +74,12 @@ pub fn together(parts: Parts) -> Scenario {
         file: String::new(),
         variant: None,
         overrides: Vec::new(),
+    };
+    let least = scenario.least_patience();
+    if let Some(watch) = &mut scenario.cooperation.watch {
+        watch.patience = watch.patience.max(least);
     }
+    scenario
 }
 
 fn fit_sizes(connection: &mut Connection, ipv6: bool) {
