@@ -1,10 +1,12 @@
-//! The modules by which a destination and its relays work together, each alone and all together.
+//! The modules by which a destination, its relays and its source work together, each alone and all together, and the agents that
+//! own them.
 //!
 //! All are sans-IO: messages, measurements and the time go in; messages, commands and the next wake-up come out. No module
-//! knows another by name: whoever owns them passes on what one says to the others.
+//! knows another by name: the agents, and only they, pass on what one says to the others.
 //!
 //! ```text
 //! adaptive_congestion  which window to cut so that the delays of all paths come closer together
+//! agent                the three agents: all that a host does for cooperation, and what they say to each other over the network
 //! bandwidth_sharing    how much a subflow may take of a relay's link: from the relay's own flows to a ratio of competition
 //! channel              what source, relays and destination tell each other: frames, and how they are kept authentic
 //! forwarding           how data get through a relay: which go on at once, and which wait
@@ -12,6 +14,7 @@
 //! ```
 
 pub mod adaptive_congestion;
+pub mod agent;
 pub mod bandwidth_sharing;
 pub mod channel;
 pub mod forwarding;

@@ -17,10 +17,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::{fs, io};
 
 use rustix::io::Errno;
-use transport::EndpointConfig;
 use transport::path_manager::LocalAddress;
+use transport::{Endpoint, EndpointConfig};
 
-use crate::driver::Driver;
+use crate::driver::random_seed;
 use crate::ip_command::{self, Family};
 use crate::tun::{self, Tun, TunConfig};
 use crate::{Error, Result};
@@ -32,10 +32,10 @@ const DEVICES_MAX: u8 = 100;
 
 /// An engine attached to this host.
 pub struct Attachment {
-    /// Runs it.
-    pub driver: Driver,
-    /// The device.
-    pub device: String,
+    /// The engine, without connections yet.
+    pub endpoint: Endpoint,
+    /// The device, whose largest packet is [`MTU`].
+    pub tun: Tun,
     /// The engine's addresses.
     pub addresses: Vec<IpAddr>,
 }
@@ -55,8 +55,8 @@ impl Attachment {
         let routes: Vec<String> = via.iter().map(|address| format!("route add {address} dev {device}")).collect();
         ip_command::batch(None, Family::Named, &routes)?;
         let local_addresses = addresses.iter().map(|ip| LocalAddress { ip: *ip, backup: false }).collect();
-        let driver = Driver::new(tun, MTU, EndpointConfig { local_addresses, ..EndpointConfig::default() })?;
-        Ok(Self { driver, device, addresses })
+        let config = EndpointConfig { local_addresses, ..EndpointConfig::default() };
+        Ok(Self { endpoint: Endpoint::new(config, random_seed()?), tun, addresses })
     }
 }
 

@@ -10,11 +10,12 @@ mod stream;
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
+use host::{Alone, EndpointHost};
 use transport::{ConnectionConfig, ConnectionStats};
 use units::Duration;
 
 use crate::attachment::{Attachment, MTU, forwards};
-use crate::driver::OFFLOAD_PAYLOAD_MAX;
+use crate::driver::{Driver, OFFLOAD_PAYLOAD_MAX};
 use crate::http::Url;
 use crate::stop::Stop;
 use crate::{Error, Result};
@@ -65,7 +66,7 @@ pub struct GetReport {
 /// unless it is to be resumed.
 pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress)) -> Result<GetReport> {
     let remotes = resolve(&options.url)?;
-    let mut attachment = Attachment::open(&options.via)?;
+    let Attachment { endpoint, tun, addresses } = Attachment::open(&options.via)?;
     let config = ConnectionConfig {
         mtu: MTU,
         offload_max_bytes: OFFLOAD_PAYLOAD_MAX,
@@ -73,25 +74,25 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
         keep_alive: Some(KEEP_ALIVE),
         ..ConnectionConfig::default()
     };
-    let attempts = Attempts::new(&attachment.addresses, &remotes, config);
+    let attempts = Attempts::new(&addresses, &remotes, config);
     if attempts.next_at().is_none() {
         let family = if remotes[0].is_ipv4() { "IPv4" } else { "IPv6" };
         return Err(Error::Usage(format!("{} is an {family} address: add one of ours with --via", remotes[0].ip())));
     }
-    let driver = attachment.driver.remote()?;
-    let wake = Box::new(move || driver.wake());
-    if let Some(own) = remotes.iter().find(|remote| attachment.addresses.contains(&remote.ip())) {
+    if let Some(own) = remotes.iter().find(|remote| addresses.contains(&remote.ip())) {
         return Err(Error::Usage(format!("{} is an address of our own: name another one with --via", own.ip())));
     }
+    let mut driver = Driver::new(tun, MTU)?;
+    let waker = driver.waker()?;
+    let wake = Box::new(move || waker.wake());
     let sink = Sink::open(&options.output, &options.url.to_string(), options.resume, wake)?;
-    let mut download = Download::new(&options.url, sink, attempts, observe);
-    let (endpoint, start) = attachment.driver.endpoint();
-    download.start(endpoint, start);
-    let finished = attachment.driver.run(&mut download, stop);
-    let (endpoint, _) = attachment.driver.endpoint();
+    let download = Download::new(&options.url, sink, attempts, observe);
+    let mut host = EndpointHost::with_app(endpoint, Alone, download);
+    let finished = driver.run(&mut host, stop);
+    let (endpoint, _, download) = host.into_parts();
     let connection = download.connection().and_then(|id| endpoint.stats(id)).unwrap_or_default();
     let (bytes, resumed_bytes) = download.bytes();
-    let duration = download.arrived_at().saturating_since(start);
+    let duration = download.duration();
     let finished = finished.and_then(|finished| if finished { Ok(()) } else { Err(Error::Interrupted) });
     download.finish(finished).map_err(|error| explain(error, &remotes))?;
     Ok(GetReport { bytes, resumed_bytes, duration, connection })

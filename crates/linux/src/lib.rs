@@ -5,7 +5,7 @@
 //! lack        what it may not or cannot, with the remedy
 //! tun         packets between the kernel and this process, whole super-segments at a time
 //! netns       network namespaces that vanish with the process, even when it is killed
-//! driver      runs one transport endpoint over a TUN device
+//! driver      drives a host over a TUN device
 //! relay       a fast-ACK relay behind a TUN device
 //! emulator    runs network nodes on the real clock between namespaces: `anabranch emulate`
 //! serve, get  HTTP over the engine: `anabranch serve` and `anabranch get`

@@ -1,4 +1,4 @@
-//! A fast-ACK relay on this host: a machine behind a TUN device, with an address on each side.
+//! A fast-ACK relay on this host: a host behind a TUN device, with an address on each side.
 //!
 //! ```text
 //!  source ── cellular ── kernel ── TUN ── relay ── TUN ── kernel ── Wi-Fi ── destination
@@ -9,12 +9,14 @@
 
 use std::net::IpAddr;
 
+use bytes::Bytes;
+use host::Host;
 use transport::relay::{FastAckRelay, Forwarding, ForwardingRelay, RelayConfig, Side};
 use units::Instant;
 use wire::{Segment, TooBig};
 
 use crate::attachment::MTU;
-use crate::driver::{Application, Driver, Machine, OFFLOAD_PAYLOAD_MAX, random_seed};
+use crate::driver::{Driver, OFFLOAD_PAYLOAD_MAX, random_seed};
 use crate::tun::{Tun, TunConfig};
 use crate::{Error, Result, ip_command};
 use ip_command::Family;
@@ -32,46 +34,35 @@ impl<F: Forwarding> Relaying<F> {
     }
 }
 
-impl<F: Forwarding> Machine for Relaying<F> {
-    type Event = ();
-
+impl<F: Forwarding> Host for Relaying<F> {
     fn handle_segment(&mut self, segment: Segment, now: Instant) {
         let side = if segment.dst.ip() == self.towards_source { Side::Source } else { Side::Destination };
         // Nothing but joins and their data has business here.
         let _stray = self.relay.handle_segment(side, segment, now);
     }
 
-    fn handle_too_big(&mut self, too_big: &TooBig, now: Instant) {
-        // About a packet of nobody here: there is nobody to pass it on to.
-        let _ours = self.relay.handle_too_big(too_big, now);
-    }
-
-    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        self.relay.poll_transmit(now).map(|(_, segment)| segment)
-    }
-
-    fn poll_event(&mut self) -> Option<()> {
-        None
-    }
-
-    fn poll_timeout(&mut self) -> Option<Instant> {
-        self.relay.poll_timeout()
+    fn handle_octets(&mut self, octets: Bytes, now: Instant) {
+        if let Ok(too_big) = TooBig::parse(&octets) {
+            // About a packet of nobody here: there is nobody to pass it on to.
+            let _ours = self.relay.handle_too_big(&too_big, now);
+        }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.relay.handle_timeout(now);
     }
 
+    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        self.relay.poll_transmit(now).map(|(_, segment)| segment)
+    }
+
+    fn poll_timeout(&mut self) -> Option<Instant> {
+        self.relay.poll_timeout()
+    }
+
     fn packet_payload(&self, segment: &Segment) -> Option<u32> {
         self.relay.relay().packet_payload(segment)
     }
-}
-
-/// A relay needs nobody above it.
-pub struct Unattended;
-
-impl<F: Forwarding> Application<Relaying<F>> for Unattended {
-    fn handle_event(&mut self, _event: (), _machine: &mut Relaying<F>, _now: Instant) {}
 }
 
 /// Where a relay stands.
@@ -85,11 +76,15 @@ pub struct Place {
     pub towards_destination: IpAddr,
 }
 
-/// Sets a relay up in the calling thread's network namespace.
+/// Sets a relay up in the calling thread's network namespace: gives what drives it, and the relay.
 ///
 /// # Errors
 /// If the process may not; if a name or an address is taken.
-pub fn open<F: Forwarding>(place: &Place, config: RelayConfig, forwarding: F) -> Result<Driver<Relaying<F>>> {
+pub fn open<F: Forwarding>(
+    place: &Place,
+    config: RelayConfig,
+    forwarding: F,
+) -> Result<(Driver<Relaying<F>>, Relaying<F>)> {
     let tun = TunConfig { name: place.device.clone(), mtu: MTU, offload: true, addresses: Vec::new() };
     let tun = Tun::open(&tun)?;
     let route = |address: IpAddr| format!("route add {address} dev {}", place.device);
@@ -102,9 +97,6 @@ pub fn open<F: Forwarding>(place: &Place, config: RelayConfig, forwarding: F) ->
     (config.tcp.mtu, config.tcp.offload_max_bytes) = (MTU, OFFLOAD_PAYLOAD_MAX);
     let refused = |error| Error::Usage(format!("the relay cannot be set up: {error}"));
     let relay = FastAckRelay::new(config, random_seed()?).map_err(refused)?;
-    Driver::with_machine(
-        tun,
-        MTU,
-        Relaying { relay: ForwardingRelay::new(relay, forwarding), towards_source: place.towards_source },
-    )
+    let relay = Relaying { relay: ForwardingRelay::new(relay, forwarding), towards_source: place.towards_source };
+    Ok((Driver::new(tun, MTU)?, relay))
 }

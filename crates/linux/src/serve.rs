@@ -15,11 +15,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
+use host::{Alone, App, EndpointHost};
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, ListenerId};
 use units::{Duration, Instant};
 
 use crate::attachment::{Attachment, MTU, forwards};
-use crate::driver::{Application, OFFLOAD_PAYLOAD_MAX};
+use crate::driver::{Driver, OFFLOAD_PAYLOAD_MAX};
 use crate::stop::Stop;
 use crate::{Error, Result};
 use files::Folder;
@@ -49,9 +50,8 @@ pub struct ServeOptions {
 /// If the process may not make a TUN device, if the folder cannot be read, or if an address is in use.
 pub fn serve(options: &ServeOptions, stop: &Stop, say: &mut dyn FnMut(&str)) -> Result<()> {
     let folder = Folder::open(&options.folder)?;
-    let mut attachment = Attachment::open(&options.via)?;
+    let Attachment { mut endpoint, tun, addresses } = Attachment::open(&options.via)?;
     let config = ConnectionConfig { mtu: MTU, offload_max_bytes: OFFLOAD_PAYLOAD_MAX, ..ConnectionConfig::default() };
-    let (endpoint, now) = attachment.driver.endpoint();
     let mut listen = |ip: IpAddr| {
         let local = SocketAddr::new(ip, options.port);
         endpoint
@@ -59,16 +59,16 @@ pub fn serve(options: &ServeOptions, stop: &Stop, say: &mut dyn FnMut(&str)) -> 
             .map_err(|error| Error::Usage(format!("cannot listen on {local}: {error}")))
     };
     let listeners = vec![listen(Ipv4Addr::UNSPECIFIED.into())?, listen(Ipv6Addr::UNSPECIFIED.into())?];
-    for address in &attachment.addresses {
+    for address in &addresses {
         say(&format!("serving {} at http://{}/", options.folder.display(), SocketAddr::new(*address, options.port)));
     }
-    if let Some(address) = attachment.addresses.iter().find(|address| !forwards(**address)) {
+    if let Some(address) = addresses.iter().find(|address| !forwards(**address)) {
         say(&format!(
             "{address} is reachable from this host only: the kernel does not forward (sysctl net.ipv4.ip_forward)"
         ));
     }
-    let mut server = Server::new(folder, listeners, options.idle_max, now, say);
-    attachment.driver.run(&mut server, stop).map(|_| ())
+    let server = Server::new(folder, listeners, options.idle_max, say);
+    Driver::new(tun, MTU)?.run(&mut EndpointHost::with_app(endpoint, Alone, server), stop).map(|_| ())
 }
 
 struct Server<'a> {
@@ -82,9 +82,9 @@ struct Server<'a> {
     say: &'a mut dyn FnMut(&str),
 }
 
-impl Application for Server<'_> {
-    fn handle_event(&mut self, event: Event, endpoint: &mut Endpoint, now: Instant) {
-        match event {
+impl App for Server<'_> {
+    fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
+        match *event {
             Event::Incoming(listener) if self.listeners.contains(&listener) => {
                 while let Some(id) = endpoint.accept(listener) {
                     self.sessions.insert(id, Session::new(now));
@@ -100,14 +100,14 @@ impl Application for Server<'_> {
         }
     }
 
-    fn next_wakeup(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         if !self.again.is_empty() {
             return Some(Instant::ZERO);
         }
         (!self.sessions.is_empty()).then_some(self.sweep_at)
     }
 
-    fn handle_wakeup(&mut self, endpoint: &mut Endpoint, now: Instant) {
+    fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for id in core::mem::take(&mut self.again) {
             self.advance(id, endpoint, now);
         }
@@ -124,15 +124,9 @@ impl Application for Server<'_> {
 }
 
 impl<'a> Server<'a> {
-    fn new(
-        folder: Folder,
-        listeners: Vec<ListenerId>,
-        idle_max: Duration,
-        now: Instant,
-        say: &'a mut dyn FnMut(&str),
-    ) -> Self {
+    fn new(folder: Folder, listeners: Vec<ListenerId>, idle_max: Duration, say: &'a mut dyn FnMut(&str)) -> Self {
         let (sessions, again) = (BTreeMap::new(), BTreeSet::new());
-        Self { folder, listeners, sessions, again, idle_max, sweep_at: now, say }
+        Self { folder, listeners, sessions, again, idle_max, sweep_at: Instant::ZERO, say }
     }
 
     /// Ends connections that are idle for too long.

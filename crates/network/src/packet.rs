@@ -107,7 +107,7 @@ impl Packet {
     pub fn destination(&self) -> Option<IpAddr> {
         match &self.content {
             Content::Segment(segment) => segment.as_ref().as_ref().map(|segment| segment.dst.ip()),
-            Content::Raw(octets) => raw_address(octets, 16, 24),
+            Content::Raw(octets) => wire::destination(octets),
             Content::Datagram(datagram) => Some(datagram.dst.ip()),
         }
     }
@@ -117,7 +117,7 @@ impl Packet {
     pub fn source(&self) -> Option<IpAddr> {
         match &self.content {
             Content::Segment(segment) => segment.as_ref().as_ref().map(|segment| segment.src.ip()),
-            Content::Raw(octets) => raw_address(octets, 12, 8),
+            Content::Raw(octets) => wire::source(octets),
             Content::Datagram(datagram) => Some(datagram.src.ip()),
         }
     }
@@ -149,14 +149,6 @@ impl Packet {
 }
 
 /// The address at the family's offset of an IP header.
-fn raw_address(octets: &[u8], v4_at: usize, v6_at: usize) -> Option<IpAddr> {
-    match octets.first()? >> 4 {
-        4 => octets.get(v4_at..v4_at + 4)?.try_into().ok().map(|octets: [u8; 4]| octets.into()),
-        6 => octets.get(v6_at..v6_at + 16)?.try_into().ok().map(|octets: [u8; 16]| octets.into()),
-        _ => None,
-    }
-}
-
 /// Sets both ECN bits of an ECN-capable IP header; in IPv4 the header checksum follows (RFC 1624).
 fn mark_raw(octets: &mut Bytes) -> bool {
     let version = octets.first().map(|first| first >> 4);

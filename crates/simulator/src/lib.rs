@@ -6,7 +6,6 @@
 //!
 //! ```text
 //! simulation   the driver
-//! host         what can be attached to a network: the engine with its applications, or a test's dummy
 //! app          what hosts do: transfers, echo, requests and responses
 //! relay        a fast-ACK relay as an element of the network
 //! swallower    a relay that acknowledges data and delivers none
@@ -18,7 +17,6 @@
 
 pub mod app;
 pub mod check;
-mod host;
 pub mod relay;
 mod scenario;
 mod simulation;
@@ -26,8 +24,8 @@ pub mod swallower;
 mod tap;
 pub mod traffic;
 
-pub use app::{App, Report, Source};
-pub use host::{EndpointHost, Host};
+pub use app::Source;
+pub use host::{App, EndpointHost, Host, Report};
 pub use scenario::{CLIENT, SERVER, two_hosts};
 pub use simulation::{HostId, Simulation};
 pub use tap::{Direction, Fingerprint, Interface, Tap};

@@ -2,12 +2,13 @@
 
 use core::net::{IpAddr, SocketAddr};
 
+use host::Host;
 use network::{EventQueue, Medium, MediumId, Network, Packet, PortId};
 use units::Instant;
-use wire::{Segment, TooBig};
+use wire::Segment;
 
 use crate::check::Checker;
-use crate::{Direction, Fingerprint, Host, Interface, Tap};
+use crate::{Direction, Fingerprint, Interface, Tap};
 
 /// A host that asks for so many calls without time moving is broken.
 const CALLS_PER_INSTANT_MAX: u32 = 100_000;
@@ -209,21 +210,21 @@ impl<H: Host> Simulation<H> {
 
     #[inline]
     fn receive(&mut self, id: HostId, packet: Packet) {
-        if let Some(segment) = packet.segment() {
-            self.watchers.see(self.now, id, Direction::Received, segment);
-        }
-        if let Some(segment) = packet.segment().filter(|_| self.watchers.checker.is_some()) {
-            self.watchers.touched = Some((segment.dst, segment.src));
-        }
         let host = &mut self.hosts[id.0 as usize].host;
+        if let Some(segment) = packet.segment().filter(|segment| !host.is_in_transit(segment)) {
+            self.watchers.see(self.now, id, Direction::Received, segment);
+            if self.watchers.checker.is_some() {
+                self.watchers.touched = Some((segment.dst, segment.src));
+            }
+        }
         if let Some(datagram) = packet.datagram() {
             host.handle_datagram(*datagram, self.now);
         }
-        if let Some(too_big) = packet.raw().and_then(|octets| TooBig::parse(octets).ok()) {
-            host.handle_too_big(&too_big, self.now);
-        }
-        if let Some(segment) = self.network.take_segment(packet) {
-            host.handle_segment(segment, self.now);
+        let octets = packet.raw().cloned();
+        match (self.network.take_segment(packet), octets) {
+            (Some(segment), _) => host.handle_segment(segment, self.now),
+            (None, Some(octets)) => host.handle_octets(octets, self.now),
+            (None, None) => {}
         }
         self.service(id);
     }
@@ -245,7 +246,7 @@ impl<H: Host> Simulation<H> {
     fn service(&mut self, id: HostId) {
         let attached = &mut self.hosts[id.0 as usize];
         while let Some(packet) = self.network.packet(|| attached.host.poll_transmit(self.now)) {
-            if let Some(segment) = packet.segment() {
+            if let Some(segment) = packet.segment().filter(|segment| !attached.host.is_in_transit(segment)) {
                 self.watchers.see(self.now, id, Direction::Sent, segment);
                 self.watchers.look_at_flight(self.now, id, (segment.src, segment.dst), &attached.host);
             }
@@ -254,6 +255,9 @@ impl<H: Host> Simulation<H> {
         while let Some(datagram) = attached.host.poll_datagram(self.now) {
             let packet = self.network.datagram(datagram);
             self.network.send(attached.port, packet, self.now);
+        }
+        while let Some(octets) = attached.host.poll_octets() {
+            self.network.send(attached.port, Packet::from_raw(octets), self.now);
         }
         self.watchers.look_at_timers(self.now, id, &attached.host);
         attached.deadline = attached.host.poll_timeout();

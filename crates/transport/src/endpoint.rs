@@ -64,6 +64,8 @@ pub struct Endpoint {
     lingering: VecDeque<ConnectionId>,
     /// When connections want to be called, or earlier: a deadline that moves on is noticed when it comes.
     timers: Deadlines,
+    /// Where connections begin whose owner names no address.
+    preferred_address: Option<IpAddr>,
     now: Instant,
 }
 
@@ -87,6 +89,7 @@ impl Endpoint {
             ready: VecDeque::new(),
             lingering: VecDeque::new(),
             timers: Deadlines::default(),
+            preferred_address: None,
             now: Instant::ZERO,
         }
     }
@@ -333,7 +336,20 @@ impl Endpoint {
         self.listeners.get_mut(&listener)?.queue.pop_front()
     }
 
-    /// Opens a connection. A `local` port of zero lets the endpoint choose one.
+    /// Connections from an unspecified address begin at `ip` from now on.
+    pub fn prefer_address(&mut self, ip: IpAddr) {
+        self.preferred_address = Some(ip);
+    }
+
+    /// The connection that this side's `token` names (RFC 8684 section 3.2).
+    pub fn by_token(&self, token: Token) -> Option<ConnectionId> {
+        let slot = self.host.by_token(token)?;
+        let place = self.slots.get(slot as usize)?;
+        place.connection.is_some().then_some(ConnectionId { slot, generation: place.generation })
+    }
+
+    /// Opens a connection. A `local` port of zero lets the endpoint choose one, an unspecified `local` address stands for the
+    /// one of [`Self::prefer_address`].
     ///
     /// # Errors
     /// [`ConnectError`], nothing being opened.
@@ -345,6 +361,10 @@ impl Endpoint {
         now: Instant,
     ) -> Result<ConnectionId, ConnectError> {
         self.advance(now);
+        let local = match self.preferred_address {
+            Some(ip) if local.ip().is_unspecified() => SocketAddr::new(ip, local.port()),
+            _ => local,
+        };
         if local.is_ipv4() != remote.is_ipv4() {
             return Err(ConnectError::FamilyMismatch);
         }

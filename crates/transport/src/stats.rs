@@ -55,6 +55,11 @@ pub struct SubflowStats {
     pub local: SocketAddr,
     /// The peer's side.
     pub remote: SocketAddr,
+    /// What this side calls its address (RFC 8684 section 3.2), which names the subflow's path whatever NATs do; 0 for the first
+    /// subflow's.
+    pub local_address_id: u8,
+    /// What the peer calls its address.
+    pub remote_address_id: u8,
     /// TCP state (RFC 9293 section 3.3.2).
     pub state: &'static str,
     /// Backup priority.

@@ -54,6 +54,24 @@ impl Ecn {
     }
 }
 
+/// Where an IP packet goes; `None` for octets that are none.
+pub fn destination(packet: &[u8]) -> Option<IpAddr> {
+    address(packet, 16, 24)
+}
+
+/// Where an IP packet comes from; `None` for octets that are none.
+pub fn source(packet: &[u8]) -> Option<IpAddr> {
+    address(packet, 12, 8)
+}
+
+fn address(packet: &[u8], v4_at: usize, v6_at: usize) -> Option<IpAddr> {
+    match packet.first()? >> 4 {
+        4 => packet.get(v4_at..v4_at + 4)?.try_into().ok().map(|octets: [u8; 4]| octets.into()),
+        6 => packet.get(v6_at..v6_at + 16)?.try_into().ok().map(|octets: [u8; 16]| octets.into()),
+        _ => None,
+    }
+}
+
 /// What an IP header says.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct IpHeader {

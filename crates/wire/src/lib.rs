@@ -48,7 +48,7 @@ mod too_big;
 pub use error::ParseError;
 pub use fit::Deferred;
 pub use icmp::IcmpError;
-pub use ip::Ecn;
+pub use ip::{Ecn, destination, source};
 pub use option::{Options, SackBlock, SackBlocks, Timestamps};
 pub use payload::{Pattern, Payload};
 pub use segment::{ChecksumOffload, Segment, TcpChecksum};

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use linux::driver::{Driver, Remote};
 use linux::netns::Namespace;
-use linux::relay::{Place, Relaying, Unattended};
+use linux::relay::{Place, Relaying};
 use linux::stop::{Stop, StopHandle};
 use transport::relay::{AtOnce, RelayConfig, SpliceStats};
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event};
@@ -32,11 +32,11 @@ fn destination(number: usize) -> SocketAddr {
     SocketAddr::new(IpAddr::from([10, (2 * number + 1) as u8, 1, 2]), 7000)
 }
 
-/// A relay in namespace `host`.
+/// What drives a relay in namespace `host`, and the relay.
 ///
 /// # Panics
 /// If it cannot be set up.
-pub fn open_relay(host: &Namespace, number: usize) -> Driver<Relaying<AtOnce>> {
+pub fn open_relay(host: &Namespace, number: usize) -> (Driver<Relaying<AtOnce>>, Relaying<AtOnce>) {
     let place = relay_place(number);
     let open = || linux::relay::open(&place, RelayConfig::default(), AtOnce);
     host.run(open).expect("the namespace is there").expect("a relay")
@@ -55,13 +55,13 @@ impl Relay {
     /// # Panics
     /// If it cannot be set up.
     pub fn start(cooperation: &Cooperation, number: usize) -> Self {
-        let mut driver = open_relay(cooperation.relay_host(number), number);
+        let (mut driver, mut relay) = open_relay(cooperation.relay_host(number), number);
         let remote = driver.remote().expect("a socket");
         let stop = Stop::new().expect("a socket pair");
         let handle = stop.handle().expect("a socket");
         let running = thread::spawn(move || {
             go_first();
-            driver.run(&mut Unattended, &stop).unwrap_or_else(|error| panic!("{error}"));
+            driver.run(&mut relay, &stop).unwrap_or_else(|error| panic!("{error}"));
         });
         Self { remote, stop: handle, running: Some(running) }
     }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use host::{Alone, App, EndpointHost};
 use linux::clock::Clock;
-use linux::driver::{Application, Driver, OFFLOAD_PAYLOAD_MAX, Remote};
+use linux::driver::{Driver, OFFLOAD_PAYLOAD_MAX, Remote, random_seed};
 use linux::netns::Namespace;
 use linux::stop::{Stop, StopHandle};
 use linux::tun::{Tun, TunConfig};
@@ -32,7 +33,7 @@ pub const ENGINE_MTU: u16 = 1500;
 
 /// An engine in a namespace; it ends when dropped.
 pub struct Engine {
-    remote: Remote,
+    remote: Remote<EndpointHost<Alone, Peer>>,
     shared: Arc<Shared>,
     stop: StopHandle,
     running: Option<JoinHandle<()>>,
@@ -97,15 +98,16 @@ impl Engine {
         let tun = engine_device(host, addresses);
         let local = |ip: &&str| LocalAddress { ip: ip.parse::<IpAddr>().expect("an address"), backup: false };
         let config = EndpointConfig { local_addresses: paths.iter().map(local).collect(), ..EndpointConfig::default() };
-        let mut driver = Driver::new(tun, ENGINE_MTU, config).expect("randomness");
+        let endpoint = Endpoint::new(config, random_seed().expect("randomness"));
+        let mut driver = Driver::new(tun, ENGINE_MTU).expect("a socket pair");
         let remote = driver.remote().expect("a socket");
         let stop = Stop::new().expect("a socket pair");
         let handle = stop.handle().expect("a socket");
         let shared = Arc::<Shared>::default();
-        let mut peer = Peer { shared: shared.clone() };
+        let mut host = EndpointHost::with_app(endpoint, Alone, Peer { shared: shared.clone() });
         let running = std::thread::spawn(move || {
             go_first();
-            driver.run(&mut peer, &stop).unwrap_or_else(|error| panic!("{error}"));
+            driver.run(&mut host, &stop).unwrap_or_else(|error| panic!("{error}"));
         });
         Self { remote, shared, stop: handle, running: Some(running) }
     }
@@ -115,7 +117,7 @@ impl Engine {
     /// # Panics
     /// If the engine has panicked.
     pub fn call<T: Send + 'static>(&self, command: impl FnOnce(&mut Endpoint, Instant) -> T + Send + 'static) -> T {
-        self.remote.call(command).expect("the engine has ended: it panicked")
+        self.remote.call(|host, now| command(&mut host.endpoint, now)).expect("the engine has ended: it panicked")
     }
 
     /// Listens.
@@ -191,7 +193,8 @@ impl Engine {
 
     /// Says for a failed test what the engine knows.
     fn describe(&self) {
-        let stats = self.remote.call(|endpoint, now| {
+        let stats = self.remote.call(|host, now| {
+            let endpoint = &mut host.endpoint;
             let all: Vec<_> = endpoint.connections().filter_map(|id| endpoint.stats(id)).collect();
             format!("now: {now:?}, next timeout: {:?}, {all:#?}", endpoint.poll_timeout())
         });
@@ -256,10 +259,10 @@ struct Peer {
     shared: Arc<Shared>,
 }
 
-impl Application for Peer {
-    fn handle_event(&mut self, event: Event, endpoint: &mut Endpoint, now: Instant) {
+impl App for Peer {
+    fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         self.shared.lock().events.push(event.clone());
-        match event {
+        match *event {
             Event::Incoming(listener) => {
                 while let Some(connection) = endpoint.accept(listener) {
                     self.shared.lock().accepted.push(connection);

@@ -9,7 +9,6 @@ use std::process::{Child, Command, Stdio};
 
 use interop::{Cooperation, Joins, Orders, Relay, counter, open_relay, wait_until};
 use linux::netns::Namespace;
-use linux::relay::Unattended;
 use linux::stop::Stop;
 use tempfile::TempDir;
 use wire::mptcp::{MptcpOption, Token};
@@ -126,11 +125,12 @@ impl Drop for RelayProcess {
 fn relay_until_killed() {
     let Ok(name) = std::env::var("INTEROP_NAMESPACE") else { return };
     let variable = |name: &str| std::env::var(name).unwrap();
-    let mut driver = open_relay(&Namespace::open(&name).unwrap(), variable("INTEROP_RELAY").parse().unwrap());
+    let number = variable("INTEROP_RELAY").parse().unwrap();
+    let (mut driver, mut relay) = open_relay(&Namespace::open(&name).unwrap(), number);
     let token = Token(variable("INTEROP_TOKEN").parse().unwrap());
-    driver.machine().0.parts().0.serve(token, variable("INTEROP_NEXT").parse().unwrap());
+    relay.parts().0.serve(token, variable("INTEROP_NEXT").parse().unwrap());
     println!("relaying");
-    driver.run(&mut Unattended, &Stop::new().unwrap()).unwrap();
+    driver.run(&mut relay, &Stop::new().unwrap()).unwrap();
 }
 
 #[test]

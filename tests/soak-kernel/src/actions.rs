@@ -69,26 +69,26 @@ fn perform_at_engine(deed: Deed, case: &Case, engine: &Engine, other: impl Fn(us
     match deed {
         Deed::EngineAdds { path, backup } => {
             let address = LocalAddress { ip: engine_ip(case, path % case.paths.len()), backup };
-            engine.call(move |watched, now| watched.endpoint.add_local_address(address, now));
+            engine.call(move |watched, now| watched.host.endpoint.add_local_address(address, now));
         }
         Deed::EngineLoses { path } => {
             let Some(ip) = ip(path) else { return };
-            engine.call(move |watched, now| watched.endpoint.remove_local_address(ip, now));
+            engine.call(move |watched, now| watched.host.endpoint.remove_local_address(ip, now));
         }
         Deed::EngineAnnounces { path } => {
             let Some(ip) = ip(path) else { return };
             on_each(engine, move |watched, connection, now| {
-                let _ = watched.endpoint.announce_address(connection, ip, None, now);
+                let _ = watched.host.endpoint.announce_address(connection, ip, None, now);
             });
         }
         Deed::EngineWithdraws { path } => {
             let Some(ip) = ip(path) else { return };
             on_each(engine, move |watched, connection, now| {
-                let _ = watched.endpoint.withdraw_address(connection, ip, now);
+                let _ = watched.host.endpoint.withdraw_address(connection, ip, now);
             });
         }
         Deed::EngineSetsPriority { subflow, backup } => on_each(engine, move |watched, connection, now| {
-            let _ = watched.endpoint.set_priority(connection, SubflowId(subflow), backup, now);
+            let _ = watched.host.endpoint.set_priority(connection, SubflowId(subflow), backup, now);
         }),
         Deed::Cut { .. } | Deed::KernelAdds(_) | Deed::KernelRemoves { .. } | Deed::KernelSetsPriority { .. } => {}
     }
@@ -97,7 +97,7 @@ fn perform_at_engine(deed: Deed, case: &Case, engine: &Engine, other: impl Fn(us
 /// Does something on every connection of the engine.
 fn on_each(engine: &Engine, mut deed: impl FnMut(&mut Watched, ConnectionId, Instant) + Send + 'static) {
     engine.call(move |watched, now| {
-        let connections: Vec<_> = watched.endpoint.connections().collect();
+        let connections: Vec<_> = watched.host.endpoint.connections().collect();
         connections.into_iter().for_each(|connection| deed(watched, connection, now));
     });
 }

@@ -4,27 +4,29 @@ use std::net::SocketAddr;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
+use bytes::Bytes;
+use host::{Alone, EndpointHost, Host};
 use interop::{ENGINE_MTU, engine_device, go_first};
-use linux::driver::{Application, Driver, Machine, Remote, random_seed};
+use linux::driver::{Driver, Remote, random_seed};
 use linux::netns::Namespace;
 use linux::stop::{Stop, StopHandle};
 use simulator::check::Checker;
-use simulator::{App as _, CLIENT, Direction, Interface, Tap as _};
+use simulator::{CLIENT, Direction, Interface, Tap as _};
 use soak::listing::Listing;
 use soak::transport::case::Side;
 use soak::transport::talker::{Conversation, Conversations, Talker};
 use transport::path_manager::LocalAddress;
-use transport::{Endpoint, EndpointConfig, Event, Footprint};
+use transport::{Endpoint, EndpointConfig, Footprint};
 use units::Instant;
-use wire::{Segment, TooBig};
+use wire::Segment;
 
 use crate::case::Case;
 use crate::network::{engine_ip, server};
 
-/// An endpoint whose segments are watched.
+/// A host whose segments are watched.
 pub struct Watched {
-    /// The engine.
-    pub endpoint: Endpoint,
+    /// The engine, with the applications of a case, which are made for simulations.
+    pub host: EndpointHost<Alone, Talker>,
     /// What the applications did.
     pub conversations: Conversations,
     checker: Checker,
@@ -63,7 +65,7 @@ impl Watched {
         if self.lists {
             Listing.segment(now, interface, direction, segment);
         }
-        if let Some(inspection) = self.endpoint.inspect(flow.0, flow.1).filter(|_| direction == Direction::Sent) {
+        if let Some(inspection) = self.host.inspect(flow.0, flow.1).filter(|_| direction == Direction::Sent) {
             self.checker.sent(now, CLIENT, flow, &inspection);
         }
         self.touched = Some(flow);
@@ -71,7 +73,7 @@ impl Watched {
 
     fn look_at_timers(&mut self, now: Instant) {
         let Some(flow) = self.touched.take() else { return };
-        if let Some(inspection) = self.endpoint.inspect(flow.0, flow.1) {
+        if let Some(inspection) = self.host.inspect(flow.0, flow.1) {
             self.checker.settled(now, CLIENT, flow, &inspection);
         }
     }
@@ -80,25 +82,31 @@ impl Watched {
         Look {
             conversations: self.conversations.borrow().clone(),
             faults: self.checker.faults().iter().map(ToString::to_string).collect(),
-            footprint: Some(self.endpoint.footprint()),
+            footprint: Some(self.host.endpoint.footprint()),
         }
     }
 }
 
-impl Machine for Watched {
-    type Event = Event;
+impl Host for Watched {
+    fn start(&mut self, now: Instant) {
+        self.host.start(now);
+    }
 
     fn handle_segment(&mut self, segment: Segment, now: Instant) {
         self.see(Direction::Received, &segment, now);
-        self.endpoint.handle_segment(segment, now);
+        self.host.handle_segment(segment, now);
     }
 
-    fn handle_too_big(&mut self, too_big: &TooBig, now: Instant) {
-        self.endpoint.handle_too_big(too_big, now);
+    fn handle_octets(&mut self, octets: Bytes, now: Instant) {
+        self.host.handle_octets(octets, now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.host.handle_timeout(now);
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        let segment = self.endpoint.poll_transmit(now);
+        let segment = self.host.poll_transmit(now);
         match &segment {
             Some(segment) => self.see(Direction::Sent, segment, now),
             None => self.look_at_timers(now),
@@ -106,37 +114,12 @@ impl Machine for Watched {
         segment
     }
 
-    fn poll_event(&mut self) -> Option<Event> {
-        self.endpoint.poll_event()
-    }
-
     fn poll_timeout(&mut self) -> Option<Instant> {
-        self.endpoint.poll_timeout()
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.endpoint.handle_timeout(now);
+        self.host.poll_timeout()
     }
 
     fn packet_payload(&self, segment: &Segment) -> Option<u32> {
-        self.endpoint.packet_payload(segment)
-    }
-}
-
-/// The applications of a case, which are made for simulations.
-struct Applications(Talker);
-
-impl Application<Watched> for Applications {
-    fn handle_event(&mut self, event: Event, machine: &mut Watched, now: Instant) {
-        self.0.handle_event(&event, &mut machine.endpoint, now);
-    }
-
-    fn next_wakeup(&self) -> Option<Instant> {
-        self.0.poll_timeout()
-    }
-
-    fn handle_wakeup(&mut self, machine: &mut Watched, now: Instant) {
-        self.0.handle_timeout(&mut machine.endpoint, now);
+        self.host.packet_payload(segment)
     }
 }
 
@@ -155,14 +138,12 @@ impl Engine {
         let running = std::thread::spawn(move || {
             go_first();
             let conversations = Conversations::default();
-            let mut talker = talker(&case, conversations.clone());
             let endpoint = Endpoint::new(config(&case), random_seed().expect("randomness"));
-            let watched = Watched { endpoint, conversations, checker: Checker::new(), lists, touched: None };
-            let mut driver = Driver::with_machine(tun, ENGINE_MTU, watched).expect("a socket pair");
-            let (machine, now) = driver.machine();
-            talker.start(&mut machine.endpoint, now);
+            let host = EndpointHost::with_app(endpoint, Alone, talker(&case, conversations.clone()));
+            let mut watched = Watched { host, conversations, checker: Checker::new(), lists, touched: None };
+            let mut driver = Driver::new(tun, ENGINE_MTU).expect("a socket pair");
             ready.send(driver.remote().expect("a socket")).expect("somebody waits");
-            driver.run(&mut Applications(talker), &stop).unwrap_or_else(|error| panic!("{error}"));
+            driver.run(&mut watched, &stop).unwrap_or_else(|error| panic!("{error}"));
         });
         Self { remote: is_ready.recv().expect("the engine starts"), stop: handle, running: Some(running) }
     }
@@ -185,8 +166,8 @@ impl Engine {
         self.call(|watched, now| {
             for conversation in watched.conversations.borrow_mut().iter_mut().filter(|known| !known.released) {
                 conversation.released = true;
-                let _ = watched.endpoint.abort(conversation.connection, now);
-                watched.endpoint.release(conversation.connection);
+                let _ = watched.host.endpoint.abort(conversation.connection, now);
+                watched.host.endpoint.release(conversation.connection);
             }
         });
     }

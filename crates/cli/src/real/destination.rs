@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use host::App;
 use lab::measure::digest::Running;
 use lab::measure::{Paths, Recorder};
 use lab::run::Progress;
 use lab::scenario::Scenario;
-use linux::driver::Application;
 use transport::{ConnectionConfig, ConnectionId, ConnectionStats, Endpoint, Event, Received};
 use units::{Duration, Instant};
 
@@ -19,8 +19,10 @@ const TAKE_BYTES: usize = 1 << 20;
 /// Time after the last delivery in which the hosts say goodbye.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// Receives one connection.
+/// Opens a connection and receives.
 pub struct Destination<'a> {
+    ends: [SocketAddr; 2],
+    config: ConnectionConfig,
     connection: Option<ConnectionId>,
     digest: Running,
     delivered_bytes: u64,
@@ -53,6 +55,7 @@ impl<'a> Destination<'a> {
     pub fn new(
         scenario: &Scenario,
         network: &RunningNetwork,
+        (ends, config): ([SocketAddr; 2], ConnectionConfig),
         kernel: Arc<Mutex<KernelView>>,
         total_bytes: u64,
         progress: &'a mut dyn FnMut(Progress<'_>),
@@ -60,6 +63,8 @@ impl<'a> Destination<'a> {
         let names = scenario.relays.iter().map(|relay| relay.name.clone());
         let window = scenario.metrics.window;
         Self {
+            ends,
+            config,
             connection: None,
             digest: Running::default(),
             delivered_bytes: 0,
@@ -77,15 +82,7 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// Opens the connection.
-    pub fn connect(&mut self, endpoint: &mut Endpoint, ends: [SocketAddr; 2], config: ConnectionConfig, now: Instant) {
-        match endpoint.connect(ends[0], ends[1], config, now) {
-            Ok(connection) => self.connection = Some(connection),
-            Err(error) => self.fail(format!("connect: {error}"), now),
-        }
-    }
-
-    pub fn finish(self, endpoint: &mut Endpoint) -> Measured {
+    pub fn finish(self, endpoint: &Endpoint) -> Measured {
         let stats = self.connection.and_then(|connection| endpoint.stats(connection)).unwrap_or_default();
         Measured {
             recorder: self.recorder,
@@ -134,10 +131,18 @@ impl<'a> Destination<'a> {
     }
 }
 
-impl Application for Destination<'_> {
-    fn handle_event(&mut self, event: Event, endpoint: &mut Endpoint, now: Instant) {
+impl App for Destination<'_> {
+    fn start(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        let [local, remote] = self.ends;
+        match endpoint.connect(local, remote, self.config.clone(), now) {
+            Ok(connection) => self.connection = Some(connection),
+            Err(error) => self.fail(format!("connect: {error}"), now),
+        }
+    }
+
+    fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         self.now = now;
-        match event {
+        match *event {
             Event::Readable(connection) | Event::PeerFinished(connection) => self.drain(connection, endpoint, now),
             Event::Closed { reason, .. } if !self.finished => {
                 self.fail(format!("the connection ended early: {reason}"), now);
@@ -146,11 +151,11 @@ impl Application for Destination<'_> {
         }
     }
 
-    fn next_wakeup(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         Some(if self.finished { self.ends_at } else { self.next_sample.min(self.ends_at) })
     }
 
-    fn handle_wakeup(&mut self, endpoint: &mut Endpoint, now: Instant) {
+    fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.now = now;
         if !self.finished && now >= self.next_sample {
             self.sample(endpoint, now);

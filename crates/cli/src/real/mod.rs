@@ -8,16 +8,17 @@ mod source;
 
 use std::net::SocketAddr;
 
+use host::{Alone, EndpointHost};
 use lab::measure::digest;
 use lab::results::{Manifest, Results, Totals};
 use lab::run::{Progress, Run, workload};
 use lab::scenario::Scenario;
 use linux::ability::{self, Needs};
-use linux::driver::{Driver, OFFLOAD_PAYLOAD_MAX};
+use linux::driver::{Driver, OFFLOAD_PAYLOAD_MAX, random_seed};
 use linux::stop::Stop;
 use linux::tun::{Tun, TunConfig};
 use transport::path_manager::LocalAddress;
-use transport::{ConnectionConfig, EndpointConfig};
+use transport::{ConnectionConfig, Endpoint, EndpointConfig};
 
 use crate::failure::Failure;
 use destination::Destination;
@@ -45,15 +46,17 @@ pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress<'_>)) -> Resul
     let listen_at = SocketAddr::new(network.source_address, SOURCE_PORT);
     let sending = source::Sending::start(&network.source, listen_at, source.clone())?;
     let observer = Observer::start(network.source.clone(), SOURCE_PORT)?;
-    let mut driver = engine(scenario, &network)?;
-    let mut destination = Destination::new(scenario, &network, observer.view(), source.len(), progress);
-    let (endpoint, now) = driver.endpoint();
-    let local = SocketAddr::new(network.paths[0], 0);
-    destination.connect(endpoint, [local, listen_at], config(scenario), now);
-    if !driver.run(&mut destination, &stop)? {
+    let (endpoint, tun) = engine(scenario, &network)?;
+    let ends = [SocketAddr::new(network.paths[0], 0), listen_at];
+    let view = observer.view();
+    let destination = Destination::new(scenario, &network, (ends, config(scenario)), view, source.len(), progress);
+    let mut host = EndpointHost::with_app(endpoint, Alone, destination);
+    let mut driver = Driver::new(tun, config(scenario).mtu)?;
+    if !driver.run(&mut host, &stop)? {
         return Err(Failure::Failed("interrupted".into()));
     }
-    let measured = destination.finish(driver.endpoint().0);
+    let (endpoint, _, destination) = host.into_parts();
+    let measured = destination.finish(&endpoint);
     let senders = observer.finish();
     let counters = network.finish()?;
     let mut faults: Vec<String> = sending.finish().into_iter().chain(measured.failure).collect();
@@ -81,15 +84,16 @@ pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress<'_>)) -> Resul
     Ok(Run { results, faults, captures: Vec::new(), attacked: lab::run::Attacked::default() })
 }
 
-/// The engine on a device behind the destination's namespace, which forwards to it.
-fn engine(scenario: &Scenario, network: &RunningNetwork) -> Result<Driver, Failure> {
+/// The engine, and a device for it behind the destination's namespace, which forwards to it.
+fn engine(scenario: &Scenario, network: &RunningNetwork) -> Result<(Endpoint, Tun), Failure> {
     let mtu = config(scenario).mtu;
     let device = TunConfig { name: DEVICE.into(), mtu, offload: true, addresses: Vec::new() };
     let tun = network.destination.run(|| Tun::open(&device))??;
     let routes = network.paths.iter().map(|address| format!("route add {address} dev {DEVICE}"));
     network.destination.ip(routes.collect::<Vec<_>>())?;
     let local_addresses = network.paths.iter().map(|ip| LocalAddress { ip: *ip, backup: false }).collect();
-    Ok(Driver::new(tun, mtu, EndpointConfig { local_addresses, ..EndpointConfig::default() })?)
+    let config = EndpointConfig { local_addresses, ..EndpointConfig::default() };
+    Ok((Endpoint::new(config, random_seed()?), tun))
 }
 
 fn config(scenario: &Scenario) -> ConnectionConfig {

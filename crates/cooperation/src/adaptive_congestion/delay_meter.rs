@@ -64,6 +64,8 @@ mod tests {
             id: SubflowId(id),
             local: address,
             remote: address,
+            local_address_id: 0,
+            remote_address_id: 0,
             state: "ESTABLISHED",
             backup: false,
             mss_bytes: 1000,

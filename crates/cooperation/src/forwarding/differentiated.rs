@@ -43,6 +43,12 @@ impl Differentiated {
         self.splices.iter().for_each(|splice| apply(ack, *splice, relay));
     }
 
+    /// Nobody says any more what is wanted: forwards everything until somebody does again.
+    pub fn forget_range(&mut self, relay: &mut FastAckRelay, now: Instant) {
+        self.queue.forget_range();
+        self.drain(relay, now);
+    }
+
     /// Changes the limits.
     pub fn set_limits(&mut self, limits: HoldLimits, relay: &mut FastAckRelay, now: Instant) {
         self.queue.set_limits(now, limits);

@@ -134,6 +134,12 @@ impl<T> HoldQueue<T> {
         }
     }
 
+    /// Forwards everything until it hears of a range again: nobody says any more what is wanted.
+    pub fn forget_range(&mut self) {
+        self.range = None;
+        self.flush();
+    }
+
     /// Forwards everything, now and from now on: the relay leaves.
     pub fn leave(&mut self) {
         self.is_leaving = true;

@@ -72,6 +72,11 @@ impl<T> Routed<T> {
         self.queue.on_range(range);
     }
 
+    /// Forwards everything until it hears of a range again: nobody says any more what is wanted.
+    pub fn forget_range(&mut self) {
+        self.queue.forget_range();
+    }
+
     /// Changes the limits.
     pub fn set_limits(&mut self, now: Instant, limits: HoldLimits) {
         self.queue.set_limits(now, limits);
@@ -205,6 +210,17 @@ mod tests {
         (fin.payload, fin.flags) = (Payload::Empty, Flags::FIN);
         give(&mut relay, &fin, 4);
         assert_eq!(forwarded(&mut relay), [4, 6000]);
+    }
+
+    #[test]
+    fn without_somebody_who_says_what_is_wanted_everything_passes() {
+        let mut relay = relay();
+        assert_eq!(take(&mut relay, &[300]), [0; 0]);
+        relay.forget_range();
+        assert_eq!(take(&mut relay, &[400]), [300, 400]);
+        // Somebody says it again, and with the same words.
+        relay.on_range(range(1, 299));
+        assert_eq!(take(&mut relay, &[500]), [0; 0]);
     }
 
     #[test]

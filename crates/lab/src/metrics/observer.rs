@@ -31,6 +31,8 @@ pub struct Observer {
     connections: Vec<Connection>,
     opened: usize,
     flows: Flows,
+    /// Connections to this port of the source are none of its.
+    ignored_port: Option<u16>,
 }
 
 #[derive(Debug)]
@@ -77,12 +79,26 @@ impl Observer {
     /// Watches data from `source` to `destination`, for as many connections as there are collectors.
     pub fn new(source: HostId, destination: HostId, collectors: impl IntoIterator<Item = Shared>) -> Self {
         let connections = collectors.into_iter().map(Connection::new).collect();
-        Self { source, destination, connections, opened: 0, flows: Flows { all: Vec::new(), hints: [0; 64] } }
+        Self {
+            source,
+            destination,
+            connections,
+            opened: 0,
+            flows: Flows { all: Vec::new(), hints: [0; 64] },
+            ignored_port: None,
+        }
+    }
+
+    /// The same, but for connections to `port` of the source.
+    pub fn but_not_port(self, port: u16) -> Self {
+        Self { ignored_port: Some(port), ..self }
     }
 
     /// A SYN founds a connection or joins one.
     fn open(&mut self, ends: Ends, segment: &Segment) {
-        if segment.flags.contains(Flags::ACK) || self.flows.find(ends).is_some() {
+        let (_, at_source) = ends;
+        let is_ignored = self.ignored_port == Some(at_source.port());
+        if segment.flags.contains(Flags::ACK) || is_ignored || self.flows.find(ends).is_some() {
             return;
         }
         let connection = match join_token(segment) {

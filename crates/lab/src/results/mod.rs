@@ -12,7 +12,7 @@ mod wording;
 pub use paper::{ConnectionGoodput, PaperMetrics, Points};
 pub use relay::{RelayResults, RelaySeries};
 pub use relay_table::sparkline;
-pub use schema::{Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
+pub use schema::{ControlResults, Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
 pub use selection::{Hindsight, Migration, SelectionPoint, SelectionResults};
 pub use table::summary;
 pub use users::{LatencyResults, VideoResults};

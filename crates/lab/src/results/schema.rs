@@ -89,8 +89,22 @@ pub struct Totals {
     /// How long answers took; null without requests.
     #[serde(default)]
     pub answers: Option<LatencyResults>,
+    /// What the control plane cost; null where nobody says anything.
+    #[serde(default)]
+    pub control: Option<ControlResults>,
     /// Wall-clock time of the simulation, without the digests and files. Null where results must be the same bytes for the same scenario and seed: in files.
     pub wall_s: Option<f64>,
+}
+
+/// What destination, relays and source told each other over their channels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlResults {
+    /// Octets of channels that the hosts sent, handshakes included, TCP/IP headers and retransmissions not.
+    pub sent_bytes: u64,
+    /// Channels that were opened, counted at both ends.
+    pub channels_opened: u64,
+    /// Channels that were given up because of octets that were not the peer's.
+    pub channels_refused: u64,
 }
 
 /// Measurements per window. All lists have one entry per window.

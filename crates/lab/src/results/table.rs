@@ -4,7 +4,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table, TableComponent};
 
 use super::wording::{milliseconds, percent, quantity};
-use super::{LatencyResults, PaperMetrics, Results, SubflowResults, Totals, VideoResults, relay_table};
+use super::{ControlResults, LatencyResults, PaperMetrics, Results, SubflowResults, Totals, VideoResults, relay_table};
 
 const COLUMNS: [&str; 9] =
     ["subflow", "path", "bytes", "share", "throughput", "mean RTT", "min RTT", "loss", "retransmissions"];
@@ -89,11 +89,18 @@ fn totals(totals: &Totals) -> String {
     ];
     lines.extend(totals.video.map(|video| ("video", watched(&video))));
     lines.extend(totals.answers.map(|answers| ("answers", waited(&answers))));
+    lines.extend(totals.control.map(|control| ("control", told(&control))));
     if let Some(wall_s) = totals.wall_s.filter(|wall_s| *wall_s != totals.duration_s) {
         let speed = if wall_s > 0.0 { totals.duration_s / wall_s } else { f64::INFINITY };
         lines.push(("wall clock", format!("{wall_s:.3} s ({speed:.0} times as fast as real time)")));
     }
     lines.into_iter().map(|(name, text)| format!("{name:<11} {text}\n")).collect()
+}
+
+fn told(control: &ControlResults) -> String {
+    let ControlResults { sent_bytes, channels_refused, .. } = control;
+    let refused = if *channels_refused == 0 { String::new() } else { format!("; {channels_refused} channels refused") };
+    format!("{} between destination, relays and source{refused}", quantity(*sent_bytes as f64, "B"))
 }
 
 fn watched(video: &VideoResults) -> String {

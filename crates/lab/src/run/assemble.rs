@@ -31,7 +31,7 @@ pub(super) fn assemble(
     let counters = stage.path_counters();
     let (mut series, subflows) =
         recorders.connection.finish(&at_destination, sender, &counters, stage.ended_at.as_secs_f64());
-    let selection = stage.cooperating.selection.as_ref().map(|selection| selection.steering.borrow().results());
+    let selection = stage.journal.selection();
     let chosen = chosen(drawn, selection.as_ref());
     let in_cell = |relay: &Relay| drawn.cell.as_ref().map(|_| relay.distance_m().unwrap_or(DEFAULT_DISTANCE_M));
     let distances_m: Vec<_> = drawn.relays.iter().map(in_cell).collect();
@@ -85,6 +85,7 @@ fn totals(
         reinjected_bytes: Some(at_source.reinjected_bytes),
         duplicate_bytes: at_destination.duplicate_bytes,
         out_of_order_peak_bytes: at_destination.out_of_order_peak_bytes,
+        control: stage.control(),
         video: VideoResults::of(delivered.screens.iter().map(|screen| screen.stats(stage.ended_at))),
         answers: LatencyResults::of(&delivered.latencies),
         ..Totals::default()

@@ -62,6 +62,7 @@ impl Stage {
     fn clear_away(&mut self) -> Vec<String> {
         for host in [SOURCE, DESTINATION] {
             self.simulation.with_host(host, |host, now| {
+                host.with_agent_mut(|role, endpoint| role.retire(endpoint, now));
                 let connections: Vec<_> = host.endpoint.connections().collect();
                 for connection in connections {
                     // One that has ended already cannot be aborted.
@@ -83,11 +84,10 @@ impl Stage {
         let hosts = hosts.map(|(id, name)| (name, self.simulation.host(id).endpoint.footprint()));
         let held = hosts.into_iter().filter(|(_, footprint)| *footprint != NOTHING);
         let held = held.map(|(name, footprint)| format!("{name} holds {footprint:?}"));
-        let relays = self.relays.iter().enumerate().filter(|(index, _)| !self.is_gone(*index));
-        let relays = relays.filter_map(|(index, relay)| Some((index, relay.parts.forwarding?)));
-        let network = self.simulation.network();
+        let relays = (0..self.relays.len()).filter(|index| !self.is_gone(*index));
+        let relays = relays.filter_map(|index| Some((index, self.relay_agent(index)?)));
         let stored = relays.filter_map(|(index, relay)| {
-            let (splices, held_bytes) = (relay.splices(network).len(), relay.held_bytes(network).unwrap_or(0));
+            let (splices, held_bytes) = (relay.splices(), relay.held_bytes().unwrap_or(0));
             let any = splices > 0 || held_bytes > 0;
             any.then(|| format!("relay {index} has {splices} spliced subflows and holds {held_bytes} octets"))
         });

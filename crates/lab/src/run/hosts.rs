@@ -2,22 +2,23 @@
 
 use core::net::IpAddr;
 
-use simulator::EndpointHost;
+use cooperation::agent::Role;
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, Endpoint, EndpointConfig};
 use units::Prng;
 
+use super::agents::LabHost;
 use crate::scenario::{RelayMode, Scenario};
 
 /// Subflows that a scheduler can mark.
 const SUBFLOWS_MAX: usize = 64;
 
 /// A host whose engine draws its randomness from the scenario's seed and its own name.
-pub(super) fn host(scenario: &Scenario, name: &str, addresses: &[IpAddr]) -> EndpointHost {
+pub(super) fn host(scenario: &Scenario, name: &str, addresses: &[IpAddr], role: Role) -> LabHost {
     let seed = Prng::fork(scenario.seed, name).below(u64::MAX);
     let local = addresses.iter().map(|ip| LocalAddress { ip: *ip, backup: false }).collect();
     let config = EndpointConfig { local_addresses: local, ..EndpointConfig::default() };
-    EndpointHost::new(Endpoint::with_seed(config, seed))
+    LabHost::with_agent(Endpoint::with_seed(config, seed), role)
 }
 
 /// Settings of the connection. While one set of relays takes over from another, both have subflows.

@@ -5,15 +5,16 @@ use std::path::Path;
 
 use bytes::Bytes;
 use network::Trace;
+use simulator::Source;
 use simulator::app::Transfer;
 use simulator::traffic::video::{FrameSizes, Viewer};
 use simulator::traffic::{Answers, LiveServer, Pace, Reader, Script};
-use simulator::{EndpointHost, Source};
 use transport::ConnectionConfig;
 use units::text::Text;
 use units::{Duration, Instant, Prng, Rate};
 
 use super::RunError;
+use super::agents::LabHost;
 use super::sink::User;
 use crate::scenario::{Hop, Link, Scenario, TextOr, WorkloadKind, drawing};
 
@@ -49,7 +50,7 @@ pub(super) fn server(
     source: Source,
     local: SocketAddr,
     config: ConnectionConfig,
-) -> impl FnOnce(EndpointHost) -> EndpointHost {
+) -> impl FnOnce(LabHost) -> LabHost {
     let script = match scenario.workload.kind {
         WorkloadKind::Video => Some(Script::Video(frames(scenario))),
         WorkloadKind::Requests => Some(Script::Answers(answers(scenario))),

@@ -2,18 +2,20 @@
 
 use core::net::SocketAddr;
 
+use cooperation::agent::Role;
 use simulator::traffic::video::{FrameSizes, Screen, VideoFlow, VideoPlayer, VideoSource};
 use simulator::traffic::{
     Background, DatagramSizes, Demand, Latencies, Octets, OnOff, PacedSource, ShortFlowSource, ShortFlows, Slope,
     TcpFlow, TcpSink, UdpFlow, UdpSink, UdpSource,
 };
-use simulator::{App, EndpointHost, Simulation};
+use simulator::{App, HostId, Simulation};
 use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
 use units::{Duration, Instant, Prng, Rate};
 
+use super::agents::LabHost;
 use super::hosts::host;
-use super::topology::LocalPorts;
+use super::topology::RelayParts;
 use crate::results::{LatencyResults, VideoResults};
 use crate::scenario::{self, Addresses, LocalKind, LocalTraffic, Scenario, drawing, value_of};
 
@@ -107,18 +109,19 @@ impl LocalCounts {
     }
 }
 
-/// Attaches the hosts between which the traffic of relay `index` goes.
+/// Attaches the host of relay `index`, whose agent is `role`, and the one that sends to it, as far as there are such.
 pub(super) fn attach(
-    simulation: &mut Simulation<EndpointHost>,
+    simulation: &mut Simulation<LabHost>,
     scenario: &Scenario,
     index: usize,
-    ports: LocalPorts,
+    parts: &RelayParts,
     addresses: &Addresses,
-) -> LocalCounts {
+    role: Role,
+) -> (LocalCounts, Option<HostId>) {
     let relay = &scenario.relays[index];
     let (at, from) = (addresses.relays[index], addresses.correspondents[index]);
-    let sinks = host(scenario, &format!("relay {}", relay.name), &[at]);
-    let sources = host(scenario, &format!("correspondent of {}", relay.name), &[from]);
+    let sinks = host(scenario, &format!("relay {}", relay.name), &[at], role);
+    let sources = host(scenario, &format!("correspondent of {}", relay.name), &[from], Role::Alone);
     let mut hosts = Hosts { sources, sinks, flows: Vec::new() };
     let sections = relay.local.iter().flat_map(|local| (0..local.count).map(move |_| local));
     for (local, port) in sections.zip(PORT_FIRST..) {
@@ -126,9 +129,11 @@ pub(super) fn attach(
         let (from, to) = (SocketAddr::new(from, port), SocketAddr::new(at, port));
         hosts = Adding { scenario, local, from, to, prng }.add_to(hosts);
     }
-    simulation.attach(ports.relay, hosts.sinks);
-    simulation.attach(ports.correspondent, hosts.sources);
-    LocalCounts(hosts.flows)
+    let id = parts.own.map(|port| simulation.attach(port, hosts.sinks));
+    if let Some(port) = parts.correspondent {
+        simulation.attach(port, hosts.sources);
+    }
+    (LocalCounts(hosts.flows), id)
 }
 
 /// Headers over payload in the packets of a flow.
@@ -153,8 +158,8 @@ struct Adding<'a> {
 
 /// The hosts between which a relay's traffic goes, and what is counted there.
 struct Hosts {
-    sources: EndpointHost,
-    sinks: EndpointHost,
+    sources: LabHost,
+    sinks: LabHost,
     flows: Vec<Flow>,
 }
 

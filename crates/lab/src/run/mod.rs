@@ -1,8 +1,9 @@
 //! Runs a scenario in the simulator.
 
+mod agents;
 mod assemble;
+mod attacker;
 mod capture;
-mod cooperation;
 mod examine;
 mod hop;
 mod hosts;
@@ -172,12 +173,12 @@ fn play(
     results.totals.wall_s = Some(wall_s);
     let metrics = observed::paper_metrics(scenario, &collector, &stage);
     if let Some(selection) = &mut results.selection {
-        selection.play_stalled_s = cooperation::play_stalled_s(scenario, &results.series);
+        selection.play_stalled_s = agents::play_stalled_s(scenario, &results.series);
         selection.hindsight = observed::oracle(scenario).and_then(|oracle| oracle.judge(&results.series, &metrics));
     }
     results.metrics = Some(metrics);
-    let (messages, channels) = stage.cooperating.messages.attacked();
-    let guilty = stage.guilty.borrow().iter().map(|relay| scenario.relays[*relay].name.clone()).collect();
+    let (messages, channels) = stage.attacked();
+    let guilty = stage.journal.guilty.iter().map(|relay| scenario.relays[*relay].name.clone()).collect();
     let attacked = Attacked { messages, channels, guilty };
     Ok(Played { run: Run { results, faults, captures: Vec::new(), attacked }, captures, stage, broken })
 }

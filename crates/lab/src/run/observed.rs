@@ -6,6 +6,7 @@ use std::rc::Rc;
 use cooperation::relay_selection::Goal;
 use units::{Instant, Rate};
 
+use super::agents::CONTROL_PORT;
 use super::stage::{DESTINATION, SOURCE, Stage};
 use crate::measure::{Oracle, bps};
 use crate::metrics::{ActiveSet, Analysis, Collector, Observer, Settings, Shared, Summary, range_bytes};
@@ -25,9 +26,9 @@ pub(super) fn observe(scenario: &Scenario, stage: &mut Stage) -> Shared {
     let count = scenario.active_relays().len() as u64;
     collector.active_set(&ActiveSet { at: Instant::ZERO, count });
     let collector: Shared = Rc::new(RefCell::new(collector));
-    stage.cooperating.tell(&collector);
+    stage.journal.tell(Rc::clone(&collector));
     if scenario.workload.kind != WorkloadKind::None {
-        let observer = Observer::new(SOURCE, DESTINATION, [Rc::clone(&collector)]);
+        let observer = Observer::new(SOURCE, DESTINATION, [Rc::clone(&collector)]).but_not_port(CONTROL_PORT);
         stage.simulation.add_tap(Box::new(observer));
         stage.delivered.borrow_mut().tell(Rc::clone(&collector));
     }

@@ -8,15 +8,17 @@
 //!                                                         └── relay 2
 //! ```
 //!
+//! Where a relay does more with packets than to route them, its host stands between router and Wi-Fi.
 //! Backbone and core are joined by the bottleneck, if the scenario has one, and are one otherwise. Each hop is a link of its own, or the relay's gates of a medium that all relays share.
 
-use network::{MediumId, Network, PortId, Prefix, Route, VertexId};
+use network::{Gate, MediumId, Network, PortId, Prefix, Route, VertexId};
 
 use simulator::relay::{DESTINATION_GATE, SOURCE_GATE};
 use simulator::swallower::Swallower;
 use units::Instant;
 
-use super::cooperation::forwarding::Element;
+use super::agents::{is_on_the_way, relays_converse};
+use super::attacker::Attacker;
 use super::hop::{Hop, HopKind};
 use super::{RunError, links, radio};
 use crate::measure::PathCounters;
@@ -31,23 +33,18 @@ pub(super) struct Topology {
     pub relays: Vec<RelayParts>,
     pub cell: Option<MediumId>,
     pub wlan: Option<MediumId>,
+    /// Who touches control messages, if anybody does.
+    pub attacker: Option<MediumId>,
 }
 
 /// Where the parts of one relay are.
 pub(super) struct RelayParts {
     pub cellular: Hop,
     pub wifi: Hop,
-    /// The relay and whom it talks to, where it has traffic of its own.
-    pub local: Option<LocalPorts>,
-    /// What decides when data go on, where that is not at once.
-    pub forwarding: Option<Element>,
-}
-
-/// Where a relay's own traffic begins and ends.
-#[derive(Clone, Copy)]
-pub(super) struct LocalPorts {
-    pub relay: PortId,
-    pub correspondent: PortId,
+    /// Its own host, where it has one.
+    pub own: Option<PortId>,
+    /// The host that its owner's traffic comes from, where there is some.
+    pub correspondent: Option<PortId>,
 }
 
 /// Builds the network of `scenario`.
@@ -63,6 +60,7 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
     };
     let cell = radio::add_cell(&mut network, scenario, addresses)?;
     let wlan = radio::add_wlan(&mut network, scenario, addresses)?;
+    let attacker = Attacker::of(scenario).map(|attacker| network.add_medium(Box::new(attacker)));
     let mut relays = Vec::new();
     for index in 0..scenario.relays.len() {
         let cellular = match &cell {
@@ -74,16 +72,25 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
             Some(wlan) => wlan.hop(&network, index),
             None => links::wifi(&mut network, scenario, index)?,
         };
-        let forwarding = Element::add(&mut network, scenario, index)?;
-        let swallower = add_swallower(&mut network, &scenario.relays[index]);
+        let between = [
+            attacker.map(|id| Between {
+                id,
+                towards_source: Attacker::gate(index, true),
+                towards_destination: Attacker::gate(index, false),
+            }),
+            add_swallower(&mut network, &scenario.relays[index]),
+        ];
+        let hops = RelayHops { cellular, wifi, between: between.into_iter().flatten().collect() };
         let mut builder = Builder { network: &mut network, addresses, backbone, core, destination };
-        let between = forwarding.map(Element::medium).into_iter().chain(swallower).collect();
-        let hops = RelayHops { cellular, wifi, between };
-        let local = builder.wire_relay(index, hops, !scenario.relays[index].local.is_empty());
-        relays.push(RelayParts { cellular, wifi, local, forwarding });
+        let plan = Plan {
+            on_the_way: is_on_the_way(scenario),
+            converses: relays_converse(scenario),
+            has_local: !scenario.relays[index].local.is_empty(),
+        };
+        relays.push(builder.wire_relay(index, hops, plan));
     }
     let [cell, wlan] = [cell, wlan].map(|medium| medium.map(|medium| medium.id));
-    Ok(Topology { network, source, destination, relays, cell, wlan })
+    Ok(Topology { network, source, destination, relays, cell, wlan, attacker })
 }
 
 /// A router behind the link that all paths share.
@@ -116,27 +123,48 @@ struct Builder<'a> {
 struct RelayHops {
     cellular: Hop,
     wifi: Hop,
-    /// From the source's side to the destination's, each with a gate towards either.
-    between: Vec<MediumId>,
+    /// From the source's side to the destination's.
+    between: Vec<Between>,
+}
+
+/// Something that packets pass on their way between a relay and its Wi-Fi.
+struct Between {
+    id: MediumId,
+    towards_source: Gate,
+    towards_destination: Gate,
+}
+
+/// What a relay's host is for.
+#[derive(Clone, Copy)]
+struct Plan {
+    /// It does something with the packets that pass.
+    on_the_way: bool,
+    /// It talks to the destination.
+    converses: bool,
+    /// Its owner has traffic.
+    has_local: bool,
 }
 
 /// A relay that turns bad.
-fn add_swallower(network: &mut Network, relay: &scenario::Relay) -> Option<MediumId> {
+fn add_swallower(network: &mut Network, relay: &scenario::Relay) -> Option<Between> {
     let swallows = relay.swallows?;
     let swallower = Swallower::new(Instant::ZERO + swallows.from, swallows.forges_data_acks);
-    Some(network.add_medium(Box::new(swallower)))
+    let id = network.add_medium(Box::new(swallower));
+    Some(Between { id, towards_source: SOURCE_GATE, towards_destination: DESTINATION_GATE })
 }
 
 impl Builder<'_> {
     /// Joins the two hops of a relay by its router, and both ends to the rest.
-    fn wire_relay(&mut self, index: usize, hops: RelayHops, has_local: bool) -> Option<LocalPorts> {
+    fn wire_relay(&mut self, index: usize, hops: RelayHops, plan: Plan) -> RelayParts {
         let RelayHops { cellular, wifi, between } = hops;
         let (network, path) = (&mut *self.network, self.addresses.paths[index]);
         let router = network.add_router();
-        let (down, up) = chain(network, &between, router, wifi.down_in);
+        let own = (plan.on_the_way || plan.converses || plan.has_local).then(|| network.add_port());
+        let on_the_way = own.filter(|_| plan.on_the_way).map(PortId::vertex);
+        let (down, up) = chain(network, &between, on_the_way.unwrap_or(router), wifi.down_in);
         network.add_host_route(self.core, path, cellular.down_in);
         network.connect(cellular.down_out, router);
-        network.add_host_route(router, path, down);
+        network.add_host_route(router, path, on_the_way.unwrap_or(down));
         network.connect(wifi.down_out, self.destination.vertex());
         // On a shared channel all leave by one gate, and the channel knows the relay.
         if wifi.kind == HopKind::Sender {
@@ -149,30 +177,35 @@ impl Builder<'_> {
         network.connect(cellular.up_out, self.core);
         cellular.send_answers(network, self.core, router);
         wifi.send_answers(network, up, self.destination.vertex());
-        let local = has_local.then(|| self.wire_local(index, cellular, router));
+        if let Some(own) = own {
+            network.add_host_route(router, self.addresses.relays[index], own.vertex());
+            if on_the_way.is_some() {
+                network.add_host_route(own.vertex(), path, down);
+            }
+            network.add_route(own.vertex(), Route { from: None, to: None, via: router });
+        }
+        let correspondent = plan.has_local.then(|| self.wire_correspondent(index, cellular));
         self.network.add_route(router, Route { from: None, to: None, via: cellular.up_in });
-        local
+        RelayParts { cellular, wifi, own, correspondent }
     }
 
-    /// The relay's own host behind its router, and the host that sends to it behind the core.
-    fn wire_local(&mut self, index: usize, cellular: Hop, router: VertexId) -> LocalPorts {
+    /// The host that sends to a relay's owner, behind the core.
+    fn wire_correspondent(&mut self, index: usize, cellular: Hop) -> PortId {
         let (network, addresses) = (&mut *self.network, self.addresses);
-        let (relay, correspondent) = (network.add_port(), network.add_port());
-        network.add_host_route(router, addresses.relays[index], relay.vertex());
-        network.connect(relay.vertex(), router);
+        let correspondent = network.add_port();
         network.add_host_route(self.core, addresses.relays[index], cellular.down_in);
         network.add_host_route(self.backbone, addresses.correspondents[index], correspondent.vertex());
         network.connect(correspondent.vertex(), self.backbone);
-        LocalPorts { relay, correspondent }
+        correspondent
     }
 }
 
-/// Joins elements between a router and a Wi-Fi hop. Gives where packets enter towards the destination and towards the source.
-fn chain(network: &mut Network, elements: &[MediumId], router: VertexId, wifi: VertexId) -> (VertexId, VertexId) {
+/// Joins elements between a relay and its Wi-Fi hop. Gives where packets enter towards the destination and towards the source.
+fn chain(network: &mut Network, elements: &[Between], router: VertexId, wifi: VertexId) -> (VertexId, VertexId) {
     let (mut down, mut up) = (wifi, router);
     for element in elements {
         let [towards_source, towards_destination] =
-            [SOURCE_GATE, DESTINATION_GATE].map(|gate| network.gate(*element, gate));
+            [element.towards_source, element.towards_destination].map(|gate| network.gate(element.id, gate));
         network.connect(towards_source, up);
         match up == router {
             true => down = towards_source,

@@ -6,12 +6,12 @@ use units::{Duration, Probability};
 
 use super::schema::Written;
 
-/// Somebody on the Wi-Fi who knows no secret.
+/// Somebody on the Wi-Fi who knows no key.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Attack {
-    /// Share of the messages between relays and destination that are damaged, cut short, withheld, played again, or
-    /// preceded by inventions.
+    /// Share of the packets of the control plane on Wi-Fi that are damaged, withheld, or replaced by earlier ones or by
+    /// inventions.
     #[serde(with = "units::text::probability")]
     #[schemars(with = "Written<Probability>")]
     pub messages: Probability,

@@ -3,10 +3,12 @@
 use core::net::SocketAddr;
 
 use bytes::Bytes;
+use host::{Alone, App, EndpointHost};
 use linux::Result;
-use linux::driver::{Application, Driver};
+use linux::driver::{Driver, random_seed};
 use linux::stop::Stop;
-use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, Received};
+use linux::tun::Tun;
+use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, Received};
 use units::{Duration, Instant};
 
 use crate::measured::{CpuTime, Measured};
@@ -18,7 +20,7 @@ const CALL_BYTES: usize = 256 << 10;
 
 /// Opens a connection, sends for `span`, ends the stream and waits until the peer has all of it.
 pub fn send(
-    driver: Driver,
+    tun: Tun,
     local: SocketAddr,
     remote: SocketAddr,
     config: ConnectionConfig,
@@ -26,31 +28,34 @@ pub fn send(
 ) -> Result<Measured> {
     let block = Bytes::from(vec![7; BLOCK_BYTES]);
     let sender = Sender { block, position: 0, span, until: None, bytes: 0, finished: false };
-    let (sender, seconds, cpu_s) = drive(driver, local, remote, config, sender)?;
+    let (sender, seconds, cpu_s) = drive(tun, local, remote, config, sender)?;
     Ok(Measured { bytes: sender.bytes, seconds, cpu_s })
 }
 
 /// Opens a connection and receives until its stream ends; the time starts with the first octet.
-pub fn receive(driver: Driver, local: SocketAddr, remote: SocketAddr, config: ConnectionConfig) -> Result<Measured> {
+pub fn receive(tun: Tun, local: SocketAddr, remote: SocketAddr, config: ConnectionConfig) -> Result<Measured> {
     let receiver = Receiver { first_at: None, last_at: Instant::ZERO, bytes: 0, finished: false };
-    let (receiver, seconds, cpu_s) = drive(driver, local, remote, config, receiver)?;
+    let (receiver, seconds, cpu_s) = drive(tun, local, remote, config, receiver)?;
     let seconds = receiver.first_at.map_or(seconds, |first| receiver.last_at.saturating_since(first).as_secs_f64());
     Ok(Measured { bytes: receiver.bytes, seconds, cpu_s })
 }
 
-fn drive<A: Application>(
-    mut driver: Driver,
+fn drive<A: App>(
+    tun: Tun,
     local: SocketAddr,
     remote: SocketAddr,
     config: ConnectionConfig,
-    mut application: A,
+    app: A,
 ) -> Result<(A, f64, f64)> {
     let cpu = CpuTime::start();
-    let (endpoint, begin) = driver.endpoint();
+    let mut driver = Driver::new(tun, config.mtu)?;
+    let mut endpoint = Endpoint::new(EndpointConfig::default(), random_seed()?);
+    let begin = driver.now();
     endpoint.connect(local, remote, config, begin).expect("a new endpoint takes a connection");
-    driver.run(&mut application, &Stop::new()?)?;
-    let (_, end) = driver.endpoint();
-    Ok((application, end.saturating_since(begin).as_secs_f64(), cpu.seconds()))
+    let mut host = EndpointHost::with_app(endpoint, Alone, app);
+    driver.run(&mut host, &Stop::new()?)?;
+    let (_, _, app) = host.into_parts();
+    Ok((app, driver.now().saturating_since(begin).as_secs_f64(), cpu.seconds()))
 }
 
 struct Sender {
@@ -82,9 +87,9 @@ impl Sender {
     }
 }
 
-impl Application for Sender {
-    fn handle_event(&mut self, event: Event, endpoint: &mut Endpoint, now: Instant) {
-        match event {
+impl App for Sender {
+    fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
+        match *event {
             Event::Connected { connection, .. } => {
                 self.until = Some(now + self.span);
                 self.fill(connection, endpoint, now);
@@ -108,9 +113,9 @@ struct Receiver {
     finished: bool,
 }
 
-impl Application for Receiver {
-    fn handle_event(&mut self, event: Event, endpoint: &mut Endpoint, now: Instant) {
-        match event {
+impl App for Receiver {
+    fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
+        match *event {
             Event::Readable(connection) | Event::PeerFinished(connection) => loop {
                 match endpoint.recv(connection, CALL_BYTES, now).expect("the connection lasts") {
                     Received::Data(payload) => {

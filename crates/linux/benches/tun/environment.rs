@@ -3,13 +3,13 @@
 use core::cell::Cell;
 use core::net::{IpAddr, SocketAddr};
 
+use linux::Result;
 use linux::ability::Needs;
 use linux::driver::OFFLOAD_PAYLOAD_MAX;
 use linux::netns::{Keeper, Namespace};
 use linux::tun::{Tun, TunConfig};
-use linux::{Result, driver::Driver};
+use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
-use transport::{ConnectionConfig, EndpointConfig};
 
 use crate::kernel::Protocol;
 
@@ -47,13 +47,12 @@ impl Environment {
         Ok(Self { near, far, mtu, engines: Cell::new(0), _keeper: keeper })
     }
 
-    /// A fresh engine behind a fresh device, and where the kernel listens on it.
-    pub fn engine_device(&self) -> Result<(Driver, SocketAddr)> {
+    /// A fresh device for an engine, and where the kernel listens on it.
+    pub fn engine_device(&self) -> Result<(Tun, SocketAddr)> {
         let addresses = vec![(IpAddr::from([10, 98, 2, 1]), 24)];
         let config = TunConfig { name: "engine".into(), mtu: self.mtu, offload: true, addresses };
         let tun = self.near.run(|| Tun::open(&config))??;
-        let driver = Driver::new(tun, self.mtu, EndpointConfig::default())?;
-        Ok((driver, SocketAddr::from(([10, 98, 2, 1], PORT))))
+        Ok((tun, SocketAddr::from(([10, 98, 2, 1], PORT))))
     }
 
     /// Where the next engine connects from: never twice, because the kernel may still remember a connection whose

@@ -2,13 +2,13 @@
 
 use std::io;
 
+use host::App;
 use transport::error::CloseReason;
 use transport::{ConnectionId, Endpoint, Event, Received};
 use units::{Duration, Instant};
 
 use super::attempts::Attempts;
 use super::sink::Sink;
-use crate::driver::Application;
 use crate::http::{Body, Chunked, HEAD_BYTES_MAX, ResponseHead, Url, parse_response_head};
 use crate::{Error, Result};
 
@@ -48,6 +48,7 @@ pub struct Download<'a> {
     informational: usize,
     /// The sink takes nothing for now.
     paused: bool,
+    started_at: Instant,
     /// When patience ends.
     deadline: Instant,
     /// When octets of the file last arrived.
@@ -84,17 +85,11 @@ impl<'a> Download<'a> {
             promised_bytes: None,
             informational: 0,
             paused: false,
+            started_at: Instant::ZERO,
             deadline: Instant::FAR_FUTURE,
             arrived_at: Instant::ZERO,
             outcome: None,
         }
-    }
-
-    /// Begins to connect.
-    pub fn start(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        self.deadline = now + CONNECT_TIMEOUT;
-        self.attempts.go_on(endpoint, now);
-        self.check_attempts();
     }
 
     /// The connection that was taken.
@@ -102,9 +97,9 @@ impl<'a> Download<'a> {
         self.connection
     }
 
-    /// When octets of the file last arrived: the connection may take longer to end.
-    pub fn arrived_at(&self) -> Instant {
-        self.arrived_at
+    /// From its start until octets of the file last arrived: the connection may take longer to end.
+    pub fn duration(&self) -> Duration {
+        self.arrived_at.saturating_since(self.started_at)
     }
 
     /// Octets that have arrived, and those that were there before.
@@ -357,9 +352,15 @@ impl Download<'_> {
     }
 }
 
-impl Application for Download<'_> {
-    fn handle_event(&mut self, event: Event, endpoint: &mut Endpoint, now: Instant) {
-        match event {
+impl App for Download<'_> {
+    fn start(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        (self.started_at, self.deadline) = (now, now + CONNECT_TIMEOUT);
+        self.attempts.go_on(endpoint, now);
+        self.check_attempts();
+    }
+
+    fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
+        match *event {
             Event::Connected { connection, .. } if self.connection.is_none() => {
                 self.connection = Some(connection);
                 self.attempts.succeeded(connection, endpoint, now);
@@ -383,25 +384,26 @@ impl Application for Download<'_> {
         }
     }
 
-    fn next_wakeup(&self) -> Option<Instant> {
-        if self.paused && self.sink.has_room() {
-            return Some(Instant::ZERO);
-        }
+    fn poll_timeout(&self) -> Option<Instant> {
         let attempt_at = self.attempts.next_at().unwrap_or(Instant::FAR_FUTURE);
         Some(self.deadline.min(attempt_at))
     }
 
-    fn handle_wakeup(&mut self, endpoint: &mut Endpoint, now: Instant) {
+    fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
         if self.attempts.next_at().is_some_and(|at| at <= now) {
             self.attempts.go_on(endpoint, now);
             self.check_attempts();
         }
-        if let Some(id) = self.connection.filter(|_| self.paused) {
-            self.deadline = now + STALL_TIMEOUT;
-            self.receive(id, endpoint, now);
-        }
         if now >= self.deadline {
             self.run_out(endpoint, now);
+        }
+    }
+
+    /// The sink has taken something.
+    fn handle_wake(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        if let Some(id) = self.connection.filter(|_| self.paused && self.sink.has_room()) {
+            self.deadline = now + STALL_TIMEOUT;
+            self.receive(id, endpoint, now);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use host::App as _;
 use transport::{ConnectionConfig, ConnectionId, EndpointConfig, Event, Received};
 use units::{Duration, Instant};
 
@@ -10,7 +11,6 @@ use super::attempts::Attempts;
 use super::download::{Download, Progress};
 use super::sink::{Output, Sink};
 use crate::back_to_back::{CLIENT, Pair, SERVER};
-use crate::driver::Application as _;
 
 const PORT: u16 = 80;
 const DAY: &str = "Date: Tue, 15 Nov 1994 12:45:26 GMT\r\n";
@@ -66,7 +66,7 @@ fn download(output: &Path, resume: bool, answer: &str) -> Outcome {
     while !download.is_finished() && pair.now < end {
         while pair.exchange() {}
         while let Some(event) = pair.client.poll_event() {
-            download.handle_event(event, &mut pair.client, pair.now);
+            download.handle_event(&event, &mut pair.client, pair.now);
         }
         while let Some(event) = pair.server.poll_event() {
             connection = connection.or_else(|| pair.server.accept(listener));
@@ -74,8 +74,8 @@ fn download(output: &Path, resume: bool, answer: &str) -> Outcome {
                 serve(&mut pair, id, &mut request, &mut answer);
             }
         }
-        if pair.go_on(download.next_wakeup(), end) && download.next_wakeup().is_some_and(|at| at <= pair.now) {
-            download.handle_wakeup(&mut pair.client, pair.now);
+        if pair.go_on(download.poll_timeout(), end) && download.poll_timeout().is_some_and(|at| at <= pair.now) {
+            download.handle_timeout(&mut pair.client, pair.now);
         }
     }
     let (bytes, _) = download.bytes();
@@ -220,10 +220,10 @@ fn every_address_is_tried() {
             }
         }
         while let Some(event) = pair.client.poll_event() {
-            download.handle_event(event, &mut pair.client, pair.now);
+            download.handle_event(&event, &mut pair.client, pair.now);
         }
-        if pair.go_on(download.next_wakeup(), end) && download.next_wakeup().is_some_and(|at| at <= pair.now) {
-            download.handle_wakeup(&mut pair.client, pair.now);
+        if pair.go_on(download.poll_timeout(), end) && download.poll_timeout().is_some_and(|at| at <= pair.now) {
+            download.handle_timeout(&mut pair.client, pair.now);
         }
     }
     assert!(pair.now < Instant::ZERO + Duration::from_secs(5), "no attempt waits for the one before to time out");

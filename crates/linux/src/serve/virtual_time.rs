@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use host::App as _;
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Event, Received};
 use units::Duration;
@@ -10,7 +11,6 @@ use units::Duration;
 use super::Server;
 use super::files::Folder;
 use crate::back_to_back::{CLIENT, Pair, SERVER};
-use crate::driver::Application as _;
 
 const PORT: u16 = 80;
 /// How long the client takes to look again.
@@ -53,7 +53,7 @@ impl<'a> World<'a> {
         let listener = pair.server.listen((SERVER, PORT).into(), ConnectionConfig::default()).unwrap();
         let config = ConnectionConfig { receive_buffer_bytes: window_bytes, ..ConnectionConfig::default() };
         let connection = pair.client.connect((CLIENT, 0).into(), (SERVER, PORT).into(), config, pair.now).unwrap();
-        let application = Server::new(Folder::open(&folder.0).unwrap(), vec![listener], idle_max, pair.now, say);
+        let application = Server::new(Folder::open(&folder.0).unwrap(), vec![listener], idle_max, say);
         let (received, finished, closed) = (Vec::new(), false, None);
         let mut world = Self { application, pair, connection, received, finished, closed };
         world.settle();
@@ -92,9 +92,9 @@ impl<'a> World<'a> {
         let end = self.pair.now + span;
         while self.pair.now < end {
             let tick = self.pair.now + TICK;
-            while self.pair.go_on(self.application.next_wakeup(), tick) {
-                if self.application.next_wakeup().is_some_and(|at| at <= self.pair.now) {
-                    self.application.handle_wakeup(&mut self.pair.server, self.pair.now);
+            while self.pair.go_on(self.application.poll_timeout(), tick) {
+                if self.application.poll_timeout().is_some_and(|at| at <= self.pair.now) {
+                    self.application.handle_timeout(&mut self.pair.server, self.pair.now);
                 }
                 self.settle();
             }
@@ -108,7 +108,7 @@ impl<'a> World<'a> {
             let mut moved = self.pair.exchange();
             while let Some(event) = self.pair.server.poll_event() {
                 moved = true;
-                self.application.handle_event(event, &mut self.pair.server, self.pair.now);
+                self.application.handle_event(&event, &mut self.pair.server, self.pair.now);
             }
             while let Some(event) = self.pair.client.poll_event() {
                 if let Event::Closed { reason, .. } = event {

@@ -6,7 +6,7 @@ use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, ListenerId, Rec
 use units::Instant;
 use wire::Payload;
 
-use super::{App, Report};
+use host::{App, Report};
 
 /// Octets taken from the endpoint at once; also what an echo keeps for a peer that does not read.
 const TAKE_BYTES: usize = 1 << 16;

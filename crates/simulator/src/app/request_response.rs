@@ -6,7 +6,9 @@ use transport::error::ConnectionError;
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, Received};
 use units::{Duration, Instant, Prng};
 
-use super::{App, Report, Source};
+use host::{App, Report};
+
+use super::Source;
 use crate::traffic::Draw;
 
 /// Sends requests to an [`super::Echo`], one after the other on one connection; each is sent when the answer to the one

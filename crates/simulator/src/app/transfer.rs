@@ -8,7 +8,9 @@ use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, ListenerId, Rec
 use units::Instant;
 use wire::Payload;
 
-use super::{App, Report, Source};
+use host::{App, Report};
+
+use super::Source;
 
 /// Octets offered to the endpoint at once.
 const OFFER_BYTES: u32 = 1 << 20;

@@ -7,7 +7,7 @@ use transport::{Endpoint, Event};
 use units::{Instant, Prng};
 
 use super::{Demand, Octets};
-use crate::app::{App, Report};
+use host::{App, Report};
 
 /// IP and UDP headers over IPv4, which the sizes of a mix include.
 const HEADERS_BYTES: u16 = 28;

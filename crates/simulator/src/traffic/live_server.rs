@@ -10,7 +10,7 @@ use super::answers::REQUEST_BYTES;
 use super::pace::Pace;
 use super::video::FrameSizes;
 use super::writer::Writer;
-use crate::app::{App, Report};
+use host::{App, Report};
 
 /// Octets taken from the endpoint at once.
 const TAKE_BYTES: usize = 1 << 20;

@@ -8,7 +8,7 @@ use units::{Instant, Prng};
 use super::datagrams::mixed_packet_bytes;
 use super::writer::Writer;
 use super::{Demand, Octets};
-use crate::app::{App, Report};
+use host::{App, Report};
 
 /// Octets written at once, about a segment: an application that writes every octet by itself would be another model.
 const WRITE_BYTES: u64 = 1400;

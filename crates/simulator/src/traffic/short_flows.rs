@@ -7,7 +7,7 @@ use units::{Duration, Instant, Prng};
 
 use super::writer::Writer;
 use super::{Draw, Latencies, Octets};
-use crate::app::{App, Report};
+use host::{App, Report};
 
 /// Flows of a user who fetches something, looks at it for a while, and fetches the next.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use transport::{ConnectionConfig, ConnectionId, Endpoint, Event};
 use units::Instant;
 use wire::{Pattern, Payload};
 
-use crate::app::Report;
+use host::Report;
 
 /// Octets offered to the endpoint at once.
 const OFFER_BYTES: u64 = 1 << 20;

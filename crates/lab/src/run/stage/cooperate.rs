@@ -1,109 +1,92 @@
-//! What is due between two steps of the simulation: the modules of cooperation hear of the hosts, and act on them.
+//! What is due between two steps of the simulation: relays look at their counters, and observers hear of the destination.
 
-use std::rc::Rc;
-
-use cooperation::relay_selection::monitor::LinkUse;
-use simulator::{EndpointHost, Simulation};
+use cooperation::agent::control::ControlStats;
+use cooperation::agent::relay::RelayAgent;
+use network::cell::{Cell, UeState};
+use simulator::Simulation;
 use units::Instant;
 
-use super::{DESTINATION, RelayOnStage, SOURCE, Stage};
-use crate::run::cooperation::{Adapting, LinkLoad, measure};
+use super::{DESTINATION, SOURCE, Stage};
+use crate::results::ControlResults;
+use crate::run::agents::{LabHost, measurement};
+use crate::run::attacker::Attacker;
 
 impl Stage {
-    /// Does what is due now.
-    pub(super) fn cooperate(&mut self) {
-        let now = self.simulation.now();
-        if self.cooperating.selection.as_ref().is_some_and(|selection| selection.next_advert_at <= now) {
-            self.select_relays(now);
-        }
-        if self.cooperating.sharing.as_ref().is_some_and(|sharing| sharing.next_at() <= now) {
-            self.share_bandwidth();
-        }
-        if let Some(adapting) = self.cooperating.adapting.as_mut().filter(|adapting| adapting.next_at() <= now) {
-            report_delays(&self.simulation, &self.relays, adapting, now);
-            self.simulation.with_host(SOURCE, |host, now| adapting.period(&mut host.endpoint, now));
-        }
-        self.deliver_ranges(now);
+    /// When a relay looks at its counters next.
+    pub(super) fn next_measurement(&self) -> Instant {
+        self.next_measurement
     }
 
-    /// What the destination said of its ranges reaches the relays.
-    fn deliver_ranges(&mut self, now: Instant) {
-        let Some(ranges) = self.cooperating.ranges.clone() else { return };
-        loop {
-            let due = ranges.borrow_mut().take_due(now);
-            let Some(due) = due else { return };
-            for index in due.relays(self.relays.len()) {
-                let Some(element) = self.relays[index].parts.forwarding.filter(|_| !self.is_gone(index)) else {
-                    continue;
-                };
-                let frame = ranges.borrow().frame_to(index, due.frame);
-                let passed = self.cooperating.messages.tell_relay(index, frame);
-                if let Some(frame) = passed.frame {
-                    element.tell(frame, &mut self.simulation);
+    /// The relays whose time has come look at their counters.
+    pub(super) fn measure(&mut self) {
+        if self.next_measurement > self.simulation.now() {
+            return;
+        }
+        self.next_measurement = Instant::FAR_FUTURE;
+        let cell = self.cell.and_then(|id| self.simulation.network().medium::<Cell>(id));
+        let ues = cell.map(Cell::ues).unwrap_or_default();
+        for index in 0..self.relays.len() {
+            let Some(due) = self.relay_agent(index).map(RelayAgent::next_measurement) else { continue };
+            if self.is_gone(index) {
+                continue;
+            }
+            if due <= self.simulation.now() {
+                self.measure_relay(index, ues.get(index));
+            }
+            let due = self.relay_agent(index).map_or(Instant::FAR_FUTURE, RelayAgent::next_measurement);
+            self.next_measurement = self.next_measurement.min(due);
+        }
+    }
+
+    fn measure_relay(&mut self, index: usize, ue: Option<&UeState>) {
+        let (network, relay) = (self.simulation.network(), &self.relays[index]);
+        let measured = measurement(network, relay.parts.cellular, ue, &relay.local);
+        let Some(host) = relay.host else { return };
+        self.simulation.with_host(host, |host, now| {
+            host.with_agent_mut(|role, endpoint| {
+                if let Some(agent) = role.relay_mut() {
+                    agent.handle_measurement(&measured, endpoint, now);
                 }
-                if passed.refused {
-                    ranges.borrow_mut().repeat(index, now);
-                }
+            });
+        });
+    }
+
+    /// Control messages that an attacker touched, and channels that were closed because of octets that were not their peers'.
+    pub fn attacked(&self) -> (u64, u64) {
+        let network = self.simulation.network();
+        let attacker = self.attacker.and_then(|id| network.medium::<Attacker>(id));
+        (attacker.map_or(0, Attacker::attacks), self.control().map_or(0, |control| control.channels_refused))
+    }
+
+    /// What the control plane cost, where there is one.
+    pub fn control(&self) -> Option<ControlResults> {
+        let hosts = self.relays.iter().filter_map(|relay| relay.host).chain([SOURCE, DESTINATION]);
+        let mut all = ControlStats::default();
+        hosts.for_each(|host| all += self.simulation.host(host).agent().control_stats());
+        let ControlStats { sent_bytes, opened: channels_opened, refused: channels_refused, .. } = all;
+        (all != ControlStats::default()).then_some(ControlResults { sent_bytes, channels_opened, channels_refused })
+    }
+
+    /// The agent of a relay, if it has one.
+    pub fn relay_agent(&self, index: usize) -> Option<&RelayAgent> {
+        self.simulation.host(self.relays[index].host?).agent().relay()
+    }
+
+    /// Observers hear what the destination's agent has to tell.
+    pub(super) fn hear(&mut self) {
+        while has_news(&self.simulation) {
+            let event = self.simulation.with_host(DESTINATION, |host, _| {
+                host.with_agent_mut(|role, _| role.destination_mut().and_then(|agent| agent.poll_event()))
+            });
+            if let Some(failure) = event.and_then(|event| self.journal.note(event)) {
+                self.delivered.borrow_mut().failure = Some(failure);
             }
         }
-    }
-
-    /// What the relays that are there see of their links.
-    fn measure_links(&self) -> Vec<Option<LinkUse>> {
-        let links = self.relays.iter().enumerate().map(|(index, relay)| {
-            (!self.is_gone(index)).then(|| (relay.parts.cellular, relay.local.received_packet_bytes()))
-        });
-        measure(self.simulation.network(), self.cell, links)
-    }
-
-    /// The relays tell of their own flows, and the source hears it.
-    fn share_bandwidth(&mut self) {
-        let load = |(link, relay): (Option<LinkUse>, &RelayOnStage)| {
-            Some(LinkLoad { link: link?, flows: relay.local.flows_in_packets() })
-        };
-        let loads = self.measure_links().into_iter().zip(&self.relays).map(load).collect();
-        let Some(sharing) = &mut self.cooperating.sharing else { return };
-        let messages = &mut self.cooperating.messages;
-        self.simulation.with_host(SOURCE, |host, now| sharing.period(loads, messages, &mut host.endpoint, now));
-    }
-
-    /// The relays advertise, and the destination draws its conclusions.
-    fn select_relays(&mut self, now: Instant) {
-        let measured = self.measure_links();
-        let Some(selection) = &mut self.cooperating.selection else { return };
-        let adverts = self.cooperating.messages.adverts(selection.offers.adverts(&measured, now));
-        let is_end = selection.next_at <= now;
-        if is_end {
-            selection.next_at = now + selection.offers.period();
-        }
-        selection.next_advert_at = selection.next_at.min(now + selection.offers.advert_period());
-        let (steering, ranges) = (Rc::clone(&selection.steering), self.cooperating.ranges.clone());
-        self.simulation.with_host(DESTINATION, |host, now| {
-            let mut steering = steering.borrow_mut();
-            match is_end {
-                true => steering.period(adverts, &mut host.endpoint, now),
-                false => steering.advertised(adverts, &mut host.endpoint, now),
-            }
-            if let Some(ranges) = ranges {
-                ranges.borrow_mut().set_rates(|| steering.offers_in_use(now));
-            }
-            drop(steering);
-            host.ask_apps();
-        });
     }
 }
 
-/// Relays that acknowledge at once tell the source of their ways to the destination, if it wants to know.
-fn report_delays(
-    simulation: &Simulation<EndpointHost>,
-    relays: &[RelayOnStage],
-    adapting: &mut Adapting,
-    now: Instant,
-) {
-    let Some(delays) = adapting.relays() else { return };
-    for (index, relay) in relays.iter().enumerate() {
-        let Some(forwarding) = relay.parts.forwarding else { continue };
-        let splices = forwarding.splices(simulation.network());
-        splices.into_iter().for_each(|(splice, stats)| delays.report(index, splice, &stats, now));
-    }
+/// Whether the destination's agent has something to tell.
+#[inline]
+pub(super) fn has_news(simulation: &Simulation<LabHost>) -> bool {
+    simulation.host(DESTINATION).agent().destination().is_some_and(|agent| agent.has_events())
 }

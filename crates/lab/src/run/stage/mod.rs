@@ -1,32 +1,31 @@
 //! The hosts of a scenario on their network, and the play.
 
 mod cooperate;
-mod modules;
 mod sample;
 
 use core::cell::RefCell;
-use core::net::{IpAddr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use network::MediumId;
 use network::cell::{Cell, UeId};
 use network::wlan::{StationId, Wlan};
-use simulator::{EndpointHost, HostId, Simulation, Source};
+use simulator::{HostId, Simulation, Source};
 use units::{Duration, Instant};
 
 pub(in crate::run) use sample::Recorders;
 use sample::SubflowNumbers;
 
-use super::cooperation::forwarding::{ArrivalTap, RangeWatch};
-use super::cooperation::{Cooperating, FirstPath, Steersman, Watchman};
+use super::agents::{Agents, Journal, LabHost, selects_relays};
 use super::hosts::{config, host};
 use super::local::LocalCounts;
 use super::meter::Meter;
 use super::sink::{Delivered, Sink};
 use super::topology::{RelayParts, Topology};
 use super::{Live, Progress, RunError, inputs, local};
-use crate::scenario::{Addresses, RelayMode, Scenario};
+use crate::scenario::{Addresses, Scenario};
+use cooperate::has_news;
 
 /// Where the source listens: a port that capture tools take for no protocol.
 const SOURCE_PORT: u16 = 40000;
@@ -37,15 +36,19 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 /// All hosts on their network.
 pub(in crate::run) struct Stage {
-    pub simulation: Simulation<EndpointHost>,
+    pub simulation: Simulation<LabHost>,
     pub relays: Vec<RelayOnStage>,
     pub cell: Option<MediumId>,
     pub wlan: Option<MediumId>,
     pub delivered: Rc<RefCell<Delivered>>,
-    /// How the destination and its relays work together.
-    pub cooperating: Cooperating,
-    /// Relays that swallowed data, as far as the destination found out.
-    pub guilty: Rc<RefCell<Vec<usize>>>,
+    /// What the destination's agent told.
+    pub journal: Journal,
+    /// When a relay looks at its counters next.
+    next_measurement: Instant,
+    /// Whether relays hold data back.
+    holds: bool,
+    /// Who touches control messages on their way, if anybody does.
+    pub attacker: Option<MediumId>,
     /// When the last delivery was, or when it was clear that there would be no more.
     pub ended_at: Instant,
     /// The relay behind which each of the destination's addresses is.
@@ -63,6 +66,8 @@ pub(in crate::run) struct Stage {
 pub(in crate::run) struct RelayOnStage {
     pub parts: RelayParts,
     pub local: LocalCounts,
+    /// Its own host, if it has one.
+    pub host: Option<HostId>,
 }
 
 impl Stage {
@@ -75,43 +80,27 @@ impl Stage {
         let active = scenario.active_relays();
         let paths: Vec<IpAddr> = active.iter().map(|relay| addresses.paths[*relay]).collect();
         let listen_at = SocketAddr::new(addresses.source, SOURCE_PORT);
-        let cooperating = modules::cooperating(scenario, &topology, addresses, listen_at)?;
-        let first = cooperating.selection.as_ref().map_or(active[0], |selection| selection.steering.borrow().first());
+        let agents = Agents::new(scenario, addresses, listen_at);
         let config = config(scenario, active.len());
         let server = inputs::server(scenario, source, listen_at, config.clone());
-        let sink = Sink::new(SocketAddr::new(addresses.paths[first], 0), listen_at, config, inputs::users(scenario));
+        // The destination's agent knows over which path a connection begins.
+        let anywhere = SocketAddr::new(unspecified(listen_at.ip()), 0);
+        let sink = Sink::new(anywhere, listen_at, config, inputs::users(scenario));
         let delivered = sink.delivered();
         let mut simulation = Simulation::new(topology.network);
-        let mut origin = server(host(scenario, "source", &[addresses.source]));
-        if let Some(sharing) = &cooperating.sharing {
-            origin = origin.app(sharing.listener());
-        }
-        simulation.attach(topology.source, origin);
-        let mut destination = host(scenario, "destination", &paths).app(sink);
-        if let Some(selection) = &cooperating.selection {
-            destination = destination.app(Steersman(Rc::clone(&selection.steering)));
-        } else if scenario.cooperation.relays == RelayMode::FastAck {
-            destination = destination.app(FirstPath::new(addresses.paths[first], listen_at));
-        }
-        if let Some(ranges) = &cooperating.ranges {
-            destination = destination.app(RangeWatch(Rc::clone(ranges)));
-        }
-        let guilty = Rc::default();
-        let (seen, found) = (Rc::clone(&delivered), Rc::clone(&guilty));
-        if let Some(watchman) = Watchman::new(scenario, addresses, listen_at, seen, found) {
-            destination = destination.app(watchman);
-        }
+        let origin = host(scenario, "source", &[addresses.source], agents.source()?);
+        simulation.attach(topology.source, server(origin));
+        let destination = host(scenario, "destination", &paths, agents.destination()?).app(sink);
         simulation.attach(topology.destination, destination);
-        let relays = topology.relays.into_iter().enumerate();
-        let relays = relays.map(|(index, parts)| {
-            let attach = |ports| local::attach(&mut simulation, scenario, index, ports, addresses);
-            RelayOnStage { local: parts.local.map(attach).unwrap_or_default(), parts }
-        });
-        let relays = relays.collect();
-        simulation.check();
-        if let Some(tap) = cooperating.ranges.as_ref().and_then(|ranges| ArrivalTap::new(ranges, DESTINATION)) {
-            simulation.add_tap(Box::new(tap));
+        let mut relays = Vec::new();
+        for (index, parts) in topology.relays.into_iter().enumerate() {
+            let (local, host) =
+                local::attach(&mut simulation, scenario, index, &parts, addresses, agents.relay(index)?);
+            relays.push(RelayOnStage { parts, local, host });
         }
+        simulation.check();
+        let names = scenario.relays.iter().map(|relay| relay.name.clone()).collect();
+        let journal = Journal::new(names, selects_relays(scenario));
         let departures = departures(scenario);
         let (cell, wlan) = (topology.cell, topology.wlan);
         let paths = addresses.paths.iter().copied().zip(0..).collect();
@@ -123,8 +112,10 @@ impl Stage {
             cell,
             wlan,
             delivered,
-            cooperating,
-            guilty,
+            journal,
+            next_measurement: Instant::ZERO,
+            holds: scenario.cooperation.forwarding.is_some(),
+            attacker: topology.attacker,
             ended_at,
             paths,
             departures,
@@ -184,21 +175,22 @@ impl Stage {
     fn run_to(&mut self, end: Instant) {
         while self.simulation.now() < end && self.goes_on() && self.meter.tick(self.simulation.now()) {
             let departure = self.departures.last().copied().filter(|(at, _)| *at <= end);
-            let stop = departure.map_or(end, |(at, _)| at).min(self.cooperating.next_at());
+            let stop = departure.map_or(end, |(at, _)| at).min(self.next_measurement());
             let delivered = Rc::clone(&self.delivered);
-            let ranges = self.cooperating.ranges.clone();
-            // A message that sets out now arrives before what is known to be next.
-            let on_time = || ranges.as_ref().is_none_or(|ranges| ranges.borrow().next_at() >= stop);
-            let goes_on = || !delivered.borrow().finished() && delivered.borrow().failure.is_none() && on_time();
+            let goes_on = |simulation: &Simulation<LabHost>| {
+                let delivered = delivered.borrow();
+                !delivered.finished() && delivered.failure.is_none() && !has_news(simulation)
+            };
             let meter = &self.meter;
-            if !self.simulation.run_while(stop, |simulation| goes_on() && meter.tick(simulation.now())) && on_time() {
+            if !self.simulation.run_while(stop, |simulation| goes_on(simulation) && meter.tick(simulation.now())) {
                 self.simulation.run_until(stop);
             }
             if let Some((_, relay)) = departure.filter(|(at, _)| *at <= self.simulation.now()) {
                 self.departures.pop();
                 self.depart(relay);
             }
-            self.cooperate();
+            self.hear();
+            self.measure();
         }
     }
 
@@ -216,9 +208,17 @@ impl Stage {
         if let Some(id) = self.wlan {
             self.simulation.with_medium(id, |wlan: &mut Wlan, _| wlan.leave(station(relay)));
         }
-        if let Some(forwarding) = self.relays[relay].parts.forwarding {
-            forwarding.kill(&mut self.simulation);
+        if let Some(host) = self.relays[relay].host {
+            self.simulation.with_host(host, |host, _| host.switch_off());
         }
+    }
+}
+
+/// The address that stands for any, of the same family.
+const fn unspecified(family_of: IpAddr) -> IpAddr {
+    match family_of {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     }
 }
 

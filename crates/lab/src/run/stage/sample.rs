@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use cooperation::agent::relay::RelayAgent;
 use network::cell::{Cell, UeState};
 use network::wlan::Wlan;
 use simulator::HostId;
 use transport::{ConnectionId, ConnectionStats, SubflowId, SubflowStats};
 
-use super::{DESTINATION, RelayOnStage, SOURCE, Stage, station};
+use super::{DESTINATION, SOURCE, Stage, station};
 use crate::measure::{PathCounters, Recorder, RelayRecorder, RelaySample, Sender};
 use crate::run::hop::Hop;
 
@@ -51,24 +52,19 @@ impl Stage {
             capacity_bps: ue.map(|ue| ue.capacity_estimate.as_bps() as f64),
             cellular_queue_bytes: ue.map_or_else(|| backlog(relay.parts.cellular), |ue| ue.queue.bytes),
             wifi_queue_bytes: wlan.map_or_else(|| backlog(relay.parts.wifi), |wlan| wlan.queued(station(index)).bytes),
-            hold_queue_bytes: self.held_bytes(relay),
+            hold_queue_bytes: self.relay_agent(index).and_then(RelayAgent::held_bytes).filter(|_| self.holds),
             local_demand_bytes: relay.local.demanded_bytes(),
             local_received_bytes: relay.local.received_bytes(),
             local_taken_bytes: relay.local.taken_packet_bytes(),
         }
     }
 
-    /// What a relay holds for later, where there is differentiated forwarding.
-    fn held_bytes(&self, relay: &RelayOnStage) -> Option<u64> {
-        self.cooperating.ranges.as_ref()?;
-        relay.parts.forwarding?.held_bytes(self.simulation.network())
-    }
-
     /// Statistics of the connections of `host`, as if they were one.
     pub fn stats(&self, host: HostId) -> ConnectionStats {
-        let endpoint = &self.simulation.host(host).endpoint;
-        let connections =
-            endpoint.connections().filter_map(|connection| Some((connection, endpoint.stats(connection)?)));
+        let host_on_stage = self.simulation.host(host);
+        let endpoint = &host_on_stage.endpoint;
+        let of_the_application = endpoint.connections().filter(|connection| !host_on_stage.agent().owns(*connection));
+        let connections = of_the_application.filter_map(|connection| Some((connection, endpoint.stats(connection)?)));
         let numbered = connections.map(|(connection, stats)| match self.connections {
             0 | 1 => stats,
             _ => self.numbers.borrow_mut().of_all(host, connection, stats),

@@ -17,7 +17,7 @@ use units::Instant;
 
 use super::writer::Writer;
 use super::{Octets, TcpSink};
-use crate::app::{App, Report};
+use host::{App, Report};
 
 pub use frames::{FrameSizes, VideoFormat};
 pub use playback::{Playback, PlaybackConfig, PlaybackStats};

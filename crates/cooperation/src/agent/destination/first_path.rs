@@ -5,7 +5,6 @@
 
 use core::net::{IpAddr, SocketAddr};
 
-use simulator::{App, Report};
 use transport::{ConnectionId, Endpoint, Event, SubflowId};
 use units::Instant;
 
@@ -13,7 +12,7 @@ use units::Instant;
 pub(super) const FIRST: SubflowId = SubflowId(0);
 
 /// Joins over the first subflow's path, for connections whose relays are not selected.
-pub(in crate::run) struct FirstPath {
+pub(super) struct FirstPath {
     local: IpAddr,
     source: SocketAddr,
 }
@@ -23,17 +22,8 @@ impl FirstPath {
     pub fn new(local: IpAddr, source: SocketAddr) -> Self {
         Self { local, source }
     }
-}
 
-/// A spliced subflow is there: the first becomes a backup. If it is gone already, all the better.
-pub(super) fn retire_first(endpoint: &mut Endpoint, connection: ConnectionId, now: Instant) {
-    let _ = endpoint.set_priority(connection, FIRST, true, now);
-}
-
-impl App for FirstPath {
-    fn start(&mut self, _endpoint: &mut Endpoint, _now: Instant) {}
-
-    fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
+    pub fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         match event {
             Event::FullyEstablished(connection) => {
                 // A refusal leaves the connection on the subflow that it has.
@@ -47,8 +37,9 @@ impl App for FirstPath {
             _ => {}
         }
     }
+}
 
-    fn report(&self) -> Report {
-        Report::default()
-    }
+/// A spliced subflow is there: the first becomes a backup. If it is gone already, all the better.
+pub(super) fn retire_first(endpoint: &mut Endpoint, connection: ConnectionId, now: Instant) {
+    let _ = endpoint.set_priority(connection, FIRST, true, now);
 }

@@ -1,0 +1,191 @@
+//! Who waits for callers.
+
+use core::net::SocketAddr;
+
+use transport::{ConnectionId, Endpoint, Event, ListenerId};
+use units::Instant;
+
+use super::carried::Carried;
+use super::{ControlSettings, ControlStats, Seeds};
+use crate::channel::codec::Frame;
+use crate::channel::{ChannelEnd, Identity, PublicKey};
+
+/// Answers those whose keys it knows.
+pub(in crate::agent) struct Answerer<Out, In> {
+    address: SocketAddr,
+    /// Whom it answers.
+    known: Vec<PublicKey>,
+    listener: Option<ListenerId>,
+    /// With the time by which the caller must have proven who it is.
+    channels: Vec<(Instant, Carried<Out, In>)>,
+    past: ControlStats,
+}
+
+/// What an event meant.
+pub(in crate::agent) struct Heard<In> {
+    /// What callers said, in order.
+    pub frames: Vec<In>,
+    /// A caller has just proven who it is.
+    pub opened: bool,
+    /// Nobody is left who has proven who they are, and somebody was.
+    pub deserted: bool,
+}
+
+impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
+    /// Will answer at `address`.
+    pub fn new(address: SocketAddr, known: Vec<PublicKey>) -> Self {
+        Self { address, known, listener: None, channels: Vec::new(), past: ControlStats::default() }
+    }
+
+    /// Begins to listen. An address that is taken leaves everything else as it is.
+    pub fn start(&mut self, settings: &ControlSettings, endpoint: &mut Endpoint) {
+        self.listener = endpoint.listen(self.address, settings.tcp.clone()).ok();
+    }
+
+    /// Whether this is one of its connections.
+    pub fn owns(&self, connection: ConnectionId) -> bool {
+        self.channels.iter().any(|(_, carried)| carried.connection == connection)
+    }
+
+    /// What all channels did.
+    pub fn stats(&self) -> ControlStats {
+        let mut stats = self.past;
+        self.channels.iter().for_each(|(_, carried)| stats += carried.stats);
+        stats
+    }
+
+    /// Hangs up on everybody, and answers no more.
+    pub fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        if let Some(listener) = self.listener.take() {
+            endpoint.close_listener(listener, now);
+        }
+        while !self.channels.is_empty() {
+            self.hang_up(0, endpoint, now);
+        }
+    }
+
+    /// Tells every caller that has proven who it is.
+    pub fn say(&mut self, matter: u64, frame: &Out, endpoint: &mut Endpoint, now: Instant) {
+        for (_, carried) in self.channels.iter_mut().filter(|(_, carried)| carried.peer().is_some()) {
+            carried.say(matter, frame.clone(), endpoint, now);
+        }
+    }
+
+    /// When [`Self::handle_timeout`] is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.channels.iter().filter(|(_, carried)| carried.peer().is_none()).map(|(until, _)| *until).min()
+    }
+
+    /// Hangs up on callers that did not say who they are.
+    pub fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        let late = |(until, carried): &(Instant, Carried<Out, In>)| carried.peer().is_none() && *until <= now;
+        while let Some(index) = self.channels.iter().position(late) {
+            self.hang_up(index, endpoint, now);
+        }
+    }
+
+    /// Takes note of an event, whoever it concerns.
+    pub fn handle_event(
+        &mut self,
+        event: &Event,
+        identity: &Identity,
+        seeds: &mut Seeds,
+        settings: &ControlSettings,
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) -> Heard<In> {
+        let mut heard = Heard { frames: Vec::new(), opened: false, deserted: false };
+        let before = self.has_callers();
+        match event {
+            Event::Incoming(listener) if Some(*listener) == self.listener => {
+                while let Some(connection) = endpoint.accept(*listener) {
+                    self.admit(connection, identity, seeds, settings, endpoint, now);
+                    self.listen_to(connection, &mut heard, endpoint, now);
+                }
+            }
+            Event::Readable(connection) => self.listen_to(*connection, &mut heard, endpoint, now),
+            Event::Writable(connection) => {
+                if let Some(index) = self.index_of(*connection) {
+                    self.channels[index].1.flush(endpoint, now);
+                }
+            }
+            Event::PeerFinished(connection) | Event::Closed { connection, .. } => {
+                self.listen_to(*connection, &mut heard, endpoint, now);
+                if let Some(index) = self.index_of(*connection) {
+                    self.hang_up(index, endpoint, now);
+                }
+            }
+            _ => {}
+        }
+        heard.deserted = before && !self.has_callers();
+        heard
+    }
+
+    /// Whether anybody is there who has proven who they are.
+    fn has_callers(&self) -> bool {
+        self.channels.iter().any(|(_, carried)| carried.peer().is_some())
+    }
+
+    fn index_of(&self, connection: ConnectionId) -> Option<usize> {
+        self.channels.iter().position(|(_, carried)| carried.connection == connection)
+    }
+
+    /// A stranger may take the place of one that has not said who it is either, never that of a known caller.
+    fn admit(
+        &mut self,
+        connection: ConnectionId,
+        identity: &Identity,
+        seeds: &mut Seeds,
+        settings: &ControlSettings,
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) {
+        if self.channels.len() >= settings.channels_max {
+            match self.channels.iter().position(|(_, carried)| carried.peer().is_none()) {
+                Some(oldest) => self.hang_up(oldest, endpoint, now),
+                None => {
+                    let _ = endpoint.abort(connection, now);
+                    return endpoint.release(connection);
+                }
+            }
+        }
+        let end = ChannelEnd::responder(identity, seeds.draw());
+        self.channels.push((now + settings.greeting_max, Carried::new(connection, end)));
+    }
+
+    fn listen_to(&mut self, connection: ConnectionId, heard: &mut Heard<In>, endpoint: &mut Endpoint, now: Instant) {
+        let Some(index) = self.index_of(connection) else { return };
+        let carried = &mut self.channels[index].1;
+        let was_open = carried.peer().is_some();
+        let (frames, fault) = carried.hear(endpoint, now);
+        let peer = carried.peer();
+        let is_known = peer.is_none_or(|peer| self.known.contains(&peer));
+        if !is_known {
+            carried.stats.refused += 1;
+        }
+        if fault.is_some() || !is_known {
+            self.hang_up(index, endpoint, now);
+        }
+        if !is_known {
+            return;
+        }
+        heard.frames.extend(frames);
+        if let Some(peer) = peer.filter(|_| !was_open && fault.is_none()) {
+            heard.opened = true;
+            // Who calls again has lost the channel before, whatever our end of it believes.
+            let stale =
+                |(_, other): &(Instant, Carried<Out, In>)| other.connection != connection && other.peer() == Some(peer);
+            while let Some(index) = self.channels.iter().position(stale) {
+                self.hang_up(index, endpoint, now);
+            }
+        }
+    }
+
+    fn hang_up(&mut self, index: usize, endpoint: &mut Endpoint, now: Instant) {
+        let (_, carried) = self.channels.remove(index);
+        // One that has closed already cannot be aborted.
+        let _ = endpoint.abort(carried.connection, now);
+        endpoint.release(carried.connection);
+        self.past += carried.stats;
+    }
+}

@@ -1,0 +1,27 @@
+//! What observers of a destination hear.
+
+use units::{Dsn, Instant};
+
+use crate::relay_selection::RelayId;
+use crate::relay_selection::manager::Report;
+
+/// Something that an observer may want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DestinationEvent {
+    /// Relay selection tells something.
+    Selection(Report),
+    /// So many subflows carry new data.
+    ActiveSet {
+        /// Since when.
+        at: Instant,
+        /// How many.
+        count: u64,
+    },
+    /// A relay was found to swallow data.
+    Guilty(RelayId),
+    /// The connection was given up: octets that were acknowledged never arrived, and the source has them no longer.
+    GaveUp {
+        /// The first of them.
+        missing: Dsn,
+    },
+}

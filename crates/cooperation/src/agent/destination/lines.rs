@@ -1,0 +1,183 @@
+//! The destination's channels to its relays and its source. It calls; they answer.
+
+use core::net::IpAddr;
+use std::collections::BTreeMap;
+
+use transport::{ConnectionId, Endpoint, Event};
+use units::Instant;
+
+use super::DestinationSettings;
+use crate::agent::control::{Called, Caller, ControlStats, Seeds};
+use crate::channel::from_source::FromSource;
+use crate::channel::to_destination::ToDestination;
+use crate::channel::to_relay::ToRelay;
+use crate::channel::to_source::ToSource;
+use crate::relay_selection::RelayId;
+
+pub(super) struct Lines {
+    seeds: Seeds,
+    relays: Vec<Option<Caller<ToRelay, ToDestination>>>,
+    source: Option<Caller<ToSource, FromSource>>,
+    /// Whose connections these are.
+    owners: BTreeMap<ConnectionId, Line>,
+    /// When somebody is to be called again.
+    next_call: Instant,
+}
+
+/// A line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    Relay(RelayId),
+    Source,
+}
+
+/// What came over a line.
+pub(super) enum Spoken {
+    /// From a relay.
+    Relay {
+        relay: RelayId,
+        /// It has just proven who it is.
+        opened: bool,
+        words: Vec<ToDestination>,
+    },
+    /// From the source.
+    Source {
+        /// It has just proven who it is.
+        opened: bool,
+    },
+}
+
+impl Lines {
+    pub fn new(settings: &DestinationSettings) -> Self {
+        let caller =
+            |relay: &super::KnownRelay| relay.control.map(|(address, key)| Caller::new(relay.path, address, key));
+        let relays: Vec<_> = settings.relays.iter().map(caller).collect();
+        let first = settings.first.and_then(|first| settings.path_of(first));
+        let any = first.or_else(|| settings.relays.first().map(|relay| relay.path));
+        let source = settings.source_agent.zip(any).map(|(source, via)| Caller::new(via, source.address, source.key));
+        let (seeds, owners) = (Seeds::new(settings.seed), BTreeMap::new());
+        Self { seeds, relays, source, owners, next_call: Instant::ZERO }
+    }
+
+    pub fn owns(&self, connection: ConnectionId) -> bool {
+        self.owners.contains_key(&connection)
+    }
+
+    pub fn stats(&self) -> ControlStats {
+        let mut stats = self.source.as_ref().map(Caller::stats).unwrap_or_default();
+        self.relays.iter().flatten().for_each(|caller| stats += caller.stats());
+        stats
+    }
+
+    /// Tells a relay, if it listens.
+    pub fn tell(&mut self, relay: RelayId, matter: u64, word: ToRelay, endpoint: &mut Endpoint, now: Instant) {
+        if let Some(Some(caller)) = self.relays.get_mut(usize::from(relay.0)) {
+            caller.say(matter, word, endpoint, now);
+        }
+    }
+
+    /// Tells the source, if it listens; false if it does not.
+    pub fn tell_source(&mut self, matter: u64, word: ToSource, endpoint: &mut Endpoint, now: Instant) -> bool {
+        let Some(source) = self.source.as_mut().filter(|source| source.is_open()) else { return false };
+        source.say(matter, word, endpoint, now);
+        true
+    }
+
+    /// Takes note of an event of a line; `None` if it is not one of a line's.
+    pub fn handle_event(
+        &mut self,
+        event: &Event,
+        settings: &DestinationSettings,
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) -> Option<Spoken> {
+        let connection = connection_of(event)?;
+        let line = *self.owners.get(&connection)?;
+        let (spoken, next_call) = match line {
+            Line::Relay(relay) => {
+                let caller = self.relays.get_mut(usize::from(relay.0))?.as_mut()?;
+                let (opened, words) = match caller.handle_event(event, &settings.control, endpoint, now) {
+                    Called::Nothing => (false, Vec::new()),
+                    Called::Opened(words) => (true, words),
+                    Called::Said(words) | Called::Gone(words) => (false, words),
+                };
+                (Spoken::Relay { relay, opened, words }, caller.next_call())
+            }
+            Line::Source => {
+                let source = self.source.as_mut()?;
+                let called = source.handle_event(event, &settings.control, endpoint, now);
+                if matches!(called, Called::Gone(_)) {
+                    source.move_to(way_to_source(settings, endpoint, source.local()));
+                }
+                (Spoken::Source { opened: matches!(called, Called::Opened(_)) }, source.next_call())
+            }
+        };
+        if next_call < Instant::FAR_FUTURE {
+            self.owners.remove(&connection);
+        }
+        self.next_call = self.next_call.min(next_call);
+        Some(spoken)
+    }
+
+    /// Calls those whose turn it is.
+    pub fn handle_timeout(&mut self, settings: &DestinationSettings, endpoint: &mut Endpoint, now: Instant) {
+        if self.next_call > now {
+            return;
+        }
+        self.next_call = Instant::FAR_FUTURE;
+        let DestinationSettings { identity, control, .. } = settings;
+        let Self { seeds, relays, source, owners, next_call } = self;
+        for (relay, caller) in (0..).map(RelayId).zip(relays) {
+            let Some(caller) = caller else { continue };
+            if caller.next_call() <= now {
+                let connection = caller.call(identity, seeds, control, endpoint, now);
+                owners.extend(connection.map(|connection| (connection, Line::Relay(relay))));
+            }
+            *next_call = (*next_call).min(caller.next_call());
+        }
+        if let Some(source) = source {
+            if source.next_call() <= now {
+                let connection = source.call(identity, seeds, control, endpoint, now);
+                owners.extend(connection.map(|connection| (connection, Line::Source)));
+            }
+            *next_call = (*next_call).min(source.next_call());
+        }
+    }
+
+    /// Hangs up everywhere, and calls nobody any more.
+    pub fn retire(&mut self, settings: &DestinationSettings, endpoint: &mut Endpoint, now: Instant) {
+        self.relays.iter_mut().flatten().for_each(|caller| caller.retire(&settings.control, endpoint, now));
+        self.source.iter_mut().for_each(|caller| caller.retire(&settings.control, endpoint, now));
+        self.owners.clear();
+        self.next_call = Instant::FAR_FUTURE;
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        Some(self.next_call).filter(|at| *at < Instant::FAR_FUTURE)
+    }
+}
+
+/// The address from which the source is called next: that of another path, one that carries data if there is one.
+fn way_to_source(settings: &DestinationSettings, endpoint: &Endpoint, failed: IpAddr) -> IpAddr {
+    let stats = endpoint.connections().filter_map(|connection| endpoint.stats(connection));
+    let subflows = stats.flat_map(|stats| stats.subflows);
+    let alive = subflows.filter(|subflow| subflow.established_at.is_some() && subflow.closed_at.is_none());
+    let paths = settings.paths();
+    let mut carrying = alive.map(|subflow| subflow.local.ip()).filter(|ip| *ip != failed && paths.contains(ip));
+    carrying.next().or_else(|| paths.iter().copied().find(|ip| *ip != failed)).unwrap_or(failed)
+}
+
+/// Whose event this is, where lines can have it.
+const fn connection_of(event: &Event) -> Option<ConnectionId> {
+    match event {
+        Event::Connected { connection, .. }
+        | Event::SubflowEstablished { connection, .. }
+        | Event::SubflowClosed { connection, .. }
+        | Event::Closed { connection, .. }
+        | Event::Readable(connection)
+        | Event::Writable(connection)
+        | Event::AllAcknowledged(connection)
+        | Event::PeerFinished(connection) => Some(*connection),
+        _ => None,
+    }
+}

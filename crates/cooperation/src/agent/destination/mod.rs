@@ -1,0 +1,268 @@
+//! The destination's agent: which relays carry data, which data they forward next, and which of them to trust.
+//!
+//! ```text
+//! settings     what a destination is told
+//! lines        the channels to relays and source
+//! steering     relay selection's hand on the engine
+//! first_path   the first subflow where relays splice those that join
+//! ranges       what relays are told of the data that are wanted
+//! watchman     the watch over relays
+//! to_source    what the source is told of relays
+//! event        what observers hear
+//! ```
+//!
+//! A module knows no other: the agent hands on what one says to where it belongs, so every subset of them is a setting.
+
+mod event;
+mod first_path;
+mod lines;
+mod ranges;
+mod settings;
+mod steering;
+mod to_source;
+mod watchman;
+
+use std::collections::VecDeque;
+
+use host::Agent;
+use transport::{ConnectionId, Endpoint, Event};
+use units::{Duration, Instant};
+use wire::Segment;
+
+use super::control::ControlStats;
+use crate::channel::to_destination::ToDestination;
+use crate::relay_selection::RelayId;
+pub use event::DestinationEvent;
+use first_path::FirstPath;
+use lines::{Lines, Spoken};
+use ranges::Ranges;
+pub use settings::{DestinationSettings, KnownRelay, KnownSource, RangesSettings, SelectionSettings, WatchmanSettings};
+pub use steering::STARTUP;
+use steering::Steering;
+use to_source::ToSourceWords;
+use watchman::Watchman;
+
+/// Adverts of one instant come one after the other: what they say together is looked at so long after the first.
+const GATHER: Duration = Duration::from_millis(20);
+/// How long the application waits at most for relays that have not offered anything yet.
+const START_WAIT: Duration = Duration::from_secs(1);
+
+/// The destination's agent.
+pub struct DestinationAgent {
+    settings: DestinationSettings,
+    lines: Lines,
+    steering: Option<Steering>,
+    first_path: Option<FirstPath>,
+    ranges: Option<Ranges>,
+    watchman: Option<Watchman>,
+    to_source: ToSourceWords,
+    /// When the latest adverts are looked at together.
+    review_at: Option<Instant>,
+    /// When the application begins at the latest.
+    begin_by: Instant,
+    is_ready: bool,
+    /// When it wants to be called: asked after every packet, found out only after calls that can change it.
+    deadline: Instant,
+    events: VecDeque<DestinationEvent>,
+}
+
+impl DestinationAgent {
+    /// An agent that does what `settings` say.
+    pub fn new(mut settings: DestinationSettings) -> Self {
+        let steering = settings.selection.take().map(|selection| Steering::new(selection, &settings));
+        let first_path = match (&steering, settings.relays_splice, settings.first) {
+            (None, true, Some(first)) => settings.path_of(first).map(|local| FirstPath::new(local, settings.source)),
+            _ => None,
+        };
+        Self {
+            lines: Lines::new(&settings),
+            first_path,
+            ranges: settings.ranges.map(|ranges| Ranges::new(ranges, settings.relays.len())),
+            watchman: settings.watch.map(|watch| Watchman::new(watch, &settings, steering.is_some())),
+            steering,
+            to_source: ToSourceWords::default(),
+            review_at: None,
+            begin_by: Instant::FAR_FUTURE,
+            is_ready: false,
+            deadline: Instant::FAR_FUTURE,
+            events: VecDeque::new(),
+            settings,
+        }
+    }
+
+    /// What happened, for observers.
+    pub fn poll_event(&mut self) -> Option<DestinationEvent> {
+        self.events.pop_front()
+    }
+
+    /// Whether [`Self::poll_event`] has something.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// Whether this is a connection of the control plane.
+    pub fn owns(&self, connection: ConnectionId) -> bool {
+        self.lines.owns(connection)
+    }
+
+    /// Ends all channels, and opens no other.
+    pub fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.lines.retire(&self.settings, endpoint, now);
+        self.find_deadline();
+    }
+
+    /// What the control plane did.
+    pub fn control_stats(&self) -> ControlStats {
+        self.lines.stats()
+    }
+
+    /// Lets the application begin, over the relay that is best known by now.
+    fn begin(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.begin_by = Instant::FAR_FUTURE;
+        self.is_ready = true;
+        if let Some(steering) = &mut self.steering {
+            steering.begin(endpoint, now, &mut self.events);
+        }
+        let first = self.steering.as_ref().map(Steering::first).or(self.settings.first);
+        if let Some(path) = first.and_then(|first| self.settings.path_of(first)) {
+            endpoint.prefer_address(path);
+        }
+    }
+
+    fn hear(&mut self, relay: RelayId, word: ToDestination, endpoint: &mut Endpoint, now: Instant) {
+        match word {
+            ToDestination::Offer(offer) => {
+                let Some(steering) = &mut self.steering else { return };
+                steering.handle_advert(offer.by(relay), now);
+                if !self.is_ready && steering.has_heard_all() {
+                    self.begin(endpoint, now);
+                } else if self.is_ready {
+                    self.review_at.get_or_insert(now + GATHER);
+                }
+            }
+            ToDestination::Load(load) => self.to_source.on_load(relay, load),
+            ToDestination::Delay(delay) => self.to_source.on_delay(relay, delay),
+        }
+    }
+
+    /// The latest adverts are in.
+    fn review(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.review_at = None;
+        if let Some(steering) = &mut self.steering {
+            steering.review(endpoint, now, &mut self.events);
+        }
+        self.set_rates(now);
+    }
+
+    fn set_rates(&mut self, now: Instant) {
+        if let (Some(ranges), Some(steering)) = (&mut self.ranges, &self.steering) {
+            ranges.set_rates(|| steering.offers_in_use(now));
+        }
+    }
+
+    /// Says what there is to say.
+    fn speak(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        if let Some(ranges) = &mut self.ranges {
+            ranges.speak(&mut self.lines, endpoint, now);
+        }
+        self.to_source.speak(&self.settings, &mut self.lines, endpoint, now);
+        self.find_deadline();
+    }
+
+    fn handle_own(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) -> bool {
+        let Some(spoken) = self.lines.handle_event(event, &self.settings, endpoint, now) else { return false };
+        match spoken {
+            Spoken::Relay { relay, opened, words } => {
+                if let Some(ranges) = self.ranges.as_mut().filter(|_| opened) {
+                    ranges.repeat(relay);
+                }
+                words.into_iter().for_each(|word| self.hear(relay, word, endpoint, now));
+            }
+            Spoken::Source { opened: true } => self.to_source.repeat(),
+            Spoken::Source { opened: false } => {}
+        }
+        true
+    }
+}
+
+impl Agent for DestinationAgent {
+    fn start(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.lines.handle_timeout(&self.settings, endpoint, now);
+        match &self.steering {
+            Some(steering) if !steering.has_heard_all() => self.begin_by = now + START_WAIT,
+            _ => self.begin(endpoint, now),
+        }
+        self.find_deadline();
+    }
+
+    fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
+    #[inline]
+    fn take_segment(&mut self, segment: Segment, now: Instant) -> Option<Segment> {
+        if let Some(ranges) = &mut self.ranges {
+            if ranges.look(&segment, now) {
+                self.deadline = self.deadline.min(ranges.poll_timeout().unwrap_or(Instant::FAR_FUTURE));
+            }
+        }
+        Some(segment)
+    }
+
+    fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
+        if !self.handle_own(event, endpoint, now) {
+            if let Some(steering) = &mut self.steering {
+                steering.handle_event(event, endpoint, now, &mut self.events);
+            }
+            if let Some(first_path) = &mut self.first_path {
+                first_path.handle_event(event, endpoint, now);
+            }
+            if let Some(ranges) = &mut self.ranges {
+                ranges.handle_event(event, endpoint, now);
+            }
+            if let Some(watchman) = &mut self.watchman {
+                watchman.handle_event(event, endpoint, now, &mut self.events);
+            }
+            self.to_source.handle_event(event);
+        }
+        self.speak(endpoint, now);
+    }
+
+    fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.lines.handle_timeout(&self.settings, endpoint, now);
+        if self.begin_by <= now {
+            self.begin(endpoint, now);
+        }
+        if self.review_at.is_some_and(|at| at <= now) {
+            self.review(endpoint, now);
+        }
+        if let Some(steering) = &mut self.steering {
+            if steering.handle_timeout(endpoint, now, &mut self.events) {
+                self.set_rates(now);
+            }
+        }
+        if let Some(ranges) = &mut self.ranges {
+            ranges.handle_timeout(now);
+        }
+        if let Some(watchman) = &mut self.watchman {
+            watchman.handle_timeout(endpoint, now, &mut self.events);
+        }
+        self.speak(endpoint, now);
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Instant> {
+        Some(self.deadline).filter(|at| *at < Instant::FAR_FUTURE)
+    }
+}
+
+impl DestinationAgent {
+    fn find_deadline(&mut self) {
+        let begin = Some(self.begin_by).filter(|at| *at < Instant::FAR_FUTURE);
+        let steering = self.steering.as_ref().and_then(Steering::poll_timeout);
+        let ranges = self.ranges.as_ref().and_then(Ranges::poll_timeout);
+        let watchman = self.watchman.as_ref().and_then(Watchman::poll_timeout);
+        let all = [begin, self.review_at, steering, ranges, watchman, self.lines.poll_timeout()];
+        self.deadline = all.into_iter().flatten().min().unwrap_or(Instant::FAR_FUTURE);
+    }
+}

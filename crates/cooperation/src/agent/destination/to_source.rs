@@ -1,0 +1,101 @@
+//! What the source is told of relays: what only they can see of its paths.
+//!
+//! A path is named by the connection's token at the source and by the identifier of the destination's address (RFC 8684
+//! section 3.2), which NATs leave alone. What is known before a path has a subflow is told once it has one.
+
+use std::collections::BTreeMap;
+
+use transport::{ConnectionId, Endpoint, Event};
+use units::Instant;
+use wire::mptcp::{AddressId, Token};
+
+use super::DestinationSettings;
+use super::lines::Lines;
+use crate::channel::to_destination::{Delay, Load};
+use crate::channel::to_source::ToSource;
+use crate::relay_selection::RelayId;
+
+#[derive(Default)]
+pub(super) struct ToSourceWords {
+    loads: BTreeMap<RelayId, Load>,
+    delays: BTreeMap<RelayId, Delay>,
+    /// Of these relays there is something to tell.
+    news: Vec<RelayId>,
+    /// Connections of the application.
+    connections: Vec<ConnectionId>,
+}
+
+impl ToSourceWords {
+    pub fn on_load(&mut self, relay: RelayId, load: Load) {
+        self.loads.insert(relay, load);
+        self.news.push(relay);
+    }
+
+    pub fn on_delay(&mut self, relay: RelayId, delay: Delay) {
+        self.delays.insert(relay, delay);
+        self.news.push(relay);
+    }
+
+    /// The source has not heard anything yet.
+    pub fn repeat(&mut self) {
+        self.news = self.loads.keys().chain(self.delays.keys()).copied().collect();
+        self.news.sort_unstable();
+        self.news.dedup();
+    }
+
+    pub fn handle_event(&mut self, event: &Event) {
+        match event {
+            Event::SubflowEstablished { connection, .. } => {
+                if !self.connections.contains(connection) {
+                    self.connections.push(*connection);
+                }
+                self.repeat();
+            }
+            Event::Closed { connection, .. } => self.connections.retain(|known| known != connection),
+            _ => {}
+        }
+    }
+
+    /// Says what there is to say. If the source does not listen now, it hears everything once it does.
+    pub fn speak(&mut self, settings: &DestinationSettings, lines: &mut Lines, endpoint: &mut Endpoint, now: Instant) {
+        if self.news.is_empty() {
+            return;
+        }
+        let news = core::mem::take(&mut self.news);
+        let connections = self.connections.clone();
+        for connection in connections {
+            let Some(stats) = endpoint.stats(connection) else { continue };
+            let Some(token) = stats.remote_token.map(Token) else { continue };
+            for relay in &news {
+                let path = settings.path_of(*relay);
+                let alive = |subflow: &&transport::SubflowStats| {
+                    subflow.established_at.is_some() && subflow.closed_at.is_none()
+                };
+                let mut subflows = stats.subflows.iter().filter(alive);
+                let Some(subflow) = subflows.find(|subflow| Some(subflow.local.ip()) == path) else { continue };
+                self.tell(*relay, token, subflow.local_address_id, lines, endpoint, now);
+            }
+        }
+    }
+
+    fn tell(
+        &self,
+        relay: RelayId,
+        connection: Token,
+        address_id: u8,
+        lines: &mut Lines,
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) {
+        // One matter for each connection, path and kind.
+        let matter = |kind: u64| u64::from(connection.0) << 9 | u64::from(address_id) << 1 | kind;
+        if let Some(load) = self.loads.get(&relay) {
+            let word = ToSource::Load { connection, address_id: AddressId(address_id), load: *load };
+            lines.tell_source(matter(0), word, endpoint, now);
+        }
+        if let Some(delay) = self.delays.get(&relay) {
+            let word = ToSource::Delay { connection, address_id: AddressId(address_id), delay: *delay };
+            lines.tell_source(matter(1), word, endpoint, now);
+        }
+    }
+}

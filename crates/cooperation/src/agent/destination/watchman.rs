@@ -1,0 +1,116 @@
+//! The watch over relays: the destination excludes those that swallow data.
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeMap, VecDeque};
+
+use transport::{ConnectionId, ConnectionStats, Endpoint, Event};
+use units::Instant;
+
+use super::{DestinationEvent, DestinationSettings, WatchmanSettings};
+use crate::forwarding::hole_watch::{HoleWatch, StreamView, Verdict};
+use crate::relay_selection::RelayId;
+
+type Events = VecDeque<DestinationEvent>;
+
+/// Watches the first connection of the destination.
+pub(super) struct Watchman {
+    settings: WatchmanSettings,
+    /// The destination's address on each relay's path, and the source.
+    paths: Vec<IpAddr>,
+    source: SocketAddr,
+    /// Relay selection does not choose other relays: what is cleared has to be taken back here.
+    takes_back: bool,
+    watched: Option<(ConnectionId, HoleWatch)>,
+}
+
+impl Watchman {
+    pub fn new(settings: WatchmanSettings, all: &DestinationSettings, is_steered: bool) -> Self {
+        Self { settings, paths: all.paths(), source: all.source, takes_back: !is_steered, watched: None }
+    }
+
+    fn look(&mut self, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
+        let Some((connection, watch)) = &mut self.watched else { return };
+        let connection = *connection;
+        let (Some(stats), Some((_, rcv_nxt))) = (endpoint.stats(connection), endpoint.data_sequence(connection)) else {
+            return;
+        };
+        let out_of_order_bytes = stats.out_of_order_bytes;
+        let awaited = self.settings.never_idle || out_of_order_bytes > 0;
+        let stream = StreamView { rcv_nxt, out_of_order_bytes, awaited };
+        watch.look(now, stream, arrived(&self.paths, &stats).into_iter());
+        self.carry_out_all(connection, endpoint, now, events);
+    }
+
+    fn carry_out_all(&mut self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
+        while let Some(verdict) = self.watched.as_mut().and_then(|(_, watch)| watch.poll_verdict()) {
+            self.carry_out(verdict, connection, endpoint, now, events);
+        }
+    }
+
+    fn carry_out(
+        &self,
+        verdict: Verdict,
+        connection: ConnectionId,
+        endpoint: &mut Endpoint,
+        now: Instant,
+        events: &mut Events,
+    ) {
+        let path = |relay: RelayId| self.paths[usize::from(relay.0)];
+        match verdict {
+            // A subflow that has just ended is excluded already.
+            Verdict::Exclude(relay) => drop(endpoint.withdraw_address(connection, path(relay), now)),
+            Verdict::Guilty(relay) => events.push_back(DestinationEvent::Guilty(relay)),
+            Verdict::Cleared(relay) if self.takes_back => {
+                // A refusal leaves the connection on the subflows that it has.
+                let _ = endpoint.add_subflow(connection, SocketAddr::new(path(relay), 0), self.source, false, now);
+            }
+            Verdict::Cleared(_) => {}
+            Verdict::GiveUp { missing } => {
+                events.push_back(DestinationEvent::GaveUp { missing });
+                // It is over in any case.
+                let _ = endpoint.abort(connection, now);
+            }
+        }
+    }
+
+    pub fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
+        match event {
+            Event::FullyEstablished(connection) if self.watched.is_none() => {
+                self.watched = Some((*connection, HoleWatch::new(self.settings.watch, now)));
+            }
+            Event::PeerFinished(connection) => {
+                if let Some((_, watch)) = self.watched.as_mut().filter(|(watched, _)| watched == connection) {
+                    watch.finish();
+                    // Nobody has to come back any more.
+                    self.takes_back = false;
+                    self.carry_out_all(*connection, endpoint, now, events);
+                    self.watched = None;
+                }
+            }
+            Event::Closed { connection, .. } => drop(self.watched.take_if(|(watched, _)| watched == connection)),
+            _ => {}
+        }
+    }
+
+    pub fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
+        if self.poll_timeout().is_some_and(|at| at <= now) {
+            self.look(endpoint, now, events);
+        }
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.watched.as_ref().map(|(_, watch)| watch.next_look())
+    }
+}
+
+/// Octets that came over each relay with a subflow in use.
+fn arrived(paths: &[IpAddr], stats: &ConnectionStats) -> BTreeMap<RelayId, u64> {
+    let mut arrived = BTreeMap::new();
+    let in_use = |subflow: &&transport::SubflowStats| subflow.closed_at.is_none() && subflow.established_at.is_some();
+    for subflow in stats.subflows.iter().filter(in_use) {
+        if let Some(path) = paths.iter().position(|path| *path == subflow.local.ip()) {
+            *arrived.entry(RelayId(path as u16)).or_default() += subflow.received_bytes;
+        }
+    }
+    arrived
+}

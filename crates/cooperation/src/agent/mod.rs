@@ -1,0 +1,34 @@
+//! The three agents: what a host does to work together with others, and all of it.
+//!
+//! ```text
+//!   source's          relay's                destination's
+//!  ┌────────┐        ┌────────┐  offers     ┌─────────────┐
+//!  │ layers │        │ offers ├────────────▶│ selection   │
+//!  │ over   │        │ load   │ loads,      │ ranges      │
+//!  │ its    │        │ way    │ delays      │ watch       │
+//!  │ con-   │        │ hold / │◀────────────┤             │
+//!  │ troller│        │ splice │ ranges      │             │
+//!  └───▲────┘        └────────┘             └──────┬──────┘
+//!      └─────────── loads and delays ──────────────┘
+//! ```
+//!
+//! What they say to each other are octets on TCP connections of the engine ([`control`]): as late as the network makes them.
+//! The destination calls, relays and source answer; a source without an agent is an ordinary host. An agent owns all modules
+//! of its host, and is itself a part of the host ([`host::Agent`]): segments and events of the engine, measurements and the
+//! time go in; segments, commands to the engine, events for observers and the next wake-up come out.
+//!
+//! ```text
+//! control       channels on connections
+//! destination   relay selection, ranges, the watch over relays, what the source is told
+//! relay         offers, load, data on their way
+//! source        adaptive congestion control, bandwidth sharing
+//! role          one of them, or none
+//! ```
+
+pub mod control;
+pub mod destination;
+pub mod relay;
+mod role;
+pub mod source;
+
+pub use role::Role;

@@ -1,0 +1,206 @@
+//! The relay's agent: what it lends, what it tells of it, and what it does with the data that pass.
+//!
+//! ```text
+//! settings    what a relay is told
+//! offers      what its link can spare
+//! load        how much its owner's flows compete with what it forwards
+//! passage     data on their way: routed, held or spliced
+//! way         how long data take from here to the destination
+//! ```
+
+mod load;
+mod offers;
+mod passage;
+mod settings;
+mod way;
+
+use bytes::Bytes;
+use host::Agent;
+use transport::{ConnectionId, Endpoint, Event};
+use units::Instant;
+use wire::Segment;
+
+use super::control::{Answerer, ControlStats, Seeds};
+use crate::channel::to_destination::ToDestination;
+use crate::channel::to_relay::ToRelay;
+use load::Load;
+pub use load::{Demands, FlowUse, LoadSettings};
+pub use offers::OfferSettings;
+use offers::Offers;
+use passage::Passage;
+pub use passage::PassageSettings;
+pub use settings::RelaySettings;
+
+/// What is said on each matter.
+mod matter {
+    pub(super) const OFFER: u64 = 0;
+    pub(super) const LOAD: u64 = 1;
+    pub(super) const DELAY: u64 = 2;
+}
+
+/// What whoever reads a relay's counters measures.
+#[derive(Clone, Debug, Default)]
+pub struct Measurement {
+    /// Its cellular link.
+    pub link: crate::relay_selection::monitor::LinkUse,
+    /// Its owner's flows, in an order that never changes.
+    pub flows: Vec<FlowUse>,
+}
+
+/// The relay's agent.
+pub struct RelayAgent {
+    settings: RelaySettings,
+    seeds: Seeds,
+    channels: Answerer<ToDestination, ToRelay>,
+    offers: Option<Offers>,
+    load: Option<Load>,
+    passage: Passage,
+    ways: Option<way::Ways>,
+    /// What was told last on each matter: whoever calls hears it at once.
+    latest: [Option<ToDestination>; 3],
+}
+
+impl RelayAgent {
+    /// An agent that does what `settings` say.
+    ///
+    /// # Errors
+    /// If subflows are to be spliced with settings that no relay can run with.
+    pub fn new(settings: RelaySettings) -> Result<Self, transport::relay::RelayError> {
+        let mut settings = settings;
+        let mut seeds = Seeds::new(settings.seed);
+        Ok(Self {
+            channels: Answerer::new(settings.address, settings.serves.clone()),
+            offers: settings.offers.take().map(Offers::new),
+            load: settings.load.take().map(Load::new),
+            passage: Passage::new(settings.address.ip(), &settings.passage, seeds.draw())?,
+            ways: settings.reports_delay_every.map(way::Ways::every),
+            seeds,
+            latest: [None; 3],
+            settings,
+        })
+    }
+
+    /// When the next measurement is due; [`Instant::FAR_FUTURE`] if none is needed.
+    pub fn next_measurement(&self) -> Instant {
+        let offers = self.offers.as_ref().map_or(Instant::FAR_FUTURE, Offers::next_at);
+        offers.min(self.load.as_ref().map_or(Instant::FAR_FUTURE, Load::next_at))
+    }
+
+    /// What its link and its owner's flows did until now.
+    pub fn handle_measurement(&mut self, measured: &Measurement, endpoint: &mut Endpoint, now: Instant) {
+        if let Some(offers) = self.offers.as_mut().filter(|offers| offers.next_at() <= now) {
+            let offer = offers.measured(measured.link, now);
+            self.tell(matter::OFFER, ToDestination::Offer(offer), endpoint, now);
+        }
+        if let Some(load) = self.load.as_mut().filter(|load| load.next_at() <= now) {
+            if let Some(load) = load.measured(measured, now) {
+                self.tell(matter::LOAD, ToDestination::Load(load), endpoint, now);
+            }
+        }
+    }
+
+    /// Whether this is a connection of the control plane.
+    pub fn owns(&self, connection: ConnectionId) -> bool {
+        self.channels.owns(connection)
+    }
+
+    /// Ends all channels, and opens no other.
+    pub fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.channels.retire(endpoint, now);
+    }
+
+    /// What the control plane did.
+    pub fn control_stats(&self) -> ControlStats {
+        self.channels.stats()
+    }
+
+    /// Octets that it holds for later; `None` if it never holds any.
+    pub fn held_bytes(&self) -> Option<u64> {
+        self.passage.held_bytes()
+    }
+
+    /// Subflows that it ends.
+    pub fn splices(&self) -> usize {
+        self.passage.splices().count()
+    }
+
+    fn tell(&mut self, matter: u64, word: ToDestination, endpoint: &mut Endpoint, now: Instant) {
+        self.latest[matter as usize] = Some(word);
+        self.channels.say(matter, &word, endpoint, now);
+    }
+
+    fn hear(&mut self, word: ToRelay, now: Instant) {
+        match word {
+            ToRelay::Range(update) => self.passage.on_range(update, now),
+            ToRelay::CumAck(ack) => self.passage.on_ack(ack),
+        }
+    }
+
+    fn report_delay(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        let Some(ways) = &mut self.ways else { return };
+        if let Some(delay) = ways.measure(self.passage.splices(), now) {
+            self.tell(matter::DELAY, ToDestination::Delay(delay), endpoint, now);
+        }
+    }
+}
+
+impl Agent for RelayAgent {
+    fn start(&mut self, endpoint: &mut Endpoint, _now: Instant) {
+        self.channels.start(&self.settings.control, endpoint);
+    }
+
+    #[inline]
+    fn take_segment(&mut self, segment: Segment, now: Instant) -> Option<Segment> {
+        self.passage.take(segment, now)
+    }
+
+    fn take_octets(&mut self, octets: Bytes, now: Instant) -> Option<Bytes> {
+        self.passage.take_octets(octets, now)
+    }
+
+    fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
+        let Self { settings, seeds, channels, .. } = self;
+        let heard = channels.handle_event(event, &settings.identity, seeds, &settings.control, endpoint, now);
+        heard.frames.into_iter().for_each(|word| self.hear(word, now));
+        if heard.deserted {
+            self.passage.on_silence(now);
+        }
+        if heard.opened {
+            for (matter, word) in (0..).zip(self.latest) {
+                word.iter().for_each(|word| self.channels.say(matter, word, endpoint, now));
+            }
+        }
+    }
+
+    fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.channels.handle_timeout(endpoint, now);
+        self.passage.handle_timeout(now);
+        if self.ways.as_ref().is_some_and(|ways| ways.next_at() <= now) {
+            self.report_delay(endpoint, now);
+        }
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Instant> {
+        let ways = self.ways.as_ref().map(way::Ways::next_at);
+        [self.channels.poll_timeout(), self.passage.poll_timeout(), ways].into_iter().flatten().min()
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        self.passage.poll_transmit(now)
+    }
+
+    fn poll_octets(&mut self) -> Option<Bytes> {
+        self.passage.poll_octets()
+    }
+
+    fn packet_payload(&self, segment: &Segment) -> Option<u32> {
+        self.passage.packet_payload(segment)
+    }
+
+    #[inline]
+    fn is_in_transit(&self, segment: &Segment) -> bool {
+        self.passage.is_in_transit(segment)
+    }
+}

@@ -1,0 +1,46 @@
+//! What a relay's link can spare.
+
+use units::{Duration, Instant, Rate};
+
+use crate::channel::to_destination::Offer;
+use crate::relay_selection::monitor::{Advert, LinkMonitor, LinkUse};
+
+/// How a relay offers bandwidth.
+pub struct OfferSettings {
+    /// Knows its link.
+    pub monitor: LinkMonitor,
+    /// How often it offers (F).
+    pub every: Duration,
+    /// How many times what it has to spare it says it has: 1 for an honest one.
+    pub exaggerates: f64,
+}
+
+pub(super) struct Offers {
+    settings: OfferSettings,
+    next_at: Instant,
+}
+
+impl Offers {
+    pub fn new(settings: OfferSettings) -> Self {
+        Self { settings, next_at: Instant::ZERO }
+    }
+
+    /// When the next measurement is due.
+    pub const fn next_at(&self) -> Instant {
+        self.next_at
+    }
+
+    pub fn measured(&mut self, link: LinkUse, now: Instant) -> Offer {
+        self.next_at = now + self.settings.every;
+        Offer::of(&said(self.settings.monitor.advert(link, now), self.settings.exaggerates))
+    }
+}
+
+/// What a relay says of what it knows.
+fn said(known: Advert, times: f64) -> Advert {
+    if times == 1.0 {
+        return known;
+    }
+    let available_bps = (known.available().as_bps() as f64 * times) as u64;
+    Advert { capacity: Rate::from_bps(known.local.as_bps().saturating_add(available_bps)), ..known }
+}

@@ -1,0 +1,198 @@
+//! Data on their way through a relay: routed, held back or spliced.
+
+use core::net::IpAddr;
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use transport::relay::{FastAckRelay, ForwardingRelay, RelayConfig, RelayError, Side, SpliceId, SpliceStats};
+use units::Instant;
+use wire::{Segment, TooBig};
+
+use crate::forwarding::differentiated::Differentiated;
+use crate::forwarding::hold_queue::HoldLimits;
+use crate::forwarding::range::{CumAck, RangeUpdate};
+use crate::forwarding::routed::Routed;
+
+/// What a relay does with packets that are not its own.
+#[derive(Clone, Debug)]
+pub enum PassageSettings {
+    /// They never reach its agent: a router beside it forwards them.
+    Beside,
+    /// Forwards them, and holds back what the destination does not want yet.
+    Routed {
+        /// The destination's addresses.
+        destination: Vec<IpAddr>,
+        /// How much it holds, and for how long.
+        limits: HoldLimits,
+    },
+    /// Ends the subflows that join, acknowledges at once, and holds back what the destination does not want yet.
+    Spliced {
+        /// The destination's addresses.
+        destination: Vec<IpAddr>,
+        /// How much it holds, and for how long.
+        limits: HoldLimits,
+        /// How its legs behave.
+        relay: Box<RelayConfig>,
+    },
+}
+
+/// What happens to them.
+pub(super) struct Passage {
+    own: IpAddr,
+    destination: Vec<IpAddr>,
+    way: Way,
+    passing: VecDeque<Segment>,
+    octets: VecDeque<Bytes>,
+}
+
+enum Way {
+    Beside,
+    Routed(Routed<Segment>),
+    Spliced(Box<ForwardingRelay<Differentiated>>),
+}
+
+impl Passage {
+    pub fn new(own: IpAddr, settings: &PassageSettings, seed: [u8; 32]) -> Result<Self, RelayError> {
+        let (destination, way) = match settings {
+            PassageSettings::Beside => (Vec::new(), Way::Beside),
+            PassageSettings::Routed { destination, limits } => (destination.clone(), Way::Routed(Routed::new(*limits))),
+            PassageSettings::Spliced { destination, limits, relay } => {
+                let relay = FastAckRelay::new(relay.as_ref().clone(), seed)?;
+                let relay = ForwardingRelay::new(relay, Differentiated::new(*limits));
+                (destination.clone(), Way::Spliced(Box::new(relay)))
+            }
+        };
+        Ok(Self { own, destination, way, passing: VecDeque::new(), octets: VecDeque::new() })
+    }
+
+    /// Whether a segment neither begins nor ends here.
+    #[inline]
+    pub fn is_in_transit(&self, segment: &Segment) -> bool {
+        segment.dst.ip() != self.own && segment.src.ip() != self.own
+    }
+
+    /// Takes what is not the relay's own.
+    #[inline]
+    pub fn take(&mut self, segment: Segment, now: Instant) -> Option<Segment> {
+        if segment.dst.ip() == self.own {
+            return Some(segment);
+        }
+        let to_destination = self.destination.contains(&segment.dst.ip());
+        match &mut self.way {
+            Way::Beside => self.passing.push_back(segment),
+            Way::Routed(routed) if to_destination => {
+                let place = routed.look(&segment);
+                routed.on_packet(now, place, segment);
+            }
+            Way::Routed(_) => self.passing.push_back(segment),
+            Way::Spliced(relay) => {
+                let from = if to_destination { Side::Source } else { Side::Destination };
+                self.passing.extend(relay.handle_segment(from, segment, now));
+            }
+        }
+        None
+    }
+
+    /// Takes what is not the relay's own, and not about it.
+    pub fn take_octets(&mut self, octets: Bytes, now: Instant) -> Option<Bytes> {
+        if let Way::Spliced(relay) = &mut self.way {
+            let too_big = TooBig::parse(&octets).ok();
+            if too_big.is_some_and(|too_big| relay.handle_too_big(&too_big, now)) {
+                return None;
+            }
+        }
+        if wire::destination(&octets) == Some(self.own) {
+            return Some(octets);
+        }
+        self.octets.push_back(octets);
+        None
+    }
+
+    /// The destination announced a range.
+    pub fn on_range(&mut self, update: RangeUpdate, now: Instant) {
+        match &mut self.way {
+            Way::Beside => {}
+            Way::Routed(routed) => routed.on_range(update.range),
+            Way::Spliced(relay) => {
+                let (relay, forwarding) = relay.parts();
+                forwarding.on_range(update, relay, now);
+            }
+        }
+    }
+
+    /// The destination told what it has. A relay that only routes needs no acknowledgements: the source gets them.
+    pub fn on_ack(&mut self, ack: CumAck) {
+        if let Way::Spliced(relay) = &mut self.way {
+            let (relay, forwarding) = relay.parts();
+            forwarding.on_ack(ack, relay);
+        }
+    }
+
+    /// The destination cannot be heard any more: what it wants next is unknown, and what is held goes on.
+    pub fn on_silence(&mut self, now: Instant) {
+        match &mut self.way {
+            Way::Beside => {}
+            Way::Routed(routed) => routed.forget_range(),
+            Way::Spliced(relay) => {
+                let (relay, forwarding) = relay.parts();
+                forwarding.forget_range(relay, now);
+            }
+        }
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        match &mut self.way {
+            Way::Beside => {}
+            Way::Routed(routed) => routed.handle_timeout(now),
+            Way::Spliced(relay) => relay.handle_timeout(now),
+        }
+    }
+
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match &self.way {
+            Way::Beside => None,
+            Way::Routed(routed) => routed.poll_timeout(),
+            Way::Spliced(relay) => relay.poll_timeout(),
+        }
+    }
+
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        let own = match &mut self.way {
+            Way::Beside => None,
+            Way::Routed(routed) => routed.poll_forward(),
+            Way::Spliced(relay) => relay.poll_transmit(now).map(|(_, segment)| segment),
+        };
+        own.or_else(|| self.passing.pop_front())
+    }
+
+    pub fn poll_octets(&mut self) -> Option<Bytes> {
+        self.octets.pop_front()
+    }
+
+    pub fn packet_payload(&self, segment: &Segment) -> Option<u32> {
+        match &self.way {
+            Way::Spliced(relay) => relay.relay().packet_payload(segment),
+            Way::Beside | Way::Routed(_) => None,
+        }
+    }
+
+    /// Octets held for later; `None` where nothing ever is.
+    pub fn held_bytes(&self) -> Option<u64> {
+        match &self.way {
+            Way::Beside => None,
+            Way::Routed(routed) => Some(routed.held_bytes()),
+            Way::Spliced(relay) => Some(relay.forwarding().queue().held_bytes()),
+        }
+    }
+
+    /// Subflows that end here.
+    pub fn splices(&self) -> impl Iterator<Item = (SpliceId, SpliceStats)> + '_ {
+        let relay = match &self.way {
+            Way::Spliced(relay) => Some(relay.relay()),
+            Way::Beside | Way::Routed(_) => None,
+        };
+        relay.into_iter().flat_map(FastAckRelay::splices)
+    }
+}

@@ -1,0 +1,175 @@
+//! The part that a host plays.
+
+use bytes::Bytes;
+use host::Agent;
+use transport::{ConnectionId, Endpoint, Event};
+use units::Instant;
+use wire::Segment;
+
+use super::control::ControlStats;
+use super::destination::DestinationAgent;
+use super::relay::RelayAgent;
+use super::source::SourceAgent;
+
+/// The part that a host plays, where hosts of one kind play different ones.
+pub enum Role {
+    /// It works with nobody.
+    Alone,
+    /// A destination.
+    Destination(Box<DestinationAgent>),
+    /// A relay.
+    Relay(Box<RelayAgent>),
+    /// A source.
+    Source(Box<SourceAgent>),
+}
+
+impl Role {
+    /// Whether this is a connection of the control plane.
+    pub fn owns(&self, connection: ConnectionId) -> bool {
+        match self {
+            Self::Alone => false,
+            Self::Destination(agent) => agent.owns(connection),
+            Self::Relay(agent) => agent.owns(connection),
+            Self::Source(agent) => agent.owns(connection),
+        }
+    }
+
+    /// Ends all channels, and opens no other.
+    pub fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        match self {
+            Self::Alone => {}
+            Self::Destination(agent) => agent.retire(endpoint, now),
+            Self::Relay(agent) => agent.retire(endpoint, now),
+            Self::Source(agent) => agent.retire(endpoint, now),
+        }
+    }
+
+    /// What the control plane did at this host.
+    pub fn control_stats(&self) -> ControlStats {
+        match self {
+            Self::Alone => ControlStats::default(),
+            Self::Destination(agent) => agent.control_stats(),
+            Self::Relay(agent) => agent.control_stats(),
+            Self::Source(agent) => agent.control_stats(),
+        }
+    }
+
+    /// The agent, if it is a destination's.
+    pub fn destination(&self) -> Option<&DestinationAgent> {
+        match self {
+            Self::Destination(agent) => Some(agent),
+            _ => None,
+        }
+    }
+
+    /// The agent, if it is a destination's.
+    pub fn destination_mut(&mut self) -> Option<&mut DestinationAgent> {
+        match self {
+            Self::Destination(agent) => Some(agent),
+            _ => None,
+        }
+    }
+
+    /// The agent, if it is a relay's.
+    pub fn relay(&self) -> Option<&RelayAgent> {
+        match self {
+            Self::Relay(agent) => Some(agent),
+            _ => None,
+        }
+    }
+
+    /// The agent, if it is a relay's.
+    pub fn relay_mut(&mut self) -> Option<&mut RelayAgent> {
+        match self {
+            Self::Relay(agent) => Some(agent),
+            _ => None,
+        }
+    }
+
+    fn agent(&self) -> Option<&dyn Agent> {
+        match self {
+            Self::Alone => None,
+            Self::Destination(agent) => Some(agent.as_ref()),
+            Self::Relay(agent) => Some(agent.as_ref()),
+            Self::Source(agent) => Some(agent.as_ref()),
+        }
+    }
+
+    fn agent_mut(&mut self) -> Option<&mut dyn Agent> {
+        match self {
+            Self::Alone => None,
+            Self::Destination(agent) => Some(agent.as_mut()),
+            Self::Relay(agent) => Some(agent.as_mut()),
+            Self::Source(agent) => Some(agent.as_mut()),
+        }
+    }
+}
+
+impl Agent for Role {
+    fn start(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        if let Some(agent) = self.agent_mut() {
+            agent.start(endpoint, now);
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.agent().is_none_or(Agent::is_ready)
+    }
+
+    #[inline]
+    fn take_segment(&mut self, segment: Segment, now: Instant) -> Option<Segment> {
+        match self {
+            Self::Alone | Self::Source(_) => Some(segment),
+            Self::Destination(agent) => agent.take_segment(segment, now),
+            Self::Relay(agent) => agent.take_segment(segment, now),
+        }
+    }
+
+    fn take_octets(&mut self, octets: Bytes, now: Instant) -> Option<Bytes> {
+        match self.agent_mut() {
+            Some(agent) => agent.take_octets(octets, now),
+            None => Some(octets),
+        }
+    }
+
+    fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
+        if let Some(agent) = self.agent_mut() {
+            agent.handle_event(event, endpoint, now);
+        }
+    }
+
+    fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        if let Some(agent) = self.agent_mut() {
+            agent.handle_timeout(endpoint, now);
+        }
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.agent()?.poll_timeout()
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        match self {
+            Self::Relay(agent) => agent.poll_transmit(now),
+            Self::Alone | Self::Destination(_) | Self::Source(_) => None,
+        }
+    }
+
+    fn poll_octets(&mut self) -> Option<Bytes> {
+        self.agent_mut()?.poll_octets()
+    }
+
+    fn packet_payload(&self, segment: &Segment) -> Option<u32> {
+        self.agent()?.packet_payload(segment)
+    }
+
+    #[inline]
+    fn is_in_transit(&self, segment: &Segment) -> bool {
+        match self {
+            Self::Relay(agent) => agent.is_in_transit(segment),
+            Self::Alone | Self::Destination(_) | Self::Source(_) => false,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Adaptive congestion control at the source, a layer over whatever controller it has.
+
+use std::collections::BTreeMap;
+
+use transport::congestion::WindowSet;
+use transport::{ConnectionId, Endpoint, SubflowStats};
+use units::Instant;
+
+use super::settings::AdaptingSettings;
+use super::{Path, first_end, forget};
+use crate::adaptive_congestion::{Acc, Cut, DelayMeter};
+use crate::channel::to_destination::Delay;
+
+/// What it knows of the source's connections.
+pub(super) struct Adapting {
+    settings: AdaptingSettings,
+    next_at: Instant,
+    connections: BTreeMap<ConnectionId, (Acc, DelayMeter)>,
+    /// What relays reported of their ways to the destination.
+    ways: BTreeMap<Path, Delay>,
+}
+
+impl Adapting {
+    pub fn new(settings: AdaptingSettings) -> Self {
+        let next_at = first_end(settings.period);
+        Self { settings, next_at, connections: BTreeMap::new(), ways: BTreeMap::new() }
+    }
+
+    /// When the period ends.
+    pub const fn next_at(&self) -> Instant {
+        self.next_at
+    }
+
+    /// A relay that acknowledges at once reported how long data take from it to the destination. What is older than what is known
+    /// counts for nothing.
+    pub fn hear(&mut self, path: Path, delay: Delay) {
+        let known = self.ways.entry(path).or_insert(delay);
+        if delay.at > known.at {
+            *known = delay;
+        }
+    }
+
+    /// A connection is over.
+    pub fn forget(&mut self, connection: ConnectionId) {
+        self.connections.remove(&connection);
+        forget(&mut self.ways, connection);
+    }
+
+    /// A period has ended.
+    pub fn end_period(&mut self, is_control: impl Fn(ConnectionId) -> bool, endpoint: &mut Endpoint, now: Instant) {
+        self.next_at = now + self.settings.period;
+        let connections: Vec<ConnectionId> = endpoint.connections().filter(|id| !is_control(*id)).collect();
+        for connection in connections {
+            let Some(stats) = endpoint.stats(connection).filter(|stats| stats.closed_at.is_none()) else { continue };
+            if !self.connections.contains_key(&connection) {
+                let Ok(acc) = Acc::new(self.settings.acc) else { continue };
+                self.connections.insert(connection, (acc, DelayMeter::default()));
+            }
+            let Some((acc, meter)) = self.connections.get_mut(&connection) else { continue };
+            let mut paths = meter.take(&stats.subflows);
+            for path in &mut paths {
+                let subflow = stats.subflows.iter().find(|subflow| subflow.id == path.path);
+                path.mean_delay += self.ways.get(&at(connection, subflow)).map(|way| way.delay).unwrap_or_default();
+            }
+            if let Some(Cut { path, cwnd, ssthresh }) = acc.on_period(now, &paths) {
+                // A subflow that has just ended needs no cut.
+                let _ = endpoint.cut_window(connection, path, WindowSet { cwnd, ssthresh }, now);
+            }
+        }
+    }
+}
+
+fn at(connection: ConnectionId, subflow: Option<&SubflowStats>) -> Path {
+    (connection, subflow.map_or(0, |subflow| subflow.remote_address_id))
+}

@@ -1,0 +1,130 @@
+//! The source's agent: what only a source that knows of relays can do, as layers over its congestion controller.
+//!
+//! ```text
+//! settings   what a source is told
+//! adapting   adaptive congestion control
+//! sharing    bandwidth sharing
+//! ```
+//!
+//! A source without an agent is an ordinary host of RFC 8684: everything but these two works with it.
+
+mod adapting;
+mod settings;
+mod sharing;
+
+use std::collections::BTreeMap;
+
+use host::Agent;
+use transport::{ConnectionId, Endpoint, Event};
+use units::{Duration, Instant};
+
+use super::control::{Answerer, ControlStats, Seeds};
+use crate::channel::from_source::FromSource;
+use crate::channel::to_source::ToSource;
+use adapting::Adapting;
+pub use settings::{AdaptingSettings, SourceSettings};
+use sharing::Sharing;
+
+/// A path of a connection: by the identifier of the destination's address (RFC 8684 section 3.2).
+type Path = (ConnectionId, u8);
+
+/// The source's agent.
+pub struct SourceAgent {
+    settings: SourceSettings,
+    seeds: Seeds,
+    channels: Answerer<FromSource, ToSource>,
+    adapting: Option<Adapting>,
+    sharing: Option<Sharing>,
+}
+
+impl SourceAgent {
+    /// An agent that does what `settings` say.
+    pub fn new(settings: SourceSettings) -> Self {
+        Self {
+            seeds: Seeds::new(settings.seed),
+            channels: Answerer::new(settings.address, settings.serves.clone()),
+            adapting: settings.adapting.map(Adapting::new),
+            sharing: settings.sharing_period.map(Sharing::new),
+            settings,
+        }
+    }
+
+    /// Whether this is a connection of the control plane.
+    pub fn owns(&self, connection: ConnectionId) -> bool {
+        self.channels.owns(connection)
+    }
+
+    /// Ends all channels, and opens no other.
+    pub fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.channels.retire(endpoint, now);
+    }
+
+    /// What the control plane did.
+    pub fn control_stats(&self) -> ControlStats {
+        self.channels.stats()
+    }
+
+    fn hear(&mut self, word: &ToSource, endpoint: &mut Endpoint, now: Instant) {
+        match word {
+            ToSource::Load { connection, address_id, load } => {
+                let Some(connection) = endpoint.by_token(*connection) else { return };
+                if let Some(sharing) = &mut self.sharing {
+                    sharing.hear((connection, address_id.0), load, endpoint, now);
+                }
+            }
+            ToSource::Delay { connection, address_id, delay } => {
+                let Some(connection) = endpoint.by_token(*connection) else { return };
+                if let Some(adapting) = &mut self.adapting {
+                    adapting.hear((connection, address_id.0), *delay);
+                }
+            }
+        }
+    }
+}
+
+impl Agent for SourceAgent {
+    fn start(&mut self, endpoint: &mut Endpoint, _now: Instant) {
+        self.channels.start(&self.settings.control, endpoint);
+    }
+
+    fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
+        let Self { settings, seeds, channels, .. } = self;
+        let heard = channels.handle_event(event, &settings.identity, seeds, &settings.control, endpoint, now);
+        heard.frames.iter().for_each(|word| self.hear(word, endpoint, now));
+        if let Some(sharing) = &mut self.sharing {
+            sharing.handle_event(event, endpoint, now);
+        }
+        if let Event::Closed { connection, .. } = event {
+            if let Some(adapting) = &mut self.adapting {
+                adapting.forget(*connection);
+            }
+        }
+    }
+
+    fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.channels.handle_timeout(endpoint, now);
+        if let Some(adapting) = self.adapting.as_mut().filter(|adapting| adapting.next_at() <= now) {
+            adapting.end_period(|connection| self.channels.owns(connection), endpoint, now);
+        }
+        if let Some(sharing) = self.sharing.as_mut().filter(|sharing| sharing.next_at() <= now) {
+            sharing.end_period(endpoint, now);
+        }
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Instant> {
+        let adapting = self.adapting.as_ref().map(Adapting::next_at);
+        let sharing = self.sharing.as_ref().map(Sharing::next_at);
+        [self.channels.poll_timeout(), adapting, sharing].into_iter().flatten().min()
+    }
+}
+
+/// Forgets paths of connections that are over.
+fn forget<T>(paths: &mut BTreeMap<Path, T>, connection: ConnectionId) {
+    paths.retain(|(known, _), _| *known != connection);
+}
+
+/// When the first period ends.
+fn first_end(period: Duration) -> Instant {
+    Instant::ZERO + period
+}

@@ -1,0 +1,188 @@
+//! A destination and some relays around one router, each on a wire of its own.
+
+use core::cell::Cell;
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+
+use cooperation::agent::Role;
+use cooperation::agent::control::ControlSettings;
+use cooperation::agent::destination::{DestinationAgent, DestinationSettings, KnownRelay, SelectionSettings};
+use cooperation::agent::relay::{Measurement, OfferSettings, PassageSettings, RelayAgent, RelaySettings};
+use cooperation::channel::Identity;
+use cooperation::relay_selection::manager::{ManagerSettings, RelayManager};
+use cooperation::relay_selection::monitor::{Configured, LinkMonitor};
+use cooperation::relay_selection::{self, Goal, Mode, RelayId, SelectorSettings};
+use host::App;
+use network::{Link, Network, PortId};
+use simulator::{EndpointHost, HostId, Simulation};
+use transport::{Endpoint, EndpointConfig, Event};
+use units::{Duration, Instant, Rate};
+
+const CONTROL_PORT: u16 = 40_001;
+/// How often relays offer.
+pub const F: Duration = Duration::from_secs(2);
+/// One way from any host to any other.
+pub const WAY: Duration = Duration::from_millis(20);
+
+pub struct Stage {
+    pub simulation: Simulation<EndpointHost<Role>>,
+    pub destination: HostId,
+    /// Port and host of each relay.
+    pub relays: Vec<(PortId, HostId)>,
+    /// When the application started.
+    pub started_at: Rc<Cell<Option<Instant>>>,
+}
+
+/// Notes when it starts.
+struct Starter(Rc<Cell<Option<Instant>>>);
+
+impl App for Starter {
+    fn start(&mut self, _endpoint: &mut Endpoint, now: Instant) {
+        self.0.set(Some(now));
+    }
+
+    fn handle_event(&mut self, _event: &Event, _endpoint: &mut Endpoint, _now: Instant) {}
+
+    fn report(&self) -> host::Report {
+        host::Report::default()
+    }
+}
+
+pub fn identity(number: u8) -> Identity {
+    Identity::from_secret([number; 32])
+}
+
+/// The destination's key; relay n has n + 1.
+pub const DESTINATION_KEY: u8 = 200;
+
+fn address(relay: usize, host: u8) -> IpAddr {
+    Ipv4Addr::new(10, (relay / 250) as u8 + 1, (relay % 250) as u8, host).into()
+}
+
+fn relay_key(relay: usize) -> Identity {
+    let mut secret = [7; 32];
+    secret[..8].copy_from_slice(&(relay as u64 + 1).to_le_bytes());
+    Identity::from_secret(secret)
+}
+
+fn endpoint(seed: u64) -> Endpoint {
+    Endpoint::with_seed(EndpointConfig::default(), seed)
+}
+
+/// A relay that offers 1 Mbit/s to whoever has `serves`, and is who `identity` says.
+pub fn relay_host(relay: usize, identity: Identity, serves: u8, life: u8) -> EndpointHost<Role> {
+    let monitor = LinkMonitor::new(RelayId(relay as u16), Box::new(Configured(Rate::from_mbps(1))), Rate::ZERO);
+    let settings = RelaySettings {
+        address: SocketAddr::new(address(relay, 1), CONTROL_PORT),
+        identity,
+        serves: vec![self::identity(serves).public()],
+        seed: [life; 32],
+        control: ControlSettings::new(1500),
+        offers: Some(OfferSettings { monitor, every: F, exaggerates: 1.0 }),
+        load: None,
+        passage: PassageSettings::Beside,
+        reports_delay_every: None,
+    };
+    let agent = RelayAgent::new(settings).expect("nothing is spliced");
+    EndpointHost::with_agent(endpoint(1000 * u64::from(life) + relay as u64), Role::Relay(Box::new(agent)))
+}
+
+fn destination_host(relays: usize, started_at: &Rc<Cell<Option<Instant>>>) -> EndpointHost<Role> {
+    let known = |relay| KnownRelay {
+        path: address(relay, 2),
+        control: Some((SocketAddr::new(address(relay, 1), CONTROL_PORT), relay_key(relay).public())),
+    };
+    let selector = SelectorSettings { epsilon: 0.1, mode: Mode::Build };
+    let selector = relay_selection::build("ssrs", selector).expect("there is such a selector");
+    let goal = Goal { target: Rate::from_mbps(2), tolerance: 0.1 };
+    let manager = RelayManager::new(ManagerSettings::build(F), goal, selector);
+    let settings = DestinationSettings {
+        identity: identity(DESTINATION_KEY),
+        seed: [1; 32],
+        control: ControlSettings::new(1500),
+        relays: (0..relays).map(known).collect(),
+        source: "10.0.0.1:80".parse().expect("an address"),
+        source_agent: None,
+        first: None,
+        relays_splice: false,
+        selection: Some(SelectionSettings { manager, period: F, prompt: false, plays_at: Rate::from_mbps(2) }),
+        ranges: None,
+        watch: None,
+    };
+    let agent = Role::Destination(Box::new(DestinationAgent::new(settings)));
+    EndpointHost::with_agent(endpoint(1), agent).app(Starter(Rc::clone(started_at)))
+}
+
+/// A network on which `relays` relays serve the destination, but for the first: that one serves who has the key `first_serves`.
+pub fn stage(relays: usize, first_serves: u8) -> Stage {
+    let mut network = Network::new(1);
+    let router = network.add_router();
+    let wire = |network: &mut Network| {
+        let port = network.add_port();
+        let link = || Link::new(Rate::from_mbps(100), WAY.mul_div(1, 2));
+        let (up, down) = (network.add_link(link()), network.add_link(link()));
+        network.connect(port.vertex(), up);
+        network.connect(up, router);
+        network.connect(down, port.vertex());
+        (port, down)
+    };
+    let (port, towards_destination) = wire(&mut network);
+    let ports: Vec<_> = (0..relays).map(|_| wire(&mut network)).collect();
+    for (relay, (_, towards_relay)) in ports.iter().enumerate() {
+        network.add_host_route(router, address(relay, 1), *towards_relay);
+        network.add_host_route(router, address(relay, 2), towards_destination);
+    }
+    let mut simulation = Simulation::new(network);
+    let started_at = Rc::default();
+    let destination = simulation.attach(port, destination_host(relays, &started_at));
+    let attach = |(relay, (port, _)): (usize, (PortId, _))| {
+        let serves = if relay == 0 { first_serves } else { DESTINATION_KEY };
+        (port, simulation.attach(port, relay_host(relay, relay_key(relay), serves, 1)))
+    };
+    let relays = ports.into_iter().enumerate().map(attach).collect();
+    simulation.check();
+    Stage { simulation, destination, relays, started_at }
+}
+
+impl Stage {
+    /// Lets time pass; relays look at their counters when they want to.
+    pub fn run_until(&mut self, end: Instant) {
+        loop {
+            let next = |(_, host): &(PortId, HostId)| {
+                self.simulation.host(*host).agent().relay().map_or(Instant::FAR_FUTURE, RelayAgent::next_measurement)
+            };
+            let next = self.relays.iter().map(next).min().unwrap_or(Instant::FAR_FUTURE);
+            self.simulation.run_until(next.min(end));
+            if next > end {
+                return;
+            }
+            for (_, host) in self.relays.clone() {
+                self.simulation.with_host(host, |host, now| {
+                    host.with_agent_mut(|role, endpoint| {
+                        let agent = role.relay_mut().expect("it is a relay");
+                        if agent.next_measurement() <= now {
+                            agent.handle_measurement(&Measurement::default(), endpoint, now);
+                        }
+                    });
+                });
+            }
+        }
+    }
+
+    /// The relay crashes; another host, with nothing of what it knew, takes its place.
+    pub fn restart(&mut self, relay: usize, identity: Option<Identity>, life: u8) {
+        let (port, host) = self.relays[relay];
+        self.simulation.with_host(host, |host, _| host.switch_off());
+        let identity = identity.unwrap_or_else(|| relay_key(relay));
+        let host = self.simulation.attach(port, relay_host(relay, identity, DESTINATION_KEY, life));
+        self.relays[relay] = (port, host);
+    }
+
+    /// Channels that the destination, and relay `relay` in its present life, opened and gave up because of what came.
+    pub fn opened_and_refused(&self, relay: usize) -> [(u64, u64); 2] {
+        [self.destination, self.relays[relay].1].map(|host| {
+            let stats = self.simulation.host(host).agent().control_stats();
+            (stats.opened, stats.refused)
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! Several applications of one host.
+
+use network::Datagram;
+use transport::{Endpoint, Event};
+use units::Instant;
+
+use crate::{App, Report};
+
+/// Any number of applications, each of any kind, which are called as one.
+///
+/// Each is asked when it wants to be called only after it was called: most calls of a host concern few of them.
+pub struct Apps {
+    apps: Vec<Box<dyn App>>,
+    /// When each wants to be called, as it said after its latest call.
+    deadlines: Vec<Instant>,
+    /// The earliest of them.
+    next_deadline: Instant,
+    /// Those that were called and may have datagrams now; the last one's go first.
+    talkers: Vec<usize>,
+}
+
+impl Default for Apps {
+    fn default() -> Self {
+        Self { apps: Vec::new(), deadlines: Vec::new(), next_deadline: Instant::FAR_FUTURE, talkers: Vec::new() }
+    }
+}
+
+impl Apps {
+    /// Adds an application.
+    pub fn push(&mut self, app: impl App + 'static) {
+        self.apps.push(Box::new(app));
+        self.deadlines.push(Instant::FAR_FUTURE);
+    }
+
+    /// What each did, in the order in which they were added.
+    pub fn reports(&self) -> Vec<Report> {
+        self.apps.iter().map(|app| app.report()).collect()
+    }
+
+    fn note_all_called(&mut self) {
+        for (deadline, app) in self.deadlines.iter_mut().zip(&self.apps) {
+            *deadline = app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        }
+        self.talkers.clear();
+        self.talkers.extend((0..self.apps.len()).rev());
+        self.find_next_deadline();
+    }
+
+    fn find_next_deadline(&mut self) {
+        self.next_deadline = self.deadlines.iter().copied().fold(Instant::FAR_FUTURE, Ord::min);
+    }
+}
+
+impl App for Apps {
+    fn start(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.apps.iter_mut().for_each(|app| app.start(endpoint, now));
+        self.note_all_called();
+    }
+
+    fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
+        self.apps.iter_mut().for_each(|app| app.handle_event(event, endpoint, now));
+        self.note_all_called();
+    }
+
+    fn handle_datagram(&mut self, datagram: &Datagram, now: Instant) {
+        self.apps.iter_mut().for_each(|app| app.handle_datagram(datagram, now));
+        self.note_all_called();
+    }
+
+    fn poll_datagram(&mut self, now: Instant) -> Option<Datagram> {
+        while let Some(talker) = self.talkers.last() {
+            let app = &mut self.apps[*talker];
+            if let Some(datagram) = app.poll_datagram(now) {
+                // What it has sent moves its next one on.
+                self.deadlines[*talker] = app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+                self.find_next_deadline();
+                return Some(datagram);
+            }
+            self.talkers.pop();
+        }
+        None
+    }
+
+    fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.talkers.clear();
+        for (index, (deadline, app)) in self.deadlines.iter_mut().zip(&mut self.apps).enumerate() {
+            if *deadline <= now {
+                app.handle_timeout(endpoint, now);
+                *deadline = app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+                self.talkers.push(index);
+            }
+        }
+        self.talkers.reverse();
+        self.find_next_deadline();
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        Some(self.next_deadline).filter(|at| *at < Instant::FAR_FUTURE)
+    }
+
+    fn handle_wake(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.apps.iter_mut().for_each(|app| app.handle_wake(endpoint, now));
+        self.note_all_called();
+    }
+
+    fn handle_end(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.apps.iter_mut().for_each(|app| app.handle_end(endpoint, now));
+    }
+
+    /// A host without applications is there for others, and never finished.
+    fn is_finished(&self) -> bool {
+        !self.apps.is_empty() && self.apps.iter().all(|app| app.is_finished())
+    }
+
+    fn report(&self) -> Report {
+        self.reports().into_iter().fold(Report::default(), Report::and)
+    }
+}

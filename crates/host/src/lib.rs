@@ -1,0 +1,31 @@
+//! A host: what a driver drives, in virtual time or on the real clock.
+//!
+//! ```text
+//!              driver: segments, datagrams, the time
+//!                 │
+//!  host        ┌──┴─────────────────────────────┐
+//!              │ agent   before the engine: what it takes the engine never sees
+//!              │ engine  transport::Endpoint
+//!              │ apps    above the engine: they hear its events and command it
+//!              └────────────────────────────────┘
+//! ```
+//!
+//! ```text
+//! host    the contract between a host and its driver
+//! stack   a host made of the engine, an agent and applications
+//! agent   the contract of what sees segments before the engine and events before the applications
+//! app     the contract of applications
+//! apps    several applications as one
+//! ```
+
+mod agent;
+mod app;
+mod apps;
+mod host;
+mod stack;
+
+pub use agent::{Agent, Alone};
+pub use app::{App, Report};
+pub use apps::Apps;
+pub use host::Host;
+pub use stack::EndpointHost;

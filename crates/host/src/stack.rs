@@ -1,0 +1,248 @@
+//! A host made of the engine, an agent and applications.
+
+use core::net::SocketAddr;
+
+use bytes::Bytes;
+use network::Datagram;
+use transport::Endpoint;
+use transport::inspection::Inspection;
+use units::Instant;
+use wire::{Segment, TooBig};
+
+use crate::{Agent, Alone, App, Apps, Host, Report};
+
+/// The engine with an agent, and with the applications that use it: any number of them, or one whose type is known.
+pub struct EndpointHost<A = Alone, P = Apps> {
+    /// The engine.
+    pub endpoint: Endpoint,
+    agent: A,
+    apps: P,
+    /// Switched off: nothing arrives and nothing is sent.
+    is_off: bool,
+    running: bool,
+    /// The applications have started, as they do once the agent is ready. Until then they are not called.
+    started: bool,
+    /// When agent or applications want to be called, as they said after their latest call.
+    next_deadline: Instant,
+}
+
+impl EndpointHost {
+    /// A host without applications that works with nobody.
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self::with_agent(endpoint, Alone)
+    }
+}
+
+impl<A: Agent> EndpointHost<A> {
+    /// A host without applications.
+    pub fn with_agent(endpoint: Endpoint, agent: A) -> Self {
+        Self::with_app(endpoint, agent, Apps::default())
+    }
+
+    /// Adds an application; it starts with the run.
+    pub fn app(mut self, app: impl App + 'static) -> Self {
+        self.apps.push(app);
+        self
+    }
+
+    /// What the applications did, in the order in which they were added.
+    pub fn reports(&self) -> Vec<Report> {
+        self.apps.reports()
+    }
+}
+
+impl<A: Agent, P: App> EndpointHost<A, P> {
+    /// A host that `app` has for itself; it starts with the run.
+    pub const fn with_app(endpoint: Endpoint, agent: A, app: P) -> Self {
+        let next_deadline = Instant::FAR_FUTURE;
+        Self { endpoint, agent, apps: app, is_off: false, running: false, started: false, next_deadline }
+    }
+
+    /// The agent, for observers.
+    pub const fn agent(&self) -> &A {
+        &self.agent
+    }
+
+    /// Does something with the agent; what follows from it is done as after any other call.
+    pub fn with_agent_mut<T>(&mut self, act: impl FnOnce(&mut A, &mut Endpoint) -> T) -> T {
+        let result = act(&mut self.agent, &mut self.endpoint);
+        self.find_next_deadline();
+        result
+    }
+
+    /// The engine, the agent and what was given to [`Self::with_app`], to see what came of them.
+    pub fn into_parts(self) -> (Endpoint, A, P) {
+        (self.endpoint, self.agent, self.apps)
+    }
+
+    /// Switches the host off, without a word to anybody.
+    pub fn switch_off(&mut self) {
+        self.is_off = true;
+    }
+
+    /// Starts the applications once they may.
+    fn start_apps(&mut self, now: Instant) {
+        if self.started || !self.running || !self.agent.is_ready() {
+            return;
+        }
+        self.started = true;
+        self.apps.start(&mut self.endpoint, now);
+        self.find_next_deadline();
+    }
+
+    /// Tells agent and applications what happened; false if nothing did.
+    fn dispatch_events(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        while let Some(event) = self.endpoint.poll_event() {
+            any = true;
+            self.agent.handle_event(&event, &mut self.endpoint, now);
+            if self.started {
+                self.apps.handle_event(&event, &mut self.endpoint, now);
+            }
+        }
+        if any {
+            self.find_next_deadline();
+        }
+        let before = self.started;
+        self.start_apps(now);
+        any || self.started != before
+    }
+
+    fn find_next_deadline(&mut self) {
+        let apps = self.apps.poll_timeout().filter(|_| self.started);
+        let earliest = [self.agent.poll_timeout(), apps].into_iter().flatten().min();
+        self.next_deadline = earliest.unwrap_or(Instant::FAR_FUTURE);
+    }
+
+    /// Calls those whose time has come.
+    fn call_due(&mut self, now: Instant) {
+        let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        if is_due(self.agent.poll_timeout()) {
+            self.agent.handle_timeout(&mut self.endpoint, now);
+        }
+        if self.started && is_due(self.apps.poll_timeout()) {
+            self.apps.handle_timeout(&mut self.endpoint, now);
+        }
+        self.find_next_deadline();
+    }
+}
+
+impl<A: Agent, P: App> Host for EndpointHost<A, P> {
+    fn start(&mut self, now: Instant) {
+        self.running = true;
+        self.agent.start(&mut self.endpoint, now);
+        self.find_next_deadline();
+        self.start_apps(now);
+    }
+
+    #[inline]
+    fn handle_segment(&mut self, segment: Segment, now: Instant) {
+        if self.is_off {
+            return;
+        }
+        if let Some(segment) = self.agent.take_segment(segment, now) {
+            self.endpoint.handle_segment(segment, now);
+        }
+    }
+
+    fn handle_datagram(&mut self, datagram: Datagram, now: Instant) {
+        if self.is_off || !self.started {
+            return;
+        }
+        self.apps.handle_datagram(&datagram, now);
+        self.find_next_deadline();
+    }
+
+    fn handle_octets(&mut self, octets: Bytes, now: Instant) {
+        if self.is_off {
+            return;
+        }
+        let own = self.agent.take_octets(octets, now);
+        if let Some(too_big) = own.and_then(|octets| TooBig::parse(&octets).ok()) {
+            self.endpoint.handle_too_big(&too_big, now);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+        if self.next_deadline <= now {
+            self.call_due(now);
+        }
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if self.is_off {
+            return None;
+        }
+        if let Some(segment) = self.agent.poll_transmit(now) {
+            return Some(segment);
+        }
+        // Nested instead of looped: the segment is then made where the caller wants it.
+        match self.endpoint.poll_transmit(now) {
+            None if self.dispatch_events(now) => self.poll_transmit(now),
+            segment => segment,
+        }
+    }
+
+    #[inline]
+    fn poll_datagram(&mut self, now: Instant) -> Option<Datagram> {
+        if self.is_off || !self.started {
+            return None;
+        }
+        let datagram = self.apps.poll_datagram(now)?;
+        self.find_next_deadline();
+        Some(datagram)
+    }
+
+    fn poll_octets(&mut self) -> Option<Bytes> {
+        self.agent.poll_octets().filter(|_| !self.is_off)
+    }
+
+    #[inline]
+    fn poll_timeout(&mut self) -> Option<Instant> {
+        if self.is_off {
+            return None;
+        }
+        // An agent that took a segment may want to be called at another time than before.
+        let agent = self.agent.poll_timeout();
+        self.next_deadline = self.next_deadline.min(agent.unwrap_or(Instant::FAR_FUTURE));
+        let others = Some(self.next_deadline).filter(|at| *at < Instant::FAR_FUTURE);
+        [self.endpoint.poll_timeout(), others].into_iter().flatten().min()
+    }
+
+    fn handle_wake(&mut self, now: Instant) {
+        if self.started {
+            self.apps.handle_wake(&mut self.endpoint, now);
+            self.find_next_deadline();
+        }
+    }
+
+    fn handle_end(&mut self, now: Instant) {
+        if self.started {
+            self.apps.handle_end(&mut self.endpoint, now);
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.started && self.apps.is_finished()
+    }
+
+    #[inline]
+    fn packet_payload(&self, segment: &Segment) -> Option<u32> {
+        self.agent.packet_payload(segment).or_else(|| self.endpoint.packet_payload(segment))
+    }
+
+    #[inline]
+    fn is_in_transit(&self, segment: &Segment) -> bool {
+        self.agent.is_in_transit(segment)
+    }
+
+    fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Inspection> {
+        self.endpoint.inspect(local, remote)
+    }
+
+    fn faults(&self) -> Vec<String> {
+        self.apps.report().faults
+    }
+}

@@ -1,0 +1,38 @@
+//! What a relay's modem and counters show.
+
+use cooperation::agent::relay::{FlowUse, Measurement};
+use cooperation::relay_selection::monitor::LinkUse;
+use network::Network;
+use network::cell::UeState;
+
+use crate::run::hop::Hop;
+use crate::run::local::LocalCounts;
+
+/// What a relay sees of its cellular hop, of which `ue` is its part of the cell, and of its owner's flows.
+pub(in crate::run) fn measurement(
+    network: &Network,
+    hop: Hop,
+    ue: Option<&UeState>,
+    local: &LocalCounts,
+) -> Measurement {
+    let local_bytes = local.received_packet_bytes();
+    let link = match ue {
+        Some(ue) => LinkUse {
+            local_bytes,
+            delivered_bytes: ue.served_bytes,
+            backlogged: ue.queue.bytes > 0,
+            granted: Some(ue.capacity_estimate),
+        },
+        None => LinkUse {
+            local_bytes,
+            delivered_bytes: network.counters(hop.down_out).left.bytes,
+            backlogged: network.backlog(hop.down_link).bytes > 0,
+            granted: None,
+        },
+    };
+    let flow = |flow: crate::run::local::FlowCount| FlowUse {
+        demanded_bytes: flow.demanded_bytes,
+        received_bytes: flow.received_bytes,
+    };
+    Measurement { link, flows: local.flows_in_packets().into_iter().map(flow).collect() }
+}

@@ -1,0 +1,163 @@
+//! What each relay is told.
+
+use cooperation::agent::Role;
+use cooperation::agent::relay::{Demands, LoadSettings, OfferSettings, PassageSettings, RelayAgent, RelaySettings};
+use cooperation::bandwidth_sharing::Definition;
+use cooperation::forwarding::hold_queue::HoldLimits;
+use cooperation::forwarding::range::range_len_bytes;
+use cooperation::relay_selection::RelayId;
+use cooperation::relay_selection::energy::EnergyPrice;
+use cooperation::relay_selection::monitor::{
+    CapacityEstimator, Configured, LinkMonitor, MeasuredDelivery, SchedulerShare,
+};
+use transport::ConnectionConfig;
+use transport::relay::{RelayConfig, RelayError};
+use units::text::{Text, TextOr};
+use units::{Duration, Instant, Rate};
+
+use super::{Agents, relays_converse, relays_report_delay, selects_relays};
+use crate::run::RunError;
+use crate::run::local::header_ratio;
+use crate::scenario::{DemandKind, Estimator, LocalTraffic, Relay, RelayMode, RhoDefinition, Scenario, value_of};
+
+/// What a relay stores besides what it holds: as much as its two links keep under way.
+const UNDER_WAY_BYTES: u64 = 1 << 20;
+/// Octets of TCP/IP headers, timestamps and DSS in a data packet.
+const HEADER_BYTES: u64 = 72;
+
+/// Whether data pass the relays' agents, rather than routers beside them.
+pub(in crate::run) fn is_on_the_way(scenario: &Scenario) -> bool {
+    match scenario.cooperation.relays {
+        RelayMode::FastAck => true,
+        RelayMode::Ip => hold_limits(scenario).is_some(),
+        RelayMode::MultiHomed => false,
+    }
+}
+
+pub(super) fn agent(agents: &Agents<'_>, index: usize) -> Result<Role, RunError> {
+    let Agents { scenario, addresses, .. } = agents;
+    if !relays_converse(scenario) && !is_on_the_way(scenario) {
+        return Ok(Role::Alone);
+    }
+    let settings = RelaySettings {
+        address: Agents::control_at(addresses.relays[index]),
+        identity: agents.identity(&format!("relay {index}")),
+        serves: vec![agents.identity("destination").public()],
+        seed: agents.draw(&format!("channels of relay {index}")),
+        control: agents.control(),
+        offers: selects_relays(scenario).then(|| offers(scenario, index)),
+        load: load(scenario, index),
+        passage: passage(agents, index),
+        reports_delay_every: relays_report_delay(scenario),
+    };
+    let refused = |error: RelayError| RunError::Unsupported {
+        field: "connection",
+        problem: error.to_string(),
+        remedy: "use settings that relays know",
+    };
+    RelayAgent::new(settings).map(|agent| Role::Relay(Box::new(agent))).map_err(refused)
+}
+
+fn offers(scenario: &Scenario, index: usize) -> OfferSettings {
+    let (selection, relay) = (&scenario.cooperation.selection, &scenario.relays[index]);
+    let period = selection.period;
+    let every = selection.advert_period.map_or(period, |Text(every)| every.min(period));
+    let per_period = (period.as_nanos() / every.as_nanos().max(1)) as usize;
+    let configured = configured(relay);
+    let estimator: Box<dyn CapacityEstimator> = match selection.estimator {
+        Estimator::Configured => Box::new(Configured(configured)),
+        Estimator::SchedulerShare => Box::new(SchedulerShare(configured)),
+        Estimator::MeasuredDelivery => Box::new(MeasuredDelivery(configured)),
+    };
+    let energy = relay.energy_nj_per_bit().and_then(EnergyPrice::new).unwrap_or_default();
+    let monitor = LinkMonitor::new(RelayId(index as u16), estimator, expected_local(scenario, relay)).paying(energy);
+    let monitor = if every < period { monitor.prompt(per_period) } else { monitor };
+    OfferSettings { monitor, every, exaggerates: relay.exaggerates.unwrap_or(1.0) }
+}
+
+fn load(scenario: &Scenario, index: usize) -> Option<LoadSettings> {
+    let asked = scenario.cooperation.bandwidth_sharing.as_ref()?;
+    let relay = &scenario.relays[index];
+    let (increase, decrease) = aimd(&relay.local);
+    Some(LoadSettings {
+        every: asked.period,
+        from: Instant::ZERO + asked.start.map_or(Duration::ZERO, |start| start.0),
+        definition: match asked.rho {
+            RhoDefinition::Protect => Definition::Protect,
+            RhoDefinition::Eq73 => Definition::FairShare,
+        },
+        demands: match asked.demands {
+            DemandKind::Known => Demands::Known,
+            DemandKind::Estimated => Demands::Estimated,
+        },
+        fixed: asked.fixed.get(index).copied(),
+        capacity: configured(relay),
+        increase,
+        decrease,
+    })
+}
+
+/// The law of the owner's flows: that of the first that names AIMD's parameters, otherwise NewReno's.
+fn aimd(local: &[LocalTraffic]) -> (f64, f64) {
+    let specs = local.iter().filter_map(|local| local.congestion.as_ref());
+    let aimd = specs.map(|spec| &spec.0).find(|spec| spec.name == "aimd" && spec.parameters.len() == 2);
+    aimd.map_or((1.0, 0.5), |spec| (spec.parameters[0], spec.parameters[1]))
+}
+
+fn passage(agents: &Agents<'_>, index: usize) -> PassageSettings {
+    let scenario = agents.scenario;
+    let destination = vec![agents.addresses.paths[index]];
+    match (scenario.cooperation.relays, hold_limits(scenario)) {
+        (RelayMode::FastAck, limits) => {
+            // Without ranges nothing is ever held.
+            let limits = limits.unwrap_or(HoldLimits::of(0, scenario.metrics.period));
+            PassageSettings::Spliced { destination, limits, relay: Box::new(legs(scenario, limits)) }
+        }
+        (RelayMode::Ip, Some(limits)) => PassageSettings::Routed { destination, limits },
+        (RelayMode::Ip, None) | (RelayMode::MultiHomed, _) => PassageSettings::Beside,
+    }
+}
+
+fn legs(scenario: &Scenario, limits: HoldLimits) -> RelayConfig {
+    let own = RelayConfig::default().tcp;
+    let hosts = scenario.connection.to_config(1);
+    let keep_alive = hosts.keep_alive.or(own.keep_alive);
+    let tcp = ConnectionConfig { congestion: own.congestion, nagle: own.nagle, keep_alive, ..hosts };
+    RelayConfig { tcp, buffer_bytes: limits.size_bytes + UNDER_WAY_BYTES, ..RelayConfig::default() }
+}
+
+/// H, if there is differentiated forwarding.
+pub(super) fn range_bytes(scenario: &Scenario) -> Option<u64> {
+    let forwarding = scenario.cooperation.forwarding.as_ref()?;
+    let packet_bytes = scenario.connection.mtu.0.saturating_sub(HEADER_BYTES).max(1);
+    let by_packets = forwarding.range_packets.map(|packets| u64::from(packets) * packet_bytes);
+    let by_target = scenario.target.map(|target| range_len_bytes(target.bit_rate, scenario.metrics.period));
+    by_packets.or(by_target)
+}
+
+pub(super) fn hold_limits(scenario: &Scenario) -> Option<HoldLimits> {
+    let limits = HoldLimits::of(range_bytes(scenario)?, scenario.metrics.period);
+    let buffer = scenario.cooperation.forwarding.as_ref()?.hold_buffer;
+    Some(HoldLimits { size_bytes: buffer.map_or(limits.size_bytes, |Text(size)| size.0), ..limits })
+}
+
+/// What the scenario says of a relay's link. Of a rate that follows a file it says nothing.
+fn configured(relay: &Relay) -> Rate {
+    let link = relay.cellular.as_ref().and_then(|link| match &link.rate {
+        TextOr::Text(rate) => Some(*rate),
+        TextOr::Table(model) => model.mean.map(|mean| mean.0),
+    });
+    let ceiling = relay.bit_rate_max.map(|rate| rate.0);
+    link.into_iter().chain(ceiling).min().unwrap_or(Rate::ZERO)
+}
+
+/// What a relay expects its owner's traffic to take from the start.
+fn expected_local(scenario: &Scenario, relay: &Relay) -> Rate {
+    let begins_at_once = |local: &&LocalTraffic| local.start.is_none_or(|start| start.0.is_zero());
+    let rate = |local: &LocalTraffic| {
+        let bps = local.rate.as_ref().map_or(0.0, |rate| value_of(rate).as_bps() as f64);
+        let on = local.on_off.map_or(1.0, |times| times.on.as_secs_f64() / (times.on + times.off).as_secs_f64());
+        bps * on * f64::from(local.count) * (1.0 + header_ratio(scenario, local))
+    };
+    Rate::from_bps(relay.local.iter().filter(begins_at_once).map(rate).sum::<f64>() as u64)
+}

@@ -1,0 +1,51 @@
+//! What the source is told.
+
+use cooperation::adaptive_congestion::{Beyond, Mode, Settings};
+use cooperation::agent::Role;
+use cooperation::agent::source::{AdaptingSettings, SourceAgent, SourceSettings};
+
+use super::{Agents, source_listens};
+use crate::run::RunError;
+use crate::scenario::{self, BeyondKind, Scenario};
+
+pub(super) fn agent(agents: &Agents<'_>) -> Result<Role, RunError> {
+    let Agents { scenario, addresses, .. } = agents;
+    let adapting = adapting(scenario)?;
+    if adapting.is_none() && !source_listens(scenario) {
+        return Ok(Role::Alone);
+    }
+    Ok(Role::Source(Box::new(SourceAgent::new(SourceSettings {
+        address: Agents::control_at(addresses.source),
+        identity: agents.identity("source"),
+        serves: vec![agents.identity("destination").public()],
+        seed: agents.draw("channels of the source"),
+        control: agents.control(),
+        adapting,
+        sharing_period: scenario.cooperation.bandwidth_sharing.as_ref().map(|asked| asked.period),
+    }))))
+}
+
+fn adapting(scenario: &Scenario) -> Result<Option<AdaptingSettings>, RunError> {
+    let Some(asked) = &scenario.cooperation.adaptive_congestion else { return Ok(None) };
+    let acc = Settings {
+        eta_min: asked.eta_min,
+        eta_max: asked.eta_max,
+        cuts_max: asked.reductions_max,
+        beyond: match asked.beyond {
+            BeyondKind::Ignore => Beyond::Ignore,
+            BeyondKind::Cap => Beyond::Cap,
+            BeyondKind::Spread => Beyond::Spread,
+        },
+        mode: match asked.mode {
+            scenario::Mode::Build => Mode::Build,
+            scenario::Mode::Paper => Mode::Paper,
+        },
+        ..Settings::default()
+    };
+    acc.check().map_err(|error| RunError::Unsupported {
+        field: "cooperation.adaptive_congestion",
+        problem: error.to_string(),
+        remedy: "write other values, or leave them out",
+    })?;
+    Ok(Some(AdaptingSettings { acc, period: asked.period }))
+}
