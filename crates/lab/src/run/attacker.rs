@@ -7,7 +7,7 @@ use network::{DropCause, Gate, Medium, MediumOutput, Packet};
 use units::{Instant, Prng, Probability};
 use wire::Segment;
 
-use super::agents::CONTROL_PORT;
+use super::hosts::CONTROL_PORT;
 use crate::scenario::Scenario;
 
 /// Messages that are remembered, to be played again.

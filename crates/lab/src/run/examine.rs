@@ -1,5 +1,6 @@
 //! A run looked at from all sides, for tests that look for what no run may do.
 
+use simulator::Host as _;
 use transport::Footprint;
 use units::{Duration, Instant};
 
@@ -62,7 +63,7 @@ impl Stage {
     fn clear_away(&mut self) -> Vec<String> {
         for host in [SOURCE, DESTINATION] {
             self.simulation.with_host(host, |host, now| {
-                host.with_agent_mut(|role, endpoint| role.retire(endpoint, now));
+                host.handle_end(now);
                 let connections: Vec<_> = host.endpoint.connections().collect();
                 for connection in connections {
                     // One that has ended already cannot be aborted.

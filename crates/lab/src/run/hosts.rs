@@ -3,12 +3,18 @@
 use core::net::IpAddr;
 
 use cooperation::agent::Role;
+use simulator::EndpointHost;
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, Endpoint, EndpointConfig};
 use units::Prng;
 
-use super::agents::LabHost;
 use crate::scenario::{RelayMode, Scenario};
+
+/// A host of a run.
+pub(super) type LabHost = EndpointHost<Role>;
+
+/// Where relays and source answer to the destination: a port that capture tools take for no protocol.
+pub(super) const CONTROL_PORT: u16 = 40_001;
 
 /// Subflows that a scheduler can mark.
 const SUBFLOWS_MAX: usize = 64;

@@ -14,7 +14,7 @@ use units::text::Text;
 use units::{Duration, Instant, Prng, Rate};
 
 use super::RunError;
-use super::agents::LabHost;
+use super::hosts::LabHost;
 use super::sink::User;
 use crate::scenario::{Hop, Link, Scenario, TextOr, WorkloadKind, drawing};
 

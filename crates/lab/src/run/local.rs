@@ -13,8 +13,7 @@ use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
 use units::{Duration, Instant, Prng, Rate};
 
-use super::agents::LabHost;
-use super::hosts::host;
+use super::hosts::{LabHost, host};
 use super::topology::RelayParts;
 use crate::results::{LatencyResults, VideoResults};
 use crate::scenario::{self, Addresses, LocalKind, LocalTraffic, Scenario, drawing, value_of};
@@ -51,14 +50,6 @@ pub(super) struct FlowCount {
     /// Arrived.
     pub received_bytes: u64,
 }
-
-/// Headers of IPv4 and UDP.
-const UDP_HEADERS_BYTES: f64 = 28.0;
-/// Headers of IPv4 and TCP, with timestamps.
-const TCP_HEADERS_BYTES: f64 = 52.0;
-/// Headers over payload of MPTCP-rec's mix: packets of 541 octets on average, of whose octets 90 % go over TCP with 40 of
-/// headers and 10 % over UDP with 28.
-const VBR_HEADER_RATIO: f64 = 0.9 * 40.0 / (541.0 - 40.0) + 0.1 * 28.0 / (541.0 - 28.0);
 
 impl LocalCounts {
     /// Payload octets asked for so far; `None` if a flow takes all it can get.
@@ -134,17 +125,6 @@ pub(super) fn attach(
         simulation.attach(port, hosts.sources);
     }
     (LocalCounts(hosts.flows), id)
-}
-
-/// Headers over payload in the packets of a flow.
-pub(super) fn header_ratio(scenario: &Scenario, local: &LocalTraffic) -> f64 {
-    match local.kind {
-        LocalKind::Udp => UDP_HEADERS_BYTES / local.datagram.0.max(1) as f64,
-        LocalKind::Vbr => VBR_HEADER_RATIO,
-        LocalKind::Tcp | LocalKind::ShortFlows | LocalKind::Video => {
-            TCP_HEADERS_BYTES / (scenario.connection.mtu.0 as f64 - TCP_HEADERS_BYTES).max(1.0)
-        }
-    }
 }
 
 /// A flow that is about to be added.
@@ -261,7 +241,7 @@ impl Adding<'_> {
     }
 
     fn flow(&self, demanded: Option<Octets>, received: Octets) -> Flow {
-        let header_ratio = header_ratio(self.scenario, self.local);
+        let header_ratio = self.scenario.header_ratio(self.local);
         Flow { demanded, received, header_ratio, screen: None, latencies: None }
     }
 

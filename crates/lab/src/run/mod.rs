@@ -12,6 +12,7 @@ mod links;
 mod local;
 mod meter;
 mod observed;
+mod plan;
 mod radio;
 mod sink;
 mod stage;

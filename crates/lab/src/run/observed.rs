@@ -6,15 +6,13 @@ use std::rc::Rc;
 use cooperation::relay_selection::Goal;
 use units::{Instant, Rate};
 
-use super::agents::CONTROL_PORT;
+use super::hosts::CONTROL_PORT;
 use super::stage::{DESTINATION, SOURCE, Stage};
 use crate::measure::{Oracle, bps};
 use crate::metrics::{ActiveSet, Analysis, Collector, Observer, Settings, Shared, Summary, range_bytes};
 use crate::results::{ConnectionGoodput, PaperMetrics};
 use crate::scenario::{Scenario, Target, WorkloadKind};
 
-/// Headers of a packet with timestamps and a mapping, octets: what the MTU holds beside the payload.
-const HEADERS_BYTES: u64 = 72;
 /// Unit of G1 where no target says how much a period carries: the variant of 100 packets.
 const UNIT_PACKETS: u64 = 100;
 /// Blocks that are looked at one by one: all 100 of Co-MPTCP's file.
@@ -35,14 +33,9 @@ pub(super) fn observe(scenario: &Scenario, stage: &mut Stage) -> Shared {
     collector
 }
 
-/// Payload of a full packet, octets.
-pub(super) fn payload_bytes(scenario: &Scenario) -> u64 {
-    scenario.connection.mtu.0.saturating_sub(HEADERS_BYTES).max(1)
-}
-
 fn settings(scenario: &Scenario) -> Settings {
     let metrics = &scenario.metrics;
-    let packet_bytes = payload_bytes(scenario);
+    let packet_bytes = scenario.payload_bytes();
     let (tbr, theta) = match scenario.target {
         Some(Target { bit_rate, tolerance, .. }) => (bit_rate, tolerance.value()),
         None => (Rate::ZERO, 0.0),
@@ -71,7 +64,7 @@ fn analysis(scenario: &Scenario) -> Analysis {
 pub(super) fn oracle(scenario: &Scenario) -> Option<Oracle> {
     let target = scenario.target?;
     let goal = Goal { target: target.bit_rate, tolerance: target.tolerance.value() };
-    let payload_ratio = payload_bytes(scenario) as f64 / scenario.connection.mtu.0.max(1) as f64;
+    let payload_ratio = scenario.payload_bytes() as f64 / scenario.connection.mtu.0.max(1) as f64;
     Some(Oracle { goal, payload_ratio, analysis: analysis(scenario) })
 }
 

@@ -17,9 +17,9 @@ use simulator::relay::{DESTINATION_GATE, SOURCE_GATE};
 use simulator::swallower::Swallower;
 use units::Instant;
 
-use super::agents::{is_on_the_way, relays_converse};
 use super::attacker::Attacker;
 use super::hop::{Hop, HopKind};
+use super::plan::{is_on_the_way, relays_converse};
 use super::{RunError, links, radio};
 use crate::measure::PathCounters;
 use crate::scenario::{self, Addresses, RelayMode, Scenario};

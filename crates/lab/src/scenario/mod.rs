@@ -19,6 +19,7 @@ mod load;
 mod local;
 mod mistake;
 mod overrides;
+mod packets;
 mod radio;
 mod receiver_centric;
 mod schema;

@@ -16,11 +16,10 @@ use cooperation::relay_selection::{self, Goal, RelayId, SelectorSettings};
 use units::text::Text;
 use units::{Instant, Rate};
 
-use super::relay::{hold_limits, range_bytes};
-use super::{Agents, relays_converse, selects_relays, source_listens};
+use super::Agents;
 use crate::results::Series;
 use crate::run::RunError;
-use crate::run::observed::payload_bytes;
+use crate::run::plan::{hold_limits, range_bytes, relays_converse, selects_relays, source_listens};
 use crate::scenario::{self, CountKind, Mode, RangeShareKind, RelayMode, Scenario, TriggerKind, WorkloadKind};
 
 pub(super) fn agent(agents: &Agents<'_>) -> Result<Role, RunError> {
@@ -97,7 +96,7 @@ fn manager(scenario: &Scenario) -> Result<RelayManager, RunError> {
         TriggerKind::Advert => Trigger::Advert,
     };
     let mtu_bytes = scenario.connection.mtu.0.max(1) as f64;
-    let payload_ratio = payload_bytes(scenario) as f64 / mtu_bytes;
+    let payload_ratio = scenario.payload_bytes() as f64 / mtu_bytes;
     let headroom = selection.headroom.map_or(0.0, |Text(part)| part.value());
     let (discount, buffered) = (selection.discount, selection.buffered_tolerance.map(buffered));
     let settings =

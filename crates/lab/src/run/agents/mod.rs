@@ -19,22 +19,15 @@ use core::net::{IpAddr, SocketAddr};
 use cooperation::agent::Role;
 use cooperation::agent::control::ControlSettings;
 use cooperation::channel::Identity;
-use simulator::EndpointHost;
-use units::{Duration, Prng};
+use units::Prng;
 
 pub(super) use destination::play_stalled_s;
 pub(super) use journal::Journal;
 pub(super) use measuring::measurement;
-pub(super) use relay::is_on_the_way;
 
 use crate::run::RunError;
-use crate::scenario::{Addresses, RelayMode, Scenario, WorkloadKind};
-
-/// A host of a run.
-pub(super) type LabHost = EndpointHost<Role>;
-
-/// Where relays and source answer: a port that capture tools take for no protocol.
-pub(super) const CONTROL_PORT: u16 = 40_001;
+use crate::run::hosts::CONTROL_PORT;
+use crate::scenario::{Addresses, Scenario};
 
 /// Makes the agents of one run.
 pub(super) struct Agents<'a> {
@@ -91,27 +84,4 @@ impl<'a> Agents<'a> {
     fn control_at(ip: IpAddr) -> SocketAddr {
         SocketAddr::new(ip, CONTROL_PORT)
     }
-}
-
-/// Whether relays have something to say to the destination, or it to them.
-pub(in crate::run) fn relays_converse(scenario: &Scenario) -> bool {
-    let forwards = relay::hold_limits(scenario).is_some() && scenario.cooperation.relays != RelayMode::MultiHomed;
-    selects_relays(scenario) || forwards || source_listens(scenario)
-}
-
-/// Whether relays are selected while the run lasts.
-pub(in crate::run) fn selects_relays(scenario: &Scenario) -> bool {
-    scenario.cooperation.selection.method.steers() && scenario.workload.kind != WorkloadKind::None
-}
-
-/// Whether what relays say concerns the source.
-fn source_listens(scenario: &Scenario) -> bool {
-    let cooperation = &scenario.cooperation;
-    cooperation.bandwidth_sharing.is_some() || relays_report_delay(scenario).is_some()
-}
-
-/// How often relays report how long data take from them to the destination, if they do.
-fn relays_report_delay(scenario: &Scenario) -> Option<Duration> {
-    let adaptive = scenario.cooperation.adaptive_congestion.as_ref()?;
-    (adaptive.relay_delays && scenario.cooperation.relays == RelayMode::FastAck).then_some(adaptive.period)
 }

@@ -4,7 +4,6 @@ use cooperation::agent::Role;
 use cooperation::agent::relay::{Demands, LoadSettings, OfferSettings, PassageSettings, RelayAgent, RelaySettings};
 use cooperation::bandwidth_sharing::Definition;
 use cooperation::forwarding::hold_queue::HoldLimits;
-use cooperation::forwarding::range::range_len_bytes;
 use cooperation::relay_selection::RelayId;
 use cooperation::relay_selection::energy::EnergyPrice;
 use cooperation::relay_selection::monitor::{
@@ -15,24 +14,13 @@ use transport::relay::{RelayConfig, RelayError};
 use units::text::{Text, TextOr};
 use units::{Duration, Instant, Rate};
 
-use super::{Agents, relays_converse, relays_report_delay, selects_relays};
+use super::Agents;
 use crate::run::RunError;
-use crate::run::local::header_ratio;
+use crate::run::plan::{hold_limits, is_on_the_way, relays_converse, relays_report_delay, selects_relays};
 use crate::scenario::{DemandKind, Estimator, LocalTraffic, Relay, RelayMode, RhoDefinition, Scenario, value_of};
 
 /// What a relay stores besides what it holds: as much as its two links keep under way.
 const UNDER_WAY_BYTES: u64 = 1 << 20;
-/// Octets of TCP/IP headers, timestamps and DSS in a data packet.
-const HEADER_BYTES: u64 = 72;
-
-/// Whether data pass the relays' agents, rather than routers beside them.
-pub(in crate::run) fn is_on_the_way(scenario: &Scenario) -> bool {
-    match scenario.cooperation.relays {
-        RelayMode::FastAck => true,
-        RelayMode::Ip => hold_limits(scenario).is_some(),
-        RelayMode::MultiHomed => false,
-    }
-}
 
 pub(super) fn agent(agents: &Agents<'_>, index: usize) -> Result<Role, RunError> {
     let Agents { scenario, addresses, .. } = agents;
@@ -126,21 +114,6 @@ fn legs(scenario: &Scenario, limits: HoldLimits) -> RelayConfig {
     RelayConfig { tcp, buffer_bytes: limits.size_bytes + UNDER_WAY_BYTES, ..RelayConfig::default() }
 }
 
-/// H, if there is differentiated forwarding.
-pub(super) fn range_bytes(scenario: &Scenario) -> Option<u64> {
-    let forwarding = scenario.cooperation.forwarding.as_ref()?;
-    let packet_bytes = scenario.connection.mtu.0.saturating_sub(HEADER_BYTES).max(1);
-    let by_packets = forwarding.range_packets.map(|packets| u64::from(packets) * packet_bytes);
-    let by_target = scenario.target.map(|target| range_len_bytes(target.bit_rate, scenario.metrics.period));
-    by_packets.or(by_target)
-}
-
-pub(super) fn hold_limits(scenario: &Scenario) -> Option<HoldLimits> {
-    let limits = HoldLimits::of(range_bytes(scenario)?, scenario.metrics.period);
-    let buffer = scenario.cooperation.forwarding.as_ref()?.hold_buffer;
-    Some(HoldLimits { size_bytes: buffer.map_or(limits.size_bytes, |Text(size)| size.0), ..limits })
-}
-
 /// What the scenario says of a relay's link. Of a rate that follows a file it says nothing.
 fn configured(relay: &Relay) -> Rate {
     let link = relay.cellular.as_ref().and_then(|link| match &link.rate {
@@ -157,7 +130,7 @@ fn expected_local(scenario: &Scenario, relay: &Relay) -> Rate {
     let rate = |local: &LocalTraffic| {
         let bps = local.rate.as_ref().map_or(0.0, |rate| value_of(rate).as_bps() as f64);
         let on = local.on_off.map_or(1.0, |times| times.on.as_secs_f64() / (times.on + times.off).as_secs_f64());
-        bps * on * f64::from(local.count) * (1.0 + header_ratio(scenario, local))
+        bps * on * f64::from(local.count) * (1.0 + scenario.header_ratio(local))
     };
     Rate::from_bps(relay.local.iter().filter(begins_at_once).map(rate).sum::<f64>() as u64)
 }

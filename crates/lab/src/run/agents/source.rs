@@ -4,8 +4,9 @@ use cooperation::adaptive_congestion::{Beyond, Mode, Settings};
 use cooperation::agent::Role;
 use cooperation::agent::source::{AdaptingSettings, SourceAgent, SourceSettings};
 
-use super::{Agents, source_listens};
+use super::Agents;
 use crate::run::RunError;
+use crate::run::plan::source_listens;
 use crate::scenario::{self, BeyondKind, Scenario};
 
 pub(super) fn agent(agents: &Agents<'_>) -> Result<Role, RunError> {

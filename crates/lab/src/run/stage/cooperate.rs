@@ -8,8 +8,9 @@ use units::Instant;
 
 use super::{DESTINATION, SOURCE, Stage};
 use crate::results::ControlResults;
-use crate::run::agents::{LabHost, measurement};
+use crate::run::agents::measurement;
 use crate::run::attacker::Attacker;
+use crate::run::hosts::LabHost;
 
 impl Stage {
     /// When a relay looks at its counters next.

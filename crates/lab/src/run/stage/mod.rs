@@ -17,10 +17,11 @@ use units::{Duration, Instant};
 pub(in crate::run) use sample::Recorders;
 use sample::SubflowNumbers;
 
-use super::agents::{Agents, Journal, LabHost, selects_relays};
-use super::hosts::{config, host};
+use super::agents::{Agents, Journal};
+use super::hosts::{LabHost, config, host};
 use super::local::LocalCounts;
 use super::meter::Meter;
+use super::plan::selects_relays;
 use super::sink::{Delivered, Sink};
 use super::topology::{RelayParts, Topology};
 use super::{Live, Progress, RunError, inputs, local};

@@ -1,0 +1,54 @@
+//! What a scenario asks of its hosts: who says what to whom, and who stands in the way of data.
+
+use cooperation::forwarding::hold_queue::HoldLimits;
+use cooperation::forwarding::range::range_len_bytes;
+use units::Duration;
+use units::text::Text;
+
+use crate::scenario::{RelayMode, Scenario, WorkloadKind};
+
+/// Whether relays are selected while the run lasts.
+pub(super) fn selects_relays(scenario: &Scenario) -> bool {
+    scenario.cooperation.selection.method.steers() && scenario.workload.kind != WorkloadKind::None
+}
+
+/// Whether relays have something to say to the destination, or it to them.
+pub(super) fn relays_converse(scenario: &Scenario) -> bool {
+    let forwards = hold_limits(scenario).is_some() && scenario.cooperation.relays != RelayMode::MultiHomed;
+    selects_relays(scenario) || forwards || source_listens(scenario)
+}
+
+/// Whether what relays say concerns the source.
+pub(super) fn source_listens(scenario: &Scenario) -> bool {
+    scenario.cooperation.bandwidth_sharing.is_some() || relays_report_delay(scenario).is_some()
+}
+
+/// How often relays report how long data take from them to the destination, if they do.
+pub(super) fn relays_report_delay(scenario: &Scenario) -> Option<Duration> {
+    let adaptive = scenario.cooperation.adaptive_congestion.as_ref()?;
+    (adaptive.relay_delays && scenario.cooperation.relays == RelayMode::FastAck).then_some(adaptive.period)
+}
+
+/// Whether data pass the relays' agents, rather than routers beside them.
+pub(super) fn is_on_the_way(scenario: &Scenario) -> bool {
+    match scenario.cooperation.relays {
+        RelayMode::FastAck => true,
+        RelayMode::Ip => hold_limits(scenario).is_some(),
+        RelayMode::MultiHomed => false,
+    }
+}
+
+/// H, if there is differentiated forwarding.
+pub(super) fn range_bytes(scenario: &Scenario) -> Option<u64> {
+    let forwarding = scenario.cooperation.forwarding.as_ref()?;
+    let by_packets = forwarding.range_packets.map(|packets| u64::from(packets) * scenario.payload_bytes());
+    let by_target = scenario.target.map(|target| range_len_bytes(target.bit_rate, scenario.metrics.period));
+    by_packets.or(by_target)
+}
+
+/// What a relay holds at most, and for how long, if there is differentiated forwarding.
+pub(super) fn hold_limits(scenario: &Scenario) -> Option<HoldLimits> {
+    let limits = HoldLimits::of(range_bytes(scenario)?, scenario.metrics.period);
+    let buffer = scenario.cooperation.forwarding.as_ref()?.hold_buffer;
+    Some(HoldLimits { size_bytes: buffer.map_or(limits.size_bytes, |Text(size)| size.0), ..limits })
+}
