@@ -89,3 +89,115 @@ impl<Out: Frame, In: Frame> Carried<Out, In> {
         (heard, None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::net::SocketAddr;
+
+    use transport::{EndpointConfig, Event};
+    use units::Dsn;
+
+    use super::*;
+    use crate::agent::control::ControlSettings;
+    use crate::channel::to_destination::ToDestination;
+    use crate::channel::to_relay::ToRelay;
+    use crate::channel::{DestinationEnd, Identity, RelayEnd};
+    use crate::forwarding::range::CumAck;
+
+    const NOW: Instant = Instant::from_secs(1);
+
+    fn endpoint(seed: u64) -> Endpoint {
+        Endpoint::with_seed(EndpointConfig::default(), seed)
+    }
+
+    /// Brings all segments across, as long as there are any.
+    fn exchange(one: &mut Endpoint, other: &mut Endpoint) {
+        loop {
+            let mut any = false;
+            while let Some(segment) = one.poll_transmit(NOW) {
+                other.handle_segment(segment, NOW);
+                any = true;
+            }
+            while let Some(segment) = other.poll_transmit(NOW) {
+                one.handle_segment(segment, NOW);
+                any = true;
+            }
+            if !any {
+                return;
+            }
+        }
+    }
+
+    struct Line {
+        destination: Endpoint,
+        relay: Endpoint,
+        here: Carried<ToRelay, ToDestination>,
+        there: Carried<ToDestination, ToRelay>,
+    }
+
+    /// A channel that is open.
+    fn line() -> Line {
+        let [from, to] = ["10.0.0.2:0", "10.0.0.1:40001"].map(|address| address.parse::<SocketAddr>().unwrap());
+        let tcp = ControlSettings::new(1500).tcp;
+        let (mut destination, mut relay) = (endpoint(1), endpoint(2));
+        let listener = relay.listen(to, tcp.clone()).unwrap();
+        let connection = destination.connect(from, to, tcp, NOW).unwrap();
+        exchange(&mut destination, &mut relay);
+        let accepted = relay.accept(listener).unwrap();
+        let [one, other] = [[1; 32], [2; 32]].map(Identity::from_secret);
+        let mut here = Carried::new(connection, DestinationEnd::initiator(&one, other.public(), [3; 32]));
+        let mut there = Carried::new(accepted, RelayEnd::responder(&other, [4; 32]));
+        while there.peer().is_none() {
+            here.hear(&mut destination, NOW);
+            exchange(&mut destination, &mut relay);
+            there.hear(&mut relay, NOW);
+            exchange(&mut destination, &mut relay);
+        }
+        Line { destination, relay, here, there }
+    }
+
+    fn word(number: u64) -> ToRelay {
+        ToRelay::CumAck(CumAck { rcv_nxt: Dsn(number), window_bytes: 1000, widened_bytes: 0 })
+    }
+
+    #[test]
+    fn words_arrive_in_order_while_there_is_room() {
+        let Line { mut destination, mut relay, mut here, mut there } = line();
+        for number in 0..3 {
+            here.say(number, word(number), &mut destination, NOW);
+        }
+        exchange(&mut destination, &mut relay);
+        let (heard, fault) = there.hear(&mut relay, NOW);
+        assert_eq!((heard, fault), ((0..3).map(word).collect(), None));
+    }
+
+    /// What a peer that reads nothing makes us keep: the buffer of its connection, a record, and one word on each matter. Once it
+    /// reads, it hears the latest.
+    #[test]
+    fn a_peer_that_reads_nothing_makes_nothing_pile_up() {
+        let Line { mut destination, mut relay, mut here, mut there } = line();
+        for number in 0..100_000 {
+            here.say(number % 2, word(number), &mut destination, NOW);
+            exchange(&mut destination, &mut relay);
+        }
+        assert_eq!(here.unsaid.len(), 2);
+        assert!(here.waiting.len() < 300, "{} octets", here.waiting.len());
+        let (mut heard, mut latest) = (0, Vec::new());
+        for _ in 0..100 {
+            let (words, fault) = there.hear(&mut relay, NOW);
+            assert_eq!(fault, None);
+            heard += words.len();
+            latest.extend(words);
+            exchange(&mut destination, &mut relay);
+            while let Some(event) = destination.poll_event() {
+                if matches!(event, Event::Writable(_)) {
+                    here.flush(&mut destination, NOW);
+                }
+            }
+            exchange(&mut destination, &mut relay);
+        }
+        assert!(heard < 2000, "{heard} words");
+        let last = latest.split_off(latest.len() - 2);
+        assert!([99_998, 99_999].map(word).iter().all(|word| last.contains(word)), "{last:?}");
+    }
+}
