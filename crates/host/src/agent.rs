@@ -43,6 +43,11 @@ pub trait Agent {
         let _ = (endpoint, now);
     }
 
+    /// The host ends: says goodbye to those it works with, and begins nothing more.
+    fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        let _ = (endpoint, now);
+    }
+
     /// When it wants to be called. Asked after every other call.
     fn poll_timeout(&self) -> Option<Instant> {
         None

@@ -219,6 +219,7 @@ impl<A: Agent, P: App> Host for EndpointHost<A, P> {
     }
 
     fn handle_end(&mut self, now: Instant) {
+        self.agent.retire(&mut self.endpoint, now);
         if self.started {
             self.apps.handle_end(&mut self.endpoint, now);
         }

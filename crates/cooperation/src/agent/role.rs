@@ -34,16 +34,6 @@ impl Role {
         }
     }
 
-    /// Ends all channels, and opens no other.
-    pub fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        match self {
-            Self::Alone => {}
-            Self::Destination(agent) => agent.retire(endpoint, now),
-            Self::Relay(agent) => agent.retire(endpoint, now),
-            Self::Source(agent) => agent.retire(endpoint, now),
-        }
-    }
-
     /// What the control plane did at this host.
     pub fn control_stats(&self) -> ControlStats {
         match self {
@@ -141,6 +131,12 @@ impl Agent for Role {
     fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
         if let Some(agent) = self.agent_mut() {
             agent.handle_timeout(endpoint, now);
+        }
+    }
+
+    fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        if let Some(agent) = self.agent_mut() {
+            agent.retire(endpoint, now);
         }
     }
 

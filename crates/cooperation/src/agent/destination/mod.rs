@@ -105,12 +105,6 @@ impl DestinationAgent {
         self.lines.owns(connection)
     }
 
-    /// Ends all channels, and opens no other.
-    pub fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        self.lines.retire(&self.settings, endpoint, now);
-        self.find_deadline();
-    }
-
     /// What the control plane did.
     pub fn control_stats(&self) -> ControlStats {
         self.lines.stats()
@@ -248,6 +242,11 @@ impl Agent for DestinationAgent {
             watchman.handle_timeout(endpoint, now, &mut self.events);
         }
         self.speak(endpoint, now);
+    }
+
+    fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.lines.retire(&self.settings, endpoint, now);
+        self.find_deadline();
     }
 
     #[inline]

@@ -104,11 +104,6 @@ impl RelayAgent {
         self.channels.owns(connection)
     }
 
-    /// Ends all channels, and opens no other.
-    pub fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        self.channels.retire(endpoint, now);
-    }
-
     /// What the control plane did.
     pub fn control_stats(&self) -> ControlStats {
         self.channels.stats()
@@ -178,6 +173,10 @@ impl Agent for RelayAgent {
         if self.ways.as_ref().is_some_and(|ways| ways.next_at() <= now) {
             self.report_delay(endpoint, now);
         }
+    }
+
+    fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.channels.retire(endpoint, now);
     }
 
     #[inline]

@@ -54,11 +54,6 @@ impl SourceAgent {
         self.channels.owns(connection)
     }
 
-    /// Ends all channels, and opens no other.
-    pub fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        self.channels.retire(endpoint, now);
-    }
-
     /// What the control plane did.
     pub fn control_stats(&self) -> ControlStats {
         self.channels.stats()
@@ -109,6 +104,10 @@ impl Agent for SourceAgent {
         if let Some(sharing) = self.sharing.as_mut().filter(|sharing| sharing.next_at() <= now) {
             sharing.end_period(endpoint, now);
         }
+    }
+
+    fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.channels.retire(endpoint, now);
     }
 
     #[inline]
