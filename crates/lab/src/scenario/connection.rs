@@ -44,6 +44,9 @@ pub struct Connection {
     pub initial_window_segments: u32,
     /// Timestamps (RFC 7323).
     pub timestamps: bool,
+    /// Leave the first slow start when the round-trip time rises (HyStart++, RFC 9406), rather than at the first loss as the
+    /// papers' senders do.
+    pub hystart: bool,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
     /// Explicit congestion notification (RFC 3168).
@@ -90,6 +93,7 @@ impl Default for Connection {
             timestamps: config.timestamps,
             sack: config.sack,
             ecn: config.ecn,
+            hystart: config.hystart,
             nagle: config.nagle,
             suspension: config.suspension,
             delayed_ack: config.delayed_ack,
@@ -118,6 +122,7 @@ impl Connection {
             timestamps: self.timestamps,
             sack: self.sack,
             ecn: self.ecn,
+            hystart: self.hystart,
             nagle: self.nagle,
             suspension: self.suspension,
             delayed_ack: self.delayed_ack,

@@ -15,9 +15,9 @@ use super::{odd, pick, rarely, text_ms};
 /// Settings: about half of them as they are by default.
 pub fn connection() -> impl Strategy<Value = Connection> {
     let protocol = (odd(true, 0.08), odd(false, 0.3), proptest::option::weighted(0.12, receiver_centric()));
-    let options = (odd(true, 0.3), odd(true, 0.2), odd(false, 0.3), odd(true, 0.4));
+    let options = (odd(true, 0.3), odd(true, 0.2), odd(false, 0.3), odd(true, 0.4), odd(true, 0.3));
     (protocol, policies(), sizes(), options, times(), rarely(0.15, &[1_usize, 2, 64])).prop_map(
-        |(protocol, policies, sizes, (timestamps, sack, ecn, nagle), times, subflows_max)| Connection {
+        |(protocol, policies, sizes, (timestamps, sack, ecn, nagle, hystart), times, subflows_max)| Connection {
             mptcp: protocol.0,
             checksum: protocol.1,
             receiver_centric: protocol.2,
@@ -32,6 +32,7 @@ pub fn connection() -> impl Strategy<Value = Connection> {
             sack,
             ecn,
             nagle,
+            hystart,
             // Without it nothing can be expected beside a relay that swallows.
             suspension: true,
             delayed_ack: Duration::from_millis(times.0),
