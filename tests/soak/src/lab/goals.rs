@@ -28,7 +28,7 @@ pub const CELL_KBPS: u64 = 500;
 /// Whether the connection must still stand when the run ends.
 pub fn must_last(scenario: &Scenario) -> bool {
     has_fair_modules(scenario)
-        && scenario.bottleneck.as_ref().is_none_or(|link| is_sound_link(link, scenario))
+        && scenario.bottleneck.as_ref().is_none_or(|link| is_sound_link(link, scenario) && shares(link, scenario))
         && carriers(scenario).all(|relay| is_sound(relay, scenario))
 }
 
@@ -145,6 +145,13 @@ fn leaves_room(relay: &Relay) -> bool {
     let own_bps = fixed.unwrap_or(CELL_KBPS * 1000) as f64;
     let demand_bps: f64 = relay.local.iter().map(demand_bps).sum();
     demand_bps <= LOCAL_SHARE_MAX * own_bps
+}
+
+/// Whether what the owners of all relays do leaves room on the link that they share, whoever of them carries data.
+fn shares(bottleneck: &Link, scenario: &Scenario) -> bool {
+    let TextOr::Text(rate) = &bottleneck.rate else { return false };
+    let demand_bps: f64 = scenario.relays.iter().flat_map(|relay| &relay.local).map(demand_bps).sum();
+    demand_bps <= LOCAL_SHARE_MAX * rate.as_bps() as f64
 }
 
 /// What gives way to nobody, bit/s; TCP gives way.

@@ -107,11 +107,7 @@ pub fn abort_half_open(stage: &mut Stage) {
         let open: Vec<_> = {
             let mut side = side.borrow_mut();
             let open = side.iter_mut().filter(|conversation| !conversation.released);
-            open.map(|conversation| {
-                conversation.released = true;
-                conversation.connection
-            })
-            .collect()
+            open.map(Conversation::give_up).collect()
         };
         stage.simulation.with_host(host, |host, now| {
             for connection in open {

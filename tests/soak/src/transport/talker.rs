@@ -66,6 +66,12 @@ impl Conversation {
             idled: false,
         }
     }
+
+    /// Whoever clears up ends it and forgets its connection: nothing more is to be written or read.
+    pub fn give_up(&mut self) -> ConnectionId {
+        (self.write_at, self.read_at, self.released) = (None, None, true);
+        self.connection
+    }
 }
 
 /// What one side does on connections of one talk.
