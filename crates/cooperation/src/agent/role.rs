@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use host::Agent;
-use transport::{ConnectionId, Endpoint, Event};
+use transport::{Endpoint, Event};
 use units::Instant;
 use wire::Segment;
 
@@ -24,16 +24,6 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether this is a connection of the control plane.
-    pub fn owns(&self, connection: ConnectionId) -> bool {
-        match self {
-            Self::Alone => false,
-            Self::Destination(agent) => agent.owns(connection),
-            Self::Relay(agent) => agent.owns(connection),
-            Self::Source(agent) => agent.owns(connection),
-        }
-    }
-
     /// What the control plane did at this host.
     pub fn control_stats(&self) -> ControlStats {
         match self {

@@ -59,10 +59,6 @@ impl Lines {
         Self { seeds, relays, source, owners, next_call: Instant::ZERO }
     }
 
-    pub fn owns(&self, connection: ConnectionId) -> bool {
-        self.owners.contains_key(&connection)
-    }
-
     pub fn stats(&self) -> ControlStats {
         let mut stats = self.source.as_ref().map(Caller::stats).unwrap_or_default();
         self.relays.iter().flatten().for_each(|caller| stats += caller.stats());

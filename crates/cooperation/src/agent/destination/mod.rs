@@ -25,7 +25,7 @@ mod watchman;
 use std::collections::VecDeque;
 
 use host::Agent;
-use transport::{ConnectionId, Endpoint, Event};
+use transport::{Endpoint, Event};
 use units::{Duration, Instant};
 use wire::Segment;
 
@@ -98,11 +98,6 @@ impl DestinationAgent {
     /// Whether [`Self::poll_event`] has something.
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
-    }
-
-    /// Whether this is a connection of the control plane.
-    pub fn owns(&self, connection: ConnectionId) -> bool {
-        self.lines.owns(connection)
     }
 
     /// What the control plane did.

@@ -228,7 +228,9 @@ impl Steering {
     pub fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
         match event {
             Event::SubflowEstablished { connection, subflow, local, .. } => {
-                self.connection.get_or_insert(*connection);
+                if *self.connection.get_or_insert(*connection) != *connection {
+                    return;
+                }
                 if self.spliced && *subflow == FIRST {
                     return;
                 }
@@ -241,13 +243,14 @@ impl Steering {
                     self.manager.handle_established(relay, now);
                 }
             }
-            Event::FullyEstablished(_) => {
+            Event::FullyEstablished(connection) if Some(*connection) == self.connection => {
                 self.ready = true;
                 for command in core::mem::take(&mut self.waiting) {
                     self.carry_out(command, endpoint, now);
                 }
             }
-            Event::SubflowClosed { subflow, .. } => {
+            // Subflows of all connections are numbered from zero, those of channels that are gone as well.
+            Event::SubflowClosed { connection, subflow, .. } if Some(*connection) == self.connection => {
                 let relay = self.subflows.iter().find(|(_, known)| *known == subflow).map(|(relay, _)| *relay);
                 if let Some(relay) = relay {
                     self.subflows.remove(&relay);

@@ -16,7 +16,7 @@ mod way;
 
 use bytes::Bytes;
 use host::Agent;
-use transport::{ConnectionId, Endpoint, Event};
+use transport::{Endpoint, Event};
 use units::Instant;
 use wire::Segment;
 
@@ -97,11 +97,6 @@ impl RelayAgent {
                 self.tell(matter::LOAD, ToDestination::Load(load), endpoint, now);
             }
         }
-    }
-
-    /// Whether this is a connection of the control plane.
-    pub fn owns(&self, connection: ConnectionId) -> bool {
-        self.channels.owns(connection)
     }
 
     /// What the control plane did.

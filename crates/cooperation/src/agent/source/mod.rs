@@ -49,11 +49,6 @@ impl SourceAgent {
         }
     }
 
-    /// Whether this is a connection of the control plane.
-    pub fn owns(&self, connection: ConnectionId) -> bool {
-        self.channels.owns(connection)
-    }
-
     /// What the control plane did.
     pub fn control_stats(&self) -> ControlStats {
         self.channels.stats()

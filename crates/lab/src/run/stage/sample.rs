@@ -11,6 +11,7 @@ use transport::{ConnectionId, ConnectionStats, SubflowId, SubflowStats};
 use super::{DESTINATION, SOURCE, Stage, station};
 use crate::measure::{PathCounters, Recorder, RelayRecorder, RelaySample, Sender};
 use crate::run::hop::Hop;
+use crate::run::hosts::CONTROL_PORT;
 
 /// What is recorded at the end of every window.
 pub(in crate::run) struct Recorders {
@@ -61,9 +62,12 @@ impl Stage {
 
     /// Statistics of the connections of `host`, as if they were one.
     pub fn stats(&self, host: HostId) -> ConnectionStats {
-        let host_on_stage = self.simulation.host(host);
-        let endpoint = &host_on_stage.endpoint;
-        let of_the_application = endpoint.connections().filter(|connection| !host_on_stage.agent().owns(*connection));
+        let endpoint = &self.simulation.host(host).endpoint;
+        let is_control = |connection: &ConnectionId| {
+            let ends = endpoint.addresses(*connection);
+            ends.is_some_and(|(local, remote)| [local, remote].iter().any(|end| end.port() == CONTROL_PORT))
+        };
+        let of_the_application = endpoint.connections().filter(|connection| !is_control(connection));
         let connections = of_the_application.filter_map(|connection| Some((connection, endpoint.stats(connection)?)));
         let numbered = connections.map(|(connection, stats)| match self.connections {
             0 | 1 => stats,
