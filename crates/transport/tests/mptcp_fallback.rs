@@ -6,14 +6,14 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use pair::{
-    Pair, Side, assert_pattern, capable, change, client_address, dss, has_option, is_rst, is_syn, is_syn_ack, path_of,
-    pattern, server_address,
+    Pair, Side, assert_pattern, capable, change, client_address, dss, has_option, is_rst, is_syn, is_syn_ack,
+    lose_first_n, path_of, pattern, server_address,
 };
 use transport::error::{CloseReason, Violation};
 use transport::{ConnectionConfig, ConnectionId, Event, Received};
 use units::Duration;
 use wire::mptcp::{DataSeq, MptcpOption, ResetReason};
-use wire::{Payload, Segment};
+use wire::{Flags, Payload, Segment};
 
 const BYTES: u64 = 300_000;
 
@@ -108,6 +108,35 @@ fn stripped_on_the_third_ack_of_a_connection_without_data() {
             events.iter().any(|event| matches!(event, Event::Closed { reason: CloseReason::Finished, .. }))
         };
         assert!(finished(&pair.client_events) && finished(&pair.server_events), "{first:?}");
+        pair.assert_released(client, server);
+    }
+}
+
+/// The first DATA_FINs are lost, and nobody has data, so that no DSS was seen from the peer: the FIN that then goes out as if
+/// to a peer that fell back still carries the DATA_FIN for one that did not.
+#[test]
+fn lost_data_fins_of_a_connection_without_data() {
+    for first in [Side::Client, Side::Server] {
+        let (mut pair, client, server) = stripped(|_, _| false);
+        pair.interfere = lose_first_n(4, |_, segment| {
+            dss(segment).is_some_and(|dss| dss.data_fin) && !segment.flags.contains(Flags::FIN)
+        });
+        let (id, events): (_, fn(&Pair) -> &Vec<Event>) = match first {
+            Side::Client => (server, |pair| &pair.server_events),
+            Side::Server => (client, |pair| &pair.client_events),
+        };
+        match first {
+            Side::Client => pair.client.shutdown(client, pair.now).unwrap(),
+            Side::Server => pair.server.shutdown(server, pair.now).unwrap(),
+        }
+        pair.run_for(Duration::from_secs(30));
+        assert!(events(&pair).contains(&Event::PeerFinished(id)), "{first:?}");
+        assert_eq!(fell_back(&pair, client, server), (false, false), "{first:?}");
+        let (back, sender, receiver) = match first {
+            Side::Client => (Side::Server, server, client),
+            Side::Server => (Side::Client, client, server),
+        };
+        assert_pattern(&pair.transfer(back, sender, receiver, BYTES), BYTES);
         pair.assert_released(client, server);
     }
 }

@@ -107,6 +107,23 @@ fn acks_count_even_when_the_window_is_shut() {
     script.expect("A 1001 ack 1001");
 }
 
+/// A peer whose data have filled the window, and are late, goes on to acknowledge from the window's right edge. That is where
+/// its next octet is, and as good a place as any for an ACK.
+#[test]
+fn acks_count_at_the_right_edge_of_the_window() {
+    let config = ConnectionConfig { receive_buffer_bytes: 1000, ..config() };
+    let mut script = Script::established(config, "mss 1000 sackok");
+    script.send(2000);
+    script.expect("A 1+1000 ack 1");
+    script.expect("A 1001+1000 ack 1");
+    script.inject("A 1001 ack 1001");
+    script.expect_nothing();
+    assert_eq!(script.stats().acked_bytes, 1000);
+    script.inject("A 1002 ack 2001");
+    script.expect("A 2001 ack 1");
+    assert_eq!(script.stats().acked_bytes, 1000, "beyond the edge nothing counts");
+}
+
 /// A window that shrinks below what is in flight (section 3.8.6, RFC 7323 section 2.4) stops new data and nothing else.
 #[test]
 fn a_shrinking_window_is_survived() {

@@ -97,7 +97,7 @@ impl Connection {
     }
 
     /// RFC 8684 section 3.7: an answer to our data that has no DSS shows that the path strips them, or that the peer
-    /// has fallen back. So does a first segment with data, or a FIN, that has none.
+    /// has fallen back. So does a first segment with data, a FIN, or an answer to our FIN, that has none.
     fn lacks_expected_option(&self, i: usize, segment: &Segment, had_payload: bool, arrival: &Arrival) -> bool {
         let subflow = &self.subflows[i];
         if !self.is_mptcp() || !segment.options.mptcp.is_empty() || subflow.handshake != Handshake::Complete {
@@ -107,7 +107,8 @@ impl Connection {
         if subflow.dss_seen {
             return answers_data && !self.is_closed() && self.can_fall_back();
         }
-        answers_data || had_payload || (arrival.fin && !self.joined)
+        let ends = arrival.fin || arrival.ack.fin_acked;
+        answers_data || had_payload || (ends && !self.joined)
     }
 
     /// Lets the controller answer an ACK.

@@ -132,7 +132,8 @@ impl Connection {
         if self.sender.buffer.start() != self.sender.next {
             self.suspend_who_swallowed();
             self.reinject_uncarried_head();
-        } else if self.is_data_fin_outstanding() && !self.falls_back_in_silence(host, now) {
+        } else if self.is_data_fin_outstanding() {
+            self.end_subflow_in_silence();
             self.capable_due = true;
             self.send_data_fin();
         }
@@ -147,14 +148,14 @@ impl Connection {
     }
 
     /// A peer that fell back because our third ACK lost its option does not answer a DATA_FIN, and may have no data
-    /// of ours to acknowledge either. A FIN it understands.
-    fn falls_back_in_silence(&mut self, host: &mut Host, now: Instant) -> bool {
+    /// of ours to acknowledge either. A FIN it understands, and its answer shows what it is. One that did not fall back, and
+    /// lost the DATA_FINs, finds another on the FIN.
+    fn end_subflow_in_silence(&mut self) {
         /// DATA_FINs without any sign of MPTCP from the peer.
         const TRIES: u32 = 3;
         let silent = self.sender.backoff >= TRIES && self.subflows.iter().all(|subflow| !subflow.dss_seen);
         if silent && self.can_fall_back() {
-            self.fall_back(host, now);
+            self.subflows[0].tcb.request_fin();
         }
-        !self.is_mptcp()
     }
 }

@@ -178,9 +178,16 @@ impl Connection {
         } else if fresh {
             self.add_signals(i, segment);
             self.add_rate_report(i, segment, now);
+        } else if let Some(fin) = self.sender.data_fin.filter(|_| self.ends_with(segment)) {
+            segment.options.mptcp.push(MptcpOption::Dss(self.data_fin_signal(fin)));
         } else {
             segment.options.mptcp.push(MptcpOption::Dss(self.ack_signal()));
         }
+    }
+
+    /// Whether a segment that ends its subflow ends the stream too: the peer does not know of that end.
+    fn ends_with(&self, segment: &Segment) -> bool {
+        segment.flags.contains(Flags::FIN) && self.is_data_fin_outstanding()
     }
 
     fn add_signals(&mut self, i: usize, segment: &mut Segment) {

@@ -162,7 +162,9 @@ impl Tcb {
             .as_ref()
             .zip(segment.options.timestamps)
             .is_some_and(|(state, stamp)| state.is_old(stamp, now));
-        let acceptable = self.receive.is_acceptable(segment.seq, segment.sequence_len());
+        let len = segment.sequence_len();
+        let acceptable =
+            self.receive.is_acceptable(segment.seq, len) || (len == 0 && self.receive.is_right_edge(segment.seq));
         if old || !acceptable {
             self.answer_unacceptable(segment, old, now);
         }

@@ -128,6 +128,12 @@ impl ReceiveSpace {
         }
     }
 
+    /// The right edge of the window: a peer whose data have filled it, and are late, acknowledges from there. RFC 9293 does not
+    /// take such ACKs, Linux does, and a sender that lacks them takes them for lost.
+    pub(crate) fn is_right_edge(&self, seq: SeqNr) -> bool {
+        seq == self.announced_edge
+    }
+
     /// Takes the payload, and the FIN, of an acceptable segment.
     pub(crate) fn accept(&mut self, seq: SeqNr, mut payload: Payload, fin: bool) -> Accepted {
         let mut accepted = Accepted::default();
@@ -378,6 +384,8 @@ mod tests {
         let mut space = space();
         assert!(space.is_acceptable(at(0), 0));
         assert!(space.is_acceptable(at(999), 500));
+        assert!(!space.is_acceptable(at(1000), 0));
+        assert!(space.is_right_edge(at(1000)));
         assert!(!space.is_acceptable(at(1000), 1));
         assert!(space.is_acceptable(at(0) - 10, 11));
         assert!(!space.is_acceptable(at(0) - 10, 10));
