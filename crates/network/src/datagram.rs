@@ -14,6 +14,20 @@ pub struct Datagram {
 }
 
 impl Datagram {
+    /// Reads an IP packet; `None` if it is no whole UDP datagram without IP options or extension headers. Its payload and its
+    /// checksum do not matter.
+    pub fn parse(packet: &[u8]) -> Option<Self> {
+        let (src, dst, udp) = match packet.first()? >> 4 {
+            4 => split_ipv4(packet)?,
+            6 => split_ipv6(packet)?,
+            _ => return None,
+        };
+        let field = |at: usize| Some(u16::from_be_bytes([*udp.get(at)?, *udp.get(at + 1)?]));
+        let (from, to, len) = (field(0)?, field(2)?, field(4)?);
+        let payload_len = len.checked_sub(8).filter(|_| udp.len() == usize::from(len))?;
+        Some(Self { src: SocketAddr::new(src, from), dst: SocketAddr::new(dst, to), payload_len })
+    }
+
     /// Octets on the wire: IP header, UDP header, payload.
     pub const fn wire_len(&self) -> u32 {
         let ip = if self.dst.is_ipv4() { 20 } else { 40 };
@@ -45,6 +59,27 @@ impl Datagram {
             checksum => checksum,
         }
     }
+}
+
+/// Addresses and payload of a packet of UDP in IPv4; no fragments.
+fn split_ipv4(packet: &[u8]) -> Option<(IpAddr, IpAddr, &[u8])> {
+    let (header, _) = packet.split_first_chunk::<20>()?;
+    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    let is_whole = u16::from_be_bytes([header[6], header[7]]) & 0x3fff == 0;
+    let address = |at: usize| IpAddr::from([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let is_udp = header[0] == 0x45 && header[9] == 17 && is_whole;
+    is_udp.then_some((address(12), address(16), packet.get(20..total)?))
+}
+
+/// Addresses and payload of a packet of UDP in IPv6.
+fn split_ipv6(packet: &[u8]) -> Option<(IpAddr, IpAddr, &[u8])> {
+    let (header, payload) = packet.split_first_chunk::<40>()?;
+    let total = usize::from(u16::from_be_bytes([header[4], header[5]]));
+    let address = |at: usize| Some(IpAddr::from(<[u8; 16]>::try_from(&header[at..at + 16]).ok()?));
+    if header[6] != 17 {
+        return None;
+    }
+    Some((address(8)?, address(24)?, payload.get(..total)?))
 }
 
 fn emit_ipv4(out: &mut Vec<u8>, udp_len: u16, src: [u8; 4], dst: [u8; 4]) {
@@ -80,6 +115,31 @@ fn fold(sum: u32) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for (src, dst) in [("10.0.0.1:7", "10.0.0.2:9"), ("[fd00::1]:7", "[fd00::2]:9")] {
+            let datagram = Datagram { src: src.parse().unwrap(), dst: dst.parse().unwrap(), payload_len: 100 };
+            let mut octets = Vec::new();
+            datagram.emit(&mut octets);
+            assert_eq!(Datagram::parse(&octets), Some(datagram));
+            for len in 0..octets.len() {
+                assert_eq!(Datagram::parse(&octets[..len]), None, "cut to {len}");
+            }
+            octets[if datagram.dst.is_ipv4() { 9 } else { 6 }] = 6;
+            assert_eq!(Datagram::parse(&octets), None, "TCP");
+        }
+    }
+
+    #[test]
+    fn a_fragment_is_no_datagram() {
+        let datagram =
+            Datagram { src: "10.0.0.1:7".parse().unwrap(), dst: "10.0.0.2:9".parse().unwrap(), payload_len: 2 };
+        let mut octets = Vec::new();
+        datagram.emit(&mut octets);
+        octets[6] |= 0x20;
+        assert_eq!(Datagram::parse(&octets), None);
+    }
 
     #[test]
     fn ipv4_as_worked_by_hand() {

@@ -7,6 +7,7 @@
 //! ```text
 //! simulation   the driver
 //! app          what hosts do: transfers, echo, requests and responses
+//! portal       a place in the network whose host is elsewhere
 //! relay        a fast-ACK relay as an element of the network
 //! swallower    a relay that acknowledges data and delivers none
 //! traffic      flows that follow a demand in time, over UDP or TCP
@@ -17,6 +18,7 @@
 
 pub mod app;
 pub mod check;
+mod portal;
 pub mod relay;
 mod scenario;
 mod simulation;
@@ -26,6 +28,7 @@ pub mod traffic;
 
 pub use app::Source;
 pub use host::{App, EndpointHost, Host, Report};
+pub use portal::{Passing, Portal};
 pub use scenario::{CLIENT, SERVER, two_hosts};
 pub use simulation::{HostId, Simulation};
 pub use tap::{Direction, Fingerprint, Interface, Tap};

@@ -4,7 +4,7 @@ use simulator::Source;
 use transport::{ConnectionStats, SubflowStats};
 
 use super::stage::{DESTINATION, Recorders, SOURCE, Stage};
-use crate::measure::{Sender, digest};
+use crate::measure::digest;
 use crate::results::{LatencyResults, Manifest, Results, SelectionResults, Totals, VideoResults};
 use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario};
 
@@ -24,10 +24,11 @@ pub(super) fn assemble(
     source: &Source,
     stage: &Stage,
     recorders: Recorders,
+    backend: &str,
 ) -> (Results, Faults) {
     let (at_source, at_destination) = (stage.stats(SOURCE), stage.stats(DESTINATION));
     let totals = totals(drawn, source, stage, &at_source, &at_destination);
-    let sender = |subflow: &SubflowStats| Sender::of(&at_source, subflow);
+    let sender = |subflow: &SubflowStats| stage.sender(&at_source, subflow);
     let counters = stage.path_counters();
     let (mut series, subflows) =
         recorders.connection.finish(&at_destination, sender, &counters, stage.ended_at.as_secs_f64());
@@ -46,7 +47,7 @@ pub(super) fn assemble(
     }
     let faults = faults(drawn, source, stage, &totals);
     let results =
-        Results { relays, selection, ..Results::new(Manifest::new(given, "simulator"), totals, series, subflows) };
+        Results { relays, selection, ..Results::new(Manifest::new(given, backend), totals, series, subflows) };
     (results, faults)
 }
 
@@ -72,17 +73,19 @@ fn totals(
     // What is under way when a run ends that could go on is not missing.
     let compared = delivered.streams.iter().map(|stream| if bulk { stream.bytes } else { source.len() });
     let compared: Vec<u64> = compared.collect();
+    let kernel = stage.kernel_source.as_ref();
+    let written_bytes = kernel.map_or(at_source.written_bytes, |kernel| kernel.written_bytes());
     let sha256_source = digest::of_source(source, &compared);
     let sha256_received = digest::of_pieces(delivered.streams.iter().flat_map(|stream| &stream.pieces));
     Totals {
         completed: delivered.finished() || !scenario.workload.ends() && delivered.failure.is_none(),
-        source_bytes: if bulk { at_source.written_bytes } else { compared.iter().sum() },
+        source_bytes: if bulk { written_bytes } else { compared.iter().sum() },
         delivered_bytes: delivered.bytes,
         sha256_ok: sha256_source == sha256_received,
         sha256_source,
         sha256_received,
         duration_s: stage.ended_at.as_secs_f64(),
-        reinjected_bytes: Some(at_source.reinjected_bytes),
+        reinjected_bytes: stage.kernel_source.is_none().then_some(at_source.reinjected_bytes),
         duplicate_bytes: at_destination.duplicate_bytes,
         out_of_order_peak_bytes: at_destination.out_of_order_peak_bytes,
         control: stage.control(),
@@ -94,6 +97,7 @@ fn totals(
 
 fn faults(scenario: &Scenario, source: &Source, stage: &Stage, totals: &Totals) -> Faults {
     let mut all = stage.simulation.faults();
+    all.extend(stage.kernel_source.as_ref().and_then(|kernel| kernel.fault()));
     let delivered = stage.delivered.borrow();
     let arrived: Vec<u64> = delivered.streams.iter().map(|stream| stream.bytes).collect();
     let damage = totals.damage(|| digest::of_source(source, &arrived)).or_else(|| totals.difference());

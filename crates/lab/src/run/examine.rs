@@ -4,6 +4,7 @@ use simulator::Host as _;
 use transport::Footprint;
 use units::{Duration, Instant};
 
+use super::backend::VirtualTime;
 use super::meter::{Meter, Supervisor};
 use super::stage::{DESTINATION, SOURCE, Stage};
 use super::{Played, Run, RunError, play};
@@ -42,13 +43,14 @@ pub struct Examined {
 /// # Errors
 /// As [`super::run`].
 pub fn examine(scenario: &Scenario, supervisor: Supervisor, until_nothing_is_left: bool) -> Result<Examined, RunError> {
-    let Played { run, mut stage, mut broken, .. } = play(scenario, None, Meter::under(supervisor), &mut |_| {})?;
+    let Played { run, mut stage, mut broken, .. } =
+        play(scenario, None, Meter::under(supervisor), &mut VirtualTime, &mut |_| {})?;
     let failure = stage.delivered.borrow().failure.clone();
     let halted = stage.meter.is_halted();
     let mut left = Vec::new();
     if until_nothing_is_left && !halted {
         let before = stage.simulation.broken_rules().len();
-        left = stage.clear_away();
+        left = stage.clear_away()?;
         broken.extend(stage.simulation.broken_rules().split_off(before));
     }
     if stage.meter.is_halted() {
@@ -60,10 +62,11 @@ pub fn examine(scenario: &Scenario, supervisor: Supervisor, until_nothing_is_lef
 
 impl Stage {
     /// Ends what is open, and lets time pass until nothing is left; gives in words what is.
-    fn clear_away(&mut self) -> Vec<String> {
+    fn clear_away(&mut self) -> Result<Vec<String>, RunError> {
         for host in [SOURCE, DESTINATION] {
             self.simulation.with_host(host, |host, now| {
                 host.handle_end(now);
+                let Some(host) = host.engine_mut() else { return };
                 let connections: Vec<_> = host.endpoint.connections().collect();
                 for connection in connections {
                     // One that has ended already cannot be aborted.
@@ -74,16 +77,17 @@ impl Stage {
         }
         let end = self.simulation.now() + AFTERMATH;
         while self.simulation.now() < end && !self.left().is_empty() && !self.meter.is_halted() {
-            self.pass_until(self.simulation.now() + LOOK_EVERY);
+            self.pass_until(self.simulation.now() + LOOK_EVERY, &mut VirtualTime)?;
         }
-        self.left()
+        Ok(self.left())
     }
 
     fn left(&self) -> Vec<String> {
         const NOTHING: Footprint = Footprint { connections: 0, four_tuples: 0, tokens: 0 };
         let hosts = [(SOURCE, "the source"), (DESTINATION, "the destination")];
-        let hosts = hosts.map(|(id, name)| (name, self.simulation.host(id).endpoint.footprint()));
-        let held = hosts.into_iter().filter(|(_, footprint)| *footprint != NOTHING);
+        let engines = hosts.into_iter().filter_map(|(id, name)| Some((name, self.simulation.host(id).engine()?)));
+        let hosts = engines.map(|(name, engine)| (name, engine.endpoint.footprint()));
+        let held = hosts.filter(|(_, footprint)| *footprint != NOTHING);
         let held = held.map(|(name, footprint)| format!("{name} holds {footprint:?}"));
         let relays = (0..self.relays.len()).filter(|index| !self.is_gone(*index));
         let relays = relays.filter_map(|index| Some((index, self.relay_agent(index)?)));

@@ -1,17 +1,30 @@
-//! The engines of a scenario's hosts.
+//! The hosts of a scenario.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 
+use bytes::Bytes;
 use cooperation::agent::Role;
-use simulator::EndpointHost;
+use network::Datagram;
+use simulator::{EndpointHost, Host, Portal};
+use transport::inspection::Inspection;
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, Endpoint, EndpointConfig};
-use units::Prng;
+use units::{Instant, Prng};
+use wire::Segment;
 
 use crate::scenario::{RelayMode, Scenario};
 
-/// A host of a run.
-pub(super) type LabHost = EndpointHost<Role>;
+/// A host that is an engine with an agent and applications.
+pub(super) type EngineHost = EndpointHost<Role>;
+
+/// Who is attached to the network of a run.
+#[expect(clippy::large_enum_variant, reason = "most are engines, and every packet goes through one")]
+pub enum LabHost {
+    /// The engine with an agent and applications.
+    Engine(EndpointHost<Role>),
+    /// Nobody: the host is elsewhere.
+    Portal(Portal),
+}
 
 /// Where relays and source answer to the destination: a port that capture tools take for no protocol.
 pub(super) const CONTROL_PORT: u16 = 40_001;
@@ -20,11 +33,11 @@ pub(super) const CONTROL_PORT: u16 = 40_001;
 const SUBFLOWS_MAX: usize = 64;
 
 /// A host whose engine draws its randomness from the scenario's seed and its own name.
-pub(super) fn host(scenario: &Scenario, name: &str, addresses: &[IpAddr], role: Role) -> LabHost {
+pub(super) fn host(scenario: &Scenario, name: &str, addresses: &[IpAddr], role: Role) -> EngineHost {
     let seed = Prng::fork(scenario.seed, name).below(u64::MAX);
     let local = addresses.iter().map(|ip| LocalAddress { ip: *ip, backup: false }).collect();
     let config = EndpointConfig { local_addresses: local, ..EndpointConfig::default() };
-    LabHost::with_agent(Endpoint::with_seed(config, seed), role)
+    EngineHost::with_agent(Endpoint::with_seed(config, seed), role)
 }
 
 /// Settings of the connection. While one set of relays takes over from another, both have subflows.
@@ -36,4 +49,100 @@ pub(super) fn config(scenario: &Scenario, relays: usize) -> ConnectionConfig {
     }
     let config = scenario.connection.to_config((2 * relays).min(SUBFLOWS_MAX));
     ConnectionConfig { path_manager: "manual".into(), ..config }
+}
+
+impl LabHost {
+    /// The engine with its agent, if it is here.
+    #[inline]
+    pub(super) fn engine(&self) -> Option<&EngineHost> {
+        match self {
+            Self::Engine(engine) => Some(engine),
+            Self::Portal(_) => None,
+        }
+    }
+
+    /// As [`Self::engine`], to command it.
+    pub(super) fn engine_mut(&mut self) -> Option<&mut EngineHost> {
+        match self {
+            Self::Engine(engine) => Some(engine),
+            Self::Portal(_) => None,
+        }
+    }
+
+    /// The portal, if it is one.
+    pub fn portal(&mut self) -> Option<&mut Portal> {
+        match self {
+            Self::Engine(_) => None,
+            Self::Portal(portal) => Some(portal),
+        }
+    }
+}
+
+/// Calls the same function of whichever host it is.
+macro_rules! each {
+    ($of:expr, $host:ident => $call:expr) => {
+        match $of {
+            LabHost::Engine($host) => $call,
+            LabHost::Portal($host) => $call,
+        }
+    };
+}
+
+impl Host for LabHost {
+    fn start(&mut self, now: Instant) {
+        each!(self, host => host.start(now));
+    }
+
+    #[inline]
+    fn handle_segment(&mut self, segment: Segment, now: Instant) {
+        each!(self, host => host.handle_segment(segment, now));
+    }
+
+    fn handle_datagram(&mut self, datagram: Datagram, now: Instant) {
+        each!(self, host => host.handle_datagram(datagram, now));
+    }
+
+    fn handle_octets(&mut self, octets: Bytes, now: Instant) {
+        each!(self, host => host.handle_octets(octets, now));
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        each!(self, host => host.handle_timeout(now));
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        each!(self, host => host.poll_transmit(now))
+    }
+
+    #[inline]
+    fn poll_datagram(&mut self, now: Instant) -> Option<Datagram> {
+        each!(self, host => host.poll_datagram(now))
+    }
+
+    fn poll_octets(&mut self) -> Option<Bytes> {
+        each!(self, host => host.poll_octets())
+    }
+
+    #[inline]
+    fn poll_timeout(&mut self) -> Option<Instant> {
+        each!(self, host => host.poll_timeout())
+    }
+
+    fn handle_end(&mut self, now: Instant) {
+        each!(self, host => host.handle_end(now));
+    }
+
+    #[inline]
+    fn is_in_transit(&self, segment: &Segment) -> bool {
+        each!(self, host => host.is_in_transit(segment))
+    }
+
+    fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Inspection> {
+        each!(self, host => host.inspect(local, remote))
+    }
+
+    fn faults(&self) -> Vec<String> {
+        each!(self, host => host.faults())
+    }
 }

@@ -14,7 +14,7 @@ use units::text::Text;
 use units::{Duration, Instant, Prng, Rate};
 
 use super::RunError;
-use super::hosts::LabHost;
+use super::hosts::EngineHost;
 use super::sink::User;
 use crate::scenario::{Hop, Link, Scenario, TextOr, WorkloadKind, drawing};
 
@@ -50,7 +50,7 @@ pub(super) fn server(
     source: Source,
     local: SocketAddr,
     config: ConnectionConfig,
-) -> impl FnOnce(LabHost) -> LabHost {
+) -> impl FnOnce(EngineHost) -> EngineHost {
     let script = match scenario.workload.kind {
         WorkloadKind::Video => Some(Script::Video(frames(scenario))),
         WorkloadKind::Requests => Some(Script::Answers(answers(scenario))),

@@ -3,18 +3,17 @@
 use core::net::SocketAddr;
 
 use cooperation::agent::Role;
+use simulator::App;
 use simulator::traffic::video::{FrameSizes, Screen, VideoFlow, VideoPlayer, VideoSource};
 use simulator::traffic::{
     Background, DatagramSizes, Demand, Latencies, Octets, OnOff, PacedSource, ShortFlowSource, ShortFlows, Slope,
     TcpFlow, TcpSink, UdpFlow, UdpSink, UdpSource,
 };
-use simulator::{App, HostId, Simulation};
 use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
 use units::{Duration, Instant, Prng, Rate};
 
-use super::hosts::{LabHost, host};
-use super::topology::RelayParts;
+use super::hosts::{EngineHost, host};
 use crate::results::{LatencyResults, VideoResults};
 use crate::scenario::{self, Addresses, LocalKind, LocalTraffic, Scenario, drawing, value_of};
 
@@ -100,15 +99,17 @@ impl LocalCounts {
     }
 }
 
-/// Attaches the host of relay `index`, whose agent is `role`, and the one that sends to it, as far as there are such.
-pub(super) fn attach(
-    simulation: &mut Simulation<LabHost>,
-    scenario: &Scenario,
-    index: usize,
-    parts: &RelayParts,
-    addresses: &Addresses,
-    role: Role,
-) -> (LocalCounts, Option<HostId>) {
+/// The hosts between which the traffic of a relay's owner goes, and what is counted there.
+pub(super) struct LocalHosts {
+    /// Where it comes from.
+    pub sources: EngineHost,
+    /// The relay.
+    pub sinks: EngineHost,
+    pub counts: LocalCounts,
+}
+
+/// The host of relay `index`, whose agent is `role`, and the one that sends to it.
+pub(super) fn hosts(scenario: &Scenario, index: usize, addresses: &Addresses, role: Role) -> LocalHosts {
     let relay = &scenario.relays[index];
     let (at, from) = (addresses.relays[index], addresses.correspondents[index]);
     let sinks = host(scenario, &format!("relay {}", relay.name), &[at], role);
@@ -120,11 +121,7 @@ pub(super) fn attach(
         let (from, to) = (SocketAddr::new(from, port), SocketAddr::new(at, port));
         hosts = Adding { scenario, local, from, to, prng }.add_to(hosts);
     }
-    let id = parts.own.map(|port| simulation.attach(port, hosts.sinks));
-    if let Some(port) = parts.correspondent {
-        simulation.attach(port, hosts.sources);
-    }
-    (LocalCounts(hosts.flows), id)
+    LocalHosts { sources: hosts.sources, sinks: hosts.sinks, counts: LocalCounts(hosts.flows) }
 }
 
 /// A flow that is about to be added.
@@ -138,8 +135,8 @@ struct Adding<'a> {
 
 /// The hosts between which a relay's traffic goes, and what is counted there.
 struct Hosts {
-    sources: LabHost,
-    sinks: LabHost,
+    sources: EngineHost,
+    sinks: EngineHost,
     flows: Vec<Flow>,
 }
 

@@ -1,8 +1,9 @@
-//! Runs a scenario in the simulator.
+//! Runs a scenario: in the simulator, or on another backend.
 
 mod agents;
 mod assemble;
 mod attacker;
+mod backend;
 mod capture;
 mod examine;
 mod hop;
@@ -26,8 +27,10 @@ use crate::measure::{Paths, Recorder, RelayRecorder};
 use crate::results::{RelaySeries, Results, Series};
 use crate::scenario::{Hop, Scenario};
 use assemble::Faults;
+pub use backend::{Backend, GoesOn, KernelSource, Party, Place, Portals, Seat, Standing, VirtualTime};
 use capture::Captures;
 pub use examine::{Examined, examine};
+pub use hosts::LabHost;
 pub use inputs::{rate_trace, workload};
 use meter::Meter;
 pub use meter::Supervisor;
@@ -69,6 +72,9 @@ pub enum RunError {
         /// What to do.
         remedy: &'static str,
     },
+    /// The backend cannot go on.
+    #[error("{0}")]
+    Backend(Box<dyn core::error::Error + Send + Sync>),
     /// A capture cannot be written.
     #[error("{0}")]
     Output(#[from] std::io::Error),
@@ -120,13 +126,26 @@ pub struct Attacked {
     pub guilty: Vec<String>,
 }
 
-/// Runs `scenario`. With `pcap` captures go there; `progress` is called once a window.
+/// Runs `scenario` in the simulator. With `pcap` captures go there; `progress` is called once a window.
 ///
 /// # Errors
 /// If a file that the scenario names cannot be read, or a capture not be written. A run that does not deliver
 /// everything is no error: [`Run::faults`] and [`Results::totals`] tell.
 pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Run, RunError> {
-    let Played { mut run, stage, captures, .. } = play(scenario, pcap, Meter::default(), progress)?;
+    run_on(&mut VirtualTime, scenario, pcap, progress)
+}
+
+/// As [`run`], on `backend`.
+///
+/// # Errors
+/// As [`run`], and if the backend cannot go on.
+pub fn run_on(
+    backend: &mut dyn Backend,
+    scenario: &Scenario,
+    pcap: Option<&Path>,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Run, RunError> {
+    let Played { mut run, stage, captures, .. } = play(scenario, pcap, Meter::default(), backend, progress)?;
     // It writes to the captures as long as it is there.
     drop(stage);
     run.captures = captures.map(Captures::commit).transpose()?.unwrap_or_default();
@@ -148,16 +167,17 @@ fn play(
     scenario: &Scenario,
     pcap: Option<&Path>,
     meter: Meter,
+    backend: &mut dyn Backend,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Played, RunError> {
     let source = workload(scenario)?;
     let (original, scenario) = (scenario, &scenario.drawn());
     let addresses = scenario.addresses();
-    let topology = topology::build(scenario, &addresses)?;
+    let topology = topology::build(scenario, &addresses, backend.has_relay_hosts())?;
     let names = scenario.relays.iter().map(|relay| relay.name.clone());
     let paths = Paths::new(names.zip(addresses.paths.iter().copied()));
     let captures = pcap.map(|directory| Captures::create(directory, scenario)).transpose()?;
-    let mut stage = Stage::new(scenario, topology, source.clone(), &addresses)?;
+    let mut stage = Stage::new(scenario, topology, source.clone(), &addresses, backend)?;
     stage.watch(meter);
     if let Some(captures) = &captures {
         stage.simulation.add_tap(captures.tap(&addresses.paths));
@@ -167,10 +187,10 @@ fn play(
     let connection = Recorder::new(scenario.metrics.window, paths);
     let mut recorders = Recorders { connection, relays: RelayRecorder::new(names) };
     let begun = wall_clock();
-    stage.play(scenario, source.len(), &mut recorders, progress);
+    stage.play(scenario, source.len(), &mut recorders, backend, progress)?;
     let wall_s = begun.elapsed().as_secs_f64();
     let (mut results, Faults { all: faults, broken }) =
-        assemble::assemble(original, scenario, &source, &stage, recorders);
+        assemble::assemble(original, scenario, &source, &stage, recorders, backend.name());
     results.totals.wall_s = Some(wall_s);
     let metrics = observed::paper_metrics(scenario, &collector, &stage);
     if let Some(selection) = &mut results.selection {

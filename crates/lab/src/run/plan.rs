@@ -5,6 +5,7 @@ use cooperation::forwarding::range::range_len_bytes;
 use units::Duration;
 use units::text::Text;
 
+use super::backend::Standing;
 use crate::scenario::{RelayMode, Scenario, WorkloadKind};
 
 /// Whether relays are selected while the run lasts.
@@ -29,12 +30,27 @@ pub(super) fn relays_report_delay(scenario: &Scenario) -> Option<Duration> {
     (adaptive.relay_delays && scenario.cooperation.relays == RelayMode::FastAck).then_some(adaptive.period)
 }
 
+/// Whether relays are devices of their own, rather than further links of the destination.
+pub(super) fn has_relays(scenario: &Scenario) -> bool {
+    scenario.cooperation.relays != RelayMode::MultiHomed
+}
+
 /// Whether data pass the relays' agents, rather than routers beside them.
 pub(super) fn is_on_the_way(scenario: &Scenario) -> bool {
     match scenario.cooperation.relays {
         RelayMode::FastAck => true,
         RelayMode::Ip => hold_limits(scenario).is_some(),
         RelayMode::MultiHomed => false,
+    }
+}
+
+/// What the engine of relay `index` does, as far as packets must find it.
+pub(super) fn standing(scenario: &Scenario, index: usize) -> Standing {
+    let is_spoken_to = relays_converse(scenario) || !scenario.relays[index].local.is_empty();
+    match is_on_the_way(scenario) {
+        true => Standing::OnTheWay,
+        false if is_spoken_to => Standing::Beside,
+        false => Standing::Absent,
     }
 }
 

@@ -19,7 +19,7 @@ use units::Instant;
 
 use super::attacker::Attacker;
 use super::hop::{Hop, HopKind};
-use super::plan::{is_on_the_way, relays_converse};
+use super::plan::{has_relays, is_on_the_way, relays_converse};
 use super::{RunError, links, radio};
 use crate::measure::PathCounters;
 use crate::scenario::{self, Addresses, RelayMode, Scenario};
@@ -47,8 +47,9 @@ pub(super) struct RelayParts {
     pub correspondent: Option<PortId>,
 }
 
-/// Builds the network of `scenario`.
-pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topology, RunError> {
+/// Builds the network of `scenario`; with `relay_hosts` every relay has a host on the way of packets, even where it only
+/// routes.
+pub(super) fn build(scenario: &Scenario, addresses: &Addresses, relay_hosts: bool) -> Result<Topology, RunError> {
     let mut network = Network::new(scenario.seed);
     let (source, destination) = (network.add_port(), network.add_port());
     let backbone = network.add_router();
@@ -83,7 +84,7 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses) -> Result<Topolo
         let hops = RelayHops { cellular, wifi, between: between.into_iter().flatten().collect() };
         let mut builder = Builder { network: &mut network, addresses, backbone, core, destination };
         let plan = Plan {
-            on_the_way: is_on_the_way(scenario),
+            on_the_way: is_on_the_way(scenario) || relay_hosts && has_relays(scenario),
             converses: relays_converse(scenario),
             has_local: !scenario.relays[index].local.is_empty(),
         };

@@ -44,6 +44,7 @@ impl Stage {
         let measured = measurement(network, relay.parts.cellular, ue, &relay.local);
         let Some(host) = relay.host else { return };
         self.simulation.with_host(host, |host, now| {
+            let Some(host) = host.engine_mut() else { return };
             host.with_agent_mut(|role, endpoint| {
                 if let Some(agent) = role.relay_mut() {
                     agent.handle_measurement(&measured, endpoint, now);
@@ -63,21 +64,22 @@ impl Stage {
     pub fn control(&self) -> Option<ControlResults> {
         let hosts = self.relays.iter().filter_map(|relay| relay.host).chain([SOURCE, DESTINATION]);
         let mut all = ControlStats::default();
-        hosts.for_each(|host| all += self.simulation.host(host).agent().control_stats());
+        let engines = hosts.filter_map(|host| self.simulation.host(host).engine());
+        engines.for_each(|host| all += host.agent().control_stats());
         let ControlStats { sent_bytes, opened: channels_opened, refused: channels_refused, .. } = all;
         (all != ControlStats::default()).then_some(ControlResults { sent_bytes, channels_opened, channels_refused })
     }
 
     /// The agent of a relay, if it has one.
     pub fn relay_agent(&self, index: usize) -> Option<&RelayAgent> {
-        self.simulation.host(self.relays[index].host?).agent().relay()
+        self.simulation.host(self.relays[index].host?).engine()?.agent().relay()
     }
 
     /// Observers hear what the destination's agent has to tell.
     pub(super) fn hear(&mut self) {
         while has_news(&self.simulation) {
             let event = self.simulation.with_host(DESTINATION, |host, _| {
-                host.with_agent_mut(|role, _| role.destination_mut().and_then(|agent| agent.poll_event()))
+                host.engine_mut()?.with_agent_mut(|role, _| role.destination_mut().and_then(|agent| agent.poll_event()))
             });
             if let Some(failure) = event.and_then(|event| self.journal.note(event)) {
                 self.delivered.borrow_mut().failure = Some(failure);
@@ -89,5 +91,6 @@ impl Stage {
 /// Whether the destination's agent has something to tell.
 #[inline]
 pub(super) fn has_news(simulation: &Simulation<LabHost>) -> bool {
-    simulation.host(DESTINATION).agent().destination().is_some_and(|agent| agent.has_events())
+    let destination = simulation.host(DESTINATION).engine().and_then(|host| host.agent().destination());
+    destination.is_some_and(|agent| agent.has_events())
 }

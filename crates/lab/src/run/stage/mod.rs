@@ -5,6 +5,7 @@ mod sample;
 
 use core::cell::RefCell;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::slice;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -18,10 +19,11 @@ pub(in crate::run) use sample::Recorders;
 use sample::SubflowNumbers;
 
 use super::agents::{Agents, Journal};
+use super::backend::{Backend, Berth, KernelSource, Party, Place, Standing};
 use super::hosts::{LabHost, config, host};
-use super::local::LocalCounts;
+use super::local::{LocalCounts, LocalHosts};
 use super::meter::Meter;
-use super::plan::selects_relays;
+use super::plan::{selects_relays, standing};
 use super::sink::{Delivered, Sink};
 use super::topology::{RelayParts, Topology};
 use super::{Live, Progress, RunError, inputs, local};
@@ -44,6 +46,8 @@ pub(in crate::run) struct Stage {
     pub delivered: Rc<RefCell<Delivered>>,
     /// What the destination's agent told.
     pub journal: Journal,
+    /// The source, where the kernel is.
+    pub kernel_source: Option<Rc<dyn KernelSource>>,
     /// When a relay looks at its counters next.
     next_measurement: Instant,
     /// Whether relays hold data back.
@@ -74,9 +78,10 @@ pub(in crate::run) struct RelayOnStage {
 impl Stage {
     pub fn new(
         scenario: &Scenario,
-        topology: Topology,
+        mut topology: Topology,
         source: Source,
         addresses: &Addresses,
+        backend: &mut dyn Backend,
     ) -> Result<Self, RunError> {
         let active = scenario.active_relays();
         let paths: Vec<IpAddr> = active.iter().map(|relay| addresses.paths[*relay]).collect();
@@ -88,16 +93,26 @@ impl Stage {
         let anywhere = SocketAddr::new(unspecified(listen_at.ip()), 0);
         let sink = Sink::new(anywhere, listen_at, config, inputs::users(scenario));
         let delivered = sink.delivered();
+        let berths = Berths::new(backend, scenario, &mut topology, addresses)?;
         let mut simulation = Simulation::new(topology.network);
         let origin = host(scenario, "source", &[addresses.source], agents.source()?);
-        simulation.attach(topology.source, server(origin));
+        let source = berths.source.attach(&mut simulation, server(origin));
         let destination = host(scenario, "destination", &paths, agents.destination()?).app(sink);
-        simulation.attach(topology.destination, destination);
+        let destination = berths.destination.attach(&mut simulation, destination);
         let mut relays = Vec::new();
-        for (index, parts) in topology.relays.into_iter().enumerate() {
-            let (local, host) =
-                local::attach(&mut simulation, scenario, index, &parts, addresses, agents.relay(index)?);
-            relays.push(RelayOnStage { parts, local, host });
+        for (index, (parts, berth)) in topology.relays.into_iter().zip(&berths.relays).enumerate() {
+            let LocalHosts { sources, sinks, counts } = local::hosts(scenario, index, addresses, agents.relay(index)?);
+            let has_engine = standing(scenario, index) != Standing::Absent;
+            let host = berth.as_ref().filter(|_| has_engine).map(|berth| berth.attach(&mut simulation, sinks));
+            if let Some(port) = parts.correspondent {
+                simulation.attach(port, LabHost::Engine(sources));
+            }
+            relays.push(RelayOnStage { parts, local: counts, host });
+        }
+        berths.source.open(&mut simulation, Some(source), backend);
+        berths.destination.open(&mut simulation, Some(destination), backend);
+        for (berth, relay) in berths.relays.iter().zip(&relays) {
+            berth.iter().for_each(|berth| berth.open(&mut simulation, relay.host, backend));
         }
         simulation.check();
         let names = scenario.relays.iter().map(|relay| relay.name.clone()).collect();
@@ -114,6 +129,7 @@ impl Stage {
             wlan,
             delivered,
             journal,
+            kernel_source: backend.source(),
             next_measurement: Instant::ZERO,
             holds: scenario.cooperation.forwarding.is_some(),
             attacker: topology.attacker,
@@ -139,12 +155,13 @@ impl Stage {
         scenario: &Scenario,
         total_bytes: u64,
         recorders: &mut Recorders,
+        backend: &mut dyn Backend,
         progress: &mut dyn FnMut(Progress<'_>),
-    ) {
+    ) -> Result<(), RunError> {
         let end = Instant::ZERO + scenario.duration;
         while self.simulation.now() < end && self.goes_on() {
             let window_end = end.min(self.simulation.now() + scenario.metrics.window);
-            self.run_to(window_end);
+            self.run_to(window_end, backend)?;
             self.sample(recorders);
             let (now, delivered_bytes) = (self.simulation.now(), self.delivered.borrow().bytes);
             let in_time = now.as_secs_f64() / scenario.duration.as_secs_f64();
@@ -155,16 +172,15 @@ impl Stage {
         self.ended_at = self.simulation.now();
         if self.delivered.borrow().finished() {
             self.ended_at = self.delivered.borrow().last_at;
-            self.pass_until(self.simulation.now() + FAREWELL);
+            self.pass_until(self.simulation.now() + FAREWELL, backend)?;
         }
+        Ok(())
     }
 
     /// Lets time pass up to `end`, whatever happens.
-    pub fn pass_until(&mut self, end: Instant) {
+    pub fn pass_until(&mut self, end: Instant, backend: &mut dyn Backend) -> Result<(), RunError> {
         let meter = &self.meter;
-        if !self.simulation.run_while(end, |simulation| meter.tick(simulation.now())) {
-            self.simulation.run_until(end);
-        }
+        backend.pass(&mut self.simulation, end, &|simulation| meter.tick(simulation.now()))
     }
 
     fn goes_on(&self) -> bool {
@@ -173,19 +189,18 @@ impl Stage {
     }
 
     /// Runs up to `end`, or until there is nothing more to wait for.
-    fn run_to(&mut self, end: Instant) {
+    fn run_to(&mut self, end: Instant, backend: &mut dyn Backend) -> Result<(), RunError> {
         while self.simulation.now() < end && self.goes_on() && self.meter.tick(self.simulation.now()) {
             let departure = self.departures.last().copied().filter(|(at, _)| *at <= end);
             let stop = departure.map_or(end, |(at, _)| at).min(self.next_measurement());
             let delivered = Rc::clone(&self.delivered);
+            let meter = &self.meter;
             let goes_on = |simulation: &Simulation<LabHost>| {
                 let delivered = delivered.borrow();
-                !delivered.finished() && delivered.failure.is_none() && !has_news(simulation)
+                let waits = !delivered.finished() && delivered.failure.is_none() && !has_news(simulation);
+                waits && meter.tick(simulation.now())
             };
-            let meter = &self.meter;
-            if !self.simulation.run_while(stop, |simulation| goes_on(simulation) && meter.tick(simulation.now())) {
-                self.simulation.run_until(stop);
-            }
+            backend.pass(&mut self.simulation, stop, &goes_on)?;
             if let Some((_, relay)) = departure.filter(|(at, _)| *at <= self.simulation.now()) {
                 self.departures.pop();
                 self.depart(relay);
@@ -193,6 +208,7 @@ impl Stage {
             self.hear();
             self.measure();
         }
+        Ok(())
     }
 
     /// Whether a relay has left.
@@ -210,8 +226,39 @@ impl Stage {
             self.simulation.with_medium(id, |wlan: &mut Wlan, _| wlan.leave(station(relay)));
         }
         if let Some(host) = self.relays[relay].host {
-            self.simulation.with_host(host, |host, _| host.switch_off());
+            self.simulation.with_host(host, |host, _| host.engine_mut().map(|host| host.switch_off()));
         }
+    }
+}
+
+/// Room for all hosts but those that only send to relays.
+struct Berths {
+    source: Berth,
+    destination: Berth,
+    /// In the relays' order, where they have hosts.
+    relays: Vec<Option<Berth>>,
+}
+
+impl Berths {
+    fn new(
+        backend: &mut dyn Backend,
+        scenario: &Scenario,
+        topology: &mut Topology,
+        addresses: &Addresses,
+    ) -> Result<Self, RunError> {
+        let Topology { network, source, destination, relays, .. } = topology;
+        let mut berth = |party, addresses, standing, port| {
+            Berth::new(backend, network, &Place { party, addresses, standing }, port)
+        };
+        let source = berth(Party::Source, slice::from_ref(&addresses.source), Standing::Beside, *source)?;
+        let destination = berth(Party::Destination, &addresses.paths, Standing::Beside, *destination)?;
+        let mut of_relays = Vec::new();
+        for (index, parts) in relays.iter().enumerate() {
+            let address = slice::from_ref(&addresses.relays[index]);
+            let own = parts.own.map(|port| berth(Party::Relay(index), address, standing(scenario, index), port));
+            of_relays.push(own.transpose()?);
+        }
+        Ok(Self { source, destination, relays: of_relays })
     }
 }
 

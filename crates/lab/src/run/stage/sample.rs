@@ -22,7 +22,7 @@ pub(in crate::run) struct Recorders {
 impl Stage {
     pub(super) fn sample(&self, recorders: &mut Recorders) {
         let source = self.stats(SOURCE);
-        let sender = |subflow: &SubflowStats| Sender::of(&source, subflow);
+        let sender = |subflow: &SubflowStats| self.sender(&source, subflow);
         let (now, delivered_bytes) = (self.simulation.now(), self.delivered.borrow().bytes);
         let destination = self.stats(DESTINATION);
         let counters = Some(self.path_counters());
@@ -37,6 +37,14 @@ impl Stage {
         let ues = cell.map(Cell::ues).unwrap_or_default();
         let sample = |(index, carried)| self.relay_sample(index, carried, ues.get(index));
         recorders.relays.sample(now, carried.into_iter().enumerate().map(sample));
+    }
+
+    /// The view that the source, which says `source` of itself, has of a subflow of the destination.
+    pub fn sender(&self, source: &ConnectionStats, subflow: &SubflowStats) -> Option<Sender> {
+        match &self.kernel_source {
+            Some(kernel) => kernel.sender(subflow),
+            None => Sender::of(source, subflow),
+        }
     }
 
     fn path_of(&self, subflow: &SubflowStats) -> Option<usize> {
@@ -60,9 +68,11 @@ impl Stage {
         }
     }
 
-    /// Statistics of the connections of `host`, as if they were one.
+    /// Statistics of the connections of `host`, as if they were one; zeros where the engine is not the host.
     pub fn stats(&self, host: HostId) -> ConnectionStats {
-        let endpoint = &self.simulation.host(host).endpoint;
+        let Some(endpoint) = self.simulation.host(host).engine().map(|engine| &engine.endpoint) else {
+            return ConnectionStats::default();
+        };
         let is_control = |connection: &ConnectionId| {
             let ends = endpoint.addresses(*connection);
             ends.is_some_and(|(local, remote)| [local, remote].iter().any(|end| end.port() == CONTROL_PORT))

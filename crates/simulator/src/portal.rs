@@ -1,0 +1,98 @@
+//! A place in the network whose host is elsewhere.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use host::Host;
+use network::Datagram;
+use units::Instant;
+use wire::Segment;
+
+/// A packet as it passes a portal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Passing {
+    /// A TCP segment.
+    Segment(Segment),
+    /// A UDP datagram.
+    Datagram(Datagram),
+    /// An IP packet that is neither.
+    Octets(Bytes),
+}
+
+/// Stands where a host would: keeps what arrives for somebody who carries it on, and sends what they bring.
+#[derive(Debug, Default)]
+pub struct Portal {
+    arrived: VecDeque<Passing>,
+    segments: VecDeque<Segment>,
+    datagrams: VecDeque<Datagram>,
+    octets: VecDeque<Bytes>,
+    /// What passes has another host in the simulation, which observers see.
+    in_transit: bool,
+}
+
+impl Portal {
+    /// One behind which the host is that observers look at.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One that packets only pass between two hosts of the simulation.
+    pub fn in_transit() -> Self {
+        Self { in_transit: true, ..Self::default() }
+    }
+
+    /// The next packet that arrived.
+    pub fn take(&mut self) -> Option<Passing> {
+        self.arrived.pop_front()
+    }
+
+    /// Whether something arrived that nobody has taken.
+    pub fn has_arrivals(&self) -> bool {
+        !self.arrived.is_empty()
+    }
+
+    /// Somebody brings a packet that is to be sent.
+    pub fn bring(&mut self, packet: Passing) {
+        match packet {
+            Passing::Segment(segment) => self.segments.push_back(segment),
+            Passing::Datagram(datagram) => self.datagrams.push_back(datagram),
+            Passing::Octets(octets) => self.octets.push_back(octets),
+        }
+    }
+}
+
+impl Host for Portal {
+    fn handle_segment(&mut self, segment: Segment, _now: Instant) {
+        self.arrived.push_back(Passing::Segment(segment));
+    }
+
+    fn handle_datagram(&mut self, datagram: Datagram, _now: Instant) {
+        self.arrived.push_back(Passing::Datagram(datagram));
+    }
+
+    fn handle_octets(&mut self, octets: Bytes, _now: Instant) {
+        self.arrived.push_back(Passing::Octets(octets));
+    }
+
+    fn handle_timeout(&mut self, _now: Instant) {}
+
+    fn poll_transmit(&mut self, _now: Instant) -> Option<Segment> {
+        self.segments.pop_front()
+    }
+
+    fn poll_datagram(&mut self, _now: Instant) -> Option<Datagram> {
+        self.datagrams.pop_front()
+    }
+
+    fn poll_octets(&mut self) -> Option<Bytes> {
+        self.octets.pop_front()
+    }
+
+    fn poll_timeout(&mut self) -> Option<Instant> {
+        None
+    }
+
+    fn is_in_transit(&self, _segment: &Segment) -> bool {
+        self.in_transit
+    }
+}
