@@ -22,7 +22,7 @@ pub struct Arguments {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a scenario in the simulator
+    /// Run a scenario in the simulator, or on real Linux
     Run(Run),
     /// Run every variant of a scenario with many seeds, on all cores; goes on where it was stopped
     Sweep(Sweep),
@@ -52,7 +52,8 @@ pub enum Command {
     anabranch run scenarios/demo.toml --out out\n  \
     anabranch run scenarios/demo.toml --seed 7 --set connection.congestion=cubic\n  \
     anabranch run mveno-5 --variant OLIA --set 'workload.size=1 MB'\n  \
-    anabranch run scenarios/demo.toml --set 'relays[*].cellular.loss=1 %' --json")]
+    anabranch run scenarios/demo.toml --set 'relays[*].cellular.loss=1 %' --json\n  \
+    anabranch run scenarios/demo.toml --set connection.congestion=cubic --backend linux")]
 pub struct Run {
     /// The scenario file, or the name of one that ships
     pub scenario: PathBuf,
@@ -65,6 +66,12 @@ pub struct Run {
     /// Change a field: relays[0].cellular.delay=10 ms; also chooses a point of the grid; repeatable
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub overrides: Vec<Override>,
+    /// Where it runs
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: Backend,
+    /// With --backend linux: who sends
+    #[arg(long, value_enum, default_value_t)]
+    pub source: SourceKind,
     /// Print the results as one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
@@ -74,9 +81,29 @@ pub struct Run {
     /// Write captures to DIR: source.pcapng and destination.pcapng
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
-    /// Write results.json and report.html to DIR; the same scenario and seed give the same bytes
+    /// Write results.json and report.html to DIR; in the simulator the same scenario and seed give the same bytes
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// Where a scenario runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// In the simulator, as fast as it goes
+    #[default]
+    Simulator,
+    /// On real Linux, in real time: hosts in network namespaces, links and radio as in the simulator (needs root)
+    Linux,
+}
+
+/// Who sends on real Linux.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum SourceKind {
+    /// The kernel's Multipath TCP
+    #[default]
+    Kernel,
+    /// The engine, with adaptive congestion control and bandwidth sharing if the scenario has them
+    Engine,
 }
 
 /// Arguments of `anabranch sweep`.

@@ -41,6 +41,10 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Output(error) => error.into(),
+            RunError::Backend(error) => match error.downcast::<linux::Error>() {
+                Ok(error) => (*error).into(),
+                Err(error) => Self::Failed(error.to_string()),
+            },
             error => Self::Input(error.to_string()),
         }
     }

@@ -6,7 +6,6 @@ mod arguments;
 mod commands;
 mod console;
 mod failure;
-mod real;
 
 use std::process::ExitCode;
 

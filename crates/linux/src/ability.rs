@@ -13,9 +13,8 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, ipproto, socket};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use crate::emulator::HOST_SETTINGS;
 use crate::lack::{Lack, Lacks, Right};
-use crate::netns::{Keeper, SYSCTL_ROOT};
+use crate::netns::{HOST_SETTINGS, Keeper, SYSCTL_ROOT};
 use crate::tun::{self, Tun, TunConfig};
 use crate::{Error, Result};
 

@@ -5,6 +5,7 @@
 //! lack        what it may not or cannot, with the remedy
 //! tun         packets between the kernel and this process, whole super-segments at a time
 //! netns       network namespaces that vanish with the process, even when it is killed
+//! wait        waits for devices and for the time
 //! driver      drives a host over a TUN device
 //! relay       a fast-ACK relay behind a TUN device
 //! emulator    runs network nodes on the real clock between namespaces: `anabranch emulate`
@@ -31,7 +32,7 @@ pub mod retention;
 pub mod serve;
 pub mod stop;
 pub mod tun;
-mod wait;
+pub mod wait;
 
 pub use error::Error;
 

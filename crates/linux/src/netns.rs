@@ -36,6 +36,18 @@ done 2>/dev/null
 for name in $names; do ip netns delete "$name"; done 2>/dev/null
 "#;
 
+/// Settings that every host needs: it forwards, answers for all its addresses on every device, and lets TCP measure
+/// afresh on every connection instead of remembering the last one.
+pub const HOST_SETTINGS: [(&str, &str); 7] = [
+    ("ipv4/ip_forward", "1"),
+    ("ipv6/conf/all/forwarding", "1"),
+    ("ipv4/conf/all/rp_filter", "0"),
+    ("ipv4/conf/default/rp_filter", "0"),
+    ("ipv4/conf/all/send_redirects", "0"),
+    ("ipv4/conf/default/send_redirects", "0"),
+    ("ipv4/tcp_no_metrics_save", "1"),
+];
+
 /// Creates network namespaces and removes them when it is dropped or the process ends.
 #[derive(Debug)]
 pub struct Keeper {

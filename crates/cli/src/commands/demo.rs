@@ -5,12 +5,13 @@ use std::path::Path;
 use lab::results::summary;
 use lab::run::Run;
 use lab::scenario::{self, Scenario, Workload, WorkloadKind};
+use transport::congestion::ControllerSpec;
+use units::text::Text;
 
 use super::run::{judge, list, simulate, write_files};
 use crate::arguments;
 use crate::console::{self, Bar};
 use crate::failure::Failure;
-use crate::real;
 
 /// The scenario that ships; within the command, so that it runs from anywhere.
 const SCENARIO: &str = include_str!("../../../../scenarios/demo.toml");
@@ -27,7 +28,7 @@ pub fn demo(arguments: &arguments::Demo) -> Result<(), Failure> {
     let run = simulate(&scenario, Some(&arguments.out))?;
     show(&run, &arguments.out)?;
     show_cell(arguments)?;
-    match real::rehearse() {
+    match testbed::rehearse(testbed::Source::Kernel) {
         Ok(()) => send_for_real(&scenario, &subject, &arguments.out)?,
         Err(lacking) => console::print(&format!("Left out: the same on real Linux: {lacking}\n\n"))?,
     }
@@ -47,8 +48,11 @@ fn show_cell(arguments: &arguments::Demo) -> Result<(), Failure> {
 fn send_for_real(scenario: &Scenario, subject: &str, out: &Path) -> Result<(), Failure> {
     let parties = "the kernel's Multipath TCP sends, our engine receives";
     console::print(&format!("Sending {subject} for real: {parties}, over emulated links in real time\n\n"))?;
+    let mut scenario = scenario.clone();
+    // The kernel has no coupled controller.
+    scenario.connection.congestion = Text(ControllerSpec::named("cubic"));
     let bar = Bar::new("s");
-    let run = real::run(scenario, &mut |progress| bar.show(progress))?;
+    let run = testbed::run(&scenario, testbed::Source::Kernel, None, &mut |progress| bar.show(progress))?;
     drop(bar);
     show(&run, &out.join("real"))
 }

@@ -1,4 +1,4 @@
-//! `anabranch run`: a scenario in the simulator.
+//! `anabranch run`: a scenario in the simulator, or on real Linux.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use lab::output::write_atomically;
 use lab::report;
 use lab::results::{Results, summary};
-use lab::run::Run;
+use lab::run::{Progress, Run};
 use lab::scenario::{Override, Scenario};
 use lab::shell;
 use lab::sweep::choose;
 
 use super::shipped;
-use crate::arguments;
+use crate::arguments::{self, Backend, SourceKind};
 use crate::console::{self, Bar, LiveView};
 use crate::failure::Failure;
 
@@ -21,16 +21,18 @@ const NAMED_MAX: usize = 8;
 
 /// Runs the scenario, prints and writes what was asked for.
 pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
+    if arguments.source == SourceKind::Engine && arguments.backend == Backend::Simulator {
+        return Err(Failure::Input(
+            "--source engine: in the simulator it always is\n  help: add --backend linux".into(),
+        ));
+    }
     let mut scenario = load(arguments)?;
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
     let note = what_else(&scenario);
     if arguments.json {
         console::complain(&note)?;
     }
-    let run = match arguments.live {
-        true => watch(&scenario, arguments.pcap.as_deref())?,
-        false => simulate(&scenario, arguments.pcap.as_deref())?,
-    };
+    let run = play(arguments, &scenario)?;
     let mut written = run.captures.clone();
     if let Some(out) = &arguments.out {
         written.extend(write_files(&run.results, out)?);
@@ -64,16 +66,34 @@ fn what_else(scenario: &Scenario) -> String {
     format!("this is the scenario as written; --variant NAME runs one of its variants: {named}{more}\n")
 }
 
-/// Runs `scenario` with a progress bar.
+/// Runs `scenario` where it was asked to run, and shows how far it is.
+fn play(arguments: &arguments::Run, scenario: &Scenario) -> Result<Run, Failure> {
+    let pcap = arguments.pcap.as_deref();
+    let go = |progress: &mut dyn FnMut(Progress<'_>)| match arguments.backend {
+        Backend::Simulator => lab::run::run(scenario, pcap, progress),
+        Backend::Linux => testbed::run(scenario, source(arguments.source), pcap, progress),
+    };
+    let run = if arguments.live {
+        let view = LiveView::new();
+        go(&mut |progress| view.show(progress))
+    } else {
+        let bar = Bar::new(if arguments.backend == Backend::Linux { "s" } else { "s simulated" });
+        go(&mut |progress| bar.show(progress))
+    };
+    Ok(run?)
+}
+
+fn source(kind: SourceKind) -> testbed::Source {
+    match kind {
+        SourceKind::Kernel => testbed::Source::Kernel,
+        SourceKind::Engine => testbed::Source::Engine,
+    }
+}
+
+/// Runs `scenario` in the simulator with a progress bar.
 pub fn simulate(scenario: &Scenario, pcap: Option<&Path>) -> Result<Run, Failure> {
     let bar = Bar::new("s simulated");
     Ok(lab::run::run(scenario, pcap, &mut |progress| bar.show(progress))?)
-}
-
-/// Runs `scenario` and shows what it measures.
-fn watch(scenario: &Scenario, pcap: Option<&Path>) -> Result<Run, Failure> {
-    let view = LiveView::new();
-    Ok(lab::run::run(scenario, pcap, &mut |progress| view.show(progress))?)
 }
 
 /// Writes results and report to `directory`; gives their paths.
@@ -113,7 +133,12 @@ fn what_next(arguments: &arguments::Run, results: &Results, written: &[PathBuf])
     let seedless: Vec<String> =
         arguments.overrides.iter().filter(|change| !change.is_of("seed")).map(text_of).collect();
     let all: Vec<String> = arguments.overrides.iter().map(text_of).collect();
-    let words = |overrides: &[String]| shell::scenario(&file, arguments.variant.as_deref(), overrides);
+    let world = match (arguments.backend, arguments.source) {
+        (Backend::Simulator, _) => "",
+        (Backend::Linux, SourceKind::Kernel) => " --backend linux",
+        (Backend::Linux, SourceKind::Engine) => " --backend linux --source engine",
+    };
+    let words = |overrides: &[String]| shell::scenario(&file, arguments.variant.as_deref(), overrides) + world;
     text.push_str("next:\n");
     if arguments.out.is_none() {
         let seed = arguments.seed.map_or(String::new(), |seed| format!(" --seed {seed}"));

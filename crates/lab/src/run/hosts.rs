@@ -69,6 +69,11 @@ impl LabHost {
         }
     }
 
+    /// Whether something arrived at a portal that nobody has taken.
+    pub fn has_arrivals(&self) -> bool {
+        matches!(self, Self::Portal(portal) if portal.has_arrivals())
+    }
+
     /// The portal, if it is one.
     pub fn portal(&mut self) -> Option<&mut Portal> {
         match self {

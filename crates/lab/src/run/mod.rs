@@ -34,6 +34,7 @@ pub use hosts::LabHost;
 pub use inputs::{rate_trace, workload};
 use meter::Meter;
 pub use meter::Supervisor;
+pub use stage::SOURCE_PORT;
 use stage::{Recorders, Stage};
 
 /// Why a run could not begin, or its files not be written.

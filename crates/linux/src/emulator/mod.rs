@@ -22,7 +22,7 @@ use units::Instant;
 use wire::Segment;
 
 use crate::clock::Clock;
-use crate::netns::{Family, Keeper, Namespace};
+use crate::netns::{Family, HOST_SETTINGS, Keeper, Namespace};
 use crate::stop::Stop;
 use crate::tun::{Tun, TunConfig};
 use crate::wait::{be_punctual, wait};
@@ -36,18 +36,6 @@ use wiring::WiredLink;
 
 /// Packets read from one device before the others get their turn.
 const BATCH: usize = 64;
-
-/// Settings that every host needs: it forwards, answers for all its addresses on every device, and lets TCP measure
-/// afresh on every connection instead of remembering the last one.
-pub(crate) const HOST_SETTINGS: [(&str, &str); 7] = [
-    ("ipv4/ip_forward", "1"),
-    ("ipv6/conf/all/forwarding", "1"),
-    ("ipv4/conf/all/rp_filter", "0"),
-    ("ipv4/conf/default/rp_filter", "0"),
-    ("ipv4/conf/all/send_redirects", "0"),
-    ("ipv4/conf/default/send_redirects", "0"),
-    ("ipv4/tcp_no_metrics_save", "1"),
-];
 
 /// A running emulation: as long as it lives, its namespaces and devices do.
 pub struct Emulation {

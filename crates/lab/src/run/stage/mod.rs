@@ -31,7 +31,7 @@ use crate::scenario::{Addresses, Scenario};
 use cooperate::has_news;
 
 /// Where the source listens: a port that capture tools take for no protocol.
-const SOURCE_PORT: u16 = 40000;
+pub const SOURCE_PORT: u16 = 40000;
 pub(in crate::run) const SOURCE: HostId = HostId(0);
 pub(in crate::run) const DESTINATION: HostId = HostId(1);
 /// Simulated time after the last delivery in which the hosts say goodbye; not part of the results.

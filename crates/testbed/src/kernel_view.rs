@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use lab::measure::Sender;
 use linux::netns::Namespace;
+use linux::{Error, Result};
 use transport::SubflowStats;
-
-use crate::failure::Failure;
 
 /// Time between questions.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -41,7 +40,7 @@ pub struct Observer {
 
 impl Observer {
     /// Watches the connections of `port` in `namespace`.
-    pub fn start(namespace: Arc<Namespace>, port: u16) -> Result<Self, Failure> {
+    pub fn start(namespace: Arc<Namespace>, port: u16) -> Result<Self> {
         let view = Arc::<Mutex<KernelView>>::default();
         let (end, ended) = channel();
         let shared = Arc::clone(&view);
@@ -54,18 +53,14 @@ impl Observer {
                     lock(&shared).update(&String::from_utf8_lossy(&answer.stdout));
                 }
             }
-        })?;
+        });
+        let asking = asking.map_err(Error::system("start a thread"))?;
         Ok(Self { view, end, asking: Some(asking) })
     }
 
     /// The view, which goes on changing.
     pub fn view(&self) -> Arc<Mutex<KernelView>> {
         Arc::clone(&self.view)
-    }
-
-    /// Asks no more; gives the last view.
-    pub fn finish(self) -> KernelView {
-        lock(&self.view).clone()
     }
 }
 
@@ -78,8 +73,8 @@ impl Drop for Observer {
     }
 }
 
-/// The view, whatever happened to the thread that wrote it.
-pub fn lock(view: &Mutex<KernelView>) -> std::sync::MutexGuard<'_, KernelView> {
+/// What is shared with a thread, whatever happened to that thread.
+pub fn lock<T>(view: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     view.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

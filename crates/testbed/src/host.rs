@@ -1,0 +1,100 @@
+//! One host: a namespace with its devices and routes.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use lab::run::Standing;
+use linux::Result;
+use linux::netns::{Family, HOST_SETTINGS, Keeper, Namespace};
+use linux::tun::{Tun, TunConfig};
+
+/// The device towards the network.
+const NET: &str = "net";
+/// The device towards the engine.
+const ENGINE: &str = "engine";
+/// The routing table of packets that come from the network, where the engine takes them all.
+const TABLE: u32 = 100;
+
+/// A host that has been set up.
+pub struct RealHost {
+    pub namespace: Arc<Namespace>,
+    pub net: Tun,
+    /// Where there is an engine behind the kernel.
+    pub engine: Option<Tun>,
+}
+
+/// How a host is set up.
+pub struct HostPlan<'a> {
+    /// Name of the namespace.
+    pub name: String,
+    pub addresses: &'a [IpAddr],
+    /// Largest packet, octets.
+    pub mtu: u16,
+    /// How the engine stands to packets; `None` if the kernel itself has the addresses.
+    pub standing: Option<Standing>,
+    /// Attributes of the default route, in the words of `ip route`.
+    pub route: String,
+}
+
+impl RealHost {
+    /// Sets a host up in a namespace of its own, which `keeper` removes.
+    ///
+    /// # Errors
+    /// If the process may not, or the name is taken.
+    pub fn new(keeper: &mut Keeper, plan: &HostPlan<'_>) -> Result<Self> {
+        let namespace = Arc::new(keeper.create(&plan.name)?);
+        HOST_SETTINGS.iter().try_for_each(|(variable, value)| namespace.set(variable, value))?;
+        let own = match plan.standing {
+            None => plan.addresses.iter().map(|ip| (*ip, if ip.is_ipv4() { 32 } else { 128 })).collect(),
+            Some(_) => Vec::new(),
+        };
+        let open = |name: &str, addresses: Vec<(IpAddr, u8)>| {
+            let config = TunConfig { name: name.into(), mtu: plan.mtu, offload: false, addresses };
+            namespace.run(|| Tun::open(&config))?
+        };
+        let net = open(NET, own)?;
+        let has_engine = matches!(plan.standing, Some(Standing::Beside | Standing::OnTheWay));
+        let engine = has_engine.then(|| open(ENGINE, Vec::new())).transpose()?;
+        for family in [Family::V4, Family::V6] {
+            namespace.ip_family(family, &routes(plan, family))?;
+        }
+        Ok(Self { namespace, net, engine })
+    }
+}
+
+/// The `ip` commands for the routes of one family.
+fn routes(plan: &HostPlan<'_>, family: Family) -> Vec<String> {
+    let mut commands = vec![format!("route add default dev {NET} {}", plan.route)];
+    match plan.standing {
+        None | Some(Standing::Absent) => {}
+        Some(Standing::Beside) => {
+            let of_family = |ip: &&IpAddr| ip.is_ipv4() == (family == Family::V4);
+            let own = plan.addresses.iter().filter(of_family);
+            commands.extend(own.map(|ip| format!("route add {ip} dev {ENGINE}")));
+        }
+        Some(Standing::OnTheWay) => {
+            commands.push(format!("route add default dev {ENGINE} table {TABLE}"));
+            commands.push(format!("rule add iif {NET} lookup {TABLE}"));
+        }
+    }
+    commands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_gets_what_is_for_it() {
+        let addresses = ["10.1.0.1".parse().unwrap()];
+        let commands = |standing| {
+            let plan = HostPlan { name: "h".into(), addresses: &addresses, mtu: 1500, standing, route: String::new() };
+            routes(&plan, Family::V4).join("; ")
+        };
+        assert_eq!(commands(None), "route add default dev net ");
+        assert_eq!(commands(Some(Standing::Absent)), "route add default dev net ");
+        assert_eq!(commands(Some(Standing::Beside)), "route add default dev net ; route add 10.1.0.1 dev engine");
+        let all = "route add default dev net ; route add default dev engine table 100; rule add iif net lookup 100";
+        assert_eq!(commands(Some(Standing::OnTheWay)), all);
+    }
+}

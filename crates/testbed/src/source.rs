@@ -1,0 +1,208 @@
+//! The kernel as the source: Multipath TCP sockets that send the workload.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lab::measure::Sender;
+use lab::run::{KernelSource, RunError, SOURCE_PORT, workload};
+use lab::scenario::{Connection, Link, Scenario};
+use linux::netns::Namespace;
+use linux::{Error, Result};
+use simulator::Source;
+use socket2::{Domain, Protocol, Socket, Type};
+use transport::SubflowStats;
+
+use crate::kernel_view::{Observer, lock};
+use crate::refusal::{KERNEL_SUBFLOWS_MAX, kernel_controller};
+
+/// Longest time the source waits for the destination to connect or to close.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Octets handed to the kernel at once.
+const PIECE_BYTES: u32 = 1 << 16;
+/// The least and the usual size of the kernel's send buffers.
+const SEND_BUFFER_BYTES: [u64; 2] = [4096, 16_384];
+
+/// What the kernel is to send, and how.
+pub struct SourcePlan {
+    connection: Connection,
+    data: Source,
+    connections: u32,
+    /// Whether a run ends before the data do.
+    lasts: bool,
+    /// A link drops what is too large for it and says nothing.
+    has_silent_link: bool,
+}
+
+/// The kernel at work. It ends with the namespace that it is in.
+pub struct KernelSender {
+    observer: Observer,
+    written_bytes: Arc<AtomicU64>,
+    fault: Arc<Mutex<Option<String>>>,
+    /// Further subflows are for who still listens.
+    _listener: Arc<Socket>,
+}
+
+impl SourcePlan {
+    /// What `scenario` asks.
+    ///
+    /// # Errors
+    /// If a file that it names cannot be read.
+    pub fn new(scenario: &Scenario) -> Result<Self, RunError> {
+        let links = scenario.relays.iter().flat_map(|relay| [&relay.cellular, &relay.wifi]).flatten();
+        let has_silent_link = links.filter_map(Link::narrow_down).any(|narrow| narrow.silent);
+        Ok(Self {
+            connection: scenario.connection.clone(),
+            data: workload(scenario)?,
+            connections: scenario.workload.connections,
+            lasts: scenario.workload.lasts(),
+            has_silent_link,
+        })
+    }
+
+    /// Attributes of its route.
+    pub fn route(&self) -> String {
+        let rto_min_ms = self.connection.rto_min.as_nanos().div_ceil(1_000_000);
+        format!("initcwnd {} rto_min {rto_min_ms}ms", self.connection.initial_window_segments)
+    }
+
+    /// Sets the kernel up in `namespace`, and has it send to who connects to `address`.
+    ///
+    /// # Errors
+    /// If the kernel refuses a setting.
+    pub fn start(&self, namespace: &Arc<Namespace>, address: IpAddr) -> Result<KernelSender> {
+        for (variable, value) in self.settings() {
+            namespace.set(variable, &value)?;
+        }
+        allow_subflows(namespace)?;
+        let listen_at = SocketAddr::new(address, SOURCE_PORT);
+        let controller = kernel_controller(&self.connection.congestion.0.to_string()).unwrap_or_default();
+        let listener = namespace.run(|| listen(listen_at, self.connections, controller))?;
+        let listener = Arc::new(listener.map_err(Error::system(format!("listen at {listen_at}")))?);
+        let observer = Observer::start(Arc::clone(namespace), SOURCE_PORT)?;
+        let (written_bytes, fault) = (Arc::default(), Arc::default());
+        let serving = Serving {
+            controller,
+            data: self.data.clone(),
+            lasts: self.lasts,
+            written_bytes: Arc::clone(&written_bytes),
+            fault: Arc::clone(&fault),
+        };
+        let (connections, accepting) = (self.connections, Arc::clone(&listener));
+        std::thread::spawn(move || (0..connections).for_each(|_| serving.accept(&accepting)));
+        Ok(KernelSender { observer, written_bytes, fault, _listener: listener })
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let connection = &self.connection;
+        let flag = |on: bool| u8::from(on).to_string();
+        let [least, usual] = SEND_BUFFER_BYTES;
+        let most = connection.send_buffer.0.max(usual);
+        let mut settings = vec![
+            ("ipv4/tcp_sack", flag(connection.sack)),
+            ("ipv4/tcp_timestamps", flag(connection.timestamps)),
+            ("ipv4/tcp_ecn", flag(connection.ecn)),
+            ("ipv4/tcp_wmem", format!("{least} {usual} {most}")),
+            ("mptcp/enabled", flag(connection.mptcp)),
+            ("mptcp/checksum_enabled", flag(connection.checksum)),
+        ];
+        if self.has_silent_link {
+            // Without it the kernel never finds out (RFC 4821): it is off by default.
+            settings.push(("ipv4/tcp_mtu_probing", flag(true)));
+        }
+        settings
+    }
+}
+
+impl KernelSource for KernelSender {
+    fn sender(&self, subflow: &SubflowStats) -> Option<Sender> {
+        lock(&self.observer.view()).of(subflow)
+    }
+
+    fn written_bytes(&self) -> u64 {
+        self.written_bytes.load(Ordering::Relaxed)
+    }
+
+    fn fault(&self) -> Option<String> {
+        lock(&self.fault).clone()
+    }
+}
+
+/// Sends in threads of its own, each of which ends with its connection, or when its patience does.
+#[derive(Clone)]
+struct Serving {
+    /// The kernel's name of the congestion controller.
+    controller: &'static str,
+    data: Source,
+    lasts: bool,
+    written_bytes: Arc<AtomicU64>,
+    fault: Arc<Mutex<Option<String>>>,
+}
+
+impl Serving {
+    fn accept(&self, listener: &Socket) {
+        let serving = self.clone();
+        match listener.accept() {
+            Ok((socket, _)) => {
+                std::thread::spawn(move || serving.serve(&socket));
+            }
+            Err(error) => self.note(&error),
+        }
+    }
+
+    fn serve(&self, socket: &Socket) {
+        match self.send(socket) {
+            // The run has ended before the data.
+            Err(_) if self.lasts => {}
+            Err(error) => self.note(&error),
+            Ok(()) => {}
+        }
+    }
+
+    fn note(&self, error: &io::Error) {
+        lock(&self.fault).get_or_insert(format!("the source: {error}"));
+    }
+
+    fn send(&self, socket: &Socket) -> io::Result<()> {
+        // Those of namespaces can only be set to what every process of the machine may use.
+        socket.set_tcp_congestion(self.controller.as_bytes())?;
+        let (mut stream, mut offset) = (socket, 0);
+        loop {
+            let piece = self.data.slice(offset, PIECE_BYTES).to_bytes();
+            if piece.is_empty() {
+                break;
+            }
+            stream.write_all(&piece)?;
+            offset += piece.len() as u64;
+            self.written_bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        }
+        socket.shutdown(Shutdown::Write)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        // The destination sends nothing but its end.
+        stream.read(&mut [0]).map(|_| ())
+    }
+}
+
+fn listen(at: SocketAddr, connections: u32, controller: &str) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::MPTCP))?;
+    socket.set_tcp_congestion(controller.as_bytes())?;
+    socket.bind(&at.into())?;
+    socket.listen(connections.try_into().unwrap_or(i32::MAX))?;
+    // Also the limit of `accept`.
+    socket.set_read_timeout(Some(PATIENCE))?;
+    Ok(socket)
+}
+
+/// The kernel accepts two subflows by default.
+fn allow_subflows(source: &Namespace) -> Result<()> {
+    let most = KERNEL_SUBFLOWS_MAX.to_string();
+    let arguments = ["mptcp", "limits", "set", "subflows", &most, "add_addr_accepted", &most];
+    let limits = source.command("ip")?.args(arguments).output().map_err(Error::system("run ip"))?;
+    if limits.status.success() {
+        return Ok(());
+    }
+    let message = String::from_utf8_lossy(&limits.stderr).trim().to_owned();
+    Err(Error::Command { command: format!("ip {}", arguments.join(" ")), message })
+}
