@@ -4,6 +4,7 @@
 //! ability     what this process may do on this machine, found out by trying
 //! lack        what it may not or cannot, with the remedy
 //! tun         packets between the kernel and this process, whole super-segments at a time
+//! backlog     what waits in the kernel to be sent
 //! netns       network namespaces that vanish with the process, even when it is killed
 //! wait        waits for devices and for the time
 //! driver      drives a host over a TUN device
@@ -17,6 +18,7 @@ pub mod atomic_file;
 pub mod attachment;
 #[cfg(test)]
 mod back_to_back;
+pub mod backlog;
 pub mod clock;
 pub mod driver;
 pub mod emulator;

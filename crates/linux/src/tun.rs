@@ -150,8 +150,12 @@ pub(crate) fn exists(name: &str) -> bool {
 /// The `ip` commands that bring a new device up.
 fn configuration(config: &TunConfig) -> Vec<String> {
     let name = &config.name;
-    // Without link-local addresses the kernel sends nothing of its own into the device.
-    let mut commands = vec![format!("link set {name} mtu {} txqueuelen {QUEUE_PACKETS} addrgenmode none", config.mtu)];
+    // Without link-local addresses the kernel sends nothing of its own into the device. A device that is too narrow for IPv6
+    // knows nothing of them any more.
+    let mut commands = vec![
+        format!("link set {name} txqueuelen {QUEUE_PACKETS} addrgenmode none"),
+        format!("link set {name} mtu {}", config.mtu),
+    ];
     let address = |(ip, prefix): &(IpAddr, u8)| match ip {
         IpAddr::V4(_) => format!("address add {ip}/{prefix} dev {name}"),
         IpAddr::V6(_) => format!("address add {ip}/{prefix} dev {name} nodad"),
@@ -179,7 +183,8 @@ mod tests {
             addresses: vec![("10.0.0.1".parse().unwrap(), 24), ("fd00::1".parse().unwrap(), 64)],
         };
         let expected = [
-            "link set path0 mtu 1400 txqueuelen 10000 addrgenmode none",
+            "link set path0 txqueuelen 10000 addrgenmode none",
+            "link set path0 mtu 1400",
             "address add 10.0.0.1/24 dev path0",
             "address add fd00::1/64 dev path0 nodad",
             "link set path0 up",

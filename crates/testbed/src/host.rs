@@ -12,6 +12,8 @@ use linux::tun::{Tun, TunConfig};
 const NET: &str = "net";
 /// The device towards the engine.
 const ENGINE: &str = "engine";
+/// The least MTU of IPv6, octets.
+const IPV6_MTU_MIN: u16 = 1280;
 /// The routing table of packets that come from the network, where the engine takes them all.
 const TABLE: u32 = 100;
 
@@ -55,7 +57,9 @@ impl RealHost {
         let net = open(NET, own)?;
         let has_engine = matches!(plan.standing, Some(Standing::Beside | Standing::OnTheWay));
         let engine = has_engine.then(|| open(ENGINE, Vec::new())).transpose()?;
-        for family in [Family::V4, Family::V6] {
+        // IPv6 needs packets of 1280 octets (RFC 8200 section 5); without, the kernel has it not on the device.
+        let families = [(Family::V4, true), (Family::V6, plan.mtu >= IPV6_MTU_MIN)];
+        for (family, _) in families.into_iter().filter(|(_, is_there)| *is_there) {
             namespace.ip_family(family, &routes(plan, family))?;
         }
         Ok(Self { namespace, net, engine })

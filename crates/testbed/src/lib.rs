@@ -15,6 +15,7 @@
 //! backend      lets a run's time pass as the clock does, and moves packets between devices and portals
 //! host         a namespace with its devices and routes
 //! source       the kernel as the source: sockets that send the workload
+//! stream       a stream that is made while it is sent
 //! kernel_view  what the kernel knows of its subflows
 //! refusal      what a scenario asks that Linux cannot do
 //! ```
@@ -24,6 +25,7 @@ mod host;
 mod kernel_view;
 mod refusal;
 mod source;
+mod stream;
 
 use std::path::Path;
 

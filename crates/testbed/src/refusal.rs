@@ -1,7 +1,7 @@
 //! What a scenario asks that Linux cannot do.
 
 use lab::run::RunError;
-use lab::scenario::{Scenario, WorkloadKind};
+use lab::scenario::Scenario;
 
 use crate::Source;
 
@@ -26,11 +26,11 @@ pub fn kernel_controller(name: &str) -> Option<&'static str> {
 pub fn check(scenario: &Scenario, source: Source) -> Result<(), RunError> {
     match source {
         Source::Engine => Ok(()),
-        Source::Kernel => check_connection(scenario).and_then(|()| check_workload(scenario)),
+        Source::Kernel => check_kernel(scenario),
     }
 }
 
-fn check_connection(scenario: &Scenario) -> Result<(), RunError> {
+fn check_kernel(scenario: &Scenario) -> Result<(), RunError> {
     let (connection, cooperation) = (&scenario.connection, &scenario.cooperation);
     let congestion = connection.congestion.0.to_string();
     if kernel_controller(&congestion).is_none() {
@@ -57,22 +57,16 @@ fn check_connection(scenario: &Scenario) -> Result<(), RunError> {
             return refuse(field, format!("the kernel as the source knows nothing of {what}"), OUR_SOURCE);
         }
     }
-    let steers = cooperation.selection.method.steers();
-    if !steers && scenario.active_relays().len() > KERNEL_SUBFLOWS_MAX + 1 {
-        let problem = format!("the kernel has at most {} subflows", KERNEL_SUBFLOWS_MAX + 1);
-        return refuse("relays", problem, OUR_SOURCE);
+    let most = KERNEL_SUBFLOWS_MAX + 1;
+    let paths = if cooperation.selection.method.steers() { 1 } else { scenario.active_relays().len() };
+    if connection.subflows_max.unwrap_or(paths) > most {
+        return refuse(
+            "connection.subflows_max",
+            format!("the kernel has at most {most} subflows"),
+            "set it to 9 or less (--set connection.subflows_max=9), or let our engine send: --source engine",
+        );
     }
     Ok(())
-}
-
-fn check_workload(scenario: &Scenario) -> Result<(), RunError> {
-    let kind = match scenario.workload.kind {
-        WorkloadKind::Video => "video",
-        WorkloadKind::Requests => "answers to requests",
-        WorkloadKind::Bulk if scenario.target.is_some_and(|target| target.paced) => "data at a target bit rate",
-        WorkloadKind::Bulk | WorkloadKind::File | WorkloadKind::Generated | WorkloadKind::None => return Ok(()),
-    };
-    refuse("workload.kind", format!("the kernel's source does not send {kind}"), OUR_SOURCE)
 }
 
 fn refuse(field: &'static str, problem: String, remedy: &'static str) -> Result<(), RunError> {
@@ -104,7 +98,8 @@ mod tests {
         assert_eq!(refused(&[cubic, "connection.hystart=false"]), Some("connection.hystart"));
         assert_eq!(refused(&[cubic, "connection.scheduler=round-robin"]), Some("connection.scheduler"));
         assert_eq!(refused(&[cubic, "connection.receiver_centric={}"]), Some("connection.receiver_centric"));
+        assert_eq!(refused(&[cubic, "connection.subflows_max=10"]), Some("connection.subflows_max"));
         let video = ["workload={ kind = 'video', rate = '2 Mbit/s' }", cubic];
-        assert_eq!(refused(&video), Some("workload.kind"));
+        assert_eq!(refused(&video), None);
     }
 }

@@ -7,16 +7,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lab::measure::Sender;
-use lab::run::{KernelSource, RunError, SOURCE_PORT, workload};
+use lab::run::{KernelSource, RunError, SOURCE_PORT, script, workload};
 use lab::scenario::{Connection, Link, Scenario};
 use linux::netns::Namespace;
 use linux::{Error, Result};
 use simulator::Source;
+use simulator::traffic::Script;
 use socket2::{Domain, Protocol, Socket, Type};
 use transport::SubflowStats;
 
 use crate::kernel_view::{Observer, lock};
 use crate::refusal::{KERNEL_SUBFLOWS_MAX, kernel_controller};
+use crate::stream::follow;
 
 /// Longest time the source waits for the destination to connect or to close.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,6 +31,8 @@ const SEND_BUFFER_BYTES: [u64; 2] = [4096, 16_384];
 pub struct SourcePlan {
     connection: Connection,
     data: Source,
+    /// What the streams are made of while they are sent, if they are.
+    script: Option<Script>,
     connections: u32,
     /// Whether a run ends before the data do.
     lasts: bool,
@@ -36,13 +40,15 @@ pub struct SourcePlan {
     has_silent_link: bool,
 }
 
-/// The kernel at work. It ends with the namespace that it is in.
+/// The kernel at work, until it is dropped.
 pub struct KernelSender {
     observer: Observer,
     written_bytes: Arc<AtomicU64>,
     fault: Arc<Mutex<Option<String>>>,
     /// Further subflows are for who still listens.
-    _listener: Arc<Socket>,
+    listener: Arc<Socket>,
+    /// Those of the connections.
+    sockets: Arc<Mutex<Vec<Socket>>>,
 }
 
 impl SourcePlan {
@@ -56,6 +62,7 @@ impl SourcePlan {
         Ok(Self {
             connection: scenario.connection.clone(),
             data: workload(scenario)?,
+            script: script(scenario),
             connections: scenario.workload.connections,
             lasts: scenario.workload.lasts(),
             has_silent_link,
@@ -82,17 +89,19 @@ impl SourcePlan {
         let listener = namespace.run(|| listen(listen_at, self.connections, controller))?;
         let listener = Arc::new(listener.map_err(Error::system(format!("listen at {listen_at}")))?);
         let observer = Observer::start(Arc::clone(namespace), SOURCE_PORT)?;
-        let (written_bytes, fault) = (Arc::default(), Arc::default());
+        let (written_bytes, fault, sockets) = (Arc::default(), Arc::default(), Arc::default());
         let serving = Serving {
             controller,
             data: self.data.clone(),
+            script: self.script.clone(),
+            sockets: Arc::clone(&sockets),
             lasts: self.lasts,
             written_bytes: Arc::clone(&written_bytes),
             fault: Arc::clone(&fault),
         };
         let (connections, accepting) = (self.connections, Arc::clone(&listener));
         std::thread::spawn(move || (0..connections).for_each(|_| serving.accept(&accepting)));
-        Ok(KernelSender { observer, written_bytes, fault, _listener: listener })
+        Ok(KernelSender { observer, written_bytes, fault, listener, sockets })
     }
 
     fn settings(&self) -> Vec<(&'static str, String)> {
@@ -116,6 +125,17 @@ impl SourcePlan {
     }
 }
 
+impl Drop for KernelSender {
+    fn drop(&mut self) {
+        // Whoever waits for them wakes up; those that have ended are as they are.
+        let _ = self.listener.shutdown(Shutdown::Both);
+        for socket in lock(&self.sockets).drain(..) {
+            let _ = socket.set_linger(Some(Duration::ZERO));
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
 impl KernelSource for KernelSender {
     fn sender(&self, subflow: &SubflowStats) -> Option<Sender> {
         lock(&self.observer.view()).of(subflow)
@@ -136,6 +156,8 @@ struct Serving {
     /// The kernel's name of the congestion controller.
     controller: &'static str,
     data: Source,
+    script: Option<Script>,
+    sockets: Arc<Mutex<Vec<Socket>>>,
     lasts: bool,
     written_bytes: Arc<AtomicU64>,
     fault: Arc<Mutex<Option<String>>>,
@@ -168,6 +190,10 @@ impl Serving {
     fn send(&self, socket: &Socket) -> io::Result<()> {
         // Those of namespaces can only be set to what every process of the machine may use.
         socket.set_tcp_congestion(self.controller.as_bytes())?;
+        lock(&self.sockets).push(socket.try_clone()?);
+        if let Some(script) = &self.script {
+            return follow(socket, script.clone(), &self.data, &self.written_bytes);
+        }
         let (mut stream, mut offset) = (socket, 0);
         loop {
             let piece = self.data.slice(offset, PIECE_BYTES).to_bytes();

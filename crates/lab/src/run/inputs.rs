@@ -51,15 +51,20 @@ pub(super) fn server(
     local: SocketAddr,
     config: ConnectionConfig,
 ) -> impl FnOnce(EngineHost) -> EngineHost {
-    let script = match scenario.workload.kind {
+    let script = script(scenario);
+    move |host| match (script, source) {
+        (Some(script), Source::Pattern { stream, .. }) => host.app(LiveServer::new(local, config, script, stream)),
+        (_, source) => host.app(Transfer::listen(local, config).sending(source)),
+    }
+}
+
+/// What the source's streams are made of while they are sent; `None` if all of it is there when the run begins.
+pub fn script(scenario: &Scenario) -> Option<Script> {
+    match scenario.workload.kind {
         WorkloadKind::Video => Some(Script::Video(frames(scenario))),
         WorkloadKind::Requests => Some(Script::Answers(answers(scenario))),
         WorkloadKind::Bulk => pace(scenario).map(Script::Paced),
         WorkloadKind::File | WorkloadKind::Generated | WorkloadKind::None => None,
-    };
-    move |host| match (script, source) {
-        (Some(script), Source::Pattern { stream, .. }) => host.app(LiveServer::new(local, config, script, stream)),
-        (_, source) => host.app(Transfer::listen(local, config).sending(source)),
     }
 }
 

@@ -31,7 +31,7 @@ pub use backend::{Backend, GoesOn, KernelSource, Party, Place, Portals, Seat, St
 use capture::Captures;
 pub use examine::{Examined, examine};
 pub use hosts::LabHost;
-pub use inputs::{rate_trace, workload};
+pub use inputs::{rate_trace, script, workload};
 use meter::Meter;
 pub use meter::Supervisor;
 pub use stage::SOURCE_PORT;

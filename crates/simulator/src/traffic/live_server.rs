@@ -5,26 +5,12 @@ use core::net::SocketAddr;
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, ListenerId, Received};
 use units::Instant;
 
-use super::Answers;
-use super::answers::REQUEST_BYTES;
-use super::pace::Pace;
-use super::video::FrameSizes;
+use super::live_stream::{LiveStream, Script};
 use super::writer::Writer;
 use host::{App, Report};
 
 /// Octets taken from the endpoint at once.
 const TAKE_BYTES: usize = 1 << 20;
-
-/// What each connection gets.
-#[derive(Clone, Debug)]
-pub enum Script {
-    /// A live video from its first frame on.
-    Video(FrameSizes),
-    /// An answer for every [`REQUEST_BYTES`] octets that arrive.
-    Answers(Answers),
-    /// Data without end, never faster than this.
-    Paced(Pace),
-}
 
 /// Takes every connection to an address and writes what its script says, as octets of one pattern stream.
 pub struct LiveServer {
@@ -41,11 +27,7 @@ pub struct LiveServer {
 struct Stream {
     connection: ConnectionId,
     writer: Writer,
-    script: Script,
-    began: Instant,
-    /// Frames made or requests answered.
-    pieces: u64,
-    due_bytes: u64,
+    made: LiveStream,
     received_bytes: u64,
 }
 
@@ -60,10 +42,7 @@ impl LiveServer {
             self.streams.push(Stream {
                 connection,
                 writer: Writer::accepted(connection, self.pattern),
-                script: self.script.clone(),
-                began: now,
-                pieces: 0,
-                due_bytes: 0,
+                made: LiveStream::new(self.script.clone(), now),
                 received_bytes: 0,
             });
             self.advance(self.streams.len() - 1, endpoint, now);
@@ -73,8 +52,8 @@ impl LiveServer {
     fn advance(&mut self, index: usize, endpoint: &mut Endpoint, now: Instant) {
         let stream = &mut self.streams[index];
         stream.receive(endpoint, now);
-        stream.make(endpoint, now);
-        stream.writer.write(stream.due_bytes - stream.writer.written_bytes(), endpoint, now);
+        let due_bytes = stream.make(endpoint, now);
+        stream.writer.write(due_bytes - stream.writer.written_bytes(), endpoint, now);
     }
 }
 
@@ -86,40 +65,18 @@ impl Stream {
         }
     }
 
-    fn make(&mut self, endpoint: &Endpoint, now: Instant) {
-        match &mut self.script {
-            Script::Video(frames) => {
-                while self.began + frames.format().span(self.pieces) <= now {
-                    self.pieces += 1;
-                    self.due_bytes += frames.next_bytes();
-                }
-            }
-            Script::Answers(answers) => {
-                while self.pieces < self.received_bytes / REQUEST_BYTES {
-                    self.pieces += 1;
-                    self.due_bytes += answers.next_bytes();
-                }
-            }
-            Script::Paced(pace) => {
-                let stats = endpoint.stats(self.connection).unwrap_or_default();
-                let mut unsent_bytes = self.due_bytes.saturating_sub(stats.written_bytes) + stats.unsent_bytes;
-                while self.began + pace.span(self.pieces) <= now {
-                    self.pieces += 1;
-                    let piece_bytes = pace.piece_bytes(unsent_bytes);
-                    self.due_bytes += piece_bytes;
-                    unsent_bytes += piece_bytes;
-                }
-            }
-        }
+    fn make(&mut self, endpoint: &Endpoint, now: Instant) -> u64 {
+        let made_bytes = self.made.due_bytes();
+        let unsent_bytes = || {
+            let stats = endpoint.stats(self.connection).unwrap_or_default();
+            made_bytes.saturating_sub(stats.written_bytes) + stats.unsent_bytes
+        };
+        self.made.make(self.received_bytes, unsent_bytes, now)
     }
 
+    /// A connection that failed gets no more.
     fn next_at(&self) -> Option<Instant> {
-        match &self.script {
-            // A connection that failed gets no more frames.
-            Script::Video(frames) if self.writer.is_open() => Some(self.began + frames.format().span(self.pieces)),
-            Script::Paced(pace) if self.writer.is_open() => Some(self.began + pace.span(self.pieces)),
-            Script::Video(_) | Script::Answers(_) | Script::Paced(_) => None,
-        }
+        self.made.next_at().filter(|_| self.writer.is_open())
     }
 }
 

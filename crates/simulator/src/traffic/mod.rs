@@ -9,7 +9,8 @@
 //! short_flows  one connection after the other
 //! answers      requests and their answers on one connection
 //! video        frames, and a player with its buffer
-//! live_server  a server of either
+//! live_stream  a stream of either, or of a steady rate, made while it is sent
+//! live_server  a server of such streams
 //! writer       what sources over TCP have in common
 //! draw         random sizes and times
 //! ```
@@ -20,6 +21,7 @@ mod datagrams;
 mod demand;
 mod draw;
 mod live_server;
+mod live_stream;
 mod modulation;
 mod pace;
 mod paced;
@@ -35,7 +37,8 @@ pub use background::Background;
 pub use datagrams::{DatagramSizes, UdpFlow, UdpSink, UdpSource};
 pub use demand::{Change, Demand, Slope, Step};
 pub use draw::Draw;
-pub use live_server::{LiveServer, Script};
+pub use live_server::LiveServer;
+pub use live_stream::{LiveStream, Script};
 pub use modulation::OnOff;
 pub use pace::Pace;
 pub use paced::{PacedSource, TcpFlow, TcpSink};

@@ -1,0 +1,126 @@
+//! One scenario in two worlds: the simulator, and namespaces on the real clock. Their results are near each other.
+
+use interop::available_with;
+use lab::results::Results;
+use lab::run::Run;
+use lab::scenario::{Override, Scenario};
+use testbed::Source;
+
+/// As `docs/backends.md` has it.
+const THROUGHPUT_TOLERANCE: f64 = 0.10;
+const GOODPUT_TOLERANCE: f64 = 0.15;
+
+/// Two relays with links of their own.
+const LINKS: &str = "
+name = 'links'
+duration = '60 s'
+workload = { kind = 'generated', size = '3 MB' }
+connection = { congestion = 'cubic' }
+[[relays]]
+cellular = { rate = '4 Mbit/s', delay = '20 ms', queue = '60 packets' }
+[[relays]]
+cellular = { rate = '2 Mbit/s', delay = '40 ms', queue = '60 packets', loss = '0.2 %' }
+";
+
+/// Six relays of a cell and a channel, whose owners have traffic.
+const CELL: &str = "
+name = 'cell'
+duration = '8 s'
+target = { bit_rate = '3 Mbit/s', tolerance = '10 %' }
+workload = { kind = 'bulk' }
+connection = { congestion = 'lia' }
+metrics = { period = '2 s' }
+wlan = { rate = '54 Mbit/s' }
+[cell]
+scheduler = 'blind-equal-throughput'
+queue = '100 kB'
+[[relays]]
+count = 6
+place = { distance_m = [800.0, 1000.0] }
+bit_rate_max = '2 Mbit/s'
+[[relays.local]]
+kind = 'udp'
+rate = { uniform = ['0.4 Mbit/s', '1.4 Mbit/s'] }
+";
+
+fn scenario(text: &str, changes: &[&str]) -> Scenario {
+    let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
+    lab::scenario::load("test.toml", text, &changes).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+/// Runs both; `None` where this machine cannot.
+fn both(scenario: &Scenario, source: Source) -> Option<[Run; 2]> {
+    if !available_with(&[("ss", "iproute2")]) {
+        return None;
+    }
+    let simulated = lab::run::run(scenario, None, &mut |_| {}).unwrap();
+    let real = testbed::run(scenario, source, None, &mut |_| {}).unwrap();
+    for run in [&simulated, &real] {
+        assert_eq!(run.faults, [""; 0], "{}", run.results.manifest.backend);
+    }
+    Some([simulated, real])
+}
+
+fn assert_near(name: &str, values: [f64; 2], tolerance: f64) {
+    let [simulated, real] = values;
+    let apart = real / simulated - 1.0;
+    assert!(apart.abs() <= tolerance, "{name}: {simulated:.0} simulated, {real:.0} on Linux, {apart:+.3}");
+}
+
+fn assert_alike(runs: &[Run; 2]) {
+    let of = |value: fn(&Results) -> f64| [value(&runs[0].results), value(&runs[1].results)];
+    assert_near("throughput", of(|results| results.totals.aggregate_throughput_bps), THROUGHPUT_TOLERANCE);
+    assert_near("goodput", of(|results| results.totals.goodput_in_order_bps), GOODPUT_TOLERANCE);
+}
+
+fn first_active_set(run: &Run) -> Vec<String> {
+    let selection = run.results.selection.as_ref().expect("relays are selected");
+    let mut names = selection.migrations[0].to.clone();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_kernel_sends_over_two_relays_that_route() {
+    let Some(runs) = both(&scenario(LINKS, &[]), Source::Kernel) else { return };
+    assert_alike(&runs);
+    let [_, real] = &runs;
+    assert_eq!(real.results.manifest.backend, "linux");
+    let carried: Vec<u64> = real.results.subflows.iter().map(|subflow| subflow.received_bytes).collect();
+    assert!(carried.len() == 2 && carried.iter().all(|bytes| *bytes > 300_000), "{carried:?}");
+    assert!(real.results.subflows.iter().all(|subflow| subflow.min_rtt_s.is_some()), "the kernel tells");
+}
+
+/// Relays that splice and hold, the whole control plane, and selection.
+#[test]
+fn relays_with_agents_are_chosen_as_in_the_simulator() {
+    let changes = [
+        "cooperation.selection.method=ssrs",
+        "cooperation.relays=fast-ack",
+        "cooperation.forwarding={}",
+        "cooperation.adaptive_congestion={}",
+    ];
+    let Some(runs) = both(&scenario(CELL, &changes), Source::Engine) else { return };
+    assert_alike(&runs);
+    assert_eq!(first_active_set(&runs[0]), first_active_set(&runs[1]));
+    let control = runs[1].results.totals.control.expect("relays and destination talk");
+    assert!(control.channels_opened >= 12 && control.channels_refused == 0, "{control:?}");
+}
+
+/// A stream that the kernel's source makes while it sends it, in packets smaller than IPv6 takes.
+#[test]
+fn the_kernel_sends_a_video() {
+    let changes = ["workload={ kind = 'video', rate = '2 Mbit/s' }", "duration=8 s", "connection.mtu=608 B"];
+    let Some(runs) = both(&scenario(LINKS, &changes), Source::Kernel) else { return };
+    assert_alike(&runs);
+    let [simulated, real] = runs.each_ref().map(|run| run.results.totals.video.expect("somebody watches"));
+    assert_eq!(real.stalls, simulated.stalls);
+}
+
+/// What Linux cannot do is refused before anything is set up.
+#[test]
+fn what_the_kernel_cannot_do_is_refused() {
+    let refused = testbed::run(&scenario(LINKS, &["connection.congestion=lia"]), Source::Kernel, None, &mut |_| {});
+    let message = refused.unwrap_err().to_string();
+    assert!(message.contains("connection.congestion") && message.contains("--source engine"), "{message}");
+}
