@@ -6,8 +6,8 @@
 //! tun         packets between the kernel and this process, whole super-segments at a time
 //! backlog     what waits in the kernel to be sent
 //! netns       network namespaces that vanish with the process, even when it is killed
-//! wait        waits for devices and for the time
 //! driver      drives a host over a TUN device
+//! device_loop moves packets between devices and whatever is inside
 //! relay       a fast-ACK relay behind a TUN device
 //! emulator    runs network nodes on the real clock between namespaces: `anabranch emulate`
 //! serve, get  HTTP over the engine: `anabranch serve` and `anabranch get`
@@ -20,6 +20,7 @@ pub mod attachment;
 mod back_to_back;
 pub mod backlog;
 pub mod clock;
+pub mod device_loop;
 pub mod driver;
 pub mod emulator;
 pub mod error;
@@ -34,7 +35,7 @@ pub mod retention;
 pub mod serve;
 pub mod stop;
 pub mod tun;
-pub mod wait;
+mod wait;
 
 pub use error::Error;
 

@@ -15,7 +15,7 @@ use crate::{Error, Result};
 ///
 /// # Errors
 /// If a device is gone.
-pub fn wait(
+pub(crate) fn wait(
     clock: &Clock,
     until: Option<Instant>,
     stop: BorrowedFd<'_>,
@@ -37,7 +37,7 @@ pub fn wait(
 }
 
 /// Wakes the calling thread as soon as its time has come. By default the kernel may be 50 us late, to save energy.
-pub fn be_punctual() {
+pub(crate) fn be_punctual() {
     // Where the kernel refuses, times are less exact and all else works.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }

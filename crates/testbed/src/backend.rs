@@ -1,20 +1,17 @@
 //! Lets the time of a run pass as the clock does, and moves packets between devices and portals.
 
-use std::io::IoSlice;
-use std::os::fd::{AsFd as _, BorrowedFd};
 use std::rc::Rc;
 
+use bytes::Bytes;
 use lab::run::{Backend, GoesOn, KernelSource, LabHost, Party, Place, Portals, RunError, Seat, Standing};
 use lab::scenario::Scenario;
-use linux::clock::Clock;
+use linux::device_loop::{DeviceLoop, Ended, Inside};
 use linux::netns::Keeper;
 use linux::retention::release_packet;
 use linux::stop::Stop;
 use linux::tun::Tun;
-use linux::wait::{be_punctual, wait};
 use linux::{Error, Result};
 use network::Datagram;
-use rustix::io::Errno;
 use simulator::{HostId, Passing, Simulation};
 use units::Instant;
 use wire::Segment;
@@ -22,9 +19,6 @@ use wire::Segment;
 use crate::host::{HostPlan, RealHost};
 use crate::source::{KernelSender, SourcePlan};
 use crate::{Source, broken};
-
-/// Packets read from one device before the others get their turn.
-const BATCH: usize = 64;
 
 /// The hosts of a run in namespaces, and the clock.
 pub struct RealTime {
@@ -34,19 +28,12 @@ pub struct RealTime {
     sender: Option<Rc<KernelSender>>,
     /// Devices whose portals are not yet known.
     seated: Vec<(Party, RealHost)>,
-    devices: Vec<Device>,
-    clock: Option<Clock>,
+    devices: DeviceLoop,
+    /// The portal behind each device.
+    portals: Vec<HostId>,
     stop: Stop,
-    ready: Vec<usize>,
-    scratch: Vec<u8>,
     /// Last, so that the namespaces go after the devices in them.
     keeper: Keeper,
-}
-
-/// A device, and where its packets are in the simulation.
-struct Device {
-    tun: Tun,
-    portal: HostId,
 }
 
 impl RealTime {
@@ -61,11 +48,9 @@ impl RealTime {
             mtu: scenario.connection.mtu.0.try_into().unwrap_or(u16::MAX),
             sender: None,
             seated: Vec::new(),
-            devices: Vec::new(),
-            clock: None,
+            devices: DeviceLoop::default(),
+            portals: Vec::new(),
             stop: Stop::on_signals().map_err(broken)?,
-            ready: Vec::new(),
-            scratch: Vec::new(),
             keeper: Keeper::start().map_err(broken)?,
         })
     }
@@ -84,76 +69,59 @@ impl RealTime {
         Ok(if is_kernel || place.standing == Standing::Absent { Seat::Kernel } else { Seat::BehindKernel })
     }
 
-    /// Takes packets from a device to its portal.
-    fn read(&mut self, index: usize, simulation: &mut Simulation<LabHost>) -> Result<()> {
-        let Device { tun, portal } = &mut self.devices[index];
-        for _ in 0..BATCH {
-            let read = tun.read().map_err(Error::system(format!("read from {}", tun.name())));
-            let Some((_, octets)) = read? else { break };
-            let packet = match Segment::parse(&octets) {
-                Ok(mut segment) => {
-                    segment.payload = release_packet(segment.payload);
-                    Passing::Segment(segment)
-                }
-                Err(_) => Datagram::parse(&octets).map_or(Passing::Octets(octets), Passing::Datagram),
-            };
-            simulation.with_host(*portal, |host, _| {
-                if let Some(portal) = host.portal() {
-                    portal.bring(packet);
-                }
-            });
-        }
-        Ok(())
+    fn add(&mut self, device: Tun, portal: HostId) {
+        self.devices.add(device);
+        self.portals.push(portal);
+    }
+}
+
+/// A simulation between devices: packets enter and leave it by the portals behind them.
+struct Between<'a> {
+    simulation: &'a mut Simulation<LabHost>,
+    portals: &'a [HostId],
+    goes_on: &'a GoesOn<'a>,
+}
+
+impl Inside for Between<'_> {
+    fn next_event(&self) -> Option<Instant> {
+        self.simulation.next_event()
     }
 
-    /// Takes what has arrived at the portals to their devices.
-    fn write(&mut self, simulation: &mut Simulation<LabHost>) -> Result<()> {
-        for Device { tun, portal } in &self.devices {
-            while simulation.host(*portal).has_arrivals() {
-                let packet = simulation.with_host(*portal, |host, _| host.portal().and_then(|portal| portal.take()));
-                let Some(packet) = packet else { break };
-                self.scratch.clear();
-                match packet {
-                    Passing::Segment(segment) => segment.emit(&mut self.scratch),
-                    Passing::Datagram(datagram) => datagram.emit(&mut self.scratch),
-                    Passing::Octets(octets) => self.scratch.extend_from_slice(&octets),
-                }
-                match tun.write(&[IoSlice::new(&self.scratch)]) {
-                    // The kernel refuses packets that the network damaged, as a network card would.
-                    Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {}
-                    written => written.map_err(Error::system(format!("write to {}", tun.name())))?,
-                }
+    fn advance(&mut self, now: Instant) -> bool {
+        let halted = self.simulation.run_while(now, self.goes_on);
+        if !halted {
+            self.simulation.run_until(now);
+        }
+        !halted
+    }
+
+    fn enter(&mut self, device: usize, octets: Bytes, _now: Instant) -> Result<()> {
+        let packet = match Segment::parse(&octets) {
+            Ok(mut segment) => {
+                segment.payload = release_packet(segment.payload);
+                Passing::Segment(segment)
             }
-        }
-        Ok(())
-    }
-
-    fn pass_time(&mut self, simulation: &mut Simulation<LabHost>, until: Instant, goes_on: &GoesOn<'_>) -> Result<()> {
-        let clock = *self.clock.get_or_insert_with(|| {
-            be_punctual();
-            Clock::start()
+            Err(_) => Datagram::parse(&octets).map_or(Passing::Octets(octets), Passing::Datagram),
+        };
+        self.simulation.with_host(self.portals[device], |host, _| {
+            if let Some(portal) = host.portal() {
+                portal.bring(packet);
+            }
         });
-        let mut ready = core::mem::take(&mut self.ready);
-        loop {
-            let now = clock.now().min(until);
-            let halted = simulation.run_while(now, goes_on);
-            if !halted {
-                simulation.run_until(now);
-                for index in ready.drain(..) {
-                    self.read(index, simulation)?;
-                }
-            }
-            self.write(simulation)?;
-            if halted || now >= until {
-                self.ready = ready;
-                return Ok(());
-            }
-            let next = simulation.next_event().map_or(until, |at| at.min(until));
-            let fds: Vec<BorrowedFd<'_>> = self.devices.iter().map(|device| device.tun.as_fd()).collect();
-            if !wait(&clock, Some(next), self.stop.as_fd(), &fds, &mut ready)? {
-                return Err(Error::Interrupted);
-            }
+        Ok(())
+    }
+
+    fn leave(&mut self, octets: &mut Vec<u8>, _now: Instant) -> Result<Option<usize>> {
+        let has_arrivals = |portal: &HostId| self.simulation.host(*portal).has_arrivals();
+        let Some(device) = self.portals.iter().position(has_arrivals) else { return Ok(None) };
+        let take = |host: &mut LabHost, _| host.portal().and_then(|portal| portal.take());
+        match self.simulation.with_host(self.portals[device], take) {
+            Some(Passing::Segment(segment)) => segment.emit(octets),
+            Some(Passing::Datagram(datagram)) => datagram.emit(octets),
+            Some(Passing::Octets(raw)) => octets.extend_from_slice(&raw),
+            None => return Ok(None),
         }
+        Ok(Some(device))
     }
 }
 
@@ -173,9 +141,10 @@ impl Backend for RealTime {
     fn connect(&mut self, party: Party, portals: Portals) {
         let Some(index) = self.seated.iter().position(|(seated, _)| *seated == party) else { return };
         let (_, host) = self.seated.swap_remove(index);
-        self.devices.push(Device { tun: host.net, portal: portals.outer });
-        let inner = host.engine.zip(portals.inner);
-        self.devices.extend(inner.map(|(tun, portal)| Device { tun, portal }));
+        self.add(host.net, portals.outer);
+        if let Some((engine, portal)) = host.engine.zip(portals.inner) {
+            self.add(engine, portal);
+        }
     }
 
     fn pass(
@@ -184,7 +153,12 @@ impl Backend for RealTime {
         until: Instant,
         goes_on: &GoesOn<'_>,
     ) -> Result<(), RunError> {
-        self.pass_time(simulation, until, goes_on).map_err(broken)
+        let mut between = Between { simulation, portals: &self.portals, goes_on };
+        match self.devices.run(&mut between, until, &self.stop) {
+            Ok(Ended::Time | Ended::Inside) => Ok(()),
+            Ok(Ended::Stopped) => Err(broken(Error::Interrupted)),
+            Err(error) => Err(broken(error)),
+        }
     }
 
     fn source(&self) -> Option<Rc<dyn KernelSource>> {

@@ -11,21 +11,18 @@ pub mod topology;
 mod wiring;
 
 use std::collections::BTreeMap;
-use std::io::{self, IoSlice};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use network::{Network, Packet, PortId};
-use rustix::io::Errno;
 use units::Instant;
 use wire::Segment;
 
-use crate::clock::Clock;
+use crate::device_loop::{DeviceLoop, Inside};
 use crate::netns::{Family, HOST_SETTINGS, Keeper, Namespace};
 use crate::stop::Stop;
 use crate::tun::{Tun, TunConfig};
-use crate::wait::{be_punctual, wait};
 use crate::{Error, Result};
 use plan::LinkPlan;
 pub use queue_limit::QueueLimit;
@@ -34,20 +31,13 @@ pub use switch::Switch;
 pub use topology::Topology;
 use wiring::WiredLink;
 
-/// Packets read from one device before the others get their turn.
-const BATCH: usize = 64;
-
 /// A running emulation: as long as it lives, its namespaces and devices do.
 pub struct Emulation {
-    devices: Vec<Device>,
-    device_of: BTreeMap<PortId, usize>,
-    network: Network,
+    devices: DeviceLoop,
+    between: Between,
     links: Vec<WiredLink>,
     plans: Vec<LinkPlan>,
     hosts: Vec<Arc<Namespace>>,
-    clock: Clock,
-    scratch: Vec<u8>,
-    tap: Option<Tap>,
     /// Last, so that the namespaces go after the devices in them.
     _keeper: Keeper,
 }
@@ -64,9 +54,18 @@ pub enum Passage {
 /// Sees every packet: position in [`Emulation::devices`], time since the start, and the octets.
 pub type Tap = Box<dyn FnMut(usize, Instant, Passage, &[u8]) -> io::Result<()> + Send>;
 
+/// The network between the devices.
+struct Between {
+    network: Network,
+    /// By device.
+    ends: Vec<End>,
+    device_of: BTreeMap<PortId, usize>,
+    tap: Option<Tap>,
+}
+
 /// One end of a link.
-struct Device {
-    tun: Tun,
+#[derive(Clone, Copy)]
+struct End {
     port: PortId,
     /// Whether packets enter the network as segments.
     segments: bool,
@@ -91,15 +90,15 @@ impl Emulation {
         for host in &hosts {
             HOST_SETTINGS.iter().try_for_each(|(variable, value)| host.set(variable, value))?;
         }
-        let devices = open_devices(&plans, &links, &hosts)?;
+        let (devices, ends) = open_devices(&plans, &links, &hosts)?;
         for (index, host) in hosts.iter().enumerate() {
             let routes = plan::routes(&plans, index);
             host.ip_family(Family::V4, &routes.v4)?;
             host.ip_family(Family::V6, &routes.v6)?;
         }
-        let device_of = devices.iter().enumerate().map(|(index, device)| (device.port, index)).collect();
-        let (clock, scratch, tap) = (Clock::start(), Vec::new(), None);
-        Ok(Self { devices, device_of, network, links, plans, hosts, clock, scratch, tap, _keeper: keeper })
+        let device_of = ends.iter().enumerate().map(|(index, end)| (end.port, index)).collect();
+        let between = Between { network, ends, device_of, tap: None };
+        Ok(Self { devices, between, links, plans, hosts, _keeper: keeper })
     }
 
     /// The namespace of a host, by its position in the topology.
@@ -120,7 +119,7 @@ impl Emulation {
 
     /// Shows every packet to `tap`, for a capture.
     pub fn set_tap(&mut self, tap: Tap) {
-        self.tap = Some(tap);
+        self.between.tap = Some(tap);
     }
 
     /// Moves packets until `stop` is triggered. The time of outages starts here.
@@ -128,68 +127,38 @@ impl Emulation {
     /// # Errors
     /// If a device fails.
     pub fn run(&mut self, stop: &Stop) -> Result<()> {
-        be_punctual();
-        self.clock = Clock::start();
-        let mut ready = Vec::new();
-        loop {
-            self.advance(self.clock.now())?;
-            // Borrowed here, because the loop below changes the devices.
-            let fds: Vec<BorrowedFd<'_>> = self.devices.iter().map(|device| device.tun.as_fd()).collect();
-            if !wait(&self.clock, self.network.next_wakeup(), stop.as_fd(), &fds, &mut ready)? {
-                return Ok(());
-            }
-            for &index in &ready {
-                self.read(index)?;
-            }
-        }
+        self.devices.run(&mut self.between, Instant::FAR_FUTURE, stop).map(|_| ())
+    }
+}
+
+impl Inside for Between {
+    fn next_event(&self) -> Option<Instant> {
+        self.network.next_wakeup()
     }
 
-    /// Does what was due by `now`, each thing at its own time, so that a late wake-up delays no packet twice.
-    fn advance(&mut self, now: Instant) -> Result<()> {
+    fn advance(&mut self, now: Instant) -> bool {
         while let Some(at) = self.network.next_wakeup().filter(|at| *at <= now) {
             self.network.advance(at);
         }
-        self.deliver()
+        true
     }
 
-    /// Takes packets from a device into the network.
-    fn read(&mut self, index: usize) -> Result<()> {
-        for _ in 0..BATCH {
-            let device = &mut self.devices[index];
-            let read = device.tun.read().map_err(Error::system(format!("read from {}", device.tun.name())));
-            let Some((_, octets)) = read? else { break };
-            let now = self.clock.now();
-            tap(&mut self.tap, index, now, Passage::Outbound, &octets)?;
-            let (port, packet) = (device.port, packet(octets, device.segments));
-            self.advance(now)?;
-            self.network.send(port, packet, now);
-        }
-        self.deliver()
-    }
-
-    /// Writes what has arrived to the devices.
-    fn deliver(&mut self) -> Result<()> {
-        while let Some((port, packet)) = self.network.poll_delivery() {
-            let index = self.device_of[&port];
-            let raw = packet.raw().cloned();
-            let octets = match &raw {
-                Some(octets) => octets,
-                None => {
-                    self.scratch.clear();
-                    self.network.take_segment(packet).expect("no octets: a segment").emit(&mut self.scratch);
-                    self.scratch.as_slice()
-                }
-            };
-            tap(&mut self.tap, index, self.clock.now(), Passage::Inbound, octets)?;
-            let device = &self.devices[index];
-            let written = device.tun.write(&[IoSlice::new(octets)]);
-            match written {
-                // The kernel refuses packets that the network damaged, as a network card would.
-                Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {}
-                written => written.map_err(Error::system(format!("write to {}", device.tun.name())))?,
-            }
-        }
+    fn enter(&mut self, device: usize, octets: Bytes, now: Instant) -> Result<()> {
+        tap(&mut self.tap, device, now, Passage::Outbound, &octets)?;
+        let End { port, segments } = self.ends[device];
+        self.network.send(port, packet(octets, segments), now);
         Ok(())
+    }
+
+    fn leave(&mut self, octets: &mut Vec<u8>, now: Instant) -> Result<Option<usize>> {
+        let Some((port, packet)) = self.network.poll_delivery() else { return Ok(None) };
+        let device = self.device_of[&port];
+        match packet.raw() {
+            Some(raw) => octets.extend_from_slice(raw),
+            None => self.network.take_segment(packet).expect("no octets: a segment").emit(octets),
+        }
+        tap(&mut self.tap, device, now, Passage::Inbound, octets)?;
+        Ok(Some(device))
     }
 }
 
@@ -199,17 +168,17 @@ fn tap(tap: &mut Option<Tap>, device: usize, now: Instant, passage: Passage, oct
 }
 
 /// A TUN device for each end of each link, inside the namespace of its host.
-fn open_devices(plans: &[LinkPlan], links: &[WiredLink], hosts: &[Arc<Namespace>]) -> Result<Vec<Device>> {
-    let mut devices = Vec::new();
+fn open_devices(plans: &[LinkPlan], links: &[WiredLink], hosts: &[Arc<Namespace>]) -> Result<(DeviceLoop, Vec<End>)> {
+    let (mut devices, mut ends) = (DeviceLoop::default(), Vec::new());
     for (plan, link) in plans.iter().zip(links) {
         for (end, port) in plan.ends.iter().zip(link.ports) {
             let addresses = end.addresses();
             let config = TunConfig { name: end.device.clone(), mtu: plan.mtu, offload: false, addresses };
-            let tun = hosts[end.host].run(|| Tun::open(&config))??;
-            devices.push(Device { tun, port, segments: link.segments });
+            devices.add(hosts[end.host].run(|| Tun::open(&config))??);
+            ends.push(End { port, segments: link.segments });
         }
     }
-    Ok(devices)
+    Ok((devices, ends))
 }
 
 /// A packet as the network takes it. What is not TCP, or damaged, travels as octets.

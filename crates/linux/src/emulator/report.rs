@@ -25,8 +25,11 @@ impl Emulation {
         [0, 1].map(|way| {
             let passed = Passed::of(&self.links[link], way);
             WayLosses {
-                entered_packets: self.network.counters(passed.first()).entered.packets,
-                lost_packets: passed.all().map(|vertex| self.network.counters(vertex).dropped_total().packets).sum(),
+                entered_packets: self.between.network.counters(passed.first()).entered.packets,
+                lost_packets: passed
+                    .all()
+                    .map(|vertex| self.between.network.counters(vertex).dropped_total().packets)
+                    .sum(),
                 queue_full_packets: passed.all().map(|vertex| self.dropped(vertex, DropCause::QueueFull)).sum(),
             }
         })
@@ -75,9 +78,9 @@ impl Emulation {
     }
 
     fn way_counters(&self, passed: &Passed<'_>) -> String {
-        let sent = self.network.counters(passed.first()).entered;
-        let mut delivered = self.network.counters(passed.way[passed.way.len() - 1]).left;
-        for too_large in passed.behind.iter().map(|vertex| self.network.counters(*vertex).dropped_total()) {
+        let sent = self.between.network.counters(passed.first()).entered;
+        let mut delivered = self.between.network.counters(passed.way[passed.way.len() - 1]).left;
+        for too_large in passed.behind.iter().map(|vertex| self.between.network.counters(*vertex).dropped_total()) {
             delivered.packets -= too_large.packets;
             delivered.bytes -= too_large.bytes;
         }
@@ -97,7 +100,7 @@ impl Emulation {
     }
 
     fn dropped(&self, vertex: VertexId, cause: DropCause) -> u64 {
-        self.network.counters(vertex).dropped(cause).packets
+        self.between.network.counters(vertex).dropped(cause).packets
     }
 }
 

@@ -1,0 +1,122 @@
+//! The loop around devices: it moves packets between them and whatever is inside, and tells it the time.
+
+use std::io::IoSlice;
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use bytes::Bytes;
+use rustix::io::Errno;
+use units::Instant;
+
+use crate::clock::Clock;
+use crate::stop::Stop;
+use crate::tun::Tun;
+use crate::wait::{be_punctual, wait};
+use crate::{Error, Result};
+
+/// Packets read from one device before the others get their turn.
+const BATCH: usize = 64;
+
+/// What is between devices: packets enter it and leave it. Devices have the numbers that [`DeviceLoop::add`] gave.
+pub trait Inside {
+    /// When something happens next, if no packet enters.
+    fn next_event(&self) -> Option<Instant>;
+
+    /// Does what is due by `now`, each thing at its own time; false if the loop is to end.
+    fn advance(&mut self, now: Instant) -> bool;
+
+    /// Takes a packet from a device.
+    ///
+    /// # Errors
+    /// If that ends the loop.
+    fn enter(&mut self, device: usize, octets: Bytes, now: Instant) -> Result<()>;
+
+    /// The next packet for a device, appended to `octets`; says for which.
+    ///
+    /// # Errors
+    /// If that ends the loop.
+    fn leave(&mut self, octets: &mut Vec<u8>, now: Instant) -> Result<Option<usize>>;
+}
+
+/// Why a loop ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was asked to.
+    Stopped,
+    /// What is inside wants no more.
+    Inside,
+    /// The time has come.
+    Time,
+}
+
+/// Devices without offload, and the clock.
+#[derive(Default)]
+pub struct DeviceLoop {
+    devices: Vec<Tun>,
+    clock: Option<Clock>,
+    ready: Vec<usize>,
+    scratch: Vec<u8>,
+}
+
+impl DeviceLoop {
+    /// Adds a device; gives its number.
+    pub fn add(&mut self, device: Tun) -> usize {
+        self.devices.push(device);
+        self.devices.len() - 1
+    }
+
+    /// Moves packets until `until`, until `inside` ends it, or until `stop` is triggered. Time begins with the first call, and goes
+    /// on between calls.
+    ///
+    /// # Errors
+    /// If a device fails, or `inside` does.
+    pub fn run(&mut self, inside: &mut impl Inside, until: Instant, stop: &Stop) -> Result<Ended> {
+        let clock = *self.clock.get_or_insert_with(|| {
+            be_punctual();
+            Clock::start()
+        });
+        loop {
+            let now = clock.now().min(until);
+            let goes_on = inside.advance(now);
+            if goes_on {
+                self.read(inside, now)?;
+            }
+            self.write(inside, now)?;
+            if !goes_on || now >= until {
+                return Ok(if goes_on { Ended::Time } else { Ended::Inside });
+            }
+            let next = inside.next_event().unwrap_or(until).min(until);
+            let next = Some(next).filter(|at| *at < Instant::FAR_FUTURE);
+            let devices: Vec<BorrowedFd<'_>> = self.devices.iter().map(|device| device.as_fd()).collect();
+            if !wait(&clock, next, stop.as_fd(), &devices, &mut self.ready)? {
+                return Ok(Ended::Stopped);
+            }
+        }
+    }
+
+    /// Takes packets from the devices that have some.
+    fn read(&mut self, inside: &mut impl Inside, now: Instant) -> Result<()> {
+        for index in self.ready.drain(..) {
+            let device = &mut self.devices[index];
+            for _ in 0..BATCH {
+                let read = device.read().map_err(Error::system(format!("read from {}", device.name())));
+                let Some((_, octets)) = read? else { break };
+                inside.enter(index, octets, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the devices what is for them.
+    fn write(&mut self, inside: &mut impl Inside, now: Instant) -> Result<()> {
+        loop {
+            self.scratch.clear();
+            let Some(index) = inside.leave(&mut self.scratch, now)? else { return Ok(()) };
+            let device = &self.devices[index];
+            match device.write(&[IoSlice::new(&self.scratch)]) {
+                // The kernel refuses packets that the network damaged, as a network card would.
+                Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {}
+                written => written.map_err(Error::system(format!("write to {}", device.name())))?,
+            }
+        }
+    }
+}
