@@ -9,7 +9,6 @@
 //! driver      drives a host over a TUN device
 //! device_loop moves packets between devices and whatever is inside
 //! relay       a fast-ACK relay behind a TUN device
-//! emulator    runs network nodes on the real clock between namespaces: `anabranch emulate`
 //! serve, get  HTTP over the engine: `anabranch serve` and `anabranch get`
 //! ```
 
@@ -22,7 +21,6 @@ pub mod backlog;
 pub mod clock;
 pub mod device_loop;
 pub mod driver;
-pub mod emulator;
 pub mod error;
 pub mod get;
 pub mod http;

@@ -1,4 +1,7 @@
-//! Scenarios on real Linux: the hosts of a run in network namespaces, around the simulator's own network on the real clock.
+//! Networks in real time, between network namespaces: those of scenarios, with their hosts, and those that `anabranch emulate`
+//! is asked for.
+//!
+//! The hosts of a scenario stand around the simulator's own network, on the real clock:
 //!
 //! ```text
 //! namespace source        kernel MPTCP ── net ┐
@@ -18,9 +21,11 @@
 //! stream       a stream that is made while it is sent
 //! kernel_view  what the kernel knows of its subflows
 //! refusal      what a scenario asks that Linux cannot do
+//! emulator     links between namespaces, for whatever programs run in them: `anabranch emulate`
 //! ```
 
 mod backend;
+pub mod emulator;
 mod host;
 mod kernel_view;
 mod refusal;

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use lab::pcapng::{Capture, Direction};
-use linux::emulator::{Emulation, Passage, Switch, Tap, Topology};
 use linux::netns::Namespace;
 use linux::stop::{Stop, StopHandle};
+use testbed::emulator::{Emulation, Passage, Switch, Tap, Topology};
 
 use crate::available;
 use crate::priority::go_first;

@@ -108,7 +108,7 @@ mod tests {
         for number in 0..500 {
             let case = draw(1, number);
             let text = topology(&case);
-            let parsed = linux::emulator::Topology::parse(&text);
+            let parsed = testbed::emulator::Topology::parse(&text);
             let links = parsed.unwrap_or_else(|error| panic!("{error}\n{text}")).links.len();
             assert_eq!(links, case.paths.len());
         }

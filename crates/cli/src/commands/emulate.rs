@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lab::output::AtomicFile;
 use lab::pcapng::{Capture, Direction};
 use linux::ability::{Needs, rehearse};
-use linux::emulator::{Emulation, Passage, Tap, Topology};
 use linux::stop::Stop;
+use testbed::emulator::{Emulation, Passage, Tap, Topology};
 
 use crate::arguments;
 use crate::console;

@@ -26,7 +26,7 @@ use units::text::{Text, TextOr};
 use units::{ByteCount, Duration, Probability, Rate};
 
 use super::queue_limit::QueueLimit;
-use crate::{Error, Result};
+use linux::{Error, Result};
 
 /// An emulated network: hosts, and links between them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -8,33 +8,7 @@ use units::ByteCount;
 use super::Emulation;
 use super::wiring::WiredLink;
 
-/// What one direction of a link did to its packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WayLosses {
-    /// Packets that entered.
-    pub entered_packets: u64,
-    /// Packets dropped, for any reason.
-    pub lost_packets: u64,
-    /// Of these, those that found the queue full.
-    pub queue_full_packets: u64,
-}
-
 impl Emulation {
-    /// Losses of a link, by its position in the topology: from the first host to the second, and back.
-    pub fn losses(&self, link: usize) -> [WayLosses; 2] {
-        [0, 1].map(|way| {
-            let passed = Passed::of(&self.links[link], way);
-            WayLosses {
-                entered_packets: self.between.network.counters(passed.first()).entered.packets,
-                lost_packets: passed
-                    .all()
-                    .map(|vertex| self.between.network.counters(vertex).dropped_total().packets)
-                    .sum(),
-                queue_full_packets: passed.all().map(|vertex| self.dropped(vertex, DropCause::QueueFull)).sum(),
-            }
-        })
-    }
-
     /// The hosts with their devices and addresses, and what to try, as text for a terminal.
     pub fn describe(&self) -> String {
         let mut text = String::new();

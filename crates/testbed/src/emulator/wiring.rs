@@ -13,7 +13,7 @@ use units::{Duration, Instant, Rate};
 use super::plan::LinkPlan;
 use super::switch::Switch;
 use super::topology::{LinkSpec, LossSpec, MiddleboxSpec, NarrowOn, OptionKind, RateSpec, StripFrom, Way};
-use crate::{Error, Result};
+use linux::{Error, Result};
 
 /// Faster than any TUN device: the rate of links that name none.
 const UNLIMITED: Rate = Rate::from_mbps(1_000_000);
