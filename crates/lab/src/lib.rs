@@ -1,6 +1,7 @@
 //! Scenario files to runs, results and reports.
 //!
 //! ```text
+//! link_nodes  what files say of links -> nodes of a network
 //! scenario    a TOML file and overrides -> a checked Scenario, or mistakes that name line, field and remedy
 //! run         a Scenario -> Results, in the simulator
 //! metrics     the papers' metrics, from what happens to a connection
@@ -16,6 +17,7 @@
 //! ```
 
 pub mod claims;
+pub mod link_nodes;
 pub mod measure;
 pub mod metrics;
 pub mod output;

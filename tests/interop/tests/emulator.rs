@@ -117,7 +117,7 @@ fn mptcp_adds_up_the_links() {
 
 #[test]
 fn a_stripping_middlebox_makes_mptcp_fall_back() {
-    let strip = "middleboxes = [{ kind = 'strip', options = ['mptcp'], on = 'syn' }]";
+    let strip = "middleboxes = [{ strip = { options = ['mptcp'], on = 'syn' } }]";
     let Some(rig) = Rig::new(&[strip]) else { return };
     let listener = listen(rig.host(1), Protocol::Mptcp, "10.1.1.1:5000".parse().unwrap()).unwrap();
     let mut stream = connect(rig.host(0), Protocol::Mptcp, None, "10.1.1.1:5000".parse().unwrap()).unwrap();

@@ -71,44 +71,44 @@ fn through(middlebox: &str, config: &ConnectionConfig, expected: Outcome) {
 
 #[test]
 fn options_stripped_from_syn() {
-    through("{ kind = 'strip', options = ['mptcp'], on = 'syn' }", &engine_config(), Outcome::FellBack);
+    through("{ strip = { options = ['mptcp'], on = 'syn' } }", &engine_config(), Outcome::FellBack);
 }
 
 #[test]
 fn options_stripped_from_syn_ack() {
-    through("{ kind = 'strip', options = ['mptcp'], on = 'syn-ack' }", &engine_config(), Outcome::FellBack);
+    through("{ strip = { options = ['mptcp'], on = 'syn-ack' } }", &engine_config(), Outcome::FellBack);
 }
 
 #[test]
 fn options_stripped_from_everything() {
-    through("{ kind = 'strip', options = ['mptcp'] }", &engine_config(), Outcome::FellBack);
+    through("{ strip = { options = ['mptcp'] } }", &engine_config(), Outcome::FellBack);
 }
 
 #[test]
 fn options_stripped_after_the_handshake() {
-    through("{ kind = 'strip', options = ['mptcp'], after = 1 }", &engine_config(), Outcome::FellBack);
+    through("{ strip = { options = ['mptcp'], after = 1 } }", &engine_config(), Outcome::FellBack);
 }
 
 #[test]
 fn other_options_stripped() {
-    let strip = "{ kind = 'strip', options = ['timestamps', 'sack', 'window-scale', 'mss'] }";
+    let strip = "{ strip = { options = ['timestamps', 'sack', 'window-scale', 'mss'] } }";
     through(strip, &engine_config(), Outcome::Mptcp);
 }
 
 #[test]
 fn segments_split() {
-    through("{ kind = 'split', payload = '500 B' }", &engine_config(), Outcome::Mptcp);
+    through("{ split = { payload = '500 B' } }", &engine_config(), Outcome::Mptcp);
 }
 
 #[test]
 fn segments_merged() {
-    through("{ kind = 'merge', payload = '1400 B', hold = '1 ms' }", &engine_config(), Outcome::Either);
+    through("{ merge = { payload = '1400 B', hold = '1 ms' } }", &engine_config(), Outcome::Either);
 }
 
 #[test]
 fn data_changed_is_noticed_with_checksums() {
     let config = ConnectionConfig { checksum: true, ..engine_config() };
-    let link = "delay = '2 ms'\nmiddleboxes = [{ kind = 'overwrite', at = 1000, text = 'gateway' }]";
+    let link = "delay = '2 ms'\nmiddleboxes = [{ overwrite = { at = 1000, text = 'gateway' } }]";
     let Some(rig) = Rig::new(&[link]) else { return };
     rig.host(0).set("mptcp/checksum_enabled", "1").unwrap();
     // What the kernel has sent stays in its buffer until it falls back, and it falls back with what it sends next.
@@ -137,7 +137,7 @@ fn data_changed_is_noticed_with_checksums() {
 
 #[test]
 fn a_nat_of_the_kernel_s_side() {
-    let Some(rig) = Rig::new(&["delay = '2 ms'\nmiddleboxes = [{ kind = 'nat', idle_timeout = '60 s' }]"]) else {
+    let Some(rig) = Rig::new(&["delay = '2 ms'\nmiddleboxes = [{ nat = { idle_timeout = '60 s' } }]"]) else {
         return;
     };
     let engine = Engine::start(rig.host(1), &["10.1.1.2"], &[]);

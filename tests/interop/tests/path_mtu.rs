@@ -15,8 +15,8 @@ use linux::stop::Stop;
 const BYTES: u64 = 3_000_000;
 /// The device itself is narrow: the kernel of the host behind which the engine is tells it so.
 const NARROW_DEVICE: &str = "delay = '2 ms'\nmtu = 1400";
-const TOLD: &str = "delay = '2 ms'\nmiddleboxes = [{ kind = 'narrow', mtu = 1400 }]";
-const SILENT: &str = "delay = '2 ms'\nmiddleboxes = [{ kind = 'narrow', mtu = 1400, silent = true }]";
+const TOLD: &str = "delay = '2 ms'\nmiddleboxes = [{ narrow = { size = '1400 B' } }]";
+const SILENT: &str = "delay = '2 ms'\nmiddleboxes = [{ narrow = { size = '1400 B', silent = true } }]";
 
 /// `get` behind one host from `serve` behind the other, on two links.
 #[test]
@@ -88,8 +88,8 @@ fn the_engine_takes_what_the_kernel_cuts() {
 /// A NAT before the narrow hop, seen from either host: what the hop says is translated with what it quotes.
 #[test]
 fn a_nat_passes_the_word_on() {
-    let nat = "{ kind = 'nat', idle_timeout = '60 s' }";
-    let narrow = "{ kind = 'narrow', mtu = 1400 }";
+    let nat = "{ nat = { idle_timeout = '60 s' } }";
+    let narrow = "{ narrow = { size = '1400 B' } }";
     // The first host is the kernel's, behind the NAT.
     for (boxes, kernel_sends) in [([nat, narrow], true), ([narrow, nat], false)] {
         let link = format!("delay = '2 ms'\nmiddleboxes = [{}]", boxes.join(", "));
@@ -115,7 +115,7 @@ fn a_nat_passes_the_word_on() {
 #[test]
 fn a_narrow_link_in_the_middle() {
     let hosts = ["a", "b", "c"].map(|name| format!("[[host]]\nname = '{name}'\n")).concat();
-    for boxes in ["{ kind = 'narrow', mtu = 1400 }", "{ kind = 'narrow', mtu = 1400, on = 'up' }"] {
+    for boxes in ["{ narrow = { size = '1400 B' } }", "{ narrow = { size = '1400 B', on = 'up' } }"] {
         let links = format!(
             "[[link]]\nbetween = ['a', 'b']\n[[link]]\nbetween = ['b', 'c']\ndelay = '2 ms'\nmiddleboxes = [{boxes}]\n"
         );

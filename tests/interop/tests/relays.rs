@@ -57,8 +57,8 @@ fn four_relays() {
 /// The kernel of the source hears of a narrow cellular link from its router; the relay hears of a narrow Wi-Fi, or finds out.
 #[test]
 fn a_relay_between_narrow_links() {
-    let told = "middleboxes = [{ kind = 'narrow', mtu = 1400 }]";
-    let silent = "middleboxes = [{ kind = 'narrow', mtu = 1400, silent = true }]";
+    let told = "middleboxes = [{ narrow = { size = '1400 B' } }]";
+    let silent = "middleboxes = [{ narrow = { size = '1400 B', silent = true } }]";
     for (links, found) in [([told, ""], 1500..=1500), (["", told], 1400..=1400), (["", silent], 1280..=1400)] {
         let bytes = 6_000_000;
         let Some(mut cooperation) = Cooperation::start_over(links, FAST) else { return };

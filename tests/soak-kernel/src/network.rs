@@ -80,19 +80,19 @@ fn way(way: &Way) -> String {
 
 fn middlebox(middlebox: &Middlebox) -> String {
     match middlebox {
-        Middlebox::Narrow { mtu, silent } => format!("{{ kind = 'narrow', mtu = {mtu}, silent = {silent} }}"),
-        Middlebox::Split { bytes } => format!("{{ kind = 'split', payload = '{bytes} B' }}"),
-        Middlebox::Nat => "{ kind = 'nat', idle_timeout = '300 s' }".into(),
+        Middlebox::Narrow { mtu, silent } => format!("{{ narrow = {{ size = '{mtu} B', silent = {silent} }} }}"),
+        Middlebox::Split { bytes } => format!("{{ split = {{ payload = '{bytes} B' }} }}"),
+        Middlebox::Nat => "{ nat = { idle_timeout = '300 s' } }".into(),
         Middlebox::StripMptcp(from) => {
             let on = match from {
                 StripFrom::Syn => "syn",
                 StripFrom::SynAck => "syn-ack",
                 StripFrom::All => "all",
             };
-            format!("{{ kind = 'strip', options = ['mptcp'], on = '{on}' }}")
+            format!("{{ strip = {{ options = ['mptcp'], on = '{on}' }} }}")
         }
         Middlebox::StripTcp => {
-            "{ kind = 'strip', options = ['sack', 'timestamps', 'window-scale', 'mss'], on = 'syn' }".into()
+            "{ strip = { options = ['sack', 'timestamps', 'window-scale', 'mss'], on = 'syn' } }".into()
         }
     }
 }

@@ -3,12 +3,14 @@
 use network::{Amount, Counters, DropCause, Network, VertexId};
 
 /// The vertices of one hop. Of a link they are the same; of a medium they are its gates.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Hop {
     /// Where packets towards the destination enter.
     pub down_in: VertexId,
     /// Of a link, the link itself; else where they enter.
     pub down_link: VertexId,
+    /// What impairs them between there and where they leave.
+    pub down_between: Vec<VertexId>,
     /// Where they leave.
     pub down_out: VertexId,
     /// Where packets towards the source enter.
@@ -46,6 +48,7 @@ impl Hop {
         Self {
             down_in: down,
             down_link: down,
+            down_between: Vec::new(),
             down_out: down,
             up_in: up,
             up_out: up,
@@ -63,7 +66,7 @@ impl Hop {
 
     /// Sends answers to packets that are too large for the hop back to where those came from: `source` and `destination` are
     /// its neighbours on either side.
-    pub fn send_answers(self, network: &mut Network, source: VertexId, destination: VertexId) {
+    pub fn send_answers(&self, network: &mut Network, source: VertexId, destination: VertexId) {
         for (narrow, entry, back) in
             [(self.narrow_down, self.down_in, source), (self.narrow_up, self.up_in, destination)]
         {
@@ -74,7 +77,7 @@ impl Hop {
     }
 
     /// What entered towards the destination, and what of it was dropped.
-    pub fn towards_destination(self, network: &Network) -> (Amount, Drops) {
+    pub fn towards_destination(&self, network: &Network) -> (Amount, Drops) {
         let [first, last] = [self.down_in, self.down_out].map(|vertex| network.counters(vertex));
         let drops = |counters: &Counters| Drops {
             lost: counters.dropped_total().packets,
@@ -84,7 +87,9 @@ impl Hop {
             HopKind::Sender => (first.entered, drops(first)),
             HopKind::Receiver => (last.left + last.dropped_total(), drops(last)),
             HopKind::Link => {
-                let mut vertices = vec![self.down_in, self.down_link, self.down_out];
+                let mut vertices = vec![self.down_in, self.down_link];
+                vertices.extend_from_slice(&self.down_between);
+                vertices.push(self.down_out);
                 vertices.dedup();
                 let all = vertices.into_iter().map(|vertex| drops(network.counters(vertex)));
                 (first.entered, all.fold(Drops { lost: 0, queue_full: 0 }, Drops::and))

@@ -1,14 +1,17 @@
 //! Hops that are links of a relay's own.
 
+use core::net::IpAddr;
+
 use network::impairment::Outage;
-use network::middlebox::{NarrowEntry, NarrowHop};
-use network::{Link, LossModel, Network, Queue, Trace, VertexId};
-use units::{ByteCount, Instant, Rate};
+use network::middlebox::NarrowEntry;
+use network::{Link, LossModel, Network, Node, Trace, VertexId};
+use units::{Instant, Rate};
 
 use super::hop::Hop;
 use super::inputs::bottleneck_trace;
 use super::{RunError, rate_trace};
-use crate::scenario::{self, Burst, Loss, Narrow, Scenario, TextOr, value_of};
+use crate::link_nodes::{self, impair, loss, of_one_way, queue};
+use crate::scenario::{self, Deed, Middlebox, Narrow, Scenario, TextOr, value_of};
 
 /// The cellular links of relay `index`.
 pub(super) fn cellular(network: &mut Network, scenario: &Scenario, index: usize) -> Result<Hop, RunError> {
@@ -27,31 +30,51 @@ fn hop(network: &mut Network, scenario: &Scenario, index: usize, hop: scenario::
     let nothing = || Link::new(Rate::ZERO, units::Duration::ZERO);
     let link = scenario.relays[index].link(hop);
     let hop = match link {
-        Some(link) => both_ways(network, link, trace),
+        Some(link) => both_ways(network, link, trace, scenario.addresses().source),
         None => Hop::links(network.add_link(nothing()), network.add_link(nothing())),
     };
-    Ok(leaves.map_or(hop, |leaves| until(network, hop, Instant::ZERO + leaves.0)))
+    Ok(match leaves {
+        Some(leaves) => until(network, hop, Instant::ZERO + leaves.0),
+        None => hop,
+    })
 }
 
 /// The link that all paths share, between the source and the core.
 pub(super) fn bottleneck(network: &mut Network, scenario: &Scenario, link: &scenario::Link) -> Result<Hop, RunError> {
-    Ok(both_ways(network, link, bottleneck_trace(scenario)?))
+    Ok(both_ways(network, link, bottleneck_trace(scenario)?, scenario.addresses().source))
 }
 
-fn both_ways(network: &mut Network, link: &scenario::Link, trace: Option<Trace>) -> Hop {
+fn both_ways(network: &mut Network, link: &scenario::Link, trace: Option<Trace>, source: IpAddr) -> Hop {
     let (down, up) = (network.add_link(downlink(link, trace)), network.add_link(uplink(link)));
     let (narrow_down, narrow_up) = (link.narrow_down(), link.narrow_up());
     let down_in = narrow_down.map_or(down, |narrow| add_entry(network, narrow, down));
     let up_in = narrow_up.map_or(up, |narrow| add_entry(network, narrow, up));
     let (narrow_down, narrow_up) = (narrow_down.is_some(), narrow_up.is_some());
-    Hop { down_in, up_in, narrow_down, narrow_up, ..Hop::links(down, up) }
+    let mut behind = impair(network, &link.impairments(), &link.outages);
+    let mut behind_up = impair(network, &link.uplink.impairments(), &link.outages);
+    let middleboxes = || link.middleboxes.iter().filter_map(Middlebox::deed);
+    for deed in middleboxes() {
+        let one_way = match deed {
+            Deed::Overwrite(overwrite) => Some(Box::new(link_nodes::overwrite(overwrite, source)) as Box<dyn Node>),
+            other => of_one_way(other),
+        };
+        behind.extend(one_way.map(|node| network.add_node(node)));
+    }
+    // The way back passes them in the other order.
+    let deeds: Vec<Deed<'_>> = middleboxes().collect();
+    behind_up.splice(0..0, deeds.into_iter().rev().filter_map(of_one_way).map(|node| network.add_node(node)));
+    let [down_out, up_out] = [(down, &behind), (up, &behind_up)].map(|(link, behind)| {
+        behind.iter().fold(link, |before, node| {
+            network.connect(before, *node);
+            *node
+        })
+    });
+    Hop { down_in, up_in, down_between: behind, down_out, up_out, narrow_down, narrow_up, ..Hop::links(down, up) }
 }
 
 /// What measures the packets before `link`: gives where they enter, and where the answers to those that are too large leave.
 fn add_entry(network: &mut Network, narrow: Narrow, link: VertexId) -> VertexId {
-    let hop = NarrowHop::new(narrow.mtu_bytes());
-    let hop = if narrow.silent { hop.silent() } else { hop };
-    let entry = network.add_medium(Box::new(NarrowEntry::new(hop)));
+    let entry = network.add_medium(Box::new(NarrowEntry::new(link_nodes::narrow(narrow))));
     let inside = network.gate(entry, NarrowEntry::LINK);
     network.connect(inside, link);
     network.gate(entry, NarrowEntry::OUTSIDE)
@@ -65,7 +88,9 @@ fn until(network: &mut Network, hop: Hop, end: Instant) -> Hop {
         node
     };
     let (down_out, up_out) = (cut(hop.down_out), cut(hop.up_out));
-    Hop { down_out, up_out, ..hop }
+    let mut down_between = hop.down_between;
+    down_between.push(hop.down_out);
+    Hop { down_between, down_out, up_out, ..hop }
 }
 
 fn downlink(link: &scenario::Link, trace: Option<Trace>) -> Link {
@@ -76,24 +101,10 @@ fn downlink(link: &scenario::Link, trace: Option<Trace>) -> Link {
         // The scenario's check asks for a trace or a mean: without either nothing gets through.
         (TextOr::Table(_), None) => Link::new(Rate::ZERO, delay),
     };
-    let loss = match link.loss {
-        Loss::Text(probability) => LossModel::uniform(probability.value()),
-        Loss::Table(Burst { mean, burst_packets: None }) => LossModel::uniform(value_of(&mean).value()),
-        Loss::Table(Burst { mean, burst_packets: Some(packets) }) => {
-            LossModel::gilbert(value_of(&mean).value(), packets)
-        }
-    };
-    model.queue(queue(link.queue)).loss(loss)
+    model.queue(queue(link.queue)).loss(loss(&link.loss))
 }
 
 fn uplink(link: &scenario::Link) -> Link {
     let up = &link.uplink;
     Link::new(up.rate, value_of(&link.delay)).queue(queue(up.queue)).loss(LossModel::uniform(up.loss.value()))
-}
-
-pub(super) fn queue(queue: scenario::Queue) -> Queue {
-    match queue {
-        scenario::Queue::Packets(packets) => Queue::packets(packets.into()),
-        scenario::Queue::Bytes(ByteCount(bytes)) => Queue::bytes(bytes),
-    }
 }

@@ -185,16 +185,16 @@ impl Builder<'_> {
             }
             network.add_route(own.vertex(), Route { from: None, to: None, via: router });
         }
-        let correspondent = plan.has_local.then(|| self.wire_correspondent(index, cellular));
+        let correspondent = plan.has_local.then(|| self.wire_correspondent(index, cellular.down_in));
         self.network.add_route(router, Route { from: None, to: None, via: cellular.up_in });
         RelayParts { cellular, wifi, own, correspondent }
     }
 
     /// The host that sends to a relay's owner, behind the core.
-    fn wire_correspondent(&mut self, index: usize, cellular: Hop) -> PortId {
+    fn wire_correspondent(&mut self, index: usize, cellular: VertexId) -> PortId {
         let (network, addresses) = (&mut *self.network, self.addresses);
         let correspondent = network.add_port();
-        network.add_host_route(self.core, addresses.relays[index], cellular.down_in);
+        network.add_host_route(self.core, addresses.relays[index], cellular);
         network.add_host_route(self.backbone, addresses.correspondents[index], correspondent.vertex());
         network.connect(correspondent.vertex(), self.backbone);
         correspondent
@@ -223,7 +223,7 @@ fn chain(network: &mut Network, elements: &[Between], router: VertexId, wifi: Ve
 impl RelayParts {
     /// What went through both hops towards the destination so far, local traffic of the cell included.
     pub fn counters(&self, network: &Network) -> PathCounters {
-        let [(entered, first), (_, second)] = [self.cellular, self.wifi].map(|hop| hop.towards_destination(network));
+        let [(entered, first), (_, second)] = [&self.cellular, &self.wifi].map(|hop| hop.towards_destination(network));
         PathCounters {
             entered: entered.packets,
             lost: first.lost + second.lost,

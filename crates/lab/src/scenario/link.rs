@@ -11,6 +11,7 @@ use units::text::{Text, TextOr};
 use units::{ByteCount, Duration, Probability, Rate};
 
 use super::draw::Drawn;
+use super::impairment::{Impairments, Middlebox, Outage, Reorder};
 use super::schema::{Bounds, TextOrTable, Written};
 
 /// A link with its two directions. The fields describe the way towards the destination.
@@ -37,6 +38,23 @@ pub struct Link {
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
     #[schemars(with = "Option<TextOrTable<ByteCount, Narrow>>")]
     pub mtu: Option<Mtu>,
+    /// Packets towards the destination held back, so that others overtake them; none by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<Reorder>,
+    /// Packets towards the destination sent twice; none by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Written<Probability>>")]
+    pub duplicate: Option<Text<Probability>>,
+    /// Packets towards the destination with a bit flipped; none by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Written<Probability>>")]
+    pub corrupt: Option<Text<Probability>>,
+    /// When nothing gets through either way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
+    /// Middleboxes behind the link, in order from the source on; each sees both directions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub middleboxes: Vec<Middlebox>,
     /// The way towards the source.
     #[serde(default)]
     pub uplink: Uplink,
@@ -81,12 +99,17 @@ impl Link {
             queue: Queue::default(),
             loss: lossless(),
             mtu: None,
+            reorder: None,
+            duplicate: None,
+            corrupt: None,
+            outages: Vec::new(),
+            middleboxes: Vec::new(),
             uplink: Uplink { rate: Rate::from_mbps(54), ..Uplink::default() },
         }
     }
 }
 
-/// How a link takes no packet beyond a size: by the words of the emulator's `narrow`.
+/// How a link takes no packet beyond a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Narrow {
@@ -114,6 +137,11 @@ impl Narrow {
 }
 
 impl Link {
+    /// What else it does to packets towards the destination.
+    pub fn impairments(&self) -> Impairments {
+        Impairments { reorder: self.reorder, duplicate: self.duplicate, corrupt: self.corrupt }
+    }
+
     /// How narrow the way towards the destination is; `None` where every packet fits.
     pub fn narrow_down(&self) -> Option<Narrow> {
         self.mtu.map(Narrow::of)
@@ -215,11 +243,37 @@ pub struct Uplink {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
     #[schemars(with = "Option<TextOrTable<ByteCount, Narrow>>")]
     pub mtu: Option<Mtu>,
+    /// Packets held back, so that others overtake them; none by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<Reorder>,
+    /// Packets sent twice; none by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Written<Probability>>")]
+    pub duplicate: Option<Text<Probability>>,
+    /// Packets with a bit flipped; none by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Written<Probability>>")]
+    pub corrupt: Option<Text<Probability>>,
 }
 
 impl Default for Uplink {
     fn default() -> Self {
-        Self { rate: Rate::from_mbps(5), queue: Queue::default(), loss: Probability::ZERO, mtu: None }
+        Self {
+            rate: Rate::from_mbps(5),
+            queue: Queue::default(),
+            loss: Probability::ZERO,
+            mtu: None,
+            reorder: None,
+            duplicate: None,
+            corrupt: None,
+        }
+    }
+}
+
+impl Uplink {
+    /// What else it does to packets.
+    pub fn impairments(&self) -> Impairments {
+        Impairments { reorder: self.reorder, duplicate: self.duplicate, corrupt: self.corrupt }
     }
 }
 

@@ -13,6 +13,7 @@ mod draw;
 mod energy;
 mod expand;
 mod field_path;
+mod impairment;
 mod layers;
 mod link;
 mod load;
@@ -48,6 +49,10 @@ pub use cooperation::{
 pub use draw::{Draw, Drawn, Uniform, value_of};
 pub use energy::EnergyPrice;
 pub use field_path::FieldPath;
+pub use impairment::{
+    Deed, Impairments, Merge, Middlebox, NarrowBox, NarrowOn, Nat, OptionKind, Outage, Overwrite, Reorder, ShiftDsn,
+    Split, Strip, StripFrom,
+};
 pub use layers::{FindBase, Layer};
 pub use link::{Burst, Link, Loss, Mtu, Narrow, Queue, RateModel, Uplink};
 pub use load::{load, load_file, load_layers};

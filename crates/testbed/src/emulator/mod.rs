@@ -4,7 +4,6 @@
 //! move from device to device through the link's nodes, on the real clock.
 
 mod plan;
-mod queue_limit;
 mod report;
 mod switch;
 pub mod topology;
@@ -25,7 +24,6 @@ use linux::stop::Stop;
 use linux::tun::{Tun, TunConfig};
 use linux::{Error, Result};
 use plan::LinkPlan;
-pub use queue_limit::QueueLimit;
 pub use switch::Switch;
 pub use topology::Topology;
 use wiring::WiredLink;
@@ -78,7 +76,8 @@ impl Emulation {
     pub fn start(topology: &Topology, prefix: &str) -> Result<Self> {
         let plans = plan::links(topology);
         let mut network = Network::new(topology.seed);
-        let wired = topology.links.iter().zip(&plans).map(|(spec, plan)| wiring::wire(&mut network, spec, plan));
+        let wired =
+            topology.links.iter().zip(&plans).map(|(spec, plan)| wiring::wire(&mut network, spec, plan, topology.seed));
         let links = wired.collect::<Result<Vec<_>>>()?;
         let mut keeper = Keeper::start()?;
         let hosts = topology

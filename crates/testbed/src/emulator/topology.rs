@@ -9,7 +9,7 @@
 //!
 //! [[link]]
 //! between = ["server", "phone"]
-//! rate = "10 Mbit/s"          # or { trace = "walk.down" }, a file in the mahimahi format
+//! rate = "10 Mbit/s"          # or { trace = "walk.down" }, a file in the mahimahi format; or { mean = "10 Mbit/s" }, which varies
 //! delay = "20 ms"             # one way
 //! loss = "1 %"                # or { mean = "1 %", burst_packets = 4 }
 //! queue = "64 kB"             # or "100 packets"
@@ -19,13 +19,13 @@
 
 use std::fs;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use lab::scenario::{Burst, Loss, Middlebox, Outage, Queue, RateModel, Reorder, value_of};
 use serde::Deserialize;
 use units::text::{Text, TextOr};
-use units::{ByteCount, Duration, Probability, Rate};
+use units::{Duration, Probability, Rate};
 
-use super::queue_limit::QueueLimit;
 use linux::{Error, Result};
 
 /// An emulated network: hosts, and links between them.
@@ -65,13 +65,13 @@ pub struct LinkSpec {
     pub delay: Option<Text<Duration>>,
     /// Loss, at random or in bursts; none by default.
     #[serde(default)]
-    pub loss: Option<LossSpec>,
+    pub loss: Option<Loss>,
     /// Capacity of the queue; 100 packets by default.
     #[serde(default)]
-    pub queue: Option<Text<QueueLimit>>,
+    pub queue: Option<Queue>,
     /// Packets held back, so that others overtake them; none by default.
     #[serde(default)]
-    pub reorder: Option<ReorderSpec>,
+    pub reorder: Option<Reorder>,
     /// Packets sent twice; none by default.
     #[serde(default)]
     pub duplicate: Option<Text<Probability>>,
@@ -86,10 +86,10 @@ pub struct LinkSpec {
     pub down: Way,
     /// When nothing gets through, counted from the start.
     #[serde(default)]
-    pub outages: Vec<OutageSpec>,
+    pub outages: Vec<Outage>,
     /// Middleboxes on the link, in order from the first host on; each sees both directions.
     #[serde(default)]
-    pub middleboxes: Vec<MiddleboxSpec>,
+    pub middleboxes: Vec<Middlebox>,
     /// Largest IP packet in octets, 1280 or more.
     #[serde(default = "default_mtu")]
     pub mtu: u16,
@@ -107,170 +107,19 @@ pub struct Way {
     /// Delay.
     pub delay: Option<Text<Duration>>,
     /// Loss.
-    pub loss: Option<LossSpec>,
+    pub loss: Option<Loss>,
     /// Queue.
-    pub queue: Option<Text<QueueLimit>>,
+    pub queue: Option<Queue>,
     /// Reordering.
-    pub reorder: Option<ReorderSpec>,
+    pub reorder: Option<Reorder>,
     /// Duplication.
     pub duplicate: Option<Text<Probability>>,
     /// Corruption.
     pub corrupt: Option<Text<Probability>>,
 }
 
-/// `"10 Mbit/s"` or `{ trace = "file" }`.
-pub type RateSpec = TextOr<Rate, TraceFile>;
-/// `"1 %"` or `{ mean = "1 %", burst_packets = 4 }`.
-pub type LossSpec = TextOr<Probability, Burst>;
-
-/// A rate from a file in the mahimahi format.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TraceFile {
-    /// The file, relative to the topology's.
-    pub trace: PathBuf,
-}
-
-/// Loss in bursts: a good state without loss and a bad one that loses every packet.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Burst {
-    /// Share of packets lost in the long run.
-    #[serde(with = "units::text::probability")]
-    pub mean: Probability,
-    /// Mean length of a burst in packets, at least 1.
-    pub burst_packets: f64,
-}
-
-/// Packets held back.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ReorderSpec {
-    /// How many.
-    #[serde(with = "units::text::probability")]
-    pub probability: Probability,
-    /// For how long at most.
-    #[serde(with = "units::text::duration")]
-    pub delay: Duration,
-}
-
-/// A time without connectivity.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OutageSpec {
-    /// When it begins.
-    #[serde(with = "units::text::duration")]
-    pub from: Duration,
-    /// When it ends.
-    #[serde(with = "units::text::duration")]
-    pub until: Duration,
-}
-
-/// A middlebox.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum MiddleboxSpec {
-    /// Removes TCP options.
-    Strip {
-        /// Which.
-        options: Vec<OptionKind>,
-        /// From which segments.
-        #[serde(default)]
-        on: StripFrom,
-        /// How many segments of each direction pass untouched before.
-        #[serde(default)]
-        after: u64,
-    },
-    /// Cuts segments into smaller ones.
-    Split {
-        /// Octets of data a piece has at most.
-        #[serde(with = "units::text::bytes")]
-        payload: ByteCount,
-    },
-    /// Joins segments to larger ones.
-    Merge {
-        /// Octets of data the whole has at most.
-        #[serde(with = "units::text::bytes")]
-        payload: ByteCount,
-        /// How long a segment waits for the next.
-        #[serde(with = "units::text::duration")]
-        hold: Duration,
-    },
-    /// Adds to data sequence numbers.
-    ShiftDsn {
-        /// How much.
-        by: u64,
-        /// How many mappings of each direction pass untouched before.
-        #[serde(default)]
-        after: u64,
-    },
-    /// Overwrites octets of the streams that the first host sends; TCP's checksum fits afterwards.
-    Overwrite {
-        /// Position in the stream of each subflow.
-        at: u32,
-        /// The new octets.
-        text: String,
-    },
-    /// A hop that takes no packet beyond a size, which the hosts' devices do not know of.
-    Narrow {
-        /// Largest IP packet in octets.
-        mtu: u16,
-        /// Larger ones vanish; by default their senders are told by ICMP.
-        #[serde(default)]
-        silent: bool,
-        /// Which way it is narrow.
-        #[serde(default)]
-        on: NarrowOn,
-    },
-    /// Translates the first host's addresses and ports to one external address, IPv4 only.
-    Nat {
-        /// Idle time after which a mapping is forgotten.
-        #[serde(with = "units::text::duration")]
-        idle_timeout: Duration,
-    },
-}
-
-/// A TCP option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OptionKind {
-    /// All of MPTCP.
-    Mptcp,
-    /// Maximum segment size.
-    Mss,
-    /// Window scale.
-    WindowScale,
-    /// SACK permitted and SACK blocks.
-    Sack,
-    /// Timestamps.
-    Timestamps,
-}
-
-/// Segments that lose options.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StripFrom {
-    /// All.
-    #[default]
-    All,
-    /// SYNs without ACK.
-    Syn,
-    /// SYN/ACKs.
-    SynAck,
-}
-
-/// The directions in which a hop is narrow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NarrowOn {
-    /// Both.
-    #[default]
-    Both,
-    /// From the first host to the second.
-    Up,
-    /// From the second host to the first.
-    Down,
-}
+/// `"10 Mbit/s"`, `{ trace = "file" }`, or a table for a rate that varies as in scenarios.
+pub type RateSpec = TextOr<Rate, RateModel>;
 
 fn default_mtu() -> u16 {
     1500
@@ -287,8 +136,8 @@ impl Topology {
         let folder = path.parent().unwrap_or(Path::new(""));
         for rate in topology.links.iter_mut().flat_map(|link| [&mut link.rate, &mut link.up.rate, &mut link.down.rate])
         {
-            if let Some(TextOr::Table(file)) = rate {
-                file.trace = folder.join(&file.trace);
+            if let Some(TextOr::Table(RateModel { trace: Some(trace), .. })) = rate {
+                *trace = folder.join(&trace);
             }
         }
         Ok(topology)
@@ -336,21 +185,12 @@ impl Topology {
         if link.mtu < 1280 {
             return Err(format!("an MTU of {} is too small for IPv6: use 1280 or more (RFC 8200 section 5)", link.mtu));
         }
-        if let Some(outage) = link.outages.iter().find(|outage| outage.from >= outage.until) {
-            return Err(format!("an outage from {} until {} has no duration", outage.from, outage.until));
-        }
         if link.addresses.is_some_and(|addresses| addresses.iter().any(IpAddr::is_ipv6)) {
             return Err("`addresses` are IPv4; those of IPv6 are automatic".into());
         }
-        if link
-            .middleboxes
-            .iter()
-            .any(|spec| matches!(spec, MiddleboxSpec::Strip { options, .. } if options.is_empty()))
-        {
-            return Err("a middlebox that strips no `options` does nothing: name one, like \"mptcp\"".into());
-        }
-        if link.middleboxes.iter().any(|spec| matches!(spec, MiddleboxSpec::Narrow { mtu: ..68, .. })) {
-            return Err("every path of IPv4 carries packets of 68 octets (RFC 791): write a larger `mtu`".into());
+        let outages = link.outages.iter().filter_map(Outage::problem);
+        if let Some((problem, remedy)) = link.middleboxes.iter().filter_map(Middlebox::problem).chain(outages).next() {
+            return Err(format!("{problem}: {remedy}"));
         }
         [link.way_up(), link.way_down()].iter().try_for_each(Way::check)
     }
@@ -385,14 +225,21 @@ impl Way {
         if self.rate == Some(TextOr::Text(Rate::ZERO)) {
             return Err("at a rate of zero nothing gets through: use `outages` for a link that is down".into());
         }
-        if let Some(TextOr::Table(burst)) = self.loss {
+        if let Some(TextOr::Table(model)) = &self.rate {
+            if model.trace.is_none() && model.generator().is_none() {
+                return Err("a rate that varies has a `trace` or a `mean`: add one".into());
+            }
+        }
+        if let Some(TextOr::Table(Burst { mean: TextOr::Table(_), .. })) = self.loss {
+            return Err("bounds are drawn in scenarios only: write one mean of the loss".into());
+        }
+        if let Some(TextOr::Table(Burst { mean, burst_packets: Some(packets) })) = self.loss {
             // A chain that loses `mean` in bursts of this length leaves its good state with a probability.
-            let mean_max = burst.burst_packets / (burst.burst_packets + 1.0);
-            if !(burst.burst_packets >= 1.0 && burst.mean.value() <= mean_max) {
+            let (mean, mean_max) = (value_of(&mean), packets / (packets + 1.0));
+            if !(packets >= 1.0 && mean.value() <= mean_max) {
                 return Err(format!(
-                    "no process loses {} of the packets in bursts of {}: burst_packets must be 1 or more, and mean at \
-                     most burst_packets / (burst_packets + 1)",
-                    burst.mean, burst.burst_packets
+                    "no process loses {mean} of the packets in bursts of {packets}: burst_packets must be 1 or more, and mean at \
+                     most burst_packets / (burst_packets + 1)"
                 ));
             }
         }
@@ -439,8 +286,8 @@ mod tests {
             ("mtu = 1000", ["link 1", "1280"]),
             ("loss = { mean = '60 %', burst_packets = 1.0 }", ["link 1", "burst_packets"]),
             ("outages = [{ from = '2 s', until = '1 s' }]", ["link 1", "no duration"]),
-            ("middleboxes = [{ kind = 'toaster' }]", ["line 7", "strip"]),
-            ("middleboxes = [{ kind = 'narrow', mtu = 67 }]", ["link 1", "68"]),
+            ("middleboxes = [{ toaster = {} }]", ["line 7", "strip"]),
+            ("middleboxes = [{ narrow = { size = '67 B' } }]", ["link 1", "68"]),
         ];
         for (fields, expected) in mistakes {
             let error = link(fields).unwrap_err();

@@ -2,17 +2,16 @@
 
 use std::fs;
 
-use network::impairment::{Corrupt, Detection, Duplicate, Outage, Reorder};
-use network::middlebox::{
-    Edit, EditStream, Merge, NarrowEntry, NarrowHop, Nat, OptionKinds, ShiftDsn, Split, StripOn, StripOptions,
-};
-use network::{Link, LossModel, Network, Node, PortId, Route, Trace, VertexId};
-use units::text::{Text, TextOr};
-use units::{Duration, Instant, Rate};
+use lab::link_nodes;
+use lab::scenario::{Deed, Impairments, Middlebox, NarrowOn, RateModel};
+use network::middlebox::{NarrowEntry, NarrowHop, Nat};
+use network::{Link, LossModel, Network, PortId, Route, Trace, VertexId};
+use units::text::Text;
+use units::{Duration, Prng, Rate};
 
 use super::plan::LinkPlan;
 use super::switch::Switch;
-use super::topology::{LinkSpec, LossSpec, MiddleboxSpec, NarrowOn, OptionKind, RateSpec, StripFrom, Way};
+use super::topology::{LinkSpec, RateSpec, Way};
 use linux::{Error, Result};
 
 /// Faster than any TUN device: the rate of links that name none.
@@ -35,22 +34,23 @@ pub struct WiredLink {
     pub segments: bool,
 }
 
-/// Adds a link to `network`: from each port through middleboxes and the link of that direction to the other port.
+/// Adds a link to `network`, whose traces are drawn from `seed`: from each port through middleboxes and the link of that direction to the other port.
 ///
 /// # Errors
 /// If a trace cannot be read.
-pub fn wire(network: &mut Network, spec: &LinkSpec, plan: &LinkPlan) -> Result<WiredLink> {
+pub fn wire(network: &mut Network, spec: &LinkSpec, plan: &LinkPlan, seed: u64) -> Result<WiredLink> {
     let ports = [network.add_port(), network.add_port()];
     let switch = Switch::new();
+    let label = |way| Label { seed, link: &spec.between, way };
     let mut ways = Ways {
-        up: add_way(network, &spec.way_up(), spec, &switch)?,
-        down: add_way(network, &spec.way_down(), spec, &switch)?,
+        up: add_way(network, &spec.way_up(), spec, &switch, label("up"))?,
+        down: add_way(network, &spec.way_down(), spec, &switch, label("down"))?,
         shared: Vec::new(),
         entries: [Vec::new(), Vec::new()],
     };
     spec.middleboxes.iter().for_each(|middlebox| add_middlebox(network, middlebox, plan, &mut ways));
     connect(network, plan, ports, &ways);
-    let reads = |spec: &MiddleboxSpec| !matches!(spec, MiddleboxSpec::Narrow { .. });
+    let reads = |spec: &Middlebox| spec.narrow.is_none();
     let segments = spec.middleboxes.iter().any(reads);
     let Ways { up, down, entries, .. } = ways;
     Ok(WiredLink { ports, up, down, entries, switch, segments })
@@ -108,90 +108,79 @@ fn connect(network: &mut Network, plan: &LinkPlan, ports: [PortId; 2], ways: &Wa
     network.connect(last_down, row[row.len() - 2].second);
 }
 
-/// The link of one direction and its impairments, in order.
-fn add_way(network: &mut Network, way: &Way, spec: &LinkSpec, switch: &Switch) -> Result<Vec<VertexId>> {
-    let mut chain = vec![network.add_link(link(way)?)];
-    let mut add = |node: Box<dyn Node>| chain.push(network.add_node(node));
-    if let Some(reorder) = way.reorder {
-        add(Box::new(Reorder::new(reorder.probability.value(), reorder.delay)));
-    }
-    if let Some(Text(probability)) = way.duplicate {
-        add(Box::new(Duplicate::new(probability.value())));
-    }
-    if let Some(Text(probability)) = way.corrupt {
-        add(Box::new(Corrupt::new(probability.value(), Detection::Detected)));
-    }
-    if !spec.outages.is_empty() {
-        let instant = |offset: Duration| Instant::ZERO + offset;
-        add(Box::new(Outage::new(spec.outages.iter().map(|outage| instant(outage.from)..instant(outage.until)))));
-    }
-    add(Box::new(switch.clone()));
+/// The link of one direction and its impairments, in order. A rate that varies is drawn by `label`.
+fn add_way(
+    network: &mut Network,
+    way: &Way,
+    spec: &LinkSpec,
+    switch: &Switch,
+    label: Label<'_>,
+) -> Result<Vec<VertexId>> {
+    let mut chain = vec![network.add_link(link(way, label)?)];
+    let impairments = Impairments { reorder: way.reorder, duplicate: way.duplicate, corrupt: way.corrupt };
+    chain.extend(link_nodes::impair(network, &impairments, &spec.outages));
+    chain.push(network.add_node(Box::new(switch.clone())));
     Ok(chain)
 }
 
-fn link(way: &Way) -> Result<Link> {
+/// Whose randomness a link has.
+#[derive(Clone, Copy)]
+struct Label<'a> {
+    seed: u64,
+    link: &'a [String; 2],
+    way: &'a str,
+}
+
+fn link(way: &Way, label: Label<'_>) -> Result<Link> {
     let delay = way.delay.map_or(Duration::ZERO, |Text(delay)| delay);
     let link = match &way.rate {
         None => Link::new(UNLIMITED, delay),
         Some(RateSpec::Text(rate)) => Link::new(*rate, delay),
-        Some(RateSpec::Table(file)) => {
-            let text = fs::read_to_string(&file.trace).map_err(Error::file(&file.trace))?;
-            Link::traced(Trace::parse(&text).map_err(Error::file(&file.trace))?, delay)
-        }
+        Some(RateSpec::Table(model)) => Link::traced(trace(model, label)?, delay),
     };
-    let loss = way.loss.as_ref().map_or(LossModel::None, loss_model);
-    Ok(link.queue(way.queue.unwrap_or_default().0.0).loss(loss))
+    let loss = way.loss.as_ref().map_or(LossModel::None, link_nodes::loss);
+    Ok(link.queue(link_nodes::queue(way.queue.unwrap_or_default())).loss(loss))
 }
 
-fn loss_model(loss: &LossSpec) -> LossModel {
-    match loss {
-        TextOr::Text(probability) => LossModel::uniform(probability.value()),
-        TextOr::Table(burst) => LossModel::gilbert(burst.mean.value(), burst.burst_packets),
+fn trace(model: &RateModel, label: Label<'_>) -> Result<Trace> {
+    if let Some(file) = &model.trace {
+        let text = fs::read_to_string(file).map_err(Error::file(file))?;
+        return Trace::parse(&text).map_err(Error::file(file));
     }
+    let [first, second] = label.link;
+    let seed = Prng::fork(label.seed, &format!("rate {} of {first} - {second}", label.way)).below(u64::MAX);
+    let generator = model.generator().expect("checked when the file was read");
+    Ok(generator.generate(seed))
 }
 
 /// Adds the nodes of a middlebox: one behind each link, or one through which both directions pass.
-fn add_middlebox(network: &mut Network, spec: &MiddleboxSpec, plan: &LinkPlan, ways: &mut Ways) {
-    match *spec {
-        MiddleboxSpec::Strip { ref options, on, after } => {
-            let kinds = options.iter().copied().map(kind).reduce(OptionKinds::and);
-            let kinds = kinds.expect("checked when the file was read");
-            let on = match on {
-                StripFrom::All if after > 0 => StripOn::AfterPackets(after),
-                StripFrom::All => StripOn::All,
-                StripFrom::Syn => StripOn::Syn,
-                StripFrom::SynAck => StripOn::SynAck,
-            };
-            ways.each(network, || StripOptions::new(kinds, on));
+fn add_middlebox(network: &mut Network, spec: &Middlebox, plan: &LinkPlan, ways: &mut Ways) {
+    let deed = spec.deed().expect("checked when the file was read");
+    for way in [&mut ways.up, &mut ways.down] {
+        way.extend(link_nodes::of_one_way(deed).map(|node| network.add_node(node)));
+    }
+    match deed {
+        Deed::Overwrite(overwrite) => {
+            let node = link_nodes::overwrite(overwrite, plan.ends[0].v4.into());
+            ways.shared.push(network.add_node(Box::new(node)).into());
         }
-        MiddleboxSpec::Split { payload } => ways.each(network, || Split::new(payload.0 as usize)),
-        MiddleboxSpec::Merge { payload, hold } => ways.each(network, || Merge::new(payload.0 as usize, hold)),
-        MiddleboxSpec::ShiftDsn { by, after } => ways.each(network, || ShiftDsn::new(by).after(after)),
-        MiddleboxSpec::Overwrite { at, ref text } => {
-            let edit = Edit::Overwrite { at, octets: text.clone().into() };
-            ways.shared.push(network.add_node(Box::new(EditStream::new(plan.ends[0].v4.into(), edit))).into());
-        }
-        MiddleboxSpec::Narrow { mtu, silent, on } => {
-            let hop = if silent { NarrowHop::new(mtu).silent() } else { NarrowHop::new(mtu) };
-            if on != NarrowOn::Down {
+        Deed::Narrow(narrow) => {
+            let hop = link_nodes::narrow(narrow.narrow());
+            if narrow.on != NarrowOn::Down {
                 ways.add_entry(network, hop.clone(), NarrowOn::Up);
             }
-            if on != NarrowOn::Up {
+            if narrow.on != NarrowOn::Up {
                 ways.add_entry(network, hop, NarrowOn::Down);
             }
         }
-        MiddleboxSpec::Nat { idle_timeout } => {
-            ways.shared.push(network.add_node(Box::new(Nat::new(plan.external(), idle_timeout))).into());
+        Deed::Nat(nat) => {
+            ways.shared.push(network.add_node(Box::new(Nat::new(plan.external(), nat.idle_timeout))).into());
         }
+        Deed::Strip(_) | Deed::Split(_) | Deed::Merge(_) | Deed::ShiftDsn(_) => {}
     }
 }
 
 impl Ways {
-    fn each<N: Node + 'static>(&mut self, network: &mut Network, make: impl Fn() -> N) {
-        self.up.push(network.add_node(Box::new(make())));
-        self.down.push(network.add_node(Box::new(make())));
-    }
-
     /// A hop that is narrow up or down. It goes by no address: the link may lead to hosts behind either.
     fn add_entry(&mut self, network: &mut Network, hop: NarrowHop, on: NarrowOn) {
         let entry = network.add_medium(Box::new(NarrowEntry::new(hop)));
@@ -200,15 +189,5 @@ impl Ways {
         let (first, second) = if down { (link, outside) } else { (outside, link) };
         self.shared.push(Stop { first, second });
         self.entries[usize::from(down)].push(outside);
-    }
-}
-
-fn kind(option: OptionKind) -> OptionKinds {
-    match option {
-        OptionKind::Mptcp => OptionKinds::MPTCP,
-        OptionKind::Mss => OptionKinds::MSS,
-        OptionKind::WindowScale => OptionKinds::WINDOW_SCALE,
-        OptionKind::Sack => OptionKinds::SACK,
-        OptionKind::Timestamps => OptionKinds::TIMESTAMPS,
     }
 }

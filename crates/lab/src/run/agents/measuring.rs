@@ -11,7 +11,7 @@ use crate::run::local::LocalCounts;
 /// What a relay sees of its cellular hop, of which `ue` is its part of the cell, and of its owner's flows.
 pub(in crate::run) fn measurement(
     network: &Network,
-    hop: Hop,
+    hop: &Hop,
     ue: Option<&UeState>,
     local: &LocalCounts,
 ) -> Measurement {

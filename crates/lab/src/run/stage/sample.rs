@@ -55,12 +55,12 @@ impl Stage {
         let network = self.simulation.network();
         let relay = &self.relays[index];
         let wlan = self.wlan.and_then(|id| network.medium::<Wlan>(id));
-        let backlog = |hop: Hop| network.backlog(hop.down_link).bytes;
+        let backlog = |hop: &Hop| network.backlog(hop.down_link).bytes;
         RelaySample {
             carried_bytes,
             capacity_bps: ue.map(|ue| ue.capacity_estimate.as_bps() as f64),
-            cellular_queue_bytes: ue.map_or_else(|| backlog(relay.parts.cellular), |ue| ue.queue.bytes),
-            wifi_queue_bytes: wlan.map_or_else(|| backlog(relay.parts.wifi), |wlan| wlan.queued(station(index)).bytes),
+            cellular_queue_bytes: ue.map_or_else(|| backlog(&relay.parts.cellular), |ue| ue.queue.bytes),
+            wifi_queue_bytes: wlan.map_or_else(|| backlog(&relay.parts.wifi), |wlan| wlan.queued(station(index)).bytes),
             hold_queue_bytes: self.relay_agent(index).and_then(RelayAgent::held_bytes).filter(|_| self.holds),
             local_demand_bytes: relay.local.demanded_bytes(),
             local_received_bytes: relay.local.received_bytes(),

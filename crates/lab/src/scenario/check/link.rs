@@ -4,7 +4,7 @@ use units::text::Text;
 use units::{ByteCount, Duration, Rate};
 
 use super::{Complaint, check_mtu};
-use crate::scenario::{Drawn, Link, Loss, Mtu, Narrow, Queue, RateModel, Scenario, TextOr};
+use crate::scenario::{Deed, Drawn, Link, Loss, Mtu, Narrow, Queue, RateModel, Scenario, TextOr};
 
 /// Highest rate of a link: beyond it, packets take less than a nanosecond's worth of octets each.
 const RATE_MAX: Rate = Rate::from_mbps(1_000_000);
@@ -55,6 +55,7 @@ pub(super) fn check_link(link: &Link, field: &str, scenario: &Scenario, found: &
     for (name, mtu) in [("mtu", link.mtu), ("uplink.mtu", link.uplink.mtu)] {
         mtu.iter().for_each(|mtu| check_narrow(*mtu, &format!("{field}.{name}"), scenario, found));
     }
+    check_elements(link, field, found);
     let mut refuse = |name: &str, problem, remedy: &str| {
         found.push(Complaint::new(format!("{field}.{name}"), problem, remedy));
     };
@@ -72,6 +73,34 @@ pub(super) fn check_link(link: &Link, field: &str, scenario: &Scenario, found: &
             let remedy = "write burst_packets of at least 1, and a mean of at most burst_packets / (burst_packets + 1)";
             found.push(Complaint::new(format!("{field}.loss"), problem, remedy));
         }
+    }
+}
+
+/// Outages and middleboxes.
+fn check_elements(link: &Link, field: &str, found: &mut Vec<Complaint>) {
+    for (index, outage) in link.outages.iter().enumerate() {
+        let problem = outage.problem();
+        found.extend(
+            problem.map(|(problem, remedy)| Complaint::new(format!("{field}.outages[{index}]"), problem, remedy)),
+        );
+    }
+    for (index, middlebox) in link.middleboxes.iter().enumerate() {
+        let elsewhere = match middlebox.deed() {
+            Some(Deed::Narrow(_)) => {
+                Some(("a scenario's links say by themselves how narrow they are", "write `mtu` of the link"))
+            }
+            Some(Deed::Nat(_)) => {
+                Some(("scenarios know their hosts by their addresses", "leave it out; `anabranch emulate` has it"))
+            }
+            _ => None,
+        };
+        let elsewhere = elsewhere.map(|(problem, remedy)| (problem.to_owned(), remedy));
+        found.extend(
+            middlebox
+                .problem()
+                .or(elsewhere)
+                .map(|(problem, remedy)| Complaint::new(format!("{field}.middleboxes[{index}]"), problem, remedy)),
+        );
     }
 }
 

@@ -44,9 +44,10 @@ pub fn link(sound: bool) -> impl Strategy<Value = Link> {
             delay,
             queue,
             loss,
-            uplink: Uplink { rate: kbps(uplink), queue: uplink_queue, loss: uplink_loss, mtu: None },
+            uplink: Uplink { rate: kbps(uplink), queue: uplink_queue, loss: uplink_loss, ..Uplink::default() },
             // Narrow links have tests of their own; what fits through them depends on all flows of a scenario.
             mtu: None,
+            ..Link::wifi()
         },
     )
 }

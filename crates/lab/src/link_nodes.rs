@@ -1,0 +1,95 @@
+//! From what files say of links to the nodes of a network: the same for scenarios and for emulated networks.
+
+use core::net::IpAddr;
+
+use network::impairment::{self, Corrupt, Detection, Duplicate};
+use network::middlebox::{self, Edit, EditStream, NarrowHop, OptionKinds, StripOn, StripOptions};
+use network::{LossModel, Network, Node, Queue, VertexId};
+use units::text::Text;
+use units::{ByteCount, Instant};
+
+use crate::scenario::{self, Burst, Deed, Impairments, Loss, Merge, Narrow, OptionKind, Outage, Overwrite, ShiftDsn};
+use crate::scenario::{Split, Strip, StripFrom, value_of};
+
+/// The capacity of a queue.
+pub fn queue(queue: scenario::Queue) -> Queue {
+    match queue {
+        scenario::Queue::Packets(packets) => Queue::packets(packets.into()),
+        scenario::Queue::Bytes(ByteCount(bytes)) => Queue::bytes(bytes),
+    }
+}
+
+/// The process of a loss; of one that is drawn, what the draw gave.
+pub fn loss(loss: &Loss) -> LossModel {
+    match loss {
+        Loss::Text(probability) => LossModel::uniform(probability.value()),
+        Loss::Table(Burst { mean, burst_packets: None }) => LossModel::uniform(value_of(mean).value()),
+        Loss::Table(Burst { mean, burst_packets: Some(packets) }) => {
+            LossModel::gilbert(value_of(mean).value(), *packets)
+        }
+    }
+}
+
+/// What measures packets before a link that is narrow.
+pub fn narrow(narrow: Narrow) -> NarrowHop {
+    let hop = NarrowHop::new(narrow.mtu_bytes());
+    if narrow.silent { hop.silent() } else { hop }
+}
+
+/// Adds what impairs one direction, in order, none of it connected yet.
+pub fn impair(network: &mut Network, impairments: &Impairments, outages: &[Outage]) -> Vec<VertexId> {
+    let mut chain = Vec::new();
+    let mut add = |node: Box<dyn Node>| chain.push(network.add_node(node));
+    if let Some(reorder) = impairments.reorder {
+        add(Box::new(impairment::Reorder::new(reorder.probability.value(), reorder.delay)));
+    }
+    if let Some(Text(probability)) = impairments.duplicate {
+        add(Box::new(Duplicate::new(probability.value())));
+    }
+    if let Some(Text(probability)) = impairments.corrupt {
+        add(Box::new(Corrupt::new(probability.value(), Detection::Detected)));
+    }
+    if !outages.is_empty() {
+        let span = |outage: &Outage| Instant::ZERO + outage.from..Instant::ZERO + outage.until;
+        add(Box::new(impairment::Outage::new(outages.iter().map(span))));
+    }
+    chain
+}
+
+/// A node of a middlebox that works on each direction by itself; `None` for others.
+pub fn of_one_way(deed: Deed<'_>) -> Option<Box<dyn Node>> {
+    match deed {
+        Deed::Strip(strip) => strip_options(strip).map(|node| Box::new(node) as Box<dyn Node>),
+        Deed::Split(Split { payload }) => Some(Box::new(middlebox::Split::new(payload.0 as usize))),
+        Deed::Merge(Merge { payload, hold }) => Some(Box::new(middlebox::Merge::new(payload.0 as usize, *hold))),
+        Deed::ShiftDsn(ShiftDsn { by, after }) => Some(Box::new(middlebox::ShiftDsn::new(*by).after(*after))),
+        Deed::Overwrite(_) | Deed::Narrow(_) | Deed::Nat(_) => None,
+    }
+}
+
+/// What overwrites octets of the streams that `sender` sends.
+pub fn overwrite(overwrite: &Overwrite, sender: IpAddr) -> EditStream {
+    EditStream::new(sender, Edit::Overwrite { at: overwrite.at, octets: overwrite.text.clone().into() })
+}
+
+/// `None` if there is nothing to strip.
+fn strip_options(strip: &Strip) -> Option<StripOptions> {
+    let kinds = strip.options.iter().copied().map(kind).reduce(OptionKinds::and)?;
+    let on = match strip.on {
+        StripFrom::All if strip.after > 0 => StripOn::AfterPackets(strip.after),
+        StripFrom::All => StripOn::All,
+        StripFrom::Syn => StripOn::Syn,
+        StripFrom::SynAck => StripOn::SynAck,
+    };
+    Some(StripOptions::new(kinds, on))
+}
+
+fn kind(option: OptionKind) -> OptionKinds {
+    match option {
+        OptionKind::Mptcp => OptionKinds::MPTCP,
+        OptionKind::Mss => OptionKinds::MSS,
+        OptionKind::WindowScale => OptionKinds::WINDOW_SCALE,
+        OptionKind::Sack => OptionKinds::SACK,
+        OptionKind::Timestamps => OptionKinds::TIMESTAMPS,
+    }
+}
