@@ -86,7 +86,8 @@ impl SourcePlan {
         allow_subflows(namespace)?;
         let listen_at = SocketAddr::new(address, SOURCE_PORT);
         let controller = kernel_controller(&self.connection.congestion.0.to_string()).unwrap_or_default();
-        let listener = namespace.run(|| listen(listen_at, self.connections, controller))?;
+        let protocol = if self.connection.mptcp { Protocol::MPTCP } else { Protocol::TCP };
+        let listener = namespace.run(|| listen(protocol, listen_at, self.connections, controller))?;
         let listener = Arc::new(listener.map_err(Error::system(format!("listen at {listen_at}")))?);
         let observer = Observer::start(Arc::clone(namespace), SOURCE_PORT)?;
         let (written_bytes, fault, sockets) = (Arc::default(), Arc::default(), Arc::default());
@@ -114,7 +115,6 @@ impl SourcePlan {
             ("ipv4/tcp_timestamps", flag(connection.timestamps)),
             ("ipv4/tcp_ecn", flag(connection.ecn)),
             ("ipv4/tcp_wmem", format!("{least} {usual} {most}")),
-            ("mptcp/enabled", flag(connection.mptcp)),
             ("mptcp/checksum_enabled", flag(connection.checksum)),
         ];
         if self.has_silent_link {
@@ -211,8 +211,8 @@ impl Serving {
     }
 }
 
-fn listen(at: SocketAddr, connections: u32, controller: &str) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::MPTCP))?;
+fn listen(protocol: Protocol, at: SocketAddr, connections: u32, controller: &str) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(protocol))?;
     socket.set_tcp_congestion(controller.as_bytes())?;
     socket.bind(&at.into())?;
     socket.listen(connections.try_into().unwrap_or(i32::MAX))?;

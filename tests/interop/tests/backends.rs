@@ -91,6 +91,14 @@ fn the_kernel_sends_over_two_relays_that_route() {
     assert!(real.results.subflows.iter().all(|subflow| subflow.min_rtt_s.is_some()), "the kernel tells");
 }
 
+#[test]
+fn the_kernel_sends_plain_tcp() {
+    let changes = ["connection.mptcp=false", "workload.size=1 MB"];
+    let Some(runs) = both(&scenario(LINKS, &changes), Source::Kernel) else { return };
+    assert_alike(&runs);
+    assert_eq!(runs[1].results.subflows.len(), 1);
+}
+
 /// Relays that splice and hold, the whole control plane, and selection.
 #[test]
 fn relays_with_agents_are_chosen_as_in_the_simulator() {
