@@ -6,8 +6,8 @@
 //! Where every relay that may carry data is *sound*, the connection lasts, and what can be sent in the time is.
 
 use lab::scenario::{
-    Cell, Distance, Fading, Link, LocalKind, LocalTraffic, Loss, PathLoss, Queue, Relay, RelayMode, Scenario, TextOr,
-    Wlan, WorkloadKind,
+    Cell, Distance, Fading, Impairments, Link, LocalKind, LocalTraffic, Loss, PathLoss, Queue, Relay, RelayMode,
+    Scenario, TextOr, Wlan, WorkloadKind,
 };
 use units::text::Text;
 
@@ -82,7 +82,12 @@ fn is_sound_link(link: &Link, scenario: &Scenario) -> bool {
     };
     let mtu = scenario.connection.mtu.0;
     let holds = |queue| queued_packets(queue, mtu) >= QUEUE_PACKETS_MIN;
+    let untouched = link.impairments() == Impairments::default()
+        && link.uplink.impairments() == Impairments::default()
+        && link.outages.is_empty()
+        && link.middleboxes.is_empty();
     steady
+        && untouched
         && loss_percent(&link.loss).is_some_and(|percent| percent <= LOSS_MAX)
         && link.uplink.loss.value() * 100.0 <= LOSS_MAX
         && link.uplink.rate.as_bps() >= KBPS_MIN * 1000

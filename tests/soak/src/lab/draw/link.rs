@@ -1,6 +1,9 @@
 //! Links, and the radio world in their place.
 
-use lab::scenario::{Burst, Cell, Drawn, Handover, Link, Loss, Queue, RateModel, TextOr, Uniform, Uplink, Wlan};
+use lab::scenario::{
+    Burst, Cell, Drawn, Handover, Link, Loss, Merge, Middlebox, OptionKind, Outage, Queue, RateModel, Reorder, Split,
+    Strip, StripFrom, TextOr, Uniform, Uplink, Wlan,
+};
 use network::cell::RESOURCE_SCHEDULERS;
 use proptest::option::weighted;
 use proptest::prelude::*;
@@ -38,8 +41,8 @@ pub fn link(sound: bool) -> impl Strategy<Value = Link> {
     let fixed = rate().prop_map(|rate| TextOr::Text(kbps(rate)));
     let rates = (prop_oneof![5 => fixed, 1 => varying(sound).prop_map(TextOr::Table)], rate());
     let queues = (queue(sound), queue(sound));
-    (rates, delay(), queues, (loss(sound), uplink_loss(sound))).prop_map(
-        |((rate, uplink), delay, (queue, uplink_queue), (loss, uplink_loss))| Link {
+    (rates, delay(), queues, (loss(sound), uplink_loss(sound)), elements(sound)).prop_map(
+        |((rate, uplink), delay, (queue, uplink_queue), (loss, uplink_loss), elements)| Link {
             rate,
             delay,
             queue,
@@ -47,9 +50,62 @@ pub fn link(sound: bool) -> impl Strategy<Value = Link> {
             uplink: Uplink { rate: kbps(uplink), queue: uplink_queue, loss: uplink_loss, ..Uplink::default() },
             // Narrow links have tests of their own; what fits through them depends on all flows of a scenario.
             mtu: None,
-            ..Link::wifi()
+            reorder: elements.reorder,
+            duplicate: elements.duplicate,
+            corrupt: elements.corrupt,
+            outages: elements.outages,
+            middleboxes: elements.middleboxes,
         },
     )
+}
+
+/// What else a link has.
+#[derive(Clone, Debug, Default)]
+struct Elements {
+    reorder: Option<Reorder>,
+    duplicate: Option<Text<Probability>>,
+    corrupt: Option<Text<Probability>>,
+    outages: Vec<Outage>,
+    middleboxes: Vec<Middlebox>,
+}
+
+/// Nothing on a link that is sound, and little on most others.
+fn elements(sound: bool) -> impl Strategy<Value = Elements> {
+    let reorder = (pick(&[1.0, 10.0]), pick(&[5_u64, 50, 200]))
+        .prop_map(|(percent, ms)| Reorder { probability: share(percent), delay: Duration::from_millis(ms) });
+    let outage = (0..10_000_u64, 1..3000_u64).prop_map(|(from, lasts)| Outage {
+        from: Duration::from_millis(from),
+        until: Duration::from_millis(from + lasts),
+    });
+    let outages = proptest::collection::vec(outage, 0..3);
+    let few = prop_oneof![4 => Just(Vec::new()), 1 => outages];
+    let (duplicate, corrupt) = (rarely(0.1, &[1.0, 10.0]), rarely(0.1, &[0.1, 2.0]));
+    (weighted(0.1, reorder), duplicate, corrupt, few, weighted(0.15, middlebox())).prop_map(
+        move |(reorder, duplicate, corrupt, outages, middlebox)| {
+            let drawn = Elements {
+                reorder,
+                duplicate: duplicate.map(|percent| Text(share(percent))),
+                corrupt: corrupt.map(|percent| Text(share(percent))),
+                outages,
+                middleboxes: middlebox.into_iter().collect(),
+            };
+            if sound { Elements::default() } else { drawn }
+        },
+    )
+}
+
+fn middlebox() -> impl Strategy<Value = Middlebox> {
+    let payload = || pick(&[100_u64, 536, 1400]).prop_map(ByteCount);
+    let strip = |on, after| Strip { options: vec![OptionKind::Mptcp], on, after };
+    prop_oneof![
+        payload().prop_map(|payload| Middlebox { split: Some(Split { payload }), ..Middlebox::default() }),
+        (payload(), 1..20_u64).prop_map(|(payload, ms)| {
+            let hold = Duration::from_millis(ms);
+            Middlebox { merge: Some(Merge { payload, hold }), ..Middlebox::default() }
+        }),
+        pick(&[StripFrom::Syn, StripFrom::SynAck, StripFrom::All])
+            .prop_map(move |on| Middlebox { strip: Some(strip(on, 0)), ..Middlebox::default() }),
+    ]
 }
 
 fn delay() -> impl Strategy<Value = Drawn<Duration>> {

@@ -1,0 +1,95 @@
+//! What links of scenarios do to packets besides delaying, queueing and losing them.
+
+use lab::results::Results;
+use lab::scenario::{Override, load};
+
+const TEXT: &str = "name = 'elements'\nduration = '30 s'\nworkload = { kind = 'generated', size = '500 kB' }\n\
+    [metrics]\nwindow = '100 ms'\n\
+    [[relays]]\ncellular = { rate = '4 Mbit/s', delay = '20 ms' }\n\
+    [[relays]]\ncellular = { rate = '4 Mbit/s', delay = '20 ms' }\n";
+
+fn run(changes: &[&str]) -> Results {
+    let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
+    let scenario = load("test.toml", TEXT, &changes).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let run = lab::run::run(&scenario, None, &mut |_| {}).unwrap();
+    assert_eq!(run.faults, [""; 0], "{changes:?}");
+    run.results
+}
+
+fn refused(changes: &[&str]) -> String {
+    let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
+    load("test.toml", TEXT, &changes).unwrap_err().to_string()
+}
+
+/// 500 kB arrive whole, whatever happens to their packets; and something does.
+#[test]
+fn packets_are_reordered_duplicated_and_corrupted() {
+    let plain = run(&[]);
+    let reordered = run(&["relays[*].cellular.reorder={ probability = '5 %', delay = '30 ms' }"]);
+    assert_eq!(reordered.totals.delivered_bytes, 500_000);
+    assert_ne!(reordered.series, plain.series);
+    // Twice on the link is once in the stream: the subflow drops the second, and says so.
+    let duplicated = run(&["relays[*].cellular.duplicate=20 %"]);
+    assert_eq!(duplicated.totals.delivered_bytes, 500_000);
+    assert_ne!(duplicated.series, plain.series);
+    let corrupted = run(&["relays[*].cellular.corrupt=2 %"]);
+    let lost = |results: &Results| results.subflows.iter().map(|subflow| subflow.lost_packets).sum::<u64>();
+    assert_eq!(lost(&plain), 0);
+    assert!(lost(&corrupted) > 2 && corrupted.totals.retransmitted_packets > 2, "{}", lost(&corrupted));
+}
+
+#[test]
+fn the_way_back_has_its_own() {
+    let corrupted = run(&["relays[*].cellular.uplink.corrupt=10 %"]);
+    let plain = run(&[]);
+    assert_ne!(corrupted.series, plain.series);
+    assert!(corrupted.subflows.iter().all(|subflow| subflow.lost_packets == 0), "towards the destination nothing is");
+}
+
+#[test]
+fn nothing_passes_in_an_outage() {
+    let outages = "relays[*].cellular.outages=[{ from = '300 ms', until = '1200 ms' }]";
+    let results = run(&[outages]);
+    let windows = results.series.time_s.iter().zip(&results.series.aggregate_throughput_bps);
+    let within: Vec<f64> = windows.filter(|(at, _)| (0.5..=1.2).contains(*at)).map(|(_, bps)| *bps).collect();
+    assert!(within.len() >= 7 && within.iter().all(|bps| *bps == 0.0), "{within:?}");
+    assert!(results.totals.duration_s > 1.2);
+}
+
+#[test]
+fn middleboxes_cut_join_and_strip() {
+    let plain = run(&[]);
+    // Behind the link, so that what arrives are pieces; each is acknowledged, and nothing else changes for the connection.
+    let split = run(&["relays[*].cellular.middleboxes=[{ split = { payload = '400 B' } }]"]);
+    assert_eq!(split.totals.delivered_bytes, plain.totals.delivered_bytes);
+    assert_ne!(split.series, plain.series);
+    let merged = run(&["relays[*].cellular.middleboxes=[{ merge = { payload = '2800 B', hold = '5 ms' } }]"]);
+    assert_ne!(merged.series, plain.series);
+    let stripped = run(&["relays[*].cellular.middleboxes=[{ strip = { options = ['mptcp'], on = 'syn-ack' } }]"]);
+    assert_eq!((plain.subflows.len(), stripped.subflows.len()), (2, 1), "plain TCP has one");
+}
+
+/// Checksums of the DSS tell what TCP's do not: with them the stream stays whole.
+#[test]
+fn octets_that_a_gateway_overwrites_are_noticed() {
+    let overwrite = "relays[0].cellular.middleboxes=[{ overwrite = { at = 100000, text = 'gateway' } }]";
+    let results = run(&[overwrite, "connection.checksum=true"]);
+    assert!(results.totals.sha256_ok);
+    assert!(results.totals.duplicate_bytes + results.totals.reinjected_bytes.unwrap_or(0) > 0, "sent again elsewhere");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_by_its_name() {
+    let cases = [
+        ("relays[0].cellular.outages=[{ from = '2 s', until = '1 s' }]", ["outages[0]", "no duration"]),
+        ("relays[0].cellular.middleboxes=[{}]", ["middleboxes[0]", "one thing"]),
+        ("relays[0].cellular.middleboxes=[{ nat = { idle_timeout = '1 s' } }]", ["middleboxes[0]", "emulate"]),
+        ("relays[0].cellular.middleboxes=[{ narrow = { size = '1400 B' } }]", ["middleboxes[0]", "`mtu`"]),
+        ("relays[0].cellular.middleboxes=[{ strip = { options = ['mptpc'] } }]", ["options[0]", "mptcp"]),
+        ("relays[0].cellular.middleboxes=[{ toaster = {} }]", ["middleboxes[0]", "toaster"]),
+    ];
+    for (change, expected) in cases {
+        let message = refused(&[change]);
+        assert!(expected.iter().all(|part| message.contains(part)), "{change}: {message}");
+    }
+}
