@@ -1,0 +1,56 @@
+//! The destination's address on the Wi-Fi changes while data come.
+
+use units::{Instant, Rate};
+
+use crate::world::{Wish, World, path};
+
+const CHANGE: Instant = Instant::from_secs(4);
+
+/// Loads a file; the addresses of `moved` relays' paths change on the way.
+fn moved(wish: Wish, moved: usize) -> World {
+    let relays = wish.relays;
+    let mut world = World::new(wish);
+    world.run_until(CHANGE);
+    assert!(world.report().received_bytes > 200_000, "data come");
+    for relay in 0..moved {
+        world.with_destination(|agent, endpoint, now| {
+            agent.change_address(path(relay, 1), path(relay, 2), endpoint, now);
+        });
+    }
+    let before: Vec<u64> = (0..moved).map(|relay| world.arrived_at(path(relay, 1))).collect();
+    world.finish(Instant::from_secs(90));
+    for (relay, before) in before.into_iter().enumerate() {
+        assert_eq!(world.arrived_at(path(relay, 1)), before, "nothing comes to an address that is gone");
+        assert!(world.arrived_at(path(relay, 2)) > 200_000, "path {relay} goes on from the new address");
+        let [(opened, _), (served, _)] = world.opened_and_refused(relay);
+        assert_eq!((opened, served), ((relays + moved) as u64, 2), "its channel, too");
+    }
+    world
+}
+
+#[test]
+fn channels_and_subflows_begin_anew_and_no_octet_is_lost() {
+    for splices in [false, true] {
+        moved(Wish { splices, ..Wish::default() }, 1);
+    }
+}
+
+#[test]
+fn all_addresses_may_change_at_once() {
+    for splices in [false, true] {
+        moved(Wish { splices, ..Wish::default() }, 3);
+    }
+}
+
+#[test]
+fn a_connection_with_one_path_survives() {
+    moved(Wish { relays: 1, bytes: 3_000_000, ..Wish::default() }, 1);
+}
+
+#[test]
+fn relay_selection_goes_on_with_the_relays_it_has() {
+    for splices in [false, true] {
+        let target = Some(Rate::from_bps(5_500_000));
+        moved(Wish { splices, target, ..Wish::default() }, 3);
+    }
+}
