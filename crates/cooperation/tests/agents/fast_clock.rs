@@ -1,5 +1,6 @@
 //! A relay's clock goes 10 % fast, or slow.
 
+use cooperation::agent::destination::DestinationEvent;
 use units::{Instant, Rate};
 
 use crate::clocked::Clock;
@@ -26,6 +27,33 @@ fn its_offers_count_as_those_of_others_and_it_carries_its_part() {
             assert!(other * 10 > as_it_should * 8, "splices: {splices}: {as_it_should}, {fast} and {slow} octets");
         }
     }
+}
+
+/// How many relays are to carry data, as observers heard last.
+fn carrying(world: &mut World) -> Option<u64> {
+    let mut latest = None;
+    world.with_destination(|agent, _, _| {
+        while let Some(event) = agent.poll_event() {
+            if let DestinationEvent::ActiveSet { count, .. } = event {
+                latest = Some(count);
+            }
+        }
+    });
+    latest
+}
+
+/// Its offers are old when the destination's clock says so, not when they seem to come from the future.
+#[test]
+fn one_that_goes_fast_is_missed_in_time_when_it_crashes() {
+    let target = Some(Rate::from_bps(5_500_000));
+    let mut world = world(110, Wish { target, bytes: 20_000_000, ..Wish::default() });
+    world.run_until(Instant::from_secs(20));
+    assert_eq!(carrying(&mut world), Some(3));
+    world.crash(2);
+    // An offer holds for 3 s, and the end of a period, 2 s, looks at it.
+    world.run_until(Instant::from_millis(25_500));
+    assert_eq!(carrying(&mut world), Some(2), "relay selection goes on without it");
+    world.finish(Instant::from_secs(120));
 }
 
 /// What is tested is a clock that goes fast.

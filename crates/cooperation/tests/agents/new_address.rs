@@ -1,5 +1,7 @@
 //! The destination's address on the Wi-Fi changes while data come.
 
+use core::net::IpAddr;
+
 use units::{Instant, Rate};
 
 use crate::world::{Wish, World, path};
@@ -17,15 +19,27 @@ fn moved(wish: Wish, moved: usize) -> World {
             agent.change_address(path(relay, 1), path(relay, 2), endpoint, now);
         });
     }
+    assert_nothing_begins_at(&world, (0..moved).map(|relay| path(relay, 1)).collect());
     let before: Vec<u64> = (0..moved).map(|relay| world.arrived_at(path(relay, 1))).collect();
     world.finish(Instant::from_secs(90));
     for (relay, before) in before.into_iter().enumerate() {
         assert_eq!(world.arrived_at(path(relay, 1)), before, "nothing comes to an address that is gone");
         assert!(world.arrived_at(path(relay, 2)) > 200_000, "path {relay} goes on from the new address");
+        assert_nothing_begins_at(&world, vec![path(relay, 1)]);
         let [(opened, _), (served, _)] = world.opened_and_refused(relay);
         assert_eq!((opened, served), ((relays + moved) as u64, 2), "its channel, too");
     }
     world
+}
+
+/// Nothing that is still open begins at addresses that are gone, whether now or in later calls: nobody else would find out, as the
+/// network here still knows the way to them.
+fn assert_nothing_begins_at(world: &World, gone: Vec<IpAddr>) {
+    let endpoint = &world.simulation.host(world.destination).host.endpoint;
+    let stats = endpoint.connections().filter_map(|connection| endpoint.stats(connection));
+    let open = stats.flat_map(|stats| stats.subflows).filter(|subflow| subflow.closed_at.is_none());
+    let left: Vec<_> = open.map(|subflow| subflow.local).filter(|local| gone.contains(&local.ip())).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]

@@ -47,13 +47,22 @@ pub struct Wish {
     pub splices: bool,
     /// Relays are chosen for this bit rate; otherwise all are used.
     pub target: Option<Rate>,
+    /// The send buffer of the destination's control connections.
+    pub control_buffer_bytes: u64,
     /// What stands between a relay and the destination, each way.
     pub wifi: fn(usize) -> Option<Box<dyn Node>>,
 }
 
 impl Default for Wish {
     fn default() -> Self {
-        Self { relays: 3, bytes: 12_000_000, splices: false, target: None, wifi: |_| None }
+        Self {
+            relays: 3,
+            bytes: 12_000_000,
+            splices: false,
+            target: None,
+            control_buffer_bytes: 16 << 10,
+            wifi: |_| None,
+        }
     }
 }
 
@@ -140,10 +149,12 @@ fn destination_host(wish: &Wish) -> Clocked {
     let known =
         |relay| KnownRelay { path: path(relay, 1), control: Some((control(relay, 1), relay_identity(relay).public())) };
     let range = RangeSettings { capacity_bytes: 1_000_000, ..RangeSettings::new(RANGE_BYTES) };
+    let mut control_settings = ControlSettings::new(1500);
+    control_settings.tcp.send_buffer_bytes = wish.control_buffer_bytes;
     let settings = DestinationSettings {
         identity: identity(DESTINATION_KEY),
         seed: [1; 32],
-        control: ControlSettings::new(1500),
+        control: control_settings,
         relays: (0..wish.relays).map(known).collect(),
         source: SOURCE,
         source_agent: None,
