@@ -46,12 +46,12 @@ fn carrying(world: &mut World) -> Option<u64> {
 #[test]
 fn one_that_goes_fast_is_missed_in_time_when_it_crashes() {
     let target = Some(Rate::from_bps(5_500_000));
-    let mut world = world(110, Wish { target, bytes: 20_000_000, ..Wish::default() });
-    world.run_until(Instant::from_secs(20));
+    let mut world = world(110, Wish { splices: true, target, bytes: 36_000_000, ..Wish::default() });
+    world.run_until(Instant::from_secs(40));
     assert_eq!(carrying(&mut world), Some(3));
     world.crash(2);
     // An offer holds for 3 s, and the end of a period, 2 s, looks at it.
-    world.run_until(Instant::from_millis(25_500));
+    world.run_until(Instant::from_millis(45_500));
     assert_eq!(carrying(&mut world), Some(2), "relay selection goes on without it");
     world.finish(Instant::from_secs(120));
 }

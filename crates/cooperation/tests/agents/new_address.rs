@@ -49,6 +49,26 @@ fn channels_and_subflows_begin_anew_and_no_octet_is_lost() {
     }
 }
 
+/// Who routes and holds knows the destination's packets by the address from which it is called.
+#[test]
+fn relays_that_route_hold_for_the_new_address_as_well() {
+    let mut world = World::new(Wish::default());
+    world.run_until(CHANGE);
+    for relay in 0..3 {
+        world.with_destination(|agent, endpoint, now| {
+            agent.change_address(path(relay, 1), path(relay, 2), endpoint, now);
+        });
+    }
+    let mut peak = [0; 3];
+    for at_ms in (6000..10_000).step_by(50) {
+        world.run_until(Instant::from_millis(at_ms));
+        (0..3).for_each(|relay| peak[relay] = peak[relay].max(world.held_bytes(relay)));
+    }
+    // The relay whose data are wanted next holds none.
+    assert!(peak.iter().filter(|bytes| **bytes > 0).count() >= 2, "{peak:?} octets held");
+    world.finish(Instant::from_secs(90));
+}
+
 #[test]
 fn all_addresses_may_change_at_once() {
     for splices in [false, true] {
