@@ -603,6 +603,19 @@ impl Endpoint {
         self.for_each_connection(|connection, host| connection.lose_local_address(ip, host, now));
     }
 
+    /// A local address was replaced, as when a device comes back to a Wi-Fi network: path managers hear of the new one first, so
+    /// that connections are never without an address, and what was tied to the old one ends.
+    pub fn replace_local_address(&mut self, old: IpAddr, new: IpAddr, now: Instant) {
+        let known = self.host.config.local_addresses.iter().find(|known| known.ip == old).copied();
+        if let Some(known) = known {
+            self.add_local_address(LocalAddress { ip: new, ..known }, now);
+        }
+        if self.preferred_address == Some(old) {
+            self.preferred_address = Some(new);
+        }
+        self.remove_local_address(old, now);
+    }
+
     fn for_each_connection(&mut self, mut visit: impl FnMut(&mut Connection, &mut Host)) {
         for slot in 0..u32_from(self.slots.len() as u64) {
             let Self { host, slots, .. } = self;

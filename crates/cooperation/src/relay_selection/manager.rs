@@ -218,6 +218,11 @@ impl RelayManager {
         }
     }
 
+    /// A new channel leads to a relay: whatever its clock showed before, its next advert is the newest.
+    pub fn handle_channel(&mut self, relay: RelayId) {
+        self.board.forget_stamp(relay);
+    }
+
     /// A relay says that it leaves, or is known to be gone.
     pub fn handle_leave(&mut self, relay: RelayId, now: Instant) {
         self.board.withdraw(relay);

@@ -238,6 +238,14 @@ impl AdvertBoard {
         true
     }
 
+    /// From here on a relay's stamps count anew: its channel has, and its clock may have. What belongs to an earlier channel cannot be
+    /// played again on this one.
+    pub fn forget_stamp(&mut self, relay: RelayId) {
+        if let Some(entry) = self.entries.get_mut(&relay) {
+            entry.newest = None;
+        }
+    }
+
     /// A relay said that it leaves: what it offered is gone.
     pub fn withdraw(&mut self, relay: RelayId) {
         if let Some(entry) = self.entries.get_mut(&relay) {

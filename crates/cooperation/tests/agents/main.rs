@@ -1,4 +1,15 @@
-//! Agents of a destination and its relays on a network: who hears what, and when.
+//! Agents of a destination and its relays on a network: who hears what, and when, and what faults leave of it.
 
+mod clocked;
+mod crowd;
+mod disorder;
+mod fast_clock;
+mod full;
+mod new_address;
 mod pairing;
+mod returning;
+mod slow_reader;
 mod stage;
+mod stall;
+mod stalls;
+mod world;

@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use cooperation::agent::Role;
@@ -12,7 +13,8 @@ use cooperation::channel::Identity;
 use cooperation::relay_selection::manager::{ManagerSettings, RelayManager};
 use cooperation::relay_selection::monitor::{Configured, LinkMonitor};
 use cooperation::relay_selection::{self, Goal, Mode, RelayId, SelectorSettings};
-use host::App;
+use host::{App, Host as _};
+
 use network::{Link, Network, PortId};
 use simulator::{EndpointHost, HostId, Simulation};
 use transport::{Endpoint, EndpointConfig, Event};
@@ -21,6 +23,8 @@ use units::{Duration, Instant, Rate};
 const CONTROL_PORT: u16 = 40_001;
 /// How often relays offer.
 pub const F: Duration = Duration::from_secs(2);
+/// How much earlier others begin than the destination that is looked at.
+pub const OTHERS_LEAD: Instant = Instant::from_secs(1);
 /// One way from any host to any other.
 pub const WAY: Duration = Duration::from_millis(20);
 
@@ -31,6 +35,8 @@ pub struct Stage {
     pub relays: Vec<(PortId, HostId)>,
     /// When the application started.
     pub started_at: Rc<Cell<Option<Instant>>>,
+    /// Relays that have left.
+    away: BTreeSet<HostId>,
 }
 
 /// Notes when it starts.
@@ -69,13 +75,13 @@ fn endpoint(seed: u64) -> Endpoint {
     Endpoint::with_seed(EndpointConfig::default(), seed)
 }
 
-/// A relay that offers 1 Mbit/s to whoever has `serves`, and is who `identity` says.
+/// A relay that offers 1 Mbit/s to whoever has `serves` or one of the keys after it, and is who `identity` says.
 pub fn relay_host(relay: usize, identity: Identity, serves: u8, life: u8) -> EndpointHost<Role> {
     let monitor = LinkMonitor::new(RelayId(relay as u16), Box::new(Configured(Rate::from_mbps(1))), Rate::ZERO);
     let settings = RelaySettings {
         address: SocketAddr::new(address(relay, 1), CONTROL_PORT),
         identity,
-        serves: vec![self::identity(serves).public()],
+        serves: (serves..serves + 10).map(|key| self::identity(key).public()).collect(),
         seed: [life; 32],
         control: ControlSettings::new(1500),
         offers: Some(OfferSettings { monitor, every: F, exaggerates: 1.0 }),
@@ -87,9 +93,10 @@ pub fn relay_host(relay: usize, identity: Identity, serves: u8, life: u8) -> End
     EndpointHost::with_agent(endpoint(1000 * u64::from(life) + relay as u64), Role::Relay(Box::new(agent)))
 }
 
-fn destination_host(relays: usize, started_at: &Rc<Cell<Option<Instant>>>) -> EndpointHost<Role> {
+/// A destination of the key `key` that has path address `host` on the way to each relay.
+fn destination_host(relays: usize, key: u8, host: u8, started_at: &Rc<Cell<Option<Instant>>>) -> EndpointHost<Role> {
     let known = |relay| KnownRelay {
-        path: address(relay, 2),
+        path: address(relay, host),
         control: Some((SocketAddr::new(address(relay, 1), CONTROL_PORT), relay_key(relay).public())),
     };
     let selector = SelectorSettings { epsilon: 0.1, mode: Mode::Build };
@@ -97,8 +104,8 @@ fn destination_host(relays: usize, started_at: &Rc<Cell<Option<Instant>>>) -> En
     let goal = Goal { target: Rate::from_mbps(2), tolerance: 0.1 };
     let manager = RelayManager::new(ManagerSettings::build(F), goal, selector);
     let settings = DestinationSettings {
-        identity: identity(DESTINATION_KEY),
-        seed: [1; 32],
+        identity: identity(key),
+        seed: [key; 32],
         control: ControlSettings::new(1500),
         relays: (0..relays).map(known).collect(),
         source: "10.0.0.1:80".parse().expect("an address"),
@@ -110,11 +117,19 @@ fn destination_host(relays: usize, started_at: &Rc<Cell<Option<Instant>>>) -> En
         watch: None,
     };
     let agent = Role::Destination(Box::new(DestinationAgent::new(settings)));
-    EndpointHost::with_agent(endpoint(1), agent).app(Starter(Rc::clone(started_at)))
+    EndpointHost::with_agent(endpoint(key.into()), agent).app(Starter(Rc::clone(started_at)))
 }
 
 /// A network on which `relays` relays serve the destination, but for the first: that one serves who has the key `first_serves`.
 pub fn stage(relays: usize, first_serves: u8) -> Stage {
+    let mut stage = crowded_stage(relays, first_serves, 0).0;
+    stage.simulation.check();
+    stage
+}
+
+/// The same with `others` more destinations that know the first relay only, and begin before the one that is looked at;
+/// without checkers, which remember what they see.
+pub fn crowded_stage(relays: usize, first_serves: u8, others: usize) -> (Stage, Vec<HostId>) {
     let mut network = Network::new(1);
     let router = network.add_router();
     let wire = |network: &mut Network| {
@@ -132,31 +147,45 @@ pub fn stage(relays: usize, first_serves: u8) -> Stage {
         network.add_host_route(router, address(relay, 1), *towards_relay);
         network.add_host_route(router, address(relay, 2), towards_destination);
     }
+    let other_ports = (0..others as u8).map(|other| {
+        let (port, down) = wire(&mut network);
+        network.add_host_route(router, address(0, 3 + other), down);
+        port
+    });
+    let other_ports: Vec<_> = other_ports.collect();
     let mut simulation = Simulation::new(network);
     let started_at = Rc::default();
-    let destination = simulation.attach(port, destination_host(relays, &started_at));
+    let attach_other = |(other, port): (u8, PortId)| {
+        simulation.attach(port, destination_host(1, DESTINATION_KEY + 1 + other, 3 + other, &Rc::default()))
+    };
+    let others: Vec<_> = (0..).zip(other_ports).map(attach_other).collect();
     let attach = |(relay, (port, _)): (usize, (PortId, _))| {
         let serves = if relay == 0 { first_serves } else { DESTINATION_KEY };
         (port, simulation.attach(port, relay_host(relay, relay_key(relay), serves, 1)))
     };
-    let relays = ports.into_iter().enumerate().map(attach).collect();
-    simulation.check();
-    Stage { simulation, destination, relays, started_at }
+    let attached = ports.into_iter().enumerate().map(attach).collect();
+    if !others.is_empty() {
+        simulation.run_until(OTHERS_LEAD);
+    }
+    let destination = simulation.attach(port, destination_host(relays, DESTINATION_KEY, 2, &started_at));
+    (Stage { simulation, destination, relays: attached, started_at, away: BTreeSet::new() }, others)
 }
 
 impl Stage {
     /// Lets time pass; relays look at their counters when they want to.
     pub fn run_until(&mut self, end: Instant) {
         loop {
-            let next = |(_, host): &(PortId, HostId)| {
+            let there: Vec<HostId> =
+                self.relays.iter().map(|(_, host)| *host).filter(|host| !self.away.contains(host)).collect();
+            let next = |host: &HostId| {
                 self.simulation.host(*host).agent().relay().map_or(Instant::FAR_FUTURE, RelayAgent::next_measurement)
             };
-            let next = self.relays.iter().map(next).min().unwrap_or(Instant::FAR_FUTURE);
+            let next = there.iter().map(next).min().unwrap_or(Instant::FAR_FUTURE);
             self.simulation.run_until(next.min(end));
             if next > end {
                 return;
             }
-            for (_, host) in self.relays.clone() {
+            for host in there {
                 self.simulation.with_host(host, |host, now| {
                     host.with_agent_mut(|role, endpoint| {
                         let agent = role.relay_mut().expect("it is a relay");
@@ -176,6 +205,29 @@ impl Stage {
         let identity = identity.unwrap_or_else(|| relay_key(relay));
         let host = self.simulation.attach(port, relay_host(relay, identity, DESTINATION_KEY, life));
         self.relays[relay] = (port, host);
+    }
+
+    /// The host ends, in good order.
+    pub fn retire(&mut self, host: HostId) {
+        self.simulation.with_host(host, |host, now| host.handle_end(now));
+    }
+
+    /// The relay says goodbye and is gone.
+    pub fn leave(&mut self, relay: usize) {
+        let (_, id) = self.relays[relay];
+        self.retire(id);
+        self.simulation.with_host(id, |host, _| host.switch_off());
+        self.away.insert(id);
+    }
+
+    /// A relay that has left begins a new life, in which it knows nothing of those before.
+    pub fn rouse(&mut self, relay: usize, life: u8) {
+        let (_, id) = self.relays[relay];
+        self.away.remove(&id);
+        self.simulation.with_host(id, |host, now| {
+            *host = relay_host(relay, relay_key(relay), DESTINATION_KEY, life);
+            host.start(now);
+        });
     }
 
     /// Channels that the destination, and relay `relay` in its present life, opened and gave up because of what came.

@@ -1,6 +1,6 @@
 //! Who waits for callers.
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 
 use transport::{ConnectionId, Endpoint, Event, ListenerId};
 use units::Instant;
@@ -69,6 +69,15 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
         for (_, carried) in self.channels.iter_mut().filter(|(_, carried)| carried.peer().is_some()) {
             carried.say(matter, frame.clone(), endpoint, now);
         }
+    }
+
+    /// Where those are who have proven who they are.
+    pub fn callers(&self, endpoint: &Endpoint) -> Vec<IpAddr> {
+        let proven = self.channels.iter().filter(|(_, carried)| carried.peer().is_some());
+        proven
+            .filter_map(|(_, carried)| endpoint.addresses(carried.connection))
+            .map(|(_, remote)| remote.ip())
+            .collect()
     }
 
     /// When [`Self::handle_timeout`] is due.

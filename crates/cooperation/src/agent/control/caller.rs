@@ -67,6 +67,22 @@ impl<Out: Frame, In: Frame> Caller<Out, In> {
         self.local = local;
     }
 
+    /// Calls `peer` at `remote` the next time.
+    pub fn turn_to(&mut self, remote: SocketAddr, peer: PublicKey) {
+        (self.remote, self.peer) = (remote, peer);
+    }
+
+    /// Hangs up, and calls again at once: the connection that was led elsewhere, or to somebody else.
+    pub fn call_anew(&mut self, settings: &ControlSettings, endpoint: &mut Endpoint, now: Instant) {
+        self.hang_up(settings, endpoint, now);
+        (self.failures, self.retry_at) = (0, now);
+    }
+
+    /// Its connection, as long as there is one.
+    pub fn connection(&self) -> Option<ConnectionId> {
+        self.carried.as_ref().map(|carried| carried.connection)
+    }
+
     /// Where it calls from.
     pub const fn local(&self) -> IpAddr {
         self.local

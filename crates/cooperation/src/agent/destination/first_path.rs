@@ -23,6 +23,13 @@ impl FirstPath {
         Self { local, source }
     }
 
+    /// The path from `old` begins at `new`.
+    pub fn move_to(&mut self, old: IpAddr, new: IpAddr) {
+        if self.local == old {
+            self.local = new;
+        }
+    }
+
     pub fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         match event {
             Event::FullyEstablished(connection) => {

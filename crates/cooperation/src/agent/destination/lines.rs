@@ -1,18 +1,26 @@
 //! The destination's channels to its relays and its source. It calls; they answer.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;
 
 use transport::{ConnectionId, Endpoint, Event};
-use units::Instant;
+use units::{Duration, Instant};
 
 use super::DestinationSettings;
 use crate::agent::control::{Called, Caller, ControlStats, Seeds};
+use crate::channel::PublicKey;
+use crate::channel::codec::Frame;
 use crate::channel::from_source::FromSource;
 use crate::channel::to_destination::ToDestination;
 use crate::channel::to_relay::ToRelay;
 use crate::channel::to_source::ToSource;
 use crate::relay_selection::RelayId;
+
+/// Calls that are made at once, at most. More of them would meet at a queue, and again with each retransmission: those that it drops
+/// would be the same each time.
+const CALLS_AT_ONCE: usize = 50;
+/// How long those wait that exceed it.
+const CALLS_PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) struct Lines {
     seeds: Seeds,
@@ -123,9 +131,15 @@ impl Lines {
         self.next_call = Instant::FAR_FUTURE;
         let DestinationSettings { identity, control, .. } = settings;
         let Self { seeds, relays, source, owners, next_call } = self;
+        let mut calls = 0;
         for (relay, caller) in (0..).map(RelayId).zip(relays) {
             let Some(caller) = caller else { continue };
             if caller.next_call() <= now {
+                calls += 1;
+                if calls > CALLS_AT_ONCE {
+                    *next_call = (*next_call).min(now + CALLS_PAUSE);
+                    continue;
+                }
                 let connection = caller.call(identity, seeds, control, endpoint, now);
                 owners.extend(connection.map(|connection| (connection, Line::Relay(relay))));
             }
@@ -140,6 +154,43 @@ impl Lines {
         }
     }
 
+    /// A relay answers elsewhere, or with another key.
+    pub fn turn_to(
+        &mut self,
+        relay: RelayId,
+        (address, key): (SocketAddr, PublicKey),
+        settings: &DestinationSettings,
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) {
+        let Some(slot) = self.relays.get_mut(usize::from(relay.0)) else { return };
+        let Some(path) = settings.path_of(relay) else { return };
+        let caller = slot.get_or_insert_with(|| Caller::new(path, address, key));
+        caller.turn_to(address, key);
+        call_anew(caller, &mut self.owners, settings, endpoint, now);
+        self.next_call = now;
+    }
+
+    /// Who is called from `old` is called from `new`, at once.
+    pub fn move_to(
+        &mut self,
+        old: IpAddr,
+        new: IpAddr,
+        settings: &DestinationSettings,
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) {
+        for caller in self.relays.iter_mut().flatten().filter(|caller| caller.local() == old) {
+            caller.move_to(new);
+            call_anew(caller, &mut self.owners, settings, endpoint, now);
+        }
+        if let Some(caller) = self.source.as_mut().filter(|caller| caller.local() == old) {
+            caller.move_to(new);
+            call_anew(caller, &mut self.owners, settings, endpoint, now);
+        }
+        self.next_call = now;
+    }
+
     /// Hangs up everywhere, and calls nobody any more.
     pub fn retire(&mut self, settings: &DestinationSettings, endpoint: &mut Endpoint, now: Instant) {
         self.relays.iter_mut().flatten().for_each(|caller| caller.retire(&settings.control, endpoint, now));
@@ -151,6 +202,19 @@ impl Lines {
     pub fn poll_timeout(&self) -> Option<Instant> {
         Some(self.next_call).filter(|at| *at < Instant::FAR_FUTURE)
     }
+}
+
+fn call_anew<Out: Frame, In: Frame>(
+    caller: &mut Caller<Out, In>,
+    owners: &mut BTreeMap<ConnectionId, Line>,
+    settings: &DestinationSettings,
+    endpoint: &mut Endpoint,
+    now: Instant,
+) {
+    if let Some(connection) = caller.connection() {
+        owners.remove(&connection);
+    }
+    caller.call_anew(&settings.control, endpoint, now);
 }
 
 /// The address from which the source is called next: that of another path, one that carries data if there is one.

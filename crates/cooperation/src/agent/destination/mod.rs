@@ -22,6 +22,7 @@ mod steering;
 mod to_source;
 mod watchman;
 
+use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
 
 use host::Agent;
@@ -30,6 +31,7 @@ use units::{Duration, Instant};
 use wire::Segment;
 
 use super::control::ControlStats;
+use crate::channel::PublicKey;
 use crate::channel::to_destination::ToDestination;
 use crate::relay_selection::RelayId;
 pub use event::DestinationEvent;
@@ -105,6 +107,34 @@ impl DestinationAgent {
         self.lines.stats()
     }
 
+    /// The destination's address `old` on its way to relays is gone, and `new` stands in its place, as when a device comes back to a
+    /// Wi-Fi network. Channels and subflows begin anew from there; data that were under way are sent again.
+    pub fn change_address(&mut self, old: IpAddr, new: IpAddr, endpoint: &mut Endpoint, now: Instant) {
+        self.settings.move_to(old, new);
+        self.lines.move_to(old, new, &self.settings, endpoint, now);
+        if let Some(steering) = &mut self.steering {
+            steering.move_to(old, new, endpoint, now, &mut self.events);
+        }
+        self.first_path.iter_mut().for_each(|first_path| first_path.move_to(old, new));
+        self.watchman.iter_mut().for_each(|watchman| watchman.move_to(old, new));
+        endpoint.replace_local_address(old, new, now);
+        self.find_deadline();
+    }
+
+    /// `relay` answers at `address` from now on, and has `key`: it was told so by somebody whom it trusts, as it was of those that it
+    /// knows from the start. Whoever answers elsewhere or with another key is nobody's relay before.
+    pub fn change_relay(
+        &mut self,
+        relay: RelayId,
+        address: SocketAddr,
+        key: PublicKey,
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) {
+        self.lines.turn_to(relay, (address, key), &self.settings, endpoint, now);
+        self.find_deadline();
+    }
+
     /// Lets the application begin, over the relay that is best known by now.
     fn begin(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.begin_by = Instant::FAR_FUTURE;
@@ -129,8 +159,8 @@ impl DestinationAgent {
                     self.review_at.get_or_insert(now + GATHER);
                 }
             }
-            ToDestination::Load(load) => self.to_source.on_load(relay, load),
-            ToDestination::Delay(delay) => self.to_source.on_delay(relay, delay),
+            ToDestination::Load(load) => self.to_source.on_load(relay, load, now),
+            ToDestination::Delay(delay) => self.to_source.on_delay(relay, delay, now),
         }
     }
 
@@ -164,6 +194,9 @@ impl DestinationAgent {
             Spoken::Relay { relay, opened, words } => {
                 if let Some(ranges) = self.ranges.as_mut().filter(|_| opened) {
                     ranges.repeat(relay);
+                }
+                if let Some(steering) = self.steering.as_mut().filter(|_| opened) {
+                    steering.handle_channel(relay);
                 }
                 words.into_iter().for_each(|word| self.hear(relay, word, endpoint, now));
             }

@@ -93,6 +93,11 @@ impl DestinationSettings {
         self.relays.get(usize::from(relay.0)).map(|known| known.path)
     }
 
+    /// All paths that begin at `old` begin at `new`.
+    pub(super) fn move_to(&mut self, old: IpAddr, new: IpAddr) {
+        self.relays.iter_mut().filter(|relay| relay.path == old).for_each(|relay| relay.path = new);
+    }
+
     /// Its addresses, in the order of the relays.
     pub(super) fn paths(&self) -> Vec<IpAddr> {
         self.relays.iter().map(|known| known.path).collect()

@@ -80,6 +80,11 @@ impl Steering {
         self.heard.len() == self.paths.len()
     }
 
+    /// A new channel leads to a relay.
+    pub fn handle_channel(&mut self, relay: RelayId) {
+        self.manager.handle_channel(relay);
+    }
+
     /// A relay advertised.
     pub fn handle_advert(&mut self, advert: Advert, now: Instant) {
         self.heard.insert(advert.relay);
@@ -219,6 +224,23 @@ impl Steering {
             let _ = endpoint.remove_subflow(connection, subflow, now);
         }
         // Without another subflow an unreachable relay is still better than none.
+    }
+
+    /// Paths that begin at `old` begin at `new`: their subflows begin anew, and relay selection need not hear of it unless one cannot.
+    pub fn move_to(&mut self, old: IpAddr, new: IpAddr, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
+        let moved = (0..).map(RelayId).zip(&mut self.paths).filter(|(_, path)| **path == old);
+        let moved: Vec<RelayId> = moved.map(|(relay, path)| (*path = new, relay).1).collect();
+        let Some(connection) = self.connection else { return };
+        let stats = self.observe(endpoint);
+        for relay in moved {
+            let Some(subflow) = self.subflows.remove(&relay) else { continue };
+            let backup = stats.subflows.iter().any(|stats| stats.id == subflow && stats.backup);
+            match endpoint.add_subflow(connection, SocketAddr::new(new, 0), self.source, backup, now) {
+                Ok(subflow) => drop(self.subflows.insert(relay, subflow)),
+                Err(_) => self.manager.handle_closed(relay, now),
+            }
+        }
+        self.follow(endpoint, now, events);
     }
 
     fn relay_at(&self, address: IpAddr) -> Option<RelayId> {

@@ -2,6 +2,8 @@
 //!
 //! A path is named by the connection's token at the source and by the identifier of the destination's address (RFC 8684
 //! section 3.2), which NATs leave alone. What is known before a path has a subflow is told once it has one.
+//!
+//! The source ignores what is not newer. It is told the destination's time of hearing a word: a relay's clock may begin anew.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +17,16 @@ use crate::channel::to_destination::{Delay, Load};
 use crate::channel::to_source::ToSource;
 use crate::relay_selection::RelayId;
 
+/// A word with the relay's stamp, which says whether it is another one than before.
+struct Heard<T> {
+    stamp: Instant,
+    word: T,
+}
+
 #[derive(Default)]
 pub(super) struct ToSourceWords {
-    loads: BTreeMap<RelayId, Load>,
-    delays: BTreeMap<RelayId, Delay>,
+    loads: BTreeMap<RelayId, Heard<Load>>,
+    delays: BTreeMap<RelayId, Heard<Delay>>,
     /// Of these relays there is something to tell.
     news: Vec<RelayId>,
     /// Connections of the application.
@@ -26,13 +34,18 @@ pub(super) struct ToSourceWords {
 }
 
 impl ToSourceWords {
-    pub fn on_load(&mut self, relay: RelayId, load: Load) {
-        self.loads.insert(relay, load);
+    pub fn on_load(&mut self, relay: RelayId, load: Load, now: Instant) {
+        // A channel that opens again repeats what was said.
+        if self.loads.get(&relay).is_none_or(|known| known.stamp != load.at) {
+            self.loads.insert(relay, Heard { stamp: load.at, word: Load { at: now, ..load } });
+        }
         self.news.push(relay);
     }
 
-    pub fn on_delay(&mut self, relay: RelayId, delay: Delay) {
-        self.delays.insert(relay, delay);
+    pub fn on_delay(&mut self, relay: RelayId, delay: Delay, now: Instant) {
+        if self.delays.get(&relay).is_none_or(|known| known.stamp != delay.at) {
+            self.delays.insert(relay, Heard { stamp: delay.at, word: Delay { at: now, ..delay } });
+        }
         self.news.push(relay);
     }
 
@@ -90,12 +103,43 @@ impl ToSourceWords {
         // One matter for each connection, path and kind.
         let matter = |kind: u64| u64::from(connection.0) << 9 | u64::from(address_id) << 1 | kind;
         if let Some(load) = self.loads.get(&relay) {
-            let word = ToSource::Load { connection, address_id: AddressId(address_id), load: *load };
+            let word = ToSource::Load { connection, address_id: AddressId(address_id), load: load.word };
             lines.tell_source(matter(0), word, endpoint, now);
         }
         if let Some(delay) = self.delays.get(&relay) {
-            let word = ToSource::Delay { connection, address_id: AddressId(address_id), delay: *delay };
+            let word = ToSource::Delay { connection, address_id: AddressId(address_id), delay: delay.word };
             lines.tell_source(matter(1), word, endpoint, now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RELAY: RelayId = RelayId(3);
+
+    fn load(stamp_s: u64) -> Load {
+        Load { ratio: 1.0, increase: 1.0, decrease: 0.5, at: Instant::from_secs(stamp_s) }
+    }
+
+    /// As the source sees it: newer with each word, whatever the relay's clock shows.
+    #[test]
+    fn words_of_a_relay_whose_clock_begins_anew_are_newer_than_those_before() {
+        let mut words = ToSourceWords::default();
+        let mut told = Vec::new();
+        for (now_s, stamp_s) in [(10, 500), (12, 502), (20, 1), (22, 3)] {
+            words.on_load(RELAY, load(stamp_s), Instant::from_secs(now_s));
+            told.push(words.loads[&RELAY].word.at);
+        }
+        assert_eq!(told, [10, 12, 20, 22].map(Instant::from_secs));
+    }
+
+    #[test]
+    fn a_word_that_is_repeated_is_the_same_word() {
+        let mut words = ToSourceWords::default();
+        words.on_load(RELAY, load(500), Instant::from_secs(10));
+        words.on_load(RELAY, load(500), Instant::from_secs(13));
+        assert_eq!(words.loads[&RELAY].word.at, Instant::from_secs(10));
     }
 }

@@ -28,6 +28,11 @@ impl Watchman {
         Self { settings, paths: all.paths(), source: all.source, takes_back: !is_steered, watched: None }
     }
 
+    /// Paths that begin at `old` begin at `new`.
+    pub fn move_to(&mut self, old: IpAddr, new: IpAddr) {
+        self.paths.iter_mut().filter(|path| **path == old).for_each(|path| *path = new);
+    }
+
     fn look(&mut self, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
         let Some((connection, watch)) = &mut self.watched else { return };
         let connection = *connection;

@@ -156,6 +156,7 @@ impl Agent for RelayAgent {
             self.passage.on_silence(now);
         }
         if heard.opened {
+            self.passage.set_callers(self.channels.callers(endpoint));
             for (matter, word) in (0..).zip(self.latest) {
                 word.iter().for_each(|word| self.channels.say(matter, word, endpoint, now));
             }

@@ -40,6 +40,8 @@ pub enum PassageSettings {
 pub(super) struct Passage {
     own: IpAddr,
     destination: Vec<IpAddr>,
+    /// Addresses from which a destination calls now.
+    callers: Vec<IpAddr>,
     way: Way,
     passing: VecDeque<Segment>,
     octets: VecDeque<Bytes>,
@@ -62,7 +64,7 @@ impl Passage {
                 (destination.clone(), Way::Spliced(Box::new(relay)))
             }
         };
-        Ok(Self { own, destination, way, passing: VecDeque::new(), octets: VecDeque::new() })
+        Ok(Self { own, destination, callers: Vec::new(), way, passing: VecDeque::new(), octets: VecDeque::new() })
     }
 
     /// Whether a segment neither begins nor ends here.
@@ -77,7 +79,8 @@ impl Passage {
         if segment.dst.ip() == self.own {
             return Some(segment);
         }
-        let to_destination = self.destination.contains(&segment.dst.ip());
+        let to = segment.dst.ip();
+        let to_destination = self.destination.contains(&to) || self.callers.contains(&to);
         match &mut self.way {
             Way::Beside => self.passing.push_back(segment),
             Way::Routed(routed) if to_destination => {
@@ -106,6 +109,11 @@ impl Passage {
         }
         self.octets.push_back(octets);
         None
+    }
+
+    /// Destinations call from these addresses: what goes there is theirs, too.
+    pub fn set_callers(&mut self, callers: Vec<IpAddr>) {
+        self.callers = callers;
     }
 
     /// The destination announced a range.

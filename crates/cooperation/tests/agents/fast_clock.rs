@@ -1,0 +1,67 @@
+//! A relay's clock goes 10 % fast, or slow.
+
+use cooperation::agent::destination::DestinationEvent;
+use units::{Instant, Rate};
+
+use crate::clocked::Clock;
+use crate::world::{Birth, F, Wish, World, path};
+
+/// Two true relays, and one whose clock goes `percent` as fast, from the start on.
+fn world(percent: u64, wish: Wish) -> World {
+    let mut world = World::new(wish);
+    world.revive(2, Birth { clock: Clock { zero: Instant::ZERO, percent }, ..Birth::first(2) });
+    world
+}
+
+#[test]
+fn its_offers_count_as_those_of_others_and_it_carries_its_part() {
+    for splices in [false, true] {
+        let [as_it_should, fast, slow] = [100, 110, 90].map(|percent| {
+            let target = Some(Rate::from_bps(5_500_000));
+            let mut world = world(percent, Wish { splices, target, bytes: 20_000_000, ..Wish::default() });
+            world.finish(Instant::from_secs(90));
+            assert_eq!(world.opened_and_refused(2), [(3, 0), (1, 0)]);
+            world.arrived_at(path(2, 1))
+        });
+        for other in [fast, slow] {
+            assert!(other * 10 > as_it_should * 8, "splices: {splices}: {as_it_should}, {fast} and {slow} octets");
+        }
+    }
+}
+
+/// How many relays are to carry data, as observers heard last.
+fn carrying(world: &mut World) -> Option<u64> {
+    let mut latest = None;
+    world.with_destination(|agent, _, _| {
+        while let Some(event) = agent.poll_event() {
+            if let DestinationEvent::ActiveSet { count, .. } = event {
+                latest = Some(count);
+            }
+        }
+    });
+    latest
+}
+
+/// Its offers are old when the destination's clock says so, not when they seem to come from the future.
+#[test]
+fn one_that_goes_fast_is_missed_in_time_when_it_crashes() {
+    let target = Some(Rate::from_bps(5_500_000));
+    let mut world = world(110, Wish { splices: true, target, bytes: 36_000_000, ..Wish::default() });
+    world.run_until(Instant::from_secs(40));
+    assert_eq!(carrying(&mut world), Some(3));
+    world.crash(2);
+    // An offer holds for 3 s, and the end of a period, 2 s, looks at it.
+    world.run_until(Instant::from_millis(45_500));
+    assert_eq!(carrying(&mut world), Some(2), "relay selection goes on without it");
+    world.finish(Instant::from_secs(120));
+}
+
+/// What is tested is a clock that goes fast.
+#[test]
+fn its_offers_come_sooner_than_those_of_others() {
+    let mut world = world(110, Wish::default());
+    world.run_until(Instant::ZERO + F * 22);
+    let [fast, others] = [2, 1].map(|relay| world.sent_control_bytes(relay));
+    // 25 offers instead of 23, each a record of 52 octets.
+    assert_eq!(fast - others, 2 * 52);
+}
