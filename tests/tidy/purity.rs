@@ -4,7 +4,7 @@ use syn::visit::{self, Visit};
 
 use crate::tree::{files_ending, is_test_only, parse, require_none};
 
-const SANS_IO: [&str; 7] = ["units", "wire", "transport", "network", "host", "simulator", "cooperation"];
+const SANS_IO: [&str; 8] = ["units", "policy", "wire", "transport", "network", "host", "simulator", "cooperation"];
 
 /// Paths, by their first segments.
 const IMPURE: [&str; 8] =

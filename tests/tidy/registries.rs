@@ -34,10 +34,11 @@ fn list_of(registry: &str, name: &str) -> String {
     registry[start..end].to_owned()
 }
 
-/// The texts of the files whose functions the list names as builders: `build: balia::balia`.
+/// The texts of the files whose functions the list names as builders: `build: With(mpaimd::PARAMETERS, mpaimd::mpaimd)`.
 fn builders(list: &str, folder: &str) -> Vec<String> {
     let named = list.split("build: ").skip(1).filter_map(|rest| rest.split_once("::"));
-    let files = named.map(|(module, _)| format!("{folder}{module}.rs"));
+    let modules = named.map(|(before, _)| before.trim_start_matches("With(").trim());
+    let files = modules.map(|module| format!("{folder}{module}.rs"));
     let known = files_ending(".rs");
     files.filter(|file| known.contains(file)).map(|file| read(&file)).collect()
 }

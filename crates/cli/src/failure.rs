@@ -50,6 +50,12 @@ impl From<RunError> for Failure {
     }
 }
 
+impl From<atomic_file::Error> for Failure {
+    fn from(error: atomic_file::Error) -> Self {
+        io::Error::from(error).into()
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {

@@ -12,7 +12,6 @@
 //! claims      what the papers say beside what is measured, with a verdict
 //! statistics  means with intervals, paired comparisons, correlations over runs
 //! pcapng      packet captures
-//! output      files that are whole or absent
 //! shell       commands that people paste
 //! ```
 
@@ -20,7 +19,6 @@ pub mod claims;
 pub mod link_nodes;
 pub mod measure;
 pub mod metrics;
-pub mod output;
 pub mod pcapng;
 pub mod report;
 pub mod results;

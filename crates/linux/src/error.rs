@@ -53,6 +53,12 @@ impl From<Lacks> for Error {
     }
 }
 
+impl From<atomic_file::Error> for Error {
+    fn from(error: atomic_file::Error) -> Self {
+        Self::File { message: format!("{}: {}", error.source, error.remedy()), path: error.path }
+    }
+}
+
 impl From<Lack> for Error {
     fn from(lack: Lack) -> Self {
         Self::Lacking(lack.into())

@@ -13,7 +13,6 @@
 //! ```
 
 pub mod ability;
-pub mod atomic_file;
 pub mod attachment;
 #[cfg(test)]
 mod back_to_back;

@@ -3,13 +3,12 @@
 use core::net::IpAddr;
 use std::collections::VecDeque;
 
-use units::{Instant, Prng};
+use units::{Deadlines, Instant, Prng};
 use wire::Segment;
 
 use crate::routes::Routes;
 use crate::{
-    Amount, Counters, Datagram, DropCause, EventQueue, Gate, Link, Medium, MediumOutput, Node, Output, Packet,
-    PacketPool, Route,
+    Amount, Counters, Datagram, DropCause, Gate, Link, Medium, MediumOutput, Node, Output, Packet, PacketPool, Route,
 };
 
 /// Names a vertex of one network.
@@ -31,7 +30,7 @@ pub struct Network {
     seed: u64,
     vertices: Vec<Vertex>,
     media: Vec<Shared>,
-    wakeups: EventQueue,
+    wakeups: Deadlines,
     pending: VecDeque<(VertexId, Packet)>,
     deliveries: VecDeque<(PortId, Packet)>,
     output: Output,
@@ -217,13 +216,13 @@ impl Network {
     /// When [`Self::advance`] must be called next.
     #[inline]
     pub fn next_wakeup(&self) -> Option<Instant> {
-        self.wakeups.peek().map(|(at, _)| at)
+        self.wakeups.first().map(|(at, _)| at)
     }
 
     /// Lets the node that is due first do its work, if that is by `now`; false if none is.
     #[inline]
     pub fn advance(&mut self, now: Instant) -> bool {
-        let Some((_, index)) = self.wakeups.peek().filter(|(at, _)| *at <= now) else { return false };
+        let Some((_, index)) = self.wakeups.first().filter(|(at, _)| *at <= now) else { return false };
         self.process(VertexId(index as u32), None, now);
         self.settle(now);
         true

@@ -16,7 +16,6 @@
 mod address_table;
 pub mod cell;
 mod datagram;
-mod event_queue;
 mod graph;
 pub mod impairment;
 pub mod link;
@@ -34,7 +33,6 @@ pub mod trace;
 pub mod wlan;
 
 pub use datagram::Datagram;
-pub use event_queue::EventQueue;
 pub use graph::{Imbalance, MediumId, Network, PortId, VertexId};
 pub use link::{Link, LossModel, Queue};
 pub use medium::{Gate, Medium, MediumOutput};

@@ -3,8 +3,8 @@
 use core::net::{IpAddr, SocketAddr};
 
 use host::Host;
-use network::{EventQueue, Medium, MediumId, Network, Packet, PortId};
-use units::Instant;
+use network::{Medium, MediumId, Network, Packet, PortId};
+use units::{Deadlines, Instant};
 use wire::Segment;
 
 use crate::check::Checker;
@@ -28,7 +28,7 @@ pub struct Simulation<H> {
     hosts: Vec<Attached<H>>,
     /// The host at each vertex of the network that is a port.
     host_at: Vec<Option<HostId>>,
-    timers: EventQueue,
+    timers: Deadlines,
     watchers: Watchers,
 }
 
@@ -61,7 +61,7 @@ impl<H: Host> Simulation<H> {
             network,
             hosts: Vec::new(),
             host_at: Vec::new(),
-            timers: EventQueue::new(),
+            timers: Deadlines::new(),
             watchers: Watchers::default(),
         }
     }
@@ -149,7 +149,7 @@ impl<H: Host> Simulation<H> {
 
     /// When the next event is due.
     pub fn next_event(&self) -> Option<Instant> {
-        let timer = self.timers.peek().map(|(at, _)| at);
+        let timer = self.timers.first().map(|(at, _)| at);
         [self.network.next_wakeup(), timer].into_iter().flatten().min().filter(|at| *at < Instant::FAR_FUTURE)
     }
 
@@ -181,7 +181,7 @@ impl<H: Host> Simulation<H> {
     #[inline]
     fn step(&mut self, end: Instant) -> bool {
         let network = self.network.next_wakeup().unwrap_or(Instant::FAR_FUTURE);
-        let timer = self.timers.peek().unwrap_or((Instant::FAR_FUTURE, 0));
+        let timer = self.timers.first().unwrap_or((Instant::FAR_FUTURE, 0));
         let at = network.min(timer.0);
         if at > end || at == Instant::FAR_FUTURE {
             return false;

@@ -38,7 +38,8 @@ fn settle(controller: &str, paths: &[(u64, f64)]) -> Settled {
         simulation.run_until(Instant::from_secs(SETTLE_S) + elapsed);
         let windows: Vec<_> = subflows(&simulation).iter().map(window_segments).collect();
         squares.iter_mut().zip(&windows).for_each(|(sum, window)| *sum += window * window);
-        total_squares += windows.iter().sum::<f64>().powi(2);
+        let total = windows.iter().sum::<f64>();
+        total_squares += total * total;
     }
     let root_mean = |sum: f64| (sum / samples as f64).sqrt();
     let sent =

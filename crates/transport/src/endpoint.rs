@@ -10,13 +10,12 @@ use std::sync::Arc;
 
 use passive_open::Listener;
 use units::narrow::u32_from;
-use units::{Dsn, Instant};
+use units::{Deadlines, Dsn, Instant};
 use wire::mptcp::{Key, MpJoin, MptcpOption, ResetReason, Token};
 use wire::{Flags, Payload, Segment, TooBig};
 
 use crate::congestion::{Competition, WindowSet};
 use crate::connection::{Connection, JoinAnswer, JoinRequest, Policies, keys};
-use crate::deadlines::Deadlines;
 use crate::error::{CloseReason, ConnectError, ConnectionError, ListenError};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
@@ -88,7 +87,7 @@ impl Endpoint {
             next_listener: 0,
             ready: VecDeque::new(),
             lingering: VecDeque::new(),
-            timers: Deadlines::default(),
+            timers: Deadlines::new(),
             preferred_address: None,
             now: Instant::ZERO,
         }
@@ -228,10 +227,11 @@ impl Endpoint {
     /// Takes note of the time; harmless before [`Self::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance(now);
-        while let Some((_, slot)) = self.timers.first().filter(|(at, _)| *at <= now) {
-            self.timers.set(slot, Instant::FAR_FUTURE);
+        while let Some((_, position)) = self.timers.first().filter(|(at, _)| *at <= now) {
+            self.timers.set(position, None);
+            let slot = u32_from(position as u64);
             let Self { host, slots, .. } = self;
-            let Some(connection) = slots[slot as usize].connection.as_deref_mut() else { continue };
+            let Some(connection) = slots[position].connection.as_deref_mut() else { continue };
             if connection.next_timeout() <= now {
                 connection.handle_timeout(host, now);
                 self.after(slot);
@@ -245,8 +245,8 @@ impl Endpoint {
     fn arm(&mut self, slot: u32) {
         let Some(connection) = self.slots[slot as usize].connection.as_deref() else { return };
         let next = connection.next_timeout();
-        if next < self.timers.get(slot) {
-            self.timers.set(slot, next);
+        if next < self.timers.get(slot as usize).unwrap_or(Instant::FAR_FUTURE) {
+            self.timers.set(slot as usize, Some(next));
         }
     }
 
@@ -283,7 +283,7 @@ impl Endpoint {
         place.generation = place.generation.wrapping_add(1);
         self.open -= 1;
         self.free.push(slot);
-        self.timers.set(slot, Instant::FAR_FUTURE);
+        self.timers.set(slot as usize, None);
         true
     }
 

@@ -17,7 +17,6 @@ pub mod config;
 pub mod congestion;
 mod connection;
 mod crumbs;
-mod deadlines;
 mod endpoint;
 pub mod error;
 pub mod event;

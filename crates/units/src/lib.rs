@@ -1,10 +1,12 @@
 //! Units in types: time, rates, sequence numbers and seeded randomness.
 //!
 //! A bare integer never says what it counts; these newtypes do, and they refuse the arithmetic that makes no sense
-//! (adding two instants, comparing sequence numbers without wrap-around).
+//! (adding two instants, comparing sequence numbers without wrap-around). [`Deadlines`] are beside them, for the many that wait for
+//! an instant.
 
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 
+mod deadlines;
 mod dsn;
 pub mod narrow;
 pub mod parse;
@@ -14,6 +16,7 @@ mod seq_nr;
 pub mod text;
 mod time;
 
+pub use deadlines::Deadlines;
 pub use dsn::Dsn;
 pub use prng::Prng;
 pub use quantity::{ByteCount, Probability, Rate};

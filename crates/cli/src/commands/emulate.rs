@@ -1,10 +1,9 @@
 //! `anabranch emulate`: network namespaces whose links behave as a file describes.
 
-use std::io::BufWriter;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lab::output::AtomicFile;
+use atomic_file::AtomicFile;
 use lab::pcapng::{Capture, Direction};
 use linux::ability::{Needs, rehearse};
 use linux::stop::Stop;
@@ -33,11 +32,11 @@ pub fn emulate(arguments: &arguments::Emulate) -> Result<(), Failure> {
 }
 
 /// A capture that is whole when the emulation has ended, and absent if it was killed.
-struct Tape(Arc<Mutex<Capture<BufWriter<AtomicFile>>>>);
+struct Tape(Arc<Mutex<Capture<AtomicFile>>>);
 
 impl Tape {
     fn start(path: &Path, devices: &[String]) -> Result<Self, Failure> {
-        let file = BufWriter::new(AtomicFile::create(path)?);
+        let file = AtomicFile::create_with_folders(path)?;
         Ok(Self(Arc::new(Mutex::new(Capture::new(file, devices)?))))
     }
 
@@ -57,8 +56,7 @@ impl Tape {
     fn finish(self) -> Result<(), Failure> {
         let still_used = || Failure::Failed("the capture is still being written".into());
         let capture = Arc::into_inner(self.0).ok_or_else(still_used)?;
-        let writer = capture.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
-        writer.into_inner().map_err(|error| error.into_error())?.commit()?;
+        capture.into_inner().unwrap_or_else(PoisonError::into_inner).finish().commit()?;
         Ok(())
     }
 }

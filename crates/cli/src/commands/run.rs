@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use lab::output::write_atomically;
 use lab::report;
 use lab::results::{Results, summary};
 use lab::run::{Progress, Run};
@@ -102,7 +101,7 @@ pub fn write_files(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, 
     let mut written = Vec::new();
     for (name, content) in files {
         let path = directory.join(name);
-        write_atomically(&path, content.as_bytes())?;
+        atomic_file::write(&path, content.as_bytes())?;
         written.push(path);
     }
     Ok(written)

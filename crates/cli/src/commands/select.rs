@@ -20,7 +20,7 @@ pub fn select(arguments: &Select) -> Result<(), Failure> {
     let question = Question::parse(arguments)?;
     let name = if arguments.method == "greedy" { "greedy-thesis" } else { arguments.method.as_str() };
     let mut selector = relay_selection::build(name, settings(arguments)?).map_err(|error| match error {
-        SelectorError::UnknownSelector { .. } => input(format!("--method: {error}")),
+        SelectorError::UnknownSelector(_) => input(format!("--method: {error}")),
         SelectorError::Epsilon { .. } => input(format!("--epsilon: {error}")),
     })?;
     if name == "exact" && !Exact::is_exact_for(&question.offers) {

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use lab::output::write_atomically;
 use lab::report;
 use lab::shell::{self, quote};
 use lab::sweep::{Journal, Manifest, Plan, Summary, csv};
@@ -41,7 +40,7 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
         ("report.html", report::render_sweep(&plan, records)),
     ];
     for (name, content) in &files {
-        write_atomically(&out.join(name), content.as_bytes())?;
+        atomic_file::write(&out.join(name), content.as_bytes())?;
     }
     match arguments.json {
         true => console::print(&summary.to_json())?,

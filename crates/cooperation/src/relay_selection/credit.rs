@@ -53,7 +53,7 @@ impl Credit {
     pub fn rested(&mut self, relay: RelayId) {
         if let Some(Entry { credit, lies }) = self.entries.get_mut(&relay) {
             let half_life = HALF_LIFE_PERIODS * f64::from(1_u32 << (*lies - 1));
-            let lost = (1.0 - *credit) * 0.5_f64.powf(1.0 / half_life);
+            let lost = (1.0 - *credit) * libm::exp2(-1.0 / half_life);
             *credit = if 1.0 - lost > FORGIVEN { 1.0 } else { 1.0 - lost };
         }
     }

@@ -1,21 +1,15 @@
 //! All relay selectors, by name.
 
+use policy::UnknownName;
+
 use super::exact::Exact;
 use super::greedy_paper::GreedyPaper;
 use super::greedy_thesis::GreedyThesis;
 use super::ssrs::Ssrs;
 use super::{RelaySelector, SelectorSettings};
 
-/// A relay selector that can be asked for by name.
-#[derive(Clone, Copy, Debug)]
-pub struct Registration {
-    /// The name.
-    pub name: &'static str,
-    /// What it does, in one line.
-    pub summary: &'static str,
-    /// Makes one from settings that [`build`] has checked.
-    pub build: fn(SelectorSettings) -> Box<dyn RelaySelector>,
-}
+/// A relay selector that can be asked for by name, and is made from settings that [`build`] has checked.
+pub type Registration = policy::Registration<fn(SelectorSettings) -> Box<dyn RelaySelector>>;
 
 /// Every relay selector there is.
 pub const SELECTORS: &[Registration] = &[
@@ -48,13 +42,8 @@ const EPSILON_MIN: f64 = 0.001;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SelectorError {
     /// No relay selector has this name.
-    #[error("unknown relay selector {name:?} (there are: {known})")]
-    UnknownSelector {
-        /// The name that was not found.
-        name: String,
-        /// All names there are.
-        known: String,
-    },
+    #[error(transparent)]
+    UnknownSelector(#[from] UnknownName),
     /// Epsilon is out of bounds.
     #[error("epsilon = {value} is not between {EPSILON_MIN} and 1")]
     Epsilon {
@@ -65,10 +54,7 @@ pub enum SelectorError {
 
 /// Makes the relay selector called `name`.
 pub fn build(name: &str, settings: SelectorSettings) -> Result<Box<dyn RelaySelector>, SelectorError> {
-    let registration = SELECTORS.iter().find(|known| known.name == name).ok_or_else(|| {
-        let known = SELECTORS.iter().map(|known| known.name).collect::<Vec<_>>().join(", ");
-        SelectorError::UnknownSelector { name: name.into(), known }
-    })?;
+    let registration = policy::find("relay selector", SELECTORS, name)?;
     if !(EPSILON_MIN..=1.0).contains(&settings.epsilon) {
         return Err(SelectorError::Epsilon { value: settings.epsilon });
     }

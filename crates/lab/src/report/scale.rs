@@ -57,7 +57,7 @@ fn round_step(max: f64, count: usize) -> f64 {
         return 1.0;
     }
     let rough = max / count.max(1) as f64;
-    let power = 10_f64.powf(rough.log10().floor());
+    let power = libm::exp10(libm::log10(rough).floor());
     let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= rough * 0.999).unwrap_or(10.0);
     factor * power
 }
@@ -97,7 +97,7 @@ impl Unit {
 
 /// A tick's number, with the decimals that its step needs.
 pub(super) fn tick_label(value: f64, step: f64) -> String {
-    let decimals = (-(step * 1.0001).log10().floor()).max(0.0) as usize;
+    let decimals = (-libm::log10(step * 1.0001).floor()).max(0.0) as usize;
     format!("{value:.decimals$}")
 }
 

@@ -47,7 +47,7 @@ struct Picture<'a> {
 pub(super) fn svg(view: &View<'_>) -> String {
     let relays = &view.results.relays;
     let farthest_m = relays.iter().filter_map(|relay| relay.distance_m).reduce(f64::max);
-    let height = 2.0 * (REACH * (spread(relays.len()) / 2.0).sin() + MARGIN).max(110.0);
+    let height = 2.0 * (REACH * libm::sin(spread(relays.len()) / 2.0) + MARGIN).max(110.0);
     let middle = height / 2.0;
     let places: Vec<Place> = (0..relays.len()).map(|index| place(relays, index, farthest_m, middle)).collect();
     let picture = Picture { view, relays, places, middle, farthest_m };
@@ -75,7 +75,7 @@ fn place(relays: &[RelayResults], index: usize, farthest_m: Option<f64>, middle:
         _ => REACH,
     };
     let reach = reach.max(REACH_MIN);
-    Place { x: ENB_X + reach * angle.cos(), y: middle + reach * angle.sin() }
+    Place { x: ENB_X + reach * libm::cos(angle), y: middle + reach * libm::sin(angle) }
 }
 
 impl Picture<'_> {
@@ -113,7 +113,7 @@ impl Picture<'_> {
         let step = ticks.get(1).copied().unwrap_or(1.0);
         for tick in ticks.into_iter().skip(1) {
             let reach = REACH * tick / farthest_m;
-            let (x, dy) = (ENB_X + reach * half.cos(), reach * half.sin());
+            let (x, dy) = (ENB_X + reach * libm::cos(half), reach * libm::sin(half));
             let (top, bottom) = (self.middle - dy, self.middle + dy);
             let _ = write!(
                 svg,
@@ -255,7 +255,7 @@ mod tests {
         for relays in [2, 10, 100, 1000] {
             let ring = vec![at(Some(900.0)); relays];
             let ends = [0, relays - 1].map(|index| place(&ring, index, Some(900.0), 0.0));
-            let height = REACH * 38.0_f64.to_radians().sin();
+            let height = REACH * libm::sin(38.0_f64.to_radians());
             assert!(ends[0].y < 0.0 && (ends[0].y + ends[1].y).abs() < 1e-9, "{ends:?}");
             assert!(ends[1].y <= height + 1e-9, "{ends:?}");
         }

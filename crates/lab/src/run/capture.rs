@@ -6,11 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use atomic_file::AtomicFile;
 use simulator::{Direction, HostId, Interface, Tap};
 use units::Instant;
 use wire::Segment;
 
-use crate::output::AtomicFile;
 use crate::pcapng::{self, Capture};
 use crate::scenario::Scenario;
 
@@ -37,7 +37,7 @@ impl Captures {
         let mut hosts = Vec::new();
         for host in ["source", "destination"] {
             let path = directory.join(format!("{host}.pcapng"));
-            let capture = Capture::with_comments(AtomicFile::create(&path)?, &names, &comments)?;
+            let capture = Capture::with_comments(AtomicFile::create_with_folders(&path)?, &names, &comments)?;
             hosts.push((path, Rc::new(RefCell::new(HostCapture { capture, octets: Vec::new(), error: None }))));
         }
         Ok(Self { hosts })

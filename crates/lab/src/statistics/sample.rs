@@ -9,7 +9,7 @@ pub fn mean(sample: &[f64]) -> Option<f64> {
 pub fn standard_deviation(sample: &[f64]) -> Option<f64> {
     let mean = mean(sample)?;
     // Two passes: the sum of squares less the square of the sum cancels where the mean is large.
-    let squares: f64 = sample.iter().map(|value| (value - mean).powi(2)).sum();
+    let squares: f64 = sample.iter().map(|value| (value - mean) * (value - mean)).sum();
     (sample.len() > 1).then(|| (squares / (sample.len() - 1) as f64).sqrt())
 }
 

@@ -6,8 +6,8 @@ use core::f64::consts::PI;
 /// 26.7.3 and 26.7.4). `None` without freedom.
 pub fn t_distribution(t: f64, freedom: u64) -> Option<f64> {
     let freedom = Some(freedom).filter(|freedom| *freedom > 0)?;
-    let theta = (t / (freedom as f64).sqrt()).atan();
-    let (sine, cosine) = theta.sin_cos();
+    let theta = libm::atan(t / (freedom as f64).sqrt());
+    let (sine, cosine) = libm::sincos(theta);
     let square = cosine * cosine;
     if freedom % 2 == 1 {
         // cos + 2/3 cos^3 + (2 4)/(3 5) cos^5 + ..., up to the power freedom - 2

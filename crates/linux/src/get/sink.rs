@@ -5,9 +5,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
+use atomic_file::AtomicFile;
+
 use super::partial::PartialFile;
 use super::stream::{Stream, Wake};
-use crate::atomic_file::AtomicFile;
 use crate::{Error, Result};
 
 /// Where a download goes.
@@ -48,7 +49,7 @@ impl Sink {
                     // A device like /dev/null must not be replaced by a file.
                     true => Stream::to_path(path, wake).map(Self::Stream),
                     false if resume => PartialFile::open(path, url).map(Self::Partial),
-                    false => AtomicFile::create(path).map(Self::Whole),
+                    false => Ok(Self::Whole(AtomicFile::create(path)?)),
                 }
             }
         }
@@ -106,7 +107,7 @@ impl Sink {
     /// The download is complete.
     pub fn commit(self) -> Result<()> {
         match self {
-            Self::Whole(file) => file.commit(),
+            Self::Whole(file) => Ok(file.commit()?),
             Self::Partial(file) => file.commit(),
             Self::Stream(stream) => stream.outcome().map_err(Error::system("write the file")),
         }

@@ -20,8 +20,8 @@ pub(crate) struct CqiThresholds([Decibel; CQI_MAX]);
 
 impl CqiThresholds {
     pub(crate) fn new() -> Self {
-        let gamma = -(5.0 * BIT_ERROR_RATE).ln() / 1.5;
-        Self(core::array::from_fn(|index| Decibel::from_linear(gamma * (CQI_EFFICIENCY[index + 1].exp2() - 1.0))))
+        let gamma = -libm::log(5.0 * BIT_ERROR_RATE) / 1.5;
+        Self(core::array::from_fn(|index| Decibel::from_linear(gamma * (libm::exp2(CQI_EFFICIENCY[index + 1]) - 1.0))))
     }
 
     /// CQI of every resource block, given its gain over a mean SINR; zero is out of range. Lengths are multiples of

@@ -28,7 +28,7 @@ impl Averages {
     pub(crate) fn advance(&mut self, tti: u64) {
         let ttis = tti - self.tti;
         self.tti = tti;
-        self.scale *= if ttis == 1 { self.decay } else { self.decay.powf(ttis as f64) };
+        self.scale *= if ttis == 1 { self.decay } else { libm::pow(self.decay, ttis as f64) };
         if self.scale < SCALE_MIN {
             self.stored.iter_mut().for_each(|stored| *stored *= self.scale);
             self.scale = 1.0;

@@ -3,6 +3,16 @@
 /// Fractions of a dB.
 const UNIT: f64 = 64.0;
 
+/// dB of a ratio of powers.
+pub(crate) fn to_db(ratio: f64) -> f64 {
+    10.0 * libm::log10(ratio)
+}
+
+/// The ratio of powers that is `db`.
+pub(crate) fn from_db(db: f64) -> f64 {
+    libm::exp10(db / 10.0)
+}
+
 /// A ratio of powers in 1/64 dB, from -256 dB to 256 dB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Decibel(pub i16);
@@ -20,7 +30,7 @@ impl Decibel {
     }
 
     pub(crate) fn from_linear(ratio: f64) -> Self {
-        Self::from_db(10.0 * ratio.log10())
+        Self::from_db(to_db(ratio))
     }
 
     pub(crate) fn db(self) -> f64 {

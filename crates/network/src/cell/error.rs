@@ -1,6 +1,7 @@
 //! What a cell cannot be made of.
 
-use super::RESOURCE_SCHEDULERS;
+use policy::UnknownName;
+
 use super::config::{CellConfig, RadioConfig, RlcConfig, UeConfig};
 use super::path_loss::PathLoss;
 
@@ -18,13 +19,8 @@ pub enum CellError {
         expected: &'static str,
     },
     /// No resource scheduler has that name.
-    #[error("scheduler: unknown resource scheduler {name:?} (there are: {})", known.join(", "))]
-    UnknownScheduler {
-        /// The name.
-        name: String,
-        /// All names there are.
-        known: Vec<&'static str>,
-    },
+    #[error("scheduler: {0}")]
+    UnknownScheduler(#[from] UnknownName),
 }
 
 fn require(
@@ -53,10 +49,7 @@ impl CellConfig {
         self.radio.validate()?;
         self.rlc.validate()?;
         self.validate_times()?;
-        if super::scheduler::build(&self.scheduler).is_none() {
-            let known = RESOURCE_SCHEDULERS.iter().map(|known| known.name).collect();
-            return Err(CellError::UnknownScheduler { name: self.scheduler.clone(), known });
-        }
+        super::scheduler::build(&self.scheduler)?;
         Ok(())
     }
 

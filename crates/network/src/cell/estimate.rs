@@ -26,7 +26,7 @@ pub(crate) struct Estimates {
 impl Estimates {
     pub(crate) fn new(ues: usize, window: Duration) -> Self {
         let samples = super::ttis(window) as f64 / SAMPLE_TTIS as f64;
-        let memory = (-1.0 / samples).exp();
+        let memory = libm::exp(-1.0 / samples);
         Self { rates: vec![0.0; ues], used: vec![0.0; ues], groups: vec![0; ues], memory, sampled_tti: 0 }
     }
 
@@ -53,7 +53,7 @@ impl Estimates {
 
     pub(crate) fn sample(&mut self, tti: u64, channels: &mut [Channel], air: &mut Air) {
         let passed = tti - self.sampled_tti;
-        let memory = self.memory.powf(passed as f64 / SAMPLE_TTIS as f64);
+        let memory = libm::pow(self.memory, passed as f64 / SAMPLE_TTIS as f64);
         let samples = (passed / SAMPLE_TTIS).min(CATCH_UP_SAMPLES);
         let offered = (passed * air.groups as u64) as f64;
         for (ue, channel) in channels.iter_mut().enumerate() {

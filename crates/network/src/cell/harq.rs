@@ -1,7 +1,7 @@
 //! Whether a transport block arrives intact.
 
 use super::config::HarqConfig;
-use super::decibel::Decibel;
+use super::decibel::{Decibel, to_db};
 
 /// Odds below this are nil.
 const DECADES_MAX: f64 = 8.0;
@@ -13,11 +13,11 @@ pub(crate) fn failure_probability(harq: &HarqConfig, gain: Decibel, attempt: u8)
     let transmissions = f64::from(attempt) + 1.0;
     let by_chance = match harq.block_error_rate.value() {
         0.0 => 0.0,
-        rate => rate.powi(i32::from(attempt) + 1),
+        rate => (0..attempt).fold(rate, |product, _| product * rate),
     };
-    let combining_db = if attempt == 0 { 0.0 } else { 10.0 * transmissions.log10() };
+    let combining_db = if attempt == 0 { 0.0 } else { to_db(transmissions) };
     let decades = (gain.db() + combining_db + harq.margin_db) / harq.decade_db;
-    let by_channel = if decades > DECADES_MAX { 0.0 } else { 1.0 / (1.0 + 10_f64.powf(decades)) };
+    let by_channel = if decades > DECADES_MAX { 0.0 } else { 1.0 / (1.0 + libm::exp10(decades)) };
     by_chance + by_channel - by_chance * by_channel
 }
 

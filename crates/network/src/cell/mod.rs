@@ -54,7 +54,7 @@ pub use path_loss::PathLoss;
 pub use place::{Place, Track};
 pub use scheduler::{
     BlindEqualThroughput, Candidates, FrequencyDomainBet, Grants, MaximumThroughput, ProportionalFair,
-    RESOURCE_SCHEDULERS, ReservedBet, ResourceScheduler, ResourceSchedulerRegistration, RoundRobin,
+    RESOURCE_SCHEDULERS, ReservedBet, ResourceScheduler, RoundRobin,
 };
 pub use shadowing::Shadowing;
 pub use state::UeState;
@@ -134,7 +134,7 @@ impl Cell {
         let serving = |ue: usize| config.ues[ue].site.unwrap_or_else(|| air.propagation.strongest(ue, Instant::ZERO));
         let channel = |ue: usize, site: usize| Channel::new(site, offsets_ms[ue * config.sites.len() + site]);
         let mut channels: Vec<Channel> = (0..ues).map(|ue| channel(ue, serving(ue))).collect();
-        let schedulers = config.sites.iter().filter_map(|_| scheduler::build(&config.scheduler));
+        let schedulers = config.sites.iter().filter_map(|_| scheduler::build(&config.scheduler).ok());
         let sites = schedulers.map(Site::new).collect();
         channels.iter_mut().enumerate().for_each(|(ue, channel)| {
             channel.report(ue, 0, &mut air);
@@ -173,7 +173,7 @@ fn air(config: &CellConfig, prng: &mut Prng) -> Air {
         groups,
         bytes: core::array::from_fn(|cqi| amc::transport_block_bytes(cqi as u8, groups * group_size)),
         group_bytes: core::array::from_fn(|cqi| amc::transport_block_bytes(cqi as u8, group_size)),
-        by_group: scheduler::build(&config.scheduler).is_some_and(|scheduler| !scheduler.adapts_to_wideband()),
+        by_group: scheduler::build(&config.scheduler).is_ok_and(|scheduler| !scheduler.adapts_to_wideband()),
         cqi_delay_ttis: ttis(radio.cqi_delay),
     }
 }

@@ -2,6 +2,8 @@
 
 use core::f64::consts::PI;
 
+use super::decibel::to_db;
+
 /// m/s.
 pub(crate) const SPEED_OF_LIGHT: f64 = 299_792_458.0;
 
@@ -27,9 +29,9 @@ impl PathLoss {
     pub fn loss_db(&self, distance_m: f64, carrier_hz: f64) -> f64 {
         let distance_m = distance_m.max(1.0);
         let loss_db = match self {
-            Self::Friis => 20.0 * (4.0 * PI * distance_m * carrier_hz / SPEED_OF_LIGHT).log10(),
-            Self::LogDistance { reference_db, exponent } => reference_db + 10.0 * exponent * distance_m.log10(),
-            Self::Macro => 128.1 + 37.6 * (distance_m / 1000.0).log10(),
+            Self::Friis => 2.0 * to_db(4.0 * PI * distance_m * carrier_hz / SPEED_OF_LIGHT),
+            Self::LogDistance { reference_db, exponent } => reference_db + exponent * to_db(distance_m),
+            Self::Macro => 128.1 + 3.76 * to_db(distance_m / 1000.0),
         };
         loss_db.max(0.0)
     }

@@ -3,7 +3,7 @@
 use units::{Instant, Prng};
 
 use super::config::{CellConfig, RadioConfig};
-use super::decibel::Decibel;
+use super::decibel::{Decibel, from_db, to_db};
 use super::place::{Place, Track};
 use super::shadowing::ShadowField;
 
@@ -42,13 +42,13 @@ impl Propagation {
     /// Mean SINR in every resource block, without fading.
     pub(crate) fn sinr(&self, ue: usize, site: usize, now: Instant) -> Decibel {
         let place = self.tracks[ue].at(now);
-        let noise_dbm = NOISE_DBM_HZ + 10.0 * RESOURCE_BLOCK_HZ.log10() + self.radio.noise_figure_db;
-        let mut disturbance_mw = milliwatts(noise_dbm);
+        let noise_dbm = NOISE_DBM_HZ + to_db(RESOURCE_BLOCK_HZ) + self.radio.noise_figure_db;
+        let mut disturbance_mw = from_db(noise_dbm);
         if self.radio.interference {
             let others = (0..self.sites.len()).filter(|other| *other != site);
-            disturbance_mw += others.map(|other| milliwatts(self.power_dbm(place, other))).sum::<f64>();
+            disturbance_mw += others.map(|other| from_db(self.power_dbm(place, other))).sum::<f64>();
         }
-        Decibel::from_db(self.power_dbm(place, site) - 10.0 * disturbance_mw.log10())
+        Decibel::from_db(self.power_dbm(place, site) - to_db(disturbance_mw))
     }
 
     /// The site that a UE hears best.
@@ -66,14 +66,10 @@ impl Propagation {
 
     fn power_dbm(&self, place: Place, site: usize) -> f64 {
         let radio = &self.radio;
-        let sent_dbm = radio.tx_power_dbm - 10.0 * f64::from(radio.resource_blocks).log10();
+        let sent_dbm = radio.tx_power_dbm - to_db(f64::from(radio.resource_blocks));
         let shadow_db = self.shadows.get(site).map_or(0.0, |field| field.loss_db(place));
         sent_dbm - radio.path_loss.loss_db(place.distance_m(self.sites[site]), radio.carrier_hz) - shadow_db
     }
-}
-
-fn milliwatts(dbm: f64) -> f64 {
-    10_f64.powf(dbm / 10.0)
 }
 
 #[cfg(test)]
@@ -112,7 +108,9 @@ mod tests {
         let shadowing = Some(Shadowing { deviation_db: 8.0, decorrelation_m: 10.0 });
         let angle = |ue: i32| f64::from(ue) * 0.01;
         let config = CellConfig {
-            ues: (0..600).map(|ue| UeConfig::at(Place::flat(5e3 * angle(ue).cos(), 5e3 * angle(ue).sin()))).collect(),
+            ues: (0..600)
+                .map(|ue| UeConfig::at(Place::flat(5e3 * libm::cos(angle(ue)), 5e3 * libm::sin(angle(ue)))))
+                .collect(),
             radio: RadioConfig { shadowing, ..RadioConfig::default() },
             ..CellConfig::default()
         };

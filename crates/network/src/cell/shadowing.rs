@@ -32,7 +32,7 @@ impl ShadowField {
         let wave = |prng: &mut Prng| {
             let above = 1.0 - prng.unit();
             let number = (1.0 / (above * above) - 1.0).sqrt() / shadowing.decorrelation_m;
-            let (sin, cos) = (TAU * prng.unit()).sin_cos();
+            let (sin, cos) = libm::sincos(TAU * prng.unit());
             [number * cos, number * sin, TAU * prng.unit()]
         };
         let waves = (0..WAVES).map(|_| wave(prng)).collect();
@@ -41,7 +41,7 @@ impl ShadowField {
 
     /// The shadow's loss at a place, dB; negative where it is a gain.
     pub(crate) fn loss_db(&self, place: Place) -> f64 {
-        let wave = |[east, north, phase]: &[f64; 3]| (east * place.x_m + north * place.y_m + phase).cos();
+        let wave = |[east, north, phase]: &[f64; 3]| libm::cos(east * place.x_m + north * place.y_m + phase);
         self.amplitude_db * self.waves.iter().map(wave).sum::<f64>()
     }
 }

@@ -1,16 +1,16 @@
 //! The way from the UEs to the core network: a link per UE, whose packets come out at the start of a TTI.
 
-use units::Instant;
+use units::{Deadlines, Instant};
 
 use super::config::UplinkConfig;
 use super::{Gate, TTI};
-use crate::{Amount, DropCause, EventQueue, Link, MediumOutput, Node, Output, Packet};
+use crate::{Amount, DropCause, Link, MediumOutput, Node, Output, Packet};
 
 #[derive(Debug)]
 pub(crate) struct Uplink {
     links: Vec<Link>,
     /// First TTI at whose start something leaves, of each UE.
-    due: EventQueue,
+    due: Deadlines,
     output: Output,
 }
 
@@ -22,7 +22,7 @@ fn tti_from(at: Instant) -> u64 {
 impl Uplink {
     pub(crate) fn new(config: &UplinkConfig, ues: usize) -> Self {
         let link = Link::new(config.rate, config.delay).queue(config.queue);
-        Self { links: vec![link; ues], due: EventQueue::new(), output: Output::new() }
+        Self { links: vec![link; ues], due: Deadlines::new(), output: Output::new() }
     }
 
     pub(crate) fn enter(&mut self, ue: usize, packet: Packet, now: Instant, out: &mut MediumOutput) {
@@ -31,12 +31,12 @@ impl Uplink {
 
     /// The start of the TTI at which something leaves next.
     pub(crate) fn next_wakeup(&self) -> Option<Instant> {
-        self.due.peek().map(|(at, _)| at)
+        self.due.first().map(|(at, _)| at)
     }
 
     /// Lets everything out that is due.
     pub(crate) fn advance(&mut self, now: Instant, out: &mut MediumOutput) {
-        while let Some((_, ue)) = self.due.peek().filter(|(at, _)| *at <= now) {
+        while let Some((_, ue)) = self.due.first().filter(|(at, _)| *at <= now) {
             self.process(ue, None, now, out);
         }
     }

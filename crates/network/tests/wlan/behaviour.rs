@@ -59,7 +59,7 @@ fn bianchi_bps(stations: u16, data_us: f64, ack_us: f64) -> f64 {
     let others = f64::from(stations) - 1.0;
     let mut tau = 0.1;
     for _ in 0..2000 {
-        let p = 1.0 - (1.0_f64 - tau).powf(others);
+        let p = 1.0 - libm::pow(1.0 - tau, others);
         let (mut attempts, mut slots, mut weight) = (0.0, 0.0, 1.0);
         for window in windows {
             attempts += weight;
@@ -69,8 +69,8 @@ fn bianchi_bps(stations: u16, data_us: f64, ack_us: f64) -> f64 {
         tau = 0.9 * tau + 0.1 * attempts / slots;
     }
     let n = f64::from(stations);
-    let some = 1.0 - (1.0 - tau).powf(n);
-    let one = n * tau * (1.0 - tau).powf(n - 1.0);
+    let some = 1.0 - libm::pow(1.0 - tau, n);
+    let one = n * tau * libm::pow(1.0 - tau, n - 1.0);
     let success_us = data_us + 16.0 + ack_us + 34.0;
     // The others wait for EIFS, the colliders for the time-out of the answer.
     let collision_us = data_us + 94.0;

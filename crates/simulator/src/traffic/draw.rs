@@ -37,10 +37,10 @@ impl Draw {
         let drawn = match *self {
             Self::Constant(value) => value,
             Self::Uniform { min, max } => min + (max - min) * prng.unit(),
-            Self::Exponential { mean } => -mean * (1.0 - prng.unit()).ln(),
+            Self::Exponential { mean } => -mean * libm::log(1.0 - prng.unit()),
             Self::Pareto { min, max, shape } => {
-                let cut_off = 1.0 - (min / max).powf(shape);
-                min / (1.0 - prng.unit() * cut_off).powf(1.0 / shape)
+                let cut_off = 1.0 - libm::pow(min / max, shape);
+                min / libm::pow(1.0 - prng.unit() * cut_off, 1.0 / shape)
             }
         };
         drawn.max(0.0)

@@ -75,7 +75,7 @@ impl Modulation {
             Process::Redrawn(every) => return every.max(STATE_MIN),
         };
         let mean = if self.share_q32 == ONE_Q32 { on } else { off };
-        let exponential = -(1.0 - self.prng.unit()).ln();
+        let exponential = -libm::log(1.0 - self.prng.unit());
         Duration::from_secs_f64(mean.as_secs_f64() * exponential).max(STATE_MIN)
     }
 }

@@ -21,7 +21,10 @@ impl DropCurve {
     fn probability(self, wait: Duration, rate: Rate) -> f64 {
         let packets_at = |rate: Rate| wait.as_secs_f64() / rate.time_to_send(PACKET_BYTES).as_secs_f64();
         match self {
-            Self::Square => way(packets_at(rate), 10.0, 150.0).powi(2),
+            Self::Square => {
+                let linear = way(packets_at(rate), 10.0, 150.0);
+                linear * linear
+            }
             Self::Testbed => {
                 let packets = packets_at(Rate::from_mbps(10));
                 0.1 * way(packets, 25.0, 50.0) + 0.9 * way(packets, 50.0, 100.0)

@@ -116,7 +116,11 @@ fn olia_increase(paths: &[Path]) -> f64 {
     } else {
         0.0
     };
-    first.w / first.rtt.powi(2) / sum(paths, Path::x).powi(2) + alpha / first.w
+    first.w / square(first.rtt) / square(sum(paths, Path::x)) + alpha / first.w
+}
+
+fn square(x: f64) -> f64 {
+    x * x
 }
 
 /// P(N > beta), not below the floor.
@@ -143,12 +147,12 @@ fn mveno_delta(paths: &[Path], (t_s, q_s): (f64, f64)) -> (f64, f64) {
     let decrease = |q: f64| 0.2 + 0.3 * q;
     let (first, y_s) = (&paths[0], sum(paths, Path::x));
     let q = mveno_q(first.backlog());
-    let extent = decrease(q_s) * (t_s * y_s).powi(2);
+    let extent = decrease(q_s) * square(t_s * y_s);
     let divisor = q * (1.0 + extent) - q_s;
-    let delta = q_s * decrease(q) * first.w.powi(2) / divisor;
+    let delta = q_s * decrease(q) * square(first.w) / divisor;
     let delta = if divisor > 0.0 { delta.clamp(655.0 / 65536.0, 1.0) } else { 1.0 };
     // 1 - q = 3 / backlog, so an octet of backlog is (1 - q)^2 / 3 MSS of q.
-    let cut = |q: f64| UNIT + (1.0 - q).powi(2) / (3.0 * MSS as f64);
+    let cut = |q: f64| UNIT + square(1.0 - q) / (3.0 * MSS as f64);
     // The derivatives of ln(delta) by Q_r and by Q_s, from above: decrease(Q_s) changes by at most 3/2 of itself.
     let (by_q, by_q_s) = ((1.0 + extent) / divisor.abs(), 1.0 / q_s + (1.0 + 1.5 * q * extent) / divisor.abs());
     (delta, UNIT / delta + cut(q) * by_q + cut(q_s) * by_q_s)
@@ -157,8 +161,8 @@ fn mveno_delta(paths: &[Path], (t_s, q_s): (f64, f64)) -> (f64, f64) {
 proptest! {
     #[test]
     fn lia(paths in paths()) {
-        let alpha = sum(&paths, |path| path.w) * largest(&paths, |path| path.w / path.rtt.powi(2))
-            / sum(&paths, Path::x).powi(2);
+        let alpha = sum(&paths, |path| path.w) * largest(&paths, |path| path.w / square(path.rtt))
+            / square(sum(&paths, Path::x));
         let (gained, left) = answers("lia", &paths);
         assert_agrees(gained, (alpha / sum(&paths, |path| path.w)).min(1.0 / paths[0].w))?;
         assert_agrees(left, paths[0].w / 2.0)?;
@@ -177,7 +181,7 @@ proptest! {
         let (gained, left) = answers("balia", &paths);
         assert_agrees(
             gained,
-            first.x() / (first.rtt * sum(&paths, Path::x).powi(2)) * (1.0 + q) / 2.0 * (4.0 + q) / 5.0,
+            first.x() / (first.rtt * square(sum(&paths, Path::x))) * (1.0 + q) / 2.0 * (4.0 + q) / 5.0,
         )?;
         // Whole octets.
         prop_assert!((left - (first.w - first.w / 2.0 * q.min(1.5))).abs() < 3.0 / MSS as f64 + first.w * 1e-4);

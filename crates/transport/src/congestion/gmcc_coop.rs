@@ -12,13 +12,13 @@
 
 use super::lia::LinkedAlpha;
 use super::sharing::{EXPONENT, GUARD, HALF, Rivals, Sharing, Yielding, switch};
-use super::{CongestionController, Parameter};
+use super::{Built, Parameter};
 
 /// The parameters of GMCC-Coop, in the order of the specification.
 pub(super) const PARAMETERS: &[Parameter] = &[EXPONENT, GUARD, HALF];
 
 /// GMCC-Coop with the values of [`PARAMETERS`].
-pub(super) fn gmcc_coop(values: &[f64]) -> Result<Box<dyn CongestionController>, String> {
+pub(super) fn gmcc_coop(values: &[f64]) -> Built {
     let yielding = Some(Yielding::new(values[0], values[1])?);
     let rivals = Rivals::Aimd { half: switch(HALF.name, values[2])? };
     Ok(Box::new(Sharing { name: "gmcc-coop", rivals, yielding, alpha: LinkedAlpha::default() }))

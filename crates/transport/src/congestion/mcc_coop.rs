@@ -12,13 +12,13 @@
 
 use super::lia::LinkedAlpha;
 use super::sharing::{EXPONENT, GUARD, Rivals, Sharing, Yielding};
-use super::{CongestionController, Parameter};
+use super::{Built, Parameter};
 
 /// The parameters of MCC-Coop, in the order of the specification.
 pub(super) const PARAMETERS: &[Parameter] = &[EXPONENT, GUARD];
 
 /// MCC-Coop with the values of [`PARAMETERS`].
-pub(super) fn mcc_coop(values: &[f64]) -> Result<Box<dyn CongestionController>, String> {
+pub(super) fn mcc_coop(values: &[f64]) -> Built {
     let yielding = Some(Yielding::new(values[0], values[1])?);
     Ok(Box::new(Sharing { name: "mcc-coop", rivals: Rivals::Tcp, yielding, alpha: LinkedAlpha::default() }))
 }

@@ -37,7 +37,6 @@ mod sharing;
 mod spec;
 #[cfg(test)]
 mod testing;
-mod unknown_name;
 mod veno;
 mod westwood;
 mod wvegas;
@@ -58,9 +57,8 @@ pub use mveno::MVeno;
 pub use newreno::NewReno;
 pub use olia::Olia;
 pub use per_subflow::PerSubflow;
-pub use registry::{Build, BuildError, CONTROLLERS, Parameter, Registration, build};
+pub use registry::{Build, BuildError, Built, CONTROLLERS, Parameter, Registration, build};
 pub use spec::{ControllerSpec, SpecError};
-pub use unknown_name::UnknownName;
 pub use veno::Veno;
 pub use westwood::Westwood;
 pub use wvegas::WVegas;

@@ -9,13 +9,13 @@
 
 use super::lia::LinkedAlpha;
 use super::sharing::{HALF, Rivals, Sharing, switch};
-use super::{CongestionController, Parameter};
+use super::{Built, Parameter};
 
 /// The parameters of MPAIMD, in the order of the specification.
 pub(super) const PARAMETERS: &[Parameter] = &[HALF];
 
 /// MPAIMD with the values of [`PARAMETERS`].
-pub(super) fn mpaimd(values: &[f64]) -> Result<Box<dyn CongestionController>, String> {
+pub(super) fn mpaimd(values: &[f64]) -> Built {
     let rivals = Rivals::Aimd { half: switch(HALF.name, values[0])? };
     Ok(Box::new(Sharing { name: "mpaimd", rivals, yielding: None, alpha: LinkedAlpha::default() }))
 }

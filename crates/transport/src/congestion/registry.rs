@@ -1,25 +1,38 @@
 //! All controllers, by name.
 
+use policy::UnknownName;
+
 use super::{
     Aimd, Balia, Bbr, CongestionController, ControllerSpec, Coupled, Cubic, Ewtcp, Lia, MVeno, MpVeno, MptcpW, NewReno,
-    Olia, UnknownName, Veno, WVegas, Westwood, aimd, cubic, ewtcp, gmcc_coop, mcc_coop, mpaimd,
+    Olia, Veno, WVegas, Westwood, aimd, cubic, ewtcp, gmcc_coop, mcc_coop, mpaimd,
 };
 
+use Build::{Plain, With};
+
 /// A controller that can be asked for by name.
+pub type Registration = policy::Registration<Build>;
+
+/// How a controller is made.
 #[derive(Clone, Copy, Debug)]
-pub struct Registration {
-    /// The name.
-    pub name: &'static str,
-    /// What it is, in one line.
-    pub summary: &'static str,
-    /// Its parameters in order.
-    pub parameters: &'static [Parameter],
-    /// Makes one.
-    pub build: Build,
+pub enum Build {
+    /// It takes no parameters.
+    Plain(fn() -> Box<dyn CongestionController>),
+    /// From its parameters, in order, given a value for each.
+    With(&'static [Parameter], fn(&[f64]) -> Built),
 }
 
-/// Makes a controller from as many values as it has parameters; an error says which value is wrong and why.
-pub type Build = fn(&[f64]) -> Result<Box<dyn CongestionController>, String>;
+/// A controller, or which value is wrong and why.
+pub type Built = Result<Box<dyn CongestionController>, String>;
+
+impl Build {
+    /// What it takes, in order.
+    pub const fn parameters(&self) -> &'static [Parameter] {
+        match self {
+            Self::Plain(_) => &[],
+            Self::With(parameters, _) => parameters,
+        }
+    }
+}
 
 /// A parameter of a controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,128 +50,107 @@ pub const CONTROLLERS: &[Registration] = &[
     Registration {
         name: "lia",
         summary: "linked increases over all subflows (RFC 6356)",
-        parameters: &[],
-        build: |_| Ok(Box::new(Lia::default())),
+        build: Plain(|| Box::new(Lia::default())),
     },
     Registration {
         name: "uncoupled",
         summary: "NewReno on every subflow, each on its own",
-        parameters: &[],
-        build: |_| Ok(Box::new(NewReno::new("uncoupled"))),
+        build: Plain(|| Box::new(NewReno::new("uncoupled"))),
     },
     Registration {
         name: "newreno",
         summary: "NewReno (RFC 5681, RFC 6582); with several subflows the same as uncoupled",
-        parameters: &[],
-        build: |_| Ok(Box::new(NewReno::new("newreno"))),
+        build: Plain(|| Box::new(NewReno::new("newreno"))),
     },
     Registration {
         name: "cubic",
         summary: "CUBIC (RFC 9438) on every subflow, each on its own",
-        parameters: cubic::PARAMETERS,
-        build: |values| Ok(Box::new(Cubic::new(values[0])?)),
+        build: With(cubic::PARAMETERS, |values| Ok(Box::new(Cubic::new(values[0])?))),
     },
     Registration {
         name: "aimd",
         summary: "additive increase, multiplicative decrease of any strength",
-        parameters: aimd::PARAMETERS,
-        build: |values| Ok(Box::new(Aimd::new(values[0], values[1])?)),
+        build: With(aimd::PARAMETERS, |values| Ok(Box::new(Aimd::new(values[0], values[1])?))),
     },
     Registration {
         name: "olia",
         summary: "opportunistic linked increases: good paths with small windows take from the largest",
-        parameters: &[],
-        build: |_| Ok(Box::new(Olia::default())),
+        build: Plain(|| Box::new(Olia::default())),
     },
     Registration {
         name: "balia",
         summary: "balanced linked adaptation: between friendly and responsive",
-        parameters: &[],
-        build: |_| Ok(Box::new(Balia)),
+        build: Plain(|| Box::new(Balia)),
     },
     Registration {
         name: "bbr",
         summary: "BBR version 1 on every subflow, each on its own: paces at the bandwidth that it measures",
-        parameters: &[],
-        build: |_| Ok(Box::new(Bbr::default())),
+        build: Plain(|| Box::new(Bbr::default())),
     },
     Registration {
         name: "wvegas",
         summary: "weighted Vegas: keeps ten segments in the queues of all subflows together",
-        parameters: &[],
-        build: |_| Ok(Box::new(WVegas::default())),
+        build: Plain(|| Box::new(WVegas::default())),
     },
     Registration {
         name: "coupled",
         summary: "fully coupled: only the paths with the least loss carry anything",
-        parameters: &[],
-        build: |_| Ok(Box::new(Coupled)),
+        build: Plain(|| Box::new(Coupled)),
     },
     Registration {
         name: "ewtcp",
         summary: "equally weighted TCP: NewReno on every subflow, all together as strong as one",
-        parameters: ewtcp::PARAMETERS,
-        build: |values| Ok(Box::new(Ewtcp::new(values[0])?)),
+        build: With(ewtcp::PARAMETERS, |values| Ok(Box::new(Ewtcp::new(values[0])?))),
     },
     Registration {
         name: "westwood",
         summary: "Westwood+ on every subflow, each on its own: falls back to the bandwidth it measured",
-        parameters: &[],
-        build: |_| Ok(Box::new(Westwood::default())),
+        build: Plain(|| Box::new(Westwood::default())),
     },
     Registration {
         name: "mptcpw",
         summary: "increases of LIA, decreases of Westwood+",
-        parameters: &[],
-        build: |_| Ok(Box::new(MptcpW::default())),
+        build: Plain(|| Box::new(MptcpW::default())),
     },
     Registration {
         name: "veno",
         summary: "Veno on every subflow, each on its own: tells random loss from congestion",
-        parameters: &[],
-        build: |_| Ok(Box::new(Veno)),
+        build: Plain(|| Box::new(Veno)),
     },
     Registration {
         name: "mpveno",
         summary: "increases of OLIA, decreases of Veno",
-        parameters: &[],
-        build: |_| Ok(Box::new(MpVeno::default())),
+        build: Plain(|| Box::new(MpVeno::default())),
     },
     Registration {
         name: "mveno",
         summary: "Veno with weights that equalise congestion, not loss, over all subflows",
-        parameters: &[],
-        build: |_| Ok(Box::new(MVeno::new())),
+        build: Plain(|| Box::new(MVeno::new())),
     },
     Registration {
         name: "mveno-proof",
         summary: "mVeno with the extremes that its proof of fairness needs",
-        parameters: &[],
-        build: |_| Ok(Box::new(MVeno::proof())),
+        build: Plain(|| Box::new(MVeno::proof())),
     },
     Registration {
         name: "mveno-own-rtt",
         summary: "mVeno that weighs subflows by their shares of the rate, so that unlike round-trip times do no harm",
-        parameters: &[],
-        build: |_| Ok(Box::new(MVeno::own_rtt())),
+        build: Plain(|| Box::new(MVeno::own_rtt())),
     },
     Registration {
         name: "mcc-coop",
         summary: "LIA that yields to the TCP flows of relays (thesis, chapter 7)",
-        parameters: mcc_coop::PARAMETERS,
-        build: mcc_coop::mcc_coop,
+        build: With(mcc_coop::PARAMETERS, mcc_coop::mcc_coop),
     },
     Registration {
         name: "gmcc-coop",
         summary: "LIA that grows, falls and yields as the AIMD flows of relays require (thesis, chapter 7)",
-        parameters: gmcc_coop::PARAMETERS,
-        build: gmcc_coop::gmcc_coop,
+        build: With(gmcc_coop::PARAMETERS, gmcc_coop::gmcc_coop),
     },
     Registration {
         name: "mpaimd",
         summary: "LIA that grows and falls as the AIMD flows of relays do, and does not yield (thesis, chapter 7)",
-        parameters: mpaimd::PARAMETERS,
-        build: mpaimd::mpaimd,
+        build: With(mpaimd::PARAMETERS, mpaimd::mpaimd),
     },
 ];
 
@@ -190,18 +182,19 @@ pub enum BuildError {
 
 /// Makes the controller that `spec` asks for; parameters left out take their defaults.
 pub fn build(spec: &ControllerSpec) -> Result<Box<dyn CongestionController>, BuildError> {
-    let registration = CONTROLLERS.iter().find(|known| known.name == spec.name).ok_or_else(|| UnknownName {
-        kind: "congestion controller",
-        name: spec.name.clone(),
-        known: CONTROLLERS.iter().map(|known| known.name).collect(),
-    })?;
-    let (name, most, given) = (registration.name, registration.parameters.len(), spec.parameters.len());
+    let Registration { name, build, .. } = *policy::find("congestion controller", CONTROLLERS, &spec.name)?;
+    let (most, given) = (build.parameters().len(), spec.parameters.len());
     if given > most {
         return Err(BuildError::TooManyParameters { name, most, given });
     }
-    let defaults = registration.parameters[given..].iter().map(|parameter| parameter.default);
-    let values: Vec<f64> = spec.parameters.iter().copied().chain(defaults).collect();
-    (registration.build)(&values).map_err(|reason| BuildError::BadParameter { name, reason })
+    match build {
+        Plain(build) => Ok(build()),
+        With(parameters, build) => {
+            let defaults = parameters[given..].iter().map(|parameter| parameter.default);
+            let values: Vec<f64> = spec.parameters.iter().copied().chain(defaults).collect();
+            build(&values).map_err(|reason| BuildError::BadParameter { name, reason })
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,18 +1,11 @@
 //! All path managers, by name.
 
+use policy::UnknownName;
+
 use super::{FullMesh, Manual, PathManager, SignalOnly};
-use crate::congestion::UnknownName;
 
 /// A path manager that can be asked for by name.
-#[derive(Clone, Copy, Debug)]
-pub struct Registration {
-    /// The name.
-    pub name: &'static str,
-    /// What it does, in one line.
-    pub summary: &'static str,
-    /// Makes one.
-    pub build: fn() -> Box<dyn PathManager>,
-}
+pub type Registration = policy::Registration<fn() -> Box<dyn PathManager>>;
 
 /// Every path manager there is.
 pub const PATH_MANAGERS: &[Registration] = &[
@@ -35,14 +28,7 @@ pub const PATH_MANAGERS: &[Registration] = &[
 
 /// Makes the path manager called `name`.
 pub fn build(name: &str) -> Result<Box<dyn PathManager>, UnknownName> {
-    match PATH_MANAGERS.iter().find(|known| known.name == name) {
-        Some(registration) => Ok((registration.build)()),
-        None => Err(UnknownName {
-            kind: "path manager",
-            name: name.into(),
-            known: PATH_MANAGERS.iter().map(|known| known.name).collect(),
-        }),
-    }
+    policy::find("path manager", PATH_MANAGERS, name).map(|found| (found.build)())
 }
 
 #[cfg(test)]

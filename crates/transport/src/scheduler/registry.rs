@@ -1,18 +1,11 @@
 //! All schedulers, by name.
 
+use policy::UnknownName;
+
 use super::{Blest, Ecf, LowestRtt, Opportunistic, Penalizing, Random, Redundant, RoundRobin, Scheduler};
-use crate::congestion::UnknownName;
 
 /// A scheduler that can be asked for by name.
-#[derive(Clone, Copy, Debug)]
-pub struct Registration {
-    /// The name.
-    pub name: &'static str,
-    /// What it does, in one line.
-    pub summary: &'static str,
-    /// Makes one.
-    pub build: fn() -> Box<dyn Scheduler>,
-}
+pub type Registration = policy::Registration<fn() -> Box<dyn Scheduler>>;
 
 /// Every scheduler there is.
 pub const SCHEDULERS: &[Registration] = &[
@@ -56,14 +49,7 @@ pub const SCHEDULERS: &[Registration] = &[
 
 /// Makes the scheduler called `name`.
 pub fn build(name: &str) -> Result<Box<dyn Scheduler>, UnknownName> {
-    match SCHEDULERS.iter().find(|known| known.name == name) {
-        Some(registration) => Ok((registration.build)()),
-        None => Err(UnknownName {
-            kind: "scheduler",
-            name: name.into(),
-            known: SCHEDULERS.iter().map(|known| known.name).collect(),
-        }),
-    }
+    policy::find("scheduler", SCHEDULERS, name).map(|found| (found.build)())
 }
 
 #[cfg(test)]

@@ -101,7 +101,8 @@ fn controller(source: &mut Source) -> ControllerSpec {
     let known = source.pick(CONTROLLERS);
     let mut spec = ControllerSpec::named(known.name);
     let factors = [1.0, 0.1, 10.0];
-    spec.parameters = known.parameters.iter().map(|parameter| parameter.default * source.pick(&factors)).collect();
+    spec.parameters =
+        known.build.parameters().iter().map(|parameter| parameter.default * source.pick(&factors)).collect();
     if congestion::build(&spec).is_err() {
         spec.parameters.clear();
     }

@@ -36,7 +36,12 @@ pub(super) fn draw(variant: usize, x: f64, y: f64, title: &str) -> String {
     for corner in 0..corners {
         let angle = f64::from(corner) * std::f64::consts::TAU / f64::from(corners) + f64::to_radians(turn);
         let command = if corner == 0 { 'M' } else { 'L' };
-        let _ = write!(path, "{command}{:.1} {:.1}", x + size * SIZE * angle.cos(), y + size * SIZE * angle.sin());
+        let _ = write!(
+            path,
+            "{command}{:.1} {:.1}",
+            x + size * SIZE * libm::cos(angle),
+            y + size * SIZE * libm::sin(angle)
+        );
     }
     format!("<path class=\"mark {class}\" d=\"{path}Z\">{title}</path>")
 }

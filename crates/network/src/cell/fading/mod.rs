@@ -11,6 +11,7 @@ use units::Prng;
 pub use profile::Profile;
 pub(crate) use trace::{FadingTrace, LANES};
 
+use super::decibel::to_db;
 use super::path_loss::SPEED_OF_LIGHT;
 use process::{FadingProcess, PERIOD_MS};
 
@@ -45,7 +46,7 @@ impl Fading {
         for resource_block in 0..RESOURCE_BLOCKS_MAX {
             for (sample, row) in powers.chunks_exact(RESOURCE_BLOCKS_MAX).enumerate() {
                 let separator = if sample == 0 { "" } else { " " };
-                write!(out, "{separator}{:.3}", 10.0 * row[resource_block].log10())?;
+                write!(out, "{separator}{:.3}", to_db(f64::from(row[resource_block])))?;
             }
             out.write_char('\n')?;
         }
@@ -55,6 +56,7 @@ impl Fading {
 
 #[cfg(test)]
 mod tests {
+    use super::super::decibel::from_db;
     use super::*;
 
     const CARRIER_HZ: f64 = 2.12e9;
@@ -122,7 +124,7 @@ mod tests {
                 }
             }
         }
-        let relative_db: Vec<f64> = powers.iter().map(|power| 10.0 * (power / powers[0]).log10()).collect();
+        let relative_db: Vec<f64> = powers.iter().map(|power| to_db(power / powers[0])).collect();
         for (measured, expected) in relative_db.iter().zip([0.0, -1.0, -2.0, -3.0, -8.0, -17.2, -20.8]) {
             assert!((measured - expected).abs() < 0.5, "{relative_db:?}");
         }
@@ -145,7 +147,7 @@ mod tests {
         let rows: Vec<Vec<f64>> =
             text.lines().map(|line| line.split(' ').map(|sample| sample.parse().unwrap()).collect()).collect();
         assert_eq!((rows.len(), rows.iter().all(|row| row.len() == 10_000)), (100, true));
-        let mean = rows.iter().flatten().map(|sample_db| 10_f64.powf(sample_db / 10.0)).sum::<f64>() / 1e6;
+        let mean = rows.iter().flatten().map(|sample_db| from_db(*sample_db)).sum::<f64>() / 1e6;
         assert!((mean - 1.0).abs() < 0.2, "{mean}");
     }
 }

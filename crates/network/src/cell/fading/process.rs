@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use units::Prng;
 
 use super::Fading;
+use crate::cell::decibel::from_db;
 
 /// After this the process repeats, ms: the length of ns-3's traces.
 pub(crate) const PERIOD_MS: u32 = 10_000;
@@ -36,7 +37,7 @@ pub(crate) struct FadingProcess {
 /// exp(j 2 pi i / PERIOD_MS).
 static CIRCLE: LazyLock<Vec<Complex>> = LazyLock::new(|| {
     let point = |index: u32| {
-        let (sin, cos) = (TAU * f64::from(index) / f64::from(PERIOD_MS)).sin_cos();
+        let (sin, cos) = libm::sincos(TAU * f64::from(index) / f64::from(PERIOD_MS));
         [cos as f32, sin as f32]
     };
     (0..PERIOD_MS).map(point).collect()
@@ -58,14 +59,18 @@ impl Tap {
         // One angle in each of K equal sectors: the shifts spread over the spectrum however few they are.
         let sinusoids = core::array::from_fn(|k| {
             let angle = TAU * (k as f64 + prng.unit()) / SINUSOIDS as f64;
-            ((cycles_max * angle.cos()).round() as i64, prng.below(u64::from(PERIOD_MS)) as i64)
+            ((cycles_max * libm::cos(angle)).round() as i64, prng.below(u64::from(PERIOD_MS)) as i64)
         });
         let phase = |index: usize| {
             let offset = index as f64 - (resource_blocks as f64 - 1.0) / 2.0;
             -TAU * offset * RESOURCE_BLOCK_HZ * tau_s
         };
         let part = |of: fn(f64) -> f64| (0..resource_blocks).map(|index| of(phase(index)) as f32).collect();
-        Self { amplitude: (power / SINUSOIDS as f64).sqrt() as f32, sinusoids, turn: [part(f64::cos), part(f64::sin)] }
+        Self {
+            amplitude: (power / SINUSOIDS as f64).sqrt() as f32,
+            sinusoids,
+            turn: [part(libm::cos), part(libm::sin)],
+        }
     }
 
     /// h_l at a time.
@@ -83,11 +88,10 @@ impl Tap {
 impl FadingProcess {
     pub(crate) fn new(fading: &Fading, carrier_hz: f64, resource_blocks: usize, prng: &mut Prng) -> Self {
         let doppler_hz = fading.doppler_hz(carrier_hz);
-        let power = |power_db: f64| 10_f64.powf(power_db / 10.0);
         let taps = fading.profile.taps();
-        let total: f64 = taps.iter().map(|(_, power_db)| power(*power_db)).sum();
+        let total: f64 = taps.iter().map(|(_, power_db)| from_db(*power_db)).sum();
         let tap = |&(delay_ns, power_db): &(u16, f64)| {
-            Tap::new(f64::from(delay_ns) * 1e-9, power(power_db) / total, doppler_hz, resource_blocks, prng)
+            Tap::new(f64::from(delay_ns) * 1e-9, from_db(power_db) / total, doppler_hz, resource_blocks, prng)
         };
         Self { taps: taps.iter().map(tap).collect(), resource_blocks }
     }

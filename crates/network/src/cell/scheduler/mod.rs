@@ -13,8 +13,8 @@ pub use blind_equal_throughput::{BlindEqualThroughput, FrequencyDomainBet, Reser
 pub use grants::Grants;
 pub use maximum_throughput::MaximumThroughput;
 pub use proportional_fair::ProportionalFair;
+pub use registry::RESOURCE_SCHEDULERS;
 pub(crate) use registry::build;
-pub use registry::{RESOURCE_SCHEDULERS, ResourceSchedulerRegistration};
 pub use round_robin::RoundRobin;
 
 use super::averages::Averages;

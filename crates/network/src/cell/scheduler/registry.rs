@@ -1,58 +1,52 @@
 //! All resource schedulers, by name.
 
+use policy::UnknownName;
+
 use super::{
     BlindEqualThroughput, FrequencyDomainBet, MaximumThroughput, ProportionalFair, ReservedBet, ResourceScheduler,
     RoundRobin,
 };
 
 /// A resource scheduler that can be asked for by name.
-#[derive(Clone, Copy, Debug)]
-pub struct ResourceSchedulerRegistration {
-    /// The name.
-    pub name: &'static str,
-    /// What it does, in one line.
-    pub summary: &'static str,
-    /// Makes one.
-    pub build: fn() -> Box<dyn ResourceScheduler>,
-}
+pub type Registration = policy::Registration<fn() -> Box<dyn ResourceScheduler>>;
 
 /// Every resource scheduler there is.
-pub const RESOURCE_SCHEDULERS: &[ResourceSchedulerRegistration] = &[
-    ResourceSchedulerRegistration {
+pub const RESOURCE_SCHEDULERS: &[Registration] = &[
+    Registration {
         name: "blind-equal-throughput",
         summary: "each TTI to the UE with the lowest past throughput (TD-BET)",
         build: || Box::new(BlindEqualThroughput),
     },
-    ResourceSchedulerRegistration {
+    Registration {
         name: "blind-equal-throughput-reserved",
         summary: "the same, but UEs without data take their turns in vain (as ns-3's TD-BET does)",
         build: || Box::new(ReservedBet),
     },
-    ResourceSchedulerRegistration {
+    Registration {
         name: "blind-equal-throughput-fd",
         summary: "each resource block group to the UE with the lowest past throughput (FD-BET)",
         build: || Box::new(FrequencyDomainBet::default()),
     },
-    ResourceSchedulerRegistration {
+    Registration {
         name: "proportional-fair",
         summary: "each resource block group to the UE whose rate there is best against its past throughput",
         build: || Box::new(ProportionalFair),
     },
-    ResourceSchedulerRegistration {
+    Registration {
         name: "round-robin",
         summary: "resource block groups dealt out evenly, in turn",
         build: || Box::new(RoundRobin::default()),
     },
-    ResourceSchedulerRegistration {
+    Registration {
         name: "maximum-throughput",
         summary: "each resource block group to the UE with the best rate there",
         build: || Box::new(MaximumThroughput),
     },
 ];
 
-/// Makes the resource scheduler called `name`, if there is one.
-pub(crate) fn build(name: &str) -> Option<Box<dyn ResourceScheduler>> {
-    RESOURCE_SCHEDULERS.iter().find(|known| known.name == name).map(|known| (known.build)())
+/// Makes the resource scheduler called `name`.
+pub(crate) fn build(name: &str) -> Result<Box<dyn ResourceScheduler>, UnknownName> {
+    policy::find("resource scheduler", RESOURCE_SCHEDULERS, name).map(|found| (found.build)())
 }
 
 #[cfg(test)]
@@ -64,6 +58,6 @@ mod tests {
         for registration in RESOURCE_SCHEDULERS {
             assert_eq!(build(registration.name).unwrap().name(), registration.name);
         }
-        assert!(build("bet").is_none());
+        assert!(build("bet").is_err());
     }
 }

@@ -125,7 +125,7 @@ fn lia_over_random_loss_balances_where_figure_2_says() {
 fn fairness_between_subflows_is_that_of_figure_3() {
     // Claim C49: congestion loss 0.01 % on both, random loss 0.01 % on the first. LIA's windows stand in inverse proportion
     // to the loss rates: 3 : 1 and 11 : 2, Jain's index 16/20 and 169/250.
-    let jain = |w: &[f64]| (w[0] + w[1]).powi(2) / (2.0 * (w[0] * w[0] + w[1] * w[1]));
+    let jain = |w: &[f64]| (w[0] + w[1]) * (w[0] + w[1]) / (2.0 * (w[0] * w[0] + w[1] * w[1]));
     assert_close(jain(&windows_by_equation_16(&[(1e-4, 1e-4), (1e-4, 5e-4)])), 0.966, 6e-4);
     assert_close(jain(&windows_by_equation_16(&[(1e-4, 1e-4), (1e-4, 1e-3)])), 0.913, 6e-4);
     assert_close(jain(&[3.0, 1.0]), 0.800, 1e-9);

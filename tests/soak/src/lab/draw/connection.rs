@@ -57,7 +57,7 @@ fn receiver_centric() -> impl Strategy<Value = ReceiverCentric> {
 /// Any controller, sometimes with its parameters written out.
 pub fn controller() -> impl Strategy<Value = ControllerSpec> {
     (select(CONTROLLERS), odd(false, 0.3)).prop_map(|(known, written)| {
-        let parameters = known.parameters.iter().filter(|_| written).map(|parameter| parameter.default);
+        let parameters = known.build.parameters().iter().filter(|_| written).map(|parameter| parameter.default);
         ControllerSpec { parameters: parameters.collect(), ..ControllerSpec::named(known.name) }
     })
 }

@@ -1,4 +1,4 @@
-//! The error of every registry of policies.
+//! The error of every registry.
 
 use core::fmt;
 

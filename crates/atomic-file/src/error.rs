@@ -1,0 +1,40 @@
+//! What can go wrong with a file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The result of an operation on a file.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A file cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {source}\n  help: {}", path.display(), self.remedy())]
+pub struct Error {
+    /// Which file, or which folder above it.
+    pub path: PathBuf,
+    /// Why.
+    pub source: io::Error,
+}
+
+impl Error {
+    /// For `map_err`: something wrong at `path`.
+    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self { path: path.into(), source }
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self.source.kind() {
+            io::ErrorKind::IsADirectory => "name a file in it",
+            // The remedy for nearly all reasons why a file cannot be written.
+            _ => "name a place in a directory that you may write to, on a disk with room",
+        }
+    }
+}
+
+/// With the path and the remedy in the message.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        Self::new(error.source.kind(), error.to_string())
+    }
+}

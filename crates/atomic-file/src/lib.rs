@@ -1,0 +1,266 @@
+//! Files that are whole or absent, whatever ends the process that writes them.
+//!
+//! ```no_run
+//! use std::io::Write as _;
+//!
+//! let mut file = atomic_file::AtomicFile::create("results.json".as_ref())?;
+//! file.write_all(b"{}")?;
+//! file.commit()?; // Until here there is no such file, or still the old one.
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod error;
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
+use tempfile::NamedTempFile;
+
+pub use error::{Error, Result};
+
+/// What a plain file gets: the process's umask applies.
+const MODE: u32 = 0o666;
+const BUFFER_BYTES: usize = 1 << 16;
+/// Where a file without a name gets one. A bare chroot has none of it.
+const DESCRIPTORS: &str = "/proc/self/fd";
+
+/// A file that is being written. It has no name until [`Self::commit`] (`O_TMPFILE`), so a process that ends before, in
+/// whatever way, leaves nothing behind.
+#[derive(Debug)]
+pub struct AtomicFile {
+    writer: BufWriter<Backing>,
+    path: PathBuf,
+}
+
+#[derive(Debug)]
+enum Backing {
+    /// Without a name: the kernel frees it when it is closed.
+    Nameless(File),
+    /// On file systems that know no files without a name, or without `/proc`: only dropping removes it.
+    Named(NamedTempFile),
+}
+
+impl AtomicFile {
+    /// Starts a file that will stand at `path`, where another one may stand until then.
+    ///
+    /// # Errors
+    /// If `path` is a folder, or its folder does not exist or cannot be written to.
+    pub fn create(path: &Path) -> Result<Self> {
+        Self::create_as(path, Backing::open)
+    }
+
+    /// [`Self::create`] that makes the folders above `path`.
+    ///
+    /// # Errors
+    /// If `path` is a folder, or a folder cannot be made or written to.
+    pub fn create_with_folders(path: &Path) -> Result<Self> {
+        let folder = folder_of(path);
+        fs::create_dir_all(folder).map_err(Error::at(folder))?;
+        Self::create(path)
+    }
+
+    fn create_as(path: &Path, open: fn(&Path) -> io::Result<Backing>) -> Result<Self> {
+        if path.is_dir() {
+            return Err(Error::at(path)(io::Error::new(io::ErrorKind::IsADirectory, "is a folder")));
+        }
+        let backing = open(folder_of(path)).map_err(Error::at(path))?;
+        Ok(Self { writer: BufWriter::with_capacity(BUFFER_BYTES, backing), path: path.into() })
+    }
+
+    /// Puts the complete file into its place, over one that stands there. Its content is on the disk before its name is.
+    ///
+    /// # Errors
+    /// If the disk is full or the folder has changed. Nothing stays behind then.
+    pub fn commit(self) -> Result<()> {
+        let Self { writer, path } = self;
+        let backing = writer.into_inner().map_err(io::IntoInnerError::into_error);
+        backing.and_then(|backing| backing.place(&path)).map_err(Error::at(&path))
+    }
+}
+
+impl Backing {
+    fn open(folder: &Path) -> io::Result<Self> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        match rustix::fs::open(folder, flags, Mode::from_raw_mode(MODE)) {
+            Ok(file) if Path::new(DESCRIPTORS).exists() => Ok(Self::Nameless(file.into())),
+            _ => Self::open_named(folder),
+        }
+    }
+
+    fn open_named(folder: &Path) -> io::Result<Self> {
+        builder().tempfile_in(folder).map(Self::Named)
+    }
+
+    fn place(self, path: &Path) -> io::Result<()> {
+        match self {
+            Self::Named(file) => {
+                file.as_file().sync_data()?;
+                file.persist(path)?;
+            }
+            Self::Nameless(file) => {
+                file.sync_data()?;
+                give_name(&file, path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Links `file` at `path` if that is free, else beside it: only a rename replaces in one step what stands there.
+fn give_name(file: &File, path: &Path) -> io::Result<()> {
+    let own = format!("{DESCRIPTORS}/{}", file.as_fd().as_raw_fd());
+    let link = |to: &Path| rustix::fs::linkat(CWD, &own, CWD, to, AtFlags::SYMLINK_FOLLOW);
+    match link(path) {
+        Err(Errno::EXIST) => {
+            let beside = builder().make_in(folder_of(path), |beside| Ok(link(beside)?))?;
+            Ok(beside.persist(path)?)
+        }
+        done => Ok(done?),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn builder() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".anabranch-").permissions(Permissions::from_mode(MODE));
+    builder
+}
+
+impl Write for Backing {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Nameless(file) => file.write(octets),
+            Self::Named(file) => file.write(octets),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.writer.write(octets)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// Writes `content` to `path`, whole or not at all; makes the folders above it.
+///
+/// # Errors
+/// Those of the file system.
+pub fn write(path: &Path, content: &[u8]) -> Result<()> {
+    let mut file = AtomicFile::create_with_folders(path)?;
+    file.write_all(content).map_err(Error::at(path))?;
+    file.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// Both kinds of file, whatever the file system of the test knows.
+    const KINDS: [fn(&Path) -> io::Result<Backing>; 2] = [Backing::open, Backing::open_named];
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_file_appears_whole_and_leaves_nothing_beside_it() {
+        for open in KINDS {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("out");
+            for content in ["first", "second"] {
+                let mut file = AtomicFile::create_as(&path, open).unwrap();
+                file.write_all(content.as_bytes()).unwrap();
+                assert_ne!(fs::read_to_string(&path).unwrap_or_default(), content);
+                file.commit().unwrap();
+                assert_eq!(fs::read_to_string(&path).unwrap(), content);
+                assert_eq!(names(folder.path()), ["out"]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_given_up_leaves_nothing() {
+        for open in KINDS {
+            let folder = tempfile::tempdir().unwrap();
+            let mut file = AtomicFile::create_as(&folder.path().join("out"), open).unwrap();
+            file.write_all(b"half").unwrap();
+            file.flush().unwrap();
+            drop(file);
+            assert!(names(folder.path()).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_file_gets_the_permissions_of_any_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+        fs::write(folder.path().join("plain"), b"").unwrap();
+        for open in KINDS {
+            AtomicFile::create_as(&folder.path().join("out"), open).unwrap().commit().unwrap();
+            assert_eq!(mode("out"), mode("plain"));
+        }
+    }
+
+    #[test]
+    fn a_link_is_replaced_and_what_it_leads_to_stays() {
+        for open in KINDS {
+            let folder = tempfile::tempdir().unwrap();
+            let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+            fs::write(&target, b"old").unwrap();
+            symlink(&target, &link).unwrap();
+            AtomicFile::create_as(&link, open).unwrap().commit().unwrap();
+            assert!(link.symlink_metadata().unwrap().is_file());
+            assert_eq!(fs::read(&target).unwrap(), b"old");
+        }
+    }
+
+    #[test]
+    fn folders_above_are_made_where_that_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/er/results.json");
+        assert!(AtomicFile::create(&path).is_err());
+        assert!(names(folder.path()).is_empty());
+        write(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(names(path.parent().unwrap()), ["results.json"]);
+    }
+
+    #[test]
+    fn folders_are_refused() {
+        let error = AtomicFile::create(Path::new("/")).unwrap_err();
+        assert_eq!(error.to_string(), "cannot write /: is a folder\n  help: name a file in it");
+        assert!(AtomicFile::create(Path::new("/nowhere/at/all")).is_err());
+    }
+
+    #[test]
+    fn an_error_names_the_path_and_a_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let blocked = folder.path().join("file");
+        fs::write(&blocked, b"").unwrap();
+        let error = io::Error::from(write(&blocked.join("results.json"), b"").unwrap_err());
+        let text = error.to_string();
+        assert!(
+            text.starts_with(&format!("cannot write {}", blocked.display())) && text.contains("help: name"),
+            "{text}"
+        );
+    }
+}
