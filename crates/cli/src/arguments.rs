@@ -69,9 +69,9 @@ pub struct Run {
     /// Where it runs
     #[arg(long, value_enum, default_value_t)]
     pub backend: Backend,
-    /// With --backend linux: who sends
-    #[arg(long, value_enum, default_value_t)]
-    pub source: SourceKind,
+    /// With --backend linux: who sends; by default the kernel
+    #[arg(long, value_enum)]
+    pub source: Option<SourceKind>,
     /// Print the results as one JSON object instead of a table
     #[arg(long)]
     pub json: bool,

@@ -60,7 +60,9 @@ impl RealTime {
         let standing = (!is_kernel).then_some(place.standing);
         let route = if is_kernel { self.plan.route() } else { String::new() };
         let name = format!("anabranch-{}-{}", std::process::id(), name(place.party));
-        let plan = HostPlan { name, addresses: place.addresses, mtu: self.mtu, standing, route };
+        // Only the kernel as a host goes by the MTU of its device. Between others a middlebox may have merged what passes.
+        let mtu = if is_kernel { self.mtu } else { u16::MAX };
+        let plan = HostPlan { name, addresses: place.addresses, mtu, standing, route };
         let host = RealHost::new(&mut self.keeper, &plan)?;
         if is_kernel {
             self.sender = Some(Rc::new(self.plan.start(&host.namespace, place.addresses[0])?));

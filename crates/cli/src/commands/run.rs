@@ -20,10 +20,9 @@ const NAMED_MAX: usize = 8;
 
 /// Runs the scenario, prints and writes what was asked for.
 pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
-    if arguments.source == SourceKind::Engine && arguments.backend == Backend::Simulator {
-        return Err(Failure::Input(
-            "--source engine: in the simulator it always is\n  help: add --backend linux".into(),
-        ));
+    if arguments.source.is_some() && arguments.backend == Backend::Simulator {
+        let problem = "--source: in the simulator the engine always sends\n  help: add --backend linux";
+        return Err(Failure::Input(problem.into()));
     }
     let mut scenario = load(arguments)?;
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
@@ -70,7 +69,7 @@ fn play(arguments: &arguments::Run, scenario: &Scenario) -> Result<Run, Failure>
     let pcap = arguments.pcap.as_deref();
     let go = |progress: &mut dyn FnMut(Progress<'_>)| match arguments.backend {
         Backend::Simulator => lab::run::run(scenario, pcap, progress),
-        Backend::Linux => testbed::run(scenario, source(arguments.source), pcap, progress),
+        Backend::Linux => testbed::run(scenario, source(arguments.source.unwrap_or_default()), pcap, progress),
     };
     let run = if arguments.live {
         let view = LiveView::new();
@@ -132,7 +131,7 @@ fn what_next(arguments: &arguments::Run, results: &Results, written: &[PathBuf])
     let seedless: Vec<String> =
         arguments.overrides.iter().filter(|change| !change.is_of("seed")).map(text_of).collect();
     let all: Vec<String> = arguments.overrides.iter().map(text_of).collect();
-    let world = match (arguments.backend, arguments.source) {
+    let world = match (arguments.backend, arguments.source.unwrap_or_default()) {
         (Backend::Simulator, _) => "",
         (Backend::Linux, SourceKind::Kernel) => " --backend linux",
         (Backend::Linux, SourceKind::Engine) => " --backend linux --source engine",

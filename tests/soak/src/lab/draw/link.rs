@@ -41,7 +41,7 @@ pub fn link(sound: bool) -> impl Strategy<Value = Link> {
     let fixed = rate().prop_map(|rate| TextOr::Text(kbps(rate)));
     let rates = (prop_oneof![5 => fixed, 1 => varying(sound).prop_map(TextOr::Table)], rate());
     let queues = (queue(sound), queue(sound));
-    (rates, delay(), queues, (loss(sound), uplink_loss(sound)), elements(sound)).prop_map(
+    (rates, delay(), queues, (loss(sound), uplink_loss(sound)), elements(sound).boxed()).prop_map(
         |((rate, uplink), delay, (queue, uplink_queue), (loss, uplink_loss), elements)| Link {
             rate,
             delay,
