@@ -69,3 +69,26 @@ fn every_package_obeys_the_workspace_lints() {
     let lax = packages().into_iter().filter(|(_, manifest)| lints(manifest) != Some(true));
     require_none("a manifest says [lints] workspace = true", lax.map(|(name, _)| name).collect());
 }
+
+/// The folders of `lab`, each of which may use those before it: its `lib.rs` says so.
+const LAB: [&str; 4] = ["scenario", "measure", "run", "present"];
+
+#[test]
+fn folders_of_lab_use_those_before_them() {
+    let mut breaches = Vec::new();
+    for file in files().into_iter().filter(|file| file.starts_with("crates/lab/src/") && file.ends_with(".rs")) {
+        let folder = file["crates/lab/src/".len()..].split('/').next().unwrap_or_default();
+        if folder == "lib.rs" {
+            continue;
+        }
+        let Some(own) = LAB.iter().position(|name| *name == folder) else {
+            breaches.push(format!("{file}: in none of {LAB:?}"));
+            continue;
+        };
+        let text = read(&file);
+        for above in LAB[own + 1..].iter().filter(|above| text.contains(&format!("crate::{above}"))) {
+            breaches.push(format!("{file}: uses {above}"));
+        }
+    }
+    require_none("lab's folders use those before them in its lib.rs", breaches);
+}

@@ -5,7 +5,8 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
-use lab::results::{RelaySeries, quantity, sparkline};
+use lab::measure::results::RelaySeries;
+use lab::present::{quantity, sparkline};
 use lab::run::Progress;
 
 /// Windows that the live view shows.
@@ -114,7 +115,7 @@ impl RunsBar {
     }
 
     /// Moves it.
-    pub fn show(&self, progress: lab::sweep::Progress) {
+    pub fn show(&self, progress: lab::run::sweep::Progress) {
         let before = self.before.get().unwrap_or(progress.finished);
         self.before.set(Some(before));
         self.bar.set_length(progress.all as u64);
@@ -233,7 +234,7 @@ impl Drop for Bar {
 
 #[cfg(test)]
 mod tests {
-    use lab::results::Series;
+    use lab::measure::results::Series;
     use lab::run::Live;
     use units::Instant;
 
@@ -261,7 +262,7 @@ mod tests {
         assert_eq!(left(Duration::from_secs(10), 2, 8), Some(Duration::from_secs(40)));
         assert_eq!(left(Duration::from_secs(10), 0, 10), None);
         let bar = RunsBar::new("runs");
-        let show = |finished| bar.show(lab::sweep::Progress { finished, all: 100, faulty: 0 });
+        let show = |finished| bar.show(lab::run::sweep::Progress { finished, all: 100, faulty: 0 });
         show(90);
         assert_eq!((bar.before.get(), bar.bar.message().as_str()), (Some(90), ""));
         show(91);

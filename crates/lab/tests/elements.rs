@@ -1,6 +1,6 @@
 //! What links of scenarios do to packets besides delaying, queueing and losing them.
 
-use lab::results::Results;
+use lab::measure::results::Results;
 use lab::scenario::{Override, load};
 
 const TEXT: &str = "name = 'elements'\nduration = '30 s'\nworkload = { kind = 'generated', size = '500 kB' }\n\

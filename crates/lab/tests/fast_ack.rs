@@ -1,6 +1,6 @@
 //! Fast-ACK relays, and differentiated forwarding, in whole runs.
 
-use lab::results::Results;
+use lab::measure::results::Results;
 use lab::run::run;
 use lab::scenario::{Override, load};
 

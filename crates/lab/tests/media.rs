@@ -1,6 +1,6 @@
 //! Relays that walk from one site of the cell to another, and relays that do not hear each other on the Wi-Fi channel.
 
-use lab::results::Results;
+use lab::measure::results::Results;
 use lab::run::run;
 use lab::scenario::{Override, Scenario, load};
 

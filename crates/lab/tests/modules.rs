@@ -1,6 +1,6 @@
 //! Adaptive congestion control and bandwidth sharing in runs, alone and with everything else.
 
-use lab::results::Results;
+use lab::measure::results::Results;
 use lab::run::run;
 use lab::scenario::{Override, load};
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use lab::results::Results;
+use lab::measure::results::Results;
 use lab::run::run;
 use lab::scenario::{Override, load};
 use pcap_file::pcapng::{Block, PcapNgReader};

@@ -2,8 +2,8 @@
 
 mod support;
 
-use lab::results::RelaySeries;
-use lab::{report, results};
+use lab::measure::results::RelaySeries;
+use lab::present::{report, summary};
 
 #[test]
 fn a_report_refers_to_nothing_outside_itself() {
@@ -61,7 +61,7 @@ fn hold_queues_are_drawn_where_relays_hold() {
 
 #[test]
 fn the_table_names_paths_shares_and_totals() {
-    let text = results::summary(&support::results(2, 50));
+    let text = summary(&support::results(2, 50));
     for needed in ["amber", "birch", "share", "retransmissions", "0.34 %", "61.2 ms", "SHA-256", "same at both ends"] {
         assert!(text.contains(needed), "{needed} is missing in\n{text}");
     }

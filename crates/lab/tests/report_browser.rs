@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use lab::report;
+use lab::present::report;
+use lab::run::sweep::{Journal, Manifest, Plan};
 use lab::run::{Run, run};
 use lab::scenario::{Override, load};
-use lab::sweep::{Journal, Manifest, Plan};
 
 /// A screenshot of an empty page of this size takes less than half as much.
 const BYTES_MIN: u64 = 30_000;
@@ -142,7 +142,7 @@ fn swept() -> String {
     let plan = Plan::new(|overrides| load("swept.toml", text, overrides), &[], None).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let mut journal = Journal::open(&directory.path().join("runs.jsonl"), &Manifest::new(&plan), false).unwrap();
-    lab::sweep::run(&plan, &mut journal, 2, &mut |_| {}).unwrap();
+    lab::run::sweep::run(&plan, &mut journal, 2, &mut |_| {}).unwrap();
     report::render_sweep(&plan, journal.records())
 }
 

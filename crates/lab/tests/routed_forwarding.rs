@@ -1,6 +1,6 @@
 //! Differentiated forwarding at relays that only route, in whole runs.
 
-use lab::results::Results;
+use lab::measure::results::Results;
 use lab::run::run;
 use lab::scenario::{Override, load};
 

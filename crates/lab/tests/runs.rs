@@ -16,7 +16,7 @@ fn run_quietly(scenario: &Scenario) -> Run {
 #[test]
 fn the_demo_delivers_the_file_over_all_four_relays() {
     let Run { results, faults, .. } = run_quietly(&demo(&[]));
-    println!("{}", lab::results::summary(&results));
+    println!("{}", lab::present::summary(&results));
     assert_eq!(faults, [""; 0]);
     let totals = &results.totals;
     assert!(totals.completed && totals.sha256_ok);

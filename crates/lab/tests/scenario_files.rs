@@ -294,7 +294,7 @@ fn paths_in_a_variant_are_relative_to_the_file() {
     std::fs::write(&file, format!("{text}[[variants]]\nname = \"a\"\nset = {{ \"workload.path\" = \"letter\" }}\n"))
         .unwrap();
     let load = |overrides: &[Override]| lab::scenario::load_file(&file, overrides);
-    let scenario = lab::sweep::choose(load, Some("a"), &[]).unwrap();
+    let scenario = lab::run::sweep::choose(load, Some("a"), &[]).unwrap();
     assert_eq!(scenario.workload.path.as_deref(), Some(std::path::Path::new("letter")));
     assert_eq!(lab::run::check_inputs(&scenario), [""; 0]);
     // A table on the command line says where its paths are as well.

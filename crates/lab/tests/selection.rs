@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lab::results::{Results, SelectionResults};
+use lab::measure::results::{Results, SelectionResults};
 use lab::run::run;
 use lab::scenario::{Override, load, load_file};
 

@@ -1,8 +1,9 @@
 //! Reports on sweeps of made-up records.
 
-use lab::report::render_sweep;
+use lab::measure::Course;
+use lab::present::report::render_sweep;
+use lab::run::sweep::{Plan, Record};
 use lab::scenario::load;
-use lab::sweep::{Course, Plan, Record};
 
 const TEXT: &str = "name = \"made-up <sweep>\"\ndescription = \"a & b\"\nduration = \"4 s\"\n\
     workload = { kind = \"bulk\" }\ntarget = { bit_rate = \"3 Mbit/s\" }\n\
@@ -19,7 +20,7 @@ fn plan(sweep: &str) -> Plan {
 
 /// The new variant has 1 Mbit/s more goodput and twice the outages on every seed; the broken one has nothing.
 fn records(plan: &Plan) -> Vec<Record> {
-    let record = |job: lab::sweep::Job| {
+    let record = |job: lab::run::sweep::Job| {
         let case = &plan.cases[job.case];
         let (variant, point, seed) = (case.variant.clone(), case.point.clone(), job.seed);
         if variant == "broken" {

@@ -1,6 +1,6 @@
 //! Traffic that scenario files describe: users of the connection, and what owners of relays do.
 
-use lab::results::{RelayResults, Results};
+use lab::measure::results::{RelayResults, Results};
 use lab::run::run;
 use lab::scenario::{Override, Scenario, load};
 

@@ -6,7 +6,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use lab::pcapng::{self, Capture};
+use lab::run::pcapng::{self, Capture};
 use simulator::{CLIENT, Direction, EndpointHost, Interface, Simulation, Tap};
 use transport::ConnectionStats;
 use units::Instant;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use lab::pcapng::{Capture, Direction};
+use lab::run::pcapng::{Capture, Direction};
 use linux::netns::Namespace;
 use linux::stop::{Stop, StopHandle};
 use testbed::emulator::{Emulation, Passage, Switch, Tap, Topology};

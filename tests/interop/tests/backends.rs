@@ -1,7 +1,7 @@
 //! One scenario in two worlds: the simulator, and namespaces on the real clock. Their results are near each other.
 
 use interop::available_with;
-use lab::results::Results;
+use lab::measure::results::Results;
 use lab::run::Run;
 use lab::scenario::{Override, Scenario};
 use testbed::Source;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lab::sweep::Plan;
+use lab::run::sweep::Plan;
 
 use super::shipped;
 use crate::arguments;

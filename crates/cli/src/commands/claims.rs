@@ -3,9 +3,9 @@
 use std::collections::btree_map::Entry;
 use std::path::Path;
 
-use lab::claims::{Claim, Mode, Needs, Outcome, Runs, Verdict, as_printed, evaluate, needs, to_json, to_text};
+use lab::present::claims::{Claim, Mode, Needs, Outcome, Runs, Verdict, as_printed, evaluate, needs, to_json, to_text};
+use lab::run::sweep::{Journal, Manifest, Plan, Record};
 use lab::scenario::{Override, Seeds};
-use lab::sweep::{Journal, Manifest, Plan, Record};
 
 use crate::arguments::{self, ClaimMode};
 use crate::commands::shipped;
@@ -48,11 +48,11 @@ fn complain_of_gaps(outcomes: &[Outcome]) -> Result<(), Failure> {
 
 fn choose(ids: &[String]) -> Result<Vec<&'static Claim>, Failure> {
     if ids.is_empty() {
-        return Ok(lab::claims::claims().collect());
+        return Ok(lab::present::claims::claims().collect());
     }
     let find = |id: &String| {
-        lab::claims::claims().find(|claim| claim.id.eq_ignore_ascii_case(id.trim())).ok_or_else(|| {
-            let known: Vec<_> = lab::claims::claims().map(|claim| claim.id).collect();
+        lab::present::claims::claims().find(|claim| claim.id.eq_ignore_ascii_case(id.trim())).ok_or_else(|| {
+            let known: Vec<_> = lab::present::claims::claims().map(|claim| claim.id).collect();
             Failure::Input(format!("--ids {id}: this version cannot judge that\n  help: known: {}", known.join(", ")))
         })
     };
@@ -67,7 +67,7 @@ fn run(needs: Needs, arguments: &arguments::Claims, mode: Mode) -> Result<Vec<Re
     let mut journal = Journal::open(&path, &manifest, false).map_err(|error| Failure::Input(error.to_string()))?;
     let workers = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let bar = RunsBar::new(&format!("runs of {}", needs.scenario));
-    let ran = lab::sweep::run(&plan, &mut journal, workers, &mut |progress| bar.show(progress));
+    let ran = lab::run::sweep::run(&plan, &mut journal, workers, &mut |progress| bar.show(progress));
     drop(bar);
     ran.map_err(|error| Failure::Failed(error.to_string()))?;
     let wanted = |record: &&Record| plan.seeds.contains(&record.seed);
@@ -100,7 +100,7 @@ fn what_next(arguments: &arguments::Claims) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use lab::claims::{AS_PRINTED, Evidence, Quantity};
+    use lab::present::claims::{AS_PRINTED, Evidence, Quantity};
 
     use super::*;
 
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn claims_speak_of_what_ships() {
-        for claim in lab::claims::claims() {
+        for claim in lab::present::claims::claims() {
             for (needs, quantity) in quantities(claim) {
                 let plan = plan(needs, 1, Mode::Build).unwrap();
                 for variant in quantity.variants() {
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn every_claim_is_there_once_and_in_order() {
-        let ids: Vec<_> = lab::claims::claims().map(|claim| claim.id).collect();
+        let ids: Vec<_> = lab::present::claims::claims().map(|claim| claim.id).collect();
         assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:?}");
     }
 

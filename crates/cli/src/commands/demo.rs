@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lab::results::summary;
+use lab::present::summary;
 use lab::run::Run;
 use lab::scenario::{self, Scenario, Workload, WorkloadKind};
 use transport::congestion::ControllerSpec;

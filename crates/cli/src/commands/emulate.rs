@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use atomic_file::AtomicFile;
-use lab::pcapng::{Capture, Direction};
+use lab::run::pcapng::{Capture, Direction};
 use linux::ability::{Needs, rehearse};
 use linux::stop::Stop;
 use testbed::emulator::{Emulation, Passage, Tap, Topology};

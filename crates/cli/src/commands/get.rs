@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lab::results::quantity;
+use lab::present::quantity;
 use linux::get::{GetOptions, GetReport, Output, get as get_file};
 use linux::http::Url;
 use linux::stop::Stop;

@@ -3,12 +3,13 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use lab::report;
-use lab::results::{Results, summary};
+use lab::measure::results::Results;
+use lab::present::report;
+use lab::present::summary;
+use lab::run::sweep::choose;
 use lab::run::{Progress, Run};
+use lab::scenario::shell;
 use lab::scenario::{Override, Scenario};
-use lab::shell;
-use lab::sweep::choose;
 
 use super::shipped;
 use crate::arguments::{self, Backend, SourceKind};

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use lab::report;
-use lab::shell::{self, quote};
-use lab::sweep::{Journal, Manifest, Plan, Summary, csv};
+use lab::present::report;
+use lab::present::{Summary, csv};
+use lab::run::sweep::{Journal, Manifest, Plan};
+use lab::scenario::shell::{self, quote};
 
 use crate::arguments;
 use crate::commands::shipped;
@@ -29,7 +30,7 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
         .map_err(|error| Failure::Input(error.to_string()))?;
     let workers = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let bar = RunsBar::new("runs");
-    let ran = lab::sweep::run(&plan, &mut journal, workers, &mut |progress| bar.show(progress));
+    let ran = lab::run::sweep::run(&plan, &mut journal, workers, &mut |progress| bar.show(progress));
     drop(bar);
     ran.map_err(|error| Failure::Failed(error.to_string()))?;
     let summary = Summary::new(&plan, journal.records());

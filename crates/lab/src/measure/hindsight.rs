@@ -3,8 +3,8 @@
 use cooperation::relay_selection::{Exact, Goal, Offer, RelayId, RelaySelector};
 use units::{Instant, Rate};
 
-use crate::metrics::Analysis;
-use crate::results::{Hindsight, PaperMetrics, Series};
+use crate::measure::metrics::Analysis;
+use crate::measure::results::{Hindsight, PaperMetrics, Series};
 
 /// An oracle that is told after the run what every relay had to offer in every period.
 pub struct Oracle {
@@ -60,7 +60,7 @@ impl Oracle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Points, RelaySeries};
+    use crate::measure::results::{Points, RelaySeries};
 
     /// Two relays with windows of 1 s and periods of 2 s; a rate for each window, kbit/s.
     fn series(kbps: [[u32; 6]; 2]) -> Series {

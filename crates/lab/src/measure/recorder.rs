@@ -7,7 +7,7 @@ use transport::{ConnectionStats, SubflowStats};
 use units::{Duration, Instant};
 
 use super::{PathCounters, Sender};
-use crate::results::{Series, SubflowResults, SubflowSeries};
+use crate::measure::results::{Series, SubflowResults, SubflowSeries};
 
 /// The paths: their names, and the destination's address on each.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use units::Instant;
 
 use super::bps;
-use crate::results::{RelayResults, RelaySeries};
+use crate::measure::results::{RelayResults, RelaySeries};
 
 /// A relay at one moment; counts are since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

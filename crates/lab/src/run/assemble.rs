@@ -5,7 +5,7 @@ use transport::{ConnectionStats, SubflowStats};
 
 use super::stage::{DESTINATION, Recorders, SOURCE, Stage};
 use crate::measure::digest;
-use crate::results::{LatencyResults, Manifest, Results, SelectionResults, Totals, VideoResults};
+use crate::measure::results::{LatencyResults, Manifest, Results, SelectionResults, Totals, VideoResults};
 use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario};
 
 /// What was wrong with a run.

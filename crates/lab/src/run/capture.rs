@@ -11,7 +11,7 @@ use simulator::{Direction, HostId, Interface, Tap};
 use units::Instant;
 use wire::Segment;
 
-use crate::pcapng::{self, Capture};
+use crate::run::pcapng::{self, Capture};
 use crate::scenario::Scenario;
 
 /// The captures of one run, until they are committed.

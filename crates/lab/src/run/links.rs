@@ -10,7 +10,7 @@ use units::{Instant, Rate};
 use super::hop::Hop;
 use super::inputs::bottleneck_trace;
 use super::{RunError, rate_trace};
-use crate::link_nodes::{self, impair, loss, of_one_way, queue};
+use crate::run::link_nodes::{self, impair, loss, of_one_way, queue};
 use crate::scenario::{self, Deed, Middlebox, Narrow, Scenario, TextOr, value_of};
 
 /// The cellular links of relay `index`.

@@ -14,7 +14,7 @@ use transport::congestion::ControllerSpec;
 use units::{Duration, Instant, Prng, Rate};
 
 use super::hosts::{EngineHost, host};
-use crate::results::{LatencyResults, VideoResults};
+use crate::measure::results::{LatencyResults, VideoResults};
 use crate::scenario::{self, Addresses, LocalKind, LocalTraffic, Scenario, drawing, value_of};
 
 /// First port of a relay's flows.

@@ -1,4 +1,16 @@
-//! Runs a scenario: in the simulator, or on another backend.
+//! Running: a scenario to results, in the simulator or on another backend; and many of them.
+//!
+//! ```text
+//! plan, inputs                what the scenario asks of its hosts; the octets and traces it names
+//! topology                    its network: hops of links of their own (links, link_nodes) or of shared media (radio)
+//! hosts, agents, sink, local  who is on that network: hosts, their agents and applications, other traffic
+//! attacker                    who works against them
+//! backend                     who lets time pass, and where hosts are
+//! stage                       all of these together, and the play
+//! meter, observed, capture    what is watched meanwhile; pcapng, the files of captures
+//! assemble, examine           what it comes to, and whether that may be
+//! sweep                       every variant at every point of a grid with every seed
+//! ```
 
 mod agents;
 mod assemble;
@@ -9,22 +21,25 @@ mod examine;
 mod hop;
 mod hosts;
 mod inputs;
+pub mod link_nodes;
 mod links;
 mod local;
 mod meter;
 mod observed;
+pub mod pcapng;
 mod plan;
 mod radio;
 mod sink;
 mod stage;
+pub mod sweep;
 mod topology;
 
 use std::path::{Path, PathBuf};
 
 use units::Instant;
 
+use crate::measure::results::{RelaySeries, Results, Series};
 use crate::measure::{Paths, Recorder, RelayRecorder};
-use crate::results::{RelaySeries, Results, Series};
 use crate::scenario::{Hop, Scenario};
 use assemble::Faults;
 pub use backend::{Backend, GoesOn, KernelSource, Party, Place, Portals, Seat, Standing, VirtualTime};

@@ -8,9 +8,9 @@ use units::{Instant, Rate};
 
 use super::hosts::CONTROL_PORT;
 use super::stage::{DESTINATION, SOURCE, Stage};
+use crate::measure::metrics::{ActiveSet, Analysis, Collector, Observer, Settings, Shared, Summary, range_bytes};
+use crate::measure::results::{ConnectionGoodput, PaperMetrics};
 use crate::measure::{Oracle, bps};
-use crate::metrics::{ActiveSet, Analysis, Collector, Observer, Settings, Shared, Summary, range_bytes};
-use crate::results::{ConnectionGoodput, PaperMetrics};
 use crate::scenario::{Scenario, Target, WorkloadKind};
 
 /// Unit of G1 where no target says how much a period carries: the variant of 100 packets.

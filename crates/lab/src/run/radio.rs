@@ -10,7 +10,7 @@ use units::{ByteCount, Duration, Instant, Probability};
 
 use super::RunError;
 use super::hop::{Hop, HopKind};
-use crate::link_nodes::queue;
+use crate::run::link_nodes::queue;
 use crate::scenario::{self, Addresses, Scenario};
 
 /// Early drops at their most: the queue is full then anyway.

@@ -11,7 +11,7 @@ use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, Received};
 use units::Instant;
 use wire::{Pattern, Payload};
 
-use crate::metrics::{self, Shared};
+use crate::measure::metrics::{self, Shared};
 
 /// Octets taken from the endpoint at once.
 const TAKE_BYTES: usize = 1 << 20;

@@ -25,6 +25,7 @@ mod radio;
 mod receiver_centric;
 mod schema;
 mod shape;
+pub mod shell;
 mod source_map;
 mod sweep;
 mod vary;

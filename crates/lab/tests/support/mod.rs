@@ -1,6 +1,6 @@
 //! Made-up results for tests of tables and reports.
 
-use lab::results::{Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
+use lab::measure::results::{Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
 use units::Prng;
 
 /// Results of a run with `paths` paths and `windows` windows of 100 ms.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use lab::link_nodes;
+use lab::run::link_nodes;
 use lab::scenario::{Deed, Impairments, Middlebox, NarrowOn, RateModel};
 use network::middlebox::{NarrowEntry, NarrowHop, Nat};
 use network::{Link, LossModel, Network, PortId, Route, Trace, VertexId};

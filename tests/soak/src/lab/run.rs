@@ -1,6 +1,6 @@
 //! Runs a scenario, and what is looked at besides.
 
-use lab::report;
+use lab::present::report;
 use lab::run::{Examined, examine};
 use lab::scenario::{LoadError, Scenario};
 

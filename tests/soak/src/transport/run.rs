@@ -3,7 +3,7 @@
 use units::{Duration, Instant};
 
 use super::actions::Actions;
-use super::case::Case;
+use super::case::{Case, Element};
 use super::judge;
 use super::wiring::{Stage, wire};
 use crate::listing::Listing;
@@ -31,6 +31,8 @@ const PACKETS_FREE: u64 = 2_000;
 const PACKETS_PER_CONNECTION: u64 = 300;
 /// Packets sent for each one received.
 const PACKETS_PER_PACKET: u64 = 8;
+/// Octets of a packet, on the average at least: writes may be small.
+const PACKET_BYTES: u64 = 80;
 
 /// Runs a case; with `list`, printing every segment.
 pub fn run(case: &Case, list: bool) -> Outcome {
@@ -107,8 +109,8 @@ impl Run<'_> {
             let settings = if host == 0 { &self.case.client } else { &self.case.server };
             // A window may be sent at once, of each connection; in segments of one octet if that was written.
             let connections: u64 = self.case.talks.iter().map(|talk| u64::from(talk.connections)).sum();
-            let windows = settings.send_buffer_bytes / 80 + PACKETS_PER_CONNECTION * connections;
-            if sent > PACKETS_FREE + windows + PACKETS_PER_PACKET * received {
+            let windows = settings.send_buffer_bytes / PACKET_BYTES + PACKETS_PER_CONNECTION * connections;
+            if sent > PACKETS_FREE + windows + packets_per_packet(self.case) * received {
                 let text = format!("host {host} sent {sent} segments and received {received}");
                 return Err(Stop::Fault(Fault::storm(self.stage.simulation.now(), text)));
             }
@@ -124,4 +126,14 @@ impl Run<'_> {
         let seconds = self.stage.simulation.now().as_millis() / 1000;
         Numbers { seconds, events: self.events, received_bytes, connections }
     }
+}
+
+/// Packets sent for each one received at most: an ACK from behind a middlebox that merges packets answers all that it merged.
+fn packets_per_packet(case: &Case) -> u64 {
+    let elements = case.paths.iter().flat_map(|path| path.up.elements.iter().chain(&path.down.elements));
+    let merged = elements.map(|element| match element {
+        Element::Merge { bytes, .. } => bytes / PACKET_BYTES,
+        _ => 0,
+    });
+    merged.max().unwrap_or(0).max(PACKETS_PER_PACKET)
 }

@@ -17,7 +17,7 @@ use units::text::Text;
 use units::{Instant, Rate};
 
 use super::Agents;
-use crate::results::Series;
+use crate::measure::results::Series;
 use crate::run::RunError;
 use crate::run::plan::{hold_limits, range_bytes, relays_converse, selects_relays, source_listens};
 use crate::scenario::{self, CountKind, Mode, RangeShareKind, RelayMode, Scenario, TriggerKind, WorkloadKind};

@@ -5,8 +5,8 @@ use cooperation::relay_selection::RelayId;
 use cooperation::relay_selection::manager::{Cause, Report};
 use cooperation::relay_selection::trigger::Outage;
 
-use crate::metrics::{ActiveSet, Shared};
-use crate::results::{Migration, SelectionPoint, SelectionResults};
+use crate::measure::metrics::{ActiveSet, Shared};
+use crate::measure::results::{Migration, SelectionPoint, SelectionResults};
 
 /// Takes note of what the destination's agent tells.
 pub(in crate::run) struct Journal {

@@ -7,7 +7,7 @@ use simulator::Simulation;
 use units::Instant;
 
 use super::{DESTINATION, SOURCE, Stage};
-use crate::results::ControlResults;
+use crate::measure::results::ControlResults;
 use crate::run::agents::measurement;
 use crate::run::attacker::Attacker;
 use crate::run::hosts::LabHost;

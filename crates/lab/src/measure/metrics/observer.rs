@@ -1,0 +1,373 @@
+//! From the segments of a run to the events of its connections.
+
+use core::cell::RefCell;
+use core::net::SocketAddr;
+use std::rc::Rc;
+
+use sha2::{Digest, Sha256};
+use simulator::{Direction, HostId, Interface, Tap};
+use units::{Dsn, Instant, SeqNr};
+use wire::mptcp::{Dss, Key, Mapping, MpJoin, MptcpOption, Token};
+use wire::{Flags, Segment};
+
+use super::{Acked, Arrival, Collector, Sent};
+
+/// A collector that a tap and its owner share.
+pub type Shared = Rc<RefCell<Collector>>;
+
+/// Sees what a source sends and what a destination receives, and tells the collectors: one for each connection that the
+/// destination opens, in order; further ones are not followed.
+///
+/// Subflows are numbered in the order in which the destination opens them, which is that of its engine's numbers.
+///
+/// It yields [`Sent`], [`Arrival`] and [`Acked`]. Deliveries are the application's to tell, the active set its policy's.
+/// Where data belong in the stream their DSS tells; where there is none, as in plain TCP and after a fallback, their place in
+/// the subflow does, if it is the only one there ever was. Other data count as throughput and nothing else. Address
+/// translation is not undone.
+#[derive(Debug)]
+pub struct Observer {
+    source: HostId,
+    destination: HostId,
+    connections: Vec<Connection>,
+    opened: usize,
+    flows: Flows,
+    /// Connections to this port of the source are none of its.
+    ignored_port: Option<u16>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    collector: Shared,
+    /// The first octet of the source's data.
+    start: Option<Dsn>,
+    tokens: Vec<Token>,
+    subflows: usize,
+    /// Where its data were last seen: short numbers are near.
+    near: u64,
+}
+
+/// All subflows, found by their ends.
+#[derive(Debug)]
+struct Flows {
+    all: Vec<Flow>,
+    /// Where a flow was last found, by a few bits of the destination's end: they are few, and looked up for every segment.
+    hints: [usize; 64],
+}
+
+/// The destination's and the source's end of a subflow.
+type Ends = (SocketAddr, SocketAddr);
+
+/// One subflow. Positions count from the source's SYN, which is number 0; the first octet of data is number 1.
+#[derive(Debug)]
+struct Flow {
+    ends: Ends,
+    connection: usize,
+    subflow: usize,
+    /// Of the source's SYN as it was sent.
+    isn: Option<SeqNr>,
+    /// Of the source's SYN as it arrived: a relay that splices subflows has numbers of its own.
+    arrival_isn: Option<SeqNr>,
+    /// After the last octet of data sent.
+    end: u64,
+    acked: u64,
+}
+
+/// Where a segment's data belong: position in the stream, if it is known, and how many octets.
+type Place = (Option<u64>, u32);
+
+impl Observer {
+    /// Watches data from `source` to `destination`, for as many connections as there are collectors.
+    pub fn new(source: HostId, destination: HostId, collectors: impl IntoIterator<Item = Shared>) -> Self {
+        let connections = collectors.into_iter().map(Connection::new).collect();
+        Self {
+            source,
+            destination,
+            connections,
+            opened: 0,
+            flows: Flows { all: Vec::new(), hints: [0; 64] },
+            ignored_port: None,
+        }
+    }
+
+    /// The same, but for connections to `port` of the source.
+    pub fn but_not_port(self, port: u16) -> Self {
+        Self { ignored_port: Some(port), ..self }
+    }
+
+    /// A SYN founds a connection or joins one.
+    fn open(&mut self, ends: Ends, segment: &Segment) {
+        let (_, at_source) = ends;
+        let is_ignored = self.ignored_port == Some(at_source.port());
+        if segment.flags.contains(Flags::ACK) || is_ignored || self.flows.find(ends).is_some() {
+            return;
+        }
+        let connection = match join_token(segment) {
+            Some(token) => self.connections.iter().position(|connection| connection.tokens.contains(&token)),
+            None => {
+                self.opened += 1;
+                Some(self.opened - 1)
+            }
+        };
+        let known = connection.and_then(|connection| Some((connection, self.connections.get_mut(connection)?)));
+        if let Some((connection, known)) = known {
+            let subflow = known.subflows;
+            known.subflows += 1;
+            self.flows.all.push(Flow { ends, connection, subflow, isn: None, arrival_isn: None, end: 1, acked: 1 });
+        }
+    }
+
+    fn source_sends(&mut self, at: Instant, segment: &Segment) {
+        let ends = (segment.dst, segment.src);
+        if segment.flags.contains(Flags::SYN) {
+            self.open(ends, segment);
+        }
+        let Some(flow) = self.flows.find(ends) else { return };
+        let connection = &mut self.connections[flow.connection];
+        if segment.flags.contains(Flags::SYN) {
+            flow.handshake(segment.seq);
+            connection.learn(segment, true);
+        }
+        let Some(position) = flow.position_of_data(segment, flow.isn) else { return };
+        flow.end = flow.end.max(position + segment.payload.len() as u64);
+        if let (Some(dsn), len) = connection.place(flow, position, segment) {
+            connection.near = dsn;
+            connection.collector.borrow_mut().sent(&Sent { at, subflow: flow.subflow, dsn, len });
+        }
+    }
+
+    fn destination_receives(&mut self, at: Instant, segment: &Segment) {
+        let Some(flow) = self.flows.find((segment.dst, segment.src)) else { return };
+        if segment.flags.contains(Flags::SYN) {
+            flow.arrival_isn = Some(segment.seq);
+        }
+        let Some(position) = flow.position_of_data(segment, flow.arrival_isn) else { return };
+        let connection = &self.connections[flow.connection];
+        let (dsn, len) = connection.place(flow, position, segment);
+        let mut collector = connection.collector.borrow_mut();
+        if let Some(dsn) = dsn {
+            collector.arrival(&Arrival { at, subflow: flow.subflow, dsn, len });
+        }
+        let unplaced_bytes = segment.payload.len() as u64 - u64::from(len);
+        if unplaced_bytes > 0 {
+            collector.unplaced_arrival(at, unplaced_bytes);
+        }
+    }
+
+    fn source_receives(&mut self, at: Instant, segment: &Segment) {
+        let Some(flow) = self.flows.find((segment.src, segment.dst)) else { return };
+        let Some(isn) = flow.isn.filter(|_| segment.flags.contains(Flags::ACK)) else { return };
+        // A FIN is acknowledged too, but is no data.
+        let acked = unwrap(segment.ack, isn, flow.acked).min(flow.end);
+        if acked > flow.acked {
+            let event = Acked { at, subflow: flow.subflow, bytes: acked - flow.acked };
+            flow.acked = acked;
+            self.connections[flow.connection].collector.borrow_mut().acked(&event);
+        }
+    }
+
+    fn destination_sends(&mut self, segment: &Segment) {
+        let ends = (segment.src, segment.dst);
+        if segment.flags.contains(Flags::SYN) {
+            self.open(ends, segment);
+        }
+        if let Some(flow) = self.flows.find(ends).filter(|flow| flow.subflow == 0) {
+            self.connections[flow.connection].learn(segment, false);
+        }
+    }
+}
+
+impl Tap for Observer {
+    fn segment(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment) {
+        match direction {
+            Direction::Sent if interface.host == self.source => self.source_sends(at, segment),
+            Direction::Sent if interface.host == self.destination => self.destination_sends(segment),
+            Direction::Received if interface.host == self.source => self.source_receives(at, segment),
+            Direction::Received if interface.host == self.destination => self.destination_receives(at, segment),
+            _ => {}
+        }
+    }
+}
+
+impl Connection {
+    fn new(collector: Shared) -> Self {
+        Self { collector, start: None, tokens: Vec::new(), subflows: 0, near: 0 }
+    }
+
+    /// Learns the key of the host that sends a handshake's segment.
+    fn learn(&mut self, segment: &Segment, is_source: bool) {
+        if self.tokens.len() == 2 {
+            return;
+        }
+        let key = segment.options.mptcp.iter().find_map(|option| match option {
+            MptcpOption::Capable(capable) => capable.sender_key,
+            _ => None,
+        });
+        let Some((token, initial)) = key.map(derive) else { return };
+        if !self.tokens.contains(&token) {
+            self.tokens.push(token);
+        }
+        if is_source {
+            self.start = Some(initial + 1);
+        }
+    }
+
+    fn place(&self, flow: &Flow, position: u64, segment: &Segment) -> Place {
+        let len = segment.payload.len() as u32;
+        let signal = segment.options.mptcp.iter().find_map(|option| match option {
+            MptcpOption::Dss(dss) => Some(dss),
+            _ => None,
+        });
+        match signal.and_then(|signal| self.mapped(signal, position, len)) {
+            Some((dsn, len)) => (Some(dsn), len),
+            None if flow.subflow == 0 && self.subflows == 1 => (Some(position - 1), len),
+            None => (None, 0),
+        }
+    }
+
+    /// The part of `len` octets from `position` on that a mapping covers from its first octet on.
+    fn mapped(&self, signal: &Dss, position: u64, len: u32) -> Option<(u64, u32)> {
+        let Mapping { dsn, ssn, len: mapped, .. } = signal.mapping?;
+        let start = self.start?;
+        let into = (position as u32).wrapping_sub(ssn);
+        let left = u32::from(mapped).checked_sub(u32::from(signal.data_fin))?.checked_sub(into)?;
+        let first = dsn.expand(start + self.near);
+        (left > 0 && !first.before(start)).then(|| (first.since(start) + u64::from(into), len.min(left)))
+    }
+}
+
+impl Flows {
+    #[inline]
+    fn find(&mut self, ends: Ends) -> Option<&mut Flow> {
+        let last_octet = match ends.0 {
+            SocketAddr::V4(end) => end.ip().octets()[3],
+            SocketAddr::V6(end) => end.ip().octets()[15],
+        };
+        let hint = &mut self.hints[usize::from(ends.0.port() ^ u16::from(last_octet)) % 64];
+        if self.all.get(*hint).is_none_or(|flow| flow.ends != ends) {
+            *hint = self.all.iter().position(|flow| flow.ends == ends)?;
+        }
+        self.all.get_mut(*hint)
+    }
+}
+
+impl Flow {
+    /// The source's SYN. With another number than before it begins a new subflow between the same ends.
+    fn handshake(&mut self, isn: SeqNr) {
+        if self.isn.replace(isn) != Some(isn) {
+            (self.end, self.acked) = (1, 1);
+        }
+    }
+
+    /// The position of the first octet of the source's data, which began at `isn`; `None` without data.
+    fn position_of_data(&self, segment: &Segment, isn: Option<SeqNr>) -> Option<u64> {
+        let isn = isn.filter(|_| !segment.payload.is_empty())?;
+        Some(unwrap(segment.seq, isn, self.end) + u64::from(segment.flags.contains(Flags::SYN))).filter(|at| *at > 0)
+    }
+}
+
+fn join_token(segment: &Segment) -> Option<Token> {
+    segment.options.mptcp.iter().find_map(|option| match option {
+        MptcpOption::Join(MpJoin::Syn { token, .. }) => Some(*token),
+        _ => None,
+    })
+}
+
+/// The position nearest to `near` that `seq` can stand for; none is below zero.
+fn unwrap(seq: SeqNr, isn: SeqNr, near: u64) -> u64 {
+    let distance = seq.0.wrapping_sub(isn.0.wrapping_add(near as u32)) as i32;
+    near.saturating_add_signed(i64::from(distance))
+}
+
+/// Token and initial data sequence number of a key (RFC 8684 section 3.2).
+fn derive(key: Key) -> (Token, Dsn) {
+    let digest: [u8; 32] = Sha256::digest(key.0.to_be_bytes()).into();
+    let word = |from: usize| digest[from..from + 8].iter().fold(0_u64, |word, octet| word << 8 | u64::from(*octet));
+    (Token((word(0) >> 32) as u32), Dsn(word(24)))
+}
+
+#[cfg(test)]
+mod tests {
+    use network::impairment::Duplicate;
+    use network::{Link, LossModel, Path, TwoHosts};
+    use simulator::app::Transfer;
+    use simulator::{CLIENT, EndpointHost, SERVER, Simulation, Source, two_hosts};
+    use transport::{ConnectionConfig, ConnectionStats, SubflowStats};
+    use units::{Duration, Rate};
+
+    use super::*;
+    use crate::measure::metrics::Settings;
+
+    const STREAM_BYTES: u64 = 2_000_000;
+
+    fn link(rate_mbps: u64, delay_ms: u64) -> Link {
+        Link::new(Rate::from_mbps(rate_mbps), Duration::from_millis(delay_ms)).loss(LossModel::uniform(0.01))
+    }
+
+    /// Downloads a stream; what was collected, and both hosts' own statistics.
+    fn download(topology: TwoHosts, config: &ConnectionConfig) -> (Shared, [ConnectionStats; 2]) {
+        let source = Source::pattern(STREAM_BYTES);
+        let (mut simulation, _) = two_hosts(topology, 3, |(id, paths), host| {
+            let server = SocketAddr::new(paths[0].server, 80);
+            if id == SERVER {
+                return host.app(Transfer::listen(server, config.clone()).sending(source.clone()));
+            }
+            let client = SocketAddr::new(paths[0].client, 0);
+            host.app(Transfer::connect(client, server, config.clone()).expecting(source.clone()))
+        });
+        let settings = Settings::papers(Duration::from_millis(500), Rate::from_mbps(3), 1000);
+        let collector = Rc::new(RefCell::new(Collector::new(settings)));
+        simulation.add_tap(Box::new(Observer::new(SERVER, CLIENT, [Rc::clone(&collector)])));
+        simulation.run_while(Instant::from_secs(100), |simulation| simulation.host(CLIENT).reports()[0].completed == 0);
+        assert_eq!(simulation.faults(), Vec::<String>::new());
+        // What is under way still arrives, and is acknowledged.
+        let end = simulation.now() + Duration::from_secs(1);
+        simulation.run_until(end);
+        let stats = [CLIENT, SERVER].map(|host| stats(&simulation, host));
+        (collector, stats)
+    }
+
+    fn stats(simulation: &Simulation<EndpointHost>, host: HostId) -> ConnectionStats {
+        let connection = simulation.host(host).reports()[0].connections[0];
+        simulation.host(host).endpoint.stats(connection).expect("the connection is there until its owner lets it go")
+    }
+
+    fn check(topology: TwoHosts, config: &ConnectionConfig) -> Shared {
+        let (collector, [client, server]) = download(topology, config);
+        let total = collector.borrow().totals(Instant::from_secs(8));
+        let received: u64 = client.subflows.iter().map(|subflow| subflow.received_bytes).sum();
+        assert!(received > STREAM_BYTES, "nothing came twice");
+        assert_eq!(total.throughput_bps, Some(received as f64));
+        assert_eq!(collector.borrow().in_order_bytes(), STREAM_BYTES);
+        // Numbered as at the destination; the source met them in another order.
+        let ends = |subflow: &SubflowStats| (subflow.local, subflow.remote);
+        let peer = |(local, remote)| server.subflows.iter().find(|peer| ends(peer) == (remote, local)).unwrap();
+        let acked: Vec<_> = client.subflows.iter().map(|subflow| peer(ends(subflow)).acked_bytes).collect();
+        assert_eq!(total.acked_bytes, acked);
+        collector
+    }
+
+    #[test]
+    fn two_paths_with_loss_and_duplicates() {
+        let path = Path::from(link(5, 60)).each_way(Duplicate::new(0.01));
+        let collector = check(TwoHosts::new(1).path(link(10, 20)).path(path), &ConnectionConfig::default());
+        let totals = collector.borrow().totals(Instant::from_secs(8));
+        // No packet is faster than the shorter path; the longer one takes three times as long, queues aside.
+        assert!(totals.delay_s.unwrap() > 0.02 && totals.delay_ratio_max.unwrap() > 1.0, "{totals:?}");
+        assert!(totals.units > 0 && totals.reordering_peak_bytes > 10_000, "{totals:?}");
+    }
+
+    #[test]
+    fn plain_tcp() {
+        let config = ConnectionConfig { mptcp: false, ..ConnectionConfig::default() };
+        let path = Path::from(link(10, 20)).each_way(Duplicate::new(0.01));
+        let collector = check(TwoHosts::new(1).path(path), &config);
+        assert_eq!(collector.borrow().totals(Instant::from_secs(8)).delay_ratio_max, None);
+    }
+
+    #[test]
+    fn keys_give_tokens_and_initial_numbers() {
+        // SHA-256 of eight zero octets: af5570f5 a1810b7a ... e5b2328d e0e83dfc.
+        let (token, initial) = derive(Key(0));
+        assert_eq!((token, initial), (Token(0xaf55_70f5), Dsn(0xe5b2_328d_e0e8_3dfc)));
+    }
+}

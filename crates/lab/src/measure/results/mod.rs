@@ -1,0 +1,13 @@
+//! What a run yields: one object, the same for every backend, with units in the names.
+
+mod paper;
+mod relay;
+mod schema;
+mod selection;
+mod users;
+
+pub use paper::{ConnectionGoodput, PaperMetrics, Points};
+pub use relay::{RelayResults, RelaySeries};
+pub use schema::{ControlResults, Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
+pub use selection::{Hindsight, Migration, SelectionPoint, SelectionResults};
+pub use users::{LatencyResults, VideoResults};

@@ -1,0 +1,152 @@
+//! The numbers of a run by name.
+
+use std::collections::BTreeMap;
+
+use units::Instant;
+
+use crate::measure::metrics::{Analysis, LocalShare, max_over_min, mean_distance_bps};
+use crate::measure::results::{PaperMetrics, Results, SelectionResults, Series};
+use crate::measure::statistics::mean;
+use crate::scenario::Scenario;
+
+/// Numbers by name.
+type Values = BTreeMap<String, f64>;
+
+/// Every number of the `results` of a run of `scenario` that is no series.
+pub(crate) fn values(scenario: &Scenario, results: &Results) -> Values {
+    let mut values = Values::new();
+    add(&mut values, "", &serde_json::to_value(&results.totals).expect("totals are finite"));
+    if let Some(metrics) = &results.metrics {
+        add_metrics(&mut values, metrics);
+        if let Some(selection) = &results.selection {
+            add_selection(&mut values, selection);
+        }
+        if let Some((selection, target_bps)) = results.selection.as_ref().zip(metrics.target_bps) {
+            add_decisions(&mut values, selection, target_bps);
+        }
+    }
+    add_local(&mut values, "", results.relays.iter().filter_map(|relay| relay.local_ratio()));
+    add_analysed_local(&mut values, &results.series, analysis(scenario));
+    let received: Vec<f64> = results.relays.iter().map(|relay| relay.local_received_bytes as f64).collect();
+    insert(&mut values, "local_max_over_min", max_over_min(&received));
+    let energy_j: Vec<f64> = results.relays.iter().filter_map(|relay| relay.energy_j).collect();
+    if !energy_j.is_empty() {
+        values.insert("relay_energy_j".into(), energy_j.iter().sum());
+    }
+    for subflow in &results.subflows {
+        *values.entry(format!("path.{}.throughput_bps", subflow.path)).or_default() += subflow.throughput_bps;
+    }
+    values
+}
+
+/// The points of G1 that belong to the window of analysis.
+pub(crate) fn goodput_points_bps(scenario: &Scenario, results: &Results) -> Vec<Option<f64>> {
+    let (analysis, points) = (analysis(scenario), results.metrics.as_ref().map(|metrics| &metrics.points));
+    let times = points.into_iter().flat_map(|points| points.time_s.iter().zip(&points.unit_goodput_bps));
+    times.filter(|(time_s, _)| analysis.has_point(at(**time_s))).map(|(_, goodput_bps)| *goodput_bps).collect()
+}
+
+fn analysis(scenario: &Scenario) -> Analysis {
+    let part = scenario.metrics.analysis;
+    part.map_or(Analysis::WHOLE, |part| Analysis { from: Instant::ZERO + part.from, to: Instant::ZERO + part.to })
+}
+
+fn at(seconds: f64) -> Instant {
+    Instant::from_nanos((seconds * 1e9).round() as u64)
+}
+
+fn add_metrics(values: &mut Values, metrics: &PaperMetrics) {
+    add(values, "analysis.", &serde_json::to_value(&metrics.summary).expect("metrics are finite"));
+    add(values, "whole.", &serde_json::to_value(&metrics.totals).expect("metrics are finite"));
+    add(values, "blocks.", &serde_json::to_value(metrics.blocks).expect("metrics are finite"));
+    insert(values, "jain_index", metrics.jain_index);
+    insert(values, "greedy_goodput_bps", metrics.greedy_goodput_bps);
+    let goodputs: Vec<f64> = metrics.connections.iter().map(|connection| connection.goodput_bps).collect();
+    insert(values, "connection_goodput_bps", mean(&goodputs));
+}
+
+/// How often selection changed its mind, and what it could have avoided.
+fn add_selection(values: &mut Values, selection: &SelectionResults) {
+    values.insert("migrations".into(), selection.migrations.len() as f64);
+    values.insert("play_stalled_s".into(), selection.play_stalled_s);
+    if let Some(hindsight) = &selection.hindsight {
+        add(values, "analysis.", &serde_json::to_value(hindsight).expect("judgements are finite"));
+    }
+}
+
+/// How near to the target were the sets that selection went to, and those that it would have gone to next.
+fn add_decisions(values: &mut Values, selection: &SelectionResults, target_bps: f64) {
+    let active = || selection.migrations.iter().map(|migration| migration.offered_bps);
+    let backup = || selection.points.iter().filter_map(|point| point.backup_bps);
+    insert(values, "selection.active_distance_bps", mean_distance_bps(active(), target_bps));
+    insert(values, "selection.backup_distance_bps", mean_distance_bps(backup(), target_bps));
+    insert(values, "selection.distance_bps", mean_distance_bps(active().chain(backup()), target_bps));
+}
+
+fn add_analysed_local(values: &mut Values, series: &Series, analysis: Analysis) {
+    let shares = series
+        .relays
+        .iter()
+        .map(|relay| LocalShare::over(&series.time_s, &relay.local_demand_bps, &relay.local_goodput_bps, analysis));
+    let shares: Vec<LocalShare> = shares.collect();
+    add_local(values, "analysis.", shares.iter().filter_map(LocalShare::ratio));
+    let goodput_bps = shares.iter().filter_map(LocalShare::goodput_bps);
+    insert(values, "analysis.local_goodput_max_bps", goodput_bps.reduce(f64::max));
+}
+
+fn add_local(values: &mut Values, prefix: &str, ratios: impl Iterator<Item = f64>) {
+    let ratios: Vec<f64> = ratios.collect();
+    insert(values, &format!("{prefix}local_ratio_mean"), mean(&ratios));
+    insert(values, &format!("{prefix}local_ratio_min"), ratios.into_iter().reduce(f64::min));
+}
+
+fn insert(values: &mut Values, name: &str, value: Option<f64>) {
+    values.extend(value.map(|value| (name.to_owned(), value)));
+}
+
+fn add(values: &mut Values, prefix: &str, object: &serde_json::Value) {
+    for (name, value) in object.as_object().into_iter().flatten() {
+        let number = value.as_f64().or_else(|| value.as_bool().map(|flag| f64::from(u8::from(flag))));
+        values.extend(number.map(|number| (format!("{prefix}{name}"), number)));
+        add(values, &format!("{prefix}{name}."), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::results::{Migration, RelaySeries, SelectionPoint};
+
+    /// Sets of 2.75 and 3.5 Mbit/s were used, one of 3.25 Mbit/s was kept as the next: 0.25, 0.5 and 0.25 off the target.
+    #[test]
+    fn decisions_are_sets_used_and_sets_kept() {
+        let migration = |offered_bps| Migration { offered_bps, ..Migration::default() };
+        let point = |backup_bps| SelectionPoint { backup_bps, ..SelectionPoint::default() };
+        let selection = SelectionResults {
+            migrations: vec![migration(2.75e6), migration(3.5e6)],
+            points: vec![point(None), point(Some(3.25e6))],
+            ..SelectionResults::default()
+        };
+        let mut values = Values::new();
+        add_decisions(&mut values, &selection, 3e6);
+        assert_eq!(values["selection.active_distance_bps"], 0.375e6);
+        assert_eq!(values["selection.backup_distance_bps"], 0.25e6);
+        assert_eq!(values["selection.distance_bps"], 1e6 / 3.0);
+    }
+
+    /// From 1 s on the first relay got 3 of 4, the second, which takes all it can get, 5.
+    #[test]
+    fn local_traffic_counts_in_the_window_of_analysis() {
+        let relay = |demand, got: f64| RelaySeries {
+            local_demand_bps: vec![Some(100.0), demand],
+            local_goodput_bps: vec![0.0, got],
+            ..RelaySeries::default()
+        };
+        let relays = vec![relay(Some(4.0), 3.0), relay(None, 5.0)];
+        let series = Series { time_s: vec![1.0, 2.0], relays, ..Series::default() };
+        let mut values = Values::new();
+        add_analysed_local(&mut values, &series, Analysis { from: Instant::from_secs(1), to: Instant::from_secs(2) });
+        assert_eq!((values["analysis.local_ratio_mean"], values["analysis.local_ratio_min"]), (0.75, 0.75));
+        assert_eq!(values["analysis.local_goodput_max_bps"], 5.0);
+    }
+}

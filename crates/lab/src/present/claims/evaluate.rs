@@ -1,0 +1,182 @@
+//! From the runs of scenarios to a verdict.
+
+use super::{Claim, Evidence, Finding, Mode, Needs, Outcome, Runs, Verdict, claims};
+use crate::run::sweep::Record;
+
+/// What must be run for `claim`.
+pub fn needs(claim: &Claim) -> Vec<Needs> {
+    let of = |evidence: &Evidence| match *evidence {
+        Evidence::Runs { needs, .. } => vec![needs],
+        Evidence::Exact { .. } => Vec::new(),
+        Evidence::Mean { of, .. } => of.iter().filter_map(|id| find(id)).flat_map(needs).collect(),
+    };
+    claim.evidence.iter().flat_map(of).collect()
+}
+
+/// Judges `claim` by `runs`.
+pub fn evaluate(claim: &Claim, runs: &Runs, mode: Mode) -> Outcome {
+    let findings = findings(claim, runs);
+    let judged: Vec<bool> = findings.iter().filter_map(|finding| finding.holds).collect();
+    let verdict = match judged.as_slice() {
+        _ if findings.iter().any(|finding| finding.measured.is_none()) => Verdict::NotMeasured,
+        [] => Verdict::Informative,
+        judged if judged.iter().all(|holds| *holds) => Verdict::Reproduced,
+        _ => Verdict::NotReproduced,
+    };
+    let needs = needs(claim);
+    let records = || needs.iter().map(|needs| records(runs, *needs));
+    Outcome {
+        id: claim.id.into(),
+        paper: claim.paper.into(),
+        source: claim.source.into(),
+        measured: findings.first().and_then(|finding| finding.measured),
+        interval: findings.first().and_then(|finding| finding.interval),
+        verdict,
+        mode,
+        seeds: records().map(seeds).min().unwrap_or(0),
+        faulty_runs: records().flatten().filter(|record| !record.faults.is_empty()).count(),
+        findings,
+    }
+}
+
+fn findings(claim: &Claim, runs: &Runs) -> Vec<Finding> {
+    let one_scenario = needs(claim).windows(2).all(|pair| pair[0].scenario == pair[1].scenario);
+    let find = |evidence: &Evidence| match *evidence {
+        Evidence::Runs { needs, checks } => {
+            let found = checks.iter().map(|check| check.find(records(runs, needs)));
+            found
+                .map(|finding| if one_scenario { finding } else { finding.of_scenario(needs.scenario) })
+                .collect::<Vec<_>>()
+        }
+        Evidence::Exact { what, measured, expected } => vec![Finding::exact(what, measured(), expected)],
+        Evidence::Mean { of, low, high } => vec![Finding::mean(of, mean(of, runs), low, high)],
+    };
+    claim.evidence.iter().flat_map(find).collect()
+}
+
+/// Mean of the first findings of the claims `ids`; `None` unless all of them were measured.
+fn mean(ids: &[&str], runs: &Runs) -> Option<f64> {
+    let first = |id: &&str| findings(find(id)?, runs).first()?.measured;
+    let measured: Option<Vec<f64>> = ids.iter().map(first).collect();
+    crate::measure::statistics::mean(&measured?)
+}
+
+fn find(id: &str) -> Option<&'static Claim> {
+    claims().find(|claim| claim.id == id)
+}
+
+fn records(runs: &Runs, needs: Needs) -> &[Record] {
+    runs.get(&needs).map_or(&[], Vec::as_slice)
+}
+
+fn seeds(records: &[Record]) -> usize {
+    records.iter().map(|record| record.seed).collect::<std::collections::BTreeSet<_>>().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Check, Metric, Quantity};
+    use super::*;
+
+    const NEEDS: Needs = Needs { scenario: "made-up", set: &[] };
+    const OUTAGES: Metric = Metric::Value("outages");
+
+    const fn of(variant: &'static str, metric: Metric) -> Quantity {
+        Quantity::Of { variant, metric, at: "" }
+    }
+
+    fn record(variant: &str, seed: u64, outages: f64) -> Record {
+        Record {
+            variant: variant.into(),
+            point: vec![("metrics.analysis".into(), "from 5 s".into())],
+            seed,
+            values: [("outages".to_owned(), outages), ("points".to_owned(), 10.0)].into(),
+            course: Default::default(),
+            goodput_points_bps: Vec::new(),
+            faults: Vec::new(),
+        }
+    }
+
+    fn judge(evidence: &'static [Evidence], records: &[Record]) -> Outcome {
+        let claim = Claim { id: "C00", paper: "less", source: "none", evidence };
+        evaluate(&claim, &Runs::from([(NEEDS, records.to_vec())]), Mode::Build)
+    }
+
+    fn both() -> Vec<Record> {
+        let (new, old) = ([1.0, 2.0, 1.0, 2.0], [4.0, 6.0, 5.0, 5.0]);
+        let of = |variant: &'static str, values: [f64; 4]| {
+            (1..).zip(values).map(move |(seed, value)| record(variant, seed, value))
+        };
+        of("new", new).chain(of("old", old)).collect()
+    }
+
+    macro_rules! runs {
+        ($($check:expr),*) => {
+            &[Evidence::Runs { needs: NEEDS, checks: &[$($check),*] }]
+        };
+    }
+
+    #[test]
+    fn an_ordering_needs_an_interval_that_excludes_zero() {
+        const LESS: &[Evidence] = runs![Check::Less { less: of("new", OUTAGES), than: of("old", OUTAGES) }];
+        let outcome = judge(LESS, &both());
+        // Differences -3, -4, -4, -3: mean -3.5, s = 0.577, t(3) = 3.182, so 0.919 each way.
+        assert_eq!((outcome.verdict, outcome.measured, outcome.seeds), (Verdict::Reproduced, Some(-3.5), 4));
+        let [low, high] = outcome.interval.unwrap();
+        assert!((low + 4.419).abs() < 0.001 && (high + 2.581).abs() < 0.001, "{low} {high}");
+        const MORE: &[Evidence] = runs![Check::Less { less: of("old", OUTAGES), than: of("new", OUTAGES) }];
+        assert_eq!(judge(MORE, &both()).verdict, Verdict::NotReproduced);
+        // One pair shows nothing.
+        let one: Vec<_> = both().into_iter().filter(|record| record.seed == 1).collect();
+        assert_eq!(judge(LESS, &one).verdict, Verdict::NotReproduced);
+    }
+
+    #[test]
+    fn a_ratio_is_that_of_the_means() {
+        const RATIO: &[Evidence] =
+            runs![Check::Ratio { new: of("new", OUTAGES), old: of("old", OUTAGES), low: 0.0, high: 0.6 }];
+        let outcome = judge(RATIO, &both());
+        assert_eq!((outcome.verdict, outcome.measured), (Verdict::Reproduced, Some(6.0 / 20.0)));
+    }
+
+    #[test]
+    fn all_checks_must_hold_and_nothing_measured_holds_nothing() {
+        const SHARE: Metric = Metric::Quotient("outages", "points");
+        const BOTH: &[Evidence] = runs![
+            Check::Within { of: of("new", OUTAGES), low: 1.0, high: 2.0 },
+            Check::Within { of: of("old", SHARE), low: 0.6, high: 1.0 }
+        ];
+        let outcome = judge(BOTH, &both());
+        assert_eq!((outcome.verdict, outcome.measured), (Verdict::NotReproduced, Some(1.5)));
+        assert_eq!(outcome.findings.iter().map(|finding| finding.holds).collect::<Vec<_>>(), [Some(true), Some(false)]);
+        assert_eq!(judge(BOTH, &[]).verdict, Verdict::NotMeasured);
+        const SHOW: &[Evidence] = runs![Check::Show { of: of("old", SHARE) }];
+        let outcome = judge(SHOW, &both());
+        assert_eq!((outcome.verdict, outcome.measured), (Verdict::Informative, Some(0.5)));
+    }
+
+    #[test]
+    fn a_sign_needs_an_interval_and_most_runs_are_more_than_half() {
+        const POSITIVE: &[Evidence] = runs![Check::Positive { of: of("new", OUTAGES) }];
+        assert_eq!(judge(POSITIVE, &both()).verdict, Verdict::Reproduced);
+        assert_eq!(judge(POSITIVE, &[record("new", 1, 1.0)]).verdict, Verdict::NotReproduced);
+        // Three of four are above 4.5, two above 5.
+        const MOST: &[Evidence] = runs![Check::Mostly { of: of("old", OUTAGES), above: 4.5 }];
+        let outcome = judge(MOST, &both());
+        assert_eq!((outcome.verdict, outcome.measured), (Verdict::Reproduced, Some(0.75)));
+        const HALF: &[Evidence] = runs![Check::Mostly { of: of("new", OUTAGES), above: 1.5 }];
+        assert_eq!(judge(HALF, &both()).verdict, Verdict::NotReproduced);
+    }
+
+    #[test]
+    fn a_mean_is_over_what_other_claims_measure_first() {
+        const MEAN: &[Evidence] = &[Evidence::Mean { of: &["C38", "C39"], low: 3.0, high: 4.0 }];
+        // rho of 1.25 and of 5.
+        let outcome = judge(MEAN, &[]);
+        assert_eq!((outcome.verdict, outcome.measured), (Verdict::Reproduced, Some(3.125)));
+        const MISSING: &[Evidence] = &[Evidence::Mean { of: &["C38", "C14"], low: 0.0, high: 4.0 }];
+        assert_eq!(judge(MISSING, &[]).verdict, Verdict::NotMeasured);
+        let claim = Claim { id: "C00", paper: "", source: "", evidence: MISSING };
+        assert_eq!(needs(&claim), [Needs { scenario: "thesis-5.4", set: &[] }]);
+    }
+}

@@ -1,0 +1,78 @@
+//! Relays as text for people: what each contributed, and how its own traffic fared.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table, TableComponent};
+
+use super::wording::{percent, quantity};
+use crate::measure::results::{RelayResults, RelaySeries, Results};
+
+const COLUMNS: [&str; 7] = ["relay", "distance", "could carry", "carried", "share", "own traffic", "carried over time"];
+/// Most characters of a sparkline.
+const SPARKS_MAX: usize = 40;
+const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The table of relays that share a cell or have traffic of their own; empty if there are none.
+pub(super) fn table(results: &Results) -> String {
+    let tells = |relay: &RelayResults| relay.distance_m.is_some() || relay.has_local_traffic();
+    if !results.relays.iter().any(tells) {
+        return String::new();
+    }
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_header(COLUMNS);
+    for component in [TableComponent::HeaderLines, TableComponent::MiddleHeaderIntersections] {
+        table.set_style(component, '─');
+    }
+    let series = &results.series.relays;
+    let most = series.iter().flat_map(|relay| &relay.carried_bps).copied().fold(0.0, f64::max);
+    for (relay, series) in results.relays.iter().zip(series) {
+        table.add_row(row(relay, series, most, results.totals.duration_s));
+    }
+    for index in 1..COLUMNS.len() - 1 {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    format!("{table}\n")
+}
+
+fn row(relay: &RelayResults, series: &RelaySeries, most_bps: f64, duration_s: f64) -> [String; COLUMNS.len()] {
+    let rate = |bytes: u64| quantity(bytes as f64 * 8.0 / duration_s.max(f64::MIN_POSITIVE), "bit/s");
+    let carried = if relay.chosen { rate(relay.carried_bytes) } else { "not chosen".into() };
+    [
+        relay.name.clone(),
+        relay.distance_m.map_or("-".into(), |distance| format!("{distance:.0} m")),
+        relay.capacity_bps.map_or("-".into(), |bps| quantity(bps, "bit/s")),
+        carried,
+        percent(relay.share_ratio),
+        match (relay.local_ratio(), relay.local_demand_bytes) {
+            (Some(got), Some(demand)) => format!("{} of {}", percent(got), rate(demand)),
+            (_, None) => rate(relay.local_received_bytes),
+            (None, Some(_)) => "-".into(),
+        },
+        sparkline(&series.carried_bps, most_bps),
+    ]
+}
+
+/// A character for a few windows each, as high as their mean is over `most`.
+pub fn sparkline(values: &[f64], most: f64) -> String {
+    let per_spark = values.len().div_ceil(SPARKS_MAX).max(1);
+    let spark = |chunk: &[f64]| {
+        let mean = chunk.iter().sum::<f64>() / chunk.len() as f64;
+        let level = (mean / most * SPARKS.len() as f64).ceil() as usize;
+        if level == 0 { ' ' } else { SPARKS[level.min(SPARKS.len()) - 1] }
+    };
+    values.chunks(per_spark).map(spark).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sparks_are_as_high_as_their_share_of_the_most() {
+        assert_eq!(sparkline(&[0.0, 1.0, 4.0, 8.0, 7.1], 8.0), " ▁▄██");
+        assert_eq!(sparkline(&[8.0; 400], 8.0).chars().count(), 40);
+        assert_eq!(sparkline(&[], 8.0), "");
+        assert_eq!(sparkline(&[0.0], 0.0), " ");
+    }
+}

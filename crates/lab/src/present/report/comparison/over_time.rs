@@ -1,0 +1,86 @@
+//! Means over the seeds as they went on.
+
+use super::super::chart::{Chart, Curve, Ribbon};
+use super::super::scale::RATES;
+use super::super::{HALF, figure};
+use super::{Comparison, mark};
+use crate::measure::Course;
+use crate::measure::statistics::Interval;
+use crate::run::sweep::Record;
+use crate::scenario::Target;
+
+/// Points of the grid that are drawn.
+const POINTS_MAX: usize = 6;
+/// With more variants the ribbons would hide each other.
+const RIBBONS_MAX: usize = 4;
+
+type Steps = fn(&Course) -> &[f64];
+
+/// Two figures for each point: all that arrived, and what arrived in order.
+pub(super) fn section(view: &Comparison<'_>) -> String {
+    let courses = view.courses();
+    let moved = |record: &&Record| record.course.throughput_bps.iter().any(|bps| *bps > 0.0);
+    if !courses.iter().flatten().any(moved) {
+        return String::new();
+    }
+    let mut figures = String::new();
+    for (point, column) in view.layout.columns().take(POINTS_MAX) {
+        let place = if point.is_empty() { String::new() } else { format!(" at {point}") };
+        let quantities: [(&str, Steps); 2] =
+            [("Throughput", |course| &course.throughput_bps), ("Goodput in order", |course| &course.goodput_bps)];
+        for (title, steps) in quantities {
+            let target = view.plan.cases[column.cases[0]].scenario.target.filter(|_| title == "Throughput");
+            let drawing = chart(title, &column.cases, &courses, steps, target);
+            figures += &figure(
+                &format!("{title} over time"),
+                &caption(view, &place, target),
+                &mark::legend(&view.layout.variants),
+                &drawing,
+            );
+        }
+    }
+    format!("<div class=\"pairs\">{figures}</div>")
+}
+
+fn caption(view: &Comparison<'_>, place: &str, target: Option<Target>) -> String {
+    let ribbon = if view.layout.variants.len() <= RIBBONS_MAX { ", with 95 % intervals" } else { "" };
+    let range = if target.is_some() { " Shaded: the range around the target." } else { "" };
+    format!("Means over the seeds{place}{ribbon}.{range}")
+}
+
+fn chart(title: &str, cases: &[usize], courses: &[Vec<&Record>], steps: Steps, target: Option<Target>) -> String {
+    let length =
+        cases.iter().flat_map(|case| &courses[*case]).map(|record| steps(&record.course).len()).max().unwrap_or(0);
+    let step_s = cases.iter().flat_map(|case| &courses[*case]).map(|record| record.course.step_s).fold(0.0, f64::max);
+    let time_s: Vec<f64> = (1..=length).map(|step| step as f64 * step_s).collect();
+    let (mut lines, mut ribbons) = (Vec::new(), Vec::new());
+    for (variant, case) in cases.iter().enumerate() {
+        let intervals = means(&courses[*case], steps, length);
+        let class = mark::class(variant);
+        let values = |value: fn(&Interval) -> Option<f64>| -> Vec<Option<f64>> {
+            intervals.iter().map(|interval| interval.as_ref().and_then(value)).collect()
+        };
+        let name = courses[*case].first().map_or(String::new(), |record| record.variant.clone());
+        lines.push(Curve { name, class: class.clone(), values: values(|interval| Some(interval.mean)) });
+        if cases.len() <= RIBBONS_MAX {
+            let low = values(|interval| interval.low().map(|low| low.max(0.0)));
+            ribbons.push(Ribbon { class, low, high: values(Interval::high) });
+        }
+    }
+    let band = target.map(|target| {
+        let (rate, theta) = (target.bit_rate.as_bps() as f64, target.tolerance.value());
+        (rate * (1.0 - theta), rate * (1.0 + theta))
+    });
+    let (stacked, marked_s) = (Vec::new(), Vec::new());
+    Chart { label: title, size: HALF, units: RATES, time_s: &time_s, band, marked_s, stacked, ribbons, lines }.svg()
+}
+
+/// The mean of every step; runs that had ended by then did nothing in it.
+fn means(records: &[&Record], steps: Steps, length: usize) -> Vec<Option<Interval>> {
+    let at = |step: usize| {
+        let values: Vec<f64> =
+            records.iter().map(|record| steps(&record.course).get(step).copied().unwrap_or(0.0)).collect();
+        Interval::of(&values)
+    };
+    (0..length).map(at).collect()
+}

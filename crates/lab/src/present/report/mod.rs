@@ -1,0 +1,367 @@
+//! Results of a run, or of a sweep, as one HTML file: plots, tables and the manifest, with nothing fetched from anywhere.
+
+mod chart;
+mod comparison;
+mod hold_queues;
+mod html;
+mod monitor;
+mod paper_table;
+mod relay_cards;
+mod river;
+mod scale;
+mod strip;
+mod thin;
+mod topology;
+mod users;
+
+use std::fmt::Write;
+
+use chart::{Chart, Curve};
+pub use comparison::render as render_sweep;
+use html::escape;
+use river::Branch;
+use scale::{AMOUNTS, RATES, TIMES};
+
+use crate::measure::results::{PaperMetrics, RelayResults, Results, SubflowResults, SubflowSeries};
+use crate::present::quantity;
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("crosshair.js");
+
+/// Colours there are; paths beyond share them.
+const COLOURS: usize = 8;
+const WIDE: (f64, f64) = (920.0, 330.0);
+const HALF: (f64, f64) = (460.0, 230.0);
+/// Time over which the goodput curve averages: in-order delivery comes in jumps.
+const GOODPUT_MEAN_S: f64 = 1.0;
+
+/// The report on `results`: a whole HTML document. It is a function of everything but the wall-clock time.
+pub fn render(results: &Results) -> String {
+    let view = View::new(results);
+    let sections = [
+        heading(results),
+        figures(results),
+        users::section(results),
+        view.shares(),
+        view.monitor_points(),
+        view.throughput(),
+        view.relays(),
+        hold_queues::section(&view),
+        view.details(),
+        view.paper_metrics(),
+        view.table(),
+        manifest(results),
+    ];
+    document(&results.manifest.scenario, "", &sections.join("\n"))
+}
+
+/// A whole document with `body`; `style` comes after what all reports share.
+fn document(title: &str, style: &str, body: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title} - Anabranch</title>\n\
+         <style>\n{STYLE}{style}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
+    )
+}
+
+fn heading(results: &Results) -> String {
+    let (manifest, totals) = (&results.manifest, &results.totals);
+    let description = manifest.content.get("description").and_then(|text| text.as_str()).unwrap_or_default();
+    let (class, verdict) = match (totals.sha256_ok, totals.completed) {
+        (true, true) => ("good", "Delivered intact: SHA-256 matches"),
+        (true, false) => ("fair", "Intact so far; ended before completion"),
+        (false, _) if totals.is_cut_short() => ("fair", "Incomplete: not all octets arrived"),
+        (false, _) => ("bad", "SHA-256 mismatch"),
+    };
+    format!(
+        "<header><p class=\"brand\">Anabranch</p><h1>{}</h1><p class=\"lead\">{}</p>\
+         <p class=\"chips\"><span class=\"chip {class}\">{verdict}</span><span class=\"chip\">seed {}</span>\
+         {}<span class=\"chip\">{}</span><span class=\"chip\">version {}</span></p></header>",
+        escape(&manifest.scenario),
+        escape(description),
+        manifest.seed,
+        manifest
+            .variant
+            .as_ref()
+            .map_or(String::new(), |name| format!("<span class=\"chip\">variant {}</span>", escape(name))),
+        escape(&manifest.backend),
+        escape(&manifest.version),
+    )
+}
+
+fn figures(results: &Results) -> String {
+    let totals = &results.totals;
+    let retransmitted = totals.retransmitted_packets as f64 / (totals.data_packets as f64).max(1.0);
+    let figures = [
+        (quantity(totals.delivered_bytes as f64, "B"), "delivered in order"),
+        (format!("{:.2} s", totals.duration_s), "simulated time"),
+        (quantity(totals.goodput_in_order_bps, "bit/s"), "goodput, in order"),
+        (quantity(totals.aggregate_throughput_bps, "bit/s"), "aggregate throughput"),
+        (totals.data_packets.to_string(), "data packets"),
+        (format!("{:.2} %", retransmitted * 100.0), "retransmitted"),
+    ];
+    let label = |name: &'static str| if results.manifest.backend == "simulator" { name } else { "elapsed time" };
+    let cells: String = figures
+        .iter()
+        .map(|(value, name)| {
+            let name = if *name == "simulated time" { label(name) } else { name };
+            format!("<div><dd>{value}</dd><dt>{name}</dt></div>")
+        })
+        .collect();
+    format!("<dl class=\"figures\">{cells}</dl>")
+}
+
+fn manifest(results: &Results) -> String {
+    let (manifest, totals) = (&results.manifest, &results.totals);
+    let content = serde_json::to_string_pretty(&manifest.content).unwrap_or_default();
+    format!(
+        "<section class=\"manifest\"><h2>Manifest</h2><dl><dt>scenario</dt><dd>{}</dd><dt>seed</dt><dd>{}</dd>{}{}\
+         <dt>backend</dt><dd>{}</dd><dt>version</dt><dd>{}</dd><dt>sent SHA-256</dt><dd><code>{}</code></dd>\
+         <dt>received SHA-256</dt><dd><code>{}</code></dd></dl>\
+         <details><summary>The whole scenario, overrides and defaults filled in</summary><pre>{}</pre></details></section>",
+        escape(&manifest.scenario),
+        manifest.seed,
+        manifest.variant.as_ref().map_or(String::new(), |name| format!("<dt>variant</dt><dd>{}</dd>", escape(name))),
+        changed(&manifest.overrides),
+        escape(&manifest.backend),
+        escape(&manifest.version),
+        escape(&totals.sha256_source),
+        escape(&totals.sha256_received),
+        escape(&content),
+    )
+}
+
+/// What the command line changed, as terms of a list; nothing if it changed nothing.
+fn changed(overrides: &[String]) -> String {
+    let one = |change: &String| format!("<dt>changed by --set</dt><dd><code>{}</code></dd>", escape(change));
+    overrides.iter().map(one).collect()
+}
+
+/// The results with a colour for every path.
+struct View<'a> {
+    results: &'a Results,
+    paths: Vec<&'a str>,
+}
+
+impl<'a> View<'a> {
+    fn new(results: &'a Results) -> Self {
+        Self { results, paths: results.paths() }
+    }
+
+    /// CSS class of a path's colour.
+    fn class(&self, path: &str) -> String {
+        let position = self.paths.iter().position(|known| *known == path).unwrap_or(0);
+        format!("p{}", position % COLOURS)
+    }
+
+    /// The path's name, with the subflow's number where the path carried several.
+    fn name(&self, path: &str, id: u16) -> String {
+        let several = self.results.subflows.iter().filter(|subflow| subflow.path == path).count() > 1;
+        if several { format!("{path} #{id}") } else { path.into() }
+    }
+
+    fn curves(&self, values: impl Fn(&SubflowSeries) -> Vec<Option<f64>>) -> Vec<Curve> {
+        let subflows = self.results.series.subflows.iter();
+        let curve = |subflow: &SubflowSeries| Curve {
+            name: self.name(&subflow.path, subflow.id),
+            class: self.class(&subflow.path),
+            values: values(subflow),
+        };
+        subflows.map(curve).collect()
+    }
+
+    /// Whether relays differ in more than their links: in place, choice, traffic of their own.
+    fn tells_of_relays(&self) -> bool {
+        let tells = |relay: &RelayResults| relay.distance_m.is_some() || relay.has_local_traffic() || !relay.chosen;
+        self.results.relays.iter().any(tells)
+    }
+
+    /// The metrics of the papers, where their relays or their target are.
+    fn metrics(&self) -> Option<&PaperMetrics> {
+        let metrics = self.results.metrics.as_ref();
+        metrics.filter(|metrics| metrics.target_bps.is_some() || self.tells_of_relays())
+    }
+
+    fn shares(&self) -> String {
+        if self.tells_of_relays() { self.topology() } else { self.river() }
+    }
+
+    fn topology(&self) -> String {
+        let relays = &self.results.relays;
+        let chosen = relays.iter().filter(|relay| relay.chosen).count();
+        let placed = relays.iter().any(|relay| relay.distance_m.is_some());
+        let caption = format!(
+            "{chosen} of {} relays may carry data; each link is as wide as its share of the payload that arrived. {}",
+            relays.len(),
+            if placed {
+                "Distances from the eNB are to scale, angles are not."
+            } else {
+                "Every relay has links of its own."
+            }
+        );
+        figure("Topology", &caption, "", &topology::svg(self))
+    }
+
+    fn monitor_points(&self) -> String {
+        self.metrics().map_or(String::new(), monitor::section)
+    }
+
+    fn relays(&self) -> String {
+        if self.tells_of_relays() { relay_cards::section(self) } else { String::new() }
+    }
+
+    fn paper_metrics(&self) -> String {
+        self.metrics().map_or(String::new(), paper_table::section)
+    }
+
+    fn river(&self) -> String {
+        let branch = |path: &&str| {
+            let on_path = || self.results.subflows.iter().filter(|subflow| subflow.path == **path);
+            let rtt = on_path().find_map(|subflow| subflow.mean_rtt_s);
+            Branch {
+                name: (*path).into(),
+                class: self.class(path),
+                bytes: on_path().map(|subflow| subflow.received_bytes).sum(),
+                share: on_path().map(|subflow| subflow.share_ratio).sum(),
+                note: rtt.map_or("no RTT sample".into(), |rtt_s| format!("RTT {:.0} ms", rtt_s * 1000.0)),
+            }
+        };
+        let branches: Vec<Branch> = self.paths.iter().map(branch).collect();
+        let caption = "Each branch is as wide as its share of the payload that arrived.";
+        figure("Share per path", caption, "", &river::svg(&branches))
+    }
+
+    fn throughput(&self) -> String {
+        let series = &self.results.series;
+        let width = (GOODPUT_MEAN_S / series.window_s.max(1e-3)).round().max(1.0) as usize;
+        let goodput = Curve {
+            name: "goodput".into(),
+            class: "ink".into(),
+            values: thin::running_mean(&series.time_s, &series.goodput_in_order_bps, width)
+                .into_iter()
+                .map(Some)
+                .collect(),
+        };
+        let chart = Chart {
+            label: "Throughput per subflow over time, stacked, and goodput",
+            size: WIDE,
+            units: RATES,
+            time_s: &series.time_s,
+            band: None,
+            marked_s: Vec::new(),
+            stacked: self.curves(|subflow| subflow.throughput_bps.iter().copied().map(Some).collect()),
+            ribbons: Vec::new(),
+            lines: vec![goodput],
+        };
+        let caption = format!(
+            "Payload arriving at the destination per window of {} ms, stacked by subflow: the upper edge is the aggregate \
+             throughput. The line is what reaches the application in order, averaged over {GOODPUT_MEAN_S} s.",
+            (series.window_s * 1000.0).round()
+        );
+        let legend = self.legend(Some("goodput, in order"));
+        figure("Throughput", &caption, &legend, &chart.svg())
+    }
+
+    fn details(&self) -> String {
+        let series = &self.results.series;
+        let chart = |label, units, stacked, lines| {
+            let (marked_s, ribbons) = (Vec::new(), Vec::new());
+            Chart { label, size: HALF, units, time_s: &series.time_s, band: None, marked_s, stacked, ribbons, lines }
+                .svg()
+        };
+        let waiting = Curve {
+            name: "waiting".into(),
+            class: "ink".into(),
+            values: series.out_of_order_bytes.iter().map(|bytes| Some(*bytes as f64)).collect(),
+        };
+        let rtt = chart("Round-trip time", TIMES, Vec::new(), self.curves(|subflow| subflow.srtt_s.clone()));
+        let cwnd = |subflow: &SubflowSeries| subflow.cwnd_bytes.iter().map(|bytes| Some(*bytes as f64)).collect();
+        let cwnd = chart("Congestion window", AMOUNTS, Vec::new(), self.curves(cwnd));
+        let waiting = chart("Out-of-order data", AMOUNTS, vec![waiting], Vec::new());
+        let legend = self.legend(None);
+        let figures = [
+            figure("Round-trip time", "Smoothed, as the source measures it.", &legend, &rtt),
+            figure("Congestion window", "Of the source, per subflow.", &legend, &cwnd),
+            figure(
+                "Loss",
+                "Packets the path dropped, by window: the stronger the colour, the more.",
+                "",
+                &self.losses(),
+            ),
+            figure("Waiting for order", "Data at the destination with a hole before them.", "", &waiting),
+        ];
+        format!("<div class=\"pairs\">{}</div>", figures.join(""))
+    }
+
+    fn losses(&self) -> String {
+        let mut rows: Vec<strip::Row<'_>> = Vec::new();
+        for subflow in &self.results.series.subflows {
+            if !rows.iter().any(|row| row.name == subflow.path) {
+                let class = self.class(&subflow.path);
+                rows.push(strip::Row { name: &subflow.path, class, loss_ratio: &subflow.loss_ratio });
+            }
+        }
+        strip::svg(&self.results.series.time_s, &rows)
+    }
+
+    fn legend(&self, line: Option<&str>) -> String {
+        let mut items = String::new();
+        for path in &self.paths {
+            let _ = write!(items, "<li><i class=\"{}\"></i>{}</li>", self.class(path), escape(path));
+        }
+        if let Some(line) = line {
+            let _ = write!(items, "<li><i class=\"ink thin\"></i>{}</li>", escape(line));
+        }
+        format!("<ul class=\"legend\">{items}</ul>")
+    }
+
+    fn table(&self) -> String {
+        let head = [
+            "Path",
+            "Subflow",
+            "Bytes",
+            "Share",
+            "Throughput",
+            "Mean RTT",
+            "Min RTT",
+            "Loss",
+            "Lost in queue",
+            "Retransmissions",
+            "Time-outs",
+            "Path MTU",
+        ];
+        let head: String = head.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
+        let rows: String = self.results.subflows.iter().map(|subflow| self.row(subflow)).collect();
+        format!(
+            "<section><h2>Subflows</h2><div class=\"scroll\"><table><thead><tr>{head}</tr></thead>\
+             <tbody>{rows}</tbody></table></div></section>"
+        )
+    }
+
+    fn row(&self, subflow: &SubflowResults) -> String {
+        let ms = |rtt_s: Option<f64>| rtt_s.map_or("-".into(), |rtt_s| format!("{:.1} ms", rtt_s * 1000.0));
+        let cells = [
+            subflow.id.to_string(),
+            quantity(subflow.received_bytes as f64, "B"),
+            format!("{:.1} %", subflow.share_ratio * 100.0),
+            quantity(subflow.throughput_bps, "bit/s"),
+            ms(subflow.mean_rtt_s),
+            ms(subflow.min_rtt_s),
+            format!("{:.2} %", subflow.loss_ratio * 100.0),
+            format!("{} of {}", subflow.queue_drop_packets, subflow.lost_packets),
+            subflow.retransmitted_packets.to_string(),
+            subflow.timeouts.map_or("-".into(), |timeouts| timeouts.to_string()),
+            subflow.path_mtu_bytes.map_or("-".into(), |bytes| format!("{bytes} B")),
+        ];
+        let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+        let ends = format!("{} to {}", escape(&subflow.source), escape(&subflow.destination));
+        let (class, path) = (self.class(&subflow.path), escape(&subflow.path));
+        format!("<tr><th scope=\"row\" title=\"{ends}\"><i class=\"{class}\"></i>{path}</th>{cells}</tr>")
+    }
+}
+
+fn figure(title: &str, caption: &str, legend: &str, drawing: &str) -> String {
+    format!("<figure><figcaption><h2>{title}</h2><p>{}</p></figcaption>{legend}{drawing}</figure>", escape(caption))
+}

@@ -1,0 +1,123 @@
+//! A run for people: its results as text.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table, TableComponent};
+
+use super::relays;
+use super::wording::{milliseconds, percent, quantity};
+use crate::measure::results::{
+    ControlResults, LatencyResults, PaperMetrics, Results, SubflowResults, Totals, VideoResults,
+};
+
+const COLUMNS: [&str; 9] =
+    ["subflow", "path", "bytes", "share", "throughput", "mean RTT", "min RTT", "loss", "retransmissions"];
+
+/// The table of subflows and the totals, ready to print.
+pub fn summary(results: &Results) -> String {
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_header(COLUMNS);
+    for component in [TableComponent::HeaderLines, TableComponent::MiddleHeaderIntersections] {
+        table.set_style(component, '─');
+    }
+    for subflow in &results.subflows {
+        table.add_row(row(subflow));
+    }
+    for index in 2..COLUMNS.len() {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let relays = relays::table(results);
+    let target = results.metrics.as_ref().map_or(String::new(), against_target);
+    format!("{}\n{table}\n{relays}{}{target}", heading(results), totals(&results.totals))
+}
+
+/// How well the target bit rate was kept; nothing without one.
+fn against_target(metrics: &PaperMetrics) -> String {
+    let (Some(low), Some(high)) = (metrics.target_low_bps, metrics.target_high_bps) else { return String::new() };
+    let (outages, points) = (metrics.summary.outages, metrics.summary.points);
+    let range = format!("{} to {}", quantity(low, "bit/s"), quantity(high, "bit/s"));
+    format!("{:<11} {range}: missed at {outages} of {points} monitor points\n", "target")
+}
+
+fn heading(results: &Results) -> String {
+    let manifest = &results.manifest;
+    let variant = manifest.variant.as_ref().map_or(String::new(), |name| format!(", variant \"{name}\""));
+    let overrides: String = manifest.overrides.iter().map(|change| format!(", with {change}")).collect();
+    format!("{}{variant}{overrides} (seed {}, {})", manifest.scenario, manifest.seed, manifest.backend)
+}
+
+fn row(subflow: &SubflowResults) -> [String; COLUMNS.len()] {
+    [
+        subflow.id.to_string(),
+        subflow.path.clone(),
+        quantity(subflow.received_bytes as f64, "B"),
+        percent(subflow.share_ratio),
+        quantity(subflow.throughput_bps, "bit/s"),
+        subflow.mean_rtt_s.map_or("-".into(), milliseconds),
+        subflow.min_rtt_s.map_or("-".into(), milliseconds),
+        percent(subflow.loss_ratio),
+        subflow.retransmitted_packets.to_string(),
+    ]
+}
+
+fn totals(totals: &Totals) -> String {
+    let delivered = format!(
+        "{} of {} bytes in {:.3} s{}",
+        totals.delivered_bytes,
+        totals.source_bytes,
+        totals.duration_s,
+        if totals.completed { "" } else { " (not complete)" }
+    );
+    let integrity = match totals.sha256_ok {
+        true => format!("{} (the same at both ends)", totals.sha256_received),
+        false if totals.is_cut_short() => {
+            format!("incomplete: {} is that of what arrived", totals.sha256_received)
+        }
+        false => format!("MISMATCH: sent {}, received {}", totals.sha256_source, totals.sha256_received),
+    };
+    let reinjected = |bytes: u64| format!("; {} sent again on another subflow", quantity(bytes as f64, "B"));
+    let packets = format!(
+        "{} with data, {} of them retransmissions{}",
+        totals.data_packets,
+        totals.retransmitted_packets,
+        totals.reinjected_bytes.map_or(String::new(), reinjected),
+    );
+    let mut lines = vec![
+        ("delivered", delivered),
+        ("SHA-256", integrity),
+        ("throughput", quantity(totals.aggregate_throughput_bps, "bit/s")),
+        ("goodput", format!("{} in order", quantity(totals.goodput_in_order_bps, "bit/s"))),
+        ("packets", packets),
+    ];
+    lines.extend(totals.video.map(|video| ("video", watched(&video))));
+    lines.extend(totals.answers.map(|answers| ("answers", waited(&answers))));
+    lines.extend(totals.control.map(|control| ("control", told(&control))));
+    if let Some(wall_s) = totals.wall_s.filter(|wall_s| *wall_s != totals.duration_s) {
+        let speed = if wall_s > 0.0 { totals.duration_s / wall_s } else { f64::INFINITY };
+        lines.push(("wall clock", format!("{wall_s:.3} s ({speed:.0} times as fast as real time)")));
+    }
+    lines.into_iter().map(|(name, text)| format!("{name:<11} {text}\n")).collect()
+}
+
+fn told(control: &ControlResults) -> String {
+    let ControlResults { sent_bytes, channels_refused, .. } = control;
+    let refused = if *channels_refused == 0 { String::new() } else { format!("; {channels_refused} channels refused") };
+    format!("{} between destination, relays and source{refused}", quantity(*sent_bytes as f64, "B"))
+}
+
+fn watched(video: &VideoResults) -> String {
+    let VideoResults { frames, stalls, stalled_s, .. } = video;
+    match video.started_s {
+        Some(started_s) => {
+            format!("began at {started_s:.2} s, stood still {stalls} times for {stalled_s:.2} s; {frames} frames")
+        }
+        None => format!("never began; {frames} frames"),
+    }
+}
+
+fn waited(answers: &LatencyResults) -> String {
+    let time = |seconds: Option<f64>| seconds.map_or("-".into(), milliseconds);
+    let LatencyResults { completed, median_s, p95_s, max_s, .. } = answers;
+    format!("{completed}; half within {}, 95 % within {}, all within {}", time(*median_s), time(*p95_s), time(*max_s))
+}

@@ -1,0 +1,194 @@
+//! A sweep for people: means with intervals, and comparisons seed by seed.
+
+use core::fmt::Write;
+use std::collections::BTreeMap;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table, TableComponent};
+use serde::Serialize;
+
+use super::metric::{METRICS, Metric};
+use crate::measure::statistics::{Interval, Paired, Verdict};
+use crate::run::sweep::{Case, Manifest, Plan, Record, Samples, described, numbers, samples, sorted};
+
+/// A sweep in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// What was swept.
+    pub manifest: Manifest,
+    /// Seeds.
+    pub seeds: Vec<u64>,
+    /// Every variant at every point.
+    pub cases: Vec<CaseSummary>,
+    /// Every variant but the baseline against it, at every point.
+    pub comparisons: Vec<Comparison>,
+    /// Runs with faults: variant, point, seed and the first fault.
+    pub faulty: Vec<Faulty>,
+}
+
+/// A variant at a point.
+#[derive(Clone, Debug, Serialize)]
+pub struct CaseSummary {
+    /// The variant.
+    pub variant: String,
+    /// Path and value of every field of the grid.
+    pub point: Vec<(String, String)>,
+    /// Mean and 95 % interval over the seeds, by name.
+    pub values: BTreeMap<String, Interval>,
+}
+
+/// A variant against the baseline on the same seeds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// The variant.
+    pub variant: String,
+    /// The baseline.
+    pub baseline: String,
+    /// Path and value of every field of the grid.
+    pub point: Vec<(String, String)>,
+    /// By name.
+    pub values: BTreeMap<String, Paired>,
+}
+
+/// A run with faults.
+#[derive(Clone, Debug, Serialize)]
+pub struct Faulty {
+    /// The variant.
+    pub variant: String,
+    /// Path and value of every field of the grid.
+    pub point: Vec<(String, String)>,
+    /// The seed.
+    pub seed: u64,
+    /// The first fault.
+    pub fault: String,
+}
+
+impl Summary {
+    /// Of the records of `plan`, in whatever order they came.
+    pub fn new(plan: &Plan, records: &[Record]) -> Self {
+        let samples = samples(plan, records);
+        let cases = plan.cases.iter().zip(&samples).map(|(case, samples)| CaseSummary {
+            variant: case.variant.clone(),
+            point: case.point.clone(),
+            values: samples.iter().filter_map(|(name, values)| Some((name.clone(), interval(values)?))).collect(),
+        });
+        Self {
+            manifest: Manifest::new(plan),
+            seeds: plan.seeds.clone(),
+            cases: cases.collect(),
+            comparisons: comparisons(plan, &samples),
+            faulty: faulty(plan, records),
+        }
+    }
+
+    /// One JSON object, indented, with a newline at the end.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("summaries have text keys and finite numbers");
+        text.push('\n');
+        text
+    }
+
+    /// A table of means with intervals, and what the comparisons show.
+    pub fn to_text(&self) -> String {
+        let shown: Vec<(&Metric, &str)> = METRICS
+            .iter()
+            .filter(|metric| self.cases.iter().any(|case| tells(case, metric)))
+            .filter_map(|metric| Some((metric, metric.column?)))
+            .collect();
+        let mut table = Table::new();
+        let titles = ["variant", "point"].into_iter().chain(shown.iter().map(|(_, column)| *column));
+        table.load_preset(NOTHING).set_header(titles);
+        for component in [TableComponent::HeaderLines, TableComponent::MiddleHeaderIntersections] {
+            table.set_style(component, '─');
+        }
+        for case in &self.cases {
+            let cells = shown
+                .iter()
+                .map(|(metric, _)| case.values.get(metric.name).map_or("-".into(), |value| show(metric, value)));
+            table.add_row([case.variant.clone(), point(&case.point)].into_iter().chain(cells));
+        }
+        (2..shown.len() + 2).for_each(|index| {
+            if let Some(column) = table.column_mut(index) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        });
+        let (name, seeds) = (&self.manifest.scenario, self.seeds.len());
+        let sets: String = self.manifest.overrides.iter().map(|change| format!(", with {change}")).collect();
+        format!("{name}{sets}: means over {seeds} seeds, with 95 % intervals\n{table}\n{}", self.compared())
+    }
+
+    fn compared(&self) -> String {
+        let mut text = String::new();
+        for comparison in &self.comparisons {
+            for metric in &METRICS {
+                let (Some(paired), Some(title)) = (comparison.values.get(metric.name), metric.column) else { continue };
+                let verdict = match paired.verdict {
+                    Verdict::Larger => "larger",
+                    Verdict::Smaller => "smaller",
+                    Verdict::Undecided => continue,
+                };
+                let (variant, baseline) = (&comparison.variant, &comparison.baseline);
+                let times = paired.ratio.map_or(String::new(), |ratio| format!(", {:.3} times", ratio.mean));
+                let place = described(&comparison.point);
+                let _ =
+                    writeln!(text, "{variant}{place}: {title} is {verdict} than with {baseline}{times} (paired, 95 %)");
+            }
+        }
+        text
+    }
+}
+
+/// Whether a column says anything of a case.
+fn tells(case: &CaseSummary, metric: &Metric) -> bool {
+    case.values.get(metric.name).is_some_and(|interval| interval.mean != 0.0)
+}
+
+/// In the order of seeds, so that the same records give the same sums.
+fn interval(values: &BTreeMap<u64, f64>) -> Option<Interval> {
+    Interval::of(&values.values().copied().collect::<Vec<_>>())
+}
+
+fn comparisons(plan: &Plan, samples: &[Samples]) -> Vec<Comparison> {
+    let numbers = numbers(plan);
+    let of_case = |(case, own): (&Case, &Samples)| {
+        let baseline = numbers.get(&(plan.baseline.as_str(), case.point.as_slice())).copied();
+        let baseline = baseline.filter(|_| case.variant != plan.baseline)?;
+        let values =
+            own.iter().filter_map(|(name, new)| Some((name.clone(), paired(new, samples[baseline].get(name)?)?)));
+        Some(Comparison {
+            variant: case.variant.clone(),
+            baseline: plan.baseline.clone(),
+            point: case.point.clone(),
+            values: values.collect(),
+        })
+    };
+    plan.cases.iter().zip(samples).filter_map(of_case).collect()
+}
+
+/// On the seeds that both have.
+fn paired(new: &BTreeMap<u64, f64>, old: &BTreeMap<u64, f64>) -> Option<Paired> {
+    let both = new.iter().filter_map(|(seed, new)| Some((*new, *old.get(seed)?)));
+    let (new, old): (Vec<f64>, Vec<f64>) = both.unzip();
+    Paired::compare(&new, &old)
+}
+
+fn faulty(plan: &Plan, records: &[Record]) -> Vec<Faulty> {
+    let of_record = |record: &Record| {
+        let (variant, point) = (record.variant.clone(), record.point.clone());
+        Some(Faulty { variant, point, seed: record.seed, fault: record.faults.first()?.clone() })
+    };
+    sorted(plan, records).into_iter().filter_map(of_record).collect()
+}
+
+fn point(point: &[(String, String)]) -> String {
+    point
+        .iter()
+        .map(|(path, value)| format!("{}={value}", path.rsplit('.').next().unwrap_or(path)))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn show(metric: &Metric, interval: &Interval) -> String {
+    let mean = metric.show(interval.mean);
+    interval.half_width.map_or_else(|| mean.clone(), |half| format!("{mean} ± {}", metric.show(half)))
+}

@@ -1,0 +1,87 @@
+//! One run of what a sweep goes through: a variant, a point of the grid, and what the command line changes.
+
+use crate::scenario::{FieldPath, LoadError, Override, Scenario};
+
+use super::axes::{changes_of, conflicts_with};
+use super::plan::{Case, Plan};
+use crate::scenario::shell;
+
+/// Why there is no such run.
+#[derive(Debug, thiserror::Error)]
+pub enum ChoiceError {
+    /// The scenario says something wrong, or the command line contradicts the variant.
+    #[error("{0}")]
+    Load(#[from] LoadError),
+    /// The scenario has no variant of that name.
+    #[error("--variant {name}: there is none of that name\n  help: {}", remedy(.known))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The variants that there are.
+        known: Vec<String>,
+    },
+}
+
+fn remedy(known: &[String]) -> String {
+    match known.is_empty() {
+        true => "the scenario has no variants: leave --variant out".into(),
+        false => format!("known: {}", known.join(", ")),
+    }
+}
+
+/// The scenario that `load` gives with some overrides: `variant` of it, or without one as written, changed by `overrides`.
+/// An override that has the path and a value of an axis of the grid chooses that point of it.
+///
+/// # Errors
+/// If the scenario is wrong, has no such variant, or if an override undoes what the variant is called after.
+pub fn choose(
+    load: impl Fn(&[Override]) -> Result<Scenario, LoadError>,
+    variant: Option<&str>,
+    overrides: &[Override],
+) -> Result<Scenario, ChoiceError> {
+    let base = load(overrides)?;
+    let mut all = Vec::new();
+    if let Some(name) = variant {
+        let found = base.variants.iter().enumerate().find(|(_, variant)| variant.name == name);
+        let Some((index, variant)) = found else {
+            let known = base.variants.iter().map(|variant| variant.name.clone()).collect();
+            return Err(ChoiceError::Unknown { name: name.into(), known });
+        };
+        let conflicts = conflicts_with(variant, &base, overrides);
+        if !conflicts.is_empty() {
+            return Err(LoadError::mistakes(conflicts).into());
+        }
+        all.extend(changes_of(index, variant));
+    }
+    let (points, others): (Vec<Override>, Vec<Override>) =
+        overrides.iter().map(|change| as_point(&base, change)).partition(|change| change.stands_at().is_some());
+    all.extend(points);
+    all.extend(others);
+    let mut scenario = load(&all)?;
+    scenario.variant = variant.map(String::from);
+    scenario.overrides = overrides.iter().map(|change| change.text.clone()).collect();
+    Ok(scenario)
+}
+
+/// The same change, as the grid says it if it does: paths in it are relative to the scenario's file.
+fn as_point(scenario: &Scenario, change: &Override) -> Override {
+    for (key, values) in scenario.sweep.iter().flat_map(|sweep| &sweep.grid) {
+        let same = key.parse().is_ok_and(|path: FieldPath| path == *change.path());
+        if let Some(index) = values.iter().position(|value| same && value == change.value()) {
+            return change.clone().standing_at(format!("sweep.grid.{key}[{index}]"));
+        }
+    }
+    change.clone()
+}
+
+impl Plan {
+    /// The command that runs one of `cases` with one seed, to be pasted into a shell.
+    pub fn command(&self, case: &Case, seed: u64) -> String {
+        let variant = (!self.scenario.variants.is_empty()).then_some(case.variant.as_str());
+        let typed: Vec<FieldPath> = self.overrides.iter().map(|change| change.path().clone()).collect();
+        let is_typed = |key: &str| key.parse().is_ok_and(|path: FieldPath| typed.contains(&path));
+        let points = case.point.iter().filter(|(key, _)| !is_typed(key)).map(|(key, value)| format!("{key}={value}"));
+        let overrides: Vec<String> = points.chain(self.overrides.iter().map(|change| change.text.clone())).collect();
+        format!("anabranch run {} --seed {seed}", shell::scenario(&self.scenario.file, variant, &overrides))
+    }
+}

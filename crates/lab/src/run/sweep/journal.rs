@@ -1,0 +1,252 @@
+//! The records of a sweep on disk: JSON Lines, the manifest first.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use super::{Manifest, Record};
+use crate::scenario::shell::quote;
+
+/// A file that grows by a line for every run. What was finished before the program was killed is there when it begins
+/// again.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+    records: Vec<Record>,
+}
+
+/// Why a journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// It cannot be read or written.
+    #[error("cannot use {}: {source}\n  help: choose another --out, a directory that you may write to", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It belongs to another scenario, or another version of this one.
+    #[error("{} holds runs of {theirs}, not of {ours}\n  help: choose another --out, or remove the file; sweep --restart does", path.display())]
+    Other {
+        /// The file.
+        path: PathBuf,
+        /// Whose runs it holds.
+        theirs: String,
+        /// Whose it should hold.
+        ours: String,
+    },
+    /// A line in its middle is no record.
+    #[error("{}:{line}: {problem}\n  help: choose another --out, or remove the file; sweep --restart does", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl Journal {
+    /// Opens the journal at `path`, or begins one there; with `restart` what was there is gone.
+    ///
+    /// # Errors
+    /// If it cannot be read or written, belongs to something else, or is damaged. A half-written last line is not damage:
+    /// it is dropped.
+    pub fn open(path: &Path, manifest: &Manifest, restart: bool) -> Result<Self, JournalError> {
+        let io = |source| JournalError::Io { path: path.into(), source };
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            std::fs::create_dir_all(directory).map_err(|source| JournalError::Io { path: directory.into(), source })?;
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(restart);
+        // A link might lead to any file of its owner, and what is not ours is not to be written to.
+        let mut file = options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path).map_err(io)?;
+        let text = io::read_to_string(&mut file).map_err(io)?;
+        // What comes after the last newline was being written when the program ended.
+        let whole = &text[..text.rfind('\n').map_or(0, |newline| newline + 1)];
+        let mut journal = Self { file, path: path.into(), records: Vec::new() };
+        if let Some((first, rest)) = whole.split_once('\n') {
+            journal.check_manifest(first, manifest)?;
+            journal.records =
+                rest.lines().zip(2..).map(|(text, line)| journal.parse(text, line)).collect::<Result<_, _>>()?;
+        } else if !text.is_empty() && !is_begun(&text) {
+            return Err(journal.damaged(1, "this is no journal of a sweep"));
+        }
+        journal.file.set_len(whole.len() as u64).map_err(io)?;
+        journal.file.seek(SeekFrom::End(0)).map_err(io)?;
+        if whole.is_empty() {
+            journal.write(manifest)?;
+        }
+        Ok(journal)
+    }
+
+    fn check_manifest(&self, line: &str, manifest: &Manifest) -> Result<(), JournalError> {
+        let theirs: Manifest = self.parse(line, 1)?;
+        if theirs == *manifest {
+            return Ok(());
+        }
+        let [theirs, ours] = told_apart(&theirs, manifest);
+        Err(JournalError::Other { path: self.path.clone(), theirs, ours })
+    }
+
+    fn damaged(&self, line: usize, problem: impl Into<String>) -> JournalError {
+        JournalError::Damaged { path: self.path.clone(), line, problem: problem.into() }
+    }
+
+    fn parse<T: serde::de::DeserializeOwned>(&self, text: &str, line: usize) -> Result<T, JournalError> {
+        serde_json::from_str(text).map_err(|error| self.damaged(line, format!("this is no line of a sweep: {error}")))
+    }
+
+    /// What was finished so far.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Adds a record; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add(&mut self, record: Record) -> Result<(), JournalError> {
+        self.write(&record)?;
+        self.records.push(record);
+        Ok(())
+    }
+
+    fn write(&mut self, line: &impl serde::Serialize) -> Result<(), JournalError> {
+        let mut text = serde_json::to_string(line).expect("lines have text keys and finite numbers");
+        text.push('\n');
+        self.file.write_all(text.as_bytes()).map_err(|source| JournalError::Io { path: self.path.clone(), source })
+    }
+}
+
+/// Whether `text`, which has no whole line, is what is left of a manifest.
+fn is_begun(text: &str) -> bool {
+    let begin = "{\"scenario\":";
+    text.starts_with(begin) || begin.starts_with(text)
+}
+
+/// Two manifests by what they differ in.
+fn told_apart(theirs: &Manifest, ours: &Manifest) -> [String; 2] {
+    let both = [theirs, ours];
+    let named = both.map(|manifest| format!("the scenario \"{}\"", manifest.scenario));
+    if theirs.scenario != ours.scenario {
+        return named;
+    }
+    let [their_name, our_name] = named;
+    if theirs.version != ours.version {
+        let [their_version, our_version] = both.map(|manifest| &manifest.version);
+        return [format!("{their_name} by version {their_version} of this program"), format!("version {our_version}")];
+    }
+    if theirs.overrides != ours.overrides {
+        let [their_sets, our_sets] = both.map(|manifest| match manifest.overrides.as_slice() {
+            [] => "without --set".to_string(),
+            overrides => {
+                format!("with --set {}", overrides.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" --set "))
+            }
+        });
+        return [format!("{their_name} {their_sets}"), format!("the same {our_sets}")];
+    }
+    [format!("{their_name} as its file was before"), format!("{our_name} as it is now")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Course;
+
+    fn manifest(content: &str) -> Manifest {
+        Manifest { scenario: "x".into(), content: content.into(), version: "1".into(), overrides: Vec::new() }
+    }
+
+    fn record(seed: u64) -> Record {
+        let (variant, point) = ("a".into(), vec![("p".into(), "v".into())]);
+        let values = [("n".to_string(), 0.1)].into();
+        let (course, goodput_points_bps) = (Course::default(), Vec::new());
+        Record { variant, point, seed, values, course, goodput_points_bps, faults: Vec::new() }
+    }
+
+    #[test]
+    fn what_was_finished_is_there_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("deep/runs.jsonl");
+        let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();
+        journal.add(record(1)).unwrap();
+        journal.add(record(2)).unwrap();
+        drop(journal);
+        // Killed in the middle of a line.
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(b"{\"variant\":\"a\",\"po").unwrap();
+        let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();
+        assert_eq!(journal.records(), [record(1), record(2)]);
+        journal.add(record(3)).unwrap();
+        assert_eq!(Journal::open(&path, &manifest("m"), false).unwrap().records().len(), 3);
+        assert_eq!(Journal::open(&path, &manifest("m"), true).unwrap().records().len(), 0);
+    }
+
+    #[test]
+    fn a_journal_of_something_else_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.jsonl");
+        Journal::open(&path, &manifest("m"), false).unwrap().add(record(1)).unwrap();
+        let error = Journal::open(&path, &manifest("other"), false).unwrap_err().to_string();
+        assert!(
+            error.contains("runs of the scenario \"x\" as its file was before") && error.contains("--restart"),
+            "{error}"
+        );
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("\"seed\":1", "\"seed\":one")).unwrap();
+        let error = Journal::open(&path, &manifest("m"), false).unwrap_err().to_string();
+        assert!(error.contains("runs.jsonl:2: this is no line of a sweep"), "{error}");
+    }
+
+    #[test]
+    fn whose_runs_lie_there_is_said() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.jsonl");
+        Journal::open(&path, &manifest("m"), false).unwrap().add(record(1)).unwrap();
+        let change = |change: fn(&mut Manifest)| {
+            let mut manifest = manifest("m");
+            change(&mut manifest);
+            Journal::open(&path, &manifest, false).unwrap_err().to_string()
+        };
+        for (error, parts) in [
+            (
+                change(|other| other.scenario = "y".into()),
+                ["the scenario \"x\", not of the scenario \"y\"", "choose another --out"],
+            ),
+            (
+                change(|other| other.version = "2".into()),
+                ["by version 1 of this program, not of version 2", "--restart"],
+            ),
+            (
+                change(|other| other.overrides = vec!["a=1 B".into()]),
+                ["without --set, not of the same with --set 'a=1 B'", "--out"],
+            ),
+        ] {
+            assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_journal_is_left_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.jsonl");
+        for text in ["my own notes", "my own\nnotes without an end", "\0\n"] {
+            std::fs::write(&path, text).unwrap();
+            let error = Journal::open(&path, &manifest("m"), false).unwrap_err().to_string();
+            assert!(error.contains("runs.jsonl:1: this is no"), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+        let link = directory.path().join("link.jsonl");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let error = Journal::open(&link, &manifest("m"), true).unwrap_err().to_string();
+        assert!(error.contains("link.jsonl") && error.contains("help:"), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "\0\n");
+    }
+}

@@ -1,0 +1,87 @@
+//! What one run leaves.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Case, Plan};
+use crate::measure::{Course, goodput_points_bps, values};
+use crate::run::Run;
+
+/// What a journal belongs to: its first line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The scenario's name.
+    pub scenario: String,
+    /// SHA-256 of everything the runs depend on but their seeds.
+    pub content: String,
+    /// Version of this program.
+    pub version: String,
+    /// What the command line changed, each as after `--set`.
+    #[serde(default)]
+    pub overrides: Vec<String>,
+}
+
+/// One run: one line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The variant.
+    pub variant: String,
+    /// Path and value of every field of the grid.
+    pub point: Vec<(String, String)>,
+    /// The seed.
+    pub seed: u64,
+    /// Every number of the totals and of the papers' metrics by name, of the latter with `analysis.` or `whole.` before
+    /// it. Of a relay's own traffic with `analysis.` before it over the windows of the analysis, else over the run.
+    pub values: BTreeMap<String, f64>,
+    /// How it went over time; empty if it could not begin.
+    #[serde(default)]
+    pub course: Course,
+    /// G1 at the monitor points in the window of analysis; null where no unit was completed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub goodput_points_bps: Vec<Option<f64>>,
+    /// What was wrong with the run; empty if nothing was.
+    pub faults: Vec<String>,
+}
+
+impl Manifest {
+    /// Of a plan.
+    pub fn new(plan: &Plan) -> Self {
+        let mut digest = Sha256::new();
+        for case in &plan.cases {
+            let mut scenario = case.scenario.clone();
+            scenario.seed = 0;
+            let content = serde_json::to_vec(&scenario).expect("scenarios have text keys and finite numbers");
+            digest.update(case.variant.as_bytes());
+            digest.update(content);
+        }
+        let content = digest.finalize().iter().map(|octet| format!("{octet:02x}")).collect();
+        let overrides = plan.overrides.iter().map(|change| change.text.clone()).collect();
+        Self { scenario: plan.scenario.name.clone(), content, version: env!("CARGO_PKG_VERSION").into(), overrides }
+    }
+}
+
+impl Record {
+    /// Of a run of `case`.
+    pub fn new(case: &Case, seed: u64, run: &Run) -> Self {
+        let (variant, point) = (case.variant.clone(), case.point.clone());
+        let (scenario, results) = (&case.scenario, run.results.reproducible());
+        Self {
+            variant,
+            point,
+            seed,
+            values: values(scenario, &results),
+            course: Course::new(scenario, &results.series),
+            goodput_points_bps: goodput_points_bps(scenario, &results),
+            faults: run.faults.clone(),
+        }
+    }
+
+    /// Of a run of `case` that could not begin.
+    pub fn failed(case: &Case, seed: u64, why: String) -> Self {
+        let (variant, point) = (case.variant.clone(), case.point.clone());
+        let (values, course, goodput_points_bps) = (BTreeMap::new(), Course::default(), Vec::new());
+        Self { variant, point, seed, values, course, goodput_points_bps, faults: vec![why] }
+    }
+}
