@@ -167,6 +167,20 @@ pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     file.commit()
 }
 
+/// Whether files can be written to `folder`, found out by trying and without leaving a trace: for work that takes long before
+/// it has anything to write.
+///
+/// # Errors
+/// If `folder`, or what is there of the folders above it, is no folder or cannot be written to.
+pub fn rehearse(folder: &Path) -> Result<()> {
+    let there = folder.ancestors().find(|path| path.as_os_str().is_empty() || path.exists());
+    let there = there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !there.is_dir() {
+        return Err(Error::at(there)(io::Error::new(io::ErrorKind::NotADirectory, "is no folder")));
+    }
+    Backing::open(there).map(drop).map_err(Error::at(there))
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
@@ -249,6 +263,19 @@ mod tests {
         let error = AtomicFile::create(Path::new("/")).unwrap_err();
         assert_eq!(error.to_string(), "cannot write /: is a folder\n  help: name a file in it");
         assert!(AtomicFile::create(Path::new("/nowhere/at/all")).is_err());
+    }
+
+    #[test]
+    fn a_rehearsal_says_what_writing_would_say_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        rehearse(&folder.path().join("deep/er")).unwrap();
+        assert!(names(folder.path()).is_empty());
+        rehearse(Path::new("not-there")).unwrap();
+        let blocked = folder.path().join("file");
+        fs::write(&blocked, b"").unwrap();
+        let text = rehearse(&blocked.join("er")).unwrap_err().to_string();
+        assert!(text.starts_with(&format!("cannot write {}", blocked.display())), "{text}");
+        assert!(rehearse(&blocked).is_err());
     }
 
     #[test]

@@ -141,6 +141,7 @@ impl Drop for RunsBar {
 /// What a run measures while it goes on, on standard error: a picture that changes on a terminal, else a line now and then.
 pub struct LiveView {
     shape: Shape,
+    seconds: &'static str,
 }
 
 enum Shape {
@@ -150,16 +151,16 @@ enum Shape {
 }
 
 impl LiveView {
-    /// A view without content.
-    pub fn new() -> Self {
+    /// A view without content; `seconds` says whose seconds they are.
+    pub fn new(seconds: &'static str) -> Self {
         if !io::stderr().is_terminal() {
-            return Self { shape: Shape::Lines(Cell::new(0)) };
+            return Self { shape: Shape::Lines(Cell::new(0)), seconds };
         }
         let view = ProgressBar::new(STEPS);
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} %\n{msg}") {
             view.set_style(style);
         }
-        Self { shape: Shape::Picture(view) }
+        Self { shape: Shape::Picture(view), seconds }
     }
 
     /// Brings it up to date.
@@ -168,7 +169,7 @@ impl LiveView {
             Shape::Picture(view) => {
                 view.set_position((progress.done_ratio * STEPS as f64) as u64);
                 if progress.live.is_some() {
-                    view.set_message(picture(progress));
+                    view.set_message(picture(progress, self.seconds));
                 }
             }
             Shape::Lines(written) => {
@@ -176,7 +177,7 @@ impl LiveView {
                 if due > written.get() && progress.live.is_some() {
                     written.set(due);
                     // Whoever closed standard error does not want to be told.
-                    let _ = complain(&line(progress));
+                    let _ = complain(&line(progress, self.seconds));
                 }
             }
         }
@@ -197,7 +198,7 @@ fn rows<'a>(progress: &Progress<'a>) -> Vec<(String, &'a [f64])> {
 }
 
 /// A row each, with its latest windows.
-fn picture(progress: Progress<'_>) -> String {
+fn picture(progress: Progress<'_>, seconds: &str) -> String {
     let rows = rows(&progress);
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let row = |(name, values): &(String, &[f64])| {
@@ -207,15 +208,15 @@ fn picture(progress: Progress<'_>) -> String {
         format!("{name:width$}  {:<WINDOWS$}  {now}", sparkline(latest, most))
     };
     let text = rows.iter().map(row).collect::<Vec<_>>().join("\n");
-    format!("{:.1} s simulated\n{text}", progress.now.as_secs_f64())
+    format!("{:.1} {seconds}\n{text}", progress.now.as_secs_f64())
 }
 
 /// All of them in a line, as they are now.
-fn line(progress: Progress<'_>) -> String {
+fn line(progress: Progress<'_>, seconds: &str) -> String {
     let now = |values: &[f64]| quantity(values.last().copied().unwrap_or(0.0), "bit/s");
     let parts: Vec<String> = rows(&progress).iter().map(|(name, values)| format!("{name} {}", now(values))).collect();
     let percent = progress.done_ratio * 100.0;
-    format!("{percent:.0} %, {:.1} s simulated: {}\n", progress.now.as_secs_f64(), parts.join(", "))
+    format!("{percent:.0} %, {:.1} {seconds}: {}\n", progress.now.as_secs_f64(), parts.join(", "))
 }
 
 impl Drop for LiveView {
@@ -240,7 +241,7 @@ mod tests {
 
     use super::*;
 
-    fn shown(show: fn(Progress<'_>) -> String) -> String {
+    fn shown(show: impl Fn(Progress<'_>) -> String) -> String {
         let series = Series {
             aggregate_throughput_bps: vec![0.0, 4e6, 8e6],
             goodput_in_order_bps: vec![0.0, 0.0, 2.5e6],
@@ -276,12 +277,12 @@ mod tests {
             "1.5 s simulated\nthroughput   ▄█{pad}  8.00 Mbit/s\nin order      █{pad}  2.50 Mbit/s\n\
              amber        ▄█{pad}  8.00 Mbit/s"
         );
-        assert_eq!(shown(picture), wanted);
+        assert_eq!(shown(|progress| picture(progress, "s simulated")), wanted);
     }
 
     #[test]
     fn without_a_terminal_it_is_a_line() {
-        let wanted = "30 %, 1.5 s simulated: throughput 8.00 Mbit/s, in order 2.50 Mbit/s, amber 8.00 Mbit/s\n";
-        assert_eq!(shown(line), wanted);
+        let wanted = "30 %, 1.5 s: throughput 8.00 Mbit/s, in order 2.50 Mbit/s, amber 8.00 Mbit/s\n";
+        assert_eq!(shown(|progress| line(progress, "s")), wanted);
     }
 }

@@ -3,14 +3,14 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use lab::run::{Backend, GoesOn, KernelSource, LabHost, Party, Place, Portals, RunError, Seat, Standing};
+use lab::run::{Backend, GoesOn, KernelSource, LabHost, Party, Passed, Place, Portals, RunError, Seat, Standing};
 use lab::scenario::Scenario;
+use linux::Result;
 use linux::device_loop::{DeviceLoop, Ended, Inside};
 use linux::netns::Keeper;
 use linux::retention::release_packet;
 use linux::stop::Stop;
 use linux::tun::Tun;
-use linux::{Error, Result};
 use network::Datagram;
 use simulator::{HostId, Passing, Simulation};
 use units::Instant;
@@ -154,11 +154,11 @@ impl Backend for RealTime {
         simulation: &mut Simulation<LabHost>,
         until: Instant,
         goes_on: &GoesOn<'_>,
-    ) -> Result<(), RunError> {
+    ) -> Result<Passed, RunError> {
         let mut between = Between { simulation, portals: &self.portals, goes_on };
         match self.devices.run(&mut between, until, &self.stop) {
-            Ok(Ended::Time | Ended::Inside) => Ok(()),
-            Ok(Ended::Stopped) => Err(broken(Error::Interrupted)),
+            Ok(Ended::Time | Ended::Inside) => Ok(Passed::Enough),
+            Ok(Ended::Stopped) => Ok(Passed::Interrupted),
             Err(error) => Err(broken(error)),
         }
     }

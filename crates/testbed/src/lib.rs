@@ -64,8 +64,8 @@ pub fn rehearse(source: Source) -> linux::Result<()> {
 /// Runs `scenario` in real time; `progress` is called once a window. Nothing of it stays behind.
 ///
 /// # Errors
-/// If Linux cannot do what the scenario asks; if the machine lacks something; if the run was interrupted. A run that does
-/// not deliver everything is no error.
+/// If Linux cannot do what the scenario asks; if the machine lacks something. A run that does not deliver everything is no
+/// error, and one that is interrupted (Ctrl-C, SIGTERM) has the results of its time.
 pub fn run(
     scenario: &Scenario,
     source: Source,

@@ -1,6 +1,6 @@
 //! What a scenario asks that Linux cannot do.
 
-use lab::run::RunError;
+use lab::run::{RunError, Unsupported};
 use lab::scenario::Scenario;
 
 use crate::Source;
@@ -22,31 +22,22 @@ pub fn kernel_controller(name: &str) -> Option<&'static str> {
 /// Checks what the kernel would have to do.
 ///
 /// # Errors
-/// The first thing that it cannot do, by the name of its field.
+/// All that it cannot do, by the names of the fields.
 pub fn check(scenario: &Scenario, source: Source) -> Result<(), RunError> {
-    match source {
-        Source::Engine => Ok(()),
-        Source::Kernel => check_kernel(scenario),
-    }
+    let refused = match source {
+        Source::Engine => Vec::new(),
+        Source::Kernel => beyond_the_kernel(scenario),
+    };
+    if refused.is_empty() { Ok(()) } else { Err(RunError::Unsupported(refused)) }
 }
 
-fn check_kernel(scenario: &Scenario) -> Result<(), RunError> {
+fn beyond_the_kernel(scenario: &Scenario) -> Vec<Unsupported> {
     let (connection, cooperation) = (&scenario.connection, &scenario.cooperation);
-    let congestion = connection.congestion.0.to_string();
-    if kernel_controller(&congestion).is_none() {
-        let problem = format!("the kernel's Multipath TCP has no congestion controller \"{congestion}\"");
-        return refuse(
-            "connection.congestion",
-            problem,
-            "it has cubic and newreno (--set connection.congestion=cubic); our engine has all: --source engine",
-        );
-    }
-    if congestion == "cubic" && !connection.hystart {
-        return refuse("connection.hystart", "the kernel's CUBIC always uses HyStart".into(), OUR_SOURCE);
-    }
+    let mut refused: Vec<Unsupported> = controller(scenario).into_iter().collect();
+    let mut refuse = |field, problem| refused.push(Unsupported { field, problem, remedy: OUR_SOURCE });
     if connection.scheduler != "lowest-rtt" {
         let problem = format!("the kernel's Multipath TCP has no scheduler \"{}\"", connection.scheduler);
-        return refuse("connection.scheduler", problem, OUR_SOURCE);
+        refuse("connection.scheduler", problem);
     }
     for (field, asked, what) in [
         ("connection.receiver_centric", connection.receiver_centric.is_some(), "receiver-centric scheduling"),
@@ -54,37 +45,50 @@ fn check_kernel(scenario: &Scenario) -> Result<(), RunError> {
         ("cooperation.bandwidth_sharing", cooperation.bandwidth_sharing.is_some(), "bandwidth sharing"),
     ] {
         if asked {
-            return refuse(field, format!("the kernel as the source knows nothing of {what}"), OUR_SOURCE);
+            refuse(field, format!("the kernel as the source knows nothing of {what}"));
         }
     }
     let most = KERNEL_SUBFLOWS_MAX + 1;
     let paths = if cooperation.selection.method.steers() { 1 } else { scenario.active_relays().len() };
     if connection.subflows_max.unwrap_or(paths) > most {
-        return refuse(
-            "connection.subflows_max",
-            format!("the kernel has at most {most} subflows"),
-            "set it to 9 or less (--set connection.subflows_max=9), or let our engine send: --source engine",
-        );
+        refused.push(Unsupported {
+            field: "connection.subflows_max",
+            problem: format!("the kernel has at most {most} subflows"),
+            remedy: "set it to 9 or less (--set connection.subflows_max=9), or let our engine send: --source engine",
+        });
     }
-    Ok(())
+    refused
 }
 
-fn refuse(field: &'static str, problem: String, remedy: &'static str) -> Result<(), RunError> {
-    Err(RunError::Unsupported { field, problem, remedy })
+/// What the kernel lacks of the congestion control that is asked for.
+fn controller(scenario: &Scenario) -> Option<Unsupported> {
+    let congestion = scenario.connection.congestion.0.to_string();
+    if kernel_controller(&congestion).is_none() {
+        return Some(Unsupported {
+            field: "connection.congestion",
+            problem: format!("the kernel's Multipath TCP has no congestion controller \"{congestion}\""),
+            remedy: "it has cubic and newreno (--set connection.congestion=cubic); our engine has all: --source engine",
+        });
+    }
+    (congestion == "cubic" && !scenario.connection.hystart).then(|| Unsupported {
+        field: "connection.hystart",
+        problem: "the kernel's CUBIC always uses HyStart".into(),
+        remedy: OUR_SOURCE,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn refused(changes: &[&str]) -> Option<&'static str> {
+    fn refused(changes: &[&str]) -> Vec<&'static str> {
         let changes: Vec<_> = changes.iter().map(|change| change.parse().unwrap()).collect();
         let scenario =
             lab::scenario::load("demo.toml", include_str!("../../../scenarios/demo.toml"), &changes).unwrap();
         assert!(check(&scenario, Source::Engine).is_ok());
         match check(&scenario, Source::Kernel) {
-            Ok(()) => None,
-            Err(RunError::Unsupported { field, .. }) => Some(field),
+            Ok(()) => Vec::new(),
+            Err(RunError::Unsupported(all)) => all.into_iter().map(|one| one.field).collect(),
             Err(other) => panic!("{other}"),
         }
     }
@@ -92,14 +96,20 @@ mod tests {
     #[test]
     fn what_the_kernel_cannot_do_is_named() {
         let cubic = "connection.congestion=cubic";
-        assert_eq!(refused(&[cubic]), None);
-        assert_eq!(refused(&["connection.congestion=newreno"]), None);
-        assert_eq!(refused(&[]), Some("connection.congestion"), "LIA");
-        assert_eq!(refused(&[cubic, "connection.hystart=false"]), Some("connection.hystart"));
-        assert_eq!(refused(&[cubic, "connection.scheduler=round-robin"]), Some("connection.scheduler"));
-        assert_eq!(refused(&[cubic, "connection.receiver_centric={}"]), Some("connection.receiver_centric"));
-        assert_eq!(refused(&[cubic, "connection.subflows_max=10"]), Some("connection.subflows_max"));
+        assert!(refused(&[cubic]).is_empty());
+        assert!(refused(&["connection.congestion=newreno"]).is_empty());
+        assert_eq!(refused(&[]), ["connection.congestion"], "LIA");
+        assert_eq!(refused(&[cubic, "connection.hystart=false"]), ["connection.hystart"]);
+        assert_eq!(refused(&[cubic, "connection.scheduler=round-robin"]), ["connection.scheduler"]);
+        assert_eq!(refused(&[cubic, "connection.receiver_centric={}"]), ["connection.receiver_centric"]);
+        assert_eq!(refused(&[cubic, "connection.subflows_max=10"]), ["connection.subflows_max"]);
+        let several = ["connection.scheduler=round-robin", "connection.receiver_centric={}"];
+        assert_eq!(
+            refused(&several),
+            ["connection.congestion", "connection.scheduler", "connection.receiver_centric"],
+            "all at once"
+        );
         let video = ["workload={ kind = 'video', rate = '2 Mbit/s' }", cubic];
-        assert_eq!(refused(&video), None);
+        assert!(refused(&video).is_empty());
     }
 }

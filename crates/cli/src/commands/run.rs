@@ -31,6 +31,9 @@ pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
     if arguments.json {
         console::complain(&note)?;
     }
+    if let Some(out) = &arguments.out {
+        atomic_file::rehearse(out)?;
+    }
     let run = play(arguments, &scenario)?;
     let mut written = run.captures.clone();
     if let Some(out) = &arguments.out {
@@ -72,11 +75,12 @@ fn play(arguments: &arguments::Run, scenario: &Scenario) -> Result<Run, Failure>
         Backend::Simulator => lab::run::run(scenario, pcap, progress),
         Backend::Linux => testbed::run(scenario, source(arguments.source.unwrap_or_default()), pcap, progress),
     };
+    let seconds = if arguments.backend == Backend::Linux { "s" } else { "s simulated" };
     let run = if arguments.live {
-        let view = LiveView::new();
+        let view = LiveView::new(seconds);
         go(&mut |progress| view.show(progress))
     } else {
-        let bar = Bar::new(if arguments.backend == Backend::Linux { "s" } else { "s simulated" });
+        let bar = Bar::new(seconds);
         go(&mut |progress| bar.show(progress))
     };
     Ok(run?)
@@ -144,8 +148,11 @@ fn what_next(arguments: &arguments::Run, results: &Results, written: &[PathBuf])
         let _ = writeln!(text, "  anabranch run {}{seed} --out out    # a report with plots", words(&all));
     }
     let _ = writeln!(text, "  anabranch run {} --seed {}", words(&seedless), results.manifest.seed.wrapping_add(1));
-    let _ =
-        writeln!(text, "  anabranch run {} --set connection.scheduler=round-robin", shell::scenario(&file, None, &[]));
+    // The kernel as the source has one scheduler.
+    if arguments.backend == Backend::Simulator && !all.iter().any(|change| change.starts_with("connection.scheduler="))
+    {
+        let _ = writeln!(text, "  anabranch run {} --set connection.scheduler=round-robin", words(&all));
+    }
     text
 }
 

@@ -97,6 +97,9 @@ fn totals(
 
 fn faults(scenario: &Scenario, source: &Source, stage: &Stage, totals: &Totals) -> Faults {
     let mut all = stage.simulation.faults();
+    if stage.interrupted {
+        all.push(format!("interrupted after {:.1} s: what was measured ends there", stage.ended_at.as_secs_f64()));
+    }
     all.extend(stage.kernel_source.as_ref().and_then(|kernel| kernel.fault()));
     let delivered = stage.delivered.borrow();
     let arrived: Vec<u64> = delivered.streams.iter().map(|stream| stream.bytes).collect();

@@ -78,6 +78,16 @@ pub struct Portals {
 /// Whether the run has not come to something that somebody waits for.
 pub type GoesOn<'a> = dyn Fn(&Simulation<LabHost>) -> bool + 'a;
 
+/// Why a backend lets no more time pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Passed {
+    /// It was as much as was asked for, or the run wants no more.
+    Enough,
+    /// Somebody wants the run to end here.
+    Interrupted,
+}
+
 /// Runs scenarios in a world of its own.
 pub trait Backend {
     /// Its name in results.
@@ -98,13 +108,13 @@ pub trait Backend {
     /// Lets time pass up to `until`, or until `goes_on` fails: then it is the time of the last event.
     ///
     /// # Errors
-    /// If the world breaks, or somebody ends the run.
+    /// If the world breaks.
     fn pass(
         &mut self,
         simulation: &mut Simulation<LabHost>,
         until: Instant,
         goes_on: &GoesOn<'_>,
-    ) -> Result<(), RunError>;
+    ) -> Result<Passed, RunError>;
 
     /// The source, if the kernel is.
     fn source(&self) -> Option<Rc<dyn KernelSource>>;
@@ -146,11 +156,11 @@ impl Backend for VirtualTime {
         simulation: &mut Simulation<LabHost>,
         until: Instant,
         goes_on: &GoesOn<'_>,
-    ) -> Result<(), RunError> {
+    ) -> Result<Passed, RunError> {
         if !simulation.run_while(until, goes_on) {
             simulation.run_until(until);
         }
-        Ok(())
+        Ok(Passed::Enough)
     }
 
     fn source(&self) -> Option<Rc<dyn KernelSource>> {

@@ -42,7 +42,7 @@ use crate::measure::results::{RelaySeries, Results, Series};
 use crate::measure::{Paths, Recorder, RelayRecorder};
 use crate::scenario::{Hop, Scenario};
 use assemble::Faults;
-pub use backend::{Backend, GoesOn, KernelSource, Party, Place, Portals, Seat, Standing, VirtualTime};
+pub use backend::{Backend, GoesOn, KernelSource, Party, Passed, Place, Portals, Seat, Standing, VirtualTime};
 use capture::Captures;
 pub use examine::{Examined, examine};
 pub use hosts::LabHost;
@@ -78,22 +78,38 @@ pub enum RunError {
     /// The radio models refuse their settings.
     #[error("cell or wlan: {0}")]
     Radio(String),
-    /// What the scenario asks for cannot be run.
-    #[error("{field}: {problem}\n  help: {remedy}")]
-    Unsupported {
-        /// The field that asks for it.
-        field: &'static str,
-        /// What is wrong.
-        problem: String,
-        /// What to do.
-        remedy: &'static str,
-    },
+    /// What the scenario asks for cannot be run: all of it.
+    #[error("{}", each(.0))]
+    Unsupported(Vec<Unsupported>),
     /// The backend cannot go on.
     #[error("{0}")]
     Backend(Box<dyn core::error::Error + Send + Sync>),
     /// A capture cannot be written.
     #[error("{0}")]
     Output(#[from] std::io::Error),
+}
+
+/// Something that a scenario asks for and that cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}\n  help: {remedy}")]
+pub struct Unsupported {
+    /// The field that asks for it.
+    pub field: &'static str,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do.
+    pub remedy: &'static str,
+}
+
+impl From<Unsupported> for RunError {
+    fn from(one: Unsupported) -> Self {
+        Self::Unsupported(vec![one])
+    }
+}
+
+/// One a line, with its help below it, as the command prints errors.
+fn each(all: &[Unsupported]) -> String {
+    all.iter().map(Unsupported::to_string).collect::<Vec<_>>().join("\nerror: ")
 }
 
 /// How far a run is.

@@ -18,8 +18,8 @@ use units::{Instant, Rate};
 
 use super::Agents;
 use crate::measure::results::Series;
-use crate::run::RunError;
 use crate::run::plan::{hold_limits, range_bytes, relays_converse, selects_relays, source_listens};
+use crate::run::{RunError, Unsupported};
 use crate::scenario::{self, CountKind, Mode, RangeShareKind, RelayMode, Scenario, TriggerKind, WorkloadKind};
 
 pub(super) fn agent(agents: &Agents<'_>) -> Result<Role, RunError> {
@@ -83,7 +83,7 @@ fn selection(scenario: &Scenario) -> Result<SelectionSettings, RunError> {
 
 fn manager(scenario: &Scenario) -> Result<RelayManager, RunError> {
     let selection = &scenario.cooperation.selection;
-    let refused = |problem: String, remedy| RunError::Unsupported { field: "cooperation.selection", problem, remedy };
+    let refused = |problem: String, remedy| Unsupported { field: "cooperation.selection", problem, remedy };
     let target = scenario.target.ok_or_else(|| refused("needs a target".into(), "add `target`"))?;
     let (mode, settings) = match selection.mode {
         Mode::Build => (relay_selection::Mode::Build, ManagerSettings::build(selection.period)),

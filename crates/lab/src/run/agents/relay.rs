@@ -15,8 +15,8 @@ use units::text::{Text, TextOr};
 use units::{Duration, Instant, Rate};
 
 use super::Agents;
-use crate::run::RunError;
 use crate::run::plan::{hold_limits, is_on_the_way, relays_converse, relays_report_delay, selects_relays};
+use crate::run::{RunError, Unsupported};
 use crate::scenario::{DemandKind, Estimator, LocalTraffic, Relay, RelayMode, RhoDefinition, Scenario, value_of};
 
 /// What a relay stores besides what it holds: as much as its two links keep under way.
@@ -38,12 +38,13 @@ pub(super) fn agent(agents: &Agents<'_>, index: usize) -> Result<Role, RunError>
         passage: passage(agents, index),
         reports_delay_every: relays_report_delay(scenario),
     };
-    let refused = |error: RelayError| RunError::Unsupported {
+    let refused = |error: RelayError| Unsupported {
         field: "connection",
         problem: error.to_string(),
         remedy: "use settings that relays know",
     };
-    RelayAgent::new(settings).map(|agent| Role::Relay(Box::new(agent))).map_err(refused)
+    let agent = RelayAgent::new(settings).map_err(refused)?;
+    Ok(Role::Relay(Box::new(agent)))
 }
 
 fn offers(scenario: &Scenario, index: usize) -> OfferSettings {

@@ -5,8 +5,8 @@ use cooperation::agent::Role;
 use cooperation::agent::source::{AdaptingSettings, SourceAgent, SourceSettings};
 
 use super::Agents;
-use crate::run::RunError;
 use crate::run::plan::source_listens;
+use crate::run::{RunError, Unsupported};
 use crate::scenario::{self, BeyondKind, Scenario};
 
 pub(super) fn agent(agents: &Agents<'_>) -> Result<Role, RunError> {
@@ -43,7 +43,7 @@ fn adapting(scenario: &Scenario) -> Result<Option<AdaptingSettings>, RunError> {
         },
         ..Settings::default()
     };
-    acc.check().map_err(|error| RunError::Unsupported {
+    acc.check().map_err(|error| Unsupported {
         field: "cooperation.adaptive_congestion",
         problem: error.to_string(),
         remedy: "write other values, or leave them out",

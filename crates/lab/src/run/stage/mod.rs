@@ -19,7 +19,7 @@ pub(in crate::run) use sample::Recorders;
 use sample::SubflowNumbers;
 
 use super::agents::{Agents, Journal};
-use super::backend::{Backend, Berth, KernelSource, Party, Place, Standing};
+use super::backend::{Backend, Berth, KernelSource, Party, Passed, Place, Standing};
 use super::hosts::{LabHost, config, host};
 use super::local::{LocalCounts, LocalHosts};
 use super::meter::Meter;
@@ -65,6 +65,8 @@ pub(in crate::run) struct Stage {
     connections: u32,
     numbers: RefCell<SubflowNumbers>,
     pub meter: Meter,
+    /// Somebody ended the run before its time.
+    pub interrupted: bool,
 }
 
 /// A relay: where its parts are, and what its own traffic did.
@@ -140,6 +142,7 @@ impl Stage {
             connections,
             numbers,
             meter: Meter::default(),
+            interrupted: false,
         })
     }
 
@@ -180,12 +183,14 @@ impl Stage {
     /// Lets time pass up to `end`, whatever happens.
     pub fn pass_until(&mut self, end: Instant, backend: &mut dyn Backend) -> Result<(), RunError> {
         let meter = &self.meter;
-        backend.pass(&mut self.simulation, end, &|simulation| meter.tick(simulation.now()))
+        let passed = backend.pass(&mut self.simulation, end, &|simulation| meter.tick(simulation.now()))?;
+        self.interrupted |= passed == Passed::Interrupted;
+        Ok(())
     }
 
     fn goes_on(&self) -> bool {
         let delivered = self.delivered.borrow();
-        !delivered.finished() && delivered.failure.is_none() && !self.meter.is_halted()
+        !delivered.finished() && delivered.failure.is_none() && !self.meter.is_halted() && !self.interrupted
     }
 
     /// Runs up to `end`, or until there is nothing more to wait for.
@@ -200,7 +205,7 @@ impl Stage {
                 let waits = !delivered.finished() && delivered.failure.is_none() && !has_news(simulation);
                 waits && meter.tick(simulation.now())
             };
-            backend.pass(&mut self.simulation, stop, &goes_on)?;
+            self.interrupted |= backend.pass(&mut self.simulation, stop, &goes_on)? == Passed::Interrupted;
             if let Some((_, relay)) = departure.filter(|(at, _)| *at <= self.simulation.now()) {
                 self.departures.pop();
                 self.depart(relay);

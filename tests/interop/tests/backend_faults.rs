@@ -1,0 +1,109 @@
+//! What goes wrong with cooperation, in namespaces: relays that leave, swallow and stall, messages that somebody touches, a
+//! run that is interrupted. What was sent arrives, and no rule is broken.
+
+use interop::available_with;
+use lab::run::Run;
+use lab::scenario::{Override, Scenario};
+use rustix::process::{Signal, getpid, kill_process};
+use testbed::Source;
+
+/// All modules at work on one Wi-Fi channel, over links that disturb the order of what they carry.
+const MODULES: &str = "
+name = 'modules'
+duration = '60 s'
+target = { bit_rate = '4 Mbit/s' }
+workload = { kind = 'generated', size = '3 MB' }
+connection = { mtu = '608 B', congestion = 'mcc-coop' }
+metrics = { period = '1 s' }
+wlan = { rate = '54 Mbit/s' }
+[cooperation]
+relays = 'fast-ack'
+adaptive_congestion = {}
+bandwidth_sharing = { period = '1 s' }
+selection = { method = 'ssrs', period = '1 s' }
+forwarding = { range_packets = 100, threshold = '90 %' }
+[[relays]]
+count = 4
+cellular.rate = '2 Mbit/s'
+cellular.delay = '20 ms'
+cellular.reorder = { probability = '1 %', delay = '10 ms' }
+cellular.duplicate = '1 %'
+";
+
+/// Three relays, of which the kernel as the source uses all.
+const KERNEL: &str = "
+name = 'kernel'
+duration = '60 s'
+workload = { kind = 'generated', size = '4 MB' }
+connection = { congestion = 'cubic' }
+[cooperation]
+relays = 'fast-ack'
+watch = {}
+[[relays]]
+count = 3
+cellular = { rate = '3 Mbit/s', delay = '20 ms', queue = '50 packets' }
+";
+
+fn scenario(text: &str, changes: &[&str]) -> Scenario {
+    let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
+    lab::scenario::load("test.toml", text, &changes).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+/// Runs it; `None` where this machine cannot.
+fn survives(text: &str, changes: &[&str], source: Source) -> Option<Run> {
+    if !available_with(&[("ss", "iproute2")]) {
+        return None;
+    }
+    let run = testbed::run(&scenario(text, changes), source, None, &mut |_| {}).unwrap();
+    assert_eq!(run.faults, [""; 0]);
+    let totals = &run.results.totals;
+    assert!(totals.completed && totals.sha256_ok, "{} octets", totals.delivered_bytes);
+    Some(run)
+}
+
+/// One relay leaves with data that it has acknowledged, another stalls for two seconds, and every tenth packet of the control
+/// plane is damaged, withheld or replaced.
+#[test]
+fn relays_leave_and_stall_while_messages_are_touched() {
+    let changes = [
+        "attack.messages=10 %",
+        "relays[1].leaves=2 s",
+        "relays[2].cellular.outages=[{ from = \"2 s\", until = \"4 s\" }]",
+    ];
+    let Some(run) = survives(MODULES, &changes, Source::Engine) else { return };
+    assert!(run.attacked.messages > 10 && run.attacked.channels > 0, "{:?}", run.attacked);
+}
+
+#[test]
+fn the_kernel_gets_its_data_through_though_a_relay_dies_with_some() {
+    survives(KERNEL, &["relays[0].leaves=1 s", "workload.size=2 MB"], Source::Kernel);
+}
+
+/// It acknowledges data in the destination's name and drops them: the kernel, which forgets nothing before the DATA_ACK, needs the
+/// destination to close that subflow.
+#[test]
+fn a_relay_that_swallows_what_the_kernel_sent_is_found_out() {
+    let Some(run) = survives(KERNEL, &["relays[1].swallows={ from = \"1 s\" }"], Source::Kernel) else { return };
+    assert_eq!(run.attacked.guilty, ["relay-2"]);
+}
+
+/// SIGTERM, as Ctrl-C: what was measured until then is there.
+#[test]
+fn an_interrupted_run_keeps_what_it_measured() {
+    if !available_with(&[("ss", "iproute2")]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut sent = false;
+    let mut interrupt = |progress: lab::run::Progress<'_>| {
+        if progress.now.as_secs_f64() >= 1.0 && !core::mem::replace(&mut sent, true) {
+            kill_process(getpid(), Signal::TERM).unwrap();
+        }
+    };
+    let run = testbed::run(&scenario(KERNEL, &[]), Source::Kernel, Some(folder.path()), &mut interrupt).unwrap();
+    assert!(run.faults[0].starts_with("interrupted after 1."), "{:?}", run.faults);
+    let results = &run.results;
+    assert!((1.0..2.0).contains(&results.totals.duration_s) && results.totals.delivered_bytes > 50_000);
+    assert!(results.series.time_s.len() >= 10 && run.captures.iter().all(|file| file.exists()));
+    assert_eq!(run.captures.len(), 2);
+}
