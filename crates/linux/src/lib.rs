@@ -8,7 +8,6 @@
 //! netns       network namespaces that vanish with the process, even when it is killed
 //! driver      drives a host over a TUN device
 //! device_loop moves packets between devices and whatever is inside
-//! relay       a fast-ACK relay behind a TUN device
 //! serve, get  HTTP over the engine: `anabranch serve` and `anabranch get`
 //! ```
 
@@ -27,7 +26,6 @@ mod ip_command;
 pub mod lack;
 pub mod netns;
 pub mod offload;
-pub mod relay;
 pub mod retention;
 pub mod serve;
 pub mod stop;

@@ -6,13 +6,13 @@ use std::thread::{self, JoinHandle};
 
 use linux::driver::{Driver, Remote};
 use linux::netns::Namespace;
-use linux::relay::{Place, Relaying};
 use linux::stop::{Stop, StopHandle};
 use transport::relay::{AtOnce, RelayConfig, SpliceStats};
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event};
 use wire::mptcp::Token;
 
 use crate::priority::go_first;
+use crate::relaying::{self, Place, Relaying};
 use crate::{Digest, Engine, Protocol, Rig, accept, engine_config, listen, wait_until};
 
 const SOURCE: ([u8; 4], u16) = ([10, 1, 0, 1], 5000);
@@ -38,8 +38,7 @@ fn destination(number: usize) -> SocketAddr {
 /// If it cannot be set up.
 pub fn open_relay(host: &Namespace, number: usize) -> (Driver<Relaying<AtOnce>>, Relaying<AtOnce>) {
     let place = relay_place(number);
-    let open = || linux::relay::open(&place, RelayConfig::default(), AtOnce);
-    host.run(open).expect("the namespace is there").expect("a relay")
+    relaying::open(host, &place, RelayConfig::default(), AtOnce).expect("a relay")
 }
 
 /// A relay driven by a thread of its own; it ends when dropped, without a word.

@@ -11,6 +11,7 @@ mod environment;
 mod kernel;
 mod patience;
 mod priority;
+mod relaying;
 mod rig;
 mod stream;
 
@@ -21,5 +22,6 @@ pub use environment::{available, available_with};
 pub use kernel::{MptcpInfo, Protocol, abort, accept, connect, connect_with, counter, listen, mptcp_info, srtt};
 pub use patience::wait_until;
 pub use priority::go_first;
+pub use relaying::{Place, Relaying};
 pub use rig::Rig;
 pub use stream::{Digest, pattern, receive_all, receive_rest, send_pattern, send_pattern_from};

@@ -1,4 +1,4 @@
-//! A fast-ACK relay on this host: a host behind a TUN device, with an address on each side.
+//! A fast-ACK relay without an agent in a namespace: a host behind a TUN device, with an address on each side.
 //!
 //! ```text
 //!  source ── cellular ── kernel ── TUN ── relay ── TUN ── kernel ── Wi-Fi ── destination
@@ -15,11 +15,11 @@ use transport::relay::{FastAckRelay, Forwarding, ForwardingRelay, RelayConfig, S
 use units::Instant;
 use wire::{Segment, TooBig};
 
-use crate::attachment::MTU;
-use crate::driver::{Driver, OFFLOAD_PAYLOAD_MAX, random_seed};
-use crate::tun::{Tun, TunConfig};
-use crate::{Error, Result, ip_command};
-use ip_command::Family;
+use linux::attachment::MTU;
+use linux::driver::{Driver, OFFLOAD_PAYLOAD_MAX, random_seed};
+use linux::netns::Namespace;
+use linux::tun::{Tun, TunConfig};
+use linux::{Error, Result};
 
 /// A relay whose sides are told apart by its addresses.
 pub struct Relaying<F> {
@@ -76,19 +76,20 @@ pub struct Place {
     pub towards_destination: IpAddr,
 }
 
-/// Sets a relay up in the calling thread's network namespace: gives what drives it, and the relay.
+/// Sets a relay up in namespace `host`: gives what drives it, and the relay.
 ///
 /// # Errors
 /// If the process may not; if a name or an address is taken.
 pub fn open<F: Forwarding>(
+    host: &Namespace,
     place: &Place,
     config: RelayConfig,
     forwarding: F,
 ) -> Result<(Driver<Relaying<F>>, Relaying<F>)> {
     let tun = TunConfig { name: place.device.clone(), mtu: MTU, offload: true, addresses: Vec::new() };
-    let tun = Tun::open(&tun)?;
+    let tun = host.run(|| Tun::open(&tun))??;
     let route = |address: IpAddr| format!("route add {address} dev {}", place.device);
-    ip_command::batch(None, Family::Named, &[route(place.towards_source), route(place.towards_destination)])?;
+    host.ip([route(place.towards_source), route(place.towards_destination)])?;
     let mut config = RelayConfig {
         address_towards_source: Some(place.towards_source),
         address_towards_destination: Some(place.towards_destination),
