@@ -16,6 +16,7 @@ mod change;
 pub mod config;
 pub mod congestion;
 mod connection;
+mod control_loop;
 mod crumbs;
 mod endpoint;
 pub mod error;

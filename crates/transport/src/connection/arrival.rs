@@ -10,7 +10,7 @@ use super::reassembly::Inserted;
 use super::subflow::Handshake;
 use super::{Connection, Protocol};
 use crate::SubflowId;
-use crate::congestion::{AckSample, DeliverySample, LossSample};
+use crate::control_loop;
 use crate::error::{CloseReason, Violation};
 use crate::host::Host;
 use crate::state::Step;
@@ -58,7 +58,7 @@ impl Connection {
         } else if let Handshake::JoinUnconfirmed { .. } = self.subflows[i].handshake {
             self.confirm_join(i, host, now);
         }
-        self.apply_ack(i, &arrival.ack, now);
+        self.on_ack(i, &arrival.ack, now);
         let mut acked_bytes = arrival.ack.acked_payload_bytes;
         if self.lacks_expected_option(i, segment, had_payload, arrival) {
             if !self.do_without_options(i, host, now) {
@@ -111,48 +111,14 @@ impl Connection {
         answers_data || had_payload || (ends && !self.joined)
     }
 
-    /// Lets the controller answer an ACK.
-    fn apply_ack(&mut self, i: usize, ack: &AckOutcome, now: Instant) {
+    /// Lets the controller answer an ACK, and schedulers see what it measured.
+    fn on_ack(&mut self, i: usize, ack: &AckOutcome, now: Instant) {
         let id = self.subflows[i].id;
-        if !self.subflows[i].admitted {
-            return;
+        control_loop::on_ack(self, id, ack, now);
+        let subflow = &mut self.subflows[i];
+        if let Some(rtt) = ack.rtt.filter(|_| subflow.admitted) {
+            subflow.note_rtt(rtt, now);
         }
-        if ack.delivered_bytes > 0 || ack.rtt.is_some() {
-            let (delivered_bytes, rtt) = (ack.delivered_bytes, ack.rtt);
-            self.policies.congestion.on_delivery(&DeliverySample { subflow: id, now, delivered_bytes, rtt });
-        }
-        if let Some(signal) = ack.congestion {
-            let sample = LossSample { subflow: id, now, signal, lost_bytes: ack.lost_bytes };
-            let ssthresh = self.ssthresh_after_loss(i, &sample);
-            self.subflows[i].tcb.begin_recovery(ssthresh, ack);
-        } else if ack.growth_bytes > 0 && ack.cwnd_limited && !self.is_ruled_by_receiver(id) {
-            self.grow_window(i, ack, now);
-        }
-        if let Some(rtt) = ack.rtt {
-            self.subflows[i].note_rtt(rtt, now);
-        }
-        if ack.round_ended && !self.is_ruled_by_receiver(id) {
-            let set = self.with_paths(|congestion, paths| congestion.on_round(id, now, paths));
-            if let Some(set) = set {
-                self.subflows[i].tcb.window_mut().set(set.cwnd, set.ssthresh);
-            }
-            self.follow_pace_of_controller(id);
-        }
-    }
-
-    fn grow_window(&mut self, i: usize, ack: &AckOutcome, now: Instant) {
-        let mut acked_bytes = ack.growth_bytes;
-        let tcb = &mut self.subflows[i].tcb;
-        if tcb.window().in_slow_start() && !self.policies.congestion.rules_slow_start() {
-            acked_bytes = tcb.slow_start(ack);
-        }
-        if acked_bytes == 0 {
-            return;
-        }
-        let sample =
-            AckSample { subflow: self.subflows[i].id, now, acked_bytes, rtt: ack.rtt, cwnd_limited: ack.cwnd_limited };
-        let step = self.with_paths(|congestion, paths| congestion.on_ack(&sample, paths));
-        self.subflows[i].tcb.window_mut().apply(step);
     }
 
     /// In plain TCP the subflow's ACK is the data level's.

@@ -5,6 +5,7 @@ use wire::mptcp::{MpFastclose, MptcpOption};
 
 use super::Connection;
 use super::subflow::{Handshake, RESET_WAIT, SUBFLOW_WAIT, Subflow};
+use crate::control_loop::ControlledPaths;
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::Event;
 use crate::host::{Host, Tuple};

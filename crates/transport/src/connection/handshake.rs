@@ -10,6 +10,7 @@ use wire::{Flags, Segment};
 use super::keys::{Nonces, VerifiedJoin};
 use super::subflow::{Handshake, Subflow};
 use super::{Connection, Protocol, keys};
+use crate::control_loop::ControlledPaths;
 use crate::error::{CloseReason, ConnectError, Violation};
 use crate::event::Event;
 use crate::host::{Host, Tuple};

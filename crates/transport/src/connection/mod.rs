@@ -16,6 +16,7 @@
 //! | `blocked_window.rs` | what a slow subflow blocks the window with goes to faster ones |
 //! | `receiver_centric.rs`, `held.rs` | MPTCP-rec: the receiver's rates, and what it holds |
 //! | `addresses.rs` | ADD_ADDR, REMOVE_ADDR, MP_PRIO, the path manager |
+//! | `congestion.rs` | the subflows as paths under one controller |
 //! | `application.rs` | settings that change, corks, half shutdown |
 //! | `closing.rs` | DATA_FIN, FIN, MP_FASTCLOSE |
 //! | `half_closed.rs` | subflows that the peer has closed |
@@ -55,7 +56,7 @@ use units::{Dsn, Instant};
 use wire::mptcp::{Key, Token};
 use wire::{Payload, Segment, TooBig};
 
-use crate::congestion::{CongestionController, PathView, Paths};
+use crate::congestion::CongestionController;
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
@@ -380,17 +381,6 @@ impl Connection {
     /// Subflows that can still carry something: what limits and views count.
     fn active_subflows(&self) -> usize {
         self.subflows.iter().filter(|subflow| !subflow.retired).count()
-    }
-
-    /// Lets the controller see all usable subflows.
-    fn with_paths<T>(&mut self, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T {
-        let views: arrayvec::ArrayVec<PathView, SUBFLOWS_CAP> = self
-            .subflows
-            .iter()
-            .filter(|subflow| subflow.admitted && !subflow.retired)
-            .map(|subflow| subflow.tcb.path_view(subflow.id, subflow.competition))
-            .collect();
-        ask(self.policies.congestion.as_mut(), Paths(&views))
     }
 
     /// The connection is over and so are its subflows: nothing is left to do.

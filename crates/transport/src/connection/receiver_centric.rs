@@ -19,6 +19,7 @@ use super::held::HeldRanges;
 use super::transmit::OPTION_SPACE;
 use super::{Connection, dss_room};
 use crate::SubflowId;
+use crate::control_loop::{self, Rule};
 use crate::receiver_centric::{PathCollector, PathFacts, RateEstimator, ReceiverCentric, TaggedData, WindowRule};
 use crate::tcp::Chunk;
 
@@ -131,15 +132,15 @@ impl Connection {
         self.rate_control()?.collector.round(self.subflows[i].id)
     }
 
-    /// The receiver has said a rate for the subflow, so that it is paced by that.
-    pub(super) fn is_paced_by_receiver(&self, id: SubflowId) -> bool {
-        self.rate_control().is_some_and(|control| control.collector.rate_bytes_per_s(id).is_some())
-    }
-
-    /// The receiver rules the congestion window of the subflow too.
-    pub(super) fn is_ruled_by_receiver(&self, id: SubflowId) -> bool {
-        let rules = |control: &RateControl| control.settings.window == WindowRule::Receiver;
-        self.rate_control.as_deref().is_some_and(rules) && self.is_paced_by_receiver(id)
+    /// Who decides about the subflow: a receiver that has said a rate for it paces it, and may rule its window too.
+    pub(super) fn rule_of_receiver(&self, id: SubflowId) -> Rule {
+        match self.rate_control() {
+            Some(control) if control.collector.rate_bytes_per_s(id).is_some() => match control.settings.window {
+                WindowRule::Receiver => Rule::Peer,
+                WindowRule::Controller => Rule::PeerPaces,
+            },
+            _ => Rule::Controller,
+        }
     }
 
     /// New data should go elsewhere: with this subflow in use the peer's buffer would block.
@@ -312,10 +313,8 @@ impl Connection {
             let of_report = self.subflows.iter_mut().filter(|subflow| is_due && subflow.id == incoming.subflow);
             of_report.for_each(|subflow| subflow.tcb.demand_ack());
         }
-        while let Some(id) = control.collector.forget_old(now) {
-            let rate = self.policies.congestion.pacing_rate_bytes_per_s(id);
-            let forgotten = self.subflows.iter_mut().filter(|subflow| subflow.id == id);
-            forgotten.for_each(|subflow| subflow.tcb.set_pacing_rate(rate));
+        while let Some(id) = self.rate_control.as_deref_mut().and_then(|control| control.collector.forget_old(now)) {
+            control_loop::follow_pace(self, id);
         }
         while let Some(id) = self.rate_control_mut().and_then(|control| control.collector.next_probe(now)) {
             self.send_probe(id);

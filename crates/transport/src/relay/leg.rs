@@ -8,11 +8,12 @@ use wire::Segment;
 use wire::mptcp::{MpJoin, MpTcpRst, MptcpOption, ResetReason};
 
 use super::LegStats;
-use crate::congestion::{AckSample, CongestionController, DeliverySample, LossSample, Paths};
+use crate::congestion::{CongestionController, Paths};
 use crate::connection::mapping::MappingTable;
+use crate::control_loop::{self, ControlledPaths, Rule, path_view};
 use crate::host::{Host, Tuple};
 use crate::state::State;
-use crate::tcp::{AckOutcome, Expired, Tcb};
+use crate::tcp::{AckOutcome, Tcb};
 use crate::{ConnectionConfig, SubflowId, congestion};
 
 /// The only path that a leg's controller sees.
@@ -70,17 +71,12 @@ impl Leg {
         }
     }
 
-    fn with_path<T>(&mut self, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T {
-        let view = [self.tcb.path_view(PATH, None)];
-        ask(self.congestion.as_mut(), Paths(&view))
-    }
-
     /// Data may flow; `reserved_bytes` of option space belong to the data sequence signal.
     pub(super) fn admit(&mut self, reserved_bytes: u32) {
         self.proof = None;
         self.tcb.reserve_options(reserved_bytes);
         self.admitted = true;
-        self.with_path(|congestion, paths| congestion.subflow_added(PATH, paths));
+        self.with_paths(|congestion, paths| congestion.subflow_added(PATH, paths));
     }
 
     /// The other host has proved itself: its HMAC goes out, again and again until answered.
@@ -95,42 +91,8 @@ impl Leg {
     }
 
     /// Lets the controller answer an ACK.
-    pub(super) fn apply_ack(&mut self, ack: &AckOutcome, now: Instant) {
-        if !self.admitted {
-            return;
-        }
-        if ack.delivered_bytes > 0 || ack.rtt.is_some() {
-            let (delivered_bytes, rtt) = (ack.delivered_bytes, ack.rtt);
-            self.congestion.on_delivery(&DeliverySample { subflow: PATH, now, delivered_bytes, rtt });
-        }
-        if let Some(signal) = ack.congestion {
-            let sample = LossSample { subflow: PATH, now, signal, lost_bytes: ack.lost_bytes };
-            let ssthresh = self.with_path(|congestion, paths| congestion.ssthresh_after_loss(&sample, paths));
-            self.tcb.begin_recovery(ssthresh, ack);
-        } else if ack.growth_bytes > 0 && ack.cwnd_limited {
-            self.grow_window(ack, now);
-        }
-        if ack.round_ended {
-            let set = self.with_path(|congestion, paths| congestion.on_round(PATH, now, paths));
-            if let Some(set) = set {
-                self.tcb.window_mut().set(set.cwnd, set.ssthresh);
-            }
-            let rate = self.congestion.pacing_rate_bytes_per_s(PATH);
-            self.tcb.set_pacing_rate(rate);
-        }
-    }
-
-    fn grow_window(&mut self, ack: &AckOutcome, now: Instant) {
-        let mut acked_bytes = ack.growth_bytes;
-        if self.tcb.window().in_slow_start() && !self.congestion.rules_slow_start() {
-            acked_bytes = self.tcb.slow_start(ack);
-        }
-        if acked_bytes == 0 {
-            return;
-        }
-        let sample = AckSample { subflow: PATH, now, acked_bytes, rtt: ack.rtt, cwnd_limited: ack.cwnd_limited };
-        let step = self.with_path(|congestion, paths| congestion.on_ack(&sample, paths));
-        self.tcb.window_mut().apply(step);
+    pub(super) fn on_ack(&mut self, ack: &AckOutcome, now: Instant) {
+        control_loop::on_ack(self, PATH, ack, now);
     }
 
     /// When [`Self::handle_timeout`] wants to be called.
@@ -140,29 +102,9 @@ impl Leg {
 
     /// Handles what is due. False if the host behind this leg is gone.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
-        let mut alive = true;
-        if self.tcb.next_timeout() <= now {
-            let expired = self.tcb.on_timeout(now);
-            self.on_expired(&expired, now);
-            alive = !expired.gave_up;
-        }
+        let expired = control_loop::on_timeout(self, PATH, now);
+        let alive = expired.is_none_or(|expired| !expired.gave_up);
         alive && self.repeat_proof(now)
-    }
-
-    fn on_expired(&mut self, expired: &Expired, now: Instant) {
-        if expired.gave_up {
-            return;
-        }
-        if expired.retransmission_timeout {
-            let ask = self.tcb.is_first_timeout() && self.admitted;
-            let ssthresh =
-                ask.then(|| self.with_path(|congestion, paths| congestion.ssthresh_after_timeout(PATH, now, paths)));
-            self.tcb.begin_loss(ssthresh, now);
-        } else if let Some(signal) = expired.congestion.filter(|_| self.admitted) {
-            let sample = LossSample { subflow: PATH, now, signal, lost_bytes: expired.lost_bytes };
-            let ssthresh = self.with_path(|congestion, paths| congestion.ssthresh_after_loss(&sample, paths));
-            self.tcb.begin_recovery(ssthresh, &AckOutcome::default());
-        }
     }
 
     fn repeat_proof(&mut self, now: Instant) -> bool {
@@ -213,6 +155,30 @@ impl Leg {
             srtt: self.tcb.rtt().srtt(),
             path_mtu_bytes: self.tcb.path_mtu(),
         }
+    }
+}
+
+/// A leg is one path: its controller sees no other, and nobody else decides about it.
+impl ControlledPaths for Leg {
+    fn tcb(&mut self, _: SubflowId) -> &mut Tcb {
+        &mut self.tcb
+    }
+
+    fn controller(&mut self) -> &mut dyn CongestionController {
+        self.congestion.as_mut()
+    }
+
+    fn with_paths<T>(&mut self, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T {
+        let view = [path_view(PATH, &self.tcb, None)];
+        ask(self.congestion.as_mut(), Paths(&view))
+    }
+
+    fn is_admitted(&self, _: SubflowId) -> bool {
+        self.admitted
+    }
+
+    fn rule(&self, _: SubflowId) -> Rule {
+        Rule::Controller
     }
 }
 

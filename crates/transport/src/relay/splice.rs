@@ -142,7 +142,7 @@ impl Splice {
             return self.abort(ResetReason::MptcpSpecific);
         }
         let Some(leg) = &mut self.legs[side.index()] else { return };
-        leg.apply_ack(&arrival.ack, now);
+        leg.on_ack(&arrival.ack, now);
         let flow = &mut self.flows[side.index()];
         flow.stored_bytes = flow.stored_bytes.saturating_sub(arrival.ack.acked_payload_bytes);
         if !self.on_options(side, segment) {

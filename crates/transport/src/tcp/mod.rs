@@ -47,7 +47,6 @@ pub(crate) use handshake::Secrets;
 pub(crate) use send::{Outgoing, OutgoingKind, SendLimits};
 
 use crate::ConnectionConfig;
-use crate::congestion::{Competition, PathView};
 use crate::inspection::{ArmedTimers, ConnectionInspection, Inspection};
 use crate::state::State;
 use ack_policy::AckPolicy;
@@ -492,22 +491,6 @@ impl Tcb {
         [Timer::Retransmit, Timer::Reorder, Timer::TailProbe, Timer::Persist, Timer::Pace, Timer::User]
             .into_iter()
             .any(|timer| self.timers.is_set(timer))
-    }
-
-    /// What controllers may see.
-    pub(crate) fn path_view(&self, id: crate::SubflowId, competition: Option<Competition>) -> PathView {
-        PathView {
-            id,
-            mss: self.payload_max(),
-            cwnd: self.window.cwnd(),
-            ssthresh: self.window.ssthresh(),
-            in_flight: self.in_flight(),
-            srtt: self.rtt.srtt(),
-            latest_rtt: self.rtt.latest(),
-            min_rtt: self.rtt.min(),
-            in_recovery: self.window.in_recovery(),
-            competition,
-        }
     }
 
     /// A segment with addresses and nothing else.
