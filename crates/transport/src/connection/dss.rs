@@ -56,7 +56,9 @@ impl Connection {
             self.carriers.acknowledge(data_ack);
             self.forget_suspensions(data_ack);
             for subflow in &mut self.subflows {
-                subflow.tcb.drop_unsent_while(|chunk| (chunk.dsn + chunk.payload.len() as u64).before_or_at(data_ack));
+                subflow
+                    .tcb
+                    .drop_unsent_while(|chunk| (chunk.label.dsn() + chunk.payload.len() as u64).before_or_at(data_ack));
             }
             self.widen_numbers(una);
             self.sender.backoff = 0;
@@ -117,7 +119,7 @@ impl Connection {
         let subflow = &mut self.subflows[i];
         let seq = subflow.absolute_received(mapping.ssn);
         let received = ReceivedMapping { seq, len: u32::from(data_len), dsn, checksum };
-        subflow.mappings.insert(received, subflow.tcb.mappings_max())
+        subflow.mappings.insert(received, subflow.tcb.ranges_max())
     }
 
     /// The checksum of a mapping: there if the handshake agreed upon it, and only then (RFC 8684 section 3.3).
@@ -141,7 +143,7 @@ impl Connection {
         let subflow = &mut self.subflows[i];
         let seq = subflow.absolute_received(1);
         let received = ReceivedMapping { seq, len: u32::from(data.len), dsn, checksum };
-        subflow.mappings.insert(received, subflow.tcb.mappings_max())
+        subflow.mappings.insert(received, subflow.tcb.ranges_max())
     }
 
     /// The next data sequence number expected, a DATA_FIN included.

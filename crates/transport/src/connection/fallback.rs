@@ -58,7 +58,7 @@ impl Connection {
         }
         let pending: Vec<Payload> = subflow.mappings.take_pending().collect();
         let data = subflow.tcb.unacknowledged().find(|(_, payload)| !payload.is_empty());
-        let una = data.map_or(sent_end, |(dsn, _)| dsn);
+        let una = data.map_or(sent_end, |(label, _)| label.dsn());
         if self.sender.data_fin.is_some() {
             subflow.tcb.request_fin();
         }

@@ -20,6 +20,7 @@ use super::transmit::OPTION_SPACE;
 use super::{Connection, dss_room};
 use crate::SubflowId;
 use crate::control_loop::{self, Rule};
+use crate::label::Label;
 use crate::receiver_centric::{PathCollector, PathFacts, RateEstimator, ReceiverCentric, TaggedData, WindowRule};
 use crate::tcp::Chunk;
 
@@ -335,7 +336,7 @@ impl Connection {
         subflow.probe_end = Some(subflow.tcb.next_seq() + low_u32(len));
         let payload = self.sender.buffer.read(dsn, usize_from(len));
         subflow.reinjected = false;
-        subflow.tcb.push(Chunk { dsn, payload });
+        subflow.tcb.push(Chunk { label: Label::new(dsn), payload });
         self.totals.reinjected_bytes += len;
     }
 }

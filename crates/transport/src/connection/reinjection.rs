@@ -72,7 +72,8 @@ impl Connection {
         let una = self.sender.buffer.start();
         let Self { subflows, reinjection, rate_control, .. } = self;
         let subflow = &mut subflows[i];
-        for (dsn, payload) in subflow.tcb.unacknowledged() {
+        for (label, payload) in subflow.tcb.unacknowledged() {
+            let dsn = label.dsn();
             let end = dsn + payload.len() as u64;
             let is_held = rate_control.as_deref().is_some_and(|control| control.holds(dsn, end));
             if !payload.is_empty() && end.after(una) && !is_held {
@@ -108,7 +109,8 @@ impl Connection {
         let mut end = self.sender.next;
         let alive = self.subflows.iter().any(|subflow| subflow.is_usable() && !subflow.is_stale());
         for subflow in self.subflows.iter().filter(|subflow| !(subflow.is_finished() || alive && subflow.is_stale())) {
-            for (dsn, payload) in subflow.tcb.unacknowledged() {
+            for (label, payload) in subflow.tcb.unacknowledged() {
+                let dsn = label.dsn();
                 let is_missing = !payload.is_empty() && (dsn + payload.len() as u64).after(start);
                 if is_missing {
                     end = end.min(dsn.max(start));
@@ -133,9 +135,10 @@ impl Connection {
         let subflow = &mut subflows[i];
         let id = subflow.id;
         for chunk in subflow.tcb.take_unsent() {
-            let end = chunk.dsn + chunk.payload.len() as u64;
+            let dsn = chunk.label.dsn();
+            let end = dsn + chunk.payload.len() as u64;
             if end.after(una) {
-                reinjection.push(chunk.dsn.max(una), end, Some(id));
+                reinjection.push(dsn.max(una), end, Some(id));
             }
         }
     }

@@ -52,7 +52,10 @@ impl Connection {
         let Some(i) = self.carriers.of_first(una).and_then(|id| self.position(id)) else { return };
         let (next, subflow) = (self.sender.next, &mut self.subflows[i]);
         let mut held = subflow.tcb.unacknowledged();
-        let works_on_it = held.any(|(dsn, payload)| dsn.before_or_at(una) && (dsn + payload.len() as u64).after(una));
+        let works_on_it = held.any(|(label, payload)| {
+            let dsn = label.dsn();
+            dsn.before_or_at(una) && (dsn + payload.len() as u64).after(una)
+        });
         if !works_on_it && subflow.is_usable() {
             subflow.suspension = Some(Suspension::new(subflow.suspension, next, next.since(una)));
         }

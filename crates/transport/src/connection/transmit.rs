@@ -9,6 +9,7 @@ use wire::{Flags, Segment};
 use super::subflow::{Handshake, Subflow};
 use super::{Connection, Protocol, SUBFLOWS_CAP};
 use crate::host::Host;
+use crate::label::Label;
 use crate::scheduler::{Marks, ScheduleContext, SubflowView};
 use crate::tcp::{Chunk, Outgoing, OutgoingKind, SendLimits};
 
@@ -92,7 +93,7 @@ impl Connection {
             OutgoingKind::Reset => {
                 segment.options.mptcp.extend(self.subflows[i].reset_options.drain(..));
             }
-            OutgoingKind::Data { dsn, mapping } => self.add_data_options(i, dsn, mapping, segment),
+            OutgoingKind::Data(label) => self.add_data_options(i, label, segment),
             OutgoingKind::Control => self.add_control_options(i, segment, now),
         }
     }
@@ -106,7 +107,7 @@ impl Connection {
         }
     }
 
-    fn add_data_options(&mut self, i: usize, dsn: Dsn, known: Option<(Mapping, bool)>, segment: &mut Segment) {
+    fn add_data_options(&mut self, i: usize, label: Label, segment: &mut Segment) {
         if !self.is_mptcp() {
             if let Some(from) = self.sender.infinite_mapping_due.take() {
                 segment.options.mptcp.push(MptcpOption::Dss(self.infinite_mapping(from)));
@@ -115,6 +116,7 @@ impl Connection {
             return;
         }
         segment.options.round = self.round_of(i);
+        let (dsn, known) = (label.dsn(), label.first_mapping());
         let signal = match known {
             Some((mapping, data_fin)) => {
                 Dss { mapping: Some(self.sent_again(mapping, dsn)), data_fin, ..self.ack_signal() }
@@ -122,7 +124,7 @@ impl Connection {
             None => self.data_signal(i, dsn, segment),
         };
         if let (None, Some(mapping)) = (known, signal.mapping) {
-            self.subflows[i].tcb.set_mapping(mapping, signal.data_fin);
+            self.subflows[i].tcb.relabel(label.sent_with(mapping, signal.data_fin));
         }
         if dsn == self.first_dsn() && self.confirming_capable(None).is_some() {
             let data = self.capable_data(known, segment);
@@ -367,7 +369,7 @@ impl Connection {
             let Some(i) = candidates.positions.get(at) else { continue };
             let subflow = &mut self.subflows[*i];
             subflow.reinjected = false;
-            subflow.tcb.push(Chunk { dsn: waiting.dsn, payload: payload.clone() });
+            subflow.tcb.push(Chunk { label: Label::new(waiting.dsn), payload: payload.clone() });
         }
         if self.data_timer == Instant::FAR_FUTURE {
             self.rearm_data_timer(now);

@@ -8,6 +8,7 @@ use wire::mptcp::{DataSeq, Dss, Mapping, MpJoin, MptcpOption};
 
 use super::Side;
 use super::splice::{NO_DATA, Splice};
+use crate::label::Label;
 use crate::tcp::{Outgoing, OutgoingKind};
 
 impl Splice {
@@ -18,7 +19,7 @@ impl Splice {
         match outgoing.kind {
             OutgoingKind::Syn => segment.options.mptcp.push(MptcpOption::Join(leg.join)),
             OutgoingKind::Reset => segment.options.mptcp.extend(leg.reset_options.drain(..)),
-            OutgoingKind::Data { dsn, mapping } => self.add_mapping(side, dsn, mapping, segment),
+            OutgoingKind::Data(label) => self.add_mapping(side, label, segment),
             OutgoingKind::Control => self.add_signals(side, segment),
         }
     }
@@ -28,11 +29,12 @@ impl Splice {
         Dss { data_ack: self.flows[side.opposite().index()].data_ack(), mapping: None, data_fin: false }
     }
 
-    fn add_mapping(&mut self, side: Side, dsn: Dsn, known: Option<(Mapping, bool)>, segment: &mut Segment) {
+    fn add_mapping(&mut self, side: Side, label: Label, segment: &mut Segment) {
         let mut signal = self.ack_signal(side);
-        let (mapping, data_fin) = known.unwrap_or_else(|| self.map(side, dsn, segment));
+        let known = label.first_mapping();
+        let (mapping, data_fin) = known.unwrap_or_else(|| self.map(side, label.dsn(), segment));
         if let (None, Some(leg)) = (known, &mut self.legs[side.index()]) {
-            leg.tcb.set_mapping(mapping, data_fin);
+            leg.tcb.relabel(label.sent_with(mapping, data_fin));
         }
         (signal.mapping, signal.data_fin) = (Some(mapping), data_fin);
         segment.options.mptcp.push(MptcpOption::Dss(signal));

@@ -14,6 +14,7 @@ use crate::ConnectionConfig;
 use crate::connection::dss_room;
 use crate::connection::mapping::{MappingChecksum, ReceivedMapping, Unresolved};
 use crate::host::{Host, Tuple};
+use crate::label::Label;
 use crate::state::State;
 use crate::tcp::{Arrival, Chunk, SendLimits, Verdict};
 use std::collections::VecDeque;
@@ -274,7 +275,7 @@ impl Splice {
         leg.mappings.shift(flow.take_moved());
         let seq = leg.tcb.irs() + mapping.ssn;
         let received = ReceivedMapping { seq, len: u32::from(data_len), dsn, checksum };
-        leg.mappings.insert(received, leg.tcb.mappings_max()).is_ok()
+        leg.mappings.insert(received, leg.tcb.ranges_max()).is_ok()
     }
 
     /// Hands what arrived in subflow order to the owner.
@@ -355,7 +356,7 @@ impl Splice {
         let Some(leg) = self.legs[to.index()].as_mut().filter(|_| self.stage == Stage::Joined) else { return };
         while let Some((dsn, payload)) = self.flows[to.index()].dequeue(within_edge) {
             if !payload.is_empty() {
-                leg.tcb.push(Chunk { dsn, payload });
+                leg.tcb.push(Chunk { label: Label::new(dsn), payload });
             }
         }
     }
