@@ -12,8 +12,7 @@ use crate::tcp::Tcb;
 
 impl ControlledPaths for Connection {
     fn tcb(&mut self, id: SubflowId) -> &mut Tcb {
-        let i = self.position(id).expect("the path exists");
-        &mut self.subflows[i].tcb
+        &mut self.subflows[id].tcb
     }
 
     fn controller(&mut self) -> &mut dyn CongestionController {
@@ -31,7 +30,7 @@ impl ControlledPaths for Connection {
     }
 
     fn is_admitted(&self, id: SubflowId) -> bool {
-        self.position(id).is_some_and(|i| self.subflows[i].admitted)
+        self.subflows.get(id).is_some_and(|subflow| subflow.admitted)
     }
 
     /// Only where both sides have agreed on MPTCP-rec has the peer a say.
@@ -47,14 +46,13 @@ impl Connection {
         id: SubflowId,
         competition: Option<Competition>,
     ) -> Result<(), ConnectionError> {
-        let i = self.position(id).ok_or(ConnectionError::UnknownSubflow)?;
-        self.subflows[i].competition = competition;
+        self.subflows.get_mut(id).ok_or(ConnectionError::UnknownSubflow)?.competition = competition;
         Ok(())
     }
 
     /// Lowers a subflow's window; whether anything changed.
     pub(crate) fn cut_window(&mut self, id: SubflowId, cut: WindowSet) -> Result<bool, ConnectionError> {
-        let i = self.position(id).ok_or(ConnectionError::UnknownSubflow)?;
-        Ok(self.subflows[i].tcb.window_mut().cut(cut.cwnd, cut.ssthresh))
+        let subflow = self.subflows.get_mut(id).ok_or(ConnectionError::UnknownSubflow)?;
+        Ok(subflow.tcb.window_mut().cut(cut.cwnd, cut.ssthresh))
     }
 }

@@ -4,6 +4,7 @@ use units::{Duration, Instant};
 use wire::mptcp::ResetReason;
 
 use super::{Connection, Subflow};
+use crate::SubflowId;
 use crate::control_loop;
 use crate::error::{CloseReason, Violation};
 use crate::host::Host;
@@ -25,17 +26,16 @@ impl Connection {
 
     /// Handles everything that is due.
     pub(crate) fn handle_timeout(&mut self, host: &mut Host, now: Instant) {
-        for i in 0..self.subflows.len() {
-            let id = self.subflows[i].id;
+        for id in self.subflows.ids() {
             if let Some(expired) = control_loop::on_timeout(self, id, now) {
-                self.on_expired(i, expired);
+                self.on_expired(id, expired);
             }
-            if self.subflows[i].half_open_until().is_some_and(|until| until <= now) {
-                self.subflows[i].give_up_join();
+            if self.subflows[id].half_open_until().is_some_and(|until| until <= now) {
+                self.subflows[id].give_up_join();
             }
-            if !self.subflows[i].resend_join_ack(now) {
+            if !self.subflows[id].resend_join_ack(now) {
                 let reason = CloseReason::Violation(Violation::JoinOption);
-                self.reset_subflow(i, ResetReason::MptcpSpecific, true, reason);
+                self.reset_subflow(id, ResetReason::MptcpSpecific, true, reason);
             }
         }
         self.on_rate_control_timeout(now);
@@ -53,14 +53,14 @@ impl Connection {
     }
 
     /// What the time-outs of a subflow mean for the others.
-    fn on_expired(&mut self, i: usize, expired: Expired) {
-        let subflow = &mut self.subflows[i];
+    fn on_expired(&mut self, id: SubflowId, expired: Expired) {
+        let subflow = &mut self.subflows[id];
         if expired.gave_up {
             subflow.close_reason.get_or_insert(CloseReason::TimedOut);
         }
         let is_probing_in_vain = subflow.tcb.is_probing() && subflow.is_stale();
         if (expired.retransmission_timeout && !expired.gave_up) || is_probing_in_vain {
-            self.reinject_after_timeout(i);
+            self.reinject_after_timeout(id);
         }
     }
 
@@ -129,7 +129,7 @@ impl Connection {
         const TRIES: u32 = 3;
         let silent = self.sender.backoff >= TRIES && self.subflows.iter().all(|subflow| !subflow.dss_seen);
         if silent && self.can_fall_back() {
-            self.subflows[0].tcb.request_fin();
+            self.subflows.iter_mut().take(1).for_each(|first| first.tcb.request_fin());
         }
     }
 }
