@@ -56,7 +56,7 @@ impl Connection {
     fn transmit_any(&mut self, now: Instant) -> Option<Segment> {
         let limits = SendLimits {
             receive_window: self.receive_window(),
-            offload_max: self.offload_max(),
+            offload_max: self.config.super_segment_max(),
             more: self.sender.next != self.sender.buffer.end(),
         };
         let wants = |subflow: &Subflow| subflow.tcb.has_something_to_send();
@@ -381,19 +381,13 @@ impl Connection {
         }
     }
 
-    /// Payload of a super-segment at most: with its headers it is one IP packet, and its mapping has a length of 16 bits.
-    fn offload_max(&self) -> u32 {
-        const HEADERS_MAX: u32 = 40 + 60;
-        self.config.offload_max_bytes.min(0xffff - HEADERS_MAX)
-    }
-
     /// One segment, or a probe of the path MTU; where the driver cuts super-segments, as many as fit the windows.
     fn chunk_max(&mut self, candidates: &Candidates, at: usize, now: Instant) -> Option<u32> {
         let view = candidates.views.get(at)?;
         let subflow = &mut self.subflows[view.id];
         let probe = subflow.tcb.probe_bytes(now).unwrap_or(0);
         let room = view.cwnd.saturating_sub(view.in_flight + view.queued).min(subflow.window_room());
-        let room = room.min(u64::from(self.offload_max()));
+        let room = room.min(u64::from(self.config.super_segment_max()));
         let whole = room / u64::from(view.mss) * u64::from(view.mss);
         Some(u32_from(whole).max(view.mss).max(probe))
     }

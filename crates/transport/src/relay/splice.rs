@@ -398,7 +398,7 @@ impl Splice {
         }
         let limits = SendLimits {
             receive_window: self.receive_window(side),
-            offload_max: self.config.tcp.offload_max_bytes,
+            offload_max: self.config.tcp.super_segment_max(),
             more: false,
         };
         let leg = self.legs[side].as_mut()?;
