@@ -57,7 +57,7 @@ impl Connection {
             if !self.on_handshake(id, segment, host, now) {
                 return;
             }
-        } else if let Handshake::JoinUnconfirmed { .. } = self.subflows[id].handshake {
+        } else if let Handshake::JoinUnconfirmed(_) = self.subflows[id].handshake {
             self.confirm_join(id, host, now);
         }
         self.on_ack(id, &arrival.ack, now);

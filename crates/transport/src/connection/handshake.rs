@@ -7,6 +7,7 @@ use units::{Dsn, Duration, Instant};
 use wire::mptcp::{AddressId, CapableFlags, DataLen, Key, MpCapable, MpJoin, MptcpOption, ResetReason};
 use wire::{Flags, Segment};
 
+use super::join_proof::JoinProof;
 use super::keys::{Nonces, VerifiedJoin};
 use super::subflow::{Handshake, Subflow};
 use super::{Connection, Protocol, keys};
@@ -265,7 +266,7 @@ impl Connection {
             Handshake::JoinAccepted { nonce, remote_nonce, .. } => {
                 self.conclude_join_accepted(id, nonce, remote_nonce, segment, host, now)
             }
-            Handshake::JoinUnconfirmed { .. } | Handshake::Complete => Ok(()),
+            Handshake::JoinUnconfirmed(_) | Handshake::Complete => Ok(()),
         };
         if let Err(violation) = result {
             self.reset_subflow(id, ResetReason::MptcpSpecific, false, CloseReason::Violation(violation));
@@ -412,9 +413,8 @@ impl Connection {
         let subflow = &mut self.subflows[id];
         subflow.remote_id = address_id;
         subflow.backup_for_peer = backup;
-        let resend_at = now + subflow.tcb.rto();
-        subflow.handshake = Handshake::JoinUnconfirmed { hmac: keys.ack_hmac(nonces), resend_at, tries: 0 };
-        subflow.tcb.demand_ack();
+        let proof = JoinProof::send(keys.ack_hmac(nonces), &mut subflow.tcb, now);
+        subflow.handshake = Handshake::JoinUnconfirmed(proof);
         // With our third ACK the subflow is established for the peer, who cannot fall back any more: nor can we.
         self.joined = true;
         Ok(())

@@ -6,7 +6,7 @@
 //! | file | |
 //! |---|---|
 //! | `arrival.rs` | segments in: handshakes, options, data |
-//! | `handshake.rs` | MP_CAPABLE and MP_JOIN |
+//! | `handshake.rs`, `join_proof.rs` | MP_CAPABLE and MP_JOIN |
 //! | `stateless.rs` | MP_CAPABLE by SYN cookies |
 //! | `dss.rs` | the data sequence signal, in and out |
 //! | `number_width.rs` | how wide the numbers in it are |
@@ -37,6 +37,7 @@ mod fallback;
 mod half_closed;
 mod handshake;
 mod held;
+pub(crate) mod join_proof;
 pub(crate) mod keys;
 pub(crate) mod mapping;
 mod number_width;

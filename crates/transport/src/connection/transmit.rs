@@ -173,8 +173,8 @@ impl Connection {
         if !self.is_mptcp() {
             return;
         }
-        if let Handshake::JoinUnconfirmed { hmac, .. } = self.subflows[id].handshake {
-            segment.options.mptcp.push(MptcpOption::Join(MpJoin::Ack { hmac }));
+        if let Handshake::JoinUnconfirmed(proof) = self.subflows[id].handshake {
+            segment.options.mptcp.push(MptcpOption::Join(MpJoin::Ack { hmac: proof.hmac() }));
         } else if fresh {
             self.add_signals(id, segment);
             self.add_rate_report(id, segment, now);

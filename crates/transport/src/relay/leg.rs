@@ -9,6 +9,7 @@ use wire::mptcp::{MpJoin, MpTcpRst, MptcpOption, ResetReason};
 
 use super::LegStats;
 use crate::congestion::{CongestionController, Paths};
+use crate::connection::join_proof::JoinProof;
 use crate::connection::mapping::MappingTable;
 use crate::control_loop::{self, ControlledPaths, Rule, path_view};
 use crate::host::{Host, Tuple};
@@ -20,16 +21,6 @@ use crate::{ConnectionConfig, SubflowId, congestion};
 const PATH: SubflowId = SubflowId(0);
 /// Options that wait to be passed on at most: a flood of them is not worth more.
 const PASSING_MAX: usize = 8;
-/// Repetitions of the third ACK of a join.
-const PROOFS_MAX: u32 = 6;
-
-/// The third ACK of a join, repeated until it is answered (RFC 8684 section 3.2).
-#[derive(Clone, Copy, Debug)]
-struct Proof {
-    hmac: [u8; 20],
-    resend_at: Instant,
-    tries: u32,
-}
 
 /// A subflow's TCP at the relay.
 pub(super) struct Leg {
@@ -40,7 +31,7 @@ pub(super) struct Leg {
     /// Said on the other leg and to be said on this one.
     pub(super) passing: VecDeque<MptcpOption>,
     pub(super) reset_options: Vec<MptcpOption>,
-    proof: Option<Proof>,
+    proof: Option<JoinProof>,
     congestion: Box<dyn CongestionController>,
     admitted: bool,
 }
@@ -81,13 +72,12 @@ impl Leg {
 
     /// The other host has proved itself: its HMAC goes out, again and again until answered.
     pub(super) fn prove(&mut self, hmac: [u8; 20], now: Instant) {
-        self.proof = Some(Proof { hmac, resend_at: now + self.tcb.rto(), tries: 0 });
-        self.tcb.demand_ack();
+        self.proof = Some(JoinProof::send(hmac, &mut self.tcb, now));
     }
 
     /// The HMAC that control segments carry now.
     pub(super) fn proof(&self) -> Option<[u8; 20]> {
-        self.proof.map(|proof| proof.hmac)
+        self.proof.map(|proof| proof.hmac())
     }
 
     /// Lets the controller answer an ACK.
@@ -97,24 +87,14 @@ impl Leg {
 
     /// When [`Self::handle_timeout`] wants to be called.
     pub(super) fn next_timeout(&self) -> Instant {
-        self.tcb.next_timeout().min(self.proof.map_or(Instant::FAR_FUTURE, |proof| proof.resend_at))
+        self.tcb.next_timeout().min(self.proof.map_or(Instant::FAR_FUTURE, |proof| proof.resend_at()))
     }
 
     /// Handles what is due. False if the host behind this leg is gone.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
         let expired = control_loop::on_timeout(self, PATH, now);
         let alive = expired.is_none_or(|expired| !expired.gave_up);
-        alive && self.repeat_proof(now)
-    }
-
-    fn repeat_proof(&mut self, now: Instant) -> bool {
-        let rto = self.tcb.rto();
-        let Some(proof) = self.proof.as_mut().filter(|proof| proof.resend_at <= now) else { return true };
-        proof.tries += 1;
-        proof.resend_at = now + rto.saturating_mul(1 << proof.tries.min(PROOFS_MAX));
-        let given_up = proof.tries > PROOFS_MAX;
-        self.tcb.demand_ack();
-        !given_up
+        alive && self.proof.as_mut().is_none_or(|proof| proof.repeat_if_due(&mut self.tcb, now))
     }
 
     /// Notes an option to be said on this leg.
