@@ -339,4 +339,19 @@ mod tests {
         }
         assert!(stream.waiting_pieces < 10_000);
     }
+
+    #[test]
+    fn subflows_that_come_and_go_leave_no_more_queues_than_so_many() {
+        let mut stream = Reassembly::new(Dsn(0), 10_000);
+        for i in (1..200).rev() {
+            stream.insert(SubflowId(i), Dsn(u64::from(i)), pattern(u64::from(i), 1), EDGE);
+            assert!(stream.lanes.len() <= LANES_MAX);
+        }
+        assert!(stream.insert(SubflowId(0), Dsn(0), pattern(0, 1), EDGE).advanced);
+        assert_eq!((stream.next(), stream.take(1000)), (Dsn(200), Some(pattern(0, 200))));
+        // All are empty now, so that the first serves anyone.
+        let before = stream.lanes.len();
+        stream.insert(SubflowId(1000), Dsn(300), pattern(300, 1), EDGE);
+        assert_eq!((stream.lanes.len(), stream.lanes[0].subflow), (before, SubflowId(1000)));
+    }
 }
