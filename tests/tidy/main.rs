@@ -3,6 +3,7 @@
 mod dead_files;
 mod documents;
 mod layers;
+mod levels;
 mod purity;
 mod registries;
 mod size;

@@ -86,6 +86,12 @@ const BUFFER_BYTES_MAX: u64 = 1 << 30;
 const MTU_MIN: u64 = 40 + 88;
 
 impl ConnectionConfig {
+    /// Payload of a super-segment at most: with its headers it is one IP packet, and its mapping has a length of 16 bits.
+    pub(crate) fn super_segment_max(&self) -> u32 {
+        const HEADERS_MAX: u32 = 40 + 60;
+        self.offload_max_bytes.min(0xffff - HEADERS_MAX)
+    }
+
     /// Refuses what no connection could run with.
     pub(crate) fn check(&self) -> Result<(), UnusableSetting> {
         let buffers = 1..=BUFFER_BYTES_MAX;

@@ -3,7 +3,8 @@
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use proptest::prelude::*;
-use transport::relay::{AtOnce, FastAckRelay, ForwardingRelay, RelayConfig, Side};
+use transport::ConnectionConfig;
+use transport::relay::{AtOnce, FastAckRelay, ForwardingRelay, Piece, RelayConfig, Side};
 use units::{Dsn, Duration, Instant, SeqNr};
 use wire::checksum::{dss_checksum, dss_checksum_is_valid};
 use wire::mptcp::{AddressId, DataSeq, Dss, Key, Mapping, MpFail, MpFastclose, MpJoin, MpPrio, MptcpOption, Token};
@@ -126,7 +127,11 @@ fn syn() -> Segment {
 
 /// An honest handshake, so that lies meet a relay that has something to lose.
 fn join(relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
-    relay.handle_segment(Side::Destination, syn(), now);
+    join_by(syn(), relay, seen, now);
+}
+
+fn join_by(syn: Segment, relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
+    relay.handle_segment(Side::Destination, syn, now);
     deliver(relay, seen, now);
     let answer = |side: Side, flags, join: Option<MpJoin>, seen: &Seen| {
         let latest = seen.latest[index(side)].as_ref().unwrap();
@@ -313,6 +318,32 @@ fn mappings_that_wait_move_with_the_numbers() {
         }
         assert_eq!(relay.relay().splices().count(), 1, "summed: {summed}");
         assert_eq!(seen.data.iter().map(|segment| segment.payload.len()).sum::<usize>(), 300);
+    }
+}
+
+/// A segment with its headers is one IP packet, and its mapping has 16 bits for its length, however much the owner of the relay
+/// hands over and the driver takes at once.
+#[test]
+fn what_is_forwarded_at_once_fits_packets_and_mappings() {
+    let tcp =
+        ConnectionConfig { offload_max_bytes: u32::MAX, initial_window_segments: 250, ..RelayConfig::default().tcp };
+    let relay = FastAckRelay::new(RelayConfig { tcp, ..RelayConfig::default() }, [3; 32]).unwrap();
+    let (mut relay, mut seen, now) = (ForwardingRelay::new(relay, AtOnce), Seen::default(), Instant::from_secs(1));
+    let mut scaled = syn();
+    scaled.options.window_scale = Some(4);
+    join_by(scaled, &mut relay, &mut seen, now);
+    let splice = relay.relay().splices().next().unwrap().0;
+    let payload = Payload::Bytes(vec![7; 100_000].into());
+    relay.parts().0.forward(Piece { splice, to: Side::Destination, dsn: Dsn(900), payload }, now);
+    deliver(&mut relay, &mut seen, now);
+    assert_eq!(seen.data.iter().map(|segment| segment.payload.len()).sum::<usize>(), 100_000);
+    for segment in &seen.data {
+        let mapped = segment.options.mptcp.iter().find_map(|option| match option {
+            MptcpOption::Dss(dss) => dss.mapping.map(|mapping| usize::from(mapping.len)),
+            _ => None,
+        });
+        assert_eq!(mapped, Some(segment.payload.len()));
+        assert!(segment.payload.len() <= 0xffff - 40 - 60);
     }
 }
 

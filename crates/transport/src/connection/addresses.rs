@@ -206,9 +206,9 @@ impl Connection {
             return Err(ConnectionError::WrongState);
         }
         self.addresses.removals_due.extend(ids);
-        for i in 0..self.subflows.len() {
-            if self.subflows[i].local().ip() == ip && !self.subflows[i].is_finished() {
-                self.reset_subflow(i, ResetReason::Unspecified, false, CloseReason::AddressWithdrawn);
+        for id in self.subflows.ids() {
+            if self.subflows[id].local().ip() == ip && !self.subflows[id].is_finished() {
+                self.reset_subflow(id, ResetReason::Unspecified, false, CloseReason::AddressWithdrawn);
             }
         }
         Ok(())
@@ -220,10 +220,10 @@ impl Connection {
             let _ = self.withdraw_address(ip);
             self.tell_path_manager(&PathEvent::LocalAddressRemoved(ip), host, now);
         } else {
-            for i in 0..self.subflows.len() {
-                if self.subflows[i].local().ip() == ip {
-                    self.subflows[i].close_reason.get_or_insert(CloseReason::AddressWithdrawn);
-                    self.subflows[i].tcb.close();
+            for id in self.subflows.ids() {
+                if self.subflows[id].local().ip() == ip {
+                    self.subflows[id].close_reason.get_or_insert(CloseReason::AddressWithdrawn);
+                    self.subflows[id].tcb.close();
                 }
             }
         }
@@ -232,11 +232,11 @@ impl Connection {
 
     /// Changes a subflow's priority and tells the peer (MP_PRIO, RFC 8684 section 3.3.8).
     pub(crate) fn set_priority(&mut self, id: SubflowId, backup: bool) -> Result<(), ConnectionError> {
-        let i = self.position(id).ok_or(ConnectionError::UnknownSubflow)?;
-        if !self.is_mptcp() {
+        let is_mptcp = self.is_mptcp();
+        let subflow = self.subflows.get_mut(id).ok_or(ConnectionError::UnknownSubflow)?;
+        if !is_mptcp {
             return Err(ConnectionError::WrongState);
         }
-        let subflow = &mut self.subflows[i];
         subflow.backup_here = backup;
         subflow.prio_due = true;
         if subflow.handshake == Handshake::Complete {
@@ -247,25 +247,25 @@ impl Connection {
 
     /// Closes a subflow in good order.
     pub(crate) fn remove_subflow(&mut self, id: SubflowId) -> Result<(), ConnectionError> {
-        let i = self.position(id).ok_or(ConnectionError::UnknownSubflow)?;
+        let subflow = self.subflows.get(id).ok_or(ConnectionError::UnknownSubflow)?;
         if !self.is_mptcp() {
             return Err(ConnectionError::WrongState);
         }
-        if self.subflows[i].handshake == Handshake::Complete {
-            self.retreat_from(i);
+        if subflow.handshake == Handshake::Complete {
+            self.retreat_from(id);
         } else {
-            self.reset_subflow(i, ResetReason::Unspecified, false, CloseReason::Aborted);
+            self.reset_subflow(id, ResetReason::Unspecified, false, CloseReason::Aborted);
         }
         Ok(())
     }
 
     /// ADD_ADDR from the peer: believed only with the right HMAC (RFC 8684 section 3.4.1).
-    pub(super) fn on_add_addr(&mut self, i: usize, add: &AddAddr, host: &mut Host, now: Instant) {
+    pub(super) fn on_add_addr(&mut self, id: SubflowId, add: &AddAddr, host: &mut Host, now: Instant) {
         let verified = self.key_pair().and_then(|keys| keys.verify_address(add));
         let Some(verified) = verified.filter(|_| !self.is_closed()) else { return };
         if self.addresses.echoes_due.len() < ECHOES_MAX {
             self.addresses.echoes_due.push_back(AddAddr { hmac: None, ..*add });
-            self.subflows[i].tcb.demand_ack();
+            self.subflows[id].tcb.demand_ack();
         }
         let address_id = verified.address_id();
         let port = verified.port().unwrap_or(self.first_remote.port());
@@ -294,9 +294,9 @@ impl Connection {
                 continue;
             }
             self.addresses.remote.retain(|(id, _)| id != address_id);
-            for i in 0..self.subflows.len() {
-                if self.subflows[i].remote_id == *address_id && !self.subflows[i].is_finished() {
-                    self.reset_subflow(i, ResetReason::Unspecified, false, CloseReason::AddressWithdrawn);
+            for id in self.subflows.ids() {
+                if self.subflows[id].remote_id == *address_id && !self.subflows[id].is_finished() {
+                    self.reset_subflow(id, ResetReason::Unspecified, false, CloseReason::AddressWithdrawn);
                 }
             }
             let event = Event::AddressWithdrawn { connection: self.id, address_id: *address_id };
@@ -305,8 +305,8 @@ impl Connection {
         }
     }
 
-    pub(super) fn on_prio(&mut self, i: usize, prio: MpPrio, host: &mut Host) {
-        let subflow = &mut self.subflows[i];
+    pub(super) fn on_prio(&mut self, id: SubflowId, prio: MpPrio, host: &mut Host) {
+        let subflow = &mut self.subflows[id];
         if core::mem::replace(&mut subflow.backup_for_peer, prio.backup) == prio.backup {
             return;
         }
@@ -316,7 +316,7 @@ impl Connection {
 
     /// Adds the next option about addresses. One that does not fit beside the DSS displaces it, and if need be the
     /// timestamps: the announcement of an IPv6 address with port and HMAC takes 30 octets.
-    pub(super) fn add_address_option(&mut self, i: usize, segment: &mut Segment) {
+    pub(super) fn add_address_option(&mut self, id: SubflowId, segment: &mut Segment) {
         let Some(keys) = self.key_pair() else { return };
         let Some(option) = self.addresses.next_option(&keys) else { return };
         segment.options.mptcp.push(option);
@@ -325,7 +325,7 @@ impl Connection {
                 segment.options.mptcp.iter().any(|other| matches!(other, MptcpOption::Dss(dss) if dss.data_fin));
             if carries_data_fin {
                 segment.options.mptcp.pop();
-                return self.subflows[i].tcb.demand_ack();
+                return self.subflows[id].tcb.demand_ack();
             }
             segment.options.mptcp.retain(|other| !matches!(other, MptcpOption::Dss(_)));
         }

@@ -11,6 +11,7 @@ use super::transmit::Candidates;
 use super::{Connection, SUBFLOWS_CAP};
 use crate::change::SettingsChange;
 use crate::congestion::{self, CongestionController};
+use crate::control_loop::{self, ControlledPaths};
 use crate::error::{ChangeError, ConnectionError};
 use crate::host::Host;
 use crate::{ConnectionConfig, SubflowId, scheduler};
@@ -86,7 +87,7 @@ impl Connection {
             .map(|subflow| subflow.id)
             .collect();
         for id in ids {
-            self.follow_pace_of_controller(id);
+            control_loop::follow_pace(self, id);
         }
     }
 

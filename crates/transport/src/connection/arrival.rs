@@ -10,7 +10,7 @@ use super::reassembly::Inserted;
 use super::subflow::Handshake;
 use super::{Connection, Protocol};
 use crate::SubflowId;
-use crate::congestion::{AckSample, DeliverySample, LossSample};
+use crate::control_loop;
 use crate::error::{CloseReason, Violation};
 use crate::host::Host;
 use crate::state::Step;
@@ -19,24 +19,26 @@ use crate::tcp::{AckOutcome, Arrival, Verdict};
 impl Connection {
     /// Takes a segment of subflow `id`.
     pub(crate) fn handle_segment(&mut self, id: SubflowId, mut segment: Segment, host: &mut Host, now: Instant) {
-        let Some(i) = self.position(id) else { return };
-        if self.must_wait_for_keys(i, &segment) {
+        if !self.subflows.contains(id) {
+            return;
+        }
+        if self.must_wait_for_keys(id, &segment) {
             return;
         }
         let had_payload = !segment.payload.is_empty();
-        let tagged = self.tagged_data(i, &segment);
-        self.share_window(i);
-        let arrival = self.subflows[i].tcb.on_segment(&mut segment, now);
+        let tagged = self.tagged_data(id, &segment);
+        self.share_window(id);
+        let arrival = self.subflows[id].tcb.on_segment(&mut segment, now);
         match arrival.verdict {
             Verdict::Dropped => {}
             Verdict::Unacceptable => host.reply_reset(&segment),
-            Verdict::Refused => self.on_reset(i, &segment, CloseReason::Refused, host, now),
-            Verdict::Reset => self.on_reset(i, &segment, CloseReason::Reset, host, now),
+            Verdict::Refused => self.on_reset(id, &segment, CloseReason::Refused, host, now),
+            Verdict::Reset => self.on_reset(id, &segment, CloseReason::Reset, host, now),
             Verdict::Accepted => {
                 if let Some(data) = tagged {
-                    self.on_tagged_data(i, &data, now);
+                    self.on_tagged_data(id, &data, now);
                 }
-                self.on_accepted(i, &segment, had_payload, &arrival, host, now);
+                self.on_accepted(id, &segment, had_payload, &arrival, host, now);
             }
         }
         self.settle(host, now);
@@ -44,7 +46,7 @@ impl Connection {
 
     fn on_accepted(
         &mut self,
-        i: usize,
+        id: SubflowId,
         segment: &Segment,
         had_payload: bool,
         arrival: &Arrival,
@@ -52,16 +54,16 @@ impl Connection {
         now: Instant,
     ) {
         if arrival.established {
-            if !self.on_handshake(i, segment, host, now) {
+            if !self.on_handshake(id, segment, host, now) {
                 return;
             }
-        } else if let Handshake::JoinUnconfirmed { .. } = self.subflows[i].handshake {
-            self.confirm_join(i, host, now);
+        } else if let Handshake::JoinUnconfirmed(_) = self.subflows[id].handshake {
+            self.confirm_join(id, host, now);
         }
-        self.apply_ack(i, &arrival.ack, now);
+        self.on_ack(id, &arrival.ack, now);
         let mut acked_bytes = arrival.ack.acked_payload_bytes;
-        if self.lacks_expected_option(i, segment, had_payload, arrival) {
-            if !self.do_without_options(i, host, now) {
+        if self.lacks_expected_option(id, segment, had_payload, arrival) {
+            if !self.do_without_options(id, host, now) {
                 return;
             }
             // Falling back has taken account of all that the subflow has delivered.
@@ -69,37 +71,37 @@ impl Connection {
         }
         match self.protocol {
             Protocol::Mptcp { .. } => {
-                if let Err(violation) = self.on_options(i, segment, host, now) {
-                    self.reset_subflow(i, ResetReason::MptcpSpecific, false, CloseReason::Violation(violation));
+                if let Err(violation) = self.on_options(id, segment, host, now) {
+                    self.reset_subflow(id, ResetReason::MptcpSpecific, false, CloseReason::Violation(violation));
                     return;
                 }
             }
             Protocol::Tcp { .. } => {
-                self.on_tcp_ack(i, acked_bytes, arrival.ack.fin_acked, host, now);
-                self.note_late_data_fin(i, segment);
+                self.on_tcp_ack(id, acked_bytes, arrival.ack.fin_acked, host, now);
+                self.note_late_data_fin(id, segment);
             }
             Protocol::Negotiating => {}
         }
         if arrival.data {
-            self.pull_data(i, host, now);
+            self.pull_data(id, host, now);
         }
         self.check_data_fin(host, now);
     }
 
     /// The window is the connection's (RFC 8684 section 3.3.4): what was promised on one subflow holds on all.
-    fn share_window(&mut self, i: usize) {
+    fn share_window(&mut self, id: SubflowId) {
         let Self { subflows, receiver, .. } = self;
         let next = receiver.stream.next();
-        if self.protocol.is_mptcp() && receiver.edge.after(next) && subflows[i].handshake == Handshake::Complete {
+        if self.protocol.is_mptcp() && receiver.edge.after(next) && subflows[id].handshake == Handshake::Complete {
             let window = u32_from(receiver.edge.since(next)).min(u32::MAX >> 2);
-            subflows[i].tcb.promise_window(window);
+            subflows[id].tcb.promise_window(window);
         }
     }
 
     /// RFC 8684 section 3.7: an answer to our data that has no DSS shows that the path strips them, or that the peer
     /// has fallen back. So does a first segment with data, a FIN, or an answer to our FIN, that has none.
-    fn lacks_expected_option(&self, i: usize, segment: &Segment, had_payload: bool, arrival: &Arrival) -> bool {
-        let subflow = &self.subflows[i];
+    fn lacks_expected_option(&self, id: SubflowId, segment: &Segment, had_payload: bool, arrival: &Arrival) -> bool {
+        let subflow = &self.subflows[id];
         if !self.is_mptcp() || !segment.options.mptcp.is_empty() || subflow.handshake != Handshake::Complete {
             return false;
         }
@@ -111,75 +113,40 @@ impl Connection {
         answers_data || had_payload || (ends && !self.joined)
     }
 
-    /// Lets the controller answer an ACK.
-    fn apply_ack(&mut self, i: usize, ack: &AckOutcome, now: Instant) {
-        let id = self.subflows[i].id;
-        if !self.subflows[i].admitted {
-            return;
+    /// Lets the controller answer an ACK, and schedulers see what it measured.
+    fn on_ack(&mut self, id: SubflowId, ack: &AckOutcome, now: Instant) {
+        control_loop::on_ack(self, id, ack, now);
+        let subflow = &mut self.subflows[id];
+        if let Some(rtt) = ack.rtt.filter(|_| subflow.admitted) {
+            subflow.note_rtt(rtt, now);
         }
-        if ack.delivered_bytes > 0 || ack.rtt.is_some() {
-            let (delivered_bytes, rtt) = (ack.delivered_bytes, ack.rtt);
-            self.policies.congestion.on_delivery(&DeliverySample { subflow: id, now, delivered_bytes, rtt });
-        }
-        if let Some(signal) = ack.congestion {
-            let sample = LossSample { subflow: id, now, signal, lost_bytes: ack.lost_bytes };
-            let ssthresh = self.ssthresh_after_loss(i, &sample);
-            self.subflows[i].tcb.begin_recovery(ssthresh, ack);
-        } else if ack.growth_bytes > 0 && ack.cwnd_limited && !self.is_ruled_by_receiver(id) {
-            self.grow_window(i, ack, now);
-        }
-        if let Some(rtt) = ack.rtt {
-            self.subflows[i].note_rtt(rtt, now);
-        }
-        if ack.round_ended && !self.is_ruled_by_receiver(id) {
-            let set = self.with_paths(|congestion, paths| congestion.on_round(id, now, paths));
-            if let Some(set) = set {
-                self.subflows[i].tcb.window_mut().set(set.cwnd, set.ssthresh);
-            }
-            self.follow_pace_of_controller(id);
-        }
-    }
-
-    fn grow_window(&mut self, i: usize, ack: &AckOutcome, now: Instant) {
-        let mut acked_bytes = ack.growth_bytes;
-        let tcb = &mut self.subflows[i].tcb;
-        if tcb.window().in_slow_start() && !self.policies.congestion.rules_slow_start() {
-            acked_bytes = tcb.slow_start(ack);
-        }
-        if acked_bytes == 0 {
-            return;
-        }
-        let sample =
-            AckSample { subflow: self.subflows[i].id, now, acked_bytes, rtt: ack.rtt, cwnd_limited: ack.cwnd_limited };
-        let step = self.with_paths(|congestion, paths| congestion.on_ack(&sample, paths));
-        self.subflows[i].tcb.window_mut().apply(step);
     }
 
     /// In plain TCP the subflow's ACK is the data level's.
-    fn on_tcp_ack(&mut self, i: usize, acked_bytes: u64, fin_acked: bool, host: &mut Host, now: Instant) {
+    fn on_tcp_ack(&mut self, id: SubflowId, acked_bytes: u64, fin_acked: bool, host: &mut Host, now: Instant) {
         let una = self.sender.buffer.start() + acked_bytes;
         self.acknowledge_data(una, host, now);
-        let window = self.subflows[i].tcb.peer_window();
+        let window = self.subflows[id].tcb.peer_window();
         self.note_window(self.sender.buffer.start(), u64::from(window));
         if fin_acked && self.sender.finished {
             self.on_data_fin_acked(host, now);
         }
     }
 
-    fn on_options(&mut self, i: usize, segment: &Segment, host: &mut Host, now: Instant) -> Result<(), Violation> {
-        let window_bytes = u64::from(segment.window) << self.subflows[i].tcb.snd_wscale();
+    fn on_options(&mut self, id: SubflowId, segment: &Segment, host: &mut Host, now: Instant) -> Result<(), Violation> {
+        let window_bytes = u64::from(segment.window) << self.subflows[id].tcb.snd_wscale();
         for option in &segment.options.mptcp {
-            self.subflows[i].dss_seen |= matches!(option, MptcpOption::Dss(_));
+            self.subflows[id].dss_seen |= matches!(option, MptcpOption::Dss(_));
             match option {
-                MptcpOption::Dss(dss) => self.on_dss(i, dss, window_bytes, host, now)?,
-                MptcpOption::Capable(capable) => self.on_capable_again(i, capable)?,
+                MptcpOption::Dss(dss) => self.on_dss(id, dss, window_bytes, host, now)?,
+                MptcpOption::Capable(capable) => self.on_capable_again(id, capable)?,
                 // The peer has not heard our fourth segment (RFC 8684 section 3.2).
-                MptcpOption::Join(MpJoin::Ack { .. }) => self.subflows[i].tcb.demand_ack(),
+                MptcpOption::Join(MpJoin::Ack { .. }) => self.subflows[id].tcb.demand_ack(),
                 MptcpOption::AddAddr(add) if add.is_echo() => self.addresses.on_echo(add.address_id),
-                MptcpOption::AddAddr(add) => self.on_add_addr(i, add, host, now),
+                MptcpOption::AddAddr(add) => self.on_add_addr(id, add, host, now),
                 MptcpOption::RemoveAddr(remove) => self.on_remove_addr(remove, host, now),
-                MptcpOption::Prio(prio) => self.on_prio(i, *prio, host),
-                MptcpOption::Fail(_) => self.on_fail(i, host, now),
+                MptcpOption::Prio(prio) => self.on_prio(id, *prio, host),
+                MptcpOption::Fail(_) => self.on_fail(id, host, now),
                 MptcpOption::Fastclose(fastclose) if fastclose.receiver_key == self.local_key => {
                     self.on_fastclose(host, now);
                 }
@@ -191,19 +158,19 @@ impl Connection {
     }
 
     /// Moves data from the subflow to the data stream.
-    pub(super) fn pull_data(&mut self, i: usize, host: &mut Host, now: Instant) {
-        while let Some((seq, payload)) = self.subflows[i].tcb.take_ready() {
+    pub(super) fn pull_data(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
+        while let Some((seq, payload)) = self.subflows[id].tcb.take_ready() {
             let Self { subflows, receiver, totals, .. } = self;
             // Beyond the end of the stream there is nothing.
             let edge = receiver.data_fin.map_or(receiver.edge, |fin| fin.min(receiver.edge));
-            let (unverified_fin, mut is_verified) = (subflows[i].unverified_fin, false);
+            let (unverified_fin, mut is_verified) = (subflows[id].unverified_fin, false);
             let mut deliver = |dsn: Dsn, piece: Payload| {
                 is_verified |= unverified_fin == Some(dsn + piece.len() as u64);
-                let inserted: Inserted = receiver.stream.insert(i, dsn, piece, edge);
+                let inserted: Inserted = receiver.stream.insert(id, dsn, piece, edge);
                 totals.duplicate_bytes += inserted.duplicate_bytes;
             };
             let result = match self.protocol {
-                Protocol::Mptcp { .. } => subflows[i].mappings.resolve(seq, payload, &mut deliver),
+                Protocol::Mptcp { .. } => subflows[id].mappings.resolve(seq, payload, &mut deliver),
                 // The stream ended while there were mappings.
                 _ if receiver.finished => Ok(()),
                 _ => {
@@ -211,12 +178,12 @@ impl Connection {
                     // In plain TCP what the subflow accepted lies within the window by its own test.
                     let end = next + payload.len() as u64;
                     receiver.edge = receiver.edge.max(end);
-                    receiver.stream.insert(i, next, payload, end);
+                    receiver.stream.append(payload);
                     Ok(())
                 }
             };
             if let Some(fin) = unverified_fin.filter(|_| is_verified) {
-                self.subflows[i].unverified_fin = None;
+                self.subflows[id].unverified_fin = None;
                 self.note_data_fin(fin);
             }
             match result {
@@ -224,12 +191,12 @@ impl Connection {
                 // A middlebox merged them with the last segment of the stream, and their mapping was lost.
                 Err(Unresolved::NoMapping(_)) if self.has_whole_stream() => {}
                 Err(Unresolved::NoMapping(payload)) => {
-                    if !self.on_unmapped_data(i, payload, host, now) {
+                    if !self.on_unmapped_data(id, payload, host, now) {
                         break;
                     }
                 }
                 Err(Unresolved::BadChecksum(dsn, rest)) => {
-                    if !self.on_bad_checksum(i, dsn, rest, host, now) {
+                    if !self.on_bad_checksum(id, dsn, rest, host, now) {
                         break;
                     }
                 }
@@ -270,12 +237,12 @@ impl Connection {
 
     /// A RST, perhaps one that means the whole connection. A checksum that failed (MP_FAIL) needs no answer of its own:
     /// what the subflow owes goes to the others as it does after any RST.
-    fn on_reset(&mut self, i: usize, segment: &Segment, reason: CloseReason, host: &mut Host, now: Instant) {
+    fn on_reset(&mut self, id: SubflowId, segment: &Segment, reason: CloseReason, host: &mut Host, now: Instant) {
         let is_fastclose = |option: &MptcpOption| matches!(option, MptcpOption::Fastclose(fastclose) if fastclose.receiver_key == self.local_key);
         if segment.options.mptcp.iter().any(is_fastclose) {
             return self.on_fastclose(host, now);
         }
-        let subflow = &mut self.subflows[i];
+        let subflow = &mut self.subflows[id];
         subflow.tcb.close();
         subflow.close_reason.get_or_insert(reason);
         debug_assert!(segment.flags.contains(Flags::RST));

@@ -55,11 +55,12 @@ impl Connection {
     }
 
     /// The subflow on which the octet at `dsn` is under way, and where its segment ends.
-    fn holder_of(&self, dsn: Dsn) -> Option<(usize, Dsn)> {
-        self.subflows.iter().enumerate().filter(|(_, subflow)| subflow.is_usable()).find_map(|(i, subflow)| {
-            let ends = subflow.tcb.unacknowledged().map(|(start, payload)| (start, start + payload.len() as u64));
+    fn holder_of(&self, dsn: Dsn) -> Option<(SubflowId, Dsn)> {
+        self.subflows.iter().filter(|subflow| subflow.is_usable()).find_map(|subflow| {
+            let ends =
+                subflow.tcb.unacknowledged().map(|(label, payload)| (label.dsn(), label.dsn() + payload.len() as u64));
             let mut holding = ends.filter(|(start, end)| start.before_or_at(dsn) && end.after(dsn));
-            holding.next().map(|(_, end)| (i, end))
+            holding.next().map(|(_, end)| (subflow.id, end))
         })
     }
 }

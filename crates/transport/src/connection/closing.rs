@@ -5,6 +5,8 @@ use wire::mptcp::{MpFastclose, MptcpOption};
 
 use super::Connection;
 use super::subflow::{Handshake, RESET_WAIT, SUBFLOW_WAIT, Subflow};
+use crate::SubflowId;
+use crate::control_loop::ControlledPaths;
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::Event;
 use crate::host::{Host, Tuple};
@@ -149,20 +151,17 @@ impl Connection {
     }
 
     fn retire_subflows(&mut self, host: &mut Host, now: Instant) {
-        let mut i = 0;
-        while i < self.subflows.len() {
-            if self.subflows[i].is_finished() && !self.subflows[i].retired {
-                self.retire(i, host, now);
+        for id in self.subflows.ids() {
+            if self.subflows[id].is_finished() && !self.subflows[id].retired {
+                self.retire(id, host, now);
             }
-            let subflow = &self.subflows[i];
+            let subflow = &self.subflows[id];
             if subflow.tcb.is_over() {
                 host.release(&Tuple { local: subflow.local(), remote: subflow.remote() });
                 let mut stats = subflow.stats();
                 stats.closed_at = Some(now);
                 self.remember(stats);
-                self.subflows.remove(i);
-            } else {
-                i += 1;
+                self.subflows.remove(id);
             }
         }
         if self.is_closed() && self.subflows.is_empty() {
@@ -180,15 +179,15 @@ impl Connection {
         self.ended.push(stats);
     }
 
-    /// Subflow `i` can carry nothing any more.
-    fn retire(&mut self, i: usize, host: &mut Host, now: Instant) {
-        self.subflows[i].retired = true;
+    /// Subflow `id` can carry nothing any more.
+    fn retire(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
+        self.subflows[id].retired = true;
         if self.is_mptcp() && !self.is_closed() {
-            self.reinject_from(i);
+            self.reinject_from(id);
             self.reinject_uncarried_head();
         }
-        let subflow = &self.subflows[i];
-        let (id, local, remote) = (subflow.id, subflow.local(), subflow.remote());
+        let subflow = &self.subflows[id];
+        let (local, remote) = (subflow.local(), subflow.remote());
         let reason = subflow.close_reason.unwrap_or(CloseReason::Finished);
         let admitted = subflow.admitted;
         let is_peers = matches!(subflow.handshake, Handshake::InitialAccepted | Handshake::JoinAccepted { .. });

@@ -1,9 +1,43 @@
-//! What the owner of a connection tells its congestion controller, and does to windows past it.
+//! The subflows as paths under one controller; what the owner of the connection tells that controller, and does to windows
+//! past it.
 
-use super::Connection;
+use arrayvec::ArrayVec;
+
+use super::{Connection, SUBFLOWS_CAP};
 use crate::SubflowId;
-use crate::congestion::{Competition, WindowSet};
+use crate::congestion::{Competition, CongestionController, PathView, Paths, WindowSet};
+use crate::control_loop::{ControlledPaths, Rule, path_view};
 use crate::error::ConnectionError;
+use crate::tcp::Tcb;
+
+impl ControlledPaths for Connection {
+    fn tcb(&mut self, id: SubflowId) -> &mut Tcb {
+        &mut self.subflows[id].tcb
+    }
+
+    fn controller(&mut self) -> &mut dyn CongestionController {
+        self.policies.congestion.as_mut()
+    }
+
+    fn with_paths<T>(&mut self, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T {
+        let views: ArrayVec<PathView, SUBFLOWS_CAP> = self
+            .subflows
+            .iter()
+            .filter(|subflow| subflow.admitted && !subflow.retired)
+            .map(|subflow| path_view(subflow.id, &subflow.tcb, subflow.competition))
+            .collect();
+        ask(self.policies.congestion.as_mut(), Paths(&views))
+    }
+
+    fn is_admitted(&self, id: SubflowId) -> bool {
+        self.subflows.get(id).is_some_and(|subflow| subflow.admitted)
+    }
+
+    /// Only where both sides have agreed on MPTCP-rec has the peer a say.
+    fn rule(&self, id: SubflowId) -> Rule {
+        if self.rate_control.is_none() { Rule::Controller } else { self.rule_of_receiver(id) }
+    }
+}
 
 impl Connection {
     /// What a subflow competes with, for the controller to see from now on.
@@ -12,21 +46,13 @@ impl Connection {
         id: SubflowId,
         competition: Option<Competition>,
     ) -> Result<(), ConnectionError> {
-        let i = self.position(id).ok_or(ConnectionError::UnknownSubflow)?;
-        self.subflows[i].competition = competition;
+        self.subflows.get_mut(id).ok_or(ConnectionError::UnknownSubflow)?.competition = competition;
         Ok(())
-    }
-
-    /// The controller says how fast a subflow sends, unless the receiver does.
-    pub(super) fn follow_pace_of_controller(&mut self, id: SubflowId) {
-        let Some(i) = self.position(id).filter(|_| !self.is_paced_by_receiver(id)) else { return };
-        let rate = self.policies.congestion.pacing_rate_bytes_per_s(id);
-        self.subflows[i].tcb.set_pacing_rate(rate);
     }
 
     /// Lowers a subflow's window; whether anything changed.
     pub(crate) fn cut_window(&mut self, id: SubflowId, cut: WindowSet) -> Result<bool, ConnectionError> {
-        let i = self.position(id).ok_or(ConnectionError::UnknownSubflow)?;
-        Ok(self.subflows[i].tcb.window_mut().cut(cut.cwnd, cut.ssthresh))
+        let subflow = self.subflows.get_mut(id).ok_or(ConnectionError::UnknownSubflow)?;
+        Ok(subflow.tcb.window_mut().cut(cut.cwnd, cut.ssthresh))
     }
 }

@@ -8,6 +8,7 @@ use wire::{Payload, Segment};
 
 use super::mapping::{MappingChecksum, ReceivedMapping};
 use super::{Connection, SUBFLOWS_CAP};
+use crate::SubflowId;
 use crate::error::Violation;
 use crate::host::Host;
 
@@ -15,7 +16,7 @@ impl Connection {
     /// Takes a DSS of an acceptable segment; `window_bytes` is the segment's window, scaled.
     pub(super) fn on_dss(
         &mut self,
-        i: usize,
+        id: SubflowId,
         dss: &Dss,
         window_bytes: u64,
         host: &mut Host,
@@ -27,7 +28,7 @@ impl Connection {
             self.on_data_ack(ack, window_bytes, host, now);
         }
         match dss.mapping {
-            Some(mapping) => self.on_mapping(i, &mapping, dss.data_fin, host, now),
+            Some(mapping) => self.on_mapping(id, &mapping, dss.data_fin, host, now),
             None => Ok(()),
         }
     }
@@ -56,7 +57,9 @@ impl Connection {
             self.carriers.acknowledge(data_ack);
             self.forget_suspensions(data_ack);
             for subflow in &mut self.subflows {
-                subflow.tcb.drop_unsent_while(|chunk| (chunk.dsn + chunk.payload.len() as u64).before_or_at(data_ack));
+                subflow
+                    .tcb
+                    .drop_unsent_while(|chunk| (chunk.label.dsn() + chunk.payload.len() as u64).before_or_at(data_ack));
             }
             self.widen_numbers(una);
             self.sender.backoff = 0;
@@ -76,14 +79,14 @@ impl Connection {
 
     fn on_mapping(
         &mut self,
-        i: usize,
+        id: SubflowId,
         mapping: &Mapping,
         data_fin: bool,
         host: &mut Host,
         now: Instant,
     ) -> Result<(), Violation> {
         if mapping.len == 0 {
-            self.on_infinite_mapping(i, host, now);
+            self.on_infinite_mapping(id, host, now);
             return Ok(());
         }
         let checksum = self.agreed_checksum(mapping.checksum)?;
@@ -96,17 +99,17 @@ impl Connection {
         let data_len = mapping.len - u16::from(data_fin);
         if data_fin {
             // Its loss would leave the peer waiting for its own time-out.
-            self.subflows[i].tcb.demand_ack();
+            self.subflows[id].tcb.demand_ack();
             let fin = dsn + u64::from(data_len);
             match checksum {
                 None => self.note_data_fin(fin),
                 // It is verified with the data.
-                Some(_) if data_len > 0 => self.subflows[i].unverified_fin = Some(fin),
+                Some(_) if data_len > 0 => self.subflows[id].unverified_fin = Some(fin),
                 Some(value) if dss_checksum_is_valid(value, dsn, mapping.ssn, mapping.len, []) => {
                     self.note_data_fin(fin)
                 }
                 Some(_) => {
-                    self.on_bad_checksum(i, dsn, Payload::Empty, host, now);
+                    self.on_bad_checksum(id, dsn, Payload::Empty, host, now);
                 }
             }
         }
@@ -114,10 +117,10 @@ impl Connection {
             return Ok(());
         }
         let checksum = checksum.map(|value| MappingChecksum { value, ssn: mapping.ssn, len: mapping.len });
-        let subflow = &mut self.subflows[i];
+        let subflow = &mut self.subflows[id];
         let seq = subflow.absolute_received(mapping.ssn);
         let received = ReceivedMapping { seq, len: u32::from(data_len), dsn, checksum };
-        subflow.mappings.insert(received, subflow.tcb.mappings_max())
+        subflow.mappings.insert(received, subflow.tcb.ranges_max())
     }
 
     /// The checksum of a mapping: there if the handshake agreed upon it, and only then (RFC 8684 section 3.3).
@@ -134,14 +137,14 @@ impl Connection {
     }
 
     /// The mapping of data that came with MP_CAPABLE: the first of the stream (RFC 8684 section 3.1).
-    pub(super) fn on_capable_data(&mut self, i: usize, data: DataLen) -> Result<(), Violation> {
+    pub(super) fn on_capable_data(&mut self, id: SubflowId, data: DataLen) -> Result<(), Violation> {
         let dsn = self.remote_key().map(|key| super::keys::initial_dsn(key) + 1).ok_or(Violation::UnmappedData)?;
         let checksum = self.agreed_checksum(data.checksum)?;
         let checksum = checksum.map(|value| MappingChecksum { value, ssn: 1, len: data.len });
-        let subflow = &mut self.subflows[i];
+        let subflow = &mut self.subflows[id];
         let seq = subflow.absolute_received(1);
         let received = ReceivedMapping { seq, len: u32::from(data.len), dsn, checksum };
-        subflow.mappings.insert(received, subflow.tcb.mappings_max())
+        subflow.mappings.insert(received, subflow.tcb.ranges_max())
     }
 
     /// The next data sequence number expected, a DATA_FIN included.
@@ -158,12 +161,12 @@ impl Connection {
     }
 
     /// The DSS of a segment with data that start at `dsn`.
-    pub(super) fn data_signal(&self, i: usize, dsn: Dsn, segment: &Segment) -> Dss {
+    pub(super) fn data_signal(&self, id: SubflowId, dsn: Dsn, segment: &Segment) -> Dss {
         let mut signal = self.ack_signal();
         let data_len = segment.payload.len();
         let ends_stream = self.sender.data_fin == Some(dsn + data_len as u64);
         let len = u16_from(data_len as u64 + u64::from(ends_stream));
-        let ssn = self.subflows[i].relative_sent(segment.seq);
+        let ssn = self.subflows[id].relative_sent(segment.seq);
         let checksum = self.checksum.then(|| dss_checksum(dsn, ssn, len, core::iter::once(&segment.payload)));
         signal.mapping = Some(Mapping { dsn: self.sent_number(dsn), ssn, len, checksum });
         signal.data_fin = ends_stream;

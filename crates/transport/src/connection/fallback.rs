@@ -6,6 +6,7 @@ use wire::mptcp::{Dss, MpFail, MpTcpRst, MptcpOption, ResetReason};
 use wire::{Payload, Segment};
 
 use super::{Connection, Protocol};
+use crate::SubflowId;
 use crate::error::{CloseReason, Violation};
 use crate::event::Event;
 use crate::host::Host;
@@ -48,8 +49,8 @@ impl Connection {
         self.addresses.stop();
         self.data_timer = Instant::FAR_FUTURE;
         host.events.push_back(Event::FellBack(self.id));
-        for i in 1..self.subflows.len() {
-            self.reset_subflow(i, ResetReason::MptcpSpecific, false, CloseReason::Aborted);
+        for id in self.subflows.ids().into_iter().skip(1) {
+            self.reset_subflow(id, ResetReason::MptcpSpecific, false, CloseReason::Aborted);
         }
         let sent_end = self.sender.next;
         let Some(subflow) = self.subflows.first_mut() else { return };
@@ -58,7 +59,7 @@ impl Connection {
         }
         let pending: Vec<Payload> = subflow.mappings.take_pending().collect();
         let data = subflow.tcb.unacknowledged().find(|(_, payload)| !payload.is_empty());
-        let una = data.map_or(sent_end, |(dsn, _)| dsn);
+        let una = data.map_or(sent_end, |(label, _)| label.dsn());
         if self.sender.data_fin.is_some() {
             subflow.tcb.request_fin();
         }
@@ -75,53 +76,60 @@ impl Connection {
         self.fall_back(host, now);
     }
 
-    /// Segments on subflow `i` come without options. True if the connection goes on as plain TCP; otherwise the subflow
+    /// Segments on subflow `id` come without options. True if the connection goes on as plain TCP; otherwise the subflow
     /// is reset.
-    pub(super) fn do_without_options(&mut self, i: usize, host: &mut Host, now: Instant) -> bool {
+    pub(super) fn do_without_options(&mut self, id: SubflowId, host: &mut Host, now: Instant) -> bool {
         if self.can_fall_back() {
             self.fall_back_aloud(host, now);
             return true;
         }
-        self.reset_for_interference(i);
+        self.reset_for_interference(id);
         false
     }
 
-    fn reset_for_interference(&mut self, i: usize) {
+    fn reset_for_interference(&mut self, id: SubflowId) {
         let reason = CloseReason::Violation(Violation::UnmappedData);
-        self.reset_subflow(i, ResetReason::MiddleboxInterference, false, reason);
+        self.reset_subflow(id, ResetReason::MiddleboxInterference, false, reason);
     }
 
     /// Data came without a mapping. True if they were taken nevertheless.
-    pub(super) fn on_unmapped_data(&mut self, i: usize, payload: Payload, host: &mut Host, now: Instant) -> bool {
+    pub(super) fn on_unmapped_data(&mut self, id: SubflowId, payload: Payload, host: &mut Host, now: Instant) -> bool {
         if !self.can_fall_back_first() {
-            self.reset_for_interference(i);
+            self.reset_for_interference(id);
             return false;
         }
         self.fall_back_aloud(host, now);
         // Options may still pass in the other direction.
-        self.report_failure(i, self.receiver.stream.next());
+        self.report_failure(id, self.receiver.stream.next());
         self.deliver_unmapped(payload);
         true
     }
 
     /// A DSS checksum failed: a middlebox changes data. With a single subflow that is not ours to judge: the data, and
     /// `rest` behind them, are taken as TCP would. Otherwise the subflow is reset and others bring the data again.
-    pub(super) fn on_bad_checksum(&mut self, i: usize, dsn: Dsn, rest: Payload, host: &mut Host, now: Instant) -> bool {
+    pub(super) fn on_bad_checksum(
+        &mut self,
+        id: SubflowId,
+        dsn: Dsn,
+        rest: Payload,
+        host: &mut Host,
+        now: Instant,
+    ) -> bool {
         if !self.can_fall_back_first() {
             let reason = CloseReason::Violation(Violation::Checksum);
-            self.reset_subflow(i, ResetReason::MiddleboxInterference, false, reason);
-            self.subflows[i].reset_options.push(MptcpOption::Fail(MpFail { dsn }));
+            self.reset_subflow(id, ResetReason::MiddleboxInterference, false, reason);
+            self.subflows[id].reset_options.push(MptcpOption::Fail(MpFail { dsn }));
             return false;
         }
-        self.report_failure(i, dsn);
+        self.report_failure(id, dsn);
         self.fall_back_aloud(host, now);
         self.deliver_unmapped(rest);
         true
     }
 
-    fn report_failure(&mut self, i: usize, dsn: Dsn) {
+    fn report_failure(&mut self, id: SubflowId, dsn: Dsn) {
         self.receiver.fail_due = Some(dsn);
-        self.subflows[i].tcb.demand_ack();
+        self.subflows[id].tcb.demand_ack();
     }
 
     /// Without mappings the subflow's order is the stream's.
@@ -132,38 +140,38 @@ impl Connection {
         let next = self.receiver.stream.next();
         let end = next + payload.len() as u64;
         self.receiver.edge = self.receiver.edge.max(end);
-        self.receiver.stream.insert(0, next, payload, end);
+        self.receiver.stream.append(payload);
     }
 
     /// The peer could not use our data (MP_FAIL): with a single subflow both go on without MPTCP and both say so. With
     /// several the peer resets the subflow. One that does not has fallen back, whatever became of joins under way: it is
     /// followed, or what comes next on the subflow would have no place.
-    pub(super) fn on_fail(&mut self, i: usize, host: &mut Host, now: Instant) {
+    pub(super) fn on_fail(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
         let failed_at = self.data_ack();
         if self.streams_coincide() {
-            self.report_failure(i, failed_at);
+            self.report_failure(id, failed_at);
             self.fall_back_aloud(host, now);
         } else {
             let reason = CloseReason::Violation(Violation::Checksum);
-            self.reset_subflow(i, ResetReason::MiddleboxInterference, false, reason);
-            self.subflows[i].reset_options.push(MptcpOption::Fail(MpFail { dsn: failed_at }));
+            self.reset_subflow(id, ResetReason::MiddleboxInterference, false, reason);
+            self.subflows[id].reset_options.push(MptcpOption::Fail(MpFail { dsn: failed_at }));
         }
     }
 
     /// The peer has fallen back.
-    pub(super) fn on_infinite_mapping(&mut self, i: usize, host: &mut Host, now: Instant) {
+    pub(super) fn on_infinite_mapping(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
         if self.streams_coincide() {
             self.fall_back(host, now);
         } else {
             // What follows could not be placed.
             let reason = CloseReason::Violation(Violation::MappingMismatch);
-            self.reset_subflow(i, ResetReason::MptcpSpecific, false, reason);
+            self.reset_subflow(id, ResetReason::MptcpSpecific, false, reason);
         }
     }
 
     /// A peer that has not heard of the fallback yet ends its stream with a DATA_FIN.
-    pub(super) fn note_late_data_fin(&mut self, i: usize, segment: &Segment) {
-        if !self.subflows[i].dss_seen || self.receiver.data_fin.is_some() {
+    pub(super) fn note_late_data_fin(&mut self, id: SubflowId, segment: &Segment) {
+        if !self.subflows[id].dss_seen || self.receiver.data_fin.is_some() {
             return;
         }
         let data_fin = segment.options.mptcp.iter().find_map(|option| match option {
@@ -175,9 +183,15 @@ impl Connection {
         }
     }
 
-    /// Resets subflow `i` and says why (MP_TCPRST).
-    pub(super) fn reset_subflow(&mut self, i: usize, reason: ResetReason, transient: bool, close_reason: CloseReason) {
-        let subflow = &mut self.subflows[i];
+    /// Resets subflow `id` and says why (MP_TCPRST).
+    pub(super) fn reset_subflow(
+        &mut self,
+        id: SubflowId,
+        reason: ResetReason,
+        transient: bool,
+        close_reason: CloseReason,
+    ) {
+        let subflow = &mut self.subflows[id];
         subflow.close_reason.get_or_insert(close_reason);
         subflow.reset_options.clear();
         subflow.reset_options.push(MptcpOption::TcpRst(MpTcpRst { transient, reason }));

@@ -9,6 +9,7 @@ use units::Instant;
 
 use super::subflow::{Handshake, SUBFLOW_WAIT, Subflow};
 use super::{Connection, Protocol};
+use crate::SubflowId;
 use crate::error::CloseReason;
 use crate::host::Host;
 use crate::state::State;
@@ -41,10 +42,10 @@ impl Connection {
 
     /// Closes our half of every subflow that the peer has closed and that is not needed any more.
     fn answer_fins(&mut self) {
-        for i in 0..self.subflows.len() {
-            let is_needed = !self.is_stream_acknowledged() && !self.has_substitute_for(i);
-            if self.subflows[i].is_half_closed() && !is_needed {
-                self.retreat_from(i);
+        for id in self.subflows.ids() {
+            let is_needed = !self.is_stream_acknowledged() && !self.has_substitute_for(id);
+            if self.subflows[id].is_half_closed() && !is_needed {
+                self.retreat_from(id);
             }
         }
     }
@@ -54,11 +55,10 @@ impl Connection {
         matches!(self.state, State::FinWait2 | State::TimeWait | State::Closed)
     }
 
-    /// Another subflow can carry what subflow `i` would.
-    fn has_substitute_for(&self, i: usize) -> bool {
+    /// Another subflow can carry what subflow `id` would.
+    fn has_substitute_for(&self, id: SubflowId) -> bool {
         let una = self.sender.buffer.start();
-        let mut others = self.subflows.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, subflow)| subflow);
-        others.any(|subflow| subflow.is_usable() && !subflow.is_stale() && !subflow.is_suspended(una))
+        self.subflows.others(id).any(|subflow| subflow.is_usable() && !subflow.is_stale() && !subflow.is_suspended(una))
     }
 
     /// A peer that has closed all subflows without ending its stream means to come back, and has as long for it as if we

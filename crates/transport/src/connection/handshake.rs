@@ -7,9 +7,11 @@ use units::{Dsn, Duration, Instant};
 use wire::mptcp::{AddressId, CapableFlags, DataLen, Key, MpCapable, MpJoin, MptcpOption, ResetReason};
 use wire::{Flags, Segment};
 
+use super::join_proof::JoinProof;
 use super::keys::{Nonces, VerifiedJoin};
 use super::subflow::{Handshake, Subflow};
 use super::{Connection, Protocol, keys};
+use crate::control_loop::ControlledPaths;
 use crate::error::{CloseReason, ConnectError, Violation};
 use crate::event::Event;
 use crate::host::{Host, Tuple};
@@ -59,7 +61,7 @@ impl Connection {
         let secrets = host.tcb_secrets(&tuple, now);
         let tcb = Tcb::connect(tuple.local, tuple.remote, self.config.clone(), secrets, now);
         let id = self.take_subflow_id();
-        self.subflows.push(Subflow::new(id, tcb, Handshake::Initial));
+        self.subflows.insert(Subflow::new(id, tcb, Handshake::Initial));
     }
 
     /// Accepts the first subflow.
@@ -74,7 +76,7 @@ impl Connection {
         }
         let tcb = Tcb::accept(syn, self.config.clone(), secrets, now);
         let id = self.take_subflow_id();
-        self.subflows.push(Subflow::new(id, tcb, Handshake::InitialAccepted));
+        self.subflows.insert(Subflow::new(id, tcb, Handshake::InitialAccepted));
     }
 
     fn note_join_permission(&mut self, capable: &MpCapable) {
@@ -123,7 +125,7 @@ impl Connection {
         subflow.local_id = local_id;
         subflow.remote_id = self.addresses.remote_id(remote).unwrap_or_default();
         subflow.backup_here = backup;
-        self.subflows.push(subflow);
+        self.subflows.insert(subflow);
         Ok(id)
     }
 
@@ -167,7 +169,7 @@ impl Connection {
         subflow.remote_id = request.address_id;
         subflow.backup_for_peer = request.backup;
         subflow.backup_here = host.local_addresses().iter().any(|address| address.backup && address.ip == syn.dst.ip());
-        self.subflows.push(subflow);
+        self.subflows.insert(subflow);
         JoinAnswer::Accepted
     }
 
@@ -189,8 +191,8 @@ impl Connection {
     }
 
     /// The option of a SYN or SYN/ACK.
-    pub(super) fn syn_option(&self, i: usize) -> Option<MptcpOption> {
-        let subflow = &self.subflows[i];
+    pub(super) fn syn_option(&self, id: SubflowId) -> Option<MptcpOption> {
+        let subflow = &self.subflows[id];
         let capable = |sender_key| {
             MptcpOption::Capable(MpCapable {
                 version: VERSION,
@@ -243,8 +245,8 @@ impl Connection {
     /// speaks it, but its third ACK with the keys has been overtaken, or lost. Not every peer says them again (Linux 6.18 does
     /// not once its application has ended the stream): after some repetitions of the SYN/ACK its answer counts as one
     /// without MPTCP (section 3.7).
-    pub(super) fn must_wait_for_keys(&self, i: usize, segment: &Segment) -> bool {
-        let subflow = &self.subflows[i];
+    pub(super) fn must_wait_for_keys(&self, id: SubflowId, segment: &Segment) -> bool {
+        let subflow = &self.subflows[id];
         !segment.flags.intersects(Flags::RST | Flags::SYN)
             && subflow.handshake == Handshake::InitialAccepted
             && subflow.tcb.state == State::SynReceived
@@ -256,18 +258,18 @@ impl Connection {
 
     /// TCP's handshake is complete; now MPTCP's part of it. False if it failed: nothing else that the segment says
     /// may count, because nobody knows who sent it.
-    pub(super) fn on_handshake(&mut self, i: usize, segment: &Segment, host: &mut Host, now: Instant) -> bool {
-        let result = match self.subflows[i].handshake {
-            Handshake::Initial => self.conclude_initial(i, segment, host, now),
-            Handshake::InitialAccepted => self.conclude_accepted(i, segment, host, now),
-            Handshake::Join { nonce } => self.conclude_join(i, nonce, segment, now),
+    pub(super) fn on_handshake(&mut self, id: SubflowId, segment: &Segment, host: &mut Host, now: Instant) -> bool {
+        let result = match self.subflows[id].handshake {
+            Handshake::Initial => self.conclude_initial(id, segment, host, now),
+            Handshake::InitialAccepted => self.conclude_accepted(id, segment, host, now),
+            Handshake::Join { nonce } => self.conclude_join(id, nonce, segment, now),
             Handshake::JoinAccepted { nonce, remote_nonce, .. } => {
-                self.conclude_join_accepted(i, nonce, remote_nonce, segment, host, now)
+                self.conclude_join_accepted(id, nonce, remote_nonce, segment, host, now)
             }
-            Handshake::JoinUnconfirmed { .. } | Handshake::Complete => Ok(()),
+            Handshake::JoinUnconfirmed(_) | Handshake::Complete => Ok(()),
         };
         if let Err(violation) = result {
-            self.reset_subflow(i, ResetReason::MptcpSpecific, false, CloseReason::Violation(violation));
+            self.reset_subflow(id, ResetReason::MptcpSpecific, false, CloseReason::Violation(violation));
         }
         result.is_ok()
     }
@@ -275,7 +277,7 @@ impl Connection {
     /// SYN/ACK of the first subflow.
     fn conclude_initial(
         &mut self,
-        i: usize,
+        id: SubflowId,
         segment: &Segment,
         host: &mut Host,
         now: Instant,
@@ -291,14 +293,14 @@ impl Connection {
                 _ => self.protocol = Protocol::Tcp { fell_back: true },
             }
         }
-        self.establish(i, host, now);
+        self.establish(id, host, now);
         Ok(())
     }
 
     /// Third ACK of the first subflow.
     fn conclude_accepted(
         &mut self,
-        i: usize,
+        id: SubflowId,
         segment: &Segment,
         host: &mut Host,
         now: Instant,
@@ -309,12 +311,12 @@ impl Connection {
                 Some((key, ours)) if ours == self.local_key => {
                     self.learn_key(key, true);
                     // The peer may not join before it has seen a DSS (RFC 8684 section 3.1): give it one.
-                    self.subflows[i].tcb.demand_ack();
+                    self.subflows[id].tcb.demand_ack();
                 }
                 _ => self.protocol = Protocol::Tcp { fell_back: true },
             }
         }
-        self.establish(i, host, now);
+        self.establish(id, host, now);
         Ok(())
     }
 
@@ -333,30 +335,30 @@ impl Connection {
     }
 
     /// MP_CAPABLE after the handshake: the peer has heard no DSS yet. Its first data come with their mapping.
-    pub(super) fn on_capable_again(&mut self, i: usize, capable: &MpCapable) -> Result<(), Violation> {
+    pub(super) fn on_capable_again(&mut self, id: SubflowId, capable: &MpCapable) -> Result<(), Violation> {
         let is_ours = capable.sender_key == self.remote_key() && capable.receiver_key == Some(self.local_key);
         let is_valid = is_ours && self.confirms(capable);
-        if !is_valid || self.initiator || self.subflows[i].handshake != Handshake::Complete {
+        if !is_valid || self.initiator || self.subflows[id].handshake != Handshake::Complete {
             return Ok(());
         }
         match capable.data {
             Some(data) => {
-                self.subflows[i].dss_seen = true;
-                self.on_capable_data(i, data)
+                self.subflows[id].dss_seen = true;
+                self.on_capable_data(id, data)
             }
             None => {
-                self.subflows[i].tcb.demand_ack();
+                self.subflows[id].tcb.demand_ack();
                 Ok(())
             }
         }
     }
 
     /// The first subflow is established, and with it the connection.
-    fn establish(&mut self, i: usize, host: &mut Host, now: Instant) {
+    fn establish(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
         self.established_at = Some(now);
         self.state = self.state.after(Step::SynAcked);
-        self.subflows[i].handshake = Handshake::Complete;
-        let window = self.subflows[i].tcb.peer_window();
+        self.subflows[id].handshake = Handshake::Complete;
+        let window = self.subflows[id].tcb.peer_window();
         self.note_window(self.sender.buffer.start(), u64::from(window));
         let mptcp = self.is_mptcp();
         if !mptcp && self.config.mptcp {
@@ -368,7 +370,7 @@ impl Connection {
                 host.events.push_back(Event::Connected { connection: self.id, mptcp });
             }
         }
-        self.admit(i, host, now);
+        self.admit(id, host, now);
         if self.is_fully_established() {
             self.on_fully_established(host, now);
         }
@@ -401,19 +403,18 @@ impl Connection {
     }
 
     /// SYN/ACK of a join: the peer must prove that it knows both keys.
-    fn conclude_join(&mut self, i: usize, nonce: u32, segment: &Segment, now: Instant) -> Result<(), Violation> {
+    fn conclude_join(&mut self, id: SubflowId, nonce: u32, segment: &Segment, now: Instant) -> Result<(), Violation> {
         let keys = self.key_pair().ok_or(Violation::JoinOption)?;
         let Some(MpJoin::SynAck { backup, address_id, hmac, nonce: remote }) = join(segment) else {
             return Err(Violation::JoinOption);
         };
         let nonces = Nonces { local: nonce, remote };
         let VerifiedJoin { .. } = keys.verify_syn_ack(nonces, hmac)?;
-        let subflow = &mut self.subflows[i];
+        let subflow = &mut self.subflows[id];
         subflow.remote_id = address_id;
         subflow.backup_for_peer = backup;
-        let resend_at = now + subflow.tcb.rto();
-        subflow.handshake = Handshake::JoinUnconfirmed { hmac: keys.ack_hmac(nonces), resend_at, tries: 0 };
-        subflow.tcb.demand_ack();
+        let proof = JoinProof::send(keys.ack_hmac(nonces), &mut subflow.tcb, now);
+        subflow.handshake = Handshake::JoinUnconfirmed(proof);
         // With our third ACK the subflow is established for the peer, who cannot fall back any more: nor can we.
         self.joined = true;
         Ok(())
@@ -422,7 +423,7 @@ impl Connection {
     /// Third ACK of a join.
     fn conclude_join_accepted(
         &mut self,
-        i: usize,
+        id: SubflowId,
         nonce: u32,
         remote_nonce: u32,
         segment: &Segment,
@@ -432,39 +433,39 @@ impl Connection {
         let keys = self.key_pair().ok_or(Violation::JoinOption)?;
         let Some(MpJoin::Ack { hmac }) = join(segment) else { return Err(Violation::JoinOption) };
         let verified = keys.verify_ack(Nonces { local: nonce, remote: remote_nonce }, &hmac)?;
-        self.admit_join(i, verified, host, now);
+        self.admit_join(id, verified, host, now);
         Ok(())
     }
 
     /// A join by the peer succeeded, which only a verified one can.
-    fn admit_join(&mut self, i: usize, _: VerifiedJoin, host: &mut Host, now: Instant) {
-        self.subflows[i].handshake = Handshake::Complete;
+    fn admit_join(&mut self, id: SubflowId, _: VerifiedJoin, host: &mut Host, now: Instant) {
+        self.subflows[id].handshake = Handshake::Complete;
         self.joined = true;
         // The fourth segment: only with it may the peer send data.
-        self.subflows[i].tcb.demand_ack();
-        self.admit(i, host, now);
+        self.subflows[id].tcb.demand_ack();
+        self.admit(id, host, now);
     }
 
     /// The peer answered our third ACK of a join.
-    pub(super) fn confirm_join(&mut self, i: usize, host: &mut Host, now: Instant) {
-        self.subflows[i].handshake = Handshake::Complete;
+    pub(super) fn confirm_join(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
+        self.subflows[id].handshake = Handshake::Complete;
         self.joined = true;
-        self.admit(i, host, now);
+        self.admit(id, host, now);
     }
 
     /// A subflow is ready to carry data.
-    fn admit(&mut self, i: usize, host: &mut Host, now: Instant) {
+    fn admit(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
         let is_long = self.sender.long_data_ack || !self.is_fully_established();
         let reserved = if self.is_mptcp() { self.data_option_room(is_long) } else { 0 };
-        self.govern(i, now);
-        let subflow = &mut self.subflows[i];
+        self.govern(id, now);
+        let subflow = &mut self.subflows[id];
         subflow.tcb.reserve_options(reserved);
         subflow.established_at = Some(now);
         subflow.admitted = true;
         if subflow.prio_due {
             subflow.tcb.demand_ack();
         }
-        let (id, local, remote) = (subflow.id, subflow.local(), subflow.remote());
+        let (local, remote) = (subflow.local(), subflow.remote());
         self.orphan_timer = Instant::FAR_FUTURE;
         self.reinject_from_stale();
         self.with_paths(|congestion, paths| congestion.subflow_added(id, paths));
@@ -473,8 +474,8 @@ impl Connection {
             self.tell_path_manager(&PathEvent::SubflowEstablished { id, local, remote }, host, now);
         }
         if self.is_closed() {
-            self.subflows[i].closing = true;
-            self.subflows[i].tcb.request_close();
+            self.subflows[id].closing = true;
+            self.subflows[id].tcb.request_close();
         }
     }
 

@@ -6,7 +6,7 @@
 //! | file | |
 //! |---|---|
 //! | `arrival.rs` | segments in: handshakes, options, data |
-//! | `handshake.rs` | MP_CAPABLE and MP_JOIN |
+//! | `handshake.rs`, `join_proof.rs` | MP_CAPABLE and MP_JOIN |
 //! | `stateless.rs` | MP_CAPABLE by SYN cookies |
 //! | `dss.rs` | the data sequence signal, in and out |
 //! | `number_width.rs` | how wide the numbers in it are |
@@ -16,6 +16,8 @@
 //! | `blocked_window.rs` | what a slow subflow blocks the window with goes to faster ones |
 //! | `receiver_centric.rs`, `held.rs` | MPTCP-rec: the receiver's rates, and what it holds |
 //! | `addresses.rs` | ADD_ADDR, REMOVE_ADDR, MP_PRIO, the path manager |
+//! | `subflow.rs`, `subflows.rs` | what a connection keeps of a subflow, and how it is named |
+//! | `congestion.rs` | the subflows as paths under one controller |
 //! | `application.rs` | settings that change, corks, half shutdown |
 //! | `closing.rs` | DATA_FIN, FIN, MP_FASTCLOSE |
 //! | `half_closed.rs` | subflows that the peer has closed |
@@ -35,6 +37,7 @@ mod fallback;
 mod half_closed;
 mod handshake;
 mod held;
+pub(crate) mod join_proof;
 pub(crate) mod keys;
 pub(crate) mod mapping;
 mod number_width;
@@ -44,6 +47,7 @@ mod reinjection;
 mod send_buffer;
 mod stateless;
 mod subflow;
+mod subflows;
 mod suspension;
 mod timeouts;
 mod transmit;
@@ -55,7 +59,7 @@ use units::{Dsn, Instant};
 use wire::mptcp::{Key, Token};
 use wire::{Payload, Segment, TooBig};
 
-use crate::congestion::{CongestionController, PathView, Paths};
+use crate::congestion::CongestionController;
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
@@ -76,6 +80,7 @@ use reinjection::Reinjection;
 use send_buffer::SendBuffer;
 pub(crate) use stateless::answer_statelessly;
 use subflow::Subflow;
+use subflows::Subflows;
 
 /// Subflows that views on the stack have room for; [`ConnectionConfig::subflows_max`] is bounded by it.
 pub(crate) const SUBFLOWS_CAP: usize = 32;
@@ -192,7 +197,7 @@ pub(crate) struct Connection {
     initiator: bool,
     first_local: SocketAddr,
     first_remote: SocketAddr,
-    subflows: Vec<Subflow>,
+    subflows: Subflows,
     ended: Vec<SubflowStats>,
     next_subflow: u16,
     /// A second subflow was established at some time, or the peer may take one for so: data and subflow sequence have parted.
@@ -209,7 +214,7 @@ pub(crate) struct Connection {
     /// MPTCP-rec, where it is wanted.
     rate_control: Option<Box<RateControl>>,
     /// Where `poll_transmit` goes on, so that no subflow starves.
-    turn: usize,
+    turn: Option<SubflowId>,
     /// Data-level retransmission (RFC 8684 section 3.3.6).
     data_timer: Instant,
     /// When a connection without subflows gives up.
@@ -262,7 +267,7 @@ impl Connection {
             initiator,
             first_local: tuple.local,
             first_remote: tuple.remote,
-            subflows: Vec::new(),
+            subflows: Subflows::default(),
             ended: Vec::new(),
             next_subflow: 0,
             joined: false,
@@ -290,7 +295,7 @@ impl Connection {
             addresses: Addresses::new(tuple.local.ip(), tuple.remote),
             policies,
             rate_control: config.receiver_centric.map(|settings| Box::new(RateControl::new(settings))),
-            turn: 0,
+            turn: None,
             data_timer: Instant::FAR_FUTURE,
             orphan_timer: Instant::FAR_FUTURE,
             orphan_reason: CloseReason::TimedOut,
@@ -321,30 +326,26 @@ impl Connection {
         }
     }
 
-    fn position(&self, id: SubflowId) -> Option<usize> {
-        self.subflows.iter().position(|subflow| subflow.id == id)
-    }
-
     /// Largest payload of one packet of subflow `id`, if there is such a subflow.
     pub(crate) fn payload_max(&self, id: SubflowId) -> Option<u32> {
-        self.position(id).map(|i| self.subflows[i].tcb.payload_max())
+        self.subflows.get(id).map(|subflow| subflow.tcb.payload_max())
     }
 
     /// Octets of payload in the largest packet of `segment`, which subflow `id` has just given out.
     pub(crate) fn packet_payload(&self, id: SubflowId, segment: &Segment) -> Option<u32> {
-        self.position(id).map(|i| self.subflows[i].tcb.packet_payload(segment))
+        self.subflows.get(id).map(|subflow| subflow.tcb.packet_payload(segment))
     }
 
     /// A router says that a packet of subflow `id` was too big.
     pub(crate) fn handle_too_big(&mut self, id: SubflowId, too_big: &TooBig, now: Instant) {
-        if let Some(i) = self.position(id) {
-            self.subflows[i].tcb.on_too_big(too_big, now);
+        if let Some(subflow) = self.subflows.get_mut(id) {
+            subflow.tcb.on_too_big(too_big, now);
         }
     }
 
     /// What checkers may see of subflow `id`, if there is such a subflow.
     pub(crate) fn inspect(&self, id: SubflowId) -> Option<Inspection> {
-        let subflow = &self.subflows[self.position(id)?];
+        let subflow = self.subflows.get(id)?;
         let own = self.data_timer.min(self.orphan_timer).min(self.linger_timer);
         let connection = ConnectionInspection {
             is_open: self.is_established() && !self.is_closed(),
@@ -364,9 +365,7 @@ impl Connection {
 
     /// The identifier of the next subflow. After 65,536 of them they start over, past those still remembered.
     fn next_subflow_id(&self) -> SubflowId {
-        let is_used = |id: &SubflowId| {
-            self.subflows.iter().any(|subflow| subflow.id == *id) || self.ended.iter().any(|ended| ended.id == *id)
-        };
+        let is_used = |id: &SubflowId| self.subflows.contains(*id) || self.ended.iter().any(|ended| ended.id == *id);
         let mut candidates = (0..=u16::MAX).map(|step| SubflowId(self.next_subflow.wrapping_add(step)));
         candidates.find(|id| !is_used(id)).unwrap_or(SubflowId(self.next_subflow))
     }
@@ -380,17 +379,6 @@ impl Connection {
     /// Subflows that can still carry something: what limits and views count.
     fn active_subflows(&self) -> usize {
         self.subflows.iter().filter(|subflow| !subflow.retired).count()
-    }
-
-    /// Lets the controller see all usable subflows.
-    fn with_paths<T>(&mut self, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T {
-        let views: arrayvec::ArrayVec<PathView, SUBFLOWS_CAP> = self
-            .subflows
-            .iter()
-            .filter(|subflow| subflow.admitted && !subflow.retired)
-            .map(|subflow| subflow.tcb.path_view(subflow.id, subflow.competition))
-            .collect();
-        ask(self.policies.congestion.as_mut(), Paths(&views))
     }
 
     /// The connection is over and so are its subflows: nothing is left to do.

@@ -11,10 +11,12 @@ use units::narrow::usize_from;
 use wire::Payload;
 
 use super::send_buffer::{GATHER_TO, gather};
-use crate::crumbs;
+use crate::{SubflowId, crumbs};
 
 /// Charged for every waiting piece beside its octets: a peer that sends crumbs fills the buffer all the sooner.
 const PIECE_OVERHEAD: u64 = 64;
+/// Lanes at most: subflows that come and go may each leave something behind.
+const LANES_MAX: usize = 2 * super::SUBFLOWS_CAP;
 
 #[derive(Debug)]
 struct Piece {
@@ -26,6 +28,13 @@ impl Piece {
     fn end(&self) -> Dsn {
         self.dsn + self.payload.len() as u64
     }
+}
+
+/// What waits of one subflow, ascending.
+#[derive(Debug)]
+struct Lane {
+    subflow: SubflowId,
+    pieces: VecDeque<Piece>,
 }
 
 /// What became of a piece of data.
@@ -46,7 +55,7 @@ pub(crate) struct Reassembly {
     ready: VecDeque<Payload>,
     ready_bytes: u64,
     received_bytes: u64,
-    lanes: Vec<VecDeque<Piece>>,
+    lanes: Vec<Lane>,
     waiting_bytes: u64,
     waiting_pieces: u64,
     waiting_peak_bytes: u64,
@@ -110,8 +119,8 @@ impl Reassembly {
         self.limit.saturating_sub(self.ready_bytes)
     }
 
-    /// Takes data that arrived on `lane`; nothing beyond `edge` was promised a place.
-    pub(crate) fn insert(&mut self, lane: usize, mut dsn: Dsn, mut payload: Payload, edge: Dsn) -> Inserted {
+    /// Takes data that arrived on `subflow`; nothing beyond `edge` was promised a place.
+    pub(crate) fn insert(&mut self, subflow: SubflowId, mut dsn: Dsn, mut payload: Payload, edge: Dsn) -> Inserted {
         let mut inserted = Inserted::default();
         let mut end = dsn + payload.len() as u64;
         if end.before_or_at(self.next) {
@@ -137,9 +146,18 @@ impl Reassembly {
             self.drain();
             inserted.advanced = true;
         } else {
-            self.hold(lane, Piece { dsn, payload }, &mut inserted);
+            self.hold(subflow, Piece { dsn, payload }, &mut inserted);
         }
         inserted
+    }
+
+    /// Takes the next data of the stream, of which the caller knows that they are.
+    pub(crate) fn append(&mut self, payload: Payload) {
+        if !payload.is_empty() {
+            let end = self.next + payload.len() as u64;
+            self.release(payload, end);
+            self.drain();
+        }
     }
 
     fn release(&mut self, payload: Payload, end: Dsn) {
@@ -162,10 +180,12 @@ impl Reassembly {
         if self.waiting_pieces == 0 {
             return;
         }
-        while let Some(lane) =
-            self.lanes.iter().position(|lane| lane.front().is_some_and(|piece| piece.dsn.before_or_at(self.next)))
+        while let Some(lane) = self
+            .lanes
+            .iter()
+            .position(|lane| lane.pieces.front().is_some_and(|piece| piece.dsn.before_or_at(self.next)))
         {
-            let mut piece = self.lanes[lane].pop_front().expect("the lane has a front");
+            let mut piece = self.lanes[lane].pieces.pop_front().expect("the lane has a front");
             self.waiting_bytes -= piece.payload.len() as u64;
             self.waiting_pieces -= 1;
             if piece.end().after(self.next) {
@@ -177,7 +197,7 @@ impl Reassembly {
         }
     }
 
-    fn hold(&mut self, lane: usize, piece: Piece, inserted: &mut Inserted) {
+    fn hold(&mut self, subflow: SubflowId, piece: Piece, inserted: &mut Inserted) {
         let len = piece.payload.len() as u64;
         let charged = self.waiting_bytes + len + (self.waiting_pieces + 1) * PIECE_OVERHEAD;
         // Real segments are far larger than their overhead; only crumbs and copies on many subflows come near this.
@@ -185,12 +205,9 @@ impl Reassembly {
             inserted.discarded_bytes += len;
             return;
         }
-        if self.lanes.len() <= lane {
-            self.lanes.resize_with(lane + 1, VecDeque::new);
-        }
         let recent = piece.dsn;
         let piece = Piece { payload: crumbs::keep(piece.payload), ..piece };
-        let queue = &mut self.lanes[lane];
+        let queue = self.lane_of(subflow);
         if queue.back().is_none_or(|last| last.end().before_or_at(piece.dsn)) {
             queue.push_back(piece);
         } else {
@@ -208,6 +225,23 @@ impl Reassembly {
         self.waiting_peak_bytes = self.waiting_peak_bytes.max(self.waiting_bytes);
     }
 
+    /// The lane of a subflow: its own, or one that nobody needs any more. Of too many subflows several share one, in which
+    /// every piece is sorted in.
+    fn lane_of(&mut self, subflow: SubflowId) -> &mut VecDeque<Piece> {
+        let own = self.lanes.iter().position(|lane| lane.subflow == subflow);
+        let found = own.or_else(|| self.lanes.iter().position(|lane| lane.pieces.is_empty()));
+        let lane = match found {
+            Some(lane) => lane,
+            None if self.lanes.len() < LANES_MAX => {
+                self.lanes.push(Lane { subflow, pieces: VecDeque::new() });
+                self.lanes.len() - 1
+            }
+            None => usize::from(subflow.0) % LANES_MAX,
+        };
+        self.lanes[lane].subflow = subflow;
+        &mut self.lanes[lane].pieces
+    }
+
     /// What waits, as ranges `[start, end)` that ascend and lie apart.
     pub(crate) fn waiting_ranges(&self) -> impl Iterator<Item = (Dsn, Dsn)> {
         let mut next = self.next;
@@ -223,9 +257,9 @@ impl Reassembly {
 
     /// The first octets waiting at or after `dsn`, as far as one piece of a lane reaches.
     fn first_waiting_after(&self, dsn: Dsn) -> Option<(Dsn, Dsn)> {
-        let in_lane = |lane: &VecDeque<Piece>| {
-            let at = lane.partition_point(|piece| piece.end().before_or_at(dsn));
-            lane.get(at).map(|piece| (piece.dsn.max(dsn), piece.end()))
+        let in_lane = |lane: &Lane| {
+            let at = lane.pieces.partition_point(|piece| piece.end().before_or_at(dsn));
+            lane.pieces.get(at).map(|piece| (piece.dsn.max(dsn), piece.end()))
         };
         self.lanes.iter().filter_map(in_lane).reduce(|first, other| if other.0.before(first.0) { other } else { first })
     }
@@ -265,11 +299,11 @@ mod tests {
     #[test]
     fn merges_subflows_in_order() {
         let mut stream = Reassembly::new(Dsn(0), 10_000);
-        stream.insert(0, Dsn(100), pattern(100, 100), EDGE);
-        stream.insert(1, Dsn(200), pattern(200, 100), EDGE);
-        stream.insert(0, Dsn(300), pattern(300, 100), EDGE);
+        stream.insert(SubflowId(0), Dsn(100), pattern(100, 100), EDGE);
+        stream.insert(SubflowId(1), Dsn(200), pattern(200, 100), EDGE);
+        stream.insert(SubflowId(0), Dsn(300), pattern(300, 100), EDGE);
         assert_eq!((stream.waiting_bytes(), stream.take(1000)), (300, None));
-        assert!(stream.insert(1, Dsn(0), pattern(0, 100), EDGE).advanced);
+        assert!(stream.insert(SubflowId(1), Dsn(0), pattern(0, 100), EDGE).advanced);
         assert_eq!((stream.next(), stream.waiting_bytes(), stream.waiting_peak_bytes()), (Dsn(400), 0, 300));
         assert_eq!(stream.take(150), Some(pattern(0, 150)));
         assert_eq!(stream.take(1000), Some(pattern(150, 250)));
@@ -279,30 +313,45 @@ mod tests {
     #[test]
     fn overlaps_and_late_reinjections_find_their_place() {
         let mut stream = Reassembly::new(Dsn(0), 10_000);
-        stream.insert(0, Dsn(500), pattern(500, 100), EDGE);
-        stream.insert(0, Dsn(200), pattern(200, 100), EDGE);
-        stream.insert(1, Dsn(250), pattern(250, 250), EDGE);
-        assert_eq!(stream.insert(0, Dsn(510), pattern(510, 10), EDGE).duplicate_bytes, 10);
-        stream.insert(2, Dsn(0), pattern(0, 220), EDGE);
+        stream.insert(SubflowId(0), Dsn(500), pattern(500, 100), EDGE);
+        stream.insert(SubflowId(0), Dsn(200), pattern(200, 100), EDGE);
+        stream.insert(SubflowId(1), Dsn(250), pattern(250, 250), EDGE);
+        assert_eq!(stream.insert(SubflowId(0), Dsn(510), pattern(510, 10), EDGE).duplicate_bytes, 10);
+        stream.insert(SubflowId(2), Dsn(0), pattern(0, 220), EDGE);
         assert_eq!(stream.next(), Dsn(600));
         assert_eq!(stream.take(1000), Some(pattern(0, 600)));
-        assert_eq!(stream.insert(2, Dsn(590), pattern(590, 20), EDGE).duplicate_bytes, 10);
+        assert_eq!(stream.insert(SubflowId(2), Dsn(590), pattern(590, 20), EDGE).duplicate_bytes, 10);
     }
 
     #[test]
     fn nothing_beyond_the_edge_gets_in() {
         let mut stream = Reassembly::new(Dsn(0), 1000);
-        let inserted = stream.insert(0, Dsn(900), pattern(900, 200), Dsn(1000));
+        let inserted = stream.insert(SubflowId(0), Dsn(900), pattern(900, 200), Dsn(1000));
         assert_eq!((inserted.discarded_bytes, stream.waiting_bytes()), (100, 100));
-        assert_eq!(stream.insert(0, Dsn(2000), pattern(0, 200), Dsn(1000)).discarded_bytes, 200);
+        assert_eq!(stream.insert(SubflowId(0), Dsn(2000), pattern(0, 200), Dsn(1000)).discarded_bytes, 200);
     }
 
     #[test]
     fn crumbs_cost_no_more_than_a_multiple_of_the_buffer() {
         let mut stream = Reassembly::new(Dsn(0), 100_000);
         for i in 0..100_000 {
-            stream.insert(0, Dsn(100_000 - i), pattern(0, 1), Dsn(200_000));
+            stream.insert(SubflowId(0), Dsn(100_000 - i), pattern(0, 1), Dsn(200_000));
         }
         assert!(stream.waiting_pieces < 10_000);
+    }
+
+    #[test]
+    fn subflows_that_come_and_go_leave_no_more_queues_than_so_many() {
+        let mut stream = Reassembly::new(Dsn(0), 10_000);
+        for i in (1..200).rev() {
+            stream.insert(SubflowId(i), Dsn(u64::from(i)), pattern(u64::from(i), 1), EDGE);
+            assert!(stream.lanes.len() <= LANES_MAX);
+        }
+        assert!(stream.insert(SubflowId(0), Dsn(0), pattern(0, 1), EDGE).advanced);
+        assert_eq!((stream.next(), stream.take(1000)), (Dsn(200), Some(pattern(0, 200))));
+        // All are empty now, so that the first serves anyone.
+        let before = stream.lanes.len();
+        stream.insert(SubflowId(1000), Dsn(300), pattern(300, 1), EDGE);
+        assert_eq!((stream.lanes.len(), stream.lanes[0].subflow), (before, SubflowId(1000)));
     }
 }

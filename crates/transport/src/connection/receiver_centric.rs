@@ -19,6 +19,8 @@ use super::held::HeldRanges;
 use super::transmit::OPTION_SPACE;
 use super::{Connection, dss_room};
 use crate::SubflowId;
+use crate::control_loop::{self, Rule};
+use crate::label::Label;
 use crate::receiver_centric::{PathCollector, PathFacts, RateEstimator, ReceiverCentric, TaggedData, WindowRule};
 use crate::tcp::Chunk;
 
@@ -109,9 +111,9 @@ impl Connection {
         dss_room(long_data_ack) + self.wider_number_bytes() + round
     }
 
-    /// Subflow `i` is ready for data.
-    pub(super) fn govern(&mut self, i: usize, now: Instant) {
-        let (id, acked_bytes) = (self.subflows[i].id, self.subflows[i].tcb.counters.acked_bytes);
+    /// Subflow `id` is ready for data.
+    pub(super) fn govern(&mut self, id: SubflowId, now: Instant) {
+        let acked_bytes = self.subflows[id].tcb.counters.acked_bytes;
         if let Some(control) = self.rate_control_mut() {
             control.collector.add(id, acked_bytes, now);
         }
@@ -125,21 +127,21 @@ impl Connection {
         }
     }
 
-    /// What the data of subflow `i` carry.
+    /// What the data of subflow `id` carry.
     #[inline]
-    pub(super) fn round_of(&self, i: usize) -> Option<Round> {
-        self.rate_control()?.collector.round(self.subflows[i].id)
+    pub(super) fn round_of(&self, id: SubflowId) -> Option<Round> {
+        self.rate_control()?.collector.round(id)
     }
 
-    /// The receiver has said a rate for the subflow, so that it is paced by that.
-    pub(super) fn is_paced_by_receiver(&self, id: SubflowId) -> bool {
-        self.rate_control().is_some_and(|control| control.collector.rate_bytes_per_s(id).is_some())
-    }
-
-    /// The receiver rules the congestion window of the subflow too.
-    pub(super) fn is_ruled_by_receiver(&self, id: SubflowId) -> bool {
-        let rules = |control: &RateControl| control.settings.window == WindowRule::Receiver;
-        self.rate_control.as_deref().is_some_and(rules) && self.is_paced_by_receiver(id)
+    /// Who decides about the subflow: a receiver that has said a rate for it paces it, and may rule its window too.
+    pub(super) fn rule_of_receiver(&self, id: SubflowId) -> Rule {
+        match self.rate_control() {
+            Some(control) if control.collector.rate_bytes_per_s(id).is_some() => match control.settings.window {
+                WindowRule::Receiver => Rule::Peer,
+                WindowRule::Controller => Rule::PeerPaces,
+            },
+            _ => Rule::Controller,
+        }
     }
 
     /// New data should go elsewhere: with this subflow in use the peer's buffer would block.
@@ -149,17 +151,17 @@ impl Connection {
 
     /// The data of a segment about to be taken, if they carry a round.
     #[inline]
-    pub(super) fn tagged_data(&self, i: usize, segment: &Segment) -> Option<TaggedData> {
+    pub(super) fn tagged_data(&self, id: SubflowId, segment: &Segment) -> Option<TaggedData> {
         self.rate_control()?;
         let round = segment.options.round.filter(|_| !segment.payload.is_empty())?;
-        let packet_bytes = self.subflows[i].tcb.payload_max();
+        let packet_bytes = self.subflows[id].tcb.payload_max();
         Some(TaggedData { round, seq: segment.seq, bytes: segment.payload.sequence_len(), packet_bytes })
     }
 
-    /// Data with a round were accepted on subflow `i`.
-    pub(super) fn on_tagged_data(&mut self, i: usize, data: &TaggedData, now: Instant) {
-        let (id, rto_min) = (self.subflows[i].id, self.config.rto_min);
-        if !self.subflows[i].admitted {
+    /// Data with a round were accepted on subflow `id`.
+    pub(super) fn on_tagged_data(&mut self, id: SubflowId, data: &TaggedData, now: Instant) {
+        let rto_min = self.config.rto_min;
+        if !self.subflows[id].admitted {
             return;
         }
         let Some(control) = self.rate_control_mut() else { return };
@@ -171,23 +173,22 @@ impl Connection {
         let estimator = &mut control.incoming[position].estimator;
         estimator.on_data(data, now);
         if estimator.is_report_due(now) {
-            self.subflows[i].tcb.demand_ack();
+            self.subflows[id].tcb.demand_ack();
         }
     }
 
-    /// Adds the report that is due on subflow `i`, if one is, to an ACK that already has its DATA_ACK.
+    /// Adds the report that is due on subflow `id`, if one is, to an ACK that already has its DATA_ACK.
     #[inline]
-    pub(super) fn add_rate_report(&mut self, i: usize, segment: &mut Segment, now: Instant) {
+    pub(super) fn add_rate_report(&mut self, id: SubflowId, segment: &mut Segment, now: Instant) {
         if self.rate_control.is_some() {
-            self.add_rate_report_due(i, segment, now);
+            self.add_rate_report_due(id, segment, now);
         }
     }
 
     #[cold]
-    fn add_rate_report_due(&mut self, i: usize, segment: &mut Segment, now: Instant) {
-        let id = self.subflows[i].id;
+    fn add_rate_report_due(&mut self, id: SubflowId, segment: &mut Segment, now: Instant) {
         let room = OPTION_SPACE.saturating_sub(segment.options.encoded_len());
-        let tcb = &mut self.subflows[i].tcb;
+        let tcb = &mut self.subflows[id].tcb;
         let Some(control) = &mut self.rate_control else { return };
         let Some(incoming) = control.incoming.iter_mut().find(|incoming| incoming.subflow == id) else { return };
         if !incoming.estimator.is_report_due(now) || room < RateReport::len_with(0) {
@@ -238,8 +239,7 @@ impl Connection {
         let Some(control) = self.rate_control() else { return };
         let Some(report) = RateReport::read(option) else { return };
         let Some(id) = control.collector.subflow(report.path) else { return };
-        let Some(i) = self.position(id) else { return };
-        let facts = self.path_facts(i);
+        let Some(facts) = self.path_facts(id) else { return };
         self.note_held(&report, &segment.options);
         let Some(control) = self.rate_control_mut() else { return };
         control.collector.on_report(&report, &facts, now);
@@ -247,7 +247,7 @@ impl Connection {
         let rule = control.settings.window;
         let chosen = control.collector.choose_paths(window_bytes, now);
         if let Some(rate_bytes_per_s) = rate {
-            let tcb = &mut self.subflows[i].tcb;
+            let tcb = &mut self.subflows[id].tcb;
             tcb.set_pacing_rate(Some(rate_bytes_per_s));
             if rule == WindowRule::Receiver {
                 let window = window_for(rate_bytes_per_s, facts.rtt).max(2 * u64::from(facts.packet_bytes));
@@ -259,15 +259,15 @@ impl Connection {
         }
     }
 
-    fn path_facts(&self, i: usize) -> PathFacts {
-        let tcb = &self.subflows[i].tcb;
-        PathFacts {
+    fn path_facts(&self, id: SubflowId) -> Option<PathFacts> {
+        let tcb = &self.subflows.get(id)?.tcb;
+        Some(PathFacts {
             acked_bytes: tcb.counters.acked_bytes,
             packet_bytes: tcb.payload_max(),
             initial_packets: self.config.initial_window_segments,
             rtt: tcb.rtt().srtt().unwrap_or(tcb.rto()),
             rto: tcb.rto(),
-        }
+        })
     }
 
     /// Remembers what the peer holds, as far as it was ever sent.
@@ -290,9 +290,9 @@ impl Connection {
 
     /// What unused subflows have not sent goes out on others.
     fn clear_unused_queues(&mut self) {
-        for i in 0..self.subflows.len() {
-            if self.subflows[i].tcb.unsent_bytes() > 0 && self.is_unused(self.subflows[i].id) {
-                self.withdraw_unsent(i);
+        for id in self.subflows.ids() {
+            if self.subflows[id].tcb.unsent_bytes() > 0 && self.is_unused(id) {
+                self.withdraw_unsent(id);
             }
         }
     }
@@ -309,13 +309,12 @@ impl Connection {
         for incoming in &mut control.incoming {
             incoming.estimator.on_timeout(now);
             let is_due = incoming.estimator.is_report_due(now);
-            let of_report = self.subflows.iter_mut().filter(|subflow| is_due && subflow.id == incoming.subflow);
-            of_report.for_each(|subflow| subflow.tcb.demand_ack());
+            if let Some(subflow) = self.subflows.get_mut(incoming.subflow).filter(|_| is_due) {
+                subflow.tcb.demand_ack();
+            }
         }
-        while let Some(id) = control.collector.forget_old(now) {
-            let rate = self.policies.congestion.pacing_rate_bytes_per_s(id);
-            let forgotten = self.subflows.iter_mut().filter(|subflow| subflow.id == id);
-            forgotten.for_each(|subflow| subflow.tcb.set_pacing_rate(rate));
+        while let Some(id) = self.rate_control.as_deref_mut().and_then(|control| control.collector.forget_old(now)) {
+            control_loop::follow_pace(self, id);
         }
         while let Some(id) = self.rate_control_mut().and_then(|control| control.collector.next_probe(now)) {
             self.send_probe(id);
@@ -327,7 +326,7 @@ impl Connection {
     /// would know no back-off.
     fn send_probe(&mut self, id: SubflowId) {
         let (dsn, outstanding) = (self.sender.buffer.start(), self.sender.next.since(self.sender.buffer.start()));
-        let Some(subflow) = self.subflows.iter_mut().find(|subflow| subflow.id == id) else { return };
+        let Some(subflow) = self.subflows.get_mut(id) else { return };
         let under_way = subflow.probe_end.is_some_and(|end| !subflow.tcb.is_acknowledged(end));
         if outstanding == 0 || !subflow.is_usable() || under_way || subflow.tcb.unsent_bytes() > 0 {
             return;
@@ -336,7 +335,7 @@ impl Connection {
         subflow.probe_end = Some(subflow.tcb.next_seq() + low_u32(len));
         let payload = self.sender.buffer.read(dsn, usize_from(len));
         subflow.reinjected = false;
-        subflow.tcb.push(Chunk { dsn, payload });
+        subflow.tcb.push(Chunk { label: Label::new(dsn), payload });
         self.totals.reinjected_bytes += len;
     }
 }

@@ -67,12 +67,13 @@ impl Reinjection {
 }
 
 impl Connection {
-    /// Schedules everything that subflow `i` owes to be sent by others.
-    pub(super) fn reinject_from(&mut self, i: usize) {
+    /// Schedules everything that subflow `id` owes to be sent by others.
+    pub(super) fn reinject_from(&mut self, id: SubflowId) {
         let una = self.sender.buffer.start();
         let Self { subflows, reinjection, rate_control, .. } = self;
-        let subflow = &mut subflows[i];
-        for (dsn, payload) in subflow.tcb.unacknowledged() {
+        let subflow = &mut subflows[id];
+        for (label, payload) in subflow.tcb.unacknowledged() {
+            let dsn = label.dsn();
             let end = dsn + payload.len() as u64;
             let is_held = rate_control.as_deref().is_some_and(|control| control.holds(dsn, end));
             if !payload.is_empty() && end.after(una) && !is_held {
@@ -83,20 +84,19 @@ impl Connection {
         subflow.reinjected = true;
     }
 
-    /// A time-out on subflow `i`: others that show life take over, once.
-    pub(super) fn reinject_after_timeout(&mut self, i: usize) {
-        let others =
-            self.subflows.iter().enumerate().any(|(k, subflow)| k != i && subflow.is_usable() && !subflow.is_stale());
-        if others && self.is_mptcp() && !self.subflows[i].reinjected {
-            self.reinject_from(i);
+    /// A time-out on subflow `id`: others that show life take over, once.
+    pub(super) fn reinject_after_timeout(&mut self, id: SubflowId) {
+        let others = self.subflows.others(id).any(|subflow| subflow.is_usable() && !subflow.is_stale());
+        if others && self.is_mptcp() && !self.subflows[id].reinjected {
+            self.reinject_from(id);
         }
     }
 
     /// A subflow has come to life: it takes over from all that show none.
     pub(super) fn reinject_from_stale(&mut self) {
-        for i in 0..self.subflows.len() {
-            if self.subflows[i].is_stale() && !self.subflows[i].reinjected {
-                self.reinject_from(i);
+        for id in self.subflows.ids() {
+            if self.subflows[id].is_stale() && !self.subflows[id].reinjected {
+                self.reinject_from(id);
             }
         }
     }
@@ -108,7 +108,8 @@ impl Connection {
         let mut end = self.sender.next;
         let alive = self.subflows.iter().any(|subflow| subflow.is_usable() && !subflow.is_stale());
         for subflow in self.subflows.iter().filter(|subflow| !(subflow.is_finished() || alive && subflow.is_stale())) {
-            for (dsn, payload) in subflow.tcb.unacknowledged() {
+            for (label, payload) in subflow.tcb.unacknowledged() {
+                let dsn = label.dsn();
                 let is_missing = !payload.is_empty() && (dsn + payload.len() as u64).after(start);
                 if is_missing {
                     end = end.min(dsn.max(start));
@@ -118,24 +119,25 @@ impl Connection {
         self.reinjection.push(start, end, None);
     }
 
-    /// No new data on subflow `i`: what it has not sent goes elsewhere, what it has sent it may finish.
-    pub(super) fn retreat_from(&mut self, i: usize) {
-        self.withdraw_unsent(i);
-        let subflow = &mut self.subflows[i];
+    /// No new data on subflow `id`: what it has not sent goes elsewhere, what it has sent it may finish.
+    pub(super) fn retreat_from(&mut self, id: SubflowId) {
+        self.withdraw_unsent(id);
+        let subflow = &mut self.subflows[id];
         subflow.closing = true;
         subflow.tcb.request_close();
     }
 
-    /// What subflow `i` has not sent goes elsewhere.
-    pub(super) fn withdraw_unsent(&mut self, i: usize) {
+    /// What subflow `id` has not sent goes elsewhere.
+    pub(super) fn withdraw_unsent(&mut self, id: SubflowId) {
         let una = self.sender.buffer.start();
         let Self { subflows, reinjection, .. } = self;
-        let subflow = &mut subflows[i];
+        let subflow = &mut subflows[id];
         let id = subflow.id;
         for chunk in subflow.tcb.take_unsent() {
-            let end = chunk.dsn + chunk.payload.len() as u64;
+            let dsn = chunk.label.dsn();
+            let end = dsn + chunk.payload.len() as u64;
             if end.after(una) {
-                reinjection.push(chunk.dsn.max(una), end, Some(id));
+                reinjection.push(dsn.max(una), end, Some(id));
             }
         }
     }

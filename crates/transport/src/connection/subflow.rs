@@ -5,6 +5,7 @@ use core::net::SocketAddr;
 use units::{Dsn, Duration, Instant, SeqNr};
 use wire::mptcp::{AddressId, MptcpOption};
 
+use super::join_proof::JoinProof;
 use super::mapping::MappingTable;
 use super::suspension::Suspension;
 use crate::SubflowId;
@@ -38,14 +39,7 @@ pub(crate) enum Handshake {
         expires_at: Instant,
     },
     /// Our third ACK with its HMAC is on its way; no data before the peer answers (RFC 8684 section 3.2).
-    JoinUnconfirmed {
-        /// The HMAC to repeat.
-        hmac: [u8; 20],
-        /// When.
-        resend_at: Instant,
-        /// Repetitions so far.
-        tries: u32,
-    },
+    JoinUnconfirmed(JoinProof),
     /// Data may flow.
     Complete,
 }
@@ -190,26 +184,17 @@ impl Subflow {
         self.tcb.close();
     }
 
-    /// Repeats the third ACK of a join that the peer has not answered, at most six times.
+    /// Repeats the third ACK of a join that the peer has not answered. False if that is in vain.
     pub(crate) fn resend_join_ack(&mut self, now: Instant) -> bool {
-        /// After these the peer, or a middlebox, does not want us.
-        const TRIES_MAX: u32 = 6;
-        let rto = self.tcb.rto();
-        if let Handshake::JoinUnconfirmed { resend_at, tries, .. } = &mut self.handshake {
-            if *resend_at <= now {
-                *tries += 1;
-                *resend_at = now + rto.saturating_mul(1 << (*tries).min(6));
-                let given_up = *tries > TRIES_MAX;
-                self.tcb.demand_ack();
-                return !given_up;
-            }
+        match &mut self.handshake {
+            Handshake::JoinUnconfirmed(proof) => proof.repeat_if_due(&mut self.tcb, now),
+            _ => true,
         }
-        true
     }
 
     pub(crate) fn next_timeout(&self) -> Instant {
         let resend = match self.handshake {
-            Handshake::JoinUnconfirmed { resend_at, .. } => resend_at,
+            Handshake::JoinUnconfirmed(proof) => proof.resend_at(),
             _ => Instant::FAR_FUTURE,
         };
         self.tcb.next_timeout().min(resend).min(self.half_open_until().unwrap_or(Instant::FAR_FUTURE))

@@ -49,10 +49,14 @@ impl Connection {
             return;
         }
         let una = self.sender.buffer.start();
-        let Some(i) = self.carriers.of_first(una).and_then(|id| self.position(id)) else { return };
-        let (next, subflow) = (self.sender.next, &mut self.subflows[i]);
+        let next = self.sender.next;
+        let carrier = self.carriers.of_first(una).and_then(|id| self.subflows.get_mut(id));
+        let Some(subflow) = carrier else { return };
         let mut held = subflow.tcb.unacknowledged();
-        let works_on_it = held.any(|(dsn, payload)| dsn.before_or_at(una) && (dsn + payload.len() as u64).after(una));
+        let works_on_it = held.any(|(label, payload)| {
+            let dsn = label.dsn();
+            dsn.before_or_at(una) && (dsn + payload.len() as u64).after(una)
+        });
         if !works_on_it && subflow.is_usable() {
             subflow.suspension = Some(Suspension::new(subflow.suspension, next, next.since(una)));
         }

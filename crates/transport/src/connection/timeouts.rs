@@ -4,11 +4,12 @@ use units::{Duration, Instant};
 use wire::mptcp::ResetReason;
 
 use super::{Connection, Subflow};
-use crate::congestion::LossSample;
+use crate::SubflowId;
+use crate::control_loop;
 use crate::error::{CloseReason, Violation};
 use crate::host::Host;
 use crate::state::State;
-use crate::tcp::{AckOutcome, Expired};
+use crate::tcp::Expired;
 
 /// Shortest data-level time-out: subflows get the chance to repair their losses first.
 const DATA_TIMEOUT_MIN: Duration = Duration::from_secs(1);
@@ -25,20 +26,16 @@ impl Connection {
 
     /// Handles everything that is due.
     pub(crate) fn handle_timeout(&mut self, host: &mut Host, now: Instant) {
-        for i in 0..self.subflows.len() {
-            if self.subflows[i].tcb.next_timeout() <= now {
-                let expired = self.subflows[i].tcb.on_timeout(now);
-                self.on_expired(i, expired, now);
-                if self.subflows[i].tcb.is_probing() && self.subflows[i].is_stale() {
-                    self.reinject_after_timeout(i);
-                }
+        for id in self.subflows.ids() {
+            if let Some(expired) = control_loop::on_timeout(self, id, now) {
+                self.on_expired(id, expired);
             }
-            if self.subflows[i].half_open_until().is_some_and(|until| until <= now) {
-                self.subflows[i].give_up_join();
+            if self.subflows[id].half_open_until().is_some_and(|until| until <= now) {
+                self.subflows[id].give_up_join();
             }
-            if !self.subflows[i].resend_join_ack(now) {
+            if !self.subflows[id].resend_join_ack(now) {
                 let reason = CloseReason::Violation(Violation::JoinOption);
-                self.reset_subflow(i, ResetReason::MptcpSpecific, true, reason);
+                self.reset_subflow(id, ResetReason::MptcpSpecific, true, reason);
             }
         }
         self.on_rate_control_timeout(now);
@@ -55,39 +52,16 @@ impl Connection {
         self.settle(host, now);
     }
 
-    fn on_expired(&mut self, i: usize, expired: Expired, now: Instant) {
-        let subflow = &mut self.subflows[i];
-        let id = subflow.id;
+    /// What the time-outs of a subflow mean for the others.
+    fn on_expired(&mut self, id: SubflowId, expired: Expired) {
+        let subflow = &mut self.subflows[id];
         if expired.gave_up {
             subflow.close_reason.get_or_insert(CloseReason::TimedOut);
-            return;
         }
-        if expired.retransmission_timeout {
-            let ask = subflow.tcb.is_first_timeout() && subflow.admitted;
-            let ssthresh = ask.then(|| self.ssthresh_after_timeout(i, now));
-            self.subflows[i].tcb.begin_loss(ssthresh, now);
-            self.reinject_after_timeout(i);
-        } else if let Some(signal) = expired.congestion.filter(|_| subflow.admitted) {
-            let sample = LossSample { subflow: id, now, signal, lost_bytes: expired.lost_bytes };
-            let ssthresh = self.ssthresh_after_loss(i, &sample);
-            self.subflows[i].tcb.begin_recovery(ssthresh, &AckOutcome::default());
+        let is_probing_in_vain = subflow.tcb.is_probing() && subflow.is_stale();
+        if (expired.retransmission_timeout && !expired.gave_up) || is_probing_in_vain {
+            self.reinject_after_timeout(id);
         }
-    }
-
-    fn ssthresh_after_timeout(&mut self, i: usize, now: Instant) -> u64 {
-        let id = self.subflows[i].id;
-        if self.is_ruled_by_receiver(id) {
-            return self.subflows[i].tcb.window().ssthresh();
-        }
-        self.with_paths(|congestion, paths| congestion.ssthresh_after_timeout(id, now, paths))
-    }
-
-    /// Where the window of subflow `i` falls to. A receiver that rules it answers losses by its rate.
-    pub(super) fn ssthresh_after_loss(&mut self, i: usize, sample: &LossSample) -> u64 {
-        if self.is_ruled_by_receiver(sample.subflow) {
-            return self.subflows[i].tcb.window().ssthresh();
-        }
-        self.with_paths(|congestion, paths| congestion.ssthresh_after_loss(sample, paths))
     }
 
     /// Restarts the data-level time-out: twice the slowest subflow's, because that subflow may still deliver. Those without
@@ -155,7 +129,7 @@ impl Connection {
         const TRIES: u32 = 3;
         let silent = self.sender.backoff >= TRIES && self.subflows.iter().all(|subflow| !subflow.dss_seen);
         if silent && self.can_fall_back() {
-            self.subflows[0].tcb.request_fin();
+            self.subflows.iter_mut().take(1).for_each(|first| first.tcb.request_fin());
         }
     }
 }

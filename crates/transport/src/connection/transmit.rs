@@ -8,7 +8,9 @@ use wire::{Flags, Segment};
 
 use super::subflow::{Handshake, Subflow};
 use super::{Connection, Protocol, SUBFLOWS_CAP};
+use crate::SubflowId;
 use crate::host::Host;
+use crate::label::Label;
 use crate::scheduler::{Marks, ScheduleContext, SubflowView};
 use crate::tcp::{Chunk, Outgoing, OutgoingKind, SendLimits};
 
@@ -28,7 +30,6 @@ struct Waiting {
 #[derive(Default)]
 pub(super) struct Candidates {
     views: ArrayVec<SubflowView, SUBFLOWS_CAP>,
-    positions: ArrayVec<usize, SUBFLOWS_CAP>,
 }
 
 impl Candidates {
@@ -55,50 +56,48 @@ impl Connection {
     fn transmit_any(&mut self, now: Instant) -> Option<Segment> {
         let limits = SendLimits {
             receive_window: self.receive_window(),
-            offload_max: self.offload_max(),
+            offload_max: self.config.super_segment_max(),
             more: self.sender.next != self.sender.buffer.end(),
         };
-        let count = self.subflows.len();
-        for step in 0..count {
-            let i = if self.turn + step < count { self.turn + step } else { self.turn + step - count };
-            if !self.subflows[i].tcb.has_something_to_send() {
-                continue;
-            }
-            if let Some(segment) = self.transmit_on(i, &limits, now) {
-                self.turn = i;
+        let wants = |subflow: &Subflow| subflow.tcb.has_something_to_send();
+        let mut asked = 0;
+        while let Some((now_asked, id)) = self.subflows.next_around(self.turn, asked, wants) {
+            asked = now_asked;
+            if let Some(segment) = self.transmit_on(id, &limits, now) {
+                self.turn = Some(id);
                 return Some(segment);
             }
         }
-        self.turn = 0;
+        self.turn = None;
         None
     }
 
-    fn transmit_on(&mut self, i: usize, limits: &SendLimits, now: Instant) -> Option<Segment> {
-        let mut outgoing = self.subflows[i].tcb.transmit(limits, now)?;
-        self.add_options(i, &mut outgoing, now);
+    fn transmit_on(&mut self, id: SubflowId, limits: &SendLimits, now: Instant) -> Option<Segment> {
+        let mut outgoing = self.subflows[id].tcb.transmit(limits, now)?;
+        self.add_options(id, &mut outgoing, now);
         let Outgoing { mut segment, .. } = outgoing;
-        self.subflows[i].tcb.add_sack_blocks(&mut segment);
+        self.subflows[id].tcb.add_sack_blocks(&mut segment);
         if !segment.flags.contains(Flags::SYN) {
-            let announced = u64::from(segment.window) << self.subflows[i].tcb.rcv_wscale();
+            let announced = u64::from(segment.window) << self.subflows[id].tcb.rcv_wscale();
             self.receiver.edge = self.receiver.edge.max(self.receiver.stream.next() + announced);
         }
         Some(segment)
     }
 
-    fn add_options(&mut self, i: usize, outgoing: &mut Outgoing, now: Instant) {
+    fn add_options(&mut self, id: SubflowId, outgoing: &mut Outgoing, now: Instant) {
         let segment = &mut outgoing.segment;
         match outgoing.kind {
-            OutgoingKind::Syn => self.add_syn_options(i, segment),
+            OutgoingKind::Syn => self.add_syn_options(id, segment),
             OutgoingKind::Reset => {
-                segment.options.mptcp.extend(self.subflows[i].reset_options.drain(..));
+                segment.options.mptcp.extend(self.subflows[id].reset_options.drain(..));
             }
-            OutgoingKind::Data { dsn, mapping } => self.add_data_options(i, dsn, mapping, segment),
-            OutgoingKind::Control => self.add_control_options(i, segment, now),
+            OutgoingKind::Data(label) => self.add_data_options(id, label, segment),
+            OutgoingKind::Control => self.add_control_options(id, segment, now),
         }
     }
 
-    fn add_syn_options(&self, i: usize, segment: &mut Segment) {
-        let option = self.syn_option(i);
+    fn add_syn_options(&self, id: SubflowId, segment: &mut Segment) {
+        let option = self.syn_option(id);
         let is_capable = matches!(option, Some(MptcpOption::Capable(_)));
         segment.options.mptcp.extend(option);
         if is_capable {
@@ -106,23 +105,24 @@ impl Connection {
         }
     }
 
-    fn add_data_options(&mut self, i: usize, dsn: Dsn, known: Option<(Mapping, bool)>, segment: &mut Segment) {
+    fn add_data_options(&mut self, id: SubflowId, label: Label, segment: &mut Segment) {
         if !self.is_mptcp() {
             if let Some(from) = self.sender.infinite_mapping_due.take() {
                 segment.options.mptcp.push(MptcpOption::Dss(self.infinite_mapping(from)));
-                self.subflows[i].tcb.change_reserved_options(0);
+                self.subflows[id].tcb.change_reserved_options(0);
             }
             return;
         }
-        segment.options.round = self.round_of(i);
+        segment.options.round = self.round_of(id);
+        let (dsn, known) = (label.dsn(), label.first_mapping());
         let signal = match known {
             Some((mapping, data_fin)) => {
                 Dss { mapping: Some(self.sent_again(mapping, dsn)), data_fin, ..self.ack_signal() }
             }
-            None => self.data_signal(i, dsn, segment),
+            None => self.data_signal(id, dsn, segment),
         };
         if let (None, Some(mapping)) = (known, signal.mapping) {
-            self.subflows[i].tcb.set_mapping(mapping, signal.data_fin);
+            self.subflows[id].tcb.relabel(label.sent_with(mapping, signal.data_fin));
         }
         if dsn == self.first_dsn() && self.confirming_capable(None).is_some() {
             let data = self.capable_data(known, segment);
@@ -132,7 +132,7 @@ impl Connection {
                     // MP_CAPABLE has no room for the end of the stream.
                     self.sender.data_fin_due = true;
                     self.capable_due = false;
-                    self.subflows[i].tcb.demand_ack();
+                    self.subflows[id].tcb.demand_ack();
                 }
                 return;
             }
@@ -165,19 +165,19 @@ impl Connection {
     }
 
     /// The options of a segment without data. What is said once goes only on a segment that the peer will look at.
-    fn add_control_options(&mut self, i: usize, segment: &mut Segment, now: Instant) {
-        let fresh = self.subflows[i].tcb.is_fresh(segment);
+    fn add_control_options(&mut self, id: SubflowId, segment: &mut Segment, now: Instant) {
+        let fresh = self.subflows[id].tcb.is_fresh(segment);
         if let Some(dsn) = self.receiver.fail_due.take_if(|_| fresh) {
             segment.options.mptcp.push(MptcpOption::Fail(MpFail { dsn }));
         }
         if !self.is_mptcp() {
             return;
         }
-        if let Handshake::JoinUnconfirmed { hmac, .. } = self.subflows[i].handshake {
-            segment.options.mptcp.push(MptcpOption::Join(MpJoin::Ack { hmac }));
+        if let Handshake::JoinUnconfirmed(proof) = self.subflows[id].handshake {
+            segment.options.mptcp.push(MptcpOption::Join(MpJoin::Ack { hmac: proof.hmac() }));
         } else if fresh {
-            self.add_signals(i, segment);
-            self.add_rate_report(i, segment, now);
+            self.add_signals(id, segment);
+            self.add_rate_report(id, segment, now);
         } else if let Some(fin) = self.sender.data_fin.filter(|_| self.ends_with(segment)) {
             segment.options.mptcp.push(MptcpOption::Dss(self.data_fin_signal(fin)));
         } else {
@@ -190,18 +190,18 @@ impl Connection {
         segment.flags.contains(Flags::FIN) && self.is_data_fin_outstanding()
     }
 
-    fn add_signals(&mut self, i: usize, segment: &mut Segment) {
+    fn add_signals(&mut self, id: SubflowId, segment: &mut Segment) {
         if self.capable_due || !self.sender.data_fin_due {
             if let Some(option) = self.confirming_capable(None) {
                 segment.options.mptcp.push(option);
                 if core::mem::take(&mut self.capable_due) && self.sender.data_fin_due {
-                    self.subflows[i].tcb.demand_ack();
+                    self.subflows[id].tcb.demand_ack();
                 }
                 return;
             }
         }
-        if core::mem::take(&mut self.subflows[i].prio_due) {
-            let backup = self.subflows[i].backup_here;
+        if core::mem::take(&mut self.subflows[id].prio_due) {
+            let backup = self.subflows[id].backup_here;
             segment.options.mptcp.push(MptcpOption::Prio(MpPrio { backup }));
         }
         let signal = match self.sender.data_fin.filter(|_| self.sender.data_fin_due) {
@@ -210,7 +210,7 @@ impl Connection {
         };
         self.sender.data_fin_due = false;
         segment.options.mptcp.push(MptcpOption::Dss(signal));
-        self.add_address_option(i, segment);
+        self.add_address_option(id, segment);
     }
 
     /// Gives the next data to the subflows that the scheduler marks. False if nothing can move.
@@ -248,8 +248,8 @@ impl Connection {
 
     /// A window that the connection knows to be open may be shut for a subflow that missed the news.
     fn probe_shut_windows(&mut self, candidates: &Candidates, now: Instant) {
-        for position in &candidates.positions {
-            let subflow = &mut self.subflows[*position];
+        for view in &candidates.views {
+            let subflow = &mut self.subflows[view.id];
             if subflow.is_shut() {
                 subflow.tcb.arm_persist(now);
             }
@@ -283,7 +283,7 @@ impl Connection {
         let avoid = self.reinjection.avoid().filter(|_| again);
         let is_better = |subflow: &Subflow| subflow.is_usable() && !subflow.is_stale() && Some(subflow.id) != avoid;
         let others = self.subflows.iter().any(is_better);
-        for (i, subflow) in self.subflows.iter().enumerate() {
+        for subflow in self.subflows.iter() {
             if !subflow.is_usable() || (others && Some(subflow.id) == avoid) {
                 continue;
             }
@@ -295,7 +295,6 @@ impl Connection {
             }
             if class == best {
                 candidates.views.push(view);
-                candidates.positions.push(i);
             }
         }
         if self.rate_control.is_some() {
@@ -310,10 +309,7 @@ impl Connection {
         if candidates.views.iter().all(|view| self.is_unused(view.id)) {
             return;
         }
-        let is_used = |view: &SubflowView| !self.is_unused(view.id);
-        let kept = candidates.views.iter().zip(&candidates.positions).filter(|(view, _)| is_used(view));
-        candidates.positions = kept.map(|(_, position)| *position).collect();
-        candidates.views.retain(|view| is_used(view));
+        candidates.views.retain(|view| !self.is_unused(view.id));
     }
 
     /// Nagle's rule and silly-window avoidance, at the data level (RFC 9293 sections 3.7.4 and 3.8.6.2.1).
@@ -334,9 +330,9 @@ impl Connection {
             return true;
         }
         let mut overdue = false;
-        for position in &candidates.positions {
+        for view in &candidates.views {
             // Any of them may be dead: probe on all.
-            let tcb = &mut self.subflows[*position].tcb;
+            let tcb = &mut self.subflows[view.id].tcb;
             if !outstanding {
                 if window_bytes == 0 {
                     tcb.shut_window();
@@ -364,10 +360,10 @@ impl Connection {
             self.finish_stream_if_last(false);
         }
         for at in marks.iter() {
-            let Some(i) = candidates.positions.get(at) else { continue };
-            let subflow = &mut self.subflows[*i];
+            let Some(view) = candidates.views.get(at) else { continue };
+            let subflow = &mut self.subflows[view.id];
             subflow.reinjected = false;
-            subflow.tcb.push(Chunk { dsn: waiting.dsn, payload: payload.clone() });
+            subflow.tcb.push(Chunk { label: Label::new(waiting.dsn), payload: payload.clone() });
         }
         if self.data_timer == Instant::FAR_FUTURE {
             self.rearm_data_timer(now);
@@ -385,19 +381,13 @@ impl Connection {
         }
     }
 
-    /// Payload of a super-segment at most: with its headers it is one IP packet, and its mapping has a length of 16 bits.
-    fn offload_max(&self) -> u32 {
-        const HEADERS_MAX: u32 = 40 + 60;
-        self.config.offload_max_bytes.min(0xffff - HEADERS_MAX)
-    }
-
     /// One segment, or a probe of the path MTU; where the driver cuts super-segments, as many as fit the windows.
     fn chunk_max(&mut self, candidates: &Candidates, at: usize, now: Instant) -> Option<u32> {
-        let (view, position) = candidates.views.get(at).zip(candidates.positions.get(at))?;
-        let subflow = &mut self.subflows[*position];
+        let view = candidates.views.get(at)?;
+        let subflow = &mut self.subflows[view.id];
         let probe = subflow.tcb.probe_bytes(now).unwrap_or(0);
         let room = view.cwnd.saturating_sub(view.in_flight + view.queued).min(subflow.window_room());
-        let room = room.min(u64::from(self.offload_max()));
+        let room = room.min(u64::from(self.config.super_segment_max()));
         let whole = room / u64::from(view.mss) * u64::from(view.mss);
         Some(u32_from(whole).max(view.mss).max(probe))
     }

@@ -8,27 +8,19 @@ use wire::Segment;
 use wire::mptcp::{MpJoin, MpTcpRst, MptcpOption, ResetReason};
 
 use super::LegStats;
-use crate::congestion::{AckSample, CongestionController, DeliverySample, LossSample, Paths};
+use crate::congestion::{CongestionController, Paths};
+use crate::connection::join_proof::JoinProof;
 use crate::connection::mapping::MappingTable;
+use crate::control_loop::{self, ControlledPaths, Rule, path_view};
 use crate::host::{Host, Tuple};
 use crate::state::State;
-use crate::tcp::{AckOutcome, Expired, Tcb};
+use crate::tcp::{AckOutcome, Tcb};
 use crate::{ConnectionConfig, SubflowId, congestion};
 
 /// The only path that a leg's controller sees.
 const PATH: SubflowId = SubflowId(0);
 /// Options that wait to be passed on at most: a flood of them is not worth more.
 const PASSING_MAX: usize = 8;
-/// Repetitions of the third ACK of a join.
-const PROOFS_MAX: u32 = 6;
-
-/// The third ACK of a join, repeated until it is answered (RFC 8684 section 3.2).
-#[derive(Clone, Copy, Debug)]
-struct Proof {
-    hmac: [u8; 20],
-    resend_at: Instant,
-    tries: u32,
-}
 
 /// A subflow's TCP at the relay.
 pub(super) struct Leg {
@@ -39,7 +31,7 @@ pub(super) struct Leg {
     /// Said on the other leg and to be said on this one.
     pub(super) passing: VecDeque<MptcpOption>,
     pub(super) reset_options: Vec<MptcpOption>,
-    proof: Option<Proof>,
+    proof: Option<JoinProof>,
     congestion: Box<dyn CongestionController>,
     admitted: bool,
 }
@@ -70,109 +62,39 @@ impl Leg {
         }
     }
 
-    fn with_path<T>(&mut self, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T {
-        let view = [self.tcb.path_view(PATH, None)];
-        ask(self.congestion.as_mut(), Paths(&view))
-    }
-
     /// Data may flow; `reserved_bytes` of option space belong to the data sequence signal.
     pub(super) fn admit(&mut self, reserved_bytes: u32) {
         self.proof = None;
         self.tcb.reserve_options(reserved_bytes);
         self.admitted = true;
-        self.with_path(|congestion, paths| congestion.subflow_added(PATH, paths));
+        self.with_paths(|congestion, paths| congestion.subflow_added(PATH, paths));
     }
 
     /// The other host has proved itself: its HMAC goes out, again and again until answered.
     pub(super) fn prove(&mut self, hmac: [u8; 20], now: Instant) {
-        self.proof = Some(Proof { hmac, resend_at: now + self.tcb.rto(), tries: 0 });
-        self.tcb.demand_ack();
+        self.proof = Some(JoinProof::send(hmac, &mut self.tcb, now));
     }
 
     /// The HMAC that control segments carry now.
     pub(super) fn proof(&self) -> Option<[u8; 20]> {
-        self.proof.map(|proof| proof.hmac)
+        self.proof.map(|proof| proof.hmac())
     }
 
     /// Lets the controller answer an ACK.
-    pub(super) fn apply_ack(&mut self, ack: &AckOutcome, now: Instant) {
-        if !self.admitted {
-            return;
-        }
-        if ack.delivered_bytes > 0 || ack.rtt.is_some() {
-            let (delivered_bytes, rtt) = (ack.delivered_bytes, ack.rtt);
-            self.congestion.on_delivery(&DeliverySample { subflow: PATH, now, delivered_bytes, rtt });
-        }
-        if let Some(signal) = ack.congestion {
-            let sample = LossSample { subflow: PATH, now, signal, lost_bytes: ack.lost_bytes };
-            let ssthresh = self.with_path(|congestion, paths| congestion.ssthresh_after_loss(&sample, paths));
-            self.tcb.begin_recovery(ssthresh, ack);
-        } else if ack.growth_bytes > 0 && ack.cwnd_limited {
-            self.grow_window(ack, now);
-        }
-        if ack.round_ended {
-            let set = self.with_path(|congestion, paths| congestion.on_round(PATH, now, paths));
-            if let Some(set) = set {
-                self.tcb.window_mut().set(set.cwnd, set.ssthresh);
-            }
-            let rate = self.congestion.pacing_rate_bytes_per_s(PATH);
-            self.tcb.set_pacing_rate(rate);
-        }
-    }
-
-    fn grow_window(&mut self, ack: &AckOutcome, now: Instant) {
-        let mut acked_bytes = ack.growth_bytes;
-        if self.tcb.window().in_slow_start() && !self.congestion.rules_slow_start() {
-            acked_bytes = self.tcb.slow_start(ack);
-        }
-        if acked_bytes == 0 {
-            return;
-        }
-        let sample = AckSample { subflow: PATH, now, acked_bytes, rtt: ack.rtt, cwnd_limited: ack.cwnd_limited };
-        let step = self.with_path(|congestion, paths| congestion.on_ack(&sample, paths));
-        self.tcb.window_mut().apply(step);
+    pub(super) fn on_ack(&mut self, ack: &AckOutcome, now: Instant) {
+        control_loop::on_ack(self, PATH, ack, now);
     }
 
     /// When [`Self::handle_timeout`] wants to be called.
     pub(super) fn next_timeout(&self) -> Instant {
-        self.tcb.next_timeout().min(self.proof.map_or(Instant::FAR_FUTURE, |proof| proof.resend_at))
+        self.tcb.next_timeout().min(self.proof.map_or(Instant::FAR_FUTURE, |proof| proof.resend_at()))
     }
 
     /// Handles what is due. False if the host behind this leg is gone.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
-        let mut alive = true;
-        if self.tcb.next_timeout() <= now {
-            let expired = self.tcb.on_timeout(now);
-            self.on_expired(&expired, now);
-            alive = !expired.gave_up;
-        }
-        alive && self.repeat_proof(now)
-    }
-
-    fn on_expired(&mut self, expired: &Expired, now: Instant) {
-        if expired.gave_up {
-            return;
-        }
-        if expired.retransmission_timeout {
-            let ask = self.tcb.is_first_timeout() && self.admitted;
-            let ssthresh =
-                ask.then(|| self.with_path(|congestion, paths| congestion.ssthresh_after_timeout(PATH, now, paths)));
-            self.tcb.begin_loss(ssthresh, now);
-        } else if let Some(signal) = expired.congestion.filter(|_| self.admitted) {
-            let sample = LossSample { subflow: PATH, now, signal, lost_bytes: expired.lost_bytes };
-            let ssthresh = self.with_path(|congestion, paths| congestion.ssthresh_after_loss(&sample, paths));
-            self.tcb.begin_recovery(ssthresh, &AckOutcome::default());
-        }
-    }
-
-    fn repeat_proof(&mut self, now: Instant) -> bool {
-        let rto = self.tcb.rto();
-        let Some(proof) = self.proof.as_mut().filter(|proof| proof.resend_at <= now) else { return true };
-        proof.tries += 1;
-        proof.resend_at = now + rto.saturating_mul(1 << proof.tries.min(PROOFS_MAX));
-        let given_up = proof.tries > PROOFS_MAX;
-        self.tcb.demand_ack();
-        !given_up
+        let expired = control_loop::on_timeout(self, PATH, now);
+        let alive = expired.is_none_or(|expired| !expired.gave_up);
+        alive && self.proof.as_mut().is_none_or(|proof| proof.repeat_if_due(&mut self.tcb, now))
     }
 
     /// Notes an option to be said on this leg.
@@ -213,6 +135,30 @@ impl Leg {
             srtt: self.tcb.rtt().srtt(),
             path_mtu_bytes: self.tcb.path_mtu(),
         }
+    }
+}
+
+/// A leg is one path: its controller sees no other, and nobody else decides about it.
+impl ControlledPaths for Leg {
+    fn tcb(&mut self, _: SubflowId) -> &mut Tcb {
+        &mut self.tcb
+    }
+
+    fn controller(&mut self) -> &mut dyn CongestionController {
+        self.congestion.as_mut()
+    }
+
+    fn with_paths<T>(&mut self, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T {
+        let view = [path_view(PATH, &self.tcb, None)];
+        ask(self.congestion.as_mut(), Paths(&view))
+    }
+
+    fn is_admitted(&self, _: SubflowId) -> bool {
+        self.admitted
+    }
+
+    fn rule(&self, _: SubflowId) -> Rule {
+        Rule::Controller
     }
 }
 

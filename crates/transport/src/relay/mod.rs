@@ -23,6 +23,7 @@ mod flow;
 mod forwarding;
 mod leg;
 mod options;
+mod per_side;
 mod space;
 mod splice;
 
@@ -31,7 +32,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use serde::Serialize;
-use units::narrow::{low_u32, u16_from};
+use units::narrow::low_u32;
 use units::{Dsn, Duration, Instant};
 use wire::mptcp::{DataSeq, MpJoin, MptcpOption, Token};
 use wire::{Flags, Payload, Segment, TooBig};
@@ -61,11 +62,17 @@ impl Side {
         }
     }
 
-    const fn index(self) -> usize {
+    /// What [`Host`]'s routes call the leg of this side.
+    const fn route_name(self) -> SubflowId {
         match self {
-            Self::Source => 0,
-            Self::Destination => 1,
+            Self::Source => SubflowId(0),
+            Self::Destination => SubflowId(1),
         }
+    }
+
+    /// The side whose leg is called so.
+    fn of_route(route: &Route) -> Self {
+        if route.subflow == Self::Source.route_name() { Self::Source } else { Self::Destination }
     }
 }
 
@@ -265,9 +272,8 @@ impl FastAckRelay {
         let tuple = Tuple { local: segment.dst, remote: segment.src };
         if let Some(route) = self.host.route(&tuple) {
             let id = SpliceId(u64::from(route.slot));
-            let side = if route.subflow.0 == 0 { Side::Source } else { Side::Destination };
             if let Some(splice) = self.splices.get_mut(&id) {
-                splice.handle_segment(side, segment, &mut self.data, now);
+                splice.handle_segment(Side::of_route(&route), segment, &mut self.data, now);
             }
             self.settle(id);
             return None;
@@ -298,7 +304,7 @@ impl FastAckRelay {
         let tuple = Tuple { local: too_big.src, remote: too_big.dst };
         let Some(route) = self.host.route(&tuple) else { return false };
         let id = SpliceId(route.slot.into());
-        let leg = self.splices.get_mut(&id).and_then(|splice| splice.legs[usize::from(route.subflow.0)].as_mut());
+        let leg = self.splices.get_mut(&id).and_then(|splice| splice.legs[Side::of_route(&route)].as_mut());
         if let Some(leg) = leg {
             leg.tcb.on_too_big(too_big, now);
             self.settle(id);
@@ -354,7 +360,7 @@ impl FastAckRelay {
     /// them, data beyond the window last announced here would wait until the source sends them again elsewhere.
     pub fn on_data_ack(&mut self, splice: SpliceId, to: Side, rcv_nxt: Dsn, window_bytes: u64) {
         if let Some(splice) = self.splices.get_mut(&splice) {
-            let flow = &mut splice.flows[to.index()];
+            let flow = &mut splice.flows[to];
             flow.anchor(rcv_nxt);
             flow.on_data_ack(DataSeq::Short(rcv_nxt.low()), window_bytes);
         }
@@ -366,7 +372,7 @@ impl FastAckRelay {
     /// relay believes the first of them, and the host that gets the data verifies it.
     pub fn anchor(&mut self, splice: SpliceId, to: Side, dsn: Dsn) {
         if let Some(splice) = self.splices.get_mut(&splice) {
-            splice.flows[to.index()].anchor(dsn);
+            splice.flows[to].anchor(dsn);
         }
     }
 
@@ -393,7 +399,7 @@ impl FastAckRelay {
     pub fn packet_payload(&self, segment: &Segment) -> Option<u32> {
         let route = self.host.route(&Tuple { local: segment.src, remote: segment.dst })?;
         let splice = self.splices.get(&SpliceId(route.slot.into()))?;
-        Some(splice.legs[usize::from(route.subflow.0)].as_ref()?.tcb.packet_payload(segment))
+        Some(splice.legs[Side::of_route(&route)].as_ref()?.tcb.packet_payload(segment))
     }
 
     fn advance(&mut self, now: Instant) {
@@ -406,8 +412,7 @@ impl FastAckRelay {
         let (near, far) = (Tuple { local: syn.dst, remote: syn.src }, self.far_tuple(from, token, &syn));
         let Some(far) = far.filter(|_| self.splices.len() < self.config.splices_max) else { return Some(syn) };
         let id = SpliceId(self.next);
-        let subflow = |side: Side| SubflowId(u16_from(side.index() as u64));
-        let route = |side: Side| Route { slot: low_u32(id.0), subflow: subflow(side) };
+        let route = |side: Side| Route { slot: low_u32(id.0), subflow: side.route_name() };
         if !self.host.claim(far, route(from.opposite())) {
             return Some(syn);
         }
@@ -442,7 +447,7 @@ impl FastAckRelay {
     fn forget_if_over(&mut self, id: SpliceId) {
         let Self { splices, host, data, events, .. } = self;
         let Some(splice) = splices.get(&id).filter(|splice| splice.is_over()) else { return };
-        splice.tuples().into_iter().for_each(|tuple| host.release(&tuple));
+        splice.tuples().iter().for_each(|tuple| host.release(tuple));
         data.retain(|piece| piece.splice != id);
         events.push_back(RelayEvent::Closed { splice: id });
         splices.remove(&id);

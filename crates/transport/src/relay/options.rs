@@ -8,31 +8,33 @@ use wire::mptcp::{DataSeq, Dss, Mapping, MpJoin, MptcpOption};
 
 use super::Side;
 use super::splice::{NO_DATA, Splice};
+use crate::label::Label;
 use crate::tcp::{Outgoing, OutgoingKind};
 
 impl Splice {
     /// Adds to a segment towards `side` what belongs on it.
     pub(super) fn add_options(&mut self, side: Side, outgoing: &mut Outgoing) {
         let segment = &mut outgoing.segment;
-        let Some(leg) = &mut self.legs[side.index()] else { return };
+        let Some(leg) = &mut self.legs[side] else { return };
         match outgoing.kind {
             OutgoingKind::Syn => segment.options.mptcp.push(MptcpOption::Join(leg.join)),
             OutgoingKind::Reset => segment.options.mptcp.extend(leg.reset_options.drain(..)),
-            OutgoingKind::Data { dsn, mapping } => self.add_mapping(side, dsn, mapping, segment),
+            OutgoingKind::Data(label) => self.add_mapping(side, label, segment),
             OutgoingKind::Control => self.add_signals(side, segment),
         }
     }
 
     /// The DATA_ACK of the opposite host. Before it has said one the signal is empty, which still shows that options pass.
     fn ack_signal(&self, side: Side) -> Dss {
-        Dss { data_ack: self.flows[side.opposite().index()].data_ack(), mapping: None, data_fin: false }
+        Dss { data_ack: self.flows[side.opposite()].data_ack(), mapping: None, data_fin: false }
     }
 
-    fn add_mapping(&mut self, side: Side, dsn: Dsn, known: Option<(Mapping, bool)>, segment: &mut Segment) {
+    fn add_mapping(&mut self, side: Side, label: Label, segment: &mut Segment) {
         let mut signal = self.ack_signal(side);
-        let (mapping, data_fin) = known.unwrap_or_else(|| self.map(side, dsn, segment));
-        if let (None, Some(leg)) = (known, &mut self.legs[side.index()]) {
-            leg.tcb.set_mapping(mapping, data_fin);
+        let known = label.first_mapping();
+        let (mapping, data_fin) = known.unwrap_or_else(|| self.map(side, label.dsn(), segment));
+        if let (None, Some(leg)) = (known, &mut self.legs[side]) {
+            leg.tcb.relabel(label.sent_with(mapping, data_fin));
         }
         (signal.mapping, signal.data_fin) = (Some(mapping), data_fin);
         segment.options.mptcp.push(MptcpOption::Dss(signal));
@@ -40,24 +42,24 @@ impl Splice {
 
     /// The mapping of data in this leg's sequence numbers, with the end of the stream if they reach it.
     fn map(&self, side: Side, dsn: Dsn, segment: &Segment) -> (Mapping, bool) {
-        let dsn = self.flows[side.index()].locate(dsn);
+        let dsn = self.flows[side].locate(dsn);
         let data_len = segment.payload.len();
-        let data_fin = self.flows[side.index()].fin == Some(dsn + data_len as u64);
+        let data_fin = self.flows[side].fin == Some(dsn + data_len as u64);
         let len = u16_from(data_len as u64 + u64::from(data_fin));
-        let ssn = self.legs[side.index()].as_ref().map_or(0, |leg| segment.seq.since(leg.tcb.iss()));
+        let ssn = self.legs[side].as_ref().map_or(0, |leg| segment.seq.since(leg.tcb.iss()));
         let checksum = self.checksum.then(|| dss_checksum(dsn, ssn, len, core::iter::once(&segment.payload)));
         (Mapping { dsn: DataSeq::Short(dsn.low()), ssn, len, checksum }, data_fin)
     }
 
     fn add_signals(&mut self, side: Side, segment: &mut Segment) {
         let mut signal = self.ack_signal(side);
-        let Some(leg) = &mut self.legs[side.index()] else { return };
+        let Some(leg) = &mut self.legs[side] else { return };
         if let Some(hmac) = leg.proof() {
             segment.options.mptcp.push(MptcpOption::Join(MpJoin::Ack { hmac }));
             return;
         }
         let is_fresh = leg.tcb.is_fresh(segment);
-        let flow = &mut self.flows[side.index()];
+        let flow = &mut self.flows[side];
         // The end of data whose first checksum is still incomplete goes with them.
         let is_ready = flow.fin_due && (!self.checksum || flow.can_be_summed());
         if let Some(fin) = flow.fin.filter(|_| is_ready && is_fresh) {

@@ -9,11 +9,13 @@ use wire::{Flags, Payload, Segment};
 
 use super::flow::Flow;
 use super::leg::{Leg, LegSecrets, reset_reason, with_shift_of};
+use super::per_side::PerSide;
 use super::{LegStats, Piece, RelayConfig, RelayEvent, Side, SpliceId, SpliceStats};
 use crate::ConnectionConfig;
 use crate::connection::dss_room;
 use crate::connection::mapping::{MappingChecksum, ReceivedMapping, Unresolved};
 use crate::host::{Host, Tuple};
+use crate::label::Label;
 use crate::state::State;
 use crate::tcp::{Arrival, Chunk, SendLimits, Verdict};
 use std::collections::VecDeque;
@@ -45,11 +47,11 @@ pub(super) struct Splice {
     /// The near host's, which is answered when the far host has answered.
     syn: Segment,
     near_secrets: LegSecrets,
-    /// Both legs' four-tuples, by side.
-    tuples: [Tuple; 2],
-    pub(super) legs: [Option<Leg>; 2],
+    /// Both legs' four-tuples.
+    tuples: PerSide<Tuple>,
+    pub(super) legs: PerSide<Option<Leg>>,
     /// By the side to which the data go.
-    pub(super) flows: [Flow; 2],
+    pub(super) flows: PerSide<Flow>,
     /// The hosts use DSS checksums.
     pub(super) checksum: bool,
     pub(super) widened_bytes: u64,
@@ -72,12 +74,12 @@ impl Splice {
     ) -> Self {
         let near_tuple = Tuple { local: syn.dst, remote: syn.src };
         let near_secrets = LegSecrets { tcp: tcp.clone(), secrets: host.tcb_secrets(&near_tuple, now) };
-        let mut legs = [None, None];
+        let mut legs = PerSide::from_fn(|_| None);
         if let Some(join) = join(&syn) {
             let tcp = with_shift_of(&syn, tcp);
-            legs[near.opposite().index()] = Some(Leg::connect(far_tuple, join, &tcp, host, now));
+            legs[near.opposite()] = Some(Leg::connect(far_tuple, join, &tcp, host, now));
         }
-        let tuples = if near == Side::Source { [near_tuple, far_tuple] } else { [far_tuple, near_tuple] };
+        let tuples = PerSide::from_fn(|side| if side == near { near_tuple } else { far_tuple });
         Self {
             id,
             config: config.clone(),
@@ -87,7 +89,7 @@ impl Splice {
             near_secrets,
             tuples,
             legs,
-            flows: [Flow::new(), Flow::new()],
+            flows: PerSide::from_fn(|_| Flow::new()),
             checksum: false,
             widened_bytes: 0,
             overflowed_segments: 0,
@@ -95,7 +97,7 @@ impl Splice {
         }
     }
 
-    pub(super) fn tuples(&self) -> [Tuple; 2] {
+    pub(super) fn tuples(&self) -> PerSide<Tuple> {
         self.tuples
     }
 
@@ -112,7 +114,7 @@ impl Splice {
             self.overflowed_segments += 1;
             return;
         }
-        let Some(leg) = &mut self.legs[side.index()] else {
+        let Some(leg) = &mut self.legs[side] else {
             // The near host repeats its SYN, or has changed its mind.
             if segment.flags.contains(Flags::RST) && segment.seq == self.syn.end() {
                 self.abort_from(side, Vec::new());
@@ -141,9 +143,9 @@ impl Splice {
         if !self.progress(side, segment, arrival, now) {
             return self.abort(ResetReason::MptcpSpecific);
         }
-        let Some(leg) = &mut self.legs[side.index()] else { return };
-        leg.apply_ack(&arrival.ack, now);
-        let flow = &mut self.flows[side.index()];
+        let Some(leg) = &mut self.legs[side] else { return };
+        leg.on_ack(&arrival.ack, now);
+        let flow = &mut self.flows[side];
         flow.stored_bytes = flow.stored_bytes.saturating_sub(arrival.ack.acked_payload_bytes);
         if !self.on_options(side, segment) {
             return self.abort(ResetReason::MptcpSpecific);
@@ -153,7 +155,7 @@ impl Splice {
         }
         if arrival.fin {
             let to = side.opposite();
-            self.flows[to.index()].ended = true;
+            self.flows[to].ended = true;
             self.events.push_back(RelayEvent::Ending { splice: self.id, to });
         }
     }
@@ -164,12 +166,12 @@ impl Splice {
         match (self.stage, arrival.established, join(segment)) {
             (Stage::Asked, true, Some(join @ MpJoin::SynAck { .. })) if !is_near => {
                 self.near_secrets.tcp = with_shift_of(segment, &self.near_secrets.tcp);
-                self.legs[self.near.index()] = Some(Leg::accept(&self.syn, join, &self.near_secrets, now));
+                self.legs[self.near] = Some(Leg::accept(&self.syn, join, &self.near_secrets, now));
                 self.stage = Stage::Answered;
                 true
             }
             (Stage::Answered, true, Some(MpJoin::Ack { hmac })) if is_near => {
-                if let Some(far) = &mut self.legs[self.near.opposite().index()] {
+                if let Some(far) = &mut self.legs[self.near.opposite()] {
                     far.prove(hmac, now);
                 }
                 self.stage = Stage::Proven;
@@ -187,8 +189,8 @@ impl Splice {
     fn on_joined(&mut self) {
         self.stage = Stage::Joined;
         for side in [Side::Source, Side::Destination] {
-            let room = dss_room(self.flows[side.opposite().index()].is_long());
-            if let Some(leg) = &mut self.legs[side.index()] {
+            let room = dss_room(self.flows[side.opposite()].is_long());
+            if let Some(leg) = &mut self.legs[side] {
                 leg.admit(room);
                 if side == self.near {
                     // The fourth segment: only with it may the near host send data.
@@ -196,7 +198,7 @@ impl Splice {
                 }
             }
         }
-        let destination = self.tuples[Side::Destination.index()].remote;
+        let destination = self.tuples[Side::Destination].remote;
         self.events.push_back(RelayEvent::Joined { splice: self.id, destination });
     }
 
@@ -211,13 +213,13 @@ impl Splice {
                 }
                 MptcpOption::Join(MpJoin::Ack { .. }) if self.stage == Stage::Joined => {
                     // The near host has not heard the fourth segment.
-                    if let Some(leg) = &mut self.legs[side.index()] {
+                    if let Some(leg) = &mut self.legs[side] {
                         leg.tcb.demand_ack();
                     }
                 }
                 MptcpOption::Join(_) | MptcpOption::Capable(_) => {}
                 option => {
-                    if let Some(leg) = &mut self.legs[side.opposite().index()] {
+                    if let Some(leg) = &mut self.legs[side.opposite()] {
                         leg.pass(option.clone());
                     }
                 }
@@ -227,10 +229,10 @@ impl Splice {
     }
 
     fn on_dss(&mut self, side: Side, dss: &Dss, window: u16) -> bool {
-        let Some(leg) = &self.legs[side.index()] else { return true };
+        let Some(leg) = &self.legs[side] else { return true };
         if let Some(ack) = dss.data_ack {
             let window_bytes = u64::from(window) << leg.tcb.snd_wscale();
-            self.flows[side.index()].on_data_ack(ack, window_bytes);
+            self.flows[side].on_data_ack(ack, window_bytes);
         }
         dss.mapping.is_none_or(|mapping| self.on_mapping(side, &mapping, dss.data_fin))
     }
@@ -241,7 +243,7 @@ impl Splice {
             // An infinite mapping: fallback, which a joined subflow cannot take part in (RFC 8684 section 3.7).
             return false;
         }
-        let flow = &mut self.flows[to.index()];
+        let flow = &mut self.flows[to];
         let was_long = flow.is_long();
         let dsn = flow.learn(mapping.dsn);
         let is_long = flow.is_long();
@@ -251,7 +253,7 @@ impl Splice {
             flow.fin = Some(dsn + u64::from(data_len));
             flow.fin_due = true;
         }
-        let Some(leg) = &mut self.legs[side.index()] else { return true };
+        let Some(leg) = &mut self.legs[side] else { return true };
         if data_fin {
             // Whoever sent it waits for the DATA_ACK of it.
             leg.tcb.demand_ack();
@@ -259,10 +261,10 @@ impl Splice {
         if is_long && !was_long && self.stage == Stage::Joined {
             leg.tcb.change_reserved_options(dss_room(true));
         }
-        if let (true, Some(leg)) = (data_fin, &mut self.legs[to.index()]) {
+        if let (true, Some(leg)) = (data_fin, &mut self.legs[to]) {
             leg.tcb.demand_ack();
         }
-        let flow = &mut self.flows[to.index()];
+        let flow = &mut self.flows[to];
         if data_len == 0 {
             if let Some(value) = mapping.checksum.filter(|_| flow.is_open()) {
                 flow.fit(dsn, dss_checksum_error(value, dsn, mapping.ssn, mapping.len, NO_DATA));
@@ -270,21 +272,21 @@ impl Splice {
             return true;
         }
         let checksum = mapping.checksum.map(|value| MappingChecksum { value, ssn: mapping.ssn, len: mapping.len });
-        let Some(leg) = &mut self.legs[side.index()] else { return true };
+        let Some(leg) = &mut self.legs[side] else { return true };
         leg.mappings.shift(flow.take_moved());
         let seq = leg.tcb.irs() + mapping.ssn;
         let received = ReceivedMapping { seq, len: u32::from(data_len), dsn, checksum };
-        leg.mappings.insert(received, leg.tcb.mappings_max()).is_ok()
+        leg.mappings.insert(received, leg.tcb.ranges_max()).is_ok()
     }
 
     /// Hands what arrived in subflow order to the owner.
     fn pull_data(&mut self, side: Side, data: &mut VecDeque<Piece>) {
-        while let Some((seq, payload)) = self.legs[side.index()].as_mut().and_then(|leg| leg.tcb.take_ready()) {
+        while let Some((seq, payload)) = self.legs[side].as_mut().and_then(|leg| leg.tcb.take_ready()) {
             match self.place(side, seq, payload, data) {
                 Ok(()) => {}
                 Err(Unresolved::NoMapping(_)) => return self.abort(ResetReason::MptcpSpecific),
                 Err(Unresolved::BadChecksum(dsn, _)) => {
-                    if let Some(leg) = &mut self.legs[side.index()] {
+                    if let Some(leg) = &mut self.legs[side] {
                         leg.reset([MptcpOption::Fail(MpFail { dsn })]);
                     }
                     return self.abort(ResetReason::MiddleboxInterference);
@@ -306,8 +308,8 @@ impl Splice {
         data: &mut VecDeque<Piece>,
     ) -> Result<(), Unresolved> {
         let (id, to) = (self.id, side.opposite());
-        let flow = &mut self.flows[to.index()];
-        let Some(leg) = &mut self.legs[side.index()] else { return Ok(()) };
+        let flow = &mut self.flows[to];
+        let Some(leg) = &mut self.legs[side] else { return Ok(()) };
         leg.mappings.shift(flow.take_moved());
         let deliver = |dsn, payload: Payload| {
             flow.stored_bytes += payload.len() as u64;
@@ -333,7 +335,7 @@ impl Splice {
 
     /// Takes data back from the owner.
     pub(super) fn forward(&mut self, piece: Piece) {
-        let flow = &mut self.flows[piece.to.index()];
+        let flow = &mut self.flows[piece.to];
         flow.out_bytes = flow.out_bytes.saturating_sub(piece.payload.len() as u64);
         flow.enqueue(piece.dsn, piece.payload);
     }
@@ -352,18 +354,18 @@ impl Splice {
     fn pump(&mut self, to: Side) {
         // A host that keeps to the other's window needs no second guard, which would know that window less well.
         let within_edge = to == Side::Destination && self.widened_bytes > 0;
-        let Some(leg) = self.legs[to.index()].as_mut().filter(|_| self.stage == Stage::Joined) else { return };
-        while let Some((dsn, payload)) = self.flows[to.index()].dequeue(within_edge) {
+        let Some(leg) = self.legs[to].as_mut().filter(|_| self.stage == Stage::Joined) else { return };
+        while let Some((dsn, payload)) = self.flows[to].dequeue(within_edge) {
             if !payload.is_empty() {
-                leg.tcb.push(Chunk { dsn, payload });
+                leg.tcb.push(Chunk { label: Label::new(dsn), payload });
             }
         }
     }
 
     /// The other leg's end becomes this leg's, once all its data are on their way.
     fn finish_when_drained(&mut self, to: Side) {
-        let flow = &self.flows[to.index()];
-        if let Some(leg) = self.legs[to.index()].as_mut().filter(|_| flow.ended && flow.is_drained()) {
+        let flow = &self.flows[to];
+        if let Some(leg) = self.legs[to].as_mut().filter(|_| flow.ended && flow.is_drained()) {
             leg.tcb.request_fin();
         }
     }
@@ -371,9 +373,9 @@ impl Splice {
     /// What the host at `of` has said of its data is told to the other: at once when it is much, soon when it is little,
     /// and with whatever goes there anyway. A leg that has ended tells nothing any more.
     fn spread_news(&mut self, of: Side, now: Instant) {
-        let flow = &mut self.flows[of.index()];
+        let flow = &mut self.flows[of];
         let can_tell = |leg: &&mut Leg| self.stage == Stage::Joined && leg.tcb.state != State::Closed;
-        let Some(leg) = self.legs[of.opposite().index()].as_mut().filter(can_tell) else { return };
+        let Some(leg) = self.legs[of.opposite()].as_mut().filter(can_tell) else { return };
         let untold = flow.untold_bytes();
         let is_end = flow.fin.is_some() && untold > 0;
         if is_end || untold >= NEWS_SEGMENTS * u64::from(leg.tcb.payload_max()) {
@@ -390,41 +392,41 @@ impl Splice {
 
     fn transmit_on(&mut self, side: Side, now: Instant) -> Option<Segment> {
         // What the far host's SYN/ACK is answered with, only the near host knows; a RST is no answer to it.
-        let is_open = self.legs[side.index()].as_ref().is_some_and(|leg| leg.tcb.state != State::Closed);
+        let is_open = self.legs[side].as_ref().is_some_and(|leg| leg.tcb.state != State::Closed);
         if self.stage == Stage::Answered && side != self.near && is_open {
             return None;
         }
         let limits = SendLimits {
             receive_window: self.receive_window(side),
-            offload_max: self.config.tcp.offload_max_bytes,
+            offload_max: self.config.tcp.super_segment_max(),
             more: false,
         };
-        let leg = self.legs[side.index()].as_mut()?;
+        let leg = self.legs[side].as_mut()?;
         if !leg.tcb.has_something_to_send() {
             return None;
         }
         let mut outgoing = leg.tcb.transmit(&limits, now)?;
         self.add_options(side, &mut outgoing);
         let mut segment = outgoing.segment;
-        if let Some(leg) = &mut self.legs[side.index()] {
+        if let Some(leg) = &mut self.legs[side] {
             leg.tcb.add_sack_blocks(&mut segment);
         }
         if self.stage == Stage::Joined {
-            self.flows[side.opposite().index()].note_told();
+            self.flows[side.opposite()].note_told();
         }
         Some(segment)
     }
 
     /// What the host at `side` may send: what the other host takes, as far as there is memory for it here.
     fn receive_window(&self, side: Side) -> u32 {
-        let flow = &self.flows[side.opposite().index()];
+        let flow = &self.flows[side.opposite()];
         let free = self.config.buffer_bytes.saturating_sub(flow.stored_bytes);
         let widened = if side == Side::Source { self.widened_bytes } else { 0 };
         flow.window(widened, free)
     }
 
     fn is_full(&self, to: Side) -> bool {
-        self.flows[to.index()].stored_bytes >= self.config.buffer_bytes
+        self.flows[to].stored_bytes >= self.config.buffer_bytes
     }
 
     pub(super) fn next_timeout(&self) -> Instant {
@@ -435,14 +437,14 @@ impl Splice {
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         for side in [Side::Source, Side::Destination] {
-            let alive = self.legs[side.index()].as_mut().is_none_or(|leg| leg.handle_timeout(now));
+            let alive = self.legs[side].as_mut().is_none_or(|leg| leg.handle_timeout(now));
             if !alive {
                 self.abort_from(side, vec![reset_reason(ResetReason::UnacceptablePerformance)]);
             }
-            let flow = &mut self.flows[side.index()];
+            let flow = &mut self.flows[side];
             if flow.news_at <= now {
                 flow.news_at = Instant::FAR_FUTURE;
-                if let Some(leg) = &mut self.legs[side.opposite().index()] {
+                if let Some(leg) = &mut self.legs[side.opposite()] {
                     leg.tcb.demand_ack();
                 }
             }
@@ -452,7 +454,7 @@ impl Splice {
     /// Closes in good order: the source is told that this subflow ends, and its own end follows the data to the
     /// destination.
     pub(super) fn close(&mut self) {
-        match &mut self.legs[Side::Source.index()] {
+        match &mut self.legs[Side::Source] {
             Some(leg) if self.stage == Stage::Joined => leg.tcb.request_close(),
             _ => self.abort(ResetReason::LackOfResources),
         }
@@ -468,10 +470,10 @@ impl Splice {
     /// The host at `side` is gone, and said why: so is the other leg.
     fn abort_from(&mut self, side: Side, options: Vec<MptcpOption>) {
         self.refuse_near();
-        if let Some(leg) = &mut self.legs[side.index()] {
+        if let Some(leg) = &mut self.legs[side] {
             leg.tcb.close();
         }
-        if let Some(leg) = &mut self.legs[side.opposite().index()] {
+        if let Some(leg) = &mut self.legs[side.opposite()] {
             leg.reset(options);
         }
         self.drop_all();
@@ -479,7 +481,7 @@ impl Splice {
 
     /// A near host that was never answered hears a RST.
     fn refuse_near(&mut self) {
-        let near = &mut self.legs[self.near.index()];
+        let near = &mut self.legs[self.near];
         if near.is_none() {
             let join = MpJoin::Ack { hmac: [0; 20] };
             *near = Some(Leg::accept(&self.syn, join, &self.near_secrets, Instant::ZERO));
@@ -487,9 +489,7 @@ impl Splice {
     }
 
     fn drop_all(&mut self) {
-        for flow in &mut self.flows {
-            *flow = Flow::new();
-        }
+        self.flows = PerSide::from_fn(|_| Flow::new());
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -501,13 +501,13 @@ impl Splice {
     }
 
     pub(super) fn stats(&self) -> SpliceStats {
-        let leg = |side: Side| self.legs[side.index()].as_ref().map_or_else(LegStats::default, Leg::stats);
+        let leg = |side: Side| self.legs[side].as_ref().map_or_else(LegStats::default, Leg::stats);
         SpliceStats {
-            destination: self.tuples[Side::Destination.index()].remote,
+            destination: self.tuples[Side::Destination].remote,
             joined: self.stage == Stage::Joined,
             towards_source: leg(Side::Source),
             towards_destination: leg(Side::Destination),
-            stored_bytes: self.flows[Side::Destination.index()].stored_bytes,
+            stored_bytes: self.flows[Side::Destination].stored_bytes,
             overflowed_segments: self.overflowed_segments,
         }
     }

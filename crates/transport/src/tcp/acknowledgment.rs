@@ -2,7 +2,6 @@
 
 use units::narrow::precedes;
 use units::{Duration, Instant};
-use wire::mptcp::MptcpOption;
 use wire::{Flags, SackBlock, Segment};
 
 use super::rack::RackContext;
@@ -10,6 +9,7 @@ use super::scoreboard::Delivered;
 use super::window::Phase;
 use super::{Eifel, Tcb, Timer};
 use crate::congestion::CongestionSignal;
+use crate::exceptions;
 
 /// RFC 5681 section 3.2.
 const DUP_ACK_THRESHOLD: u32 = 3;
@@ -85,14 +85,13 @@ impl Tcb {
         state.since_echo(stamp, now)
     }
 
-    /// RFC 5681 section 2: a duplicate acknowledgement. RFC 8684 section 3 adds that one with an MPTCP option other than
-    /// a DSS tells nothing about congestion.
+    /// RFC 5681 section 2: a duplicate acknowledgement, unless it says something of its own.
     fn is_duplicate_ack(&self, segment: &Segment) -> bool {
         segment.payload.is_empty()
             && !segment.flags.intersects(Flags::SYN | Flags::FIN)
             && segment.ack == self.snd_una
             && !self.board.is_empty()
-            && segment.options.mptcp.iter().all(|option| matches!(option, MptcpOption::Dss(_)))
+            && !exceptions::speaks_for_itself(segment)
             && u32::from(segment.window) << self.negotiated.snd_wscale == self.snd_wnd
     }
 

@@ -1,10 +1,10 @@
 //! Segment arrival, in the order of RFC 9293 section 3.10.7, with the checks of RFC 5961.
 
 use units::{Duration, Instant};
-use wire::mptcp::MptcpOption;
 use wire::{Ecn, Flags, Segment};
 
 use super::{AckOutcome, Tcb, Timer};
+use crate::exceptions;
 use crate::state::{State, Step};
 
 /// Challenge ACKs and answers to unacceptable segments are at least this far apart (RFC 5961 section 7).
@@ -151,9 +151,8 @@ impl Tcb {
             // RFC 9293 MUST-66: even when the window is shut.
             return self.receive.is_acceptable(segment.seq, 0);
         }
-        // The announcement of an IPv6 address with its port leaves no room for timestamps (RFC 8684 section 3.4.1).
-        let crowded_out = segment.options.mptcp.iter().any(|option| matches!(option, MptcpOption::AddAddr(_)));
-        if self.timestamps.is_some() && segment.options.timestamps.is_none() && !crowded_out {
+        let lacks_timestamps = self.timestamps.is_some() && segment.options.timestamps.is_none();
+        if lacks_timestamps && !exceptions::may_lack_timestamps(segment) {
             // RFC 7323 section 3.2: without the option that was agreed upon, not ours; dropped in silence.
             return false;
         }

@@ -1,7 +1,7 @@
 //! HyStart++ (RFC 9406): leaves the first slow start when the round-trip time rises, before the queue overflows.
 //!
 //! Deep cellular queues make the plain rule of doubling until a loss expensive: half of a window is lost at once, and
-//! every subflow pays. Names follow the RFC.
+//! every path pays. Names follow the RFC.
 
 use units::Duration;
 
@@ -23,7 +23,7 @@ pub(super) enum Advice {
     Leave,
 }
 
-/// State of the first slow start of a subflow.
+/// State of the first slow start of a TCB.
 #[derive(Debug, Default)]
 pub(super) struct HyStart {
     /// lastRoundMinRTT.

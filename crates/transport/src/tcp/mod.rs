@@ -1,7 +1,9 @@
 //! TCP (RFC 9293 and its companions): one four-tuple, its sequence space, its loss recovery.
 //!
-//! A [`Tcb`] knows nothing of MPTCP. It is the whole of a plain TCP connection and the lower half of a subflow; the
-//! connection above maps its octets, adds options to its segments and asks the controller on its behalf.
+//! A [`Tcb`] knows nothing of MPTCP. It is the whole of a plain TCP connection and the lower half of a subflow, or of a
+//! relay's leg; the owner above maps its octets and adds options to its segments, and [`crate::control_loop`] asks the
+//! controller on its behalf. Data carry a [`Label`] that only their owner reads. The two rules of TCP that MPTCP's options
+//! change are in [`crate::exceptions`]. Of [`ConnectionConfig`] it reads what is about TCP.
 //!
 //! | file | of RFC 9293's TCB |
 //! |---|---|
@@ -37,7 +39,7 @@ use core::net::SocketAddr;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use units::{Dsn, Instant, SeqNr};
+use units::{Instant, SeqNr};
 use wire::{Flags, Payload, Segment};
 
 pub(crate) use acknowledgment::AckOutcome;
@@ -47,8 +49,8 @@ pub(crate) use handshake::Secrets;
 pub(crate) use send::{Outgoing, OutgoingKind, SendLimits};
 
 use crate::ConnectionConfig;
-use crate::congestion::{Competition, PathView};
 use crate::inspection::{ArmedTimers, ConnectionInspection, Inspection};
+use crate::label::Label;
 use crate::state::State;
 use ack_policy::AckPolicy;
 use hystart::{Advice, HyStart};
@@ -64,8 +66,8 @@ use window::CongestionWindow;
 /// Data handed to TCP and not yet sent.
 #[derive(Debug)]
 pub(crate) struct Chunk {
-    /// Data sequence number of the first octet: TCP carries it along and gives it back, nothing more.
-    pub(crate) dsn: Dsn,
+    /// Whoever hands them over knows what it says.
+    pub(crate) label: Label,
     pub(crate) payload: Payload,
 }
 
@@ -321,14 +323,14 @@ impl Tcb {
         self.snd_wnd
     }
 
-    /// Accepts data up to `window` octets from RCV.NXT, as if this subflow had announced it.
+    /// Accepts data up to `window` octets from RCV.NXT, as if it had announced it.
     pub(crate) fn promise_window(&mut self, window: u32) {
         self.receive.announce(window);
     }
 
-    /// Mappings of this subflow's data worth keeping.
-    pub(crate) fn mappings_max(&self) -> usize {
-        self.receive.mappings_max()
+    /// Ranges of what arrives that are worth keeping notes of.
+    pub(crate) fn ranges_max(&self) -> usize {
+        self.receive.ranges_max()
     }
 
     /// The peer will look at the options of `segment`: it is no repetition, which a receiver drops, and no probe.
@@ -351,10 +353,10 @@ impl Tcb {
         self.ack_policy.demand();
     }
 
-    /// Data that were never acknowledged, oldest first: what a dying subflow leaves behind.
-    pub(crate) fn unacknowledged(&self) -> impl Iterator<Item = (Dsn, &Payload)> {
-        let sent = self.board.iter().map(|sent| (sent.dsn, &sent.payload));
-        sent.chain(self.unsent.iter().map(|chunk| (chunk.dsn, &chunk.payload)))
+    /// Data that were never acknowledged, oldest first: what stays behind when it dies.
+    pub(crate) fn unacknowledged(&self) -> impl Iterator<Item = (Label, &Payload)> {
+        let sent = self.board.iter().map(|sent| (sent.label, &sent.payload));
+        sent.chain(self.unsent.iter().map(|chunk| (chunk.label, &chunk.payload)))
     }
 
     /// Takes back what was never sent.
@@ -394,12 +396,12 @@ impl Tcb {
         self.timers.next()
     }
 
-    /// The connection knows that the peer takes no more, whatever was last heard on this subflow.
+    /// The connection knows that the peer takes no more, whatever was last heard here.
     pub(crate) fn shut_window(&mut self) {
         self.snd_wnd = self.snd_nxt.since(self.snd_una);
     }
 
-    /// The peer's window on this subflow is shut and it has not answered a probe.
+    /// The peer's window is shut and it has not answered a probe.
     pub(crate) fn is_probing(&self) -> bool {
         self.persist_backoff > 0
     }
@@ -492,22 +494,6 @@ impl Tcb {
         [Timer::Retransmit, Timer::Reorder, Timer::TailProbe, Timer::Persist, Timer::Pace, Timer::User]
             .into_iter()
             .any(|timer| self.timers.is_set(timer))
-    }
-
-    /// What controllers may see.
-    pub(crate) fn path_view(&self, id: crate::SubflowId, competition: Option<Competition>) -> PathView {
-        PathView {
-            id,
-            mss: self.payload_max(),
-            cwnd: self.window.cwnd(),
-            ssthresh: self.window.ssthresh(),
-            in_flight: self.in_flight(),
-            srtt: self.rtt.srtt(),
-            latest_rtt: self.rtt.latest(),
-            min_rtt: self.rtt.min(),
-            in_recovery: self.window.in_recovery(),
-            competition,
-        }
     }
 
     /// A segment with addresses and nothing else.

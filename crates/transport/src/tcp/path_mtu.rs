@@ -1,4 +1,4 @@
-//! The path MTU of a subflow: how large its packets may be, and how that is found out (RFC 1191, 8201, 4821, 8899).
+//! The path MTU of a TCB: how large its packets may be, and how that is found out (RFC 1191, 8201, 4821, 8899).
 //!
 //! It starts with what the interface and the peer take, and falls in two ways: a router says so (ICMP), or packets of the
 //! size are lost again and again where smaller ones pass (a black hole). Probes find the way up again.
@@ -46,7 +46,7 @@ pub(super) struct Probe {
     size: u16,
 }
 
-/// What is known about the path of one subflow.
+/// What is known about the path of one TCB.
 #[derive(Debug)]
 pub(super) struct PathMtu {
     is_v6: bool,
@@ -93,7 +93,7 @@ impl PathMtu {
         self.current
     }
 
-    /// A router says that a packet of the subflow was too big; the caller has seen that it may be true. Tells whether
+    /// A router says that a packet was too big; the caller has seen that it may be true. Tells whether
     /// packets must be smaller from now on.
     pub(super) fn on_too_big(&mut self, too_big: &TooBig, now: Instant) -> bool {
         let Some(mtu) = self.credible(too_big) else { return false };

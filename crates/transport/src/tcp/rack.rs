@@ -9,7 +9,7 @@ const DUP_THRESH: u32 = 3;
 /// RFC 8985 section 6.2 step 4: a widened window lasts this many recoveries.
 const REO_WND_PERSIST: u32 = 16;
 
-/// RACK's state on one subflow.
+/// RACK's state of one TCB.
 #[derive(Debug)]
 pub(crate) struct Rack {
     /// RACK.xmit_ts: when the most recently sent of all delivered segments was sent.

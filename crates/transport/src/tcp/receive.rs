@@ -1,4 +1,4 @@
-//! The receive side of a subflow's sequence space: what arrived, in order and not, and the SACK blocks that say so.
+//! The receive side of a TCB's sequence space: what arrived, in order and not, and the SACK blocks that say so.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use wire::{Payload, SackBlock, SackBlocks};
 
 use crate::crumbs;
 
-/// Charged for every segment held out of order beside its octets: about what it and its mapping cost.
+/// Charged for every segment held out of order beside its octets: about what it and its owner's note of it cost.
 const SEGMENT_OVERHEAD: u64 = 128;
 /// What may be held besides twice the widest window announced.
 const HELD_MIN: u64 = 64 << 10;
@@ -111,9 +111,9 @@ impl ReceiveSpace {
         !seq.after(self.nxt) || charged <= self.held_max()
     }
 
-    /// Mappings worth keeping: one for each segment held, and one for each gap that a late original of segments cut anew
+    /// Ranges worth keeping notes of: one for each segment held, and one for each gap that a late original of segments cut anew
     /// leaves between them. A sender that keeps to its window never needs more.
-    pub(crate) fn mappings_max(&self) -> usize {
+    pub(crate) fn ranges_max(&self) -> usize {
         2 * (self.held_max() / SEGMENT_OVERHEAD) as usize
     }
 

@@ -15,7 +15,7 @@ const GRANULARITY: Duration = Duration::from_millis(1);
 /// Horizon of the windowed minimum (RFC 8985 section 6.2 leaves the choice; Linux uses the same).
 const MIN_RTT_HORIZON: Duration = Duration::from_secs(300);
 
-/// Estimates the round-trip time of one subflow.
+/// Estimates the round-trip time of one path.
 #[derive(Debug)]
 pub(crate) struct RttEstimator {
     srtt: Option<Duration>,

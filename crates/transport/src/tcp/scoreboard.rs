@@ -1,14 +1,15 @@
 //! What was sent and is not yet acknowledged, in order: the retransmission queue and SACK scoreboard (RFC 6675
-//! section 2) of one subflow.
+//! section 2) of one TCB.
 //!
 //! Segments are contiguous in sequence space, so a ring indexed by position serves where others keep a tree: every
 //! look-up is a binary search, acknowledging pops from the front, and nothing allocates once the ring has grown.
 
 use std::collections::VecDeque;
 
-use units::{Dsn, Instant, SeqNr};
-use wire::mptcp::Mapping;
+use units::{Instant, SeqNr};
 use wire::{Payload, SackBlock, SackBlocks};
+
+use crate::label::Label;
 
 /// A segment in flight.
 #[derive(Debug)]
@@ -16,11 +17,7 @@ pub(crate) struct Sent {
     pub(crate) seq: SeqNr,
     /// Octets of sequence space: the payload, and one for a FIN.
     pub(crate) len: u32,
-    /// Data sequence number of the first octet.
-    pub(crate) dsn: Dsn,
-    /// The mapping it was first sent with, and whether that carried the DATA_FIN. Pieces of it keep it: Linux takes a
-    /// second mapping for octets that one covers already only if the two are identical.
-    pub(crate) mapping: Option<(Mapping, bool)>,
+    pub(crate) label: Label,
     pub(crate) payload: Payload,
     /// Octets of payload in each packet that it was last sent in, but the last one.
     pub(crate) piece: u32,
@@ -340,7 +337,7 @@ impl Scoreboard {
         let mut rest = core::mem::take(&mut sent.payload);
         let front = rest.split_to((front_len as usize).min(rest.len()));
         let back =
-            Sent { seq: at, len: sent.len - front_len, dsn: sent.dsn + u64::from(front_len), payload: rest, ..*sent };
+            Sent { seq: at, len: sent.len - front_len, label: sent.label.behind(front_len), payload: rest, ..*sent };
         sent.len = front_len;
         sent.payload = front;
         sent.push = false;
@@ -498,10 +495,10 @@ impl Scoreboard {
         }
     }
 
-    /// Notes the mapping that the latest segment is sent with.
-    pub(crate) fn set_mapping(&mut self, mapping: Mapping, data_fin: bool) {
+    /// Labels the latest segment anew.
+    pub(crate) fn relabel_last(&mut self, label: Label) {
         if let Some(sent) = self.ring.back_mut() {
-            sent.mapping = Some((mapping, data_fin));
+            sent.label = label;
         }
     }
 
@@ -567,8 +564,7 @@ mod tests {
             board.push(Sent {
                 seq: SeqNr(1000 + i * 100),
                 len: 100,
-                dsn: Dsn(u64::from(i) * 100),
-                mapping: None,
+                label: Label::NONE.behind(i * 100),
                 payload: Payload::from(vec![i as u8; 100]),
                 piece,
                 sent_at: Instant::from_millis(u64::from(i)),
@@ -596,7 +592,7 @@ mod tests {
         assert_eq!((delivered.acked_bytes, delivered.delivered_bytes), (250, 250));
         assert_eq!(delivered.rtt_sent_at, Some(Instant::from_millis(2)));
         let first = board.iter().next().unwrap();
-        assert_eq!((first.seq, first.len, first.dsn), (SeqNr(1250), 50, Dsn(250)));
+        assert_eq!((first.seq, first.len, first.label), (SeqNr(1250), 50, Label::NONE.behind(250)));
         assert_eq!(board.in_flight(), 750);
     }
 

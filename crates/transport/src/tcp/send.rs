@@ -1,12 +1,12 @@
 //! What goes out next: handshake, retransmissions, new data, FIN, probes, ACKs (RFC 9293 sections 3.8 and 3.10).
 
+use units::Instant;
 use units::narrow::u32_from;
-use units::{Dsn, Instant};
-use wire::mptcp::Mapping;
 use wire::{Ecn, Flags, Payload, Segment};
 
 use super::scoreboard::Sent;
 use super::{Chunk, Due, Eifel, Tcb, Timer};
+use crate::label::Label;
 use crate::state::{State, Step};
 
 /// Room a SACK option takes besides its blocks: kind, length and two octets of padding.
@@ -38,13 +38,8 @@ pub(crate) struct Outgoing {
 pub(crate) enum OutgoingKind {
     /// SYN or SYN/ACK.
     Syn,
-    /// Data from this data sequence number on.
-    Data {
-        /// Of the first octet.
-        dsn: Dsn,
-        /// The mapping of an earlier transmission, and whether it carried the DATA_FIN.
-        mapping: Option<(Mapping, bool)>,
-    },
+    /// Data with their label.
+    Data(Label),
     /// An ACK, a probe or a FIN without data.
     Control,
     /// RST.
@@ -131,7 +126,7 @@ impl Tcb {
         self.board.trim_to(position, self.payload_max());
         let sent = self.board.resend(position, now);
         let (seq, len, payload, fin, push) = (sent.seq, sent.len, sent.payload.clone(), sent.fin, sent.push);
-        let data = OutgoingKind::Data { dsn: sent.dsn, mapping: sent.mapping };
+        let data = OutgoingKind::Data(sent.label);
         self.counters.retransmitted_segments += 1;
         self.counters.retransmitted_bytes += payload.len() as u64;
         self.counters.sent_segments += u64::from(!payload.is_empty());
@@ -177,7 +172,7 @@ impl Tcb {
         Some(self.resend(position, now))
     }
 
-    /// Octets that the peer's window still takes on this subflow.
+    /// Octets that the peer's window still takes.
     pub(crate) fn usable_window(&self) -> u32 {
         let edge = self.snd_una + self.snd_wnd;
         if edge.after(self.snd_nxt) { edge.since(self.snd_nxt) } else { 0 }
@@ -266,9 +261,9 @@ impl Tcb {
         let front = self.unsent.front_mut().expect("the caller saw a chunk");
         let chunk = if front.payload.sequence_len() > max {
             let payload = front.payload.split_to(max as usize);
-            let dsn = front.dsn;
-            front.dsn += u64::from(max);
-            Chunk { dsn, payload }
+            let label = front.label;
+            front.label = label.behind(max);
+            Chunk { label, payload }
         } else {
             self.unsent.pop_front().expect("the caller saw a chunk")
         };
@@ -297,14 +292,14 @@ impl Tcb {
         self.counters.sent_segments += 1;
         self.counters.sent_bytes += chunk.payload.len() as u64;
         self.pacer.on_sent(chunk.payload.sequence_len(), now);
-        let dsn = chunk.dsn;
+        let label = chunk.label;
         self.record(chunk, piece, Ending { push, fin }, now);
         if fin {
             segment.flags |= Flags::FIN;
         }
         self.note_use_of_window();
         self.arm_tail_probe(now);
-        Outgoing { segment, kind: OutgoingKind::Data { dsn, mapping: None } }
+        Outgoing { segment, kind: OutgoingKind::Data(label) }
     }
 
     /// Whether the window has room for another segment, now that one has been sent, for the first time or again.
@@ -319,19 +314,19 @@ impl Tcb {
         }
         let mut segment = self.blank();
         segment.flags |= Flags::FIN;
-        self.record(Chunk { dsn: Dsn(0), payload: Payload::Empty }, 1, Ending { push: false, fin: true }, now);
+        self.record(Chunk { label: Label::NONE, payload: Payload::Empty }, 1, Ending { push: false, fin: true }, now);
         self.arm_tail_probe(now);
         Some(Outgoing { segment, kind: OutgoingKind::Control })
     }
 
-    /// Notes the mapping of the segment with data just given out for the first time.
-    pub(crate) fn set_mapping(&mut self, mapping: Mapping, data_fin: bool) {
-        self.board.set_mapping(mapping, data_fin);
+    /// Labels the segment with data just given out for the first time anew.
+    pub(crate) fn relabel(&mut self, label: Label) {
+        self.board.relabel_last(label);
     }
 
     /// Enters a first transmission at SND.NXT into the books.
     fn record(&mut self, chunk: Chunk, piece: u32, ending: Ending, now: Instant) {
-        let (Chunk { dsn, payload }, Ending { push, fin }) = (chunk, ending);
+        let (Chunk { label, payload }, Ending { push, fin }) = (chunk, ending);
         let len = payload.sequence_len() + u32::from(fin);
         let seq = self.snd_nxt;
         self.snd_nxt += len;
@@ -343,8 +338,7 @@ impl Tcb {
         self.board.push(Sent {
             seq,
             len,
-            dsn,
-            mapping: None,
+            label,
             payload,
             piece,
             sent_at: now,

@@ -1,4 +1,4 @@
-//! Settings that change while a subflow lives.
+//! Settings that change while a TCB lives.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! The timers of a subflow, by name, in one table.
+//! The timers of a TCB, by name, in one table.
 
 use units::Instant;
 
-/// What a subflow waits for.
+/// What a TCB waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Timer {

@@ -1,4 +1,4 @@
-//! The congestion window of a subflow: slow start (RFC 5681), recovery with proportional rate reduction (RFC 6937).
+//! The congestion window of a TCB: slow start (RFC 5681), recovery with proportional rate reduction (RFC 6937).
 //!
 //! The controller of the connection decides how windows grow in congestion avoidance and where they fall to; this is
 //! the mechanism that all controllers share.
