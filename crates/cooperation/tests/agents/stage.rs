@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use cooperation::agent::Role;
-use cooperation::agent::control::ControlSettings;
+use cooperation::agent::control::{AnswererSettings, ControlSettings};
 use cooperation::agent::destination::{DestinationAgent, DestinationSettings, KnownRelay, SelectionSettings};
 use cooperation::agent::relay::{Measurement, OfferSettings, PassageSettings, RelayAgent, RelaySettings};
 use cooperation::channel::Identity;
@@ -79,11 +79,13 @@ fn endpoint(seed: u64) -> Endpoint {
 pub fn relay_host(relay: usize, identity: Identity, serves: u8, life: u8) -> EndpointHost<Role> {
     let monitor = LinkMonitor::new(RelayId(relay as u16), Box::new(Configured(Rate::from_mbps(1))), Rate::ZERO);
     let settings = RelaySettings {
-        address: SocketAddr::new(address(relay, 1), CONTROL_PORT),
-        identity,
-        serves: (serves..serves + 10).map(|key| self::identity(key).public()).collect(),
-        seed: [life; 32],
-        control: ControlSettings::new(1500),
+        control: AnswererSettings {
+            address: SocketAddr::new(address(relay, 1), CONTROL_PORT),
+            identity,
+            serves: (serves..serves + 10).map(|key| self::identity(key).public()).collect(),
+            seed: [life; 32],
+            connections: ControlSettings::new(1500),
+        },
         offers: Some(OfferSettings { monitor, every: F, exaggerates: 1.0 }),
         load: None,
         passage: PassageSettings::Beside,

@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::collections::BTreeSet;
 
 use cooperation::agent::Role;
-use cooperation::agent::control::ControlSettings;
+use cooperation::agent::control::{AnswererSettings, ControlSettings};
 use cooperation::agent::destination::{
     DestinationAgent, DestinationSettings, KnownRelay, RangesSettings, SelectionSettings,
 };
@@ -123,11 +123,13 @@ fn relay_host(relay: usize, birth: Birth, splices: bool) -> Clocked {
         false => PassageSettings::Routed { destination, limits },
     };
     let settings = RelaySettings {
-        address: birth.address,
-        identity: birth.identity,
-        serves: vec![identity(DESTINATION_KEY).public()],
-        seed: [birth.seed; 32],
-        control: ControlSettings::new(1500),
+        control: AnswererSettings {
+            address: birth.address,
+            identity: birth.identity,
+            serves: vec![identity(DESTINATION_KEY).public()],
+            seed: [birth.seed; 32],
+            connections: ControlSettings::new(1500),
+        },
         offers: Some(OfferSettings { monitor, every: F, exaggerates: 1.0 }),
         load: None,
         passage,

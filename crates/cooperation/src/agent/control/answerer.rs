@@ -1,20 +1,19 @@
 //! Who waits for callers.
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::IpAddr;
 
 use transport::{ConnectionId, Endpoint, Event, ListenerId};
 use units::Instant;
 
 use super::carried::Carried;
-use super::{ControlSettings, ControlStats, Seeds};
+use super::{AnswererSettings, ControlStats, Seeds};
+use crate::channel::ChannelEnd;
 use crate::channel::codec::Frame;
-use crate::channel::{ChannelEnd, Identity, PublicKey};
 
 /// Answers those whose keys it knows.
 pub(in crate::agent) struct Answerer<Out, In> {
-    address: SocketAddr,
-    /// Whom it answers.
-    known: Vec<PublicKey>,
+    settings: AnswererSettings,
+    seeds: Seeds,
     listener: Option<ListenerId>,
     /// With the time by which the caller must have proven who it is.
     channels: Vec<(Instant, Carried<Out, In>)>,
@@ -32,14 +31,20 @@ pub(in crate::agent) struct Heard<In> {
 }
 
 impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
-    /// Will answer at `address`.
-    pub fn new(address: SocketAddr, known: Vec<PublicKey>) -> Self {
-        Self { address, known, listener: None, channels: Vec::new(), past: ControlStats::default() }
+    /// Will answer as `settings` say.
+    pub fn new(settings: AnswererSettings) -> Self {
+        let seeds = Seeds::new(settings.seed);
+        Self { settings, seeds, listener: None, channels: Vec::new(), past: ControlStats::default() }
+    }
+
+    /// A seed for something else of its owner.
+    pub fn draw_seed(&mut self) -> [u8; 32] {
+        self.seeds.draw()
     }
 
     /// Begins to listen. An address that is taken leaves everything else as it is.
-    pub fn start(&mut self, settings: &ControlSettings, endpoint: &mut Endpoint) {
-        self.listener = endpoint.listen(self.address, settings.tcp.clone()).ok();
+    pub fn start(&mut self, endpoint: &mut Endpoint) {
+        self.listener = endpoint.listen(self.settings.address, self.settings.connections.tcp.clone()).ok();
     }
 
     /// Whether this is one of its connections.
@@ -94,21 +99,13 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
     }
 
     /// Takes note of an event, whoever it concerns.
-    pub fn handle_event(
-        &mut self,
-        event: &Event,
-        identity: &Identity,
-        seeds: &mut Seeds,
-        settings: &ControlSettings,
-        endpoint: &mut Endpoint,
-        now: Instant,
-    ) -> Heard<In> {
+    pub fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) -> Heard<In> {
         let mut heard = Heard { frames: Vec::new(), opened: false, deserted: false };
         let before = self.has_callers();
         match event {
             Event::Incoming(listener) if Some(*listener) == self.listener => {
                 while let Some(connection) = endpoint.accept(*listener) {
-                    self.admit(connection, identity, seeds, settings, endpoint, now);
+                    self.admit(connection, endpoint, now);
                     self.listen_to(connection, &mut heard, endpoint, now);
                 }
             }
@@ -140,16 +137,10 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
     }
 
     /// A stranger may take the place of one that has not said who it is either, never that of a known caller.
-    fn admit(
-        &mut self,
-        connection: ConnectionId,
-        identity: &Identity,
-        seeds: &mut Seeds,
-        settings: &ControlSettings,
-        endpoint: &mut Endpoint,
-        now: Instant,
-    ) {
-        if self.channels.len() >= settings.channels_max {
+    fn admit(&mut self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
+        let (channels_max, greeting_max) =
+            (self.settings.connections.channels_max, self.settings.connections.greeting_max);
+        if self.channels.len() >= channels_max {
             match self.channels.iter().position(|(_, carried)| carried.peer().is_none()) {
                 Some(oldest) => self.hang_up(oldest, endpoint, now),
                 None => {
@@ -158,8 +149,8 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
                 }
             }
         }
-        let end = ChannelEnd::responder(identity, seeds.draw());
-        self.channels.push((now + settings.greeting_max, Carried::new(connection, end)));
+        let end = ChannelEnd::responder(&self.settings.identity, self.seeds.draw());
+        self.channels.push((now + greeting_max, Carried::new(connection, end)));
     }
 
     fn listen_to(&mut self, connection: ConnectionId, heard: &mut Heard<In>, endpoint: &mut Endpoint, now: Instant) {
@@ -168,7 +159,7 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
         let was_open = carried.peer().is_some();
         let (frames, fault) = carried.hear(endpoint, now);
         let peer = carried.peer();
-        let is_known = peer.is_none_or(|peer| self.known.contains(&peer));
+        let is_known = peer.is_none_or(|peer| self.settings.serves.contains(&peer));
         if !is_known {
             carried.stats.refused += 1;
         }

@@ -1,7 +1,7 @@
 //! Channels on connections of the engine: so control messages are as late as the network makes them, and their octets count.
 //!
 //! ```text
-//! settings   how these connections behave
+//! settings   how these connections behave, and who answers them
 //! carried    a channel on one connection, with what waits to be said
 //! caller     who opens the connection, and opens it again when it is gone
 //! answerer   who waits for callers
@@ -20,7 +20,7 @@ mod settings;
 pub(super) use answerer::Answerer;
 pub(super) use caller::{Called, Caller};
 pub(super) use keys::Seeds;
-pub use settings::ControlSettings;
+pub use settings::{AnswererSettings, ControlSettings};
 
 /// What control connections did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

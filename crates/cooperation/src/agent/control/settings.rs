@@ -1,8 +1,26 @@
-//! How control connections behave.
+//! How control connections behave, and who answers them.
+
+use core::net::SocketAddr;
 
 use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
 use units::Duration;
+
+use crate::channel::{Identity, PublicKey};
+
+/// Settings of who waits for callers.
+pub struct AnswererSettings {
+    /// Where callers reach it.
+    pub address: SocketAddr,
+    /// Who it is.
+    pub identity: Identity,
+    /// Whom it answers.
+    pub serves: Vec<PublicKey>,
+    /// What its randomness grows from; on a real network it must be unpredictable.
+    pub seed: [u8; 32],
+    /// How its connections behave.
+    pub connections: ControlSettings,
+}
 
 /// Settings of control connections.
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ use transport::{Endpoint, Event};
 use units::Instant;
 use wire::Segment;
 
-use super::control::{Answerer, ControlStats, Seeds};
+use super::control::{Answerer, ControlStats};
 use crate::channel::to_destination::ToDestination;
 use crate::channel::to_relay::ToRelay;
 use load::Load;
@@ -49,8 +49,6 @@ pub struct Measurement {
 
 /// The relay's agent.
 pub struct RelayAgent {
-    settings: RelaySettings,
-    seeds: Seeds,
     channels: Answerer<ToDestination, ToRelay>,
     offers: Option<Offers>,
     load: Option<Load>,
@@ -66,17 +64,15 @@ impl RelayAgent {
     /// # Errors
     /// If subflows are to be spliced with settings that no relay can run with.
     pub fn new(settings: RelaySettings) -> Result<Self, transport::relay::RelayError> {
-        let mut settings = settings;
-        let mut seeds = Seeds::new(settings.seed);
+        let address = settings.control.address.ip();
+        let mut channels = Answerer::new(settings.control);
         Ok(Self {
-            channels: Answerer::new(settings.address, settings.serves.clone()),
-            offers: settings.offers.take().map(Offers::new),
-            load: settings.load.take().map(Load::new),
-            passage: Passage::new(settings.address.ip(), &settings.passage, seeds.draw())?,
+            offers: settings.offers.map(Offers::new),
+            load: settings.load.map(Load::new),
+            passage: Passage::new(address, &settings.passage, channels.draw_seed())?,
             ways: settings.reports_delay_every.map(way::Ways::every),
-            seeds,
+            channels,
             latest: [None; 3],
-            settings,
         })
     }
 
@@ -136,7 +132,7 @@ impl RelayAgent {
 
 impl Agent for RelayAgent {
     fn start(&mut self, endpoint: &mut Endpoint, _now: Instant) {
-        self.channels.start(&self.settings.control, endpoint);
+        self.channels.start(endpoint);
     }
 
     #[inline]
@@ -149,8 +145,7 @@ impl Agent for RelayAgent {
     }
 
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
-        let Self { settings, seeds, channels, .. } = self;
-        let heard = channels.handle_event(event, &settings.identity, seeds, &settings.control, endpoint, now);
+        let heard = self.channels.handle_event(event, endpoint, now);
         heard.frames.into_iter().for_each(|word| self.hear(word, now));
         if heard.deserted {
             self.passage.on_silence(now);

@@ -1,25 +1,14 @@
 //! What a relay is told.
 
-use core::net::SocketAddr;
-
 use units::Duration;
 
 use super::{LoadSettings, OfferSettings, PassageSettings};
-use crate::agent::control::ControlSettings;
-use crate::channel::{Identity, PublicKey};
+use crate::agent::control::AnswererSettings;
 
 /// Settings of a relay's agent.
 pub struct RelaySettings {
-    /// Where destinations reach it.
-    pub address: SocketAddr,
-    /// Who it is.
-    pub identity: Identity,
-    /// Whom it serves.
-    pub serves: Vec<PublicKey>,
-    /// What its randomness grows from; on a real network it must be unpredictable.
-    pub seed: [u8; 32],
-    /// How control connections behave.
-    pub control: ControlSettings,
+    /// Where destinations reach it, and whom it serves.
+    pub control: AnswererSettings,
     /// Whether and how it offers bandwidth.
     pub offers: Option<OfferSettings>,
     /// Whether and how it tells of its owner's flows.

@@ -18,7 +18,7 @@ use host::Agent;
 use transport::{ConnectionId, Endpoint, Event};
 use units::{Duration, Instant};
 
-use super::control::{Answerer, ControlStats, Seeds};
+use super::control::{Answerer, ControlStats};
 use crate::channel::from_source::FromSource;
 use crate::channel::to_source::ToSource;
 use adapting::Adapting;
@@ -30,8 +30,6 @@ type Path = (ConnectionId, u8);
 
 /// The source's agent.
 pub struct SourceAgent {
-    settings: SourceSettings,
-    seeds: Seeds,
     channels: Answerer<FromSource, ToSource>,
     adapting: Option<Adapting>,
     sharing: Option<Sharing>,
@@ -41,11 +39,9 @@ impl SourceAgent {
     /// An agent that does what `settings` say.
     pub fn new(settings: SourceSettings) -> Self {
         Self {
-            seeds: Seeds::new(settings.seed),
-            channels: Answerer::new(settings.address, settings.serves.clone()),
+            channels: Answerer::new(settings.control),
             adapting: settings.adapting.map(Adapting::new),
             sharing: settings.sharing_period.map(Sharing::new),
-            settings,
         }
     }
 
@@ -74,12 +70,11 @@ impl SourceAgent {
 
 impl Agent for SourceAgent {
     fn start(&mut self, endpoint: &mut Endpoint, _now: Instant) {
-        self.channels.start(&self.settings.control, endpoint);
+        self.channels.start(endpoint);
     }
 
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
-        let Self { settings, seeds, channels, .. } = self;
-        let heard = channels.handle_event(event, &settings.identity, seeds, &settings.control, endpoint, now);
+        let heard = self.channels.handle_event(event, endpoint, now);
         heard.frames.iter().for_each(|word| self.hear(word, endpoint, now));
         if let Some(sharing) = &mut self.sharing {
             sharing.handle_event(event, endpoint, now);

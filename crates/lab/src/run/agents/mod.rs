@@ -17,7 +17,7 @@ mod source;
 use core::net::{IpAddr, SocketAddr};
 
 use cooperation::agent::Role;
-use cooperation::agent::control::ControlSettings;
+use cooperation::agent::control::{AnswererSettings, ControlSettings};
 use cooperation::channel::Identity;
 use units::Prng;
 
@@ -75,6 +75,17 @@ impl<'a> Agents<'a> {
     fn draw(&self, label: &str) -> [u8; 32] {
         let mut prng = Prng::fork(self.scenario.seed, label);
         core::array::from_fn(|_| prng.below(256) as u8)
+    }
+
+    /// How `host` answers the destination's calls. `channels` is what the randomness of its channels is called after.
+    fn answerer(&self, host: &str, channels: &str, ip: IpAddr) -> AnswererSettings {
+        AnswererSettings {
+            address: Self::control_at(ip),
+            identity: self.identity(host),
+            serves: vec![self.identity("destination").public()],
+            seed: self.draw(channels),
+            connections: self.control(),
+        }
     }
 
     fn control(&self) -> ControlSettings {

@@ -28,11 +28,11 @@ pub(super) fn agent(agents: &Agents<'_>, index: usize) -> Result<Role, RunError>
         return Ok(Role::Alone);
     }
     let settings = RelaySettings {
-        address: Agents::control_at(addresses.relays[index]),
-        identity: agents.identity(&format!("relay {index}")),
-        serves: vec![agents.identity("destination").public()],
-        seed: agents.draw(&format!("channels of relay {index}")),
-        control: agents.control(),
+        control: agents.answerer(
+            &format!("relay {index}"),
+            &format!("channels of relay {index}"),
+            addresses.relays[index],
+        ),
         offers: selects_relays(scenario).then(|| offers(scenario, index)),
         load: load(scenario, index),
         passage: passage(agents, index),

@@ -16,11 +16,7 @@ pub(super) fn agent(agents: &Agents<'_>) -> Result<Role, RunError> {
         return Ok(Role::Alone);
     }
     Ok(Role::Source(Box::new(SourceAgent::new(SourceSettings {
-        address: Agents::control_at(addresses.source),
-        identity: agents.identity("source"),
-        serves: vec![agents.identity("destination").public()],
-        seed: agents.draw("channels of the source"),
-        control: agents.control(),
+        control: agents.answerer("source", "channels of the source", addresses.source),
         adapting,
         sharing_period: scenario.cooperation.bandwidth_sharing.as_ref().map(|asked| asked.period),
     }))))
