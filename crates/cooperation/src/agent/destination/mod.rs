@@ -44,7 +44,7 @@ use steering::Steering;
 use to_source::ToSourceWords;
 use watchman::Watchman;
 
-/// Adverts of one instant come one after the other: what they say together is looked at so long after the first.
+/// Words of one instant come one after the other: what they say together is looked at, or handed on, so long after the first.
 const GATHER: Duration = Duration::from_millis(20);
 /// How long the application waits at most for relays that have not offered anything yet.
 const START_WAIT: Duration = Duration::from_secs(1);

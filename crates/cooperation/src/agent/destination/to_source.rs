@@ -10,17 +10,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use transport::{ConnectionId, Endpoint, Event};
-use units::{Duration, Instant};
+use units::Instant;
 use wire::mptcp::{AddressId, Token};
 
-use super::DestinationSettings;
 use super::lines::Lines;
+use super::{DestinationSettings, GATHER};
 use crate::channel::to_destination::{Delay, Load};
 use crate::channel::to_source::ToSource;
 use crate::relay_selection::RelayId;
-
-/// How long words of relays are gathered. Relays measure what they say over seconds.
-const GATHER: Duration = Duration::from_millis(100);
 
 /// A word with the relay's stamp, which says whether it is another one than before.
 struct Heard<T> {
