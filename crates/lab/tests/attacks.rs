@@ -53,7 +53,7 @@ fn touched_messages_close_channels_and_nothing_else() {
     for share in ["5 %", "50 %"] {
         let run = survives(EVERYTHING, &[&format!("attack.messages={share}")]);
         // One in six is withheld or cut, which the next message shows; each closes the channel once.
-        assert!(run.attacked.messages > 20 && run.attacked.channels > run.attacked.messages / 2, "{:?}", run.attacked);
+        assert!(run.attacked.messages > 10 && run.attacked.channels > run.attacked.messages / 2, "{:?}", run.attacked);
         let slower = run.results.totals.duration_s / calm.results.totals.duration_s;
         assert!(slower < 2.0, "{share}: {slower}");
     }

@@ -13,9 +13,11 @@
 //! rwnd = capacity - in-order data not read yet + sum over relays of MAX_BF_SIZE
 //! ```
 //!
-//! and its right edge never moves back (RFC 9293 section 3.8.6), even when a relay leaves. Between ranges relays hear of
-//! the progress after every 16 packets or half a round trip, whichever is first: ranges alone, one every H octets,
-//! would let the source stall on the window.
+//! and its right edge never moves back (RFC 9293 section 3.8.6), even when a relay leaves.
+//!
+//! A relay that carries data sees the destination's DATA_ACKs pass. What it is told besides keeps the window open where none pass:
+//! ranges do, one every H octets, and between them relays hear of the progress once it is a quarter of the destination's own window
+//! (RFC 9293 section 3.8.6.2.2 asks for an update after half a buffer at the latest), or has waited for a second.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,12 +27,10 @@ use super::range::{CumAck, DsnRange, RangeUpdate, Threshold};
 use super::received_set::ReceivedSet;
 use crate::relay_selection::RelayId;
 
-/// Packets after which relays hear of the progress.
-const PACKETS_PER_ACK: u32 = 16;
-/// With less than this part of a range left in the window, the source may be waiting: news cannot.
-const TIGHT_PART: u64 = 8;
-/// Round-trip time before there is a measurement.
-const SRTT_INITIAL: Duration = Duration::from_millis(100);
+/// Relays hear of the progress once it is this part of the destination's own window, as they know it.
+const NEWS_PART: u64 = 4;
+/// How long progress that is less may wait.
+const NEWS_WAIT: Duration = Duration::from_secs(1);
 
 /// What counts as received of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -91,12 +91,10 @@ pub struct RangeKeeper {
     relays: BTreeMap<RelayId, u64>,
     /// The sum of it.
     relays_hold_bytes: u64,
-    srtt: Duration,
     /// What all relays know.
     told: CumAck,
     /// The right edge that any relay was told: it never moves back.
     promised_edge: Dsn,
-    packets_since_told: u32,
     /// When relays hear of the progress at the latest.
     tell_by: Option<Instant>,
     announcements: VecDeque<Announcement>,
@@ -114,10 +112,8 @@ impl RangeKeeper {
             unread_bytes: 0,
             relays: BTreeMap::new(),
             relays_hold_bytes: 0,
-            srtt: SRTT_INITIAL,
             told: CumAck { rcv_nxt: first, window_bytes: 0, widened_bytes: 0 },
             promised_edge: first,
-            packets_since_told: 0,
             tell_by: None,
             announcements: VecDeque::new(),
         };
@@ -154,7 +150,6 @@ impl RangeKeeper {
             self.tell_range();
             return;
         }
-        self.packets_since_told = self.packets_since_told.saturating_add(1);
         self.note_news(now);
     }
 
@@ -174,11 +169,6 @@ impl RangeKeeper {
     /// Changes H: from the next range on.
     pub fn set_range_len_bytes(&mut self, range_len_bytes: u64) {
         self.settings.range_len_bytes = range_len_bytes.max(1);
-    }
-
-    /// The smoothed round-trip time of the data: relays hear of the progress twice in it.
-    pub fn set_srtt(&mut self, srtt: Duration) {
-        self.srtt = srtt;
     }
 
     /// The next announcement for every relay.
@@ -245,18 +235,18 @@ impl RangeKeeper {
         self.range.seq != seq
     }
 
-    /// Tells news soon, or at once if enough packets have arrived or the source may be waiting for window.
+    /// Tells news at once if they are much for the window that relays know, otherwise some time.
     fn note_news(&mut self, now: Instant) {
-        let (ack, told_edge) = (self.ack(), self.told.edge());
-        if ack.rcv_nxt == self.told.rcv_nxt && ack.edge() == told_edge {
+        let (ack, told) = (self.ack(), self.told);
+        let moved_bytes = ack.rcv_nxt.since(told.rcv_nxt).max(ack.edge().since(told.edge()));
+        if moved_bytes == 0 {
             return;
         }
-        let left_bytes = if told_edge.after(ack.rcv_nxt) { told_edge.since(ack.rcv_nxt) } else { 0 };
-        let is_tight = left_bytes < self.range.len_bytes() / TIGHT_PART && ack.edge().after(told_edge);
-        if is_tight || self.packets_since_told >= PACKETS_PER_ACK {
+        let own_window_bytes = told.window_bytes - told.widened_bytes;
+        if moved_bytes >= own_window_bytes / NEWS_PART {
             self.tell_ack();
         } else if self.tell_by.is_none() {
-            self.tell_by = Some(now + self.srtt / 2);
+            self.tell_by = Some(now + NEWS_WAIT);
         }
     }
 
@@ -275,7 +265,6 @@ impl RangeKeeper {
     fn note_told(&mut self, ack: CumAck) {
         self.told = ack;
         self.promised_edge = ack.edge();
-        self.packets_since_told = 0;
         self.tell_by = None;
     }
 }

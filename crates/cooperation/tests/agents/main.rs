@@ -7,6 +7,7 @@ mod fast_clock;
 mod full;
 mod new_address;
 mod pairing;
+mod quiet;
 mod returning;
 mod slow_reader;
 mod stage;

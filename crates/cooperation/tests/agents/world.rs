@@ -32,7 +32,7 @@ pub const F: Duration = Duration::from_secs(2);
 /// What a relay's cellular link carries.
 const CELLULAR: Rate = Rate::from_mbps(2);
 /// H.
-const RANGE_BYTES: u64 = 60_000;
+pub const RANGE_BYTES: u64 = 60_000;
 /// MAX_BF_SIZE.
 pub const HOLD_BYTES: u64 = 120_000;
 const SOURCE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);

@@ -10,6 +10,7 @@ use units::{ByteCount, Duration, Instant, Probability};
 
 use super::RunError;
 use super::hop::{Hop, HopKind};
+use super::hosts::CONTROL_PORT;
 use crate::run::link_nodes::queue;
 use crate::scenario::{self, Addresses, Scenario};
 
@@ -86,6 +87,7 @@ pub(super) fn add_wlan(
         rts_threshold_bytes: settings.rts_threshold.0,
         frame_error: settings.frame_loss,
         hidden: hidden(scenario, settings),
+        free_port: settings.free_control.then_some(CONTROL_PORT),
         ..WlanConfig::default()
     };
     let mut wlan = Wlan::new(config).map_err(|error| RunError::Radio(error.to_string()))?;

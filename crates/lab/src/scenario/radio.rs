@@ -147,6 +147,10 @@ pub struct Wlan {
     /// Pairs of relays, by name, that do not hear each other; by default all do. The destination hears everyone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<[String; 2]>,
+    /// Whether what destination, relays and source tell each other crosses at once and takes no airtime: the difference is what it
+    /// costs.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub free_control: bool,
 }
 
 impl Default for Cell {
@@ -180,6 +184,7 @@ impl Default for Wlan {
             rts_threshold: ByteCount(2200),
             frame_loss: units::Probability::ZERO,
             hidden: Vec::new(),
+            free_control: false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use units::{Duration, Probability};
 
 use super::{DataRate, StationId};
-use crate::Queue;
+use crate::{Packet, Queue};
 
 /// Settings of a channel. [`Default`] is IEEE 802.11a in ad hoc mode at 54 Mbit/s, as in thesis table 3.1.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +30,8 @@ pub struct WlanConfig {
     pub propagation: Duration,
     /// Pairs of stations that do not hear each other; by default all do.
     pub hidden: Vec<(StationId, StationId)>,
+    /// TCP segments from or to this port cross at once and take no airtime: what they cost otherwise is the difference.
+    pub free_port: Option<u16>,
 }
 
 impl Default for WlanConfig {
@@ -46,6 +48,7 @@ impl Default for WlanConfig {
             frame_error: Probability::ZERO,
             propagation: Duration::ZERO,
             hidden: Vec::new(),
+            free_port: None,
         }
     }
 }
@@ -61,6 +64,12 @@ pub struct WlanError {
 }
 
 impl WlanConfig {
+    /// Whether a packet takes no airtime.
+    pub(super) fn is_free(&self, packet: &Packet) -> bool {
+        let segment = self.free_port.zip(packet.segment());
+        segment.is_some_and(|(port, segment)| segment.src.port() == port || segment.dst.port() == port)
+    }
+
     pub(super) fn validate(&self) -> Result<(), WlanError> {
         let refuse = |field, problem: String| Err(WlanError { field, problem });
         let (min, max) = (self.contention_window_min, self.contention_window_max);

@@ -164,6 +164,10 @@ impl Wlan {
         let refused = match known {
             None => DropCause::NoRoute,
             Some(_) if !station.present => DropCause::Outage,
+            Some(to) if self.config.is_free(&packet) => {
+                out.forward(to, packet);
+                return false;
+            }
             Some(_) if !self.config.queue.admits(station.queued, wire_len) => DropCause::QueueFull,
             Some(to) => {
                 let had_nothing = station.frames.is_empty();

@@ -20,6 +20,18 @@ fn a_lone_packet_takes_its_frame_s_time() {
     }
 }
 
+/// The device by which the cost of some packets is measured.
+#[test]
+fn segments_of_a_free_port_cross_at_once_and_take_no_airtime() {
+    for (free_port, is_free) in [(None, false), (Some(7), true), (Some(8), true), (Some(9), false)] {
+        let mut rig = Rig::new(WlanConfig { free_port, ..config(2) }, 1);
+        rig.send_segment(1, 0, [7, 8], us(1000));
+        assert_eq!(rig.network.poll_delivery().is_some(), is_free, "{free_port:?}");
+        rig.run(us(10_000), |_, _, _| {});
+        assert_eq!((rig.arrived.len(), rig.wlan().busy().is_zero()), (usize::from(!is_free), is_free), "{free_port:?}");
+    }
+}
+
 #[test]
 fn a_second_packet_waits_for_the_answer_difs_and_a_backoff() {
     let mut rig = Rig::new(config(2), 1);

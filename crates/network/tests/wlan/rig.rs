@@ -3,8 +3,9 @@
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use network::wlan::{StationId, Wlan, WlanConfig};
-use network::{Amount, Datagram, Gate, MediumId, Network, PortId, Queue};
+use network::{Amount, Datagram, Gate, MediumId, Network, Packet, PortId, Queue};
 use units::Instant;
+use wire::Segment;
 
 /// Stations on a channel, each with a host behind it; station 0 is the root.
 pub struct Rig {
@@ -43,6 +44,14 @@ impl Rig {
     pub fn send_payload(&mut self, from: u16, to: u16, payload_len: u16, now: Instant) {
         let [src, dst] = [from, to].map(|station| SocketAddr::new(address(station), 9));
         let packet = self.network.datagram(Datagram { src, dst, payload_len });
+        self.network.send(self.ports[usize::from(from)], packet, now);
+    }
+
+    /// Sends a segment without data between two ports.
+    pub fn send_segment(&mut self, from: u16, to: u16, ports: [u16; 2], now: Instant) {
+        let [src, dst] =
+            [(from, ports[0]), (to, ports[1])].map(|(station, port)| SocketAddr::new(address(station), port));
+        let packet = Packet::from_segment(Segment::new(src, dst));
         self.network.send(self.ports[usize::from(from)], packet, now);
     }
 

@@ -37,6 +37,9 @@ pub struct ControlSettings {
     pub channels_max: usize,
 }
 
+/// What comes are single small segments, and an ACK of its own costs a Wi-Fi channel as much as they do: it waits for an answer or for
+/// the next of them. Less than the 200 ms after which a sender probes for a lost tail (RFC 8985 section 7.2).
+const ACK_DELAY: Duration = Duration::from_millis(150);
 /// Octets that wait in the engine for the peer at most.
 const BUFFER_BYTES: u64 = 16 << 10;
 
@@ -50,6 +53,7 @@ impl ControlSettings {
             receive_buffer_bytes: BUFFER_BYTES,
             mtu,
             nagle: false,
+            delayed_ack: ACK_DELAY,
             keep_alive: Some(Duration::from_secs(10)),
             user_timeout: Duration::from_secs(20),
             ..ConnectionConfig::default()

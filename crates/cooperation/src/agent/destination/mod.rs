@@ -44,7 +44,7 @@ use steering::Steering;
 use to_source::ToSourceWords;
 use watchman::Watchman;
 
-/// Adverts of one instant come one after the other: what they say together is looked at so long after the first.
+/// Words of one instant come one after the other: what they say together is looked at, or handed on, so long after the first.
 const GATHER: Duration = Duration::from_millis(20);
 /// How long the application waits at most for relays that have not offered anything yet.
 const START_WAIT: Duration = Duration::from_secs(1);
@@ -182,7 +182,7 @@ impl DestinationAgent {
     /// Says what there is to say.
     fn speak(&mut self, endpoint: &mut Endpoint, now: Instant) {
         if let Some(ranges) = &mut self.ranges {
-            ranges.speak(&mut self.lines, endpoint, now);
+            ranges.speak(&self.settings, &mut self.lines, endpoint, now);
         }
         self.to_source.speak(&self.settings, &mut self.lines, endpoint, now);
         self.find_deadline();
@@ -200,7 +200,7 @@ impl DestinationAgent {
                 }
                 words.into_iter().for_each(|word| self.hear(relay, word, endpoint, now));
             }
-            Spoken::Source { opened: true } => self.to_source.repeat(),
+            Spoken::Source { opened: true } => self.to_source.repeat(now),
             Spoken::Source { opened: false } => {}
         }
         true
@@ -240,12 +240,12 @@ impl Agent for DestinationAgent {
                 first_path.handle_event(event, endpoint, now);
             }
             if let Some(ranges) = &mut self.ranges {
-                ranges.handle_event(event, endpoint, now);
+                ranges.handle_event(event, &self.settings, endpoint, now);
             }
             if let Some(watchman) = &mut self.watchman {
                 watchman.handle_event(event, endpoint, now, &mut self.events);
             }
-            self.to_source.handle_event(event);
+            self.to_source.handle_event(event, now);
         }
         self.speak(endpoint, now);
     }
@@ -289,7 +289,8 @@ impl DestinationAgent {
         let steering = self.steering.as_ref().and_then(Steering::poll_timeout);
         let ranges = self.ranges.as_ref().and_then(Ranges::poll_timeout);
         let watchman = self.watchman.as_ref().and_then(Watchman::poll_timeout);
-        let all = [begin, self.review_at, steering, ranges, watchman, self.lines.poll_timeout()];
+        let (lines, to_source) = (self.lines.poll_timeout(), self.to_source.poll_timeout());
+        let all = [begin, self.review_at, steering, ranges, watchman, lines, to_source];
         self.deadline = all.into_iter().flatten().min().unwrap_or(Instant::FAR_FUTURE);
     }
 }

@@ -1,11 +1,18 @@
 //! What relays are told of the data that are wanted.
+//!
+//! Those with a subflow are told of ranges. Progress within a range a relay that splices reads from the DATA_ACKs that pass there: of
+//! that only those hear over whose subflow nothing has come since, as nothing was acknowledged there either. A router has no use
+//! for it.
 
-use transport::{Endpoint, Event};
-use units::{Dsn, Instant, Rate};
+use std::collections::BTreeMap;
+
+use transport::{ConnectionId, Endpoint, Event};
+use units::{Dsn, Duration, Instant, Rate};
 use wire::Segment;
 
-use super::RangesSettings;
 use super::lines::Lines;
+use super::watchman::arrived;
+use super::{DestinationSettings, RangesSettings};
 use crate::channel::to_relay::ToRelay;
 use crate::forwarding::packet_dsn::{PacketDsn, PacketDsns};
 use crate::forwarding::range::RangeUpdate;
@@ -19,10 +26,28 @@ mod matter {
     pub(super) const ACK: u64 = 1;
 }
 
+/// How long progress may take to show in the DATA_ACKs of a relay's subflow, before the relay is told.
+const SHOWS_WITHIN: Duration = Duration::from_millis(50);
+
+/// Octets that have come over each relay with a subflow.
+type Carried = BTreeMap<RelayId, u64>;
+
+/// Progress that is told to relays where it does not show.
+struct Progress {
+    tell_at: Instant,
+    /// What had been carried at the news before: who has carried more knows that much at least.
+    before: Carried,
+}
+
 /// The range that is wanted, and what has been said of it.
 pub(super) struct Ranges {
     settings: RangesSettings,
     relays: usize,
+    /// The stream is this connection's.
+    connection: Option<ConnectionId>,
+    progress: Option<Progress>,
+    /// What had been carried at the latest news.
+    carried: Carried,
     keeper: Option<RangeKeeper>,
     /// Where relays have ranges of their own.
     shares: Option<RangeShares>,
@@ -39,8 +64,19 @@ pub(super) struct Ranges {
 impl Ranges {
     pub fn new(settings: RangesSettings, relays: usize) -> Self {
         let shares = settings.by_rate.then(RangeShares::default);
-        let (dsns, unsaid, repeats) = (PacketDsns::default(), Vec::new(), Vec::new());
-        Self { settings, relays, keeper: None, shares, dsns, unsaid, unsaid_since: None, repeats }
+        Self {
+            settings,
+            relays,
+            connection: None,
+            progress: None,
+            carried: Carried::new(),
+            keeper: None,
+            shares,
+            dsns: PacketDsns::default(),
+            unsaid: Vec::new(),
+            unsaid_since: None,
+            repeats: Vec::new(),
+        }
     }
 
     /// The relays in use offer these rates.
@@ -72,10 +108,19 @@ impl Ranges {
         true
     }
 
-    pub fn handle_event(&mut self, event: &Event, endpoint: &Endpoint, now: Instant) {
-        let (Event::FullyEstablished(connection) | Event::Readable(connection)) = event else { return };
-        if let Some((_, rcv_nxt)) = endpoint.data_sequence(*connection) {
-            self.on_progress(rcv_nxt, now);
+    pub fn handle_event(&mut self, event: &Event, all: &DestinationSettings, endpoint: &Endpoint, now: Instant) {
+        match event {
+            Event::FullyEstablished(connection) | Event::Readable(connection) => {
+                if let Some((_, rcv_nxt)) = endpoint.data_sequence(*connection) {
+                    self.connection = Some(*connection);
+                    self.on_progress(rcv_nxt, now);
+                }
+            }
+            Event::SubflowEstablished { connection, local, .. } if self.connection == Some(*connection) => {
+                // Until now it was not told of ranges.
+                self.repeats.extend(all.relay_at(local.ip()));
+            }
+            _ => {}
         }
     }
 
@@ -85,7 +130,7 @@ impl Ranges {
             Some(keeper) => keeper.on_packet(now, rcv_nxt, 0, rcv_nxt, 0),
             None => {
                 let mut keeper = RangeKeeper::new(self.settings.range, rcv_nxt);
-                // All hear of it, so that whoever joins knows what is wanted.
+                // Those that carry data by now hear of it, the others when they begin to.
                 let hold_bytes = self.settings.hold_bytes;
                 let updates = (0..self.relays).map(|relay| keeper.add_relay(now, RelayId(relay as u16), hold_bytes));
                 self.unsaid.extend(updates.last().map(Announcement::Range));
@@ -105,7 +150,9 @@ impl Ranges {
 
     /// When [`Self::handle_timeout`] is due: at once if there is something to say.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.unsaid_since.or_else(|| self.keeper.as_ref()?.poll_timeout())
+        let keeper = self.keeper.as_ref().and_then(RangeKeeper::poll_timeout);
+        let progress = self.progress.as_ref().map(|progress| progress.tell_at);
+        [self.unsaid_since, keeper, progress].into_iter().flatten().min()
     }
 
     fn collect(&mut self) {
@@ -116,18 +163,38 @@ impl Ranges {
     }
 
     /// Tells the relays what there is to tell.
-    pub fn speak(&mut self, lines: &mut Lines, endpoint: &mut Endpoint, now: Instant) {
-        for relay in core::mem::take(&mut self.repeats) {
-            if let Some(keeper) = &self.keeper {
-                let update = RangeUpdate { range: keeper.range(), ack: keeper.ack() };
-                self.tell(relay, Announcement::Range(update), lines, endpoint, now);
+    pub fn speak(&mut self, all: &DestinationSettings, lines: &mut Lines, endpoint: &mut Endpoint, now: Instant) {
+        self.unsaid_since = None;
+        let progress = self.progress.take_if(|progress| progress.tell_at <= now);
+        let Some(keeper) = &self.keeper else { return };
+        if self.repeats.is_empty() && self.unsaid.is_empty() && progress.is_none() {
+            return;
+        }
+        let latest = RangeUpdate { range: keeper.range(), ack: keeper.ack() };
+        let stats = self.connection.and_then(|connection| endpoint.stats(connection));
+        let carried = stats.map(|stats| arrived(&all.paths(), &stats)).unwrap_or_default();
+        for relay in core::mem::take(&mut self.repeats).into_iter().filter(|relay| carried.contains_key(relay)) {
+            self.tell(relay, Announcement::Range(latest), lines, endpoint, now);
+        }
+        if let Some(progress) = progress {
+            let silent = |(relay, bytes): &(&RelayId, &u64)| progress.before.get(relay) == Some(bytes);
+            for (relay, _) in carried.iter().filter(silent) {
+                self.tell(*relay, Announcement::Ack(latest.ack), lines, endpoint, now);
             }
         }
-        self.unsaid_since = None;
         for announcement in core::mem::take(&mut self.unsaid) {
-            for relay in 0..self.relays {
-                self.tell(RelayId(relay as u16), announcement, lines, endpoint, now);
+            match announcement {
+                Announcement::Range(_) => {
+                    carried.keys().for_each(|relay| self.tell(*relay, announcement, lines, endpoint, now));
+                    self.progress = None;
+                }
+                Announcement::Ack(_) if all.relays_splice => {
+                    let (tell_at, before) = (now + SHOWS_WITHIN, core::mem::take(&mut self.carried));
+                    self.progress.get_or_insert(Progress { tell_at, before });
+                }
+                Announcement::Ack(_) => {}
             }
+            self.carried.clone_from(&carried);
         }
     }
 

@@ -93,6 +93,11 @@ impl DestinationSettings {
         self.relays.get(usize::from(relay.0)).map(|known| known.path)
     }
 
+    /// The relay on whose path the destination has this address.
+    pub(super) fn relay_at(&self, path: IpAddr) -> Option<RelayId> {
+        self.relays.iter().position(|known| known.path == path).map(|index| RelayId(index as u16))
+    }
+
     /// All paths that begin at `old` begin at `new`.
     pub(super) fn move_to(&mut self, old: IpAddr, new: IpAddr) {
         self.relays.iter_mut().filter(|relay| relay.path == old).for_each(|relay| relay.path = new);

@@ -3,16 +3,18 @@
 //! A path is named by the connection's token at the source and by the identifier of the destination's address (RFC 8684
 //! section 3.2), which NATs leave alone. What is known before a path has a subflow is told once it has one.
 //!
+//! Relays report at about the same time. What they say is gathered for a moment, so that it travels in few segments.
+//!
 //! The source ignores what is not newer. It is told the destination's time of hearing a word: a relay's clock may begin anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use transport::{ConnectionId, Endpoint, Event};
 use units::Instant;
 use wire::mptcp::{AddressId, Token};
 
-use super::DestinationSettings;
 use super::lines::Lines;
+use super::{DestinationSettings, GATHER};
 use crate::channel::to_destination::{Delay, Load};
 use crate::channel::to_source::ToSource;
 use crate::relay_selection::RelayId;
@@ -23,12 +25,21 @@ struct Heard<T> {
     word: T,
 }
 
+/// What is told.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Load,
+    Delay,
+}
+
 #[derive(Default)]
 pub(super) struct ToSourceWords {
     loads: BTreeMap<RelayId, Heard<Load>>,
     delays: BTreeMap<RelayId, Heard<Delay>>,
     /// Of these relays there is something to tell.
-    news: Vec<RelayId>,
+    news: BTreeSet<(RelayId, Kind)>,
+    /// When it is told.
+    tell_at: Option<Instant>,
     /// Connections of the application.
     connections: Vec<ConnectionId>,
 }
@@ -39,30 +50,40 @@ impl ToSourceWords {
         if self.loads.get(&relay).is_none_or(|known| known.stamp != load.at) {
             self.loads.insert(relay, Heard { stamp: load.at, word: Load { at: now, ..load } });
         }
-        self.news.push(relay);
+        self.note((relay, Kind::Load), now);
     }
 
     pub fn on_delay(&mut self, relay: RelayId, delay: Delay, now: Instant) {
         if self.delays.get(&relay).is_none_or(|known| known.stamp != delay.at) {
             self.delays.insert(relay, Heard { stamp: delay.at, word: Delay { at: now, ..delay } });
         }
-        self.news.push(relay);
+        self.note((relay, Kind::Delay), now);
+    }
+
+    fn note(&mut self, news: (RelayId, Kind), now: Instant) {
+        self.news.insert(news);
+        self.tell_at.get_or_insert(now + GATHER);
     }
 
     /// The source has not heard anything yet.
-    pub fn repeat(&mut self) {
-        self.news = self.loads.keys().chain(self.delays.keys()).copied().collect();
-        self.news.sort_unstable();
-        self.news.dedup();
+    pub fn repeat(&mut self, now: Instant) {
+        let loads = self.loads.keys().map(|relay| (*relay, Kind::Load));
+        let all: Vec<_> = loads.chain(self.delays.keys().map(|relay| (*relay, Kind::Delay))).collect();
+        all.into_iter().for_each(|news| self.note(news, now));
     }
 
-    pub fn handle_event(&mut self, event: &Event) {
+    /// When [`Self::speak`] has something to say.
+    pub const fn poll_timeout(&self) -> Option<Instant> {
+        self.tell_at
+    }
+
+    pub fn handle_event(&mut self, event: &Event, now: Instant) {
         match event {
             Event::SubflowEstablished { connection, .. } => {
                 if !self.connections.contains(connection) {
                     self.connections.push(*connection);
                 }
-                self.repeat();
+                self.repeat(now);
             }
             Event::Closed { connection, .. } => self.connections.retain(|known| known != connection),
             _ => {}
@@ -71,44 +92,38 @@ impl ToSourceWords {
 
     /// Says what there is to say. If the source does not listen now, it hears everything once it does.
     pub fn speak(&mut self, settings: &DestinationSettings, lines: &mut Lines, endpoint: &mut Endpoint, now: Instant) {
-        if self.news.is_empty() {
+        if self.tell_at.is_none_or(|at| at > now) {
             return;
         }
+        self.tell_at = None;
         let news = core::mem::take(&mut self.news);
         let connections = self.connections.clone();
         for connection in connections {
             let Some(stats) = endpoint.stats(connection) else { continue };
             let Some(token) = stats.remote_token.map(Token) else { continue };
-            for relay in &news {
+            for (relay, kind) in &news {
                 let path = settings.path_of(*relay);
                 let alive = |subflow: &&transport::SubflowStats| {
                     subflow.established_at.is_some() && subflow.closed_at.is_none()
                 };
                 let mut subflows = stats.subflows.iter().filter(alive);
                 let Some(subflow) = subflows.find(|subflow| Some(subflow.local.ip()) == path) else { continue };
-                self.tell(*relay, token, subflow.local_address_id, lines, endpoint, now);
+                let of = (token, AddressId(subflow.local_address_id));
+                if let Some(word) = self.word(*relay, *kind, of) {
+                    // One matter for each connection, path and kind.
+                    let matter = u64::from(token.0) << 9 | u64::from(of.1.0) << 1 | *kind as u64;
+                    lines.tell_source(matter, word, endpoint, now);
+                }
             }
         }
     }
 
-    fn tell(
-        &self,
-        relay: RelayId,
-        connection: Token,
-        address_id: u8,
-        lines: &mut Lines,
-        endpoint: &mut Endpoint,
-        now: Instant,
-    ) {
-        // One matter for each connection, path and kind.
-        let matter = |kind: u64| u64::from(connection.0) << 9 | u64::from(address_id) << 1 | kind;
-        if let Some(load) = self.loads.get(&relay) {
-            let word = ToSource::Load { connection, address_id: AddressId(address_id), load: load.word };
-            lines.tell_source(matter(0), word, endpoint, now);
-        }
-        if let Some(delay) = self.delays.get(&relay) {
-            let word = ToSource::Delay { connection, address_id: AddressId(address_id), delay: delay.word };
-            lines.tell_source(matter(1), word, endpoint, now);
+    fn word(&self, relay: RelayId, kind: Kind, (connection, address_id): (Token, AddressId)) -> Option<ToSource> {
+        match kind {
+            Kind::Load => self.loads.get(&relay).map(|load| ToSource::Load { connection, address_id, load: load.word }),
+            Kind::Delay => {
+                self.delays.get(&relay).map(|delay| ToSource::Delay { connection, address_id, delay: delay.word })
+            }
         }
     }
 }

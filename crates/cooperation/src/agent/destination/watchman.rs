@@ -109,7 +109,7 @@ impl Watchman {
 }
 
 /// Octets that came over each relay with a subflow in use.
-fn arrived(paths: &[IpAddr], stats: &ConnectionStats) -> BTreeMap<RelayId, u64> {
+pub(super) fn arrived(paths: &[IpAddr], stats: &ConnectionStats) -> BTreeMap<RelayId, u64> {
     let mut arrived = BTreeMap::new();
     let in_use = |subflow: &&transport::SubflowStats| subflow.closed_at.is_none() && subflow.established_at.is_some();
     for subflow in stats.subflows.iter().filter(in_use) {

@@ -79,10 +79,11 @@ impl RelayAgent {
     /// When the next measurement is due; [`Instant::FAR_FUTURE`] if none is needed.
     pub fn next_measurement(&self) -> Instant {
         let offers = self.offers.as_ref().map_or(Instant::FAR_FUTURE, Offers::next_at);
-        offers.min(self.load.as_ref().map_or(Instant::FAR_FUTURE, Load::next_at))
+        let load = self.load.as_ref().map_or(Instant::FAR_FUTURE, Load::next_at);
+        offers.min(load).min(self.ways.as_ref().map_or(Instant::FAR_FUTURE, way::Ways::next_at))
     }
 
-    /// What its link and its owner's flows did until now.
+    /// What its link and its owner's flows did until now. All that is said of it travels together.
     pub fn handle_measurement(&mut self, measured: &Measurement, endpoint: &mut Endpoint, now: Instant) {
         if let Some(offers) = self.offers.as_mut().filter(|offers| offers.next_at() <= now) {
             let offer = offers.measured(measured.link, now);
@@ -92,6 +93,9 @@ impl RelayAgent {
             if let Some(load) = load.measured(measured, now) {
                 self.tell(matter::LOAD, ToDestination::Load(load), endpoint, now);
             }
+        }
+        if self.ways.as_ref().is_some_and(|ways| ways.next_at() <= now) {
+            self.report_delay(endpoint, now);
         }
     }
 
@@ -161,9 +165,6 @@ impl Agent for RelayAgent {
     fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.channels.handle_timeout(endpoint, now);
         self.passage.handle_timeout(now);
-        if self.ways.as_ref().is_some_and(|ways| ways.next_at() <= now) {
-            self.report_delay(endpoint, now);
-        }
     }
 
     fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
@@ -172,8 +173,7 @@ impl Agent for RelayAgent {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
-        let ways = self.ways.as_ref().map(way::Ways::next_at);
-        [self.channels.poll_timeout(), self.passage.poll_timeout(), ways].into_iter().flatten().min()
+        [self.channels.poll_timeout(), self.passage.poll_timeout()].into_iter().flatten().min()
     }
 
     #[inline]

@@ -212,13 +212,15 @@ fn wlan(calm: bool) -> impl Strategy<Value = Wlan> {
     // The rates of IEEE 802.11a.
     let rate = pick(&[54_u64, 6, 9, 12, 18, 24, 36, 48]);
     let queue = prop_oneof![3 => Just(400_u32), 1 => pick(if calm { &[100_u32, 1000] } else { &[100, 10, 2] })];
-    (rate, queue, pick(&[2200_u64, 0, 500]), pick(&[0.0, 1.0, 10.0])).prop_map(
-        |(rate, queue, rts_threshold, frame_loss)| Wlan {
+    let free_control = pick(&[false, false, false, true]);
+    (rate, queue, pick(&[2200_u64, 0, 500]), pick(&[0.0, 1.0, 10.0]), free_control).prop_map(
+        |(rate, queue, rts_threshold, frame_loss, free_control)| Wlan {
             rate: Rate::from_mbps(rate),
             queue: Queue::Packets(queue),
             rts_threshold: ByteCount(rts_threshold),
             frame_loss: share(frame_loss),
             hidden: Vec::new(),
+            free_control,
         },
     )
 }

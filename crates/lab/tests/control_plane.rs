@@ -1,0 +1,51 @@
+//! What the control plane costs a Wi-Fi channel, in frames: each waits for the channel, however short it is.
+
+use std::fs;
+
+use lab::run::run;
+use lab::scenario::{Override, load};
+use pcap_file::pcapng::{Block, PcapNgReader};
+use wire::Segment;
+
+/// Ten relays, a full channel, and all modules that talk.
+const SCENARIO: &str = include_str!("../../../scenarios/control-plane.toml");
+const CONTROL_PORT: u16 = 40_001;
+const SECONDS: u64 = 10;
+const RELAYS: u64 = 10;
+
+/// Frames of control connections that the destination sent and received, those that only acknowledge included.
+fn control_frames(settings: &[&str]) -> u64 {
+    let duration = format!("duration={SECONDS} s");
+    let overrides: Vec<Override> =
+        settings.iter().copied().chain([duration.as_str()]).map(|text| text.parse().unwrap()).collect();
+    let scenario = load("control-plane.toml", SCENARIO, &overrides).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let run = run(&scenario, Some(folder.path()), &mut |_| {}).unwrap();
+    assert_eq!(run.faults, [""; 0], "{settings:?}");
+    assert!(run.results.totals.aggregate_throughput_bps > 15e6, "the channel is full: {:?}", run.results.totals);
+    let capture = fs::read(folder.path().join("destination.pcapng")).unwrap();
+    let mut reader = PcapNgReader::new(&capture[..]).unwrap();
+    let mut frames = 0;
+    while let Some(block) = reader.next_block() {
+        let Ok(Block::EnhancedPacket(packet)) = block else { continue };
+        let segment = Segment::parse(&packet.data.to_vec().into()).unwrap();
+        frames += u64::from([segment.src, segment.dst].iter().any(|end| end.port() == CONTROL_PORT));
+    }
+    frames
+}
+
+/// A handshake, then per relay and second at most a range, half a report and an answer to each, with room for a few words more.
+#[test]
+fn a_full_channel_carries_few_control_frames() {
+    const GREETINGS: u64 = 12 * (RELAYS + 1);
+    let frames = control_frames(&[]);
+    assert!(frames < GREETINGS + 4 * RELAYS * SECONDS, "{frames} frames");
+}
+
+/// A router needs neither what the destination has nor how long it takes to get there.
+#[test]
+fn relays_that_only_route_are_told_of_ranges_alone() {
+    let spliced = control_frames(&["cooperation.adaptive_congestion.relay_delays=false"]);
+    let routed = control_frames(&["cooperation.adaptive_congestion.relay_delays=false", "cooperation.relays=ip"]);
+    assert!(routed <= spliced, "{routed} and {spliced} frames");
+}
