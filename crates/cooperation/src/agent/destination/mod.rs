@@ -23,7 +23,6 @@ mod to_source;
 mod watchman;
 
 use core::net::{IpAddr, SocketAddr};
-use std::collections::VecDeque;
 
 use host::Agent;
 use transport::{Endpoint, Event};
@@ -35,6 +34,7 @@ use crate::channel::PublicKey;
 use crate::channel::to_destination::ToDestination;
 use crate::relay_selection::RelayId;
 pub use event::DestinationEvent;
+use event::Events;
 use first_path::FirstPath;
 use lines::{Lines, Spoken};
 use ranges::Ranges;
@@ -65,7 +65,7 @@ pub struct DestinationAgent {
     is_ready: bool,
     /// When it wants to be called: asked after every packet, found out only after calls that can change it.
     deadline: Instant,
-    events: VecDeque<DestinationEvent>,
+    events: Events,
 }
 
 impl DestinationAgent {
@@ -87,7 +87,7 @@ impl DestinationAgent {
             begin_by: Instant::FAR_FUTURE,
             is_ready: false,
             deadline: Instant::FAR_FUTURE,
-            events: VecDeque::new(),
+            events: Events::default(),
             settings,
         }
     }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use transport::{ConnectionId, ConnectionStats, Endpoint, Event, SubflowId, SubflowStats};
 use units::{Duration, Instant, Rate};
 
+use super::event::Events;
 use super::first_path::{FIRST, retire_first};
 use super::{DestinationEvent, DestinationSettings, SelectionSettings};
 use crate::relay_selection::RelayId;
@@ -16,8 +17,6 @@ use crate::relay_selection::play_out::PlayOut;
 
 /// What an application that plays at the target bit rate waits for before it begins.
 pub const STARTUP: Duration = Duration::from_secs(2);
-
-type Events = VecDeque<DestinationEvent>;
 
 /// Relay selection for the destination's first connection.
 pub(super) struct Steering {

@@ -1,16 +1,15 @@
 //! The watch over relays: the destination excludes those that swallow data.
 
 use core::net::{IpAddr, SocketAddr};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use transport::{ConnectionId, ConnectionStats, Endpoint, Event};
 use units::Instant;
 
+use super::event::Events;
 use super::{DestinationEvent, DestinationSettings, WatchmanSettings};
 use crate::forwarding::hole_watch::{HoleWatch, StreamView, Verdict};
 use crate::relay_selection::RelayId;
-
-type Events = VecDeque<DestinationEvent>;
 
 /// Watches the first connection of the destination.
 pub(super) struct Watchman {
