@@ -176,9 +176,10 @@ pub fn rehearse(folder: &Path) -> Result<()> {
     let there = folder.ancestors().find(|path| path.as_os_str().is_empty() || path.exists());
     let there = there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !there.is_dir() {
-        return Err(Error::at(there)(io::Error::new(io::ErrorKind::NotADirectory, "is no folder")));
+        let problem = format!("{} is no folder", there.display());
+        return Err(Error::at(folder)(io::Error::new(io::ErrorKind::NotADirectory, problem)));
     }
-    Backing::open(there).map(drop).map_err(Error::at(there))
+    Backing::open(there).map(drop).map_err(Error::at(folder))
 }
 
 #[cfg(test)]

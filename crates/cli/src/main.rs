@@ -6,6 +6,7 @@ mod arguments;
 mod commands;
 mod console;
 mod failure;
+mod interruptible;
 
 use std::process::ExitCode;
 

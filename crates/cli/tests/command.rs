@@ -47,6 +47,37 @@ fn a_run_prints_a_table_and_what_to_try_next() {
     anabranch(&["run", &path]).success().stdout(wanted);
 }
 
+/// Ctrl-C: what was measured until then is there.
+#[test]
+fn an_interrupted_run_keeps_what_it_measured() {
+    let (directory, path) =
+        scenario(&SMALL.replace("20 s", "80000 s").replace("generated\"\nsize = \"300 kB\"", "bulk\""));
+    let out = directory.path().join("out");
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("anabranch"))
+        .args(["run", &path, "--live", "--out"])
+        .arg(&out)
+        .stderr(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // It listens for signals before it sets anything up; a run of a day is not over by then.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{said}");
+    assert!(said.contains("interrupted after"), "{said}");
+    assert_eq!(names(&out), ["report.html", "results.json"]);
+}
+
+#[test]
+fn a_run_without_a_connection_fails() {
+    let (_directory, path) = scenario(&SMALL.replace("generated\"\nsize = \"300 kB\"", "bulk\""));
+    let down = "relays[*].cellular.outages=[{ from = \"0 s\", until = \"1 h\" }]";
+    anabranch(&["run", &path, "--set", down]).code(1).stderr(contains("nothing arrived within 20 s"));
+}
+
 #[test]
 fn json_is_one_object_with_units_in_its_names() {
     let (_directory, path) = scenario(SMALL);

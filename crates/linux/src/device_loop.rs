@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 
 use bytes::Bytes;
 use rustix::io::Errno;
-use units::Instant;
+use units::{Duration, Instant};
 
 use crate::clock::Clock;
 use crate::stop::Stop;
@@ -48,10 +48,23 @@ pub enum Ended {
     Time,
 }
 
+/// What is due is late after this long.
+const LATE: Duration = Duration::from_millis(1);
+
+/// How far a loop was behind the clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Behind {
+    /// Time in which something had been due for more than a millisecond, all together.
+    pub total: Duration,
+    /// The latest that anything was.
+    pub max: Duration,
+}
+
 /// Devices without offload, and the clock.
 #[derive(Default)]
 pub struct DeviceLoop {
     devices: Vec<Tun>,
+    behind: Behind,
     clock: Option<Clock>,
     ready: Vec<usize>,
     scratch: Vec<u8>,
@@ -62,6 +75,19 @@ impl DeviceLoop {
     pub fn add(&mut self, device: Tun) -> usize {
         self.devices.push(device);
         self.devices.len() - 1
+    }
+
+    /// How far it was behind the clock so far.
+    pub fn behind(&self) -> Behind {
+        self.behind
+    }
+
+    fn note_lateness(&mut self, due: Option<Instant>, now: Instant) {
+        let late = due.map_or(Duration::ZERO, |due| now.saturating_since(due));
+        if late > LATE {
+            self.behind.total += late;
+            self.behind.max = self.behind.max.max(late);
+        }
     }
 
     /// Moves packets until `until`, until `inside` ends it, or until `stop` is triggered. Time begins with the first call, and goes
@@ -76,6 +102,7 @@ impl DeviceLoop {
         });
         loop {
             let now = clock.now().min(until);
+            self.note_lateness(inside.next_event(), now);
             let goes_on = inside.advance(now);
             if goes_on {
                 self.read(inside, now)?;

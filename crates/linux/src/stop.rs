@@ -1,10 +1,11 @@
-//! How a running loop is asked to end: by Ctrl-C, by SIGTERM, or by another thread.
+//! How a running loop is asked to end: by Ctrl-C, by SIGTERM, by a closed terminal, or by another thread.
 
 use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
 use crate::{Error, Result};
@@ -30,17 +31,23 @@ impl Stop {
         Ok(Self { read, write })
     }
 
-    /// A stop that Ctrl-C and SIGTERM trigger as well; they no longer kill the process.
+    /// A stop that Ctrl-C, SIGTERM and a closed terminal trigger as well; they no longer kill the process.
     ///
     /// # Errors
     /// As [`Self::new`].
     pub fn on_signals() -> Result<Self> {
         let stop = Self::new()?;
-        for signal in [SIGINT, SIGTERM] {
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
             let write = stop.write.try_clone().map_err(Error::system("duplicate a socket"))?;
             pipe::register(signal, write).map_err(Error::system("watch for signals"))?;
         }
         Ok(stop)
+    }
+
+    /// Whether it has been triggered.
+    pub fn is_triggered(&self) -> bool {
+        let mut fds = [PollFd::from_borrowed_fd(self.read.as_fd(), PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
     }
 
     /// A handle for another thread.

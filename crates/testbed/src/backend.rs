@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
+use lab::measure::results::Lateness;
 use lab::run::{Backend, GoesOn, KernelSource, LabHost, Party, Passed, Place, Portals, RunError, Seat, Standing};
 use lab::scenario::Scenario;
 use linux::Result;
@@ -31,6 +32,8 @@ pub struct RealTime {
     devices: DeviceLoop,
     /// The portal behind each device.
     portals: Vec<HostId>,
+    /// What time it is in the run.
+    passed_until: Instant,
     stop: Stop,
     /// Last, so that the namespaces go after the devices in them.
     keeper: Keeper,
@@ -50,6 +53,7 @@ impl RealTime {
             seated: Vec::new(),
             devices: DeviceLoop::default(),
             portals: Vec::new(),
+            passed_until: Instant::ZERO,
             stop: Stop::on_signals().map_err(broken)?,
             keeper: Keeper::start().map_err(broken)?,
         })
@@ -156,11 +160,15 @@ impl Backend for RealTime {
         goes_on: &GoesOn<'_>,
     ) -> Result<Passed, RunError> {
         let mut between = Between { simulation, portals: &self.portals, goes_on };
-        match self.devices.run(&mut between, until, &self.stop) {
-            Ok(Ended::Time | Ended::Inside) => Ok(Passed::Enough),
-            Ok(Ended::Stopped) => Ok(Passed::Interrupted),
-            Err(error) => Err(broken(error)),
-        }
+        let ended = self.devices.run(&mut between, until, &self.stop).map_err(broken)?;
+        self.passed_until = simulation.now();
+        Ok(if ended == Ended::Stopped { Passed::Interrupted } else { Passed::Enough })
+    }
+
+    fn lateness(&self) -> Option<Lateness> {
+        let (behind, passed_s) = (self.devices.behind(), self.passed_until.as_secs_f64());
+        let behind_ratio = if passed_s > 0.0 { (behind.total.as_secs_f64() / passed_s).min(1.0) } else { 0.0 };
+        Some(Lateness { behind_ratio, max_s: behind.max.as_secs_f64() })
     }
 
     fn source(&self) -> Option<Rc<dyn KernelSource>> {

@@ -56,7 +56,14 @@ fn choose(ids: &[String]) -> Result<Vec<&'static Claim>, Failure> {
             Failure::Input(format!("--ids {id}: this version cannot judge that\n  help: known: {}", known.join(", ")))
         })
     };
-    ids.iter().map(find).collect()
+    let mut chosen: Vec<&'static Claim> = Vec::new();
+    for claim in ids.iter().map(find) {
+        let claim = claim?;
+        if chosen.iter().all(|other| other.id != claim.id) {
+            chosen.push(claim);
+        }
+    }
+    Ok(chosen)
 }
 
 fn run(needs: Needs, arguments: &arguments::Claims, mode: Mode) -> Result<Vec<Record>, Failure> {

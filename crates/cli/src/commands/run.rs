@@ -7,7 +7,7 @@ use lab::measure::results::Results;
 use lab::present::report;
 use lab::present::summary;
 use lab::run::sweep::choose;
-use lab::run::{Progress, Run};
+use lab::run::{Progress, Run, RunError};
 use lab::scenario::shell;
 use lab::scenario::{Override, Scenario};
 
@@ -15,7 +15,10 @@ use super::shipped;
 use crate::arguments::{self, Backend, SourceKind};
 use crate::console::{self, Bar, LiveView};
 use crate::failure::Failure;
+use crate::interruptible::Interruptible;
 
+/// Share of a run in real time in which the machine may be late without a word.
+const BEHIND_RATIO_MAX: f64 = 0.02;
 /// Variants that are named before a run.
 const NAMED_MAX: usize = 8;
 
@@ -35,6 +38,10 @@ pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
         atomic_file::rehearse(out)?;
     }
     let run = play(arguments, &scenario)?;
+    let late = how_late(&run.results);
+    if !late.is_empty() {
+        console::complain(&late)?;
+    }
     let mut written = run.captures.clone();
     if let Some(out) = &arguments.out {
         written.extend(write_files(&run.results, out)?);
@@ -68,11 +75,27 @@ fn what_else(scenario: &Scenario) -> String {
     format!("this is the scenario as written; --variant NAME runs one of its variants: {named}{more}\n")
 }
 
+/// That the machine could not keep up with a run in real time; nothing if it could.
+fn how_late(results: &Results) -> String {
+    match results.totals.lateness {
+        Some(late) if late.behind_ratio > BEHIND_RATIO_MAX => format!(
+            "warning: this machine was more than 1 ms late for {:.0} % of the run, at most {:.0} ms: the results are its own as well as \
+             the network's\n  help: give it less to do beside, or the scenario lower rates or fewer relays\n",
+            late.behind_ratio * 100.0,
+            late.max_s * 1000.0
+        ),
+        _ => String::new(),
+    }
+}
+
 /// Runs `scenario` where it was asked to run, and shows how far it is.
 fn play(arguments: &arguments::Run, scenario: &Scenario) -> Result<Run, Failure> {
     let pcap = arguments.pcap.as_deref();
     let go = |progress: &mut dyn FnMut(Progress<'_>)| match arguments.backend {
-        Backend::Simulator => lab::run::run(scenario, pcap, progress),
+        Backend::Simulator => match Interruptible::new() {
+            Ok(mut backend) => lab::run::run_on(&mut backend, scenario, pcap, progress),
+            Err(error) => Err(RunError::Backend(Box::new(error))),
+        },
         Backend::Linux => testbed::run(scenario, source(arguments.source.unwrap_or_default()), pcap, progress),
     };
     let seconds = if arguments.backend == Backend::Linux { "s" } else { "s simulated" };

@@ -6,7 +6,7 @@ use transport::{ConnectionStats, SubflowStats};
 use super::stage::{DESTINATION, Recorders, SOURCE, Stage};
 use crate::measure::digest;
 use crate::measure::results::{LatencyResults, Manifest, Results, SelectionResults, Totals, VideoResults};
-use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario};
+use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario, WorkloadKind};
 
 /// What was wrong with a run.
 pub(super) struct Faults {
@@ -95,6 +95,15 @@ fn totals(
     }
 }
 
+/// A workload that lasts as long as the run has no size to fall short of.
+fn nothing_arrived(scenario: &Scenario, totals: &Totals) -> Option<String> {
+    let lasts = matches!(scenario.workload.kind, WorkloadKind::Bulk | WorkloadKind::Video | WorkloadKind::Requests);
+    let nothing = lasts && totals.delivered_bytes == 0;
+    nothing.then(|| {
+        format!("nothing arrived within {}: no connection came about, or none of its paths works", scenario.duration)
+    })
+}
+
 fn faults(scenario: &Scenario, source: &Source, stage: &Stage, totals: &Totals) -> Faults {
     let mut all = stage.simulation.faults();
     if stage.interrupted {
@@ -107,7 +116,7 @@ fn faults(scenario: &Scenario, source: &Source, stage: &Stage, totals: &Totals) 
     let broken = stage.simulation.broken_rules().into_iter().chain(damage.clone()).collect();
     all.extend(damage);
     if all.is_empty() {
-        all.extend(totals.fault(scenario.duration));
+        all.extend(totals.fault(scenario.duration).or_else(|| nothing_arrived(scenario, totals)));
     }
     Faults { all, broken }
 }

@@ -21,6 +21,7 @@ use units::Instant;
 use super::RunError;
 use super::hosts::{EngineHost, LabHost};
 use crate::measure::Sender;
+use crate::measure::results::Lateness;
 
 /// A host of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +119,11 @@ pub trait Backend {
 
     /// The source, if the kernel is.
     fn source(&self) -> Option<Rc<dyn KernelSource>>;
+
+    /// How well it kept up with the clock; `None` where time jumps.
+    fn lateness(&self) -> Option<Lateness> {
+        None
+    }
 }
 
 /// What is known of a source that is none of the run's engines.

@@ -56,7 +56,7 @@ pub struct Host {
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
     /// The two hosts.
-    pub between: [String; 2],
+    pub between: Vec<String>,
     /// Rate, fixed or from a trace; without one the link does not limit it.
     #[serde(default)]
     pub rate: Option<RateSpec>,
@@ -174,6 +174,9 @@ impl Topology {
     }
 
     fn check_link(&self, link: &LinkSpec) -> Result<(), String> {
+        if link.between.len() != 2 {
+            return Err(format!("{} hosts are in `between`: a link has two", link.between.len()));
+        }
         for name in &link.between {
             if self.host(name).is_none() {
                 return Err(format!("there is no host {name:?}: add `[[host]]` with `name = {name:?}`"));
@@ -187,6 +190,9 @@ impl Topology {
         }
         if link.addresses.is_some_and(|addresses| addresses.iter().any(IpAddr::is_ipv6)) {
             return Err("`addresses` are IPv4; those of IPv6 are automatic".into());
+        }
+        if link.addresses.is_some_and(|[first, second]| first == second) {
+            return Err("both ends have the same address: `addresses` needs two".into());
         }
         let outages = link.outages.iter().filter_map(Outage::problem);
         if let Some((problem, remedy)) = link.middleboxes.iter().filter_map(Middlebox::problem).chain(outages).next() {
@@ -285,6 +291,7 @@ mod tests {
             ("rate = '0 bit/s'", ["link 1 (a - b)", "outages"]),
             ("mtu = 1000", ["link 1", "1280"]),
             ("loss = { mean = '60 %', burst_packets = 1.0 }", ["link 1", "burst_packets"]),
+            ("addresses = ['10.9.0.1', '10.9.0.1']", ["link 1", "same address"]),
             ("outages = [{ from = '2 s', until = '1 s' }]", ["link 1", "no duration"]),
             ("middleboxes = [{ toaster = {} }]", ["line 7", "strip"]),
             ("middleboxes = [{ narrow = { size = '67 B' } }]", ["link 1", "68"]),
@@ -295,5 +302,7 @@ mod tests {
         }
         let error = Topology::parse(&format!("{HOSTS}[[link]]\nbetween = ['a', 'c']")).unwrap_err();
         assert!(error.contains("no host \"c\""), "{error}");
+        let error = Topology::parse(&format!("{HOSTS}[[link]]\nbetween = ['a', 'b', 'a']")).unwrap_err();
+        assert!(error.contains("3 hosts") && error.contains("two"), "{error}");
     }
 }

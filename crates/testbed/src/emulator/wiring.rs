@@ -127,7 +127,7 @@ fn add_way(
 #[derive(Clone, Copy)]
 struct Label<'a> {
     seed: u64,
-    link: &'a [String; 2],
+    link: &'a [String],
     way: &'a str,
 }
 
@@ -147,7 +147,7 @@ fn trace(model: &RateModel, label: Label<'_>) -> Result<Trace> {
         let text = fs::read_to_string(file).map_err(Error::file(file))?;
         return Trace::parse(&text).map_err(Error::file(file));
     }
-    let [first, second] = label.link;
+    let (first, second) = (&label.link[0], &label.link[1]);
     let seed = Prng::fork(label.seed, &format!("rate {} of {first} - {second}", label.way)).below(u64::MAX);
     let generator = model.generator().expect("checked when the file was read");
     Ok(generator.generate(seed))

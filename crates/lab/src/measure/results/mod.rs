@@ -8,6 +8,6 @@ mod users;
 
 pub use paper::{ConnectionGoodput, PaperMetrics, Points};
 pub use relay::{RelayResults, RelaySeries};
-pub use schema::{ControlResults, Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
+pub use schema::{ControlResults, Lateness, Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
 pub use selection::{Hindsight, Migration, SelectionPoint, SelectionResults};
 pub use users::{LatencyResults, VideoResults};

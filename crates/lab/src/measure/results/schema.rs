@@ -92,8 +92,20 @@ pub struct Totals {
     /// What the control plane cost; null where nobody says anything.
     #[serde(default)]
     pub control: Option<ControlResults>,
+    /// How well the machine kept up with a run in real time; null in the simulator.
+    #[serde(default)]
+    pub lateness: Option<Lateness>,
     /// Wall-clock time of the simulation, without the digests and files. Null where results must be the same bytes for the same scenario and seed: in files.
     pub wall_s: Option<f64>,
+}
+
+/// How well a machine kept up with the clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lateness {
+    /// Share of the run in which something had been due for more than a millisecond, of 1.
+    pub behind_ratio: f64,
+    /// The latest that anything was.
+    pub max_s: f64,
 }
 
 /// What destination, relays and source told each other over their channels.

@@ -5,7 +5,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
 
 use super::{Manifest, Record};
 use crate::scenario::shell::quote;
@@ -29,6 +30,12 @@ pub enum JournalError {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// Another program is writing to it.
+    #[error("{} is being written by another sweep\n  help: wait for it, or choose another --out", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
     },
     /// It belongs to another scenario, or another version of this one.
     #[error("{} holds runs of {theirs}, not of {ours}\n  help: choose another --out, or remove the file; sweep --restart does", path.display())]
@@ -56,7 +63,7 @@ impl Journal {
     /// Opens the journal at `path`, or begins one there; with `restart` what was there is gone.
     ///
     /// # Errors
-    /// If it cannot be read or written, belongs to something else, or is damaged. A half-written last line is not damage:
+    /// If it cannot be read or written, is being written by another program, belongs to something else, or is damaged. A half-written last line is not damage:
     /// it is dropped.
     pub fn open(path: &Path, manifest: &Manifest, restart: bool) -> Result<Self, JournalError> {
         let io = |source| JournalError::Io { path: path.into(), source };
@@ -64,9 +71,17 @@ impl Journal {
             std::fs::create_dir_all(directory).map_err(|source| JournalError::Io { path: directory.into(), source })?;
         }
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(restart);
+        options.read(true).write(true).create(true).truncate(false);
         // A link might lead to any file of its owner, and what is not ours is not to be written to.
         let mut file = options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path).map_err(io)?;
+        // Until this is dropped, and whatever becomes of the program.
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| match errno {
+            Errno::WOULDBLOCK => JournalError::Busy { path: path.into() },
+            errno => io(errno.into()),
+        })?;
+        if restart {
+            file.set_len(0).map_err(io)?;
+        }
         let text = io::read_to_string(&mut file).map_err(io)?;
         // What comes after the last newline was being written when the program ended.
         let whole = &text[..text.rfind('\n').map_or(0, |newline| newline + 1)];
@@ -185,6 +200,9 @@ mod tests {
         let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();
         assert_eq!(journal.records(), [record(1), record(2)]);
         journal.add(record(3)).unwrap();
+        let busy = Journal::open(&path, &manifest("m"), true).unwrap_err().to_string();
+        assert!(busy.contains("is being written by another sweep"), "{busy}");
+        drop(journal);
         assert_eq!(Journal::open(&path, &manifest("m"), false).unwrap().records().len(), 3);
         assert_eq!(Journal::open(&path, &manifest("m"), true).unwrap().records().len(), 0);
     }
