@@ -48,6 +48,7 @@ fn a_run_prints_a_table_and_what_to_try_next() {
 }
 
 /// Ctrl-C: what was measured until then is there.
+#[expect(clippy::disallowed_methods, reason = "a program of its own runs meanwhile")]
 #[test]
 fn an_interrupted_run_keeps_what_it_measured() {
     let (directory, path) =

@@ -8,7 +8,9 @@ use std::rc::Rc;
 use cooperation::agent::Role;
 use cooperation::agent::control::{AnswererSettings, ControlSettings};
 use cooperation::agent::destination::{DestinationAgent, DestinationSettings, KnownRelay, SelectionSettings};
-use cooperation::agent::relay::{Measurement, OfferSettings, PassageSettings, RelayAgent, RelaySettings};
+use cooperation::agent::relay::{
+    LendingLimits, Measurement, OfferSettings, PassageSettings, RelayAgent, RelaySettings,
+};
 use cooperation::channel::Identity;
 use cooperation::relay_selection::manager::{ManagerSettings, RelayManager};
 use cooperation::relay_selection::monitor::{Configured, LinkMonitor};
@@ -88,6 +90,7 @@ pub fn relay_host(relay: usize, identity: Identity, serves: u8, life: u8) -> End
         },
         offers: Some(OfferSettings { monitor, every: F, exaggerates: 1.0 }),
         load: None,
+        lends: LendingLimits::default(),
         passage: PassageSettings::Beside,
         reports_delay_every: None,
     };

@@ -8,7 +8,9 @@ use cooperation::agent::control::{AnswererSettings, ControlSettings};
 use cooperation::agent::destination::{
     DestinationAgent, DestinationSettings, KnownRelay, RangesSettings, SelectionSettings,
 };
-use cooperation::agent::relay::{Measurement, OfferSettings, PassageSettings, RelayAgent, RelaySettings};
+use cooperation::agent::relay::{
+    LendingLimits, Measurement, OfferSettings, PassageSettings, RelayAgent, RelaySettings,
+};
 use cooperation::channel::Identity;
 use cooperation::forwarding::hold_queue::HoldLimits;
 use cooperation::forwarding::range_keeper::RangeSettings;
@@ -132,6 +134,7 @@ fn relay_host(relay: usize, birth: Birth, splices: bool) -> Clocked {
         },
         offers: Some(OfferSettings { monitor, every: F, exaggerates: 1.0 }),
         load: None,
+        lends: LendingLimits::default(),
         passage,
         reports_delay_every: None,
     };

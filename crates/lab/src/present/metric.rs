@@ -5,7 +5,7 @@ use crate::present::quantity;
 /// A value that tables and reports show; all others are in the files only.
 #[derive(Debug)]
 pub(crate) struct Metric {
-    /// Its name in [`super::Record::values`].
+    /// Its name in [`crate::run::sweep::Record::values`].
     pub name: &'static str,
     /// What a heading calls it.
     pub title: &'static str,

@@ -39,7 +39,7 @@ pub(super) fn has_relays(scenario: &Scenario) -> bool {
 pub(super) fn is_on_the_way(scenario: &Scenario) -> bool {
     match scenario.cooperation.relays {
         RelayMode::FastAck => true,
-        RelayMode::Ip => hold_limits(scenario).is_some(),
+        RelayMode::Ip => hold_limits(scenario).is_some() || scenario.relays.iter().any(|relay| relay.lends.is_some()),
         RelayMode::MultiHomed => false,
     }
 }

@@ -15,6 +15,7 @@ mod expand;
 mod field_path;
 mod impairment;
 mod layers;
+mod lends;
 mod link;
 mod load;
 mod local;
@@ -55,6 +56,7 @@ pub use impairment::{
     Split, Strip, StripFrom,
 };
 pub use layers::{FindBase, Layer};
+pub use lends::Lends;
 pub use link::{Burst, Link, Loss, Mtu, Narrow, Queue, RateModel, Uplink};
 pub use load::{load, load_file, load_layers};
 pub use local::{Change, LocalKind, LocalTraffic, OnOff};
@@ -309,6 +311,9 @@ pub struct Relay {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Rate>>")]
     pub bit_rate_max: Option<Text<Rate>>,
+    /// What it lends at most; by default all that its link carries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lends: Option<Lends>,
     /// When it leaves, with all that it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Duration>>")]

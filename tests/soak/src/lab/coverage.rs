@@ -105,6 +105,7 @@ fn of_relay(relay: &Relay, values: &mut Values) {
     let traits = [
         (relay.leaves.is_some(), "leaves"),
         (relay.swallows.is_some(), "swallows"),
+        (relay.lends.is_some(), "lends so much"),
         (relay.exaggerates.is_some(), "exaggerates"),
         (relay.energy_nj_per_bit.is_some(), "pays energy"),
         (relay.bit_rate_max.is_some(), "ceiling"),

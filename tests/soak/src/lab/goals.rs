@@ -69,7 +69,12 @@ fn is_sound(relay: &Relay, scenario: &Scenario) -> bool {
         (None, Some(link)) => is_sound_link(link, scenario),
         (None, None) => false,
     };
-    relay.leaves.is_none() && relay.swallows.is_none() && cellular && wifi && leaves_room(relay)
+    relay.leaves.is_none()
+        && relay.swallows.is_none()
+        && relay.lends.is_none()
+        && cellular
+        && wifi
+        && leaves_room(relay)
 }
 
 fn is_sound_link(link: &Link, scenario: &Scenario) -> bool {

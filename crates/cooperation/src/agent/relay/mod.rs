@@ -3,11 +3,13 @@
 //! ```text
 //! settings    what a relay is told
 //! offers      what its link can spare
+//! lending     what it lends at most
 //! load        how much its owner's flows compete with what it forwards
 //! passage     data on their way: routed, held or spliced
 //! way         how long data take from here to the destination
 //! ```
 
+mod lending;
 mod load;
 mod offers;
 mod passage;
@@ -23,6 +25,7 @@ use wire::Segment;
 use super::control::{Answerer, ControlStats};
 use crate::channel::to_destination::ToDestination;
 use crate::channel::to_relay::ToRelay;
+pub use lending::LendingLimits;
 use load::Load;
 pub use load::{Demands, FlowUse, LoadSettings};
 pub use offers::OfferSettings;
@@ -69,7 +72,7 @@ impl RelayAgent {
         Ok(Self {
             offers: settings.offers.map(Offers::new),
             load: settings.load.map(Load::new),
-            passage: Passage::new(address, &settings.passage, channels.draw_seed())?,
+            passage: Passage::new(address, &settings.passage, settings.lends, channels.draw_seed())?,
             ways: settings.reports_delay_every.map(way::Ways::every),
             channels,
             latest: [None; 3],
@@ -86,7 +89,7 @@ impl RelayAgent {
     /// What its link and its owner's flows did until now. All that is said of it travels together.
     pub fn handle_measurement(&mut self, measured: &Measurement, endpoint: &mut Endpoint, now: Instant) {
         if let Some(offers) = self.offers.as_mut().filter(|offers| offers.next_at() <= now) {
-            let offer = offers.measured(measured.link, now);
+            let offer = self.passage.lending().cap(offers.measured(measured.link, now));
             self.tell(matter::OFFER, ToDestination::Offer(offer), endpoint, now);
         }
         if let Some(load) = self.load.as_mut().filter(|load| load.next_at() <= now) {
@@ -102,6 +105,11 @@ impl RelayAgent {
     /// What the control plane did.
     pub fn control_stats(&self) -> ControlStats {
         self.channels.stats()
+    }
+
+    /// Octets of IP packets that it has lent, if that is limited.
+    pub fn lent_bytes(&self) -> u64 {
+        self.passage.lending().lent_bytes()
     }
 
     /// Octets that it holds for later; `None` if it never holds any.

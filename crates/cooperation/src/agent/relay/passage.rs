@@ -8,6 +8,7 @@ use transport::relay::{FastAckRelay, ForwardingRelay, RelayConfig, RelayError, S
 use units::Instant;
 use wire::{Segment, TooBig};
 
+use super::lending::{Lending, LendingLimits};
 use crate::forwarding::differentiated::Differentiated;
 use crate::forwarding::hold_queue::HoldLimits;
 use crate::forwarding::range::{CumAck, RangeUpdate};
@@ -43,6 +44,9 @@ pub(super) struct Passage {
     /// Addresses from which a destination calls now.
     callers: Vec<IpAddr>,
     way: Way,
+    lending: Lending,
+    /// The volume is spent, and what was open has been closed.
+    ended: bool,
     passing: VecDeque<Segment>,
     octets: VecDeque<Bytes>,
 }
@@ -54,7 +58,12 @@ enum Way {
 }
 
 impl Passage {
-    pub fn new(own: IpAddr, settings: &PassageSettings, seed: [u8; 32]) -> Result<Self, RelayError> {
+    pub fn new(
+        own: IpAddr,
+        settings: &PassageSettings,
+        lends: LendingLimits,
+        seed: [u8; 32],
+    ) -> Result<Self, RelayError> {
         let (destination, way) = match settings {
             PassageSettings::Beside => (Vec::new(), Way::Beside),
             PassageSettings::Routed { destination, limits } => (destination.clone(), Way::Routed(Routed::new(*limits))),
@@ -64,7 +73,9 @@ impl Passage {
                 (destination.clone(), Way::Spliced(Box::new(relay)))
             }
         };
-        Ok(Self { own, destination, callers: Vec::new(), way, passing: VecDeque::new(), octets: VecDeque::new() })
+        let (callers, lending) = (Vec::new(), Lending::within(lends));
+        let (passing, octets) = (VecDeque::new(), VecDeque::new());
+        Ok(Self { own, destination, callers, way, lending, ended: false, passing, octets })
     }
 
     /// Whether a segment neither begins nor ends here.
@@ -79,21 +90,54 @@ impl Passage {
         if segment.dst.ip() == self.own {
             return Some(segment);
         }
+        if self.lending.is_refused(&segment) {
+            return None;
+        }
+        self.lending.count(&segment);
         let to = segment.dst.ip();
-        let to_destination = self.destination.contains(&to) || self.callers.contains(&to);
+        if self.destination.contains(&to) || self.callers.contains(&to) {
+            if let Some(segment) = self.lending.take(segment, now) {
+                self.forward(segment, now);
+            }
+        } else {
+            match &mut self.way {
+                Way::Beside | Way::Routed(_) => self.passing.push_back(segment),
+                Way::Spliced(relay) => self.passing.extend(relay.handle_segment(Side::Destination, segment, now)),
+            }
+        }
+        self.end_if_spent(now);
+        None
+    }
+
+    /// Towards the destination.
+    #[inline]
+    fn forward(&mut self, segment: Segment, now: Instant) {
         match &mut self.way {
             Way::Beside => self.passing.push_back(segment),
-            Way::Routed(routed) if to_destination => {
+            Way::Routed(routed) => {
                 let place = routed.look(&segment);
                 routed.on_packet(now, place, segment);
             }
-            Way::Routed(_) => self.passing.push_back(segment),
-            Way::Spliced(relay) => {
-                let from = if to_destination { Side::Source } else { Side::Destination };
-                self.passing.extend(relay.handle_segment(from, segment, now));
-            }
+            Way::Spliced(relay) => self.passing.extend(relay.handle_segment(Side::Source, segment, now)),
         }
-        None
+    }
+
+    /// Subflows that end here cannot go on elsewhere: what is in them is delivered, then they are closed.
+    fn end_if_spent(&mut self, now: Instant) {
+        if self.ended || !self.lending.is_spent() {
+            return;
+        }
+        self.ended = true;
+        if let Way::Spliced(relay) = &mut self.way {
+            let (relay, _) = relay.parts();
+            let open: Vec<SpliceId> = relay.splices().map(|(id, _)| id).collect();
+            open.into_iter().for_each(|id| relay.close(id, now));
+        }
+    }
+
+    /// What it lends, and has lent.
+    pub fn lending(&self) -> &Lending {
+        &self.lending
     }
 
     /// Takes what is not the relay's own, and not about it.
@@ -149,6 +193,9 @@ impl Passage {
     }
 
     pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(segment) = self.lending.release(now) {
+            self.forward(segment, now);
+        }
         match &mut self.way {
             Way::Beside => {}
             Way::Routed(routed) => routed.handle_timeout(now),
@@ -158,10 +205,14 @@ impl Passage {
 
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        match &self.way {
+        let own = match &self.way {
             Way::Beside => None,
             Way::Routed(routed) => routed.poll_timeout(),
             Way::Spliced(relay) => relay.poll_timeout(),
+        };
+        match self.lending.poll_timeout() {
+            Some(turn) => Some(own.map_or(turn, |own| own.min(turn))),
+            None => own,
         }
     }
 

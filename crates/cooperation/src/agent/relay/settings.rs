@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-use super::{LoadSettings, OfferSettings, PassageSettings};
+use super::{LendingLimits, LoadSettings, OfferSettings, PassageSettings};
 use crate::agent::control::AnswererSettings;
 
 /// Settings of a relay's agent.
@@ -15,6 +15,8 @@ pub struct RelaySettings {
     pub load: Option<LoadSettings>,
     /// What it does with packets that are not its own.
     pub passage: PassageSettings,
+    /// What it lends at most; of data that pass it, so not of those that a router beside it forwards.
+    pub lends: LendingLimits,
     /// How often it tells how long data take from here to the destination, if at all.
     pub reports_delay_every: Option<Duration>,
 }

@@ -1,7 +1,9 @@
 //! What each relay is told.
 
 use cooperation::agent::Role;
-use cooperation::agent::relay::{Demands, LoadSettings, OfferSettings, PassageSettings, RelayAgent, RelaySettings};
+use cooperation::agent::relay::{
+    Demands, LendingLimits, LoadSettings, OfferSettings, PassageSettings, RelayAgent, RelaySettings,
+};
 use cooperation::bandwidth_sharing::Definition;
 use cooperation::forwarding::hold_queue::HoldLimits;
 use cooperation::relay_selection::RelayId;
@@ -36,6 +38,7 @@ pub(super) fn agent(agents: &Agents<'_>, index: usize) -> Result<Role, RunError>
         offers: selects_relays(scenario).then(|| offers(scenario, index)),
         load: load(scenario, index),
         passage: passage(agents, index),
+        lends: lends(&scenario.relays[index]),
         reports_delay_every: relays_report_delay(scenario),
     };
     let refused = |error: RelayError| Unsupported {
@@ -103,8 +106,16 @@ fn passage(agents: &Agents<'_>, index: usize) -> PassageSettings {
             PassageSettings::Spliced { destination, limits, relay: Box::new(legs(scenario, limits)) }
         }
         (RelayMode::Ip, Some(limits)) => PassageSettings::Routed { destination, limits },
+        (RelayMode::Ip, None) if is_on_the_way(scenario) => {
+            PassageSettings::Routed { destination, limits: HoldLimits::of(0, scenario.metrics.period) }
+        }
         (RelayMode::Ip, None) | (RelayMode::MultiHomed, _) => PassageSettings::Beside,
     }
+}
+
+fn lends(relay: &Relay) -> LendingLimits {
+    let lends = relay.lends.unwrap_or_default();
+    LendingLimits { rate: lends.rate.map(|Text(rate)| rate), volume_bytes: lends.volume.map(|Text(volume)| volume.0) }
 }
 
 fn legs(scenario: &Scenario, limits: HoldLimits) -> RelayConfig {

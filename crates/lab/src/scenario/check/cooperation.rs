@@ -1,11 +1,12 @@
 //! The target, the metrics that follow from it, and how relays work together.
 
 use cooperation::relay_selection::energy::EnergyPrice as Price;
-use units::Duration;
+use units::text::Text;
+use units::{Duration, Rate};
 
 use super::link::highest;
 use super::{Complaint, shortest_window};
-use crate::scenario::{EnergyPrice, Link, Scenario, SelectionMethod, WorkloadKind};
+use crate::scenario::{EnergyPrice, Link, RelayMode, Scenario, SelectionMethod, WorkloadKind};
 
 /// Relays that one connection can use at a time: a scheduler marks subflows in 64 bits.
 pub(super) const ACTIVE_MAX: usize = 64;
@@ -120,10 +121,27 @@ fn check_options(scenario: &Scenario, found: &mut Vec<Complaint>) {
             let remedy = "write a number from 0 to 1e9, or two in ascending order";
             found.push(Complaint::new(format!("relays[{index}].energy_nj_per_bit"), "is no price", remedy));
         }
+        check_lends(scenario, index, found);
         if relay.exaggerates.is_some_and(|times| !(times >= 0.0 && times.is_finite())) {
             let (problem, remedy) = ("is no factor", "write a number from 0 on");
             found.push(Complaint::new(format!("relays[{index}].exaggerates"), problem, remedy));
         }
+    }
+}
+
+fn check_lends(scenario: &Scenario, index: usize, found: &mut Vec<Complaint>) {
+    let Some(lends) = scenario.relays[index].lends else { return };
+    let mut refuse = |name: &str, problem: &str, remedy| {
+        found.push(Complaint::new(format!("relays[{index}].lends{name}"), problem, remedy));
+    };
+    if lends.rate.is_some_and(|Text(rate)| rate == Rate::ZERO) {
+        refuse(".rate", "at a rate of zero nothing gets through", "write a rate, or remove the relay");
+    }
+    if lends.volume.is_some_and(|Text(volume)| volume.0 == 0) {
+        refuse(".volume", "of a volume of zero nothing can be lent", "write an amount of octets, or remove the relay");
+    }
+    if scenario.cooperation.relays == RelayMode::MultiHomed {
+        refuse("", "is for relays, and with multi-homed there are none", "remove it, or choose other relays");
     }
 }
 

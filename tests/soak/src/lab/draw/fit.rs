@@ -134,6 +134,7 @@ fn fit_relay(parts: RelayParts, index: usize, world: &World, mode: RelayMode, mt
         wifi: own_wifi.then(|| if parts.own_wifi { wifi } else { Link::wifi() }),
         place: parts.place.filter(|_| in_cell),
         bit_rate_max: parts.kbps_max.filter(|_| in_cell).map(|rate| Text(kbps(rate))),
+        lends: parts.lends.filter(|_| mode != RelayMode::MultiHomed),
         leaves: super::text_ms(parts.leaves_ms),
         swallows: parts.swallows,
         energy_nj_per_bit: parts.energy,

@@ -1,13 +1,14 @@
 //! Relays, with all that any scenario could use of them.
 
-use lab::scenario::{Distance, EnergyPrice, Link, LocalTraffic, Placement, Swallows, Walk};
+use lab::scenario::{Distance, EnergyPrice, Lends, Link, LocalTraffic, Placement, Swallows, Walk};
 use proptest::option::weighted;
 use proptest::prelude::*;
-use units::Duration;
+use units::text::Text;
+use units::{ByteCount, Duration};
 
 use super::link::link;
 use super::local::local;
-use super::{pick, rarely};
+use super::{kbps, pick, rarely};
 
 /// A relay before it is known what of it the scenario uses.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub struct RelayParts {
     pub place: Option<Placement>,
     /// Ceiling of a cell, kbit/s.
     pub kbps_max: Option<u64>,
+    /// What it lends at most.
+    pub lends: Option<Lends>,
     /// When it leaves, ms.
     pub leaves_ms: Option<u64>,
     /// When it turns bad.
@@ -42,6 +45,8 @@ fn relay_of(sound: bool) -> impl Strategy<Value = RelayParts> {
     let links = (link(sound), link(sound), proptest::bool::weighted(0.5));
     let leaves = if sound { Just(None).boxed() } else { weighted(0.4, 0..8000_u64).boxed() };
     let swallows = if sound { Just(None).boxed() } else { weighted(0.25, swallows()).boxed() };
+    let lends = if sound { Just(None).boxed() } else { weighted(0.25, lends()).boxed() };
+    let ends = (leaves, swallows, lends);
     let energy = weighted(0.4, energy());
     let local = prop_oneof![3 => Just(Vec::new()), 1 => proptest::collection::vec(local(sound), 1..3)];
     let offers = (
@@ -49,19 +54,31 @@ fn relay_of(sound: bool) -> impl Strategy<Value = RelayParts> {
         energy,
         rarely(0.15, &[10.0, 0.1, 0.0]),
     );
-    (links, weighted(if sound { 0.98 } else { 0.7 }, place(sound)), leaves, swallows, offers, local).prop_map(
-        |((cellular, wifi, own_wifi), place, leaves_ms, swallows, (kbps_max, energy, exaggerates), local)| RelayParts {
-            links: [cellular, wifi],
-            own_wifi,
-            place,
-            kbps_max,
-            leaves_ms,
-            swallows,
-            energy,
-            exaggerates,
-            local,
+    (links, weighted(if sound { 0.98 } else { 0.7 }, place(sound)), ends, offers, local).prop_map(
+        |((cellular, wifi, own_wifi), place, (leaves_ms, swallows, lends), (kbps_max, energy, exaggerates), local)| {
+            RelayParts {
+                links: [cellular, wifi],
+                own_wifi,
+                place,
+                kbps_max,
+                lends,
+                leaves_ms,
+                swallows,
+                energy,
+                exaggerates,
+                local,
+            }
         },
     )
+}
+
+fn lends() -> impl Strategy<Value = Lends> {
+    let rate = weighted(0.7, pick(&[2000_u64, 300, 20]));
+    let volume = weighted(0.5, pick(&[1_000_000_u64, 50_000, 1]));
+    (rate, volume).prop_map(|(rate_kbps, volume)| Lends {
+        rate: rate_kbps.map(|rate| Text(kbps(rate))),
+        volume: volume.map(|bytes| Text(ByteCount(bytes))),
+    })
 }
 
 fn swallows() -> impl Strategy<Value = Swallows> {

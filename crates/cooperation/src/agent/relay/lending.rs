@@ -1,0 +1,185 @@
+//! What a relay lends at most: so much at a time, and so much in all.
+//!
+//! Data for the destination leave through a link of its own at the given rate, with a short queue before it, so that the source
+//! finds out how much that is as it does at any bottleneck. When most of the volume is spent the relay offers nothing more, so
+//! that relay selection turns elsewhere in time; when all of it is, data are not forwarded any more and spliced subflows end.
+
+use std::collections::VecDeque;
+
+use units::{Duration, Instant, Rate};
+use wire::{Flags, Segment};
+
+use crate::channel::to_destination::Offer;
+
+/// Limits of what is lent; by default there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LendingLimits {
+    /// IP packets for the destination.
+    pub rate: Option<Rate>,
+    /// IP packets for the destination and from it, octets.
+    pub volume_bytes: Option<u64>,
+}
+
+/// How long a packet waits for its turn at most; what would wait longer is dropped.
+const WAIT_MAX: Duration = Duration::from_millis(200);
+/// ... but this much always finds room.
+const QUEUE_BYTES_MIN: u64 = 15_000;
+/// In percent of the volume: from then on nothing is offered.
+const OFFERED_PERCENT: u64 = 80;
+
+/// Keeps to the limits.
+#[derive(Debug, Default)]
+pub(super) struct Lending {
+    limits: LendingLimits,
+    lent_bytes: u64,
+    /// When the next packet may leave.
+    free_at: Instant,
+    waiting: VecDeque<Segment>,
+    waiting_bytes: u64,
+}
+
+impl Lending {
+    pub fn within(limits: LendingLimits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Octets that were lent so far.
+    pub const fn lent_bytes(&self) -> u64 {
+        self.lent_bytes
+    }
+
+    /// Whether the volume is spent.
+    pub fn is_spent(&self) -> bool {
+        self.limits.volume_bytes.is_some_and(|volume| self.lent_bytes >= volume)
+    }
+
+    /// Whether `segment` may not pass any more: it opens something, or carries data. The rest is few octets, and lets both ends
+    /// close what is open.
+    pub fn is_refused(&self, segment: &Segment) -> bool {
+        self.is_spent() && (segment.flags.contains(Flags::SYN) || !segment.payload.is_empty())
+    }
+
+    /// Counts a segment that passes.
+    pub fn count(&mut self, segment: &Segment) {
+        if self.limits.volume_bytes.is_some() {
+            self.lent_bytes += segment.emitted_len() as u64;
+        }
+    }
+
+    /// Takes a segment for the destination; gives it back if it is its turn already.
+    #[inline]
+    pub fn take(&mut self, segment: Segment, now: Instant) -> Option<Segment> {
+        let Some(rate) = self.limits.rate else { return Some(segment) };
+        let bytes = segment.emitted_len() as u64;
+        if self.waiting.is_empty() && self.free_at <= now {
+            self.free_at = now + rate.time_to_send(bytes);
+            return Some(segment);
+        }
+        if self.waiting_bytes + bytes <= rate.bytes_in(WAIT_MAX).max(QUEUE_BYTES_MIN) {
+            self.waiting_bytes += bytes;
+            self.waiting.push_back(segment);
+        }
+        None
+    }
+
+    /// The next segment whose turn has come.
+    pub fn release(&mut self, now: Instant) -> Option<Segment> {
+        let rate = self.limits.rate?;
+        if self.free_at > now {
+            return None;
+        }
+        let segment = self.waiting.pop_front()?;
+        let bytes = segment.emitted_len() as u64;
+        self.waiting_bytes -= bytes;
+        self.free_at += rate.time_to_send(bytes);
+        Some(segment)
+    }
+
+    /// When [`Self::release`] has something.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        (!self.waiting.is_empty()).then_some(self.free_at)
+    }
+
+    /// What may be offered of `offer`.
+    pub fn cap(&self, offer: Offer) -> Offer {
+        let spare = offer.capacity.as_bps().saturating_sub(offer.local.as_bps());
+        let most = if self.is_nearly_spent() { 0 } else { self.limits.rate.map_or(u64::MAX, Rate::as_bps) };
+        if spare <= most {
+            return offer;
+        }
+        Offer { capacity: Rate::from_bps(offer.local.as_bps() + most), ..offer }
+    }
+
+    fn is_nearly_spent(&self) -> bool {
+        let spent = |volume: u64| u128::from(self.lent_bytes) * 100 >= u128::from(volume) * u128::from(OFFERED_PERCENT);
+        self.limits.volume_bytes.is_some_and(spent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::SeqNr;
+    use wire::Payload;
+
+    use super::*;
+    use crate::relay_selection::energy::EnergyPrice;
+
+    fn segment(number: u32, octets: usize) -> Segment {
+        let mut segment = Segment::new(([10, 0, 0, 1], 1).into(), ([10, 0, 0, 2], 2).into());
+        segment.seq = SeqNr(number);
+        segment.flags = Flags::ACK;
+        segment.payload = Payload::Bytes(vec![0; octets].into());
+        segment
+    }
+
+    /// 40 octets of headers each.
+    fn lending(rate_bps: Option<u64>, volume_bytes: Option<u64>) -> Lending {
+        Lending::within(LendingLimits { rate: rate_bps.map(Rate::from_bps), volume_bytes })
+    }
+
+    fn offer(capacity_bps: u64, local_bps: u64) -> Offer {
+        let (capacity, local) = (Rate::from_bps(capacity_bps), Rate::from_bps(local_bps));
+        Offer { at: Instant::ZERO, capacity, local, energy: EnergyPrice::default() }
+    }
+
+    #[test]
+    fn data_leave_at_the_rate_in_order_and_the_queue_is_short() {
+        let mut lending = lending(Some(800_000), None);
+        assert!(lending.take(segment(0, 960), Instant::ZERO).is_some(), "1000 octets, 10 ms");
+        for number in 1..100 {
+            assert!(lending.take(segment(number, 960), Instant::ZERO).is_none());
+        }
+        assert_eq!(lending.poll_timeout(), Some(Instant::from_millis(10)));
+        assert!(lending.release(Instant::from_millis(9)).is_none());
+        let mut left = Vec::new();
+        for at_ms in (10..=1000).step_by(10) {
+            left.extend(lending.release(Instant::from_millis(at_ms)).map(|segment| (at_ms, segment.seq.0)));
+            assert!(lending.release(Instant::from_millis(at_ms)).is_none());
+        }
+        let wanted: Vec<_> = (1..=20).map(|number| (10 * u64::from(number), number)).collect();
+        assert_eq!(left, wanted, "200 ms of it, in order");
+    }
+
+    #[test]
+    fn nothing_is_offered_once_most_is_spent_and_no_data_pass_once_all_is() {
+        let mut lending = lending(None, Some(10_000));
+        let all = offer(5_000_000, 1_000_000);
+        for number in 0..8 {
+            assert_eq!(lending.cap(all), all);
+            lending.count(&segment(number, 960));
+        }
+        assert_eq!(lending.cap(all), offer(1_000_000, 1_000_000));
+        assert!(!lending.is_refused(&segment(8, 960)));
+        (8..10).for_each(|number| lending.count(&segment(number, 960)));
+        assert!(lending.is_spent() && lending.is_refused(&segment(10, 960)) && !lending.is_refused(&segment(10, 0)));
+    }
+
+    #[test]
+    fn no_more_is_offered_than_the_rate() {
+        let limited = lending(Some(2_000_000), None);
+        assert_eq!(limited.cap(offer(5_000_000, 1_000_000)), offer(3_000_000, 1_000_000));
+        assert_eq!(limited.cap(offer(2_500_000, 1_000_000)), offer(2_500_000, 1_000_000));
+        assert_eq!(lending(None, None).cap(offer(5, 9)), offer(5, 9));
+    }
+}

@@ -1,0 +1,87 @@
+//! Relays lend no more than their owners allow.
+
+use lab::measure::results::Results;
+use lab::run::run;
+use lab::scenario::{Override, load};
+
+const SCENARIO: &str = "
+    name = 'lending'
+    duration = '20 s'
+    workload = { kind = 'bulk' }
+    connection = { congestion = 'cubic' }
+    [[relays]]
+    cellular = { rate = '8 Mbit/s', delay = '20 ms', queue = '100 packets' }
+    [[relays]]
+    cellular = { rate = '4 Mbit/s', delay = '20 ms', queue = '100 packets' }
+";
+
+fn results(changes: &[&str]) -> Results {
+    let changes: Vec<Override> = changes.iter().map(|text| text.parse().unwrap()).collect();
+    let scenario = load("lending.toml", SCENARIO, &changes).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let run = run(&scenario, None, &mut |_| {}).unwrap();
+    assert_eq!(run.faults, [""; 0], "{changes:?}");
+    run.results
+}
+
+/// Payload that came over each relay.
+fn carried(results: &Results) -> Vec<u64> {
+    results.relays.iter().map(|relay| relay.carried_bytes).collect()
+}
+
+#[test]
+fn a_rate_is_a_bottleneck_like_any_other() {
+    for relays in ["ip", "fast-ack"] {
+        let results = results(&[&format!("cooperation.relays={relays}"), "relays[0].lends.rate=2 Mbit/s"]);
+        let bps: Vec<f64> = carried(&results).iter().map(|bytes| *bytes as f64 * 8.0 / 20.0).collect();
+        assert!((1.6e6..2.0e6).contains(&bps[0]), "{relays}: {bps:?}");
+        assert!(bps[1] > 3.2e6, "{relays}: the other is not concerned, {bps:?}");
+    }
+}
+
+#[test]
+fn a_volume_ends_what_a_relay_forwards_and_nothing_is_lost() {
+    for relays in ["ip", "fast-ack"] {
+        for spent in [0, 1] {
+            let volume = format!("relays[{spent}].lends.volume=1 MB");
+            let file = "workload={ kind = 'generated', size = '6 MB' }";
+            let results = results(&[&format!("cooperation.relays={relays}"), &volume, file, "duration=60 s"]);
+            assert!(results.totals.completed && results.totals.sha256_ok, "{relays}, {spent}");
+            let carried = carried(&results);
+            assert!((800_000..1_100_000).contains(&carried[spent]), "{relays}, {spent}: {carried:?}");
+        }
+    }
+}
+
+/// Of three relays each could carry the target alone.
+#[test]
+fn selection_turns_elsewhere_before_a_volume_is_spent() {
+    let third = "relays[1].count=2";
+    let selection = "cooperation.selection={ method = 'ssrs', period = '1 s' }";
+    let changes = ["target={ bit_rate = '3 Mbit/s' }", "relays[0].cellular.rate=4 Mbit/s", third, selection];
+    let free = results(&changes);
+    let first = free.selection.as_ref().unwrap().migrations[0].to[0].clone();
+    let index = free.relays.iter().position(|relay| relay.name == first).unwrap();
+    // The first two are written one by one, the second of them twice.
+    let volume = format!("relays[{}].lends.volume=2 MB", index.min(1));
+    let limited = results(&[changes.as_slice(), &[&volume]].concat());
+    assert!(carried(&free)[index] > 4_000_000, "{:?}", carried(&free));
+    let migrations = &limited.selection.as_ref().unwrap().migrations;
+    assert!(migrations.len() > 1 && !migrations.last().unwrap().to.contains(&first), "{migrations:?}");
+    assert!(carried(&limited)[index] < 2_000_000, "{:?}", carried(&limited));
+    let ratio = limited.totals.goodput_in_order_bps / free.totals.goodput_in_order_bps;
+    assert!(ratio > 0.9, "{ratio}");
+}
+
+#[test]
+fn limits_of_nothing_are_refused() {
+    for (change, field) in [
+        ("relays[0].lends.rate=0 bit/s", "relays[0].lends.rate"),
+        ("relays[0].lends.volume=0 B", "relays[0].lends.volume"),
+        ("cooperation.relays=multi-homed", "relays[0].lends"),
+    ] {
+        let changes = ["relays[0].lends.volume=1 MB", change].map(|text| text.parse::<Override>().unwrap());
+        let changes = if change.contains("volume") { vec![changes[1].clone()] } else { changes.to_vec() };
+        let error = load("lending.toml", SCENARIO, &changes).unwrap_err().to_string();
+        assert!(error.contains(field), "{change}: {error}");
+    }
+}
