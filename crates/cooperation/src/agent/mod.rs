@@ -22,11 +22,13 @@
 //! destination   relay selection, ranges, the watch over relays, what the source is told
 //! relay         offers, load, data on their way
 //! source        adaptive congestion control, bandwidth sharing
+//! events        what waits for an observer
 //! role          one of them, or none
 //! ```
 
 pub mod control;
 pub mod destination;
+mod events;
 pub mod relay;
 mod role;
 pub mod source;

@@ -6,6 +6,7 @@ mod disorder;
 mod fast_clock;
 mod full;
 mod new_address;
+mod observers;
 mod pairing;
 mod quiet;
 mod returning;

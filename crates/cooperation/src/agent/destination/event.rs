@@ -1,7 +1,5 @@
 //! What observers of a destination hear.
 
-use std::collections::VecDeque;
-
 use units::{Dsn, Instant};
 
 use crate::relay_selection::RelayId;
@@ -28,42 +26,5 @@ pub enum DestinationEvent {
     },
 }
 
-/// Events that wait to be asked for, at most: a run of hours without an observer must not fill the memory.
-const WAITING_MAX: usize = 4096;
-
-/// Events that wait to be asked for; the oldest are forgotten if nobody asks.
-#[derive(Debug, Default)]
-pub(super) struct Events(VecDeque<DestinationEvent>);
-
-impl Events {
-    pub fn push_back(&mut self, event: DestinationEvent) {
-        if self.0.len() == WAITING_MAX {
-            self.0.pop_front();
-        }
-        self.0.push_back(event);
-    }
-
-    pub fn pop_front(&mut self) -> Option<DestinationEvent> {
-        self.0.pop_front()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn without_an_observer_the_oldest_are_forgotten() {
-        let mut events = Events::default();
-        for relay in 0..=WAITING_MAX {
-            events.push_back(DestinationEvent::Guilty(RelayId(relay as u16)));
-        }
-        assert_eq!(events.pop_front(), Some(DestinationEvent::Guilty(RelayId(1))));
-        let left = core::iter::from_fn(|| events.pop_front()).count();
-        assert_eq!((left, events.is_empty()), (WAITING_MAX - 1, true));
-    }
-}
+/// Those that wait for an observer.
+pub(super) type Events = crate::agent::events::Events<DestinationEvent>;

@@ -9,6 +9,7 @@
 //! way         how long data take from here to the destination
 //! ```
 
+mod event;
 mod lending;
 mod load;
 mod offers;
@@ -23,8 +24,10 @@ use units::Instant;
 use wire::Segment;
 
 use super::control::{Answerer, ControlStats};
+use super::events::Events;
 use crate::channel::to_destination::ToDestination;
 use crate::channel::to_relay::ToRelay;
+pub use event::RelayEvent;
 pub use lending::LendingLimits;
 use load::Load;
 pub use load::{Demands, FlowUse, LoadSettings};
@@ -59,6 +62,9 @@ pub struct RelayAgent {
     ways: Option<way::Ways>,
     /// What was told last on each matter: whoever calls hears it at once.
     latest: [Option<ToDestination>; 3],
+    events: Events<RelayEvent>,
+    /// Observers have been told that the volume is spent.
+    spent: bool,
 }
 
 impl RelayAgent {
@@ -76,6 +82,8 @@ impl RelayAgent {
             ways: settings.reports_delay_every.map(way::Ways::every),
             channels,
             latest: [None; 3],
+            events: Events::default(),
+            spent: false,
         })
     }
 
@@ -90,7 +98,9 @@ impl RelayAgent {
     pub fn handle_measurement(&mut self, measured: &Measurement, endpoint: &mut Endpoint, now: Instant) {
         if let Some(offers) = self.offers.as_mut().filter(|offers| offers.next_at() <= now) {
             let offer = self.passage.lending().cap(offers.measured(measured.link, now));
+            self.events.push_back(RelayEvent::Offered(offer));
             self.tell(matter::OFFER, ToDestination::Offer(offer), endpoint, now);
+            self.note_spent(now);
         }
         if let Some(load) = self.load.as_mut().filter(|load| load.next_at() <= now) {
             if let Some(load) = load.measured(measured, now) {
@@ -100,6 +110,11 @@ impl RelayAgent {
         if self.ways.as_ref().is_some_and(|ways| ways.next_at() <= now) {
             self.report_delay(endpoint, now);
         }
+    }
+
+    /// The next event for an observer.
+    pub fn poll_event(&mut self) -> Option<RelayEvent> {
+        self.events.pop_front()
     }
 
     /// What the control plane did.
@@ -120,6 +135,13 @@ impl RelayAgent {
     /// Subflows that it ends.
     pub fn splices(&self) -> usize {
         self.passage.splices().count()
+    }
+
+    fn note_spent(&mut self, now: Instant) {
+        if !self.spent && self.passage.lending().is_spent() {
+            self.spent = true;
+            self.events.push_back(RelayEvent::Spent { at: now });
+        }
     }
 
     fn tell(&mut self, matter: u64, word: ToDestination, endpoint: &mut Endpoint, now: Instant) {
@@ -149,7 +171,9 @@ impl Agent for RelayAgent {
 
     #[inline]
     fn take_segment(&mut self, segment: Segment, now: Instant) -> Option<Segment> {
-        self.passage.take(segment, now)
+        let own = self.passage.take(segment, now);
+        self.note_spent(now);
+        own
     }
 
     fn take_octets(&mut self, octets: Bytes, now: Instant) -> Option<Bytes> {
@@ -161,8 +185,10 @@ impl Agent for RelayAgent {
         heard.frames.into_iter().for_each(|word| self.hear(word, now));
         if heard.deserted {
             self.passage.on_silence(now);
+            self.events.push_back(RelayEvent::Deserted { at: now });
         }
         if heard.opened {
+            self.events.push_back(RelayEvent::Called { at: now });
             self.passage.set_callers(self.channels.callers(endpoint));
             for (matter, word) in (0..).zip(self.latest) {
                 word.iter().for_each(|word| self.channels.say(matter, word, endpoint, now));

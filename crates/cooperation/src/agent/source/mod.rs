@@ -9,6 +9,7 @@
 //! A source without an agent is an ordinary host of RFC 8684: everything but these two works with it.
 
 mod adapting;
+mod event;
 mod settings;
 mod sharing;
 
@@ -19,9 +20,11 @@ use transport::{ConnectionId, Endpoint, Event};
 use units::{Duration, Instant};
 
 use super::control::{Answerer, ControlStats};
+use super::events::Events;
 use crate::channel::from_source::FromSource;
 use crate::channel::to_source::ToSource;
 use adapting::Adapting;
+pub use event::SourceEvent;
 pub use settings::{AdaptingSettings, SourceSettings};
 use sharing::Sharing;
 
@@ -33,6 +36,7 @@ pub struct SourceAgent {
     channels: Answerer<FromSource, ToSource>,
     adapting: Option<Adapting>,
     sharing: Option<Sharing>,
+    events: Events<SourceEvent>,
 }
 
 impl SourceAgent {
@@ -42,7 +46,13 @@ impl SourceAgent {
             channels: Answerer::new(settings.control),
             adapting: settings.adapting.map(Adapting::new),
             sharing: settings.sharing_period.map(Sharing::new),
+            events: Events::default(),
         }
+    }
+
+    /// The next event for an observer.
+    pub fn poll_event(&mut self) -> Option<SourceEvent> {
+        self.events.pop_front()
     }
 
     /// What the control plane did.
@@ -75,7 +85,16 @@ impl Agent for SourceAgent {
 
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         let heard = self.channels.handle_event(event, endpoint, now);
-        heard.frames.iter().for_each(|word| self.hear(word, endpoint, now));
+        if heard.opened {
+            self.events.push_back(SourceEvent::Called { at: now });
+        }
+        for word in &heard.frames {
+            self.events.push_back(SourceEvent::Told(*word));
+            self.hear(word, endpoint, now);
+        }
+        if heard.deserted {
+            self.events.push_back(SourceEvent::Deserted { at: now });
+        }
         if let Some(sharing) = &mut self.sharing {
             sharing.handle_event(event, endpoint, now);
         }
