@@ -1,11 +1,14 @@
 //! The simulator, ended by Ctrl-C with what was measured until then.
 
-use std::rc::Rc;
+use std::cell::Cell;
 
-use lab::run::{Backend, GoesOn, KernelSource, LabHost, Party, Passed, Place, Portals, RunError, Seat, VirtualTime};
+use lab::run::{Backend, GoesOn, LabHost, Passed, RunError, VirtualTime};
 use linux::stop::Stop;
 use simulator::Simulation;
 use units::Instant;
+
+/// Events between two looks for a signal: some tens of milliseconds.
+const EVENTS_BETWEEN: u32 = 50_000;
 
 /// Virtual time until somebody has enough of it.
 pub struct Interruptible {
@@ -27,29 +30,21 @@ impl Backend for Interruptible {
         VirtualTime.name()
     }
 
-    fn has_relay_hosts(&self) -> bool {
-        VirtualTime.has_relay_hosts()
-    }
-
-    fn seat(&mut self, place: &Place<'_>) -> Result<Seat, RunError> {
-        VirtualTime.seat(place)
-    }
-
-    fn connect(&mut self, party: Party, portals: Portals) {
-        VirtualTime.connect(party, portals);
-    }
-
     fn pass(
         &mut self,
         simulation: &mut Simulation<LabHost>,
         until: Instant,
         goes_on: &GoesOn<'_>,
     ) -> Result<Passed, RunError> {
-        let passed = VirtualTime.pass(simulation, until, goes_on)?;
-        Ok(if self.stop.is_triggered() { Passed::Interrupted } else { passed })
-    }
-
-    fn source(&self) -> Option<Rc<dyn KernelSource>> {
-        VirtualTime.source()
+        let (events, interrupted) = (Cell::new(0), Cell::new(false));
+        let watched = |simulation: &Simulation<LabHost>| {
+            events.set(events.get() + 1);
+            if events.get() % EVENTS_BETWEEN == 0 {
+                interrupted.set(self.stop.is_triggered());
+            }
+            !interrupted.get() && goes_on(simulation)
+        };
+        let passed = VirtualTime.pass(simulation, until, &watched)?;
+        Ok(if interrupted.get() || self.stop.is_triggered() { Passed::Interrupted } else { passed })
     }
 }

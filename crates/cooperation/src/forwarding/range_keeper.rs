@@ -235,7 +235,7 @@ impl RangeKeeper {
         self.range.seq != seq
     }
 
-    /// Tells news at once if they are much for the window that relays know, otherwise some time.
+    /// Tells news at once if they are much for the window that relays know, otherwise within [`NEWS_WAIT`].
     fn note_news(&mut self, now: Instant) {
         let (ack, told) = (self.ack(), self.told);
         let moved_bytes = ack.rcv_nxt.since(told.rcv_nxt).max(ack.edge().since(told.edge()));

@@ -89,22 +89,29 @@ pub enum Passed {
     Interrupted,
 }
 
-/// Runs scenarios in a world of its own.
+/// Runs scenarios in a world of its own. What a backend does not say is as in the simulator.
 pub trait Backend {
     /// Its name in results.
     fn name(&self) -> &'static str;
 
     /// Whether every relay is a host, on the way of packets, even where it only routes.
-    fn has_relay_hosts(&self) -> bool;
+    fn has_relay_hosts(&self) -> bool {
+        false
+    }
 
     /// Where a host is to be. Called once for each, in an order that is always the same.
     ///
     /// # Errors
     /// If the backend cannot make room for it.
-    fn seat(&mut self, place: &Place<'_>) -> Result<Seat, RunError>;
+    fn seat(&mut self, place: &Place<'_>) -> Result<Seat, RunError> {
+        let _ = place;
+        Ok(Seat::Network)
+    }
 
     /// The portals of a host that has been seated at or behind a kernel.
-    fn connect(&mut self, party: Party, portals: Portals);
+    fn connect(&mut self, party: Party, portals: Portals) {
+        let _ = (party, portals);
+    }
 
     /// Lets time pass up to `until`, or until `goes_on` fails: then it is the time of the last event.
     ///
@@ -118,7 +125,9 @@ pub trait Backend {
     ) -> Result<Passed, RunError>;
 
     /// The source, if the kernel is.
-    fn source(&self) -> Option<Rc<dyn KernelSource>>;
+    fn source(&self) -> Option<Rc<dyn KernelSource>> {
+        None
+    }
 
     /// How well it kept up with the clock; `None` where time jumps.
     fn lateness(&self) -> Option<Lateness> {
@@ -147,16 +156,6 @@ impl Backend for VirtualTime {
         "simulator"
     }
 
-    fn has_relay_hosts(&self) -> bool {
-        false
-    }
-
-    fn seat(&mut self, _place: &Place<'_>) -> Result<Seat, RunError> {
-        Ok(Seat::Network)
-    }
-
-    fn connect(&mut self, _party: Party, _portals: Portals) {}
-
     fn pass(
         &mut self,
         simulation: &mut Simulation<LabHost>,
@@ -167,10 +166,6 @@ impl Backend for VirtualTime {
             simulation.run_until(until);
         }
         Ok(Passed::Enough)
-    }
-
-    fn source(&self) -> Option<Rc<dyn KernelSource>> {
-        None
     }
 }
 

@@ -21,7 +21,7 @@ pub enum RelayEvent {
     Offered(Offer),
     /// The volume that it lends is spent.
     Spent {
-        /// Since when, to the next packet or measurement.
+        /// Since when.
         at: Instant,
     },
 }

@@ -43,11 +43,6 @@ impl Lending {
         Self { limits, ..Self::default() }
     }
 
-    /// Octets that were lent so far.
-    pub const fn lent_bytes(&self) -> u64 {
-        self.lent_bytes
-    }
-
     /// Whether the volume is spent.
     pub fn is_spent(&self) -> bool {
         self.limits.volume_bytes.is_some_and(|volume| self.lent_bytes >= volume)
@@ -59,23 +54,28 @@ impl Lending {
         self.is_spent() && (segment.flags.contains(Flags::SYN) || !segment.payload.is_empty())
     }
 
-    /// Counts a segment that passes.
+    /// Counts a segment that passes; [`Self::take`] does it for those that it takes.
     pub fn count(&mut self, segment: &Segment) {
         if self.limits.volume_bytes.is_some() {
             self.lent_bytes += segment.emitted_len() as u64;
         }
     }
 
-    /// Takes a segment for the destination; gives it back if it is its turn already.
+    /// Takes a segment for the destination; gives it back if it is its turn already. What finds the queue full is not lent.
     #[inline]
     pub fn take(&mut self, segment: Segment, now: Instant) -> Option<Segment> {
-        let Some(rate) = self.limits.rate else { return Some(segment) };
+        let Some(rate) = self.limits.rate else {
+            self.count(&segment);
+            return Some(segment);
+        };
         let bytes = segment.emitted_len() as u64;
         if self.waiting.is_empty() && self.free_at <= now {
+            self.count(&segment);
             self.free_at = now + rate.time_to_send(bytes);
             return Some(segment);
         }
         if self.waiting_bytes + bytes <= rate.bytes_in(WAIT_MAX).max(QUEUE_BYTES_MIN) {
+            self.count(&segment);
             self.waiting_bytes += bytes;
             self.waiting.push_back(segment);
         }
@@ -173,6 +173,15 @@ mod tests {
         assert!(!lending.is_refused(&segment(8, 960)));
         (8..10).for_each(|number| lending.count(&segment(number, 960)));
         assert!(lending.is_spent() && lending.is_refused(&segment(10, 960)) && !lending.is_refused(&segment(10, 0)));
+    }
+
+    #[test]
+    fn what_is_dropped_is_not_lent() {
+        let mut lending = lending(Some(800_000), Some(1_000_000));
+        for number in 0..100 {
+            lending.take(segment(number, 960), Instant::ZERO);
+        }
+        assert_eq!(lending.lent_bytes, 21_000, "one at once, and 200 ms that wait");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! settings    what a relay is told
+//! event       what observers hear
 //! offers      what its link can spare
 //! lending     what it lends at most
 //! load        how much its owner's flows compete with what it forwards
@@ -63,7 +64,7 @@ pub struct RelayAgent {
     /// What was told last on each matter: whoever calls hears it at once.
     latest: [Option<ToDestination>; 3],
     events: Events<RelayEvent>,
-    /// Observers have been told that the volume is spent.
+    /// The volume is spent: subflows have been closed, and observers told.
     spent: bool,
 }
 
@@ -100,7 +101,6 @@ impl RelayAgent {
             let offer = self.passage.lending().cap(offers.measured(measured.link, now));
             self.events.push_back(RelayEvent::Offered(offer));
             self.tell(matter::OFFER, ToDestination::Offer(offer), endpoint, now);
-            self.note_spent(now);
         }
         if let Some(load) = self.load.as_mut().filter(|load| load.next_at() <= now) {
             if let Some(load) = load.measured(measured, now) {
@@ -122,11 +122,6 @@ impl RelayAgent {
         self.channels.stats()
     }
 
-    /// Octets of IP packets that it has lent, if that is limited.
-    pub fn lent_bytes(&self) -> u64 {
-        self.passage.lending().lent_bytes()
-    }
-
     /// Octets that it holds for later; `None` if it never holds any.
     pub fn held_bytes(&self) -> Option<u64> {
         self.passage.held_bytes()
@@ -137,9 +132,10 @@ impl RelayAgent {
         self.passage.splices().count()
     }
 
-    fn note_spent(&mut self, now: Instant) {
+    fn end_if_spent(&mut self, now: Instant) {
         if !self.spent && self.passage.lending().is_spent() {
             self.spent = true;
+            self.passage.close_splices(now);
             self.events.push_back(RelayEvent::Spent { at: now });
         }
     }
@@ -172,7 +168,7 @@ impl Agent for RelayAgent {
     #[inline]
     fn take_segment(&mut self, segment: Segment, now: Instant) -> Option<Segment> {
         let own = self.passage.take(segment, now);
-        self.note_spent(now);
+        self.end_if_spent(now);
         own
     }
 

@@ -45,8 +45,6 @@ pub(super) struct Passage {
     callers: Vec<IpAddr>,
     way: Way,
     lending: Lending,
-    /// The volume is spent, and what was open has been closed.
-    ended: bool,
     passing: VecDeque<Segment>,
     octets: VecDeque<Bytes>,
 }
@@ -75,7 +73,7 @@ impl Passage {
         };
         let (callers, lending) = (Vec::new(), Lending::within(lends));
         let (passing, octets) = (VecDeque::new(), VecDeque::new());
-        Ok(Self { own, destination, callers, way, lending, ended: false, passing, octets })
+        Ok(Self { own, destination, callers, way, lending, passing, octets })
     }
 
     /// Whether a segment neither begins nor ends here.
@@ -93,19 +91,18 @@ impl Passage {
         if self.lending.is_refused(&segment) {
             return None;
         }
-        self.lending.count(&segment);
         let to = segment.dst.ip();
         if self.destination.contains(&to) || self.callers.contains(&to) {
             if let Some(segment) = self.lending.take(segment, now) {
                 self.forward(segment, now);
             }
         } else {
+            self.lending.count(&segment);
             match &mut self.way {
                 Way::Beside | Way::Routed(_) => self.passing.push_back(segment),
                 Way::Spliced(relay) => self.passing.extend(relay.handle_segment(Side::Destination, segment, now)),
             }
         }
-        self.end_if_spent(now);
         None
     }
 
@@ -122,12 +119,8 @@ impl Passage {
         }
     }
 
-    /// Subflows that end here cannot go on elsewhere: what is in them is delivered, then they are closed.
-    fn end_if_spent(&mut self, now: Instant) {
-        if self.ended || !self.lending.is_spent() {
-            return;
-        }
-        self.ended = true;
+    /// Ends the subflows that end here: what is in them is delivered, then they are closed.
+    pub fn close_splices(&mut self, now: Instant) {
         if let Way::Spliced(relay) = &mut self.way {
             let (relay, _) = relay.parts();
             let open: Vec<SpliceId> = relay.splices().map(|(id, _)| id).collect();

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! settings   what a source is told
+//! event      what observers hear
 //! adapting   adaptive congestion control
 //! sharing    bandwidth sharing
 //! ```

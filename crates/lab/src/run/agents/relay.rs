@@ -99,17 +99,12 @@ fn aimd(local: &[LocalTraffic]) -> (f64, f64) {
 fn passage(agents: &Agents<'_>, index: usize) -> PassageSettings {
     let scenario = agents.scenario;
     let destination = vec![agents.addresses.paths[index]];
-    match (scenario.cooperation.relays, hold_limits(scenario)) {
-        (RelayMode::FastAck, limits) => {
-            // Without ranges nothing is ever held.
-            let limits = limits.unwrap_or(HoldLimits::of(0, scenario.metrics.period));
-            PassageSettings::Spliced { destination, limits, relay: Box::new(legs(scenario, limits)) }
-        }
-        (RelayMode::Ip, Some(limits)) => PassageSettings::Routed { destination, limits },
-        (RelayMode::Ip, None) if is_on_the_way(scenario) => {
-            PassageSettings::Routed { destination, limits: HoldLimits::of(0, scenario.metrics.period) }
-        }
-        (RelayMode::Ip, None) | (RelayMode::MultiHomed, _) => PassageSettings::Beside,
+    // Without ranges nothing is ever held.
+    let limits = hold_limits(scenario).unwrap_or(HoldLimits::of(0, scenario.metrics.period));
+    match scenario.cooperation.relays {
+        RelayMode::FastAck => PassageSettings::Spliced { destination, limits, relay: Box::new(legs(scenario, limits)) },
+        RelayMode::Ip if is_on_the_way(scenario) => PassageSettings::Routed { destination, limits },
+        RelayMode::Ip | RelayMode::MultiHomed => PassageSettings::Beside,
     }
 }
 
