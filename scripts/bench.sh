@@ -1,5 +1,12 @@
 #!/usr/bin/env bash
 # Runs the benches. One at a time, nothing beside them: they measure.
+# usage: scripts/bench.sh [compare REV [--rounds N] [--programs NAME,...] [--only TEXT]]
 . "$(dirname "$0")/lib.sh"
 need_cargo
+if [ "${1:-}" = compare ]; then
+    shift
+    have python3 || die "python3 is missing. As root: apt-get install python3"
+    exec python3 scripts/bench_compare.py "$@"
+fi
+[ $# = 0 ] || die "unknown argument '$1'. usage: scripts/bench.sh [compare REV ...]"
 cargo bench "${LOCKED[@]}" --workspace --benches

@@ -19,11 +19,11 @@ pub trait Agent {
         true
     }
 
-    /// A segment arrived. What it gives back is for the engine; the rest it has taken.
+    /// A segment arrived. True if the agent has taken it, out of its place; if not, it is the engine's.
     #[inline]
-    fn take_segment(&mut self, segment: Segment, now: Instant) -> Option<Segment> {
-        let _ = now;
-        Some(segment)
+    fn take_segment(&mut self, segment: &mut Segment, now: Instant) -> bool {
+        let _ = (segment, now);
+        false
     }
 
     /// An IP packet arrived that the driver knows as neither a segment nor a datagram, such as an ICMP error. What it gives back is for the

@@ -15,8 +15,8 @@ pub trait Host {
         let _ = now;
     }
 
-    /// Takes a segment from the network.
-    fn handle_segment(&mut self, segment: Segment, now: Instant);
+    /// Takes a segment from the network. What it keeps of it, it takes out of its place: segments are large.
+    fn handle_segment(&mut self, segment: &mut Segment, now: Instant);
 
     /// Takes a UDP datagram from the network.
     fn handle_datagram(&mut self, datagram: Datagram, now: Instant) {
@@ -31,8 +31,9 @@ pub trait Host {
     /// Takes note of the time; called at [`Self::poll_timeout`], or a little later.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// The next segment to send. Called after every other call until it gives nothing.
-    fn poll_transmit(&mut self, now: Instant) -> Option<Segment>;
+    /// Makes `segment`, whatever it holds, the next one to send; false if there is none, and then what it holds means nothing.
+    /// Called after every other call until there is none.
+    fn poll_transmit(&mut self, segment: &mut Segment, now: Instant) -> bool;
 
     /// The next datagram to send; called as [`Self::poll_transmit`] is.
     fn poll_datagram(&mut self, now: Instant) -> Option<Datagram> {
@@ -96,7 +97,7 @@ impl Host for Box<dyn Host> {
         self.as_mut().start(now);
     }
 
-    fn handle_segment(&mut self, segment: Segment, now: Instant) {
+    fn handle_segment(&mut self, segment: &mut Segment, now: Instant) {
         self.as_mut().handle_segment(segment, now);
     }
 
@@ -112,8 +113,8 @@ impl Host for Box<dyn Host> {
         self.as_mut().handle_timeout(now);
     }
 
-    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        self.as_mut().poll_transmit(now)
+    fn poll_transmit(&mut self, segment: &mut Segment, now: Instant) -> bool {
+        self.as_mut().poll_transmit(segment, now)
     }
 
     fn poll_datagram(&mut self, now: Instant) -> Option<Datagram> {

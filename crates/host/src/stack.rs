@@ -136,13 +136,11 @@ impl<A: Agent, P: App> Host for EndpointHost<A, P> {
     }
 
     #[inline]
-    fn handle_segment(&mut self, segment: Segment, now: Instant) {
-        if self.is_off {
+    fn handle_segment(&mut self, segment: &mut Segment, now: Instant) {
+        if self.is_off || self.agent.take_segment(segment, now) {
             return;
         }
-        if let Some(segment) = self.agent.take_segment(segment, now) {
-            self.endpoint.handle_segment(segment, now);
-        }
+        self.endpoint.handle_segment(segment, now);
     }
 
     fn handle_datagram(&mut self, datagram: Datagram, now: Instant) {
@@ -171,17 +169,21 @@ impl<A: Agent, P: App> Host for EndpointHost<A, P> {
     }
 
     #[inline]
-    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+    fn poll_transmit(&mut self, segment: &mut Segment, now: Instant) -> bool {
         if self.is_off {
-            return None;
+            return false;
         }
-        if let Some(segment) = self.agent.poll_transmit(now) {
-            return Some(segment);
-        }
-        // Nested instead of looped: the segment is then made where the caller wants it.
-        match self.endpoint.poll_transmit(now) {
-            None if self.dispatch_events(now) => self.poll_transmit(now),
-            segment => segment,
+        loop {
+            if let Some(own) = self.agent.poll_transmit(now) {
+                *segment = own;
+                return true;
+            }
+            if self.endpoint.poll_transmit_into(segment, now) {
+                return true;
+            }
+            if !self.dispatch_events(now) {
+                return false;
+            }
         }
     }
 

@@ -94,12 +94,12 @@ impl Agent for Gate {
         self.ready
     }
 
-    fn take_segment(&mut self, segment: Segment, _: Instant) -> Option<Segment> {
-        if segment.dst.port() != self.port {
-            return Some(segment);
+    fn take_segment(&mut self, segment: &mut Segment, _: Instant) -> bool {
+        let taken = segment.dst.port() == self.port;
+        if taken {
+            self.segments.push(core::mem::take(segment));
         }
-        self.segments.push(segment);
-        None
+        taken
     }
 
     fn take_octets(&mut self, octets: Bytes, _: Instant) -> Option<Bytes> {

@@ -172,7 +172,7 @@ impl<H: Host> Driver<H> {
                 Ok(mut segment) => {
                     segment.payload = release_packet(segment.payload);
                     self.stats.received_segments += 1;
-                    host.handle_segment(segment, self.clock.now());
+                    host.handle_segment(&mut segment, self.clock.now());
                 }
                 Err(_) => {
                     self.stats.received_others += 1;
@@ -185,7 +185,8 @@ impl<H: Host> Driver<H> {
 
     /// Sends all that the host has to send.
     fn transmit(&mut self, host: &mut H) -> Result<()> {
-        while let Some(segment) = host.poll_transmit(self.clock.now()) {
+        let mut segment = Segment::default();
+        while host.poll_transmit(&mut segment, self.clock.now()) {
             let written = self.write(&segment, host);
             self.note_written(written)?;
         }

@@ -195,10 +195,10 @@ impl Network {
 
 /// Packets.
 impl Network {
-    /// A packet that holds the segment that `make` gives, if any, in memory of packets that are gone.
-    #[inline(always)]
-    pub fn packet(&mut self, make: impl FnOnce() -> Option<Segment>) -> Option<Packet> {
-        self.pool.segment(make)
+    /// A packet that holds the segment that `fill` makes, if it makes one, in memory of packets that are gone.
+    #[inline]
+    pub fn packet(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> Option<Packet> {
+        self.pool.segment(fill)
     }
 
     /// A packet that holds a datagram, in memory of packets that are gone.
@@ -234,8 +234,13 @@ impl Network {
         self.deliveries.pop_front()
     }
 
+    /// Keeps the memory of a packet that arrived, and of which nothing is wanted any more.
+    #[inline]
+    pub fn recycle(&mut self, packet: Packet) {
+        self.pool.recycle(packet);
+    }
+
     /// Takes the segment out of a packet that arrived; `None` if it is none.
-    #[inline(always)]
     pub fn take_segment(&mut self, packet: Packet) -> Option<Segment> {
         self.pool.take_segment(packet)
     }
@@ -248,7 +253,8 @@ impl Network {
             match vertex.element {
                 Element::Port => self.deliveries.push_back((PortId(at), packet)),
                 Element::Router => self.leave(at, packet),
-                Element::Link(_) | Element::Node(_) => self.process(at, Some(packet), now),
+                Element::Link(_) => self.process_link(at, Some(packet), now),
+                Element::Node(_) => self.process(at, Some(packet), now),
                 Element::Gate(id, gate) => self.process_medium(id, Some((gate, packet)), now),
             }
         }
@@ -258,10 +264,7 @@ impl Network {
     #[inline]
     fn process(&mut self, at: VertexId, packet: Option<Packet>, now: Instant) {
         let wakeup = match &mut self.vertices[at.index()].element {
-            Element::Link(link) => {
-                link.process(packet, now, &mut self.output);
-                link.next_wakeup()
-            }
+            Element::Link(_) => return self.process_link(at, packet, now),
             Element::Node(node) => {
                 node.process(packet, now, &mut self.output);
                 node.next_wakeup()
@@ -274,6 +277,26 @@ impl Network {
         };
         self.wakeups.set(at.index(), wakeup);
         self.collect(at);
+    }
+
+    /// As [`Self::process`], for what most packets pass: nothing is written down in between.
+    fn process_link(&mut self, at: VertexId, packet: Option<Packet>, now: Instant) {
+        let Element::Link(link) = &mut self.vertices[at.index()].element else { return };
+        let taken = link.take(packet, now);
+        let mut due = link.next_due(now);
+        if let Err(packet) = taken {
+            self.discard(at, packet, DropCause::QueueFull);
+        }
+        while let Some(packet) = due {
+            match packet {
+                Ok(packet) => self.leave(at, packet),
+                Err(packet) => self.discard(at, packet, DropCause::Loss),
+            }
+            let Element::Link(link) = &mut self.vertices[at.index()].element else { return };
+            due = link.next_due(now);
+        }
+        let Element::Link(link) = &mut self.vertices[at.index()].element else { return };
+        self.wakeups.set(at.index(), link.next_wakeup());
     }
 
     /// Runs a medium, whose wake-up is that of its first gate.
@@ -320,6 +343,12 @@ impl Network {
         let Some(hops) = packet.hops.checked_add(1) else { return self.discard(from, packet, DropCause::HopLimit) };
         packet.hops = hops;
         vertex.counters.left.add(&packet);
+        let onto = &mut self.vertices[next.index()];
+        if self.pending.is_empty() && matches!(onto.element, Element::Port) {
+            // Nobody stands before it.
+            onto.counters.entered.add(&packet);
+            return self.deliveries.push_back((PortId(next), packet));
+        }
         self.pending.push_back((next, packet));
     }
 

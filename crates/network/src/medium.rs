@@ -85,7 +85,11 @@ impl MediumOutput {
 
     /// A packet that holds `segment`.
     pub fn make(&mut self, segment: Segment) -> Packet {
-        self.pool.segment(|| Some(segment)).expect("the segment is there")
+        let fill = |place: &mut Segment| {
+            *place = segment;
+            true
+        };
+        self.pool.segment(fill).expect("it was filled")
     }
 
     /// Takes back a packet that ends here, and is not dropped; its memory is reused.

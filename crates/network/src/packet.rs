@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 
 use bytes::Bytes;
-use wire::{Ecn, Segment};
+use wire::{Ecn, Payload, Segment};
 
 use crate::Datagram;
 
@@ -18,8 +18,7 @@ pub struct Packet {
 
 #[derive(Debug)]
 enum Content {
-    /// Always `Some` while the packet lives; `None` only in the pool, which then drops nothing twice.
-    Segment(Box<Option<Segment>>),
+    Segment(Box<Segment>),
     Raw(Box<Bytes>),
     Datagram(Box<Datagram>),
 }
@@ -28,7 +27,7 @@ impl Packet {
     /// A packet in memory of its own. [`PacketPool::segment`] avoids the allocation.
     pub fn from_segment(segment: Segment) -> Self {
         let wire_len = segment.emitted_len() as u32;
-        Self { content: Content::Segment(Box::new(Some(segment))), wire_len, hops: 0 }
+        Self { content: Content::Segment(Box::new(segment)), wire_len, hops: 0 }
     }
 
     /// An IPv4 or IPv6 packet as octets, from the IP header on.
@@ -52,7 +51,16 @@ impl Packet {
     #[inline]
     pub fn segment(&self) -> Option<&Segment> {
         match &self.content {
-            Content::Segment(segment) => segment.as_ref().as_ref(),
+            Content::Segment(segment) => Some(segment),
+            Content::Raw(_) | Content::Datagram(_) => None,
+        }
+    }
+
+    /// The segment, if the packet is one, to take out of it what is wanted.
+    #[inline]
+    pub fn segment_mut(&mut self) -> Option<&mut Segment> {
+        match &mut self.content {
+            Content::Segment(segment) => Some(segment),
             Content::Raw(_) | Content::Datagram(_) => None,
         }
     }
@@ -77,8 +85,7 @@ impl Packet {
     /// options, IP identification) is lost then, as in many a middlebox. False, without a call, if there is no segment.
     pub fn edit(&mut self, change: impl FnOnce(&mut Segment)) -> bool {
         self.parse();
-        let Content::Segment(content) = &mut self.content else { return false };
-        let Some(segment) = content.as_mut() else { return false };
+        let Content::Segment(segment) = &mut self.content else { return false };
         change(segment);
         self.wire_len = segment.emitted_len() as u32;
         true
@@ -97,7 +104,7 @@ impl Packet {
     pub fn emit(&self, out: &mut Vec<u8>) {
         match &self.content {
             Content::Raw(octets) => out.extend_from_slice(octets),
-            Content::Segment(segment) => segment.iter().for_each(|segment| segment.emit(out)),
+            Content::Segment(segment) => segment.emit(out),
             Content::Datagram(datagram) => datagram.emit(out),
         }
     }
@@ -106,7 +113,7 @@ impl Packet {
     #[inline]
     pub fn destination(&self) -> Option<IpAddr> {
         match &self.content {
-            Content::Segment(segment) => segment.as_ref().as_ref().map(|segment| segment.dst.ip()),
+            Content::Segment(segment) => Some(segment.dst.ip()),
             Content::Raw(octets) => wire::destination(octets),
             Content::Datagram(datagram) => Some(datagram.dst.ip()),
         }
@@ -116,7 +123,7 @@ impl Packet {
     #[inline]
     pub fn source(&self) -> Option<IpAddr> {
         match &self.content {
-            Content::Segment(segment) => segment.as_ref().as_ref().map(|segment| segment.src.ip()),
+            Content::Segment(segment) => Some(segment.src.ip()),
             Content::Raw(octets) => wire::source(octets),
             Content::Datagram(datagram) => Some(datagram.src.ip()),
         }
@@ -125,13 +132,13 @@ impl Packet {
     /// Marks congestion experienced if the packet is ECN-capable; false if it is not (RFC 3168 section 5).
     pub fn mark_congestion(&mut self) -> bool {
         match &mut self.content {
-            Content::Segment(segment) => match segment.as_mut() {
-                Some(segment) if segment.ecn != Ecn::NotCapable => {
+            Content::Segment(segment) => {
+                let capable = segment.ecn != Ecn::NotCapable;
+                if capable {
                     segment.ecn = Ecn::CongestionExperienced;
-                    true
                 }
-                _ => false,
-            },
+                capable
+            }
             Content::Raw(octets) => mark_raw(octets),
             Content::Datagram(_) => false,
         }
@@ -184,7 +191,7 @@ pub(crate) fn bytes_mut(octets: &mut Bytes) -> bytes::BytesMut {
 #[derive(Debug, Default)]
 pub struct PacketPool {
     #[expect(clippy::vec_box, reason = "the boxes themselves are what is kept")]
-    free: Vec<Box<Option<Segment>>>,
+    free: Vec<Box<Segment>>,
     #[expect(clippy::vec_box, reason = "the boxes themselves are what is kept")]
     free_datagrams: Vec<Box<Datagram>>,
 }
@@ -195,16 +202,16 @@ impl PacketPool {
         Self::default()
     }
 
-    /// A packet that holds what `fill` gives, if it gives a segment. Segments are large: this one is made in its place.
-    #[inline(always)]
-    pub fn segment(&mut self, fill: impl FnOnce() -> Option<Segment>) -> Option<Packet> {
+    /// A packet that holds the segment that `fill` makes, if it says that it has made one of what was there. Segments are large:
+    /// this one is made in its place.
+    #[inline]
+    pub fn segment(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> Option<Packet> {
         let mut content = self.free.pop().unwrap_or_default();
-        *content = fill();
-        let Some(segment) = content.as_ref() else {
+        if !fill(&mut content) {
             self.free.push(content);
             return None;
-        };
-        let wire_len = segment.emitted_len() as u32;
+        }
+        let wire_len = content.emitted_len() as u32;
         Some(Packet { content: Content::Segment(content), wire_len, hops: 0 })
     }
 
@@ -221,27 +228,19 @@ impl PacketPool {
     }
 
     /// Takes the segment out of a packet and keeps its memory. Raw octets are parsed.
-    #[inline(always)]
-    pub fn take_segment(&mut self, packet: Packet) -> Option<Segment> {
-        match packet.content {
-            Content::Segment(mut content) => {
-                let segment = content.take();
-                self.free.push(content);
-                segment
-            }
-            Content::Raw(octets) => Segment::parse(&octets).ok(),
-            Content::Datagram(datagram) => {
-                self.free_datagrams.push(datagram);
-                None
-            }
-        }
+    pub fn take_segment(&mut self, mut packet: Packet) -> Option<Segment> {
+        packet.parse();
+        let segment = packet.segment_mut().map(core::mem::take);
+        self.recycle(packet);
+        segment
     }
 
-    /// Keeps the memory of a packet that was dropped.
+    /// Keeps the memory of a packet that is done with, but for the payload, which may be shared.
+    #[inline]
     pub fn recycle(&mut self, packet: Packet) {
         match packet.content {
             Content::Segment(mut content) => {
-                *content = None;
+                content.payload = Payload::Empty;
                 self.free.push(content);
             }
             Content::Datagram(datagram) => self.free_datagrams.push(datagram),

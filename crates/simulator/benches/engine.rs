@@ -1,6 +1,6 @@
 //! Simulated data packets per wall-clock second with the engine at both ends: bulk transfer over two 100 Mbit/s paths.
 //!
-//! `cargo bench -p simulator --bench engine [-- SECONDS]`.
+//! `cargo bench -p simulator --bench engine [-- SECONDS] [NAME]`: all, or those whose name contains NAME.
 
 use core::net::SocketAddr;
 use std::time::Instant as WallClock;
@@ -29,6 +29,10 @@ fn main() {
 }
 
 fn measure(name: &str, paths: usize, config: &ConnectionConfig, checked: bool, seconds: u64) {
+    let is_wanted = |argument: String| argument.parse::<u64>().is_ok() || argument == "--bench" || name.contains(&argument);
+    if !std::env::args().skip(1).all(is_wanted) {
+        return;
+    }
     let link = Link::new(Rate::from_mbps(100), Duration::from_millis(10)).queue(Queue::packets(200));
     let topology = (0..paths).fold(TwoHosts::new(1), |topology, _| topology.path(link.clone()));
     let mut simulation = simulation(topology.build(), config);

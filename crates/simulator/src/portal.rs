@@ -62,8 +62,8 @@ impl Portal {
 }
 
 impl Host for Portal {
-    fn handle_segment(&mut self, segment: Segment, _now: Instant) {
-        self.arrived.push_back(Passing::Segment(segment));
+    fn handle_segment(&mut self, segment: &mut Segment, _now: Instant) {
+        self.arrived.push_back(Passing::Segment(core::mem::take(segment)));
     }
 
     fn handle_datagram(&mut self, datagram: Datagram, _now: Instant) {
@@ -76,8 +76,10 @@ impl Host for Portal {
 
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    fn poll_transmit(&mut self, _now: Instant) -> Option<Segment> {
-        self.segments.pop_front()
+    fn poll_transmit(&mut self, segment: &mut Segment, _now: Instant) -> bool {
+        let Some(brought) = self.segments.pop_front() else { return false };
+        *segment = brought;
+        true
     }
 
     fn poll_datagram(&mut self, _now: Instant) -> Option<Datagram> {

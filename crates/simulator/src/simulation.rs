@@ -209,23 +209,21 @@ impl<H: Host> Simulation<H> {
     }
 
     #[inline]
-    fn receive(&mut self, id: HostId, packet: Packet) {
+    fn receive(&mut self, id: HostId, mut packet: Packet) {
         let host = &mut self.hosts[id.0 as usize].host;
-        if let Some(segment) = packet.segment().filter(|segment| !host.is_in_transit(segment)) {
-            self.watchers.see(self.now, id, Direction::Received, segment);
-            if self.watchers.checker.is_some() {
-                self.watchers.touched = Some((segment.dst, segment.src));
-            }
+        if let Some(segment) = packet.segment() {
+            self.watchers.see_arrival(self.now, id, segment, host);
         }
-        if let Some(datagram) = packet.datagram() {
+        // Octets that hold a segment are for the engine, but nobody watches them: a middlebox has made them.
+        packet.parse();
+        if let Some(segment) = packet.segment_mut() {
+            host.handle_segment(segment, self.now);
+        } else if let Some(datagram) = packet.datagram() {
             host.handle_datagram(*datagram, self.now);
+        } else if let Some(octets) = packet.raw() {
+            host.handle_octets(octets.clone(), self.now);
         }
-        let octets = packet.raw().cloned();
-        match (self.network.take_segment(packet), octets) {
-            (Some(segment), _) => host.handle_segment(segment, self.now),
-            (None, Some(octets)) => host.handle_octets(octets, self.now),
-            (None, None) => {}
-        }
+        self.network.recycle(packet);
         self.service(id);
     }
 
@@ -245,10 +243,9 @@ impl<H: Host> Simulation<H> {
     #[inline]
     fn service(&mut self, id: HostId) {
         let attached = &mut self.hosts[id.0 as usize];
-        while let Some(packet) = self.network.packet(|| attached.host.poll_transmit(self.now)) {
-            if let Some(segment) = packet.segment().filter(|segment| !attached.host.is_in_transit(segment)) {
-                self.watchers.see(self.now, id, Direction::Sent, segment);
-                self.watchers.look_at_flight(self.now, id, (segment.src, segment.dst), &attached.host);
+        while let Some(packet) = self.network.packet(|segment| attached.host.poll_transmit(segment, self.now)) {
+            if let Some(segment) = packet.segment() {
+                self.watchers.see_departure(self.now, id, segment, &attached.host);
             }
             self.network.send(attached.port, packet, self.now);
         }
@@ -287,10 +284,23 @@ impl<H> Attached<H> {
 
 impl Watchers {
     #[inline]
-    fn see(&mut self, at: Instant, host: HostId, direction: Direction, segment: &Segment) {
-        if self.any {
-            self.show(at, host, direction, segment);
+    fn see_arrival(&mut self, at: Instant, id: HostId, segment: &Segment, host: &impl Host) {
+        if !self.any || host.is_in_transit(segment) {
+            return;
         }
+        self.show(at, id, Direction::Received, segment);
+        if self.checker.is_some() {
+            self.touched = Some((segment.dst, segment.src));
+        }
+    }
+
+    #[inline]
+    fn see_departure(&mut self, at: Instant, id: HostId, segment: &Segment, host: &impl Host) {
+        if !self.any || host.is_in_transit(segment) {
+            return;
+        }
+        self.show(at, id, Direction::Sent, segment);
+        self.look_at_flight(at, id, (segment.src, segment.dst), host);
     }
 
     /// A host has sent a segment: what is in flight now, beside its window.

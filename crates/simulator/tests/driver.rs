@@ -142,10 +142,10 @@ fn taps_see_both_ends() {
 struct Stuck;
 
 impl Host for Stuck {
-    fn handle_segment(&mut self, _segment: Segment, _now: Instant) {}
+    fn handle_segment(&mut self, _segment: &mut Segment, _now: Instant) {}
     fn handle_timeout(&mut self, _now: Instant) {}
-    fn poll_transmit(&mut self, _now: Instant) -> Option<Segment> {
-        None
+    fn poll_transmit(&mut self, _segment: &mut Segment, _now: Instant) -> bool {
+        false
     }
     fn poll_timeout(&mut self) -> Option<Instant> {
         Some(Instant::from_secs(1))

@@ -4,6 +4,7 @@ mod application;
 mod lingering;
 mod passive_open;
 
+use core::borrow::BorrowMut;
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -105,8 +106,13 @@ impl Endpoint {
         self.now = now;
     }
 
-    /// Takes a segment from the network.
-    pub fn handle_segment(&mut self, segment: Segment, now: Instant) {
+    /// Takes a segment from the network: a whole one or, without moving what is large, what it needs out of a borrowed one.
+    #[inline]
+    pub fn handle_segment(&mut self, mut segment: impl BorrowMut<Segment>, now: Instant) {
+        self.take_segment(segment.borrow_mut(), now);
+    }
+
+    fn take_segment(&mut self, segment: &mut Segment, now: Instant) {
         self.advance(now);
         let tuple = Tuple { local: segment.dst, remote: segment.src };
         if let Some(route) = self.host.route(&tuple) {
@@ -117,12 +123,14 @@ impl Endpoint {
             self.after(route.slot);
             return;
         }
-        let Some(segment) = self.handle_cookie(segment, now) else { return };
+        if self.handle_cookie(segment, now) {
+            return;
+        }
         let is_opening = segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK | Flags::RST);
         // Data on a SYN are not taken: they stay unacknowledged and come again.
-        let taken = is_opening && self.handle_syn(&segment, now);
+        let taken = is_opening && self.handle_syn(segment, now);
         if !taken && self.host.config.reset_unknown {
-            self.host.reply_reset(&segment);
+            self.host.reply_reset(segment);
         }
     }
 
@@ -252,15 +260,24 @@ impl Endpoint {
 
     /// The next segment to send, if any.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        let mut segment = Segment::default();
+        self.poll_transmit_into(&mut segment, now).then_some(segment)
+    }
+
+    /// As [`Self::poll_transmit`], with `segment` as the place for it, whatever it holds; false if there is none, and then what
+    /// `segment` holds means nothing. Segments are large: this spares moving them.
+    #[inline]
+    pub fn poll_transmit_into(&mut self, segment: &mut Segment, now: Instant) -> bool {
         self.advance(now);
         if let Some(reply) = self.host.replies.pop_front() {
-            return Some(reply);
+            *segment = reply;
+            return true;
         }
         while let Some(slot) = self.ready.front().copied() {
             let Self { host, slots, .. } = self;
             if let Some(connection) = slots[slot as usize].connection.as_deref_mut() {
-                if let Some(segment) = connection.poll_transmit(host, now) {
-                    return Some(segment);
+                if connection.poll_transmit(segment, host, now) {
+                    return true;
                 }
                 connection.queued = false;
             }
@@ -271,7 +288,7 @@ impl Endpoint {
                 self.arm(slot);
             }
         }
-        None
+        false
     }
 
     fn free_if_spent(&mut self, slot: u32) -> bool {

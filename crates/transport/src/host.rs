@@ -1,5 +1,6 @@
 //! What the connections of an endpoint share: events, secrets, and the tables that find them.
 
+use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{HashMap, VecDeque};
 
@@ -27,10 +28,27 @@ const ISN_TICK_NANOS: u64 = 4_000;
 const REPLIES_MAX: usize = 1024;
 
 /// A four-tuple, as seen from this host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tuple {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
+}
+
+/// In few steps, since every segment asks: an IPv4 address and its port are one word.
+impl Hash for Tuple {
+    #[inline]
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        for address in [self.local, self.remote] {
+            let port = u64::from(address.port());
+            match address {
+                SocketAddr::V4(address) => hasher.write_u64(u64::from(address.ip().to_bits()) << 16 | port),
+                SocketAddr::V6(address) => {
+                    hasher.write_u128(address.ip().to_bits());
+                    hasher.write_u64(port);
+                }
+            }
+        }
+    }
 }
 
 /// Which subflow of which connection.
@@ -107,6 +125,7 @@ impl Host {
         Secrets { iss: SeqNr(word(0).wrapping_add(clock)), timestamp_offset: word(4) }
     }
 
+    #[inline]
     pub(crate) fn route(&self, tuple: &Tuple) -> Option<Route> {
         self.routes.get(tuple).copied()
     }

@@ -26,8 +26,15 @@ struct Entry {
 }
 
 impl Entry {
+    #[inline]
     fn before(&self, other: &Self) -> bool {
-        (self.at, self.order) < (other.at, other.order)
+        self.key() < other.key()
+    }
+
+    /// Time and order as one number: one comparison without a branch.
+    #[inline]
+    fn key(&self) -> u128 {
+        u128::from(self.at.as_nanos()) << 64 | u128::from(self.order)
     }
 }
 

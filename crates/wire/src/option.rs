@@ -89,6 +89,17 @@ impl Options {
     /// Octets of option space in a TCP header.
     pub const MAX_BYTES: usize = 40;
 
+    /// Leaves none.
+    #[inline]
+    pub fn clear(&mut self) {
+        let Self { mss, window_scale, sack_permitted, timestamps, sack, mptcp, round, malformed_mptcp, malformed_tcp } =
+            self;
+        (*mss, *window_scale, *sack_permitted, *timestamps, *round) = (None, None, false, None, None);
+        (*malformed_mptcp, *malformed_tcp) = (0, 0);
+        sack.clear();
+        mptcp.clear();
+    }
+
     /// Octets of these options on the wire, padding included: a multiple of four. More than [`Self::MAX_BYTES`] if
     /// [`Self::fit`] has work to do.
     #[inline]

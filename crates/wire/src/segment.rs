@@ -57,6 +57,14 @@ pub struct ChecksumOffload {
     pub header_len: u16,
 }
 
+/// An empty one between unspecified addresses: a place to make one in.
+impl Default for Segment {
+    fn default() -> Self {
+        let nowhere = SocketAddr::from(([0; 4], 0));
+        Self::new(nowhere, nowhere)
+    }
+}
+
 impl Segment {
     /// Largest IP packet in octets, headers included, that [`Self::emit`] can make.
     pub const PACKET_BYTES_MAX: usize = 65535;
@@ -75,6 +83,18 @@ impl Segment {
             options: Options::default(),
             payload: Payload::Empty,
         }
+    }
+
+    /// Makes this what [`Self::new`] gives, in its place: segments are large, and most are made where another was.
+    #[inline]
+    pub fn start_anew(&mut self, src: SocketAddr, dst: SocketAddr) {
+        (self.src, self.dst) = (src, dst);
+        (self.seq, self.ack) = (SeqNr(0), SeqNr(0));
+        self.flags = Flags::NONE;
+        self.ecn = Ecn::NotCapable;
+        (self.window, self.urgent) = (0, 0);
+        self.options.clear();
+        self.payload = Payload::Empty;
     }
 
     /// Octets of sequence space: the payload, plus one each for SYN and FIN (RFC 9293 section 3.4).

@@ -35,10 +35,10 @@ impl<F: Forwarding> Relaying<F> {
 }
 
 impl<F: Forwarding> Host for Relaying<F> {
-    fn handle_segment(&mut self, segment: Segment, now: Instant) {
+    fn handle_segment(&mut self, segment: &mut Segment, now: Instant) {
         let side = if segment.dst.ip() == self.towards_source { Side::Source } else { Side::Destination };
         // Nothing but joins and their data has business here.
-        let _stray = self.relay.handle_segment(side, segment, now);
+        let _stray = self.relay.handle_segment(side, core::mem::take(segment), now);
     }
 
     fn handle_octets(&mut self, octets: Bytes, now: Instant) {
@@ -52,8 +52,10 @@ impl<F: Forwarding> Host for Relaying<F> {
         self.relay.handle_timeout(now);
     }
 
-    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        self.relay.poll_transmit(now).map(|(_, segment)| segment)
+    fn poll_transmit(&mut self, segment: &mut Segment, now: Instant) -> bool {
+        let Some((_, own)) = self.relay.poll_transmit(now) else { return false };
+        *segment = own;
+        true
     }
 
     fn poll_timeout(&mut self) -> Option<Instant> {

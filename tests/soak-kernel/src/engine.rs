@@ -92,8 +92,8 @@ impl Host for Watched {
         self.host.start(now);
     }
 
-    fn handle_segment(&mut self, segment: Segment, now: Instant) {
-        self.see(Direction::Received, &segment, now);
+    fn handle_segment(&mut self, segment: &mut Segment, now: Instant) {
+        self.see(Direction::Received, segment, now);
         self.host.handle_segment(segment, now);
     }
 
@@ -105,13 +105,14 @@ impl Host for Watched {
         self.host.handle_timeout(now);
     }
 
-    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        let segment = self.host.poll_transmit(now);
-        match &segment {
-            Some(segment) => self.see(Direction::Sent, segment, now),
-            None => self.look_at_timers(now),
+    fn poll_transmit(&mut self, segment: &mut Segment, now: Instant) -> bool {
+        let any = self.host.poll_transmit(segment, now);
+        if any {
+            self.see(Direction::Sent, segment, now);
+        } else {
+            self.look_at_timers(now);
         }
-        segment
+        any
     }
 
     fn poll_timeout(&mut self) -> Option<Instant> {

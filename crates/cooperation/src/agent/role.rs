@@ -97,9 +97,9 @@ impl Agent for Role {
     }
 
     #[inline]
-    fn take_segment(&mut self, segment: Segment, now: Instant) -> Option<Segment> {
+    fn take_segment(&mut self, segment: &mut Segment, now: Instant) -> bool {
         match self {
-            Self::Alone | Self::Source(_) => Some(segment),
+            Self::Alone | Self::Source(_) => false,
             Self::Destination(agent) => agent.take_segment(segment, now),
             Self::Relay(agent) => agent.take_segment(segment, now),
         }

@@ -51,7 +51,7 @@ impl Host for Clocked {
         self.host.start(self.clock.shows(now));
     }
 
-    fn handle_segment(&mut self, segment: Segment, now: Instant) {
+    fn handle_segment(&mut self, segment: &mut Segment, now: Instant) {
         self.host.handle_segment(segment, self.clock.shows(now));
     }
 
@@ -63,8 +63,8 @@ impl Host for Clocked {
         self.host.handle_timeout(self.clock.shows(now));
     }
 
-    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        self.host.poll_transmit(self.clock.shows(now))
+    fn poll_transmit(&mut self, segment: &mut Segment, now: Instant) -> bool {
+        self.host.poll_transmit(segment, self.clock.shows(now))
     }
 
     fn poll_octets(&mut self) -> Option<Bytes> {

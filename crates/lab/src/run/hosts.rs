@@ -99,7 +99,7 @@ impl Host for LabHost {
     }
 
     #[inline]
-    fn handle_segment(&mut self, segment: Segment, now: Instant) {
+    fn handle_segment(&mut self, segment: &mut Segment, now: Instant) {
         each!(self, host => host.handle_segment(segment, now));
     }
 
@@ -116,8 +116,8 @@ impl Host for LabHost {
     }
 
     #[inline]
-    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        each!(self, host => host.poll_transmit(now))
+    fn poll_transmit(&mut self, segment: &mut Segment, now: Instant) -> bool {
+        each!(self, host => host.poll_transmit(segment, now))
     }
 
     #[inline]

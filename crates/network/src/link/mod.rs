@@ -85,10 +85,21 @@ impl Link {
         Amount { packets, bytes: self.ring.waiting_bytes }
     }
 
-    fn enqueue(&mut self, mut packet: Packet, now: Instant, out: &mut Output) {
+    /// Takes note of the time, and of a packet, which it gives back where the queue is full.
+    #[inline]
+    pub(crate) fn take(&mut self, packet: Option<Packet>, now: Instant) -> Result<(), Packet> {
+        self.ring.advance(now);
+        let Some(packet) = packet else { return Ok(()) };
+        let taken = self.enqueue(packet, now);
+        self.ring.advance(now);
+        taken
+    }
+
+    #[inline]
+    fn enqueue(&mut self, mut packet: Packet, now: Instant) -> Result<(), Packet> {
         let backlog = self.backlog();
         if !self.queue.admits(backlog, packet.wire_len()) {
-            return out.discard(packet, DropCause::QueueFull);
+            return Err(packet);
         }
         if self.queue.marks(backlog) {
             packet.mark_congestion();
@@ -97,13 +108,18 @@ impl Link {
         let lost = self.loss.loses(&mut self.prng);
         self.ring.waiting_bytes += u64::from(packet.wire_len());
         self.ring.packets.push_back(InFlight { departs, lost, packet });
+        Ok(())
     }
 
-    fn deliver(&mut self, now: Instant, out: &mut Output) {
-        while self.ring.packets.front().is_some_and(|front| front.departs + self.delay <= now) {
-            let InFlight { lost, packet, .. } = self.ring.pop_front();
-            if lost { out.discard(packet, DropCause::Loss) } else { out.forward(packet) }
+    /// After [`Self::take`], the next packet that has reached the end of the wire by `now`, or was lost on it.
+    #[inline]
+    pub(crate) fn next_due(&mut self, now: Instant) -> Option<Result<Packet, Packet>> {
+        let front = self.ring.packets.front()?;
+        if front.departs + self.delay > now {
+            return None;
         }
+        let InFlight { lost, packet, .. } = self.ring.pop_front();
+        Some(if lost { Err(packet) } else { Ok(packet) })
     }
 }
 
@@ -128,12 +144,15 @@ impl Ring {
 impl Node for Link {
     #[inline]
     fn process(&mut self, packet: Option<Packet>, now: Instant, out: &mut Output) {
-        self.ring.advance(now);
-        if let Some(packet) = packet {
-            self.enqueue(packet, now, out);
-            self.ring.advance(now);
+        if let Err(packet) = self.take(packet, now) {
+            out.discard(packet, DropCause::QueueFull);
         }
-        self.deliver(now, out);
+        while let Some(due) = self.next_due(now) {
+            match due {
+                Ok(packet) => out.forward(packet),
+                Err(packet) => out.discard(packet, DropCause::Loss),
+            }
+        }
     }
 
     #[inline]

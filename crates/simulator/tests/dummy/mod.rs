@@ -115,10 +115,10 @@ impl Receiver {
 }
 
 impl Host for Dummy {
-    fn handle_segment(&mut self, segment: Segment, now: Instant) {
+    fn handle_segment(&mut self, segment: &mut Segment, now: Instant) {
         match self {
-            Self::Sender(sender) => sender.handle_ack(&segment, now),
-            Self::Receiver(receiver) => receiver.handle_data(&segment),
+            Self::Sender(sender) => sender.handle_ack(segment, now),
+            Self::Receiver(receiver) => receiver.handle_data(segment),
         }
     }
 
@@ -128,11 +128,14 @@ impl Host for Dummy {
         }
     }
 
-    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        match self {
+    fn poll_transmit(&mut self, segment: &mut Segment, now: Instant) -> bool {
+        let next = match self {
             Self::Sender(sender) => sender.transmit(now),
             Self::Receiver(receiver) => receiver.answers.pop(),
-        }
+        };
+        let Some(next) = next else { return false };
+        *segment = next;
+        true
     }
 
     fn poll_timeout(&mut self) -> Option<Instant> {

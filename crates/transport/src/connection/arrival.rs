@@ -18,27 +18,27 @@ use crate::tcp::{AckOutcome, Arrival, Verdict};
 
 impl Connection {
     /// Takes a segment of subflow `id`.
-    pub(crate) fn handle_segment(&mut self, id: SubflowId, mut segment: Segment, host: &mut Host, now: Instant) {
+    pub(crate) fn handle_segment(&mut self, id: SubflowId, segment: &mut Segment, host: &mut Host, now: Instant) {
         if !self.subflows.contains(id) {
             return;
         }
-        if self.must_wait_for_keys(id, &segment) {
+        if self.must_wait_for_keys(id, segment) {
             return;
         }
         let had_payload = !segment.payload.is_empty();
-        let tagged = self.tagged_data(id, &segment);
+        let tagged = self.tagged_data(id, segment);
         self.share_window(id);
-        let arrival = self.subflows[id].tcb.on_segment(&mut segment, now);
+        let arrival = self.subflows[id].tcb.on_segment(segment, now);
         match arrival.verdict {
             Verdict::Dropped => {}
-            Verdict::Unacceptable => host.reply_reset(&segment),
-            Verdict::Refused => self.on_reset(id, &segment, CloseReason::Refused, host, now),
-            Verdict::Reset => self.on_reset(id, &segment, CloseReason::Reset, host, now),
+            Verdict::Unacceptable => host.reply_reset(segment),
+            Verdict::Refused => self.on_reset(id, segment, CloseReason::Refused, host, now),
+            Verdict::Reset => self.on_reset(id, segment, CloseReason::Reset, host, now),
             Verdict::Accepted => {
                 if let Some(data) = tagged {
                     self.on_tagged_data(id, &data, now);
                 }
-                self.on_accepted(id, &segment, had_payload, &arrival, host, now);
+                self.on_accepted(id, segment, had_payload, &arrival, host, now);
             }
         }
         self.settle(host, now);

@@ -143,9 +143,12 @@ impl Connection {
     pub(crate) fn settle(&mut self, host: &mut Host, now: Instant) {
         self.finish_stream_if_last(true);
         self.arm_data_timer_for_fin(now);
-        self.act_on_fins(host, now);
-        if self.subflows.iter().any(|subflow| subflow.is_finished()) {
-            self.retire_subflows(host, now);
+        // As long as no subflow has seen a FIN or a RST there is nothing to do about them.
+        if self.subflows.iter().any(|subflow| subflow.tcb.state != State::Established) {
+            self.act_on_fins(host, now);
+            if self.subflows.iter().any(|subflow| subflow.is_finished()) {
+                self.retire_subflows(host, now);
+            }
         }
         self.demand_for_addresses();
     }

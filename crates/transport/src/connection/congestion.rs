@@ -20,12 +20,11 @@ impl ControlledPaths for Connection {
     }
 
     fn with_paths<T>(&mut self, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T {
-        let views: ArrayVec<PathView, SUBFLOWS_CAP> = self
-            .subflows
-            .iter()
-            .filter(|subflow| subflow.admitted && !subflow.retired)
-            .map(|subflow| path_view(subflow.id, &subflow.tcb, subflow.competition))
-            .collect();
+        // Filled in its place: `collect` would make it elsewhere and copy it, and this is done with every ACK.
+        let mut views = ArrayVec::<PathView, SUBFLOWS_CAP>::new();
+        for subflow in self.subflows.iter().filter(|subflow| subflow.admitted && !subflow.retired) {
+            views.push(path_view(subflow.id, &subflow.tcb, subflow.competition));
+        }
         ask(self.policies.congestion.as_mut(), Paths(&views))
     }
 

@@ -18,7 +18,8 @@ pub(crate) fn answer_statelessly(syn: &Segment, config: &Arc<ConnectionConfig>, 
     let cookie = host.cookies.cookie(syn, now);
     let tuple = Tuple { local: syn.dst, remote: syn.src };
     let secrets = Secrets { iss: cookie.iss, ..host.tcb_secrets(&tuple, now) };
-    let mut answer = Tcb::accept(syn, config.clone(), secrets, now).build_syn(first_window(config), now);
+    let mut answer = Segment::new(syn.dst, syn.src);
+    Tcb::accept(syn, config.clone(), secrets, now).build_syn(&mut answer, first_window(config), now);
     if let Some(stamp) = &mut answer.options.timestamps {
         stamp.value = cookie.stamp(stamp.value);
     }

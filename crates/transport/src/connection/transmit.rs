@@ -12,7 +12,7 @@ use crate::SubflowId;
 use crate::host::Host;
 use crate::label::Label;
 use crate::scheduler::{Marks, ScheduleContext, SubflowView};
-use crate::tcp::{Chunk, Outgoing, OutgoingKind, SendLimits};
+use crate::tcp::{Chunk, OutgoingKind, SendLimits};
 
 /// The option space of a TCP header.
 pub(super) const OPTION_SPACE: usize = 40;
@@ -40,20 +40,20 @@ impl Candidates {
 }
 
 impl Connection {
-    /// The next segment to send.
-    pub(crate) fn poll_transmit(&mut self, host: &mut Host, now: Instant) -> Option<Segment> {
+    /// Makes `segment` the next one to send; false if there is none.
+    pub(crate) fn poll_transmit(&mut self, segment: &mut Segment, host: &mut Host, now: Instant) -> bool {
         loop {
-            if let Some(segment) = self.transmit_any(now) {
-                return Some(segment);
+            if self.transmit_any(segment, now) {
+                return true;
             }
             if !self.schedule(host, now) {
                 self.settle(host, now);
-                return None;
+                return false;
             }
         }
     }
 
-    fn transmit_any(&mut self, now: Instant) -> Option<Segment> {
+    fn transmit_any(&mut self, segment: &mut Segment, now: Instant) -> bool {
         let limits = SendLimits {
             receive_window: self.receive_window(),
             offload_max: self.config.super_segment_max(),
@@ -63,30 +63,29 @@ impl Connection {
         let mut asked = 0;
         while let Some((now_asked, id)) = self.subflows.next_around(self.turn, asked, wants) {
             asked = now_asked;
-            if let Some(segment) = self.transmit_on(id, &limits, now) {
+            if self.transmit_on(id, segment, &limits, now) {
                 self.turn = Some(id);
-                return Some(segment);
+                return true;
             }
         }
         self.turn = None;
-        None
+        false
     }
 
-    fn transmit_on(&mut self, id: SubflowId, limits: &SendLimits, now: Instant) -> Option<Segment> {
-        let mut outgoing = self.subflows[id].tcb.transmit(limits, now)?;
-        self.add_options(id, &mut outgoing, now);
-        let Outgoing { mut segment, .. } = outgoing;
-        self.subflows[id].tcb.add_sack_blocks(&mut segment);
+    fn transmit_on(&mut self, id: SubflowId, segment: &mut Segment, limits: &SendLimits, now: Instant) -> bool {
+        let Some(kind) = self.subflows[id].tcb.transmit(segment, limits, now) else { return false };
+        self.add_options(id, kind, segment, now);
+        let tcb = &mut self.subflows[id].tcb;
+        tcb.add_sack_blocks(segment);
         if !segment.flags.contains(Flags::SYN) {
-            let announced = u64::from(segment.window) << self.subflows[id].tcb.rcv_wscale();
+            let announced = u64::from(segment.window) << tcb.rcv_wscale();
             self.receiver.edge = self.receiver.edge.max(self.receiver.stream.next() + announced);
         }
-        Some(segment)
+        true
     }
 
-    fn add_options(&mut self, id: SubflowId, outgoing: &mut Outgoing, now: Instant) {
-        let segment = &mut outgoing.segment;
-        match outgoing.kind {
+    fn add_options(&mut self, id: SubflowId, kind: OutgoingKind, segment: &mut Segment, now: Instant) {
+        match kind {
             OutgoingKind::Syn => self.add_syn_options(id, segment),
             OutgoingKind::Reset => {
                 segment.options.mptcp.extend(self.subflows[id].reset_options.drain(..));
@@ -220,7 +219,8 @@ impl Connection {
         if !self.subflows.iter().any(|subflow| subflow.has_room() && subflow.is_usable()) {
             return false;
         }
-        let candidates = self.candidates(waiting.again, now);
+        let mut candidates = Candidates::default();
+        self.find_candidates(&mut candidates, waiting.again, now);
         let window_bytes = self.window_left();
         if candidates.views.is_empty() {
             return false;
@@ -276,8 +276,7 @@ impl Connection {
 
     /// The best class of usable subflows: regular before backup, any that deliver before those that swallow, and any with
     /// signs of life before all without.
-    fn candidates(&self, again: bool, now: Instant) -> Candidates {
-        let mut candidates = Candidates::default();
+    fn find_candidates(&self, candidates: &mut Candidates, again: bool, now: Instant) {
         let mut best = (true, true, true);
         let una = self.sender.buffer.start();
         let avoid = self.reinjection.avoid().filter(|_| again);
@@ -291,16 +290,15 @@ impl Connection {
             let class = (view.stale, subflow.is_suspended(una), view.backup);
             if class < best {
                 best = class;
-                candidates = Candidates::default();
+                candidates.views.clear();
             }
             if class == best {
                 candidates.views.push(view);
             }
         }
         if self.rate_control.is_some() {
-            self.leave_out_unused(&mut candidates);
+            self.leave_out_unused(candidates);
         }
-        candidates
     }
 
     /// Of several subflows those stay that the peer's buffer can do with (MPTCP-rec).
@@ -387,9 +385,10 @@ impl Connection {
         let subflow = &mut self.subflows[view.id];
         let probe = subflow.tcb.probe_bytes(now).unwrap_or(0);
         let room = view.cwnd.saturating_sub(view.in_flight + view.queued).min(subflow.window_room());
-        let room = room.min(u64::from(self.config.super_segment_max()));
-        let whole = room / u64::from(view.mss) * u64::from(view.mss);
-        Some(u32_from(whole).max(view.mss).max(probe))
+        let room = u32_from(room).min(self.config.super_segment_max());
+        // Without super-segments there is nothing to divide.
+        let whole = if room < 2 * view.mss { view.mss } else { room - room % view.mss };
+        Some(whole.max(probe))
     }
 
     /// The last octet of the stream is on its way: its segment ends the stream too. `alone` if nothing is left that

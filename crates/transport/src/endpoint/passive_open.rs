@@ -101,23 +101,23 @@ impl Endpoint {
     }
 
     /// An ACK for no known four-tuple. If it brings a cookie back, the connection is made as it would have been by the
-    /// SYN, and then takes the ACK; the ACK is given back if not.
-    pub(super) fn handle_cookie(&mut self, ack: Segment, now: Instant) -> Option<Segment> {
+    /// SYN, and then takes the ACK. False if it brings none.
+    pub(super) fn handle_cookie(&mut self, ack: &mut Segment, now: Instant) -> bool {
         if !ack.flags.contains(Flags::ACK) || ack.flags.intersects(Flags::SYN | Flags::RST) {
-            return Some(ack);
+            return false;
         }
-        let Some(id) = self.listener_for(ack.dst) else { return Some(ack) };
+        let Some(id) = self.listener_for(ack.dst) else { return false };
         let listener = &self.listeners[&id];
         if now >= listener.cookies_until {
-            return Some(ack);
+            return false;
         }
-        let Some(returned) = self.host.cookies.open(&ack, now) else { return Some(ack) };
+        let Some(returned) = self.host.cookies.open(ack, now) else { return false };
         let config = listener.config.clone();
-        let is_early = config.mptcp && lacks_keys(&ack);
+        let is_early = config.mptcp && lacks_keys(ack);
         if !is_early && !self.is_full(listener, self.host.config.backlog.saturating_mul(2)) {
             self.open_from_cookie(id, config, &returned, ack, now);
         }
-        None
+        true
     }
 
     fn open_from_cookie(
@@ -125,7 +125,7 @@ impl Endpoint {
         id: ListenerId,
         config: Arc<ConnectionConfig>,
         returned: &Returned,
-        ack: Segment,
+        ack: &mut Segment,
         now: Instant,
     ) {
         let tuple = Tuple { local: ack.dst, remote: ack.src };

@@ -9,14 +9,13 @@ use wire::mptcp::{DataSeq, Dss, Mapping, MpJoin, MptcpOption};
 use super::Side;
 use super::splice::{NO_DATA, Splice};
 use crate::label::Label;
-use crate::tcp::{Outgoing, OutgoingKind};
+use crate::tcp::OutgoingKind;
 
 impl Splice {
     /// Adds to a segment towards `side` what belongs on it.
-    pub(super) fn add_options(&mut self, side: Side, outgoing: &mut Outgoing) {
-        let segment = &mut outgoing.segment;
+    pub(super) fn add_options(&mut self, side: Side, kind: OutgoingKind, segment: &mut Segment) {
         let Some(leg) = &mut self.legs[side] else { return };
-        match outgoing.kind {
+        match kind {
             OutgoingKind::Syn => segment.options.mptcp.push(MptcpOption::Join(leg.join)),
             OutgoingKind::Reset => segment.options.mptcp.extend(leg.reset_options.drain(..)),
             OutgoingKind::Data(label) => self.add_mapping(side, label, segment),

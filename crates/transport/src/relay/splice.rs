@@ -405,9 +405,9 @@ impl Splice {
         if !leg.tcb.has_something_to_send() {
             return None;
         }
-        let mut outgoing = leg.tcb.transmit(&limits, now)?;
-        self.add_options(side, &mut outgoing);
-        let mut segment = outgoing.segment;
+        let mut segment = Segment::new(leg.tcb.local, leg.tcb.remote);
+        let kind = leg.tcb.transmit(&mut segment, &limits, now)?;
+        self.add_options(side, kind, &mut segment);
         if let Some(leg) = &mut self.legs[side] {
             leg.tcb.add_sack_blocks(&mut segment);
         }

@@ -43,6 +43,12 @@ impl Tcb {
     /// Takes the acknowledgement field of an acceptable segment; `snd_una <= ack <= snd_nxt` was checked.
     pub(super) fn on_ack(&mut self, segment: &Segment, now: Instant) -> AckOutcome {
         let mut outcome = AckOutcome::default();
+        if self.has_nothing_to_learn(segment) {
+            self.update_window(segment, &mut outcome);
+            self.timers.stop(Timer::Reorder);
+            self.rearm_after_ack(false, now);
+            return outcome;
+        }
         let in_flight_before = self.in_flight();
         let phase_before = self.window.phase();
         let advanced = segment.ack.after(self.snd_una);
@@ -76,6 +82,17 @@ impl Tcb {
         }
         self.rearm_after_ack(advanced, now);
         outcome
+    }
+
+    /// Whether nothing is outstanding that an ACK could tell of: so it is with nearly all that who only receives is sent.
+    #[inline]
+    fn has_nothing_to_learn(&self, segment: &Segment) -> bool {
+        self.board.is_empty()
+            && segment.ack == self.snd_una
+            && segment.options.sack.is_empty()
+            && self.window.phase() == Phase::Open
+            && self.tail_probe.is_none()
+            && self.reno_sacked == 0
     }
 
     /// The round-trip time by the timestamp that an ACK echoes (RFC 7323 section 4): the only measure where everything

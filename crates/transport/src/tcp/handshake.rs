@@ -219,12 +219,12 @@ impl Tcb {
     }
 
     /// A SYN or SYN/ACK.
-    pub(crate) fn build_syn(&mut self, receive_window: u32, now: Instant) -> Segment {
+    pub(crate) fn build_syn(&mut self, segment: &mut Segment, receive_window: u32, now: Instant) {
         self.due.syn = false;
         self.syns_sent += 1;
         self.last_sent_at = now;
         let is_answer = self.state == State::SynReceived;
-        let mut segment = self.blank();
+        self.begin(segment);
         segment.seq = self.iss;
         segment.flags = if is_answer { Flags::SYN | Flags::ACK } else { Flags::SYN };
         if !is_answer {
@@ -245,7 +245,6 @@ impl Tcb {
         if !self.timers.is_set(Timer::Retransmit) {
             self.timers.set(Timer::Retransmit, now + self.rtt.rto());
         }
-        segment
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) use acknowledgment::AckOutcome;
 pub(crate) use arrival::{Arrival, Verdict};
 pub(crate) use expiry::Expired;
 pub(crate) use handshake::Secrets;
-pub(crate) use send::{Outgoing, OutgoingKind, SendLimits};
+pub(crate) use send::{OutgoingKind, SendLimits};
 
 use crate::ConnectionConfig;
 use crate::inspection::{ArmedTimers, ConnectionInspection, Inspection};
@@ -497,11 +497,10 @@ impl Tcb {
     }
 
     /// A segment with addresses and nothing else.
-    fn blank(&self) -> Segment {
-        let mut segment = Segment::new(self.local, self.remote);
+    fn begin(&self, segment: &mut Segment) {
+        segment.start_anew(self.local, self.remote);
         segment.flags = Flags::ACK;
         segment.seq = self.snd_nxt;
         segment.ack = self.receive.nxt();
-        segment
     }
 }

@@ -6,7 +6,7 @@ use wire::{Segment, TooBig};
 
 use super::path_mtu::Probe;
 use super::scoreboard::Sent;
-use super::send::{Outgoing, SendLimits};
+use super::send::{OutgoingKind, SendLimits};
 use super::window::Phase;
 use super::{Tcb, Timer};
 
@@ -85,7 +85,13 @@ impl Tcb {
     }
 
     /// Sends the front of the queue, whose chunk has `waiting` octets, as a probe, if one is wanted and it is enough.
-    pub(super) fn send_probe(&mut self, waiting: u32, limits: &SendLimits, now: Instant) -> Option<Outgoing> {
+    pub(super) fn send_probe(
+        &mut self,
+        waiting: u32,
+        segment: &mut Segment,
+        limits: &SendLimits,
+        now: Instant,
+    ) -> Option<OutgoingKind> {
         let (bytes, size) = self.wanted_probe(now)?;
         let room = self.window.cwnd().saturating_sub(self.in_flight()).min(self.usable_window().into());
         if waiting < bytes || room < u64::from(bytes) || self.waits_for_pace(now) {
@@ -93,7 +99,7 @@ impl Tcb {
         }
         self.path_mtu.begin_probe(self.snd_nxt, bytes, size);
         let chunk = self.take_chunk(bytes);
-        Some(self.send_chunk(chunk, bytes, limits, now))
+        Some(self.send_chunk(chunk, bytes, segment, limits, now))
     }
 
     /// What an ACK is about to deliver is to be judged by size.

@@ -119,6 +119,9 @@ impl ReceiveSpace {
 
     /// The acceptability test of RFC 9293 section 3.4 (table 6).
     pub(crate) fn is_acceptable(&self, seq: SeqNr, len: u32) -> bool {
+        if seq == self.nxt {
+            return true;
+        }
         let window = self.window();
         match (len, window) {
             // Nothing of its text will be taken, but its ACK counts ("special allowance", section 3.10.7.4).
@@ -137,6 +140,11 @@ impl ReceiveSpace {
     /// Takes the payload, and the FIN, of an acceptable segment.
     pub(crate) fn accept(&mut self, seq: SeqNr, mut payload: Payload, fin: bool) -> Accepted {
         let mut accepted = Accepted::default();
+        if self.is_plain(seq, &payload, fin) {
+            self.nxt += payload.sequence_len();
+            self.ready.push_back((seq, payload));
+            return accepted;
+        }
         let room = if self.announced_edge.after(seq) { self.announced_edge.since(seq) as usize } else { 0 };
         let whole = payload.len() <= room;
         if !whole {
@@ -161,6 +169,15 @@ impl ReceiveSpace {
             accepted.out_of_order = true;
         }
         accepted
+    }
+
+    /// Nothing but the next data, with nothing held behind them, as nearly always.
+    #[inline]
+    fn is_plain(&self, seq: SeqNr, payload: &Payload, fin: bool) -> bool {
+        let len = payload.sequence_len();
+        let fits = self.announced_edge.after(seq) && len <= self.announced_edge.since(seq);
+        let is_alone = self.out_of_order.is_empty() && self.ranges.is_empty() && self.fin_at.is_none();
+        seq == self.nxt && len > 0 && fits && is_alone && !fin
     }
 
     fn accept_data(&mut self, mut seq: SeqNr, mut payload: Payload, accepted: &mut Accepted) {

@@ -26,14 +26,7 @@ pub(crate) struct SendLimits {
     pub(crate) more: bool,
 }
 
-/// A segment to which the connection adds its options.
-#[derive(Debug)]
-pub(crate) struct Outgoing {
-    pub(crate) segment: Segment,
-    pub(crate) kind: OutgoingKind,
-}
-
-/// What a segment is for.
+/// What a segment is for: the connection adds its options by that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutgoingKind {
     /// SYN or SYN/ACK.
@@ -64,14 +57,14 @@ impl Tcb {
             || (self.fin_requested && !self.fin_sent)
     }
 
-    /// The next segment, if anything is due and allowed.
-    pub(crate) fn transmit(&mut self, limits: &SendLimits, now: Instant) -> Option<Outgoing> {
+    /// Makes `segment` the next one, if anything is due and allowed; otherwise what it holds means nothing.
+    pub(crate) fn transmit(&mut self, segment: &mut Segment, limits: &SendLimits, now: Instant) -> Option<OutgoingKind> {
         if self.due.reset {
-            return Some(self.send_reset(now));
+            return Some(self.send_reset(segment, now));
         }
         if self.due.syn {
-            let segment = self.build_syn(limits.receive_window, now);
-            return Some(Outgoing { segment, kind: OutgoingKind::Syn });
+            self.build_syn(segment, limits.receive_window, now);
+            return Some(OutgoingKind::Syn);
         }
         // Data would crowd out the SACK blocks that are due.
         let report_first = self.ack_policy.is_due() && self.has_blocks_to_report();
@@ -79,38 +72,38 @@ impl Tcb {
             State::SynSent | State::Closed => return None,
             State::SynReceived | State::TimeWait | State::FinWait2 => None,
             _ if report_first => None,
-            _ => self.next_data(limits, now),
+            _ => self.next_data(segment, limits, now),
         };
-        let mut outgoing = match data {
-            Some(outgoing) => outgoing,
-            None => self.next_control()?,
+        let kind = match data {
+            Some(kind) => kind,
+            None => self.next_control(segment)?,
         };
-        self.finish(&mut outgoing.segment, limits, now);
-        Some(outgoing)
+        self.finish(segment, limits, now);
+        Some(kind)
     }
 
-    fn send_reset(&mut self, now: Instant) -> Outgoing {
+    fn send_reset(&mut self, segment: &mut Segment, now: Instant) -> OutgoingKind {
         self.due.reset = false;
-        let mut segment = self.blank();
+        self.begin(segment);
         segment.flags = Flags::RST | Flags::ACK;
         // RFC 7323 section 3.2: a RST should carry them, once they are agreed upon.
         let agreed = self.timestamps.as_ref().filter(|state| state.is_agreed());
         segment.options.timestamps = agreed.map(|state| state.stamp(now));
-        Outgoing { segment, kind: OutgoingKind::Reset }
+        OutgoingKind::Reset
     }
 
-    fn next_data(&mut self, limits: &SendLimits, now: Instant) -> Option<Outgoing> {
-        if let Some(outgoing) = self.resend_lost(now) {
-            return Some(outgoing);
+    fn next_data(&mut self, segment: &mut Segment, limits: &SendLimits, now: Instant) -> Option<OutgoingKind> {
+        if let Some(kind) = self.resend_lost(segment, now) {
+            return Some(kind);
         }
         if core::mem::take(&mut self.due.tail_probe) {
-            return self.send_tail_probe(limits, now);
+            return self.send_tail_probe(segment, limits, now);
         }
-        self.send_new(limits, now).or_else(|| self.send_fin(now))
+        self.send_new(segment, limits, now).or_else(|| self.send_fin(segment, now))
     }
 
     /// Retransmits the first segment deemed lost, as far as the window allows.
-    fn resend_lost(&mut self, now: Instant) -> Option<Outgoing> {
+    fn resend_lost(&mut self, segment: &mut Segment, now: Instant) -> Option<OutgoingKind> {
         let forced = core::mem::take(&mut self.due.first_again);
         if !forced && self.in_flight() >= self.window.cwnd() {
             return None;
@@ -119,10 +112,10 @@ impl Tcb {
         if !forced && self.waits_for_pace(now) {
             return None;
         }
-        Some(self.resend(position, now))
+        Some(self.resend(position, segment, now))
     }
 
-    fn resend(&mut self, position: usize, now: Instant) -> Outgoing {
+    fn resend(&mut self, position: usize, segment: &mut Segment, now: Instant) -> OutgoingKind {
         self.board.trim_to(position, self.payload_max());
         let sent = self.board.resend(position, now);
         let (seq, len, payload, fin, push) = (sent.seq, sent.len, sent.payload.clone(), sent.fin, sent.push);
@@ -139,7 +132,7 @@ impl Tcb {
             self.eifel = if position == 0 { Eifel::Stamped(state.ticks(now)) } else { Eifel::Idle };
         }
         self.arm_retransmit(now);
-        let mut segment = self.blank();
+        self.begin(segment);
         segment.seq = seq;
         if fin {
             segment.flags |= Flags::FIN;
@@ -149,11 +142,11 @@ impl Tcb {
         }
         let kind = if payload.is_empty() { OutgoingKind::Control } else { data };
         segment.payload = payload;
-        Outgoing { segment, kind }
+        kind
     }
 
     /// RFC 8985 section 7.3: new data if there are any, else the last segment again.
-    fn send_tail_probe(&mut self, limits: &SendLimits, now: Instant) -> Option<Outgoing> {
+    fn send_tail_probe(&mut self, segment: &mut Segment, limits: &SendLimits, now: Instant) -> Option<OutgoingKind> {
         if self.board.is_empty() || self.tail_probe.is_some() {
             return None;
         }
@@ -162,14 +155,14 @@ impl Tcb {
         if has_new {
             let piece = self.payload_max();
             let chunk = self.take_chunk(piece);
-            let outgoing = self.send_chunk(chunk, piece, limits, now);
+            let kind = self.send_chunk(chunk, piece, segment, limits, now);
             self.tail_probe = Some((self.snd_nxt, false));
-            return Some(outgoing);
+            return Some(kind);
         }
         // Of a super-segment only the last piece.
         let position = self.board.last_piece(self.payload_max())?;
         self.tail_probe = Some((self.snd_nxt, true));
-        Some(self.resend(position, now))
+        Some(self.resend(position, segment, now))
     }
 
     /// Octets that the peer's window still takes.
@@ -179,7 +172,7 @@ impl Tcb {
     }
 
     /// Sends from the queue what congestion window and receive window allow.
-    fn send_new(&mut self, limits: &SendLimits, now: Instant) -> Option<Outgoing> {
+    fn send_new(&mut self, segment: &mut Segment, limits: &SendLimits, now: Instant) -> Option<OutgoingKind> {
         if !self.state.can_send() {
             return None;
         }
@@ -188,8 +181,8 @@ impl Tcb {
         if in_flight == 0 && now.saturating_since(self.last_sent_at) > self.rtt.rto() {
             self.window.restart(self.initial_window_segments());
         }
-        if let Some(outgoing) = self.send_probe(waiting, limits, now) {
-            return Some(outgoing);
+        if let Some(kind) = self.send_probe(waiting, segment, limits, now) {
+            return Some(kind);
         }
         let wanted = waiting.min(limits.offload_max.max(self.payload_max()));
         let by_cwnd = self.allowed_by_cwnd(wanted, in_flight)?;
@@ -199,7 +192,7 @@ impl Tcb {
         }
         let chunk = self.take_chunk(by_window);
         let piece = self.payload_max();
-        Some(self.send_chunk(chunk, piece, limits, now))
+        Some(self.send_chunk(chunk, piece, segment, limits, now))
     }
 
     /// Whole segments as long as they fit; with an empty network, one always does.
@@ -272,11 +265,18 @@ impl Tcb {
     }
 
     /// Sends `chunk` for the first time, in packets of `piece` octets of payload.
-    pub(super) fn send_chunk(&mut self, chunk: Chunk, piece: u32, limits: &SendLimits, now: Instant) -> Outgoing {
+    pub(super) fn send_chunk(
+        &mut self,
+        chunk: Chunk,
+        piece: u32,
+        segment: &mut Segment,
+        limits: &SendLimits,
+        now: Instant,
+    ) -> OutgoingKind {
         let last = self.unsent.is_empty();
         let fits = chunk.payload.sequence_len() != self.usable_window();
         let fin = last && fits && self.fin_requested && !self.fin_sent;
-        let mut segment = self.blank();
+        self.begin(segment);
         let push = last && !limits.more;
         if push {
             segment.flags |= Flags::PSH;
@@ -299,7 +299,7 @@ impl Tcb {
         }
         self.note_use_of_window();
         self.arm_tail_probe(now);
-        Outgoing { segment, kind: OutgoingKind::Data(label) }
+        OutgoingKind::Data(label)
     }
 
     /// Whether the window has room for another segment, now that one has been sent, for the first time or again.
@@ -308,15 +308,15 @@ impl Tcb {
     }
 
     /// A FIN on its own, once everything before it is sent.
-    fn send_fin(&mut self, now: Instant) -> Option<Outgoing> {
+    fn send_fin(&mut self, segment: &mut Segment, now: Instant) -> Option<OutgoingKind> {
         if !self.fin_requested || self.fin_sent || !self.unsent.is_empty() || !self.state.can_send() {
             return None;
         }
-        let mut segment = self.blank();
+        self.begin(segment);
         segment.flags |= Flags::FIN;
         self.record(Chunk { label: Label::NONE, payload: Payload::Empty }, 1, Ending { push: false, fin: true }, now);
         self.arm_tail_probe(now);
-        Some(Outgoing { segment, kind: OutgoingKind::Control })
+        Some(OutgoingKind::Control)
     }
 
     /// Labels the segment with data just given out for the first time anew.
@@ -365,14 +365,16 @@ impl Tcb {
         }
     }
 
-    fn next_control(&mut self) -> Option<Outgoing> {
-        let mut segment = self.blank();
-        if core::mem::take(&mut self.due.probe) {
-            segment.seq = self.snd_una - 1;
-        } else if !self.ack_policy.is_due() {
+    fn next_control(&mut self, segment: &mut Segment) -> Option<OutgoingKind> {
+        let probe = core::mem::take(&mut self.due.probe);
+        if !probe && !self.ack_policy.is_due() {
             return None;
         }
-        Some(Outgoing { segment, kind: OutgoingKind::Control })
+        self.begin(segment);
+        if probe {
+            segment.seq = self.snd_una - 1;
+        }
+        Some(OutgoingKind::Control)
     }
 
     /// What every segment of a synchronised connection carries.

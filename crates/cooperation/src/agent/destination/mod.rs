@@ -222,13 +222,13 @@ impl Agent for DestinationAgent {
     }
 
     #[inline]
-    fn take_segment(&mut self, segment: Segment, now: Instant) -> Option<Segment> {
+    fn take_segment(&mut self, segment: &mut Segment, now: Instant) -> bool {
         if let Some(ranges) = &mut self.ranges {
-            if ranges.look(&segment, now) {
+            if ranges.look(segment, now) {
                 self.deadline = self.deadline.min(ranges.poll_timeout().unwrap_or(Instant::FAR_FUTURE));
             }
         }
-        Some(segment)
+        false
     }
 
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {

@@ -166,10 +166,10 @@ impl Agent for RelayAgent {
     }
 
     #[inline]
-    fn take_segment(&mut self, segment: Segment, now: Instant) -> Option<Segment> {
-        let own = self.passage.take(segment, now);
+    fn take_segment(&mut self, segment: &mut Segment, now: Instant) -> bool {
+        let taken = self.passage.take(segment, now);
         self.end_if_spent(now);
-        own
+        taken
     }
 
     fn take_octets(&mut self, octets: Bytes, now: Instant) -> Option<Bytes> {

@@ -84,13 +84,14 @@ impl Passage {
 
     /// Takes what is not the relay's own.
     #[inline]
-    pub fn take(&mut self, segment: Segment, now: Instant) -> Option<Segment> {
+    pub fn take(&mut self, segment: &mut Segment, now: Instant) -> bool {
         if segment.dst.ip() == self.own {
-            return Some(segment);
+            return false;
         }
-        if self.lending.is_refused(&segment) {
-            return None;
+        if self.lending.is_refused(segment) {
+            return true;
         }
+        let segment = core::mem::take(segment);
         let to = segment.dst.ip();
         if self.destination.contains(&to) || self.callers.contains(&to) {
             if let Some(segment) = self.lending.take(segment, now) {
@@ -103,7 +104,7 @@ impl Passage {
                 Way::Spliced(relay) => self.passing.extend(relay.handle_segment(Side::Destination, segment, now)),
             }
         }
-        None
+        true
     }
 
     /// Towards the destination.
