@@ -91,7 +91,7 @@ fn json_is_one_object_with_units_in_its_names() {
     }
     let totals = &object["totals"];
     assert_eq!(totals["delivered_bytes"], 300_000);
-    assert_eq!(totals["sha256_ok"], true);
+    assert_eq!(totals["intact"], true);
     for key in ["duration_s", "wall_s", "data_packets", "aggregate_throughput_bps", "goodput_in_order_bps"] {
         assert!(totals[key].as_f64().is_some_and(|value| value > 0.0), "{key}: {}", totals[key]);
     }

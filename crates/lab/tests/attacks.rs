@@ -42,7 +42,7 @@ fn survives(scenario: &str, overrides: &[&str]) -> Run {
     let run = run(&load("attacks.toml", scenario, &overrides).unwrap(), None, &mut |_| {}).unwrap();
     assert_eq!(run.faults, [""; 0], "{overrides:?}");
     let totals = &run.results.totals;
-    assert!(totals.completed && totals.sha256_ok, "{overrides:?}: {} octets", totals.delivered_bytes);
+    assert!(totals.completed && totals.intact, "{overrides:?}: {} octets", totals.delivered_bytes);
     run
 }
 

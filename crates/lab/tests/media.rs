@@ -18,7 +18,7 @@ fn read(text: &str, overrides: &[&str]) -> Result<Scenario, String> {
 fn run_text(text: &str, overrides: &[&str]) -> Results {
     let run = run(&read(text, overrides).unwrap(), None, &mut |_| {}).unwrap();
     assert_eq!(run.faults, [""; 0]);
-    assert!(run.results.totals.sha256_ok);
+    assert!(run.results.totals.intact);
     run.results
 }
 

@@ -8,7 +8,7 @@ fn results(text: &str, overrides: &[&str]) -> Results {
     let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
     let run = run(&load("modules.toml", text, &overrides).unwrap(), None, &mut |_| {}).unwrap();
     assert_eq!(run.faults, [""; 0]);
-    assert!(run.results.totals.sha256_ok);
+    assert!(run.results.totals.intact);
     run.results
 }
 
@@ -49,7 +49,7 @@ fn a_source_that_hears_of_the_owners_flows_leaves_them_more() {
 fn signals_mean_nothing_to_other_controllers() {
     let json = |overrides: &[&str]| {
         let results = results(KEEN, overrides);
-        (results.series, results.totals.sha256_received)
+        (results.series, results.totals.delivered_bytes)
     };
     // They cost a few octets of the links, whatever they say.
     let told = |rho: &str| json(&["duration=10 s", &format!("cooperation.bandwidth_sharing.fixed=[{rho}, {rho}]")]);

@@ -36,7 +36,7 @@ fn run_with(settings: &[&str]) -> Captured {
     let folder = tempfile::tempdir().unwrap();
     let run = run(&scenario, Some(folder.path()), &mut |_| {}).unwrap();
     assert_eq!(run.faults, [""; 0], "{settings:?}");
-    assert!(run.results.totals.completed && run.results.totals.sha256_ok, "{settings:?}");
+    assert!(run.results.totals.completed && run.results.totals.intact, "{settings:?}");
     let source = scenario.addresses().source;
     let packets = |host: &str| packets_from(source, &fs::read(folder.path().join(host)).unwrap());
     Captured { results: run.results, sent: packets("source.pcapng"), arrived: packets("destination.pcapng") }

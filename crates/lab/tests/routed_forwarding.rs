@@ -29,7 +29,7 @@ fn run_with(settings: &[&str]) -> Results {
     let overrides: Vec<Override> = settings.iter().map(|text| text.parse().unwrap()).collect();
     let run = run(&load("routed.toml", ROUTED, &overrides).unwrap(), None, &mut |_| {}).unwrap();
     assert_eq!(run.faults, [""; 0], "{settings:?}");
-    assert!(run.results.totals.completed && run.results.totals.sha256_ok, "{settings:?}");
+    assert!(run.results.totals.completed && run.results.totals.intact, "{settings:?}");
     run.results
 }
 

@@ -19,7 +19,7 @@ fn the_demo_delivers_the_file_over_all_four_relays() {
     println!("{}", lab::present::summary(&results));
     assert_eq!(faults, [""; 0]);
     let totals = &results.totals;
-    assert!(totals.completed && totals.sha256_ok);
+    assert!(totals.completed && totals.intact);
     assert_eq!(totals.delivered_bytes, 8_000_000);
     assert_eq!(results.paths().len(), 4);
     assert!(results.subflows.iter().all(|subflow| subflow.share_ratio > 0.03), "{:?}", results.subflows);
@@ -57,14 +57,14 @@ fn totals_and_series_agree() {
 #[test]
 fn plain_tcp_uses_the_first_relay() {
     let results = run_quietly(&demo(&["connection.mptcp=false", "workload.size=500 kB"])).results;
-    assert!(results.totals.sha256_ok && results.totals.completed);
+    assert!(results.totals.intact && results.totals.completed);
     assert_eq!(results.paths(), ["amber"]);
 }
 
 #[test]
 fn ipv6_hosts_talk_as_well() {
     let results = run_quietly(&demo(&["source.address=fd00::1", "workload.size=500 kB"])).results;
-    assert!(results.totals.sha256_ok && results.subflows[0].destination.starts_with("[fd00:1::2]:"));
+    assert!(results.totals.intact && results.subflows[0].destination.starts_with("[fd00:1::2]:"));
     assert_eq!(results.paths().len(), 4);
 }
 
@@ -75,7 +75,7 @@ fn bulk_runs_for_its_duration() {
     let Run { results, faults, .. } = run_quietly(&scenario);
     assert_eq!(faults, [""; 0]);
     assert_eq!(results.totals.duration_s, 3.0);
-    assert!(results.totals.completed && results.totals.sha256_ok && results.totals.delivered_bytes > 500_000);
+    assert!(results.totals.completed && results.totals.intact && results.totals.delivered_bytes > 500_000);
 }
 
 /// A rate that varies counts on the link that all share as on any other.
@@ -103,7 +103,7 @@ fn the_shared_link_follows_its_trace() {
 fn nothing_to_send_is_a_run_too() {
     let Run { results, faults, .. } = run_quietly(&demo(&["workload.size=0 B"]));
     assert_eq!(faults, [""; 0]);
-    assert!(results.totals.completed && results.totals.sha256_ok);
+    assert!(results.totals.completed && results.totals.intact);
     assert_eq!(results.totals.delivered_bytes, 0);
 }
 
@@ -120,7 +120,7 @@ fn recorded_traces_are_read_and_their_mistakes_named() {
     let trace = directory.path().join("walk.down");
     let set = format!("relays[0].cellular.rate={{ trace = \"{}\" }}", trace.display());
     std::fs::write(&trace, "1\n2\n3\n").unwrap();
-    assert!(run_quietly(&demo(&[&set, "workload.size=100 kB"])).results.totals.sha256_ok);
+    assert!(run_quietly(&demo(&[&set, "workload.size=100 kB"])).results.totals.intact);
     std::fs::write(&trace, "1\n2\nthree\n").unwrap();
     let error = run(&demo(&[&set]), None, &mut |_| {}).unwrap_err().to_string();
     assert!(error.contains("relays[0].cellular.rate.trace") && error.contains("line 3"), "{error}");

@@ -31,7 +31,7 @@ fn results(overrides: &[&str]) -> Results {
     let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
     let run = run(&load("static.toml", STATIC, &overrides).unwrap(), None, &mut |_| {}).unwrap();
     assert_eq!(run.faults, [""; 0]);
-    assert!(run.results.totals.sha256_ok);
+    assert!(run.results.totals.intact);
     run.results
 }
 

@@ -17,7 +17,7 @@ fn read(text: &str, overrides: &[&str]) -> Result<Scenario, String> {
 fn results(overrides: &[&str]) -> Results {
     let run = run(&read(TWO, overrides).unwrap(), None, &mut |_| {}).unwrap();
     assert_eq!(run.faults, [""; 0]);
-    assert!(run.results.totals.sha256_ok && run.results.totals.completed);
+    assert!(run.results.totals.intact && run.results.totals.completed);
     run.results
 }
 

@@ -307,9 +307,7 @@ impl Watchers {
     #[inline]
     fn look_at_flight(&mut self, at: Instant, host: HostId, flow: (SocketAddr, SocketAddr), look: &impl Host) {
         let Some(checker) = &mut self.checker else { return };
-        if let Some(inspection) = look.inspect(flow.0, flow.1) {
-            checker.sent(at, host, flow, &inspection);
-        }
+        checker.sent(at, host, flow, || look.inspect(flow.0, flow.1));
         self.touched = Some(flow);
     }
 

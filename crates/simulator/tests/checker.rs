@@ -68,7 +68,7 @@ impl Watched {
     fn says(&mut self, inspection: Inspection) -> Vec<Rule> {
         let known = self.checker.faults().len();
         let flow = (SocketAddr::new("10.0.0.1".parse().unwrap(), 1000 + self.port), "10.0.0.2:80".parse().unwrap());
-        self.checker.sent(self.now, HostId(0), flow, &inspection);
+        self.checker.sent(self.now, HostId(0), flow, || Some(inspection));
         self.checker.settled(self.now, HostId(0), flow, &inspection);
         self.checker.faults()[known..].iter().map(|fault| fault.broken).collect()
     }

@@ -57,7 +57,7 @@ fn survives(text: &str, changes: &[&str], source: Source) -> Option<Run> {
     let run = testbed::run(&scenario(text, changes), source, None, &mut |_| {}).unwrap();
     assert_eq!(run.faults, [""; 0]);
     let totals = &run.results.totals;
-    assert!(totals.completed && totals.sha256_ok, "{} octets", totals.delivered_bytes);
+    assert!(totals.completed && totals.intact, "{} octets", totals.delivered_bytes);
     Some(run)
 }
 

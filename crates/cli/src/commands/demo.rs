@@ -52,7 +52,8 @@ fn send_for_real(scenario: &Scenario, subject: &str, out: &Path) -> Result<(), F
     // The kernel has no coupled controller.
     scenario.connection.congestion = Text(ControllerSpec::named("cubic"));
     let bar = Bar::new("s");
-    let run = testbed::run(&scenario, testbed::Source::Kernel, None, &mut |progress| bar.show(progress))?;
+    let mut run = testbed::run(&scenario, testbed::Source::Kernel, None, &mut |progress| bar.show(progress))?;
+    run.add_digests(&scenario);
     drop(bar);
     show(&run, &out.join("real"))
 }

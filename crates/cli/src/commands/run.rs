@@ -106,7 +106,9 @@ fn play(arguments: &arguments::Run, scenario: &Scenario) -> Result<Run, Failure>
         let bar = Bar::new(seconds);
         go(&mut |progress| bar.show(progress))
     };
-    Ok(run?)
+    let mut run = run?;
+    run.add_digests(scenario);
+    Ok(run)
 }
 
 fn source(kind: SourceKind) -> testbed::Source {
@@ -119,7 +121,9 @@ fn source(kind: SourceKind) -> testbed::Source {
 /// Runs `scenario` in the simulator with a progress bar.
 pub fn simulate(scenario: &Scenario, pcap: Option<&Path>) -> Result<Run, Failure> {
     let bar = Bar::new("s simulated");
-    Ok(lab::run::run(scenario, pcap, &mut |progress| bar.show(progress))?)
+    let mut run = lab::run::run(scenario, pcap, &mut |progress| bar.show(progress))?;
+    run.add_digests(scenario);
+    Ok(run)
 }
 
 /// Writes results and report to `directory`; gives their paths.

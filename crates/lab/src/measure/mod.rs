@@ -6,15 +6,15 @@
 //! sender       the source's counters, if it is one of ours or a kernel
 //! relays       series of relays
 //! hindsight    what the best choice of relays would have been
-//! digest       a hash of all segments of a run
+//! integrity    whether what arrived is what was sent
 //! results      what a run yields: the schema that every backend fills in
 //! values       its numbers by name; course, how it went over time in few numbers
 //! statistics   means with intervals, paired comparisons, correlations over runs
 //! ```
 
 mod course;
-pub mod digest;
 mod hindsight;
+pub mod integrity;
 pub mod metrics;
 mod recorder;
 mod relays;

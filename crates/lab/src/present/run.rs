@@ -61,6 +61,24 @@ fn row(subflow: &SubflowResults) -> [String; COLUMNS.len()] {
     ]
 }
 
+/// Whether what arrived is what was sent; by SHA-256 where that was asked for.
+fn integrity(totals: &Totals) -> (&'static str, String) {
+    let (Some(sent), Some(received)) = (&totals.sha256_source, &totals.sha256_received) else {
+        let found = match totals.intact {
+            true => "octet for octet what was sent",
+            false if totals.is_cut_short() => "incomplete",
+            false => "NOT what was sent",
+        };
+        return ("integrity", found.into());
+    };
+    let found = match totals.intact {
+        true => format!("{received} (the same at both ends)"),
+        false if totals.is_cut_short() => format!("incomplete: {received} is that of what arrived"),
+        false => format!("MISMATCH: sent {sent}, received {received}"),
+    };
+    ("SHA-256", found)
+}
+
 fn totals(totals: &Totals) -> String {
     let delivered = format!(
         "{} of {} bytes in {:.3} s{}",
@@ -69,13 +87,6 @@ fn totals(totals: &Totals) -> String {
         totals.duration_s,
         if totals.completed { "" } else { " (not complete)" }
     );
-    let integrity = match totals.sha256_ok {
-        true => format!("{} (the same at both ends)", totals.sha256_received),
-        false if totals.is_cut_short() => {
-            format!("incomplete: {} is that of what arrived", totals.sha256_received)
-        }
-        false => format!("MISMATCH: sent {}, received {}", totals.sha256_source, totals.sha256_received),
-    };
     let reinjected = |bytes: u64| format!("; {} sent again on another subflow", quantity(bytes as f64, "B"));
     let packets = format!(
         "{} with data, {} of them retransmissions{}",
@@ -85,7 +96,7 @@ fn totals(totals: &Totals) -> String {
     );
     let mut lines = vec![
         ("delivered", delivered),
-        ("SHA-256", integrity),
+        integrity(totals),
         ("throughput", quantity(totals.aggregate_throughput_bps, "bit/s")),
         ("goodput", format!("{} in order", quantity(totals.goodput_in_order_bps, "bit/s"))),
         ("packets", packets),

@@ -4,7 +4,7 @@ use simulator::Source;
 use transport::{ConnectionStats, SubflowStats};
 
 use super::stage::{DESTINATION, Recorders, SOURCE, Stage};
-use crate::measure::digest;
+use crate::measure::integrity::Delivery;
 use crate::measure::results::{LatencyResults, Manifest, Results, SelectionResults, Totals, VideoResults};
 use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario, WorkloadKind};
 
@@ -16,7 +16,7 @@ pub(super) struct Faults {
     pub broken: Vec<String>,
 }
 
-/// The results of a run, and what was wrong with it. The manifest tells the scenario as it was given; `drawn` is what was
+/// The results of a run, what was wrong with it, and what was delivered. The manifest tells the scenario as it was given; `drawn` is what was
 /// run.
 pub(super) fn assemble(
     given: &Scenario,
@@ -25,9 +25,10 @@ pub(super) fn assemble(
     stage: &Stage,
     recorders: Recorders,
     backend: &str,
-) -> (Results, Faults) {
+) -> (Results, Faults, Delivery) {
     let (at_source, at_destination) = (stage.stats(SOURCE), stage.stats(DESTINATION));
-    let totals = totals(drawn, source, stage, &at_source, &at_destination);
+    let delivery = delivery(drawn, source, stage);
+    let totals = totals(drawn, &delivery, stage, &at_source, &at_destination);
     let sender = |subflow: &SubflowStats| stage.sender(&at_source, subflow);
     let counters = stage.path_counters();
     let (mut series, subflows) =
@@ -45,10 +46,18 @@ pub(super) fn assemble(
     for (results, relay) in relays.iter_mut().zip(&drawn.relays) {
         results.energy_j = relay.energy_nj_per_bit().map(|price| price * 1e-9 * 8.0 * results.carried_bytes as f64);
     }
-    let faults = faults(drawn, source, stage, &totals);
+    let faults = faults(drawn, &delivery, stage, &totals);
     let results =
         Results { relays, selection, ..Results::new(Manifest::new(given, backend), totals, series, subflows) };
-    (results, faults)
+    (results, faults, delivery)
+}
+
+/// What should have arrived, and what has. What is under way when a run ends that could go on is not missing.
+fn delivery(scenario: &Scenario, source: &Source, stage: &Stage) -> Delivery {
+    let wanted = |bytes: u64| if scenario.workload.lasts() { bytes } else { source.len() };
+    let delivered = stage.delivered.borrow();
+    let streams = delivered.streams.iter().map(|stream| (wanted(stream.bytes), stream.pieces.clone())).collect();
+    Delivery { source: source.clone(), streams }
 }
 
 /// Which relays ever were to carry data.
@@ -63,27 +72,20 @@ fn chosen(scenario: &Scenario, selection: Option<&SelectionResults>) -> Vec<bool
 
 fn totals(
     scenario: &Scenario,
-    source: &Source,
+    delivery: &Delivery,
     stage: &Stage,
     at_source: &ConnectionStats,
     at_destination: &ConnectionStats,
 ) -> Totals {
     let delivered = stage.delivered.borrow();
-    let bulk = scenario.workload.lasts();
-    // What is under way when a run ends that could go on is not missing.
-    let compared = delivered.streams.iter().map(|stream| if bulk { stream.bytes } else { source.len() });
-    let compared: Vec<u64> = compared.collect();
     let kernel = stage.kernel_source.as_ref();
     let written_bytes = kernel.map_or(at_source.written_bytes, |kernel| kernel.written_bytes());
-    let sha256_source = digest::of_source(source, &compared);
-    let sha256_received = digest::of_pieces(delivered.streams.iter().flat_map(|stream| &stream.pieces));
+    let wanted_bytes = delivery.streams.iter().map(|(wanted, _)| wanted).sum();
     Totals {
         completed: delivered.finished() || !scenario.workload.ends() && delivered.failure.is_none(),
-        source_bytes: if bulk { written_bytes } else { compared.iter().sum() },
+        source_bytes: if scenario.workload.lasts() { written_bytes } else { wanted_bytes },
         delivered_bytes: delivered.bytes,
-        sha256_ok: sha256_source == sha256_received,
-        sha256_source,
-        sha256_received,
+        intact: delivery.is_intact(),
         duration_s: stage.ended_at.as_secs_f64(),
         reinjected_bytes: stage.kernel_source.is_none().then_some(at_source.reinjected_bytes),
         duplicate_bytes: at_destination.duplicate_bytes,
@@ -104,15 +106,13 @@ fn nothing_arrived(scenario: &Scenario, totals: &Totals) -> Option<String> {
     })
 }
 
-fn faults(scenario: &Scenario, source: &Source, stage: &Stage, totals: &Totals) -> Faults {
+fn faults(scenario: &Scenario, delivery: &Delivery, stage: &Stage, totals: &Totals) -> Faults {
     let mut all = stage.simulation.faults();
     if stage.interrupted {
         all.push(format!("interrupted after {:.1} s: what was measured ends there", stage.ended_at.as_secs_f64()));
     }
     all.extend(stage.kernel_source.as_ref().and_then(|kernel| kernel.fault()));
-    let delivered = stage.delivered.borrow();
-    let arrived: Vec<u64> = delivered.streams.iter().map(|stream| stream.bytes).collect();
-    let damage = totals.damage(|| digest::of_source(source, &arrived)).or_else(|| totals.difference());
+    let damage = totals.damage(|| delivery.is_beginning()).or_else(|| totals.difference());
     let broken = stage.simulation.broken_rules().into_iter().chain(damage.clone()).collect();
     all.extend(damage);
     if all.is_empty() {

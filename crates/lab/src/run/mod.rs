@@ -38,6 +38,7 @@ use std::path::{Path, PathBuf};
 
 use units::Instant;
 
+use crate::measure::integrity::Delivery;
 use crate::measure::results::{RelaySeries, Results, Series};
 use crate::measure::{Paths, Recorder, RelayRecorder};
 use crate::scenario::{Hop, Scenario};
@@ -145,6 +146,18 @@ pub struct Run {
     pub captures: Vec<PathBuf>,
     /// What an attacker did, and what came of it.
     pub attacked: Attacked,
+    delivery: Delivery,
+}
+
+impl Run {
+    /// Names what was sent and what arrived by SHA-256 in the results, if the stream has an end. It can take longer than the
+    /// run, so it is for those who are shown it.
+    pub fn add_digests(&mut self, scenario: &Scenario) {
+        if scenario.workload.ends() {
+            self.results.totals.sha256_source = Some(self.delivery.sha256_of_source());
+            self.results.totals.sha256_received = Some(self.delivery.sha256_of_received());
+        }
+    }
 }
 
 /// What was done to a run, and what it noticed.
@@ -221,7 +234,7 @@ fn play(
     let begun = wall_clock();
     stage.play(scenario, source.len(), &mut recorders, backend, progress)?;
     let wall_s = begun.elapsed().as_secs_f64();
-    let (mut results, Faults { all: faults, broken }) =
+    let (mut results, Faults { all: faults, broken }, delivery) =
         assemble::assemble(original, scenario, &source, &stage, recorders, backend.name());
     // Elsewhere the one time is the other.
     results.totals.lateness = backend.lateness();
@@ -235,7 +248,7 @@ fn play(
     let (messages, channels) = stage.attacked();
     let guilty = stage.journal.guilty.iter().map(|relay| scenario.relays[*relay].name.clone()).collect();
     let attacked = Attacked { messages, channels, guilty };
-    Ok(Played { run: Run { results, faults, captures: Vec::new(), attacked }, captures, stage, broken })
+    Ok(Played { run: Run { results, faults, captures: Vec::new(), attacked, delivery }, captures, stage, broken })
 }
 
 /// Reads the files that `scenario` names, without running it: what is wrong with them, in words.

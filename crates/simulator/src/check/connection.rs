@@ -190,11 +190,16 @@ pub(super) struct Active<'a> {
 
 impl Active<'_> {
     pub(super) fn see(self, flow: &Flow, direction: Direction, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
-        let failed = segment.options.mptcp.iter().any(|option| matches!(option, MptcpOption::Fail(_)));
-        let dss = segment.options.mptcp.iter().find_map(|option| match option {
-            MptcpOption::Dss(dss) => Some(*dss),
-            _ => None,
-        });
+        let options = &segment.options.mptcp[..];
+        let dss = match options {
+            [MptcpOption::Dss(dss)] => Some(*dss),
+            _ => options.iter().find_map(|option| match option {
+                MptcpOption::Dss(dss) => Some(*dss),
+                _ => None,
+            }),
+        };
+        let failed = options.len() > usize::from(dss.is_some())
+            && options.iter().any(|option| matches!(option, MptcpOption::Fail(_)));
         let infinite = dss.is_some_and(|dss| dss.mapping.is_some_and(|mapping| mapping.len == 0));
         if failed || infinite {
             self.connection.given_up = true;
@@ -261,6 +266,13 @@ impl Connection {
             self.given_up = true;
             return;
         }
+        if let Some((range, first)) = mapping.clone().filter(|(range, _)| flow.arrived.next() >= range.end) {
+            // All of it is there, as nearly always.
+            self.arrived.insert(first..first + (range.end - range.start));
+            if self.open_mappings.is_empty() {
+                return;
+            }
+        }
         let Some(data) = flow.data_positions(segment) else { return };
         if let Some((range, first)) = mapping {
             flow.arrived.within(range.clone()).for_each(|piece| self.map(&range, first, piece));
@@ -295,11 +307,12 @@ impl Connection {
     /// The mapping that arrives with a segment: subflow positions of the data, and the position of the first octet.
     fn mapping(&mut self, segment: &Segment, dss: Option<Dss>) -> Option<(Range<u64>, u64)> {
         let start = self.remote_start?;
-        let capable = segment.options.mptcp.iter().find_map(|option| match option {
-            MptcpOption::Capable(MpCapable { data: Some(data), .. }) => Some((1..1 + u64::from(data.len), 0)),
-            _ => None,
-        });
-        let Some(dss) = dss else { return capable };
+        let Some(dss) = dss else {
+            return segment.options.mptcp.iter().find_map(|option| match option {
+                MptcpOption::Capable(MpCapable { data: Some(data), .. }) => Some((1..1 + u64::from(data.len), 0)),
+                _ => None,
+            });
+        };
         let Mapping { dsn, ssn, len, .. } = dss.mapping?;
         let first = position(dsn.expand(start + self.arrived.next()), start);
         let data_len = u64::from(len) - u64::from(dss.data_fin);

@@ -112,6 +112,11 @@ impl Flow {
         Some(out.saturating_sub(self.duplicates * mss_bytes))
     }
 
+    /// Whether data were sent for the first time since flight and window were last compared.
+    pub(super) fn has_new_data(&self) -> bool {
+        self.has_new_data
+    }
+
     /// New data that were sent at `at` may be a tail loss probe: one segment a while after the peer was heard. A window that
     /// has fallen since the flight before it was sent does not hold it back (RFC 8985 section 7.3).
     pub(super) fn may_be_probe(&self, at: Instant) -> bool {

@@ -17,20 +17,20 @@
 
 mod connection;
 mod flow;
+mod flows;
 mod proof;
 mod received;
 mod upkeep;
 
 use core::net::SocketAddr;
-use std::collections::BTreeMap;
-
 use transport::inspection::Inspection;
 use units::Instant;
+use wire::mptcp::MptcpOption;
 use wire::{Flags, Segment};
 
 use crate::{Direction, HostId, Interface, Tap};
 use connection::Connections;
-use flow::Flow;
+use flows::{FlowKey, Flows};
 
 /// Faults kept; after so many the rest are echoes.
 const FAULTS_MAX: usize = 20;
@@ -134,14 +134,15 @@ pub enum Rule {
 /// Watches all hosts of a simulation.
 #[derive(Debug, Default)]
 pub struct Checker {
-    hosts: BTreeMap<HostId, HostView>,
+    /// By their numbers.
+    hosts: Vec<HostView>,
     faults: Vec<Fault>,
 }
 
 /// What one host has sent and received.
 #[derive(Debug, Default)]
 struct HostView {
-    flows: BTreeMap<(SocketAddr, SocketAddr), Flow>,
+    flows: Flows,
     connections: Connections,
 }
 
@@ -159,22 +160,23 @@ impl Checker {
 
 /// What only the host itself knows, compared with what its segments show.
 impl Checker {
-    /// A host has sent a segment of `flow`, its side first.
-    pub fn sent(&mut self, at: Instant, host: HostId, flow: (SocketAddr, SocketAddr), inspection: &Inspection) {
-        let known = self.hosts.get_mut(&host).and_then(|view| view.flows.get_mut(&flow));
-        if let Some(broken) = known.and_then(|known| upkeep::flight(known, inspection, at)) {
+    /// A host has sent a segment of `flow`, its side first. Only new data make it worth a look inside.
+    pub fn sent(&mut self, at: Instant, host: HostId, flow: FlowKey, look: impl FnOnce() -> Option<Inspection>) {
+        let known = self.hosts.get_mut(host.0 as usize).and_then(|view| view.flows.get(&flow));
+        let Some(known) = known.filter(|known| known.has_new_data()) else { return };
+        if let Some(broken) = look().and_then(|inspection| upkeep::flight(known, &inspection, at)) {
             self.report(at, host, flow, broken);
         }
     }
 
     /// A host has nothing more to send after a segment of `flow`, its side first.
-    pub fn settled(&mut self, at: Instant, host: HostId, flow: (SocketAddr, SocketAddr), inspection: &Inspection) {
+    pub fn settled(&mut self, at: Instant, host: HostId, flow: FlowKey, inspection: &Inspection) {
         if let Some(broken) = upkeep::timers(inspection) {
             self.report(at, host, flow, broken);
         }
     }
 
-    fn report(&mut self, at: Instant, host: HostId, (local, remote): (SocketAddr, SocketAddr), broken: Rule) {
+    fn report(&mut self, at: Instant, host: HostId, (local, remote): FlowKey, broken: Rule) {
         if self.faults.len() < FAULTS_MAX {
             self.faults.push(Fault { at, host, local, remote, broken });
         }
@@ -183,7 +185,11 @@ impl Checker {
 
 impl Tap for Checker {
     fn segment(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment) {
-        let view = self.hosts.entry(interface.host).or_default();
+        let host = interface.host.0 as usize;
+        if host >= self.hosts.len() {
+            self.hosts.resize_with(host + 1, HostView::default);
+        }
+        let view = &mut self.hosts[host];
         let (local, remote) = match direction {
             Direction::Sent => (segment.src, segment.dst),
             Direction::Received => (segment.dst, segment.src),
@@ -201,7 +207,7 @@ impl HostView {
     fn see(
         &mut self,
         at: Instant,
-        flow: (SocketAddr, SocketAddr),
+        flow: FlowKey,
         direction: Direction,
         segment: &Segment,
         fault: &mut dyn FnMut(Rule),
@@ -209,19 +215,23 @@ impl HostView {
         if segment.flags.contains(Flags::RST) {
             return;
         }
-        let flow = self.flows.entry(flow).or_default();
+        let flow = self.flows.get_or_add(flow);
+        // Nearly every segment has a DSS and no other option of MPTCP: nothing to learn or to prove.
+        let is_plain = matches!(segment.options.mptcp[..], [MptcpOption::Dss(_)]) && !segment.flags.contains(Flags::SYN);
         match direction {
             Direction::Sent => {
                 flow.sent(segment);
-                self.connections.handshake_sent(flow, segment);
-                if !segment.options.mptcp.is_empty() {
+                if !is_plain {
+                    self.connections.handshake_sent(flow, segment);
                     self.connections.check_proofs(flow, segment, fault);
                 }
                 flow.check_acks(segment, fault);
             }
             Direction::Received => {
                 flow.received(segment, at);
-                self.connections.handshake_received(flow, segment);
+                if !is_plain {
+                    self.connections.handshake_received(flow, segment);
+                }
             }
         }
         match flow.member.and_then(|member| self.connections.active(member)) {

@@ -69,11 +69,11 @@ fn document(title: &str, style: &str, body: &str) -> String {
 fn heading(results: &Results) -> String {
     let (manifest, totals) = (&results.manifest, &results.totals);
     let description = manifest.content.get("description").and_then(|text| text.as_str()).unwrap_or_default();
-    let (class, verdict) = match (totals.sha256_ok, totals.completed) {
-        (true, true) => ("good", "Delivered intact: SHA-256 matches"),
+    let (class, verdict) = match (totals.intact, totals.completed) {
+        (true, true) => ("good", "Delivered intact"),
         (true, false) => ("fair", "Intact so far; ended before completion"),
         (false, _) if totals.is_cut_short() => ("fair", "Incomplete: not all octets arrived"),
-        (false, _) => ("bad", "SHA-256 mismatch"),
+        (false, _) => ("bad", "Not what was sent"),
     };
     format!(
         "<header><p class=\"brand\">Anabranch</p><h1>{}</h1><p class=\"lead\">{}</p>\
@@ -118,8 +118,7 @@ fn manifest(results: &Results) -> String {
     let content = serde_json::to_string_pretty(&manifest.content).unwrap_or_default();
     format!(
         "<section class=\"manifest\"><h2>Manifest</h2><dl><dt>scenario</dt><dd>{}</dd><dt>seed</dt><dd>{}</dd>{}{}\
-         <dt>backend</dt><dd>{}</dd><dt>version</dt><dd>{}</dd><dt>sent SHA-256</dt><dd><code>{}</code></dd>\
-         <dt>received SHA-256</dt><dd><code>{}</code></dd></dl>\
+         <dt>backend</dt><dd>{}</dd><dt>version</dt><dd>{}</dd>{}{}</dl>\
          <details><summary>The whole scenario, overrides and defaults filled in</summary><pre>{}</pre></details></section>",
         escape(&manifest.scenario),
         manifest.seed,
@@ -127,10 +126,14 @@ fn manifest(results: &Results) -> String {
         changed(&manifest.overrides),
         escape(&manifest.backend),
         escape(&manifest.version),
-        escape(&totals.sha256_source),
-        escape(&totals.sha256_received),
+        digest("sent SHA-256", totals.sha256_source.as_deref()),
+        digest("received SHA-256", totals.sha256_received.as_deref()),
         escape(&content),
     )
+}
+
+fn digest(term: &str, digest: Option<&str>) -> String {
+    digest.map_or(String::new(), |digest| format!("<dt>{term}</dt><dd><code>{}</code></dd>", escape(digest)))
 }
 
 /// What the command line changed, as terms of a list; nothing if it changed nothing.
