@@ -63,6 +63,11 @@ impl<A: Agent, P: App> EndpointHost<A, P> {
         &self.agent
     }
 
+    /// What was given to [`Self::with_app`], for observers.
+    pub const fn app_ref(&self) -> &P {
+        &self.apps
+    }
+
     /// Does something with the agent; what follows from it is done as after any other call.
     pub fn with_agent_mut<T>(&mut self, act: impl FnOnce(&mut A, &mut Endpoint) -> T) -> T {
         let result = act(&mut self.agent, &mut self.endpoint);

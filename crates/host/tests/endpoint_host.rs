@@ -157,7 +157,11 @@ fn syn(port: u16) -> Segment {
 
 /// All segments and datagrams that a host has to send: of segments the port at the other end, of datagrams that at this one.
 fn sent<H: Host>(host: &mut H, now: Instant) -> (Vec<Segment>, Vec<u16>) {
-    let segments = core::iter::from_fn(|| host.poll_transmit(now)).collect();
+    let segments = core::iter::from_fn(|| {
+        let mut segment = Segment::default();
+        host.poll_transmit(&mut segment, now).then_some(segment)
+    })
+    .collect();
     (segments, core::iter::from_fn(|| host.poll_datagram(now)).map(|datagram| datagram.src.port()).collect())
 }
 
@@ -173,7 +177,7 @@ fn an_agent_that_is_not_ready_holds_the_applications_back() {
     host.handle_datagram(datagram(9), at(1));
     host.handle_wake(at(1));
     // The engine makes no difference between ports of agents and of applications.
-    host.handle_segment(syn(7), at(1));
+    host.handle_segment(&mut syn(7), at(1));
     assert_eq!(sent(&mut host, at(1)).0.len(), 1);
     assert!(calls.borrow().is_empty() && !host.is_finished(), "{calls:?}");
     host.handle_timeout(at(2));
@@ -188,7 +192,7 @@ fn what_an_agent_takes_the_engine_never_sees() {
     let mut host = EndpointHost::with_agent(endpoint(), Gate::new(at(2), 7));
     host.start(at(0));
     for port in [8, 7] {
-        host.handle_segment(syn(port), at(0));
+        host.handle_segment(&mut syn(port), at(0));
     }
     let (segments, _) = sent(&mut host, at(0));
     let ways: Vec<_> = segments.iter().map(|segment| (segment.src.port(), segment.dst.port())).collect();
@@ -210,7 +214,7 @@ fn a_host_that_is_switched_off_is_silent() {
     assert_eq!(sent(&mut host, at(0)), (vec![], vec![1]));
     calls.take();
     // There is something to send of every kind.
-    [8, 7].into_iter().for_each(|port| host.handle_segment(syn(port), at(1)));
+    [8, 7].into_iter().for_each(|port| host.handle_segment(&mut syn(port), at(1)));
     host.handle_octets(Bytes::from_static(b"ping"), at(1));
     host.handle_datagram(datagram(9), at(1));
     assert_eq!(calls.take(), [(1, "datagram")]);
@@ -218,7 +222,7 @@ fn a_host_that_is_switched_off_is_silent() {
     let mut expect_silence = |now| {
         assert_eq!(sent(&mut host, now), (vec![], vec![]));
         assert_eq!((host.poll_octets(), host.poll_timeout()), (None, None));
-        host.handle_segment(syn(8), now);
+        host.handle_segment(&mut syn(8), now);
         host.handle_datagram(datagram(9), now);
     };
     expect_silence(at(1));

@@ -112,20 +112,29 @@ impl Deadlines {
 
     fn sink(&mut self, mut position: usize) {
         let entry = self.heap[position];
-        loop {
-            let first = position * ARITY + 1;
-            let last = (first + ARITY).min(self.heap.len());
-            let Some(child) = (first..last).reduce(|a, b| if self.heap[b].before(&self.heap[a]) { b } else { a })
-            else {
-                break;
-            };
-            if !self.heap[child].before(&entry) {
+        while let Some((child, key)) = self.earliest_child(position) {
+            if key >= entry.key() {
                 break;
             }
             self.place(position, self.heap[child]);
             position = child;
         }
         self.place(position, entry);
+    }
+
+    /// The earliest of those right below, and its key.
+    #[inline]
+    fn earliest_child(&self, position: usize) -> Option<(usize, u128)> {
+        let first = position * ARITY + 1;
+        let children = self.heap.get(first..)?;
+        let of = |child: usize| (first + child, children[child].key());
+        let earlier = |a: (usize, u128), b: (usize, u128)| if b.1 < a.1 { b } else { a };
+        match children.len() {
+            0 => None,
+            // Two and two, so that no comparison waits for the other.
+            ARITY.. => Some(earlier(earlier(of(0), of(1)), earlier(of(2), of(3)))),
+            few => (0..few).map(of).reduce(earlier),
+        }
     }
 
     fn place(&mut self, position: usize, entry: Entry) {
