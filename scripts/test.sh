@@ -21,20 +21,66 @@ step() {
     local name=$1 log=$logs/${1// /-}.log status=0 watcher=
     shift
     step_start=$SECONDS
-    if in_ci || [ -n "${VERBOSE:-}" ]; then
+    if is_verbose; then
         say "=== $name"
         "$@" </dev/null 2>&1 | tee "$log" || status=$?
     else
         if [ -t 1 ]; then watch_step "$name" "$log" & watcher=$!; fi
         "$@" </dev/null >"$log" 2>&1 || status=$?
-        if [ -n "$watcher" ]; then kill "$watcher" 2>/dev/null; wait "$watcher" 2>/dev/null || true; printf '\r\033[K'; fi
+        stop_watching "$watcher"
         if [ $status != 0 ]; then tail -n 80 "$log"; fi
     fi
-    printf '%-28s %s  %d s%s\n' "$name" "$([ $status = 0 ] && echo ok || echo FAILED)" $((SECONDS - step_start)) \
-        "$(summary "$log")"
+    report "$name" "$log" $status $((SECONDS - step_start))
+}
+
+# start_beside NAME COMMAND...: runs it beside the steps that follow; finish_beside waits for it and says what came of it.
+start_beside() {
+    beside_name=$1 beside_log=$logs/${1// /-}.log beside_start=$SECONDS
+    shift
+    # A process group of its own: whatever it has started ends with this script.
+    set -m
+    {
+        status=0
+        "$@" </dev/null >"$beside_log" 2>&1 || status=$?
+        say $((SECONDS - beside_start)) >"$beside_log.seconds"
+        exit $status
+    } &
+    beside=$!
+    set +m
+    trap 'kill -- "-$beside" 2>/dev/null' EXIT
+}
+
+finish_beside() {
+    local status=0 watcher=
+    step_start=$beside_start
+    if [ -t 1 ] && ! is_verbose; then watch_step "$beside_name" "$beside_log" & watcher=$!; fi
+    wait "$beside" || status=$?
+    trap - EXIT
+    stop_watching "$watcher"
+    if is_verbose; then
+        say "=== $beside_name"
+        cat "$beside_log"
+    elif [ $status != 0 ]; then
+        tail -n 80 "$beside_log"
+    fi
+    report "$beside_name" "$beside_log" $status "$(cat "$beside_log.seconds")"
+}
+
+is_verbose() { in_ci || [ -n "${VERBOSE:-}" ]; }
+
+stop_watching() {
+    [ -n "$1" ] || return 0
+    kill "$1" 2>/dev/null || true
+    wait "$1" 2>/dev/null || true
+    printf '\r\033[K'
+}
+
+# report NAME LOG STATUS SECONDS: the line of a step that has ended.
+report() {
+    printf '%-28s %s  %d s%s\n' "$1" "$([ "$3" = 0 ] && echo ok || echo FAILED)" "$4" "$(summary "$2")"
     # What the tests themselves could not do here, one line each.
-    grep -h '^left out:' "$log" | sort -u | sed 's/^/  /' || true
-    if [ $status != 0 ]; then failed+=("$name"); fi
+    grep -h '^left out:' "$2" | sort -u | sed 's/^/  /' || true
+    if [ "$3" != 0 ]; then failed+=("$1"); fi
 }
 
 # What the test runner counted, if the step ran one.
@@ -49,9 +95,10 @@ lint() {
     cargo clippy "${LOCKED[@]}" --workspace --all-targets "${deny[@]}"
 }
 
-# Libraries only: the doc comments of the command are its help texts, not links.
+# Libraries only: the doc comments of the command are its help texts, not links. There are no examples; but with that word cargo
+# takes the features of a build of tests, and what the lint has checked of other people's crates need not be checked again.
 docs() {
-    RUSTDOCFLAGS='-D warnings' cargo doc "${LOCKED[@]}" --workspace --lib --no-deps --document-private-items
+    RUSTDOCFLAGS='-D warnings' cargo doc "${LOCKED[@]}" --workspace --lib --examples --no-deps --document-private-items
 }
 
 # Properties are tried with the same cases every time: a change that passes once passes always. The long tests look for new ones.
@@ -65,7 +112,7 @@ long_tests() {
     PROPTEST_CASES=4096 cargo test "${LOCKED[@]}" --no-fail-fast --profile long-test --workspace --exclude interop --exclude soak-kernel -- --include-ignored
 }
 
-# Namespaces and devices belong to the whole machine: these tests run one after another, and nothing beside them.
+# They wait most of the time, one for another: each has the devices' time for itself.
 interop() { cargo test "${LOCKED[@]}" --no-fail-fast -p interop -p soak-kernel "$@" -- --test-threads=1 --show-output; }
 
 # Each bench once, unmeasured: it still builds and runs.
@@ -77,13 +124,15 @@ fuzz_check() {
 }
 
 if have rustfmt; then step "format" cargo fmt --all --check; else leave_out "the format check: rustfmt is missing"; fi
+step "build tests" cargo test "${LOCKED[@]}" --workspace --no-run
+# In real time, mostly waiting, and made to bear a busy machine.
+start_beside "interop" interop
+step "tests" tests
 if have cargo-clippy; then step "lint" lint; else leave_out "the lint: clippy is missing"; fi
 step "docs" docs
-step "build tests" cargo test "${LOCKED[@]}" --workspace --no-run
-step "tests" tests
-step "interop" interop
 step "benches run" bench_smoke
 step "fuzz targets check" fuzz_check
+finish_beside
 if [ "$mode" = long ]; then
     step "long tests" long_tests
     step "interop, optimised" interop --profile long-test

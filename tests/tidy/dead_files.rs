@@ -1,4 +1,5 @@
-//! Every Rust file is part of a target: the compiler never looks at one that no `mod` names.
+//! Every Rust file is part of a target: the compiler never looks at one that no `mod` names. Integration tests are few
+//! programs, since every one is linked on its own.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,22 +11,37 @@ use crate::tree::{files, files_ending, folder, parse, read, require_none};
 /// Roots that cargo finds without being told, by their folder within the package.
 const TARGET_FOLDERS: [&str; 4] = ["src/bin", "tests", "benches", "examples"];
 
+fn manifest(file: &str) -> Table {
+    read(file).parse().unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+/// The roots that a manifest lists as targets of this kind.
+fn listed(manifest: &Table, target: &str, package: &Path) -> Vec<PathBuf> {
+    let entries = manifest.get(target).and_then(Value::as_array).into_iter().flatten();
+    entries.filter_map(|entry| Some(package.join(entry.get("path")?.as_str()?))).collect()
+}
+
+/// The roots that cargo finds in a folder of a package, unless the manifest says not to look.
+fn found(manifest: &Table, target_folder: &str, package: &Path, all: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let not_looked_for = target_folder == "tests"
+        && manifest["package"].get("autotests").is_some_and(|autotests| autotests.as_bool() == Some(false));
+    let within = package.join(target_folder);
+    let is_root = |file: &&PathBuf| {
+        let parent = file.parent().unwrap_or(Path::new(""));
+        parent == within || (file.ends_with("main.rs") && parent.parent() == Some(&within))
+    };
+    all.iter().filter(|_| !not_looked_for).filter(is_root).cloned().collect()
+}
+
 fn roots_of(manifest_file: &str, all: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let package = folder(manifest_file);
-    let manifest: Table = read(manifest_file).parse().unwrap_or_else(|error| panic!("{manifest_file}: {error}"));
+    let manifest = manifest(manifest_file);
     let mut roots: Vec<_> = ["src/lib.rs", "src/main.rs", "build.rs"].iter().map(|name| package.join(name)).collect();
     for target in ["bin", "test", "bench", "example"] {
-        let listed = manifest.get(target).and_then(Value::as_array).into_iter().flatten();
-        let paths = listed.filter_map(|entry| entry.get("path")?.as_str());
-        roots.extend(paths.map(|path| package.join(path)));
+        roots.extend(listed(&manifest, target, &package));
     }
     for target_folder in TARGET_FOLDERS {
-        let within = package.join(target_folder);
-        let found = all.iter().filter(|file| {
-            let parent = file.parent().unwrap_or(Path::new(""));
-            parent == within || (file.ends_with("main.rs") && parent.parent() == Some(&within))
-        });
-        roots.extend(found.cloned());
+        roots.extend(found(&manifest, target_folder, &package, all));
     }
     roots.retain(|root| all.contains(root));
     roots
@@ -81,4 +97,20 @@ fn every_rust_file_is_compiled() {
     }
     let dead = all.difference(&reached).map(|file| file.display().to_string()).collect();
     require_none("a Rust file belongs to a target", dead);
+}
+
+/// A program is linked with all that it needs, which takes longer than to compile what is its own.
+#[test]
+fn a_package_has_one_integration_program() {
+    let all: BTreeSet<_> = files_ending(".rs").into_iter().map(PathBuf::from).collect();
+    let mut breaches = Vec::new();
+    for file in files().iter().filter(|file| file.ends_with("/Cargo.toml")) {
+        let (package, manifest) = (folder(file), manifest(file));
+        let mut programs = BTreeSet::from_iter(found(&manifest, "tests", &package, &all));
+        programs.extend(listed(&manifest, "test", &package));
+        if programs.len() > 1 {
+            breaches.push(format!("{file}: {programs:?}"));
+        }
+    }
+    require_none("the tests of a package are modules of one program, as in crates/transport/tests/main.rs", breaches);
 }

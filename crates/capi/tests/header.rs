@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// Renew the header with `ANABRANCH_RENEW=1 cargo test -p capi --test header`.
+/// Renew the header with `ANABRANCH_RENEW=1 cargo test -p capi header`.
 #[test]
 fn header_is_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -16,5 +16,5 @@ fn header_is_current() {
         fs::write(&path, &generated).expect("the header can be written");
     }
     let committed = fs::read(&path).unwrap_or_default();
-    assert!(committed == generated, "include/anabranch.h is stale: ANABRANCH_RENEW=1 cargo test -p capi --test header");
+    assert!(committed == generated, "include/anabranch.h is stale: ANABRANCH_RENEW=1 cargo test -p capi header");
 }

@@ -1,9 +1,9 @@
 //! The report and the table on made-up results.
 
-mod support;
-
 use lab::measure::results::RelaySeries;
 use lab::present::{report, summary};
+
+use crate::support;
 
 #[test]
 fn a_report_refers_to_nothing_outside_itself() {

@@ -1,11 +1,6 @@
 //! In steady state no packet allocates: memory is that of packets before.
 
-mod dummy;
-
-use core::alloc::{GlobalAlloc, Layout};
 use core::net::SocketAddr;
-use std::alloc::System;
-use std::cell::Cell;
 
 use network::{Link, LossModel, PathEnds, Queue, TwoHosts};
 use simulator::app::Transfer;
@@ -18,47 +13,14 @@ use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, Endpoint, EndpointConfig};
 use units::{Duration, Instant, Prng, Rate};
 
-/// Counts what each thread asks for.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count_one() {
-    ALLOCATIONS.with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: every call goes to the system's allocator unchanged.
-// SAFETY: the system's allocator does all the work; counting touches no memory of it.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count_one();
-        // SAFETY: what the caller promises is passed on as it is.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: what the caller promises is passed on as it is.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        count_one();
-        // SAFETY: what the caller promises is passed on as it is.
-        unsafe { System.realloc(pointer, layout, new_size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use crate::{counting, dummy};
 
 /// Allocations between two times of a run.
 fn allocations<H: Host>(simulation: &mut Simulation<H>, from_s: u64, to_s: u64) -> u64 {
     simulation.run_until(Instant::from_secs(from_s));
-    let before = ALLOCATIONS.get();
+    let before = counting::allocations();
     simulation.run_until(Instant::from_secs(to_s));
-    ALLOCATIONS.get() - before
+    counting::allocations() - before
 }
 
 fn link() -> Link {
@@ -67,9 +29,9 @@ fn link() -> Link {
 
 #[test]
 fn the_counter_counts() {
-    let before = ALLOCATIONS.get();
+    let before = counting::allocations();
     drop(std::hint::black_box(Box::new(1_u8)));
-    assert_eq!(ALLOCATIONS.get() - before, 1);
+    assert_eq!(counting::allocations() - before, 1);
 }
 
 #[test]

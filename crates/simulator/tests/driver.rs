@@ -1,14 +1,13 @@
 //! The driver, with hosts that are not the engine.
 
-mod dummy;
-
 use std::sync::{Arc, Mutex};
 
-use dummy::Dummy;
 use network::{Link, LossModel, Network, Queue};
 use simulator::{Direction, Host, HostId, Interface, Simulation, Tap};
 use units::{Duration, Instant, Rate};
 use wire::Segment;
+
+use crate::dummy::{self, Dummy};
 
 const CLIENT: HostId = HostId(0);
 const SERVER: HostId = HostId(1);

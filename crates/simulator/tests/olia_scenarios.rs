@@ -12,9 +12,7 @@
 //! The paper's testbed, which olia_testbed.rs builds, had 1 to 2 Mbit/s for each user and windows of few segments; here each has
 //! 3 to 8 Mbit/s and 100 ms, so that windows are large enough for the model.
 
-mod bottlenecks;
-
-use bottlenecks::{DELAYED_ACK_MS, DropCurve, Plan, Users};
+use crate::bottlenecks::{DELAYED_ACK_MS, DropCurve, Plan, Users};
 
 /// Payload in a packet of 1500 octets with timestamps, and with a DSS option of 20 octets for MPTCP.
 const TCP_PAYLOAD: f64 = 1448.0 / 1500.0;

@@ -8,9 +8,7 @@
 //!
 //! Round-trip times are "150 ms including queuing delay": 115 ms of propagation and the 30 to 40 ms that the queues settle at.
 
-mod bottlenecks;
-
-use bottlenecks::{DELAYED_ACK_MS, DropCurve, Outcome, Plan, Users};
+use crate::bottlenecks::{DELAYED_ACK_MS, DropCurve, Outcome, Plan, Users};
 
 const RTT_MS: u64 = 115;
 const TOLERANCE: f64 = 0.1;

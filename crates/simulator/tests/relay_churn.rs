@@ -1,9 +1,6 @@
 //! Relays that come and go every 100 ms: the stream arrives, and neither memory nor identifiers run out.
 
-use core::alloc::{GlobalAlloc, Layout};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::alloc::System;
-use std::cell::Cell;
 
 use network::{Link, MediumId, Network, PortId, Prefix, Queue, Route, VertexId};
 use simulator::app::Transfer;
@@ -14,41 +11,7 @@ use transport::relay::{AtOnce, FastAckRelay, ForwardingRelay, RelayConfig};
 use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig};
 use units::{Duration, Instant, Rate};
 
-/// Counts the octets that each thread holds.
-struct Counting;
-
-thread_local! {
-    static HELD_BYTES: Cell<i64> = const { Cell::new(0) };
-}
-
-fn count(bytes: i64) {
-    HELD_BYTES.with(|held| held.set(held.get() + bytes));
-}
-
-// SAFETY: every call goes to the system's allocator unchanged.
-// SAFETY: the system's allocator does all the work; counting touches no memory of it.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
-        // SAFETY: what the caller promises is passed on as it is.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(-(layout.size() as i64));
-        // SAFETY: what the caller promises is passed on as it is.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        count(new_size as i64 - layout.size() as i64);
-        // SAFETY: what the caller promises is passed on as it is.
-        unsafe { System.realloc(pointer, layout, new_size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use crate::counting::held_bytes;
 
 const SOURCE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);
 const SOURCE_HOST: HostId = HostId(0);
@@ -209,9 +172,9 @@ fn arrives(relays: Relays, duration: Duration) {
 fn memory_stays(relays: Relays, duration: Duration) {
     let mut stage = Stage::new(relays, duration);
     stage.churn_until(Instant::ZERO + duration / 3);
-    let early = HELD_BYTES.get();
+    let early = held_bytes();
     stage.churn_until(Instant::ZERO + duration * 2 / 3);
-    let grown = HELD_BYTES.get() - early;
+    let grown = held_bytes() - early;
     assert!(!stage.is_complete() && stage.comings > 400, "{relays:?}: {} comings", stage.comings);
     assert!(grown < 50_000, "{relays:?}: {grown} octets more after {} comings", stage.comings);
     stage.assert_claims_are_few();

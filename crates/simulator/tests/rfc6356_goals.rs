@@ -1,8 +1,6 @@
 //! The three goals of RFC 6356 section 2, at bottlenecks that users of one path and of two share.
 
-mod bottlenecks;
-
-use bottlenecks::{DELAYED_ACK_MS, DropCurve, Plan, Users};
+use crate::bottlenecks::{DELAYED_ACK_MS, DropCurve, Plan, Users};
 
 /// Payload in a packet of 1500 octets with timestamps, and with a DSS option of 20 octets for MPTCP.
 const TCP_PAYLOAD: f64 = 1448.0 / 1500.0;

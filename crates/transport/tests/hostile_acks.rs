@@ -1,16 +1,13 @@
 //! Peers that lie about what they received, and about how much more they would take.
 
-mod forger;
-mod live;
-mod victim;
-
-use forger::Forger;
-use live::live_bytes;
 use transport::{ConnectionConfig, ConnectionId};
 use units::{Duration, SeqNr};
-use victim::Victim;
 use wire::mptcp::{DataSeq, Dss, MptcpOption};
 use wire::{Pattern, Payload, SackBlock, Segment};
+
+use crate::forger::{self, Forger};
+use crate::live::live_bytes;
+use crate::victim::Victim;
 
 const WRITTEN: u32 = 1 << 20;
 

@@ -1,16 +1,13 @@
 //! Peers that lie about their data: where they belong, how many there are, when they end.
 
-mod forger;
-mod live;
-mod victim;
-
-use forger::{Forger, keys};
-use live::live_bytes;
 use transport::{ConnectionConfig, ConnectionId, Event, Received};
 use units::Duration;
-use victim::{Victim, resets};
 use wire::mptcp::{DataSeq, Dss, Mapping, MptcpOption};
 use wire::{Flags, Payload, Segment};
+
+use crate::forger::{Forger, keys};
+use crate::live::live_bytes;
+use crate::victim::{Victim, resets};
 
 const BUFFER: u64 = 256 << 10;
 

@@ -1,19 +1,16 @@
 //! Peers that want the owner to drown in events, or the places for subflows to be taken.
 
-mod forger;
-mod live;
-mod victim;
-
 use std::net::SocketAddr;
 
 use arrayvec::ArrayVec;
-use forger::Forger;
-use live::live_bytes;
 use transport::{ConnectionConfig, ConnectionId, Event, SubflowId};
 use units::Duration;
-use victim::{Victim, resets};
 use wire::mptcp::{AddressId, MpPrio, MptcpOption, RemoveAddr};
 use wire::{Flags, Segment};
+
+use crate::forger::Forger;
+use crate::live::live_bytes;
+use crate::victim::{Victim, resets};
 
 fn attack() -> (Victim, Forger, ConnectionId) {
     attack_with(ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() })

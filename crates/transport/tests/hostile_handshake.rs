@@ -1,17 +1,14 @@
 //! Peers that lie while they open connections and subflows.
 
-mod forger;
-mod live;
-mod victim;
-
-use forger::Forger;
-use live::live_bytes;
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, EndpointConfig, Event};
 use units::Duration;
-use victim::{Victim, resets};
 use wire::mptcp::{MpJoin, MptcpOption};
 use wire::{Flags, Payload};
+
+use crate::forger::Forger;
+use crate::live::live_bytes;
+use crate::victim::{Victim, resets};
 
 fn config() -> ConnectionConfig {
     ConnectionConfig::default()

@@ -1,11 +1,10 @@
 //! A whole endpoint under arbitrary operations. The fuzzer drives the same interpreter (`fuzz/`, target `endpoint`).
 
-mod forger;
-mod live;
-mod operations;
-
 use rand_core::RngCore;
 use units::Prng;
+
+use crate::live;
+use crate::operations;
 
 /// Inputs a run at least: enough to reach every operation in every state within seconds; the fuzzer does the rest.
 const INPUTS_MIN: u64 = 4000;

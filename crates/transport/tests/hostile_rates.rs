@@ -1,18 +1,15 @@
 //! Receivers that lie about the rate they want (MPTCP-rec), and senders that lie about rounds.
 
-mod forger;
-mod live;
-mod victim;
-
 use arrayvec::ArrayVec;
-use forger::Forger;
-use live::live_bytes;
 use transport::receiver_centric::ReceiverCentric;
 use transport::{ConnectionConfig, ConnectionId};
 use units::Duration;
-use victim::Victim;
 use wire::mptcp::{HeldBlock, MptcpOption, PathId, RateReport, Round};
 use wire::{Pattern, Payload, Segment};
+
+use crate::forger::Forger;
+use crate::live::live_bytes;
+use crate::victim::Victim;
 
 fn config() -> ConnectionConfig {
     ConnectionConfig { receiver_centric: Some(ReceiverCentric::DEFAULT), nagle: false, ..ConnectionConfig::default() }

@@ -1,19 +1,16 @@
 //! Peers that abuse MPTCP's signals, and strangers who guess.
 
-mod forger;
-mod live;
-mod victim;
-
 use std::net::SocketAddr;
 
 use arrayvec::ArrayVec;
-use forger::Forger;
-use live::live_bytes;
 use transport::{ConnectionConfig, ConnectionId, Event};
 use units::Duration;
-use victim::{Victim, resets};
 use wire::mptcp::{AddAddr, AddressId, Experimental, Key, MpFastclose, MpPrio, MptcpOption, RemoveAddr};
 use wire::{Flags, Segment};
+
+use crate::forger::Forger;
+use crate::live::live_bytes;
+use crate::victim::{Victim, resets};
 
 fn attack() -> (Victim, Forger, ConnectionId) {
     let mut victim = Victim::new(&ConnectionConfig::default());

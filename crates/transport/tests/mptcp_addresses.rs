@@ -1,15 +1,16 @@
 //! ADD_ADDR and REMOVE_ADDR (RFC 8684 section 3.4), and the path managers that act on them.
 
-mod pair;
-
 use std::net::{IpAddr, SocketAddr};
 
-use pair::{Pair, Side, change, client_address, client_address6, dss, lose_first_n, server_address, server_address6};
 use transport::error::{CloseReason, ConnectError, ConnectionError};
 use transport::{ConnectionConfig, ConnectionId, Event};
 use units::{Duration, Instant};
 use wire::Segment;
 use wire::mptcp::{AddAddr, AddressId, MptcpOption, RemoveAddr};
+
+use crate::pair::{
+    Pair, Side, change, client_address, client_address6, dss, lose_first_n, server_address, server_address6,
+};
 
 fn managed_by(path_manager: &str) -> ConnectionConfig {
     ConnectionConfig { path_manager: path_manager.into(), ..ConnectionConfig::default() }

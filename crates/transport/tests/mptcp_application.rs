@@ -1,12 +1,11 @@
 //! Settings that change while a connection over two paths carries data, and what applications ask it.
 
-mod pair;
-
-use pair::{Pair, Side, assert_pattern, client_address, pattern, server_address};
 use transport::congestion::{CONTROLLERS, ControllerSpec};
 use transport::scheduler::SCHEDULERS;
 use transport::{ConnectionConfig, ConnectionId, Received, SettingsChange, SubflowId};
 use units::Duration;
+
+use crate::pair::{Pair, Side, assert_pattern, client_address, pattern, server_address};
 
 fn config() -> ConnectionConfig {
     ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() }

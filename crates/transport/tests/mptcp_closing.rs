@@ -1,16 +1,15 @@
 //! Ends of streams, subflows and connections (RFC 8684 sections 3.3.3, 3.5 and 3.6), and what is left of them.
 
-mod pair;
-
-use pair::{
-    Pair, Side, assert_pattern, change, client_address, dss, has_option, is_rst, is_syn, lose_first_n, path_of,
-    pattern, server_address,
-};
 use transport::error::{CloseReason, ConnectionError};
 use transport::{ConnectionConfig, ConnectionId, EndpointConfig, Event, Footprint, Received, SubflowId};
 use units::Duration;
 use wire::mptcp::{Key, MpFastclose, MptcpOption};
 use wire::{Flags, Segment};
+
+use crate::pair::{
+    Pair, Side, assert_pattern, change, client_address, dss, has_option, is_rst, is_syn, lose_first_n, path_of,
+    pattern, server_address,
+};
 
 fn config() -> ConnectionConfig {
     ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() }

@@ -1,17 +1,15 @@
 //! When a connection is fully established (RFC 8684 section 3.1), and what the owner hears of it.
 
-mod forger;
-mod victim;
-
 use std::net::SocketAddr;
 
-use forger::Forger;
 use transport::error::{ConnectError, ConnectionError};
 use transport::{ConnectionConfig, ConnectionId, Event, SubflowId};
 use units::Duration;
-use victim::Victim;
 use wire::Segment;
 use wire::mptcp::{AddAddr, AddressId, Dss, MpPrio, MptcpOption};
+
+use crate::forger::Forger;
+use crate::victim::{self, Victim};
 
 fn config() -> ConnectionConfig {
     ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() }

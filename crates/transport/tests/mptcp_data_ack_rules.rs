@@ -1,11 +1,10 @@
 //! What RFC 8684 asks of DATA_ACKs, of the windows that hang on them, and of the numbers in a DSS, segment by segment.
 
-mod script;
-
-use script::{Script, mptcp_config};
 use transport::Received;
 use wire::Payload;
 use wire::mptcp::{MpCapable, MptcpOption};
+
+use crate::script::{self, Script, mptcp_config};
 
 /// A connection that the peer opened, with a window of `window` octets; no DSS of the peer's has come yet.
 fn accepted(window: u32) -> Script {

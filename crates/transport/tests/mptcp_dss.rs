@@ -1,19 +1,18 @@
 //! The data sequence signal (RFC 8684 section 3.3): widths, mappings and the shared window.
 
-mod pair;
-
 use std::collections::VecDeque;
 
-use pair::{
-    Pair, Side, assert_pattern, change, client_address, dss, is_pure_ack, is_rst, is_syn_ack, path_of, pattern,
-    server_address,
-};
 use sha2::{Digest, Sha256};
 use transport::error::{CloseReason, Violation};
 use transport::{ConnectionConfig, ConnectionId, Event, Received};
 use units::{Dsn, Duration};
 use wire::Segment;
 use wire::mptcp::{DataSeq, MptcpOption};
+
+use crate::pair::{
+    Pair, Side, assert_pattern, change, client_address, dss, is_pure_ack, is_rst, is_syn_ack, path_of, pattern,
+    server_address,
+};
 
 const BYTES: u64 = 500_000;
 

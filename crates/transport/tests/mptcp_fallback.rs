@@ -1,19 +1,18 @@
 //! Fallback to plain TCP (RFC 8684 section 3.7): every place at which a middlebox may strip options or change data.
 
-mod pair;
-
 use std::cell::Cell;
 use std::rc::Rc;
 
-use pair::{
-    Pair, Side, assert_pattern, capable, change, client_address, dss, has_option, is_rst, is_syn, is_syn_ack,
-    lose_first_n, path_of, pattern, server_address,
-};
 use transport::error::{CloseReason, Violation};
 use transport::{ConnectionConfig, ConnectionId, Event, Received};
 use units::Duration;
 use wire::mptcp::{DataSeq, MptcpOption, ResetReason};
 use wire::{Flags, Payload, Segment};
+
+use crate::pair::{
+    self, Pair, Side, assert_pattern, capable, change, client_address, dss, has_option, is_rst, is_syn, is_syn_ack,
+    lose_first_n, path_of, pattern, server_address,
+};
 
 const BYTES: u64 = 300_000;
 

@@ -1,17 +1,15 @@
 //! How a stream ends whose connection has fallen back (RFC 8684 sections 3.3.3 and 3.7): by the FIN; or by a DATA_FIN of
 //! a peer that has not heard of the fallback, if it lies exactly where the stream has got to.
 
-mod forger;
-mod victim;
-
-use forger::Forger;
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Event, Received};
 use units::Duration;
-use victim::Victim;
 use wire::checksum::dss_checksum;
 use wire::mptcp::{DataSeq, Dss, Mapping, MptcpOption};
 use wire::{Flags, Payload, Segment};
+
+use crate::forger::Forger;
+use crate::victim::Victim;
 
 fn with_checksums() -> ConnectionConfig {
     ConnectionConfig { checksum: true, path_manager: "manual".into(), ..ConnectionConfig::default() }

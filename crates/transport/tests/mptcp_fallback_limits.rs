@@ -1,15 +1,13 @@
 //! Only where subflow and data stream coincide is there a way back to plain TCP (RFC 8684 section 3.7), and the infinite
 //! mapping says from where.
 
-mod forger;
-mod victim;
-
-use forger::{Forger, keys};
 use transport::{ConnectionConfig, ConnectionId};
 use units::{Dsn, Duration};
-use victim::{Victim, resets};
 use wire::mptcp::{DataSeq, Dss, Mapping, MpFail, MptcpOption};
 use wire::{Payload, Segment};
+
+use crate::forger::{Forger, keys};
+use crate::victim::{Victim, resets};
 
 fn config() -> ConnectionConfig {
     ConnectionConfig { path_manager: "manual".into(), nagle: false, ..ConnectionConfig::default() }

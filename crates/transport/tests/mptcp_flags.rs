@@ -1,11 +1,10 @@
 //! Flags and version of MP_CAPABLE in all its forms (RFC 8684 section 3.1): what cannot be agreed upon is plain TCP.
 
-mod script;
-
-use script::Script;
 use transport::{ConnectionConfig, Received};
 use wire::Segment;
 use wire::mptcp::{CapableFlags, MpCapable, MptcpOption};
+
+use crate::script::{self, Script};
 
 const A: u8 = 0x80;
 const B: u8 = 0x40;

@@ -1,11 +1,10 @@
 //! FINs of subflows on which this side still has something to say (RFC 8684 section 3.3.3): a FIN is answered only if
 //! another subflow can carry the rest, or nothing is left because our DATA_FIN is acknowledged.
 
-mod script;
-
-use script::Script;
 use transport::Event;
 use transport::error::CloseReason;
+
+use crate::script::Script;
 
 /// The peer joins with another subflow.
 fn join(script: &mut Script) {

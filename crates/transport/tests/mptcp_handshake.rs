@@ -1,18 +1,17 @@
 //! MP_CAPABLE (RFC 8684 section 3.1): every form of the handshake, and what may happen to it on the way.
 
-mod pair;
-
 use std::net::SocketAddr;
 
-use pair::{
-    Pair, Side, assert_pattern, capable, change, client_address, dss, is_pure_ack, is_rst, is_syn, is_syn_ack,
-    lose_first, lose_first_n, pattern, server_address, strip,
-};
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, Received};
 use units::{Duration, Instant, SeqNr};
 use wire::mptcp::{CapableFlags, DataSeq, Dss, Key, MpCapable, MptcpOption};
 use wire::{Flags, Segment};
+
+use crate::pair::{
+    Pair, Side, assert_pattern, capable, change, client_address, dss, is_pure_ack, is_rst, is_syn, is_syn_ack,
+    lose_first, lose_first_n, pattern, server_address, strip,
+};
 
 fn config() -> ConnectionConfig {
     ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() }

@@ -1,18 +1,17 @@
 //! MP_JOIN (RFC 8684 section 3.2): subflows opened by either side, and everything that can go wrong with them.
 
-mod pair;
-
 use std::net::SocketAddr;
 
-use pair::{
-    Pair, Side, change, client_address, client_address6, has_option, is_pure_ack, is_rst, is_syn, is_syn_ack, join,
-    lose_first_n, path_of, pattern, server_address, server_address6,
-};
 use transport::error::{CloseReason, ConnectError, Violation};
 use transport::{ConnectionConfig, ConnectionId, Event, SubflowId};
 use units::{Dsn, Duration};
 use wire::mptcp::{AddressId, DataSeq, Dss, Mapping, MpJoin, MpTcpRst, MptcpOption, ResetReason, Token};
 use wire::{Flags, Segment};
+
+use crate::pair::{
+    Pair, Side, change, client_address, client_address6, has_option, is_pure_ack, is_rst, is_syn, is_syn_ack, join,
+    lose_first_n, path_of, pattern, server_address, server_address6,
+};
 
 fn config() -> ConnectionConfig {
     ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() }

@@ -1,10 +1,9 @@
 //! What section 3.2 of RFC 8684 asks of the four segments of a join, segment by segment.
 
-mod script;
-
-use script::{Script, mptcp_config as config};
 use wire::mptcp::{MpJoin, MpTcpRst, MptcpOption, ResetReason};
 use wire::{Flags, Segment, mptcp::AddressId};
+
+use crate::script::{Script, mptcp_config as config};
 
 /// A connection that the engine opened, and the SYN of a second subflow that it opens to the peer's next port.
 fn joining() -> (Script, Segment) {

@@ -1,13 +1,12 @@
 //! What section 3.3 of RFC 8684 asks of mappings, checksums and retransmissions, segment by segment.
 
-mod script;
-
-use script::{Script, mptcp_config as config};
 use transport::Event;
 use transport::error::{CloseReason, Violation};
 use wire::checksum::dss_checksum;
 use wire::mptcp::{CapableFlags, DataSeq, MptcpOption, ResetReason};
 use wire::{Segment, mptcp::Mapping};
+
+use crate::script::{self, Script, mptcp_config as config};
 
 /// A connection that the peer opened; 20 of 1000 octets are the DSS's. The peer's next octet is 1, so is ours.
 fn accepted(flags: CapableFlags) -> Script {
@@ -230,7 +229,7 @@ fn octets_behind_the_end_of_the_stream_are_no_data() {
 
 /// The checksum that the peer would write, before somebody moves the mapping by `moved` octets.
 fn sign(segment: &mut Segment, moved: u64) {
-    let (payload, first) = (segment.payload.clone(), script::keys::first_dsn(script::mptcp::PEER_KEY));
+    let (payload, first) = (segment.payload.clone(), crate::forger::keys::first_dsn(script::mptcp::PEER_KEY));
     let mapping = mapping(segment);
     let dsn = mapping.dsn.expand(first);
     mapping.checksum = Some(dss_checksum(dsn, mapping.ssn, mapping.len, [&payload]));

@@ -1,15 +1,13 @@
 //! Data sequence numbers have 64 bits, whatever is sent of them (RFC 8684 section 3.3.1): the lower half wraps in the middle
 //! of a stream.
 
-mod forger;
-mod victim;
-
-use forger::Forger;
 use transport::{ConnectionConfig, ConnectionId};
 use units::{Dsn, Duration};
-use victim::Victim;
 use wire::mptcp::{DataSeq, Dss, MptcpOption};
 use wire::{Pattern, Payload, Segment};
+
+use crate::forger::Forger;
+use crate::victim::Victim;
 
 /// The stream of this key starts 2207 octets before its numbers need a 33rd bit more.
 const KEY: u64 = 0x57_131d;

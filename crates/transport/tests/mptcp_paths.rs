@@ -1,14 +1,13 @@
 //! Paths that die, come back and are shared: reinjection (RFC 8684 section 3.3.6), priorities (section 3.3.8),
 //! schedulers, and the subflow interface of RFC 6897.
 
-mod pair;
-
-use pair::{Pair, Side, assert_pattern, client_address, has_option, path_of, pattern, server_address};
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, ConnectionId, Event, Received, SubflowId, SubflowStats};
 use units::Duration;
 use wire::Payload;
 use wire::mptcp::MptcpOption;
+
+use crate::pair::{Pair, Side, assert_pattern, client_address, has_option, path_of, pattern, server_address};
 
 fn config() -> ConnectionConfig {
     ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() }

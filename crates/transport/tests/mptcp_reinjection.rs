@@ -1,15 +1,13 @@
 //! What a subflow took and the peer does not have (RFC 8684 section 3.3.6), and windows of which subflows know
 //! differently (section 3.3.4).
 
-mod forger;
-mod victim;
-
-use forger::{Forger, keys};
 use transport::{ConnectionConfig, ConnectionId};
 use units::{Dsn, Duration};
-use victim::Victim;
 use wire::mptcp::{DataSeq, Dss, MptcpOption};
 use wire::{Flags, Payload, Segment};
+
+use crate::forger::{Forger, keys};
+use crate::victim::Victim;
 
 fn config() -> ConnectionConfig {
     ConnectionConfig {

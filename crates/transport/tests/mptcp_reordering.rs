@@ -1,12 +1,10 @@
 //! What waits for a hole to fill is bounded by the window that was announced, and whoever keeps to that window is never
 //! reset for it (RFC 8684 section 3.3.1, RFC 9293 section 3.10.7.4).
 
-mod forger;
-mod victim;
-
-use forger::Forger;
 use transport::{ConnectionConfig, ConnectionId};
-use victim::{Victim, resets};
+
+use crate::forger::Forger;
+use crate::victim::{Victim, resets};
 
 fn attack(config: &ConnectionConfig) -> (Victim, Forger, ConnectionId) {
     let mut victim = Victim::new(config);

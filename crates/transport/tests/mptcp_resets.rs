@@ -1,11 +1,10 @@
 //! Resets of the last subflow (RFC 8684 section 3.5): a RST ends a subflow, and the connection waits a while for another.
 
-mod script;
-
-use script::{Script, mptcp_config as config};
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, Event};
 use wire::mptcp::{MpFastclose, MptcpOption};
+
+use crate::script::{self, Script, mptcp_config as config};
 
 /// How long a connection whose last subflow was reset waits for another, ms.
 const WAIT_MS: u64 = 20_000;

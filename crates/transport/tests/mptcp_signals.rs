@@ -1,20 +1,17 @@
 //! Rules about signals that stand between sections of RFC 8684: what an ACK with an option means to congestion control, which
 //! segments' options count at all, and how subflows and connections end that are asked to.
 
-mod forger;
-mod pair;
-mod victim;
-
 use std::net::SocketAddr;
 
-use forger::Forger;
-use pair::{Pair, Side, client_address, has_option, is_rst, path_of, pattern, server_address};
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Event};
 use units::Duration;
-use victim::Victim;
 use wire::mptcp::{AddressId, DataSeq, Dss, MpFail, MpFastclose, MpPrio, MptcpOption, RemoveAddr};
 use wire::{Flags, Payload, Segment};
+
+use crate::forger::Forger;
+use crate::pair::{Pair, Side, client_address, has_option, is_rst, path_of, pattern, server_address};
+use crate::victim::Victim;
 
 /// Segments with data that the victim sends again after four equal ACKs, each with `option` beside its DSS.
 fn repeated_after(option: Option<&MptcpOption>) -> usize {

@@ -1,15 +1,16 @@
 //! Random networks, random commands: whatever happens, the stream arrives intact, both sides close and nothing is
 //! left behind.
 
-mod pair;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pair::{Pair, Side, assert_pattern, client_address, client_address6, pattern, server_address, server_address6};
 use transport::scheduler::SCHEDULERS;
 use transport::{ConnectionConfig, ConnectionId, Footprint, Received};
 use units::{Duration, Prng};
 use wire::Payload;
+
+use crate::pair::{
+    Pair, Side, assert_pattern, client_address, client_address6, pattern, server_address, server_address6,
+};
 
 const SEEDS: u64 = 200;
 /// Seeds that found something: 407 a late original that overlaps, with checksums, the pieces it was cut into.

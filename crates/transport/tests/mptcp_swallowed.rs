@@ -1,9 +1,7 @@
 //! Subflows that acknowledge octets which never arrive: a relay took them in the peer's name and lost them. The data level
 //! times out (RFC 8684 section 3.3.6), and others carry what is missing and what is new.
 
-mod script;
-
-use script::{Script, mptcp_config};
+use crate::script::{Script, mptcp_config};
 
 /// Two subflows; the first has the shorter round-trip time.
 fn two_subflows() -> Script {

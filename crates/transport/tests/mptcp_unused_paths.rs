@@ -1,16 +1,14 @@
 //! Paths that MPTCP-rec leaves out of use, and the probes that keep their rates known.
 
-mod forger;
-mod victim;
-
 use arrayvec::ArrayVec;
-use forger::Forger;
 use transport::receiver_centric::ReceiverCentric;
 use transport::{ConnectionConfig, ConnectionId};
 use units::Duration;
-use victim::Victim;
 use wire::mptcp::{MptcpOption, PathId, RateReport};
 use wire::{Payload, Segment};
+
+use crate::forger::Forger;
+use crate::victim::Victim;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 /// The flow that carries data, and the one that is left out.

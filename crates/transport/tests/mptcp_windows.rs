@@ -1,15 +1,13 @@
 //! Windows that stay shut (RFC 9293 section 3.8.6.1) at the level of the connection, seen from a peer made by hand.
 
-mod forger;
-mod victim;
-
-use forger::Forger;
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Event};
 use units::{Dsn, Duration};
-use victim::Victim;
 use wire::mptcp::{DataSeq, Dss, MptcpOption};
 use wire::{Pattern, Payload, Segment};
+
+use crate::forger::{self, Forger};
+use crate::victim::Victim;
 
 const USER_TIMEOUT: Duration = Duration::from_secs(20);
 const WRITTEN: u32 = 100_000;

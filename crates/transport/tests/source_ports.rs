@@ -1,14 +1,13 @@
 //! Source ports that the endpoint chooses: RFC 6056, algorithm 4 of section 3.3.
 
-mod pair;
-
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use pair::{Pair, Side, client_address, is_rst, is_syn, server_address};
 use transport::error::ConnectError;
 use transport::{ConnectionConfig, Endpoint, EndpointConfig};
 use units::{Duration, Instant};
+
+use crate::pair::{Pair, Side, client_address, is_rst, is_syn, server_address};
 
 const FIRST: u16 = 49152;
 

@@ -1,15 +1,14 @@
 //! SYN cookies (RFC 4987 section 3.6): what a listener serves that can remember no more handshakes.
 
-mod forger;
-
 use std::net::SocketAddr;
 
-use forger::{Flow, Forger};
 use transport::receiver_centric::ReceiverCentric;
 use transport::{ConnectionConfig, ConnectionId, ConnectionStats, Endpoint, EndpointConfig, ListenerId, Received};
 use units::{Duration, Instant, SeqNr};
 use wire::mptcp::{Key, MpCapable, MptcpOption};
 use wire::{Flags, Payload, Segment};
+
+use crate::forger::{Flow, Forger};
 
 fn config() -> ConnectionConfig {
     ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() }

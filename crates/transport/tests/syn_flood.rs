@@ -1,17 +1,16 @@
 //! A listener under a flood of SYNs from addresses that do not exist, beside clients that do: 100,000 SYNs a second, with
 //! forged ACKs and joins among them, in virtual time.
 
-mod live;
-
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use live::live_bytes;
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, ListenerId, Received};
 use units::{Duration, Instant, Prng, SeqNr};
 use wire::mptcp::{AddressId, CapableFlags, MpCapable, MpJoin, MptcpOption, Token};
 use wire::{Flags, Pattern, Payload, Segment, Timestamps};
+
+use crate::live::live_bytes;
 
 const CLIENTS: usize = 50;
 const REQUEST_BYTES: u32 = 200;

@@ -1,10 +1,9 @@
 //! Delayed acknowledgements (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2).
 
-mod script;
-
-use script::{Script, config};
 use transport::ConnectionConfig;
 use units::Duration;
+
+use crate::script::{Script, config};
 
 /// A connection whose first 16 segments, which are acknowledged one by one, are through.
 fn warmed_up(config: ConnectionConfig) -> Script {

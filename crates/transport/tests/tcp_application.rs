@@ -1,13 +1,12 @@
 //! What applications ask for beside sending and receiving, as it shows on the wire: corks, settings that change while the
 //! connection lives, half shutdown for reading.
 
-mod script;
-
-use script::{Script, config};
 use transport::error::{ChangeError, CloseReason, ConnectionError, UnusableSetting};
 use transport::{ConnectionConfig, Event, Received, SettingsChange, SubflowId};
 use units::Duration;
 use wire::{Flags, Pattern, Payload};
+
+use crate::script::{Script, config};
 
 fn cork(script: &mut Script, corked: bool) {
     script.command(|endpoint, id, now| endpoint.set_corked(id, corked, now)).unwrap();

@@ -1,8 +1,6 @@
 //! Segments of somebody who guesses (RFC 5961), and plain garbage.
 
-mod script;
-
-use script::Script;
+use crate::script::Script;
 
 /// RFC 5961 section 3.2: only an exact match resets; a RST elsewhere in the window is challenged; others are ignored.
 /// The window announced is 65535 octets from 1.

@@ -1,8 +1,6 @@
 //! Closing a connection, in all the ways of RFC 9293 section 3.6.
 
-mod script;
-
-use script::{Script, config};
+use crate::script::{Script, config};
 
 /// RFC 9293 figure 12, and section 3.10.7.4, eighth step: a FIN that comes again restarts the 2 MSL (60 s here).
 #[test]

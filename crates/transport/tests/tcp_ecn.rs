@@ -1,9 +1,8 @@
 //! Explicit congestion notification (RFC 3168).
 
-mod script;
-
-use script::{Script, config};
 use transport::ConnectionConfig;
+
+use crate::script::{Script, config};
 
 fn connect() -> Script {
     Script::connect(ConnectionConfig { ecn: true, ..config() })

@@ -1,11 +1,10 @@
 //! Opening a connection, against a peer played by hand.
 
-mod script;
-
-use script::{Script, config, ms};
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, Endpoint, EndpointConfig, Event};
 use units::{Instant, SeqNr};
+
+use crate::script::{Script, config, ms};
 
 fn close_reason(script: &Script) -> Option<CloseReason> {
     script.events.iter().find_map(|event| match event {

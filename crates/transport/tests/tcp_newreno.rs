@@ -1,10 +1,9 @@
 //! Loss recovery without SACK (RFC 5681, RFC 6582).
 
-mod script;
-
-use script::{Script, config};
 use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
+
+use crate::script::{Script, config};
 
 fn sending(bytes: u32) -> Script {
     let config = ConnectionConfig { congestion: ControllerSpec::named("newreno"), ..config() };

@@ -2,12 +2,11 @@
 //!
 //! Packets of 1500 octets carry 1460 of payload; the round-trip time is 100 ms.
 
-mod script;
-
-use script::{Script, config};
 use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
 use wire::TooBig;
+
+use crate::script::{Script, config};
 
 /// `bytes` octets handed over at 100 ms, ten segments of 1460 octets sent.
 fn sending(bytes: u32) -> Script {

@@ -2,11 +2,10 @@
 //!
 //! Segments of 1000 octets, ten of which go out at 100 ms; the round-trip time is 100 ms.
 
-mod script;
-
-use script::{Script, config};
 use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
+
+use crate::script::{Script, config};
 
 /// `bytes` octets handed over at 100 ms, ten segments sent.
 fn sending(bytes: u32) -> Script {

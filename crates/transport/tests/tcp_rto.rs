@@ -1,11 +1,10 @@
 //! The retransmission time-out (RFC 6298), without SACK and so without tail loss probes.
 
-mod script;
-
-use script::{Script, config};
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, Event, SettingsChange};
 use units::Duration;
+
+use crate::script::{Script, config};
 
 fn plain() -> Script {
     Script::established(config(), "mss 1000")

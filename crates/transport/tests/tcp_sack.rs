@@ -1,8 +1,6 @@
 //! What a receiver reports: SACK (RFC 2018) and DSACK (RFC 2883).
 
-mod script;
-
-use script::{Script, config};
+use crate::script::{Script, config};
 
 /// RFC 2018 section 4: the block with the segment just received comes first, then the most recent others.
 #[test]

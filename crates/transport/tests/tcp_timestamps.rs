@@ -1,9 +1,8 @@
 //! Timestamps (RFC 7323).
 
-mod script;
-
-use script::{Script, config};
 use transport::ConnectionConfig;
+
+use crate::script::{Script, config};
 
 fn stamped() -> Script {
     let config = ConnectionConfig { timestamps: true, ..config() };

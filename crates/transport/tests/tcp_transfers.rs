@@ -1,11 +1,10 @@
 //! Whole transfers over plain TCP, both ways, over every kind of path: all data arrive once, in order and intact, both
 //! sides close, and no repair takes longer than it must.
 
-mod rough;
-
-use rough::{Fate, Rough, Weather};
 use transport::ConnectionConfig;
 use units::Duration;
+
+use crate::rough::{self, Fate, Rough, Weather};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 

@@ -1,9 +1,8 @@
 //! Flow control: shut windows, small windows, silly windows (RFC 9293 section 3.8.6), and Nagle (section 3.7.4).
 
-mod script;
-
-use script::{Script, config};
 use transport::ConnectionConfig;
+
+use crate::script::{Script, config};
 
 /// Section 3.8.6.1: a shut window is probed after a time-out (100 + 200 ms), then ever more rarely; as long as the peer
 /// answers, for ever. When it opens, data flow at once.

@@ -1,10 +1,9 @@
 //! Data get through: over TCP and MPTCP, both ways, with loss.
 
-mod pair;
-
-use pair::{Pair, Side, assert_pattern};
 use transport::{ConnectionConfig, Event};
 use units::Duration;
+
+use crate::pair::{Pair, Side, assert_pattern};
 
 const MEGABYTE: u64 = 1 << 20;
 

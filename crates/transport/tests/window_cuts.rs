@@ -1,11 +1,10 @@
 //! What the owner of a connection may do to congestion windows, and what statistics tell it for that.
 
-mod script;
-
-use script::{Script, config};
 use transport::congestion::{ControllerSpec, WindowSet};
 use transport::{ConnectionConfig, SubflowId};
 use units::Duration;
+
+use crate::script::{Script, config};
 
 fn sending(bytes: u32) -> Script {
     let config = ConnectionConfig { congestion: ControllerSpec::named("newreno"), ..config() };

@@ -16,7 +16,11 @@ fn without_capabilities(ci: &str) -> Output {
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set=-sys_admin,-net_admin", "--inh-caps=-sys_admin,-net_admin"]);
     command.arg(std::env::current_exe().unwrap());
-    command.args(["--exact", "emulate_for_a_moment", "--ignored", "--nocapture"]).env("CI", ci).output().unwrap()
+    command
+        .args(["--exact", "confined::emulate_for_a_moment", "--ignored", "--nocapture"])
+        .env("CI", ci)
+        .output()
+        .unwrap()
 }
 
 #[test]

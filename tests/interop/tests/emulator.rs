@@ -163,7 +163,7 @@ fn a_killed_emulation_leaves_nothing() {
         return;
     }
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "emulate_until_killed", "--ignored", "--nocapture"])
+        .args(["--exact", "emulator::emulate_until_killed", "--ignored", "--nocapture"])
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();

@@ -37,7 +37,7 @@ fn a_killed_serve_leaves_no_device_and_no_route() {
     };
     let before = (shown(&["-o", "link"]), shown(&["route", "show", "table", "all"]));
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "serve_until_killed", "--ignored", "--nocapture"])
+        .args(["--exact", "killed::serve_until_killed", "--ignored", "--nocapture"])
         .env("INTEROP_NAMESPACE", host.name())
         .stdout(Stdio::piped())
         .spawn()

@@ -414,7 +414,7 @@ fn a_killed_get_leaves_nothing() {
     }
     let files = Files::new("killed");
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "get_until_killed", "--ignored", "--nocapture"])
+        .args(["--exact", "programs::get_until_killed", "--ignored", "--nocapture"])
         .env("INTEROP_FOLDER", &files.0)
         .stdout(Stdio::piped())
         .spawn()

@@ -82,7 +82,7 @@ struct RelayProcess(Child);
 impl RelayProcess {
     fn start(host: &Namespace, number: usize, orders: Orders) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "relay_until_killed", "--ignored", "--nocapture"])
+            .args(["--exact", "relays::relay_until_killed", "--ignored", "--nocapture"])
             .env("INTEROP_NAMESPACE", host.name())
             .env("INTEROP_RELAY", number.to_string())
             .env("INTEROP_TOKEN", orders.token.to_string())

@@ -1,7 +1,5 @@
 //! A short soak of the lab, the same each time, the cases that once failed, and what is drawn.
 
-mod support;
-
 use cooperation::relay_selection::SELECTORS;
 use lab::scenario::{Scenario, WorkloadKind};
 use network::cell::RESOURCE_SCHEDULERS;
@@ -11,10 +9,11 @@ use soak::hunt;
 use soak::kind::{Kind, Registration, find};
 use soak::lab::Lab;
 use soak::outcome::{Fault, Outcome};
-use support::{SEED, check_regressions, run_some};
 use transport::congestion::CONTROLLERS;
 use transport::path_manager::PATH_MANAGERS;
 use transport::scheduler::SCHEDULERS;
+
+use crate::support::{SEED, check_regressions, run_some};
 
 fn lab() -> &'static Registration {
     find("lab").expect("it is registered")

@@ -1,11 +1,10 @@
 //! A short soak of the transport level, the same each time, and the cases that once failed.
 
-mod support;
-
 use soak::hunt;
 use soak::kind::{Kind, Registration, find};
 use soak::transport::Transport;
-use support::{SEED, check_regressions, run_some};
+
+use crate::support::{SEED, check_regressions, run_some};
 
 fn transport() -> &'static Registration {
     find("transport").expect("it is registered")

@@ -6,7 +6,7 @@ use std::cell::Cell;
 
 use units::Duration;
 
-use crate::stage::{DESTINATION_KEY, Stage, crowded_stage};
+use super::stage::{DESTINATION_KEY, Stage, crowded_stage};
 
 const RELAYS: usize = 1000;
 

@@ -4,7 +4,7 @@ use network::impairment::{Duplicate, Reorder};
 use network::{Node, Output, Packet};
 use units::{Duration, Instant, Prng, Rate};
 
-use crate::world::{Wish, World};
+use super::world::{Wish, World};
 
 /// Holds back half of the packets and sends half of them twice.
 struct Disorder {

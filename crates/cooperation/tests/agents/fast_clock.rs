@@ -3,8 +3,8 @@
 use cooperation::agent::destination::DestinationEvent;
 use units::{Instant, Rate};
 
-use crate::clocked::Clock;
-use crate::world::{Birth, F, Wish, World, path};
+use super::clocked::Clock;
+use super::world::{Birth, F, Wish, World, path};
 
 /// Two true relays, and one whose clock goes `percent` as fast, from the start on.
 fn world(percent: u64, wish: Wish) -> World {

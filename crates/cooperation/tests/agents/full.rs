@@ -3,7 +3,7 @@
 use cooperation::agent::control::ControlSettings;
 use units::{Duration, Instant};
 
-use crate::stage::{DESTINATION_KEY, OTHERS_LEAD, crowded_stage};
+use super::stage::{DESTINATION_KEY, OTHERS_LEAD, crowded_stage};
 
 #[test]
 fn whoever_finds_it_full_goes_on_with_the_others_and_gets_in_when_somebody_leaves() {

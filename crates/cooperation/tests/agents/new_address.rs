@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use units::{Instant, Rate};
 
-use crate::world::{Wish, World, path};
+use super::world::{Wish, World, path};
 
 const CHANGE: Instant = Instant::from_secs(4);
 

@@ -4,7 +4,7 @@ use cooperation::agent::relay::RelayEvent;
 use simulator::HostId;
 use units::{Duration, Instant};
 
-use crate::stage::{DESTINATION_KEY, F, Stage, stage};
+use super::stage::{DESTINATION_KEY, F, Stage, stage};
 
 fn heard(stage: &mut Stage, host: HostId) -> Vec<RelayEvent> {
     stage.simulation.with_host(host, |host, _| {

@@ -2,7 +2,7 @@
 
 use units::{Duration, Instant};
 
-use crate::stage::{DESTINATION_KEY, F, WAY, identity, stage};
+use super::stage::{DESTINATION_KEY, F, WAY, identity, stage};
 
 #[test]
 fn the_application_starts_when_every_relay_has_offered_something() {

@@ -2,7 +2,7 @@
 
 use units::{Instant, Rate};
 
-use crate::world::{F, RANGE_BYTES, Wish, World, path};
+use super::world::{F, RANGE_BYTES, Wish, World, path};
 
 /// A record with a range or an acknowledgement has at most as many octets.
 const RECORD_BYTES_MAX: u64 = 70;

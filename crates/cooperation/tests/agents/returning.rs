@@ -2,8 +2,8 @@
 
 use units::Instant;
 
-use crate::clocked::Clock;
-use crate::world::{Birth, Wish, World, control, identity, path};
+use super::clocked::Clock;
+use super::world::{Birth, Wish, World, control, identity, path};
 
 const CRASH: Instant = Instant::from_secs(3);
 const RETURN: Instant = Instant::from_secs(5);
@@ -58,7 +58,7 @@ fn one_at_another_address_is_found_once_the_destination_is_told() {
     assert_eq!(world.opened_and_refused(2), [(3, 0), (0, 0)]);
     world.with_destination(|agent, endpoint, now| {
         let relay = cooperation::relay_selection::RelayId(2);
-        agent.change_relay(relay, control(2, 2), crate::world::relay_identity(2).public(), endpoint, now);
+        agent.change_relay(relay, control(2, 2), super::world::relay_identity(2).public(), endpoint, now);
     });
     world.run_until(Instant::from_millis(12_500));
     assert_eq!(world.opened_and_refused(2), [(4, 0), (1, 0)]);

@@ -10,7 +10,7 @@ use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, ListenerId, Rec
 use units::{Duration, Instant};
 use wire::Payload;
 
-use crate::world::{Wish, World, control, relay_identity};
+use super::world::{Wish, World, control, relay_identity};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// Prefix, first message, confirmation.

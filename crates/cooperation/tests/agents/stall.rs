@@ -5,7 +5,7 @@ use core::ops::Range;
 use network::{DropCause, Node, Output, Packet};
 use units::Instant;
 
-use crate::world::CONTROL_PORT;
+use super::world::CONTROL_PORT;
 
 /// What does not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use units::Instant;
 
-use crate::stall::{Stall, What};
-use crate::world::{HOLD_BYTES, Wish, World, path};
+use super::stall::{Stall, What};
+use super::world::{HOLD_BYTES, Wish, World, path};
 
 const FROM: Instant = Instant::from_secs(5);
 /// Longer than the user time-out of control connections.

@@ -26,7 +26,7 @@ use transport::relay::RelayConfig;
 use transport::{ConnectionConfig, ConnectionStats, Endpoint, EndpointConfig};
 use units::{Duration, Instant, Rate};
 
-use crate::clocked::{Clock, Clocked};
+use super::clocked::{Clock, Clocked};
 
 pub const CONTROL_PORT: u16 = 40_001;
 /// How often relays offer.

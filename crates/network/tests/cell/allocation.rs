@@ -7,7 +7,7 @@ use std::cell::Cell;
 use network::cell::{CellConfig, HarqConfig, RESOURCE_SCHEDULERS};
 use units::{Instant, Probability};
 
-use crate::rig::Rig;
+use super::rig::Rig;
 
 /// Counts what each thread asks for.
 struct Counting;

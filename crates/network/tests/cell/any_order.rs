@@ -8,7 +8,7 @@ use network::cell::{
 };
 use units::{ByteCount, Duration, Instant, Prng, Probability, Rate};
 
-use crate::rig::Rig;
+use super::rig::Rig;
 
 const RUNS: u64 = 200;
 

@@ -7,7 +7,7 @@ use network::cell::{
 use network::{DropCause, Queue};
 use units::{Duration, Instant, Probability, Rate};
 
-use crate::rig::{PAYLOAD, Rig, WIRE_LEN, at_m, spread, without_fading};
+use super::rig::{PAYLOAD, Rig, WIRE_LEN, at_m, spread, without_fading};
 
 #[test]
 fn bet_gives_equal_throughput_at_unequal_distances() {

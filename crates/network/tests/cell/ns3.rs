@@ -8,7 +8,7 @@ use network::Datagram;
 use network::cell::{CellConfig, Fading, Profile, RadioConfig, UeId};
 use units::{Duration, Instant};
 
-use crate::rig::{PAYLOAD, Rig, SERVER, WIRE_LEN, address, at_m};
+use super::rig::{PAYLOAD, Rig, SERVER, WIRE_LEN, address, at_m};
 
 const SETTLED: Instant = Instant::from_secs(1);
 const END: Instant = Instant::from_secs(11);

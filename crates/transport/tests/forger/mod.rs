@@ -1,6 +1,6 @@
 //! A peer made by hand, segment by segment: it knows the protocol and keeps as much of it as a test wants.
 
-#![allow(dead_code, reason = "every test file uses its own part")]
+#![allow(dead_code, reason = "tests and the fuzzer use their own parts")]
 
 pub mod keys;
 

@@ -1,4 +1,7 @@
-//! An allocator that knows how many octets this thread holds, so that a test can say what an attack may cost.
+//! An allocator that knows how many octets this thread holds, and how often it asked for memory, so that a test can say what
+//! an attack may cost and what a packet does.
+
+#![allow(dead_code, reason = "tests and the fuzzer use their own parts")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -7,30 +10,32 @@ struct Counting;
 
 thread_local! {
     static LIVE_BYTES: Cell<isize> = const { Cell::new(0) };
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-fn note(bytes: isize) {
+fn note(bytes: isize, allocations: u64) {
     // A thread that is going away allocates no more that anyone would ask about.
     let _ = LIVE_BYTES.try_with(|live| live.set(live.get() + bytes));
+    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + allocations));
 }
 
 // SAFETY: every call is passed on unchanged to the system's allocator.
 // SAFETY: the system's allocator does all the work; counting touches no memory of it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(layout.size() as isize);
+        note(layout.size() as isize, 1);
         // SAFETY: what the caller promises is passed on as it is.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        note(-(layout.size() as isize));
+        note(-(layout.size() as isize), 0);
         // SAFETY: what the caller promises is passed on as it is.
         unsafe { System.dealloc(memory, layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        note(size as isize - layout.size() as isize);
+        note(size as isize - layout.size() as isize, 1);
         // SAFETY: what the caller promises is passed on as it is.
         unsafe { System.realloc(memory, layout, size) }
     }
@@ -42,4 +47,9 @@ static ALLOCATOR: Counting = Counting;
 /// Octets allocated and not freed by this thread.
 pub fn live_bytes() -> isize {
     LIVE_BYTES.with(Cell::get)
+}
+
+/// How often this thread has asked for memory, or for more of it.
+pub fn allocations() -> u64 {
+    ALLOCATIONS.with(Cell::get)
 }

@@ -3,8 +3,6 @@
 //! A path delays segments and loses some. Whoever needs queues, rates and middleboxes uses the simulator; here a test
 //! states exactly what happens to which segment.
 
-#![allow(dead_code, reason = "every test file uses its own part")]
-
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 

@@ -1,7 +1,5 @@
 //! Two endpoints and one path that loses, delays, reorders and duplicates segments, by a seed or by a plan.
 
-#![allow(dead_code, reason = "every test file uses its own part")]
-
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 

@@ -12,10 +12,6 @@
 //!
 //! A second subflow and those after it have a number in front, in the order in which they are opened: `2: S 0 join`.
 
-#![allow(dead_code, reason = "every test file uses its own part")]
-
-#[path = "../forger/keys.rs"]
-pub mod keys;
 pub mod mptcp;
 
 use std::collections::VecDeque;

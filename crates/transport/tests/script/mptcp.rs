@@ -18,7 +18,7 @@ use units::Dsn;
 use wire::Segment;
 use wire::mptcp::{AddressId, CapableFlags, DataLen, DataSeq, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption};
 
-use super::keys;
+use crate::forger::keys;
 
 /// The peer's key.
 pub const PEER_KEY: Key = Key(0x0123_4567_89ab_cdef);

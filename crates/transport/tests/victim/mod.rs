@@ -1,7 +1,5 @@
 //! An endpoint between an honest client and forgers: whatever the forgers do, the honest connection goes on.
 
-#![allow(dead_code, reason = "every test file uses its own part")]
-
 use std::net::SocketAddr;
 
 use transport::path_manager::LocalAddress;

@@ -1,0 +1,10 @@
+//! The command as a program.
+
+mod claims;
+mod command;
+mod confined;
+mod fading;
+mod overrides;
+mod schema;
+mod select;
+mod sweep;

@@ -1,0 +1,23 @@
+//! Scenarios from file to report, through the crate's public face.
+
+mod agreement;
+mod attacks;
+mod bad_input;
+mod control_plane;
+mod elements;
+mod fast_ack;
+mod lending;
+mod media;
+mod modules;
+mod mutated_scenarios;
+mod narrow_links;
+mod radio;
+mod report;
+mod report_browser;
+mod routed_forwarding;
+mod runs;
+mod scenario_files;
+mod selection;
+mod support;
+mod sweep_report;
+mod traffic;

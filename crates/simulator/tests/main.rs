@@ -1,0 +1,24 @@
+//! The driver with the engine, and with hosts that are not the engine.
+
+mod allocation;
+mod bbr;
+mod bottlenecks;
+mod checker;
+mod counting;
+mod driver;
+mod dummy;
+mod engine;
+mod equilibria;
+mod long_fat_path;
+mod middleboxes;
+mod olia_scenarios;
+mod olia_testbed;
+mod path_mtu;
+mod receiver_centric;
+mod relay;
+mod relay_churn;
+mod rfc6356_goals;
+mod schedulers;
+mod traffic;
+mod traffic_users;
+mod windows;

@@ -1,0 +1,21 @@
+//! The emulator, and the engine against the kernel.
+
+mod backend_faults;
+mod backends;
+mod captures;
+mod closing;
+mod confined;
+mod congestion;
+mod emulator;
+mod flood;
+mod handshake;
+mod killed;
+mod middleboxes;
+mod path_mtu;
+mod paths;
+mod programs;
+mod receiver_centric;
+mod relays;
+mod scale;
+mod transfers;
+mod veth;
