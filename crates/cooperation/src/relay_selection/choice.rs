@@ -18,10 +18,10 @@ use super::{Choice, Range, RelayId, RelaySet};
 /// Where the sets come from.
 pub(super) trait Search {
     /// Feasible sets and the nearest misses; `in_use` marks the relays that carry data.
-    fn find(&self, in_use: &[bool]) -> Pool;
+    fn find(&mut self, in_use: &[bool]) -> &Pool;
 
-    /// The same, completed by what is worth changing to from the set that `in_use` marks.
-    fn find_around(&self, found: Pool, in_use: &[bool]) -> Pool;
+    /// What was found, completed by what is worth changing to from the set that `in_use` marks.
+    fn find_around(&mut self, in_use: &[bool]) -> &Pool;
 }
 
 /// Chooses an active set as if none were in use, and a backup for `in_use`, or for the active set if that is empty.
@@ -32,14 +32,14 @@ pub(super) fn choose(
     range: Range,
     in_use: &[RelayId],
     counts_operations: bool,
-    search: &impl Search,
+    search: &mut impl Search,
 ) -> Choice {
     let pool = search.find(&field.marks(in_use));
-    let Some(found) = active(&pool, range) else { return nothing_feasible(&pool, field, range, in_use) };
+    let Some(found) = active(pool, range) else { return nothing_feasible(pool, field, range, in_use) };
     let active = pool.relay_set(found, field);
     let in_use = if in_use.is_empty() { &active.relays } else { in_use };
-    let pool = search.find_around(pool, &field.marks(in_use));
-    let backup = backup(&pool, range, &InUse::new(field, in_use), counts_operations);
+    let pool = search.find_around(&field.marks(in_use));
+    let backup = backup(pool, range, &InUse::new(field, in_use), counts_operations);
     let backup = backup.map(|found| pool.relay_set(found, field));
     Choice { active, backup, feasible: true }
 }

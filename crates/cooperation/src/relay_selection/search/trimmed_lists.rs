@@ -21,10 +21,10 @@ pub enum Classes {
 }
 
 /// Feasible sets of `field`; `in_use` marks the relays that carry data.
-pub fn search(field: &Field, range: Range, epsilon: f64, classes: Classes, in_use: &[bool]) -> Pool {
+pub fn search(pool: &mut Pool, field: &Field, range: Range, epsilon: f64, classes: Classes, in_use: &[bool]) {
     let count = field.0.len();
     let trim = epsilon / (2.0 * count as f64);
-    let mut lists = Lists { field, range, trim, in_use, pool: Pool::new(), merged: Vec::new() };
+    let mut lists = Lists { field, range, trim, in_use, pool, merged: Vec::new() };
     let empty = Found { sum_bps: 0, chain: Chain::EMPTY };
     let mut by_class = vec![vec![empty]];
     for position in 0..count as u32 {
@@ -37,7 +37,6 @@ pub fn search(field: &Field, range: Range, epsilon: f64, classes: Classes, in_us
     let below = by_class.iter().flatten().filter(|found| found.sum_bps < range.low_bps);
     let nearest = below.max_by_key(|found| (found.sum_bps, Reverse(lists.pool.chains.len(found.chain)))).copied();
     lists.pool.below = nearest.filter(|found| found.sum_bps > 0);
-    lists.pool
 }
 
 struct Lists<'a> {
@@ -46,7 +45,7 @@ struct Lists<'a> {
     /// d
     trim: f64,
     in_use: &'a [bool],
-    pool: Pool,
+    pool: &'a mut Pool,
     merged: Vec<Found>,
 }
 
@@ -120,7 +119,8 @@ mod tests {
     const TEN: [u64; 10] = [500, 600, 700, 800, 850, 900, 950, 1000, 1050, 1100];
 
     fn pool(rates: &[u64], range: Range, epsilon: f64, classes: Classes) -> Pool {
-        let pool = search(&field(rates), range, epsilon, classes, &vec![false; rates.len()]);
+        let mut pool = Pool::default();
+        search(&mut pool, &field(rates), range, epsilon, classes, &vec![false; rates.len()]);
         check(&pool, rates, range);
         pool
     }
@@ -156,7 +156,8 @@ mod tests {
         // 2 and 3, or 0 and 3, make 3000.
         let rates = [1000, 800, 1000, 2000];
         let only = |in_use: [bool; 4]| {
-            let pool = search(&field(&rates), range(3000, 0.0), 0.1, Classes::PerCardinality, &in_use);
+            let mut pool = Pool::default();
+            search(&mut pool, &field(&rates), range(3000, 0.0), 0.1, Classes::PerCardinality, &in_use);
             sets(&pool)
         };
         assert_eq!(only([false; 4]), [[0, 3]]);
