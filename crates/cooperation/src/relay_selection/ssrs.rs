@@ -2,7 +2,7 @@
 
 use super::choice::{self, Search};
 use super::field::Field;
-use super::search::trimmed_lists::{self, Classes};
+use super::search::trimmed_lists::{self, Classes, Lists};
 use super::search::{Found, Pool, every_subset, few_changes, many_relays};
 use super::{Choice, Goal, Mode, Offer, Range, RelayId, RelaySelector, SelectorSettings};
 
@@ -14,15 +14,22 @@ const FEW_RELAYS: usize = 16;
 pub struct Ssrs {
     epsilon: f64,
     mode: Mode,
-    /// What the latest search found. It is kept for its memory, as `cells` is.
+    /// What the latest search found. It is kept for its memory, as `lists` and `cells` are.
     pool: Pool,
+    lists: Lists,
     cells: Vec<Found>,
 }
 
 impl Ssrs {
     /// SSRS with valid settings; the registry checks them.
     pub(super) fn new(settings: SelectorSettings) -> Self {
-        Self { epsilon: settings.epsilon, mode: settings.mode, pool: Pool::default(), cells: Vec::new() }
+        Self {
+            epsilon: settings.epsilon,
+            mode: settings.mode,
+            pool: Pool::default(),
+            lists: Lists::default(),
+            cells: Vec::new(),
+        }
     }
 
     fn choose(&mut self, field: &Field, range: Range, in_use: &[RelayId]) -> Choice {
@@ -38,10 +45,9 @@ impl RelaySelector for Ssrs {
 
     fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice {
         let (field, range) = (Field::new(offers), goal.range());
-        if self.mode == Mode::Build {
-            let large = field.without_small(range);
-            let choice = self.choose(&large, range, in_use);
-            if choice.feasible || large.0.len() == field.0.len() {
+        if self.mode == Mode::Build && field.has_small(range) {
+            let choice = self.choose(&field.without_small(range), range, in_use);
+            if choice.feasible {
                 return choice;
             }
         }
@@ -64,14 +70,14 @@ impl SubsetSums<'_> {
 impl Search for SubsetSums<'_> {
     fn find(&mut self, in_use: &[bool]) -> &Pool {
         let are_many = self.are_many();
-        let (field, range, Ssrs { epsilon, mode, pool, cells }) = (self.field, self.range, &mut *self.ssrs);
+        let (field, range, Ssrs { epsilon, mode, pool, lists, cells }) = (self.field, self.range, &mut *self.ssrs);
         pool.clear();
         if *mode != Mode::Build {
-            trimmed_lists::search(pool, field, range, *epsilon, Classes::One, in_use);
+            trimmed_lists::search(pool, lists, field, range, *epsilon, Classes::One, in_use);
         } else if are_many {
             many_relays::search(pool, cells, field, range, *epsilon, in_use);
         } else {
-            trimmed_lists::search(pool, field, range, *epsilon, Classes::PerCardinality, in_use);
+            trimmed_lists::search(pool, lists, field, range, *epsilon, Classes::PerCardinality, in_use);
             // Trimming may lose feasible sums up to (1 + epsilon) L.
             if pool.sets.is_empty() {
                 *pool = every_subset::search(field, range, in_use);
