@@ -18,10 +18,10 @@ use super::{Choice, Range, RelayId, RelaySet};
 /// Where the sets come from.
 pub(super) trait Search {
     /// Feasible sets and the nearest misses; `in_use` marks the relays that carry data.
-    fn find(&self, in_use: &[bool]) -> Pool;
+    fn find(&mut self, in_use: &[bool]) -> &Pool;
 
-    /// The same, completed by what is worth changing to from the set that `in_use` marks.
-    fn find_around(&self, found: Pool, in_use: &[bool]) -> Pool;
+    /// What was found, completed by what is worth changing to from the set that `in_use` marks.
+    fn find_around(&mut self, in_use: &[bool]) -> &Pool;
 }
 
 /// Chooses an active set as if none were in use, and a backup for `in_use`, or for the active set if that is empty.
@@ -32,14 +32,14 @@ pub(super) fn choose(
     range: Range,
     in_use: &[RelayId],
     counts_operations: bool,
-    search: &impl Search,
+    search: &mut impl Search,
 ) -> Choice {
     let pool = search.find(&field.marks(in_use));
-    let Some(found) = active(&pool, range) else { return nothing_feasible(&pool, field, range, in_use) };
+    let Some(found) = active(pool, range) else { return nothing_feasible(pool, field, range, in_use) };
     let active = pool.relay_set(found, field);
     let in_use = if in_use.is_empty() { &active.relays } else { in_use };
-    let pool = search.find_around(pool, &field.marks(in_use));
-    let backup = backup(&pool, range, &InUse::new(field, in_use), counts_operations);
+    let pool = search.find_around(&field.marks(in_use));
+    let backup = backup(pool, range, &InUse::new(field, in_use), counts_operations);
     let backup = backup.map(|found| pool.relay_set(found, field));
     Choice { active, backup, feasible: true }
 }
@@ -88,9 +88,9 @@ impl InUse {
         (self.len + pool.chains.len(chain) - 2 * kept) as u64
     }
 
-    /// Whether a set is this one.
-    fn is(&self, pool: &Pool, chain: Chain) -> bool {
-        self.len == self.present && self.operations(pool, chain) == 0
+    /// Whether a set to which so many operations lead is this one.
+    fn is(&self, operations: u64) -> bool {
+        self.len == self.present && operations == 0
     }
 }
 
@@ -102,15 +102,16 @@ fn active(pool: &Pool, range: Range) -> Option<Found> {
 
 /// The feasible set that is best to replace `in_use`; without `counts_operations` whatever the changes.
 fn backup(pool: &Pool, range: Range, in_use: &InUse, counts_operations: bool) -> Option<Found> {
-    let others = pool.sets.iter().filter(|found| !in_use.is(pool, found.chain));
-    let scored: Vec<Scored> = others
-        .map(|found| {
-            let operations = if counts_operations { in_use.operations(pool, found.chain) } else { 0 };
-            Scored { found: *found, operations }
-        })
-        .collect();
+    let mut scored = Vec::with_capacity(pool.sets.len());
     let mut extent = Extent::EMPTY;
-    scored.iter().for_each(|scored| extent.add(scored.operations));
+    for found in &pool.sets {
+        let operations = in_use.operations(pool, found.chain);
+        if !in_use.is(operations) {
+            let operations = if counts_operations { operations } else { 0 };
+            extent.add(operations);
+            scored.push(Scored { found: *found, operations });
+        }
+    }
     best(pool, range, scored.into_iter(), extent)
 }
 
@@ -122,14 +123,15 @@ struct Scored {
 
 /// Least cost; of equal cost fewer relays, then nearer to the target, then fewer operations, then the lowest numbers.
 fn best(pool: &Pool, range: Range, sets: impl Iterator<Item = Scored>, operations: Extent) -> Option<Found> {
+    // Over the common denominator of the three factors. Widths of counts are below 2^18, so this fits.
+    let (wide, counts, changes) = (pool.distances_bps.width(), pool.counts.width(), operations.width());
+    let (a_bps, a_relay, a_change) = (counts * changes, wide * changes, wide * counts);
     let key = |scored: &Scored| {
         let distance_bps = range.distance(scored.found.sum_bps);
         let count = pool.chains.len(scored.found.chain) as u64;
-        // Over the common denominator of the three factors. Widths of counts are below 2^18, so this fits.
-        let (wide, counts, changes) = (pool.distances_bps.width(), pool.counts.width(), operations.width());
-        let cost = pool.distances_bps.above(distance_bps) * counts * changes
-            + pool.counts.above(count) * wide * changes
-            + operations.above(scored.operations) * wide * counts;
+        let cost = pool.distances_bps.above(distance_bps) * a_bps
+            + pool.counts.above(count) * a_relay
+            + operations.above(scored.operations) * a_change;
         (cost, count, distance_bps, scored.operations)
     };
     let keyed = sets.map(|scored| (key(&scored), scored.found));

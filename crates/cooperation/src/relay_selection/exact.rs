@@ -33,21 +33,23 @@ impl RelaySelector for Exact {
         field.0.sort_by_key(|candidate| (core::cmp::Reverse(candidate.bps), candidate.id));
         field.0.truncate(EXACT_RELAYS_MAX);
         field.0.sort_by_key(|candidate| candidate.id);
-        choice::choose(&field, range, in_use, true, &EverySubset { field: &field, range })
+        choice::choose(&field, range, in_use, true, &mut EverySubset { field: &field, range, pool: Pool::default() })
     }
 }
 
 struct EverySubset<'a> {
     field: &'a Field,
     range: Range,
+    pool: Pool,
 }
 
 impl Search for EverySubset<'_> {
-    fn find(&self, in_use: &[bool]) -> Pool {
-        every_subset::search(self.field, self.range, in_use)
+    fn find(&mut self, in_use: &[bool]) -> &Pool {
+        self.pool = every_subset::search(self.field, self.range, in_use);
+        &self.pool
     }
 
-    fn find_around(&self, _: Pool, in_use: &[bool]) -> Pool {
-        every_subset::search(self.field, self.range, in_use)
+    fn find_around(&mut self, in_use: &[bool]) -> &Pool {
+        self.find(in_use)
     }
 }

@@ -25,17 +25,23 @@ impl Field {
     /// Every relay that offers anything. Of several offers of one relay the first counts.
     pub fn new(offers: &[Offer]) -> Self {
         let usable = offers.iter().filter(|offer| offer.available.as_bps() > 0);
-        let mut field: Vec<_> =
-            usable.map(|offer| Candidate { id: offer.relay, bps: offer.available.as_bps() }).collect();
+        let mut field = Vec::with_capacity(offers.len());
+        field.extend(usable.map(|offer| Candidate { id: offer.relay, bps: offer.available.as_bps() }));
         field.sort_by_key(|candidate| candidate.id);
         field.dedup_by_key(|candidate| candidate.id);
         Self(field)
     }
 
+    /// Whether a relay offers less than 2 % of TBR.
+    pub fn has_small(&self, range: Range) -> bool {
+        let small_bps = range.target_bps / SMALLEST_SHARE;
+        self.0.iter().any(|candidate| candidate.bps < small_bps)
+    }
+
     /// The relays that offer at least 2 % of TBR: others cost a subflow each and give next to nothing.
     pub fn without_small(&self, range: Range) -> Self {
-        let is_large = |candidate: &&Candidate| candidate.bps >= range.target_bps / SMALLEST_SHARE;
-        Self(self.0.iter().filter(is_large).copied().collect())
+        let small_bps = range.target_bps / SMALLEST_SHARE;
+        Self(self.0.iter().filter(|candidate| candidate.bps >= small_bps).copied().collect())
     }
 
     /// What all offer together, bit/s.

@@ -2,29 +2,39 @@
 
 use super::choice::{self, Search};
 use super::field::Field;
-use super::search::trimmed_lists::{self, Classes};
-use super::search::{Pool, every_subset, few_changes, many_relays};
+use super::search::trimmed_lists::{self, Classes, Lists};
+use super::search::{Found, Pool, every_subset, few_changes, many_relays};
 use super::{Choice, Goal, Mode, Offer, Range, RelayId, RelaySelector, SelectorSettings};
 
 /// Up to so many relays lists are trimmed as printed, and if they hold no feasible set every subset is tried.
 const FEW_RELAYS: usize = 16;
 
 /// SSRS. In build mode relays that offer less than 2 % of TBR are considered only if there is no feasible set without them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Ssrs {
     epsilon: f64,
     mode: Mode,
+    /// What the latest search found. It is kept for its memory, as `lists` and `cells` are.
+    pool: Pool,
+    lists: Lists,
+    cells: Vec<Found>,
 }
 
 impl Ssrs {
     /// SSRS with valid settings; the registry checks them.
     pub(super) fn new(settings: SelectorSettings) -> Self {
-        Self { epsilon: settings.epsilon, mode: settings.mode }
+        Self {
+            epsilon: settings.epsilon,
+            mode: settings.mode,
+            pool: Pool::default(),
+            lists: Lists::default(),
+            cells: Vec::new(),
+        }
     }
 
-    fn choose(self, field: &Field, range: Range, in_use: &[RelayId]) -> Choice {
+    fn choose(&mut self, field: &Field, range: Range, in_use: &[RelayId]) -> Choice {
         let counts_operations = self.mode != Mode::PaperSsrs;
-        choice::choose(field, range, in_use, counts_operations, &SubsetSums { field, range, ssrs: self })
+        choice::choose(field, range, in_use, counts_operations, &mut SubsetSums { field, range, ssrs: self })
     }
 }
 
@@ -35,10 +45,9 @@ impl RelaySelector for Ssrs {
 
     fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice {
         let (field, range) = (Field::new(offers), goal.range());
-        if self.mode == Mode::Build {
-            let large = field.without_small(range);
-            let choice = self.choose(&large, range, in_use);
-            if choice.feasible || large.0.len() == field.0.len() {
+        if self.mode == Mode::Build && field.has_small(range) {
+            let choice = self.choose(&field.without_small(range), range, in_use);
+            if choice.feasible {
                 return choice;
             }
         }
@@ -49,7 +58,7 @@ impl RelaySelector for Ssrs {
 struct SubsetSums<'a> {
     field: &'a Field,
     range: Range,
-    ssrs: Ssrs,
+    ssrs: &'a mut Ssrs,
 }
 
 impl SubsetSums<'_> {
@@ -59,23 +68,28 @@ impl SubsetSums<'_> {
 }
 
 impl Search for SubsetSums<'_> {
-    fn find(&self, in_use: &[bool]) -> Pool {
-        let (field, range, epsilon) = (self.field, self.range, self.ssrs.epsilon);
-        if self.ssrs.mode != Mode::Build {
-            return trimmed_lists::search(field, range, epsilon, Classes::One, in_use);
+    fn find(&mut self, in_use: &[bool]) -> &Pool {
+        let are_many = self.are_many();
+        let (field, range, Ssrs { epsilon, mode, pool, lists, cells }) = (self.field, self.range, &mut *self.ssrs);
+        pool.clear();
+        if *mode != Mode::Build {
+            trimmed_lists::search(pool, lists, field, range, *epsilon, Classes::One, in_use);
+        } else if are_many {
+            many_relays::search(pool, cells, field, range, *epsilon, in_use);
+        } else {
+            trimmed_lists::search(pool, lists, field, range, *epsilon, Classes::PerCardinality, in_use);
+            // Trimming may lose feasible sums up to (1 + epsilon) L.
+            if pool.sets.is_empty() {
+                *pool = every_subset::search(field, range, in_use);
+            }
         }
-        if self.are_many() {
-            return many_relays::search(field, range, epsilon, in_use);
-        }
-        let pool = trimmed_lists::search(field, range, epsilon, Classes::PerCardinality, in_use);
-        // Trimming may lose feasible sums up to (1 + epsilon) L.
-        if pool.sets.is_empty() { every_subset::search(field, range, in_use) } else { pool }
+        pool
     }
 
-    fn find_around(&self, mut found: Pool, in_use: &[bool]) -> Pool {
+    fn find_around(&mut self, in_use: &[bool]) -> &Pool {
         if self.are_many() {
-            few_changes::search(&mut found, self.field, self.range, in_use);
+            few_changes::search(&mut self.ssrs.pool, self.field, self.range, in_use);
         }
-        found
+        &self.ssrs.pool
     }
 }

@@ -40,104 +40,167 @@ pub struct Table<'a> {
     pool: &'a mut Pool,
     range: Range,
     frame: Frame,
+    /// Relays of the base.
+    base_count: usize,
+    /// Largest sum that is kept for later relays, bit/s.
+    kept_bps: u64,
+    /// Buckets of a layer, up to the one of `kept_bps`.
     buckets: usize,
-    /// Sums and their sets, by layer and bucket.
-    cells: Vec<Found>,
-    /// Lowest and highest bucket that is not vacant, by layer.
-    occupied: Vec<(usize, usize)>,
+    /// Sums and their sets, by layer and bucket; what is not `occupied` is left from earlier tables.
+    cells: &'a mut Vec<Found>,
+    /// Buckets that may be other than vacant, by layer.
+    occupied: Vec<core::ops::Range<usize>>,
     /// The feasible set nearest to the target, by number of relays.
     nearest: Vec<Option<Found>>,
-    distances_bps: Extent,
+    /// All feasible sums.
+    sums_bps: Extent,
+}
+
+/// A relay that is added to sets.
+#[derive(Clone, Copy)]
+struct Newcomer {
+    position: Position,
+    bps: u64,
 }
 
 impl<'a> Table<'a> {
-    pub fn new(pool: &'a mut Pool, range: Range, frame: Frame) -> Self {
-        let (buckets, layers) = (frame.buckets(), frame.layers.map_or(1, |layers| layers + 1));
-        let mut cells = vec![Found { sum_bps: VACANT, chain: Chain::EMPTY }; buckets * layers];
+    /// A table for relays that offer `smallest_bps` or more, in the memory of `cells`.
+    pub fn new(pool: &'a mut Pool, cells: &'a mut Vec<Found>, range: Range, frame: Frame, smallest_bps: u64) -> Self {
+        // What is feasible is remembered as it is met: if it leaves no room for another relay, it need not be kept.
+        let useful_bps = frame.limit_bps.saturating_sub(smallest_bps).max(range.low_bps.saturating_sub(1));
+        let kept_bps = useful_bps.clamp(frame.base.sum_bps, frame.limit_bps);
+        let layers = frame.layers.map_or(1, |layers| layers + 1);
+        let buckets = Frame { limit_bps: kept_bps, ..frame }.buckets();
+        if cells.len() < buckets * layers {
+            cells.resize(buckets * layers, frame.base);
+        }
         cells[0] = frame.base;
-        let mut occupied = vec![(usize::MAX, 0); layers];
-        occupied[0] = (0, 0);
-        Self { pool, range, frame, buckets, cells, occupied, nearest: Vec::new(), distances_bps: Extent::EMPTY }
+        let mut occupied = vec![0..0; layers];
+        occupied[0] = 0..1;
+        let base_count = pool.chains.len(frame.base.chain);
+        let (nearest, sums_bps) = (Vec::new(), Extent::EMPTY);
+        Self { pool, range, frame, base_count, kept_bps, buckets, cells, occupied, nearest, sums_bps }
     }
 
     /// One more relay.
     pub fn take(&mut self, position: Position, bps: u64) {
-        let Some(limit) = self.frame.limit_bps.checked_sub(bps) else {
-            return self.miss_above(self.frame.base, position, bps);
+        let newcomer = Newcomer { position, bps };
+        let limit = self.frame.limit_bps.checked_sub(bps);
+        let Some(limit) = limit.filter(|limit| *limit >= self.frame.base.sum_bps) else {
+            return self.miss_above(self.frame.base, newcomer);
         };
-        if limit < self.frame.base.sum_bps {
-            return self.miss_above(self.frame.base, position, bps);
-        }
         if self.frame.layers.is_none() {
-            return self.grow(0, 0, position, bps, limit);
+            return self.grow(0, 0, newcomer, limit);
         }
         // Descending, so that the relay is used at most once in a set.
         for layer in (1..self.occupied.len()).rev() {
-            self.grow(layer - 1, layer, position, bps, limit);
+            self.grow(layer - 1, layer, newcomer, limit);
         }
     }
 
     /// Adds the relay to the sets of layer `from` that are not above `limit`, and puts the results into layer `to`.
-    fn grow(&mut self, from: usize, to: usize, position: Position, bps: u64, limit: u64) {
-        let (lowest, highest) = self.occupied[from];
-        let last = highest.min(((limit - self.frame.base.sum_bps) >> self.frame.shift) as usize);
-        if lowest > last {
-            return self.first_above(from, lowest, highest, position, bps, limit);
+    fn grow(&mut self, from: usize, to: usize, newcomer: Newcomer, limit: u64) {
+        if self.occupied[from].is_empty() {
+            return;
         }
-        self.first_above(from, last, highest, position, bps, limit);
+        self.collect(from, to, newcomer, limit);
+        if self.is_fruitless() {
+            let nearest = self.sets(from, limit + 1, VACANT - 1).next();
+            nearest.into_iter().for_each(|parent| self.miss_above(parent, newcomer));
+        }
+        self.keep(from, to, newcomer);
+    }
+
+    /// Puts what the relay makes of layer `from` into layer `to`.
+    fn keep(&mut self, from: usize, to: usize, Newcomer { position, bps }: Newcomer) {
+        let Some(limit) = self.kept_bps.checked_sub(bps) else { return };
+        let parents = self.occupied[from].start..self.occupied[from].end.min(self.bucket(limit) + 1);
+        if parents.is_empty() || limit < self.frame.base.sum_bps {
+            return;
+        }
+        let moved = (bps >> self.frame.shift) as usize;
+        self.occupy(to, parents.start + moved..self.buckets.min(parents.end + moved + 1));
         // Descending here too: with one layer, what is added must not be met again.
-        for bucket in (lowest..=last).rev() {
+        for bucket in parents.rev() {
             let parent = self.cells[from * self.buckets + bucket];
             if parent.sum_bps > limit {
                 continue;
             }
             let sum_bps = parent.sum_bps + bps;
-            if sum_bps >= self.range.low_bps {
-                self.collect(parent.chain, position, sum_bps);
-            }
-            let bucket = ((sum_bps - self.frame.base.sum_bps) >> self.frame.shift) as usize;
-            let cell = &mut self.cells[to * self.buckets + bucket];
+            let at = to * self.buckets + self.bucket(sum_bps);
             // Of equal sums the later one has the lower numbers.
-            if sum_bps <= cell.sum_bps {
-                *cell = Found { sum_bps, chain: self.pool.chains.push(parent.chain, position) };
-                let occupied = &mut self.occupied[to];
-                *occupied = (occupied.0.min(bucket), occupied.1.max(bucket));
+            if sum_bps <= self.cells[at].sum_bps {
+                self.cells[at] = Found { sum_bps, chain: self.pool.chains.push(parent.chain, position) };
+            }
+        }
+    }
+
+    /// Makes room for sets in these buckets of a layer.
+    fn occupy(&mut self, layer: usize, wanted: core::ops::Range<usize>) {
+        let known = self.occupied[layer].clone();
+        let all = if known.is_empty() { wanted } else { known.start.min(wanted.start)..known.end.max(wanted.end) };
+        let cells = &mut self.cells[layer * self.buckets..][..all.end];
+        let vacant = Found { sum_bps: VACANT, chain: Chain::EMPTY };
+        let before = all.start..known.start.clamp(all.start, all.end);
+        let after = known.end.clamp(before.end, all.end)..all.end;
+        cells[before].fill(vacant);
+        cells[after].fill(vacant);
+        self.occupied[layer] = all;
+    }
+
+    /// Remembers the feasible sets that the relay makes of layer `from`, if they are the nearest to the target, or the
+    /// farthest.
+    fn collect(&mut self, from: usize, to: usize, newcomer: Newcomer, limit: u64) {
+        let bps = newcomer.bps;
+        let low = self.range.low_bps.saturating_sub(bps);
+        // Sets of a layer are ascending by sum: the first and the last in question have the extreme sums.
+        let least = self.sets(from, low, limit.min(self.sums_bps.least.saturating_sub(bps))).next();
+        let most = self.sets(from, low.max(self.sums_bps.most.saturating_sub(bps)), limit).next_back();
+        for parent in least.into_iter().chain(most) {
+            self.sums_bps.add(parent.sum_bps + bps);
+        }
+        // With one layer, the number of relays differs from set to set.
+        let known = self.frame.layers.and_then(|_| *self.nearest.get(self.base_count + to)?);
+        let distance = known.map_or(u64::MAX, |known| self.range.distance(known.sum_bps));
+        let first = self.range.target_bps.saturating_sub(distance).saturating_sub(bps).max(low);
+        let last = self.range.target_bps.saturating_add(distance).saturating_sub(bps).min(limit);
+        let buckets = self.buckets_of(from, first, last);
+        for bucket in buckets {
+            let parent = self.cells[from * self.buckets + bucket];
+            if (first..=last).contains(&parent.sum_bps) {
+                self.consider(parent, newcomer);
             }
         }
     }
 
     /// Remembers a feasible set if it is the nearest to the target of those with as many relays.
-    fn collect(&mut self, rest: Chain, position: Position, sum_bps: u64) {
+    fn consider(&mut self, parent: Found, Newcomer { position, bps }: Newcomer) {
         let chains = &mut self.pool.chains;
-        let distance_bps = self.range.distance(sum_bps);
-        self.distances_bps.add(distance_bps);
-        let count = chains.len(rest) + 1;
+        let sum_bps = parent.sum_bps + bps;
+        let count = chains.len(parent.chain) + 1;
         if self.nearest.len() <= count {
             self.nearest.resize(count + 1, None);
         }
         let nearest = &mut self.nearest[count];
         let is_preferred = match nearest {
             None => true,
-            Some(known) => match distance_bps.cmp(&self.range.distance(known.sum_bps)) {
+            Some(known) => match self.range.distance(sum_bps).cmp(&self.range.distance(known.sum_bps)) {
                 Ordering::Less => true,
                 Ordering::Greater => false,
-                Ordering::Equal => chains.precedes_descending(position, rest, known.chain),
+                Ordering::Equal => chains.precedes_descending(position, parent.chain, known.chain),
             },
         };
         if is_preferred {
-            *nearest = Some(Found { sum_bps, chain: chains.push(rest, position) });
+            *nearest = Some(Found { sum_bps, chain: chains.push(parent.chain, position) });
         }
     }
 
-    /// The smallest sum above `limit` in a layer, from bucket `start` on, makes the nearest miss with this relay.
-    fn first_above(&mut self, layer: usize, start: usize, end: usize, position: Position, bps: u64, limit: u64) {
-        let mut cells = (start..=end).map(|bucket| self.cells[layer * self.buckets + bucket]);
-        if let Some(parent) = cells.find(|cell| cell.sum_bps > limit && cell.sum_bps != VACANT) {
-            self.miss_above(parent, position, bps);
-        }
+    /// Whether no feasible set was found, here or before. Only then misses count.
+    fn is_fruitless(&self) -> bool {
+        self.pool.sets.is_empty() && self.sums_bps == Extent::EMPTY
     }
 
-    fn miss_above(&mut self, parent: Found, position: Position, bps: u64) {
+    fn miss_above(&mut self, parent: Found, Newcomer { position, bps }: Newcomer) {
         let sum_bps = parent.sum_bps.saturating_add(bps);
         let is_nearer = self.pool.above.is_none_or(|above| sum_bps < above.sum_bps);
         if sum_bps > self.range.high_bps && is_nearer {
@@ -145,19 +208,39 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// The bucket of a sum; sums below the base share the first one.
+    fn bucket(&self, sum_bps: u64) -> usize {
+        (sum_bps.saturating_sub(self.frame.base.sum_bps) >> self.frame.shift) as usize
+    }
+
+    /// The buckets of a layer that may hold sums from `first` to `last`.
+    fn buckets_of(&self, layer: usize, first: u64, last: u64) -> core::ops::Range<usize> {
+        let occupied = &self.occupied[layer];
+        self.bucket(first).max(occupied.start)..occupied.end.min(self.bucket(last) + 1)
+    }
+
+    /// The sets of a layer with sums from `first` to `last`, ascending.
+    fn sets(&self, layer: usize, first: u64, last: u64) -> impl DoubleEndedIterator<Item = Found> {
+        let buckets = self.buckets_of(layer, first, last);
+        let cells = if buckets.is_empty() { &[] } else { &self.cells[layer * self.buckets..][buckets] };
+        cells.iter().copied().filter(move |cell| (first..=last).contains(&cell.sum_bps))
+    }
+
     /// Hands what was found to the pool.
     pub fn finish(self) {
-        let Self { pool, range, cells, nearest, distances_bps, .. } = self;
-        let below = cells.iter().filter(|cell| cell.sum_bps < range.low_bps);
-        if let Some(below) = below.max_by_key(|cell| cell.sum_bps) {
-            pool.add(*below, range);
+        if self.is_fruitless() {
+            let layers = 0..self.occupied.len();
+            let below = layers.filter_map(|layer| self.sets(layer, 0, self.range.low_bps.checked_sub(1)?).next_back());
+            if let Some(below) = below.max_by_key(|cell| cell.sum_bps) {
+                self.pool.add(below, self.range);
+            }
         }
-        for found in nearest.into_iter().flatten() {
-            pool.add(found, range);
+        for found in self.nearest.into_iter().flatten() {
+            self.pool.add(found, self.range);
         }
-        if distances_bps != Extent::EMPTY {
-            pool.distances_bps.add(distances_bps.least);
-            pool.distances_bps.add(distances_bps.most);
+        if self.sums_bps != Extent::EMPTY {
+            self.pool.distances_bps.add(self.range.distance(self.sums_bps.least));
+            self.pool.distances_bps.add(self.range.distance(self.sums_bps.most));
         }
     }
 }

@@ -20,13 +20,23 @@ struct Node {
     len: u16,
 }
 
+/// The node of the empty set.
+const EMPTY: Node = Node { rest: Chain::EMPTY, newest: 0, len: 0 };
+
 /// The nodes of all chains.
 #[derive(Clone, Debug)]
 pub struct Chains(Vec<Node>);
 
+impl Default for Chains {
+    fn default() -> Self {
+        Self(vec![EMPTY])
+    }
+}
+
 impl Chains {
-    pub fn new() -> Self {
-        Self(vec![Node { rest: Chain::EMPTY, newest: 0, len: 0 }])
+    /// Forgets all but the empty set.
+    pub fn clear(&mut self) {
+        self.0.truncate(1);
     }
 
     /// `rest` and one more relay, which it must not contain.
@@ -91,7 +101,7 @@ mod tests {
 
     #[test]
     fn chains_share_and_compare() {
-        let mut chains = Chains::new();
+        let mut chains = Chains::default();
         let ascending = |chains: &mut Chains, set: &[u16]| chains.extend(Chain::EMPTY, set.iter().copied());
         let a = ascending(&mut chains, &[1, 5, 6]);
         let b = ascending(&mut chains, &[2, 3, 6]);

@@ -92,7 +92,7 @@ impl<'a> Trial<'a> {
     }
 
     fn finish(self) -> Pool {
-        let mut pool = Pool::new();
+        let mut pool = Pool::default();
         let misses = self.below.into_iter().chain(self.above);
         for subset in self.nearest.iter().copied().flatten().chain(misses) {
             let positions = (0..self.candidates.len() as Position).filter(|position| subset.mask & 1 << position != 0);

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn sums(rates: &[u64], in_use: &[bool]) -> Vec<u64> {
-        let (mut pool, range) = (Pool::new(), range(3000, 0.1));
+        let (mut pool, range) = (Pool::default(), range(3000, 0.1));
         search(&mut pool, &field(rates), range, in_use);
         check(&pool, rates, range);
         pool.sets.iter().map(|found| found.sum_bps).collect()

@@ -23,23 +23,22 @@ const SURPLUS: usize = 4;
 /// If there is a set with a sum from (1 + `epsilon`) L to U, there is one in the result. With a layer for every number k of
 /// relays, that holds for each k alone. With at most k relays in a set it takes O(N k^2 / `epsilon`) steps, not more than
 /// [`CELLS_MAX`] a relay; O(N k / `epsilon`) where one layer has to do.
-pub fn search(field: &Field, range: Range, epsilon: f64, in_use: &[bool]) -> Pool {
+///
+/// `pool` is empty; `cells` is memory for tables.
+pub fn search(pool: &mut Pool, cells: &mut Vec<Found>, field: &Field, range: Range, epsilon: f64, in_use: &[bool]) {
     let many = Many { field, range, epsilon, ascending: field.ascending(in_use) };
-    let mut pool = Pool::new();
-    let smallest = many.fill(&mut pool, many.ascending.iter(), range.high_bps);
+    let smallest = many.fill(pool, many.ascending.iter(), range.high_bps);
     let count_max = pool.chains.len(smallest.chain);
-    many.fill(&mut pool, many.ascending.iter().rev(), range.high_bps);
-    let largest = many.fill(&mut pool, many.ascending.iter().rev(), range.target_bps);
+    many.fill(pool, many.ascending.iter().rev(), range.high_bps);
+    let largest = many.fill(pool, many.ascending.iter().rev(), range.target_bps);
     if let Some(whole) = many.layered(count_max) {
-        many.tabulate(&mut pool, whole);
-        return pool;
+        return many.tabulate(pool, cells, whole);
     }
-    let exchange = many.exchange(&mut pool, largest);
-    many.tabulate(&mut pool, exchange);
+    let exchange = many.exchange(pool, largest);
+    many.tabulate(pool, cells, exchange);
     if pool.sets.is_empty() {
-        many.tabulate(&mut pool, many.one_layer(count_max));
+        many.tabulate(pool, cells, many.one_layer(count_max));
     }
-    pool
 }
 
 struct Many<'a> {
@@ -102,12 +101,13 @@ impl Many<'_> {
         Frame { base, limit_bps, shift: finest(limit_bps - base_bps, layers), layers: Some(layers) }
     }
 
-    fn tabulate(&self, pool: &mut Pool, frame: Frame) {
+    fn tabulate(&self, pool: &mut Pool, cells: &mut Vec<Found>, frame: Frame) {
         let mut is_open = vec![true; self.field.0.len()];
         pool.chains.iter(frame.base.chain).for_each(|position| is_open[usize::from(position)] = false);
         let mut offered = self.distinguishable(&is_open, frame);
+        let Some(smallest) = offered.first().map(|position| self.field.bps(*position)) else { return };
         offered.sort_unstable();
-        let mut table = Table::new(pool, self.range, frame);
+        let mut table = Table::new(pool, cells, self.range, frame, smallest);
         for position in offered.into_iter().rev() {
             table.take(position, self.field.bps(position));
         }
@@ -145,7 +145,8 @@ mod tests {
     use super::*;
 
     fn pool(rates: &[u64], range: Range, epsilon: f64) -> Pool {
-        let pool = search(&field(rates), range, epsilon, &vec![false; rates.len()]);
+        let mut pool = Pool::default();
+        search(&mut pool, &mut Vec::new(), &field(rates), range, epsilon, &vec![false; rates.len()]);
         check(&pool, rates, range);
         pool
     }

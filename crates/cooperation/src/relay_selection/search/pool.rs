@@ -18,6 +18,12 @@ pub struct Extent {
     pub most: u64,
 }
 
+impl Default for Extent {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
 impl Extent {
     /// Of no values.
     pub const EMPTY: Self = Self { least: u64::MAX, most: 0 };
@@ -39,6 +45,7 @@ impl Extent {
 }
 
 /// What a search found.
+#[derive(Debug, Default)]
 pub struct Pool {
     pub chains: Chains,
     /// The sets that may be chosen: feasible, and none of the others found would be preferred to all of them.
@@ -54,15 +61,12 @@ pub struct Pool {
 }
 
 impl Pool {
-    pub fn new() -> Self {
-        Self {
-            chains: Chains::new(),
-            sets: Vec::new(),
-            distances_bps: Extent::EMPTY,
-            counts: Extent::EMPTY,
-            below: None,
-            above: None,
-        }
+    /// Forgets everything but its memory.
+    pub fn clear(&mut self) {
+        self.chains.clear();
+        self.sets.clear();
+        (self.distances_bps, self.counts) = (Extent::EMPTY, Extent::EMPTY);
+        (self.below, self.above) = (None, None);
     }
 
     /// Takes a set into account, whatever its sum.

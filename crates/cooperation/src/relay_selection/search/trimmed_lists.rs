@@ -4,7 +4,7 @@
 //! of sums closer than the factor 1 + d, d = epsilon / 2N, only the smallest stays (Cormen et al., trimming). Feasible sets
 //! are collected before the lists are trimmed. So for every feasible sum y one from y / (1 + epsilon) to y is found.
 
-use core::cmp::{Ordering, Reverse};
+use core::cmp::Ordering;
 
 use super::chain::{Chain, Chains};
 use super::pool::{Found, Pool};
@@ -20,81 +20,145 @@ pub enum Classes {
     One,
 }
 
-/// Feasible sets of `field`; `in_use` marks the relays that carry data.
-pub fn search(field: &Field, range: Range, epsilon: f64, classes: Classes, in_use: &[bool]) -> Pool {
-    let count = field.0.len();
-    let trim = epsilon / (2.0 * count as f64);
-    let mut lists = Lists { field, range, trim, in_use, pool: Pool::new(), merged: Vec::new() };
-    let empty = Found { sum_bps: 0, chain: Chain::EMPTY };
-    let mut by_class = vec![vec![empty]];
-    for position in 0..count as u32 {
-        match classes {
-            Classes::PerCardinality => lists.take_per_cardinality(&mut by_class, position as Position),
-            Classes::One => lists.take(&mut by_class, 0, 0, position as Position),
-        }
-    }
-    // Feasible sums were collected on the way; what is left below the range is the nearest miss.
-    let below = by_class.iter().flatten().filter(|found| found.sum_bps < range.low_bps);
-    let nearest = below.max_by_key(|found| (found.sum_bps, Reverse(lists.pool.chains.len(found.chain)))).copied();
-    lists.pool.below = nearest.filter(|found| found.sum_bps > 0);
-    lists.pool
+/// The lists, which keep their memory from one search to the next.
+#[derive(Debug, Default)]
+pub struct Lists {
+    /// By number of relays; with [`Classes::One`] all in the first.
+    by_class: Vec<Vec<Found>>,
+    merged: Vec<Found>,
 }
 
-struct Lists<'a> {
-    field: &'a Field,
+impl Lists {
+    /// Lists for that many relays, of which none is taken.
+    fn start(&mut self, relays: usize) {
+        if self.by_class.len() <= relays {
+            self.by_class.resize(relays + 1, Vec::new());
+        }
+        self.by_class.iter_mut().for_each(Vec::clear);
+        self.by_class[0].push(Found { sum_bps: 0, chain: Chain::EMPTY });
+    }
+}
+
+/// Feasible sets of `field` in `pool`, which is empty; `in_use` marks the relays that carry data. With [`Classes::One`] the
+/// nearest misses too.
+pub fn search(
+    pool: &mut Pool,
+    lists: &mut Lists,
+    field: &Field,
+    range: Range,
+    epsilon: f64,
+    classes: Classes,
+    in_use: &[bool],
+) {
+    let count = field.0.len();
+    lists.start(count);
+    let trim = epsilon / (2.0 * count as f64);
+    let mut search = Search { range, trim, in_use, pool, lists };
+    for (at, candidate) in field.0.iter().enumerate() {
+        let smallest_left_bps = field.0[at + 1..].iter().map(|left| left.bps).min();
+        let newcomer = Newcomer { position: at as Position, bps: candidate.bps, smallest_left_bps };
+        match classes {
+            // In descending order: the relay is used at most once in a set.
+            Classes::PerCardinality => (0..=at).rev().for_each(|class| search.take(class, class + 1, newcomer)),
+            Classes::One => {
+                search.miss_above(newcomer);
+                search.take(0, 0, newcomer);
+            }
+        }
+    }
+    if classes == Classes::One {
+        search.miss_below();
+    }
+}
+
+/// A relay that is added to sets.
+#[derive(Clone, Copy)]
+struct Newcomer {
+    position: Position,
+    bps: u64,
+    /// What the smallest of those that are still to come offers.
+    smallest_left_bps: Option<u64>,
+}
+
+struct Search<'a> {
     range: Range,
     /// d
     trim: f64,
     in_use: &'a [bool],
-    pool: Pool,
-    merged: Vec<Found>,
+    pool: &'a mut Pool,
+    lists: &'a mut Lists,
 }
 
-impl Lists<'_> {
-    /// One more relay, classes in descending order: it is used at most once in a set.
-    fn take_per_cardinality(&mut self, by_class: &mut Vec<Vec<Found>>, position: Position) {
-        by_class.push(Vec::new());
-        for class in (1..by_class.len()).rev() {
-            self.take(by_class, class - 1, class, position);
+impl Search<'_> {
+    /// Adds the relay to the sets of class `from`, collects what is feasible, and puts into class `to` what later relays may be
+    /// added to.
+    fn take(&mut self, from: usize, to: usize, newcomer: Newcomer) {
+        let Some(limit) = self.range.high_bps.checked_sub(newcomer.bps) else { return };
+        let low = self.range.low_bps.saturating_sub(newcomer.bps);
+        let parents = &self.lists.by_class[from];
+        for parent in parents.iter().rev().skip_while(|parent| parent.sum_bps > limit) {
+            if parent.sum_bps < low {
+                break;
+            }
+            let chain = self.pool.chains.push(parent.chain, newcomer.position);
+            self.pool.add(Found { sum_bps: parent.sum_bps + newcomer.bps, chain }, self.range);
         }
-        if by_class.last().is_some_and(Vec::is_empty) {
-            by_class.pop();
+        // What is feasible and leaves no room for another relay is of no more use.
+        let room_bps = newcomer.smallest_left_bps.map_or(0, |left| self.range.high_bps.saturating_sub(left));
+        let kept_bps = room_bps.max(self.range.low_bps.saturating_sub(1));
+        if let Some(limit) = kept_bps.checked_sub(newcomer.bps) {
+            self.merge(from, to, newcomer, limit);
         }
     }
 
-    /// Adds the relay to the sets of class `from`, merges the result into class `to`, and trims.
-    fn take(&mut self, by_class: &mut [Vec<Found>], from: usize, to: usize, position: Position) {
-        let bps = self.field.bps(position);
-        let mut merged = core::mem::take(&mut self.merged);
+    /// Puts into class `to` what the relay makes of the sets of class `from` that are not above `limit`, and trims.
+    fn merge(&mut self, from: usize, to: usize, newcomer: Newcomer, limit: u64) {
+        let (parents, old) = (&self.lists.by_class[from], &self.lists.by_class[to]);
+        let Some(first) = parents.first().filter(|first| first.sum_bps <= limit) else { return };
+        // What the list holds below the first new set stays as it is, and so does what follows the last one.
+        let mut next = old.partition_point(|old| old.sum_bps < first.sum_bps + newcomer.bps);
+        let merged = &mut self.lists.merged;
         merged.clear();
-        let mut trimmed_to = None;
+        merged.extend_from_slice(&old[..next]);
+        let trim = self.trim;
+        // Rounded down: sums are integers, so the next one is above the limit if and only if it is above the real one.
+        let trimmed_to = |found: &Found| found.sum_bps.saturating_add((found.sum_bps as f64 * trim) as u64);
+        let mut hidden = merged.last().map(trimmed_to);
         let mut keep = |found: Found| {
-            if trimmed_to.is_none_or(|limit| found.sum_bps > limit) {
-                // Rounded down: sums are integers, so the next one is above the limit if and only if it is above the real one.
-                let width = (found.sum_bps as f64 * self.trim) as u64;
-                trimmed_to = Some(found.sum_bps.saturating_add(width));
+            if hidden.is_none_or(|hidden| found.sum_bps > hidden) {
+                hidden = Some(trimmed_to(&found));
                 merged.push(found);
             }
         };
-        let mut old = by_class[to].iter().copied().peekable();
-        for parent in &by_class[from] {
-            let Some(sum_bps) = parent.sum_bps.checked_add(bps) else { break };
-            let new = Found { sum_bps, chain: self.pool.chains.push(parent.chain, position) };
-            if new.sum_bps >= self.range.low_bps {
-                self.pool.add(new, self.range);
-            }
-            if new.sum_bps > self.range.high_bps {
-                break;
-            }
-            let chains = &self.pool.chains;
-            let precedes = |old: &Found| precedes(chains, self.in_use, *old, new);
-            while let Some(found) = old.next_if(precedes) {
-                keep(found);
+        for parent in parents.iter().take_while(|parent| parent.sum_bps <= limit) {
+            let chain = self.pool.chains.push(parent.chain, newcomer.position);
+            let new = Found { sum_bps: parent.sum_bps + newcomer.bps, chain };
+            while let Some(found) = old.get(next).filter(|old| precedes(&self.pool.chains, self.in_use, **old, new)) {
+                keep(*found);
+                next += 1;
             }
             keep(new);
         }
-        old.for_each(keep);
-        self.merged = core::mem::replace(&mut by_class[to], merged);
+        let rest = &old[next..];
+        let hidden = rest.iter().take_while(|old| hidden.is_some_and(|hidden| old.sum_bps <= hidden)).count();
+        merged.extend_from_slice(&rest[hidden..]);
+        core::mem::swap(&mut self.lists.by_class[to], &mut self.lists.merged);
+    }
+
+    /// The smallest sum above the range that the relay makes of the only list.
+    fn miss_above(&mut self, newcomer: Newcomer) {
+        let sums =
+            self.lists.by_class[0].iter().map_while(|parent| Some((parent, parent.sum_bps.checked_add(newcomer.bps)?)));
+        if let Some((parent, sum_bps)) = sums.into_iter().find(|(_, sum_bps)| *sum_bps > self.range.high_bps) {
+            let chain = self.pool.chains.push(parent.chain, newcomer.position);
+            self.pool.add(Found { sum_bps, chain }, self.range);
+        }
+    }
+
+    /// The largest sum below the range in the only list: feasible sums were collected on the way.
+    fn miss_below(&mut self) {
+        let below = self.lists.by_class[0].iter().filter(|found| (1..self.range.low_bps).contains(&found.sum_bps));
+        self.pool.below = below.last().copied();
     }
 }
 
@@ -120,7 +184,8 @@ mod tests {
     const TEN: [u64; 10] = [500, 600, 700, 800, 850, 900, 950, 1000, 1050, 1100];
 
     fn pool(rates: &[u64], range: Range, epsilon: f64, classes: Classes) -> Pool {
-        let pool = search(&field(rates), range, epsilon, classes, &vec![false; rates.len()]);
+        let mut pool = Pool::default();
+        search(&mut pool, &mut Lists::default(), &field(rates), range, epsilon, classes, &vec![false; rates.len()]);
         check(&pool, rates, range);
         pool
     }
@@ -156,7 +221,16 @@ mod tests {
         // 2 and 3, or 0 and 3, make 3000.
         let rates = [1000, 800, 1000, 2000];
         let only = |in_use: [bool; 4]| {
-            let pool = search(&field(&rates), range(3000, 0.0), 0.1, Classes::PerCardinality, &in_use);
+            let mut pool = Pool::default();
+            search(
+                &mut pool,
+                &mut Lists::default(),
+                &field(&rates),
+                range(3000, 0.0),
+                0.1,
+                Classes::PerCardinality,
+                &in_use,
+            );
             sets(&pool)
         };
         assert_eq!(only([false; 4]), [[0, 3]]);
