@@ -377,7 +377,7 @@ impl Network {
         vertices.chain(self.media.iter().filter_map(|shared| self.medium_imbalance(shared)))
     }
 
-    /// A medium balances over all its gates: what enters at one leaves at another.
+    /// A medium balances over all its gates: what enters at one, or is made inside, leaves at another.
     fn medium_imbalance(&self, shared: &Shared) -> Option<Imbalance> {
         let [mut entered, mut left, mut dropped] = [Amount::default(); 3];
         for vertex in shared.vertices() {
@@ -387,6 +387,7 @@ impl Network {
             dropped = dropped + counters.dropped_total();
         }
         let held = shared.medium.held();
+        let entered = entered + shared.medium.made();
         let balanced = entered == left + dropped + held;
         (shared.medium.conserves() && !balanced).then_some(Imbalance {
             vertex: shared.first_gate,

@@ -39,6 +39,11 @@ pub trait Medium: Any + Send {
         Amount::default()
     }
 
+    /// What it made itself so far, and that did not enter at any gate.
+    fn made(&self) -> Amount {
+        Amount::default()
+    }
+
     /// Whether everything that enters leaves, is dropped, or is still inside. False for elements that end packets and make
     /// others: they must say so.
     fn conserves(&self) -> bool {
