@@ -30,6 +30,7 @@ mod harq;
 mod pace;
 mod path_loss;
 mod place;
+mod poorest;
 mod propagation;
 mod radio;
 mod scheduler;
