@@ -291,6 +291,10 @@ impl Network {
         while let Some((gate, packet, cause)) = self.medium_output.dropped.pop() {
             self.discard(self.media[id.0 as usize].vertex(gate), packet, cause);
         }
+        for (gate, wire_len, cause) in self.medium_output.never_made.drain(..) {
+            let vertex = self.media[id.0 as usize].vertex(gate);
+            self.vertices[vertex.index()].counters.drop_one(wire_len, cause);
+        }
     }
 
     #[inline]
@@ -324,7 +328,7 @@ impl Network {
     }
 
     fn discard(&mut self, at: VertexId, packet: Packet, cause: DropCause) {
-        self.vertices[at.index()].counters.drop_one(&packet, cause);
+        self.vertices[at.index()].counters.drop_one(packet.wire_len(), cause);
         self.pool.recycle(packet);
     }
 }

@@ -19,6 +19,7 @@
 mod amc;
 mod averages;
 mod bearer;
+mod cargo;
 mod channel;
 mod config;
 mod decibel;
@@ -64,6 +65,7 @@ pub use wire::DatagramSource;
 
 use crate::{Amount, DropCause, Gate, Medium, MediumOutput, Neighbours, Packet};
 use amc::CqiThresholds;
+use cargo::Cargo;
 use channel::{Air, Channel};
 use fading::FadingTrace;
 use handover::{AT_ONCE, Handovers};
@@ -71,7 +73,7 @@ use propagation::Propagation;
 use radio::Radio;
 use site::Site;
 use uplink::Uplink;
-use wire::{Arrival, Wire};
+use wire::Wire;
 
 /// Transmission time interval (TS 36.211: a subframe).
 pub(crate) const TTI: Duration = Duration::from_millis(1);
@@ -135,11 +137,13 @@ pub struct Cell {
     /// Where each pair of UE and site is in the fading process, ms: UE by UE.
     offsets_ms: Vec<u64>,
     /// What a UE that left had inside, to be dropped at the next call.
-    lost: Vec<(Gate, Packet, DropCause)>,
+    lost: Vec<(Gate, Cargo, DropCause)>,
     /// The latest TTI that has begun.
     seen_tti: u64,
     /// Whether a command came that changes who may be served.
     commanded: bool,
+    /// Whether sources are called at the next call.
+    catches_up: bool,
 }
 
 /// Making one.
@@ -181,6 +185,7 @@ impl Cell {
             lost: Vec::new(),
             seen_tti: 0,
             commanded: false,
+            catches_up: false,
             config,
         }
     }
@@ -230,6 +235,12 @@ impl Cell {
         };
         wire.feed(ue, source, now);
         Ok(())
+    }
+
+    /// All sources are called that want to be called by now. Otherwise they are called as late as what they send may arrive,
+    /// which is of importance only to those who look at what they count.
+    pub fn call_sources(&mut self) {
+        self.catches_up = true;
     }
 
     /// A UE leaves: what is inside for it or from it is lost, and packets to it are dropped until it comes back.
@@ -338,17 +349,20 @@ impl Cell {
 }
 
 impl Cell {
-    /// A packet that came over the wire goes into its UE's queue.
+    /// What came from the core network goes into its UE's queue.
     #[inline]
-    fn enter_downlink(&mut self, Arrival { at, packet, ue }: Arrival, out: &mut MediumOutput) {
-        let gate = ue.map(UeId::gate).or_else(|| self.neighbours.gate_of(&packet)).filter(|gate| *gate != CORE);
-        let Some(gate) = gate else { return out.discard(CORE, packet, DropCause::NoRoute) };
+    fn enter_downlink(&mut self, cargo: Cargo, at: Instant, out: &mut MediumOutput) {
+        let gate = match cargo.packet() {
+            Ok(packet) => self.neighbours.gate_of(packet).filter(|gate| *gate != CORE),
+            Err(datagram) => self.wire.as_ref().map(|wire| wire.ue_of(datagram).gate()),
+        };
+        let Some(gate) = gate else { return cargo.discard(CORE, DropCause::NoRoute, out) };
         let ue = gate.index() - 1;
         if !self.attached[ue] {
-            return out.discard(gate, packet, DropCause::Outage);
+            return cargo.discard(gate, DropCause::Outage, out);
         }
-        if let Err(refused) = self.radio.enqueue(ue, packet, tti_of(at) + 1) {
-            out.discard(gate, refused, DropCause::QueueFull);
+        if let Err(refused) = self.radio.enqueue(ue, cargo, tti_of(at) + 1) {
+            refused.discard(gate, DropCause::QueueFull, out);
         }
     }
 
@@ -374,15 +388,15 @@ impl Cell {
             let tti = self.next_tti().filter(|tti| *tti <= current);
             // What arrives when a TTI begins is too late for it.
             let begin = tti.map_or(after(now), begin_of);
-            if let Some(arrival) = self.wire.as_mut().and_then(|wire| wire.arrive(begin, out)) {
-                self.seen_tti = tti_of(arrival.at);
-                self.enter_downlink(arrival, out);
+            if let Some((at, cargo)) = self.wire.as_mut().and_then(|wire| wire.arrive(begin, out)) {
+                self.seen_tti = tti_of(at);
+                self.enter_downlink(cargo, at, out);
                 continue;
             }
             let Some(tti) = tti else { break };
             self.seen_tti = tti;
             self.change_sites(tti, tti);
-            self.radio.step(tti, out);
+            self.radio.step(tti, self.wire.as_ref(), out);
         }
         self.seen_tti = current;
         self.uplink.advance(now, out);
@@ -391,8 +405,12 @@ impl Cell {
     /// A packet enters on the core network's side.
     fn enter(&mut self, packet: Packet, now: Instant, out: &mut MediumOutput) {
         match &mut self.wire {
-            Some(wire) => wire.enter(packet, now, out),
-            None => self.enter_downlink(Arrival { at: now, packet, ue: None }, out),
+            Some(wire) => {
+                // What the network sends goes before what sources send at the same time.
+                wire.pull(now, out);
+                wire.enter(packet, now, out);
+            }
+            None => self.enter_downlink(packet.into(), now, out),
         }
     }
 
@@ -417,8 +435,8 @@ impl Cell {
     #[cold]
     fn obey(&mut self, now: Instant, out: &mut MediumOutput) {
         self.commanded = false;
-        for (gate, packet, cause) in self.lost.drain(..) {
-            out.discard(gate, packet, cause);
+        for (gate, cargo, cause) in self.lost.drain(..) {
+            cargo.discard(gate, cause, out);
         }
         let tti = tti_of(now);
         self.change_sites(tti, tti + 1);
@@ -433,11 +451,10 @@ impl Medium for Cell {
 
     #[inline]
     fn process(&mut self, packet: Option<(Gate, Packet)>, now: Instant, out: &mut MediumOutput) {
-        if let Some(wire) = &mut self.wire {
-            // What the network sends goes before what sources send at the same time.
-            wire.pull(if packet.is_some() { now } else { after(now) }, out);
-        }
         self.run(now, out);
+        if core::mem::take(&mut self.catches_up) {
+            self.wire.iter_mut().for_each(|wire| wire.pull(after(now), out));
+        }
         if self.commanded {
             self.obey(now, out);
         }
@@ -460,7 +477,7 @@ impl Medium for Cell {
         let bearers = self.radio.bearers.iter().map(|bearer| bearer.queued() + bearer.in_air());
         let wire = self.wire.as_ref().map(Wire::held).unwrap_or_default();
         let mut held = bearers.fold(self.uplink.held() + wire, |sum, amount| sum + amount);
-        self.lost.iter().for_each(|(_, packet, _)| held.add(packet));
+        self.lost.iter().for_each(|(_, cargo, _)| held = held + Amount::one(cargo.wire_len()));
         held
     }
 

@@ -6,6 +6,7 @@ use units::{Prng, Rate};
 
 use super::averages::Averages;
 use super::bearer::Bearer;
+use super::cargo::Cargo;
 use super::channel::{Air, Channel};
 use super::config::{CellConfig, HarqConfig, RlcConfig};
 use super::estimate::Estimates;
@@ -14,8 +15,9 @@ use super::pace::Pace;
 use super::poorest::Poorest;
 use super::scheduler::{Candidates, Grants};
 use super::site::{Block, Flying, Site};
+use super::wire::Wire;
 use super::{TTI, amc};
-use crate::{DropCause, Gate, MediumOutput, Packet};
+use crate::{DropCause, Gate, MediumOutput};
 
 pub(crate) struct Radio {
     pub air: Air,
@@ -73,7 +75,7 @@ impl Radio {
 
     /// Puts a packet into a UE's queue, or gives it back. The queue is looked at from TTI `next` on.
     #[inline]
-    pub(crate) fn enqueue(&mut self, ue: usize, packet: Packet, next: u64) -> Result<(), Packet> {
+    pub(crate) fn enqueue(&mut self, ue: usize, packet: Cargo, next: u64) -> Result<(), Cargo> {
         let bearer = &mut self.bearers[ue];
         let idle = bearer.queued().packets == 0;
         bearer.enqueue(packet, &self.rlc, &mut self.prng)?;
@@ -115,12 +117,12 @@ impl Radio {
     }
 
     /// What happens at the start of `tti`.
-    pub(crate) fn step(&mut self, tti: u64, out: &mut MediumOutput) {
+    pub(crate) fn step(&mut self, tti: u64, wire: Option<&Wire>, out: &mut MediumOutput) {
         while self.flying.front().is_some_and(|flying| flying.lands_tti <= tti) {
             let Some(Flying { intact, block, lands_tti }) = self.flying.pop_front() else { return };
             let ue = usize::from(block.ue);
             if intact {
-                self.bearers[ue].arrive(block.nr, Gate(block.ue + 1), out);
+                self.bearers[ue].arrive(block.nr, Gate(block.ue + 1), wire, out);
             } else if self.bearers[ue].awaits(block.nr) {
                 self.repeat(block, lands_tti, tti);
             }
@@ -327,7 +329,7 @@ impl Radio {
     }
 
     /// A UE leaves.
-    pub(crate) fn leave(&mut self, ue: usize, lost: &mut Vec<(Gate, Packet, DropCause)>) {
+    pub(crate) fn leave(&mut self, ue: usize, lost: &mut Vec<(Gate, Cargo, DropCause)>) {
         self.bearers[ue].flush(Gate(ue as u16 + 1), lost);
         self.sites[self.channels[ue].site].leave(ue as u16);
         self.touch(ue);

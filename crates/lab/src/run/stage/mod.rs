@@ -194,10 +194,10 @@ impl Stage {
         Ok(())
     }
 
-    /// The cell looks at what its wire brings once a TTI: now too, before somebody looks at the cell.
+    /// The cell looks at what its wire brings once a TTI, and calls sources late: now too, before somebody looks at them.
     fn catch_up(&mut self) {
         if let Some(id) = self.cell {
-            self.simulation.with_medium(id, |_: &mut Cell, _| ());
+            self.simulation.with_medium(id, |cell: &mut Cell, _| cell.call_sources());
         }
     }
 
