@@ -314,6 +314,10 @@ impl Network {
         while let Some((gate, packet, cause)) = self.medium_output.dropped.pop() {
             self.discard(self.media[id.0 as usize].vertex(gate), packet, cause);
         }
+        for (gate, wire_len, cause) in self.medium_output.never_made.drain(..) {
+            let vertex = self.media[id.0 as usize].vertex(gate);
+            self.vertices[vertex.index()].counters.drop_one(wire_len, cause);
+        }
     }
 
     #[inline]
@@ -353,7 +357,7 @@ impl Network {
     }
 
     fn discard(&mut self, at: VertexId, packet: Packet, cause: DropCause) {
-        self.vertices[at.index()].counters.drop_one(&packet, cause);
+        self.vertices[at.index()].counters.drop_one(packet.wire_len(), cause);
         self.pool.recycle(packet);
     }
 }
@@ -406,7 +410,7 @@ impl Network {
         vertices.chain(self.media.iter().filter_map(|shared| self.medium_imbalance(shared)))
     }
 
-    /// A medium balances over all its gates: what enters at one leaves at another.
+    /// A medium balances over all its gates: what enters at one, or is made inside, leaves at another.
     fn medium_imbalance(&self, shared: &Shared) -> Option<Imbalance> {
         let [mut entered, mut left, mut dropped] = [Amount::default(); 3];
         for vertex in shared.vertices() {
@@ -416,6 +420,7 @@ impl Network {
             dropped = dropped + counters.dropped_total();
         }
         let held = shared.medium.held();
+        let entered = entered + shared.medium.made();
         let balanced = entered == left + dropped + held;
         (shared.medium.conserves() && !balanced).then_some(Imbalance {
             vertex: shared.first_gate,

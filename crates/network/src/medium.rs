@@ -39,6 +39,11 @@ pub trait Medium: Any + Send {
         Amount::default()
     }
 
+    /// What it made itself so far, and that did not enter at any gate.
+    fn made(&self) -> Amount {
+        Amount::default()
+    }
+
     /// Whether everything that enters leaves, is dropped, or is still inside. False for elements that end packets and make
     /// others: they must say so.
     fn conserves(&self) -> bool {
@@ -62,6 +67,8 @@ pub trait Medium: Any + Send {
 pub struct MediumOutput {
     pub(crate) forwarded: Vec<(Gate, Packet)>,
     pub(crate) dropped: Vec<(Gate, Packet, DropCause)>,
+    /// What was dropped before there was a packet: octets on the wire.
+    pub(crate) never_made: Vec<(Gate, u32, DropCause)>,
     /// The network's, while the element runs: what ends packets and makes others neither allocates nor hoards.
     pub(crate) pool: PacketPool,
 }
@@ -81,6 +88,12 @@ impl MediumOutput {
     /// Drops a packet; the drop is counted at `gate`.
     pub fn discard(&mut self, gate: Gate, packet: Packet, cause: DropCause) {
         self.dropped.push((gate, packet, cause));
+    }
+
+    /// As [`Self::discard`], for a packet that the element would have had to make for that purpose; of `wire_len` octets.
+    #[inline]
+    pub fn discard_unmade(&mut self, gate: Gate, wire_len: u32, cause: DropCause) {
+        self.never_made.push((gate, wire_len, cause));
     }
 
     /// A packet that holds `segment`.

@@ -109,6 +109,11 @@ pub struct Amount {
 }
 
 impl Amount {
+    /// One packet.
+    pub(crate) const fn one(wire_len: u32) -> Self {
+        Self { packets: 1, bytes: wire_len as u64 }
+    }
+
     /// Counts one more packet.
     #[inline]
     pub fn add(&mut self, packet: &Packet) {
@@ -146,7 +151,8 @@ impl Counters {
         self.dropped.iter().fold(Amount::default(), |sum, amount| sum + *amount)
     }
 
-    pub(crate) fn drop_one(&mut self, packet: &Packet, cause: DropCause) {
-        self.dropped[cause as usize].add(packet);
+    pub(crate) fn drop_one(&mut self, wire_len: u32, cause: DropCause) {
+        let dropped = &mut self.dropped[cause as usize];
+        *dropped = *dropped + Amount::one(wire_len);
     }
 }

@@ -66,7 +66,7 @@ impl Watched {
             Listing.segment(now, interface, direction, segment);
         }
         if let Some(inspection) = self.host.inspect(flow.0, flow.1).filter(|_| direction == Direction::Sent) {
-            self.checker.sent(now, CLIENT, flow, &inspection);
+            self.checker.sent(now, CLIENT, flow, || Some(inspection));
         }
         self.touched = Some(flow);
     }

@@ -19,7 +19,7 @@ use transport::SubflowStats;
 use units::Instant;
 
 use super::RunError;
-use super::hosts::{EngineHost, LabHost};
+use super::hosts::LabHost;
 use crate::measure::Sender;
 use crate::measure::results::Lateness;
 
@@ -199,11 +199,11 @@ impl Berth {
     }
 
     /// Attaches the engine, or, where the kernel is the host, what stands for it.
-    pub fn attach(&self, simulation: &mut Simulation<LabHost>, engine: EngineHost) -> HostId {
+    pub fn attach(&self, simulation: &mut Simulation<LabHost>, host: LabHost) -> HostId {
         match (self.seat, self.behind) {
             (Seat::Kernel, _) => simulation.attach(self.place, LabHost::Portal(Portal::new())),
-            (_, Some([port, _])) => simulation.attach(port, LabHost::Engine(engine)),
-            (_, None) => simulation.attach(self.place, LabHost::Engine(engine)),
+            (_, Some([port, _])) => simulation.attach(port, host),
+            (_, None) => simulation.attach(self.place, host),
         }
     }
 

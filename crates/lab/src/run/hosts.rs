@@ -5,6 +5,7 @@ use core::net::{IpAddr, SocketAddr};
 use bytes::Bytes;
 use cooperation::agent::Role;
 use network::Datagram;
+use simulator::traffic::UdpSink;
 use simulator::{EndpointHost, Host, Portal};
 use transport::inspection::Inspection;
 use transport::path_manager::LocalAddress;
@@ -22,8 +23,48 @@ pub(super) type EngineHost = EndpointHost<Role>;
 pub enum LabHost {
     /// The engine with an agent and applications.
     Engine(EndpointHost<Role>),
+    /// Sinks of datagrams, and nothing else.
+    Counter(Counter),
     /// Nobody: the host is elsewhere.
     Portal(Portal),
+}
+
+/// Counts datagrams. Most of what a cell carries may be owners' traffic, and an engine that never has anything to do would be
+/// asked many times for each of its packets.
+#[derive(Default)]
+pub struct Counter {
+    sinks: Vec<UdpSink>,
+    is_off: bool,
+}
+
+impl Counter {
+    /// Adds a sink.
+    pub(super) fn push(&mut self, sink: UdpSink) {
+        self.sinks.push(sink);
+    }
+}
+
+impl Host for Counter {
+    /// Nobody listens.
+    fn handle_segment(&mut self, _: &mut Segment, _: Instant) {}
+
+    fn handle_datagram(&mut self, datagram: Datagram, _: Instant) {
+        if !self.is_off {
+            self.sinks.iter_mut().for_each(|sink| sink.count(&datagram));
+        }
+    }
+
+    fn handle_timeout(&mut self, _: Instant) {}
+
+    #[inline]
+    fn poll_transmit(&mut self, _: &mut Segment, _: Instant) -> bool {
+        false
+    }
+
+    #[inline]
+    fn poll_timeout(&mut self) -> Option<Instant> {
+        None
+    }
 }
 
 /// Where relays and source answer to the destination: a port that capture tools take for no protocol.
@@ -57,7 +98,7 @@ impl LabHost {
     pub(super) fn engine(&self) -> Option<&EngineHost> {
         match self {
             Self::Engine(engine) => Some(engine),
-            Self::Portal(_) => None,
+            Self::Counter(_) | Self::Portal(_) => None,
         }
     }
 
@@ -65,7 +106,16 @@ impl LabHost {
     pub(super) fn engine_mut(&mut self) -> Option<&mut EngineHost> {
         match self {
             Self::Engine(engine) => Some(engine),
-            Self::Portal(_) => None,
+            Self::Counter(_) | Self::Portal(_) => None,
+        }
+    }
+
+    /// Switches the host off, without a word to anybody.
+    pub(super) fn switch_off(&mut self) {
+        match self {
+            Self::Engine(engine) => engine.switch_off(),
+            Self::Counter(counter) => counter.is_off = true,
+            Self::Portal(_) => {}
         }
     }
 
@@ -77,7 +127,7 @@ impl LabHost {
     /// The portal, if it is one.
     pub fn portal(&mut self) -> Option<&mut Portal> {
         match self {
-            Self::Engine(_) => None,
+            Self::Engine(_) | Self::Counter(_) => None,
             Self::Portal(portal) => Some(portal),
         }
     }
@@ -88,6 +138,7 @@ macro_rules! each {
     ($of:expr, $host:ident => $call:expr) => {
         match $of {
             LabHost::Engine($host) => $call,
+            LabHost::Counter($host) => $call,
             LabHost::Portal($host) => $call,
         }
     };

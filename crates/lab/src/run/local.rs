@@ -13,7 +13,7 @@ use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
 use units::{Duration, Instant, Prng, Rate};
 
-use super::hosts::{EngineHost, host};
+use super::hosts::{Counter, EngineHost, LabHost, host};
 use crate::measure::results::{LatencyResults, VideoResults};
 use crate::scenario::{self, Addresses, LocalKind, LocalTraffic, Scenario, drawing, value_of};
 
@@ -101,32 +101,44 @@ impl LocalCounts {
 
 /// The hosts between which the traffic of a relay's owner goes, and what is counted there.
 pub(super) struct LocalHosts {
-    /// Where it comes from.
-    pub sources: EngineHost,
+    /// Where it comes from, if not all of it comes from `feeds`.
+    pub sources: Option<EngineHost>,
+    /// What the cell's own wire brings.
+    pub feeds: Vec<UdpSource>,
     /// The relay.
-    pub sinks: EngineHost,
+    pub sinks: LabHost,
     pub counts: LocalCounts,
+}
+
+/// Whether datagrams of correspondents come with the cell's own wire: nothing is between them.
+fn feeds_cell(scenario: &Scenario) -> bool {
+    scenario.cell.is_some() && scenario.bottleneck.is_none()
 }
 
 /// The host of relay `index`, whose agent is `role`, and the one that sends to it.
 pub(super) fn hosts(scenario: &Scenario, index: usize, addresses: &Addresses, role: Role) -> LocalHosts {
     let relay = &scenario.relays[index];
     let (at, from) = (addresses.relays[index], addresses.correspondents[index]);
-    let sinks = host(scenario, &format!("relay {}", relay.name), &[at], role);
-    let sources = host(scenario, &format!("correspondent of {}", relay.name), &[from], Role::Alone);
-    let mut hosts = Hosts { sources, sinks, flows: Vec::new() };
+    let is_counter = matches!(role, Role::Alone) && relay.local.iter().all(|local| local.kind == LocalKind::Udp);
+    let sinks = match is_counter {
+        true => LabHost::Counter(Counter::default()),
+        false => LabHost::Engine(host(scenario, &format!("relay {}", relay.name), &[at], role)),
+    };
+    let mut hosts = Hosts { sources: None, feeds: Vec::new(), sinks, flows: Vec::new() };
     let sections = relay.local.iter().flat_map(|local| (0..local.count).map(move |_| local));
     for (local, port) in sections.zip(PORT_FIRST..) {
         let prng = Prng::fork(scenario.seed, &format!("local flow {port} of {}", relay.name));
         let (from, to) = (SocketAddr::new(from, port), SocketAddr::new(at, port));
-        hosts = Adding { scenario, local, from, to, prng }.add_to(hosts);
+        hosts = Adding { scenario, relay: &relay.name, local, from, to, prng }.add_to(hosts);
     }
-    LocalHosts { sources: hosts.sources, sinks: hosts.sinks, counts: LocalCounts(hosts.flows) }
+    let Hosts { sources, feeds, sinks, flows } = hosts;
+    LocalHosts { sources, feeds, sinks, counts: LocalCounts(flows) }
 }
 
 /// A flow that is about to be added.
 struct Adding<'a> {
     scenario: &'a Scenario,
+    relay: &'a str,
     local: &'a LocalTraffic,
     from: SocketAddr,
     to: SocketAddr,
@@ -135,15 +147,26 @@ struct Adding<'a> {
 
 /// The hosts between which a relay's traffic goes, and what is counted there.
 struct Hosts {
-    sources: EngineHost,
-    sinks: EngineHost,
+    sources: Option<EngineHost>,
+    feeds: Vec<UdpSource>,
+    sinks: LabHost,
     flows: Vec<Flow>,
 }
 
 impl Hosts {
-    fn with(mut self, source: impl App + 'static, sink: impl App + 'static, flow: Flow) -> Self {
+    /// A flow whose sink is an application of the relay.
+    fn received_by(mut self, sink: impl App + 'static, flow: Flow) -> Self {
+        let LabHost::Engine(engine) = self.sinks else { unreachable!("a counter has flows of datagrams only") };
         self.flows.push(flow);
-        Self { sources: self.sources.app(source), sinks: self.sinks.app(sink), flows: self.flows }
+        Self { sinks: LabHost::Engine(engine.app(sink)), ..self }
+    }
+
+    /// A flow of datagrams.
+    fn counted_by(mut self, sink: UdpSink, flow: Flow) -> Self {
+        let LabHost::Counter(counter) = &mut self.sinks else { return self.received_by(sink, flow) };
+        counter.push(sink);
+        self.flows.push(flow);
+        self
     }
 }
 
@@ -164,16 +187,29 @@ impl Adding<'_> {
         }
     }
 
+    /// A source that is an application of the correspondent.
+    fn sent_by(&self, hosts: Hosts, source: impl App + 'static) -> Hosts {
+        let correspondent = || {
+            let name = format!("correspondent of {}", self.relay);
+            host(self.scenario, &name, &[self.from.ip()], Role::Alone)
+        };
+        Hosts { sources: Some(hosts.sources.unwrap_or_else(correspondent).app(source)), ..hosts }
+    }
+
     fn fork(&mut self) -> Prng {
         Prng::new(self.prng.below(u64::MAX))
     }
 
-    fn udp(&self, hosts: Hosts, demand: Demand, mix: Option<Prng>) -> Hosts {
+    fn udp(&self, mut hosts: Hosts, demand: Demand, mix: Option<Prng>) -> Hosts {
         let sizes = mix.map_or(DatagramSizes::Constant(self.local.datagram.0 as u16), DatagramSizes::Mix);
         let flow = UdpFlow { local: self.from, remote: self.to, demand, sizes, stop: stop(self.local) };
         let (source, sink) = (UdpSource::new(flow), UdpSink::new(self.to));
         let flow = self.flow(Some(source.demanded()), sink.received());
-        hosts.with(source, sink, flow)
+        if !feeds_cell(self.scenario) {
+            return self.sent_by(hosts, source).counted_by(sink, flow);
+        }
+        hosts.feeds.push(source);
+        hosts.counted_by(sink, flow)
     }
 
     fn tcp(&self, hosts: Hosts, demand: Option<Demand>, mix: Option<Prng>) -> Hosts {
@@ -200,7 +236,7 @@ impl Adding<'_> {
         };
         let sink = TcpSink::new(self.to, config);
         let flow = self.flow(limited.then(|| source.demanded()), sink.received());
-        hosts.with(source, sink, flow)
+        self.sent_by(hosts, source).received_by(sink, flow)
     }
 
     fn short_flows(&mut self, hosts: Hosts) -> Hosts {
@@ -217,7 +253,7 @@ impl Adding<'_> {
         let sink = TcpSink::new(self.to, self.config());
         let flow = self.flow(Some(source.demanded()), sink.received());
         let flow = Flow { latencies: Some(source.latencies()), ..flow };
-        hosts.with(source, sink, flow)
+        self.sent_by(hosts, source).received_by(sink, flow)
     }
 
     fn video(&mut self, hosts: Hosts) -> Hosts {
@@ -234,7 +270,7 @@ impl Adding<'_> {
         let sink = VideoPlayer::new(self.to, self.config(), frames, video.playback());
         let flow = self.flow(Some(source.demanded()), sink.received());
         let flow = Flow { screen: Some(sink.screen()), ..flow };
-        hosts.with(source, sink, flow)
+        self.sent_by(hosts, source).received_by(sink, flow)
     }
 
     fn flow(&self, demanded: Option<Octets>, received: Octets) -> Flow {

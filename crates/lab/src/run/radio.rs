@@ -2,7 +2,7 @@
 
 use network::cell::{
     Cell, CellConfig, EarlyDrop, Fading, HandoverConfig, PathLoss, Place, Profile, RadioConfig, RlcConfig, Shadowing,
-    SiteConfig, StrongestSite, Track, UeConfig, UeId, UplinkConfig,
+    SiteConfig, StrongestSite, Track, UeConfig, UeId, UplinkConfig, WireConfig,
 };
 use network::wlan::{DataRate, StationId, Wlan, WlanConfig};
 use network::{Gate, Link, MediumId, Network, Queue, VertexId};
@@ -14,6 +14,8 @@ use super::hosts::CONTROL_PORT;
 use crate::run::link_nodes::queue;
 use crate::scenario::{self, Addresses, Scenario};
 
+/// What waits at most before the wire between the core and the cell.
+const WIRE_PACKETS: u64 = 10_000;
 /// Early drops at their most: the queue is full then anyway.
 const EARLY_DROP_MAX: f64 = 0.1;
 /// Metres over which shadowing forgets itself (TR 36.814 table A.2.1.1-2, macro cells).
@@ -65,8 +67,10 @@ pub(super) fn add_cell(
     }
     let id = network.add_medium(Box::new(cell));
     let gate = network.gate(id, Gate(0));
-    let wire = || Link::new(settings.core_rate, settings.core_delay).queue(Queue::packets(10_000));
-    let (enter, leave) = (network.add_link(wire()), network.add_link(wire()));
+    // Towards the cell, the wire is the cell's own.
+    let enter = network.add_router();
+    let leave =
+        network.add_link(Link::new(settings.core_rate, settings.core_delay).queue(Queue::packets(WIRE_PACKETS)));
     network.connect(enter, gate);
     network.connect(gate, leave);
     Ok(Some(SharedHop { id, hub: Hub { enter, leave, towards_source: true } }))
@@ -117,6 +121,11 @@ fn cell_config(scenario: &Scenario, settings: &scenario::Cell) -> CellConfig {
         scheduler: settings.scheduler.clone(),
         rlc: RlcConfig { queue: queue(settings.queue), early: early_drop(scenario, settings), ..default.rlc },
         uplink: UplinkConfig { rate: settings.uplink_rate, delay: settings.uplink_delay, ..default.uplink },
+        wire: Some(WireConfig {
+            rate: settings.core_rate,
+            delay: settings.core_delay,
+            queue: Queue::packets(WIRE_PACKETS),
+        }),
         radio: radio(settings, default.radio),
         handover: handover(settings),
         ..default

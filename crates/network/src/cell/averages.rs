@@ -16,12 +16,14 @@ pub(crate) struct Averages {
     /// 1/t_w.
     weight: f64,
     tti: u64,
+    /// How often the common factor was multiplied out.
+    unit: u64,
 }
 
 impl Averages {
     pub(crate) fn new(ues: usize, averaging_ttis: f64) -> Self {
         let weight = 1.0 / averaging_ttis;
-        Self { stored: vec![0.0; ues], scale: 1.0, decay: 1.0 - weight, weight, tti: 0 }
+        Self { stored: vec![0.0; ues], scale: 1.0, decay: 1.0 - weight, weight, tti: 0, unit: 0 }
     }
 
     /// Lets time pass until `tti`, without grants.
@@ -32,6 +34,7 @@ impl Averages {
         if self.scale < SCALE_MIN {
             self.stored.iter_mut().for_each(|stored| *stored *= self.scale);
             self.scale = 1.0;
+            self.unit += 1;
         }
     }
 
@@ -43,7 +46,30 @@ impl Averages {
     /// R_i, octets per TTI.
     #[inline]
     pub(crate) fn get(&self, ue: usize) -> f64 {
-        self.stored[ue] * self.scale
+        self.multiplied_out(self.stored[ue])
+    }
+
+    /// R_i over the common factor: comparable as long as [`Self::unit`] is the same.
+    #[inline]
+    pub(crate) fn stored(&self, ue: usize) -> f64 {
+        self.stored[ue]
+    }
+
+    /// R_i from what is [`Self::stored`].
+    #[inline]
+    pub(crate) fn multiplied_out(&self, stored: f64) -> f64 {
+        stored * self.scale
+    }
+
+    /// Changes when all that is stored does.
+    #[inline]
+    pub(crate) fn unit(&self) -> u64 {
+        self.unit
+    }
+
+    /// How many UEs there are.
+    pub(crate) fn len(&self) -> usize {
+        self.stored.len()
     }
 
     /// 1/t_w: what a grant of one octet adds.

@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 
 use units::Prng;
 
+use super::cargo::Cargo;
 use super::config::{EarlyDrop, RlcConfig};
-use crate::{Amount, DropCause, Gate, MediumOutput, Packet};
+use super::wire::Wire;
+use crate::{Amount, DropCause, Gate, MediumOutput};
 
 /// Numbers the transport blocks of one UE.
 pub(crate) type BlockNr = u64;
@@ -14,11 +16,11 @@ pub(crate) type BlockNr = u64;
 /// that one have arrived.
 #[derive(Debug)]
 pub(crate) struct Bearer {
-    queue: VecDeque<Packet>,
+    queue: VecDeque<Cargo>,
     queued: Amount,
     /// Octets of the first packet in the queue that are in blocks already.
     head_sent: u32,
-    sent: VecDeque<(BlockNr, Packet)>,
+    sent: VecDeque<(BlockNr, Cargo)>,
     in_air: Amount,
     /// Whether each block from `first_block` on has arrived.
     arrived: VecDeque<bool>,
@@ -62,7 +64,7 @@ impl Bearer {
 
     /// Puts a packet at the end of the queue, or gives it back.
     #[inline]
-    pub(crate) fn enqueue(&mut self, mut packet: Packet, rlc: &RlcConfig, prng: &mut Prng) -> Result<(), Packet> {
+    pub(crate) fn enqueue(&mut self, mut packet: Cargo, rlc: &RlcConfig, prng: &mut Prng) -> Result<(), Cargo> {
         if !rlc.queue.admits(self.queued, packet.wire_len()) {
             return Err(packet);
         }
@@ -73,7 +75,7 @@ impl Bearer {
         if rlc.queue.marks(self.queued) {
             packet.mark_congestion();
         }
-        self.queued.add(&packet);
+        self.queued = self.queued + Amount::one(packet.wire_len());
         self.queue.push_back(packet);
         Ok(())
     }
@@ -105,13 +107,13 @@ impl Bearer {
         self.head_sent = 0;
         self.queued.packets -= 1;
         self.queued.bytes -= u64::from(packet.wire_len());
-        self.in_air.add(&packet);
+        self.in_air = self.in_air + Amount::one(packet.wire_len());
         self.sent.push_back((block, packet));
     }
 
     /// A block arrives; packets that are complete and in order leave.
     #[inline]
-    pub(crate) fn arrive(&mut self, block: BlockNr, gate: Gate, out: &mut MediumOutput) {
+    pub(crate) fn arrive(&mut self, block: BlockNr, gate: Gate, wire: Option<&Wire>, out: &mut MediumOutput) {
         // Blocks from before a flush are of no use any more.
         let Some(index) = block.checked_sub(self.first_block) else { return };
         self.arrived[index as usize] = true;
@@ -123,8 +125,8 @@ impl Bearer {
             let Some((_, packet)) = self.sent.pop_front() else { return };
             self.in_air.packets -= 1;
             self.in_air.bytes -= u64::from(packet.wire_len());
-            self.served.add(&packet);
-            out.forward(gate, packet);
+            self.served = self.served + Amount::one(packet.wire_len());
+            packet.forward(gate, wire, out);
         }
     }
 
@@ -134,7 +136,7 @@ impl Bearer {
     }
 
     /// Everything inside is lost.
-    pub(crate) fn flush(&mut self, gate: Gate, lost: &mut Vec<(Gate, Packet, DropCause)>) {
+    pub(crate) fn flush(&mut self, gate: Gate, lost: &mut Vec<(Gate, Cargo, DropCause)>) {
         let packets = self.sent.drain(..).map(|(_, packet)| packet).chain(self.queue.drain(..));
         lost.extend(packets.map(|packet| (gate, packet, DropCause::Outage)));
         self.first_block += self.arrived.len() as u64;
@@ -164,7 +166,7 @@ mod tests {
 
     fn bearer(sizes: &[u32], rlc: &RlcConfig) -> Bearer {
         let mut bearer = Bearer::new();
-        sizes.iter().for_each(|size| bearer.enqueue(packet(*size), rlc, &mut Prng::new(1)).unwrap());
+        sizes.iter().for_each(|size| bearer.enqueue(packet(*size).into(), rlc, &mut Prng::new(1)).unwrap());
         bearer
     }
 
@@ -191,11 +193,11 @@ mod tests {
         let mut bearer = bearer(&[100, 200, 300], &rlc);
         let blocks = [106, 206, 306].map(|room| bearer.fill(room, &rlc).0);
         let mut out = MediumOutput::new();
-        bearer.arrive(blocks[1], GATE, &mut out);
+        bearer.arrive(blocks[1], GATE, None, &mut out);
         assert_eq!(delivered(&mut out), []);
-        bearer.arrive(blocks[0], GATE, &mut out);
+        bearer.arrive(blocks[0], GATE, None, &mut out);
         assert_eq!(delivered(&mut out), [100, 200]);
-        bearer.arrive(blocks[2], GATE, &mut out);
+        bearer.arrive(blocks[2], GATE, None, &mut out);
         assert_eq!((delivered(&mut out), bearer.served()), (vec![300], Amount { packets: 3, bytes: 600 }));
     }
 
@@ -207,13 +209,13 @@ mod tests {
         let mut lost = Vec::new();
         bearer.flush(GATE, &mut lost);
         assert_eq!(lost.iter().map(|(_, packet, _)| packet.wire_len()).collect::<Vec<_>>(), [100, 200]);
-        bearer.enqueue(packet(300), &rlc, &mut Prng::new(1)).unwrap();
+        bearer.enqueue(packet(300).into(), &rlc, &mut Prng::new(1)).unwrap();
         let (new, _) = bearer.fill(400, &rlc);
         let mut out = MediumOutput::new();
         assert_eq!([old, new].map(|block| bearer.awaits(block)), [false, true]);
-        bearer.arrive(old, GATE, &mut out);
+        bearer.arrive(old, GATE, None, &mut out);
         assert_eq!(delivered(&mut out), []);
-        bearer.arrive(new, GATE, &mut out);
+        bearer.arrive(new, GATE, None, &mut out);
         assert_eq!(delivered(&mut out), [300]);
     }
 
@@ -221,17 +223,20 @@ mod tests {
     fn the_queue_has_a_limit() {
         let rlc = RlcConfig { queue: Queue::packets(2), ..RlcConfig::default() };
         let mut bearer = bearer(&[100, 100], &rlc);
-        assert!(bearer.enqueue(packet(100), &rlc, &mut Prng::new(1)).is_err());
+        assert!(bearer.enqueue(packet(100).into(), &rlc, &mut Prng::new(1)).is_err());
         bearer.fill(106, &rlc);
-        assert!(bearer.enqueue(packet(100), &rlc, &mut Prng::new(1)).is_ok());
+        assert!(bearer.enqueue(packet(100).into(), &rlc, &mut Prng::new(1)).is_ok());
     }
 
     #[test]
     fn packets_that_find_a_long_queue_are_marked() {
         let rlc = RlcConfig { queue: Queue::packets(9).mark_above(2), ..RlcConfig::default() };
         let mut bearer = Bearer::new();
-        (0..4).for_each(|_| bearer.enqueue(ecn_packet(100), &rlc, &mut Prng::new(1)).unwrap());
-        assert_eq!(bearer.queue.iter().map(is_marked).collect::<Vec<_>>(), [false, false, true, true]);
+        (0..4).for_each(|_| bearer.enqueue(ecn_packet(100).into(), &rlc, &mut Prng::new(1)).unwrap());
+        assert_eq!(
+            bearer.queue.iter().map(|cargo| is_marked(cargo.packet().unwrap())).collect::<Vec<_>>(),
+            [false, false, true, true]
+        );
     }
 
     #[test]
@@ -240,9 +245,9 @@ mod tests {
         let early = EarlyDrop { min: ByteCount(150), max: ByteCount(151), probability_max: certain, ecn: true };
         let rlc = RlcConfig { early: Some(early), ..RlcConfig::default() };
         let mut bearer = bearer(&[100, 100], &rlc);
-        assert!(bearer.enqueue(packet(100), &rlc, &mut Prng::new(1)).is_err());
-        bearer.enqueue(ecn_packet(100), &rlc, &mut Prng::new(1)).unwrap();
-        assert!(is_marked(bearer.queue.back().unwrap()));
+        assert!(bearer.enqueue(packet(100).into(), &rlc, &mut Prng::new(1)).is_err());
+        bearer.enqueue(ecn_packet(100).into(), &rlc, &mut Prng::new(1)).unwrap();
+        assert!(is_marked(bearer.queue.back().unwrap().packet().unwrap()));
         // Half way up the ramp every second packet is hit, on average.
         let half = EarlyDrop { min: ByteCount(0), max: ByteCount(200), ..early };
         let mut prng = Prng::new(1);

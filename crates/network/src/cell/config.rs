@@ -29,6 +29,8 @@ pub struct CellConfig {
     pub downlink_delay: Duration,
     /// The way back.
     pub uplink: UplinkConfig,
+    /// The wire that packets of the core network come over; `None` if they enter the cell at once.
+    pub wire: Option<WireConfig>,
     /// Changes of the serving site.
     pub handover: HandoverConfig,
     /// Time constant of the estimates that [`super::UeState`] reports.
@@ -139,6 +141,17 @@ pub struct UplinkConfig {
     pub queue: Queue,
 }
 
+/// The wire from the core network to the cell, first in, first out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WireConfig {
+    /// How fast packets are serialised.
+    pub rate: Rate,
+    /// How long they are on their way then.
+    pub delay: Duration,
+    /// Limit of what waits before it.
+    pub queue: Queue,
+}
+
 /// Changes of the serving site.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HandoverConfig {
@@ -171,6 +184,7 @@ impl Default for CellConfig {
             harq: HarqConfig::default(),
             downlink_delay: Duration::from_millis(3),
             uplink: UplinkConfig::default(),
+            wire: None,
             handover: HandoverConfig::default(),
             estimate_window: Duration::from_secs(1),
         }

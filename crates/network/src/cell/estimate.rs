@@ -57,10 +57,11 @@ impl Estimates {
         let samples = (passed / SAMPLE_TTIS).min(CATCH_UP_SAMPLES);
         let offered = (passed * air.groups as u64) as f64;
         for (ue, channel) in channels.iter_mut().enumerate() {
-            // Those without data report too, so that their place is known.
-            channel.report(ue, tti, air);
+            // Those without data report too, so that their place is known. It is what would be sampled now.
+            let now = f64::from(channel.report(ue, tti, air).bytes);
             let at = |sample: u64| tti - sample * SAMPLE_TTIS;
-            let sum: f64 = (0..samples).map(|sample| f64::from(channel.sample(at(sample), air).bytes)).sum();
+            let before = (1..samples).map(|sample| f64::from(channel.sample(at(sample), air).bytes));
+            let sum = now + before.sum::<f64>();
             let fresh = |average: f64, value: f64| value + memory * (average - value);
             self.rates[ue] = fresh(self.rates[ue], sum / samples as f64);
             self.used[ue] = fresh(self.used[ue], f64::from(self.groups[ue]) / offered);

@@ -1,8 +1,8 @@
 //! An LTE cell: a [`Medium`] between the core network (gate 0) and the UEs (gates from 1 on), TTI by TTI.
 //!
 //! ```text
-//! core ── queue of the UE ── resource scheduler ── transport blocks, HARQ ── in order ── UE        (downlink)
-//! UE ── queue, rate, delay ── core                                                               (uplink)
+//! core ── wire ── queue of the UE ── resource scheduler ── transport blocks, HARQ ── in order ── UE        (downlink)
+//! UE ── queue, rate, delay ── core                                                                       (uplink)
 //! ```
 //!
 //! The algorithms, with their sources, are in `docs/algorithms/cell.md`. While nothing is queued or in the air, no time is
@@ -19,6 +19,7 @@
 mod amc;
 mod averages;
 mod bearer;
+mod cargo;
 mod channel;
 mod config;
 mod decibel;
@@ -30,6 +31,7 @@ mod harq;
 mod pace;
 mod path_loss;
 mod place;
+mod poorest;
 mod propagation;
 mod radio;
 mod scheduler;
@@ -38,6 +40,7 @@ mod site;
 mod state;
 mod tables;
 mod uplink;
+mod wire;
 
 use core::any::Any;
 use core::net::IpAddr;
@@ -46,7 +49,7 @@ use units::{Duration, Instant, Prng, Rate};
 
 pub use config::{
     CellConfig, EarlyDrop, HandoverConfig, HarqConfig, RadioConfig, RlcConfig, SiteConfig, StrongestSite, UeConfig,
-    UplinkConfig,
+    UplinkConfig, WireConfig,
 };
 pub use error::CellError;
 pub use fading::{Fading, Profile};
@@ -58,9 +61,11 @@ pub use scheduler::{
 };
 pub use shadowing::Shadowing;
 pub use state::UeState;
+pub use wire::DatagramSource;
 
 use crate::{Amount, DropCause, Gate, Medium, MediumOutput, Neighbours, Packet};
 use amc::CqiThresholds;
+use cargo::Cargo;
 use channel::{Air, Channel};
 use fading::FadingTrace;
 use handover::{AT_ONCE, Handovers};
@@ -68,6 +73,7 @@ use propagation::Propagation;
 use radio::Radio;
 use site::Site;
 use uplink::Uplink;
+use wire::Wire;
 
 /// Transmission time interval (TS 36.211: a subframe).
 pub(crate) const TTI: Duration = Duration::from_millis(1);
@@ -75,6 +81,29 @@ pub(crate) const TTI: Duration = Duration::from_millis(1);
 /// Whole TTIs in a span, at least as long as it.
 pub(crate) fn ttis(span: Duration) -> u64 {
     span.as_nanos().div_ceil(TTI.as_nanos())
+}
+
+/// The TTI of a time.
+fn tti_of(at: Instant) -> u64 {
+    at.as_nanos() / TTI.as_nanos()
+}
+
+/// When a TTI begins.
+fn begin_of(tti: u64) -> Instant {
+    Instant::from_nanos(tti * TTI.as_nanos())
+}
+
+/// The first time after `now`.
+fn after(now: Instant) -> Instant {
+    Instant::from_nanos(now.as_nanos().saturating_add(1))
+}
+
+/// The earlier one of those that there are.
+fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
 }
 
 /// The gate on the core network's side.
@@ -99,6 +128,7 @@ impl UeId {
 /// A radio access network with its sites and UEs. See the module.
 pub struct Cell {
     config: CellConfig,
+    wire: Option<Wire>,
     radio: Radio,
     uplink: Uplink,
     handovers: Handovers,
@@ -107,11 +137,13 @@ pub struct Cell {
     /// Where each pair of UE and site is in the fading process, ms: UE by UE.
     offsets_ms: Vec<u64>,
     /// What a UE that left had inside, to be dropped at the next call.
-    lost: Vec<(Gate, Packet, DropCause)>,
+    lost: Vec<(Gate, Cargo, DropCause)>,
     /// The latest TTI that has begun.
     seen_tti: u64,
     /// Whether a command came that changes who may be served.
     commanded: bool,
+    /// Whether sources are called at the next call.
+    catches_up: bool,
 }
 
 /// Making one.
@@ -143,6 +175,7 @@ impl Cell {
         (0..ues).filter(|ue| attached[*ue]).for_each(|ue| radio.join(ue));
         radio.estimates.begin(&mut radio.channels, &mut radio.air);
         Self {
+            wire: config.wire.map(Wire::new),
             radio,
             uplink: Uplink::new(&config.uplink, ues),
             handovers: Handovers::new(&config),
@@ -152,6 +185,7 @@ impl Cell {
             lost: Vec::new(),
             seen_tti: 0,
             commanded: false,
+            catches_up: false,
             config,
         }
     }
@@ -187,6 +221,26 @@ impl Cell {
     pub fn register(&mut self, address: IpAddr, ue: UeId) {
         assert!(ue.index() < self.attached.len(), "{ue:?} of a cell with {} UEs", self.attached.len());
         self.neighbours.reach(address, ue.gate());
+    }
+
+    /// `source` sends to `ue` over the wire, from `now` on.
+    ///
+    /// # Errors
+    /// If the cell has no wire.
+    pub fn feed(&mut self, ue: UeId, source: Box<dyn DatagramSource>, now: Instant) -> Result<(), CellError> {
+        assert!(ue.index() < self.attached.len(), "{ue:?} of a cell with {} UEs", self.attached.len());
+        let Some(wire) = &mut self.wire else {
+            let (field, value) = ("wire".into(), "none".into());
+            return Err(CellError::Absurd { field, value, expected: "a wire that datagrams come over" });
+        };
+        wire.feed(ue, source, now);
+        Ok(())
+    }
+
+    /// All sources are called that want to be called by now. Otherwise they are called as late as what they send may arrive,
+    /// which is of importance only to those who look at what they count.
+    pub fn call_sources(&mut self) {
+        self.catches_up = true;
     }
 
     /// A UE leaves: what is inside for it or from it is lost, and packets to it are dropped until it comes back.
@@ -295,17 +349,20 @@ impl Cell {
 }
 
 impl Cell {
-    /// A packet from the core network goes into its UE's queue.
+    /// What came from the core network goes into its UE's queue.
     #[inline]
-    fn enter_downlink(&mut self, packet: Packet, now: Instant, out: &mut MediumOutput) {
-        let gate = self.neighbours.gate_of(&packet).filter(|gate| *gate != CORE);
-        let Some(gate) = gate else { return out.discard(CORE, packet, DropCause::NoRoute) };
+    fn enter_downlink(&mut self, cargo: Cargo, at: Instant, out: &mut MediumOutput) {
+        let gate = match cargo.packet() {
+            Ok(packet) => self.neighbours.gate_of(packet).filter(|gate| *gate != CORE),
+            Err(datagram) => self.wire.as_ref().map(|wire| wire.ue_of(datagram).gate()),
+        };
+        let Some(gate) = gate else { return cargo.discard(CORE, DropCause::NoRoute, out) };
         let ue = gate.index() - 1;
         if !self.attached[ue] {
-            return out.discard(gate, packet, DropCause::Outage);
+            return cargo.discard(gate, DropCause::Outage, out);
         }
-        if let Err(refused) = self.radio.enqueue(ue, packet, now.as_nanos() / TTI.as_nanos() + 1) {
-            out.discard(gate, refused, DropCause::QueueFull);
+        if let Err(refused) = self.radio.enqueue(ue, cargo, tti_of(at) + 1) {
+            refused.discard(gate, DropCause::QueueFull, out);
         }
     }
 
@@ -318,16 +375,43 @@ impl Cell {
         })
     }
 
+    /// The next TTI before which something may arrive over the wire.
+    #[inline]
+    fn next_arrival(&self) -> Option<u64> {
+        self.wire.as_ref().and_then(Wire::next_arrival).map(|at| tti_of(at) + 1)
+    }
+
     /// Does what the TTIs up to that of `now` hold.
     fn run(&mut self, now: Instant, out: &mut MediumOutput) {
-        let current = now.as_nanos() / TTI.as_nanos();
-        while let Some(tti) = self.next_tti().filter(|tti| *tti <= current) {
+        let current = tti_of(now);
+        loop {
+            let tti = self.next_tti().filter(|tti| *tti <= current);
+            // What arrives when a TTI begins is too late for it.
+            let begin = tti.map_or(after(now), begin_of);
+            if let Some((at, cargo)) = self.wire.as_mut().and_then(|wire| wire.arrive(begin, out)) {
+                self.seen_tti = tti_of(at);
+                self.enter_downlink(cargo, at, out);
+                continue;
+            }
+            let Some(tti) = tti else { break };
             self.seen_tti = tti;
             self.change_sites(tti, tti);
-            self.radio.step(tti, out);
+            self.radio.step(tti, self.wire.as_ref(), out);
         }
         self.seen_tti = current;
         self.uplink.advance(now, out);
+    }
+
+    /// A packet enters on the core network's side.
+    fn enter(&mut self, packet: Packet, now: Instant, out: &mut MediumOutput) {
+        match &mut self.wire {
+            Some(wire) => {
+                // What the network sends goes before what sources send at the same time.
+                wire.pull(now, out);
+                wire.enter(packet, now, out);
+            }
+            None => self.enter_downlink(packet.into(), now, out),
+        }
     }
 
     /// Does the handovers that are due by `tti`. `next` is the next TTI to come.
@@ -351,10 +435,10 @@ impl Cell {
     #[cold]
     fn obey(&mut self, now: Instant, out: &mut MediumOutput) {
         self.commanded = false;
-        for (gate, packet, cause) in self.lost.drain(..) {
-            out.discard(gate, packet, cause);
+        for (gate, cargo, cause) in self.lost.drain(..) {
+            cargo.discard(gate, cause, out);
         }
-        let tti = now.as_nanos() / TTI.as_nanos();
+        let tti = tti_of(now);
         self.change_sites(tti, tti + 1);
         self.radio.look_again(tti + 1);
     }
@@ -368,11 +452,14 @@ impl Medium for Cell {
     #[inline]
     fn process(&mut self, packet: Option<(Gate, Packet)>, now: Instant, out: &mut MediumOutput) {
         self.run(now, out);
+        if core::mem::take(&mut self.catches_up) {
+            self.wire.iter_mut().for_each(|wire| wire.pull(after(now), out));
+        }
         if self.commanded {
             self.obey(now, out);
         }
         match packet {
-            Some((CORE, packet)) => self.enter_downlink(packet, now, out),
+            Some((CORE, packet)) => self.enter(packet, now, out),
             Some((gate, packet)) if self.attached[gate.index() - 1] => {
                 self.uplink.enter(gate.index() - 1, packet, now, out);
             }
@@ -382,24 +469,27 @@ impl Medium for Cell {
     }
 
     fn next_wakeup(&self) -> Option<Instant> {
-        let radio = self.next_tti().map(|tti| Instant::from_nanos(tti * TTI.as_nanos()));
-        match (radio, self.uplink.next_wakeup()) {
-            (Some(radio), Some(uplink)) => Some(radio.min(uplink)),
-            (radio, uplink) => radio.or(uplink),
-        }
+        let downlink = earlier(self.next_tti(), self.next_arrival()).map(begin_of);
+        earlier(downlink, self.uplink.next_wakeup())
     }
 
     fn held(&self) -> Amount {
         let bearers = self.radio.bearers.iter().map(|bearer| bearer.queued() + bearer.in_air());
-        let mut held = bearers.fold(self.uplink.held(), |sum, amount| sum + amount);
-        self.lost.iter().for_each(|(_, packet, _)| held.add(packet));
+        let wire = self.wire.as_ref().map(Wire::held).unwrap_or_default();
+        let mut held = bearers.fold(self.uplink.held() + wire, |sum, amount| sum + amount);
+        self.lost.iter().for_each(|(_, cargo, _)| held = held + Amount::one(cargo.wire_len()));
         held
+    }
+
+    fn made(&self) -> Amount {
+        self.wire.as_ref().map(Wire::made).unwrap_or_default()
     }
 
     /// Draws shadows and fading anew: to be called before the first packet.
     fn seed(&mut self, prng: Prng) {
         let (neighbours, attached) = (core::mem::take(&mut self.neighbours), core::mem::take(&mut self.attached));
-        *self = Self::with_prng(self.config.clone(), neighbours, attached, prng);
+        let wire = self.wire.take();
+        *self = Self { wire, ..Self::with_prng(self.config.clone(), neighbours, attached, prng) };
     }
 
     fn as_any(&self) -> &dyn Any {

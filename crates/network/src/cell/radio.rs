@@ -6,15 +6,18 @@ use units::{Prng, Rate};
 
 use super::averages::Averages;
 use super::bearer::Bearer;
+use super::cargo::Cargo;
 use super::channel::{Air, Channel};
 use super::config::{CellConfig, HarqConfig, RlcConfig};
 use super::estimate::Estimates;
 use super::harq;
 use super::pace::Pace;
+use super::poorest::Poorest;
 use super::scheduler::{Candidates, Grants};
 use super::site::{Block, Flying, Site};
+use super::wire::Wire;
 use super::{TTI, amc};
-use crate::{DropCause, Gate, MediumOutput, Packet};
+use crate::{DropCause, Gate, MediumOutput};
 
 pub(crate) struct Radio {
     pub air: Air,
@@ -30,6 +33,8 @@ pub(crate) struct Radio {
     /// The TTI from which on each UE may be served: it is here, within its rate, and in range.
     eligible: Vec<u64>,
     candidates: Vec<u16>,
+    /// Of the only site, if its scheduler asks for nothing else.
+    poorest: Option<Poorest>,
     prng: Prng,
     /// The TTI in which there is something to send.
     next_tti: Option<u64>,
@@ -42,6 +47,10 @@ pub(crate) struct Radio {
 impl Radio {
     pub(crate) fn new(config: &CellConfig, sites: Vec<Site>, channels: Vec<Channel>, air: Air, prng: Prng) -> Self {
         let ues = config.ues.len();
+        let poorest = match &sites[..] {
+            [only] if only.scheduler.serves_poorest() => Some(Poorest::new(ues)),
+            _ => None,
+        };
         Self {
             estimates: Estimates::new(ues, config.estimate_window),
             air,
@@ -54,6 +63,7 @@ impl Radio {
             away_until: vec![0; ues],
             eligible: vec![0; ues],
             candidates: Vec::with_capacity(ues),
+            poorest,
             prng,
             next_tti: None,
             delay_ttis: super::ttis(config.downlink_delay).max(1),
@@ -65,7 +75,7 @@ impl Radio {
 
     /// Puts a packet into a UE's queue, or gives it back. The queue is looked at from TTI `next` on.
     #[inline]
-    pub(crate) fn enqueue(&mut self, ue: usize, packet: Packet, next: u64) -> Result<(), Packet> {
+    pub(crate) fn enqueue(&mut self, ue: usize, packet: Cargo, next: u64) -> Result<(), Cargo> {
         let bearer = &mut self.bearers[ue];
         let idle = bearer.queued().packets == 0;
         bearer.enqueue(packet, &self.rlc, &mut self.prng)?;
@@ -78,7 +88,16 @@ impl Radio {
     /// A UE has data.
     fn activate(&mut self, ue: usize, next: u64) {
         self.sites[self.channels[ue].site].activate(ue as u16);
+        self.touch(ue);
         self.wake(self.eligible[ue].max(next));
+    }
+
+    /// A UE's average has changed, or when it may be served.
+    #[inline]
+    fn touch(&mut self, ue: usize) {
+        if let Some(poorest) = &mut self.poorest {
+            poorest.touch(ue as u16);
+        }
     }
 
     fn wake(&mut self, tti: u64) {
@@ -98,12 +117,12 @@ impl Radio {
     }
 
     /// What happens at the start of `tti`.
-    pub(crate) fn step(&mut self, tti: u64, out: &mut MediumOutput) {
+    pub(crate) fn step(&mut self, tti: u64, wire: Option<&Wire>, out: &mut MediumOutput) {
         while self.flying.front().is_some_and(|flying| flying.lands_tti <= tti) {
             let Some(Flying { intact, block, lands_tti }) = self.flying.pop_front() else { return };
             let ue = usize::from(block.ue);
             if intact {
-                self.bearers[ue].arrive(block.nr, Gate(block.ue + 1), out);
+                self.bearers[ue].arrive(block.nr, Gate(block.ue + 1), wire, out);
             } else if self.bearers[ue].awaits(block.nr) {
                 self.repeat(block, lands_tti, tti);
             }
@@ -145,13 +164,18 @@ impl Radio {
 
     /// Shares the groups from `used` on. False if it came to nothing because those chosen are out of range.
     fn share(&mut self, site: usize, used: usize, tti: u64) -> bool {
+        let mut grants = Grants::new(self.air.groups, used);
+        if self.poorest.is_some() {
+            let Some(poorest) = self.find_poorest(site, tti) else { return true };
+            grants.give_all(poorest);
+            let Some((ue, groups)) = grants.take_next() else { return true };
+            return self.transmit(site, usize::from(ue), groups, tti);
+        }
         let Self { sites, candidates, eligible, .. } = self;
-        candidates.clear();
-        candidates.extend(sites[site].contenders().iter().filter(|ue| eligible[usize::from(**ue)] <= tti));
+        select(sites[site].contenders(), |ue| eligible[usize::from(ue)] <= tti, candidates);
         if candidates.is_empty() {
             return true;
         }
-        let mut grants = Grants::new(self.air.groups, used);
         let mut view = Candidates {
             ues: &self.candidates,
             tti,
@@ -166,6 +190,22 @@ impl Radio {
             (refused, served) = (refused || !reached, served || reached);
         }
         served || !refused
+    }
+
+    /// The contender that has had least.
+    fn find_poorest(&mut self, site: usize, tti: u64) -> Option<u16> {
+        let Self { sites, bearers, eligible, averages, poorest, .. } = self;
+        let site = &sites[site];
+        if site.active.is_empty() {
+            return None;
+        }
+        let reserves = site.scheduler.reserves();
+        let contends = |ue: usize| match reserves {
+            true => site.members.binary_search(&(ue as u16)).is_ok(),
+            false => bearers[ue].queued().packets > 0,
+        };
+        let served_from = |ue: u16| Some(eligible[usize::from(ue)]).filter(|_| contends(usize::from(ue)));
+        poorest.as_mut()?.find(tti, averages, served_from)
     }
 
     /// Sends what is due again. Returns how many groups that takes.
@@ -203,10 +243,12 @@ impl Radio {
         };
         if bytes == 0 {
             self.eligible[ue] = self.channels[ue].valid_until();
+            self.touch(ue);
             return false;
         }
         let reported = report.sinr;
         self.averages.add(ue, bytes);
+        self.touch(ue);
         self.estimates.count(ue, count as u32);
         if self.bearers[ue].queued().packets == 0 {
             return true;
@@ -246,6 +288,18 @@ impl Radio {
     }
 }
 
+/// Those of `ues` that are `fit`. Each is written and then kept or not: nothing to be guessed wrong by a processor.
+#[inline]
+fn select(ues: &[u16], fit: impl Fn(u16) -> bool, selected: &mut Vec<u16>) {
+    selected.resize(ues.len(), 0);
+    let mut count = 0;
+    for ue in ues {
+        selected[count] = *ue;
+        count += usize::from(fit(*ue));
+    }
+    selected.truncate(count);
+}
+
 /// Commands.
 impl Radio {
     /// A UE goes to another site, with what waits for it, and is away until a TTI. `next` is the next TTI to come.
@@ -254,6 +308,7 @@ impl Radio {
         self.channels[ue] = channel;
         self.away_until[ue] = away_until;
         self.eligible[ue] = self.away_until[ue];
+        self.touch(ue);
         if self.sites[from].leave(ue as u16) {
             self.sites[to].join(ue as u16);
         }
@@ -270,12 +325,14 @@ impl Radio {
     /// A UE is there again.
     pub(crate) fn join(&mut self, ue: usize) {
         self.sites[self.channels[ue].site].join(ue as u16);
+        self.touch(ue);
     }
 
     /// A UE leaves.
-    pub(crate) fn leave(&mut self, ue: usize, lost: &mut Vec<(Gate, Packet, DropCause)>) {
+    pub(crate) fn leave(&mut self, ue: usize, lost: &mut Vec<(Gate, Cargo, DropCause)>) {
         self.bearers[ue].flush(Gate(ue as u16 + 1), lost);
         self.sites[self.channels[ue].site].leave(ue as u16);
+        self.touch(ue);
     }
 
     /// Whether there are data for any UE.
@@ -286,6 +343,7 @@ impl Radio {
     pub(crate) fn set_pace(&mut self, ue: usize, rate: Option<Rate>) {
         self.paces[ue] = rate.map(Pace::new);
         self.eligible[ue] = self.away_until[ue];
+        self.touch(ue);
     }
 
     /// Looks anew at who waits, in TTI `next`.

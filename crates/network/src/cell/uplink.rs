@@ -2,6 +2,7 @@
 
 use units::{Deadlines, Instant};
 
+use super::cargo::Cargo;
 use super::config::UplinkConfig;
 use super::{Gate, TTI};
 use crate::{Amount, DropCause, Link, MediumOutput, Node, Output, Packet};
@@ -58,14 +59,14 @@ impl Uplink {
     }
 
     /// Everything inside the UE's link is lost.
-    pub(crate) fn flush(&mut self, ue: usize, lost: &mut Vec<(Gate, Packet, DropCause)>) {
+    pub(crate) fn flush(&mut self, ue: usize, lost: &mut Vec<(Gate, Cargo, DropCause)>) {
         // A clone of a link keeps its settings and leaves its packets behind.
         let mut fresh = self.links[ue].clone();
         core::mem::swap(&mut fresh, &mut self.links[ue]);
         fresh.process(None, Instant::FAR_FUTURE, &mut self.output);
         let gate = Gate(ue as u16 + 1);
-        lost.extend(self.output.take_forwarded().map(|packet| (gate, packet, DropCause::Outage)));
-        lost.extend(self.output.take_dropped().map(|(packet, cause)| (gate, packet, cause)));
+        lost.extend(self.output.take_forwarded().map(|packet| (gate, packet.into(), DropCause::Outage)));
+        lost.extend(self.output.take_dropped().map(|(packet, cause)| (gate, packet.into(), cause)));
         self.due.set(ue, None);
     }
 }

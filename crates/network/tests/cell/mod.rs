@@ -5,3 +5,4 @@ mod any_order;
 mod behaviour;
 mod ns3;
 mod rig;
+mod wire;

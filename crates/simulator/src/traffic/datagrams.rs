@@ -3,6 +3,7 @@
 use core::net::SocketAddr;
 
 use network::Datagram;
+use network::cell::DatagramSource;
 use transport::{Endpoint, Event};
 use units::{Instant, Prng};
 
@@ -89,6 +90,34 @@ impl UdpSource {
         self.due_bytes = self.flow.demand.bytes_until(self.now);
         self.demanded.set(self.due_bytes);
     }
+
+    /// Payload of the next datagram, if it is due.
+    fn next_payload(&mut self) -> Option<u16> {
+        let len = u64::from(self.next_len);
+        if self.due_bytes < self.sent_bytes + len {
+            return None;
+        }
+        self.sent_bytes += len;
+        Some(core::mem::replace(&mut self.next_len, self.flow.sizes.draw()))
+    }
+
+    fn next_call(&self) -> Option<Instant> {
+        let wanted = self.sent_bytes + u64::from(self.next_len);
+        let next = self.flow.demand.next_event(wanted).filter(|_| !self.stopped())?;
+        Some(next.min(self.flow.stop))
+    }
+}
+
+impl DatagramSource for UdpSource {
+    fn addresses(&self) -> (SocketAddr, SocketAddr) {
+        (self.flow.local, self.flow.remote)
+    }
+
+    fn send(&mut self, now: Instant, payloads: &mut Vec<u16>) -> Option<Instant> {
+        self.advance(now);
+        payloads.extend(core::iter::from_fn(|| self.next_payload()));
+        self.next_call()
+    }
 }
 
 impl App for UdpSource {
@@ -103,19 +132,12 @@ impl App for UdpSource {
     }
 
     fn poll_datagram(&mut self, _: Instant) -> Option<Datagram> {
-        let len = u64::from(self.next_len);
-        if self.due_bytes < self.sent_bytes + len {
-            return None;
-        }
-        self.sent_bytes += len;
-        let payload_len = core::mem::replace(&mut self.next_len, self.flow.sizes.draw());
+        let payload_len = self.next_payload()?;
         Some(Datagram { src: self.flow.local, dst: self.flow.remote, payload_len })
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let wanted = self.sent_bytes + u64::from(self.next_len);
-        let next = self.flow.demand.next_event(wanted).filter(|_| !self.stopped())?;
-        Some(next.min(self.flow.stop))
+        self.next_call()
     }
 
     fn report(&self) -> Report {
@@ -139,6 +161,14 @@ impl UdpSink {
     pub fn received(&self) -> Octets {
         self.received.clone()
     }
+
+    /// Counts a datagram if it is for this port.
+    #[inline]
+    pub fn count(&mut self, datagram: &Datagram) {
+        if datagram.dst == self.local {
+            self.received.add(datagram.payload_len.into());
+        }
+    }
 }
 
 impl App for UdpSink {
@@ -147,9 +177,7 @@ impl App for UdpSink {
     fn handle_event(&mut self, _: &Event, _: &mut Endpoint, _: Instant) {}
 
     fn handle_datagram(&mut self, datagram: &Datagram, _: Instant) {
-        if datagram.dst == self.local {
-            self.received.add(datagram.payload_len.into());
-        }
+        self.count(datagram);
     }
 
     fn report(&self) -> Report {

@@ -135,7 +135,11 @@ impl Demand {
             self.pass_edge(edge);
         }
         self.integrate_to(now);
-        (self.bit_nanos / BIT_NANOS_PER_BYTE) as u64
+        // Two gigabytes fit 64-bit arithmetic, which divides several times faster than 128-bit.
+        match u64::try_from(self.bit_nanos) {
+            Ok(bit_nanos) => bit_nanos / BIT_NANOS_PER_BYTE as u64,
+            Err(_) => (self.bit_nanos / BIT_NANOS_PER_BYTE) as u64,
+        }
     }
 
     /// When the demand reaches `bytes`, or changes before; `None` if neither ever happens. Both as seen from the time of
@@ -199,7 +203,10 @@ impl Piece {
     fn time_to_gain(&self, missing: u128, now: Instant) -> Option<Duration> {
         let nanos = if self.from == self.to || self.lasts.is_zero() {
             let bps = u128::from(self.from.as_bps());
-            (bps > 0).then(|| u64::try_from(missing.div_ceil(bps)).unwrap_or(u64::MAX / 4))?
+            (bps > 0).then(|| match u64::try_from(missing) {
+                Ok(missing) => missing.div_ceil(self.from.as_bps()),
+                Err(_) => u64::try_from(missing.div_ceil(bps)).unwrap_or(u64::MAX / 4),
+            })?
         } else {
             let (from, to) = (self.from.as_bps() as f64, self.to.as_bps() as f64);
             let slope = (to - from) / self.lasts.as_nanos() as f64;

@@ -29,8 +29,8 @@ mod short_flows;
 pub mod video;
 mod writer;
 
-use core::cell::Cell;
-use std::rc::Rc;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
 pub use answers::{Answers, Latencies, REQUEST_BYTES, Reader};
 pub use background::Background;
@@ -46,19 +46,19 @@ pub use short_flows::{ShortFlowSource, ShortFlows};
 
 /// Octets counted by an application and read by whoever measures.
 #[derive(Clone, Debug, Default)]
-pub struct Octets(Rc<Cell<u64>>);
+pub struct Octets(Arc<AtomicU64>);
 
 impl Octets {
     /// How many so far.
     pub fn get(&self) -> u64 {
-        self.0.get()
+        self.0.load(Ordering::Relaxed)
     }
 
     fn add(&self, octets: u64) {
-        self.0.set(self.0.get() + octets);
+        self.set(self.get() + octets);
     }
 
     fn set(&self, octets: u64) {
-        self.0.set(octets);
+        self.0.store(octets, Ordering::Relaxed);
     }
 }

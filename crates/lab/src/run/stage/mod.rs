@@ -12,6 +12,7 @@ use std::rc::Rc;
 use network::MediumId;
 use network::cell::{Cell, UeId};
 use network::wlan::{StationId, Wlan};
+use simulator::traffic::UdpSource;
 use simulator::{HostId, Simulation, Source};
 use units::{Duration, Instant};
 
@@ -98,16 +99,20 @@ impl Stage {
         let berths = Berths::new(backend, scenario, &mut topology, addresses)?;
         let mut simulation = Simulation::new(topology.network);
         let origin = host(scenario, "source", &[addresses.source], agents.source()?);
-        let source = berths.source.attach(&mut simulation, server(origin));
+        let source = berths.source.attach(&mut simulation, LabHost::Engine(server(origin)));
         let destination = host(scenario, "destination", &paths, agents.destination()?).app(sink);
-        let destination = berths.destination.attach(&mut simulation, destination);
+        let destination = berths.destination.attach(&mut simulation, LabHost::Engine(destination));
         let mut relays = Vec::new();
         for (index, (parts, berth)) in topology.relays.into_iter().zip(&berths.relays).enumerate() {
-            let LocalHosts { sources, sinks, counts } = local::hosts(scenario, index, addresses, agents.relay(index)?);
+            let local = local::hosts(scenario, index, addresses, agents.relay(index)?);
+            let LocalHosts { sources, feeds, sinks, counts } = local;
             let has_engine = standing(scenario, index) != Standing::Absent;
             let host = berth.as_ref().filter(|_| has_engine).map(|berth| berth.attach(&mut simulation, sinks));
-            if let Some(port) = parts.correspondent {
+            if let Some((port, sources)) = parts.correspondent.zip(sources) {
                 simulation.attach(port, LabHost::Engine(sources));
+            }
+            if let Some(cell) = topology.cell {
+                feed(&mut simulation, cell, index, feeds)?;
             }
             relays.push(RelayOnStage { parts, local: counts, host });
         }
@@ -184,7 +189,16 @@ impl Stage {
     pub fn pass_until(&mut self, end: Instant, backend: &mut dyn Backend) -> Result<(), RunError> {
         let meter = &self.meter;
         // Nothing is measured meanwhile: who has enough of it interrupts no run.
-        backend.pass(&mut self.simulation, end, &|simulation| meter.tick(simulation.now())).map(|_| ())
+        let _ = backend.pass(&mut self.simulation, end, &|simulation| meter.tick(simulation.now()))?;
+        self.catch_up();
+        Ok(())
+    }
+
+    /// The cell looks at what its wire brings once a TTI, and calls sources late: now too, before somebody looks at them.
+    fn catch_up(&mut self) {
+        if let Some(id) = self.cell {
+            self.simulation.with_medium(id, |cell: &mut Cell, _| cell.call_sources());
+        }
     }
 
     fn goes_on(&self) -> bool {
@@ -205,6 +219,7 @@ impl Stage {
                 waits && meter.tick(simulation.now())
             };
             self.interrupted |= backend.pass(&mut self.simulation, stop, &goes_on)? == Passed::Interrupted;
+            self.catch_up();
             if let Some((_, relay)) = departure.filter(|(at, _)| *at <= self.simulation.now()) {
                 self.departures.pop();
                 self.depart(relay);
@@ -230,7 +245,7 @@ impl Stage {
             self.simulation.with_medium(id, |wlan: &mut Wlan, _| wlan.leave(station(relay)));
         }
         if let Some(host) = self.relays[relay].host {
-            self.simulation.with_host(host, |host, _| host.engine_mut().map(|host| host.switch_off()));
+            self.simulation.with_host(host, |host, _| host.switch_off());
         }
     }
 }
@@ -264,6 +279,21 @@ impl Berths {
         }
         Ok(Self { source, destination, relays: of_relays })
     }
+}
+
+/// The cell's wire brings what `feeds` send to relay `index`.
+fn feed(
+    simulation: &mut Simulation<LabHost>,
+    cell: MediumId,
+    index: usize,
+    feeds: Vec<UdpSource>,
+) -> Result<(), RunError> {
+    for source in feeds {
+        let fed =
+            simulation.with_medium(cell, |cell: &mut Cell, now| cell.feed(UeId(index as u16), Box::new(source), now));
+        fed.transpose().map_err(|error| RunError::Radio(error.to_string()))?;
+    }
+    Ok(())
 }
 
 /// The address that stands for any, of the same family.

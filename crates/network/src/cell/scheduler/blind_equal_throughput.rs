@@ -20,6 +20,10 @@ impl ResourceScheduler for BlindEqualThroughput {
         }
     }
 
+    fn serves_poorest(&self) -> bool {
+        true
+    }
+
     fn adapts_to_wideband(&self) -> bool {
         true
     }
@@ -44,6 +48,10 @@ impl ResourceScheduler for ReservedBet {
     }
 
     fn reserves(&self) -> bool {
+        true
+    }
+
+    fn serves_poorest(&self) -> bool {
         true
     }
 

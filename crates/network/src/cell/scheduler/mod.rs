@@ -33,6 +33,12 @@ pub trait ResourceScheduler: Send {
         false
     }
 
+    /// Whether all free groups always go to the first of the candidates with the lowest average. Then [`Self::share`] need not be
+    /// called.
+    fn serves_poorest(&self) -> bool {
+        false
+    }
+
     /// Whether a transport block's MCS follows the wideband CQI; else it follows the lowest of its groups.
     fn adapts_to_wideband(&self) -> bool {
         false
