@@ -102,7 +102,7 @@ fn packets(simulation: &Hosts) -> u64 {
 
 fn simulation(connections: usize, clients: Crowd) -> Hosts {
     let rate = Rate::from_bps(1_000_000 * connections as u64);
-    let link = Link::new(rate, Duration::from_millis(10)).queue(Queue::packets(20 + 4 * connections as u32));
+    let link = Link::new(rate, Duration::from_millis(10)).queue(Queue::packets(20 + 4 * connections as u64));
     let wired = TwoHosts::new(1).path(link).build();
     let mut simulation = Simulation::new(wired.network);
     let (local, remote) = (wired.paths[0].client, wired.paths[0].server);
