@@ -1,8 +1,8 @@
 //! An LTE cell: a [`Medium`] between the core network (gate 0) and the UEs (gates from 1 on), TTI by TTI.
 //!
 //! ```text
-//! core ── wire ── queue of the UE ── resource scheduler ── transport blocks, HARQ ── in order ── UE        (downlink)
-//! UE ── queue, rate, delay ── core                                                                       (uplink)
+//! core ── wire ── queue of the UE ── resource scheduler ── transport blocks, HARQ ── in order ── UE (downlink)
+//! UE ── queue, rate, delay ── core                                                                 (uplink)
 //! ```
 //!
 //! The algorithms, with their sources, are in `docs/algorithms/cell.md`. While nothing is queued or in the air, no time is

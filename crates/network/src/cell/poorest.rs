@@ -35,7 +35,8 @@ impl Poorest {
         self.touched.push(ue);
     }
 
-    /// The first of those with the lowest average that may be served in `tti`. `served_from` says from which TTI on a UE may be, if it waits.
+    /// The first of those with the lowest average that may be served in `tti`. `served_from` says from which TTI on a UE may be, if it
+    /// waits.
     pub(crate) fn find(
         &mut self,
         tti: u64,

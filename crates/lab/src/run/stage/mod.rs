@@ -111,9 +111,7 @@ impl Stage {
             if let Some((port, sources)) = parts.correspondent.zip(sources) {
                 simulation.attach(port, LabHost::Engine(sources));
             }
-            if let Some(cell) = topology.cell {
-                feed(&mut simulation, cell, index, feeds)?;
-            }
+            feed(&mut simulation, topology.cell, index, feeds)?;
             relays.push(RelayOnStage { parts, local: counts, host });
         }
         berths.source.open(&mut simulation, Some(source), backend);
@@ -284,10 +282,12 @@ impl Berths {
 /// The cell's wire brings what `feeds` send to relay `index`.
 fn feed(
     simulation: &mut Simulation<LabHost>,
-    cell: MediumId,
+    cell: Option<MediumId>,
     index: usize,
     feeds: Vec<UdpSource>,
 ) -> Result<(), RunError> {
+    // Without a cell there are none.
+    let Some(cell) = cell else { return Ok(()) };
     for source in feeds {
         let fed =
             simulation.with_medium(cell, |cell: &mut Cell, now| cell.feed(UeId(index as u16), Box::new(source), now));
