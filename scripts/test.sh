@@ -127,6 +127,7 @@ if have rustfmt; then step "format" cargo fmt --all --check; else leave_out "the
 step "build tests" cargo test "${LOCKED[@]}" --workspace --no-run
 # In real time, mostly waiting, and made to bear a busy machine.
 start_beside "interop" interop
+renice -n 10 -p $$ >/dev/null # what follows gives way to it
 step "tests" tests
 if have cargo-clippy; then step "lint" lint; else leave_out "the lint: clippy is missing"; fi
 step "docs" docs

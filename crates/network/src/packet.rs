@@ -16,6 +16,9 @@ pub struct Packet {
     pub(crate) hops: u8,
 }
 
+// Queues and heaps move packets about.
+const _: () = assert!(size_of::<Packet>() <= 24);
+
 #[derive(Debug)]
 enum Content {
     Segment(Box<Segment>),

@@ -71,6 +71,8 @@ pub(crate) struct Chunk {
     pub(crate) payload: Payload,
 }
 
+const _: () = assert!(size_of::<Chunk>() <= 88);
+
 /// Counters of [`crate::SubflowStats`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {

@@ -36,6 +36,9 @@ pub(crate) struct Sent {
     pub(crate) resent: bool,
 }
 
+// There is one for every segment in flight.
+const _: () = assert!(size_of::<Sent>() <= 128);
+
 impl Sent {
     pub(crate) fn end(&self) -> SeqNr {
         self.seq + self.len
