@@ -42,9 +42,7 @@ pub struct Table<'a> {
     frame: Frame,
     /// Relays of the base.
     base_count: usize,
-    /// Largest sum that is kept for later relays, bit/s.
-    kept_bps: u64,
-    /// Buckets of a layer, up to the one of `kept_bps`.
+    /// Buckets of a layer.
     buckets: usize,
     /// Sums and their sets, by layer and bucket; what is not `occupied` is left from earlier tables.
     cells: &'a mut Vec<Found>,
@@ -58,19 +56,18 @@ pub struct Table<'a> {
 
 /// A relay that is added to sets.
 #[derive(Clone, Copy)]
-struct Newcomer {
-    position: Position,
-    bps: u64,
+pub struct Newcomer {
+    pub position: Position,
+    pub bps: u64,
+    /// What the smallest of those that come after it offers.
+    pub smallest_left_bps: Option<u64>,
 }
 
 impl<'a> Table<'a> {
-    /// A table for relays that offer `smallest_bps` or more, in the memory of `cells`.
-    pub fn new(pool: &'a mut Pool, cells: &'a mut Vec<Found>, range: Range, frame: Frame, smallest_bps: u64) -> Self {
-        // What is feasible is remembered as it is met: if it leaves no room for another relay, it need not be kept.
-        let useful_bps = frame.limit_bps.saturating_sub(smallest_bps).max(range.low_bps.saturating_sub(1));
-        let kept_bps = useful_bps.clamp(frame.base.sum_bps, frame.limit_bps);
+    /// A table in the memory of `cells`.
+    pub fn new(pool: &'a mut Pool, cells: &'a mut Vec<Found>, range: Range, frame: Frame) -> Self {
         let layers = frame.layers.map_or(1, |layers| layers + 1);
-        let buckets = Frame { limit_bps: kept_bps, ..frame }.buckets();
+        let buckets = frame.buckets();
         if cells.len() < buckets * layers {
             cells.resize(buckets * layers, frame.base);
         }
@@ -79,13 +76,12 @@ impl<'a> Table<'a> {
         occupied[0] = 0..1;
         let base_count = pool.chains.len(frame.base.chain);
         let (nearest, sums_bps) = (Vec::new(), Extent::EMPTY);
-        Self { pool, range, frame, base_count, kept_bps, buckets, cells, occupied, nearest, sums_bps }
+        Self { pool, range, frame, base_count, buckets, cells, occupied, nearest, sums_bps }
     }
 
     /// One more relay.
-    pub fn take(&mut self, position: Position, bps: u64) {
-        let newcomer = Newcomer { position, bps };
-        let limit = self.frame.limit_bps.checked_sub(bps);
+    pub fn take(&mut self, newcomer: Newcomer) {
+        let limit = self.frame.limit_bps.checked_sub(newcomer.bps);
         let Some(limit) = limit.filter(|limit| *limit >= self.frame.base.sum_bps) else {
             return self.miss_above(self.frame.base, newcomer);
         };
@@ -111,26 +107,33 @@ impl<'a> Table<'a> {
         self.keep(from, to, newcomer);
     }
 
-    /// Puts what the relay makes of layer `from` into layer `to`.
-    fn keep(&mut self, from: usize, to: usize, Newcomer { position, bps }: Newcomer) {
-        let Some(limit) = self.kept_bps.checked_sub(bps) else { return };
-        let parents = self.occupied[from].start..self.occupied[from].end.min(self.bucket(limit) + 1);
-        if parents.is_empty() || limit < self.frame.base.sum_bps {
+    /// Puts what the relay makes of layer `from` into layer `to`, unless it leaves no room for a later relay and is no miss that
+    /// counts. That changes nothing for the others: what it would hide has no room either.
+    fn keep(&mut self, from: usize, to: usize, newcomer: Newcomer) {
+        let Newcomer { position, bps, smallest_left_bps } = newcomer;
+        let room_bps = smallest_left_bps.and_then(|left_bps| self.frame.limit_bps.checked_sub(left_bps));
+        let last = if self.is_fruitless() { room_bps.max(self.range.low_bps.checked_sub(1)) } else { room_bps };
+        let limit = last.and_then(|last| last.min(self.frame.limit_bps).checked_sub(bps));
+        let Some(limit) = limit.filter(|limit| *limit >= self.frame.base.sum_bps) else { return };
+        let parents = self.buckets_of(from, 0, limit);
+        if parents.is_empty() {
             return;
         }
         let moved = (bps >> self.frame.shift) as usize;
         self.occupy(to, parents.start + moved..self.buckets.min(parents.end + moved + 1));
         // Descending here too: with one layer, what is added must not be met again.
-        for bucket in parents.rev() {
-            let parent = self.cells[from * self.buckets + bucket];
+        let Self { pool, frame, buckets, cells, .. } = self;
+        let (base_bps, shift, cells) = (frame.base.sum_bps, frame.shift, &mut cells[..(to + 1) * *buckets]);
+        for at in (from * *buckets + parents.start..from * *buckets + parents.end).rev() {
+            let parent = cells[at];
             if parent.sum_bps > limit {
                 continue;
             }
             let sum_bps = parent.sum_bps + bps;
-            let at = to * self.buckets + self.bucket(sum_bps);
+            let cell = &mut cells[to * *buckets + ((sum_bps - base_bps) >> shift) as usize];
             // Of equal sums the later one has the lower numbers.
-            if sum_bps <= self.cells[at].sum_bps {
-                self.cells[at] = Found { sum_bps, chain: self.pool.chains.push(parent.chain, position) };
+            if sum_bps <= cell.sum_bps {
+                *cell = Found { sum_bps, chain: pool.chains.push(parent.chain, position) };
             }
         }
     }
@@ -153,6 +156,9 @@ impl<'a> Table<'a> {
     fn collect(&mut self, from: usize, to: usize, newcomer: Newcomer, limit: u64) {
         let bps = newcomer.bps;
         let low = self.range.low_bps.saturating_sub(bps);
+        if self.buckets_of(from, low, limit).is_empty() {
+            return;
+        }
         // Sets of a layer are ascending by sum: the first and the last in question have the extreme sums.
         let least = self.sets(from, low, limit.min(self.sums_bps.least.saturating_sub(bps))).next();
         let most = self.sets(from, low.max(self.sums_bps.most.saturating_sub(bps)), limit).next_back();
@@ -174,7 +180,7 @@ impl<'a> Table<'a> {
     }
 
     /// Remembers a feasible set if it is the nearest to the target of those with as many relays.
-    fn consider(&mut self, parent: Found, Newcomer { position, bps }: Newcomer) {
+    fn consider(&mut self, parent: Found, Newcomer { position, bps, .. }: Newcomer) {
         let chains = &mut self.pool.chains;
         let sum_bps = parent.sum_bps + bps;
         let count = chains.len(parent.chain) + 1;
@@ -200,7 +206,7 @@ impl<'a> Table<'a> {
         self.pool.sets.is_empty() && self.sums_bps == Extent::EMPTY
     }
 
-    fn miss_above(&mut self, parent: Found, Newcomer { position, bps }: Newcomer) {
+    fn miss_above(&mut self, parent: Found, Newcomer { position, bps, .. }: Newcomer) {
         let sum_bps = parent.sum_bps.saturating_add(bps);
         let is_nearer = self.pool.above.is_none_or(|above| sum_bps < above.sum_bps);
         if sum_bps > self.range.high_bps && is_nearer {
