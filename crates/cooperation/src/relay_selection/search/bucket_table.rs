@@ -122,18 +122,19 @@ impl<'a> Table<'a> {
         let moved = (bps >> self.frame.shift) as usize;
         self.occupy(to, parents.start + moved..self.buckets.min(parents.end + moved + 1));
         // Descending here too: with one layer, what is added must not be met again.
-        let Self { pool, frame, buckets, cells, .. } = self;
-        let (base_bps, shift, cells) = (frame.base.sum_bps, frame.shift, &mut cells[..(to + 1) * *buckets]);
-        for at in (from * *buckets + parents.start..from * *buckets + parents.end).rev() {
+        let (base_bps, shift) = (self.frame.base.sum_bps, self.frame.shift);
+        let (from, to) = (from * self.buckets, to * self.buckets);
+        let (cells, chains) = (&mut self.cells[..to + self.buckets], &mut self.pool.chains);
+        for at in (from + parents.start..from + parents.end).rev() {
             let parent = cells[at];
             if parent.sum_bps > limit {
                 continue;
             }
             let sum_bps = parent.sum_bps + bps;
-            let cell = &mut cells[to * *buckets + ((sum_bps - base_bps) >> shift) as usize];
+            let cell = &mut cells[to + ((sum_bps - base_bps) >> shift) as usize];
             // Of equal sums the later one has the lower numbers.
             if sum_bps <= cell.sum_bps {
-                *cell = Found { sum_bps, chain: pool.chains.push(parent.chain, position) };
+                *cell = Found { sum_bps, chain: chains.push(parent.chain, position) };
             }
         }
     }
@@ -247,6 +248,81 @@ impl<'a> Table<'a> {
         if self.sums_bps != Extent::EMPTY {
             self.pool.distances_bps.add(self.range.distance(self.sums_bps.least));
             self.pool.distances_bps.add(self.range.distance(self.sums_bps.most));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::testing::range;
+    use super::*;
+
+    /// A set by its sum and its relays, the lowest number first.
+    type Set = (u64, Vec<Position>);
+
+    const LAYERS: usize = 6;
+    const SHIFT: u32 = 6;
+
+    /// The same table without shortcuts: every set is kept, every feasible one looked at. The nearest by number of relays, and the
+    /// feasible sums.
+    fn plainly(rates: &[u64], range: Range) -> (Vec<Option<Set>>, Vec<u64>) {
+        let buckets = (range.high_bps >> SHIFT) as usize + 1;
+        let mut layers: Vec<Vec<Option<Set>>> = vec![vec![None; buckets]; LAYERS + 1];
+        layers[0][0] = Some((0, Vec::new()));
+        let (mut nearest, mut sums) = (vec![None; LAYERS + 1], Vec::new());
+        for (at, bps) in rates.iter().enumerate().rev() {
+            for layer in (1..=LAYERS).rev() {
+                for (sum, rest) in layers[layer - 1].clone().into_iter().flatten() {
+                    let set = (sum + bps, [vec![at as Position], rest].concat());
+                    if set.0 > range.high_bps {
+                        continue;
+                    }
+                    if range.contains(set.0) {
+                        sums.push(set.0);
+                        let key = |(sum, relays): &Set| (range.distance(*sum), relays.clone());
+                        let known: &mut Option<Set> = &mut nearest[layer];
+                        if known.as_ref().is_none_or(|known| key(&set) < key(known)) {
+                            *known = Some(set.clone());
+                        }
+                    }
+                    let cell = &mut layers[layer][(set.0 >> SHIFT) as usize];
+                    if cell.as_ref().is_none_or(|cell| set.0 <= cell.0) {
+                        *cell = Some(set);
+                    }
+                }
+            }
+        }
+        (nearest, sums)
+    }
+
+    proptest! {
+        /// What is not kept, and not looked at, would change nothing.
+        #[test]
+        fn shortcuts_change_no_answer(
+            rates in proptest::collection::vec(prop_oneof![1_u64..1500, (1_u64..6).prop_map(|steps| steps * 250)], 1..30),
+            target in 1_u64..4000,
+            tolerance in 0.0..1.0,
+        ) {
+            let range = range(target, tolerance);
+            let base = Found { sum_bps: 0, chain: Chain::EMPTY };
+            let frame = Frame { base, limit_bps: range.high_bps, shift: SHIFT, layers: Some(LAYERS) };
+            // Left from another search.
+            let mut cells = vec![Found { sum_bps: 1, chain: Chain::EMPTY }; 50];
+            let mut pool = Pool::default();
+            let mut table = Table::new(&mut pool, &mut cells, range, frame);
+            for (at, bps) in rates.iter().enumerate().rev() {
+                let smallest_left_bps = rates[..at].iter().min().copied();
+                table.take(Newcomer { position: at as Position, bps: *bps, smallest_left_bps });
+            }
+            table.finish();
+            let (nearest, sums) = plainly(&rates, range);
+            let found: Vec<Set> = pool.sets.iter().map(|set| (set.sum_bps, pool.chains.sorted(set.chain))).collect();
+            prop_assert_eq!(found, nearest.into_iter().flatten().collect::<Vec<_>>());
+            let mut distances_bps = Extent::EMPTY;
+            sums.iter().for_each(|sum| distances_bps.add(range.distance(*sum)));
+            prop_assert_eq!(pool.distances_bps, distances_bps);
         }
     }
 }

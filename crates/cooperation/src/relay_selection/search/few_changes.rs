@@ -21,10 +21,15 @@ const PAIRS_MAX: usize = 32;
 ///
 /// `ascending` holds all positions by what they offer.
 pub fn search(pool: &mut Pool, field: &Field, ascending: &[Position], range: Range, in_use: &[bool]) {
-    let (used, free): (Vec<Position>, Vec<Position>) =
-        ascending.iter().partition(|position| in_use[usize::from(**position)]);
+    let (mut used, mut free) = (Vec::with_capacity(ascending.len()), Vec::with_capacity(ascending.len()));
+    for position in ascending {
+        if in_use[usize::from(*position)] {
+            used.push(*position);
+        } else {
+            free.push((field.bps(*position), *position));
+        }
+    }
     let used_bps = used.iter().map(|position| u128::from(field.bps(*position))).sum();
-    let free = free.into_iter().map(|position| (field.bps(position), position)).collect();
     let mut nearby = Nearby { field, range, used, used_bps, free, nearest: Default::default() };
     nearby.consider_all();
     for found in nearby.nearest.iter().flatten().flatten() {
@@ -120,13 +125,13 @@ impl Nearby<'_> {
         let fits = |(bps, _): &(u64, Position)| with_smallest_bps.saturating_add(*bps) <= self.range.high_bps;
         let fitting = self.free.partition_point(fits);
         let (mut low, mut high) = (0, fitting.checked_sub(1)?);
-        let mut nearest = None;
+        let (mut nearest, mut least_bps) = (None, u64::MAX);
         while low < high {
             let ((one_bps, one), (other_bps, other)) = (self.free[low], self.free[high]);
             let reached = sum_bps.saturating_add(one_bps).saturating_add(other_bps);
             let distance_bps = self.range.distance(reached);
-            if nearest.is_none_or(|(least, _)| distance_bps < least) {
-                nearest = Some((distance_bps, (one, other)));
+            if distance_bps < least_bps {
+                (nearest, least_bps) = (Some((one, other)), distance_bps);
             }
             match reached.cmp(&self.range.target_bps) {
                 Ordering::Less => low += 1,
@@ -134,12 +139,14 @@ impl Nearby<'_> {
                 Ordering::Greater => high -= 1,
             }
         }
-        nearest.map(|(_, pair)| pair)
+        nearest
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::testing::{check, field, range};
     use super::*;
 
@@ -163,5 +170,22 @@ mod tests {
     fn with_nothing_in_use_one_or_two_relays_are_sought() {
         assert_eq!(sums(&[1600, 1300, 1500, 2900], &[false; 4]), [2900, 2900]);
         assert_eq!(sums(&[1600, 1300, 1500], &[false; 3]), [2900]);
+    }
+
+    proptest! {
+        /// What is passed over on the way to a pair is no better than it.
+        #[test]
+        fn the_nearest_pair_of_all_is_found(
+            rates in proptest::collection::vec(prop_oneof![1_u64..3000, (1_u64..6).prop_map(|steps| steps * 500)], 2..20),
+        ) {
+            let (mut pool, range, field) = (Pool::default(), range(3000, 0.1), field(&rates));
+            let in_use = vec![false; rates.len()];
+            search(&mut pool, &field, &field.ascending(&in_use), range, &in_use);
+            let of_two = pool.sets.iter().find(|found| pool.chains.len(found.chain) == 2);
+            let pairs = (0..rates.len()).flat_map(|one| (0..one).map(move |other| (one, other)));
+            let sums = pairs.map(|(one, other)| rates[one] + rates[other]).filter(|sum| range.contains(*sum));
+            let nearest = sums.map(|sum| range.distance(sum)).min();
+            prop_assert_eq!(of_two.map(|found| range.distance(found.sum_bps)), nearest);
+        }
     }
 }
