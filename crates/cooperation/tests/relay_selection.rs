@@ -327,6 +327,26 @@ proptest! {
         prop_assert!(range.contains(exact.sum_bps).then(|| feasible.iter().find(|set| beats(set))).flatten().is_none());
     }
 
+    /// Selectors keep memory from one choice to the next, but no memory of it.
+    #[test]
+    fn choices_do_not_depend_on_earlier_ones(
+        draws in proptest::collection::vec((any_rates(0..40), 0_u64..8_000_000, 0.0..0.5), 1..6),
+        in_use in proptest::collection::vec((0_u16..40).prop_map(RelayId), 0..6),
+    ) {
+        let most = draws.iter().map(|(rates, ..)| rates.len()).max().unwrap_or_default();
+        for registration in affordable(most) {
+            for mode in [Mode::Build, Mode::PaperThesis] {
+                let settings = SelectorSettings { mode, ..SelectorSettings::default() };
+                let mut kept = build(registration.name, settings).unwrap();
+                for (rates, target, tolerance) in &draws {
+                    let mut fresh = build(registration.name, settings).unwrap();
+                    let (offers, goal) = (offers(rates), goal(*target, *tolerance));
+                    prop_assert_eq!(kept.select(&offers, &goal, &in_use), fresh.select(&offers, &goal, &in_use));
+                }
+            }
+        }
+    }
+
     /// The order in which offers arrive changes nothing.
     #[test]
     fn choices_do_not_depend_on_the_order(

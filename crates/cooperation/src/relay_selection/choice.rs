@@ -126,21 +126,25 @@ fn best(pool: &Pool, range: Range, sets: impl Iterator<Item = Scored>, operation
     // Over the common denominator of the three factors. Widths of counts are below 2^18, so this fits.
     let (wide, counts, changes) = (pool.distances_bps.width(), pool.counts.width(), operations.width());
     let (a_bps, a_relay, a_change) = (counts * changes, wide * changes, wide * counts);
-    let key = |scored: &Scored| {
-        let distance_bps = range.distance(scored.found.sum_bps);
-        let count = pool.chains.len(scored.found.chain) as u64;
-        let cost = pool.distances_bps.above(distance_bps) * a_bps
-            + pool.counts.above(count) * a_relay
-            + operations.above(scored.operations) * a_change;
-        (cost, count, distance_bps, scored.operations)
+    let count = |scored: &Scored| pool.chains.len(scored.found.chain) as u64;
+    let distance_bps = |scored: &Scored| range.distance(scored.found.sum_bps);
+    let cost = |scored: &Scored| {
+        pool.distances_bps.above(distance_bps(scored)) * a_bps
+            + pool.counts.above(count(scored)) * a_relay
+            + operations.above(scored.operations) * a_change
     };
-    let keyed = sets.map(|scored| (key(&scored), scored.found));
-    let least = keyed.min_by(|(a, of_a), (b, of_b)| {
-        let by_numbers = || pool.chains.compare(of_a.chain, of_b.chain);
-        match a.cmp(b) {
-            Ordering::Equal => by_numbers(),
-            unequal => unequal,
+    let precedes = |scored: &Scored, known: &Scored| {
+        let key = |scored: &Scored| (count(scored), distance_bps(scored), scored.operations);
+        let by_numbers = || pool.chains.compare(scored.found.chain, known.found.chain);
+        key(scored).cmp(&key(known)).then_with(by_numbers) == Ordering::Less
+    };
+    let mut least: Option<(u128, Scored)> = None;
+    for scored in sets {
+        let cost = cost(&scored);
+        if least.is_none_or(|(known_cost, known)| cost < known_cost || cost == known_cost && precedes(&scored, &known))
+        {
+            least = Some((cost, scored));
         }
-    });
-    least.map(|(_, found)| found)
+    }
+    least.map(|(_, scored)| scored.found)
 }

@@ -71,12 +71,11 @@ impl Field {
     /// Positions in ascending order of what the relays offer; those of `preferred` first among equals, then the lowest
     /// numbers.
     pub fn ascending(&self, preferred: &[bool]) -> Vec<Position> {
-        let mut order: Vec<Position> = (0..self.0.len() as u32).map(|position| position as Position).collect();
-        order.sort_by_key(|position| {
-            let at = usize::from(*position);
-            (self.0[at].bps, !preferred[at], *position)
-        });
-        order
+        let candidates = self.0.iter().zip(preferred).enumerate();
+        let keyed = candidates.map(|(at, (candidate, preferred))| (candidate.bps, !preferred, at as Position));
+        let mut order: Vec<(u64, bool, Position)> = keyed.collect();
+        order.sort_unstable();
+        order.into_iter().map(|(_, _, position)| position).collect()
     }
 
     /// What the relay at `position` offers, bit/s.

@@ -1,7 +1,7 @@
 //! Subset-sum based relay selection (SSRS; thesis 4.1.3): feasible sets by trimmed subset sums, the best of them by cost.
 
 use super::choice::{self, Search};
-use super::field::Field;
+use super::field::{Field, Position};
 use super::search::trimmed_lists::{self, Classes, Lists};
 use super::search::{Found, Pool, every_subset, few_changes, many_relays};
 use super::{Choice, Goal, Mode, Offer, Range, RelayId, RelaySelector, SelectorSettings};
@@ -34,7 +34,13 @@ impl Ssrs {
 
     fn choose(&mut self, field: &Field, range: Range, in_use: &[RelayId]) -> Choice {
         let counts_operations = self.mode != Mode::PaperSsrs;
-        choice::choose(field, range, in_use, counts_operations, &mut SubsetSums { field, range, ssrs: self })
+        choice::choose(
+            field,
+            range,
+            in_use,
+            counts_operations,
+            &mut SubsetSums { field, range, ascending: Vec::new(), ssrs: self },
+        )
     }
 }
 
@@ -58,6 +64,8 @@ impl RelaySelector for Ssrs {
 struct SubsetSums<'a> {
     field: &'a Field,
     range: Range,
+    /// All positions by what they offer, among many relays.
+    ascending: Vec<Position>,
     ssrs: &'a mut Ssrs,
 }
 
@@ -75,7 +83,8 @@ impl Search for SubsetSums<'_> {
         if *mode != Mode::Build {
             trimmed_lists::search(pool, lists, field, range, *epsilon, Classes::One, in_use);
         } else if are_many {
-            many_relays::search(pool, cells, field, range, *epsilon, in_use);
+            self.ascending = field.ascending(in_use);
+            many_relays::search(pool, cells, field, &self.ascending, range, *epsilon);
         } else {
             trimmed_lists::search(pool, lists, field, range, *epsilon, Classes::PerCardinality, in_use);
             // Trimming may lose feasible sums up to (1 + epsilon) L.
@@ -88,7 +97,7 @@ impl Search for SubsetSums<'_> {
 
     fn find_around(&mut self, in_use: &[bool]) -> &Pool {
         if self.are_many() {
-            few_changes::search(&mut self.ssrs.pool, self.field, self.range, in_use);
+            few_changes::search(&mut self.ssrs.pool, self.field, &self.ascending, self.range, in_use);
         }
         &self.ssrs.pool
     }

@@ -42,9 +42,7 @@ pub struct Table<'a> {
     frame: Frame,
     /// Relays of the base.
     base_count: usize,
-    /// Largest sum that is kept for later relays, bit/s.
-    kept_bps: u64,
-    /// Buckets of a layer, up to the one of `kept_bps`.
+    /// Buckets of a layer.
     buckets: usize,
     /// Sums and their sets, by layer and bucket; what is not `occupied` is left from earlier tables.
     cells: &'a mut Vec<Found>,
@@ -58,19 +56,18 @@ pub struct Table<'a> {
 
 /// A relay that is added to sets.
 #[derive(Clone, Copy)]
-struct Newcomer {
-    position: Position,
-    bps: u64,
+pub struct Newcomer {
+    pub position: Position,
+    pub bps: u64,
+    /// What the smallest of those that come after it offers.
+    pub smallest_left_bps: Option<u64>,
 }
 
 impl<'a> Table<'a> {
-    /// A table for relays that offer `smallest_bps` or more, in the memory of `cells`.
-    pub fn new(pool: &'a mut Pool, cells: &'a mut Vec<Found>, range: Range, frame: Frame, smallest_bps: u64) -> Self {
-        // What is feasible is remembered as it is met: if it leaves no room for another relay, it need not be kept.
-        let useful_bps = frame.limit_bps.saturating_sub(smallest_bps).max(range.low_bps.saturating_sub(1));
-        let kept_bps = useful_bps.clamp(frame.base.sum_bps, frame.limit_bps);
+    /// A table in the memory of `cells`.
+    pub fn new(pool: &'a mut Pool, cells: &'a mut Vec<Found>, range: Range, frame: Frame) -> Self {
         let layers = frame.layers.map_or(1, |layers| layers + 1);
-        let buckets = Frame { limit_bps: kept_bps, ..frame }.buckets();
+        let buckets = frame.buckets();
         if cells.len() < buckets * layers {
             cells.resize(buckets * layers, frame.base);
         }
@@ -79,13 +76,12 @@ impl<'a> Table<'a> {
         occupied[0] = 0..1;
         let base_count = pool.chains.len(frame.base.chain);
         let (nearest, sums_bps) = (Vec::new(), Extent::EMPTY);
-        Self { pool, range, frame, base_count, kept_bps, buckets, cells, occupied, nearest, sums_bps }
+        Self { pool, range, frame, base_count, buckets, cells, occupied, nearest, sums_bps }
     }
 
     /// One more relay.
-    pub fn take(&mut self, position: Position, bps: u64) {
-        let newcomer = Newcomer { position, bps };
-        let limit = self.frame.limit_bps.checked_sub(bps);
+    pub fn take(&mut self, newcomer: Newcomer) {
+        let limit = self.frame.limit_bps.checked_sub(newcomer.bps);
         let Some(limit) = limit.filter(|limit| *limit >= self.frame.base.sum_bps) else {
             return self.miss_above(self.frame.base, newcomer);
         };
@@ -111,26 +107,34 @@ impl<'a> Table<'a> {
         self.keep(from, to, newcomer);
     }
 
-    /// Puts what the relay makes of layer `from` into layer `to`.
-    fn keep(&mut self, from: usize, to: usize, Newcomer { position, bps }: Newcomer) {
-        let Some(limit) = self.kept_bps.checked_sub(bps) else { return };
-        let parents = self.occupied[from].start..self.occupied[from].end.min(self.bucket(limit) + 1);
-        if parents.is_empty() || limit < self.frame.base.sum_bps {
+    /// Puts what the relay makes of layer `from` into layer `to`, unless it leaves no room for a later relay and is no miss that
+    /// counts. That changes nothing for the others: what it would hide has no room either.
+    fn keep(&mut self, from: usize, to: usize, newcomer: Newcomer) {
+        let Newcomer { position, bps, smallest_left_bps } = newcomer;
+        let room_bps = smallest_left_bps.and_then(|left_bps| self.frame.limit_bps.checked_sub(left_bps));
+        let last = if self.is_fruitless() { room_bps.max(self.range.low_bps.checked_sub(1)) } else { room_bps };
+        let limit = last.and_then(|last| last.min(self.frame.limit_bps).checked_sub(bps));
+        let Some(limit) = limit.filter(|limit| *limit >= self.frame.base.sum_bps) else { return };
+        let parents = self.buckets_of(from, 0, limit);
+        if parents.is_empty() {
             return;
         }
         let moved = (bps >> self.frame.shift) as usize;
         self.occupy(to, parents.start + moved..self.buckets.min(parents.end + moved + 1));
         // Descending here too: with one layer, what is added must not be met again.
-        for bucket in parents.rev() {
-            let parent = self.cells[from * self.buckets + bucket];
+        let (base_bps, shift) = (self.frame.base.sum_bps, self.frame.shift);
+        let (from, to) = (from * self.buckets, to * self.buckets);
+        let (cells, chains) = (&mut self.cells[..to + self.buckets], &mut self.pool.chains);
+        for at in (from + parents.start..from + parents.end).rev() {
+            let parent = cells[at];
             if parent.sum_bps > limit {
                 continue;
             }
             let sum_bps = parent.sum_bps + bps;
-            let at = to * self.buckets + self.bucket(sum_bps);
+            let cell = &mut cells[to + ((sum_bps - base_bps) >> shift) as usize];
             // Of equal sums the later one has the lower numbers.
-            if sum_bps <= self.cells[at].sum_bps {
-                self.cells[at] = Found { sum_bps, chain: self.pool.chains.push(parent.chain, position) };
+            if sum_bps <= cell.sum_bps {
+                *cell = Found { sum_bps, chain: chains.push(parent.chain, position) };
             }
         }
     }
@@ -153,6 +157,9 @@ impl<'a> Table<'a> {
     fn collect(&mut self, from: usize, to: usize, newcomer: Newcomer, limit: u64) {
         let bps = newcomer.bps;
         let low = self.range.low_bps.saturating_sub(bps);
+        if self.buckets_of(from, low, limit).is_empty() {
+            return;
+        }
         // Sets of a layer are ascending by sum: the first and the last in question have the extreme sums.
         let least = self.sets(from, low, limit.min(self.sums_bps.least.saturating_sub(bps))).next();
         let most = self.sets(from, low.max(self.sums_bps.most.saturating_sub(bps)), limit).next_back();
@@ -174,7 +181,7 @@ impl<'a> Table<'a> {
     }
 
     /// Remembers a feasible set if it is the nearest to the target of those with as many relays.
-    fn consider(&mut self, parent: Found, Newcomer { position, bps }: Newcomer) {
+    fn consider(&mut self, parent: Found, Newcomer { position, bps, .. }: Newcomer) {
         let chains = &mut self.pool.chains;
         let sum_bps = parent.sum_bps + bps;
         let count = chains.len(parent.chain) + 1;
@@ -200,7 +207,7 @@ impl<'a> Table<'a> {
         self.pool.sets.is_empty() && self.sums_bps == Extent::EMPTY
     }
 
-    fn miss_above(&mut self, parent: Found, Newcomer { position, bps }: Newcomer) {
+    fn miss_above(&mut self, parent: Found, Newcomer { position, bps, .. }: Newcomer) {
         let sum_bps = parent.sum_bps.saturating_add(bps);
         let is_nearer = self.pool.above.is_none_or(|above| sum_bps < above.sum_bps);
         if sum_bps > self.range.high_bps && is_nearer {
@@ -241,6 +248,81 @@ impl<'a> Table<'a> {
         if self.sums_bps != Extent::EMPTY {
             self.pool.distances_bps.add(self.range.distance(self.sums_bps.least));
             self.pool.distances_bps.add(self.range.distance(self.sums_bps.most));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::testing::range;
+    use super::*;
+
+    /// A set by its sum and its relays, the lowest number first.
+    type Set = (u64, Vec<Position>);
+
+    const LAYERS: usize = 6;
+    const SHIFT: u32 = 6;
+
+    /// The same table without shortcuts: every set is kept, every feasible one looked at. The nearest by number of relays, and the
+    /// feasible sums.
+    fn plainly(rates: &[u64], range: Range) -> (Vec<Option<Set>>, Vec<u64>) {
+        let buckets = (range.high_bps >> SHIFT) as usize + 1;
+        let mut layers: Vec<Vec<Option<Set>>> = vec![vec![None; buckets]; LAYERS + 1];
+        layers[0][0] = Some((0, Vec::new()));
+        let (mut nearest, mut sums) = (vec![None; LAYERS + 1], Vec::new());
+        for (at, bps) in rates.iter().enumerate().rev() {
+            for layer in (1..=LAYERS).rev() {
+                for (sum, rest) in layers[layer - 1].clone().into_iter().flatten() {
+                    let set = (sum + bps, [vec![at as Position], rest].concat());
+                    if set.0 > range.high_bps {
+                        continue;
+                    }
+                    if range.contains(set.0) {
+                        sums.push(set.0);
+                        let key = |(sum, relays): &Set| (range.distance(*sum), relays.clone());
+                        let known: &mut Option<Set> = &mut nearest[layer];
+                        if known.as_ref().is_none_or(|known| key(&set) < key(known)) {
+                            *known = Some(set.clone());
+                        }
+                    }
+                    let cell = &mut layers[layer][(set.0 >> SHIFT) as usize];
+                    if cell.as_ref().is_none_or(|cell| set.0 <= cell.0) {
+                        *cell = Some(set);
+                    }
+                }
+            }
+        }
+        (nearest, sums)
+    }
+
+    proptest! {
+        /// What is not kept, and not looked at, would change nothing.
+        #[test]
+        fn shortcuts_change_no_answer(
+            rates in proptest::collection::vec(prop_oneof![1_u64..1500, (1_u64..6).prop_map(|steps| steps * 250)], 1..30),
+            target in 1_u64..4000,
+            tolerance in 0.0..1.0,
+        ) {
+            let range = range(target, tolerance);
+            let base = Found { sum_bps: 0, chain: Chain::EMPTY };
+            let frame = Frame { base, limit_bps: range.high_bps, shift: SHIFT, layers: Some(LAYERS) };
+            // Left from another search.
+            let mut cells = vec![Found { sum_bps: 1, chain: Chain::EMPTY }; 50];
+            let mut pool = Pool::default();
+            let mut table = Table::new(&mut pool, &mut cells, range, frame);
+            for (at, bps) in rates.iter().enumerate().rev() {
+                let smallest_left_bps = rates[..at].iter().min().copied();
+                table.take(Newcomer { position: at as Position, bps: *bps, smallest_left_bps });
+            }
+            table.finish();
+            let (nearest, sums) = plainly(&rates, range);
+            let found: Vec<Set> = pool.sets.iter().map(|set| (set.sum_bps, pool.chains.sorted(set.chain))).collect();
+            prop_assert_eq!(found, nearest.into_iter().flatten().collect::<Vec<_>>());
+            let mut distances_bps = Extent::EMPTY;
+            sums.iter().for_each(|sum| distances_bps.add(range.distance(*sum)));
+            prop_assert_eq!(pool.distances_bps, distances_bps);
         }
     }
 }

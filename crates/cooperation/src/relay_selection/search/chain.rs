@@ -72,14 +72,28 @@ impl Chains {
 
     /// The relays in ascending order.
     pub fn sorted(&self, chain: Chain) -> Vec<Position> {
-        let mut positions: Vec<Position> = self.iter(chain).collect();
+        let mut positions = Vec::with_capacity(self.len(chain));
+        positions.extend(self.iter(chain));
         positions.sort_unstable();
         positions
     }
 
     /// Which set comes first, written in ascending order. Sets of different sizes are compared by size.
     pub fn compare(&self, a: Chain, b: Chain) -> Ordering {
-        self.len(a).cmp(&self.len(b)).then_with(|| self.sorted(a).cmp(&self.sorted(b)))
+        let by_numbers = || {
+            // Without a copy where the order allows it.
+            if self.is_ascending(a) && self.is_ascending(b) {
+                self.compare_ascending(a, b)
+            } else {
+                self.sorted(a).cmp(&self.sorted(b))
+            }
+        };
+        self.len(a).cmp(&self.len(b)).then_with(by_numbers)
+    }
+
+    /// Whether the relays were added in ascending order.
+    fn is_ascending(&self, chain: Chain) -> bool {
+        self.iter(chain).is_sorted_by(|newer, older| newer > older)
     }
 
     /// The same as [`compare`](Self::compare) for two chains of one size whose relays were added in ascending order.

@@ -3,6 +3,8 @@
 //! Among many relays a search keeps the sets nearest to the target, and these need not share a relay with the set in use. This
 //! adds, for up to two deletions and up to two additions each, the set nearest to the target.
 
+use core::cmp::Ordering;
+
 use arrayvec::ArrayVec;
 
 use super::chain::Chain;
@@ -16,9 +18,17 @@ const CHANGES_MAX: usize = 2;
 const PAIRS_MAX: usize = 32;
 
 /// Adds to `pool` the best sets around the one that `in_use` marks.
-pub fn search(pool: &mut Pool, field: &Field, range: Range, in_use: &[bool]) {
-    let (used, free): (Vec<Position>, Vec<Position>) =
-        field.ascending(in_use).into_iter().partition(|position| in_use[usize::from(*position)]);
+///
+/// `ascending` holds all positions by what they offer.
+pub fn search(pool: &mut Pool, field: &Field, ascending: &[Position], range: Range, in_use: &[bool]) {
+    let (mut used, mut free) = (Vec::with_capacity(ascending.len()), Vec::with_capacity(ascending.len()));
+    for position in ascending {
+        if in_use[usize::from(*position)] {
+            used.push(*position);
+        } else {
+            free.push((field.bps(*position), *position));
+        }
+    }
     let used_bps = used.iter().map(|position| u128::from(field.bps(*position))).sum();
     let mut nearby = Nearby { field, range, used, used_bps, free, nearest: Default::default() };
     nearby.consider_all();
@@ -40,8 +50,8 @@ struct Nearby<'a> {
     range: Range,
     used: Vec<Position>,
     used_bps: u128,
-    /// Relays not in use, ascending by what they offer.
-    free: Vec<Position>,
+    /// Relays not in use and what they offer, ascending by that.
+    free: Vec<(u64, Position)>,
     /// The feasible set nearest to the target, by number of deletions and of additions.
     nearest: [[Option<Change>; CHANGES_MAX + 1]; CHANGES_MAX + 1],
 }
@@ -78,14 +88,15 @@ impl Nearby<'_> {
     fn consider(&mut self, deleted: &[Position], added: &[Position], left_bps: u64) {
         let sum = added.iter().try_fold(left_bps, |sum, position| sum.checked_add(self.field.bps(*position)));
         let Some(sum_bps) = sum.filter(|sum| self.range.contains(*sum)) else { return };
+        let known = self.nearest[deleted.len()][added.len()].as_ref();
+        if known.is_some_and(|known| self.range.distance(known.sum_bps) < self.range.distance(sum_bps)) {
+            return;
+        }
         let change =
             Change { deleted: deleted.iter().copied().collect(), added: added.iter().copied().collect(), sum_bps };
-        let known = self.nearest[deleted.len()][added.len()].as_ref();
-        let order = known.map(|known| {
-            let by_distance = self.range.distance(sum_bps).cmp(&self.range.distance(known.sum_bps));
-            by_distance.then_with(|| self.set(&change).cmp(&self.set(known)))
-        });
-        if order.is_none_or(|order| order.is_lt()) {
+        let is_as_near = |known: &Change| self.range.distance(known.sum_bps) == self.range.distance(sum_bps);
+        let precedes = known.is_none_or(|known| !is_as_near(known) || self.set(&change) < self.set(known));
+        if precedes {
             self.nearest[deleted.len()][added.len()] = Some(change);
         }
     }
@@ -93,43 +104,56 @@ impl Nearby<'_> {
     /// The relays of a set, in ascending order.
     fn set(&self, change: &Change) -> Vec<Position> {
         let kept = self.used.iter().filter(|position| !change.deleted.contains(position));
-        let mut set: Vec<Position> = kept.chain(&change.added).copied().collect();
+        let mut set = Vec::with_capacity(self.used.len() + change.added.len());
+        set.extend(kept.chain(&change.added));
         set.sort_unstable();
         set
     }
 
     fn nearest_one(&self, sum_bps: u64) -> Option<Position> {
-        let reached = |position: &Position| sum_bps.saturating_add(self.field.bps(*position));
-        let split = self.free.partition_point(|position| reached(position) < self.range.target_bps);
+        let reached = |bps: u64| sum_bps.saturating_add(bps);
+        let split = self.free.partition_point(|(bps, _)| reached(*bps) < self.range.target_bps);
         let around = &self.free[split.saturating_sub(1)..self.free.len().min(split + 1)];
-        around.iter().copied().min_by_key(|position| self.range.distance(reached(position)))
+        let nearest = around.iter().min_by_key(|(bps, _)| self.range.distance(reached(*bps)));
+        nearest.map(|(_, position)| *position)
     }
 
-    /// The pair nearest to what is missing: from both ends of the order towards each other.
+    /// The pair nearest to what is missing, if one is in the range: from both ends of the order towards each other.
     fn nearest_two(&self, sum_bps: u64) -> Option<(Position, Position)> {
-        let (mut low, mut high) = (0, self.free.len().checked_sub(1)?);
-        let mut nearest = None;
+        let with_smallest_bps = sum_bps.saturating_add(self.free.first()?.0);
+        // What is above the range even with the smallest is in no pair.
+        let fits = |(bps, _): &(u64, Position)| with_smallest_bps.saturating_add(*bps) <= self.range.high_bps;
+        let fitting = self.free.partition_point(fits);
+        let (mut low, mut high) = (0, fitting.checked_sub(1)?);
+        let (mut nearest, mut least_bps) = (None, u64::MAX);
         while low < high {
-            let (one, other) = (self.free[low], self.free[high]);
-            let reached = sum_bps.saturating_add(self.field.bps(one)).saturating_add(self.field.bps(other));
+            let ((one_bps, one), (other_bps, other)) = (self.free[low], self.free[high]);
+            let reached = sum_bps.saturating_add(one_bps).saturating_add(other_bps);
             let distance_bps = self.range.distance(reached);
-            if nearest.is_none_or(|(least, _)| distance_bps < least) {
-                nearest = Some((distance_bps, (one, other)));
+            if distance_bps < least_bps {
+                (nearest, least_bps) = (Some((one, other)), distance_bps);
             }
-            if reached < self.range.target_bps { low += 1 } else { high -= 1 }
+            match reached.cmp(&self.range.target_bps) {
+                Ordering::Less => low += 1,
+                Ordering::Equal => break,
+                Ordering::Greater => high -= 1,
+            }
         }
-        nearest.map(|(_, pair)| pair)
+        nearest
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::testing::{check, field, range};
     use super::*;
 
     fn sums(rates: &[u64], in_use: &[bool]) -> Vec<u64> {
         let (mut pool, range) = (Pool::default(), range(3000, 0.1));
-        search(&mut pool, &field(rates), range, in_use);
+        let field = field(rates);
+        search(&mut pool, &field, &field.ascending(in_use), range, in_use);
         check(&pool, rates, range);
         pool.sets.iter().map(|found| found.sum_bps).collect()
     }
@@ -146,5 +170,22 @@ mod tests {
     fn with_nothing_in_use_one_or_two_relays_are_sought() {
         assert_eq!(sums(&[1600, 1300, 1500, 2900], &[false; 4]), [2900, 2900]);
         assert_eq!(sums(&[1600, 1300, 1500], &[false; 3]), [2900]);
+    }
+
+    proptest! {
+        /// What is passed over on the way to a pair is no better than it.
+        #[test]
+        fn the_nearest_pair_of_all_is_found(
+            rates in proptest::collection::vec(prop_oneof![1_u64..3000, (1_u64..6).prop_map(|steps| steps * 500)], 2..20),
+        ) {
+            let (mut pool, range, field) = (Pool::default(), range(3000, 0.1), field(&rates));
+            let in_use = vec![false; rates.len()];
+            search(&mut pool, &field, &field.ascending(&in_use), range, &in_use);
+            let of_two = pool.sets.iter().find(|found| pool.chains.len(found.chain) == 2);
+            let pairs = (0..rates.len()).flat_map(|one| (0..one).map(move |other| (one, other)));
+            let sums = pairs.map(|(one, other)| rates[one] + rates[other]).filter(|sum| range.contains(*sum));
+            let nearest = sums.map(|sum| range.distance(sum)).min();
+            prop_assert_eq!(of_two.map(|found| range.distance(found.sum_bps)), nearest);
+        }
     }
 }

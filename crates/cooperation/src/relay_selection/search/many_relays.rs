@@ -4,11 +4,11 @@
 //! fixed base and a small table exchanges the last of them; only if that finds nothing, a table of one layer answers whether there
 //! is anything at all.
 
-use super::bucket_table::{Frame, Table};
+use super::bucket_table::{Frame, Newcomer, Table};
 use super::chain::Chain;
 use super::pool::{Found, Pool};
 use crate::relay_selection::Range;
-use crate::relay_selection::field::{Field, Position};
+use crate::relay_selection::field::{Candidate, Field, Position};
 
 /// Cells of a table, over all layers. So many fit into a processor's cache, and each relay meets each once. If as many as
 /// epsilon asks for exceed this, there is no layer for every number of relays; otherwise the table is finer than asked.
@@ -18,15 +18,22 @@ const EXCHANGED: usize = 6;
 /// By how many relays the exchange may enlarge the set.
 const SURPLUS: usize = 4;
 
-/// Feasible sets of `field`; `in_use` marks the relays that carry data, which are preferred among equals.
+/// Feasible sets of `field`, of which `ascending` holds all positions by what they offer, the preferred ones first among equals.
 ///
 /// If there is a set with a sum from (1 + `epsilon`) L to U, there is one in the result. With a layer for every number k of
 /// relays, that holds for each k alone. With at most k relays in a set it takes O(N k^2 / `epsilon`) steps, not more than
 /// [`CELLS_MAX`] a relay; O(N k / `epsilon`) where one layer has to do.
 ///
 /// `pool` is empty; `cells` is memory for tables.
-pub fn search(pool: &mut Pool, cells: &mut Vec<Found>, field: &Field, range: Range, epsilon: f64, in_use: &[bool]) {
-    let many = Many { field, range, epsilon, ascending: field.ascending(in_use) };
+pub fn search(
+    pool: &mut Pool,
+    cells: &mut Vec<Found>,
+    field: &Field,
+    ascending: &[Position],
+    range: Range,
+    epsilon: f64,
+) {
+    let many = Many { field, range, epsilon, ascending };
     let smallest = many.fill(pool, many.ascending.iter(), range.high_bps);
     let count_max = pool.chains.len(smallest.chain);
     many.fill(pool, many.ascending.iter().rev(), range.high_bps);
@@ -46,7 +53,7 @@ struct Many<'a> {
     range: Range,
     epsilon: f64,
     /// All positions by what they offer.
-    ascending: Vec<Position>,
+    ascending: &'a [Position],
 }
 
 impl Many<'_> {
@@ -104,30 +111,31 @@ impl Many<'_> {
     fn tabulate(&self, pool: &mut Pool, cells: &mut Vec<Found>, frame: Frame) {
         let mut is_open = vec![true; self.field.0.len()];
         pool.chains.iter(frame.base.chain).for_each(|position| is_open[usize::from(position)] = false);
-        let mut offered = self.distinguishable(&is_open, frame);
-        let Some(smallest) = offered.first().map(|position| self.field.bps(*position)) else { return };
-        offered.sort_unstable();
-        let mut table = Table::new(pool, cells, self.range, frame, smallest);
-        for position in offered.into_iter().rev() {
-            table.take(position, self.field.bps(position));
+        self.close_indistinguishable(&mut is_open, frame);
+        let offered = self.field.0.iter().enumerate().filter(|(at, _)| is_open[*at]);
+        let mut newcomers: Vec<Newcomer> = Vec::with_capacity(self.field.0.len());
+        for (at, Candidate { bps, .. }) in offered {
+            let before =
+                newcomers.last().map(|last| last.smallest_left_bps.map_or(last.bps, |left| left.min(last.bps)));
+            newcomers.push(Newcomer { position: at as Position, bps: *bps, smallest_left_bps: before });
         }
+        let mut table = Table::new(pool, cells, self.range, frame);
+        newcomers.into_iter().rev().for_each(|newcomer| table.take(newcomer));
         table.finish();
     }
 
     /// Of relays that offer the same, as many as fit into a set and one more, for the nearest miss: exchanging them for others
     /// changes no sum.
-    fn distinguishable(&self, is_open: &[bool], frame: Frame) -> Vec<Position> {
+    fn close_indistinguishable(&self, is_open: &mut [bool], frame: Frame) {
         let open_bps = frame.limit_bps - frame.base.sum_bps;
         let mut repeated = (0, 0);
-        let mut offered = self.ascending.clone();
-        offered.retain(|position| {
+        for position in self.ascending {
             let bps = self.field.bps(*position);
-            let before = if repeated.0 == bps { repeated.1 } else { 0 };
-            let is_offered = is_open[usize::from(*position)] && before <= open_bps / bps;
-            repeated = (bps, before + u64::from(is_offered));
-            is_offered
-        });
-        offered
+            let before: u64 = if repeated.0 == bps { repeated.1 } else { 0 };
+            let is_open = &mut is_open[usize::from(*position)];
+            *is_open &= before.checked_mul(bps).is_some_and(|before_bps| before_bps <= open_bps);
+            repeated = (bps, before + u64::from(*is_open));
+        }
     }
 }
 
@@ -146,7 +154,9 @@ mod tests {
 
     fn pool(rates: &[u64], range: Range, epsilon: f64) -> Pool {
         let mut pool = Pool::default();
-        search(&mut pool, &mut Vec::new(), &field(rates), range, epsilon, &vec![false; rates.len()]);
+        let field = field(rates);
+        let ascending = field.ascending(&vec![false; rates.len()]);
+        search(&mut pool, &mut Vec::new(), &field, &ascending, range, epsilon);
         check(&pool, rates, range);
         pool
     }

@@ -53,10 +53,17 @@ pub fn search(
     let count = field.0.len();
     lists.start(count);
     let trim = epsilon / (2.0 * count as f64);
+    let in_use = in_use.contains(&true).then_some(in_use);
     let mut search = Search { range, trim, in_use, pool, lists };
     for (at, candidate) in field.0.iter().enumerate() {
-        let smallest_left_bps = field.0[at + 1..].iter().map(|left| left.bps).min();
-        let newcomer = Newcomer { position: at as Position, bps: candidate.bps, smallest_left_bps };
+        // What leaves no room for another relay is of no more use, unless it is a miss that counts.
+        let smallest_left = field.0[at + 1..].iter().map(|left| left.bps).min();
+        let room_bps = smallest_left.and_then(|left| range.high_bps.checked_sub(left));
+        let kept_bps = match classes {
+            Classes::PerCardinality => room_bps,
+            Classes::One => room_bps.max(range.low_bps.checked_sub(1)),
+        };
+        let newcomer = Newcomer { position: at as Position, bps: candidate.bps, kept_bps };
         match classes {
             // In descending order: the relay is used at most once in a set.
             Classes::PerCardinality => (0..=at).rev().for_each(|class| search.take(class, class + 1, newcomer)),
@@ -76,15 +83,16 @@ pub fn search(
 struct Newcomer {
     position: Position,
     bps: u64,
-    /// What the smallest of those that are still to come offers.
-    smallest_left_bps: Option<u64>,
+    /// Largest sum that is kept for the relays after it, if any is.
+    kept_bps: Option<u64>,
 }
 
 struct Search<'a> {
     range: Range,
     /// d
     trim: f64,
-    in_use: &'a [bool],
+    /// None if no relay is.
+    in_use: Option<&'a [bool]>,
     pool: &'a mut Pool,
     lists: &'a mut Lists,
 }
@@ -96,6 +104,9 @@ impl Search<'_> {
         let Some(limit) = self.range.high_bps.checked_sub(newcomer.bps) else { return };
         let low = self.range.low_bps.saturating_sub(newcomer.bps);
         let parents = &self.lists.by_class[from];
+        if parents.is_empty() {
+            return;
+        }
         for parent in parents.iter().rev().skip_while(|parent| parent.sum_bps > limit) {
             if parent.sum_bps < low {
                 break;
@@ -103,10 +114,7 @@ impl Search<'_> {
             let chain = self.pool.chains.push(parent.chain, newcomer.position);
             self.pool.add(Found { sum_bps: parent.sum_bps + newcomer.bps, chain }, self.range);
         }
-        // What is feasible and leaves no room for another relay is of no more use.
-        let room_bps = newcomer.smallest_left_bps.map_or(0, |left| self.range.high_bps.saturating_sub(left));
-        let kept_bps = room_bps.max(self.range.low_bps.saturating_sub(1));
-        if let Some(limit) = kept_bps.checked_sub(newcomer.bps) {
+        if let Some(limit) = newcomer.kept_bps.and_then(|kept_bps| kept_bps.checked_sub(newcomer.bps)) {
             self.merge(from, to, newcomer, limit);
         }
     }
@@ -163,10 +171,12 @@ impl Search<'_> {
 }
 
 /// Whether `old` comes first: the smaller sum; of equal sums the set that takes fewer changes, then the lowest numbers.
-fn precedes(chains: &Chains, in_use: &[bool], old: Found, new: Found) -> bool {
+fn precedes(chains: &Chains, in_use: Option<&[bool]>, old: Found, new: Found) -> bool {
     let ties = || {
-        let changes = |found: Found| chains.len(found.chain) as i64 - 2 * chains.marked(found.chain, in_use) as i64;
-        let by_changes = changes(old).cmp(&changes(new));
+        let changes = |marks: &[bool], found: Found| {
+            chains.len(found.chain) as i64 - 2 * chains.marked(found.chain, marks) as i64
+        };
+        let by_changes = in_use.map_or(Ordering::Equal, |marks| changes(marks, old).cmp(&changes(marks, new)));
         let by_size = || chains.len(old.chain).cmp(&chains.len(new.chain));
         by_changes.then_with(by_size).then_with(|| chains.compare_ascending(old.chain, new.chain))
     };
