@@ -12,7 +12,7 @@ use wire::Payload;
 use crate::tun::POOL_BYTES;
 
 /// Payloads shorter than this are copied: about half of a super-segment.
-const SHARING_MIN: usize = 32 << 10;
+pub(crate) const SHARING_MIN: usize = 32 << 10;
 
 /// How many times its own size a payload may keep at most.
 pub const RETENTION_MAX: usize = POOL_BYTES.div_ceil(SHARING_MIN);
