@@ -125,9 +125,8 @@ impl DeviceLoop {
         for index in self.ready.drain(..) {
             let device = &mut self.devices[index];
             for _ in 0..BATCH {
-                let read = device.read().map_err(Error::system(format!("read from {}", device.name())));
-                let Some((_, octets)) = read? else { break };
-                inside.enter(index, octets, now)?;
+                let Some(packet) = device.read().map_err(Error::system("read from a TUN device"))? else { break };
+                inside.enter(index, packet.take(), now)?;
             }
         }
         Ok(())

@@ -4,6 +4,7 @@
 //! ability     what this process may do on this machine, found out by trying
 //! lack        what it may not or cannot, with the remedy
 //! tun         packets between the kernel and this process, whole super-segments at a time
+//! gather      makes super-segments of packets where the kernel has not
 //! backlog     what waits in the kernel to be sent
 //! netns       network namespaces that vanish with the process, even when it is killed
 //! driver      drives a host over a TUN device
@@ -20,6 +21,7 @@ pub mod clock;
 pub mod device_loop;
 pub mod driver;
 pub mod error;
+mod gather;
 pub mod get;
 pub mod http;
 mod ip_command;

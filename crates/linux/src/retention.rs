@@ -3,7 +3,7 @@
 //! Packets are read into pieces of memory that they share ([`crate::tun`]), and a payload is a part of its packet. So one
 //! payload that an application leaves unread would keep all the memory that was read with it: against a peer with many
 //! connections, of which one is not read, a thousand times its own size. Payloads of super-segments stay where they are,
-//! for the sake of speed; what is shorter moves to memory of its own. So a full receive buffer costs at most
+//! for the sake of speed, be they the kernel's or made here (`gather.rs`); what is shorter moves to memory of its own. So a full receive buffer costs at most
 //! [`RETENTION_MAX`] times its size, and on paths without super-segments no more than its size.
 
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use wire::Payload;
 use crate::tun::POOL_BYTES;
 
 /// Payloads shorter than this are copied: about half of a super-segment.
-const SHARING_MIN: usize = 32 << 10;
+pub(crate) const SHARING_MIN: usize = 32 << 10;
 
 /// How many times its own size a payload may keep at most.
 pub const RETENTION_MAX: usize = POOL_BYTES.div_ceil(SHARING_MIN);

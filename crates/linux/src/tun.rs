@@ -85,11 +85,11 @@ impl Tun {
         self.offload
     }
 
-    /// The next packet, an IP header first, and what the kernel left undone in it. `None`: nothing waits.
+    /// The next packet. `None`: nothing waits.
     ///
     /// # Errors
     /// If the device is gone.
-    pub fn read(&mut self) -> io::Result<Option<(Offload, Bytes)>> {
+    pub fn read(&mut self) -> io::Result<Option<Incoming<'_>>> {
         let header_bytes = if self.offload { Offload::LEN } else { 0 };
         if self.pool.capacity() < PACKET_MAX + header_bytes {
             // Takes the old memory back if no packet of it is left, and new memory otherwise.
@@ -102,13 +102,12 @@ impl Tun {
         };
         // SAFETY: the kernel has just written the first `len` octets of the spare capacity.
         unsafe { self.pool.set_len(len) };
-        let mut packet = self.pool.split().freeze();
-        if header_bytes == 0 {
-            return Ok(Some((Offload::default(), packet)));
+        let mut incoming = Incoming { offload: Offload::default(), header_bytes, pool: &mut self.pool };
+        if header_bytes > 0 {
+            let header = incoming.pool.first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
+            incoming.offload = Offload::decode(header);
         }
-        let header = packet.split_to(header_bytes.min(len));
-        let header = header.as_ref().try_into().map_err(|_| io::Error::from(io::ErrorKind::UnexpectedEof))?;
-        Ok(Some((Offload::decode(header), packet)))
+        Ok(Some(incoming))
     }
 
     /// Hands the kernel a packet whose octets stand in `parts`, one after the other. With offload the first part is
@@ -119,6 +118,33 @@ impl Tun {
     pub fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         rustix::io::writev(self.device.as_fd(), parts)?;
         Ok(())
+    }
+}
+
+/// A packet that was read. Unless it is taken, the next one is read into its place.
+pub struct Incoming<'a> {
+    /// What the kernel left undone in it.
+    pub offload: Offload,
+    header_bytes: usize,
+    pool: &'a mut BytesMut,
+}
+
+impl Incoming<'_> {
+    /// Its octets, an IP header first.
+    pub fn octets(&self) -> &[u8] {
+        &self.pool[self.header_bytes..]
+    }
+
+    /// Takes it, together with a share in the memory that it lies in.
+    pub fn take(self) -> Bytes {
+        self.pool.split().freeze().slice(self.header_bytes..)
+    }
+}
+
+impl Drop for Incoming<'_> {
+    fn drop(&mut self) {
+        // What has been taken is not there any more.
+        self.pool.clear();
     }
 }
 

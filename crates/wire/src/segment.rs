@@ -1,6 +1,7 @@
 //! One TCP segment with its addresses: what the engine sends and receives.
 
 use core::net::SocketAddr;
+use core::ops::Range;
 
 use bytes::Bytes;
 use units::SeqNr;
@@ -145,6 +146,16 @@ impl Segment {
     /// # Errors
     /// As [`Self::parse`].
     pub fn parse_with(packet: &Bytes, checksum: TcpChecksum) -> Result<Self, ParseError> {
+        let (mut segment, payload) = Self::parse_headers(packet, checksum)?;
+        segment.payload = packet.slice(payload).into();
+        Ok(segment)
+    }
+
+    /// Like [`Self::parse_with`], from octets that are only lent: the payload is left out, and told is where it lies in `packet`.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_headers(packet: &[u8], checksum: TcpChecksum) -> Result<(Self, Range<usize>), ParseError> {
         let ip = ip::parse(packet)?;
         let octets = &packet[ip.segment.clone()];
         let header = tcp_header(octets, &ip)?;
@@ -155,7 +166,7 @@ impl Segment {
                 return Err(ParseError::BadChecksum { field: "TCP" });
             }
         }
-        Ok(Self {
+        let segment = Self {
             src: SocketAddr::new(ip.src, header.src_port),
             dst: SocketAddr::new(ip.dst, header.dst_port),
             seq: header.seq,
@@ -165,8 +176,9 @@ impl Segment {
             window: header.window,
             urgent: header.urgent,
             options: Options::parse(&octets[HEADER_BYTES..header.len]),
-            payload: packet.slice(ip.segment.start + header.len..ip.segment.end).into(),
-        })
+            payload: Payload::Empty,
+        };
+        Ok((segment, ip.segment.start + header.len..ip.segment.end))
     }
 
     /// Octets of the IP packet that [`Self::emit`] makes: IP header, TCP header with options, payload.

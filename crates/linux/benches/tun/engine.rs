@@ -11,6 +11,7 @@ use linux::tun::Tun;
 use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, Received};
 use units::{Duration, Instant};
 
+use crate::kernel::PACKET_BYTES;
 use crate::measured::{CpuTime, Measured};
 
 /// What an application holds in memory; a super-segment that crosses its end is the exception.
@@ -29,7 +30,7 @@ pub fn send(
     let block = Bytes::from(vec![7; BLOCK_BYTES]);
     let sender = Sender { block, position: 0, span, until: None, bytes: 0, finished: false };
     let (sender, seconds, cpu_s) = drive(tun, local, remote, config, sender)?;
-    Ok(Measured { bytes: sender.bytes, seconds, cpu_s })
+    Ok(Measured { packet_bytes: PACKET_BYTES, bytes: sender.bytes, seconds, cpu_s })
 }
 
 /// Opens a connection and receives until its stream ends; the time starts with the first octet.
@@ -37,7 +38,7 @@ pub fn receive(tun: Tun, local: SocketAddr, remote: SocketAddr, config: Connecti
     let receiver = Receiver { first_at: None, last_at: Instant::ZERO, bytes: 0, finished: false };
     let (receiver, seconds, cpu_s) = drive(tun, local, remote, config, receiver)?;
     let seconds = receiver.first_at.map_or(seconds, |first| receiver.last_at.saturating_since(first).as_secs_f64());
-    Ok(Measured { bytes: receiver.bytes, seconds, cpu_s })
+    Ok(Measured { packet_bytes: PACKET_BYTES, bytes: receiver.bytes, seconds, cpu_s })
 }
 
 fn drive<A: App>(

@@ -15,7 +15,18 @@ use crate::kernel::Protocol;
 
 const PORT: u16 = 5001;
 /// Holds what the kernel and a busy core leave unread for milliseconds at these rates.
-const BUFFER_BYTES: u64 = 8 << 20;
+pub const BUFFER_BYTES: u64 = 8 << 20;
+
+/// What is between an engine and the kernel that it talks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The device alone, which takes and gives super-segments.
+    Whole,
+    /// A router and a line whose cards cut every super-segment and merge nothing.
+    Line,
+    /// A device without offload.
+    Plain,
+}
 
 /// Whether this machine can run it.
 ///
@@ -44,15 +55,34 @@ impl Environment {
         near.connect("veth", &far, "veth")?;
         near.ip([format!("link set veth mtu {mtu}"), "address add 10.98.1.1/24 dev veth".into()])?;
         far.ip([format!("link set veth mtu {mtu}"), "address add 10.98.1.2/24 dev veth".into()])?;
+        far.ip(["route add 10.98.2.0/24 via 10.98.1.1".into()])?;
+        near.set("ipv4/ip_forward", "1")?;
         Ok(Self { near, far, mtu, engines: Cell::new(0), _keeper: keeper })
     }
 
-    /// A fresh device for an engine, and where the kernel listens on it.
-    pub fn engine_device(&self) -> Result<(Tun, SocketAddr)> {
+    pub fn mtu(&self) -> u16 {
+        self.mtu
+    }
+
+    /// A fresh device for an engine. The kernel it talks to listens at [`Self::kernel`].
+    pub fn engine_device(&self, way: Way) -> Result<Tun> {
         let addresses = vec![(IpAddr::from([10, 98, 2, 1]), 24)];
-        let config = TunConfig { name: "engine".into(), mtu: self.mtu, offload: true, addresses };
+        let config = TunConfig { name: "engine".into(), mtu: self.mtu, offload: way != Way::Plain, addresses };
         let tun = self.near.run(|| Tun::open(&config))??;
-        Ok((tun, SocketAddr::from(([10, 98, 2, 1], PORT))))
+        if way == Way::Line {
+            self.near.ip(["link set engine gso_max_segs 1".into()])?;
+        }
+        let segments = if way == Way::Line { 1 } else { 65535 };
+        self.near.ip([format!("link set veth gso_max_segs {segments}")])?;
+        Ok(tun)
+    }
+
+    /// The kernel that an engine talks to, and where it listens.
+    pub fn kernel(&self, way: Way) -> (&Namespace, SocketAddr) {
+        match way {
+            Way::Line => (&self.far, self.veth_address()),
+            Way::Whole | Way::Plain => (&self.near, SocketAddr::from(([10, 98, 2, 1], PORT))),
+        }
     }
 
     /// Where the next engine connects from: never twice, because the kernel may still remember a connection whose
@@ -62,7 +92,7 @@ impl Environment {
         SocketAddr::from(([10, 98, 2, 2], PORT + self.engines.get()))
     }
 
-    pub fn engine_config(&self, protocol: Protocol) -> ConnectionConfig {
+    pub fn engine_config(&self, protocol: Protocol, way: Way) -> ConnectionConfig {
         let controller = if protocol == Protocol::Mptcp { "lia" } else { "cubic" };
         ConnectionConfig {
             mptcp: protocol == Protocol::Mptcp,
@@ -70,7 +100,7 @@ impl Environment {
             send_buffer_bytes: BUFFER_BYTES,
             receive_buffer_bytes: BUFFER_BYTES,
             mtu: self.mtu,
-            offload_max_bytes: OFFLOAD_PAYLOAD_MAX,
+            offload_max_bytes: if way == Way::Plain { 0 } else { OFFLOAD_PAYLOAD_MAX },
             ..ConnectionConfig::default()
         }
     }

@@ -14,6 +14,8 @@ use crate::measured::{CpuTime, Measured};
 
 /// What one call reads or writes.
 const CALL_BYTES: usize = 256 << 10;
+/// Data in a packet of Ethernet: what rates of packets are counted in, whatever the options.
+pub const PACKET_BYTES: u16 = 1448;
 /// Longest time without progress: a bench that hangs fails instead.
 const PATIENCE: core::time::Duration = core::time::Duration::from_secs(20);
 
@@ -70,6 +72,15 @@ fn patient(socket: Socket) -> Result<TcpStream> {
     Ok(socket.into())
 }
 
+/// One octet there and back, by which both know that Multipath TCP is spoken.
+pub fn exchange_octet(mut sender: &TcpStream, mut receiver: &TcpStream) -> Result<()> {
+    let mut octet = [7];
+    sender.write_all(&octet).map_err(Error::system("send"))?;
+    receiver.read_exact(&mut octet).map_err(Error::system("receive"))?;
+    receiver.write_all(&octet).map_err(Error::system("send"))?;
+    sender.read_exact(&mut octet).map_err(Error::system("receive"))
+}
+
 /// Sends for `span`, then ends the stream.
 pub fn send(mut stream: &TcpStream, span: Duration) -> Result<Measured> {
     let (octets, clock, cpu) = (vec![7; CALL_BYTES], Clock::start(), CpuTime::start());
@@ -78,7 +89,12 @@ pub fn send(mut stream: &TcpStream, span: Duration) -> Result<Measured> {
         bytes += stream.write(&octets).map_err(Error::system("send"))? as u64;
     }
     stream.shutdown(Shutdown::Write).map_err(Error::system("end a stream"))?;
-    Ok(Measured { bytes, seconds: clock.now().saturating_since(begin).as_secs_f64(), cpu_s: cpu.seconds() })
+    Ok(Measured {
+        bytes,
+        packet_bytes: PACKET_BYTES,
+        seconds: clock.now().saturating_since(begin).as_secs_f64(),
+        cpu_s: cpu.seconds(),
+    })
 }
 
 /// Receives until the stream ends; the time starts with the first octet.
@@ -94,5 +110,10 @@ pub fn receive(mut stream: &TcpStream) -> Result<Measured> {
             more => bytes += more as u64,
         }
     }
-    Ok(Measured { bytes, seconds: clock.now().saturating_since(begin).as_secs_f64(), cpu_s: cpu.seconds() })
+    Ok(Measured {
+        bytes,
+        packet_bytes: PACKET_BYTES,
+        seconds: clock.now().saturating_since(begin).as_secs_f64(),
+        cpu_s: cpu.seconds(),
+    })
 }

@@ -1,12 +1,15 @@
-//! Bulk transfer over TUN: the engine to and from the kernel's TCP and MPTCP, beside the kernel alone over veth.
+//! Bulk transfer over TUN: the engine to and from the kernel's TCP and MPTCP, beside the kernel alone over veth; the same packet by
+//! packet, beside bare reads and writes; and a relay between two kernels, beside the kernel that forwards.
 //!
 //! `cargo bench -p linux --bench tun [-- --seconds S --rounds N --mtu OCTETS --only WORD]`, as root. All cases run in
 //! every round, so that whatever else the machine does hits all of them; the table shows medians over the rounds.
 
+mod bare;
 mod engine;
 mod environment;
 mod kernel;
 mod measured;
+mod relay;
 mod report;
 
 use core::net::SocketAddr;
@@ -16,9 +19,10 @@ use std::thread;
 use linux::Result;
 use units::Duration;
 
-use environment::Environment;
+use environment::{Environment, Way};
 use kernel::Protocol;
 use measured::Measured;
+use relay::Middle;
 use report::{Case, Direction, Report};
 
 /// What the command line says.
@@ -64,13 +68,14 @@ fn options(arguments: &[String]) -> Options {
 
 fn run(options: &Options) -> Result<()> {
     let environment = Environment::create(options.mtu)?;
+    let middle = Middle::create(options.mtu)?;
     let span = Duration::from_nanos((options.seconds * 1e9) as u64);
     let wanted = |case: &Case| options.only.as_ref().is_none_or(|word| case.to_string().contains(word.as_str()));
     let cases: Vec<Case> = Case::all().into_iter().filter(wanted).collect();
     let mut report = Report::new(cases.clone());
     for _ in 0..options.rounds {
         for case in &cases {
-            report.add(*case, measure(&environment, *case, span)?);
+            report.add(*case, measure(&environment, &middle, *case, span)?);
         }
     }
     println!("MTU {}, {} rounds of {} s; medians", options.mtu, options.rounds, options.seconds);
@@ -78,34 +83,37 @@ fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn measure(environment: &Environment, case: Case, span: Duration) -> Result<Measured> {
-    match case.direction {
-        Direction::KernelToKernel => between_kernels(environment, case.protocol, span),
+fn measure(environment: &Environment, middle: &Middle, case: Case, span: Duration) -> Result<Measured> {
+    match case {
+        Case::Kernels(protocol) => between_kernels(environment, protocol, span),
+        Case::Bare { call, queues } => bare::run(environment, call, queues, span),
+        Case::Middle { through, singles } => middle.measure(through, singles, span),
+        Case::Engine { direction, protocol, way } => with_engine(environment, direction, protocol, way, span),
+    }
+}
+
+fn with_engine(
+    environment: &Environment,
+    direction: Direction,
+    protocol: Protocol,
+    way: Way,
+    span: Duration,
+) -> Result<Measured> {
+    let device = environment.engine_device(way)?;
+    let (kernel, remote) = environment.kernel(way);
+    let listener = kernel::listen(kernel, protocol, remote)?;
+    let (local, config) = (environment.engine_address(), environment.engine_config(protocol, way));
+    match direction {
         Direction::EngineToKernel => {
-            let (device, remote) = environment.engine_device()?;
-            let listener = kernel::listen(&environment.near, case.protocol, remote)?;
             let peer = thread::spawn(move || kernel::receive(&kernel::accept(&listener)?));
-            let sent = engine::send(
-                device,
-                environment.engine_address(),
-                remote,
-                environment.engine_config(case.protocol),
-                span,
-            )?;
+            let sent = engine::send(device, local, remote, config, span)?;
             let received = peer.join().expect("the receiver does not panic")?;
             assert_eq!(received.bytes, sent.bytes, "every octet arrives");
             Ok(Measured { cpu_s: sent.cpu_s, ..received })
         }
         Direction::KernelToEngine => {
-            let (device, remote) = environment.engine_device()?;
-            let listener = kernel::listen(&environment.near, case.protocol, remote)?;
             let peer = thread::spawn(move || kernel::send(&kernel::accept(&listener)?, span));
-            let received = engine::receive(
-                device,
-                environment.engine_address(),
-                remote,
-                environment.engine_config(case.protocol),
-            )?;
+            let received = engine::receive(device, local, remote, config)?;
             let sent = peer.join().expect("the sender does not panic")?;
             assert_eq!(received.bytes, sent.bytes, "every octet arrives");
             Ok(received)

@@ -6,9 +6,11 @@ use rustix::time::{ClockId, clock_gettime};
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
     pub bytes: u64,
+    /// Octets of those in a packet of the largest size.
+    pub packet_bytes: u16,
     /// At the receiver, from the first octet to the end of the stream.
     pub seconds: f64,
-    /// Processor time of the thread in question: the engine's, or the sender's between kernels.
+    /// Processor time of the thread in question: the engine's, the sender's between kernels, or all that read or write.
     pub cpu_s: f64,
 }
 
@@ -20,6 +22,19 @@ impl Measured {
     /// On a machine of one's own this is the rate at which the thread would be the bottleneck.
     pub fn gbit_per_cpu_s(&self) -> f64 {
         self.bytes as f64 * 8e-9 / self.cpu_s
+    }
+
+    /// Packets of the largest size.
+    pub fn packets(&self) -> f64 {
+        self.bytes as f64 / f64::from(self.packet_bytes)
+    }
+
+    pub fn packets_per_s(&self) -> f64 {
+        self.packets() / self.seconds
+    }
+
+    pub fn cpu_ns_per_packet(&self) -> f64 {
+        self.cpu_s * 1e9 / self.packets()
     }
 }
 
