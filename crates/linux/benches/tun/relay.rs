@@ -209,9 +209,9 @@ impl Middle {
 struct Splicing(ForwardingRelay<AtOnce>);
 
 impl Host for Splicing {
-    fn handle_segment(&mut self, segment: Segment, now: Instant) {
+    fn handle_segment(&mut self, segment: &mut Segment, now: Instant) {
         let side = if segment.dst.ip() == IpAddr::from(TOWARDS_SOURCE) { Side::Source } else { Side::Destination };
-        let _stray = self.0.handle_segment(side, segment, now);
+        let _stray = self.0.handle_segment(side, core::mem::take(segment), now);
     }
 
     fn handle_octets(&mut self, octets: Bytes, now: Instant) {
@@ -224,8 +224,10 @@ impl Host for Splicing {
         self.0.handle_timeout(now);
     }
 
-    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        self.0.poll_transmit(now).map(|(_, segment)| segment)
+    fn poll_transmit(&mut self, segment: &mut Segment, now: Instant) -> bool {
+        let Some((_, next)) = self.0.poll_transmit(now) else { return false };
+        *segment = next;
+        true
     }
 
     fn poll_timeout(&mut self) -> Option<Instant> {
