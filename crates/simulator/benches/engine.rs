@@ -29,7 +29,8 @@ fn main() {
 }
 
 fn measure(name: &str, paths: usize, config: &ConnectionConfig, checked: bool, seconds: u64) {
-    let is_wanted = |argument: String| argument.parse::<u64>().is_ok() || argument == "--bench" || name.contains(&argument);
+    let is_wanted =
+        |argument: String| argument.parse::<u64>().is_ok() || argument == "--bench" || name.contains(&argument);
     if !std::env::args().skip(1).all(is_wanted) {
         return;
     }

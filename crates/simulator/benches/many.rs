@@ -32,7 +32,10 @@ fn main() {
     // First, while nobody else has left memory behind.
     println!("{:<24} {:>12} {:>10} {:>12} {:>10}", "idle connections", "connections", "wall s", "MiB", "KiB each");
     idle(most.min(100_000));
-    println!("\n{:<24} {:>12} {:>10} {:>12} {:>10}", "connections of a mix", "data packets", "wall s", "packets/s", "KiB each");
+    println!(
+        "\n{:<24} {:>12} {:>10} {:>12} {:>10}",
+        "connections of a mix", "data packets", "wall s", "packets/s", "KiB each"
+    );
     for connections in [10_000, 1000, 100, 10].into_iter().filter(|connections| *connections <= most) {
         busy(connections);
     }

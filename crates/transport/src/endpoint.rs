@@ -39,6 +39,15 @@ pub struct Footprint {
     pub tokens: usize,
 }
 
+fn owned(slots: &mut [Slot], id: ConnectionId) -> Result<&mut Connection, ConnectionError> {
+    slots
+        .get_mut(id.slot as usize)
+        .filter(|slot| slot.generation == id.generation)
+        .and_then(|slot| slot.connection.as_deref_mut())
+        .filter(|connection| !connection.released)
+        .ok_or(ConnectionError::UnknownConnection)
+}
+
 /// One host.
 ///
 /// | kind | methods |
@@ -409,6 +418,12 @@ impl Endpoint {
             .and_then(|slot| slot.connection.as_deref())
     }
 
+    /// A connection that its owner has not released.
+    fn get_mut(&mut self, id: ConnectionId, now: Instant) -> Result<&mut Connection, ConnectionError> {
+        self.advance(now);
+        owned(&mut self.slots, id)
+    }
+
     /// Does something to a connection, then sees to its timers and transmissions.
     fn with<T>(
         &mut self,
@@ -418,13 +433,7 @@ impl Endpoint {
     ) -> Result<T, ConnectionError> {
         self.advance(now);
         let Self { host, slots, .. } = self;
-        let connection = slots
-            .get_mut(id.slot as usize)
-            .filter(|slot| slot.generation == id.generation)
-            .and_then(|slot| slot.connection.as_deref_mut())
-            .filter(|connection| !connection.released)
-            .ok_or(ConnectionError::UnknownConnection)?;
-        let result = command(connection, host);
+        let result = command(owned(slots, id)?, host);
         self.after(id.slot);
         result
     }
@@ -442,7 +451,12 @@ impl Endpoint {
     /// # Errors
     /// When the connection ended before the peer's stream did.
     pub fn recv(&mut self, connection: ConnectionId, max: usize, now: Instant) -> Result<Received, ConnectionError> {
-        self.with(connection, now, |connection, _| connection.recv(max))
+        let result = self.get_mut(connection, now)?.recv(max);
+        // Reading gives something to say only where it opens the window by much.
+        if self.get(connection).is_some_and(Connection::may_transmit) {
+            self.after(connection.slot);
+        }
+        result
     }
 
     /// Octets that [`Self::send`] would take now.

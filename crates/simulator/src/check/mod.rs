@@ -217,7 +217,8 @@ impl HostView {
         }
         let flow = self.flows.get_or_add(flow);
         // Nearly every segment has a DSS and no other option of MPTCP: nothing to learn or to prove.
-        let is_plain = matches!(segment.options.mptcp[..], [MptcpOption::Dss(_)]) && !segment.flags.contains(Flags::SYN);
+        let is_plain =
+            matches!(segment.options.mptcp[..], [MptcpOption::Dss(_)]) && !segment.flags.contains(Flags::SYN);
         match direction {
             Direction::Sent => {
                 flow.sent(segment);

@@ -58,7 +58,12 @@ impl Tcb {
     }
 
     /// Makes `segment` the next one, if anything is due and allowed; otherwise what it holds means nothing.
-    pub(crate) fn transmit(&mut self, segment: &mut Segment, limits: &SendLimits, now: Instant) -> Option<OutgoingKind> {
+    pub(crate) fn transmit(
+        &mut self,
+        segment: &mut Segment,
+        limits: &SendLimits,
+        now: Instant,
+    ) -> Option<OutgoingKind> {
         if self.due.reset {
             return Some(self.send_reset(segment, now));
         }

@@ -165,8 +165,8 @@ impl Search<'_> {
 
     /// The largest sum below the range in the only list: feasible sums were collected on the way.
     fn miss_below(&mut self) {
-        let below = self.lists.by_class[0].iter().filter(|found| (1..self.range.low_bps).contains(&found.sum_bps));
-        self.pool.below = below.last().copied();
+        let is_below = |found: &&Found| (1..self.range.low_bps).contains(&found.sum_bps);
+        self.pool.below = self.lists.by_class[0].iter().rfind(is_below).copied();
     }
 }
 
