@@ -155,9 +155,9 @@ impl Search<'_> {
 
     /// The smallest sum above the range that the relay makes of the only list.
     fn miss_above(&mut self, newcomer: Newcomer) {
-        let sums =
+        let mut sums =
             self.lists.by_class[0].iter().map_while(|parent| Some((parent, parent.sum_bps.checked_add(newcomer.bps)?)));
-        if let Some((parent, sum_bps)) = sums.into_iter().find(|(_, sum_bps)| *sum_bps > self.range.high_bps) {
+        if let Some((parent, sum_bps)) = sums.find(|(_, sum_bps)| *sum_bps > self.range.high_bps) {
             let chain = self.pool.chains.push(parent.chain, newcomer.position);
             self.pool.add(Found { sum_bps, chain }, self.range);
         }
