@@ -53,8 +53,12 @@ fn main() {
         let at = arguments.iter().position(|argument| argument == name);
         at.and_then(|at| arguments.get(at + 1)?.parse().ok()).unwrap_or(default)
     };
-    let (seconds, rounds) = (number("--seconds", if is_bench { 1.0 } else { 0.05 }), number("--rounds", if is_bench { 5.0 } else { 1.0 }));
-    println!("{:>12} {:>12} {:>8} {:>8} {:>8} {:>8} {:>8} {:>9}", "packets/s", "lost", "p1", "p50", "p90", "p99", "p99.9", "max, us");
+    let (seconds, rounds) =
+        (number("--seconds", if is_bench { 1.0 } else { 0.05 }), number("--rounds", if is_bench { 5.0 } else { 1.0 }));
+    println!(
+        "{:>12} {:>12} {:>8} {:>8} {:>8} {:>8} {:>8} {:>9}",
+        "packets/s", "lost", "p1", "p50", "p90", "p99", "p99.9", "max, us"
+    );
     for _ in 0..rounds as usize {
         if let Err(error) = round(seconds, number("--rate", 100_000.0)) {
             eprintln!("error: {error}");
@@ -74,7 +78,8 @@ fn round(seconds: f64, rate: f64) -> Result<()> {
         go_first();
         emulation.run(&stop)
     });
-    let open = |own: [u8; 4]| UdpSocket::bind(SocketAddr::from((own, PORT))).map_err(Error::system("open a UDP socket"));
+    let open =
+        |own: [u8; 4]| UdpSocket::bind(SocketAddr::from((own, PORT))).map_err(Error::system("open a UDP socket"));
     let (sender, receiver) = (from.run(|| open([10, 1, 0, 1]))??, to.run(|| open([10, 1, 1, 1]))??);
     sender.connect((Ipv4Addr::new(10, 1, 1, 1), PORT)).map_err(Error::system("connect a UDP socket"))?;
     let times = thread::spawn(move || {
@@ -129,7 +134,9 @@ fn report(times: &Times) {
         free_at = free_at.max(*sent) + SERIALISATION;
         let Some(arrived) = arrived.filter(|_| number >= WARM_UP.min(times.len() / 2)) else { continue };
         let due = free_at + DELAY;
-        errors_us.push((arrived.saturating_since(due).as_nanos() as f64 - due.saturating_since(arrived).as_nanos() as f64) / 1e3);
+        errors_us.push(
+            (arrived.saturating_since(due).as_nanos() as f64 - due.saturating_since(arrived).as_nanos() as f64) / 1e3,
+        );
     }
     let lost = times.iter().filter(|(_, arrived)| arrived.is_none()).count();
     let span = times.last().map_or(0.0, |last| last.0.saturating_since(times[0].0).as_secs_f64());
@@ -137,7 +144,13 @@ fn report(times: &Times) {
     let at = |share: f64| errors_us.get(((errors_us.len() as f64 - 1.0) * share) as usize).copied().unwrap_or(f64::NAN);
     println!(
         "{:>12.0} {lost:>12} {:>8.1} {:>8.1} {:>8.1} {:>8.1} {:>8.1} {:>9.1}",
-        times.len() as f64 / span, at(0.01), at(0.5), at(0.9), at(0.99), at(0.999), at(1.0)
+        times.len() as f64 / span,
+        at(0.01),
+        at(0.5),
+        at(0.9),
+        at(0.99),
+        at(0.999),
+        at(1.0)
     );
 }
 
