@@ -1,7 +1,7 @@
 //! The loop around devices: it moves packets between them and whatever is inside, and tells it the time.
 
 use std::io::IoSlice;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::AsFd as _;
 
 use bytes::Bytes;
 use rustix::io::Errno;
@@ -10,11 +10,12 @@ use units::{Duration, Instant};
 use crate::clock::Clock;
 use crate::stop::Stop;
 use crate::tun::Tun;
-use crate::wait::{be_punctual, wait};
+use crate::wait::{Watch, be_punctual};
 use crate::{Error, Result};
 
-/// Packets read from one device before the others get their turn.
-const BATCH: usize = 64;
+/// Packets read from one device before what is due leaves, and the others get their turn: few, because each of them costs
+/// microseconds, by which all the others are late.
+const BATCH: usize = 8;
 
 /// What is between devices: packets enter it and leave it. Devices have the numbers that [`DeviceLoop::add`] gave.
 pub trait Inside {
@@ -66,6 +67,7 @@ pub struct DeviceLoop {
     devices: Vec<Tun>,
     behind: Behind,
     clock: Option<Clock>,
+    watch: Watch,
     ready: Vec<usize>,
     scratch: Vec<u8>,
 }
@@ -103,33 +105,45 @@ impl DeviceLoop {
         loop {
             let now = clock.now().min(until);
             self.note_lateness(inside.next_event(), now);
-            let goes_on = inside.advance(now);
-            if goes_on {
-                self.read(inside, now)?;
-            }
+            let mut goes_on = inside.advance(now);
             self.write(inside, now)?;
+            if goes_on {
+                goes_on = self.read(inside, &clock, until)?;
+            }
             if !goes_on || now >= until {
                 return Ok(if goes_on { Ended::Time } else { Ended::Inside });
             }
             let next = inside.next_event().unwrap_or(until).min(until);
             let next = Some(next).filter(|at| *at < Instant::FAR_FUTURE);
-            let devices: Vec<BorrowedFd<'_>> = self.devices.iter().map(|device| device.as_fd()).collect();
-            if !wait(&clock, next, stop.as_fd(), &devices, &mut self.ready)? {
+            let devices = self.devices.iter().map(Tun::as_fd);
+            if !self.watch.wait(&clock, next, stop.as_fd(), devices, &mut self.ready)? {
                 return Ok(Ended::Stopped);
             }
         }
     }
 
-    /// Takes packets from the devices that have some.
-    fn read(&mut self, inside: &mut impl Inside, now: Instant) -> Result<()> {
-        for index in self.ready.drain(..) {
-            let device = &mut self.devices[index];
+    /// Takes packets from the devices that have some, each at its own time; false if `inside` wants no more.
+    fn read(&mut self, inside: &mut impl Inside, clock: &Clock, until: Instant) -> Result<bool> {
+        for at in 0..self.ready.len() {
+            let index = self.ready[at];
+            let mut goes_on = true;
             for _ in 0..BATCH {
+                let device = &mut self.devices[index];
                 let Some(packet) = device.read().map_err(Error::system("read from a TUN device"))? else { break };
-                inside.enter(index, packet.take(), now)?;
+                let octets = packet.take();
+                let now = clock.now().min(until);
+                goes_on = inside.advance(now);
+                if !goes_on {
+                    break;
+                }
+                inside.enter(index, octets, now)?;
+            }
+            self.write(inside, clock.now().min(until))?;
+            if !goes_on {
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Gives the devices what is for them.

@@ -147,7 +147,7 @@ impl<H: Host> Driver<H> {
                 return Ok(true);
             }
             let devices = [self.tun.as_fd(), self.wake.0.as_fd()];
-            if !wait(&self.clock, host.poll_timeout(), stop.as_fd(), &devices, &mut ready)? {
+            if !wait(&self.clock, host.poll_timeout(), stop.as_fd(), devices, &mut ready)? {
                 return Ok(false);
             }
             host.handle_timeout(self.clock.now());

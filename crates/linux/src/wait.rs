@@ -10,29 +10,86 @@ use units::{Duration, Instant};
 use crate::clock::Clock;
 use crate::{Error, Result};
 
+/// Before its time a watchful loop no longer sleeps: the kernel may take this long to wake it.
+const WATCH: Duration = Duration::from_micros(100);
+/// A look that took longer than this while there was nothing to do: another thread wanted the core.
+const LOOK_MAX: Duration = Duration::from_micros(100);
+/// For how long a loop then only sleeps: who needs little of a core gets it sooner than who takes all of it.
+const REST: Duration = Duration::from_millis(20);
+
 /// Waits until one of `devices` can be read, `until` has come or `stop` was triggered. Tells which devices can be
 /// read in `ready`; false means stop.
 ///
 /// # Errors
 /// If a device is gone.
-pub(crate) fn wait(
+pub(crate) fn wait<'a>(
     clock: &Clock,
     until: Option<Instant>,
-    stop: BorrowedFd<'_>,
-    devices: &[BorrowedFd<'_>],
+    stop: BorrowedFd<'a>,
+    devices: impl IntoIterator<Item = BorrowedFd<'a>>,
     ready: &mut Vec<usize>,
 ) -> Result<bool> {
+    let mut fds = poll_fds(stop, devices);
+    look(&mut fds, until.map(|until| until.saturating_since(clock.now())), ready)
+}
+
+/// Waits for a time without being woken too late for it, while a core is free: for the last [`WATCH`] it does not sleep.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    resting_until: Instant,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self { resting_until: Instant::ZERO }
+    }
+}
+
+impl Watch {
+    /// As [`wait`].
+    ///
+    /// # Errors
+    /// As [`wait`].
+    pub(crate) fn wait<'a>(
+        &mut self,
+        clock: &Clock,
+        until: Option<Instant>,
+        stop: BorrowedFd<'a>,
+        devices: impl IntoIterator<Item = BorrowedFd<'a>>,
+        ready: &mut Vec<usize>,
+    ) -> Result<bool> {
+        let mut fds = poll_fds(stop, devices);
+        loop {
+            let now = clock.now();
+            let left = until.map(|until| until.saturating_since(now));
+            let sleep = if now < self.resting_until { left } else { left.map(|left| left.saturating_sub(WATCH)) };
+            let goes_on = look(&mut fds, sleep, ready)?;
+            let after = clock.now();
+            if sleep == Some(Duration::ZERO) && after.saturating_since(now) > LOOK_MAX {
+                self.resting_until = after + REST;
+            }
+            if !goes_on || !ready.is_empty() || until.is_some_and(|until| until <= after) {
+                return Ok(goes_on);
+            }
+        }
+    }
+}
+
+type PollFds<'a> = smallvec::SmallVec<[PollFd<'a>; 16]>;
+
+fn poll_fds<'a>(stop: BorrowedFd<'a>, devices: impl IntoIterator<Item = BorrowedFd<'a>>) -> PollFds<'a> {
+    core::iter::once(stop).chain(devices).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect()
+}
+
+/// Waits once, for `patience` at most.
+fn look(fds: &mut PollFds<'_>, patience: Option<Duration>, ready: &mut Vec<usize>) -> Result<bool> {
     ready.clear();
-    let mut fds = smallvec::SmallVec::<[PollFd<'_>; 16]>::new();
-    fds.push(PollFd::from_borrowed_fd(stop, PollFlags::IN));
-    fds.extend(devices.iter().map(|device| PollFd::from_borrowed_fd(*device, PollFlags::IN)));
-    let timeout = until.map(|until| timespec(until.saturating_since(clock.now())));
-    match poll(&mut fds, timeout.as_ref()) {
+    match poll(fds, patience.map(timespec).as_ref()) {
         Ok(_) => {}
         Err(Errno::INTR) => return Ok(true),
         Err(errno) => return Err(Error::system("wait for packets")(errno)),
     }
-    ready.extend((0..devices.len()).filter(|index| !fds[index + 1].revents().is_empty()));
+    ready.extend((1..fds.len()).filter(|index| !fds[*index].revents().is_empty()).map(|index| index - 1));
     Ok(fds[0].revents().is_empty())
 }
 
@@ -46,4 +103,32 @@ fn timespec(span: Duration) -> Timespec {
     const NANOS_PER_SEC: u64 = 1_000_000_000;
     let nanos = span.as_nanos();
     Timespec { tv_sec: (nanos / NANOS_PER_SEC) as i64, tv_nsec: (nanos % NANOS_PER_SEC) as _ }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::os::fd::AsFd as _;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_watch_ends_with_its_time_a_device_or_a_stop() {
+        let (stop, mut stopper) = UnixStream::pair().unwrap();
+        let (device, mut writer) = UnixStream::pair().unwrap();
+        let (clock, mut watch, mut ready) = (Clock::start(), Watch::default(), Vec::new());
+        let mut wait = |until, ready: &mut Vec<usize>| {
+            watch.wait(&clock, until, stop.as_fd(), [stop.as_fd(), device.as_fd()], ready).unwrap()
+        };
+        let until = clock.now() + WATCH + Duration::from_millis(1);
+        assert!(wait(Some(until), &mut ready) && ready.is_empty());
+        assert!(clock.now() >= until);
+        assert!(wait(Some(Instant::ZERO), &mut ready) && ready.is_empty(), "a time that has passed");
+        writer.write_all(&[0]).unwrap();
+        assert!(wait(None, &mut ready));
+        assert_eq!(ready, [1]);
+        stopper.write_all(&[0]).unwrap();
+        assert!(!wait(Some(clock.now() + WATCH), &mut ready));
+    }
 }
