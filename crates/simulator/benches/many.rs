@@ -1,7 +1,8 @@
 //! Many connections in one simulation: what a packet costs beside thousands of others, what an idle and a busy connection
 //! hold, and how many short flows a minute are opened and closed.
 //!
-//! `cargo bench -p simulator --bench many [-- CONNECTIONS]`: with a number, at most so many connections.
+//! `cargo bench -p simulator --bench many [-- CONNECTIONS]`: with a number, at most so many connections; with `idle`, `busy` or `churn`
+//! beside it, that alone.
 //!
 //! The mix is that of a busy server: nine of ten connections send 20 kB, end, and are followed by the next; the tenth sends
 //! without end. Each has 1 Mbit/s of one link, 20 ms there and back.
@@ -28,19 +29,37 @@ const SERVER_PORTS: usize = 16;
 const BEGIN: Duration = Duration::from_secs(1);
 
 fn main() {
-    let most = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(100_000);
-    // First, while nobody else has left memory behind.
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = arguments.iter().find_map(|argument| argument.parse().ok());
+    let is_asked = |what: &str| arguments.iter().any(|argument| argument == what);
+    match number {
+        Some(connections) if is_asked("idle") => idle(connections),
+        Some(connections) if is_asked("busy") => busy(connections),
+        Some(connections) if is_asked("churn") => churn(connections),
+        // Where nobody measures, it is enough that all of it runs.
+        most => all(most.unwrap_or(if is_asked("--bench") { 100_000 } else { 100 })),
+    }
+}
+
+/// Each measurement in a process of its own: what one leaves behind is not the next one's.
+fn all(most: usize) {
     println!("{:<24} {:>12} {:>10} {:>12} {:>10}", "idle connections", "connections", "wall s", "MiB", "KiB each");
-    idle(most.min(100_000));
+    alone("idle", most);
     println!(
         "\n{:<24} {:>12} {:>10} {:>12} {:>10}",
         "connections of a mix", "data packets", "wall s", "packets/s", "KiB each"
     );
-    for connections in [10_000, 1000, 100, 10].into_iter().filter(|connections| *connections <= most) {
-        busy(connections);
+    for connections in [10, 100, 1000, 10_000].into_iter().filter(|connections| *connections <= most) {
+        alone("busy", connections);
     }
     println!("\n{:<24} {:>12} {:>10} {:>12}", "short flows", "flows", "wall s", "a minute");
-    churn(most.min(1000));
+    alone("churn", most.min(1000));
+}
+
+fn alone(what: &str, connections: usize) {
+    let program = std::env::current_exe().expect("this program has a path");
+    let status = std::process::Command::new(program).args([what, &connections.to_string()]).status();
+    assert!(status.is_ok_and(|status| status.success()), "{what} {connections}");
 }
 
 /// What a data packet costs, and what both ends of a connection hold.
