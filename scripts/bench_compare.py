@@ -91,8 +91,10 @@ def build(tree, target, programs):
     for package in sorted(packages):
         command += ["-p", package]
     environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
-    built = subprocess.run(command, cwd=tree, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
-    messages = [json.loads(line) for line in built.splitlines() if line.startswith("{")]
+    built = subprocess.run(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True)
+    if built.returncode != 0:
+        sys.exit(f"error: the benches of {tree} do not build\n  help: --programs names those that both revisions have")
+    messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
     return {
         message["target"]["name"]: message["executable"]
         for message in messages
