@@ -113,7 +113,13 @@ long_tests() {
 }
 
 # They wait most of the time, one for another: each has the devices' time for itself.
-interop() { cargo test "${LOCKED[@]}" --no-fail-fast -p interop -p soak-kernel "$@" -- --test-threads=1 --show-output; }
+interop() { cargo test "${LOCKED[@]}" --no-fail-fast -p interop "$@" -- --test-threads=1 --show-output; }
+
+# Random cases in real time, whose losses a busy machine moves about: nothing runs beside them. With interop named, too, cargo takes the
+# features that all was built with.
+kernel_soak() {
+    cargo test "${LOCKED[@]}" --no-fail-fast -p interop -p soak-kernel --lib --test short "$@" -- --test-threads=1 --show-output
+}
 
 # Each bench once, unmeasured: it still builds and runs.
 bench_smoke() { cargo test "${LOCKED[@]}" --workspace --bench '*'; }
@@ -134,9 +140,11 @@ step "docs" docs
 step "benches run" bench_smoke
 step "fuzz targets check" fuzz_check
 finish_beside
+step "random cases with a kernel" kernel_soak
 if [ "$mode" = long ]; then
     step "long tests" long_tests
     step "interop, optimised" interop --profile long-test
+    step "random cases, optimised" kernel_soak --profile long-test
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then
