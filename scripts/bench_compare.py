@@ -21,14 +21,14 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 
-# Programs by their package, and what they are given: as little work as gives a steady figure.
+# Programs by their package, what they are given (as little work as gives a steady figure), and what they print.
 PROGRAMS = {
-    "engine": ("simulator", ["10"]),
-    "packets_per_second": ("simulator", ["20"]),
-    "local_flows": ("simulator", []),
-    "cell": ("lab", ["--bench", "--sample-count", "3"]),
-    "selection": ("cooperation", ["--bench", "--sample-count", "50"]),
-    "endpoint": ("transport", ["--bench"]),
+    "engine": ("simulator", ["10"], "packets and seconds"),
+    "packets_per_second": ("simulator", ["20"], "packets and seconds"),
+    "local_flows": ("simulator", [], "costs"),
+    "cell": ("lab", ["--bench", "--sample-count", "3"], "tree"),
+    "selection": ("cooperation", ["--bench", "--sample-count", "50"], "tree"),
+    "endpoint": ("transport", ["--bench"], "tree"),
 }
 DEFAULT = "engine,cell,selection"
 
@@ -110,7 +110,7 @@ def measure(sides, programs, options):
             # Whoever goes first finds the machine in another state: take turns at that, too.
             order = ["this", "other"] if round_number % 2 else ["other", "this"]
             print(f"round {round_number} of {options.rounds}: {name}", file=sys.stderr)
-            costs = {side: run(sides[side].get(name), PROGRAMS[name][1]) for side in order}
+            costs = {side: run(sides[side].get(name), name) for side in order}
             for case in costs["this"].keys() | costs["other"].keys():
                 if options.only not in case:
                     continue
@@ -121,30 +121,31 @@ def measure(sides, programs, options):
     return ratios, alone
 
 
-def run(program, arguments):
+def run(program, name):
     """The cost of each case in nanoseconds, whatever of."""
     if program is None:
         return {}
+    _, arguments, prints = PROGRAMS[name]
     output = subprocess.run([program, *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
-    return {**tables(output), **trees(output)}
+    return tree(output) if prints == "tree" else table(output, prints)
 
 
-def tables(output):
-    """Tables whose second column is a number of packets and whose third the seconds they took, or whose last is a cost."""
+def table(output, prints):
+    """After the name a number of packets and the seconds they took, or a number of flows and, last, the cost."""
     costs = {}
     for line in output.splitlines():
         row = TABLE_ROW.match(line)
-        if row is None:
+        numbers = [float(number) for number in row["numbers"].split()] if row else []
+        if len(numbers) < 3:
             continue
-        numbers = [float(number) for number in row["numbers"].split()]
-        if len(numbers) >= 3 and numbers[0] > 0 and numbers[1] > 0:
-            costs[row["name"]] = numbers[1] / numbers[0] * 1e9
-        elif len(numbers) == 3:
+        if prints == "costs":
             costs[f"{row['name']} {numbers[0]:g}"] = numbers[-1]
+        elif numbers[0] > 0:
+            costs[row["name"]] = numbers[1] / numbers[0] * 1e9
     return costs
 
 
-def trees(output):
+def tree(output):
     """The fastest run of each case of divan's."""
     costs, above = {}, {}
     for line in output.splitlines():

@@ -253,8 +253,7 @@ impl Network {
             match vertex.element {
                 Element::Port => self.deliveries.push_back((PortId(at), packet)),
                 Element::Router => self.leave(at, packet),
-                Element::Link(_) => self.process_link(at, Some(packet), now),
-                Element::Node(_) => self.process(at, Some(packet), now),
+                Element::Link(_) | Element::Node(_) => self.process(at, Some(packet), now),
                 Element::Gate(id, gate) => self.process_medium(id, Some((gate, packet)), now),
             }
         }
@@ -279,7 +278,7 @@ impl Network {
         self.collect(at);
     }
 
-    /// As [`Self::process`], for what most packets pass: nothing is written down in between.
+    /// As [`Self::process`], for what most packets pass: they leave without a list in between.
     fn process_link(&mut self, at: VertexId, packet: Option<Packet>, now: Instant) {
         let Element::Link(link) = &mut self.vertices[at.index()].element else { return };
         let taken = link.take(packet, now);

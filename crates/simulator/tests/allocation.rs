@@ -13,14 +13,14 @@ use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, Endpoint, EndpointConfig};
 use units::{Duration, Instant, Prng, Rate};
 
-use crate::{counting, dummy};
+use crate::{dummy, live};
 
 /// Allocations between two times of a run.
 fn allocations<H: Host>(simulation: &mut Simulation<H>, from_s: u64, to_s: u64) -> u64 {
     simulation.run_until(Instant::from_secs(from_s));
-    let before = counting::allocations();
+    let before = live::allocations();
     simulation.run_until(Instant::from_secs(to_s));
-    counting::allocations() - before
+    live::allocations() - before
 }
 
 fn link() -> Link {
@@ -29,9 +29,9 @@ fn link() -> Link {
 
 #[test]
 fn the_counter_counts() {
-    let before = counting::allocations();
+    let before = live::allocations();
     drop(std::hint::black_box(Box::new(1_u8)));
-    assert_eq!(counting::allocations() - before, 1);
+    assert_eq!(live::allocations() - before, 1);
 }
 
 #[test]

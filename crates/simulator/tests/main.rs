@@ -4,11 +4,13 @@ mod allocation;
 mod bbr;
 mod bottlenecks;
 mod checker;
-mod counting;
 mod driver;
 mod dummy;
 mod engine;
 mod equilibria;
+// As transport counts.
+#[path = "../../transport/tests/live/mod.rs"]
+mod live;
 mod long_fat_path;
 mod middleboxes;
 mod olia_scenarios;

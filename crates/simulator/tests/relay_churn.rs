@@ -11,7 +11,7 @@ use transport::relay::{AtOnce, FastAckRelay, ForwardingRelay, RelayConfig};
 use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig};
 use units::{Duration, Instant, Rate};
 
-use crate::counting::held_bytes;
+use crate::live::live_bytes;
 
 const SOURCE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);
 const SOURCE_HOST: HostId = HostId(0);
@@ -172,9 +172,9 @@ fn arrives(relays: Relays, duration: Duration) {
 fn memory_stays(relays: Relays, duration: Duration) {
     let mut stage = Stage::new(relays, duration);
     stage.churn_until(Instant::ZERO + duration / 3);
-    let early = held_bytes();
+    let early = live_bytes();
     stage.churn_until(Instant::ZERO + duration * 2 / 3);
-    let grown = held_bytes() - early;
+    let grown = live_bytes() - early;
     assert!(!stage.is_complete() && stage.comings > 400, "{relays:?}: {} comings", stage.comings);
     assert!(grown < 50_000, "{relays:?}: {grown} octets more after {} comings", stage.comings);
     stage.assert_claims_are_few();

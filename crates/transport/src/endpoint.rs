@@ -54,7 +54,7 @@ fn owned(slots: &mut [Slot], id: ConnectionId) -> Result<&mut Connection, Connec
 /// |---|---|
 /// | `handle_*` | [`Self::handle_segment`], [`Self::handle_too_big`], [`Self::handle_timeout`] |
 /// | commands | [`Self::listen`], [`Self::accept`], [`Self::connect`], [`Self::send`], [`Self::recv`], [`Self::shutdown`], [`Self::close`], [`Self::abort`], [`Self::add_subflow`], [`Self::remove_subflow`], [`Self::set_priority`], [`Self::change`], [`Self::set_corked`], [`Self::send_more`], [`Self::shutdown_read`], ... |
-/// | `poll_*` | [`Self::poll_transmit`], [`Self::poll_timeout`], [`Self::poll_event`] |
+/// | `poll_*` | [`Self::poll_transmit`] or [`Self::poll_transmit_into`], [`Self::poll_timeout`], [`Self::poll_event`] |
 /// | getters | [`Self::stats`], [`Self::config`], [`Self::addresses`], [`Self::send_capacity`], [`Self::readable_bytes`], [`Self::mss`], [`Self::pending_accepts`], ... |
 ///
 /// After any `handle_*` or command, poll in this order: `poll_transmit` until it gives nothing, `poll_event` until it

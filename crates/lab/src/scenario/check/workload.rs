@@ -10,7 +10,7 @@ use crate::scenario::{Workload, WorkloadKind};
 /// Connections of one run.
 const CONNECTIONS_MAX: u32 = 1000;
 
-/// Most octets to send: both ends compute their digest.
+/// Most octets to send: the command takes a digest of what was sent and of what arrived.
 const SIZE_MAX: ByteCount = ByteCount(100_000_000_000);
 
 /// Whether a kind has a field.
