@@ -65,9 +65,9 @@ fn row(subflow: &SubflowResults) -> [String; COLUMNS.len()] {
 fn integrity(totals: &Totals) -> (&'static str, String) {
     let (Some(sent), Some(received)) = (&totals.sha256_source, &totals.sha256_received) else {
         let found = match totals.intact {
-            true => "octet for octet what was sent",
+            true => "what arrived is what was sent, octet for octet",
             false if totals.is_cut_short() => "incomplete",
-            false => "NOT what was sent",
+            false => "what arrived is NOT what was sent",
         };
         return ("integrity", found.into());
     };
