@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use transport::error::CloseReason;
+use transport::error::{CloseReason, Violation};
 use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, Received};
 use units::{Duration, Instant, SeqNr};
 use wire::mptcp::{CapableFlags, DataSeq, Dss, Key, MpCapable, MptcpOption};
@@ -12,6 +12,7 @@ use crate::pair::{
     Pair, Side, assert_pattern, capable, change, client_address, dss, is_pure_ack, is_rst, is_syn, is_syn_ack,
     lose_first, lose_first_n, pattern, server_address, strip,
 };
+use crate::script::{self, Script};
 
 fn config() -> ConnectionConfig {
     ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() }
@@ -115,6 +116,29 @@ fn keys_that_do_not_come_again_are_given_up() {
     assert_eq!(pair.server.recv(server, usize::MAX, pair.now).unwrap(), Received::Data(pattern(0, 12_000)));
     assert_eq!(speaks_mptcp(&pair, client, server), (false, false));
     assert_pattern(&pair.transfer(Side::Server, server, client, 100_000), 100_000);
+}
+
+/// The same, but the peer goes on with MPTCP and sends octets again behind later ones, as Linux does on the same subflow. In
+/// the subflow's order they would be in the stream twice.
+#[test]
+fn a_peer_that_goes_on_with_mptcp_is_not_taken_at_its_order() {
+    let (first, again) = ("A 1+1000 ack 1 map 1", "A 1001+1000 ack 1 map 1");
+    for (order, delivered) in [([first, again], 1000), ([again, first], 0)] {
+        let mut script = Script::listen(script::mptcp_config());
+        script.inject("S 0 mss 1000 sackok mpc");
+        script.expect("SA 0 ack 1 mpc");
+        script.expect_at(1000, "SA 0 ack 1 mpc");
+        script.expect_at(3000, "SA 0 ack 1 mpc");
+        order.iter().for_each(|segment| script.inject(segment));
+        assert!(script.drain_segments().last().is_some_and(is_rst), "{order:?}");
+        let bytes = match script.endpoint.recv(script.id(), usize::MAX, script.now) {
+            Ok(Received::Data(data)) => data.len(),
+            _ => 0,
+        };
+        assert_eq!(bytes, delivered);
+        let reason = CloseReason::Violation(Violation::MappingMismatch);
+        assert_eq!(script.closed(), Some(reason));
+    }
 }
 
 /// Both ACK and data arrive before the listener has sent anything: its SYN/ACK has announced a window for them.

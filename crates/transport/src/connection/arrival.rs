@@ -77,6 +77,9 @@ impl Connection {
                 }
             }
             Protocol::Tcp { .. } => {
+                if self.refuses_mapping(id, segment) {
+                    return;
+                }
                 self.on_tcp_ack(id, acked_bytes, arrival.ack.fin_acked, host, now);
                 self.note_late_data_fin(id, segment);
             }

@@ -183,6 +183,26 @@ impl Connection {
         }
     }
 
+    /// A peer for whom this is still MPTCP maps data to another place than the subflow's order gives them: it has sent
+    /// octets again behind later ones (Linux does, on the same subflow too). True if subflow `id` was reset for it: taken in
+    /// order, they would be in the stream twice.
+    pub(super) fn refuses_mapping(&mut self, id: SubflowId, segment: &Segment) -> bool {
+        let mapping = segment.options.mptcp.iter().find_map(|option| match option {
+            MptcpOption::Dss(Dss { mapping: Some(mapping), data_fin, .. }) => {
+                (mapping.len > u16::from(*data_fin)).then_some(mapping)
+            }
+            _ => None,
+        });
+        let Some(mapping) = mapping else { return false };
+        let distance = mapping.dsn.expand(Dsn(0)).low().wrapping_sub(mapping.ssn);
+        if *self.subflows[id].mapped_distance.get_or_insert(distance) == distance {
+            return false;
+        }
+        let reason = CloseReason::Violation(Violation::MappingMismatch);
+        self.reset_subflow(id, ResetReason::MptcpSpecific, false, reason);
+        true
+    }
+
     /// Resets subflow `id` and says why (MP_TCPRST).
     pub(super) fn reset_subflow(
         &mut self,

@@ -75,6 +75,8 @@ pub(crate) struct Subflow {
     pub(crate) mappings: MappingTable,
     /// Where the peer's stream ends, said by a mapping that has not been verified yet.
     pub(crate) unverified_fin: Option<Dsn>,
+    /// In plain TCP, how far data sequence numbers are from the subflow's in what the peer still maps.
+    pub(crate) mapped_distance: Option<u32>,
     pub(crate) established_at: Option<Instant>,
     /// The round-trip time that schedulers see, and when it was measured last.
     pub(crate) recent_rtt: Option<Duration>,
@@ -111,6 +113,7 @@ impl Subflow {
             close_reason: None,
             mappings: MappingTable::default(),
             unverified_fin: None,
+            mapped_distance: None,
             established_at: None,
             recent_rtt: None,
             measured_at: Instant::ZERO,
