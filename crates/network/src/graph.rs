@@ -209,7 +209,8 @@ impl Network {
     /// A host sends a packet.
     #[inline]
     pub fn send(&mut self, port: PortId, packet: Packet, now: Instant) {
-        self.leave(port.0, packet);
+        let Some((next, packet)) = self.depart(port.0, packet) else { return };
+        self.enter(next, packet, now);
         self.settle(now);
     }
 
@@ -246,15 +247,38 @@ impl Network {
     }
 
     /// Moves the packets that stand between vertices until all are in a node or at a port.
+    #[inline]
     fn settle(&mut self, now: Instant) {
         while let Some((at, packet)) = self.pending.pop_front() {
-            let vertex = &mut self.vertices[at.index()];
-            vertex.counters.entered.add(&packet);
-            match vertex.element {
-                Element::Port => self.deliveries.push_back((PortId(at), packet)),
-                Element::Router => self.leave(at, packet),
-                Element::Link(_) | Element::Node(_) => self.process(at, Some(packet), now),
-                Element::Gate(id, gate) => self.process_medium(id, Some((gate, packet)), now),
+            self.enter(at, packet, now);
+        }
+    }
+
+    /// A packet enters a vertex.
+    fn enter(&mut self, at: VertexId, packet: Packet, now: Instant) {
+        let vertex = &mut self.vertices[at.index()];
+        vertex.counters.entered.add(&packet);
+        match &mut vertex.element {
+            Element::Link(link) => {
+                let was_idle = link.is_idle();
+                let taken = link.take(packet, now);
+                let wakeup = link.next_wakeup();
+                if let Err(packet) = taken {
+                    self.discard(at, packet, DropCause::QueueFull);
+                }
+                if wakeup.is_some_and(|at| at <= now) {
+                    self.run_link(at, now);
+                } else if was_idle {
+                    // Behind others it changes nothing about when the first of them is due.
+                    self.wakeups.set(at.index(), wakeup);
+                }
+            }
+            Element::Port => self.deliveries.push_back((PortId(at), packet)),
+            Element::Router => self.leave(at, packet),
+            Element::Node(_) => self.process(at, Some(packet), now),
+            Element::Gate(id, gate) => {
+                let (id, gate) = (*id, *gate);
+                self.process_medium(id, Some((gate, packet)), now);
             }
         }
     }
@@ -263,7 +287,10 @@ impl Network {
     #[inline]
     fn process(&mut self, at: VertexId, packet: Option<Packet>, now: Instant) {
         let wakeup = match &mut self.vertices[at.index()].element {
-            Element::Link(_) => return self.process_link(at, packet, now),
+            Element::Link(link) => {
+                link.note_time(now);
+                return self.run_link(at, now);
+            }
             Element::Node(node) => {
                 node.process(packet, now, &mut self.output);
                 node.next_wakeup()
@@ -278,24 +305,15 @@ impl Network {
         self.collect(at);
     }
 
-    /// As [`Self::process`], for what most packets pass: they leave without a list in between.
-    fn process_link(&mut self, at: VertexId, packet: Option<Packet>, now: Instant) {
-        let Element::Link(link) = &mut self.vertices[at.index()].element else { return };
-        let taken = link.take(packet, now);
-        let mut due = link.next_due(now);
-        if let Err(packet) = taken {
-            self.discard(at, packet, DropCause::QueueFull);
-        }
-        while let Some(packet) = due {
-            match packet {
-                Ok(packet) => self.leave(at, packet),
-                Err(packet) => self.discard(at, packet, DropCause::Loss),
+    /// Lets go of what has reached the end of a link: most packets pass several, and leave without a list in between.
+    fn run_link(&mut self, at: VertexId, now: Instant) {
+        while let Element::Link(link) = &mut self.vertices[at.index()].element {
+            match link.next_due(now) {
+                Some(Ok(packet)) => self.leave(at, packet),
+                Some(Err(packet)) => self.discard(at, packet, DropCause::Loss),
+                None => return self.wakeups.set(at.index(), link.next_wakeup()),
             }
-            let Element::Link(link) = &mut self.vertices[at.index()].element else { return };
-            due = link.next_due(now);
         }
-        let Element::Link(link) = &mut self.vertices[at.index()].element else { return };
-        self.wakeups.set(at.index(), link.next_wakeup());
     }
 
     /// Runs a medium, whose wake-up is that of its first gate.
@@ -335,17 +353,8 @@ impl Network {
 
     /// Sends a packet from a vertex to the next one.
     #[inline]
-    fn leave(&mut self, from: VertexId, mut packet: Packet) {
-        let vertex = &mut self.vertices[from.index()];
-        let next = match &vertex.next {
-            Next::One(next) => Some(*next),
-            Next::Routes(routes) => routes.next(&packet),
-            Next::Nowhere => None,
-        };
-        let Some(next) = next else { return self.discard(from, packet, DropCause::NoRoute) };
-        let Some(hops) = packet.hops.checked_add(1) else { return self.discard(from, packet, DropCause::HopLimit) };
-        packet.hops = hops;
-        vertex.counters.left.add(&packet);
+    fn leave(&mut self, from: VertexId, packet: Packet) {
+        let Some((next, packet)) = self.depart(from, packet) else { return };
         let onto = &mut self.vertices[next.index()];
         if self.pending.is_empty() && matches!(onto.element, Element::Port) {
             // Nobody stands before it.
@@ -353,6 +362,28 @@ impl Network {
             return self.deliveries.push_back((PortId(next), packet));
         }
         self.pending.push_back((next, packet));
+    }
+
+    /// Takes note that a packet leaves a vertex, and finds the next one.
+    #[inline]
+    fn depart(&mut self, from: VertexId, mut packet: Packet) -> Option<(VertexId, Packet)> {
+        let vertex = &mut self.vertices[from.index()];
+        let next = match &vertex.next {
+            Next::One(next) => Some(*next),
+            Next::Routes(routes) => routes.next(&packet),
+            Next::Nowhere => None,
+        };
+        let cause = match (next, packet.hops.checked_add(1)) {
+            (Some(next), Some(hops)) => {
+                packet.hops = hops;
+                vertex.counters.left.add(&packet);
+                return Some((next, packet));
+            }
+            (None, _) => DropCause::NoRoute,
+            (Some(_), None) => DropCause::HopLimit,
+        };
+        self.discard(from, packet, cause);
+        None
     }
 
     fn discard(&mut self, at: VertexId, packet: Packet, cause: DropCause) {

@@ -85,18 +85,22 @@ impl Link {
         Amount { packets, bytes: self.ring.waiting_bytes }
     }
 
-    /// Takes note of the time, and of a packet, which it gives back where the queue is full.
+    /// Nothing is inside.
     #[inline]
-    pub(crate) fn take(&mut self, packet: Option<Packet>, now: Instant) -> Result<(), Packet> {
-        self.ring.advance(now);
-        let Some(packet) = packet else { return Ok(()) };
-        let taken = self.enqueue(packet, now);
-        self.ring.advance(now);
-        taken
+    pub(crate) fn is_idle(&self) -> bool {
+        self.ring.packets.is_empty()
     }
 
+    /// Takes note of the time.
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet, now: Instant) -> Result<(), Packet> {
+    pub(crate) fn note_time(&mut self, now: Instant) {
+        self.ring.advance(now);
+    }
+
+    /// Takes a packet, or gives it back where the queue is full.
+    #[inline]
+    pub(crate) fn take(&mut self, mut packet: Packet, now: Instant) -> Result<(), Packet> {
+        self.ring.advance(now);
         let backlog = self.backlog();
         if !self.queue.admits(backlog, packet.wire_len()) {
             return Err(packet);
@@ -108,10 +112,13 @@ impl Link {
         let lost = self.loss.loses(&mut self.prng);
         self.ring.waiting_bytes += u64::from(packet.wire_len());
         self.ring.packets.push_back(InFlight { departs, lost, packet });
+        if departs <= now {
+            self.ring.advance(now);
+        }
         Ok(())
     }
 
-    /// After [`Self::take`], the next packet that has reached the end of the wire by `now`, or was lost on it.
+    /// After [`Self::take`] or [`Self::note_time`], the next packet that has reached the end of the wire by `now`, or was lost on it.
     #[inline]
     pub(crate) fn next_due(&mut self, now: Instant) -> Option<Result<Packet, Packet>> {
         let front = self.ring.packets.front()?;
@@ -144,7 +151,8 @@ impl Ring {
 impl Node for Link {
     #[inline]
     fn process(&mut self, packet: Option<Packet>, now: Instant, out: &mut Output) {
-        if let Err(packet) = self.take(packet, now) {
+        self.note_time(now);
+        if let Some(Err(packet)) = packet.map(|packet| self.take(packet, now)) {
             out.discard(packet, DropCause::QueueFull);
         }
         while let Some(due) = self.next_due(now) {
