@@ -1,7 +1,5 @@
 //! The driver: time jumps from event to event.
 
-use core::net::{IpAddr, SocketAddr};
-
 use host::Host;
 use network::{Medium, MediumId, Network, Packet, PortId};
 use units::{Deadlines, Instant};
@@ -48,8 +46,6 @@ struct Watchers {
     fingerprint: Option<Fingerprint>,
     taps: Vec<Box<dyn Tap>>,
     any: bool,
-    /// The flow whose host was given a segment, or sent one, last.
-    touched: Option<(SocketAddr, SocketAddr)>,
 }
 
 impl<H: Host> Simulation<H> {
@@ -256,7 +252,7 @@ impl<H: Host> Simulation<H> {
         while let Some(octets) = attached.host.poll_octets() {
             self.network.send(attached.port, Packet::from_raw(octets), self.now);
         }
-        self.watchers.look_at_timers(self.now, id, &attached.host);
+        self.watchers.see_rest(self.now, &attached.host);
         attached.deadline = attached.host.poll_timeout();
         let scheduled = self.timers.get(id.0 as usize).unwrap_or(Instant::FAR_FUTURE);
         if attached.deadline.is_some_and(|deadline| deadline < scheduled) {
@@ -285,50 +281,40 @@ impl<H> Attached<H> {
 impl Watchers {
     #[inline]
     fn see_arrival(&mut self, at: Instant, id: HostId, segment: &Segment, host: &impl Host) {
-        if !self.any || host.is_in_transit(segment) {
-            return;
-        }
-        self.show(at, id, Direction::Received, segment);
-        if self.checker.is_some() {
-            self.touched = Some((segment.dst, segment.src));
+        if self.any && !host.is_in_transit(segment) {
+            self.show(at, id, Direction::Received, segment, host);
         }
     }
 
     #[inline]
     fn see_departure(&mut self, at: Instant, id: HostId, segment: &Segment, host: &impl Host) {
-        if !self.any || host.is_in_transit(segment) {
+        if self.any && !host.is_in_transit(segment) {
+            self.show(at, id, Direction::Sent, segment, host);
+        }
+    }
+
+    /// A host has nothing more to send.
+    #[inline]
+    fn see_rest(&mut self, at: Instant, host: &impl Host) {
+        if let Some(checker) = &mut self.checker {
+            checker.settled(at, |(local, remote)| host.inspect(local, remote));
+        }
+    }
+
+    fn show(&mut self, at: Instant, id: HostId, direction: Direction, segment: &Segment, host: &impl Host) {
+        if let Some(checker) = &mut self.checker {
+            checker.see(at, id, direction, segment, |(local, remote)| host.inspect(local, remote));
+        }
+        if self.fingerprint.is_none() && self.taps.is_empty() {
             return;
         }
-        self.show(at, id, Direction::Sent, segment);
-        self.look_at_flight(at, id, (segment.src, segment.dst), host);
-    }
-
-    /// A host has sent a segment: what is in flight now, beside its window.
-    #[inline]
-    fn look_at_flight(&mut self, at: Instant, host: HostId, flow: (SocketAddr, SocketAddr), look: &impl Host) {
-        let Some(checker) = &mut self.checker else { return };
-        checker.sent(at, host, flow, || look.inspect(flow.0, flow.1));
-        self.touched = Some(flow);
-    }
-
-    /// A host has nothing more to send: the timers of the flow that was touched last.
-    #[inline]
-    fn look_at_timers(&mut self, at: Instant, host: HostId, look: &impl Host) {
-        let (Some(checker), Some(flow)) = (&mut self.checker, self.touched.take()) else { return };
-        if let Some(inspection) = look.inspect(flow.0, flow.1) {
-            checker.settled(at, host, flow, &inspection);
-        }
-    }
-
-    fn show(&mut self, at: Instant, host: HostId, direction: Direction, segment: &Segment) {
-        let address: IpAddr = match direction {
+        let address = match direction {
             Direction::Sent => segment.src.ip(),
             Direction::Received => segment.dst.ip(),
         };
-        let interface = Interface { host, address };
-        let checker = self.checker.iter_mut().map(|checker| checker as &mut dyn Tap);
+        let interface = Interface { host: id, address };
         let fingerprint = self.fingerprint.iter_mut().map(|fingerprint| fingerprint as &mut dyn Tap);
         let taps = self.taps.iter_mut().map(|tap| tap.as_mut() as &mut dyn Tap);
-        checker.chain(fingerprint).chain(taps).for_each(|tap| tap.segment(at, interface, direction, segment));
+        fingerprint.chain(taps).for_each(|tap| tap.segment(at, interface, direction, segment));
     }
 }

@@ -1,6 +1,5 @@
 //! The engine on a device behind a host, with the applications of a case and the checkers that watch it in simulations.
 
-use std::net::SocketAddr;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
@@ -31,8 +30,6 @@ pub struct Watched {
     pub conversations: Conversations,
     checker: Checker,
     lists: bool,
-    /// The flow that got a segment, or sent one, last.
-    touched: Option<(SocketAddr, SocketAddr)>,
 }
 
 /// What of an engine a run looks at.
@@ -55,27 +52,18 @@ pub struct Engine {
 
 impl Watched {
     fn see(&mut self, direction: Direction, segment: &Segment, now: Instant) {
-        let flow = match direction {
-            Direction::Sent => (segment.src, segment.dst),
-            Direction::Received => (segment.dst, segment.src),
-        };
+        let host = &self.host;
         // One host is watched; its number means nothing.
-        let interface = Interface { host: CLIENT, address: flow.0.ip() };
-        self.checker.segment(now, interface, direction, segment);
+        self.checker.see(now, CLIENT, direction, segment, |(local, remote)| host.inspect(local, remote));
         if self.lists {
-            Listing.segment(now, interface, direction, segment);
+            let own = if direction == Direction::Sent { segment.src } else { segment.dst };
+            Listing.segment(now, Interface { host: CLIENT, address: own.ip() }, direction, segment);
         }
-        if let Some(inspection) = self.host.inspect(flow.0, flow.1).filter(|_| direction == Direction::Sent) {
-            self.checker.sent(now, CLIENT, flow, || Some(inspection));
-        }
-        self.touched = Some(flow);
     }
 
-    fn look_at_timers(&mut self, now: Instant) {
-        let Some(flow) = self.touched.take() else { return };
-        if let Some(inspection) = self.host.inspect(flow.0, flow.1) {
-            self.checker.settled(now, CLIENT, flow, &inspection);
-        }
+    fn settled(&mut self, now: Instant) {
+        let host = &self.host;
+        self.checker.settled(now, |(local, remote)| host.inspect(local, remote));
     }
 
     fn look(&self) -> Look {
@@ -110,7 +98,7 @@ impl Host for Watched {
         if any {
             self.see(Direction::Sent, segment, now);
         } else {
-            self.look_at_timers(now);
+            self.settled(now);
         }
         any
     }
@@ -141,7 +129,7 @@ impl Engine {
             let conversations = Conversations::default();
             let endpoint = Endpoint::new(config(&case), random_seed().expect("randomness"));
             let host = EndpointHost::with_app(endpoint, Alone, talker(&case, conversations.clone()));
-            let mut watched = Watched { host, conversations, checker: Checker::new(), lists, touched: None };
+            let mut watched = Watched { host, conversations, checker: Checker::new(), lists };
             let mut driver = Driver::new(tun, ENGINE_MTU).expect("a socket pair");
             ready.send(driver.remote().expect("a socket")).expect("somebody waits");
             driver.run(&mut watched, &stop).unwrap_or_else(|error| panic!("{error}"));

@@ -190,18 +190,13 @@ pub(super) struct Active<'a> {
 
 impl Active<'_> {
     pub(super) fn see(self, flow: &Flow, direction: Direction, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
-        let options = &segment.options.mptcp[..];
-        let dss = match options {
-            [MptcpOption::Dss(dss)] => Some(*dss),
-            _ => options.iter().find_map(|option| match option {
-                MptcpOption::Dss(dss) => Some(*dss),
-                _ => None,
-            }),
+        let (dss, others) = match &segment.options.mptcp[..] {
+            [MptcpOption::Dss(dss)] => (Some(dss), &[][..]),
+            options => (options.iter().find_map(as_dss), options),
         };
-        let failed = options.len() > usize::from(dss.is_some())
-            && options.iter().any(|option| matches!(option, MptcpOption::Fail(_)));
-        let infinite = dss.is_some_and(|dss| dss.mapping.is_some_and(|mapping| mapping.len == 0));
-        if failed || infinite {
+        let failed = others.iter().any(|option| matches!(option, MptcpOption::Fail(_)));
+        let mapping = dss.and_then(|dss| dss.mapping.as_ref());
+        if failed || mapping.is_some_and(|mapping| mapping.len == 0) {
             self.connection.given_up = true;
             return;
         }
@@ -215,18 +210,24 @@ impl Active<'_> {
     }
 }
 
+fn as_dss(option: &MptcpOption) -> Option<&Dss> {
+    match option {
+        MptcpOption::Dss(dss) => Some(dss),
+        _ => None,
+    }
+}
+
 impl Connection {
-    fn sent(&mut self, segment: &Segment, dss: Option<Dss>, fault: &mut dyn FnMut(Rule)) {
+    fn sent(&mut self, segment: &Segment, dss: Option<&Dss>, fault: &mut dyn FnMut(Rule)) {
         if let (Some(start), Some(data_ack)) = (self.remote_start, dss.and_then(|dss| dss.data_ack)) {
-            let data_ack = position(data_ack.expand(start + self.arrived.next()), start);
             let arrived = self.arrived.next();
-            let fin = u64::from(self.data_fins.contains(&arrived));
-            if data_ack > arrived + fin {
+            let data_ack = position(data_ack.expand(start + arrived), start);
+            if data_ack > arrived && data_ack > arrived + u64::from(self.data_fins.contains(&arrived)) {
                 fault(Rule::DataAckOfUnreceived { data_ack, arrived });
             }
         }
         let len = segment.payload.len() as u64;
-        let mapping = dss.and_then(|dss| dss.mapping);
+        let mapping = dss.and_then(|dss| dss.mapping.as_ref());
         if let (Some(start), Some(mapping)) = (self.local_start, mapping.filter(|_| len > 1)) {
             let first = position(mapping.dsn.expand(start + self.data_acked), start);
             // The mapping may have begun in an earlier segment: what this one adds ends with it at the latest.
@@ -249,7 +250,7 @@ impl Connection {
         number: usize,
         flow: &Flow,
         segment: &Segment,
-        dss: Option<Dss>,
+        dss: Option<&Dss>,
         mapping: Option<(Range<u64>, u64)>,
     ) {
         if let (Some(start), Some(data_ack)) = (self.local_start, dss.and_then(|dss| dss.data_ack)) {
@@ -266,12 +267,15 @@ impl Connection {
             self.given_up = true;
             return;
         }
-        if let Some((range, first)) = mapping.clone().filter(|(range, _)| flow.arrived.next() >= range.end) {
+        match &mapping {
             // All of it is there, as nearly always.
-            self.arrived.insert(first..first + (range.end - range.start));
-            if self.open_mappings.is_empty() {
-                return;
+            Some((range, first)) if flow.arrived.next() >= range.end => {
+                self.arrived.insert(*first..*first + (range.end - range.start));
+                if self.open_mappings.is_empty() {
+                    return;
+                }
             }
+            _ => {}
         }
         let Some(data) = flow.data_positions(segment) else { return };
         if let Some((range, first)) = mapping {
@@ -305,7 +309,7 @@ impl Connection {
     }
 
     /// The mapping that arrives with a segment: subflow positions of the data, and the position of the first octet.
-    fn mapping(&mut self, segment: &Segment, dss: Option<Dss>) -> Option<(Range<u64>, u64)> {
+    fn mapping(&mut self, segment: &Segment, dss: Option<&Dss>) -> Option<(Range<u64>, u64)> {
         let start = self.remote_start?;
         let Some(dss) = dss else {
             return segment.options.mptcp.iter().find_map(|option| match option {

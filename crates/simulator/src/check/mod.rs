@@ -30,7 +30,8 @@ use wire::{Flags, Segment};
 
 use crate::{Direction, HostId, Interface, Tap};
 use connection::Connections;
-use flows::{FlowKey, Flows};
+pub use flows::FlowKey;
+use flows::Flows;
 
 /// Faults kept; after so many the rest are echoes.
 const FAULTS_MAX: usize = 20;
@@ -136,7 +137,16 @@ pub enum Rule {
 pub struct Checker {
     /// By their numbers.
     hosts: Vec<HostView>,
+    /// The flow whose host was given a segment, or sent one, last, until that host has settled.
+    touched: Option<FlowId>,
     faults: Vec<Fault>,
+}
+
+/// Which flow of which host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FlowId {
+    host: HostId,
+    place: usize,
 }
 
 /// What one host has sent and received.
@@ -156,66 +166,99 @@ impl Checker {
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
-}
 
-/// What only the host itself knows, compared with what its segments show.
-impl Checker {
-    /// A host has sent a segment of `flow`, its side first. Only new data make it worth a look inside.
-    pub fn sent(&mut self, at: Instant, host: HostId, flow: FlowKey, look: impl FnOnce() -> Option<Inspection>) {
-        let known = self.hosts.get_mut(host.0 as usize).and_then(|view| view.flows.get(&flow));
-        let Some(known) = known.filter(|known| known.has_new_data()) else { return };
-        if let Some(broken) = look().and_then(|inspection| upkeep::flight(known, &inspection, at)) {
-            self.report(at, host, flow, broken);
+    /// A segment leaves or reaches a host. `look` gives what only the host itself knows of a flow, its side first.
+    #[inline]
+    pub fn see(
+        &mut self,
+        at: Instant,
+        host: HostId,
+        direction: Direction,
+        segment: &Segment,
+        look: impl FnOnce(FlowKey) -> Option<Inspection>,
+    ) {
+        let id = self.note(at, host, direction, segment);
+        let before = self.touched.replace(id);
+        // A host sends all it can before time goes on, and by that its flight only grows: to look when it turns to another
+        // flow, or has settled, is enough.
+        let turns = |before: &FlowId| before.host == host && *before != id && direction == Direction::Sent;
+        if let Some(before) = before.filter(turns) {
+            self.check_flight(at, before, look);
         }
     }
 
-    /// A host has nothing more to send after a segment of `flow`, its side first.
-    pub fn settled(&mut self, at: Instant, host: HostId, flow: FlowKey, inspection: &Inspection) {
-        if let Some(broken) = upkeep::timers(inspection) {
-            self.report(at, host, flow, broken);
+    /// A host has nothing more to send, for now: what it says of the flow that was touched last is compared with what its
+    /// segments show.
+    #[inline]
+    pub fn settled(&mut self, at: Instant, look: impl FnOnce(FlowKey) -> Option<Inspection>) {
+        let Some(id) = self.touched.take() else { return };
+        let Some(inspection) = look(self.key(id)) else { return };
+        self.check_flight(at, id, |_| Some(inspection));
+        if let Some(broken) = upkeep::timers(&inspection) {
+            self.report(at, id, broken);
         }
     }
 
-    fn report(&mut self, at: Instant, host: HostId, (local, remote): FlowKey, broken: Rule) {
+    /// Only new data make it worth a look inside.
+    #[inline]
+    fn check_flight(&mut self, at: Instant, id: FlowId, look: impl FnOnce(FlowKey) -> Option<Inspection>) {
+        let key = self.key(id);
+        let known = &mut self.hosts[id.host.0 as usize].flows[id.place];
+        if !known.has_new_data() {
+            return;
+        }
+        if let Some(broken) = look(key).and_then(|inspection| upkeep::flight(known, &inspection, at)) {
+            self.report(at, id, broken);
+        }
+    }
+
+    fn key(&self, id: FlowId) -> FlowKey {
+        self.hosts[id.host.0 as usize].flows.key(id.place)
+    }
+
+    #[cold]
+    fn report(&mut self, at: Instant, id: FlowId, broken: Rule) {
+        let (local, remote) = self.key(id);
         if self.faults.len() < FAULTS_MAX {
-            self.faults.push(Fault { at, host, local, remote, broken });
+            self.faults.push(Fault { at, host: id.host, local, remote, broken });
         }
     }
-}
 
-impl Tap for Checker {
-    fn segment(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment) {
-        let host = interface.host.0 as usize;
-        if host >= self.hosts.len() {
-            self.hosts.resize_with(host + 1, HostView::default);
+    /// Takes a segment into account.
+    fn note(&mut self, at: Instant, host: HostId, direction: Direction, segment: &Segment) -> FlowId {
+        let number = host.0 as usize;
+        if number >= self.hosts.len() {
+            self.hosts.resize_with(number + 1, HostView::default);
         }
-        let view = &mut self.hosts[host];
         let (local, remote) = match direction {
             Direction::Sent => (segment.src, segment.dst),
             Direction::Received => (segment.dst, segment.src),
         };
+        let view = &mut self.hosts[number];
+        let place = view.flows.place_of((local, remote));
         let faults = &mut self.faults;
-        view.see(at, (local, remote), direction, segment, &mut |broken| {
+        view.see(at, place, direction, segment, &mut |broken| {
             if faults.len() < FAULTS_MAX {
-                faults.push(Fault { at, host: interface.host, local, remote, broken });
+                faults.push(Fault { at, host, local, remote, broken });
             }
         });
+        FlowId { host, place }
+    }
+}
+
+/// Without a look inside hosts.
+impl Tap for Checker {
+    fn segment(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment) {
+        self.see(at, interface.host, direction, segment, |_| None);
     }
 }
 
 impl HostView {
-    fn see(
-        &mut self,
-        at: Instant,
-        flow: FlowKey,
-        direction: Direction,
-        segment: &Segment,
-        fault: &mut dyn FnMut(Rule),
-    ) {
+    fn see(&mut self, at: Instant, place: usize, direction: Direction, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
         if segment.flags.contains(Flags::RST) {
             return;
         }
-        let flow = self.flows.get_or_add(flow);
+        let flow = &mut self.flows[place];
         // Nearly every segment has a DSS and no other option of MPTCP: nothing to learn or to prove.
         let is_plain =
             matches!(segment.options.mptcp[..], [MptcpOption::Dss(_)]) && !segment.flags.contains(Flags::SYN);

@@ -23,21 +23,23 @@ pub(super) fn flight(flow: &mut Flow, inspection: &Inspection, at: Instant) -> O
 /// Nothing more can be sent now: what waits has a timer, and what does not wait has none.
 pub(super) fn timers(inspection: &Inspection) -> Option<Rule> {
     let Inspection { outstanding, timers, connection, .. } = inspection;
-    let missing = [
-        (*outstanding && !timers.retransmit, "something sent is unacknowledged"),
-        (
-            inspection.unsent_bytes > 0 && !(*outstanding || timers.persist || timers.pace),
-            "data wait in the subflow, and none are in flight",
-        ),
-        (connection.outstanding && connection.is_open && !connection.data_timer, "data wait for their DATA_ACK"),
-        (connection.is_open && connection.unsent_bytes > 0 && !connection.is_driven, "data wait in the connection"),
-    ];
-    let needless = [
-        (!outstanding && timers.retransmit, "retransmission"),
-        (!outstanding && timers.tail_probe, "tail loss probes"),
-        (!outstanding && timers.reorder, "reordering"),
-    ];
-    let missing = missing.into_iter().filter(|(is, _)| *is).map(|(_, waits)| Rule::NoTimer { waits });
-    let needless = needless.into_iter().filter(|(is, _)| *is).map(|(_, of)| Rule::NeedlessTimer { of });
-    missing.chain(needless).next()
+    let missing = if *outstanding && !timers.retransmit {
+        Some("something sent is unacknowledged")
+    } else if inspection.unsent_bytes > 0 && !(*outstanding || timers.persist || timers.pace) {
+        Some("data wait in the subflow, and none are in flight")
+    } else if connection.outstanding && connection.is_open && !connection.data_timer {
+        Some("data wait for their DATA_ACK")
+    } else if connection.is_open && connection.unsent_bytes > 0 && !connection.is_driven {
+        Some("data wait in the connection")
+    } else {
+        None
+    };
+    let needless = match outstanding {
+        true => None,
+        false if timers.retransmit => Some("retransmission"),
+        false if timers.tail_probe => Some("tail loss probes"),
+        false if timers.reorder => Some("reordering"),
+        false => None,
+    };
+    missing.map(|waits| Rule::NoTimer { waits }).or(needless.map(|of| Rule::NeedlessTimer { of }))
 }
