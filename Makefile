@@ -1,6 +1,6 @@
 # Thin on purpose: the work is done by scripts/, which one can also run by hand.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long bench choosing fuzz soak clean
+.PHONY: help setup demo build test test-long bench choosing fuzz soak clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -11,6 +11,10 @@ setup: ## install what is missing (as root), or name it
 demo: ## send a file over four relays and write a report (FILE=path: your own file)
 	@bash scripts/setup.sh demo
 	@FILE="$(FILE)" bash scripts/demo.sh
+
+build: ## build the command for use: target/release/anabranch
+	@bash scripts/setup.sh demo
+	@bash scripts/build.sh
 
 test: ## all checks: format, lint, tests, docs, interop (VERBOSE=1: all output)
 	@bash scripts/setup.sh test
