@@ -121,21 +121,29 @@ impl<'a> Table<'a> {
         }
         let moved = (bps >> self.frame.shift) as usize;
         self.occupy(to, parents.start + moved..self.buckets.min(parents.end + moved + 1));
-        // Descending here too: with one layer, what is added must not be met again.
+        let chains = &mut self.pool.chains;
         let (base_bps, shift) = (self.frame.base.sum_bps, self.frame.shift);
-        let (from, to) = (from * self.buckets, to * self.buckets);
-        let (cells, chains) = (&mut self.cells[..to + self.buckets], &mut self.pool.chains);
-        for at in (from + parents.start..from + parents.end).rev() {
-            let parent = cells[at];
-            if parent.sum_bps > limit {
-                continue;
-            }
+        let mut put = |cells: &mut [Found], parent: Found| {
             let sum_bps = parent.sum_bps + bps;
-            let cell = &mut cells[to + ((sum_bps - base_bps) >> shift) as usize];
+            let cell = &mut cells[((sum_bps - base_bps) >> shift) as usize];
             // Of equal sums the later one has the lower numbers.
             if sum_bps <= cell.sum_bps {
                 *cell = Found { sum_bps, chain: chains.push(parent.chain, position) };
             }
+        };
+        if from == to {
+            let cells = &mut self.cells[to * self.buckets..][..self.buckets];
+            // Descending here too, so that what is added is not met again.
+            for at in parents.rev() {
+                let parent = cells[at];
+                if parent.sum_bps <= limit {
+                    put(cells, parent);
+                }
+            }
+        } else {
+            let (lower, upper) = self.cells.split_at_mut(to * self.buckets);
+            let lower = &lower[from * self.buckets..][parents];
+            lower.iter().rev().filter(|parent| parent.sum_bps <= limit).for_each(|parent| put(upper, *parent));
         }
     }
 
@@ -171,9 +179,9 @@ impl<'a> Table<'a> {
         let distance = known.map_or(u64::MAX, |known| self.range.distance(known.sum_bps));
         let first = self.range.target_bps.saturating_sub(distance).saturating_sub(bps).max(low);
         let last = self.range.target_bps.saturating_add(distance).saturating_sub(bps).min(limit);
-        let buckets = self.buckets_of(from, first, last);
-        for bucket in buckets {
-            let parent = self.cells[from * self.buckets + bucket];
+        let start = from * self.buckets;
+        for bucket in self.buckets_of(from, first, last) {
+            let parent = self.cells[start + bucket];
             if (first..=last).contains(&parent.sum_bps) {
                 self.consider(parent, newcomer);
             }

@@ -124,19 +124,18 @@ impl Nearby<'_> {
         // What is above the range even with the smallest is in no pair.
         let fits = |(bps, _): &(u64, Position)| with_smallest_bps.saturating_add(*bps) <= self.range.high_bps;
         let fitting = self.free.partition_point(fits);
-        let (mut low, mut high) = (0, fitting.checked_sub(1)?);
+        let mut between = &self.free[..fitting];
         let (mut nearest, mut least_bps) = (None, u64::MAX);
-        while low < high {
-            let ((one_bps, one), (other_bps, other)) = (self.free[low], self.free[high]);
-            let reached = sum_bps.saturating_add(one_bps).saturating_add(other_bps);
+        while let [(one_bps, one), inner @ .., (other_bps, other)] = between {
+            let reached = sum_bps.saturating_add(*one_bps).saturating_add(*other_bps);
             let distance_bps = self.range.distance(reached);
             if distance_bps < least_bps {
-                (nearest, least_bps) = (Some((one, other)), distance_bps);
+                (nearest, least_bps) = (Some((*one, *other)), distance_bps);
             }
             match reached.cmp(&self.range.target_bps) {
-                Ordering::Less => low += 1,
+                Ordering::Less => between = &between[1..],
                 Ordering::Equal => break,
-                Ordering::Greater => high -= 1,
+                Ordering::Greater => between = &between[..=inner.len()],
             }
         }
         nearest
