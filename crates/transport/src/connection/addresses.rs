@@ -137,7 +137,7 @@ impl Addresses {
         self.wake_at = Instant::FAR_FUTURE;
     }
 
-    fn has_due(&self) -> bool {
+    pub(super) fn has_due(&self) -> bool {
         !self.echoes_due.is_empty() || !self.removals_due.is_empty() || !self.announce_due.is_empty()
     }
 

@@ -15,7 +15,7 @@ use crate::event::Ticket;
 use crate::scheduler::SubflowView;
 use crate::state::State;
 use crate::stats::SubflowStats;
-use crate::tcp::Tcb;
+use crate::tcp::{Chunk, Tcb};
 
 /// How the subflow came to be, and how far its MPTCP handshake is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,13 +139,19 @@ impl Subflow {
 
     /// Data may be sent on it.
     pub(crate) fn is_usable(&self) -> bool {
-        self.handshake == Handshake::Complete && !self.closing && self.tcb.state.can_send()
+        matches!(self.handshake, Handshake::Complete) && !self.closing && self.tcb.state.can_send()
     }
 
     /// No sign of life for a retransmission time-out: neither data nor window probes are answered.
     pub(crate) fn is_stale(&self) -> bool {
         let stuck = self.tcb.is_probing() && self.tcb.unsent_bytes() > 0;
         stuck || (self.tcb.consecutive_timeouts() > 0 && self.tcb.has_outstanding())
+    }
+
+    /// Gives it data to send.
+    pub(crate) fn take_over(&mut self, chunk: Chunk) {
+        self.reinjected = false;
+        self.tcb.push(chunk);
     }
 
     /// It swallowed octets: it gets none while others can carry them, with everything before `una` acknowledged as data.
@@ -247,7 +253,7 @@ impl Subflow {
     }
 
     /// What schedulers may see.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn scheduler_view(&self, now: Instant) -> SubflowView {
         let window = self.tcb.window();
         let in_flight = self.tcb.in_flight();

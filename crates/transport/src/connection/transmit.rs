@@ -4,7 +4,7 @@ use arrayvec::ArrayVec;
 use units::narrow::{low_u32, u16_from, u32_from, usize_from};
 use units::{Dsn, Instant};
 use wire::mptcp::{DataLen, Dss, Mapping, MpFail, MpJoin, MpPrio, MptcpOption};
-use wire::{Flags, Segment};
+use wire::{Flags, Payload, Segment};
 
 use super::subflow::{Handshake, Subflow};
 use super::{Connection, Protocol, SUBFLOWS_CAP};
@@ -30,6 +30,8 @@ struct Waiting {
 #[derive(Default)]
 pub(super) struct Candidates {
     views: ArrayVec<SubflowView, SUBFLOWS_CAP>,
+    /// One of them at least was told of no room by the peer.
+    may_be_shut: bool,
 }
 
 impl Candidates {
@@ -61,16 +63,16 @@ impl Connection {
     }
 
     fn transmit_any(&mut self, segment: &mut Segment, now: Instant) -> bool {
-        let limits = SendLimits {
-            receive_window: self.receive_window(),
-            offload_max: self.config.super_segment_max(),
-            more: self.sender.next != self.sender.buffer.end(),
-        };
         let wants = |subflow: &Subflow| subflow.tcb.has_something_to_send();
+        // More often than not none does.
+        if !self.subflows.iter().any(wants) {
+            self.turn = None;
+            return false;
+        }
         let mut asked = 0;
         while let Some((now_asked, id)) = self.subflows.next_around(self.turn, asked, wants) {
             asked = now_asked;
-            if self.transmit_on(id, segment, &limits, now) {
+            if self.transmit_on(id, segment, now) {
                 self.turn = Some(id);
                 return true;
             }
@@ -79,8 +81,13 @@ impl Connection {
         false
     }
 
-    fn transmit_on(&mut self, id: SubflowId, segment: &mut Segment, limits: &SendLimits, now: Instant) -> bool {
-        let Some(kind) = self.subflows[id].tcb.transmit(segment, limits, now) else { return false };
+    fn transmit_on(&mut self, id: SubflowId, segment: &mut Segment, now: Instant) -> bool {
+        let limits = SendLimits {
+            receive_window: self.receive_window(),
+            offload_max: self.config.super_segment_max(),
+            more: self.sender.next != self.sender.buffer.end(),
+        };
+        let Some(kind) = self.subflows[id].tcb.transmit(segment, &limits, now) else { return false };
         self.add_options(id, kind, segment, now);
         let tcb = &mut self.subflows[id].tcb;
         tcb.add_sack_blocks(segment);
@@ -235,7 +242,9 @@ impl Connection {
         if !waiting.again && !self.may_send(waiting.len, window_bytes, &candidates, now) {
             return window_bytes < waiting.len && self.relieve_window(&candidates.views, now);
         }
-        self.probe_shut_windows(&candidates, now);
+        if candidates.may_be_shut {
+            self.probe_shut_windows(&candidates, now);
+        }
         if !candidates.views.iter().any(|view| view.has_room) {
             return false;
         }
@@ -286,22 +295,23 @@ impl Connection {
     fn find_candidates(&self, candidates: &mut Candidates, again: bool, now: Instant) {
         let mut best = (true, true, true);
         let una = self.sender.buffer.start();
+        let is_better = |subflow: &Subflow| subflow.is_usable() && !subflow.is_stale();
         let avoid = self.reinjection.avoid().filter(|_| again);
-        let is_better = |subflow: &Subflow| subflow.is_usable() && !subflow.is_stale() && Some(subflow.id) != avoid;
-        let others = self.subflows.iter().any(is_better);
+        let avoid = avoid.filter(|id| self.subflows.others(*id).any(is_better));
         for subflow in self.subflows.iter() {
-            if !subflow.is_usable() || (others && Some(subflow.id) == avoid) {
+            if !subflow.is_usable() || Some(subflow.id) == avoid {
                 continue;
             }
-            let view = subflow.scheduler_view(now);
-            let class = (view.stale, subflow.is_suspended(una), view.backup);
+            let class = (subflow.is_stale(), subflow.is_suspended(una), subflow.is_backup());
+            if class > best {
+                continue;
+            }
             if class < best {
                 best = class;
                 candidates.views.clear();
             }
-            if class == best {
-                candidates.views.push(view);
-            }
+            candidates.may_be_shut |= subflow.is_shut();
+            candidates.views.push(subflow.scheduler_view(now));
         }
         if self.rate_control.is_some() {
             self.leave_out_unused(candidates);
@@ -364,15 +374,19 @@ impl Connection {
             self.sender.next += len;
             self.finish_stream_if_last(false);
         }
-        for at in marks.iter() {
-            let Some(view) = candidates.views.get(at) else { continue };
-            let subflow = &mut self.subflows[view.id];
-            subflow.reinjected = false;
-            subflow.tcb.push(Chunk { label: Label::new(waiting.dsn), payload: payload.clone() });
-        }
+        self.hand_over(waiting.dsn, payload, marks, candidates);
         if self.data_timer == Instant::FAR_FUTURE {
             self.rearm_data_timer(now);
         }
+    }
+
+    fn hand_over(&mut self, dsn: Dsn, payload: Payload, marks: Marks, candidates: &Candidates) {
+        let mut marked = marks.iter().filter_map(|at| candidates.views.get(at)).map(|view| view.id);
+        let Some(first) = marked.next() else { return };
+        for id in marked {
+            self.subflows[id].take_over(Chunk { label: Label::new(dsn), payload: payload.clone() });
+        }
+        self.subflows[first].take_over(Chunk { label: Label::new(dsn), payload });
     }
 
     /// The next `len` octets go to the marked subflows. Of several that carry the same, one may swallow them unseen.
