@@ -202,11 +202,20 @@ impl Subflow {
     }
 
     pub(crate) fn next_timeout(&self) -> Instant {
-        let resend = match self.handshake {
+        self.tcb.next_timeout().min(self.next_handshake_timeout())
+    }
+
+    fn next_handshake_timeout(&self) -> Instant {
+        match self.handshake {
+            Handshake::Complete => Instant::FAR_FUTURE,
             Handshake::JoinUnconfirmed(proof) => proof.resend_at(),
-            _ => Instant::FAR_FUTURE,
-        };
-        self.tcb.next_timeout().min(resend).min(self.half_open_until().unwrap_or(Instant::FAR_FUTURE))
+            _ => self.half_open_until().unwrap_or(Instant::FAR_FUTURE),
+        }
+    }
+
+    /// Whether [`Self::next_timeout`] is before `at`.
+    pub(crate) fn fires_before(&mut self, at: Instant) -> bool {
+        self.tcb.fires_before(at) || self.next_handshake_timeout() < at
     }
 
     /// Another segment may join those in flight or queued, as far as congestion window and receive window go: what must
