@@ -256,14 +256,14 @@ impl Subflow {
 
     /// The round-trip time for schedulers; of a subflow that has long been idle the smallest. The last samples of one that
     /// was dead, or full, say little about it now, and as long as they deter a scheduler there are no others.
-    fn srtt(&self, now: Instant) -> Option<Duration> {
+    pub(crate) fn srtt(&self, now: Instant) -> Option<Duration> {
         let is_idle = self.is_measurement_old(now) && !self.tcb.has_outstanding();
         if is_idle { self.tcb.rtt().min() } else { self.recent_rtt.or(self.tcb.rtt().srtt()) }
     }
 
-    /// What schedulers may see.
-    #[inline(always)]
-    pub(crate) fn scheduler_view(&self, now: Instant) -> SubflowView {
+    /// What schedulers may see, if it `has_room`.
+    #[inline]
+    pub(crate) fn scheduler_view(&self, has_room: bool, now: Instant) -> SubflowView {
         let window = self.tcb.window();
         let in_flight = self.tcb.in_flight();
         let queued = self.tcb.unsent_bytes();
@@ -277,7 +277,7 @@ impl Subflow {
             ssthresh: window.ssthresh(),
             in_flight,
             queued,
-            has_room: self.has_room() && !self.is_shut(),
+            has_room,
             backup: self.is_backup(),
             stale: self.is_stale(),
         }
