@@ -18,7 +18,6 @@ const DATA_TIMEOUT_MAX: Duration = Duration::from_secs(60);
 
 impl Connection {
     /// When [`Self::handle_timeout`] wants to be called.
-    #[inline(never)]
     pub(crate) fn next_timeout(&self) -> Instant {
         self.subflows.iter().map(Subflow::next_timeout).fold(self.next_own_timeout(), Instant::min)
     }
