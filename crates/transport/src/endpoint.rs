@@ -260,9 +260,9 @@ impl Endpoint {
 
     /// Sees to it that the connection is called no later than it wants.
     fn arm(&mut self, slot: u32) {
-        let Some(connection) = self.slots[slot as usize].connection.as_deref() else { return };
-        let next = connection.next_timeout();
-        if next < self.timers.get(slot as usize).unwrap_or(Instant::FAR_FUTURE) {
+        let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() else { return };
+        let armed = self.timers.get(slot as usize).unwrap_or(Instant::FAR_FUTURE);
+        if let Some(next) = connection.next_timeout_before(armed) {
             self.timers.set(slot as usize, Some(next));
         }
     }
@@ -291,7 +291,9 @@ impl Endpoint {
                 connection.queued = false;
             }
             self.ready.pop_front();
-            self.take_accepted();
+            if !self.host.accepted.is_empty() {
+                self.take_accepted();
+            }
             if !self.free_if_spent(slot) {
                 self.note_lingering(slot);
                 self.arm(slot);

@@ -97,7 +97,7 @@ impl Options {
         (*mss, *window_scale, *sack_permitted, *timestamps, *round) = (None, None, false, None, None);
         (*malformed_mptcp, *malformed_tcp) = (0, 0);
         sack.clear();
-        mptcp.clear();
+        *mptcp = SmallVec::new();
     }
 
     /// Octets of these options on the wire, padding included: a multiple of four. More than [`Self::MAX_BYTES`] if

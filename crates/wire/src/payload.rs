@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use units::narrow::u32_from;
 
 /// The data of a segment.
@@ -52,12 +52,11 @@ impl Payload {
     ///
     /// # Panics
     /// If `range` reaches past the end: a bug of the caller.
+    #[inline]
     pub fn slice(&self, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= self.len(), "slice {range:?} of {} octets", self.len());
-        if range.is_empty() {
-            return Self::Empty;
-        }
         match self {
+            _ if range.is_empty() => Self::Empty,
             Self::Empty => Self::Empty,
             Self::Pattern(pattern) => Self::Pattern(Pattern {
                 stream: pattern.stream,
@@ -77,7 +76,14 @@ impl Payload {
             return core::mem::take(self);
         }
         let front = self.slice(0..at);
-        *self = self.slice(at..self.len());
+        match self {
+            Self::Empty => {}
+            Self::Pattern(pattern) => {
+                pattern.len -= u32_from(at as u64);
+                pattern.offset += at as u64;
+            }
+            Self::Bytes(bytes) => bytes.advance(at),
+        }
         front
     }
 

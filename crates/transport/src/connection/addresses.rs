@@ -137,7 +137,7 @@ impl Addresses {
         self.wake_at = Instant::FAR_FUTURE;
     }
 
-    fn has_due(&self) -> bool {
+    pub(super) fn has_due(&self) -> bool {
         !self.echoes_due.is_empty() || !self.removals_due.is_empty() || !self.announce_due.is_empty()
     }
 
@@ -316,7 +316,14 @@ impl Connection {
 
     /// Adds the next option about addresses. One that does not fit beside the DSS displaces it, and if need be the
     /// timestamps: the announcement of an IPv6 address with port and HMAC takes 30 octets.
+    #[inline]
     pub(super) fn add_address_option(&mut self, id: SubflowId, segment: &mut Segment) {
+        if self.addresses.has_due() {
+            self.add_address_option_due(id, segment);
+        }
+    }
+
+    fn add_address_option_due(&mut self, id: SubflowId, segment: &mut Segment) {
         let Some(keys) = self.key_pair() else { return };
         let Some(option) = self.addresses.next_option(&keys) else { return };
         segment.options.mptcp.push(option);

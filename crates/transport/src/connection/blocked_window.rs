@@ -45,12 +45,13 @@ impl Connection {
         };
         self.blocked_window.examined = Some(start);
         let Some((holder, end)) = self.holder_of(start) else { return false };
-        let view = self.subflows[holder].scheduler_view(now);
-        let Some(rtt_slow) = view.srtt.filter(|rtt| *rtt > rtt_fast) else { return false };
-        if remedy == Remedy::RetransmitAndPenalize && self.blocked_window.may_penalize(view.id, rtt_slow, now) {
-            self.subflows[holder].tcb.window_mut().cut(view.cwnd / 2, view.cwnd / 2);
+        let subflow = &self.subflows[holder];
+        let cwnd = subflow.tcb.window().cwnd();
+        let Some(rtt_slow) = subflow.srtt(now).filter(|rtt| *rtt > rtt_fast) else { return false };
+        if remedy == Remedy::RetransmitAndPenalize && self.blocked_window.may_penalize(holder, rtt_slow, now) {
+            self.subflows[holder].tcb.window_mut().cut(cwnd / 2, cwnd / 2);
         }
-        self.reinjection.push(start, end, Some(view.id));
+        self.reinjection.push(start, end, Some(holder));
         true
     }
 

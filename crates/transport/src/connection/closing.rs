@@ -140,13 +140,21 @@ impl Connection {
     }
 
     /// Puts the house in order after anything happened.
+    #[inline]
     pub(crate) fn settle(&mut self, host: &mut Host, now: Instant) {
+        // As long as no stream ends, no subflow has seen a FIN or a RST and nothing is to be said about addresses, all is.
+        let is_flowing = |subflow: &Subflow| subflow.tcb.state == State::Established;
+        if self.sender.finished || self.addresses.has_due() || !self.subflows.iter().all(is_flowing) {
+            self.settle_ends(host, now);
+        }
+    }
+
+    fn settle_ends(&mut self, host: &mut Host, now: Instant) {
         self.finish_stream_if_last(true);
         self.arm_data_timer_for_fin(now);
-        // As long as no subflow has seen a FIN or a RST there is nothing to do about them.
         if self.subflows.iter().any(|subflow| subflow.tcb.state != State::Established) {
             self.act_on_fins(host, now);
-            if self.subflows.iter().any(|subflow| subflow.is_finished()) {
+            if self.subflows.iter().any(Subflow::is_finished) {
                 self.retire_subflows(host, now);
             }
         }

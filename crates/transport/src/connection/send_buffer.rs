@@ -98,15 +98,20 @@ impl SendBuffer {
 
     /// At most `max` octets from `dsn` on, which must be in the buffer; copies only where pieces meet.
     pub(crate) fn read(&mut self, dsn: Dsn, max: usize) -> Payload {
-        let (piece_start, mut position) = self.seek(dsn);
+        let (piece_start, position) = self.seek(dsn);
         let skip = usize_from(dsn.since(piece_start));
         let piece = &self.pieces[position];
-        let in_piece = piece.len() - skip;
         let wanted = max.min(usize_from(self.end.since(dsn)));
-        let mut front = piece.slice(skip..skip + in_piece.min(wanted));
-        if in_piece >= wanted {
-            return front;
+        if skip + wanted <= piece.len() {
+            return piece.slice(skip..skip + wanted);
         }
+        let front = piece.slice(skip..piece.len());
+        self.join(front, position, wanted)
+    }
+
+    /// `wanted` octets: `front`, which is the rest of the piece at `position`, and what follows.
+    #[cold]
+    fn join(&self, mut front: Payload, mut position: usize, wanted: usize) -> Payload {
         let mut joined = BytesMut::new();
         while front.len().max(joined.len()) < wanted {
             position += 1;

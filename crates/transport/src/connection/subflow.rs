@@ -15,7 +15,7 @@ use crate::event::Ticket;
 use crate::scheduler::SubflowView;
 use crate::state::State;
 use crate::stats::SubflowStats;
-use crate::tcp::Tcb;
+use crate::tcp::{Chunk, Tcb};
 
 /// How the subflow came to be, and how far its MPTCP handshake is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,13 +139,19 @@ impl Subflow {
 
     /// Data may be sent on it.
     pub(crate) fn is_usable(&self) -> bool {
-        self.handshake == Handshake::Complete && !self.closing && self.tcb.state.can_send()
+        matches!(self.handshake, Handshake::Complete) && !self.closing && self.tcb.state.can_send()
     }
 
     /// No sign of life for a retransmission time-out: neither data nor window probes are answered.
     pub(crate) fn is_stale(&self) -> bool {
         let stuck = self.tcb.is_probing() && self.tcb.unsent_bytes() > 0;
         stuck || (self.tcb.consecutive_timeouts() > 0 && self.tcb.has_outstanding())
+    }
+
+    /// Gives it data to send.
+    pub(crate) fn take_over(&mut self, chunk: Chunk) {
+        self.reinjected = false;
+        self.tcb.push(chunk);
     }
 
     /// It swallowed octets: it gets none while others can carry them, with everything before `una` acknowledged as data.
@@ -196,11 +202,20 @@ impl Subflow {
     }
 
     pub(crate) fn next_timeout(&self) -> Instant {
-        let resend = match self.handshake {
+        self.tcb.next_timeout().min(self.next_handshake_timeout())
+    }
+
+    fn next_handshake_timeout(&self) -> Instant {
+        match self.handshake {
+            Handshake::Complete => Instant::FAR_FUTURE,
             Handshake::JoinUnconfirmed(proof) => proof.resend_at(),
-            _ => Instant::FAR_FUTURE,
-        };
-        self.tcb.next_timeout().min(resend).min(self.half_open_until().unwrap_or(Instant::FAR_FUTURE))
+            _ => self.half_open_until().unwrap_or(Instant::FAR_FUTURE),
+        }
+    }
+
+    /// Whether [`Self::next_timeout`] is before `at`.
+    pub(crate) fn fires_before(&mut self, at: Instant) -> bool {
+        self.tcb.fires_before(at) || self.next_handshake_timeout() < at
     }
 
     /// Another segment may join those in flight or queued, as far as congestion window and receive window go: what must
@@ -241,14 +256,14 @@ impl Subflow {
 
     /// The round-trip time for schedulers; of a subflow that has long been idle the smallest. The last samples of one that
     /// was dead, or full, say little about it now, and as long as they deter a scheduler there are no others.
-    fn srtt(&self, now: Instant) -> Option<Duration> {
+    pub(crate) fn srtt(&self, now: Instant) -> Option<Duration> {
         let is_idle = self.is_measurement_old(now) && !self.tcb.has_outstanding();
         if is_idle { self.tcb.rtt().min() } else { self.recent_rtt.or(self.tcb.rtt().srtt()) }
     }
 
-    /// What schedulers may see.
+    /// What schedulers may see, if it `has_room`.
     #[inline]
-    pub(crate) fn scheduler_view(&self, now: Instant) -> SubflowView {
+    pub(crate) fn scheduler_view(&self, has_room: bool, now: Instant) -> SubflowView {
         let window = self.tcb.window();
         let in_flight = self.tcb.in_flight();
         let queued = self.tcb.unsent_bytes();
@@ -262,7 +277,7 @@ impl Subflow {
             ssthresh: window.ssthresh(),
             in_flight,
             queued,
-            has_room: self.has_room() && !self.is_shut(),
+            has_room,
             backup: self.is_backup(),
             stale: self.is_stale(),
         }

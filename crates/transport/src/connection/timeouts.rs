@@ -19,9 +19,19 @@ const DATA_TIMEOUT_MAX: Duration = Duration::from_secs(60);
 impl Connection {
     /// When [`Self::handle_timeout`] wants to be called.
     pub(crate) fn next_timeout(&self) -> Instant {
+        self.subflows.iter().map(Subflow::next_timeout).fold(self.next_own_timeout(), Instant::min)
+    }
+
+    fn next_own_timeout(&self) -> Instant {
         let own = self.data_timer.min(self.orphan_timer).min(self.linger_timer).min(self.addresses.next_timeout());
-        let own = own.min(self.rate_control_timeout());
-        self.subflows.iter().map(Subflow::next_timeout).fold(own, Instant::min)
+        own.min(self.rate_control_timeout())
+    }
+
+    /// [`Self::next_timeout`] if it is before `at`: nearly always it is not, and this is cheaper to ask.
+    #[inline]
+    pub(crate) fn next_timeout_before(&mut self, at: Instant) -> Option<Instant> {
+        let is_early = self.next_own_timeout() < at || self.subflows.iter_mut().any(|subflow| subflow.fires_before(at));
+        is_early.then(|| self.next_timeout())
     }
 
     /// Handles everything that is due.

@@ -4,7 +4,7 @@ use arrayvec::ArrayVec;
 use units::narrow::{low_u32, u16_from, u32_from, usize_from};
 use units::{Dsn, Instant};
 use wire::mptcp::{DataLen, Dss, Mapping, MpFail, MpJoin, MpPrio, MptcpOption};
-use wire::{Flags, Segment};
+use wire::{Flags, Payload, Segment};
 
 use super::subflow::{Handshake, Subflow};
 use super::{Connection, Protocol, SUBFLOWS_CAP};
@@ -26,18 +26,29 @@ struct Waiting {
     again: bool,
 }
 
+/// A subflow that may carry the next data.
+struct Candidate {
+    id: SubflowId,
+    mss: u32,
+    is_shut: bool,
+    has_room: bool,
+}
+
 /// Subflows that may carry the next data.
 #[derive(Default)]
 pub(super) struct Candidates {
-    views: ArrayVec<SubflowView, SUBFLOWS_CAP>,
+    list: ArrayVec<Candidate, SUBFLOWS_CAP>,
 }
 
 impl Candidates {
     /// The smallest of all.
     pub(super) fn mss(&self) -> u64 {
-        self.views.iter().map(|view| u64::from(view.mss)).min().unwrap_or(1)
+        self.list.iter().map(|candidate| u64::from(candidate.mss)).min().unwrap_or(1)
     }
 }
+
+/// What the scheduler sees of them.
+type Views = ArrayVec<SubflowView, SUBFLOWS_CAP>;
 
 impl Connection {
     /// Makes `segment` the next one to send; false if there is none.
@@ -61,16 +72,16 @@ impl Connection {
     }
 
     fn transmit_any(&mut self, segment: &mut Segment, now: Instant) -> bool {
-        let limits = SendLimits {
-            receive_window: self.receive_window(),
-            offload_max: self.config.super_segment_max(),
-            more: self.sender.next != self.sender.buffer.end(),
-        };
         let wants = |subflow: &Subflow| subflow.tcb.has_something_to_send();
+        // More often than not none does.
+        if !self.subflows.iter().any(wants) {
+            self.turn = None;
+            return false;
+        }
         let mut asked = 0;
         while let Some((now_asked, id)) = self.subflows.next_around(self.turn, asked, wants) {
             asked = now_asked;
-            if self.transmit_on(id, segment, &limits, now) {
+            if self.transmit_on(id, segment, now) {
                 self.turn = Some(id);
                 return true;
             }
@@ -79,8 +90,13 @@ impl Connection {
         false
     }
 
-    fn transmit_on(&mut self, id: SubflowId, segment: &mut Segment, limits: &SendLimits, now: Instant) -> bool {
-        let Some(kind) = self.subflows[id].tcb.transmit(segment, limits, now) else { return false };
+    fn transmit_on(&mut self, id: SubflowId, segment: &mut Segment, now: Instant) -> bool {
+        let limits = SendLimits {
+            receive_window: self.receive_window(),
+            offload_max: self.config.super_segment_max(),
+            more: self.sender.next != self.sender.buffer.end(),
+        };
+        let Some(kind) = self.subflows[id].tcb.transmit(segment, &limits, now) else { return false };
         self.add_options(id, kind, segment, now);
         let tcb = &mut self.subflows[id].tcb;
         tcb.add_sack_blocks(segment);
@@ -223,24 +239,28 @@ impl Connection {
     fn schedule(&mut self, host: &mut Host, now: Instant) -> bool {
         let Some(waiting) = self.next_waiting() else { return false };
         // Nearly every second time all windows are full: no need to look closer.
-        if !self.subflows.iter().any(|subflow| subflow.has_room() && subflow.is_usable()) {
-            return false;
-        }
-        let mut candidates = Candidates::default();
-        self.find_candidates(&mut candidates, waiting.again, now);
+        let has_room = |subflow: &Subflow| subflow.has_room() && subflow.is_usable();
+        let Some(first_with_room) = self.subflows.iter().position(has_room) else { return false };
+        let (mut candidates, mut views) = (Candidates::default(), Views::new());
+        self.find_candidates(&mut candidates, first_with_room, waiting.again);
         let window_bytes = self.window_left();
-        if candidates.views.is_empty() {
+        if candidates.list.is_empty() {
             return false;
         }
         if !waiting.again && !self.may_send(waiting.len, window_bytes, &candidates, now) {
-            return window_bytes < waiting.len && self.relieve_window(&candidates.views, now);
+            if window_bytes >= waiting.len {
+                return false;
+            }
+            self.look_at(&candidates, &mut views, now);
+            return self.relieve_window(&views, now);
         }
         self.probe_shut_windows(&candidates, now);
-        if !candidates.views.iter().any(|view| view.has_room) {
+        if !candidates.list.iter().any(|candidate| candidate.has_room) {
             return false;
         }
+        self.look_at(&candidates, &mut views, now);
         let context = ScheduleContext {
-            subflows: &candidates.views,
+            subflows: &views,
             waiting_bytes: waiting.len,
             window_bytes,
             unacknowledged_bytes: self.sender.next.since(self.sender.buffer.start()),
@@ -249,17 +269,22 @@ impl Connection {
         if marks.is_empty() {
             return false;
         }
-        self.assign(waiting, window_bytes, marks, &candidates, now);
+        self.assign(waiting, window_bytes, marks, &candidates, &views, now);
         true
+    }
+
+    /// What the scheduler needs to see of the candidates.
+    fn look_at(&self, candidates: &Candidates, views: &mut Views, now: Instant) {
+        let wants_full = self.policies.scheduler.wants_full();
+        for candidate in candidates.list.iter().filter(|candidate| wants_full || candidate.has_room) {
+            views.push(self.subflows[candidate.id].scheduler_view(candidate.has_room, now));
+        }
     }
 
     /// A window that the connection knows to be open may be shut for a subflow that missed the news.
     fn probe_shut_windows(&mut self, candidates: &Candidates, now: Instant) {
-        for view in &candidates.views {
-            let subflow = &mut self.subflows[view.id];
-            if subflow.is_shut() {
-                subflow.tcb.arm_persist(now);
-            }
+        for candidate in candidates.list.iter().filter(|candidate| candidate.is_shut) {
+            self.subflows[candidate.id].tcb.arm_persist(now);
         }
     }
 
@@ -282,26 +307,26 @@ impl Connection {
     }
 
     /// The best class of usable subflows: regular before backup, any that deliver before those that swallow, and any with
-    /// signs of life before all without.
-    fn find_candidates(&self, candidates: &mut Candidates, again: bool, now: Instant) {
+    /// signs of life before all without. None has room before the subflow at position `first_with_room`, which has.
+    fn find_candidates(&self, candidates: &mut Candidates, first_with_room: usize, again: bool) {
         let mut best = (true, true, true);
         let una = self.sender.buffer.start();
+        let is_better = |subflow: &Subflow| subflow.is_usable() && !subflow.is_stale();
         let avoid = self.reinjection.avoid().filter(|_| again);
-        let is_better = |subflow: &Subflow| subflow.is_usable() && !subflow.is_stale() && Some(subflow.id) != avoid;
-        let others = self.subflows.iter().any(is_better);
-        for subflow in self.subflows.iter() {
-            if !subflow.is_usable() || (others && Some(subflow.id) == avoid) {
+        let avoid = avoid.filter(|id| self.subflows.others(*id).any(is_better));
+        for (position, subflow) in self.subflows.iter().enumerate().filter(|(_, subflow)| subflow.is_usable()) {
+            let class = (subflow.is_stale(), subflow.is_suspended(una), subflow.is_backup());
+            if class > best || Some(subflow.id) == avoid {
                 continue;
             }
-            let view = subflow.scheduler_view(now);
-            let class = (view.stale, subflow.is_suspended(una), view.backup);
             if class < best {
                 best = class;
-                candidates.views.clear();
+                candidates.list.clear();
             }
-            if class == best {
-                candidates.views.push(view);
-            }
+            let is_shut = subflow.is_shut();
+            let is_full = position < first_with_room || (position > first_with_room && !subflow.has_room());
+            let has_room = !is_shut && !is_full;
+            candidates.list.push(Candidate { id: subflow.id, mss: subflow.tcb.payload_max(), is_shut, has_room });
         }
         if self.rate_control.is_some() {
             self.leave_out_unused(candidates);
@@ -311,10 +336,10 @@ impl Connection {
     /// Of several subflows those stay that the peer's buffer can do with (MPTCP-rec).
     #[cold]
     fn leave_out_unused(&self, candidates: &mut Candidates) {
-        if candidates.views.iter().all(|view| self.is_unused(view.id)) {
+        if candidates.list.iter().all(|candidate| self.is_unused(candidate.id)) {
             return;
         }
-        candidates.views.retain(|view| !self.is_unused(view.id));
+        candidates.list.retain(|candidate| !self.is_unused(candidate.id));
     }
 
     /// Nagle's rule and silly-window avoidance, at the data level (RFC 9293 sections 3.7.4 and 3.8.6.2.1).
@@ -335,9 +360,9 @@ impl Connection {
             return true;
         }
         let mut overdue = false;
-        for view in &candidates.views {
+        for candidate in &candidates.list {
             // Any of them may be dead: probe on all.
-            let tcb = &mut self.subflows[view.id].tcb;
+            let tcb = &mut self.subflows[candidate.id].tcb;
             if !outstanding {
                 if window_bytes == 0 {
                     tcb.shut_window();
@@ -349,14 +374,22 @@ impl Connection {
         sendable > 0 && overdue
     }
 
-    fn assign(&mut self, waiting: Waiting, window_bytes: u64, marks: Marks, candidates: &Candidates, now: Instant) {
-        let fits = marks.iter().filter_map(|at| self.chunk_max(candidates, at, now)).min();
+    fn assign(
+        &mut self,
+        waiting: Waiting,
+        window_bytes: u64,
+        marks: Marks,
+        candidates: &Candidates,
+        views: &Views,
+        now: Instant,
+    ) {
+        let fits = marks.iter().filter_map(|at| views.get(at)).map(|view| self.chunk_max(view, now)).min();
         let Some(fits) = fits else { return };
         let limit = if waiting.again { waiting.len } else { waiting.len.min(window_bytes) };
         let len = limit.min(u64::from(fits));
         let len = if waiting.again || len < waiting.len { len } else { self.uncorked_part(len, candidates) };
         let payload = self.sender.buffer.read(waiting.dsn, usize_from(len));
-        self.note_carriers(&waiting, len, marks, candidates);
+        self.note_carriers(&waiting, len, marks, views);
         if waiting.again {
             self.reinjection.take(len);
             self.totals.reinjected_bytes += len;
@@ -364,20 +397,24 @@ impl Connection {
             self.sender.next += len;
             self.finish_stream_if_last(false);
         }
-        for at in marks.iter() {
-            let Some(view) = candidates.views.get(at) else { continue };
-            let subflow = &mut self.subflows[view.id];
-            subflow.reinjected = false;
-            subflow.tcb.push(Chunk { label: Label::new(waiting.dsn), payload: payload.clone() });
-        }
+        self.hand_over(waiting.dsn, payload, marks, views);
         if self.data_timer == Instant::FAR_FUTURE {
             self.rearm_data_timer(now);
         }
     }
 
+    fn hand_over(&mut self, dsn: Dsn, payload: Payload, marks: Marks, views: &Views) {
+        let mut marked = marks.iter().filter_map(|at| views.get(at)).map(|view| view.id);
+        let Some(first) = marked.next() else { return };
+        for id in marked {
+            self.subflows[id].take_over(Chunk { label: Label::new(dsn), payload: payload.clone() });
+        }
+        self.subflows[first].take_over(Chunk { label: Label::new(dsn), payload });
+    }
+
     /// The next `len` octets go to the marked subflows. Of several that carry the same, one may swallow them unseen.
-    fn note_carriers(&mut self, waiting: &Waiting, len: u64, marks: Marks, candidates: &Candidates) {
-        let mut marked = marks.iter().filter_map(|at| candidates.views.get(at)).map(|view| view.id);
+    fn note_carriers(&mut self, waiting: &Waiting, len: u64, marks: Marks, views: &Views) {
+        let mut marked = marks.iter().filter_map(|at| views.get(at)).map(|view| view.id);
         let carrier = marked.next().filter(|_| marked.next().is_none());
         match carrier {
             Some(carrier) if waiting.again => self.carriers.note_again(waiting.dsn, waiting.dsn + len, carrier),
@@ -387,15 +424,14 @@ impl Connection {
     }
 
     /// One segment, or a probe of the path MTU; where the driver cuts super-segments, as many as fit the windows.
-    fn chunk_max(&mut self, candidates: &Candidates, at: usize, now: Instant) -> Option<u32> {
-        let view = candidates.views.get(at)?;
+    fn chunk_max(&mut self, view: &SubflowView, now: Instant) -> u32 {
         let subflow = &mut self.subflows[view.id];
         let probe = subflow.tcb.probe_bytes(now).unwrap_or(0);
         let room = view.cwnd.saturating_sub(view.in_flight + view.queued).min(subflow.window_room());
         let room = u32_from(room).min(self.config.super_segment_max());
         // Without super-segments there is nothing to divide.
         let whole = if room < 2 * view.mss { view.mss } else { room - room % view.mss };
-        Some(whole.max(probe))
+        whole.max(probe)
     }
 
     /// The last octet of the stream is on its way: its segment ends the stream too. `alone` if nothing is left that

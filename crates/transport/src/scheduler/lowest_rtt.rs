@@ -17,6 +17,10 @@ impl Scheduler for LowestRtt {
     fn schedule(&mut self, context: &ScheduleContext<'_>, _prng: &mut Prng) -> Marks {
         context.fastest_with_room().map_or(Marks::NONE, |(position, _)| Marks::one(position))
     }
+
+    fn wants_full(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -62,7 +62,8 @@ pub struct SubflowView {
 /// The connection's state when its scheduler is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct ScheduleContext<'a> {
-    /// The usable subflows in order of creation. Backups and stale ones are there only when nothing better is.
+    /// The usable subflows in order of creation. Backups and stale ones are there only when nothing better is, those without
+    /// room only if [`Scheduler::wants_full`].
     pub subflows: &'a [SubflowView],
     /// Octets that wait to be scheduled.
     pub waiting_bytes: u64,
@@ -135,6 +136,12 @@ pub trait Scheduler: Send {
 
     /// Marks the subflows that carry the next segment. Marking a subflow without room queues the segment there.
     fn schedule(&mut self, context: &ScheduleContext<'_>, prng: &mut Prng) -> Marks;
+
+    /// Whether it looks at subflows without room, too. If not, [`ScheduleContext::subflows`] leaves them out, which spares
+    /// the engine half of the views.
+    fn wants_full(&self) -> bool {
+        true
+    }
 
     /// What to do when the peer's window has no room although a subflow has.
     fn when_window_blocks(&self) -> Remedy {

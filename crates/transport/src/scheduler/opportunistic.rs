@@ -30,6 +30,10 @@ impl Scheduler for Opportunistic {
         LowestRtt.schedule(context, prng)
     }
 
+    fn wants_full(&self) -> bool {
+        false
+    }
+
     fn when_window_blocks(&self) -> Remedy {
         Remedy::Retransmit
     }
@@ -46,6 +50,10 @@ impl Scheduler for Penalizing {
 
     fn schedule(&mut self, context: &ScheduleContext<'_>, prng: &mut Prng) -> Marks {
         LowestRtt.schedule(context, prng)
+    }
+
+    fn wants_full(&self) -> bool {
+        false
     }
 
     fn when_window_blocks(&self) -> Remedy {

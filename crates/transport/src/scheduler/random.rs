@@ -19,6 +19,10 @@ impl Scheduler for Random {
         let drawn = usize_from(prng.below(count));
         context.with_room().nth(drawn).map_or(Marks::NONE, |(position, _)| Marks::one(position))
     }
+
+    fn wants_full(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

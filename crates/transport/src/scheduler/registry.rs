@@ -82,6 +82,7 @@ mod tests {
                 if room { subflow(id as u16, srtt_ms) } else { full(id as u16, srtt_ms) }
             };
             let subflows: Vec<_> = rooms.iter().enumerate().map(view).collect();
+            let with_room: Vec<_> = subflows.iter().take(64).copied().filter(|subflow| subflow.has_room).collect();
             let anyone_has_room = rooms.iter().take(64).any(|(room, _)| *room);
             for registration in SCHEDULERS {
                 let marked = positions_with(&mut *(registration.build)(), &subflows, &mut Prng::new(seed));
@@ -89,6 +90,12 @@ mod tests {
                 let may_wait = PATIENT.contains(&registration.name) && subflows.iter().any(|subflow| !subflow.has_room);
                 let uses_room = marked.iter().any(|position| subflows[*position].has_room);
                 prop_assert!(!anyone_has_room || uses_room || (may_wait && marked.is_empty()), "{}", registration.name);
+                let mut other = (registration.build)();
+                if !other.wants_full() && anyone_has_room {
+                    let marked_without = positions_with(&mut *other, &with_room, &mut Prng::new(seed));
+                    let same = marked.iter().map(|at| subflows[*at].id).eq(marked_without.iter().map(|at| with_room[*at].id));
+                    prop_assert!(same, "{}", registration.name);
+                }
             }
         }
     }

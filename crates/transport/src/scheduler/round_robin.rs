@@ -25,6 +25,10 @@ impl Scheduler for RoundRobin {
         self.last = Some(subflow.id);
         Marks::one(position)
     }
+
+    fn wants_full(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -398,6 +398,11 @@ impl Tcb {
         self.timers.next()
     }
 
+    /// Whether [`Self::next_timeout`] is before `at`: nearly always it is not, and this is cheap to ask.
+    pub(crate) fn fires_before(&mut self, at: Instant) -> bool {
+        self.timers.fire_before(at)
+    }
+
     /// The connection knows that the peer takes no more, whatever was last heard here.
     pub(crate) fn shut_window(&mut self) {
         self.snd_wnd = self.snd_nxt.since(self.snd_una);

@@ -98,8 +98,7 @@ impl Tcb {
             return None;
         }
         self.path_mtu.begin_probe(self.snd_nxt, bytes, size);
-        let chunk = self.take_chunk(bytes);
-        Some(self.send_chunk(chunk, bytes, segment, limits, now))
+        Some(self.send_chunk(bytes, bytes, segment, limits, now))
     }
 
     /// What an ACK is about to deliver is to be judged by size.

@@ -110,10 +110,10 @@ impl Tcb {
     /// Retransmits the first segment deemed lost, as far as the window allows.
     fn resend_lost(&mut self, segment: &mut Segment, now: Instant) -> Option<OutgoingKind> {
         let forced = core::mem::take(&mut self.due.first_again);
+        let position = self.board.next_to_resend()?;
         if !forced && self.in_flight() >= self.window.cwnd() {
             return None;
         }
-        let position = self.board.next_to_resend()?;
         if !forced && self.waits_for_pace(now) {
             return None;
         }
@@ -159,8 +159,7 @@ impl Tcb {
         let has_new = self.unsent.front().is_some_and(|chunk| chunk.payload.sequence_len() <= usable);
         if has_new {
             let piece = self.payload_max();
-            let chunk = self.take_chunk(piece);
-            let kind = self.send_chunk(chunk, piece, segment, limits, now);
+            let kind = self.send_chunk(piece, piece, segment, limits, now);
             self.tail_probe = Some((self.snd_nxt, false));
             return Some(kind);
         }
@@ -195,9 +194,7 @@ impl Tcb {
         if self.waits_for_pace(now) {
             return None;
         }
-        let chunk = self.take_chunk(by_window);
-        let piece = self.payload_max();
-        Some(self.send_chunk(chunk, piece, segment, limits, now))
+        Some(self.send_chunk(by_window, self.payload_max(), segment, limits, now))
     }
 
     /// Whole segments as long as they fit; with an empty network, one always does.
@@ -255,7 +252,8 @@ impl Tcb {
         self.due.small_segment
     }
 
-    pub(super) fn take_chunk(&mut self, max: u32) -> Chunk {
+    #[inline]
+    fn take_chunk(&mut self, max: u32) -> Chunk {
         let front = self.unsent.front_mut().expect("the caller saw a chunk");
         let chunk = if front.payload.sequence_len() > max {
             let payload = front.payload.split_to(max as usize);
@@ -269,15 +267,16 @@ impl Tcb {
         chunk
     }
 
-    /// Sends `chunk` for the first time, in packets of `piece` octets of payload.
+    /// Sends at most `max` octets of the front of the queue for the first time, in packets of `piece` octets of payload.
     pub(super) fn send_chunk(
         &mut self,
-        chunk: Chunk,
+        max: u32,
         piece: u32,
         segment: &mut Segment,
         limits: &SendLimits,
         now: Instant,
     ) -> OutgoingKind {
+        let chunk = self.take_chunk(max);
         let last = self.unsent.is_empty();
         let fits = chunk.payload.sequence_len() != self.usable_window();
         let fin = last && fits && self.fin_requested && !self.fin_sent;
@@ -330,6 +329,7 @@ impl Tcb {
     }
 
     /// Enters a first transmission at SND.NXT into the books.
+    #[inline(always)]
     fn record(&mut self, chunk: Chunk, piece: u32, ending: Ending, now: Instant) {
         let (Chunk { label, payload }, Ending { push, fin }) = (chunk, ending);
         let len = payload.sequence_len() + u32::from(fin);
