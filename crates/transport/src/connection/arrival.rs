@@ -1,12 +1,11 @@
 //! Segments in: TCP first, then the options, then the data (RFC 8684 section 3).
 
 use units::narrow::u32_from;
-use units::{Dsn, Instant};
+use units::{Dsn, Instant, SeqNr};
 use wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use wire::{Flags, Payload, Segment};
 
 use super::mapping::Unresolved;
-use super::reassembly::Inserted;
 use super::subflow::Handshake;
 use super::{Connection, Protocol};
 use crate::SubflowId;
@@ -163,17 +162,9 @@ impl Connection {
     /// Moves data from the subflow to the data stream.
     pub(super) fn pull_data(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
         while let Some((seq, payload)) = self.subflows[id].tcb.take_ready() {
-            let Self { subflows, receiver, totals, .. } = self;
-            // Beyond the end of the stream there is nothing.
-            let edge = receiver.data_fin.map_or(receiver.edge, |fin| fin.min(receiver.edge));
-            let (unverified_fin, mut is_verified) = (subflows[id].unverified_fin, false);
-            let mut deliver = |dsn: Dsn, piece: Payload| {
-                is_verified |= unverified_fin == Some(dsn + piece.len() as u64);
-                let inserted: Inserted = receiver.stream.insert(id, dsn, piece, edge);
-                totals.duplicate_bytes += inserted.duplicate_bytes;
-            };
+            let receiver = &mut self.receiver;
             let result = match self.protocol {
-                Protocol::Mptcp { .. } => subflows[id].mappings.resolve(seq, payload, &mut deliver),
+                Protocol::Mptcp { .. } => self.place_mapped(id, seq, payload),
                 // The stream ended while there were mappings.
                 _ if receiver.finished => Ok(()),
                 _ => {
@@ -185,10 +176,6 @@ impl Connection {
                     Ok(())
                 }
             };
-            if let Some(fin) = unverified_fin.filter(|_| is_verified) {
-                self.subflows[id].unverified_fin = None;
-                self.note_data_fin(fin);
-            }
             match result {
                 Ok(()) => {}
                 // A middlebox merged them with the last segment of the stream, and their mapping was lost.
@@ -211,6 +198,38 @@ impl Connection {
             self.tell_readable(host);
         }
         self.totals.received_bytes = self.receiver.stream.received_bytes();
+    }
+
+    /// Puts data of a subflow where their mappings say.
+    #[inline]
+    fn place_mapped(&mut self, id: SubflowId, seq: SeqNr, payload: Payload) -> Result<(), Unresolved> {
+        let Self { subflows, receiver, totals, .. } = self;
+        let subflow = &mut subflows[id];
+        // Beyond the end of the stream there is nothing.
+        let edge = receiver.data_fin.map_or(receiver.edge, |fin| fin.min(receiver.edge));
+        if subflow.unverified_fin.is_none() {
+            if let Some(dsn) = subflow.mappings.place_whole(seq, payload.sequence_len()) {
+                totals.duplicate_bytes += receiver.stream.insert(id, dsn, payload, edge).duplicate_bytes;
+                return Ok(());
+            }
+        }
+        self.place_pieces(id, seq, payload, edge)
+    }
+
+    /// The same where there are several mappings, or checksums.
+    fn place_pieces(&mut self, id: SubflowId, seq: SeqNr, payload: Payload, edge: Dsn) -> Result<(), Unresolved> {
+        let Self { subflows, receiver, totals, .. } = self;
+        let subflow = &mut subflows[id];
+        let (unverified_fin, mut is_verified) = (subflow.unverified_fin, false);
+        let result = subflow.mappings.resolve(seq, payload, |dsn, piece| {
+            is_verified |= unverified_fin == Some(dsn + piece.len() as u64);
+            totals.duplicate_bytes += receiver.stream.insert(id, dsn, piece, edge).duplicate_bytes;
+        });
+        if let Some(fin) = unverified_fin.filter(|_| is_verified) {
+            subflow.unverified_fin = None;
+            self.note_data_fin(fin);
+        }
+        result
     }
 
     /// Nothing can follow in the peer's stream: it has arrived up to its DATA_FIN.

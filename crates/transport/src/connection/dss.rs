@@ -193,8 +193,8 @@ impl Connection {
         u32_from(announced)
     }
 
-    /// The application read: tells the peer if that opens the window by enough (RFC 9293 section 3.8.6.2.2).
-    pub(super) fn announce_window_if_worthwhile(&mut self) {
+    /// The application read: tells the peer if that opens the window by enough (RFC 9293 section 3.8.6.2.2). Whether it does.
+    pub(crate) fn announce_window_if_worthwhile(&mut self) -> bool {
         let next = self.receiver.stream.next();
         let promised = if self.receiver.edge.after(next) { self.receiver.edge.since(next) } else { 0 };
         // What the field can say: without window scaling a large buffer is never announced whole.
@@ -206,7 +206,7 @@ impl Connection {
             self.config.receive_buffer_bytes.min(sayable) / 4
         };
         if opened < threshold.max(1) {
-            return;
+            return false;
         }
         let ready = self.subflows.iter_mut().filter(|subflow| subflow.established_at.is_some());
         if promised < threshold {
@@ -215,6 +215,7 @@ impl Connection {
         } else if let Some(subflow) = ready.min_by_key(|subflow| subflow.is_stale()) {
             subflow.tcb.demand_ack();
         }
+        true
     }
 }
 
