@@ -47,28 +47,37 @@ impl Connection {
     }
 
     /// Everything before `ack` has arrived at the peer.
+    #[inline]
     pub(super) fn acknowledge_data(&mut self, ack: Dsn, host: &mut Host, now: Instant) {
         let una = self.sender.buffer.start();
         let data_ack = ack.min(self.sender.next);
         if data_ack.after(una) {
-            self.totals.acked_bytes += data_ack.since(una);
-            self.sender.buffer.acknowledge(data_ack);
-            self.reinjection.acknowledge(data_ack);
-            self.carriers.acknowledge(data_ack);
-            self.forget_suspensions(data_ack);
-            for subflow in &mut self.subflows {
-                subflow
-                    .tcb
-                    .drop_unsent_while(|chunk| (chunk.label.dsn() + chunk.payload.len() as u64).before_or_at(data_ack));
-            }
-            self.widen_numbers(una);
-            self.sender.backoff = 0;
-            self.tell_writable(host);
-            self.rearm_data_timer(now);
+            self.forget_acknowledged(data_ack, host, now);
         }
         if self.sender.data_fin.is_some_and(|fin| ack == fin + 1) {
             self.on_data_fin_acked(host, now);
         }
+    }
+
+    /// The peer has acknowledged data up to `data_ack`, further than before. Apart from [`Self::acknowledge_data`], because most
+    /// segments acknowledge nothing new.
+    #[inline(never)]
+    fn forget_acknowledged(&mut self, data_ack: Dsn, host: &mut Host, now: Instant) {
+        let una = self.sender.buffer.start();
+        self.totals.acked_bytes += data_ack.since(una);
+        self.sender.buffer.acknowledge(data_ack);
+        self.reinjection.acknowledge(data_ack);
+        self.carriers.acknowledge(data_ack);
+        self.forget_suspensions(data_ack);
+        for subflow in &mut self.subflows {
+            subflow
+                .tcb
+                .drop_unsent_while(|chunk| (chunk.label.dsn() + chunk.payload.len() as u64).before_or_at(data_ack));
+        }
+        self.widen_numbers(una);
+        self.sender.backoff = 0;
+        self.tell_writable(host);
+        self.rearm_data_timer(now);
     }
 
     /// The peer takes `window_bytes` octets from `base` on. A right edge never moves left.

@@ -89,6 +89,7 @@ impl MappingTable {
     /// # Errors
     /// [`Violation::MappingMismatch`] if it gives an octet another place than before, [`Violation::MappingFlood`] if
     /// there are too many that nothing fills.
+    #[inline]
     pub(crate) fn insert(&mut self, mut mapping: ReceivedMapping, max: usize) -> Result<(), Violation> {
         if let Some(done) = self.resolved_to.filter(|done| done.after(mapping.seq)) {
             mapping.skip(done.since(mapping.seq));

@@ -143,7 +143,7 @@ impl Reassembly {
         }
         if dsn == self.next {
             self.release(payload, end);
-            self.drain();
+            self.release_waiting();
             inserted.advanced = true;
         } else {
             self.hold(subflow, Piece { dsn, payload }, &mut inserted);
@@ -156,7 +156,7 @@ impl Reassembly {
         if !payload.is_empty() {
             let end = self.next + payload.len() as u64;
             self.release(payload, end);
-            self.drain();
+            self.release_waiting();
         }
     }
 
@@ -176,10 +176,14 @@ impl Reassembly {
     }
 
     /// Releases what the last arrival made contiguous.
-    fn drain(&mut self) {
-        if self.waiting_pieces == 0 {
-            return;
+    #[inline]
+    fn release_waiting(&mut self) {
+        if self.waiting_pieces > 0 {
+            self.drain();
         }
+    }
+
+    fn drain(&mut self) {
         while let Some(lane) = self
             .lanes
             .iter()
