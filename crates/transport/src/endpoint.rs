@@ -450,6 +450,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// When the connection ended before the peer's stream did.
+    #[inline]
     pub fn recv(&mut self, connection: ConnectionId, max: usize, now: Instant) -> Result<Received, ConnectionError> {
         let reader = self.get_mut(connection, now)?;
         let received = reader.recv(max)?;
