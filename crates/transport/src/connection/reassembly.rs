@@ -172,6 +172,7 @@ impl Reassembly {
         }
     }
 
+    #[inline]
     fn release(&mut self, payload: Payload, end: Dsn) {
         self.ready_bytes += payload.len() as u64;
         self.received_bytes += payload.len() as u64;
