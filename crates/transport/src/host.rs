@@ -1,5 +1,6 @@
 //! What the connections of an endpoint share: events, secrets, and the tables that find them.
 
+use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{HashMap, VecDeque};
 
@@ -28,10 +29,24 @@ const ISN_TICK_NANOS: u64 = 4_000;
 const REPLIES_MAX: usize = 1024;
 
 /// A four-tuple, as seen from this host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tuple {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
+}
+
+/// In few steps, since every segment asks.
+impl Hash for Tuple {
+    #[inline]
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        for address in [self.local, self.remote] {
+            match address.ip() {
+                IpAddr::V4(ip) => hasher.write_u32(ip.to_bits()),
+                IpAddr::V6(ip) => hasher.write_u128(ip.to_bits()),
+            }
+            hasher.write_u16(address.port());
+        }
+    }
 }
 
 /// Which subflow of which connection.
