@@ -15,6 +15,7 @@ pub(crate) fn is_crumb(payload: &Payload) -> bool {
 }
 
 /// The same payload; a crumb in memory of its own.
+#[inline]
 pub(crate) fn keep(payload: Payload) -> Payload {
     match payload {
         Payload::Bytes(octets) if octets.len() < CRUMB_BYTES => Bytes::copy_from_slice(&octets).into(),

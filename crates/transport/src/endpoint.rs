@@ -452,13 +452,15 @@ impl Endpoint {
     ///
     /// # Errors
     /// When the connection ended before the peer's stream did.
+    #[inline]
     pub fn recv(&mut self, connection: ConnectionId, max: usize, now: Instant) -> Result<Received, ConnectionError> {
-        let result = self.get_mut(connection, now)?.recv(max);
+        let reader = self.get_mut(connection, now)?;
+        let received = reader.recv(max)?;
         // Reading gives something to say only where it opens the window by much.
-        if self.get(connection).is_some_and(Connection::may_transmit) {
+        if matches!(received, Received::Data(_)) && reader.announce_window_if_worthwhile() {
             self.after(connection.slot);
         }
-        result
+        Ok(received)
     }
 
     /// Octets that [`Self::send`] would take now.

@@ -17,6 +17,7 @@ use wire::{Flags, Segment};
 use crate::event::EventQueue;
 use crate::path_manager::LocalAddress;
 use crate::ports::SourcePorts;
+use crate::routes::Routes;
 use crate::syn_cookie::CookieJar;
 use crate::tcp::Secrets;
 use crate::{ConnectionId, EndpointConfig, ListenerId, SubflowId};
@@ -34,19 +35,16 @@ pub(crate) struct Tuple {
     pub(crate) remote: SocketAddr,
 }
 
-/// In few steps, since every segment asks: an IPv4 address and its port are one word.
+/// In few steps, since every segment asks.
 impl Hash for Tuple {
     #[inline]
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         for address in [self.local, self.remote] {
-            let port = u64::from(address.port());
-            match address {
-                SocketAddr::V4(address) => hasher.write_u64(u64::from(address.ip().to_bits()) << 16 | port),
-                SocketAddr::V6(address) => {
-                    hasher.write_u128(address.ip().to_bits());
-                    hasher.write_u64(port);
-                }
+            match address.ip() {
+                IpAddr::V4(ip) => hasher.write_u32(ip.to_bits()),
+                IpAddr::V6(ip) => hasher.write_u128(ip.to_bits()),
             }
+            hasher.write_u16(address.port());
         }
     }
 }
@@ -71,7 +69,7 @@ pub(crate) struct Host {
     /// For schedulers, which nobody has to guess.
     pub(crate) prng: Prng,
     isn_key: [u8; 32],
-    routes: HashMap<Tuple, Route, FixedState>,
+    routes: Routes,
     tokens: HashMap<u32, u32, FixedState>,
     ports: SourcePorts,
     pub(crate) cookies: CookieJar,
@@ -101,7 +99,7 @@ impl Host {
             secrets,
             prng,
             isn_key,
-            routes: HashMap::with_hasher(hasher.clone()),
+            routes: Routes::new(hasher.clone()),
             tokens: HashMap::with_hasher(hasher),
             ports,
             cookies,
@@ -127,18 +125,16 @@ impl Host {
 
     #[inline]
     pub(crate) fn route(&self, tuple: &Tuple) -> Option<Route> {
-        self.routes.get(tuple).copied()
+        self.routes.get(tuple)
     }
 
     /// Claims a four-tuple; false if it is taken.
     pub(crate) fn claim(&mut self, tuple: Tuple, route: Route) -> bool {
-        match self.routes.entry(tuple) {
-            std::collections::hash_map::Entry::Occupied(_) => false,
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                entry.insert(route);
-                true
-            }
+        if self.routes.get(&tuple).is_some() {
+            return false;
         }
+        self.routes.insert(tuple, route);
+        true
     }
 
     pub(crate) fn release(&mut self, tuple: &Tuple) {
@@ -173,7 +169,7 @@ impl Host {
     /// A free local port towards `remote`, or `None` if all are taken.
     pub(crate) fn pick_port(&mut self, local: IpAddr, remote: SocketAddr) -> Option<SocketAddr> {
         let Self { ports, routes, .. } = self;
-        let is_free = |port| !routes.contains_key(&Tuple { local: SocketAddr::new(local, port), remote });
+        let is_free = |port| routes.get(&Tuple { local: SocketAddr::new(local, port), remote }).is_none();
         ports.pick(local, remote, is_free).map(|port| SocketAddr::new(local, port))
     }
 

@@ -30,6 +30,7 @@ mod ports;
 mod received;
 pub mod receiver_centric;
 pub mod relay;
+mod routes;
 pub mod scheduler;
 mod state;
 pub mod stats;

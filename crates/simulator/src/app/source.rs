@@ -52,7 +52,21 @@ impl Source {
     }
 
     /// Whether `data` are the octets from `offset` on. Equal patterns are compared without computing them.
+    #[inline]
     pub fn matches(&self, offset: u64, data: &Payload) -> bool {
+        match (self, data) {
+            (Self::Pattern { stream, len }, Payload::Pattern(data))
+                if data.stream == *stream
+                    && data.offset == offset
+                    && u64::from(data.len) <= len.saturating_sub(offset) =>
+            {
+                true
+            }
+            _ => self.matches_octets(offset, data),
+        }
+    }
+
+    fn matches_octets(&self, offset: u64, data: &Payload) -> bool {
         let expected = self.slice(offset, data.len() as u32);
         expected == *data || expected.to_bytes() == data.to_bytes()
     }

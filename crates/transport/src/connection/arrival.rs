@@ -1,12 +1,11 @@
 //! Segments in: TCP first, then the options, then the data (RFC 8684 section 3).
 
 use units::narrow::u32_from;
-use units::{Dsn, Instant};
+use units::{Dsn, Instant, SeqNr};
 use wire::mptcp::{MpJoin, MptcpOption, ResetReason};
 use wire::{Flags, Payload, Segment};
 
 use super::mapping::Unresolved;
-use super::reassembly::Inserted;
 use super::subflow::Handshake;
 use super::{Connection, Protocol};
 use crate::SubflowId;
@@ -19,17 +18,19 @@ use crate::tcp::{AckOutcome, Arrival, Verdict};
 impl Connection {
     /// Takes a segment of subflow `id`.
     pub(crate) fn handle_segment(&mut self, id: SubflowId, segment: &mut Segment, host: &mut Host, now: Instant) {
-        if !self.subflows.contains(id) {
-            return;
-        }
-        if self.must_wait_for_keys(id, segment) {
+        let Some(subflow) = self.subflows.get(id) else { return };
+        if self.must_wait_for_keys(subflow, segment) {
             return;
         }
         let had_payload = !segment.payload.is_empty();
         let tagged = self.tagged_data(id, segment);
-        self.share_window(id);
-        let arrival = self.subflows[id].tcb.on_segment(segment, now);
-        match arrival.verdict {
+        let promised = self.promised_window();
+        let subflow = &mut self.subflows[id];
+        if promised > 0 && subflow.handshake == Handshake::Complete {
+            subflow.tcb.promise_window(promised);
+        }
+        let mut arrival = Arrival::default();
+        match subflow.tcb.on_segment(segment, now, &mut arrival) {
             Verdict::Dropped => {}
             Verdict::Unacceptable => host.reply_reset(segment),
             Verdict::Refused => self.on_reset(id, segment, CloseReason::Refused, host, now),
@@ -91,21 +92,21 @@ impl Connection {
         self.check_data_fin(host, now);
     }
 
-    /// The window is the connection's (RFC 8684 section 3.3.4): what was promised on one subflow holds on all.
-    fn share_window(&mut self, id: SubflowId) {
-        let Self { subflows, receiver, .. } = self;
-        let next = receiver.stream.next();
-        if self.protocol.is_mptcp() && receiver.edge.after(next) && subflows[id].handshake == Handshake::Complete {
-            let window = u32_from(receiver.edge.since(next)).min(u32::MAX >> 2);
-            subflows[id].tcb.promise_window(window);
-        }
+    /// The window is the connection's (RFC 8684 section 3.3.4): what was promised on one subflow holds on all. Zero in plain
+    /// TCP, where the subflow's own counts alone.
+    fn promised_window(&self) -> u32 {
+        let (edge, next) = (self.receiver.edge, self.receiver.stream.next());
+        if self.is_mptcp() && edge.after(next) { u32_from(edge.since(next)).min(u32::MAX >> 2) } else { 0 }
     }
 
     /// RFC 8684 section 3.7: an answer to our data that has no DSS shows that the path strips them, or that the peer
     /// has fallen back. So does a first segment with data, a FIN, or an answer to our FIN, that has none.
     fn lacks_expected_option(&self, id: SubflowId, segment: &Segment, had_payload: bool, arrival: &Arrival) -> bool {
+        if !self.is_mptcp() || !segment.options.mptcp.is_empty() {
+            return false;
+        }
         let subflow = &self.subflows[id];
-        if !self.is_mptcp() || !segment.options.mptcp.is_empty() || subflow.handshake != Handshake::Complete {
+        if subflow.handshake != Handshake::Complete {
             return false;
         }
         let answers_data = arrival.ack.acked_payload_bytes > 0;
@@ -117,7 +118,11 @@ impl Connection {
     }
 
     /// Lets the controller answer an ACK, and schedulers see what it measured.
+    #[inline]
     fn on_ack(&mut self, id: SubflowId, ack: &AckOutcome, now: Instant) {
+        if ack.is_silent() {
+            return;
+        }
         control_loop::on_ack(self, id, ack, now);
         let subflow = &mut self.subflows[id];
         if let Some(rtt) = ack.rtt.filter(|_| subflow.admitted) {
@@ -137,11 +142,14 @@ impl Connection {
     }
 
     fn on_options(&mut self, id: SubflowId, segment: &Segment, host: &mut Host, now: Instant) -> Result<(), Violation> {
-        let window_bytes = u64::from(segment.window) << self.subflows[id].tcb.snd_wscale();
         for option in &segment.options.mptcp {
-            self.subflows[id].dss_seen |= matches!(option, MptcpOption::Dss(_));
             match option {
-                MptcpOption::Dss(dss) => self.on_dss(id, dss, window_bytes, host, now)?,
+                MptcpOption::Dss(dss) => {
+                    let subflow = &mut self.subflows[id];
+                    subflow.dss_seen = true;
+                    let window_bytes = subflow.tcb.announced_window(segment);
+                    self.on_dss(id, dss, window_bytes, host, now)?;
+                }
                 MptcpOption::Capable(capable) => self.on_capable_again(id, capable)?,
                 // The peer has not heard our fourth segment (RFC 8684 section 3.2).
                 MptcpOption::Join(MpJoin::Ack { .. }) => self.subflows[id].tcb.demand_ack(),
@@ -153,7 +161,10 @@ impl Connection {
                 MptcpOption::Fastclose(fastclose) if fastclose.receiver_key == self.local_key => {
                     self.on_fastclose(host, now);
                 }
-                MptcpOption::Experimental(option) => self.on_experimental(option, segment, window_bytes, now),
+                MptcpOption::Experimental(option) => {
+                    let window_bytes = self.subflows[id].tcb.announced_window(segment);
+                    self.on_experimental(option, segment, window_bytes, now);
+                }
                 _ => {}
             }
         }
@@ -162,18 +173,10 @@ impl Connection {
 
     /// Moves data from the subflow to the data stream.
     pub(super) fn pull_data(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
-        while let Some((seq, payload)) = self.subflows[id].tcb.take_ready() {
-            let Self { subflows, receiver, totals, .. } = self;
-            // Beyond the end of the stream there is nothing.
-            let edge = receiver.data_fin.map_or(receiver.edge, |fin| fin.min(receiver.edge));
-            let (unverified_fin, mut is_verified) = (subflows[id].unverified_fin, false);
-            let mut deliver = |dsn: Dsn, piece: Payload| {
-                is_verified |= unverified_fin == Some(dsn + piece.len() as u64);
-                let inserted: Inserted = receiver.stream.insert(id, dsn, piece, edge);
-                totals.duplicate_bytes += inserted.duplicate_bytes;
-            };
+        while let Some((seq, payload)) = self.place_ready(id) {
+            let receiver = &mut self.receiver;
             let result = match self.protocol {
-                Protocol::Mptcp { .. } => subflows[id].mappings.resolve(seq, payload, &mut deliver),
+                Protocol::Mptcp { .. } => self.place_in_pieces(id, seq, payload),
                 // The stream ended while there were mappings.
                 _ if receiver.finished => Ok(()),
                 _ => {
@@ -185,10 +188,6 @@ impl Connection {
                     Ok(())
                 }
             };
-            if let Some(fin) = unverified_fin.filter(|_| is_verified) {
-                self.subflows[id].unverified_fin = None;
-                self.note_data_fin(fin);
-            }
             match result {
                 Ok(()) => {}
                 // A middlebox merged them with the last segment of the stream, and their mapping was lost.
@@ -211,6 +210,45 @@ impl Connection {
             self.tell_readable(host);
         }
         self.totals.received_bytes = self.receiver.stream.received_bytes();
+    }
+
+    /// Puts what is next of a subflow where its mappings say, up to the first data that are not simply one mapping's, which it
+    /// gives.
+    #[inline]
+    fn place_ready(&mut self, id: SubflowId) -> Option<(SeqNr, Payload)> {
+        let edge = self.receivable_edge();
+        let Self { subflows, receiver, totals, .. } = self;
+        let subflow = &mut subflows[id];
+        let is_simple = self.protocol.is_mptcp() && subflow.unverified_fin.is_none();
+        while let Some((seq, payload)) = subflow.tcb.take_ready() {
+            let place = if is_simple { subflow.mappings.place_whole(seq, payload.sequence_len()) } else { None };
+            let Some(dsn) = place else { return Some((seq, payload)) };
+            totals.duplicate_bytes += receiver.stream.insert(id, dsn, payload, edge).duplicate_bytes;
+        }
+        None
+    }
+
+    /// Puts data of a subflow where several mappings, or some with checksums, say.
+    fn place_in_pieces(&mut self, id: SubflowId, seq: SeqNr, payload: Payload) -> Result<(), Unresolved> {
+        let edge = self.receivable_edge();
+        let Self { subflows, receiver, totals, .. } = self;
+        let subflow = &mut subflows[id];
+        let (unverified_fin, mut is_verified) = (subflow.unverified_fin, false);
+        let result = subflow.mappings.resolve(seq, payload, |dsn, piece| {
+            is_verified |= unverified_fin == Some(dsn + piece.len() as u64);
+            totals.duplicate_bytes += receiver.stream.insert(id, dsn, piece, edge).duplicate_bytes;
+        });
+        if let Some(fin) = unverified_fin.filter(|_| is_verified) {
+            subflow.unverified_fin = None;
+            self.note_data_fin(fin);
+        }
+        result
+    }
+
+    /// The end of the window, or of the stream: beyond it there is nothing.
+    fn receivable_edge(&self) -> Dsn {
+        let edge = self.receiver.edge;
+        self.receiver.data_fin.map_or(edge, |fin| fin.min(edge))
     }
 
     /// Nothing can follow in the peer's stream: it has arrived up to its DATA_FIN.

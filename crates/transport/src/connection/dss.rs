@@ -47,28 +47,37 @@ impl Connection {
     }
 
     /// Everything before `ack` has arrived at the peer.
+    #[inline]
     pub(super) fn acknowledge_data(&mut self, ack: Dsn, host: &mut Host, now: Instant) {
         let una = self.sender.buffer.start();
         let data_ack = ack.min(self.sender.next);
         if data_ack.after(una) {
-            self.totals.acked_bytes += data_ack.since(una);
-            self.sender.buffer.acknowledge(data_ack);
-            self.reinjection.acknowledge(data_ack);
-            self.carriers.acknowledge(data_ack);
-            self.forget_suspensions(data_ack);
-            for subflow in &mut self.subflows {
-                subflow
-                    .tcb
-                    .drop_unsent_while(|chunk| (chunk.label.dsn() + chunk.payload.len() as u64).before_or_at(data_ack));
-            }
-            self.widen_numbers(una);
-            self.sender.backoff = 0;
-            self.tell_writable(host);
-            self.rearm_data_timer(now);
+            self.forget_acknowledged(data_ack, host, now);
         }
         if self.sender.data_fin.is_some_and(|fin| ack == fin + 1) {
             self.on_data_fin_acked(host, now);
         }
+    }
+
+    /// The peer has acknowledged data up to `data_ack`, further than before. Apart from [`Self::acknowledge_data`], because most
+    /// segments acknowledge nothing new.
+    #[inline(never)]
+    fn forget_acknowledged(&mut self, data_ack: Dsn, host: &mut Host, now: Instant) {
+        let una = self.sender.buffer.start();
+        self.totals.acked_bytes += data_ack.since(una);
+        self.sender.buffer.acknowledge(data_ack);
+        self.reinjection.acknowledge(data_ack);
+        self.carriers.acknowledge(data_ack);
+        self.forget_suspensions(data_ack);
+        for subflow in &mut self.subflows {
+            subflow
+                .tcb
+                .drop_unsent_while(|chunk| (chunk.label.dsn() + chunk.payload.len() as u64).before_or_at(data_ack));
+        }
+        self.widen_numbers(una);
+        self.sender.backoff = 0;
+        self.tell_writable(host);
+        self.rearm_data_timer(now);
     }
 
     /// The peer takes `window_bytes` octets from `base` on. A right edge never moves left.
@@ -193,8 +202,8 @@ impl Connection {
         u32_from(announced)
     }
 
-    /// The application read: tells the peer if that opens the window by enough (RFC 9293 section 3.8.6.2.2).
-    pub(super) fn announce_window_if_worthwhile(&mut self) {
+    /// The application read: tells the peer if that opens the window by enough (RFC 9293 section 3.8.6.2.2). Whether it does.
+    pub(crate) fn announce_window_if_worthwhile(&mut self) -> bool {
         let next = self.receiver.stream.next();
         let promised = if self.receiver.edge.after(next) { self.receiver.edge.since(next) } else { 0 };
         // What the field can say: without window scaling a large buffer is never announced whole.
@@ -206,7 +215,7 @@ impl Connection {
             self.config.receive_buffer_bytes.min(sayable) / 4
         };
         if opened < threshold.max(1) {
-            return;
+            return false;
         }
         let ready = self.subflows.iter_mut().filter(|subflow| subflow.established_at.is_some());
         if promised < threshold {
@@ -215,6 +224,7 @@ impl Connection {
         } else if let Some(subflow) = ready.min_by_key(|subflow| subflow.is_stale()) {
             subflow.tcb.demand_ack();
         }
+        true
     }
 }
 

@@ -245,8 +245,8 @@ impl Connection {
     /// speaks it, but its third ACK with the keys has been overtaken, or lost. Not every peer says them again (Linux 6.18 does
     /// not once its application has ended the stream): after some repetitions of the SYN/ACK its answer counts as one
     /// without MPTCP (section 3.7).
-    pub(super) fn must_wait_for_keys(&self, id: SubflowId, segment: &Segment) -> bool {
-        let subflow = &self.subflows[id];
+    #[inline]
+    pub(super) fn must_wait_for_keys(&self, subflow: &Subflow, segment: &Segment) -> bool {
         !segment.flags.intersects(Flags::RST | Flags::SYN)
             && subflow.handshake == Handshake::InitialAccepted
             && subflow.tcb.state == State::SynReceived
@@ -392,13 +392,13 @@ impl Connection {
     }
 
     /// The peer has used MPTCP on the first subflow after the handshake.
+    #[inline]
     pub(super) fn confirm_mptcp(&mut self, host: &mut Host, now: Instant) {
-        if let Protocol::Mptcp { fully_established, .. } = &mut self.protocol {
-            if !core::mem::replace(fully_established, true) {
-                let room = self.data_option_room(self.sender.long_data_ack);
-                self.subflows.iter_mut().for_each(|subflow| subflow.tcb.change_reserved_options(room));
-                self.on_fully_established(host, now);
-            }
+        if let Protocol::Mptcp { fully_established: fully_established @ false, .. } = &mut self.protocol {
+            *fully_established = true;
+            let room = self.data_option_room(self.sender.long_data_ack);
+            self.subflows.iter_mut().for_each(|subflow| subflow.tcb.change_reserved_options(room));
+            self.on_fully_established(host, now);
         }
     }
 

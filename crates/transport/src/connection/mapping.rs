@@ -89,16 +89,27 @@ impl MappingTable {
     /// # Errors
     /// [`Violation::MappingMismatch`] if it gives an octet another place than before, [`Violation::MappingFlood`] if
     /// there are too many that nothing fills.
+    #[inline]
     pub(crate) fn insert(&mut self, mut mapping: ReceivedMapping, max: usize) -> Result<(), Violation> {
         if let Some(done) = self.resolved_to.filter(|done| done.after(mapping.seq)) {
             mapping.skip(done.since(mapping.seq));
         }
-        let mut at = match self.mappings.back() {
-            Some(last) if last.end().after(mapping.seq) => {
-                self.mappings.partition_point(|known| known.end().before_or_at(mapping.seq))
+        if mapping.len == 0 {
+            return Ok(());
+        }
+        match self.mappings.back() {
+            Some(last) if last.end().after(mapping.seq) => self.insert_among(mapping, max),
+            // Nearly always it follows all others.
+            _ if self.mappings.len() >= max => Err(Violation::MappingFlood),
+            _ => {
+                self.mappings.push_back(mapping);
+                Ok(())
             }
-            _ => self.mappings.len(),
-        };
+        }
+    }
+
+    fn insert_among(&mut self, mut mapping: ReceivedMapping, max: usize) -> Result<(), Violation> {
+        let mut at = self.mappings.partition_point(|known| known.end().before_or_at(mapping.seq));
         while mapping.len > 0 {
             let Some(known) = self.mappings.get(at).filter(|known| known.seq.before(mapping.end())) else {
                 return self.insert_at(at, mapping, max);
@@ -141,6 +152,27 @@ impl MappingTable {
         self.pending_bytes
     }
 
+    /// The place of `len` octets that are next in subflow order, if one mapping without a checksum has them all, as nearly
+    /// always: [`Self::resolve`] in short.
+    #[inline]
+    pub(crate) fn place_whole(&mut self, seq: SeqNr, len: u32) -> Option<Dsn> {
+        self.forget_before(seq);
+        let is_certain = |front: &&ReceivedMapping| {
+            front.checksum.is_none() && front.seq.before_or_at(seq) && len <= front.end().since(seq)
+        };
+        let dsn = self.mappings.front().filter(is_certain)?.dsn_at(seq);
+        self.resolved_to = Some(seq + len);
+        Some(dsn)
+    }
+
+    /// Forgets mappings of what has found its place: everything before `seq`.
+    #[inline]
+    fn forget_before(&mut self, seq: SeqNr) {
+        while self.mappings.front().is_some_and(|front| front.end().before_or_at(seq)) {
+            self.mappings.pop_front();
+        }
+    }
+
     /// Places octets that are next in subflow order: calls `deliver` with each piece whose place is certain.
     pub(crate) fn resolve(
         &mut self,
@@ -149,9 +181,7 @@ impl MappingTable {
         mut deliver: impl FnMut(Dsn, Payload),
     ) -> Result<(), Unresolved> {
         while !payload.is_empty() {
-            while self.mappings.front().is_some_and(|front| front.end().before_or_at(seq)) {
-                self.mappings.pop_front();
-            }
+            self.forget_before(seq);
             let Some(front) = self.mappings.front().filter(|front| front.seq.before_or_at(seq)) else {
                 return Err(Unresolved::NoMapping(payload));
             };

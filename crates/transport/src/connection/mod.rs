@@ -423,14 +423,21 @@ impl Connection {
         self.totals.acked_bytes
     }
 
-    /// Takes at most `max` octets in order.
+    /// Takes at most `max` octets in order. Whoever takes some looks whether that opens the window
+    /// ([`Self::announce_window_if_worthwhile`]).
+    #[inline]
     pub(crate) fn recv(&mut self, max: usize) -> Result<Received, ConnectionError> {
         self.receiver.readable_told = false;
-        if let Some(payload) = self.receiver.stream.take(max) {
-            self.totals.read_bytes += payload.len() as u64;
-            self.announce_window_if_worthwhile();
-            return Ok(Received::Data(payload));
+        match self.receiver.stream.take(max) {
+            Some(payload) => {
+                self.totals.read_bytes += payload.len() as u64;
+                Ok(Received::Data(payload))
+            }
+            None => self.nothing_to_read(),
         }
+    }
+
+    fn nothing_to_read(&self) -> Result<Received, ConnectionError> {
         if self.receiver.finished || self.receiver.shut {
             return Ok(Received::Finished);
         }

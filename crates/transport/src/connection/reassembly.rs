@@ -120,7 +120,19 @@ impl Reassembly {
     }
 
     /// Takes data that arrived on `subflow`; nothing beyond `edge` was promised a place.
-    pub(crate) fn insert(&mut self, subflow: SubflowId, mut dsn: Dsn, mut payload: Payload, edge: Dsn) -> Inserted {
+    #[inline]
+    pub(crate) fn insert(&mut self, subflow: SubflowId, dsn: Dsn, payload: Payload, edge: Dsn) -> Inserted {
+        let end = dsn + payload.len() as u64;
+        if dsn == self.next && end.after(dsn) && !end.after(edge) {
+            self.release(payload, end);
+            self.release_waiting();
+            return Inserted { advanced: true, ..Inserted::default() };
+        }
+        self.insert_part(subflow, dsn, payload, edge)
+    }
+
+    /// The same of what is not simply the next of the stream: the part of it that is new, and within the window.
+    fn insert_part(&mut self, subflow: SubflowId, mut dsn: Dsn, mut payload: Payload, edge: Dsn) -> Inserted {
         let mut inserted = Inserted::default();
         let mut end = dsn + payload.len() as u64;
         if end.before_or_at(self.next) {
@@ -143,7 +155,7 @@ impl Reassembly {
         }
         if dsn == self.next {
             self.release(payload, end);
-            self.drain();
+            self.release_waiting();
             inserted.advanced = true;
         } else {
             self.hold(subflow, Piece { dsn, payload }, &mut inserted);
@@ -156,10 +168,11 @@ impl Reassembly {
         if !payload.is_empty() {
             let end = self.next + payload.len() as u64;
             self.release(payload, end);
-            self.drain();
+            self.release_waiting();
         }
     }
 
+    #[inline]
     fn release(&mut self, payload: Payload, end: Dsn) {
         self.ready_bytes += payload.len() as u64;
         self.received_bytes += payload.len() as u64;
@@ -176,10 +189,14 @@ impl Reassembly {
     }
 
     /// Releases what the last arrival made contiguous.
-    fn drain(&mut self) {
-        if self.waiting_pieces == 0 {
-            return;
+    #[inline]
+    fn release_waiting(&mut self) {
+        if self.waiting_pieces > 0 {
+            self.drain();
         }
+    }
+
+    fn drain(&mut self) {
         while let Some(lane) = self
             .lanes
             .iter()
@@ -191,7 +208,9 @@ impl Reassembly {
             if piece.end().after(self.next) {
                 let end = piece.end();
                 let known = usize_from(self.next.since(piece.dsn));
-                let _ = piece.payload.split_to(known);
+                if known > 0 {
+                    let _ = piece.payload.split_to(known);
+                }
                 self.release(piece.payload, end);
             }
         }
@@ -270,6 +289,7 @@ impl Reassembly {
     }
 
     /// At most `max` octets in order.
+    #[inline]
     pub(crate) fn take(&mut self, max: usize) -> Option<Payload> {
         let front = self.ready.front_mut()?;
         let payload =

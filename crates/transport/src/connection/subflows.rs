@@ -28,11 +28,18 @@ impl Subflows {
     /// Every segment asks this many times, and nearly always the hint is right.
     #[inline]
     fn position(&self, id: SubflowId) -> Option<usize> {
-        let hint = usize::from(self.hints[usize::from(id.0) % HINTS]);
-        match self.list.get(hint) {
-            Some(subflow) if subflow.id == id => Some(hint),
-            _ => self.search(id),
-        }
+        let hint = self.hint(id);
+        if self.is_at(hint, id) { Some(hint) } else { self.search(id) }
+    }
+
+    #[inline]
+    fn hint(&self, id: SubflowId) -> usize {
+        usize::from(self.hints[usize::from(id.0) % HINTS])
+    }
+
+    #[inline]
+    fn is_at(&self, position: usize, id: SubflowId) -> bool {
+        self.list.get(position).is_some_and(|subflow| subflow.id == id)
     }
 
     #[cold]
@@ -63,12 +70,18 @@ impl Subflows {
 
     #[inline]
     pub(super) fn get(&self, id: SubflowId) -> Option<&Subflow> {
-        self.position(id).map(|position| &self.list[position])
+        let hint = self.hint(id);
+        if self.is_at(hint, id) { self.list.get(hint) } else { self.search(id).map(|position| &self.list[position]) }
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, id: SubflowId) -> Option<&mut Subflow> {
-        self.position(id).map(|position| &mut self.list[position])
+        let hint = self.hint(id);
+        if self.is_at(hint, id) {
+            self.list.get_mut(hint)
+        } else {
+            self.search(id).map(|position| &mut self.list[position])
+        }
     }
 
     #[inline]

@@ -64,13 +64,6 @@ impl Connection {
         }
     }
 
-    /// Whether [`Self::poll_transmit`] may find something that it did not find before, as far as a command can tell.
-    pub(crate) fn may_transmit(&self) -> bool {
-        self.sender.next != self.sender.buffer.end()
-            || self.reinjection.next().is_some()
-            || self.subflows.iter().any(|subflow| subflow.tcb.has_something_to_send())
-    }
-
     fn transmit_any(&mut self, segment: &mut Segment, now: Instant) -> bool {
         let wants = |subflow: &Subflow| subflow.tcb.has_something_to_send();
         // More often than not none does.

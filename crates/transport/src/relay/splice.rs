@@ -121,8 +121,8 @@ impl Splice {
             }
             return;
         };
-        let arrival = leg.tcb.on_segment(&mut segment, now);
-        match arrival.verdict {
+        let mut arrival = Arrival::default();
+        match leg.tcb.on_segment(&mut segment, now, &mut arrival) {
             Verdict::Dropped => {}
             Verdict::Unacceptable => self.abort(ResetReason::MptcpSpecific),
             Verdict::Refused | Verdict::Reset => {

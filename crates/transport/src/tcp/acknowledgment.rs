@@ -39,22 +39,37 @@ pub(crate) struct AckOutcome {
     pub(crate) window_changed: bool,
 }
 
+impl AckOutcome {
+    /// Whether there is nothing in it for a controller: so it is with nearly all that who only receives is sent.
+    #[inline]
+    pub(crate) fn is_silent(&self) -> bool {
+        (self.delivered_bytes | self.growth_bytes) == 0
+            && self.rtt.is_none()
+            && self.congestion.is_none()
+            && !self.round_ended
+    }
+}
+
 impl Tcb {
     /// Takes the acknowledgement field of an acceptable segment; `snd_una <= ack <= snd_nxt` was checked.
-    pub(super) fn on_ack(&mut self, segment: &Segment, now: Instant) -> AckOutcome {
-        let mut outcome = AckOutcome::default();
+    #[inline]
+    pub(super) fn on_ack(&mut self, segment: &Segment, now: Instant, outcome: &mut AckOutcome) {
         if self.has_nothing_to_learn(segment) {
-            self.update_window(segment, &mut outcome);
+            self.update_window(segment, outcome);
             self.timers.stop(Timer::Reorder);
             self.rearm_after_ack(false, now);
-            return outcome;
+        } else {
+            self.learn(segment, now, outcome);
         }
+    }
+
+    fn learn(&mut self, segment: &Segment, now: Instant, outcome: &mut AckOutcome) {
         let in_flight_before = self.in_flight();
         let phase_before = self.window.phase();
         let advanced = segment.ack.after(self.snd_una);
         let is_duplicate = !advanced && self.is_duplicate_ack(segment);
         let delivered = self.collect_delivered(segment, now);
-        self.update_window(segment, &mut outcome);
+        self.update_window(segment, outcome);
         outcome.acked_payload_bytes = delivered.acked_payload_bytes;
         outcome.delivered_bytes = delivered.delivered_bytes;
         outcome.fin_acked = delivered.fin_acked;
@@ -69,19 +84,18 @@ impl Tcb {
             self.rtt.sample(rtt, now);
         }
         if advanced {
-            self.on_advance(segment, delivered.acked_bytes, now, &mut outcome);
+            self.on_advance(segment, delivered.acked_bytes, now, outcome);
         }
         if !self.negotiated.sack {
-            self.count_duplicate_acks(is_duplicate, advanced, &mut outcome);
+            self.count_duplicate_acks(is_duplicate, advanced, outcome);
         }
-        self.detect_losses(segment, advanced, now, &mut outcome);
-        let growing = self.judge_congestion(segment, advanced, &mut outcome);
+        self.detect_losses(segment, advanced, now, outcome);
+        let growing = self.judge_congestion(segment, advanced, outcome);
         // The ACK that ends a recovery has settled the window.
         if growing && advanced && !matches!(phase_before, Phase::Recovery(_)) {
-            self.judge_growth(in_flight_before, delivered.acked_bytes, &mut outcome);
+            self.judge_growth(in_flight_before, delivered.acked_bytes, outcome);
         }
         self.rearm_after_ack(advanced, now);
-        outcome
     }
 
     /// Whether nothing is outstanding that an ACK could tell of: so it is with nearly all that who only receives is sent.

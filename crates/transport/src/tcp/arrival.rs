@@ -11,10 +11,9 @@ use crate::state::{State, Step};
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What became of a segment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Not acceptable: its options mean nothing.
-    #[default]
     Dropped,
     /// Acceptable: its options count.
     Accepted,
@@ -26,10 +25,9 @@ pub(crate) enum Verdict {
     Unacceptable,
 }
 
-/// What a segment did, for the connection to act upon.
+/// What a segment that was accepted did, for the connection to act upon.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Arrival {
-    pub(crate) verdict: Verdict,
     /// It completed the handshake.
     pub(crate) established: bool,
     /// What its ACK told.
@@ -40,42 +38,36 @@ pub(crate) struct Arrival {
     pub(crate) fin: bool,
 }
 
-impl Arrival {
-    fn verdict(verdict: Verdict) -> Self {
-        Self { verdict, ..Self::default() }
-    }
-}
-
 impl Tcb {
-    /// Takes a segment; its payload is moved out of it.
-    pub(crate) fn on_segment(&mut self, segment: &mut Segment, now: Instant) -> Arrival {
+    /// Takes a segment; its payload is moved out of it. What it did if it was accepted goes to `arrival`, which is empty.
+    #[inline]
+    pub(crate) fn on_segment(&mut self, segment: &mut Segment, now: Instant, arrival: &mut Arrival) -> Verdict {
         match self.state {
-            State::Closed => Arrival::default(),
-            State::SynSent => self.arrive_syn_sent(segment, now),
-            _ => self.arrive_synchronized(segment, now),
+            State::Closed => Verdict::Dropped,
+            State::SynSent => self.arrive_syn_sent(segment, now, arrival),
+            _ => self.arrive_synchronized(segment, now, arrival),
         }
     }
 
     /// RFC 9293 section 3.10.7.3.
-    fn arrive_syn_sent(&mut self, segment: &Segment, now: Instant) -> Arrival {
+    fn arrive_syn_sent(&mut self, segment: &Segment, now: Instant, arrival: &mut Arrival) -> Verdict {
         let has_ack = segment.flags.contains(Flags::ACK);
         let acks_syn = has_ack && segment.ack == self.iss + 1;
         if has_ack && !acks_syn {
             if segment.flags.contains(Flags::RST) {
-                return Arrival::verdict(Verdict::Dropped);
+                return Verdict::Dropped;
             }
             self.hurry_syn();
-            return Arrival::verdict(Verdict::Unacceptable);
+            return Verdict::Unacceptable;
         }
         if segment.flags.contains(Flags::RST) {
-            return Arrival::verdict(if acks_syn { Verdict::Refused } else { Verdict::Dropped });
+            return if acks_syn { Verdict::Refused } else { Verdict::Dropped };
         }
         if !segment.flags.contains(Flags::SYN) {
-            return Arrival::default();
+            return Verdict::Dropped;
         }
         self.last_heard_at = now;
         self.negotiate(segment, now);
-        let mut arrival = Arrival::verdict(Verdict::Accepted);
         if acks_syn {
             self.establish(now);
             self.demand_ack();
@@ -85,30 +77,30 @@ impl Tcb {
             self.timers.stop(Timer::Retransmit);
             self.due.syn = true;
         }
-        arrival
+        Verdict::Accepted
     }
 
     /// RFC 9293 section 3.10.7.4.
-    fn arrive_synchronized(&mut self, segment: &mut Segment, now: Instant) -> Arrival {
+    fn arrive_synchronized(&mut self, segment: &mut Segment, now: Instant, arrival: &mut Arrival) -> Verdict {
         if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::RST) {
-            return self.arrive_another_syn(segment, now);
+            return self.arrive_another_syn(segment, now, arrival);
         }
-        if !self.check_sequence(segment, now) {
-            return Arrival::default();
+        let bytes = segment.payload.sequence_len();
+        if !self.check_sequence(segment, bytes, now) {
+            return Verdict::Dropped;
         }
         if segment.flags.contains(Flags::RST) {
             return self.arrive_reset(segment, now);
         }
-        if !segment.payload.is_empty() && !self.receive.has_room_for(segment.seq, segment.payload.sequence_len()) {
+        if bytes > 0 && !self.receive.has_room_for(segment.seq, bytes) {
             self.demand_ack();
-            return Arrival::default();
+            return Verdict::Dropped;
         }
         if !segment.flags.contains(Flags::ACK) {
-            return Arrival::default();
+            return Verdict::Dropped;
         }
-        let mut arrival = Arrival::verdict(Verdict::Accepted);
-        if let Some(verdict) = self.check_ack(segment, now, &mut arrival) {
-            return Arrival::verdict(verdict);
+        if let Some(verdict) = self.check_ack(segment, now, arrival) {
+            return verdict;
         }
         self.last_heard_at = now;
         self.keep_alive_probes = 0;
@@ -116,25 +108,25 @@ impl Tcb {
             state.update(stamp, segment.seq, now);
         }
         self.note_ecn(segment);
-        arrival.ack = self.on_ack(segment, now);
+        self.on_ack(segment, now, &mut arrival.ack);
         if arrival.ack.fin_acked {
             self.on_fin_acked(now);
         }
-        self.arrive_data(segment, now, &mut arrival);
-        arrival
+        self.arrive_data(segment, bytes, now, arrival);
+        Verdict::Accepted
     }
 
     /// A SYN where there has been one. Inside a connection none is ever believed, whatever its sequence number (RFC 5961
     /// section 4).
-    fn arrive_another_syn(&mut self, segment: &Segment, now: Instant) -> Arrival {
+    fn arrive_another_syn(&mut self, segment: &Segment, now: Instant, arrival: &mut Arrival) -> Verdict {
         if self.state != State::SynReceived || segment.seq != self.receive.irs() {
             self.challenge(now);
-            return Arrival::default();
+            return Verdict::Dropped;
         }
         if !segment.flags.contains(Flags::ACK) || segment.ack != self.iss + 1 {
             // The peer repeats its SYN: our SYN/ACK got lost.
             self.due.syn = true;
-            return Arrival::default();
+            return Verdict::Dropped;
         }
         // Both opened at once, and this is the peer's SYN/ACK (RFC 9293 figure 8). Its window is not scaled.
         self.establish(now);
@@ -142,11 +134,12 @@ impl Tcb {
         self.snd_wnd = u32::from(segment.window);
         self.snd_wl2 = segment.ack;
         self.demand_ack();
-        Arrival { established: true, ..Arrival::verdict(Verdict::Accepted) }
+        arrival.established = true;
+        Verdict::Accepted
     }
 
     /// First step: PAWS (RFC 7323 section 5.3) and the window test. Whatever fails is answered with an ACK.
-    fn check_sequence(&mut self, segment: &Segment, now: Instant) -> bool {
+    fn check_sequence(&mut self, segment: &Segment, bytes: u32, now: Instant) -> bool {
         if segment.flags.contains(Flags::RST) {
             // RFC 9293 MUST-66: even when the window is shut.
             return self.receive.is_acceptable(segment.seq, 0);
@@ -161,7 +154,7 @@ impl Tcb {
             .as_ref()
             .zip(segment.options.timestamps)
             .is_some_and(|(state, stamp)| state.is_old(stamp, now));
-        let len = segment.sequence_len();
+        let len = bytes.saturating_add(segment.flags.contains(Flags::FIN).into());
         let acceptable =
             self.receive.is_acceptable(segment.seq, len) || (len == 0 && self.receive.is_right_edge(segment.seq));
         if old || !acceptable {
@@ -189,14 +182,14 @@ impl Tcb {
     }
 
     /// Second step, as RFC 5961 section 3 has it: only an exact match resets.
-    fn arrive_reset(&mut self, segment: &Segment, now: Instant) -> Arrival {
+    fn arrive_reset(&mut self, segment: &Segment, now: Instant) -> Verdict {
         if segment.seq != self.receive.nxt() {
             self.challenge(now);
-            return Arrival::default();
+            return Verdict::Dropped;
         }
         let refused = self.state == State::SynReceived;
         self.close();
-        Arrival::verdict(if refused { Verdict::Refused } else { Verdict::Reset })
+        if refused { Verdict::Refused } else { Verdict::Reset }
     }
 
     /// An ACK that tells a confused or forging peer where we are.
@@ -260,13 +253,12 @@ impl Tcb {
     }
 
     /// Seventh and eighth step: text and FIN.
-    fn arrive_data(&mut self, segment: &mut Segment, now: Instant, arrival: &mut Arrival) {
+    fn arrive_data(&mut self, segment: &mut Segment, bytes: u32, now: Instant, arrival: &mut Arrival) {
         let fin = segment.flags.contains(Flags::FIN);
-        if !self.state.can_receive() || (segment.payload.is_empty() && !fin) {
+        if !self.state.can_receive() || (bytes == 0 && !fin) {
             return;
         }
         let payload = core::mem::take(&mut segment.payload);
-        let bytes = payload.sequence_len();
         let accepted = self.receive.accept(segment.seq, payload, fin);
         if bytes > 0 {
             self.counters.received_segments += 1;

@@ -320,6 +320,11 @@ impl Tcb {
         self.negotiated.rcv_wscale
     }
 
+    /// The window that a segment of the peer announces, in octets.
+    pub(crate) fn announced_window(&self, segment: &Segment) -> u64 {
+        u64::from(segment.window) << self.negotiated.snd_wscale
+    }
+
     /// SND.UNA + SND.WND, as octets beyond SND.UNA.
     pub(crate) fn peer_window(&self) -> u32 {
         self.snd_wnd

@@ -106,9 +106,12 @@ impl ReceiveSpace {
     /// Whether `len` octets at `seq` can be taken. If not, their segment counts as lost on the way: its sender sends it
     /// again, when the hole before it may be filled.
     pub(crate) fn has_room_for(&self, seq: SeqNr, len: u32) -> bool {
+        if !seq.after(self.nxt) {
+            return true;
+        }
         let segments = self.out_of_order.len() as u64 + 1;
         let charged = self.held_bytes + u64::from(len) + segments * SEGMENT_OVERHEAD;
-        !seq.after(self.nxt) || charged <= self.held_max()
+        charged <= self.held_max()
     }
 
     /// Ranges worth keeping notes of: one for each segment held, and one for each gap that a late original of segments cut anew

@@ -187,12 +187,11 @@ impl Scoreboard {
         self.highest_delivered = self.highest_delivered.max(una);
         while let Some(front) = self.ring.front() {
             if front.end().after(una) {
-                break;
+                if !front.seq.before(una) {
+                    break;
+                }
+                self.split(0, una);
             }
-            self.pop_delivered(delivered, &mut each);
-        }
-        if self.ring.front().is_some_and(|front| front.seq.before(una)) {
-            self.split(0, una);
             self.pop_delivered(delivered, &mut each);
         }
         while self.resends.front().is_some_and(|(_, seq)| seq.before(una)) {

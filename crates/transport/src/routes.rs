@@ -1,0 +1,98 @@
+//! Which subflow of which connection a four-tuple is.
+
+use core::net::SocketAddr;
+use std::collections::HashMap;
+
+use foldhash::quality::FixedState;
+
+use crate::host::{Route, Tuple};
+
+/// The table of four-tuples. Every segment asks it, and an IPv4 address with its port fits in one word: so four-tuples of
+/// IPv4 have a table of their own, whose keys are hashed and compared in few steps.
+pub(crate) struct Routes {
+    v4: HashMap<(u64, u64), Route, FixedState>,
+    others: HashMap<Tuple, Route, FixedState>,
+}
+
+impl Routes {
+    pub(crate) fn new(hasher: FixedState) -> Self {
+        Self { v4: HashMap::with_hasher(hasher.clone()), others: HashMap::with_hasher(hasher) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, tuple: &Tuple) -> Option<Route> {
+        match words(tuple) {
+            Some(words) => self.v4.get(&words).copied(),
+            None => self.get_other(tuple),
+        }
+    }
+
+    /// Apart, so that what all of IPv4 goes through is short.
+    #[inline(never)]
+    fn get_other(&self, tuple: &Tuple) -> Option<Route> {
+        self.others.get(tuple).copied()
+    }
+
+    /// Notes where a four-tuple leads.
+    pub(crate) fn insert(&mut self, tuple: Tuple, route: Route) {
+        match words(&tuple) {
+            Some(words) => self.v4.insert(words, route),
+            None => self.others.insert(tuple, route),
+        };
+    }
+
+    pub(crate) fn remove(&mut self, tuple: &Tuple) {
+        match words(tuple) {
+            Some(words) => self.v4.remove(&words),
+            None => self.others.remove(tuple),
+        };
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.v4.len() + self.others.len()
+    }
+}
+
+/// Both ends of a four-tuple of IPv4.
+#[inline]
+fn words(tuple: &Tuple) -> Option<(u64, u64)> {
+    match (tuple.local, tuple.remote) {
+        (SocketAddr::V4(local), SocketAddr::V4(remote)) => {
+            let word = |ip: u32, port: u16| u64::from(ip) << 16 | u64::from(port);
+            Some((word(local.ip().to_bits(), local.port()), word(remote.ip().to_bits(), remote.port())))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SubflowId;
+
+    #[test]
+    fn ends_are_told_apart_in_both_families() {
+        let mut routes = Routes::new(FixedState::with_seed(1));
+        let mut tuples = Vec::new();
+        for (one, other) in [("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")] {
+            let (one, other) = (one.parse().unwrap(), other.parse().unwrap());
+            for (local, remote) in [(one, other), (other, one)] {
+                for (local_port, remote_port) in [(1, 2), (2, 1), (1, 1)] {
+                    let (local, remote) = (SocketAddr::new(local, local_port), SocketAddr::new(remote, remote_port));
+                    tuples.push(Tuple { local, remote });
+                }
+            }
+        }
+        let route = |slot: usize| Route { slot: slot as u32, subflow: SubflowId(0) };
+        for (slot, tuple) in tuples.iter().enumerate() {
+            assert_eq!(routes.get(tuple), None);
+            routes.insert(*tuple, route(slot));
+        }
+        assert_eq!(routes.len(), tuples.len());
+        for (slot, tuple) in tuples.iter().enumerate() {
+            assert_eq!(routes.get(tuple), Some(route(slot)));
+            routes.remove(tuple);
+        }
+        assert_eq!(routes.len(), 0);
+    }
+}
