@@ -49,7 +49,7 @@ start_beside() {
     set +m
     trap 'kill -- "-$beside" 2>/dev/null' EXIT
     # Cargo lets one command build at a time: what follows must not be the first.
-    until grep -q '^ *Running' "$beside_log" || ! kill -0 "$beside" 2>/dev/null; do sleep 0.2; done
+    until grep -qs '^ *Running' "$beside_log" || ! kill -0 "$beside" 2>/dev/null; do sleep 0.2; done
 }
 
 finish_beside() {

@@ -224,7 +224,7 @@ impl Network {
     #[inline]
     pub fn advance(&mut self, now: Instant) -> bool {
         let Some((_, index)) = self.wakeups.first().filter(|(at, _)| *at <= now) else { return false };
-        self.process(VertexId(index as u32), None, now);
+        self.wake(VertexId(index as u32), now);
         self.settle(now);
         true
     }
@@ -275,7 +275,7 @@ impl Network {
             }
             Element::Port => self.deliveries.push_back((PortId(at), packet)),
             Element::Router => self.leave(at, packet),
-            Element::Node(_) => self.process(at, Some(packet), now),
+            Element::Node(_) => self.run_node(at, Some(packet), now),
             Element::Gate(id, gate) => {
                 let (id, gate) = (*id, *gate);
                 self.process_medium(id, Some((gate, packet)), now);
@@ -283,25 +283,29 @@ impl Network {
         }
     }
 
-    /// Runs a node and collects what it puts out.
+    /// The wake-up of a vertex has come.
     #[inline]
-    fn process(&mut self, at: VertexId, packet: Option<Packet>, now: Instant) {
-        let wakeup = match &mut self.vertices[at.index()].element {
+    fn wake(&mut self, at: VertexId, now: Instant) {
+        match &mut self.vertices[at.index()].element {
             Element::Link(link) => {
                 link.note_time(now);
-                return self.run_link(at, now);
+                self.run_link(at, now);
             }
-            Element::Node(node) => {
-                node.process(packet, now, &mut self.output);
-                node.next_wakeup()
-            }
+            Element::Node(_) => self.run_node(at, None, now),
             Element::Gate(id, _) => {
                 let id = *id;
-                return self.process_medium(id, None, now);
+                self.process_medium(id, None, now);
             }
-            Element::Router | Element::Port => None,
-        };
-        self.wakeups.set(at.index(), wakeup);
+            Element::Router | Element::Port => {}
+        }
+    }
+
+    /// Runs a node and collects what it puts out.
+    #[inline]
+    fn run_node(&mut self, at: VertexId, packet: Option<Packet>, now: Instant) {
+        let Element::Node(node) = &mut self.vertices[at.index()].element else { return };
+        node.process(packet, now, &mut self.output);
+        self.wakeups.set(at.index(), node.next_wakeup());
         self.collect(at);
     }
 

@@ -141,6 +141,17 @@ fn a_peer_that_goes_on_with_mptcp_is_not_taken_at_its_order() {
     }
 }
 
+/// Where MPTCP was never agreed upon, a DSS means nothing.
+#[test]
+fn mappings_mean_nothing_to_plain_tcp() {
+    let mut script = Script::ready();
+    script.known.key = Some(Key(1));
+    script.inject("A 1+1000 ack 1 map 1");
+    script.inject("A 1001+1000 ack 1 map 1");
+    assert!(!script.drain_segments().iter().any(is_rst));
+    assert_eq!(script.recv(usize::MAX), Some(2000));
+}
+
 /// Both ACK and data arrive before the listener has sent anything: its SYN/ACK has announced a window for them.
 #[test]
 fn data_in_the_same_breath_as_the_third_ack_are_taken() {

@@ -77,8 +77,8 @@ impl Connection {
                     return;
                 }
             }
-            Protocol::Tcp { .. } => {
-                if self.refuses_mapping(id, segment) {
+            Protocol::Tcp { fell_back } => {
+                if fell_back && self.refuses_mapping(id, segment) {
                     return;
                 }
                 self.on_tcp_ack(id, acked_bytes, arrival.ack.fin_acked, host, now);

@@ -183,9 +183,9 @@ impl Connection {
         }
     }
 
-    /// A peer for whom this is still MPTCP maps data to another place than the subflow's order gives them: it has sent
-    /// octets again behind later ones (Linux does, on the same subflow too). True if subflow `id` was reset for it: taken in
-    /// order, they would be in the stream twice.
+    /// After a fallback, a peer for whom this is still MPTCP maps data (RFC 8684 section 3.3.1) to another place than the subflow's
+    /// order gives them: it has sent octets again behind later ones (Linux 6.18 does, on the same subflow too). True if subflow
+    /// `id` was reset for it: taken in order, they would be in the stream twice.
     pub(super) fn refuses_mapping(&mut self, id: SubflowId, segment: &Segment) -> bool {
         let mapping = segment.options.mptcp.iter().find_map(|option| match option {
             MptcpOption::Dss(Dss { mapping: Some(mapping), data_fin, .. }) => {

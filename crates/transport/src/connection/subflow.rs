@@ -75,7 +75,7 @@ pub(crate) struct Subflow {
     pub(crate) mappings: MappingTable,
     /// Where the peer's stream ends, said by a mapping that has not been verified yet.
     pub(crate) unverified_fin: Option<Dsn>,
-    /// In plain TCP, how far data sequence numbers are from the subflow's in what the peer still maps.
+    /// After a fallback, data sequence number less subflow sequence number, modulo 2^32, in what the peer still maps.
     pub(crate) mapped_distance: Option<u32>,
     pub(crate) established_at: Option<Instant>,
     /// The round-trip time that schedulers see, and when it was measured last.
