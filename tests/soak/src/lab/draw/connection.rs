@@ -13,35 +13,37 @@ use super::words::word;
 use super::{odd, pick, rarely, text_ms};
 
 /// Settings: about half of them as they are by default.
-pub fn connection() -> impl Strategy<Value = Connection> {
+pub fn connection() -> BoxedStrategy<Connection> {
     let protocol = (odd(true, 0.08), odd(false, 0.3), proptest::option::weighted(0.12, receiver_centric()));
     let options = (odd(true, 0.3), odd(true, 0.2), odd(false, 0.3), odd(true, 0.4), odd(true, 0.3));
-    (protocol, policies(), sizes(), options, times(), rarely(0.15, &[1_usize, 2, 64])).prop_map(
-        |(protocol, policies, sizes, (timestamps, sack, ecn, nagle, hystart), times, subflows_max)| Connection {
-            mptcp: protocol.0,
-            checksum: protocol.1,
-            receiver_centric: protocol.2,
-            congestion: Text(policies.0),
-            scheduler: policies.1.into(),
-            path_manager: policies.2.into(),
-            send_buffer: ByteCount(sizes.0),
-            receive_buffer: ByteCount(sizes.1),
-            mtu: ByteCount(sizes.2),
-            initial_window_segments: sizes.3,
-            timestamps,
-            sack,
-            ecn,
-            nagle,
-            hystart,
-            // Without it nothing can be expected beside a relay that swallows.
-            suspension: true,
-            delayed_ack: Duration::from_millis(times.0),
-            rto_min: Duration::from_millis(times.1),
-            user_timeout: Duration::from_millis(times.2),
-            keep_alive: text_ms(times.3),
-            subflows_max,
-        },
-    )
+    (protocol, policies(), sizes(), options, times(), rarely(0.15, &[1_usize, 2, 64]))
+        .prop_map(|(protocol, policies, sizes, (timestamps, sack, ecn, nagle, hystart), times, subflows_max)| {
+            Connection {
+                mptcp: protocol.0,
+                checksum: protocol.1,
+                receiver_centric: protocol.2,
+                congestion: Text(policies.0),
+                scheduler: policies.1.into(),
+                path_manager: policies.2.into(),
+                send_buffer: ByteCount(sizes.0),
+                receive_buffer: ByteCount(sizes.1),
+                mtu: ByteCount(sizes.2),
+                initial_window_segments: sizes.3,
+                timestamps,
+                sack,
+                ecn,
+                nagle,
+                hystart,
+                // Without it nothing can be expected beside a relay that swallows.
+                suspension: true,
+                delayed_ack: Duration::from_millis(times.0),
+                rto_min: Duration::from_millis(times.1),
+                user_timeout: Duration::from_millis(times.2),
+                keep_alive: text_ms(times.3),
+                subflows_max,
+            }
+        })
+        .boxed()
 }
 
 fn receiver_centric() -> impl Strategy<Value = ReceiverCentric> {
@@ -55,11 +57,13 @@ fn receiver_centric() -> impl Strategy<Value = ReceiverCentric> {
 }
 
 /// Any controller, sometimes with its parameters written out.
-pub fn controller() -> impl Strategy<Value = ControllerSpec> {
-    (select(CONTROLLERS), odd(false, 0.3)).prop_map(|(known, written)| {
-        let parameters = known.build.parameters().iter().filter(|_| written).map(|parameter| parameter.default);
-        ControllerSpec { parameters: parameters.collect(), ..ControllerSpec::named(known.name) }
-    })
+pub fn controller() -> BoxedStrategy<ControllerSpec> {
+    (select(CONTROLLERS), odd(false, 0.3))
+        .prop_map(|(known, written)| {
+            let parameters = known.build.parameters().iter().filter(|_| written).map(|parameter| parameter.default);
+            ControllerSpec { parameters: parameters.collect(), ..ControllerSpec::named(known.name) }
+        })
+        .boxed()
 }
 
 fn policies() -> impl Strategy<Value = (ControllerSpec, &'static str, &'static str)> {

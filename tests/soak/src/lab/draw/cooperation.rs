@@ -28,7 +28,7 @@ pub struct CooperationParts {
 }
 
 /// Each module with some chance.
-pub fn cooperation() -> impl Strategy<Value = CooperationParts> {
+pub fn cooperation() -> BoxedStrategy<CooperationParts> {
     let modules = (
         weighted(0.25, adaptive_congestion()),
         weighted(0.3, forwarding()),
@@ -37,14 +37,14 @@ pub fn cooperation() -> impl Strategy<Value = CooperationParts> {
     );
     let fixed = proptest::collection::vec(0..5_usize, 1..4);
     let ratios = prop_oneof![3 => Just(Vec::new()), 1 => proptest::collection::vec(pick(&[0.0, 1.0, 0.5, 10.0]), 1..3)];
-    (word(), selection(), modules, target(), fixed, ratios).prop_map(
-        |(relays, selection, modules, (target, has_target), fixed, ratios)| {
+    (word(), selection(), modules, target(), fixed, ratios)
+        .prop_map(|(relays, selection, modules, (target, has_target), fixed, ratios)| {
             let (adaptive_congestion, forwarding, watch, bandwidth_sharing) = modules;
             let cooperation =
                 Cooperation { relays, selection, adaptive_congestion, forwarding, watch, bandwidth_sharing };
             CooperationParts { cooperation, target, has_target, fixed, ratios }
-        },
-    )
+        })
+        .boxed()
 }
 
 fn target() -> impl Strategy<Value = (Target, bool)> {
@@ -54,31 +54,39 @@ fn target() -> impl Strategy<Value = (Target, bool)> {
     (target, odd(false, 0.3))
 }
 
-fn selection() -> impl Strategy<Value = Selection> {
+fn selection() -> BoxedStrategy<Selection> {
     let method = prop_oneof![1 => Just(SelectionMethod::All), 1 => word()];
     let periods = (pick(&[2000_u64, 500, 100]), rarely(0.3, &[2_u32, 0]), rarely(0.3, &[500_u64, 10]));
     let beliefs = (word(), word(), odd(false, 0.3), rarely(0.3, &[10.0, 100.0]));
     let weights = (rarely(0.3, &[1.0, 0.0, 100.0]), weighted(0.2, buffered_tolerance()), pick(&[10.0, 1.0, 50.0]));
-    (method, periods, beliefs, weights, word()).prop_map(
-        |(method, (period, hold_down_periods, advert), beliefs, (energy_weight, buffered_tolerance, epsilon), mode)| {
-            let (trigger, estimator, discount, headroom) = beliefs;
-            Selection {
+    (method, periods, beliefs, weights, word())
+        .prop_map(
+            |(
                 method,
-                fixed: Vec::new(),
-                period: Duration::from_millis(period),
-                trigger,
-                estimator,
-                hold_down_periods,
-                advert_period: text_ms(advert),
-                headroom: headroom.map(|percent| Text(share(percent))),
-                discount,
-                energy_weight,
-                buffered_tolerance,
-                epsilon: share(epsilon),
+                (period, hold_down_periods, advert),
+                beliefs,
+                (energy_weight, buffered_tolerance, epsilon),
                 mode,
-            }
-        },
-    )
+            )| {
+                let (trigger, estimator, discount, headroom) = beliefs;
+                Selection {
+                    method,
+                    fixed: Vec::new(),
+                    period: Duration::from_millis(period),
+                    trigger,
+                    estimator,
+                    hold_down_periods,
+                    advert_period: text_ms(advert),
+                    headroom: headroom.map(|percent| Text(share(percent))),
+                    discount,
+                    energy_weight,
+                    buffered_tolerance,
+                    epsilon: share(epsilon),
+                    mode,
+                }
+            },
+        )
+        .boxed()
 }
 
 fn buffered_tolerance() -> impl Strategy<Value = BufferedTolerance> {

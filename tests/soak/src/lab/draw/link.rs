@@ -28,21 +28,22 @@ pub struct World {
 }
 
 /// Links of their own more often than not; if it is `calm`, media that are good to all.
-pub fn world(calm: bool) -> impl Strategy<Value = World> {
+pub fn world(calm: bool) -> BoxedStrategy<World> {
     let hidden = prop_oneof![if calm { 20 } else { 2 } => Just(Vec::new()), 1 => proptest::collection::vec((0..5_usize, 1..5_usize), 1..4)];
     (weighted(0.35, cell(calm)), weighted(0.3, wlan(calm)), hidden, weighted(0.12, link(true)))
         .prop_map(|(cell, wlan, hidden, bottleneck)| World { cell, wlan, hidden, bottleneck })
+        .boxed()
 }
 
 /// A link; if it is `sound`, one that a connection must get through.
-pub fn link(sound: bool) -> impl Strategy<Value = Link> {
+pub fn link(sound: bool) -> BoxedStrategy<Link> {
     let rate =
         || if sound { pick(&[3000_u64, 1000, 10_000, 20_000, 500]) } else { pick(&[3000_u64, 1000, 20_000, 128, 20]) };
     let fixed = rate().prop_map(|rate| TextOr::Text(kbps(rate)));
     let rates = (prop_oneof![5 => fixed, 1 => varying(sound).prop_map(TextOr::Table)], rate());
     let queues = (queue(sound), queue(sound));
-    (rates, delay(), queues, (loss(sound), uplink_loss(sound)), elements(sound).boxed()).prop_map(
-        |((rate, uplink), delay, (queue, uplink_queue), (loss, uplink_loss), elements)| Link {
+    (rates, delay(), queues, (loss(sound), uplink_loss(sound)), elements(sound).boxed())
+        .prop_map(|((rate, uplink), delay, (queue, uplink_queue), (loss, uplink_loss), elements)| Link {
             rate,
             delay,
             queue,
@@ -55,8 +56,8 @@ pub fn link(sound: bool) -> impl Strategy<Value = Link> {
             corrupt: elements.corrupt,
             outages: elements.outages,
             middleboxes: elements.middleboxes,
-        },
-    )
+        })
+        .boxed()
 }
 
 /// What else a link has.
@@ -70,7 +71,7 @@ struct Elements {
 }
 
 /// Nothing on a link that is sound, and little on most others.
-fn elements(sound: bool) -> impl Strategy<Value = Elements> {
+fn elements(sound: bool) -> BoxedStrategy<Elements> {
     let reorder = (pick(&[1.0, 10.0]), pick(&[5_u64, 50, 200]))
         .prop_map(|(percent, ms)| Reorder { probability: share(percent), delay: Duration::from_millis(ms) });
     let outage = (0..10_000_u64, 1..3000_u64).prop_map(|(from, lasts)| Outage {
@@ -80,8 +81,8 @@ fn elements(sound: bool) -> impl Strategy<Value = Elements> {
     let outages = proptest::collection::vec(outage, 0..3);
     let few = prop_oneof![4 => Just(Vec::new()), 1 => outages];
     let (duplicate, corrupt) = (rarely(0.1, &[1.0, 10.0]), rarely(0.1, &[0.1, 2.0]));
-    (weighted(0.1, reorder), duplicate, corrupt, few, weighted(0.15, middlebox())).prop_map(
-        move |(reorder, duplicate, corrupt, outages, middlebox)| {
+    (weighted(0.1, reorder), duplicate, corrupt, few, weighted(0.15, middlebox()))
+        .prop_map(move |(reorder, duplicate, corrupt, outages, middlebox)| {
             let drawn = Elements {
                 reorder,
                 duplicate: duplicate.map(|percent| Text(share(percent))),
@@ -90,8 +91,8 @@ fn elements(sound: bool) -> impl Strategy<Value = Elements> {
                 middleboxes: middlebox.into_iter().collect(),
             };
             if sound { Elements::default() } else { drawn }
-        },
-    )
+        })
+        .boxed()
 }
 
 fn middlebox() -> impl Strategy<Value = Middlebox> {
@@ -146,7 +147,7 @@ fn queue(sound: bool) -> impl Strategy<Value = Queue> {
     prop_oneof![4 => packets.prop_map(Queue::Packets), 1 => bytes.prop_map(|bytes| Queue::Bytes(ByteCount(bytes)))]
 }
 
-fn loss(sound: bool) -> impl Strategy<Value = Loss> {
+fn loss(sound: bool) -> BoxedStrategy<Loss> {
     let percent = || if sound { pick(&[0.1, 1.0, 2.0]) } else { pick(&[1.0, 5.0, 30.0]) };
     let drawn = prop_oneof![
         percent().prop_map(|percent| TextOr::Text(share(percent))),
@@ -160,6 +161,7 @@ fn loss(sound: bool) -> impl Strategy<Value = Loss> {
         2 => percent().prop_map(|percent| TextOr::Text(share(percent))),
         1 => table,
     ]
+    .boxed()
 }
 
 fn uplink_loss(sound: bool) -> impl Strategy<Value = Probability> {
@@ -167,7 +169,7 @@ fn uplink_loss(sound: bool) -> impl Strategy<Value = Probability> {
     prop_oneof![5 => Just(Probability::ZERO), 1 => percent.prop_map(share)]
 }
 
-fn cell(calm: bool) -> impl Strategy<Value = Cell> {
+fn cell(calm: bool) -> BoxedStrategy<Cell> {
     let schedulers: Vec<_> = RESOURCE_SCHEDULERS.iter().map(|known| known.name).collect();
     // The first few of each are those of a calm cell.
     let of = |calm_count: usize, all: &[f64]| pick(if calm { &all[..calm_count] } else { all });
@@ -196,6 +198,7 @@ fn cell(calm: bool) -> impl Strategy<Value = Cell> {
             early_drop_above: early.map(|bytes| Text(ByteCount(bytes))),
             ..Cell::default()
         })
+        .boxed()
 }
 
 fn handover() -> impl Strategy<Value = Handover> {
@@ -208,19 +211,19 @@ fn handover() -> impl Strategy<Value = Handover> {
     )
 }
 
-fn wlan(calm: bool) -> impl Strategy<Value = Wlan> {
+fn wlan(calm: bool) -> BoxedStrategy<Wlan> {
     // The rates of IEEE 802.11a.
     let rate = pick(&[54_u64, 6, 9, 12, 18, 24, 36, 48]);
     let queue = prop_oneof![3 => Just(400_u32), 1 => pick(if calm { &[100_u32, 1000] } else { &[100, 10, 2] })];
     let free_control = pick(&[false, false, false, true]);
-    (rate, queue, pick(&[2200_u64, 0, 500]), pick(&[0.0, 1.0, 10.0]), free_control).prop_map(
-        |(rate, queue, rts_threshold, frame_loss, free_control)| Wlan {
+    (rate, queue, pick(&[2200_u64, 0, 500]), pick(&[0.0, 1.0, 10.0]), free_control)
+        .prop_map(|(rate, queue, rts_threshold, frame_loss, free_control)| Wlan {
             rate: Rate::from_mbps(rate),
             queue: Queue::Packets(queue),
             rts_threshold: ByteCount(rts_threshold),
             frame_loss: share(frame_loss),
             hidden: Vec::new(),
             free_control,
-        },
-    )
+        })
+        .boxed()
 }

@@ -11,7 +11,7 @@ use super::workload::{varied_bytes, varied_ms, video};
 use super::{kbps, pick, rarely, text_ms};
 
 /// Flows of one section; if they are `modest`, they leave room for others.
-pub fn local(modest: bool) -> impl Strategy<Value = LocalTraffic> {
+pub fn local(modest: bool) -> BoxedStrategy<LocalTraffic> {
     let times = (rarely(0.3, &[500_u64, 2000]), rarely(0.3, &[3000_u64, 6000]));
     let process = (
         proptest::collection::vec(change(modest), 0..3),
@@ -21,32 +21,34 @@ pub fn local(modest: bool) -> impl Strategy<Value = LocalTraffic> {
     let flows =
         (varied_bytes(), proptest::option::weighted(0.5, varied_ms()), proptest::option::weighted(0.5, video()));
     let rest = (proptest::option::weighted(0.3, controller()), pick(&[500_u64, 100, 1]), times);
-    (word(), pick(&[1_u32, 2, 4]), rate(modest), process, flows, rest).prop_map(
-        |(
-            kind,
-            count,
-            rate,
-            (changes, on_off, redrawn),
-            (sizes, pauses, video),
-            (congestion, datagram, (start, stop)),
-        )| {
-            fitted(LocalTraffic {
+    (word(), pick(&[1_u32, 2, 4]), rate(modest), process, flows, rest)
+        .prop_map(
+            |(
                 kind,
                 count,
-                rate: Some(rate),
-                changes,
-                on_off,
-                redrawn: text_ms(redrawn),
-                sizes: Some(sizes),
-                pauses,
-                video,
-                congestion: congestion.map(Text),
-                datagram: ByteCount(datagram),
-                start: text_ms(start),
-                stop: text_ms(stop),
-            })
-        },
-    )
+                rate,
+                (changes, on_off, redrawn),
+                (sizes, pauses, video),
+                (congestion, datagram, (start, stop)),
+            )| {
+                fitted(LocalTraffic {
+                    kind,
+                    count,
+                    rate: Some(rate),
+                    changes,
+                    on_off,
+                    redrawn: text_ms(redrawn),
+                    sizes: Some(sizes),
+                    pauses,
+                    video,
+                    congestion: congestion.map(Text),
+                    datagram: ByteCount(datagram),
+                    start: text_ms(start),
+                    stop: text_ms(stop),
+                })
+            },
+        )
+        .boxed()
 }
 
 /// Without what its kind does not have.

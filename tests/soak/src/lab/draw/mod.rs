@@ -30,20 +30,22 @@ use units::text::Text;
 use units::{Duration, Probability, Rate};
 
 /// Scenarios of every sort: calm ones, in which much must hold, more often than not.
-pub fn scenarios() -> impl Strategy<Value = Scenario> {
-    prop_oneof![3 => of(true), 2 => of(false)]
+pub fn scenarios() -> BoxedStrategy<Scenario> {
+    prop_oneof![3 => of(true), 2 => of(false)].boxed()
 }
 
 /// With `calm`, what a connection must get through, more often than not.
-fn of(calm: bool) -> impl Strategy<Value = Scenario> {
+fn of(calm: bool) -> BoxedStrategy<Scenario> {
     let world = link::world(calm);
     let shape = (any::<u32>(), proptest::bool::weighted(0.15), world, workload::workload(), workload::times());
     let relays = proptest::collection::vec(relay::relay(calm), 1..6);
     let hosts = (connection::connection(), cooperation::cooperation(), attack());
-    (shape, relays, hosts).prop_map(|((seed, ipv6, world, workload, times), relays, hosts)| {
-        let (connection, cooperation, attack) = hosts;
-        fit::together(fit::Parts { seed, ipv6, world, workload, times, relays, connection, cooperation, attack })
-    })
+    (shape, relays, hosts)
+        .prop_map(|((seed, ipv6, world, workload, times), relays, hosts)| {
+            let (connection, cooperation, attack) = hosts;
+            fit::together(fit::Parts { seed, ipv6, world, workload, times, relays, connection, cooperation, attack })
+        })
+        .boxed()
 }
 
 fn attack() -> impl Strategy<Value = Option<lab::scenario::Attack>> {

@@ -36,12 +36,12 @@ pub struct RelayParts {
 }
 
 /// Relays: sound ones if it is `calm`, for the most part.
-pub fn relay(calm: bool) -> impl Strategy<Value = RelayParts> {
+pub fn relay(calm: bool) -> BoxedStrategy<RelayParts> {
     let (sound, others) = if calm { (30, 1) } else { (2, 3) };
-    prop_oneof![sound => relay_of(true), others => relay_of(false)]
+    prop_oneof![sound => relay_of(true), others => relay_of(false)].boxed()
 }
 
-fn relay_of(sound: bool) -> impl Strategy<Value = RelayParts> {
+fn relay_of(sound: bool) -> BoxedStrategy<RelayParts> {
     let links = (link(sound), link(sound), proptest::bool::weighted(0.5));
     let leaves = if sound { Just(None).boxed() } else { weighted(0.4, 0..8000_u64).boxed() };
     let swallows = if sound { Just(None).boxed() } else { weighted(0.25, swallows()).boxed() };
@@ -54,22 +54,30 @@ fn relay_of(sound: bool) -> impl Strategy<Value = RelayParts> {
         energy,
         rarely(0.15, &[10.0, 0.1, 0.0]),
     );
-    (links, weighted(if sound { 0.98 } else { 0.7 }, place(sound)), ends, offers, local).prop_map(
-        |((cellular, wifi, own_wifi), place, (leaves_ms, swallows, lends), (kbps_max, energy, exaggerates), local)| {
-            RelayParts {
-                links: [cellular, wifi],
-                own_wifi,
+    (links, weighted(if sound { 0.98 } else { 0.7 }, place(sound)), ends, offers, local)
+        .prop_map(
+            |(
+                (cellular, wifi, own_wifi),
                 place,
-                kbps_max,
-                lends,
-                leaves_ms,
-                swallows,
-                energy,
-                exaggerates,
+                (leaves_ms, swallows, lends),
+                (kbps_max, energy, exaggerates),
                 local,
-            }
-        },
-    )
+            )| {
+                RelayParts {
+                    links: [cellular, wifi],
+                    own_wifi,
+                    place,
+                    kbps_max,
+                    lends,
+                    leaves_ms,
+                    swallows,
+                    energy,
+                    exaggerates,
+                    local,
+                }
+            },
+        )
+        .boxed()
 }
 
 fn lends() -> impl Strategy<Value = Lends> {

@@ -30,25 +30,25 @@ pub struct Times {
 }
 
 /// Durations.
-pub fn times() -> impl Strategy<Value = Times> {
+pub fn times() -> BoxedStrategy<Times> {
     let patient_ms = prop_oneof![4 => Just(PATIENT_MS), 1 => pick(&[1000_u64, 5000, 20_000])];
     let analysis = proptest::option::weighted(0.2, (0..500_u64, 501..=1000_u64));
     let windows = (pick(&[100_u64, 1000, 10]), pick(&[2000_u64, 1000, 200]));
     let units = proptest::option::weighted(0.2, pick(&[100_u32, 1]));
-    (1000..6000_u64, patient_ms, windows, units, analysis).prop_map(
-        |(lasting_ms, patient_ms, (window_ms, period_ms), unit_packets, analysis)| Times {
+    (1000..6000_u64, patient_ms, windows, units, analysis)
+        .prop_map(|(lasting_ms, patient_ms, (window_ms, period_ms), unit_packets, analysis)| Times {
             lasting_ms,
             patient_ms,
             window_ms,
             period_ms,
             unit_packets,
             analysis,
-        },
-    )
+        })
+        .boxed()
 }
 
 /// Mostly so many octets.
-pub fn workload() -> impl Strategy<Value = Workload> {
+pub fn workload() -> BoxedStrategy<Workload> {
     // A file would have to lie beside the scenario.
     let kinds: Vec<WorkloadKind> = words();
     let kinds: Vec<_> = kinds.into_iter().filter(|kind| *kind != WorkloadKind::File).collect();
@@ -56,8 +56,8 @@ pub fn workload() -> impl Strategy<Value = Workload> {
     let size = prop_oneof![4 => 1..1_000_000_u64, 1 => 0..3000_u64];
     let connections = prop_oneof![5 => Just(1_u32), 1 => 2..5_u32];
     let requests = (varied_bytes(), proptest::option::weighted(0.5, varied_ms()));
-    (kind, size, connections, pick(&[500_u64, 2000, 100]), proptest::option::weighted(0.5, video()), requests).prop_map(
-        |(kind, size, connections, rate, video, (answers, pauses))| Workload {
+    (kind, size, connections, pick(&[500_u64, 2000, 100]), proptest::option::weighted(0.5, video()), requests)
+        .prop_map(|(kind, size, connections, rate, video, (answers, pauses))| Workload {
             kind,
             path: None,
             size: (kind == WorkloadKind::Generated).then_some(Text(ByteCount(size))),
@@ -66,12 +66,12 @@ pub fn workload() -> impl Strategy<Value = Workload> {
             answers: Some(answers).filter(|_| kind == WorkloadKind::Requests),
             pauses: pauses.filter(|_| kind == WorkloadKind::Requests),
             connections,
-        },
-    )
+        })
+        .boxed()
 }
 
 /// Sizes of answers and short flows.
-pub fn varied_bytes() -> impl Strategy<Value = Varied<ByteCount>> {
+pub fn varied_bytes() -> BoxedStrategy<Varied<ByteCount>> {
     let text = |bytes| Text(ByteCount(bytes));
     let size = || pick(&[20_000_u64, 1000, 100_000]);
     prop_oneof![
@@ -81,10 +81,11 @@ pub fn varied_bytes() -> impl Strategy<Value = Varied<ByteCount>> {
         1 => (1..5000_u64, size(), proptest::option::of(pick(&[1.2, 0.5, 3.0])))
             .prop_map(move |(low, more, shape)| table([text(low), text(low + more)], 2, shape)),
     ]
+    .boxed()
 }
 
 /// Pauses.
-pub fn varied_ms() -> impl Strategy<Value = Varied<Duration>> {
+pub fn varied_ms() -> BoxedStrategy<Varied<Duration>> {
     let text = |ms| Text(Duration::from_millis(ms));
     let pause = || pick(&[500_u64, 10, 2000]);
     prop_oneof![
@@ -92,6 +93,7 @@ pub fn varied_ms() -> impl Strategy<Value = Varied<Duration>> {
         1 => (0..500_u64, pause()).prop_map(move |(low, more)| table([text(low), text(low + more)], 0, None)),
         1 => pause().prop_map(move |mean| table([text(mean); 2], 1, None)),
     ]
+    .boxed()
 }
 
 /// The distribution of that number: uniform, exponential, Pareto.
@@ -108,11 +110,11 @@ where
 }
 
 /// Frames, and the buffer of who watches.
-pub fn video() -> impl Strategy<Value = Video> {
+pub fn video() -> BoxedStrategy<Video> {
     let frames = (pick(&[25_u32, 1, 60]), pick(&[12_u32, 1, 100]), pick(&[3_u32, 1, 200]));
     let waits = (pick(&[2000_u64, 0, 100]), pick(&[1000_u64, 0]));
-    (frames, pick(&[[5_u32, 3, 1], [1, 0, 0], [0, 0, 1]]), pick(&[20.0, 0.0, 100.0]), waits).prop_map(
-        |((frames_per_s, group_frames, anchor_frames), weights, spread, (startup, rebuffer))| Video {
+    (frames, pick(&[[5_u32, 3, 1], [1, 0, 0], [0, 0, 1]]), pick(&[20.0, 0.0, 100.0]), waits)
+        .prop_map(|((frames_per_s, group_frames, anchor_frames), weights, spread, (startup, rebuffer))| Video {
             frames_per_s,
             group_frames,
             anchor_frames,
@@ -120,6 +122,6 @@ pub fn video() -> impl Strategy<Value = Video> {
             spread: share(spread),
             startup: Duration::from_millis(startup),
             rebuffer: Duration::from_millis(rebuffer),
-        },
-    )
+        })
+        .boxed()
 }

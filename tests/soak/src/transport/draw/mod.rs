@@ -10,14 +10,16 @@ use proptest::sample::select;
 use crate::transport::case::{Action, Case, Deed, Side};
 
 /// Cases of every kind.
-pub fn cases() -> impl Strategy<Value = Case> {
+pub fn cases() -> BoxedStrategy<Case> {
     let shape = (any::<u64>(), proptest::bool::weighted(0.2), proptest::bool::weighted(0.5));
     let hosts = (settings::settings(), settings::settings());
     let happening = (talks::talks(), actions());
-    (shape, hosts, paths::paths(), happening).prop_map(|(shape, (client, server), paths, (talks, actions))| {
-        let (seed, ipv6, one_server_address) = shape;
-        Case { seed, ipv6, one_server_address, client, server, paths, talks, actions }
-    })
+    (shape, hosts, paths::paths(), happening)
+        .prop_map(|(shape, (client, server), paths, (talks, actions))| {
+            let (seed, ipv6, one_server_address) = shape;
+            Case { seed, ipv6, one_server_address, client, server, paths, talks, actions }
+        })
+        .boxed()
 }
 
 /// One of these.

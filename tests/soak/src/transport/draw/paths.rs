@@ -9,22 +9,22 @@ use crate::transport::case::{Element, Gateway, Loss, PathCase, Relay, Segments, 
 use crate::transport::goals::CALM_MS;
 
 /// Paths, the first of them sound more often than not.
-pub fn paths() -> impl Strategy<Value = Vec<PathCase>> {
+pub fn paths() -> BoxedStrategy<Vec<PathCase>> {
     let first = prop_oneof![4 => path(sound_element().boxed(), false), 1 => path(element().boxed(), true)];
     let others = vec(path(element().boxed(), true), 0..4);
-    (first, others).prop_map(|(first, others)| [vec![first], others].concat())
+    (first, others).prop_map(|(first, others)| [vec![first], others].concat()).boxed()
 }
 
-fn path(elements: BoxedStrategy<Element>, any: bool) -> impl Strategy<Value = PathCase> {
+fn path(elements: BoxedStrategy<Element>, any: bool) -> BoxedStrategy<PathCase> {
     let nat = option::weighted(0.15, if any { pick(&[300_u64, 60, 5]) } else { pick(&[300_u64, 600, 3600]) });
     let gateway = if any { option::weighted(0.06, gateway()).boxed() } else { Just(None).boxed() };
     let ways = (way(elements.clone(), any), way(elements, any));
-    (nat, gateway, option::weighted(0.15, relay()), ways, proptest::bool::weighted(0.5)).prop_map(
-        |(nat_idle_s, gateway, relay, (up, down), symmetric)| {
+    (nat, gateway, option::weighted(0.15, relay()), ways, proptest::bool::weighted(0.5))
+        .prop_map(|(nat_idle_s, gateway, relay, (up, down), symmetric)| {
             let link = Way { elements: up.elements.clone(), ..down.clone() };
             PathCase { nat_idle_s, gateway, relay, up: if symmetric { link } else { up }, down }
-        },
-    )
+        })
+        .boxed()
 }
 
 fn gateway() -> impl Strategy<Value = Gateway> {
@@ -41,14 +41,14 @@ fn relay() -> impl Strategy<Value = Relay> {
         .prop_map(|(buffer_bytes, mtu, delay_ms)| Relay { buffer_bytes, mtu, delay_ms })
 }
 
-fn way(elements: BoxedStrategy<Element>, any: bool) -> impl Strategy<Value = Way> {
+fn way(elements: BoxedStrategy<Element>, any: bool) -> BoxedStrategy<Way> {
     let rate = pick(&[10_000_u64, 2_000, 50_000, 500, 128]);
     let delay = prop_oneof![4 => 1..60_u64, 1 => 60..400_u64, 1 => Just(0)];
     let queue = prop_oneof![3 => Just(100_u64), 3 => pick(&[1000_u64, 30, 10, 4]), 1 => if any { pick(&[2_u64, 1, 3]) } else { pick(&[4_u64, 5, 6]) }];
     let limits = (queue, option::weighted(0.1, pick(&[100_000_u64, 30_000, 5_000])), option::weighted(0.2, 1..50_u64));
     let link = (rate, option::weighted(0.1, trace()), delay, limits, loss(any));
-    (link, prop_oneof![1 => Just(Vec::new()), 1 => vec(elements, 1..4)]).prop_map(
-        |((rate_kbps, trace, delay_ms, (queue_packets, queue_bytes, mark_above), loss), elements)| Way {
+    (link, prop_oneof![1 => Just(Vec::new()), 1 => vec(elements, 1..4)])
+        .prop_map(|((rate_kbps, trace, delay_ms, (queue_packets, queue_bytes, mark_above), loss), elements)| Way {
             rate_kbps,
             trace_ms: trace.unwrap_or_default(),
             delay_ms,
@@ -57,8 +57,8 @@ fn way(elements: BoxedStrategy<Element>, any: bool) -> impl Strategy<Value = Way
             mark_above,
             loss,
             elements,
-        },
-    )
+        })
+        .boxed()
 }
 
 /// Bursts of opportunities, with gaps between them.
@@ -74,7 +74,7 @@ fn trace() -> impl Strategy<Value = Vec<u32>> {
     })
 }
 
-fn loss(any: bool) -> impl Strategy<Value = Loss> {
+fn loss(any: bool) -> BoxedStrategy<Loss> {
     let percent = || if any { pick(&[0.1, 1.0, 5.0, 30.0]) } else { pick(&[0.1, 1.0, 2.0, 4.0]) };
     let uniform = percent().prop_map(|percent| Loss::Uniform { percent });
     let gilbert = (percent(), pick(&[2.0, 5.0, 10.0])).prop_map(|(percent, burst)| Loss::Gilbert { percent, burst });
@@ -82,6 +82,7 @@ fn loss(any: bool) -> impl Strategy<Value = Loss> {
         true => prop_oneof![4 => Just(Loss::None), 2 => uniform, 1 => gilbert].boxed(),
         false => prop_oneof![4 => Just(Loss::None), 2 => uniform].boxed(),
     }
+    .boxed()
 }
 
 /// What a connection must survive on its only path.

@@ -10,35 +10,37 @@ use super::pick;
 use crate::transport::case::Settings;
 
 /// Settings: half of them as they are by default, each of the others with some chance.
-pub fn settings() -> impl Strategy<Value = Settings> {
+pub fn settings() -> BoxedStrategy<Settings> {
     let protocol = (odd(true, 0.15), odd(false, 0.3), odd(false, 0.1));
-    (protocol, policies(), buffers(), segments(), options(), times(), limits()).prop_map(
-        |((mptcp, checksum, receiver_centric), policies, buffers, segments, options, times, limits)| Settings {
-            mptcp,
-            checksum,
-            congestion: policies.0.into(),
-            scheduler: policies.1.into(),
-            path_manager: policies.2.into(),
-            receiver_centric,
-            send_buffer_bytes: buffers.0,
-            receive_buffer_bytes: buffers.1,
-            mtu: segments.0,
-            offload_max_bytes: segments.1,
-            initial_window_segments: segments.2,
-            hystart: options.0,
-            timestamps: options.1,
-            sack: options.2,
-            ecn: options.3,
-            nagle: options.4,
-            delayed_ack_ms: times.0,
-            rto_min_ms: times.1,
-            keep_alive_s: times.2,
-            user_timeout_s: times.3,
-            subflows_max: limits.0,
-            remote_addresses_max: limits.1,
-            time_wait_s: limits.2,
-        },
-    )
+    (protocol, policies(), buffers(), segments(), options(), times(), limits())
+        .prop_map(|((mptcp, checksum, receiver_centric), policies, buffers, segments, options, times, limits)| {
+            Settings {
+                mptcp,
+                checksum,
+                congestion: policies.0.into(),
+                scheduler: policies.1.into(),
+                path_manager: policies.2.into(),
+                receiver_centric,
+                send_buffer_bytes: buffers.0,
+                receive_buffer_bytes: buffers.1,
+                mtu: segments.0,
+                offload_max_bytes: segments.1,
+                initial_window_segments: segments.2,
+                hystart: options.0,
+                timestamps: options.1,
+                sack: options.2,
+                ecn: options.3,
+                nagle: options.4,
+                delayed_ack_ms: times.0,
+                rto_min_ms: times.1,
+                keep_alive_s: times.2,
+                user_timeout_s: times.3,
+                subflows_max: limits.0,
+                remote_addresses_max: limits.1,
+                time_wait_s: limits.2,
+            }
+        })
+        .boxed()
 }
 
 /// Usually `usual`, otherwise the opposite.

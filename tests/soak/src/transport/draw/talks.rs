@@ -7,11 +7,12 @@ use super::pick;
 use crate::transport::case::{Ending, Speaker, Talk};
 
 /// Mostly one long connection, sometimes several kinds of them.
-pub fn talks() -> impl Strategy<Value = Vec<Talk>> {
+pub fn talks() -> BoxedStrategy<Vec<Talk>> {
     prop_oneof![
         4 => talk().prop_map(|talk| vec![talk]),
         1 => vec(talk(), 2..4),
     ]
+    .boxed()
 }
 
 fn talk() -> impl Strategy<Value = Talk> {
