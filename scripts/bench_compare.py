@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs benches of this tree and of another revision in turns, and prints how many times as fast this tree is.
 
-usage: scripts/bench.sh compare REV [--rounds N] [--only TEXT] [--programs NAME,...]
+usage: scripts/bench.sh compare REV [--rounds N] [--only TEXT] [--programs NAME,...] [--without-sha]
 
 The other revision is built in a worktree under target/compare/, with the same settings. Each round runs every program once
 for each side, so that a machine whose speed drifts hits both alike; a ratio is taken within a round. Cases that only one of
@@ -47,7 +47,7 @@ def main():
     if unknown:
         sys.exit(f"error: no program {', '.join(unknown)}; there are {', '.join(PROGRAMS)}")
     theirs = worktree(options.revision)
-    sides = {"this": build(ROOT, TARGET, programs), "other": build(theirs, theirs / "target", programs)}
+    sides = {"this": build(ROOT, TARGET, programs, options), "other": build(theirs, theirs / "target", programs, options)}
     ratios, alone = measure(sides, programs, options)
     report(ratios, alone, options.revision)
 
@@ -58,6 +58,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=5, help="how often each side runs (5)")
     parser.add_argument("--programs", default=DEFAULT, help=f"of {', '.join(PROGRAMS)} ({DEFAULT})")
     parser.add_argument("--only", default="", help="only cases whose name contains this")
+    parser.add_argument("--without-sha", action="store_true",
+                        help="as on a processor without SHA instructions: engine and cell")
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("--rounds: at least 1")
@@ -81,7 +83,7 @@ def worktree(revision):
     return path
 
 
-def build(tree, target, programs):
+def build(tree, target, programs, options):
     """Builds the benches of a tree; gives the path of each that it has."""
     packages = {PROGRAMS[name][0] for name in programs}
     print(f"building the benches of {tree}", file=sys.stderr)
@@ -90,6 +92,8 @@ def build(tree, target, programs):
         command += ["--bench", name]
     for package in sorted(packages):
         command += ["-p", package]
+    if options.without_sha:
+        command += ["--features", "sha2/force-soft"]
     environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
     built = subprocess.run(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True)
     if built.returncode != 0:
