@@ -18,4 +18,5 @@ mod receiver_centric;
 mod relays;
 mod scale;
 mod transfers;
+mod uplinks;
 mod veth;
