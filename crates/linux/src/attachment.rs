@@ -155,7 +155,7 @@ fn forward_from(device: &str) {
 }
 
 /// Whether devices made from now on may have IPv6 addresses.
-fn has_ipv6() -> bool {
+pub(crate) fn has_ipv6() -> bool {
     fs::read_to_string("/proc/sys/net/ipv6/conf/default/disable_ipv6").is_ok_and(|value| value.trim() == "0")
 }
 

@@ -10,7 +10,7 @@ use interop::{Running, Tethered, USB, output, pattern, wait_until};
 use linux::get::{GetOptions, GetReport, Output, get};
 use linux::netns::Namespace;
 use linux::stop::Stop;
-use linux::uplink::{self, Plumbing, Surroundings};
+use linux::uplink::{self, Change, Plumbing, Surroundings, Watch};
 
 const BYTES: usize = 4_000_000;
 const LINK: &str = "rate = '20 Mbit/s'\ndelay = '10 ms'";
@@ -141,19 +141,9 @@ fn what_a_narrow_hop_says_reaches_the_engine() {
 fn strangers_get_nowhere_through_the_laptop() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     // A stranger on the LAN of phone 0 takes the laptop for a router: to the LAN of phone 1, to a third network, and to the engine.
-    net.laptop
-        .ip(["link add third type dummy", "link set third up", "address add 10.77.0.1/24 dev third"].map(str::to_owned))
-        .unwrap_or_else(|_| {
-            net.laptop
-                .ip([
-                    "link add third type veth peer name third-far",
-                    "link set third up",
-                    "link set third-far up",
-                    "address add 10.77.0.1/24 dev third",
-                ]
-                .map(str::to_owned))
-                .unwrap();
-        });
+    let third = ["link add third type veth peer name far", "link set third up", "link set far up"];
+    net.laptop.ip(third.map(str::to_owned)).unwrap();
+    net.laptop.ip(["address add 10.77.0.1/24 dev third".into()]).unwrap();
     let stranger = net.phone(0);
     stranger
         .ip([
@@ -330,6 +320,90 @@ fn what_is_no_uplink_is_told_in_one_line() {
         ])
         .unwrap();
     wait_until("all is as it was", || net.state() == before);
+}
+
+#[test]
+fn the_watch_tells_what_becomes_of_an_uplink() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let laptop = &net.laptop;
+    let uplinks = laptop.run(|| uplink::discover(&names(&USB))).unwrap().unwrap();
+    let mut watch = laptop.run(|| Watch::new(&uplinks)).unwrap().unwrap();
+    let mut next = || {
+        let mut change = None;
+        wait_until("a change is told", || {
+            change = laptop.run(|| watch.next()).unwrap().unwrap();
+            change.is_some()
+        });
+        change.unwrap()
+    };
+    let lost = |change: Change, said: &str| match change {
+        Change::Lost { interface, why } => assert!(interface == "usb1" && why.contains(said), "{why}"),
+        Change::Usable(uplink) => panic!("{uplink:?}"),
+    };
+    let usable = |change: Change| match change {
+        Change::Usable(uplink) => uplink,
+        Change::Lost { why, .. } => panic!("{why}"),
+    };
+    net.unplug(1);
+    lost(next(), "does not exist");
+    net.plug_in(1);
+    let mut back = usable(next());
+    while back.ways().count() < 2 {
+        back = usable(next());
+    }
+    assert!(back.index != uplinks[1].index && back.v4 == uplinks[1].v4, "{back:?}");
+    net.phone(1).ip(["link set lan down".into()]).unwrap();
+    lost(next(), "no carrier");
+    net.phone(1).ip(["link set lan up".into()]).unwrap();
+    assert!(usable(next()).v4.is_some());
+    laptop
+        .ip([
+            "address flush dev usb1 to 192.168.42.0/24".into(),
+            "address add 192.168.42.77/24 dev usb1".into(),
+            "route replace default via 192.168.42.129 dev usb1 metric 101".into(),
+        ])
+        .unwrap();
+    let other = "192.168.42.77".parse().ok();
+    while usable(next()).v4.map(|way| way.address) != other {}
+    // What does not concern the uplinks is no change.
+    laptop.ip(["link add other type veth peer name far".into()]).unwrap();
+    sleep(Duration::from_millis(500));
+    let rest: Vec<_> = core::iter::from_fn(|| laptop.run(|| watch.next()).unwrap().unwrap()).collect();
+    assert!(
+        rest.iter().all(|change| matches!(change, Change::Usable(uplink) if uplink.interface == "usb1")),
+        "{rest:?}"
+    );
+}
+
+#[test]
+fn a_phone_may_come_later() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    net.unplug(1);
+    let before = net.state();
+    let laptop = &net.laptop;
+    let (attachment, mut plumbing) = laptop
+        .run(|| {
+            let mut uplinks = uplink::discover(&names(&["usb0"])).unwrap();
+            uplinks.push(uplink::Uplink::absent("usb1").unwrap());
+            let (attachment, paths) = uplink::attach(&uplinks).unwrap();
+            let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks).unwrap()).unwrap();
+            (attachment, Plumbing::lay(plan).unwrap())
+        })
+        .unwrap();
+    net.plug_in(1);
+    laptop.run(|| plumbing.replace(&uplink::discover(&names(&["usb1"])).unwrap()[0])).unwrap().unwrap();
+    let shown = net.state();
+    for part in [
+        "default via 192.168.42.129 dev usb1 table 990001",
+        "default via fdc0:42::129 dev usb1 table 990001",
+        "ipv4/conf/usb1/forwarding 1",
+        "nfproto ipv4 iifname \"usb1\" oifname != \"anabranch*\" drop",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    drop((attachment, plumbing));
+    net.unplug(1);
+    assert_eq!(net.state(), before);
 }
 
 /// Numbers of the processes whose last arguments are these.

@@ -83,6 +83,18 @@ impl Way {
 }
 
 impl Uplink {
+    /// One that is not there yet: a plan keeps its place, and what is sent that way is refused until
+    /// [`super::Plumbing::replace`] is told that it has come.
+    ///
+    /// # Errors
+    /// If there can be no interface of that name, or none that commands would not misread.
+    pub fn absent(interface: &str) -> Result<Self> {
+        if !is_fit(interface) {
+            return Err(Error::Usage(format!("{interface:?} is no name of an interface: write it like usb0")));
+        }
+        Ok(Self { interface: interface.into(), index: 0, mtu: u32::from(crate::attachment::MTU), v4: None, v6: None })
+    }
+
     /// Its ways out.
     pub fn ways(&self) -> impl Iterator<Item = &Way> {
         self.v4.iter().chain(&self.v6)
@@ -113,9 +125,9 @@ pub fn discover(names: &[String]) -> Result<Vec<Uplink>> {
 /// All interfaces and routes of the calling thread's network namespace, as `ip -j` tells them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Listing {
-    interfaces: Vec<Value>,
-    routes_v4: Vec<Value>,
-    routes_v6: Vec<Value>,
+    pub(super) interfaces: Vec<Value>,
+    pub(super) routes_v4: Vec<Value>,
+    pub(super) routes_v6: Vec<Value>,
 }
 
 impl Listing {
@@ -232,12 +244,21 @@ impl Listing {
 /// Refuses interfaces that cannot be uplinks at the moment.
 fn refuse(name: &str, interface: &Value) -> Result<(), String> {
     refuse_kind(name, interface)?;
-    let fit = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
-    if !name.chars().all(fit) || name.starts_with('-') || matches!(name, "all" | "default" | "." | "..") {
+    if !is_fit(name) {
         return Err("has a name that commands would misread: rename it (ip link set OLD name uplink0)".into());
     }
     let usable = has_flag(interface, "UP") && has_flag(interface, "LOWER_UP") && !has_flag(interface, "NO-CARRIER");
     if usable { Ok(()) } else { Err(Listing::default().why_no_way(name, interface)) }
+}
+
+/// Whether a name of an interface can stand in command lines, in rules and in paths below `/proc/sys`.
+fn is_fit(name: &str) -> bool {
+    let fit = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+    // IFNAMSIZ of the kernel is 16, with an octet of zero at the end.
+    (1..16).contains(&name.len())
+        && name.chars().all(fit)
+        && !name.starts_with('-')
+        && !matches!(name, "all" | "default" | "." | "..")
 }
 
 /// Refuses interfaces that are never uplinks.
@@ -314,7 +335,7 @@ fn ip_json(arguments: &[&str]) -> Result<Vec<Value>> {
 }
 
 /// Older versions print nothing at all for an empty list.
-fn parse_list(octets: &[u8]) -> Option<Vec<Value>> {
+pub(super) fn parse_list(octets: &[u8]) -> Option<Vec<Value>> {
     if octets.trim_ascii().is_empty() {
         return Some(Vec::new());
     }
@@ -323,7 +344,3 @@ fn parse_list(octets: &[u8]) -> Option<Vec<Value>> {
         _ => None,
     }
 }
-
-#[cfg(test)]
-#[path = "discover_tests.rs"]
-mod tests;

@@ -1,6 +1,10 @@
-use serde_json::json;
+//! What `ip -j` says, as uplinks or as what is wrong with them.
 
-use super::*;
+use std::net::IpAddr;
+
+use serde_json::{Value, json};
+
+use super::discover::{Listing, Network, Uplink, Way, parse_list};
 
 /// A tethered phone as `ip -j -d address show` tells it.
 fn phone(name: &str, index: u32) -> Value {

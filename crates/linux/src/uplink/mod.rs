@@ -29,8 +29,12 @@
 //! Ours are recognised by [`plan::TABLES`], [`plan::PROTOCOL`] and the prefix `anabranch` of nftables' tables.
 
 mod discover;
+#[cfg(test)]
+mod discover_tests;
 mod janitor;
 pub mod plan;
+#[cfg(test)]
+mod plan_tests;
 mod plumbing;
 mod state;
 mod surroundings;
@@ -41,6 +45,8 @@ pub use plan::{EnginePath, Plan, Step, engine_paths, plan};
 pub use plumbing::{Plumbing, clean};
 pub use surroundings::{Setting, Surroundings};
 pub use watch::{Change, Watch};
+
+use std::net::IpAddr;
 
 use crate::Result;
 use crate::attachment::{self, Attachment};
@@ -68,6 +74,9 @@ pub fn attach(uplinks: &[Uplink]) -> Result<(Attachment, Vec<EnginePath>)> {
 /// Those of [`plan()`], or if no device is free.
 pub fn rehearse(uplinks: &[Uplink]) -> Result<Plan> {
     let number = attachment::free_number()?;
-    let paths = engine_paths(number, uplinks);
+    let mut paths = engine_paths(number, uplinks);
+    if !attachment::has_ipv6() {
+        paths.iter_mut().for_each(|path| path.addresses.retain(IpAddr::is_ipv4));
+    }
     plan(&format!("{OWN_PREFIX}{number}"), &paths, &Surroundings::look(uplinks)?)
 }

@@ -83,13 +83,15 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
-/// The addresses of an engine behind the device of that number, for each family of each uplink.
+/// The addresses of an engine behind the device of that number, for each family of each uplink; for both of one that is not
+/// there yet.
 pub fn engine_paths(number: u8, uplinks: &[Uplink]) -> Vec<EnginePath> {
     let path = |(index, uplink): (usize, &Uplink)| {
         // 0 is the network, 1 the kernel.
         let host = u8::try_from(index + 2).unwrap_or(u8::MAX);
-        let v4 = uplink.v4.is_some().then(|| private_v4(number, host));
-        let v6 = uplink.v6.is_some().then(|| private_v6(number, host));
+        let is_absent = uplink.ways().next().is_none();
+        let v4 = (is_absent || uplink.v4.is_some()).then(|| private_v4(number, host));
+        let v6 = (is_absent || uplink.v6.is_some()).then(|| private_v6(number, host));
         EnginePath { addresses: v4.into_iter().chain(v6).collect(), uplink: uplink.clone() }
     };
     uplinks.iter().enumerate().map(path).collect()
@@ -108,6 +110,9 @@ pub fn plan(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> 
     check_networks(device, paths, surroundings)?;
     let mut plan = Plan { device: device.into(), paths: paths.to_vec(), steps: Vec::new(), notes: Vec::new() };
     for path in &mut plan.paths {
+        // Without an address of the family nothing of ours goes that way.
+        path.uplink.v4 = path.uplink.v4.take().filter(|_| path.addresses.iter().any(IpAddr::is_ipv4));
+        path.uplink.v6 = path.uplink.v6.take().filter(|_| path.addresses.iter().any(IpAddr::is_ipv6));
         leave_out_ipv6(path, surroundings, &mut plan.notes)?;
     }
     plan.warn_of_firewalls(surroundings);
@@ -394,7 +399,3 @@ impl Display for Plan {
         self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))
     }
 }
-
-#[cfg(test)]
-#[path = "plan_tests.rs"]
-mod tests;

@@ -1,5 +1,7 @@
-use super::super::{Network, Setting};
-use super::*;
+//! Plans of hosts that differ in one thing each.
+
+use super::plan::UPLINKS_MAX;
+use super::{Network, Setting, Step, Surroundings, Uplink, Way, engine_paths, plan};
 
 fn phone(interface: &str) -> Uplink {
     let way = Way { address: "192.168.42.10".parse().unwrap(), prefix_len: 24, gateway: "192.168.42.129".parse().ok() };
@@ -165,4 +167,17 @@ fn undoing_is_written_down_in_words_that_the_janitor_knows() {
         "rule 6 fd99:7::2 990700 2007",
     ];
     assert_eq!(undo, expected);
+}
+
+#[test]
+fn an_uplink_that_is_not_there_yet_has_its_place() {
+    let uplinks = [phone("usb0"), Uplink::absent("usb1").unwrap()];
+    let shown = lines(&uplinks, &host(&uplinks, &[]));
+    for part in ["from 10.99.7.3 lookup 990701", "from fd99:7::3 lookup 990701", "-6 route add unreachable default"] {
+        assert!(has(&shown, part), "{part}: {shown:#?}");
+    }
+    assert!(!has(&shown, "dev usb1") && !has(&shown, "conf/usb1"), "{shown:#?}");
+    for name in ["", "a b", "usb'", "-x", "all", "a/b", "sixteen-octets-x"] {
+        assert!(Uplink::absent(name).is_err(), "{name}");
+    }
 }

@@ -1,9 +1,7 @@
 //! Lays plans, and takes them back.
 
-use std::net::IpAddr;
-
 use super::janitor::Janitor;
-use super::plan::{EnginePath, Plan, Step, routes, settings, table_of};
+use super::plan::{EnginePath, Plan, Step, plan, routes, settings, table_of};
 use super::state::{self, Claim, Turn};
 use super::{Setting, Surroundings, Uplink};
 use crate::ip_command::explain;
@@ -32,15 +30,15 @@ impl Plumbing {
         let janitor = Janitor::start(&claim)?;
         let turn = Turn::take()?;
         let mut plumbing = Self { janitor, claim, device: plan.device, paths: plan.paths, undo: Vec::new() };
-        let done = plumbing.change(&plan.steps);
+        let done = plumbing.change(&plan.steps, Standing::IsForeign);
         // The janitor needs its turn when it undoes what a failure has left.
         drop(turn);
         done?;
         Ok(plumbing)
     }
 
-    /// Lays an uplink's part again, which has come back or changed: its device may be another, and so may its gateway. The
-    /// engine's addresses stay.
+    /// Lays an uplink's part again, which has come (back) or changed: its device may be another, and so may its gateway. The
+    /// engine's addresses stay. To be called in the network namespace of [`Self::lay`].
     ///
     /// # Errors
     /// As [`Self::lay`], but what is there stays; [`Error::Usage`] if the uplink is none of the plan's.
@@ -49,24 +47,28 @@ impl Plumbing {
         let Some(index) = index else {
             return Err(Error::Usage(format!("{} is none of the uplinks of {}", uplink.interface, self.device)));
         };
-        // Without an address of the family nothing of ours goes that way.
-        let mut uplink = uplink.clone();
-        let addresses = &self.paths[index].addresses;
-        uplink.v4 = uplink.v4.filter(|_| addresses.iter().any(IpAddr::is_ipv4));
-        uplink.v6 = uplink.v6.filter(|_| addresses.iter().any(IpAddr::is_ipv6));
         self.paths[index].uplink = uplink.clone();
-        let table = table_of(&self.device, index)?;
         let _turn = Turn::take()?;
-        let surroundings = Surroundings::look(core::slice::from_ref(&uplink))?;
-        let mut steps = settings(&uplink, &surroundings);
-        // The end for what finds no way stays all the time.
+        let uplinks: Vec<Uplink> = self.paths.iter().map(|path| path.uplink.clone()).collect();
+        let surroundings = Surroundings::look(&uplinks)?;
+        let plan = plan(&self.device, &self.paths, &surroundings)?;
+        let path = &plan.paths[index];
+        let table = table_of(&self.device, index)?;
         for family in ["-4", "-6"] {
-            // Nothing is there to be removed if the device was.
+            // The end for what finds no way stays all the time. Nothing else is there to be removed if the device was.
             let _ = self.janitor.request(&format!("ip {family} route flush table {table} type unicast"))?;
         }
-        let stays = |step: &Step| matches!(step, Step::Route { route, .. } if route.starts_with("unreachable"));
-        steps.extend(routes(&self.paths[index], table).into_iter().filter(|step| !stays(step)));
-        self.change(&steps)
+        // What is to be guarded may be more than before. It is one transaction, and translations under way outlast it.
+        let anew =
+            Step::Filter { device: self.device.clone(), statement: format!("delete table inet {}", self.device) };
+        let guard = plan.steps.iter().filter(|step| matches!(step, Step::Filter { .. })).cloned();
+        let mut steps: Vec<Step> = core::iter::once(anew).chain(guard).collect();
+        steps.extend(settings(&path.uplink, &surroundings));
+        steps.extend(routes(path, table));
+        steps.extend(
+            plan.steps.iter().filter(|step| matches!(step, Step::Rule { table: of, .. } if *of == table)).cloned(),
+        );
+        self.change(&steps, Standing::Stays)
     }
 
     /// Which address of the engine goes where.
@@ -75,7 +77,7 @@ impl Plumbing {
     }
 
     /// Writes down how `steps` are undone, and does them.
-    fn change(&mut self, steps: &[Step]) -> Result<()> {
+    fn change(&mut self, steps: &[Step], standing: Standing) -> Result<()> {
         for step in steps {
             if let Some(line) = undo_of(step).filter(|line| !self.undo.contains(line)) {
                 self.undo.insert(0, line);
@@ -93,10 +95,22 @@ impl Plumbing {
                 // One transaction: there is no time at which half of the guard stands.
                 request = format!("nft {}", statements.join("; "));
             }
-            self.janitor.request(&request)?.map_err(|why| failed(step, &why))?;
+            match self.janitor.request(&request)? {
+                Err(why) if standing == Standing::Stays && why.contains("File exists") => {}
+                done => done.map_err(|why| failed(step, &why))?,
+            }
         }
         Ok(())
     }
+}
+
+/// What it means that a route or rule is there already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It is not ours: the step fails.
+    IsForeign,
+    /// It is ours.
+    Stays,
 }
 
 /// How a step is undone, by what its variable is now and was before any of our programs.
