@@ -14,6 +14,7 @@ mod middleboxes;
 mod path_mtu;
 mod paths;
 mod programs;
+mod proxy;
 mod receiver_centric;
 mod relays;
 mod scale;
