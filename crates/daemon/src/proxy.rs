@@ -260,7 +260,8 @@ impl Proxy {
         for (token, readiness) in events {
             match token {
                 LISTENER => self.accept(endpoint, now),
-                STOP => self.end(now),
+                STOP if readiness.readable => self.end(now),
+                STOP => {}
                 token => {
                     let Some(key) = self.key_of(token) else { continue };
                     match self.sessions[key].client.note(readiness) {
