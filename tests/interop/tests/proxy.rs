@@ -243,6 +243,16 @@ impl Drop for Running {
     }
 }
 
+/// The next connection that is one: who lost a race may have been accepted, and is gone.
+fn next_of(listener: &Socket) -> TcpStream {
+    loop {
+        let stream = accept(listener).unwrap();
+        if stream.peer_addr().is_ok() {
+            return stream;
+        }
+    }
+}
+
 /// Asks for a tunnel; the reply code.
 fn ask(stream: &mut TcpStream, to: SocketAddr) -> u8 {
     let SocketAddr::V4(to) = to else { panic!("{to}") };
@@ -378,7 +388,7 @@ fn half_closes_and_resets_pass() {
     let listener = proxy.listener("10.1.0.1:9000");
     // The client ends its stream first, and still gets the answer.
     let mut client = proxy.tunnel("10.1.0.1:9000");
-    let mut server = accept(&listener).unwrap();
+    let mut server = next_of(&listener);
     client.write_all(b"question").unwrap();
     client.shutdown(Shutdown::Write).unwrap();
     let mut heard = String::new();
@@ -391,7 +401,7 @@ fn half_closes_and_resets_pass() {
     assert_eq!(heard, "answer");
     // The server ends its stream first.
     let mut client = proxy.tunnel("10.1.0.1:9000");
-    let mut server = accept(&listener).unwrap();
+    let mut server = next_of(&listener);
     server.shutdown(Shutdown::Write).unwrap();
     assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
     client.write_all(b"late").unwrap();
@@ -401,12 +411,12 @@ fn half_closes_and_resets_pass() {
     assert_eq!(heard, "late");
     // The server breaks off.
     let mut client = proxy.tunnel("10.1.0.1:9000");
-    let server = accept(&listener).unwrap();
+    let server = next_of(&listener);
     abort(server).unwrap();
     assert_eq!(client.read(&mut [0; 1]).unwrap_err().kind(), io::ErrorKind::ConnectionReset);
     // The client does, in the middle of a transfer.
     let client = proxy.tunnel("10.1.0.1:9000");
-    let mut server = accept(&listener).unwrap();
+    let mut server = next_of(&listener);
     let flood = thread::spawn(move || {
         let piece = [7; 100_000];
         loop {
@@ -422,4 +432,216 @@ fn half_closes_and_resets_pass() {
     wait_until("nothing is left", || {
         proxy.call(|host, _| host.app_ref().status(&host.endpoint, units::Instant::ZERO).clients.is_empty())
     });
+}
+
+#[test]
+fn git_clones_through_it() {
+    let Some(proxy) = Running::start(&[LINK, LINK]) else { return };
+    if !available_with(&[("git", "git")]) {
+        return;
+    }
+    let files = Files::new("git");
+    let repository = files.path("repo");
+    let git = |arguments: &[&str]| {
+        let identity = ["-c", "user.name=n", "-c", "user.email=n@example.org"];
+        let output = Command::new("git").args(identity).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    git(&["init", "-q", &repository]);
+    fs::write(format!("{repository}/data.bin"), interop::pattern(1_000_000)).unwrap();
+    git(&["-C", &repository, "add", "."]);
+    git(&["-C", &repository, "commit", "-qm", "one"]);
+    git(&["-C", &repository, "update-server-info"]);
+    let _server = proxy.web_server(&files.0);
+    let url = "http://server.test:8000/repo/.git";
+    for variable in ["http", "socks5h"] {
+        let clone = files.path(&format!("clone-{variable}"));
+        let mut command = proxy.program("git", &["clone", "-q", url, &clone]);
+        let output = command.env("http_proxy", format!("{variable}://{PROXY}")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(sha256(&format!("{clone}/data.bin")), sha256(&format!("{repository}/data.bin")));
+    }
+}
+
+/// Sends what it reads back, and ends with its input.
+const ECHO_SERVER: &str = "
+import selectors, socket, sys, threading, os, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (20000, 20000))
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+selector = selectors.DefaultSelector()
+listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(('0.0.0.0', 8000))
+listener.listen(4096)
+selector.register(listener, selectors.EVENT_READ)
+while True:
+    for key, _ in selector.select():
+        if key.fileobj is listener:
+            selector.register(listener.accept()[0], selectors.EVENT_READ)
+            continue
+        try:
+            data = key.fileobj.recv(65536)
+            if data: key.fileobj.sendall(data)
+        except OSError: data = b''
+        if not data:
+            selector.unregister(key.fileobj)
+            key.fileobj.close()
+";
+
+/// Resident memory of this process.
+fn resident_bytes() -> u64 {
+    let text = fs::read_to_string("/proc/self/statm").unwrap();
+    text.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+/// `count` tunnels to the echo server, each of which has been used.
+fn many(proxy: &Running, count: usize) -> Vec<TcpStream> {
+    let mut tunnels = Vec::new();
+    for round in 0..count.div_ceil(100) {
+        let wave = 100.min(count - round * 100);
+        let mut clients: Vec<_> =
+            (0..wave).map(|_| proxy.rig.host(1).run(|| TcpStream::connect(PROXY)).unwrap().unwrap()).collect();
+        for client in &mut clients {
+            client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            client.write_all(&[5, 1, 0, 5, 1, 0, 1, 10, 1, 0, 1, 31, 64]).unwrap();
+            client.write_all(b"hello").unwrap();
+        }
+        for client in &mut clients {
+            let mut reply = [0; 17];
+            client.read_exact(&mut reply).unwrap();
+            assert_eq!(&reply[12..], b"hello", "{reply:?}");
+        }
+        tunnels.append(&mut clients);
+    }
+    tunnels
+}
+
+fn many_clients(count: usize) {
+    let fast = "rate = '500 Mbit/s'\ndelay = '2 ms'";
+    let Some(proxy) = Running::start(&[fast, fast]) else { return };
+    let files = Files::new(&format!("many-{count}"));
+    let _server = proxy.python(&files.0, ECHO_SERVER);
+    let before = resident_bytes();
+    let mut tunnels = many(&proxy, count);
+    let grown = resident_bytes().saturating_sub(before);
+    println!("{count} clients: {} B each, of which this test's own are a few", grown / count as u64);
+    // All at once.
+    tunnels.iter_mut().for_each(|tunnel| tunnel.write_all(b"again").unwrap());
+    for tunnel in &mut tunnels {
+        let mut reply = [0; 5];
+        tunnel.read_exact(&mut reply).unwrap();
+        assert_eq!(&reply, b"again");
+    }
+    assert_eq!(proxy.status().clients.len(), count);
+    assert!(grown / (count as u64) < 200_000, "{grown}");
+    // Then nothing happens, and nobody does anything.
+    sleep(Duration::from_secs(4));
+    let turns = proxy.call(|host, _| host.app_ref().totals().turns);
+    sleep(Duration::from_secs(3));
+    let more = proxy.call(|host, _| host.app_ref().totals().turns) - turns;
+    // Our own questions make up two of them.
+    assert!(more <= 4, "{more} turns while all were idle");
+    drop(tunnels);
+    wait_until("all are gone", || proxy.status().clients.is_empty());
+}
+
+#[expect(clippy::disallowed_methods, reason = "other programs work in real time")]
+fn sleep(span: Duration) {
+    thread::sleep(span);
+}
+
+#[test]
+fn two_thousand_clients_at_once() {
+    many_clients(2000);
+}
+
+#[test]
+#[ignore = "takes long: prints the memory of an idle connection"]
+fn ten_thousand_clients_at_once() {
+    many_clients(10_000);
+}
+
+#[test]
+fn a_slow_client_holds_up_nobody_and_keeps_little() {
+    let fast = "rate = '200 Mbit/s'\ndelay = '2 ms'";
+    let Some(proxy) = Running::start(&[fast, fast]) else { return };
+    let listener = proxy.listener("10.1.0.1:9000");
+    let files = Files::new("slow");
+    let _server = proxy.web_server(&files.0);
+    let mut slow = Vec::new();
+    for _ in 0..10 {
+        slow.push(proxy.tunnel("10.1.0.1:9000"));
+        let mut server = next_of(&listener);
+        thread::spawn(move || while server.write_all(&[1; 100_000]).is_ok() {});
+    }
+    let before = resident_bytes();
+    for _ in 0..20 {
+        for client in &mut slow {
+            assert!(client.read(&mut [0; 100]).unwrap() > 0);
+        }
+        sleep(Duration::from_millis(100));
+    }
+    let fetched = proxy.fetched(&["--socks5", PROXY, "-w", " %{time_total}", "http://10.1.0.1:8000/data.bin"]);
+    let text = fetched.rsplit(|octet| *octet == b' ').next().unwrap();
+    let took: f64 = String::from_utf8_lossy(text).parse().unwrap();
+    assert!(took < 3.0, "{took} s");
+    let grown = resident_bytes().saturating_sub(before);
+    println!("10 slow clients: {grown} B");
+    assert!(grown < 10 * (8 << 20), "{grown}");
+}
+
+#[test]
+fn a_lost_uplink_ends_nothing_and_the_end_is_in_good_order() {
+    let Some(proxy) = Running::start(&[LINK, LINK]) else { return };
+    let files = Files::new("lost");
+    let _server = proxy.python(&files.0, ECHO_SERVER);
+    let mut tunnel = proxy.tunnel("10.1.0.1:8000");
+    let mut echo = |text: &[u8]| {
+        tunnel.write_all(text).unwrap();
+        let mut reply = vec![0; text.len()];
+        tunnel.read_exact(&mut reply).unwrap();
+        assert_eq!(reply, text);
+    };
+    echo(b"one");
+    wait_until("there are two subflows", || {
+        let status = proxy.status();
+        let connection = status.clients[0].connection.clone().unwrap();
+        connection.subflows.iter().filter(|subflow| subflow.established_at.is_some()).count() == 2
+    });
+    let uplink = |link: usize| -> IpAddr { format!("10.{link}.1.2").parse().unwrap() };
+    let change = |remove: IpAddr| {
+        proxy
+            .remote
+            .call(move |host, now| host.with_app_mut(|proxy, endpoint| proxy.remove_uplink(remove, endpoint, now)))
+            .unwrap();
+    };
+    let first = proxy.status().clients[0].connection.clone().unwrap().subflows[0].local.ip();
+    change(first);
+    echo(b"two");
+    let other = if first == uplink(1) { uplink(2) } else { uplink(1) };
+    assert_eq!(proxy.status().uplinks.iter().map(|view| view.uplink.ip).collect::<Vec<_>>(), [other]);
+    let totals = proxy.finish();
+    assert_eq!(totals.connected, 1);
+    // The client hears of the end.
+    assert!(tunnel.read(&mut [0; 1]).is_err());
+}
+
+/// How fast octets pass, for the record: run it with a release build on a quiet machine.
+#[test]
+#[ignore = "prints a figure"]
+fn throughput() {
+    let link = "rate = '20 Gbit/s'";
+    let Some(proxy) = Running::start(&[link]) else { return };
+    let files = Files::new("throughput");
+    let _server = proxy.web_server(&files.0);
+    let large = fs::File::create(files.path("large.bin")).unwrap();
+    large.set_len(2_000_000_000).unwrap();
+    for (options, url) in [
+        (&["--socks5-hostname", PROXY][..], "http://server.test:8000/large.bin"),
+        (&["--proxy", PROXY], "http://server.test:8000/large.bin"),
+    ] {
+        let speed = proxy.fetched(&[options, &["-o", "/dev/null", "-w", "%{speed_download}", url]].concat());
+        let bytes: f64 = String::from_utf8(speed).unwrap().parse().unwrap();
+        println!("{options:?}: {:.2} Gbit/s", bytes * 8.0 / 1e9);
+    }
 }
