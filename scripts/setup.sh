@@ -10,6 +10,7 @@ ip iproute2 the part of the demo against the kernel'
 test_tools="$demo_tools
 mptcpize mptcpize interop tests against the kernel
 curl curl interop tests against the kernel
+nft nftables interop tests with uplinks
 python3 python3 interop tests against the kernel
 tshark tshark checks of captures by an independent dissector
 chromium chromium tests that open reports in a browser

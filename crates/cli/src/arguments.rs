@@ -306,7 +306,11 @@ pub struct Serve {
     anabranch get http://10.1.0.1/big.iso -o big.iso\n  \
     anabranch get http://10.1.0.1/big.iso -C\n  \
     anabranch get http://10.1.0.1/all.tar -o - | tar x\n  \
-    ip netns exec laptop anabranch get http://10.1.0.1/big.iso --via 10.1.0.3 --via 10.2.0.3")]
+    anabranch get http://example.org/big.iso --interface usb0 --interface usb1   # over two tethered phones\n  \
+    anabranch get http://example.org/big.iso --interface usb0 --dry-run          # what that would change on this host\n  \
+    ip netns exec laptop anabranch get http://10.1.0.1/big.iso --via 10.1.0.3 --via 10.2.0.3\n\n\
+    With --interface, routing tables, rules, translation (nftables) and forwarding of the interfaces named are set up for the\n\
+    download and taken back when it ends, in whatever way. Nothing is needed on the phones but tethering.")]
 pub struct Get {
     /// The file's place: http://HOST[:PORT]/PATH, where HOST is an IP address or a name that this host can resolve
     pub url: String,
@@ -319,6 +323,12 @@ pub struct Get {
     /// An address of the engine, routed to it; repeatable, one for each path; by default a private network
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub via: Vec<IpAddr>,
+    /// An interface of this host that reaches the Internet by itself, like a tethered phone; repeatable, one for each path
+    #[arg(long = "interface", value_name = "NAME", conflicts_with = "via")]
+    pub interfaces: Vec<String>,
+    /// With --interface: print what would be changed on this host, each step with its undo, and change nothing
+    #[arg(long, requires = "interfaces")]
+    pub dry_run: bool,
 }
 
 fn seed(text: &str) -> Result<u64, String> {

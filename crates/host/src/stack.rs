@@ -75,6 +75,13 @@ impl<A: Agent, P: App> EndpointHost<A, P> {
         result
     }
 
+    /// Does something with what was given to [`Self::with_app`]; what follows from it is done as after any other call.
+    pub fn with_app_mut<T>(&mut self, act: impl FnOnce(&mut P, &mut Endpoint) -> T) -> T {
+        let result = act(&mut self.apps, &mut self.endpoint);
+        self.find_next_deadline();
+        result
+    }
+
     /// The engine, the agent and what was given to [`Self::with_app`], to see what came of them.
     pub fn into_parts(self) -> (Endpoint, A, P) {
         (self.endpoint, self.agent, self.apps)

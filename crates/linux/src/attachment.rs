@@ -48,12 +48,27 @@ impl Attachment {
     /// If the process may not make a TUN device, or if an address cannot be used or is in use on this host.
     pub fn open(via: &[IpAddr]) -> Result<Self> {
         check(via)?;
-        let (tun, own) = create(via)?;
-        let device = tun.name().to_owned();
+        let (tun, own) = create(via.is_empty(), &private_addresses)?;
         let addresses = if via.is_empty() { own } else { via.to_vec() };
-        forward_from(&device);
+        let device = tun.name().to_owned();
         let routes: Vec<String> = via.iter().map(|address| format!("route add {address} dev {device}")).collect();
         ip_command::batch(None, Family::Named, &routes)?;
+        Self::new(tun, addresses)
+    }
+
+    /// As [`Self::open`] without addresses, but the engine has those of its private network that `addresses` gives for
+    /// the device's number. Where devices have no IPv6, it has none of that.
+    ///
+    /// # Errors
+    /// If the process may not make a TUN device.
+    pub fn open_with(addresses: &dyn Fn(u8) -> Vec<IpAddr>) -> Result<Self> {
+        let (tun, mut addresses) = create(true, addresses)?;
+        addresses.retain(|address| address.is_ipv4() || has_ipv6());
+        Self::new(tun, addresses)
+    }
+
+    fn new(tun: Tun, addresses: Vec<IpAddr>) -> Result<Self> {
+        forward_from(tun.name());
         let local_addresses = addresses.iter().map(|ip| LocalAddress { ip: *ip, backup: false }).collect();
         let config = EndpointConfig { local_addresses, ..EndpointConfig::default() };
         Ok(Self { endpoint: Endpoint::new(config, random_seed()?), tun, addresses })
@@ -69,20 +84,33 @@ pub fn forwards(family_of: IpAddr) -> bool {
     fs::read_to_string(variable).is_ok_and(|value| value.trim() == "1")
 }
 
-/// A device of a number that is free, and the engine's private addresses, if it is to have some.
-fn create(via: &[IpAddr]) -> Result<(Tun, Vec<IpAddr>)> {
-    for number in (0..DEVICES_MAX).filter(|number| !tun::exists(&device_name(*number))) {
-        let (kernels, engines) = if via.is_empty() { private_network(number) } else { (Vec::new(), Vec::new()) };
-        let config = TunConfig { name: device_name(number), mtu: MTU, offload: true, addresses: kernels };
+/// The number of the next device.
+///
+/// # Errors
+/// If all are taken.
+pub fn free_number() -> Result<u8> {
+    free_numbers().next().ok_or_else(no_number)
+}
+
+fn free_numbers() -> impl Iterator<Item = u8> {
+    (0..DEVICES_MAX).filter(|number| !tun::exists(&device_name(*number)))
+}
+
+fn no_number() -> Error {
+    Error::Usage(format!("all of anabranch0 to anabranch{} exist already: end some of their programs", DEVICES_MAX - 1))
+}
+
+/// A device of a number that is free, in a private network if it is to be, and what addresses the engine has with that number.
+fn create(is_private: bool, engines: &dyn Fn(u8) -> Vec<IpAddr>) -> Result<(Tun, Vec<IpAddr>)> {
+    for number in free_numbers() {
+        let addresses = if is_private { private_network(number) } else { Vec::new() };
+        let config = TunConfig { name: device_name(number), mtu: MTU, offload: true, addresses };
         match Tun::open(&config) {
             Err(Error::System { source, .. }) if is_taken(&source) => {}
-            tun => return Ok((tun?, engines)),
+            tun => return Ok((tun?, engines(number))),
         }
     }
-    Err(Error::Usage(format!(
-        "all of anabranch0 to anabranch{} exist already: end some of their programs",
-        DEVICES_MAX - 1
-    )))
+    Err(no_number())
 }
 
 /// Whether a device could not be made because its name belongs to another one.
@@ -127,7 +155,7 @@ fn forward_from(device: &str) {
 }
 
 /// Whether devices made from now on may have IPv6 addresses.
-fn has_ipv6() -> bool {
+pub(crate) fn has_ipv6() -> bool {
     fs::read_to_string("/proc/sys/net/ipv6/conf/default/disable_ipv6").is_ok_and(|value| value.trim() == "0")
 }
 
@@ -135,14 +163,28 @@ fn device_name(number: u8) -> String {
     format!("anabranch{number}")
 }
 
-/// Addresses of the kernel's side with their lengths, and of the engine's.
-fn private_network(number: u8) -> (Vec<(IpAddr, u8)>, Vec<IpAddr>) {
-    let v4 = |host| IpAddr::from(Ipv4Addr::new(10, 99, number, host));
-    let v6 = |host| IpAddr::from(Ipv6Addr::new(0xfd99, number.into(), 0, 0, 0, 0, 0, host));
-    if !has_ipv6() {
-        return (vec![(v4(1), 24)], vec![v4(2)]);
-    }
-    (vec![(v4(1), 24), (v6(1), 64)], vec![v4(2), v6(2)])
+/// The kernel's addresses in the private network of a device, with their lengths.
+fn private_network(number: u8) -> Vec<(IpAddr, u8)> {
+    let mut network = vec![(private_v4(number, 1), 24), (private_v6(number, 1), 64)];
+    network.truncate(if has_ipv6() { 2 } else { 1 });
+    network
+}
+
+/// The engine's addresses there.
+fn private_addresses(number: u8) -> Vec<IpAddr> {
+    let mut addresses = vec![private_v4(number, 2), private_v6(number, 2)];
+    addresses.truncate(if has_ipv6() { 2 } else { 1 });
+    addresses
+}
+
+/// An address of the private network of a device; host 1 is the kernel.
+pub(crate) fn private_v4(number: u8, host: u8) -> IpAddr {
+    Ipv4Addr::new(10, 99, number, host).into()
+}
+
+/// As [`private_v4`].
+pub(crate) fn private_v6(number: u8, host: u8) -> IpAddr {
+    Ipv6Addr::new(0xfd99, number.into(), 0, 0, 0, 0, 0, host.into()).into()
 }
 
 #[cfg(test)]

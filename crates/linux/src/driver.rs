@@ -3,7 +3,7 @@
 //! One thread, one loop, no locks around the host. Other threads reach it through a [`Remote`], or wake it with a [`Waker`].
 
 use std::io::IoSlice;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -131,14 +131,23 @@ impl<H: Host> Driver<H> {
     /// # Errors
     /// If the device fails.
     pub fn run(&mut self, host: &mut H, stop: &Stop) -> Result<bool> {
+        self.run_with(host, stop, None)
+    }
+
+    /// As [`Self::run`], and calls [`Host::handle_wake`] whenever `source` can be read: an epoll descriptor, say, by which the
+    /// host waits for descriptors of its own. A source that stays readable is not slept beside, but the device has its turn.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn run_with(&mut self, host: &mut H, stop: &Stop, source: Option<BorrowedFd<'_>>) -> Result<bool> {
         host.start(self.clock.now());
-        let finished = self.run_until_end(host, stop)?;
+        let finished = self.run_until_end(host, stop, source)?;
         host.handle_end(self.clock.now());
         self.transmit(host)?;
         Ok(finished)
     }
 
-    fn run_until_end(&mut self, host: &mut H, stop: &Stop) -> Result<bool> {
+    fn run_until_end(&mut self, host: &mut H, stop: &Stop, source: Option<BorrowedFd<'_>>) -> Result<bool> {
         be_punctual();
         let mut ready = Vec::new();
         loop {
@@ -146,7 +155,7 @@ impl<H: Host> Driver<H> {
             if host.is_finished() {
                 return Ok(true);
             }
-            let devices = [self.tun.as_fd(), self.wake.0.as_fd()];
+            let devices = [self.tun.as_fd(), self.wake.0.as_fd()].into_iter().chain(source);
             if !wait(&self.clock, host.poll_timeout(), stop.as_fd(), devices, &mut ready)? {
                 return Ok(false);
             }
@@ -156,6 +165,8 @@ impl<H: Host> Driver<H> {
             }
             if ready.contains(&1) {
                 self.work(host)?;
+            } else if ready.contains(&2) {
+                host.handle_wake(self.clock.now());
             }
         }
     }

@@ -4,6 +4,7 @@ mod attempts;
 mod download;
 #[cfg(test)]
 mod download_tests;
+mod over_uplinks;
 mod partial;
 mod sink;
 mod stream;
@@ -21,6 +22,7 @@ use crate::stop::Stop;
 use crate::{Error, Result};
 use attempts::Attempts;
 use download::Download;
+use over_uplinks::Uplinks;
 use sink::Sink;
 
 pub use download::Progress;
@@ -41,6 +43,8 @@ pub struct GetOptions {
     pub output: Output,
     /// Addresses of the engine, one for each path to use; private ones if there are none.
     pub via: Vec<IpAddr>,
+    /// Interfaces of this host to use as uplinks, in place of `via`.
+    pub interfaces: Vec<String>,
     /// Go on with what an earlier download has left, and leave what has arrived if this one fails.
     pub resume: bool,
 }
@@ -66,7 +70,8 @@ pub struct GetReport {
 /// unless it is to be resumed.
 pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress)) -> Result<GetReport> {
     let remotes = resolve(&options.url)?;
-    let Attachment { endpoint, tun, addresses } = Attachment::open(&options.via)?;
+    let (attachment, mut uplinks) = attach(options)?;
+    let Attachment { endpoint, tun, addresses } = attachment;
     let config = ConnectionConfig {
         mtu: MTU,
         offload_max_bytes: OFFLOAD_PAYLOAD_MAX,
@@ -76,8 +81,7 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
     };
     let attempts = Attempts::new(&addresses, &remotes, config);
     if attempts.next_at().is_none() {
-        let family = if remotes[0].is_ipv4() { "IPv4" } else { "IPv6" };
-        return Err(Error::Usage(format!("{} is an {family} address: add one of ours with --via", remotes[0].ip())));
+        return Err(no_way(remotes[0].ip(), uplinks.is_some()));
     }
     if let Some(own) = remotes.iter().find(|remote| addresses.contains(&remote.ip())) {
         return Err(Error::Usage(format!("{} is an address of our own: name another one with --via", own.ip())));
@@ -88,14 +92,39 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
     let sink = Sink::open(&options.output, &options.url.to_string(), options.resume, wake)?;
     let download = Download::new(&options.url, sink, attempts, observe);
     let mut host = EndpointHost::with_app(endpoint, Alone, download);
-    let finished = driver.run(&mut host, stop);
+    let finished = match &mut uplinks {
+        Some(uplinks) => uplinks.run(driver, &mut host, stop),
+        None => driver.run(&mut host, stop),
+    };
     let (endpoint, _, download) = host.into_parts();
     let connection = download.connection().and_then(|id| endpoint.stats(id)).unwrap_or_default();
     let (bytes, resumed_bytes) = download.bytes();
     let duration = download.duration();
     let finished = finished.and_then(|finished| if finished { Ok(()) } else { Err(Error::Interrupted) });
-    download.finish(finished).map_err(|error| explain(error, &remotes))?;
+    download.finish(finished).map_err(|error| match &uplinks {
+        Some(uplinks) => over_uplinks::explain(error, &uplinks.notes),
+        None => explain(error, &remotes),
+    })?;
     Ok(GetReport { bytes, resumed_bytes, duration, connection })
+}
+
+/// The engine and, if it is to use uplinks, what connects it with them.
+fn attach(options: &GetOptions) -> Result<(Attachment, Option<Uplinks>)> {
+    if options.interfaces.is_empty() {
+        return Ok((Attachment::open(&options.via)?, None));
+    }
+    let (attachment, uplinks) = Uplinks::open(&options.interfaces)?;
+    Ok((attachment, Some(uplinks)))
+}
+
+/// The engine has no address of the family of `remote`.
+fn no_way(remote: IpAddr, over_uplinks: bool) -> Error {
+    let family = if remote.is_ipv4() { "IPv4" } else { "IPv6" };
+    Error::Usage(if over_uplinks {
+        format!("{remote} is an {family} address, and no uplink has {family}: name another one with --interface")
+    } else {
+        format!("{remote} is an {family} address: add one of ours with --via")
+    })
 }
 
 /// The addresses of a URL's host, by the resolver of this host.

@@ -46,7 +46,7 @@ pub(crate) fn batch(namespace: Option<&str>, family: Family, commands: &[String]
 }
 
 /// What `ip` and the kernel mean, and the remedy.
-fn explain(message: &str) -> String {
+pub(crate) fn explain(message: &str) -> String {
     let said = message.split("; Command failed").next().unwrap_or_default();
     let said =
         said.trim_start_matches("RTNETLINK answers: ").trim_start_matches("Error: ").trim_end_matches(['.', ' ']);

@@ -9,6 +9,7 @@
 //! netns       network namespaces that vanish with the process, even when it is killed
 //! driver      drives a host over a TUN device
 //! device_loop moves packets between devices and whatever is inside
+//! uplink      interfaces that reach the Internet by themselves, and the plumbing between them and an engine
 //! serve, get  HTTP over the engine: `anabranch serve` and `anabranch get`
 //! ```
 
@@ -32,6 +33,7 @@ pub mod retention;
 pub mod serve;
 pub mod stop;
 pub mod tun;
+pub mod uplink;
 mod wait;
 
 pub use error::Error;

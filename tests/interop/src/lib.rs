@@ -14,6 +14,7 @@ mod priority;
 mod relaying;
 mod rig;
 mod stream;
+mod tethered;
 
 pub use cooperation::{Cooperation, Joins, Orders, Relay, open_relay, relay_place};
 pub use echo::{Echo, echo};
@@ -25,3 +26,4 @@ pub use priority::go_first;
 pub use relaying::{Place, Relaying};
 pub use rig::Rig;
 pub use stream::{Digest, pattern, receive_all, receive_rest, send_pattern, send_pattern_from};
+pub use tethered::{Running, Tethered, USB, output};

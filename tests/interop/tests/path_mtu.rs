@@ -34,6 +34,7 @@ fn get_and_serve_find_out() {
             url: "http://10.1.1.2:8080/data.bin".parse().unwrap(),
             output: Output::File(folder.join("copy.bin")),
             via: via(0),
+            interfaces: Vec::new(),
             resume: false,
         };
         let stop = Stop::new().unwrap();

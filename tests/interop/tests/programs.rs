@@ -209,7 +209,13 @@ fn python(rig: &Rig, folder: &Path, program: &str) -> Killed {
 
 fn get_options(url: &str, output: &Path) -> GetOptions {
     let via = ["10.1.1.2", "10.2.1.2"].map(|ip| ip.parse().unwrap()).to_vec();
-    GetOptions { url: url.parse().unwrap(), output: Output::File(output.into()), via, resume: false }
+    GetOptions {
+        url: url.parse().unwrap(),
+        output: Output::File(output.into()),
+        via,
+        interfaces: Vec::new(),
+        resume: false,
+    }
 }
 
 /// Runs `get` behind host b.
@@ -299,7 +305,13 @@ fn serve_and_get_meet_on_one_host() {
         let base = line.rsplit_once(' ').unwrap().1;
         let get_one = |name: &str, resume: bool| {
             let url = format!("{base}{name}").parse().unwrap();
-            let options = GetOptions { url, output: Output::File(files.output()), via: Vec::new(), resume };
+            let options = GetOptions {
+                url,
+                output: Output::File(files.output()),
+                via: Vec::new(),
+                interfaces: Vec::new(),
+                resume,
+            };
             let stop = Stop::new().unwrap();
             rig.host(1).run(|| get(&options, &stop, &mut |_| {})).unwrap().map_err(|error| error.to_string()).unwrap()
         };

@@ -6,6 +6,7 @@ use lab::present::quantity;
 use linux::get::{GetOptions, GetReport, Output, get as get_file};
 use linux::http::Url;
 use linux::stop::Stop;
+use linux::uplink;
 
 use crate::arguments;
 use crate::console::{self, DownloadBar};
@@ -14,12 +15,16 @@ use crate::failure::Failure;
 /// Downloads a file, whole or not at all.
 pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
     let url: Url = arguments.url.parse().map_err(Failure::Input)?;
+    if arguments.dry_run {
+        return Ok(console::print(&uplink::rehearse(&uplink::discover(&arguments.interfaces)?)?.to_string())?);
+    }
     let output = match arguments.output.as_deref() {
         Some(path) if path == Path::new("-") => Output::Stdout,
         Some(path) => Output::File(path.to_owned()),
         None => Output::File(name_of(&url)?),
     };
-    let options = GetOptions { url, output, via: arguments.via.clone(), resume: arguments.resume };
+    let (via, interfaces) = (arguments.via.clone(), arguments.interfaces.clone());
+    let options = GetOptions { url, output, via, interfaces, resume: arguments.resume };
     let stop = Stop::on_signals()?;
     let bar = DownloadBar::new();
     let report = get_file(&options, &stop, &mut |progress| bar.show(progress));

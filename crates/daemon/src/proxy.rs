@@ -1,0 +1,368 @@
+//! A proxy on the loopback: SOCKS5 (RFC 1928) and HTTP on one port, each client's connection becoming one of the engine's.
+//!
+//! ```text
+//! client ── socket ── session ── engine ── uplinks ── server
+//!            poller      │
+//!         resolver, dial, choice
+//! ```
+//!
+//! ```text
+//! run       the proxy on a TUN device, in a thread of its own until it is stopped
+//! session   one client: octets both ways, a bounded number of them on their way
+//! client    its socket
+//! opening   what it says first: socks, head
+//! exchange  a request of plain HTTP and its answer: head, framing
+//! dial      connecting, the addresses of the server and our uplinks racing
+//! choice    which uplink a connection starts from
+//! resolver  names to addresses
+//! target    where nobody is taken
+//! ```
+//!
+//! One thread, that of the driver: no client is ever waited for. What a client does not read, it does not get: its connection's
+//! window closes, and the server stops.
+
+mod accept;
+pub mod choice;
+mod client;
+mod dial;
+mod exchange;
+pub mod failure;
+mod framing;
+mod head;
+mod opening;
+mod poller;
+mod progress;
+pub mod resolver;
+mod run;
+mod session;
+mod socks;
+pub mod status;
+pub mod target;
+mod watch;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use host::App;
+use linux::attachment::MTU;
+use linux::driver::OFFLOAD_PAYLOAD_MAX;
+use slab::Slab;
+use transport::path_manager::LocalAddress;
+use transport::{ConnectionConfig, ConnectionId, Endpoint, Event};
+use units::{Deadlines, Duration, Instant};
+
+use accept::Accepting;
+use choice::{Choice, Tier, Uplink};
+use poller::Poller;
+use resolver::{Lookup, Resolver, system_lookup};
+use session::{Session, Stage};
+use status::{ClientStatus, ProxyStatus, Totals};
+
+pub use run::{RunOptions, run};
+
+/// Octets read from a client at a time.
+const SCRATCH_BYTES: usize = 128 << 10;
+/// Clients at most, unless the operating system allows fewer.
+const CLIENTS_MAX: usize = 20_000;
+/// A NAT forgets a connection without traffic, and with mobile operators soon.
+const KEEP_ALIVE: Duration = Duration::from_secs(60);
+/// For how long what is under way may finish once the proxy ends.
+const ENDING_MAX: Duration = Duration::from_secs(1);
+/// Names of the descriptors that are no client's.
+const LISTENER: u64 = u64::MAX;
+const STOP: u64 = u64::MAX - 1;
+
+/// What a proxy needs to know.
+#[derive(Clone)]
+pub struct ProxyConfig {
+    /// Where it listens: on the loopback, unless `open` is set. Port 0 is any free one.
+    pub listen: SocketAddr,
+    /// Listens on any address: whoever reaches it may use it, and reaches whatever this device reaches.
+    pub open: bool,
+    /// Addresses where nobody is taken, besides those of [`target::why_not`] and the uplinks: this device's own.
+    pub forbidden: Vec<IpAddr>,
+    /// How connections to servers are opened.
+    pub connection: ConnectionConfig,
+    /// How names are resolved.
+    pub lookup: Lookup,
+    /// Clients at most.
+    pub clients_max: usize,
+}
+
+impl ProxyConfig {
+    /// A proxy at `listen` with what suits most.
+    pub fn new(listen: SocketAddr) -> Self {
+        let connection = ConnectionConfig {
+            mtu: MTU,
+            offload_max_bytes: OFFLOAD_PAYLOAD_MAX,
+            keep_alive: Some(KEEP_ALIVE),
+            // Clients have gathered their octets, or have not, as they like.
+            nagle: false,
+            ..ConnectionConfig::default()
+        };
+        let (lookup, clients_max) = (system_lookup(), CLIENTS_MAX);
+        Self { listen, open: false, forbidden: Vec::new(), connection, lookup, clients_max }
+    }
+}
+
+/// The proxy as an application of the engine, for [`linux::driver::Driver::run_with`] with [`Proxy::source`].
+pub struct Proxy {
+    config: ProxyConfig,
+    local: SocketAddr,
+    accepting: Accepting,
+    poller: Poller,
+    resolver: Resolver,
+    choice: Choice,
+    sessions: Slab<Session>,
+    by_connection: BTreeMap<ConnectionId, usize>,
+    /// When sessions want to be called.
+    timers: Deadlines,
+    /// Sessions that have another turn coming.
+    again: VecDeque<u64>,
+    /// Sessions whose octets move.
+    watched: Vec<u64>,
+    watch_at: Option<Instant>,
+    watched_at: Instant,
+    /// Until when what is under way may finish.
+    ending: Option<Instant>,
+    next_serial: u32,
+    scratch: Vec<u8>,
+    totals: Totals,
+    say: Box<dyn FnMut(&str) + Send>,
+}
+
+impl Proxy {
+    /// A proxy that listens. `wake` makes the driver call [`App::handle_wake`], and `say` tells people what they should know.
+    ///
+    /// # Errors
+    /// If the address is not the loopback's and `open` is not set; if it is in use.
+    pub fn new(
+        config: ProxyConfig,
+        uplinks: &[Uplink],
+        wake: impl Fn() + Send + Sync + 'static,
+        say: impl FnMut(&str) + Send + 'static,
+    ) -> linux::Result<Self> {
+        if !config.listen.ip().is_loopback() && !config.open {
+            return Err(linux::Error::Usage(format!(
+                "{} is no loopback address: whoever reaches such a proxy may use it, and reaches through it whatever this device \
+                 reaches. Listen on 127.0.0.1, or allow it explicitly",
+                config.listen
+            )));
+        }
+        let system = |what| move |error: io::Error| linux::Error::system(what)(error);
+        let listener = TcpListener::bind(config.listen).map_err(|error| {
+            linux::Error::system(format!("listen on {} (end who does, or choose another port)", config.listen))(error)
+        })?;
+        let local = listener.local_addr().map_err(system("find the proxy's address"))?;
+        let poller = Poller::new().map_err(system("create an epoll descriptor"))?;
+        poller.add(&listener, LISTENER).map_err(system("watch a socket"))?;
+        let accepting = Accepting::new(listener, config.clients_max).map_err(system("set up a socket"))?;
+        let mut choice = Choice::default();
+        uplinks.iter().for_each(|uplink| choice.add(*uplink));
+        Ok(Self {
+            resolver: Resolver::new(config.lookup.clone(), wake),
+            config,
+            local,
+            accepting,
+            poller,
+            choice,
+            sessions: Slab::new(),
+            by_connection: BTreeMap::new(),
+            timers: Deadlines::new(),
+            again: VecDeque::new(),
+            watched: Vec::new(),
+            watch_at: None,
+            watched_at: Instant::ZERO,
+            ending: None,
+            next_serial: 0,
+            scratch: vec![0; SCRATCH_BYTES],
+            totals: Totals::default(),
+            say: Box::new(say),
+        })
+    }
+
+    /// Where it listens.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// What the driver is to wait for beside its device.
+    ///
+    /// # Errors
+    /// If the process has no descriptors left.
+    pub fn source(&self) -> io::Result<OwnedFd> {
+        self.poller.handle()
+    }
+
+    /// Has the proxy end by itself, in good order, when `stop` can be read: [`App::is_finished`] tells when it has. The descriptor
+    /// stays the caller's, and must stay open.
+    ///
+    /// # Errors
+    /// If the kernel watches no more descriptors.
+    pub fn end_at(&self, stop: BorrowedFd<'_>) -> io::Result<()> {
+        self.poller.add(stop, STOP)
+    }
+
+    /// Accepts no more clients, and gives those that are there a second to finish what is under way.
+    pub fn end(&mut self, now: Instant) {
+        if self.ending.is_none() {
+            self.accepting.end();
+            self.ending = Some(now + ENDING_MAX);
+            self.watch_at = Some(now);
+        }
+    }
+
+    /// An uplink is there, or has another tier: connections start from it, and those that exist spread to it.
+    pub fn add_uplink(&mut self, uplink: Uplink, endpoint: &mut Endpoint, now: Instant) {
+        self.choice.add(uplink);
+        endpoint.add_local_address(LocalAddress { ip: uplink.ip, backup: uplink.tier == Tier::Backup }, now);
+    }
+
+    /// An uplink is gone: connections live on on others; those that had no other end.
+    pub fn remove_uplink(&mut self, ip: IpAddr, endpoint: &mut Endpoint, now: Instant) {
+        self.choice.remove(ip);
+        endpoint.remove_local_address(ip, now);
+    }
+
+    /// Sums since the start.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// What it does. Costs a look at every connection.
+    pub fn status(&self, endpoint: &Endpoint, now: Instant) -> ProxyStatus {
+        let client = |session: &Session| ClientStatus {
+            protocol: session.protocol,
+            target: session.target().map(ToString::to_string),
+            stage: session.stage.name(),
+            age: now.saturating_since(session.since),
+            up_bytes: session.up_bytes,
+            down_bytes: session.down_bytes,
+            connection: session.server.as_ref().and_then(|server| endpoint.stats(server.connection)),
+        };
+        ProxyStatus {
+            listen: self.local,
+            totals: self.totals,
+            uplinks: self.choice.view(now),
+            clients: self.sessions.iter().map(|(_, session)| client(session)).collect(),
+        }
+    }
+
+    /// Takes what the kernel and the resolver have to tell.
+    fn take_news(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        let mut events = Vec::new();
+        if self.poller.take(&mut events).is_err() {
+            // Only a descriptor that is not epoll's any more fails here: nothing can be done for clients then.
+            return self.end(now);
+        }
+        for (token, readiness) in events {
+            match token {
+                LISTENER => self.accept(endpoint, now),
+                STOP if readiness.readable => self.end(now),
+                STOP => {}
+                token => {
+                    let Some(key) = self.key_of(token) else { continue };
+                    match self.sessions[key].client.note(readiness) {
+                        Ok(()) => self.turn(key, endpoint, now),
+                        Err(_) => self.finish(key, session::End::ClientGone, endpoint, now),
+                    }
+                }
+            }
+        }
+        for (waiters, answer) in self.resolver.poll(now) {
+            for token in waiters {
+                if let Some(key) = self.key_of(token) {
+                    self.resolved(key, answer.clone(), endpoint, now);
+                }
+            }
+        }
+    }
+
+    /// The session of a token, unless it is another one by now.
+    fn key_of(&self, token: u64) -> Option<usize> {
+        let key = (token & u64::from(u32::MAX)) as usize;
+        self.sessions.get(key).filter(|session| u64::from(session.serial) == token >> 32).map(|_| key)
+    }
+
+    fn token(&self, key: usize) -> u64 {
+        u64::from(self.sessions[key].serial) << 32 | key as u64
+    }
+
+    /// Gives those their turn who asked for another one; what they ask for now comes later.
+    fn go_round(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        for _ in 0..self.again.len() {
+            let Some(token) = self.again.pop_front() else { return };
+            if let Some(key) = self.key_of(token) {
+                self.sessions[key].queued = false;
+                self.turn(key, endpoint, now);
+            }
+        }
+    }
+}
+
+impl App for Proxy {
+    fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
+        match event {
+            Event::Connected { connection, mptcp } => self.connected(*connection, *mptcp, endpoint, now),
+            Event::Closed { connection, reason } => self.closed(*connection, *reason, endpoint, now),
+            Event::FellBack(connection) => self.fell_back(*connection, endpoint, now),
+            Event::Readable(connection) | Event::Writable(connection) | Event::PeerFinished(connection) => {
+                if let Some(key) = self.by_connection.get(connection) {
+                    self.turn(*key, endpoint, now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn handle_wake(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.totals.turns += 1;
+        self.take_news(endpoint, now);
+    }
+
+    fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.totals.turns += 1;
+        self.go_round(endpoint, now);
+        while let Some((_, key)) = self.timers.first().filter(|(at, _)| *at <= now) {
+            self.timers.set(key, None);
+            if self.sessions.contains(key) {
+                self.time_is_up(key, endpoint, now);
+            }
+        }
+        if self.accepting.retry_at().is_some_and(|at| at <= now) {
+            self.accept(endpoint, now);
+        }
+        if self.watch_at.is_some_and(|at| at <= now) {
+            self.watch(endpoint, now);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        if !self.again.is_empty() {
+            return Some(Instant::ZERO);
+        }
+        let timer = self.timers.first().map(|(at, _)| at);
+        [timer, self.accepting.retry_at(), self.watch_at].into_iter().flatten().min()
+    }
+
+    fn handle_end(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        let keys: Vec<usize> = self.sessions.iter().map(|(key, _)| key).collect();
+        for key in keys {
+            let quiet = self.sessions[key].is_quiet(endpoint) && !matches!(self.sessions[key].stage, Stage::Tunnel);
+            let end = if quiet { session::End::Finished } else { session::End::ServerGone };
+            self.finish(key, end, endpoint, now);
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.ending.is_some() && self.sessions.is_empty()
+    }
+}
+
+impl AsFd for Proxy {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.poller.as_fd()
+    }
+}

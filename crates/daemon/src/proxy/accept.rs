@@ -1,0 +1,136 @@
+//! Taking in clients, as many as there are descriptors for.
+
+use std::io;
+use std::net::{TcpListener, TcpStream};
+
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit, setrlimit};
+use transport::Endpoint;
+use units::{Duration, Instant};
+
+use super::Proxy;
+use super::client::Client;
+use super::session::Session;
+
+/// Clients that wait to be accepted; the kernel may allow fewer.
+const BACKLOG: i32 = 4096;
+/// Clients accepted at a time.
+const BATCH: usize = 64;
+/// How long accepting pauses when there is no room. A client that leaves makes room sooner.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Descriptors that are not for clients.
+const SPARE_DESCRIPTORS: u64 = 64;
+/// How long a client may take to say what it wants, and a client of plain HTTP to ask for more.
+pub(super) const OPENING_MAX: Duration = Duration::from_secs(60);
+
+/// The listening socket.
+pub struct Accepting {
+    /// None once the proxy ends.
+    listener: Option<TcpListener>,
+    clients_max: usize,
+    /// Clients may wait that the kernel will not tell about again.
+    waiting: bool,
+    retry_at: Option<Instant>,
+    /// People have been told that there is no room.
+    told: bool,
+}
+
+impl Accepting {
+    /// Accepts from `listener`, and has the operating system allow as many descriptors as it may.
+    pub fn new(listener: TcpListener, clients_max: usize) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        rustix::net::listen(&listener, BACKLOG)?;
+        let mut limit = getrlimit(Resource::Nofile);
+        limit.current = limit.maximum;
+        // Where it is refused, there is room for fewer.
+        let _ = setrlimit(Resource::Nofile, limit);
+        let allowed =
+            getrlimit(Resource::Nofile).current.map_or(u64::MAX, |most| most.saturating_sub(SPARE_DESCRIPTORS));
+        let clients_max = clients_max.min(usize::try_from(allowed).unwrap_or(usize::MAX)).max(1);
+        Ok(Self { listener: Some(listener), clients_max, waiting: false, retry_at: None, told: false })
+    }
+
+    /// Accepts no more.
+    pub fn end(&mut self) {
+        self.listener = None;
+        self.retry_at = None;
+        self.waiting = false;
+    }
+
+    /// When it wants to be tried again.
+    pub fn retry_at(&self) -> Option<Instant> {
+        self.retry_at
+    }
+
+    fn next(&self) -> io::Result<Option<TcpStream>> {
+        let Some(listener) = &self.listener else { return Ok(None) };
+        match listener.accept() {
+            Ok((stream, _)) => Ok(Some(stream)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether the error says that there is no room, rather than that this client is gone.
+fn is_full(error: &io::Error) -> bool {
+    let full = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::NOSPC];
+    error.raw_os_error().is_some_and(|raw| full.contains(&Errno::from_raw_os_error(raw)))
+}
+
+impl Proxy {
+    /// Accepts who waits, a batch at a time.
+    pub(super) fn accept(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.accepting.retry_at = None;
+        self.accepting.waiting = false;
+        for _ in 0..BATCH {
+            if self.sessions.len() >= self.accepting.clients_max {
+                let why = format!("there are {} clients, and no more are allowed", self.sessions.len());
+                return self.pause(&why, now);
+            }
+            match self.accepting.next().and_then(|stream| stream.map(|stream| self.admit(stream, now)).transpose()) {
+                Ok(Some(key)) => self.turn(key, endpoint, now),
+                Ok(None) => return,
+                Err(error) if is_full(&error) => return self.pause(&error.to_string(), now),
+                // That client is gone; there may be others.
+                Err(_) => {}
+            }
+        }
+        self.accepting.waiting = true;
+        self.accepting.retry_at = Some(now);
+    }
+
+    /// A new client's place.
+    fn admit(&mut self, stream: TcpStream, now: Instant) -> io::Result<usize> {
+        let client = Client::new(stream)?;
+        self.next_serial = self.next_serial.wrapping_add(1) & (u32::MAX >> 1);
+        let key = self.sessions.vacant_key();
+        self.poller.add(client.stream(), u64::from(self.next_serial) << 32 | key as u64)?;
+        self.sessions.insert(Session::new(self.next_serial, client, now));
+        self.timers.set(key, Some(now + OPENING_MAX));
+        self.totals.accepted += 1;
+        if self.sessions.len() < self.accepting.clients_max / 2 {
+            self.accepting.told = false;
+        }
+        Ok(key)
+    }
+
+    /// No room: those who wait, wait in the kernel.
+    fn pause(&mut self, why: &str, now: Instant) {
+        self.accepting.waiting = true;
+        self.accepting.retry_at = Some(now + PAUSE);
+        self.totals.pauses += 1;
+        if !core::mem::replace(&mut self.accepting.told, true) {
+            (self.say)(&format!(
+                "no more clients are accepted for now: {why} (raise it with ulimit -n, or LimitNOFILE= of systemd)"
+            ));
+        }
+    }
+
+    /// A client has left: there is room for one.
+    pub(super) fn made_room(&mut self, now: Instant) {
+        if self.accepting.waiting {
+            self.accepting.retry_at = Some(now);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+use super::*;
+
+const SERVER: &str = "198.51.100.1:443";
+
+fn ip(last: u8) -> IpAddr {
+    IpAddr::from([10, 0, 0, last])
+}
+
+fn server() -> SocketAddr {
+    SERVER.parse().unwrap()
+}
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+fn choice(tiers: &[Tier]) -> Choice {
+    let mut choice = Choice::default();
+    for (position, tier) in tiers.iter().enumerate() {
+        choice.add(Uplink { ip: ip(position as u8 + 1), tier: *tier });
+    }
+    choice
+}
+
+/// Primary uplinks with these base round-trip times in ms.
+fn known(rtts_ms: &[u64]) -> Choice {
+    let mut choice = choice(&vec![Tier::Primary; rtts_ms.len()]);
+    for (position, rtt) in rtts_ms.iter().enumerate() {
+        choice.measured(ip(position as u8 + 1), ms(*rtt), ms(*rtt), at(0));
+    }
+    choice
+}
+
+/// The plan as (last octet, ms after the one before).
+fn plan(choice: &Choice, now: Instant) -> Vec<(u8, u64)> {
+    let last = |ip: IpAddr| match ip {
+        IpAddr::V4(ip) => ip.octets()[3],
+        IpAddr::V6(_) => panic!("{ip}"),
+    };
+    choice.plan(server(), now).iter().map(|start| (last(start.ip), start.after.as_millis())).collect()
+}
+
+fn plain(choice: &mut Choice) {
+    choice.note_server(server(), Server { mptcp: false, at: at(0) });
+}
+
+#[test]
+fn without_knowledge_the_best_tier_races() {
+    use Tier::{Backup, Primary, Secondary};
+    assert_eq!(plan(&choice(&[Primary, Primary]), at(0)), [(1, 0), (2, 0)]);
+    assert_eq!(plan(&choice(&[Backup, Primary, Secondary, Primary]), at(0)), [(2, 0), (4, 0), (3, 1000), (1, 1000)]);
+    assert_eq!(plan(&choice(&[Backup]), at(0)), [(1, 0)]);
+    assert_eq!(plan(&Choice::default(), at(0)), []);
+}
+
+#[test]
+fn families_do_not_mix() {
+    let mut choice = choice(&[Tier::Primary]);
+    choice.add(Uplink { ip: "2001:db8::1".parse().unwrap(), tier: Tier::Primary });
+    assert_eq!(plan(&choice, at(0)), [(1, 0)]);
+    let plan = choice.plan("[2001:db8::9]:80".parse().unwrap(), at(0));
+    assert_eq!(plan, [Start { ip: "2001:db8::1".parse().unwrap(), after: Duration::ZERO }]);
+    assert!(choice.has_family(true) && choice.has_family(false));
+}
+
+#[test]
+fn the_lowest_round_trip_starts_and_the_next_follows_after_twice_that() {
+    assert_eq!(plan(&known(&[80, 40]), at(1)), [(2, 0), (1, 80)]);
+    assert_eq!(plan(&known(&[10, 40]), at(1)), [(1, 0), (2, 50)], "no sooner than 50 ms");
+    assert_eq!(plan(&known(&[800, 900]), at(1)), [(1, 0), (2, 1000)], "no later than 1 s");
+}
+
+#[test]
+fn a_queue_counts_as_round_trip_time() {
+    let mut choice = known(&[20, 40]);
+    for _ in 0..100 {
+        choice.measured(ip(1), ms(120), ms(20), at(1));
+    }
+    assert_eq!(plan(&choice, at(1))[0], (2, 0));
+    // It empties while nothing is sent.
+    for _ in 0..20 {
+        choice.delivered(ip(1), 0, ms(500));
+    }
+    assert_eq!(plan(&choice, at(1))[0], (1, 0));
+}
+
+#[test]
+fn a_new_uplink_races_the_best_known_one() {
+    let mut choice = known(&[80, 40]);
+    choice.add(Uplink { ip: ip(3), tier: Tier::Primary });
+    let plan = plan(&choice, at(1));
+    assert_eq!(plan[..2], [(2, 0), (3, 0)]);
+    assert_eq!(plan[2].0, 1);
+}
+
+#[test]
+fn who_lost_a_race_comes_second_and_is_raced_again_later() {
+    let mut choice = choice(&[Tier::Primary, Tier::Primary]);
+    choice.succeeded(ip(2), server(), ms(30), true, at(100));
+    choice.outpaced(ip(1), ms(30), at(100));
+    assert_eq!(plan(&choice, at(101)), [(2, 0), (1, 60)]);
+    assert_eq!(plan(&choice, at(31_000)), [(2, 0), (1, 0)]);
+    // Measured by a subflow that joined, it is as good as it is.
+    choice.measured(ip(1), ms(20), ms(20), at(200));
+    assert_eq!(plan(&choice, at(201)), [(1, 0), (2, 50)]);
+}
+
+#[test]
+fn a_known_uplink_that_stays_silent_is_failing() {
+    let mut choice = known(&[20, 40]);
+    choice.outpaced(ip(1), ms(59), at(1000));
+    assert_eq!(plan(&choice, at(1001))[0], (1, 0), "somebody else was merely faster");
+    choice.outpaced(ip(1), ms(90), at(1000));
+    assert_eq!(plan(&choice, at(1001)), [(2, 0), (1, 80)]);
+    assert_eq!(plan(&choice, at(2001))[0], (1, 0), "after a second it is tried again");
+}
+
+#[test]
+fn failures_in_a_row_double_the_wait_up_to_64_s() {
+    let mut choice = known(&[20, 40]);
+    let mut now = at(0);
+    let mut waits = Vec::new();
+    for _ in 0..8 {
+        choice.failed(ip(1), now);
+        let began = now;
+        while plan(&choice, now)[0].0 != 1 {
+            now = now + Duration::from_millis(500);
+            choice.measured(ip(2), ms(40), ms(40), now);
+            choice.measured(ip(1), ms(20), ms(20), now);
+        }
+        waits.push(now.saturating_since(began).as_millis() / 1000);
+    }
+    assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 64]);
+    choice.succeeded(ip(1), server(), ms(20), true, now);
+    choice.failed(ip(1), now);
+    assert_eq!(plan(&choice, now + Duration::from_millis(1001))[0].0, 1, "a success forgives");
+}
+
+#[test]
+fn when_all_fail_all_are_tried() {
+    let mut choice = choice(&[Tier::Primary, Tier::Backup]);
+    choice.failed(ip(1), at(0));
+    assert_eq!(plan(&choice, at(1)), [(2, 0), (1, 1000)]);
+    choice.failed(ip(2), at(0));
+    assert_eq!(plan(&choice, at(1)), [(1, 0), (2, 0)]);
+}
+
+#[test]
+fn plain_connections_go_where_there_is_least_for_what_is_delivered() {
+    let mut choice = known(&[20, 22]);
+    plain(&mut choice);
+    choice.delivered(ip(1), 3_000_000, ms(1000));
+    choice.delivered(ip(2), 1_000_000, ms(1000));
+    let mut on = [0, 0];
+    for _ in 0..8 {
+        let first = plan(&choice, at(1))[0].0;
+        choice.set_busy(ip(first), true);
+        on[usize::from(first) - 1] += 1;
+    }
+    assert_eq!(on, [6, 2]);
+    // As many as end, begin again.
+    choice.set_busy(ip(1), false);
+    assert_eq!(plan(&choice, at(1))[0].0, 1);
+}
+
+#[test]
+fn a_plain_connection_takes_no_far_uplink_until_the_near_ones_are_busy() {
+    let mut choice = known(&[20, 60]);
+    plain(&mut choice);
+    assert_eq!(plan(&choice, at(1)), [(1, 0), (2, 50)]);
+    choice.set_busy(ip(1), true);
+    assert_eq!(plan(&choice, at(1))[0], (2, 0), "the near one has more than its share");
+    choice.set_busy(ip(1), false);
+    for _ in 0..20 {
+        choice.measured(ip(1), ms(120), ms(20), at(1));
+    }
+    assert_eq!(plan(&choice, at(1))[0], (2, 0), "the near one has a queue");
+}
+
+#[test]
+fn servers_are_remembered_for_an_hour_and_no_more_than_there_is_room_for() {
+    let mut choice = known(&[20]);
+    let hour = at(3_600_000);
+    let remote = |n: u16| SocketAddr::from(([198, 51, 100, 1], n));
+    choice.succeeded(ip(1), remote(1), ms(20), false, at(0));
+    assert!(choice.is_plain(remote(1), at(1)) && !choice.is_plain(remote(1), hour));
+    for port in 2..3000 {
+        choice.succeeded(ip(1), remote(port), ms(20), false, at(port.into()));
+    }
+    assert_eq!(choice.servers.len(), SERVERS_MAX);
+    assert!(!choice.is_plain(remote(1), at(1)) && choice.is_plain(remote(2999), at(3000)));
+    choice.succeeded(ip(1), remote(2999), ms(20), true, at(3000));
+    assert!(!choice.is_plain(remote(2999), at(3000)), "it has learnt");
+}
+
+#[test]
+fn a_base_that_has_changed_is_known_within_two_minutes() {
+    let mut choice = known(&[20]);
+    for second in 1..200 {
+        choice.measured(ip(1), ms(50), ms(50), Instant::from_secs(second));
+        let base = choice.view(Instant::from_secs(second))[0].base_rtt.unwrap();
+        assert_eq!(base, if second < 120 { ms(20) } else { ms(50) }, "{second}");
+    }
+}
+
+#[test]
+fn who_is_gone_is_not_chosen() {
+    let mut choice = known(&[20, 40]);
+    choice.remove(ip(1));
+    assert_eq!(plan(&choice, at(1)), [(2, 0)]);
+    choice.failed(ip(1), at(1));
+    choice.add(Uplink { ip: ip(2), tier: Tier::Backup });
+    assert_eq!(choice.view(at(1)).len(), 1);
+    assert!(choice.has(ip(2)) && !choice.has(ip(1)));
+}

@@ -1,0 +1,179 @@
+//! The socket of one client, which never blocks.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use super::poller::Readiness;
+
+/// A client's socket, with what the kernel last said of it.
+#[derive(Debug)]
+pub struct Client {
+    stream: TcpStream,
+    readable: bool,
+    writable: bool,
+    /// The end of its stream is near, or has been read.
+    read_ended: bool,
+    /// It was read.
+    finished: bool,
+    /// We have ended our stream to it.
+    shut: bool,
+}
+
+impl Client {
+    /// A socket that was just accepted.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn new(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        // The client has gathered its octets, or has not, and so has the server: who is in between does neither.
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, readable: true, writable: true, read_ended: false, finished: false, shut: false })
+    }
+
+    /// The socket, to be watched.
+    pub fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Takes note of what the kernel says.
+    ///
+    /// # Errors
+    /// If the client has broken off.
+    pub fn note(&mut self, readiness: Readiness) -> io::Result<()> {
+        self.readable |= readiness.readable;
+        self.writable |= readiness.writable;
+        self.read_ended |= readiness.read_ended;
+        match readiness.gone {
+            true => self.check_gone(),
+            false => Ok(()),
+        }
+    }
+
+    /// Both directions are closed: in good order, if we have closed ours.
+    fn check_gone(&self) -> io::Result<()> {
+        match self.stream.take_error()? {
+            Some(error) => Err(error),
+            None if !self.shut => Err(ErrorKind::ConnectionReset.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads what is there; `None` if nothing is for now, or never again ([`Self::is_finished`]).
+    ///
+    /// # Errors
+    /// If the client has broken off.
+    pub fn read<'a>(&mut self, scratch: &'a mut [u8]) -> io::Result<Option<&'a [u8]>> {
+        if !self.readable || self.finished {
+            return Ok(None);
+        }
+        match self.stream.read(scratch) {
+            Ok(0) => {
+                self.finished = true;
+                Ok(None)
+            }
+            Ok(len) => {
+                // Whoever gets less than there was room for has all. The end of the stream must still be read.
+                self.readable = len == scratch.len() || self.read_ended;
+                Ok(Some(&scratch[..len]))
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.readable = false;
+                Ok(None)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the client has ended its stream.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Writes as much as the kernel takes.
+    ///
+    /// # Errors
+    /// If the client has broken off.
+    pub fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        if !self.writable {
+            return Ok(0);
+        }
+        match self.stream.write(octets) {
+            Ok(len) => {
+                self.writable = len == octets.len();
+                Ok(len)
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.writable = false;
+                Ok(0)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends our stream to the client.
+    pub fn shutdown(&mut self) {
+        if !core::mem::replace(&mut self.shut, true) {
+            // It fails only if the client is gone, which its socket tells by itself.
+            let _ = self.stream.shutdown(Shutdown::Write);
+        }
+    }
+
+    /// Whether our stream to the client has ended.
+    pub fn is_shut(&self) -> bool {
+        self.shut
+    }
+
+    /// Closes it so that the client hears of a reset.
+    pub fn reset(self) {
+        let _ = rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn pair() -> (Client, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let far = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (Client::new(listener.accept().unwrap().0).unwrap(), far)
+    }
+
+    #[test]
+    fn a_reset_is_one_on_the_other_side() {
+        let (client, mut far) = pair();
+        client.reset();
+        assert_eq!(far.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    }
+
+    #[test]
+    fn nothing_is_read_or_written_in_vain() {
+        let (mut client, mut far) = pair();
+        let mut scratch = [0; 10];
+        assert_eq!(client.read(&mut scratch).unwrap(), None);
+        far.write_all(b"abc").unwrap();
+        assert_eq!(client.read(&mut scratch).unwrap(), None, "nobody has said that there is something");
+        client.note(Readiness { readable: true, ..Readiness::default() }).unwrap();
+        assert_eq!(client.read(&mut scratch).unwrap(), Some(&b"abc"[..]));
+        far.shutdown(Shutdown::Write).unwrap();
+        client.note(Readiness { readable: true, read_ended: true, ..Readiness::default() }).unwrap();
+        assert_eq!((client.read(&mut scratch).unwrap(), client.is_finished()), (None, true));
+        while client.write(&[0; 1 << 16]).unwrap() > 0 {}
+        assert!(!client.writable);
+    }
+
+    #[test]
+    fn a_client_that_closes_both_ways_is_gone_unless_we_have_closed_too() {
+        let gone = Readiness { readable: true, writable: true, read_ended: true, gone: true };
+        let (mut client, _far) = pair();
+        assert!(client.note(gone).is_err());
+        client.shutdown();
+        assert!(client.note(gone).is_ok());
+    }
+}

@@ -1,0 +1,249 @@
+//! One request of plain HTTP and its answer, as they pass the proxy. Pure: octets in, octets out.
+
+use bytes::Bytes;
+
+use super::framing::Framing;
+use super::head::{Forward, parse_answer};
+
+/// Answers that only inform, before the one that counts.
+const INFORMATIONAL_MAX: usize = 100;
+
+/// How far a request and its answer are.
+#[derive(Debug)]
+pub struct Exchange {
+    /// The request, as long as it may be sent again on another connection.
+    again: Option<Box<Forward>>,
+    request_body: Framing,
+    to_head: bool,
+    client_keeps: bool,
+    server_keeps: bool,
+    answer: Answering,
+    informational: usize,
+}
+
+#[derive(Debug)]
+enum Answering {
+    /// Octets of a head that is not whole.
+    Head(Vec<u8>),
+    Body(Framing),
+    Done,
+}
+
+/// How the server's end of its stream, or its reset, is to be understood.
+#[derive(Debug)]
+pub enum Ended {
+    /// The answer is whole.
+    Whole,
+    /// The connection had been used before and the server was tired of it: the request goes on another one.
+    Again(Box<Forward>),
+    /// There was no answer at all.
+    Nothing,
+    /// The answer is cut.
+    Cut,
+}
+
+impl Exchange {
+    /// One whose request's head is on its way. `reused` says that an earlier exchange has left its connection.
+    pub fn new(forward: Forward, reused: bool) -> Self {
+        Self {
+            request_body: forward.body.clone(),
+            to_head: forward.is_head,
+            client_keeps: forward.keep_alive,
+            server_keeps: true,
+            answer: Answering::Head(Vec::new()),
+            informational: 0,
+            again: (reused && forward.repeatable).then(|| Box::new(forward)),
+        }
+    }
+
+    /// Whether more of the request is to come.
+    pub fn wants_request(&self) -> bool {
+        !self.request_body.is_done()
+    }
+
+    /// How many of the client's next octets belong to the request.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn pass_request(&mut self, octets: &[u8]) -> Result<usize, &'static str> {
+        self.request_body.pass(octets).map_err(|_| "the chunks of the request are malformed")
+    }
+
+    /// What the client gets for the server's next octets.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn pass_answer(&mut self, octets: Bytes) -> Result<Bytes, &'static str> {
+        let mut out = Vec::new();
+        let mut rest = octets;
+        if let Answering::Head(inbox) = &mut self.answer {
+            inbox.extend_from_slice(&rest);
+            let inbox = core::mem::take(inbox);
+            rest = self.pass_heads(inbox, &mut out)?;
+        }
+        let Answering::Body(framing) = &mut self.answer else {
+            // What nobody has asked for: the connection is of no more use.
+            self.server_keeps &= rest.is_empty() || matches!(self.answer, Answering::Head(_));
+            return Ok(out.into());
+        };
+        let passed = framing.pass(&rest).map_err(|_| "the chunks of its body are malformed")?;
+        self.server_keeps &= passed == rest.len();
+        if framing.is_done() {
+            self.answer = Answering::Done;
+        }
+        rest.truncate(passed);
+        if out.is_empty() {
+            return Ok(rest);
+        }
+        out.extend_from_slice(&rest);
+        Ok(out.into())
+    }
+
+    /// Reads heads up to the one that counts; gives what follows it.
+    fn pass_heads(&mut self, mut inbox: Vec<u8>, out: &mut Vec<u8>) -> Result<Bytes, &'static str> {
+        loop {
+            let Some((answer, len)) = parse_answer(&inbox, self.to_head)? else {
+                if !inbox.is_empty() {
+                    self.again = None;
+                }
+                self.answer = Answering::Head(inbox);
+                return Ok(Bytes::new());
+            };
+            self.again = None;
+            inbox.drain(..len);
+            if answer.is_informational {
+                self.informational += 1;
+                if self.informational > INFORMATIONAL_MAX {
+                    return Err("it only informs, and never answers");
+                }
+                out.extend(answer.finish(false));
+                continue;
+            }
+            self.server_keeps &= answer.keep_alive;
+            self.client_keeps &= answer.body != Framing::UntilClose && self.request_body.is_done();
+            self.answer = Answering::Body(answer.body.clone());
+            out.extend(answer.finish(!self.client_keeps));
+            return Ok(inbox.into());
+        }
+    }
+
+    /// The server sends no more; `orderly` unless it has reset the connection.
+    pub fn server_ended(&mut self, orderly: bool) -> Ended {
+        self.server_keeps = false;
+        match &self.answer {
+            Answering::Done => Ended::Whole,
+            Answering::Body(Framing::UntilClose) if orderly => {
+                self.answer = Answering::Done;
+                Ended::Whole
+            }
+            Answering::Body(framing) if framing.is_done() => Ended::Whole,
+            Answering::Body(_) => Ended::Cut,
+            Answering::Head(inbox) if inbox.is_empty() => self.again.take().map_or(Ended::Nothing, Ended::Again),
+            Answering::Head(_) => Ended::Nothing,
+        }
+    }
+
+    /// Whether the answer is whole; what is left of the request nobody waits for.
+    pub fn is_answered(&self) -> bool {
+        match &self.answer {
+            Answering::Done => true,
+            Answering::Body(framing) => framing.is_done(),
+            Answering::Head(_) => false,
+        }
+    }
+
+    /// Whether nothing of an answer has been passed on, so that another one can be given.
+    pub fn is_silent(&self) -> bool {
+        matches!(self.answer, Answering::Head(_)) && self.informational == 0
+    }
+
+    /// Whether the client's and the server's connection can be used again.
+    pub fn keeps(&self) -> (bool, bool) {
+        let request_done = self.request_body.is_done();
+        (self.client_keeps && request_done, self.server_keeps && request_done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::head::{Request, parse_request};
+    use super::*;
+
+    fn exchange(request: &str, reused: bool) -> Exchange {
+        match parse_request(request.as_bytes()).unwrap().unwrap().0 {
+            Request::Forward(forward) => Exchange::new(*forward, reused),
+            Request::Connect(target) => panic!("{target}"),
+        }
+    }
+
+    const GET: &str = "GET http://h/ HTTP/1.1\r\n\r\n";
+    const ANSWER: &[u8] =
+        b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+        5\r\nhello\r\n0\r\n\r\n";
+
+    fn pass_all(exchange: &mut Exchange, octets: &[u8], size: usize) -> Vec<u8> {
+        octets.chunks(size).flat_map(|piece| exchange.pass_answer(Bytes::copy_from_slice(piece)).unwrap()).collect()
+    }
+
+    #[test]
+    fn an_answer_passes_however_it_is_cut() {
+        let expected = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\
+            Via: 1.1 anabranch\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+        for size in 1..=ANSWER.len() {
+            let mut exchange = exchange(GET, false);
+            let passed = pass_all(&mut exchange, ANSWER, size);
+            assert_eq!(String::from_utf8(passed).unwrap(), expected, "{size}");
+            assert!(exchange.is_answered());
+            assert_eq!(exchange.keeps(), (true, true));
+        }
+    }
+
+    #[test]
+    fn what_follows_an_answer_is_not_passed_on() {
+        let mut exchange = exchange(GET, false);
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n";
+        let passed = pass_all(&mut exchange, answer, answer.len());
+        assert!(passed.ends_with(b"\r\n\r\nok"));
+        assert_eq!(exchange.keeps(), (true, false));
+    }
+
+    #[test]
+    fn an_answer_until_the_end_ends_both_connections() {
+        let mut exchange = exchange(GET, false);
+        let passed = pass_all(&mut exchange, b"HTTP/1.0 200 OK\r\n\r\nabc", 1000);
+        assert!(String::from_utf8(passed).unwrap().contains("Connection: close"));
+        assert!(!exchange.is_answered());
+        assert!(matches!(exchange.server_ended(true), Ended::Whole));
+        assert_eq!(exchange.keeps(), (false, false));
+    }
+
+    #[test]
+    fn ends_are_told_apart() {
+        let ended = |request: &str, reused: bool, octets: &[u8]| {
+            let mut exchange = exchange(request, reused);
+            pass_all(&mut exchange, octets, 1000);
+            exchange.server_ended(true)
+        };
+        assert!(matches!(ended(GET, true, b""), Ended::Again(_)));
+        assert!(matches!(ended(GET, false, b""), Ended::Nothing));
+        assert!(matches!(ended(GET, true, b"HTTP/1.1"), Ended::Nothing));
+        assert!(matches!(ended("POST http://h/ HTTP/1.1\r\nContent-Length: 1\r\n\r\n", true, b""), Ended::Nothing));
+        assert!(matches!(ended(GET, false, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), Ended::Cut));
+    }
+
+    #[test]
+    fn an_answer_before_the_whole_request_ends_the_connection() {
+        let mut exchange = exchange("POST http://h/ HTTP/1.1\r\nContent-Length: 9\r\n\r\n", false);
+        assert_eq!(exchange.pass_request(b"abc"), Ok(3));
+        let passed = pass_all(&mut exchange, b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n", 1000);
+        assert!(String::from_utf8(passed).unwrap().contains("Connection: close"));
+        assert!(exchange.is_answered() && exchange.keeps() == (false, false));
+    }
+
+    #[test]
+    fn faults_of_servers_are_errors() {
+        assert!(exchange(GET, false).pass_answer(Bytes::from_static(b"SSH-2.0\r\n\r\n")).is_err());
+        let hints = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(200);
+        assert!(exchange(GET, false).pass_answer(hints.into()).is_err());
+    }
+}

@@ -1,0 +1,80 @@
+//! Why a client does not get what it asked for, in the words of each protocol.
+
+use std::net::IpAddr;
+
+use transport::error::CloseReason;
+
+use super::target::Target;
+
+/// Why there is no connection.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// Nobody is taken there.
+    #[error("{ip} {why}")]
+    Forbidden {
+        /// Where.
+        ip: IpAddr,
+        /// Why not, after the address.
+        why: &'static str,
+    },
+    /// The name has no address.
+    #[error("cannot find the address of {name} ({why}): check the name and this device's name servers")]
+    NoSuchName {
+        /// Which.
+        name: String,
+        /// What the resolver said.
+        why: String,
+    },
+    /// The resolver does not answer.
+    #[error("the name servers did not answer for {0} in time: check this device's connection")]
+    NameTimedOut(String),
+    /// There are too many of something.
+    #[error("too many {0} at the same time: try again in a moment")]
+    TooMany(&'static str),
+    /// There is no way out.
+    #[error("no uplink has {family}, which {target} needs: wait for one, or connect one")]
+    NoUplink {
+        /// IPv4 or IPv6.
+        family: &'static str,
+        /// Where to.
+        target: Target,
+    },
+    /// No attempt had success.
+    #[error("cannot connect to {target}: {attempts}")]
+    Unreachable {
+        /// Where to.
+        target: Target,
+        /// What became of the attempt that counts.
+        reason: CloseReason,
+        /// What became of each, for people.
+        attempts: String,
+    },
+    /// The proxy ends.
+    #[error("the proxy ends: start it again")]
+    Ending,
+}
+
+impl Failure {
+    /// The reply code of SOCKS5 (RFC 1928 section 6).
+    pub fn socks_reply(&self) -> u8 {
+        match self {
+            Self::TooMany(_) | Self::Ending => 1,
+            Self::Forbidden { .. } => 2,
+            Self::NoUplink { .. } => 3,
+            Self::NoSuchName { .. } | Self::NameTimedOut(_) => 4,
+            Self::Unreachable { reason: CloseReason::Refused, .. } => 5,
+            Self::Unreachable { reason: CloseReason::TimedOut, .. } => 6,
+            Self::Unreachable { .. } => 4,
+        }
+    }
+
+    /// The status of HTTP (RFC 9110 section 15), with its phrase.
+    pub fn http_status(&self) -> (u16, &'static str) {
+        match self {
+            Self::Forbidden { .. } => (403, "Forbidden"),
+            Self::TooMany(_) | Self::NoUplink { .. } | Self::Ending => (503, "Service Unavailable"),
+            Self::NameTimedOut(_) | Self::Unreachable { reason: CloseReason::TimedOut, .. } => (504, "Gateway Timeout"),
+            Self::NoSuchName { .. } | Self::Unreachable { .. } => (502, "Bad Gateway"),
+        }
+    }
+}

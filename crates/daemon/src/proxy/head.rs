@@ -1,0 +1,295 @@
+//! Heads of HTTP requests and answers as a proxy reads them and passes them on (RFC 9110 section 7.6, RFC 9112). Pure.
+
+use std::fmt;
+
+use super::framing::Framing;
+use super::target::Target;
+
+/// Octets of a head at most: cookies may be long.
+pub const HEAD_BYTES_MAX: usize = 64 << 10;
+/// Fields at most.
+const FIELDS_MAX: usize = 128;
+/// Fields that concern one connection only, whether or not Connection names them (RFC 9110 section 7.6.1). Transfer-Encoding stays:
+/// bodies are passed on in the chunks they came in.
+const HOP_BY_HOP: [&str; 7] =
+    ["connection", "proxy-connection", "keep-alive", "te", "upgrade", "proxy-authorization", "proxy-authenticate"];
+/// What no Connection field takes away: without it the other side would understand another message than we do.
+const NEVER_NOMINATED: [&str; 3] = ["host", "content-length", "transfer-encoding"];
+const PORT: u16 = 80;
+
+/// A request that is not carried out, with the reason for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Status code and its phrase.
+    pub status: (u16, &'static str),
+    /// What is wrong.
+    pub why: String,
+}
+
+/// What a client of HTTP wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// A tunnel.
+    Connect(Target),
+    /// One request to be passed on.
+    Forward(Box<Forward>),
+}
+
+/// A request to be passed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forward {
+    /// To whom.
+    pub target: Target,
+    /// Its head as the server gets it.
+    pub head: Vec<u8>,
+    /// What follows the head.
+    pub body: Framing,
+    /// Whether the answer has no body whatever its head says.
+    pub is_head: bool,
+    /// Whether the client may send another request after it.
+    pub keep_alive: bool,
+    /// Whether it may be sent twice without harm, and can be, as it has no body (RFC 9110 section 9.2.2).
+    pub repeatable: bool,
+}
+
+/// An answer's head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The head as the client gets it, except that the end of the fields is missing: [`Answer::finish`].
+    head: Vec<u8>,
+    /// What follows the head.
+    pub body: Framing,
+    /// Whether another answer to the same request follows (RFC 9110 section 15.2).
+    pub is_informational: bool,
+    /// Whether the server takes another request on its connection.
+    pub keep_alive: bool,
+}
+
+fn refuse(code: u16, phrase: &'static str, why: impl Into<String>) -> Refusal {
+    Refusal { status: (code, phrase), why: why.into() }
+}
+
+fn bad(why: impl Into<String>) -> Refusal {
+    refuse(400, "Bad Request", why)
+}
+
+/// Reads the request at the start of `octets` and tells how many of them it takes. `None`: more is needed.
+///
+/// # Errors
+/// A [`Refusal`]; the connection ends with it.
+pub fn parse_request(octets: &[u8]) -> Result<Option<(Request, usize)>, Refusal> {
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let mut parsed = httparse::Request::new(&mut fields);
+    let len = match parsed.parse(octets) {
+        Ok(httparse::Status::Complete(len)) => len,
+        Ok(httparse::Status::Partial) if octets.len() < HEAD_BYTES_MAX => return Ok(None),
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
+            return Err(refuse(431, "Request Header Fields Too Large", "the request's head is too long"));
+        }
+        Err(httparse::Error::Version) => {
+            return Err(refuse(505, "HTTP Version Not Supported", "only HTTP/1.1 and HTTP/1.0 are spoken here"));
+        }
+        Err(error) => return Err(bad(format!("this is neither SOCKS5 nor HTTP ({error})"))),
+    };
+    let (method, path) = (parsed.method.unwrap_or_default(), parsed.path.unwrap_or_default());
+    if method == "CONNECT" {
+        let target = Target::parse(path, None).map_err(|why| bad(format!("CONNECT {path}: {why}")))?;
+        return Ok(Some((Request::Connect(target), len)));
+    }
+    let forward = forward(method, path, parsed.version.unwrap_or(0), parsed.headers)?;
+    Ok(Some((Request::Forward(Box::new(forward)), len)))
+}
+
+fn forward(method: &str, path: &str, version: u8, fields: &[httparse::Header<'_>]) -> Result<Forward, Refusal> {
+    let (authority, origin_form) = split_url(method, path)?;
+    let target = Target::parse(authority, Some(PORT)).map_err(|why| bad(format!("{path}: {why}")))?;
+    let body = request_body(version, fields)?;
+    let options = Options::of(fields);
+    // A client that speaks HTTP/1.0 understands no chunks, so its server must not use them.
+    let keep_alive = version == 1 && !options.says("close");
+    let mut head = format!("{method} {origin_form} HTTP/1.{version}\r\nHost: {authority}\r\n").into_bytes();
+    let nominated = |name: &str| options.nominates(name);
+    write_fields(&mut head, fields, |name| name.eq_ignore_ascii_case("host") || nominated(name));
+    write_via(&mut head, version);
+    if version == 0 {
+        head.extend(b"Connection: close\r\n");
+    }
+    head.extend(b"\r\n");
+    let idempotent = matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE");
+    let (is_head, repeatable) = (method == "HEAD", idempotent && body.is_done());
+    Ok(Forward { target, head, body, is_head, keep_alive, repeatable })
+}
+
+/// Authority and the target in origin-form (RFC 9112 sections 3.2.1 and 3.2.2).
+fn split_url<'a>(method: &str, url: &'a str) -> Result<(&'a str, String), Refusal> {
+    let rest = match url.split_once("://") {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
+        Some((scheme, _)) if scheme.eq_ignore_ascii_case("https") => {
+            return Err(bad(
+                "https goes through CONNECT: programs do so by themselves once this is their proxy for https",
+            ));
+        }
+        Some(_) => return Err(bad(format!("{url:?} is not an http URL"))),
+        None => return Err(bad(format!("{url:?} is no URL, and this is no web server"))),
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, target) = rest.split_at(end);
+    if authority.contains('@') {
+        return Err(bad("user names and passwords do not belong into a URL that is passed on"));
+    }
+    let target = target.split('#').next().unwrap_or_default();
+    let origin_form = match target {
+        "" if method == "OPTIONS" => "*".to_owned(),
+        query if !query.starts_with('/') => format!("/{query}"),
+        path => path.to_owned(),
+    };
+    Ok((authority, origin_form))
+}
+
+/// How a request's body ends (RFC 9112 section 6.3). What could be understood in two ways is refused.
+fn request_body(version: u8, fields: &[httparse::Header<'_>]) -> Result<Framing, Refusal> {
+    match (coding(fields), length(fields)) {
+        (Some(_), Some(_)) => Err(bad("a body has a Transfer-Encoding or a Content-Length, not both")),
+        (Some(coding), None) if version == 1 && coding.eq_ignore_ascii_case("chunked") => Ok(Framing::chunked()),
+        (Some(coding), None) => Err(refuse(501, "Not Implemented", format!("the transfer coding {coding:?}"))),
+        (None, Some(len)) => len.map(Framing::Length).ok_or_else(|| bad("the Content-Length is not one number")),
+        (None, None) => Ok(Framing::NONE),
+    }
+}
+
+/// Reads the answer at the start of `octets` and tells how many of them it takes. `None`: more is needed. `to_head` says that it is
+/// the answer to a HEAD request.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_answer(octets: &[u8], to_head: bool) -> Result<Option<(Answer, usize)>, &'static str> {
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let mut parsed = httparse::Response::new(&mut fields);
+    let len = match parsed.parse(octets) {
+        Ok(httparse::Status::Complete(len)) => len,
+        Ok(httparse::Status::Partial) if octets.len() < HEAD_BYTES_MAX => return Ok(None),
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => return Err("its head is too long"),
+        Err(_) => return Err("it is not HTTP"),
+    };
+    let (code, version) = (parsed.code.unwrap_or(0), parsed.version.unwrap_or(0));
+    if code == 101 {
+        return Err("it changes to a protocol that was not asked for");
+    }
+    let fields = &*parsed.headers;
+    let options = Options::of(fields);
+    let is_informational = (100..200).contains(&code);
+    let body = answer_body(code, version, to_head || is_informational, fields)?;
+    let mut head = format!("HTTP/1.1 {code} {}\r\n", parsed.reason.unwrap_or_default()).into_bytes();
+    // Beside a coding, a length is not to be believed (RFC 9112 section 6.3, 3).
+    let has_coding = coding(fields).is_some();
+    write_fields(&mut head, fields, |name| {
+        options.nominates(name) || has_coding && name.eq_ignore_ascii_case("content-length")
+    });
+    if !is_informational {
+        write_via(&mut head, version);
+    }
+    let keep_alive = if version == 1 { !options.says("close") } else { options.says("keep-alive") };
+    let keep_alive = keep_alive && body != Framing::UntilClose;
+    Ok(Some((Answer { head, body, is_informational, keep_alive }, len)))
+}
+
+fn answer_body(
+    code: u16,
+    version: u8,
+    bodiless: bool,
+    fields: &[httparse::Header<'_>],
+) -> Result<Framing, &'static str> {
+    if bodiless || code == 204 || code == 304 {
+        return Ok(Framing::NONE);
+    }
+    match (coding(fields), length(fields)) {
+        (Some(_), _) if version == 0 => Err("it uses a transfer coding, which HTTP/1.0 has not"),
+        (Some(coding), _) => {
+            let last = coding.rsplit(',').next().unwrap_or_default().trim();
+            Ok(if last.eq_ignore_ascii_case("chunked") { Framing::chunked() } else { Framing::UntilClose })
+        }
+        (None, Some(len)) => len.map(Framing::Length).ok_or("its Content-Length is not one number"),
+        (None, None) => Ok(Framing::UntilClose),
+    }
+}
+
+impl Answer {
+    /// The head as the client gets it; with `last` the connection to it ends behind the body.
+    pub fn finish(mut self, last: bool) -> Vec<u8> {
+        if last && !self.is_informational {
+            self.head.extend(b"Connection: close\r\n");
+        }
+        self.head.extend(b"\r\n");
+        self.head
+    }
+}
+
+/// What the lines of Connection name.
+struct Options(Vec<String>);
+
+impl Options {
+    fn of(fields: &[httparse::Header<'_>]) -> Self {
+        let names = ["connection", "proxy-connection"];
+        let lines = fields.iter().filter(|field| names.iter().any(|name| field.name.eq_ignore_ascii_case(name)));
+        let options = lines.flat_map(|field| {
+            let text = String::from_utf8_lossy(field.value).to_ascii_lowercase();
+            text.split(',').map(|option| option.trim().to_owned()).collect::<Vec<_>>()
+        });
+        Self(options.collect())
+    }
+
+    fn says(&self, option: &str) -> bool {
+        self.0.iter().any(|said| said == option)
+    }
+
+    fn nominates(&self, name: &str) -> bool {
+        let is = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
+        is(&HOP_BY_HOP) || !is(&NEVER_NOMINATED) && self.0.iter().any(|said| said.eq_ignore_ascii_case(name))
+    }
+}
+
+fn write_fields(head: &mut Vec<u8>, fields: &[httparse::Header<'_>], leave_out: impl Fn(&str) -> bool) {
+    for field in fields.iter().filter(|field| !leave_out(field.name)) {
+        head.extend(field.name.as_bytes());
+        head.extend(b": ");
+        head.extend(field.value);
+        head.extend(b"\r\n");
+    }
+}
+
+/// Who has passed it on (RFC 9110 section 7.6.3), under a name that tells nothing of this device.
+fn write_via(head: &mut Vec<u8>, version: u8) {
+    head.extend(format!("Via: 1.{version} anabranch\r\n").bytes());
+}
+
+/// The transfer codings, in order.
+fn coding(fields: &[httparse::Header<'_>]) -> Option<String> {
+    let lines = fields.iter().filter(|field| field.name.eq_ignore_ascii_case("transfer-encoding"));
+    let values: Vec<_> = lines.map(|field| String::from_utf8_lossy(field.value).trim().to_owned()).collect();
+    (!values.is_empty()).then(|| values.join(", "))
+}
+
+/// The length, or that what stands there is none.
+fn length(fields: &[httparse::Header<'_>]) -> Option<Option<u64>> {
+    let mut lines = fields.iter().filter(|field| field.name.eq_ignore_ascii_case("content-length"));
+    let (first, is_only) = (lines.next()?, lines.next().is_none());
+    let text = core::str::from_utf8(first.value).unwrap_or_default().trim();
+    let digits = !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
+    Some(text.parse().ok().filter(|_| digits && is_only))
+}
+
+/// An answer of our own, with which the connection ends.
+pub fn own_answer(status: (u16, &str), text: impl fmt::Display) -> Vec<u8> {
+    let body = format!("anabranch: {text}\n");
+    let (code, phrase) = status;
+    format!(
+        "HTTP/1.1 {code} {phrase}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+         Connection: close\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
+#[cfg(test)]
+#[path = "head_tests.rs"]
+mod tests;

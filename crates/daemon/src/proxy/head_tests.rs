@@ -1,0 +1,159 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn request(text: &str) -> Result<Request, Refusal> {
+    parse_request(text.as_bytes()).map(|request| request.expect("a whole request").0)
+}
+
+fn forwarded(text: &str) -> Forward {
+    match request(text) {
+        Ok(Request::Forward(forward)) => *forward,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn head_of(forward: &Forward) -> String {
+    String::from_utf8(forward.head.clone()).unwrap()
+}
+
+fn status(text: &str) -> u16 {
+    request(text).unwrap_err().status.0
+}
+
+#[test]
+fn a_request_is_passed_on_in_origin_form_without_what_is_ours() {
+    let forward = forwarded(
+        "GET http://Example.org/a?b=1#c HTTP/1.1\r\nHost: elsewhere\r\nProxy-Connection: keep-alive\r\nConnection: X-Own, close\r\n\
+         X-Own: 1\r\nAccept: */*\r\nTE: trailers\r\nUpgrade: h2c\r\nProxy-Authorization: Basic x\r\n\r\n",
+    );
+    assert_eq!(
+        head_of(&forward),
+        "GET /a?b=1 HTTP/1.1\r\nHost: Example.org\r\nAccept: */*\r\nVia: 1.1 anabranch\r\n\r\n"
+    );
+    assert_eq!(forward.target.to_string(), "example.org:80");
+    assert!(!forward.keep_alive && forward.repeatable && forward.body.is_done());
+}
+
+#[test]
+fn paths_are_completed() {
+    let line = |text: &str| head_of(&forwarded(text)).lines().next().unwrap().to_owned();
+    assert_eq!(line("GET http://h HTTP/1.1\r\n\r\n"), "GET / HTTP/1.1");
+    assert_eq!(line("GET http://h:81?q HTTP/1.1\r\n\r\n"), "GET /?q HTTP/1.1");
+    assert_eq!(line("OPTIONS http://h HTTP/1.1\r\n\r\n"), "OPTIONS * HTTP/1.1");
+    assert_eq!(line("GET HTTP://h/ HTTP/1.0\r\n\r\n"), "GET / HTTP/1.0");
+    let old = forwarded("GET http://h/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    assert!(!old.keep_alive && head_of(&old).contains("\r\nConnection: close\r\n"));
+}
+
+#[test]
+fn bodies_are_told_by_length_or_chunks() {
+    let forward = forwarded("POST http://h/ HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello");
+    assert_eq!(forward.body, Framing::Length(5));
+    assert!(!forward.repeatable && head_of(&forward).contains("Content-Length: 5\r\nExpect: 100-continue\r\n"));
+    let chunked =
+        forwarded("PUT http://h/ HTTP/1.1\r\nTransfer-Encoding: Chunked\r\nConnection: transfer-encoding\r\n\r\n");
+    assert_eq!(chunked.body, Framing::chunked());
+    assert!(head_of(&chunked).contains("Transfer-Encoding: Chunked"), "nobody may take the framing away");
+}
+
+#[test]
+fn what_is_ambiguous_or_no_proxy_request_is_refused() {
+    assert_eq!(status("GET / HTTP/1.1\r\nHost: h\r\n\r\n"), 400);
+    assert!(request("GET / HTTP/1.1\r\n\r\n").unwrap_err().why.contains("no web server"));
+    assert_eq!(status("GET https://h/ HTTP/1.1\r\n\r\n"), 400);
+    assert_eq!(status("GET ftp://h/ HTTP/1.1\r\n\r\n"), 400);
+    assert_eq!(status("GET http://u:p@h/ HTTP/1.1\r\n\r\n"), 400);
+    assert_eq!(status("GET http:///x HTTP/1.1\r\n\r\n"), 400);
+    assert_eq!(status("CONNECT h HTTP/1.1\r\n\r\n"), 400);
+    assert_eq!(status("CONNECT h:0 HTTP/1.1\r\n\r\n"), 400);
+    assert_eq!(status("POST http://h/ HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n"), 400);
+    assert_eq!(status("POST http://h/ HTTP/1.1\r\nContent-Length: +5\r\n\r\n"), 400);
+    assert_eq!(status("POST http://h/ HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"), 400);
+    assert_eq!(status("POST http://h/ HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"), 501);
+    assert_eq!(status("POST http://h/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), 501);
+    assert_eq!(status("\x16\x03\x01 TLS\r\n\r\n"), 400);
+    assert_eq!(status("GET http://h/ HTTP/2.0\r\n\r\n"), 505);
+    assert_eq!(status(&format!("GET http://h/{} HTTP/1.1\r\n", "a".repeat(HEAD_BYTES_MAX))), 431);
+}
+
+#[test]
+fn requests_arrive_in_pieces() {
+    let text = b"CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: x\r\n\r\n";
+    for cut in 0..text.len() {
+        assert_eq!(parse_request(&text[..cut]), Ok(None), "{cut}");
+    }
+    let longer = [&text[..], b"\x16\x03"].concat();
+    let (request, len) = parse_request(&longer).unwrap().unwrap();
+    assert_eq!((request, len), (Request::Connect(Target::parse("[2001:db8::1]:443", None).unwrap()), text.len()));
+}
+
+fn answer(text: &str) -> Result<Answer, &'static str> {
+    parse_answer(text.as_bytes(), false).map(|answer| answer.unwrap().0)
+}
+
+#[test]
+fn answers_are_passed_on_without_what_is_the_server_s() {
+    let text = "HTTP/1.1 200 OK\r\nConnection: keep-alive, x-hop\r\nKeep-Alive: timeout=5\r\nX-Hop: 1\r\nServer: s\r\n\
+        Content-Length: 3\r\n\r\nabc";
+    let (answer, len) = parse_answer(text.as_bytes(), false).unwrap().unwrap();
+    assert!(answer.keep_alive && answer.body == Framing::Length(3) && &text[len..] == "abc");
+    let head = String::from_utf8(answer.finish(true)).unwrap();
+    let expected =
+        "HTTP/1.1 200 OK\r\nServer: s\r\nContent-Length: 3\r\nVia: 1.1 anabranch\r\nConnection: close\r\n\r\n";
+    assert_eq!(head, expected);
+}
+
+#[test]
+fn how_answers_end() {
+    let body = |text: &str| answer(text).map(|answer| answer.body);
+    assert_eq!(body("HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n"), Ok(Framing::NONE));
+    assert_eq!(body("HTTP/1.1 304 Not Modified\r\nContent-Length: 3\r\n\r\n"), Ok(Framing::NONE));
+    assert_eq!(
+        body("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\nContent-Length: 3\r\n\r\n"),
+        Ok(Framing::chunked())
+    );
+    assert_eq!(body("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"), Ok(Framing::UntilClose));
+    assert_eq!(body("HTTP/1.0 200 OK\r\n\r\n"), Ok(Framing::UntilClose));
+    assert!(body("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").is_err());
+    assert!(body("HTTP/1.1 200 OK\r\nContent-Length: 3, 3\r\n\r\n").is_err());
+    assert!(body("HTTP/1.1 101 Switching Protocols\r\n\r\n").is_err());
+    assert!(body("SSH-2.0-OpenSSH\r\n").is_err());
+    let (to_head, _) = parse_answer(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", true).unwrap().unwrap();
+    assert_eq!(to_head.body, Framing::NONE);
+}
+
+#[test]
+fn informational_answers_stay_as_they_are() {
+    let answer = answer("HTTP/1.1 100 Continue\r\n\r\n").unwrap();
+    assert!(answer.is_informational && answer.keep_alive);
+    assert_eq!(answer.finish(true), b"HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+#[test]
+fn own_answers_have_their_length() {
+    let text = String::from_utf8(own_answer((502, "Bad Gateway"), "no")).unwrap();
+    assert!(text.starts_with("HTTP/1.1 502 Bad Gateway\r\n") && text.contains("Content-Length: 14\r\n"), "{text}");
+    assert!(text.ends_with("\r\n\r\nanabranch: no\n"));
+}
+
+proptest! {
+    #[test]
+    fn any_octets_are_taken_calmly(octets in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = parse_request(&octets);
+        let _ = parse_answer(&octets, false);
+        let _ = parse_request(&[b"GET http://h/ HTTP/1.1\r\n", &octets[..], b"\r\n\r\n"].concat());
+    }
+
+    /// Whatever a client sends, what follows our head is what we take for its body.
+    #[test]
+    fn heads_hold_one_request(octets in "[ -~\r\n]{0,80}") {
+        let text = format!("GET http://h/ HTTP/1.1\r\n{octets}\r\n\r\n");
+        if let Ok(Some((Request::Forward(forward), _))) = parse_request(text.as_bytes()) {
+            let mut fields = [httparse::EMPTY_HEADER; 200];
+            let mut parsed = httparse::Request::new(&mut fields);
+            let len = forward.head.len();
+            prop_assert_eq!(parsed.parse(&forward.head), Ok(httparse::Status::Complete(len)));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What a client says before its octets pass: its protocol, told by the first octet, and where it wants to go. Pure.
+
+use super::failure::Failure;
+use super::head::{self, Forward, Refusal, Request};
+use super::socks::{self, Step};
+use super::target::Target;
+
+/// What a client asked for, which decides how it is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A tunnel, by SOCKS5.
+    Socks,
+    /// A tunnel, by HTTP CONNECT.
+    Connect,
+    /// One request of plain HTTP.
+    Forward(Box<Forward>),
+}
+
+/// What stands at the start of what the client has sent.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// Not enough.
+    More,
+    /// It is to be answered by this, and goes on.
+    Answer(Vec<u8>),
+    /// Where it wants to go.
+    Go(Target, Purpose),
+    /// It is to be answered by this, and ends.
+    Refuse(Vec<u8>),
+}
+
+const USAGE: &str = "This is a proxy for SOCKS5 and HTTP. Enter its address in the settings of your program, or try: \
+    curl --proxy socks5h://ADDRESS:PORT https://example.org/";
+
+/// Reads from the front of `inbox`, and takes what it has understood. `greeted` says that SOCKS5 has been agreed upon.
+pub fn read(inbox: &mut Vec<u8>, greeted: bool) -> Opening {
+    match inbox.first() {
+        None => Opening::More,
+        Some(_) if greeted => match taken(inbox, socks::read_request) {
+            Step::More => Opening::More,
+            Step::Whole(target, _) => Opening::Go(target, Purpose::Socks),
+            Step::Refuse(reply) => Opening::Refuse(reply),
+        },
+        Some(&socks::VERSION) => match taken(inbox, socks::read_methods) {
+            Step::More => Opening::More,
+            Step::Whole((), _) => Opening::Answer(socks::METHOD_CHOSEN.to_vec()),
+            Step::Refuse(reply) => Opening::Refuse(reply),
+        },
+        Some(&socks::VERSION_4) => Opening::Refuse(socks::REFUSAL_4.to_vec()),
+        Some(_) => match head::parse_request(inbox) {
+            Ok(None) => Opening::More,
+            Ok(Some((request, len))) => {
+                inbox.drain(..len);
+                match request {
+                    Request::Connect(target) => Opening::Go(target, Purpose::Connect),
+                    Request::Forward(forward) => Opening::Go(forward.target.clone(), Purpose::Forward(forward)),
+                }
+            }
+            Err(Refusal { status, why }) => Opening::Refuse(head::own_answer(status, format!("{why}\n{USAGE}"))),
+        },
+    }
+}
+
+fn taken<T>(inbox: &mut Vec<u8>, read: impl FnOnce(&[u8]) -> Step<T>) -> Step<T> {
+    let step = read(inbox);
+    if let Step::Whole(_, len) = &step {
+        inbox.drain(..*len);
+    }
+    step
+}
+
+impl Purpose {
+    /// The answer to a client that does not get what it asked for.
+    pub fn refusal(&self, failure: &Failure) -> Vec<u8> {
+        match self {
+            Self::Socks => socks::reply(failure.socks_reply(), None),
+            Self::Connect | Self::Forward(_) => head::own_answer(failure.http_status(), failure),
+        }
+    }
+
+    /// What it is called in `status`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Socks => "socks5",
+            Self::Connect => "connect",
+            Self::Forward(_) => "http",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protocols_are_told_by_their_first_octet() {
+        let mut inbox = vec![5, 1, 0, 5, 1, 0, 1, 10, 0, 0, 1, 0, 80, b'x'];
+        assert_eq!(read(&mut inbox, false), Opening::Answer(vec![5, 0]));
+        let target = Target::parse("10.0.0.1:80", None).unwrap();
+        assert_eq!(read(&mut inbox, true), Opening::Go(target.clone(), Purpose::Socks));
+        assert_eq!(inbox, b"x", "what follows is the server's");
+        let mut inbox = b"CONNECT 10.0.0.1:80 HTTP/1.1\r\n\r\nx".to_vec();
+        assert_eq!(read(&mut inbox, false), Opening::Go(target, Purpose::Connect));
+        assert_eq!(inbox, b"x");
+        assert_eq!(read(&mut Vec::new(), false), Opening::More);
+        assert_eq!(read(&mut vec![4, 1], false), Opening::Refuse(socks::REFUSAL_4.to_vec()));
+    }
+
+    #[test]
+    fn who_takes_it_for_something_else_is_told_what_it_is() {
+        for text in ["GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "\x16\x03\x01\x02", "SSH-2.0-x\r\n"] {
+            let Opening::Refuse(answer) = read(&mut text.as_bytes().to_vec(), false) else { panic!("{text}") };
+            let answer = String::from_utf8(answer).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("socks5h://"), "{answer}");
+        }
+    }
+}

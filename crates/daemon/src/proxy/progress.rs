@@ -1,0 +1,456 @@
+//! How a client gets from its first octets to a connection, and to its end.
+
+use std::net::IpAddr;
+
+use transport::error::CloseReason;
+use transport::{ConnectionId, Endpoint};
+use units::{Duration, Instant};
+
+use super::Proxy;
+use super::accept::OPENING_MAX;
+use super::dial::{Attempt, Dial};
+use super::exchange::Exchange;
+use super::failure::Failure;
+use super::head::{Forward, HEAD_BYTES_MAX, own_answer};
+use super::opening::{Opening, Purpose, read};
+use super::resolver::{Answer, Asked};
+use super::session::{End, Progress, Server, Session, Stage};
+use super::socks;
+use super::target::{Host, Target, why_not};
+
+/// How long name servers may take.
+const RESOLVING_MAX: Duration = Duration::from_secs(15);
+/// How long a client may take to read a last answer.
+const FAREWELL_MAX: Duration = Duration::from_secs(5);
+
+impl Session {
+    /// Where it wants to go, or is connected to.
+    pub(super) fn target(&self) -> Option<&Target> {
+        match &self.stage {
+            Stage::Resolving(target, _) | Stage::Dialing(_, target, _) => Some(target),
+            _ => self.server.as_ref().map(|server| &server.target),
+        }
+    }
+}
+
+impl Stage {
+    /// What it is called in `status`.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Opening => "opening",
+            Self::Resolving(..) => "resolving",
+            Self::Dialing(..) => "dialing",
+            Self::Tunnel | Self::Exchange(_) => "open",
+            Self::Ending => "ending",
+        }
+    }
+}
+
+impl Proxy {
+    /// Does for a client what can be done now.
+    pub(super) fn turn(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) {
+        while let Some(session) = self.sessions.get_mut(key) {
+            match session.stage {
+                Stage::Opening => {
+                    if !self.open(key, endpoint, now) {
+                        return;
+                    }
+                }
+                Stage::Resolving(..) | Stage::Dialing(..) => return,
+                Stage::Tunnel | Stage::Exchange(_) | Stage::Ending => {
+                    let progress = session.advance(endpoint, &mut self.scratch, now);
+                    if !self.follow(key, progress, endpoint, now) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does what a session's progress asks for; true if it can go on at once.
+    fn follow(&mut self, key: usize, progress: Progress, endpoint: &mut Endpoint, now: Instant) -> bool {
+        let session = &mut self.sessions[key];
+        let moved = session.moved_at == now;
+        match progress {
+            Progress::Waits => {}
+            Progress::Again => {
+                if !core::mem::replace(&mut session.queued, true) {
+                    let token = self.token(key);
+                    self.again.push_back(token);
+                }
+            }
+            Progress::Over(end) => self.finish(key, end, endpoint, now),
+            Progress::Answered => return self.answered(key, endpoint, now),
+            Progress::Retry(forward) => {
+                self.drop_server(key, false, endpoint, now);
+                let target = forward.target.clone();
+                self.resolve(key, target, Purpose::Forward(forward), endpoint, now);
+            }
+            Progress::Fault(why) => self.fault(key, why, endpoint, now),
+        }
+        if moved && self.sessions.contains(key) {
+            self.note_moved(key, now);
+        }
+        false
+    }
+
+    /// A request of plain HTTP is answered: the client may send another.
+    fn answered(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) -> bool {
+        let session = &mut self.sessions[key];
+        let Stage::Exchange(exchange) = &session.stage else { return false };
+        let (client_keeps, server_keeps) = exchange.keeps();
+        session.stage = if client_keeps { Stage::Opening } else { Stage::Ending };
+        self.timers.set(key, Some(now + if client_keeps { OPENING_MAX } else { FAREWELL_MAX }));
+        if !server_keeps || !client_keeps {
+            self.drop_server(key, false, endpoint, now);
+        }
+        self.note_moved(key, now);
+        true
+    }
+
+    /// What the server says makes no sense. The client is told, unless it has part of an answer.
+    fn fault(&mut self, key: usize, why: &str, endpoint: &mut Endpoint, now: Instant) {
+        let session = &self.sessions[key];
+        let silent = matches!(&session.stage, Stage::Exchange(exchange) if exchange.is_silent());
+        let target = session.target().map(ToString::to_string).unwrap_or_default();
+        self.drop_server(key, true, endpoint, now);
+        match silent {
+            true => self.refuse(
+                key,
+                own_answer((502, "Bad Gateway"), format!("no answer from {target}: {why}")),
+                endpoint,
+                now,
+            ),
+            false => self.finish(key, End::ServerGone, endpoint, now),
+        }
+    }
+
+    /// Reads what a client says first; true if its stage has changed.
+    fn open(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) -> bool {
+        loop {
+            let session = &mut self.sessions[key];
+            match read(&mut session.inbox, session.greeted) {
+                Opening::More => {
+                    let room = HEAD_BYTES_MAX + 1 - session.inbox.len().min(HEAD_BYTES_MAX);
+                    let room = room.min(self.scratch.len());
+                    match session.client.read(&mut self.scratch[..room]) {
+                        Ok(Some(octets)) => session.inbox.extend_from_slice(octets),
+                        Ok(None) => {
+                            if session.inbox.is_empty() {
+                                session.inbox = Vec::new();
+                            }
+                            if session.client.is_finished() {
+                                self.finish(key, End::Finished, endpoint, now);
+                            }
+                            return false;
+                        }
+                        Err(_) => {
+                            self.finish(key, End::ClientGone, endpoint, now);
+                            return false;
+                        }
+                    }
+                }
+                Opening::Answer(octets) => {
+                    session.greeted = true;
+                    session.protocol = Purpose::Socks.name();
+                    session.say(octets);
+                    if !self.flush(key, endpoint, now) {
+                        return false;
+                    }
+                }
+                Opening::Refuse(answer) => {
+                    self.totals.refused += 1;
+                    self.refuse(key, answer, endpoint, now);
+                    return false;
+                }
+                Opening::Go(target, purpose) => {
+                    session.protocol = purpose.name();
+                    return self.go(key, target, purpose, endpoint, now);
+                }
+            }
+        }
+    }
+
+    /// Writes what the client is told before its octets pass; false if it is gone.
+    fn flush(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) -> bool {
+        let session = &mut self.sessions[key];
+        let waiting = core::mem::take(&mut session.to_client);
+        match session.client.write(&waiting) {
+            Ok(written) => {
+                session.to_client = waiting.slice(written..);
+                true
+            }
+            Err(_) => {
+                self.finish(key, End::ClientGone, endpoint, now);
+                false
+            }
+        }
+    }
+
+    /// A client has said where it wants to go; true if octets can pass at once.
+    fn go(&mut self, key: usize, target: Target, purpose: Purpose, endpoint: &mut Endpoint, now: Instant) -> bool {
+        let session = &mut self.sessions[key];
+        match purpose {
+            Purpose::Forward(forward)
+                if session.server.as_ref().is_some_and(|server| server.target == target && server.is_open()) =>
+            {
+                self.timers.set(key, None);
+                session.to_server = forward.head.clone().into();
+                session.stage = Stage::Exchange(Box::new(Exchange::new(*forward, true)));
+                true
+            }
+            purpose => {
+                self.drop_server(key, false, endpoint, now);
+                self.resolve(key, target, purpose, endpoint, now);
+                false
+            }
+        }
+    }
+
+    fn resolve(&mut self, key: usize, target: Target, purpose: Purpose, endpoint: &mut Endpoint, now: Instant) {
+        let session = &mut self.sessions[key];
+        let name = match &target.host {
+            Host::Ip(ip) => {
+                let ip = *ip;
+                session.stage = Stage::Resolving(target, purpose);
+                return self.resolved(key, Ok(vec![ip]), endpoint, now);
+            }
+            Host::Name(name) => name.clone(),
+        };
+        session.stage = Stage::Resolving(target, purpose);
+        let token = self.token(key);
+        match self.resolver.ask(&name, token, now) {
+            Asked::Known(answer) => self.resolved(key, answer, endpoint, now),
+            Asked::Waits => self.timers.set(key, Some(now + RESOLVING_MAX)),
+            Asked::Full => self.fail(key, &Failure::TooMany("names to resolve"), endpoint, now),
+        }
+    }
+
+    /// The addresses of a client's server are known, or that there are none.
+    pub(super) fn resolved(&mut self, key: usize, answer: Answer, endpoint: &mut Endpoint, now: Instant) {
+        let session = &mut self.sessions[key];
+        let Stage::Resolving(target, _) = &session.stage else { return };
+        let target = target.clone();
+        let addresses = match answer {
+            Ok(addresses) => addresses,
+            Err(why) => {
+                self.totals.unresolved += 1;
+                let failure = Failure::NoSuchName { name: target.host.to_string(), why };
+                return self.fail(key, &failure, endpoint, now);
+            }
+        };
+        let allowed: Vec<IpAddr> = addresses.iter().copied().filter(|ip| self.why_not(*ip).is_none()).collect();
+        if let Some(first) = addresses.first().filter(|_| allowed.is_empty()) {
+            self.totals.refused += 1;
+            let why = self.why_not(*first).unwrap_or_default();
+            return self.fail(key, &Failure::Forbidden { ip: *first, why }, endpoint, now);
+        }
+        match Dial::new(target, &allowed, &self.choice, now) {
+            Err(failure) => {
+                self.totals.unreached += 1;
+                self.fail(key, &failure, endpoint, now);
+            }
+            Ok(dial) => {
+                let session = &mut self.sessions[key];
+                if let Stage::Resolving(target, purpose) = core::mem::replace(&mut session.stage, Stage::Opening) {
+                    session.stage = Stage::Dialing(Box::new(dial), target, purpose);
+                    self.dial(key, endpoint, now);
+                }
+            }
+        }
+    }
+
+    fn why_not(&self, ip: IpAddr) -> Option<&'static str> {
+        match ip {
+            ip if self.choice.has(ip) => Some("is an address of the engine itself"),
+            ip if self.config.forbidden.contains(&ip) => {
+                Some("is an address of this device: have the program leave it out of the proxy")
+            }
+            ip => why_not(ip),
+        }
+    }
+
+    /// Begins the attempts that are due.
+    fn dial(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) {
+        let Stage::Dialing(dial, ..) = &mut self.sessions[key].stage else { return };
+        if !dial.is_over(now) {
+            let begun = dial.go_on(endpoint, &self.config.connection, now);
+            self.by_connection.extend(begun.into_iter().map(|connection| (connection, key)));
+        }
+        if !dial.is_over(now) {
+            let next_at = dial.next_at();
+            return self.timers.set(key, Some(next_at));
+        }
+        let failure = dial.verdict();
+        for attempt in dial.open().to_vec() {
+            self.choice.failed(attempt.local, now);
+            self.give_up(attempt.connection, endpoint, now);
+        }
+        self.totals.unreached += 1;
+        self.fail(key, &failure, endpoint, now);
+    }
+
+    /// Ends a client's attempts.
+    pub(super) fn give_up_all(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) {
+        let Stage::Dialing(dial, ..) = &self.sessions[key].stage else { return };
+        for attempt in dial.open().to_vec() {
+            self.give_up(attempt.connection, endpoint, now);
+        }
+    }
+
+    fn give_up(&mut self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
+        self.by_connection.remove(&connection);
+        let _ = endpoint.abort(connection, now);
+        endpoint.release(connection);
+    }
+
+    /// A connection is established.
+    pub(super) fn connected(&mut self, connection: ConnectionId, mptcp: bool, endpoint: &mut Endpoint, now: Instant) {
+        let Some(key) = self.by_connection.get(&connection).copied() else { return };
+        let session = &mut self.sessions[key];
+        let (dial, target, purpose) = match core::mem::replace(&mut session.stage, Stage::Opening) {
+            Stage::Dialing(dial, target, purpose) => (dial, target, purpose),
+            other => {
+                session.stage = other;
+                return;
+            }
+        };
+        let Some((winner, losers)) = dial.succeeded(connection) else { return };
+        self.timers.set(key, None);
+        self.totals.connected += 1;
+        self.totals.mptcp += u64::from(mptcp);
+        let Attempt { local, remote, since, .. } = winner;
+        self.choice.succeeded(local, remote, now.saturating_since(since), mptcp, now);
+        for loser in losers {
+            if loser.remote == remote {
+                self.choice.outpaced(loser.local, now.saturating_since(loser.since), now);
+            }
+            self.give_up(loser.connection, endpoint, now);
+        }
+        let session = &mut self.sessions[key];
+        session.server = Some(Server::new(connection, target, (!mptcp).then_some(local)));
+        session.begin(purpose, endpoint, connection);
+        self.note_moved(key, now);
+        self.turn(key, endpoint, now);
+    }
+
+    /// A connection is over.
+    pub(super) fn closed(
+        &mut self,
+        connection: ConnectionId,
+        reason: CloseReason,
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) {
+        let Some(key) = self.by_connection.get(&connection).copied() else { return };
+        match &mut self.sessions[key].stage {
+            Stage::Dialing(dial, ..) => {
+                if let Some(attempt) = dial.failed(connection, reason, now) {
+                    // Whoever refuses has been reached.
+                    if reason == CloseReason::TimedOut {
+                        self.choice.failed(attempt.local, now);
+                    }
+                    self.by_connection.remove(&connection);
+                    endpoint.release(connection);
+                    self.dial(key, endpoint, now);
+                }
+            }
+            Stage::Opening => self.drop_server(key, false, endpoint, now),
+            _ => self.turn(key, endpoint, now),
+        }
+    }
+
+    /// A connection goes on as plain TCP: where its first subflow is, it stays.
+    pub(super) fn fell_back(&mut self, connection: ConnectionId, endpoint: &Endpoint, now: Instant) {
+        let Some(key) = self.by_connection.get(&connection).copied() else { return };
+        let Some((local, remote)) = endpoint.addresses(connection) else { return };
+        self.choice.found_plain(remote, now);
+        if let Some(server) = &mut self.sessions[key].server {
+            server.plain_on = Some(local.ip());
+        }
+    }
+
+    /// A session's time has come.
+    pub(super) fn time_is_up(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) {
+        match &self.sessions[key].stage {
+            Stage::Dialing(..) => self.dial(key, endpoint, now),
+            Stage::Resolving(target, _) => {
+                self.totals.unresolved += 1;
+                let failure = Failure::NameTimedOut(target.host.to_string());
+                self.fail(key, &failure, endpoint, now);
+            }
+            Stage::Opening => self.finish(key, End::Finished, endpoint, now),
+            Stage::Ending => self.finish(key, End::ClientGone, endpoint, now),
+            Stage::Tunnel | Stage::Exchange(_) => {}
+        }
+    }
+
+    /// A client does not get what it asked for.
+    pub(super) fn fail(&mut self, key: usize, failure: &Failure, endpoint: &mut Endpoint, now: Instant) {
+        let answer = match &self.sessions[key].stage {
+            Stage::Resolving(_, purpose) | Stage::Dialing(_, _, purpose) => purpose.refusal(failure),
+            _ => Vec::new(),
+        };
+        self.refuse(key, answer, endpoint, now);
+    }
+
+    /// A last answer.
+    fn refuse(&mut self, key: usize, answer: Vec<u8>, endpoint: &mut Endpoint, now: Instant) {
+        let session = &mut self.sessions[key];
+        session.inbox = Vec::new();
+        session.say(answer);
+        session.stage = Stage::Ending;
+        self.timers.set(key, Some(now + FAREWELL_MAX));
+        self.turn(key, endpoint, now);
+    }
+
+    /// The engine's connection of a client is of no more use.
+    pub(super) fn drop_server(&mut self, key: usize, abort: bool, endpoint: &mut Endpoint, now: Instant) {
+        let Some(server) = self.sessions[key].server.take() else { return };
+        if let Some(ip) = server.plain_on.filter(|_| server.counts) {
+            self.choice.set_busy(ip, false);
+        }
+        self.by_connection.remove(&server.connection);
+        let _ = if abort { endpoint.abort(server.connection, now) } else { endpoint.close(server.connection, now) };
+        endpoint.release(server.connection);
+    }
+
+    /// A session is over.
+    pub(super) fn finish(&mut self, key: usize, end: End, endpoint: &mut Endpoint, now: Instant) {
+        self.give_up_all(key, endpoint, now);
+        self.drop_server(key, end != End::Finished, endpoint, now);
+        let session = self.sessions.remove(key);
+        self.timers.set(key, None);
+        self.totals.up_bytes += session.up_bytes;
+        self.totals.down_bytes += session.down_bytes;
+        self.totals.broken += u64::from(end != End::Finished);
+        match end {
+            End::ServerGone => session.client.reset(),
+            End::Finished | End::ClientGone => drop(session),
+        }
+        self.made_room(now);
+    }
+}
+
+impl Session {
+    /// Octets pass from now on.
+    fn begin(&mut self, purpose: Purpose, endpoint: &Endpoint, connection: ConnectionId) {
+        match purpose {
+            Purpose::Socks => {
+                let bound = endpoint.addresses(connection).map(|(local, _)| local);
+                self.say(socks::reply(0, bound));
+                self.stage = Stage::Tunnel;
+            }
+            Purpose::Connect => {
+                self.say(b"HTTP/1.1 200 Connection established\r\n\r\n".to_vec());
+                self.stage = Stage::Tunnel;
+            }
+            Purpose::Forward(forward) => self.forward(*forward),
+        }
+    }
+
+    fn forward(&mut self, mut forward: Forward) {
+        self.to_server = core::mem::take(&mut forward.head).into();
+        self.stage = Stage::Exchange(Box::new(Exchange::new(forward, false)));
+    }
+}

@@ -1,0 +1,243 @@
+//! Names to addresses, beside the loop: the resolver of this device blocks, so threads wait for it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, ToSocketAddrs as _};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+
+use units::{Duration, Instant};
+
+/// Threads at most: so many name servers may be silent at once before others wait for them.
+const THREADS_MAX: usize = 16;
+/// Names that may wait for a thread.
+const QUEUE_MAX: usize = 1024;
+/// For how long an answer is used again, and that there is none.
+const KEEP_ANSWER: Duration = Duration::from_secs(10);
+const KEEP_FAILURE: Duration = Duration::from_secs(2);
+/// Answers kept.
+const CACHE_MAX: usize = 1024;
+/// Addresses of a name that are looked at.
+const ADDRESSES_MAX: usize = 16;
+
+/// How a name is looked up; called by several threads at once.
+pub type Lookup = Arc<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;
+/// What came of it.
+pub type Answer = Result<Vec<IpAddr>, String>;
+
+/// As the other programs of this device do it.
+pub fn system_lookup() -> Lookup {
+    Arc::new(|name| Ok((name, 0).to_socket_addrs()?.map(|address| address.ip().to_canonical()).collect()))
+}
+
+/// Asks, and remembers for a while what was answered.
+pub struct Resolver {
+    shared: Arc<Shared>,
+    lookup: Lookup,
+    wake: Arc<dyn Fn() + Send + Sync>,
+    answers: (Sender<(String, Answer)>, Receiver<(String, Answer)>),
+    threads: usize,
+    /// Names that are asked for, with those who wait.
+    asked: BTreeMap<String, Vec<u64>>,
+    cache: BTreeMap<String, (Answer, Instant)>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<String>,
+    idle: usize,
+    ended: bool,
+}
+
+/// What becomes of a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// It was asked a moment ago.
+    Known(Answer),
+    /// [`Resolver::poll`] will tell.
+    Waits,
+    /// Too many wait already.
+    Full,
+}
+
+impl Resolver {
+    /// One that calls `wake` from other threads when [`Self::poll`] has something to tell.
+    pub fn new(lookup: Lookup, wake: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            shared: Arc::default(),
+            lookup,
+            wake: Arc::new(wake),
+            answers: channel(),
+            threads: 0,
+            asked: BTreeMap::new(),
+            cache: BTreeMap::new(),
+        }
+    }
+
+    /// Asks for the addresses of a name, for `waiter`.
+    pub fn ask(&mut self, name: &str, waiter: u64, now: Instant) -> Asked {
+        if let Some((answer, _)) = self.cache.get(name).filter(|(_, until)| *until > now) {
+            return Asked::Known(answer.clone());
+        }
+        if let Some(waiters) = self.asked.get_mut(name) {
+            waiters.push(waiter);
+            return Asked::Waits;
+        }
+        let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.queue.len() >= QUEUE_MAX {
+            return Asked::Full;
+        }
+        state.queue.push_back(name.to_owned());
+        let lacks_hands = state.idle < state.queue.len();
+        drop(state);
+        self.shared.changed.notify_one();
+        if lacks_hands && self.threads < THREADS_MAX && !self.hire() && self.threads == 0 {
+            return Asked::Full;
+        }
+        self.asked.insert(name.to_owned(), vec![waiter]);
+        Asked::Waits
+    }
+
+    /// Starts a thread; false if there can be none.
+    fn hire(&mut self) -> bool {
+        let (shared, lookup, wake) = (Arc::clone(&self.shared), Arc::clone(&self.lookup), Arc::clone(&self.wake));
+        let answers = self.answers.0.clone();
+        let thread = thread::Builder::new().name("resolver".into()).stack_size(256 << 10);
+        let hired = thread.spawn(move || work(&shared, &lookup, &answers, wake.as_ref())).is_ok();
+        self.threads += usize::from(hired);
+        hired
+    }
+
+    /// The answers that have come, each with those who wait for it.
+    pub fn poll(&mut self, now: Instant) -> Vec<(Vec<u64>, Answer)> {
+        let mut told = Vec::new();
+        while let Ok((name, answer)) = self.answers.1.try_recv() {
+            told.push((self.asked.remove(&name).unwrap_or_default(), answer.clone()));
+            let keep = if answer.is_ok() { KEEP_ANSWER } else { KEEP_FAILURE };
+            if self.cache.len() >= CACHE_MAX {
+                self.cache.retain(|_, (_, until)| *until > now);
+            }
+            if self.cache.len() < CACHE_MAX {
+                self.cache.insert(name, (answer, now + keep));
+            }
+        }
+        told
+    }
+}
+
+impl Drop for Resolver {
+    fn drop(&mut self) {
+        // Whoever waits for a name server ends when that has answered: nobody waits for it.
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+fn work(shared: &Shared, lookup: &Lookup, answers: &Sender<(String, Answer)>, wake: &(dyn Fn() + Send + Sync)) {
+    loop {
+        let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = loop {
+            if state.ended {
+                return;
+            }
+            if let Some(name) = state.queue.pop_front() {
+                break name;
+            }
+            state.idle += 1;
+            state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
+        };
+        drop(state);
+        let answer = match lookup(&name) {
+            Ok(addresses) if addresses.is_empty() => Err("it has none".into()),
+            Ok(addresses) => Ok(without_repetitions(addresses)),
+            Err(error) => Err(explain(&error)),
+        };
+        if answers.send((name, answer)).is_err() {
+            return;
+        }
+        wake();
+    }
+}
+
+fn without_repetitions(addresses: Vec<IpAddr>) -> Vec<IpAddr> {
+    let mut seen = Vec::new();
+    for ip in addresses {
+        if !seen.contains(&ip) && seen.len() < ADDRESSES_MAX {
+            seen.push(ip);
+        }
+    }
+    seen
+}
+
+/// What the system's resolver means, without what it repeats.
+fn explain(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.strip_prefix("failed to lookup address information: ").unwrap_or(&text).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use super::*;
+
+    fn ip() -> IpAddr {
+        "192.0.2.1".parse().unwrap()
+    }
+
+    /// A resolver whose look-ups take until `go` is told, and what is told when it wakes.
+    fn resolver() -> (Resolver, Sender<io::Result<Vec<IpAddr>>>, Receiver<()>) {
+        let (go, may_go) = channel();
+        let may_go = Mutex::new(may_go);
+        let lookup: Lookup = Arc::new(move |_| {
+            let result: io::Result<Vec<IpAddr>> =
+                may_go.lock().unwrap().recv().unwrap_or_else(|_| Err(io::Error::other("the test is over")));
+            result
+        });
+        let (woken, wakes) = channel();
+        let woken = Mutex::new(woken);
+        let wake = move || woken.lock().unwrap().send(()).unwrap_or_default();
+        (Resolver::new(lookup, wake), go, wakes)
+    }
+
+    #[test]
+    fn a_name_is_asked_for_once_and_kept() {
+        let (mut resolver, go, wakes) = resolver();
+        let now = Instant::from_secs(1);
+        assert_eq!(resolver.ask("a.example", 1, now), Asked::Waits);
+        assert_eq!(resolver.ask("a.example", 2, now), Asked::Waits);
+        go.send(Ok(vec![ip(), ip()])).unwrap();
+        wakes.recv().unwrap();
+        assert_eq!(resolver.poll(now), [(vec![1, 2], Ok(vec![ip()]))]);
+        assert_eq!(resolver.ask("a.example", 3, now + Duration::from_secs(9)), Asked::Known(Ok(vec![ip()])));
+        assert_eq!(resolver.ask("a.example", 4, now + Duration::from_secs(10)), Asked::Waits);
+        go.send(Err(io::Error::other("no"))).unwrap();
+        wakes.recv().unwrap();
+        assert_eq!(resolver.poll(now), [(vec![4], Err("no".to_owned()))]);
+        assert_eq!(resolver.ask("a.example", 5, now + Duration::from_secs(1)), Asked::Known(Err("no".into())));
+    }
+
+    #[test]
+    fn silent_name_servers_hold_up_a_bounded_number() {
+        let (mut resolver, go, _wakes) = resolver();
+        let mut waits = 0;
+        for number in 0..2 * QUEUE_MAX {
+            match resolver.ask(&format!("{number}.example"), 0, Instant::ZERO) {
+                Asked::Waits => waits += 1,
+                Asked::Full => break,
+                Asked::Known(answer) => panic!("{answer:?}"),
+            }
+        }
+        assert!((QUEUE_MAX..=QUEUE_MAX + THREADS_MAX).contains(&waits), "{waits}");
+        assert_eq!(resolver.threads, THREADS_MAX);
+        drop(go);
+    }
+}

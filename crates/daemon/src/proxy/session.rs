@@ -1,0 +1,364 @@
+//! One client: its socket, what it asked for, and the engine's connection that its octets go on.
+
+use std::net::IpAddr;
+
+use bytes::{Buf as _, Bytes};
+use smallvec::SmallVec;
+use transport::{ConnectionId, Endpoint, Received};
+use units::Instant;
+use wire::Payload;
+
+use super::client::Client;
+use super::dial::Dial;
+use super::exchange::{Ended, Exchange};
+use super::head::Forward;
+use super::opening::Purpose;
+use super::target::Target;
+
+/// Octets that move in one direction before others have their turn.
+const TURN_BYTES: usize = 1 << 20;
+/// Octets taken from the engine at a time. They stay where they are, and only those that the client's socket does not take at once
+/// wait here.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// A client of the proxy.
+pub struct Session {
+    /// Tells it from an earlier one in the same place.
+    pub serial: u32,
+    /// Its socket.
+    pub client: Client,
+    /// What it has sent and nobody has understood yet.
+    pub inbox: Vec<u8>,
+    /// Octets on their way, at most one piece each.
+    pub to_client: Bytes,
+    /// As above.
+    pub to_server: Bytes,
+    /// How far it is.
+    pub stage: Stage,
+    /// SOCKS5 has been agreed upon.
+    pub greeted: bool,
+    /// The engine's connection, which a client of plain HTTP keeps between its requests.
+    pub server: Option<Server>,
+    /// Octets of the client that the engine took.
+    pub up_bytes: u64,
+    /// Octets that the client's socket took.
+    pub down_bytes: u64,
+    /// When it came.
+    pub since: Instant,
+    /// When octets last moved.
+    pub moved_at: Instant,
+    /// It has another turn coming.
+    pub queued: bool,
+    /// It is looked at now and then, as octets move.
+    pub watched: bool,
+    /// The protocol, once it is known.
+    pub protocol: &'static str,
+}
+
+/// The engine's connection of a client.
+pub struct Server {
+    /// As the engine knows it.
+    pub connection: ConnectionId,
+    /// To whom.
+    pub target: Target,
+    /// The only uplink, if it is plain TCP.
+    pub plain_on: Option<IpAddr>,
+    /// It counts as busy there.
+    pub counts: bool,
+    /// Octets that uplinks had delivered when it was last looked at.
+    pub seen: SmallVec<[(IpAddr, u64); 2]>,
+    finished: bool,
+    shut: bool,
+}
+
+/// How far a client is.
+pub enum Stage {
+    /// It has not said what it wants.
+    Opening,
+    /// The name is being resolved.
+    Resolving(Target, Purpose),
+    /// Connecting.
+    Dialing(Box<Dial>, Target, Purpose),
+    /// Octets pass both ways.
+    Tunnel,
+    /// A request of plain HTTP.
+    Exchange(Box<Exchange>),
+    /// A last answer is on its way.
+    Ending,
+}
+
+/// How it goes on.
+#[derive(Debug)]
+pub enum Progress {
+    /// Something else must happen first.
+    Waits,
+    /// There is more to do, after others had their turn.
+    Again,
+    /// It is over.
+    Over(End),
+    /// A request of plain HTTP is answered.
+    Answered,
+    /// A request must be sent again on another connection.
+    Retry(Box<Forward>),
+    /// The answer is none.
+    Fault(&'static str),
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// In good order.
+    Finished,
+    /// The client has broken off.
+    ClientGone,
+    /// The server has, or what it says makes no sense.
+    ServerGone,
+}
+
+impl Server {
+    /// A connection that was just opened.
+    pub fn new(connection: ConnectionId, target: Target, plain_on: Option<IpAddr>) -> Self {
+        let seen = SmallVec::new();
+        Self { connection, target, plain_on, counts: false, seen, finished: false, shut: false }
+    }
+
+    /// Whether another request may go on it.
+    pub fn is_open(&self) -> bool {
+        !self.finished && !self.shut
+    }
+}
+
+impl Session {
+    /// A client that has just come.
+    pub fn new(serial: u32, client: Client, now: Instant) -> Self {
+        Self {
+            serial,
+            client,
+            inbox: Vec::new(),
+            to_client: Bytes::new(),
+            to_server: Bytes::new(),
+            stage: Stage::Opening,
+            greeted: false,
+            server: None,
+            up_bytes: 0,
+            down_bytes: 0,
+            since: now,
+            moved_at: now,
+            queued: false,
+            watched: false,
+            protocol: "none",
+        }
+    }
+
+    /// Octets of our own for the client, behind those that wait.
+    pub fn say(&mut self, octets: Vec<u8>) {
+        self.to_client = match self.to_client.is_empty() {
+            true => octets.into(),
+            false => [&self.to_client[..], &octets].concat().into(),
+        };
+    }
+
+    /// Moves octets as far as possible.
+    pub fn advance(&mut self, endpoint: &mut Endpoint, scratch: &mut [u8], now: Instant) -> Progress {
+        let (mut up, mut down) = (0, 0);
+        let progress = loop {
+            let moved = match self.step(endpoint, scratch, now) {
+                Ok(moved) => moved,
+                Err(progress) => break progress,
+            };
+            up += moved.0;
+            down += moved.1;
+            if moved == (0, 0) {
+                break Progress::Waits;
+            }
+            if up.max(down) >= TURN_BYTES {
+                break Progress::Again;
+            }
+        };
+        self.up_bytes += up as u64;
+        self.down_bytes += down as u64;
+        if up + down > 0 {
+            self.moved_at = now;
+        }
+        progress
+    }
+
+    /// One piece each way; how many octets moved to the server and to the client.
+    fn step(&mut self, endpoint: &mut Endpoint, scratch: &mut [u8], now: Instant) -> Result<(usize, usize), Progress> {
+        if matches!(self.stage, Stage::Ending) {
+            return self.step_ending(scratch);
+        }
+        let up = self.step_up(endpoint, scratch, now)?;
+        let down = self.step_down(endpoint, now)?;
+        if self.is_whole() {
+            return Err(match self.stage {
+                Stage::Exchange(_) => Progress::Answered,
+                _ => Progress::Over(End::Finished),
+            });
+        }
+        Ok((up, down))
+    }
+
+    fn is_whole(&self) -> bool {
+        match &self.stage {
+            Stage::Exchange(exchange) => {
+                let request_is_gone = self.to_server.is_empty() || exchange.wants_request();
+                exchange.is_answered() && self.to_client.is_empty() && request_is_gone
+            }
+            _ => self.client.is_shut() && self.server.as_ref().is_none_or(|server| server.shut),
+        }
+    }
+
+    /// The last answer is written, then the client's end is waited for: closing with octets unread would destroy the answer.
+    fn step_ending(&mut self, scratch: &mut [u8]) -> Result<(usize, usize), Progress> {
+        self.write_client()?;
+        let gone = |_| Progress::Over(End::ClientGone);
+        while self.client.read(scratch).map_err(gone)?.is_some() {}
+        if self.to_client.is_empty() {
+            self.client.shutdown();
+            if self.client.is_finished() {
+                return Err(Progress::Over(End::Finished));
+            }
+        }
+        Ok((0, 0))
+    }
+
+    fn step_up(&mut self, endpoint: &mut Endpoint, scratch: &mut [u8], now: Instant) -> Result<usize, Progress> {
+        if self.to_server.is_empty() {
+            self.read_client(scratch)?;
+        }
+        let Some(server) = &mut self.server else { return Ok(0) };
+        if !self.to_server.is_empty() {
+            if server.shut {
+                return Ok(0);
+            }
+            let offered = Payload::Bytes(self.to_server.clone());
+            return match endpoint.send(server.connection, offered, now) {
+                Ok(taken) => {
+                    self.to_server.advance(taken);
+                    Ok(taken)
+                }
+                Err(_) => self.server_broke_off().map(|()| 0),
+            };
+        }
+        let passes_end = matches!(self.stage, Stage::Tunnel);
+        if passes_end && self.client.is_finished() && !server.shut {
+            server.shut = true;
+            if endpoint.shutdown(server.connection, now).is_err() {
+                return self.server_broke_off().map(|()| 0);
+            }
+        }
+        Ok(0)
+    }
+
+    /// Takes what the client has sent for the server.
+    fn read_client(&mut self, scratch: &mut [u8]) -> Result<(), Progress> {
+        let Self { client, inbox, stage, to_server, .. } = self;
+        let gone = |_| Progress::Over(End::ClientGone);
+        match stage {
+            Stage::Tunnel if !inbox.is_empty() => *to_server = core::mem::take(inbox).into(),
+            Stage::Tunnel => {
+                if let Some(octets) = client.read(scratch).map_err(gone)? {
+                    *to_server = Bytes::copy_from_slice(octets);
+                }
+            }
+            Stage::Exchange(exchange) if exchange.wants_request() => {
+                if inbox.is_empty() {
+                    inbox.extend_from_slice(client.read(scratch).map_err(gone)?.unwrap_or_default());
+                }
+                let passed = exchange.pass_request(inbox).map_err(|_| Progress::Over(End::ClientGone))?;
+                *to_server = Bytes::copy_from_slice(&inbox[..passed]);
+                match passed == inbox.len() {
+                    // An idle client keeps no memory.
+                    true => *inbox = Vec::new(),
+                    false => drop(inbox.drain(..passed)),
+                }
+                if client.is_finished() && exchange.wants_request() && to_server.is_empty() {
+                    return Err(Progress::Over(End::ClientGone));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn step_down(&mut self, endpoint: &mut Endpoint, now: Instant) -> Result<usize, Progress> {
+        if self.to_client.is_empty() {
+            self.read_server(endpoint, now)?;
+        }
+        let written = self.write_client()?;
+        let ends = matches!(self.stage, Stage::Tunnel) && self.server.as_ref().is_some_and(|server| server.finished);
+        if ends && self.to_client.is_empty() {
+            self.client.shutdown();
+        }
+        Ok(written)
+    }
+
+    /// Takes what the server has sent for the client.
+    fn read_server(&mut self, endpoint: &mut Endpoint, now: Instant) -> Result<(), Progress> {
+        let is_answered = matches!(&self.stage, Stage::Exchange(exchange) if exchange.is_answered());
+        let Some(server) = self.server.as_mut().filter(|server| !server.finished && !is_answered) else {
+            return Ok(());
+        };
+        match endpoint.recv(server.connection, PIECE_BYTES, now) {
+            Ok(Received::Data(data)) => {
+                let octets = data.to_bytes();
+                self.to_client = match &mut self.stage {
+                    Stage::Exchange(exchange) => exchange.pass_answer(octets).map_err(Progress::Fault)?,
+                    _ => octets,
+                };
+                // A head that is not whole is nothing to be written: more may have arrived behind it.
+                if self.to_client.is_empty() { self.read_server(endpoint, now) } else { Ok(()) }
+            }
+            Ok(Received::Pending) => Ok(()),
+            Ok(Received::Finished) => {
+                server.finished = true;
+                self.server_ended(true)
+            }
+            Err(_) => self.server_broke_off(),
+        }
+    }
+
+    fn server_broke_off(&mut self) -> Result<(), Progress> {
+        if let Some(server) = &mut self.server {
+            server.finished = true;
+        }
+        self.server_ended(false)
+    }
+
+    fn server_ended(&mut self, orderly: bool) -> Result<(), Progress> {
+        let Stage::Exchange(exchange) = &mut self.stage else {
+            return if orderly { Ok(()) } else { Err(Progress::Over(End::ServerGone)) };
+        };
+        match exchange.server_ended(orderly) {
+            Ended::Whole => Ok(()),
+            Ended::Again(forward) => Err(Progress::Retry(forward)),
+            Ended::Nothing => Err(Progress::Fault("the server ended the connection instead")),
+            Ended::Cut => Err(Progress::Over(End::ServerGone)),
+        }
+    }
+
+    /// Writes what waits for the client; how much it took.
+    fn write_client(&mut self) -> Result<usize, Progress> {
+        if self.to_client.is_empty() {
+            return Ok(0);
+        }
+        let written = self.client.write(&self.to_client).map_err(|_| Progress::Over(End::ClientGone))?;
+        self.to_client.advance(written);
+        if self.to_client.is_empty() {
+            // Gives back the memory that it was a part of.
+            self.to_client = Bytes::new();
+        }
+        Ok(written)
+    }
+
+    /// Whether nothing is on its way.
+    pub fn is_quiet(&self, endpoint: &Endpoint) -> bool {
+        let Some(server) = &self.server else { return true };
+        let acked = |stats: transport::ConnectionStats| stats.acked_bytes >= stats.written_bytes;
+        self.to_client.is_empty()
+            && self.to_server.is_empty()
+            && endpoint.readable_bytes(server.connection) == 0
+            && endpoint.stats(server.connection).is_none_or(acked)
+    }
+}

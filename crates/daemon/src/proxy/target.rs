@@ -1,0 +1,175 @@
+//! Where a client wants to go, and where nobody is taken.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Octets of a name at most (RFC 1035 section 2.3.4, without the dot at the end).
+const NAME_BYTES_MAX: usize = 253;
+
+/// A host as a client names it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Host {
+    /// A name to be resolved: ASCII, lower case.
+    Name(String),
+    /// An address.
+    Ip(IpAddr),
+}
+
+/// Host and port.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Target {
+    /// Which host.
+    pub host: Host,
+    /// Which port; never zero.
+    pub port: u16,
+}
+
+impl Host {
+    /// A name, or an address in its usual notation, with brackets or without.
+    ///
+    /// # Errors
+    /// If it is neither.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+        if let Ok(ip) = bare.parse::<IpAddr>() {
+            return Ok(Self::Ip(ip.to_canonical()));
+        }
+        let name = text.strip_suffix('.').unwrap_or(text);
+        let usual = |octet: u8| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'_' | b'.');
+        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(usual) || name.contains("..") {
+            return Err("the host is neither a name nor an address (names that are not ASCII are written as xn--...)");
+        }
+        Ok(Self::Name(name.to_ascii_lowercase()))
+    }
+}
+
+impl Target {
+    /// Host and port as they stand in a URL. The port may be left out if there is a usual one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(authority: &str, usual_port: Option<u16>) -> Result<Self, &'static str> {
+        let (host, port) = match authority.rsplit_once(':') {
+            // The colons of an IPv6 address stand before its bracket.
+            Some((host, port)) if !port.contains(']') => (host, port),
+            _ => (authority, ""),
+        };
+        if host.contains(':') && !host.starts_with('[') {
+            return Err("an IPv6 address stands in brackets, like [2001:db8::1]:80");
+        }
+        let digits = !port.is_empty() && port.bytes().all(|octet| octet.is_ascii_digit());
+        let port = if port.is_empty() { usual_port } else { port.parse().ok().filter(|_| digits) };
+        let port = port.filter(|port| *port != 0).ok_or("the port is missing, or no number from 1 to 65535")?;
+        Ok(Self { host: Host::parse(host)?, port })
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Ip(IpAddr::V4(ip)) => ip.fmt(f),
+            Self::Ip(IpAddr::V6(ip)) => write!(f, "[{ip}]"),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+/// Why nobody is taken to an address. The engine is a host of its own, so a loopback address is never the one that is meant; and
+/// a page in a browser must not reach by the proxy what only this device may reach.
+pub fn why_not(ip: IpAddr) -> Option<&'static str> {
+    match ip.to_canonical() {
+        ip if ip.is_loopback() => Some("is a loopback address: have the program leave it out of the proxy"),
+        ip if ip.is_unspecified() => Some("stands for all addresses of a host"),
+        ip if ip.is_multicast() => Some("is a multicast address"),
+        IpAddr::V4(ip) => why_not_v4(ip),
+        IpAddr::V6(ip) => why_not_v6(ip),
+    }
+}
+
+fn why_not_v4(ip: Ipv4Addr) -> Option<&'static str> {
+    match ip {
+        ip if ip.is_broadcast() => Some("is the broadcast address"),
+        ip if ip.is_link_local() => Some("is a link-local address, which is not routed"),
+        ip if ip.octets()[0] == 0 => Some("is of this network (0.0.0.0/8), which is not routed"),
+        ip if ip.octets()[0] >= 240 => Some("is reserved (240.0.0.0/4)"),
+        _ => None,
+    }
+}
+
+fn why_not_v6(ip: Ipv6Addr) -> Option<&'static str> {
+    if ip.is_unicast_link_local() {
+        return Some("is a link-local address, which is not routed");
+    }
+    // The forms of IPv6 that hold an IPv4 address: IPv4-compatible (RFC 4291 section 2.5.5.1), NAT64 (RFC 6052), 6to4 (RFC 3056).
+    let parts = ip.segments();
+    let embedded = match parts {
+        [0, 0, 0, 0, 0, 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => (high, low),
+        _ => return None,
+    };
+    let [a, b] = embedded.0.to_be_bytes();
+    let [c, d] = embedded.1.to_be_bytes();
+    why_not(Ipv4Addr::new(a, b, c, d).into()).map(|_| "holds an IPv4 address that nobody is taken to")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_read_and_written() {
+        for (text, usual, expected) in [
+            ("example.org:443", None, "example.org:443"),
+            ("EXAMPLE.org.", Some(80), "example.org:80"),
+            ("10.0.0.1:8080", None, "10.0.0.1:8080"),
+            ("[2001:db8::1]", Some(80), "[2001:db8::1]:80"),
+            ("[2001:db8::1]:22", None, "[2001:db8::1]:22"),
+            ("[::ffff:10.0.0.1]:22", None, "10.0.0.1:22"),
+            ("host:", Some(80), "host:80"),
+        ] {
+            assert_eq!(Target::parse(text, usual).unwrap().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_target_is_refused() {
+        let long = format!("{}:80", "a".repeat(254));
+        for text in
+            ["", ":80", "h", "h:0", "h:65536", "h:+1", "2001:db8::1:80", "a b:80", "b\u{fc}cher:80", "a..b:80", &long]
+        {
+            assert!(Target::parse(text, None).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_taken_to_this_device_itself() {
+        for ip in [
+            "127.0.0.1",
+            "127.9.9.9",
+            "::1",
+            "0.0.0.0",
+            "0.1.2.3",
+            "::",
+            "224.0.0.1",
+            "ff02::1",
+            "255.255.255.255",
+            "169.254.169.254",
+            "fe80::1",
+            "::ffff:127.0.0.1",
+            "::127.0.0.1",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+            "240.0.0.1",
+        ] {
+            assert!(why_not(ip.parse().unwrap()).is_some(), "{ip}");
+        }
+        for ip in ["10.0.0.1", "192.168.1.1", "8.8.8.8", "2001:db8::1", "fd00::1", "64:ff9b::808:808", "100.64.0.1"] {
+            assert_eq!(why_not(ip.parse().unwrap()), None, "{ip}");
+        }
+    }
+}

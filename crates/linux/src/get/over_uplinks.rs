@@ -1,0 +1,117 @@
+//! A download over uplinks of this host, which may be unplugged and plugged in again while it runs.
+
+use std::os::fd::AsFd as _;
+use std::thread;
+
+use host::{Alone, App, EndpointHost};
+use transport::Endpoint;
+use transport::path_manager::LocalAddress;
+use units::Instant;
+
+use crate::attachment::Attachment;
+use crate::clock::Clock;
+use crate::driver::{Driver, Remote};
+use crate::stop::Stop;
+use crate::uplink::{self, Change, Plumbing, Surroundings, Watch};
+use crate::wait::wait;
+use crate::{Error, Result};
+
+/// The plumbing of a download.
+pub struct Uplinks {
+    plumbing: Plumbing,
+    watch: Watch,
+    /// What a person ought to know if nothing arrives.
+    pub notes: Vec<String>,
+}
+
+impl Uplinks {
+    /// An engine with an address for each of `interfaces`, and all that connects them.
+    ///
+    /// # Errors
+    /// If an interface is no uplink at the moment, or a step fails.
+    pub fn open(interfaces: &[String]) -> Result<(Attachment, Self)> {
+        let uplinks = uplink::discover(interfaces)?;
+        let (attachment, paths) = uplink::attach(&uplinks)?;
+        let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks)?)?;
+        let notes = plan.notes.clone();
+        let plumbing = Plumbing::lay(plan)?;
+        let watch = Watch::new(&uplinks)?;
+        Ok((attachment, Self { plumbing, watch, notes }))
+    }
+
+    /// Drives the host as [`Driver::run`] does, and follows the uplinks meanwhile.
+    ///
+    /// # Errors
+    /// Those of [`Driver::run`], or if the process has no file descriptors left.
+    pub fn run<A: App>(
+        &mut self,
+        mut driver: Driver<EndpointHost<Alone, A>>,
+        host: &mut EndpointHost<Alone, A>,
+        stop: &Stop,
+    ) -> Result<bool> {
+        let remote = driver.remote()?;
+        let over = Stop::new()?;
+        let end = over.handle()?;
+        thread::scope(|scope| {
+            scope.spawn(|| self.follow(&remote, &over));
+            let finished = driver.run(host, stop);
+            // Nobody is left to wait for its answers.
+            drop(driver);
+            end.stop();
+            finished
+        })
+    }
+
+    /// Until `over`. What goes wrong here makes no download fail that another uplink can carry.
+    fn follow<A: App>(&mut self, remote: &Remote<EndpointHost<Alone, A>>, over: &Stop) {
+        let (clock, mut ready) = (Clock::start(), Vec::new());
+        while let Ok(true) = wait(&clock, None, over.as_fd(), [self.watch.as_fd()], &mut ready) {
+            loop {
+                match self.watch.next() {
+                    Ok(Some(change)) if self.heed(&change, remote).is_ok() => {}
+                    Ok(Some(_)) | Err(_) => return,
+                    Ok(None) => break,
+                }
+            }
+        }
+    }
+
+    /// # Errors
+    /// If the driver has ended.
+    fn heed<A: App>(&mut self, change: &Change, remote: &Remote<EndpointHost<Alone, A>>) -> Result<()> {
+        let (interface, is_back) = match change {
+            Change::Lost { interface, .. } => (interface.clone(), false),
+            // One that cannot be laid again is gone again: that is told next.
+            Change::Usable(uplink) => (uplink.interface.clone(), self.plumbing.replace(uplink).is_ok()),
+        };
+        let path = self.plumbing.paths().iter().find(|path| path.uplink.interface == interface);
+        let addresses = path.map(|path| path.addresses.clone()).unwrap_or_default();
+        remote.call(move |host, now| {
+            for ip in addresses {
+                change_over(&mut host.endpoint, LocalAddress { ip, backup: false }, is_back, now);
+            }
+        })
+    }
+}
+
+/// Ends what ran over the uplink of an address, and begins anew if it is back.
+fn change_over(endpoint: &mut Endpoint, address: LocalAddress, is_back: bool, now: Instant) {
+    let all: Vec<_> = endpoint.connections().collect();
+    // Plain TCP has no other path: it may outlast a short interruption on the one it has.
+    if all.into_iter().any(|id| endpoint.stats(id).is_some_and(|stats| stats.mptcp)) {
+        endpoint.remove_local_address(address.ip, now);
+    }
+    if is_back {
+        endpoint.add_local_address(address, now);
+    }
+}
+
+/// Adds what is known about this host to a failure to reach anyone.
+pub fn explain(error: Error, notes: &[String]) -> Error {
+    match error {
+        Error::Peer(message) if message.contains("did not answer") && !notes.is_empty() => {
+            Error::Peer(format!("{message}; {}", notes.join("; ")))
+        }
+        error => error,
+    }
+}

@@ -1,0 +1,346 @@
+//! What the interfaces of this host offer: addresses and gateways, by `ip -j`.
+
+use std::io::ErrorKind;
+use std::net::IpAddr;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::ip_command::MISSING_IP;
+use crate::uplink::OWN_PREFIX;
+use crate::uplink::plan::is_own_table;
+use crate::{Error, Result};
+
+/// An interface of this host that reaches the Internet by itself, as found at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uplink {
+    /// Its name, which is fit for command lines.
+    pub interface: String,
+    /// Its number. It has another one after it was unplugged.
+    pub index: u32,
+    /// Largest packet, octets.
+    pub mtu: u32,
+    /// The way out with IPv4.
+    pub v4: Option<Way>,
+    /// The way out with IPv6.
+    pub v6: Option<Way>,
+}
+
+/// How an uplink reaches the Internet in one family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The interface's address.
+    pub address: IpAddr,
+    /// How many bits of it name the network.
+    pub prefix_len: u8,
+    /// The next hop, of either family. A point-to-point link needs none.
+    pub gateway: Option<IpAddr>,
+}
+
+/// An IP network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// An address in it.
+    pub address: IpAddr,
+    /// How many bits of it name the network.
+    pub prefix_len: u8,
+}
+
+impl Network {
+    /// Whether `address` is in it.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let (bits, common) = match (self.address, address) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => (32, (u32::from(own) ^ u32::from(other)).leading_zeros()),
+            (IpAddr::V6(own), IpAddr::V6(other)) => (128, (u128::from(own) ^ u128::from(other)).leading_zeros()),
+            _ => return false,
+        };
+        common >= u32::from(self.prefix_len).min(bits)
+    }
+
+    /// Whether some address is in both.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        if self.prefix_len <= other.prefix_len { self.contains(other.address) } else { other.contains(self.address) }
+    }
+
+    /// Its first address.
+    pub fn first(&self) -> IpAddr {
+        match self.address {
+            IpAddr::V4(ip) => {
+                IpAddr::V4((u32::from(ip) & !(u32::MAX.checked_shr(self.prefix_len.into()).unwrap_or(0))).into())
+            }
+            IpAddr::V6(ip) => {
+                IpAddr::V6((u128::from(ip) & !(u128::MAX.checked_shr(self.prefix_len.into()).unwrap_or(0))).into())
+            }
+        }
+    }
+}
+
+impl Way {
+    /// The network that the uplink is in.
+    pub fn network(&self) -> Network {
+        Network { address: self.address, prefix_len: self.prefix_len }
+    }
+}
+
+impl Uplink {
+    /// One that is not there yet: a plan keeps its place, and what is sent that way is refused until
+    /// [`super::Plumbing::replace`] is told that it has come.
+    ///
+    /// # Errors
+    /// If there can be no interface of that name, or none that commands would not misread.
+    pub fn absent(interface: &str) -> Result<Self> {
+        if !is_fit(interface) {
+            return Err(Error::Usage(format!("{interface:?} is no name of an interface: write it like usb0")));
+        }
+        Ok(Self { interface: interface.into(), index: 0, mtu: u32::from(crate::attachment::MTU), v4: None, v6: None })
+    }
+
+    /// Its ways out.
+    pub fn ways(&self) -> impl Iterator<Item = &Way> {
+        self.v4.iter().chain(&self.v6)
+    }
+
+    /// The way out for packets from or to `address`.
+    pub fn way(&self, address: IpAddr) -> Option<&Way> {
+        if address.is_ipv4() { self.v4.as_ref() } else { self.v6.as_ref() }
+    }
+}
+
+/// What the interfaces `names` offer, in this order.
+///
+/// # Errors
+/// In one line, with the remedy: the first that is missing, down, without an address or without a gateway.
+pub fn discover(names: &[String]) -> Result<Vec<Uplink>> {
+    let listing = Listing::read()?;
+    let mut uplinks: Vec<Uplink> = Vec::new();
+    for name in names {
+        if uplinks.iter().any(|known| known.interface == *name) {
+            return Err(Error::Usage(format!("--interface {name} is named twice: name each uplink once")));
+        }
+        uplinks.push(listing.uplink(name).map_err(|why| Error::Usage(format!("--interface {name} {why}")))?);
+    }
+    Ok(uplinks)
+}
+
+/// All interfaces and routes of the calling thread's network namespace, as `ip -j` tells them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listing {
+    pub(super) interfaces: Vec<Value>,
+    pub(super) routes_v4: Vec<Value>,
+    pub(super) routes_v6: Vec<Value>,
+}
+
+impl Listing {
+    /// Asks `ip`.
+    ///
+    /// # Errors
+    /// If it is missing or fails.
+    pub fn read() -> Result<Self> {
+        Ok(Self {
+            interfaces: ip_json(&["-d", "address", "show"])?,
+            routes_v4: ip_json(&["-4", "route", "show", "table", "all"])?,
+            // A kernel without IPv6 has no routes of it.
+            routes_v6: ip_json(&["-6", "route", "show", "table", "all"]).unwrap_or_default(),
+        })
+    }
+
+    fn interface(&self, name: &str) -> Option<&Value> {
+        self.interfaces.iter().find(|interface| text(interface, "ifname") == Some(name))
+    }
+
+    /// What the interface offers, or what is wrong with it, to follow its name in a sentence.
+    pub fn uplink(&self, name: &str) -> Result<Uplink, String> {
+        let Some(interface) = self.interface(name) else {
+            return Err(format!("does not exist: there are {}", self.candidates()));
+        };
+        refuse(name, interface)?;
+        let number = |key: &str| interface.get(key).and_then(Value::as_u64).and_then(|value| u32::try_from(value).ok());
+        let (v4, v6) = (self.way(name, interface, "inet")?, self.way(name, interface, "inet6")?);
+        if let Some(why) = [&v4, &v6].into_iter().all(Option::is_none).then(|| self.why_no_way(name, interface)) {
+            return Err(why);
+        }
+        Ok(Uplink {
+            interface: name.into(),
+            index: number("ifindex").unwrap_or(0),
+            mtu: number("mtu").unwrap_or(u32::from(crate::attachment::MTU)),
+            v4,
+            v6,
+        })
+    }
+
+    /// Names of the interfaces that may be uplinks.
+    fn candidates(&self) -> String {
+        let names = self.interfaces.iter().filter_map(|interface| {
+            let name = text(interface, "ifname")?;
+            refuse_kind(name, interface).is_ok().then_some(name)
+        });
+        let names: Vec<&str> = names.collect();
+        if names.is_empty() { "none but the loopback (plug one in)".into() } else { names.join(", ") }
+    }
+
+    /// The networks of all interfaces, with their names.
+    pub fn networks(&self) -> Vec<(String, Network)> {
+        let of = |interface: &Value| {
+            let name = text(interface, "ifname").unwrap_or_default().to_owned();
+            let networks: Vec<_> =
+                addresses(interface).filter_map(|address| Some((name.clone(), network(address)?))).collect();
+            networks
+        };
+        self.interfaces.iter().flat_map(of).collect()
+    }
+
+    /// The way out in one family, if there is one.
+    fn way(&self, name: &str, interface: &Value, family: &str) -> Result<Option<Way>, String> {
+        let Some(network) = usable_address(interface, family) else { return Ok(None) };
+        let way = |gateway| Some(Way { address: network.address, prefix_len: network.prefix_len, gateway });
+        Ok(match self.gateway(name, family) {
+            Some(gateway) => way(gateway),
+            None if has_flag(interface, "POINTOPOINT") => way(None),
+            None => None,
+        })
+    }
+
+    /// The next hop of the best default route out of the interface in any table but ours; `Some(None)`: a default route
+    /// without one.
+    fn gateway(&self, name: &str, family: &str) -> Option<Option<IpAddr>> {
+        let routes = if family == "inet" { &self.routes_v4 } else { &self.routes_v6 };
+        let mut best: Option<(u64, Option<IpAddr>)> = None;
+        for route in routes {
+            let kind = text(route, "type").unwrap_or("unicast");
+            let is_default = matches!(text(route, "dst"), Some("default" | "0.0.0.0/0" | "::/0"));
+            if kind != "unicast" || !is_default || text(route, "table").is_some_and(is_own_table) {
+                continue;
+            }
+            let metric = route.get("metric").and_then(Value::as_u64).unwrap_or(0);
+            let hops = route.get("nexthops").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            for hop in core::iter::once(route).chain(hops).filter(|hop| text(hop, "dev") == Some(name)) {
+                if best.as_ref().is_none_or(|(known, _)| metric < *known) {
+                    best = Some((metric, next_hop(hop)));
+                }
+            }
+        }
+        best.map(|(_, gateway)| gateway)
+    }
+
+    /// Why an interface of a good kind leads nowhere.
+    fn why_no_way(&self, name: &str, interface: &Value) -> String {
+        if !has_flag(interface, "UP") {
+            return format!("is down: bring it up (ip link set {name} up), or let the network manager do so");
+        }
+        if has_flag(interface, "NO-CARRIER") || !has_flag(interface, "LOWER_UP") {
+            return "has no carrier: is the cable or the phone plugged in, or the Wi-Fi joined?".into();
+        }
+        let has = |family| usable_address(interface, family).is_some();
+        if !has("inet") && !has("inet6") {
+            return "has no address: is the phone's tethering switched on, and does a DHCP client run for it?".into();
+        }
+        let v6 = if has("inet") { "" } else { "-6 " };
+        format!(
+            "has an address and no gateway: add a route (ip {v6}route add default via GATEWAY dev {name} metric 900)"
+        )
+    }
+}
+
+/// Refuses interfaces that cannot be uplinks at the moment.
+fn refuse(name: &str, interface: &Value) -> Result<(), String> {
+    refuse_kind(name, interface)?;
+    if !is_fit(name) {
+        return Err("has a name that commands would misread: rename it (ip link set OLD name uplink0)".into());
+    }
+    let usable = has_flag(interface, "UP") && has_flag(interface, "LOWER_UP") && !has_flag(interface, "NO-CARRIER");
+    if usable { Ok(()) } else { Err(Listing::default().why_no_way(name, interface)) }
+}
+
+/// Whether a name of an interface can stand in command lines, in rules and in paths below `/proc/sys`.
+fn is_fit(name: &str) -> bool {
+    let fit = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+    // IFNAMSIZ of the kernel is 16, with an octet of zero at the end.
+    (1..16).contains(&name.len())
+        && name.chars().all(fit)
+        && !name.starts_with('-')
+        && !matches!(name, "all" | "default" | "." | "..")
+}
+
+/// Refuses interfaces that are never uplinks.
+fn refuse_kind(name: &str, interface: &Value) -> Result<(), String> {
+    if has_flag(interface, "LOOPBACK") {
+        return Err("is the loopback, which leads nowhere: name one like usb0 or wlan0".into());
+    }
+    let number = name.strip_prefix(OWN_PREFIX);
+    if number.is_some_and(|number| !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit())) {
+        return Err("is a device of our own: name one like usb0 or wlan0".into());
+    }
+    match text(interface, "master") {
+        Some(master) => Err(format!("is part of {master}: name that instead")),
+        None => Ok(()),
+    }
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key)?.as_str()
+}
+
+fn has_flag(interface: &Value, flag: &str) -> bool {
+    let flags = interface.get("flags").and_then(Value::as_array);
+    flags.is_some_and(|flags| flags.iter().any(|known| known.as_str() == Some(flag)))
+}
+
+fn addresses(interface: &Value) -> impl Iterator<Item = &Value> {
+    interface.get("addr_info").and_then(Value::as_array).into_iter().flatten()
+}
+
+/// Where an address stands in an IP network; on a point-to-point link the network is the peer's.
+fn network(address: &Value) -> Option<Network> {
+    let prefix_len = address.get("prefixlen").and_then(Value::as_u64).and_then(|len| u8::try_from(len).ok())?;
+    let address: IpAddr = text(address, "local")?.parse().ok()?;
+    let bits = if address.is_ipv4() { 32 } else { 128 };
+    (prefix_len <= bits).then_some(Network { address, prefix_len })
+}
+
+/// The first address by which others reach the interface.
+fn usable_address(interface: &Value, family: &str) -> Option<Network> {
+    let spoiled = ["tentative", "dadfailed", "deprecated"];
+    let usable = |address: &&Value| {
+        text(address, "family") == Some(family)
+            && matches!(text(address, "scope"), Some("global" | "site"))
+            && !spoiled.iter().any(|flag| address.get(*flag).and_then(Value::as_bool) == Some(true))
+    };
+    addresses(interface).filter(usable).find_map(network)
+}
+
+/// The gateway that a route or one of its next hops names.
+fn next_hop(hop: &Value) -> Option<IpAddr> {
+    let named = text(hop, "gateway").or_else(|| text(hop.get("via")?, "host"));
+    named.and_then(|gateway| gateway.parse().ok())
+}
+
+/// The list that `ip -j` prints.
+fn ip_json(arguments: &[&str]) -> Result<Vec<Value>> {
+    let command = || format!("ip -j {}", arguments.join(" "));
+    let output =
+        Command::new("ip").arg("-j").args(arguments).stdin(Stdio::null()).output().map_err(|error| {
+            match error.kind() {
+                ErrorKind::NotFound => Error::from(MISSING_IP),
+                _ => Error::system("run ip")(error),
+            }
+        })?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+        return Err(Error::Command { command: command(), message });
+    }
+    parse_list(&output.stdout).ok_or_else(|| Error::Command {
+        command: command(),
+        message: "its answer is no JSON list: install iproute2 5.0 or newer".into(),
+    })
+}
+
+/// Older versions print nothing at all for an empty list.
+pub(super) fn parse_list(octets: &[u8]) -> Option<Vec<Value>> {
+    if octets.trim_ascii().is_empty() {
+        return Some(Vec::new());
+    }
+    match serde_json::from_slice(octets).ok()? {
+        Value::Array(list) => Some(list),
+        _ => None,
+    }
+}

@@ -1,0 +1,143 @@
+//! What `ip -j` says, as uplinks or as what is wrong with them.
+
+use std::net::IpAddr;
+
+use serde_json::{Value, json};
+
+use super::discover::{Listing, Network, Uplink, Way, parse_list};
+
+/// A tethered phone as `ip -j -d address show` tells it.
+fn phone(name: &str, index: u32) -> Value {
+    json!({"ifindex": index, "ifname": name, "flags": ["BROADCAST", "MULTICAST", "UP", "LOWER_UP"], "mtu": 1500,
+        "addr_info": [
+            {"family": "inet", "local": "192.168.42.10", "prefixlen": 24, "scope": "global"},
+            {"family": "inet6", "local": "fe80::1", "prefixlen": 64, "scope": "link"}]})
+}
+
+fn default_route(name: &str, metric: u32) -> Value {
+    json!({"dst": "default", "gateway": "192.168.42.129", "dev": name, "metric": metric, "flags": []})
+}
+
+fn listing(interfaces: Vec<Value>, routes_v4: Vec<Value>, routes_v6: Vec<Value>) -> Listing {
+    Listing { interfaces, routes_v4, routes_v6 }
+}
+
+fn with(mut value: Value, key: &str, to: Value) -> Value {
+    value[key] = to;
+    value
+}
+
+#[test]
+fn two_phones_with_the_same_subnet_and_address_are_two_uplinks() {
+    let both = listing(
+        vec![phone("usb0", 3), phone("usb1", 4)],
+        vec![default_route("usb0", 100), default_route("usb1", 101)],
+        Vec::new(),
+    );
+    for (name, index) in [("usb0", 3), ("usb1", 4)] {
+        let way =
+            Way { address: "192.168.42.10".parse().unwrap(), prefix_len: 24, gateway: "192.168.42.129".parse().ok() };
+        let expected = Uplink { interface: name.into(), index, mtu: 1500, v4: Some(way), v6: None };
+        assert_eq!(both.uplink(name), Ok(expected));
+    }
+}
+
+#[test]
+fn the_gateway_is_that_of_the_best_route_in_any_table_but_ours() {
+    let other = |gateway: &str, metric: u32, table: &str| json!({"dst": "default", "gateway": gateway, "dev": "usb0", "metric": metric, "table": table});
+    let routes = vec![
+        other("192.168.42.7", 0, "990000"),
+        other("192.168.42.5", 300, "12"),
+        default_route("usb0", 200),
+        default_route("usb1", 1),
+        json!({"type": "unreachable", "dst": "default", "dev": "usb0", "metric": 0}),
+    ];
+    let uplink = listing(vec![phone("usb0", 3)], routes, Vec::new()).uplink("usb0").unwrap();
+    assert_eq!(uplink.v4.unwrap().gateway, "192.168.42.129".parse().ok());
+    // Two phones in one multipath route; and a gateway of the other family.
+    let hops = json!({"dst": "default", "flags": [], "nexthops": [
+        {"gateway": "192.168.42.1", "dev": "usb1"}, {"via": {"family": "inet6", "host": "fe80::9"}, "dev": "usb0"}]});
+    let uplink = listing(vec![phone("usb0", 3)], vec![hops], Vec::new()).uplink("usb0").unwrap();
+    assert_eq!(uplink.v4.unwrap().gateway, "fe80::9".parse().ok());
+}
+
+#[test]
+fn a_point_to_point_link_needs_no_gateway() {
+    let stick = json!({"ifindex": 9, "ifname": "ppp0", "flags": ["POINTOPOINT", "NOARP", "UP", "LOWER_UP"], "mtu": 1428,
+        "addr_info": [{"family": "inet", "local": "100.64.3.4", "address": "10.64.64.64", "prefixlen": 32, "scope": "global"}]});
+    let uplink = listing(vec![stick], Vec::new(), Vec::new()).uplink("ppp0").unwrap();
+    assert_eq!((uplink.v4.unwrap().gateway, uplink.mtu), (None, 1428));
+}
+
+#[test]
+fn an_uplink_may_have_ipv6_only() {
+    let address = json!([{"family": "inet6", "local": "2001:db8::5", "prefixlen": 64, "scope": "global", "tentative": true},
+        {"family": "inet6", "local": "2001:db8::6", "prefixlen": 64, "scope": "global"}]);
+    let route = json!({"dst": "default", "gateway": "fe80::1", "dev": "usb0", "protocol": "ra", "metric": 1024});
+    let uplink =
+        listing(vec![with(phone("usb0", 3), "addr_info", address)], Vec::new(), vec![route]).uplink("usb0").unwrap();
+    assert_eq!(uplink.v4, None);
+    assert_eq!(uplink.v6.unwrap().address, "2001:db8::6".parse::<IpAddr>().unwrap());
+}
+
+#[test]
+fn what_cannot_be_an_uplink_is_told_with_the_remedy() {
+    let lo = json!({"ifindex": 1, "ifname": "lo", "flags": ["LOOPBACK", "UP", "LOWER_UP"], "addr_info": []});
+    let down = with(phone("usb1", 5), "flags", json!(["BROADCAST"]));
+    let unplugged = with(phone("usb2", 6), "flags", json!(["NO-CARRIER", "UP"]));
+    let bare = with(phone("usb3", 7), "addr_info", json!([]));
+    let bridged = with(phone("usb4", 8), "master", json!("br0"));
+    let odd = phone("usb'$(x)", 9);
+    let own = phone("anabranch3", 10);
+    let all = listing(
+        vec![lo, down, unplugged, bare, bridged, odd, own, phone("usb6", 11)],
+        vec![default_route("usb1", 0)],
+        Vec::new(),
+    );
+    for (name, why) in [
+        ("usb9", "does not exist: there are usb1, usb2, usb3, usb'$(x), usb6"),
+        ("lo", "loopback"),
+        ("usb1", "ip link set usb1 up"),
+        ("usb2", "no carrier"),
+        ("usb3", "is the phone's tethering switched on"),
+        ("usb4", "is part of br0"),
+        ("usb'$(x)", "rename it"),
+        ("anabranch3", "of our own"),
+        ("usb6", "ip route add default via GATEWAY dev usb6"),
+    ] {
+        let refusal = all.uplink(name).unwrap_err();
+        assert!(refusal.contains(why) && !refusal.contains('\n'), "{refusal}");
+    }
+}
+
+#[test]
+fn odd_output_is_no_uplink_and_no_panic() {
+    for odd in [
+        json!(null),
+        json!([]),
+        json!({"ifname": 3}),
+        json!({"ifname": "usb0"}),
+        json!({"ifname": "usb0", "flags": {}}),
+    ] {
+        assert!(listing(vec![odd], vec![json!(7)], vec![json!({"dst": "default"})]).uplink("usb0").is_err());
+    }
+    for strange in [json!(-1), json!(4_294_967_296_u64), json!("24"), json!(33)] {
+        let address = json!([{"family": "inet", "local": "10.0.0.1", "prefixlen": strange, "scope": "global"}]);
+        let odd = with(phone("usb0", 3), "addr_info", address);
+        assert!(listing(vec![odd], vec![default_route("usb0", 0)], Vec::new()).uplink("usb0").is_err());
+    }
+    assert_eq!(parse_list(b"\n"), Some(Vec::new()));
+    assert_eq!([parse_list(b"{}"), parse_list(b"Object \"x\" is unknown"), parse_list(b"[1,")], [None, None, None]);
+}
+
+#[test]
+fn networks_overlap_where_one_holds_the_other() {
+    let network = |address: &str, prefix_len| Network { address: address.parse().unwrap(), prefix_len };
+    let wide = network("10.99.7.1", 8);
+    assert!(wide.overlaps(&network("10.99.0.2", 24)) && network("10.99.0.2", 24).overlaps(&wide));
+    assert!(!network("192.168.42.10", 24).overlaps(&network("192.168.43.10", 24)));
+    assert!(!wide.overlaps(&network("fd99::1", 0)) && network("fd99::1", 0).contains("::".parse().unwrap()));
+    assert_eq!(network("192.168.42.10", 24).first(), "192.168.42.0".parse::<IpAddr>().unwrap());
+    assert_eq!(network("192.168.42.10", 32).first(), "192.168.42.10".parse::<IpAddr>().unwrap());
+    assert_eq!(network("2001:db8::ff", 64).first(), "2001:db8::".parse::<IpAddr>().unwrap());
+}

@@ -1,0 +1,52 @@
+# Does and undoes changes of this host: FOLDER and ID say where what is to be undone is written down.
+# Each line of the input is a change; the answer is a line: `ok` or what went wrong. At the end of the input, which comes
+# when the process at the other end has ended in whatever way, everything is undone. Signals must not end it before that.
+trap '' HUP INT TERM PIPE QUIT USR1 USR2
+set -f
+folder=$1 namespace=$2 device=$3
+own=$folder/$namespace-$device.undo
+
+apply() {
+    kind=$1
+    shift
+    case $kind in
+        ip) ip "$@" ;;
+        nft) nft "$*" ;;
+        sysctl) printf '%s' "$2" >"/proc/sys/net/$1" ;;
+        *) echo "unknown change: $kind"; false ;;
+    esac
+}
+
+while read -r line; do
+    # shellcheck disable=SC2086
+    if message=$(apply $line 2>&1); then message=ok; fi
+    printf '%s\n' "${message:-it failed without a word}" | tr '\n' ' '
+    echo
+done 2>/dev/null
+
+# Another of our programs still needs the variable: the last one restores it.
+shared() {
+    set +f
+    for other in "$folder/$namespace"-*.undo; do
+        if [ "$other" != "$own" ] && grep -qF "sysctl $1 " "$other"; then return 0; fi
+    done
+    return 1
+}
+
+restore() {
+    shared "$1" && return
+    if [ "$(cat "/proc/sys/net/$1")" = "$2" ]; then printf '%s' "$3" >"/proc/sys/net/$1"; fi
+}
+
+# Whoever makes a plan sees all of this or nothing.
+exec 9>>"$folder/lock"
+flock -w 30 9
+while read -r kind first second third fourth; do
+    case $kind in
+        rule) ip "-$first" rule del from "$second" lookup "$third" priority "$fourth" ;;
+        table) ip "-$first" route flush table "$second" ;;
+        sysctl) restore "$first" "$second" "$third" ;;
+        filter) nft delete table inet "$first" ;;
+    esac
+done <"$own" 2>/dev/null
+rm -f "$own" "$folder/$namespace-$device.alive"

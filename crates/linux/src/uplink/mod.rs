@@ -1,0 +1,82 @@
+//! Uplinks: interfaces of this host that reach the Internet by themselves, each used by one address of an engine.
+//!
+//! ```text
+//! discover      what an interface offers: addresses, gateways, or what is wrong with it
+//! surroundings  what there is on this host that plumbing must heed: settings, networks, firewalls
+//! plan          from device, engine addresses and uplinks to steps, each with its undo; pure
+//! plumbing      lays a plan, lays an uplink's part again, and takes everything back
+//! janitor       the small process that does and undoes the steps, and outlives a killed one
+//! state         what is written down before anything is touched
+//! watch         tells when an uplink is lost, comes back or changes
+//! ```
+//!
+//! An engine sits behind a TUN device and has an address (or one of each family) for every uplink. What it sends from
+//! the address takes the uplink's routing table (`ip rule ... from ADDRESS`), leaves through the uplink and is translated
+//! to the uplink's own address; answers come back by connection tracking. So two uplinks may have the same subnet, the
+//! same gateway and even the same address, as the hotspots of two phones have.
+//!
+//! ```no_run
+//! use linux::uplink::{self, Plumbing, Surroundings};
+//!
+//! let uplinks = uplink::discover(&["usb0".into(), "usb1".into()])?;
+//! let (attachment, paths) = uplink::attach(&uplinks)?;
+//! let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks)?)?;
+//! let plumbing = Plumbing::lay(plan)?;
+//! // ... the engine sends from `paths[0].addresses` through usb0, and everything is taken back with `plumbing`.
+//! # Ok::<(), linux::Error>(())
+//! ```
+//!
+//! Ours are recognised by [`plan::TABLES`], [`plan::PROTOCOL`] and the prefix `anabranch` of nftables' tables.
+
+mod discover;
+#[cfg(test)]
+mod discover_tests;
+mod janitor;
+pub mod plan;
+#[cfg(test)]
+mod plan_tests;
+mod plumbing;
+mod state;
+mod surroundings;
+mod watch;
+
+pub use discover::{Network, Uplink, Way, discover};
+pub use plan::{EnginePath, Plan, Step, engine_paths, plan};
+pub use plumbing::{Plumbing, clean};
+pub use surroundings::{Setting, Surroundings};
+pub use watch::{Change, Watch};
+
+use std::net::IpAddr;
+
+use crate::Result;
+use crate::attachment::{self, Attachment};
+
+/// What names of our devices begin with; a number follows.
+pub(crate) const OWN_PREFIX: &str = "anabranch";
+
+/// Attaches an engine to this host with an address for each family of each of the uplinks.
+///
+/// # Errors
+/// Those of [`Attachment::open`].
+pub fn attach(uplinks: &[Uplink]) -> Result<(Attachment, Vec<EnginePath>)> {
+    let addresses = |number| engine_paths(number, uplinks).into_iter().flat_map(|path| path.addresses).collect();
+    let attachment = Attachment::open_with(&addresses)?;
+    let mut paths = engine_paths(plan::device_number(attachment.tun.name())?, uplinks);
+    for path in &mut paths {
+        path.addresses.retain(|address| attachment.addresses.contains(address));
+    }
+    Ok((attachment, paths))
+}
+
+/// The plan that [`attach`] and [`plan()`] would make now, without touching anything.
+///
+/// # Errors
+/// Those of [`plan()`], or if no device is free.
+pub fn rehearse(uplinks: &[Uplink]) -> Result<Plan> {
+    let number = attachment::free_number()?;
+    let mut paths = engine_paths(number, uplinks);
+    if !attachment::has_ipv6() {
+        paths.iter_mut().for_each(|path| path.addresses.retain(IpAddr::is_ipv4));
+    }
+    plan(&format!("{OWN_PREFIX}{number}"), &paths, &Surroundings::look(uplinks)?)
+}

@@ -1,0 +1,183 @@
+//! Plans of hosts that differ in one thing each.
+
+use super::plan::UPLINKS_MAX;
+use super::{Network, Setting, Step, Surroundings, Uplink, Way, engine_paths, plan};
+
+fn phone(interface: &str) -> Uplink {
+    let way = Way { address: "192.168.42.10".parse().unwrap(), prefix_len: 24, gateway: "192.168.42.129".parse().ok() };
+    Uplink { interface: interface.into(), index: 3, mtu: 1500, v4: Some(way), v6: None }
+}
+
+fn with_ipv6(uplink: Uplink) -> Uplink {
+    let way = Way { address: "2001:db8::5".parse().unwrap(), prefix_len: 64, gateway: "fe80::1".parse().ok() };
+    Uplink { v6: Some(way), ..uplink }
+}
+
+/// A host that forwards nothing, with these variables changed.
+fn host(uplinks: &[Uplink], changed: &[(&str, &str, &str)]) -> Surroundings {
+    let mut surroundings = Surroundings::default();
+    let mut set = |path: String, now: &str, original: &str| {
+        surroundings.settings.insert(path, Setting { now: now.into(), original: original.into() });
+    };
+    set("ipv4/conf/all/rp_filter".into(), "0", "0");
+    set("ipv6/conf/all/forwarding".into(), "0", "0");
+    for uplink in uplinks {
+        let name = &uplink.interface;
+        set(format!("ipv4/conf/{name}/rp_filter"), "0", "0");
+        set(format!("ipv4/conf/{name}/forwarding"), "0", "0");
+        set(format!("ipv6/conf/{name}/force_forwarding"), "0", "0");
+    }
+    for (path, now, original) in changed {
+        set((*path).into(), now, original);
+    }
+    let network = |uplink: &Uplink| (uplink.interface.clone(), uplink.v4.as_ref().unwrap().network());
+    surroundings.networks = uplinks.iter().filter(|uplink| uplink.v4.is_some()).map(network).collect();
+    surroundings
+}
+
+fn lines(uplinks: &[Uplink], surroundings: &Surroundings) -> Vec<String> {
+    let plan = plan("anabranch7", &engine_paths(7, uplinks), surroundings).unwrap();
+    plan.to_string().lines().map(str::to_owned).collect()
+}
+
+fn has(lines: &[String], part: &str) -> bool {
+    lines.iter().any(|line| line.contains(part))
+}
+
+#[test]
+fn the_whole_plan_of_one_phone() {
+    let uplinks = [phone("usb0")];
+    let expected = r#"the TUN device anabranch7 for 10.99.7.2   # undo: vanishes with the process
+nft 'add table inet anabranch7'   # undo: nft delete table inet anabranch7
+nft 'add chain inet anabranch7 guard { type filter hook forward priority filter; policy accept; }'   # undo: nft delete table inet anabranch7
+nft 'add chain inet anabranch7 translate { type nat hook postrouting priority srcnat; policy accept; }'   # undo: nft delete table inet anabranch7
+nft 'add rule inet anabranch7 guard iifname "usb0" oifname "anabranch7" ct state established,related accept'   # undo: nft delete table inet anabranch7
+nft 'add rule inet anabranch7 guard iifname "usb0" oifname "anabranch7" drop'   # undo: nft delete table inet anabranch7
+nft 'add rule inet anabranch7 guard meta nfproto ipv4 iifname "usb0" oifname != "anabranch*" drop'   # undo: nft delete table inet anabranch7
+nft 'add rule inet anabranch7 translate ip saddr 10.99.7.2 oifname "usb0" masquerade'   # undo: nft delete table inet anabranch7
+sysctl -w net/ipv4/conf/anabranch7/forwarding=1   # undo: vanishes with the device
+sysctl -w net/ipv4/conf/usb0/forwarding=1   # undo: sysctl -w net/ipv4/conf/usb0/forwarding=0, if it is still 1 and no other engine needs it
+ip -4 route add unreachable default metric 4278198272 table 990700 proto 201   # undo: ip -4 route flush table 990700
+ip -4 route add 192.168.42.0/24 dev usb0 table 990700 proto 201   # undo: ip -4 route flush table 990700
+ip -4 route add default via 192.168.42.129 dev usb0 onlink table 990700 proto 201   # undo: ip -4 route flush table 990700
+ip -4 rule add from 10.99.7.2 lookup 990700 priority 2007 protocol 201   # undo: ip -4 rule del from 10.99.7.2 lookup 990700 priority 2007
+"#;
+    let plan = plan("anabranch7", &engine_paths(7, &uplinks), &host(&uplinks, &[])).unwrap();
+    assert_eq!(plan.to_string(), expected);
+}
+
+#[test]
+fn uplinks_have_a_table_each() {
+    let uplinks = [phone("usb0"), with_ipv6(phone("usb1"))];
+    let lines = lines(&uplinks, &host(&uplinks, &[]));
+    for part in [
+        "from 10.99.7.3 lookup 990701",
+        "ip -6 rule add from fd99:7::3 lookup 990701 priority 2007",
+        "ip -6 route add default via fe80::1 dev usb1 onlink table 990701",
+        "ip6 saddr fd99:7::3 oifname \"usb1\" masquerade",
+        "sysctl -w net/ipv6/conf/anabranch7/force_forwarding=1",
+        "meta nfproto ipv6 iifname \"usb1\" oifname != \"anabranch*\" drop",
+    ] {
+        assert!(has(&lines, part), "{part}: {lines:#?}");
+    }
+    assert!(!has(&lines, "fd99:7::2"));
+}
+
+#[test]
+fn a_host_that_forwards_already_stays_a_router() {
+    let uplinks = [phone("usb0")];
+    let lines = lines(&uplinks, &host(&uplinks, &[("ipv4/conf/usb0/forwarding", "1", "1")]));
+    assert!(!has(&lines, "oifname != \"anabranch*\" drop") && !has(&lines, "conf/usb0/forwarding"), "{lines:#?}");
+    assert!(has(&lines, "iifname \"usb0\" oifname \"anabranch7\" drop"));
+}
+
+#[test]
+fn what_another_engine_has_switched_on_is_guarded_and_restored_to_what_it_was() {
+    let uplinks = [phone("usb0")];
+    let lines = lines(&uplinks, &host(&uplinks, &[("ipv4/conf/usb0/forwarding", "1", "0")]));
+    assert!(has(&lines, "oifname != \"anabranch*\" drop") && has(&lines, "conf/usb0/forwarding=0"), "{lines:#?}");
+}
+
+#[test]
+fn a_strict_reverse_path_filter_is_loosened_only_where_it_breaks() {
+    let strict = ("ipv4/conf/all/rp_filter", "1", "1");
+    let two = [phone("usb0"), phone("usb1")];
+    assert!(has(&lines(&two, &host(&two, &[strict])), "conf/usb1/rp_filter=2"));
+    assert!(!has(&lines(&two, &host(&two, &[])), "rp_filter"));
+    let loose = [strict, ("ipv4/conf/usb0/rp_filter", "2", "2"), ("ipv4/conf/usb1/rp_filter", "2", "2")];
+    assert!(!has(&lines(&two, &host(&two, &loose)), "rp_filter"));
+    let one = [phone("usb0")];
+    assert!(!has(&lines(&one, &host(&one, &[strict])), "rp_filter"));
+}
+
+#[test]
+fn before_linux_6_17_ipv6_is_left_to_people() {
+    let uplinks = [with_ipv6(phone("usb0"))];
+    let mut old = host(&uplinks, &[]);
+    old.settings.remove("ipv6/conf/usb0/force_forwarding");
+    let shown = lines(&uplinks, &old);
+    assert!(has(&shown, "note: usb0 is used without IPv6") && !has(&shown, "ip -6"), "{shown:#?}");
+    let only_v6 = [Uplink { v4: None, ..with_ipv6(phone("usb0")) }];
+    let error = plan("anabranch7", &engine_paths(7, &only_v6), &old).unwrap_err().to_string();
+    assert!(error.contains("usb0 has IPv6 only") && !error.contains('\n'), "{error}");
+    let on = ("ipv6/conf/all/forwarding", "1", "1");
+    let shown = lines(&uplinks, &host(&uplinks, &[on]));
+    assert!(
+        has(&shown, "ip -6 rule") && !has(&shown, "force_forwarding") && !has(&shown, "nfproto ipv6"),
+        "{shown:#?}"
+    );
+}
+
+#[test]
+fn firewalls_that_drop_are_told_with_the_remedy() {
+    let uplinks = [phone("usb0")];
+    let docker = Surroundings { dropping_chains: vec!["ip filter FORWARD".into()], ..host(&uplinks, &[]) };
+    assert!(has(&lines(&uplinks, &docker), "nft insert rule ip filter FORWARD iifname anabranch7 accept"));
+}
+
+#[test]
+fn what_cannot_be_is_told_in_one_line() {
+    let uplinks = [phone("usb0")];
+    let mut surroundings = host(&uplinks, &[]);
+    let refusal = |device: &str, uplinks: &[Uplink], surroundings: &Surroundings| {
+        plan(device, &engine_paths(7, uplinks), surroundings).unwrap_err().to_string()
+    };
+    for device in ["tun0", "anabranch", "anabranch100", "anabranch07", "anabranch-1", "anabranch+1"] {
+        assert!(refusal(device, &uplinks, &surroundings).contains("is no device of an engine"), "{device}");
+    }
+    let many: Vec<Uplink> = (0..=UPLINKS_MAX).map(|number| phone(&format!("usb{number}"))).collect();
+    assert!(refusal("anabranch7", &many, &surroundings).contains("too many"));
+    surroundings.networks.push(("eth0".into(), Network { address: "10.1.2.3".parse().unwrap(), prefix_len: 8 }));
+    assert!(refusal("anabranch7", &uplinks, &surroundings).contains("eth0 is in the network 10.0.0.0/8"));
+}
+
+#[test]
+fn undoing_is_written_down_in_words_that_the_janitor_knows() {
+    let uplinks = [with_ipv6(phone("usb0"))];
+    let plan = plan("anabranch7", &engine_paths(7, &uplinks), &host(&uplinks, &[])).unwrap();
+    let mut undo: Vec<String> = plan.steps.iter().filter_map(Step::undo).collect();
+    undo.dedup();
+    let expected = [
+        "filter anabranch7",
+        "sysctl ipv4/conf/usb0/forwarding 1 0",
+        "sysctl ipv6/conf/usb0/force_forwarding 1 0",
+        "table 4 990700",
+        "table 6 990700",
+        "rule 4 10.99.7.2 990700 2007",
+        "rule 6 fd99:7::2 990700 2007",
+    ];
+    assert_eq!(undo, expected);
+}
+
+#[test]
+fn an_uplink_that_is_not_there_yet_has_its_place() {
+    let uplinks = [phone("usb0"), Uplink::absent("usb1").unwrap()];
+    let shown = lines(&uplinks, &host(&uplinks, &[]));
+    for part in ["from 10.99.7.3 lookup 990701", "from fd99:7::3 lookup 990701", "-6 route add unreachable default"] {
+        assert!(has(&shown, part), "{part}: {shown:#?}");
+    }
+    assert!(!has(&shown, "dev usb1") && !has(&shown, "conf/usb1"), "{shown:#?}");
+    for name in ["", "a b", "usb'", "-x", "all", "a/b", "sixteen-octets-x"] {
+        assert!(Uplink::absent(name).is_err(), "{name}");
+    }
+}

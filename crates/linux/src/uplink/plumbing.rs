@@ -1,0 +1,143 @@
+//! Lays plans, and takes them back.
+
+use super::janitor::Janitor;
+use super::plan::{EnginePath, Plan, Step, plan, routes, settings, table_of};
+use super::state::{self, Claim, Turn};
+use super::{Setting, Surroundings, Uplink};
+use crate::ip_command::explain;
+use crate::{Error, Result};
+
+/// A plan that is in force. Dropping it takes everything back, and so does the end of the process, in whatever way.
+#[derive(Debug)]
+pub struct Plumbing {
+    // Fields are dropped in this order: the janitor needs the claim to be held until it is done, and holds it itself.
+    janitor: Janitor,
+    claim: Claim,
+    device: String,
+    paths: Vec<EnginePath>,
+    /// How everything is undone, first line first.
+    undo: Vec<String>,
+}
+
+impl Plumbing {
+    /// Makes the changes of a plan, after what dead processes have left is undone. How they are undone is written down before.
+    ///
+    /// # Errors
+    /// In one line: the step that failed, and why. Everything is as it was then.
+    pub fn lay(plan: Plan) -> Result<Self> {
+        let claim = Claim::take(&plan.device)?;
+        state::clean()?;
+        let janitor = Janitor::start(&claim)?;
+        let turn = Turn::take()?;
+        let mut plumbing = Self { janitor, claim, device: plan.device, paths: plan.paths, undo: Vec::new() };
+        let done = plumbing.change(&plan.steps, Standing::IsForeign);
+        // The janitor needs its turn when it undoes what a failure has left.
+        drop(turn);
+        done?;
+        Ok(plumbing)
+    }
+
+    /// Lays an uplink's part again, which has come (back) or changed: its device may be another, and so may its gateway. The
+    /// engine's addresses stay. To be called in the network namespace of [`Self::lay`].
+    ///
+    /// # Errors
+    /// As [`Self::lay`], but what is there stays; [`Error::Usage`] if the uplink is none of the plan's.
+    pub fn replace(&mut self, uplink: &Uplink) -> Result<()> {
+        let index = self.paths.iter().position(|path| path.uplink.interface == uplink.interface);
+        let Some(index) = index else {
+            return Err(Error::Usage(format!("{} is none of the uplinks of {}", uplink.interface, self.device)));
+        };
+        self.paths[index].uplink = uplink.clone();
+        let _turn = Turn::take()?;
+        let uplinks: Vec<Uplink> = self.paths.iter().map(|path| path.uplink.clone()).collect();
+        let surroundings = Surroundings::look(&uplinks)?;
+        let plan = plan(&self.device, &self.paths, &surroundings)?;
+        let path = &plan.paths[index];
+        let table = table_of(&self.device, index)?;
+        for family in ["-4", "-6"] {
+            // The end for what finds no way stays all the time. Nothing else is there to be removed if the device was.
+            let _ = self.janitor.request(&format!("ip {family} route flush table {table} type unicast"))?;
+        }
+        // What is to be guarded may be more than before. It is one transaction, and translations under way outlast it.
+        let anew =
+            Step::Filter { device: self.device.clone(), statement: format!("delete table inet {}", self.device) };
+        let guard = plan.steps.iter().filter(|step| matches!(step, Step::Filter { .. })).cloned();
+        let mut steps: Vec<Step> = core::iter::once(anew).chain(guard).collect();
+        steps.extend(settings(&path.uplink, &surroundings));
+        steps.extend(routes(path, table));
+        steps.extend(
+            plan.steps.iter().filter(|step| matches!(step, Step::Rule { table: of, .. } if *of == table)).cloned(),
+        );
+        self.change(&steps, Standing::Stays)
+    }
+
+    /// Which address of the engine goes where.
+    pub fn paths(&self) -> &[EnginePath] {
+        &self.paths
+    }
+
+    /// Writes down how `steps` are undone, and does them.
+    fn change(&mut self, steps: &[Step], standing: Standing) -> Result<()> {
+        for step in steps {
+            if let Some(line) = undo_of(step).filter(|line| !self.undo.contains(line)) {
+                self.undo.insert(0, line);
+            }
+        }
+        self.claim.write(&self.undo)?;
+        let mut statements = Vec::new();
+        for (position, step) in steps.iter().enumerate() {
+            let mut request = step.request();
+            if let Step::Filter { statement, .. } = step {
+                statements.push(statement.as_str());
+                if matches!(steps.get(position + 1), Some(Step::Filter { .. })) {
+                    continue;
+                }
+                // One transaction: there is no time at which half of the guard stands.
+                request = format!("nft {}", statements.join("; "));
+            }
+            match self.janitor.request(&request)? {
+                Err(why) if standing == Standing::Stays && why.contains("File exists") => {}
+                done => done.map_err(|why| failed(step, &why))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What it means that a route or rule is there already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It is not ours: the step fails.
+    IsForeign,
+    /// It is ours.
+    Stays,
+}
+
+/// How a step is undone, by what its variable is now and was before any of our programs.
+fn undo_of(step: &Step) -> Option<String> {
+    let mut step = step.clone();
+    if let Step::Set { path, original: Some(original), .. } = &mut step {
+        if let Some(setting) = Setting::read(path) {
+            *original = setting.original;
+        }
+    }
+    step.undo()
+}
+
+fn failed(step: &Step, why: &str) -> Error {
+    let message = match step {
+        Step::Route { .. } | Step::Rule { .. } => explain(why),
+        Step::Set { .. } => format!("{why} (in a container: --privileged)"),
+        Step::Filter { .. } => format!("{why} (is nftables installed, with the kernel's modules nft_masq and nft_ct?)"),
+    };
+    Error::Command { command: step.to_string(), message }
+}
+
+/// Undoes what killed processes have left whose janitors were killed too; touches nothing of the living. Only the calling
+/// thread's network namespace is looked at. Gives the devices of which something was left.
+///
+/// # Errors
+/// If the process may not.
+pub fn clean() -> Result<Vec<String>> {
+    state::clean()
+}

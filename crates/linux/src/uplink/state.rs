@@ -1,0 +1,189 @@
+//! What is written down about changes of this host, before any of them is made.
+//!
+//! For each engine with uplinks there are two files in [`FOLDER`]: `ID.undo` says how everything is undone, `ID.alive` is
+//! locked by the process and by its janitor, so the kernel knows when both are gone. `ID` is the network namespace's number and the
+//! engine's device. The file `lock` is held while changes are planned, made or undone.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::event::{Timespec, poll};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use super::janitor;
+use crate::{Error, Result};
+
+/// On a file system in memory: what it tells is gone after a power failure, as are the changes.
+const FOLDER: &str = "/run/anabranch";
+/// How long the janitor of an earlier process may take.
+const PATIENCE_POLLS: u32 = 1500;
+const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+
+/// The right to make changes for a device, and to undo them. Others wait for it while this process or its janitor lives.
+#[derive(Debug)]
+pub(super) struct Claim {
+    device: String,
+    namespace: String,
+    alive: File,
+}
+
+/// Nobody else plans, makes or undoes changes while it is there.
+#[derive(Debug)]
+pub(super) struct Turn(#[expect(dead_code, reason = "closing it ends the lock")] File);
+
+impl Claim {
+    /// Waits until nobody else has changes for `device`; undoes those that the dead have left.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to, or another process holds on.
+    pub fn take(device: &str) -> Result<Self> {
+        fs::create_dir_all(FOLDER).map_err(unwritable(Path::new(FOLDER)))?;
+        let namespace = namespace()?;
+        for _ in 0..PATIENCE_POLLS {
+            match Self::attempt(device, &namespace)? {
+                Some(claim) if claim.undo_file().exists() => janitor::undo(&claim)?,
+                Some(claim) => return Ok(claim),
+                None => pause(),
+            }
+        }
+        Err(Error::Usage(format!(
+            "another process still holds the uplinks of {device}: end it, or look for it with fuser {FOLDER}/*.alive"
+        )))
+    }
+
+    /// `None`: it is somebody else's, or was a moment ago.
+    fn attempt(device: &str, namespace: &str) -> Result<Option<Self>> {
+        let path = Path::new(FOLDER).join(format!("{namespace}-{device}.alive"));
+        let mut options = OpenOptions::new();
+        let alive = options.read(true).append(true).create(true).open(&path).map_err(unwritable(&path))?;
+        match flock(&alive, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(None),
+            Err(errno) => return Err(Error::system(format!("lock {}", path.display()))(errno)),
+        }
+        // It may have been removed between the two calls, and then locks nothing.
+        let number = |metadata: std::io::Result<fs::Metadata>| metadata.map(|it| it.ino()).ok();
+        let is_there = number(alive.metadata()) == number(fs::metadata(&path));
+        Ok(is_there.then(|| Self { device: device.into(), namespace: namespace.into(), alive }))
+    }
+
+    /// For a process that is to hold the claim too.
+    pub fn alive(&self) -> Result<File> {
+        self.alive.try_clone().map_err(Error::system("duplicate a file descriptor"))
+    }
+
+    /// What the janitor is called with: folder, namespace and device.
+    pub fn names(&self) -> [&str; 3] {
+        [FOLDER, &self.namespace, &self.device]
+    }
+
+    fn undo_file(&self) -> PathBuf {
+        Path::new(FOLDER).join(format!("{}-{}.undo", self.namespace, self.device))
+    }
+
+    /// Writes down how everything is undone, first line first.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&self, undo: &[String]) -> Result<()> {
+        let text: String = undo.iter().map(|line| format!("{line}\n")).collect();
+        Ok(atomic_file::write(&self.undo_file(), text.as_bytes())?)
+    }
+}
+
+impl Turn {
+    /// Waits for it.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to.
+    pub fn take() -> Result<Self> {
+        let path = Path::new(FOLDER).join("lock");
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create(true).open(&path).map_err(unwritable(&path))?;
+        loop {
+            match flock(&file, FlockOperation::LockExclusive) {
+                Ok(()) => return Ok(Self(file)),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(Error::system(format!("lock {}", path.display()))(errno)),
+            }
+        }
+    }
+}
+
+/// What a variable was before any of our programs, living or dead, changed it, if one has.
+pub(super) fn original(path: &str) -> Option<String> {
+    let namespace = namespace().ok()?;
+    let mut lines = entries(&namespace, "undo").into_iter().filter_map(|(_, file)| fs::read_to_string(file).ok());
+    lines.find_map(|text| {
+        text.lines().find_map(|line| {
+            let mut words = line.strip_prefix("sysctl ")?.split(' ');
+            (words.next() == Some(path)).then(|| words.nth(1).map(str::to_owned))?
+        })
+    })
+}
+
+/// Undoes what processes of the calling thread's network namespace have left whose janitors are gone too. Gives their devices.
+///
+/// # Errors
+/// If the folder cannot be written to, or there is no shell.
+pub(super) fn clean() -> Result<Vec<String>> {
+    let namespace = namespace()?;
+    let mut devices: Vec<String> =
+        ["undo", "alive"].iter().flat_map(|kind| entries(&namespace, kind)).map(|(device, _)| device).collect();
+    devices.sort();
+    devices.dedup();
+    let mut cleaned = Vec::new();
+    for device in devices {
+        if let Some(claim) = Claim::attempt(&device, &namespace)? {
+            let left = claim.undo_file().exists();
+            janitor::undo(&claim)?;
+            cleaned.extend(left.then_some(device));
+        }
+    }
+    Ok(cleaned)
+}
+
+/// Files of a kind, with the devices they are for.
+fn entries(namespace: &str, kind: &str) -> Vec<(String, PathBuf)> {
+    let found = fs::read_dir(FOLDER).into_iter().flatten().filter_map(|entry| {
+        let path = entry.ok()?.path();
+        let name = path.file_name()?.to_str()?;
+        let device = name.strip_prefix(namespace)?.strip_prefix('-')?.strip_suffix(kind)?.strip_suffix('.')?.to_owned();
+        Some((device, path))
+    });
+    let mut found: Vec<_> = found.collect();
+    found.sort();
+    found
+}
+
+/// The number of the calling thread's network namespace.
+fn namespace() -> Result<String> {
+    let own = fs::metadata("/proc/thread-self/ns/net").map_err(Error::system("look at /proc/thread-self/ns/net"))?;
+    Ok(own.ino().to_string())
+}
+
+fn unwritable(path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
+    Error::system(format!("write to {}, where changes of this host are written down (try sudo)", path.display()))
+}
+
+fn pause() {
+    // Interrupted is as good as over.
+    let _ = poll(&mut [], Some(&POLL));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_network_namespace_has_a_number() {
+        assert!(namespace().unwrap().parse::<u64>().is_ok());
+    }
+
+    #[test]
+    fn nobody_has_changed_a_variable_that_is_not_there() {
+        assert_eq!(original("ipv4/conf/no-such-device/forwarding"), None);
+    }
+}

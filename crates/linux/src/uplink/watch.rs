@@ -1,0 +1,149 @@
+//! Tells when an uplink is lost, comes back, or reaches the Internet in another way.
+//!
+//! The kernel's multicast groups only say that something has changed. What it is, is found out as in the beginning, so there is
+//! one way of seeing an uplink, and a message that was lost or misread cannot matter.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+
+use super::Uplink;
+use super::discover::Listing;
+use crate::{Error, Result};
+
+/// Bits of the groups of `rtnetlink(7)`: links, addresses and routes, of IPv4 and IPv6.
+const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
+/// From the first message to the look: a phone that is plugged in causes dozens.
+const DEBOUNCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// What has become of an uplink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It cannot be used now.
+    Lost {
+        /// Its name.
+        interface: String,
+        /// Why, to follow its name in a sentence.
+        why: String,
+    },
+    /// It has come back, or has another number, address or gateway: its part is to be laid again
+    /// ([`super::Plumbing::replace`]).
+    Usable(Uplink),
+}
+
+/// Watches uplinks of the network namespace that it was made in; to be asked from there too.
+///
+/// When its descriptor can be read, [`Self::next`] is to be called until it gives `None`.
+#[derive(Debug)]
+pub struct Watch {
+    messages: OwnedFd,
+    timer: OwnedFd,
+    /// Either of the two.
+    any: OwnedFd,
+    is_armed: bool,
+    known: Vec<(String, Option<Uplink>)>,
+    changes: VecDeque<Change>,
+}
+
+impl Watch {
+    /// Watches `uplinks`, which are as they were discovered.
+    ///
+    /// # Errors
+    /// If the process has no file descriptors left.
+    pub fn new(uplinks: &[Uplink]) -> Result<Self> {
+        let what = || Error::system("watch the interfaces of this host");
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let messages = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None).map_err(what())?;
+        bind(&messages, &SocketAddrNetlink::new(0, GROUPS)).map_err(what())?;
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags).map_err(what())?;
+        let any = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(what())?;
+        for (number, source) in [(0, &messages), (1, &timer)] {
+            epoll::add(&any, source, epoll::EventData::new_u64(number), epoll::EventFlags::IN).map_err(what())?;
+        }
+        let known = uplinks.iter().map(|uplink| (uplink.interface.clone(), Some(uplink.clone()))).collect();
+        let mut watch = Self { messages, timer, any, is_armed: false, known, changes: VecDeque::new() };
+        // What has changed since the uplinks were discovered was told to nobody.
+        watch.arm()?;
+        Ok(watch)
+    }
+
+    /// The next change. `None`: there is none for now. It does not wait.
+    ///
+    /// # Errors
+    /// If the kernel no longer tells of changes.
+    #[expect(clippy::should_implement_trait, reason = "none now does not mean none ever")]
+    pub fn next(&mut self) -> Result<Option<Change>> {
+        if self.has_messages()? && !self.is_armed {
+            self.arm()?;
+        }
+        if self.is_armed && self.has_rung()? {
+            self.is_armed = false;
+            match Listing::read() {
+                Ok(listing) => self.compare(&listing),
+                // For want of processes, perhaps: later, then.
+                Err(_) => self.arm()?,
+            }
+        }
+        Ok(self.changes.pop_front())
+    }
+
+    fn compare(&mut self, listing: &Listing) {
+        for (interface, known) in &mut self.known {
+            match listing.uplink(interface) {
+                Ok(uplink) if known.as_ref() == Some(&uplink) => {}
+                Ok(uplink) => {
+                    *known = Some(uplink.clone());
+                    self.changes.push_back(Change::Usable(uplink));
+                }
+                Err(why) if known.take().is_some() => {
+                    self.changes.push_back(Change::Lost { interface: interface.clone(), why });
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Reads all that the kernel has to say, and whether it was anything.
+    fn has_messages(&self) -> Result<bool> {
+        let mut any = false;
+        loop {
+            let mut octets = [0; 8192];
+            match recv(&self.messages, &mut octets, RecvFlags::empty()) {
+                // Too many to keep is a message as well.
+                Ok(_) | Err(Errno::NOBUFS) => any = true,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(any),
+                Err(errno) => return Err(Error::system("hear of changes of interfaces")(errno)),
+            }
+        }
+    }
+
+    fn arm(&mut self) -> Result<()> {
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: DEBOUNCE };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once).map_err(Error::system("set a timer"))?;
+        self.is_armed = true;
+        Ok(())
+    }
+
+    fn has_rung(&self) -> Result<bool> {
+        match rustix::io::read(&self.timer, &mut [0; 8]) {
+            Ok(_) => Ok(true),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(false),
+            Err(errno) => Err(Error::system("read a timer")(errno)),
+        }
+    }
+}
+
+impl AsFd for Watch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.any.as_fd()
+    }
+}

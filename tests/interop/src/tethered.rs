@@ -1,0 +1,174 @@
+//! A laptop with two tethered phones that look the same to it, and a server behind both.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use linux::netns::{Keeper, Namespace};
+
+use crate::{Rig, available_with, wait_until};
+
+/// Programs besides `ip`, with their packages.
+const PROGRAMS: [(&str, &str); 4] =
+    [("nft", "nftables"), ("python3", "python3"), ("mptcpize", "mptcpize"), ("flock", "util-linux")];
+
+/// Names of the laptop's interfaces.
+pub const USB: [&str; 2] = ["usb0", "usb1"];
+
+/// Namespaces of a laptop, two phones and a server:
+///
+/// ```text
+/// laptop usb0 192.168.42.10 --- 192.168.42.129 phone 0 (NAT) --- link 0 --- server, also 10.9.9.9 and fd09::9
+///        usb1 192.168.42.10 --- 192.168.42.129 phone 1 (NAT) --- link 1 ---
+/// ```
+///
+/// The interfaces have IPv6 as well, fdc0:42::10 and fdc0:42::129 on both; the phones translate it.
+pub struct Tethered {
+    /// The laptop's namespace.
+    pub laptop: Namespace,
+    rig: Rig,
+    _keeper: Keeper,
+}
+
+/// A program that ends with the test.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// It ends with its input, that is, with the test, also when that is killed.
+const WEB_SERVER: &str = "
+import http.server, os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+http.server.test(http.server.SimpleHTTPRequestHandler, port=8000, bind=sys.argv[1])
+";
+
+impl Tethered {
+    /// Phones whose links to the server have these fields, in TOML. `None` where the tests cannot run.
+    ///
+    /// # Panics
+    /// If the machine does not do what [`available_with`] promised.
+    pub fn new(links: [&str; 2]) -> Option<Self> {
+        if !available_with(&PROGRAMS) {
+            return None;
+        }
+        let hosts = ["server", "phone0", "phone1"].map(|name| format!("[[host]]\nname = '{name}'\n")).concat();
+        let link =
+            |(number, fields): (usize, &&str)| format!("[[link]]\nbetween = ['server', 'phone{number}']\n{fields}\n");
+        let links: String = links.iter().enumerate().map(link).collect();
+        let rig = Rig::with_topology(&(hosts + &links))?;
+        let mut keeper = Keeper::start().expect("a keeper");
+        let laptop = keeper.create(&format!("laptop-{}", std::process::id())).expect("a namespace");
+        let tethered = Self { laptop, rig, _keeper: keeper };
+        let server = tethered.server();
+        server.ip(["address add 10.9.9.9/32 dev lo".into(), "address add fd09::9/128 dev lo nodad".into()]).unwrap();
+        for number in 0..2 {
+            tethered.set_up_phone(number);
+            tethered.plug_in(number);
+        }
+        Some(tethered)
+    }
+
+    /// The server's namespace.
+    pub fn server(&self) -> &Namespace {
+        self.rig.host(0)
+    }
+
+    /// A phone's namespace.
+    pub fn phone(&self, number: usize) -> &Namespace {
+        self.rig.host(1 + number)
+    }
+
+    /// It reaches the server over its link, and translates what comes from its LAN.
+    fn set_up_phone(&self, number: usize) {
+        let (phone, net) = (self.phone(number), number + 1);
+        let device = output(phone, "sh", &["-c", &format!("ip -o address show to 10.{net}.0.0/16 | cut -d' ' -f2")]);
+        let device = device.trim();
+        phone
+            .ip([format!("route replace 10.9.9.9 dev {device}"), format!("route replace fd09::9 dev {device}")])
+            .unwrap();
+        let rules = "add table inet nat; add chain inet nat post { type nat hook postrouting priority srcnat; }; \
+            add rule inet nat post oifname";
+        output(phone, "nft", &[&format!("{rules} {device} masquerade")]);
+    }
+
+    /// Plugs a phone in: a new interface of the laptop, which a DHCP client sets up.
+    ///
+    /// # Panics
+    /// If it is there already.
+    pub fn plug_in(&self, number: usize) {
+        let (usb, phone) = (USB[number], self.phone(number));
+        self.laptop.ip([format!("link add {usb} type veth peer name lan netns {}", phone.name())]).unwrap();
+        self.laptop.ip([format!("link set {usb} addrgenmode none up")]).unwrap();
+        phone
+            .ip([
+                "link set lan addrgenmode none up",
+                "address add 192.168.42.129/24 dev lan",
+                "address add fdc0:42::129/64 dev lan nodad",
+            ]
+            .map(str::to_owned))
+            .unwrap();
+        let metric = 100 + number;
+        self.laptop
+            .ip([
+                format!("address add 192.168.42.10/24 dev {usb}"),
+                format!("address add fdc0:42::10/64 dev {usb} nodad"),
+                format!("route add default via 192.168.42.129 dev {usb} metric {metric}"),
+                format!("route add default via fdc0:42::129 dev {usb} metric {metric}"),
+            ])
+            .unwrap();
+    }
+
+    /// Pulls a phone's plug.
+    ///
+    /// # Panics
+    /// If it is not plugged in.
+    pub fn unplug(&self, number: usize) {
+        self.laptop.ip([format!("link delete {}", USB[number])]).unwrap();
+    }
+
+    /// Octets that the laptop has received from a phone since that was plugged in.
+    pub fn received_bytes(&self, number: usize) -> u64 {
+        let shown = output(&self.laptop, "ip", &["-j", "-s", "link", "show", USB[number]]);
+        let bytes = shown.split_once("\"rx\":{\"bytes\":").and_then(|(_, rest)| rest.split(',').next());
+        bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or(0)
+    }
+
+    /// A web server of the kernel's MPTCP in `folder`, on all addresses of a family.
+    ///
+    /// # Panics
+    /// If it does not answer.
+    pub fn web_server(&self, folder: &Path, all: &str) -> Running {
+        let mut command = self.server().command("mptcpize").expect("a file descriptor");
+        command.args(["run", "python3", "-c", WEB_SERVER, all]).current_dir(folder);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let server = Running(command.spawn().expect("mptcpize"));
+        let place = if all.contains(':') { "[::1]:8000" } else { "127.0.0.1:8000" };
+        let answers = || self.server().run(|| std::net::TcpStream::connect(place).is_ok()).expect("the namespace");
+        wait_until("the web server answers", answers);
+        server
+    }
+
+    /// All of the laptop that plumbing touches, as text.
+    pub fn state(&self) -> String {
+        let script = "for family in -4 -6; do ip $family rule; ip $family route show table all; done; nft list ruleset; \
+            for variable in /proc/sys/net/ipv[46]/conf/*/*forward* /proc/sys/net/ipv4/conf/*/rp_filter; do \
+            echo $variable $(cat $variable); done; ip -o link | cut -d: -f2";
+        output(&self.laptop, "sh", &["-c", script])
+    }
+}
+
+/// What a program says that is run in a namespace.
+///
+/// # Panics
+/// If it fails.
+pub fn output(namespace: &Namespace, program: &str, arguments: &[&str]) -> String {
+    let mut command: Command = namespace.command(program).expect("a file descriptor");
+    let output = command.args(arguments).output().expect("the program");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

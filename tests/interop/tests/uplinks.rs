@@ -1,0 +1,420 @@
+//! `get --interface`: a laptop with two phones that have the same subnet, the same gateway and give it the same address.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use interop::{Running, Tethered, USB, output, pattern, wait_until};
+use linux::get::{GetOptions, GetReport, Output, get};
+use linux::netns::Namespace;
+use linux::stop::Stop;
+use linux::uplink::{self, Change, Plumbing, Surroundings, Watch};
+
+const BYTES: usize = 4_000_000;
+const LINK: &str = "rate = '20 Mbit/s'\ndelay = '10 ms'";
+const URL: &str = "http://10.9.9.9:8000/data.bin";
+
+/// A folder with a file to move; removed when dropped.
+struct Files(PathBuf);
+
+impl Files {
+    fn new(name: &str, bytes: usize) -> Self {
+        let path = std::env::temp_dir().join(format!("interop-uplinks-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("data.bin"), pattern(bytes)).unwrap();
+        Self(path)
+    }
+
+    fn copy(&self, number: usize) -> PathBuf {
+        self.0.join(format!("copy{number}.bin"))
+    }
+
+    fn arrived(&self, number: usize) -> bool {
+        fs::read(self.copy(number)).unwrap() == fs::read(self.0.join("data.bin")).unwrap()
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn names(interfaces: &[&str]) -> Vec<String> {
+    interfaces.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn get_over(laptop: &Namespace, url: &str, output: &Path, interfaces: &[&str]) -> Result<GetReport, String> {
+    let options = GetOptions {
+        url: url.parse().unwrap(),
+        output: Output::File(output.into()),
+        via: Vec::new(),
+        interfaces: names(interfaces),
+        resume: false,
+    };
+    let stop = Stop::new().unwrap();
+    laptop.run(|| get(&options, &stop, &mut |_| {})).unwrap().map_err(|error| error.to_string())
+}
+
+#[expect(clippy::disallowed_methods, reason = "other programs work in real time")]
+fn sleep(span: Duration) {
+    thread::sleep(span);
+}
+
+/// The plumbing of an engine on both uplinks, and the engine.
+fn plumb(laptop: &Namespace) -> linux::Result<(linux::attachment::Attachment, Plumbing)> {
+    laptop.run(|| {
+        let uplinks = uplink::discover(&names(&USB))?;
+        let (attachment, paths) = uplink::attach(&uplinks)?;
+        let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks)?)?;
+        Ok((attachment, Plumbing::lay(plan)?))
+    })?
+}
+
+#[test]
+fn both_phones_carry_data_and_nothing_is_left() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new("both", BYTES);
+    let _server = net.web_server(&files.0, "0.0.0.0");
+    // Reverse-path filters as some distributions have them: two interfaces with one subnet do not pass a strict one.
+    for strictness in ["0", "1", "2"] {
+        net.laptop.set("ipv4/conf/all/rp_filter", strictness).unwrap();
+        let before = net.state();
+        let report = get_over(&net.laptop, URL, &files.copy(0), &USB).unwrap();
+        assert!(files.arrived(0));
+        let subflows = &report.connection.subflows;
+        assert!(report.connection.mptcp && subflows.len() == 2, "{subflows:#?}");
+        assert!(subflows.iter().all(|subflow| subflow.received_bytes > BYTES as u64 / 10), "{subflows:#?}");
+        assert_eq!(net.state(), before);
+    }
+    assert!((0..2).all(|number| net.received_bytes(number) > BYTES as u64 / 4));
+}
+
+#[test]
+fn ipv6_is_translated_too() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new("ipv6", BYTES);
+    let _server = net.web_server(&files.0, "::");
+    let before = net.state();
+    let report = get_over(&net.laptop, "http://[fd09::9]:8000/data.bin", &files.copy(0), &USB).unwrap();
+    assert!(files.arrived(0));
+    let subflows = &report.connection.subflows;
+    assert!(subflows.len() == 2 && subflows.iter().all(|subflow| subflow.received_bytes > BYTES as u64 / 10));
+    assert_eq!(net.state(), before);
+}
+
+#[test]
+fn what_a_narrow_hop_says_reaches_the_engine() {
+    let narrow = "delay = '2 ms'\nmiddleboxes = [{ narrow = { size = '1400 B' } }]";
+    let Some(net) = Tethered::new([narrow, narrow]) else { return };
+    let (mut attachment, _plumbing) = plumb(&net.laptop).unwrap();
+    // The engine's packet, too large for the hop behind the phone, which answers to the phone's address.
+    let mut packet = vec![0_u8; 1500];
+    packet[..20].copy_from_slice(&[0x45, 0, 5, 220, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 99, 0, 3, 10, 9, 9, 9]);
+    let sum = packet[..20].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet[20..28].copy_from_slice(&[0x30, 0x39, 0, 9, 5, 200, 0, 0]);
+    let header = [0; linux::offload::Offload::LEN];
+    let mut answer = None;
+    wait_until("the word arrives", || {
+        let parts = [std::io::IoSlice::new(&header), std::io::IoSlice::new(&packet)];
+        attachment.tun.write(&parts).unwrap();
+        while let Some(incoming) = attachment.tun.read().unwrap() {
+            let octets = incoming.octets();
+            // ICMP, destination unreachable, fragmentation needed.
+            if octets[0] >> 4 == 4 && octets[9] == 1 && octets[20..22] == [3, 4] {
+                answer = Some(octets.to_vec());
+            }
+        }
+        answer.is_some()
+    });
+    let answer = answer.unwrap();
+    assert_eq!(answer[16..20], [10, 99, 0, 3], "to the engine");
+    assert_eq!(answer[40..44], [10, 99, 0, 3], "about what the engine sent");
+    assert_eq!(answer[26..28], 1400_u16.to_be_bytes());
+}
+
+#[test]
+fn strangers_get_nowhere_through_the_laptop() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    // A stranger on the LAN of phone 0 takes the laptop for a router: to the LAN of phone 1, to a third network, and to the engine.
+    let third = ["link add third type veth peer name far", "link set third up", "link set far up"];
+    net.laptop.ip(third.map(str::to_owned)).unwrap();
+    net.laptop.ip(["address add 10.77.0.1/24 dev third".into()]).unwrap();
+    let stranger = net.phone(0);
+    stranger
+        .ip([
+            "address add 192.168.42.66/24 dev lan",
+            "route add 10.77.0.0/24 via 192.168.42.10",
+            "route add 10.99.0.0/24 via 192.168.42.10",
+            "route add 203.0.113.0/24 via 192.168.42.10",
+        ]
+        .map(str::to_owned))
+        .unwrap();
+    // Whoever is asked counts.
+    let count = "add table inet watch; add chain inet watch pass { type filter hook postrouting priority 300; }; \
+        add rule inet watch pass ip saddr 192.168.42.66 counter";
+    output(&net.laptop, "nft", &[count]);
+    let passed = || output(&net.laptop, "nft", &["list", "table", "inet", "watch"]);
+    let (mut attachment, plumbing) = plumb(&net.laptop).unwrap();
+    let knock = "import socket\nfor to in '10.77.0.2', '10.99.0.2', '10.99.0.3', '203.0.113.7':\n \
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('192.168.42.66', 0)); s.sendto(b'x' * 100, (to, 9))";
+    for _ in 0..3 {
+        output(stranger, "python3", &["-c", knock]);
+        sleep(Duration::from_millis(100));
+    }
+    assert!(passed().contains("packets 0 "), "{}", passed());
+    assert!(attachment.tun.read().unwrap().is_none(), "the engine has heard of a stranger");
+    // The counter would have seen them: a host that is a router by itself stays one, but for the engine.
+    drop(plumbing);
+    net.laptop.set("ipv4/ip_forward", "1").unwrap();
+    output(stranger, "python3", &["-c", knock]);
+    wait_until("a router forwards", || !passed().contains("packets 0 "));
+    let (mut attachment, _plumbing) = {
+        drop(attachment);
+        plumb(&net.laptop).unwrap()
+    };
+    output(stranger, "python3", &["-c", knock]);
+    sleep(Duration::from_millis(100));
+    assert!(attachment.tun.read().unwrap().is_none(), "the engine has heard of a stranger");
+}
+
+/// Runs as a child of the next test, which kills it.
+#[test]
+#[ignore = "the child of tests here, which kill it"]
+fn get_until_killed() {
+    let Ok(name) = std::env::var("INTEROP_NAMESPACE") else { return };
+    let folder = PathBuf::from(std::env::var_os("INTEROP_FOLDER").unwrap());
+    let laptop = Namespace::open(&name).unwrap();
+    println!("begins");
+    let _ = get_over(&laptop, URL, &folder.join("never.bin"), &USB);
+}
+
+/// Starts a download in a process of its own.
+fn start_child(net: &Tethered, files: &Files) -> Running {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "uplinks::get_until_killed", "--ignored", "--nocapture"]);
+    command.env("INTEROP_NAMESPACE", net.laptop.name()).env("INTEROP_FOLDER", &files.0);
+    Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+}
+
+#[test]
+fn a_killed_download_leaves_nothing() {
+    let slow = "rate = '1 Mbit/s'";
+    let Some(net) = Tethered::new([slow, slow]) else { return };
+    let files = Files::new("killed", BYTES);
+    let _server = net.web_server(&files.0, "0.0.0.0");
+    let before = net.state();
+    for round in 0..20_u64 {
+        let child = start_child(&net, &files);
+        // All moments of laying, and some of the download.
+        sleep(Duration::from_millis(round * 13));
+        drop(child);
+        wait_until(&format!("round {round}: all is as it was, {before}"), || net.state() == before);
+    }
+}
+
+#[test]
+fn what_a_killed_janitor_leaves_is_cleaned_and_nothing_of_the_living() {
+    let slow = "rate = '1 Mbit/s'";
+    let Some(net) = Tethered::new([slow, slow]) else { return };
+    let files = Files::new("clean", BYTES);
+    let _server = net.web_server(&files.0, "0.0.0.0");
+    let before = net.state();
+    let child = start_child(&net, &files);
+    wait_until("the child has laid all", || net.state().contains("from 10.99.0.3"));
+    let (attachment, plumbing) = plumb(&net.laptop).unwrap();
+    let both = net.state();
+    assert!(both.contains("10.99.0.2") && both.contains("10.99.1.2"), "{both}");
+    // The janitor of the child: it is called with its device. It must go first, or it would do its work.
+    let namespace = net.laptop.run(|| fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
+    let number = namespace.to_string_lossy().trim_matches(|c: char| !c.is_ascii_digit()).to_owned();
+    let janitors = processes(&["anabranch-janitor", &number, "anabranch0"]);
+    janitors.iter().for_each(|pid| drop(Command::new("kill").args(["-KILL", pid]).status()));
+    drop(child);
+    sleep(Duration::from_millis(200));
+    assert!(net.state().contains("10.99.0.2"), "the janitor was to be killed");
+    let cleaned = net.laptop.run(uplink::clean).unwrap().unwrap();
+    assert_eq!(cleaned, ["anabranch0"]);
+    let after = net.state();
+    assert!(!after.contains("10.99.0.2") && after.contains("from 10.99.1.3"), "{after}");
+    assert!(after.contains("ipv4/conf/usb0/forwarding 1"), "the other one needs it");
+    // The last one restores.
+    drop((attachment, plumbing));
+    assert_eq!(net.state(), before);
+}
+
+#[test]
+fn two_downloads_at_once_do_not_meet() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new("two", BYTES);
+    let _server = net.web_server(&files.0, "0.0.0.0");
+    let before = net.state();
+    thread::scope(|scope| {
+        let (net, files) = (&net, &files);
+        for number in 0..3 {
+            scope.spawn(move || get_over(&net.laptop, URL, &files.copy(number), &USB).unwrap());
+        }
+    });
+    assert!((0..3).all(|number| files.arrived(number)));
+    assert_eq!(net.state(), before);
+}
+
+#[test]
+fn a_phone_that_is_plugged_in_again_is_used_again() {
+    let link = "rate = '8 Mbit/s'\ndelay = '10 ms'";
+    let Some(net) = Tethered::new([link, link]) else { return };
+    let files = Files::new("plug", 12_000_000);
+    let _server = net.web_server(&files.0, "0.0.0.0");
+    let report = thread::scope(|scope| {
+        let download = scope.spawn(|| get_over(&net.laptop, URL, &files.copy(0), &USB).unwrap());
+        for number in [1, 0] {
+            wait_until("the phone carries data", || net.received_bytes(number) > 300_000);
+            net.unplug(number);
+            sleep(Duration::from_millis(1_000));
+            net.plug_in(number);
+            wait_until("the phone carries data again", || net.received_bytes(number) > 300_000);
+            assert!(!download.is_finished());
+        }
+        download.join().unwrap()
+    });
+    assert!(files.arrived(0));
+    assert!(report.connection.mptcp);
+    assert!(!net.state().contains("anabranch"), "{}", net.state());
+}
+
+#[test]
+fn a_firewall_that_drops_is_told() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let docker =
+        "add table ip filter; add chain ip filter FORWARD { type filter hook forward priority 0; policy drop; }";
+    output(&net.laptop, "nft", &[docker]);
+    let plan = net.laptop.run(|| uplink::rehearse(&uplink::discover(&names(&USB))?)).unwrap().unwrap();
+    assert!(plan.to_string().contains("note: the firewall's chain `ip filter FORWARD`"), "{plan}");
+}
+
+#[test]
+fn what_is_no_uplink_is_told_in_one_line() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let before = net.state();
+    let expect = |interface: &str, why: &str| {
+        let error = get_over(&net.laptop, URL, Path::new("/nowhere"), &[interface]).unwrap_err();
+        assert!(error.contains(why) && !error.contains('\n'), "{error}");
+    };
+    expect("usb7", "does not exist: there are usb0, usb1");
+    expect("lo", "loopback");
+    net.laptop.ip(["address flush dev usb1".into()]).unwrap();
+    expect("usb1", "has no address: is the phone's tethering switched on");
+    net.laptop.ip(["link set usb1 down".into()]).unwrap();
+    expect("usb1", "ip link set usb1 up");
+    net.laptop.ip(["link set usb1 up".into(), "address add 192.168.42.10/24 dev usb1".into()]).unwrap();
+    expect("usb1", "ip route add default via GATEWAY dev usb1");
+    net.laptop.ip(["route add default via 192.168.42.129 dev usb1 metric 101".into()]).unwrap();
+    net.laptop
+        .ip([
+            "address add fdc0:42::10/64 dev usb1 nodad".into(),
+            "route add default via fdc0:42::129 dev usb1 metric 101".into(),
+        ])
+        .unwrap();
+    wait_until("all is as it was", || net.state() == before);
+}
+
+#[test]
+fn the_watch_tells_what_becomes_of_an_uplink() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let laptop = &net.laptop;
+    let uplinks = laptop.run(|| uplink::discover(&names(&USB))).unwrap().unwrap();
+    let mut watch = laptop.run(|| Watch::new(&uplinks)).unwrap().unwrap();
+    let mut next = || {
+        let mut change = None;
+        wait_until("a change is told", || {
+            change = laptop.run(|| watch.next()).unwrap().unwrap();
+            change.is_some()
+        });
+        change.unwrap()
+    };
+    let lost = |change: Change, said: &str| match change {
+        Change::Lost { interface, why } => assert!(interface == "usb1" && why.contains(said), "{why}"),
+        Change::Usable(uplink) => panic!("{uplink:?}"),
+    };
+    let usable = |change: Change| match change {
+        Change::Usable(uplink) => uplink,
+        Change::Lost { why, .. } => panic!("{why}"),
+    };
+    net.unplug(1);
+    lost(next(), "does not exist");
+    net.plug_in(1);
+    let mut back = usable(next());
+    while back.ways().count() < 2 {
+        back = usable(next());
+    }
+    assert!(back.index != uplinks[1].index && back.v4 == uplinks[1].v4, "{back:?}");
+    net.phone(1).ip(["link set lan down".into()]).unwrap();
+    lost(next(), "no carrier");
+    net.phone(1).ip(["link set lan up".into()]).unwrap();
+    assert!(usable(next()).v4.is_some());
+    laptop
+        .ip([
+            "address flush dev usb1 to 192.168.42.0/24".into(),
+            "address add 192.168.42.77/24 dev usb1".into(),
+            "route replace default via 192.168.42.129 dev usb1 metric 101".into(),
+        ])
+        .unwrap();
+    let other = "192.168.42.77".parse().ok();
+    while usable(next()).v4.map(|way| way.address) != other {}
+    // What does not concern the uplinks is no change.
+    laptop.ip(["link add other type veth peer name far".into()]).unwrap();
+    sleep(Duration::from_millis(500));
+    let rest: Vec<_> = core::iter::from_fn(|| laptop.run(|| watch.next()).unwrap().unwrap()).collect();
+    assert!(
+        rest.iter().all(|change| matches!(change, Change::Usable(uplink) if uplink.interface == "usb1")),
+        "{rest:?}"
+    );
+}
+
+#[test]
+fn a_phone_may_come_later() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    net.unplug(1);
+    let before = net.state();
+    let laptop = &net.laptop;
+    let (attachment, mut plumbing) = laptop
+        .run(|| {
+            let mut uplinks = uplink::discover(&names(&["usb0"])).unwrap();
+            uplinks.push(uplink::Uplink::absent("usb1").unwrap());
+            let (attachment, paths) = uplink::attach(&uplinks).unwrap();
+            let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks).unwrap()).unwrap();
+            (attachment, Plumbing::lay(plan).unwrap())
+        })
+        .unwrap();
+    net.plug_in(1);
+    laptop.run(|| plumbing.replace(&uplink::discover(&names(&["usb1"])).unwrap()[0])).unwrap().unwrap();
+    let shown = net.state();
+    for part in [
+        "default via 192.168.42.129 dev usb1 table 990001",
+        "default via fdc0:42::129 dev usb1 table 990001",
+        "ipv4/conf/usb1/forwarding 1",
+        "nfproto ipv4 iifname \"usb1\" oifname != \"anabranch*\" drop",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    drop((attachment, plumbing));
+    net.unplug(1);
+    assert_eq!(net.state(), before);
+}
+
+/// Numbers of the processes whose last arguments are these.
+fn processes(arguments: &[&str]) -> Vec<String> {
+    let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    let all = all.filter(|name| name.bytes().all(|c| c.is_ascii_digit()));
+    let matching = all.filter(|pid| {
+        let line = fs::read(Path::new("/proc").join(pid).join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let words: Vec<&str> = line.trim_end_matches('\0').split('\0').collect();
+        words.len() > arguments.len() && arguments.iter().all(|argument| words.contains(argument))
+    });
+    matching.collect()
+}
