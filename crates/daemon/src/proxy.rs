@@ -30,6 +30,7 @@ pub mod failure;
 mod framing;
 mod head;
 mod opening;
+mod meter;
 mod poller;
 mod progress;
 pub mod resolver;
@@ -54,11 +55,12 @@ use transport::{ConnectionConfig, ConnectionId, Endpoint, Event};
 use units::{Deadlines, Duration, Instant};
 
 use accept::Accepting;
-use choice::{Choice, Tier, Uplink};
+use choice::{Choice, Tier, Uplink, UplinkView};
+use meter::{Meters, UplinkMeter};
 use poller::Poller;
 use resolver::{Lookup, Resolver, system_lookup};
 use session::{Session, Stage};
-use status::{ClientStatus, ProxyStatus, Totals};
+use status::{AddressStatus, ClientStatus, ProxyStatus, Totals};
 
 pub use run::{RunOptions, run};
 
@@ -115,6 +117,7 @@ pub struct Proxy {
     poller: Poller,
     resolver: Resolver,
     choice: Choice,
+    meters: Meters,
     sessions: Slab<Session>,
     by_connection: BTreeMap<ConnectionId, usize>,
     /// When sessions want to be called.
@@ -168,6 +171,7 @@ impl Proxy {
             accepting,
             poller,
             choice,
+            meters: Meters::default(),
             sessions: Slab::new(),
             by_connection: BTreeMap::new(),
             timers: Deadlines::new(),
@@ -226,9 +230,32 @@ impl Proxy {
         endpoint.remove_local_address(ip, now);
     }
 
+    /// An uplink is used in another way; connections that exist follow.
+    pub fn set_tier(&mut self, ip: IpAddr, tier: Tier, endpoint: &mut Endpoint, now: Instant) {
+        if tier == Tier::Never {
+            return self.remove_uplink(ip, endpoint, now);
+        }
+        self.add_uplink(Uplink { ip, tier }, endpoint, now);
+        let backup = tier == Tier::Backup;
+        let connections: Vec<ConnectionId> = endpoint.connections().collect();
+        for connection in connections {
+            let Some(stats) = endpoint.stats(connection).filter(|stats| stats.mptcp) else { continue };
+            let own = stats.subflows.iter().filter(|subflow| subflow.local.ip() == ip && subflow.closed_at.is_none());
+            for subflow in own.filter(|subflow| subflow.backup != backup) {
+                // One that is closing has no priority to change.
+                let _ = endpoint.set_priority(connection, subflow.id, backup, now);
+            }
+        }
+    }
+
     /// Sums since the start.
     pub fn totals(&self) -> Totals {
         self.totals
+    }
+
+    /// What passed over an address of the engine, of all connections that ever were.
+    pub fn meter(&self, ip: IpAddr) -> UplinkMeter {
+        self.meters.of(ip)
     }
 
     /// What it does. Costs a look at every connection.
@@ -242,10 +269,11 @@ impl Proxy {
             down_bytes: session.down_bytes,
             connection: session.server.as_ref().and_then(|server| endpoint.stats(server.connection)),
         };
+        let address = |view: UplinkView| AddressStatus { view, meter: self.meters.of(view.uplink.ip) };
         ProxyStatus {
             listen: self.local,
             totals: self.totals,
-            uplinks: self.choice.view(now),
+            addresses: self.choice.view(now).into_iter().map(address).collect(),
             clients: self.sessions.iter().map(|(_, session)| client(session)).collect(),
         }
     }

@@ -13,8 +13,9 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use units::{Duration, Instant};
 
 /// How long the first attempt is waited for before the next one begins beside it: twice its RTT, within this.
@@ -40,7 +41,7 @@ const SERVER_FOR: Duration = Duration::from_secs(3600);
 const RATE_FLOOR_PARTS: u64 = 10;
 
 /// In which order uplinks are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
     /// Used always.
@@ -49,6 +50,32 @@ pub enum Tier {
     Secondary,
     /// Carries data only when no other can.
     Backup,
+    /// Not used, until it is given another tier.
+    Never,
+}
+
+impl Tier {
+    /// All, the best first.
+    pub const ALL: [Self; 4] = [Self::Primary, Self::Secondary, Self::Backup, Self::Never];
+
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Primary => "primary",
+            Self::Secondary => "secondary",
+            Self::Backup => "backup",
+            Self::Never => "never",
+        }
+    }
+}
+
+impl FromStr for Tier {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|tier| tier.name() == text);
+        known.ok_or_else(|| format!("{text:?} is no tier: write {}", Self::ALL.map(Self::name).join(", ")))
+    }
 }
 
 /// An address of the engine, and how it is used.
@@ -70,7 +97,7 @@ pub struct Start {
 }
 
 /// What is known of an uplink, for `status`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct UplinkView {
     /// Address and tier.
     #[serde(flatten)]

@@ -406,7 +406,10 @@ impl Proxy {
 
     /// The engine's connection of a client is of no more use.
     pub(super) fn drop_server(&mut self, key: usize, abort: bool, endpoint: &mut Endpoint, now: Instant) {
-        let Some(server) = self.sessions[key].server.take() else { return };
+        let Some(mut server) = self.sessions[key].server.take() else { return };
+        if let Some(stats) = endpoint.stats(server.connection) {
+            self.meters.look(&stats, &mut server.seen);
+        }
         if let Some(ip) = server.plain_on.filter(|_| server.counts) {
             self.choice.set_busy(ip, false);
         }

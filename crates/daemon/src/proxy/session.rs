@@ -12,6 +12,7 @@ use super::client::Client;
 use super::dial::Dial;
 use super::exchange::{Ended, Exchange};
 use super::head::Forward;
+use super::meter::Seen;
 use super::opening::Purpose;
 use super::target::Target;
 
@@ -65,8 +66,8 @@ pub struct Server {
     pub plain_on: Option<IpAddr>,
     /// It counts as busy there.
     pub counts: bool,
-    /// Octets that uplinks had delivered when it was last looked at.
-    pub seen: SmallVec<[(IpAddr, u64); 2]>,
+    /// What uplinks had carried of it when it was last looked at.
+    pub seen: Seen,
     finished: bool,
     shut: bool,
 }

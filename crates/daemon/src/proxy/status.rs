@@ -7,6 +7,7 @@ use transport::ConnectionStats;
 use units::Duration;
 
 use super::choice::UplinkView;
+pub use super::meter::UplinkMeter;
 
 /// Everything at one time.
 #[derive(Clone, Debug, Serialize)]
@@ -15,10 +16,20 @@ pub struct ProxyStatus {
     pub listen: SocketAddr,
     /// Sums since its start.
     pub totals: Totals,
-    /// What is known of each uplink.
-    pub uplinks: Vec<UplinkView>,
+    /// What is known of each address of the engine.
+    pub addresses: Vec<AddressStatus>,
     /// The clients that are there.
     pub clients: Vec<ClientStatus>,
+}
+
+/// An address of the engine.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct AddressStatus {
+    /// What connections know of it.
+    #[serde(flatten)]
+    pub view: UplinkView,
+    /// What passed.
+    pub meter: UplinkMeter,
 }
 
 /// Sums since the start.

@@ -9,6 +9,7 @@ use units::{Duration, Instant};
 use super::Proxy;
 use super::choice::Choice;
 use super::failure::Failure;
+use super::meter::Meters;
 use super::session::{End, Server, Stage};
 
 /// How often.
@@ -49,7 +50,7 @@ impl Proxy {
             let session = &mut self.sessions[key];
             if let Some(server) = &mut session.server {
                 if let Some(stats) = endpoint.stats(server.connection) {
-                    measure(server, &stats, &mut self.choice, &mut delivered, now);
+                    measure(server, &stats, (&mut self.choice, &mut self.meters), &mut delivered, now);
                 }
             }
             if now.saturating_since(session.moved_at) < BUSY_FOR {
@@ -101,21 +102,17 @@ impl Proxy {
 fn measure(
     server: &mut Server,
     stats: &ConnectionStats,
-    choice: &mut Choice,
+    (choice, meters): (&mut Choice, &mut Meters),
     delivered: &mut BTreeMap<IpAddr, u64>,
     now: Instant,
 ) {
-    let mut sums: BTreeMap<IpAddr, u64> = BTreeMap::new();
     for subflow in &stats.subflows {
-        *sums.entry(subflow.local.ip()).or_default() += subflow.acked_bytes + subflow.received_bytes;
         let lives = subflow.established_at.is_some() && subflow.closed_at.is_none();
         if let (true, Some(srtt), Some(least)) = (lives, subflow.srtt, subflow.min_rtt) {
             choice.measured(subflow.local.ip(), srtt, least, now);
         }
     }
-    for (ip, sum) in &sums {
-        let before = server.seen.iter().find(|(seen, _)| seen == ip).map_or(0, |(_, before)| *before);
-        *delivered.entry(*ip).or_default() += sum.saturating_sub(before);
+    for (ip, added) in meters.look(stats, &mut server.seen) {
+        *delivered.entry(ip).or_default() += added.bytes();
     }
-    server.seen = sums.into_iter().collect();
 }

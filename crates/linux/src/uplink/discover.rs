@@ -122,6 +122,48 @@ pub fn discover(names: &[String]) -> Result<Vec<Uplink>> {
     Ok(uplinks)
 }
 
+/// As [`discover`], but those that cannot be used now are taken as absent: they may come later. Beside them, what is wrong with each
+/// of these, in one line.
+///
+/// # Errors
+/// If a name is none or is named twice, or if none can be used now.
+pub fn discover_some(names: &[String]) -> Result<(Vec<Uplink>, Vec<String>)> {
+    let listing = Listing::read()?;
+    let (mut uplinks, mut wrong): (Vec<Uplink>, Vec<String>) = (Vec::new(), Vec::new());
+    for name in names {
+        let absent = Uplink::absent(name)?;
+        if uplinks.iter().any(|known| known.interface == *name) {
+            return Err(Error::Usage(format!("{name} is named twice: name each uplink once")));
+        }
+        uplinks.push(listing.uplink(name).unwrap_or_else(|why| {
+            wrong.push(format!("{name} {why}"));
+            absent
+        }));
+    }
+    if wrong.len() == uplinks.len() {
+        return Err(Error::Usage(wrong.join("; ")));
+    }
+    Ok((uplinks, wrong))
+}
+
+/// All interfaces that reach the Internet by themselves now.
+///
+/// # Errors
+/// If there is none.
+pub fn discover_all() -> Result<Vec<Uplink>> {
+    let listing = Listing::read()?;
+    let names = listing.interfaces.iter().filter_map(|interface| text(interface, "ifname"));
+    let uplinks: Vec<Uplink> = names.filter_map(|name| listing.uplink(name).ok()).collect();
+    if uplinks.is_empty() {
+        return Err(Error::Usage(format!(
+            "no interface reaches the Internet by itself (there are {}): switch on a phone's tethering, or name an interface to see \
+             what is wrong with it",
+            listing.candidates()
+        )));
+    }
+    Ok(uplinks)
+}
+
 /// All interfaces and routes of the calling thread's network namespace, as `ip -j` tells them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Listing {

@@ -68,7 +68,8 @@ impl Watch {
         for (number, source) in [(0, &messages), (1, &timer)] {
             epoll::add(&any, source, epoll::EventData::new_u64(number), epoll::EventFlags::IN).map_err(what())?;
         }
-        let known = uplinks.iter().map(|uplink| (uplink.interface.clone(), Some(uplink.clone()))).collect();
+        let there = |uplink: &Uplink| uplink.ways().next().is_some().then(|| uplink.clone());
+        let known = uplinks.iter().map(|uplink| (uplink.interface.clone(), there(uplink))).collect();
         let mut watch = Self { messages, timer, any, is_armed: false, known, changes: VecDeque::new() };
         // What has changed since the uplinks were discovered was told to nobody.
         watch.arm()?;

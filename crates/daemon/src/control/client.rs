@@ -1,0 +1,59 @@
+//! Asking a running daemon.
+
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use linux::{Error, Result};
+use serde_json::Value;
+
+use super::Place;
+use super::message::{Answer, Request};
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The devices of the daemons that run here. What those have left that were killed is not counted.
+///
+/// # Errors
+/// If there is no `/proc`.
+pub fn running() -> Result<Vec<String>> {
+    let place = Place::here()?;
+    let lives = |path: &Path| match UnixStream::connect(path) {
+        Ok(_) => true,
+        // It lives, but will not talk to us: asking says so.
+        Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+    };
+    Ok(place.sockets().into_iter().filter(|(_, path)| lives(path)).map(|(device, _)| device).collect())
+}
+
+/// Asks the daemon whose engine is behind `device`.
+///
+/// # Errors
+/// In one line: if it is not there, may not be asked, or refuses.
+pub fn ask(device: &str, request: &Request) -> Result<Value> {
+    let path = Place::here()?.socket(device);
+    let answer = exchange(&path, request).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            Error::Usage(format!("only root and the group of `join --control-group` may ask {device} (try sudo)"))
+        }
+        _ => Error::system(format!("ask {device} at {}", path.display()))(error),
+    })?;
+    match answer {
+        Answer::Done(value) => Ok(value),
+        Answer::Refused(why) => Err(Error::Usage(why)),
+    }
+}
+
+fn exchange(path: &Path, request: &Request) -> io::Result<Answer> {
+    let mut stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = serde_json::to_vec(request)?;
+    line.push(b'\n');
+    stream.write_all(&line)?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer)?;
+    Ok(serde_json::from_str(&answer)?)
+}

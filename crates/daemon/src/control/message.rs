@@ -1,0 +1,47 @@
+//! What can be asked of a running daemon, and what it answers.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::proxy::choice::Tier;
+
+/// What can be asked.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// What it does.
+    Status,
+    /// Use an uplink in another way from now on.
+    SetTier {
+        /// Its interface.
+        uplink: String,
+        /// When it is used.
+        tier: Tier,
+    },
+}
+
+/// What is answered.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// It is done, and this is what was asked for.
+    Done(Value),
+    /// It is not done: why, in one line.
+    Refused(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_what_they_were() {
+        let request = Request::SetTier { uplink: "usb0".into(), tier: Tier::Backup };
+        let line = serde_json::to_string(&request).unwrap();
+        assert_eq!(line, r#"{"request":"set-tier","uplink":"usb0","tier":"backup"}"#);
+        assert_eq!(serde_json::from_str::<Request>(&line).unwrap(), request);
+        for line in ["", "{}", r#"{"request":"x"}"#, r#"{"request":"set-tier","uplink":"usb0","tier":"x"}"#] {
+            assert!(serde_json::from_str::<Request>(line).is_err(), "{line}");
+        }
+    }
+}

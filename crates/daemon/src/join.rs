@@ -1,0 +1,171 @@
+//! `anabranch join`: several uplinks of this device, used as one by whoever uses the proxy.
+//!
+//! ```text
+//!  programs ── proxy ── engine ── TUN device ── plumbing ── usb0, usb1, ...
+//!                 ▲                                 ▲
+//!              control ◀──────── roster ──────── keeper
+//! ```
+//!
+//! ```text
+//! roster  which uplinks there are, how each is used, and what became of it
+//! keeper  follows uplinks that are lost and come back; a thread of its own, since plumbing takes time
+//! status  what all of it does, for people and programs
+//! rights  what the process gives up once it is set up
+//! ```
+
+mod keeper;
+mod rights;
+mod roster;
+pub mod status;
+
+use std::os::fd::AsFd as _;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use host::{Alone, EndpointHost};
+use linux::attachment::{Attachment, MTU};
+use linux::driver::{Driver, Remote};
+use linux::stop::Stop;
+use linux::uplink::{self, Plan, Plumbing, Surroundings, Uplink, Watch};
+use linux::{Error, Result};
+use serde_json::Value;
+
+use crate::control::message::{Answer, Request};
+use crate::control::{Place, server};
+use crate::proxy::choice::Tier;
+use crate::proxy::{Proxy, ProxyConfig};
+use keeper::Keeper;
+use roster::Roster;
+use status::JoinStatus;
+
+/// The host that the driver drives.
+type ProxyHost = EndpointHost<Alone, Proxy>;
+/// As several threads know it: none holds it while it waits for another.
+type Shared = Arc<Mutex<Roster>>;
+
+/// What to use, and for whom.
+#[derive(Clone)]
+pub struct JoinOptions {
+    /// Interfaces, and when each is used. None: all that have a way out now.
+    pub uplinks: Vec<(String, Tier)>,
+    /// The proxy.
+    pub proxy: ProxyConfig,
+    /// The number of a group that may ask and change this daemon, besides its owner.
+    pub control_group: Option<u32>,
+}
+
+/// What [`join`] would change on this host now, without touching anything.
+///
+/// # Errors
+/// As [`join`].
+pub fn rehearse(options: &JoinOptions) -> Result<Plan> {
+    let (uplinks, ..) = find(options)?;
+    uplink::rehearse(&uplinks)
+}
+
+/// Joins the uplinks in the calling thread's network namespace until `stop` is triggered. `ready` hears what there is, once all is set
+/// up; `say` what people should know meanwhile.
+///
+/// # Errors
+/// In one line: if no uplink is usable, if the process may not change this host's network, if the proxy cannot listen. Everything is
+/// as it was then.
+pub fn join(
+    options: JoinOptions,
+    stop: &Stop,
+    ready: impl FnOnce(&JoinStatus),
+    say: impl Fn(&str) + Send + Sync + 'static,
+) -> Result<()> {
+    let say = Arc::new(say);
+    let (uplinks, tiers, wrong) = find(&options)?;
+    wrong.iter().for_each(|line| say(&format!("{line}: going on without it until it is there")));
+    let (Attachment { mut endpoint, tun, addresses }, paths) = uplink::attach(&uplinks)?;
+    let device = tun.name().to_owned();
+    let plan = uplink::plan(&device, &paths, &Surroundings::look(&uplinks)?)?;
+    plan.notes.iter().for_each(|note| say(note));
+    let plumbing = Plumbing::lay(plan)?;
+    let roster = Roster::new(&device, plumbing.paths(), &tiers);
+    let mut driver = Driver::new(tun, MTU)?;
+    let (waker, heard) = (driver.waker()?, Arc::clone(&say));
+    let used = roster.used();
+    let mut proxy = Proxy::new(options.proxy, &used, move || waker.wake(), move |line| heard(line))?;
+    // Of all addresses that the engine was given, it begins with those in use.
+    addresses.iter().for_each(|ip| endpoint.remove_local_address(*ip, driver.now()));
+    used.iter().for_each(|uplink| proxy.add_uplink(*uplink, &mut endpoint, driver.now()));
+    proxy.end_at(stop.as_fd()).map_err(Error::system("watch a socket"))?;
+    let source = proxy.source().map_err(Error::system("duplicate an epoll descriptor"))?;
+    let server = server::Server::open(&Place::here()?, &device, options.control_group)?;
+    let watch = Watch::new(&uplinks)?;
+    ready(&JoinStatus::new(&roster, &proxy, &endpoint, driver.now()));
+    let remote = driver.remote()?;
+    let shared: Shared = Arc::new(Mutex::new(roster));
+    let keeper = Keeper { plumbing, watch, roster: Arc::clone(&shared), remote: remote.clone(), say };
+    rights::give_up()?;
+    let mut host = EndpointHost::with_app(endpoint, Alone, proxy);
+    let over = Stop::new()?;
+    let end = over.handle()?;
+    thread::scope(|scope| {
+        scope.spawn(|| keeper.keep(&over));
+        scope.spawn(|| server.serve(&over, |request| answer(request, &shared, &remote)));
+        // The proxy ends by itself, in good order, and with it the driver.
+        let ended = driver.run_with(&mut host, &Stop::new()?, Some(source.as_fd()));
+        // Nobody is left to wait for its answers.
+        drop(driver);
+        end.stop();
+        ended.map(|_| ())
+    })
+}
+
+/// The uplinks of the options, with their tiers, and what is wrong with some of them. Those that are named may come later, but one
+/// must be there.
+fn find(options: &JoinOptions) -> Result<(Vec<Uplink>, Vec<Tier>, Vec<String>)> {
+    if options.uplinks.is_empty() {
+        let uplinks = uplink::discover_all()?;
+        let tiers = vec![Tier::Primary; uplinks.len()];
+        return Ok((uplinks, tiers, Vec::new()));
+    }
+    let names: Vec<String> = options.uplinks.iter().map(|(name, _)| name.clone()).collect();
+    let (uplinks, wrong) = uplink::discover_some(&names)?;
+    let tiers: Vec<Tier> = options.uplinks.iter().map(|(_, tier)| *tier).collect();
+    let usable = |(uplink, tier): (&Uplink, &Tier)| uplink.ways().next().is_some() && *tier != Tier::Never;
+    if !uplinks.iter().zip(&tiers).any(usable) {
+        return Err(Error::Usage("none of the uplinks that are there may be used: give one another tier than never".into()));
+    }
+    Ok((uplinks, tiers, wrong))
+}
+
+/// Does what somebody asks for.
+fn answer(request: Request, roster: &Shared, remote: &Remote<ProxyHost>) -> Answer {
+    let done = match request {
+        Request::Status => look(roster, remote),
+        Request::SetTier { uplink, tier } => set_tier(&uplink, tier, roster, remote),
+    };
+    done.unwrap_or_else(|error| Answer::Refused(error.to_string()))
+}
+
+fn look(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<Answer> {
+    let roster = lock(roster).clone();
+    let status = remote.call(move |host, now| {
+        host.with_app_mut(|proxy, endpoint| JoinStatus::new(&roster, proxy, endpoint, now))
+    })?;
+    serde_json::to_value(status)
+        .map(Answer::Done)
+        .map_err(|error| Error::Usage(format!("the status cannot be written: {error}")))
+}
+
+fn set_tier(interface: &str, tier: Tier, roster: &Shared, remote: &Remote<ProxyHost>) -> Result<Answer> {
+    let addresses = match lock(roster).set_tier(interface, tier) {
+        Ok(addresses) => addresses,
+        Err(why) => return Ok(Answer::Refused(why)),
+    };
+    remote.call(move |host, now| {
+        host.with_app_mut(|proxy, endpoint| {
+            addresses.iter().for_each(|ip| proxy.set_tier(*ip, tier, endpoint, now));
+        });
+    })?;
+    Ok(Answer::Done(Value::Null))
+}
+
+/// The roster; whoever panicked with it held has left it whole.
+fn lock(roster: &Shared) -> std::sync::MutexGuard<'_, Roster> {
+    roster.lock().unwrap_or_else(PoisonError::into_inner)
+}
