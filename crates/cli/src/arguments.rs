@@ -1,10 +1,12 @@
 //! What can be typed after `anabranch`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use daemon::proxy::choice::Tier;
 use lab::scenario::{Override, Seeds};
+use transport::congestion::ControllerSpec;
 use units::Duration;
 
 /// A shorter patience would end connections between two round trips of a slow link.
@@ -44,6 +46,12 @@ pub enum Command {
     Serve(Serve),
     /// Download a file with HTTP over Multipath TCP (needs root)
     Get(Get),
+    /// Use several uplinks of this device as one, through a proxy for programs, until Ctrl-C (needs root)
+    Join(Join),
+    /// Show what `anabranch join` does: uplinks, rates, delays, clients
+    Status(Status),
+    /// Take back what a killed `anabranch join` or `get` has left on this host (needs root)
+    Clean,
 }
 
 /// Arguments of `anabranch run`.
@@ -300,6 +308,83 @@ pub struct Serve {
     pub idle: Duration,
 }
 
+/// Arguments of `anabranch join`.
+#[derive(Args, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  \
+    anabranch join                                              # all interfaces that reach the Internet now\n  \
+    anabranch join --interface usb0 --interface usb1 --interface wlan0=backup\n  \
+    anabranch join --interface usb0 --dry-run                   # what that would change on this host\n  \
+    anabranch join set usb1=never                               # while it runs, from another terminal\n  \
+    curl --proxy socks5h://127.0.0.1:1080 http://example.org/   # programs use it so, or as an HTTP proxy\n\n\
+    Tiers: primary is used always, secondary if no primary can connect, backup carries data only when no other can,\n\
+    never is not used until it is given another tier. All that is changed is taken back at the end, also if the\n\
+    program is killed; docs/uplinks.md lists it."
+)]
+pub struct Join {
+    /// An interface that reaches the Internet by itself, like a tethered phone, and its tier: usb0, or wlan0=backup; repeatable; by
+    /// default all there are
+    #[arg(long = "interface", value_name = "NAME[=TIER]", value_parser = tiered)]
+    pub interfaces: Vec<(String, Tier)>,
+    /// Where the proxy listens for programs, SOCKS5 and HTTP on the same port
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:1080")]
+    pub listen: SocketAddr,
+    /// Listen on an address that others can reach: whoever does may use the proxy
+    #[arg(long)]
+    pub open: bool,
+    /// Congestion control: lia, olia, balia, cubic, mveno or another one that the engine knows
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<ControllerSpec>,
+    /// Scheduler: which uplink carries the next data
+    #[arg(long, value_name = "NAME")]
+    pub scheduler: Option<String>,
+    /// Path manager: which subflows are opened
+    #[arg(long, value_name = "NAME")]
+    pub path_manager: Option<String>,
+    /// A group whose members may ask for the status and change tiers without being root
+    #[arg(long, value_name = "GROUP")]
+    pub control_group: Option<String>,
+    /// Print what would be changed on this host, each step with its undo, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// What a running one is told.
+    #[command(subcommand)]
+    pub order: Option<JoinOrder>,
+}
+
+/// What a running `anabranch join` is told.
+#[derive(Debug, Subcommand)]
+pub enum JoinOrder {
+    /// Change a running `anabranch join`: usb1=backup
+    Set(Set),
+}
+
+/// Arguments of `anabranch join set`.
+#[derive(Args, Debug)]
+pub struct Set {
+    /// Interfaces with the tiers that they get: usb1=backup
+    #[arg(required = true, value_name = "NAME=TIER", value_parser = with_tier)]
+    pub tiers: Vec<(String, Tier)>,
+    /// Its device, if several run on this host: anabranch0
+    #[arg(long, value_name = "NAME")]
+    pub device: Option<String>,
+}
+
+/// Arguments of `anabranch status`.
+#[derive(Args, Debug)]
+pub struct Status {
+    /// Only the one with this device: anabranch0
+    #[arg(long, value_name = "NAME")]
+    pub device: Option<String>,
+    /// Print one JSON object with all that is known, clients and their subflows included
+    #[arg(long, conflicts_with = "watch")]
+    pub json: bool,
+    /// Show it again every second, until q or Ctrl-C
+    #[arg(long)]
+    pub watch: bool,
+}
+
 /// Arguments of `anabranch get`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
@@ -342,6 +427,15 @@ fn jobs(text: &str) -> Result<usize, String> {
 fn patience(text: &str) -> Result<Duration, String> {
     let span = text.parse::<Duration>().map_err(|error| error.to_string())?;
     if span >= PATIENCE_MIN { Ok(span) } else { Err(format!("write {PATIENCE_MIN} or more")) }
+}
+
+fn tiered(text: &str) -> Result<(String, Tier), String> {
+    if text.contains('=') { with_tier(text) } else { Ok((text.into(), Tier::Primary)) }
+}
+
+fn with_tier(text: &str) -> Result<(String, Tier), String> {
+    let (name, tier) = text.rsplit_once('=').ok_or("write it like usb1=backup")?;
+    Ok((name.into(), tier.parse()?))
 }
 
 fn address(text: &str) -> Result<IpAddr, String> {

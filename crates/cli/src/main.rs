@@ -27,6 +27,9 @@ fn main() -> ExitCode {
         Command::Emulate(arguments) => commands::emulate::emulate(&arguments),
         Command::Serve(arguments) => commands::serve::serve(&arguments),
         Command::Get(arguments) => commands::get::get(&arguments),
+        Command::Join(arguments) => commands::join::join(&arguments),
+        Command::Status(arguments) => commands::status::status(&arguments),
+        Command::Clean => commands::clean::clean(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -394,3 +394,6 @@ impl AsFd for Proxy {
         self.poller.as_fd()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -425,7 +425,7 @@ fn half_closes_and_resets_pass() {
             }
         }
     });
-    wait_until("octets flow", || proxy.status().clients.iter().any(|client| client.down_bytes > 1_000_000));
+    wait_until("octets flow", || proxy.status().clients.iter().any(|client| client.down_bytes > 200_000));
     drop(client);
     let kind = flood.join().unwrap();
     assert!(matches!(kind, io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe), "{kind:?}");
@@ -587,7 +587,7 @@ fn a_slow_client_holds_up_nobody_and_keeps_little() {
     assert!(took < 3.0, "{took} s");
     let grown = resident_bytes().saturating_sub(before);
     println!("10 slow clients: {grown} B");
-    assert!(grown < 10 * (8 << 20), "{grown}");
+    assert!(grown < 10 * (3 << 20), "{grown}");
 }
 
 #[test]
@@ -645,3 +645,88 @@ fn throughput() {
         println!("{options:?}: {:.2} Gbit/s", bytes * 8.0 / 1e9);
     }
 }
+
+/// A server without MPTCP gets one path for each connection: many of them use both links.
+#[test]
+fn connections_of_plain_tcp_spread_over_the_links() {
+    let Some(proxy) = Running::start(&[LINK, LINK]) else { return };
+    let listener = listen(proxy.rig.host(0), Protocol::Tcp, "10.1.0.1:9000".parse().unwrap()).unwrap();
+    let mut clients = Vec::new();
+    for number in 0..8 {
+        let mut client = proxy.tunnel("10.1.0.1:9000");
+        let mut server = next_of(&listener);
+        thread::spawn(move || while server.write_all(&[number; 10_000]).is_ok() {});
+        client.read_exact(&mut [0; 1000]).unwrap();
+        clients.push(thread::spawn(move || while client.read(&mut [0; 100_000]).is_ok_and(|len| len > 0) {}));
+    }
+    sleep(Duration::from_secs(2));
+    let status = proxy.status();
+    let mut on = BTreeMap::<IpAddr, usize>::new();
+    for connection in status.clients.iter().filter_map(|client| client.connection.as_ref()) {
+        assert!(!connection.mptcp);
+        *on.entry(connection.subflows[0].local.ip()).or_default() += 1;
+    }
+    assert!(on.len() == 2 && on.values().all(|count| *count >= 3), "{on:?} {:?}", status.uplinks);
+    proxy.finish();
+    clients.into_iter().for_each(|client| client.join().unwrap());
+}
+
+#[test]
+fn ssh_goes_through_it() {
+    let sshd = Path::new("/usr/sbin/sshd");
+    if !available_with(&[("ssh", "openssh-client"), ("ssh-keygen", "openssh-client")]) {
+        return;
+    }
+    if !sshd.exists() {
+        return eprintln!("left out: ssh through the proxy (apt-get install openssh-server)");
+    }
+    let Some(proxy) = Running::start(&[LINK, LINK]) else { return };
+    let files = Files::new("ssh");
+    for key in ["host", "user"] {
+        let status =
+            Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", &files.path(key)]).status();
+        assert!(status.unwrap().success());
+    }
+    let _ = fs::create_dir("/run/sshd");
+    fs::copy(files.path("user.pub"), files.path("authorized")).unwrap();
+    let keys = [format!("HostKey={}", files.path("host")), format!("AuthorizedKeysFile={}", files.path("authorized"))];
+    let mut command = proxy.rig.host(0).command("mptcpize").unwrap();
+    command.args([
+        "run",
+        sshd.to_str().unwrap(),
+        "-D",
+        "-e",
+        "-p",
+        "2222",
+        "-f",
+        "/dev/null",
+        "-o",
+        &keys[0],
+        "-o",
+        &keys[1],
+    ]);
+    command.args(["-o", "StrictModes=no", "-o", "PidFile=none", "-o", "PermitRootLogin=yes"]);
+    let _server = Killed(command.stderr(Stdio::null()).spawn().unwrap());
+    let answers = || proxy.rig.host(0).run(|| TcpStream::connect("10.1.0.1:2222").is_ok()).unwrap();
+    wait_until("sshd answers", answers);
+    let tunnel = format!("ProxyCommand=python3 -c '{SOCKS_CLIENT}' %h %p");
+    let mut ssh = proxy.program("ssh", &["-i", &files.path("user"), "-p", "2222", "-o", &tunnel, "-F", "/dev/null"]);
+    ssh.args(["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR"]);
+    let output = ssh.args(["server.test", "head -c 3000000 /dev/zero | sha256sum"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.starts_with(b"35bce4eae54ec8e6"), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// Between a program's standard streams and the proxy. `nc -X 5` does the same, where it is there.
+const SOCKS_CLIENT: &str = "import socket,sys,threading,os
+host,port=sys.argv[1].encode(),int(sys.argv[2])
+s=socket.create_connection((\"127.0.0.1\",1080))
+s.sendall(b\"\\5\\1\\0\\5\\1\\0\\3\"+bytes([len(host)])+host+port.to_bytes(2,\"big\"))
+n=0
+while n<12: n+=len(s.recv(12-n))
+def up():
+    while d:=os.read(0,65536): s.sendall(d)
+    s.shutdown(1)
+threading.Thread(target=up,daemon=True).start()
+while d:=s.recv(65536): os.write(1,d)
+";

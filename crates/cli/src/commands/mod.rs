@@ -2,13 +2,16 @@
 
 pub mod check;
 pub mod claims;
+pub mod clean;
 pub mod demo;
 pub mod emulate;
 pub mod fading;
 pub mod get;
+pub mod join;
 pub mod run;
 pub mod scenarios;
 pub mod select;
 pub mod serve;
 mod shipped;
+pub mod status;
 pub mod sweep;

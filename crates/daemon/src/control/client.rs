@@ -1,5 +1,6 @@
 //! Asking a running daemon.
 
+use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -26,6 +27,20 @@ pub fn running() -> Result<Vec<String>> {
         Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
     };
     Ok(place.sockets().into_iter().filter(|(_, path)| lives(path)).map(|(device, _)| device).collect())
+}
+
+/// Removes the sockets that killed daemons have left.
+///
+/// # Errors
+/// If there is no `/proc`.
+pub fn clean() -> Result<()> {
+    for (_, path) in Place::here()?.sockets() {
+        if UnixStream::connect(&path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+            // Somebody else may have been faster.
+            let _ = fs::remove_file(&path);
+        }
+    }
+    Ok(())
 }
 
 /// Asks the daemon whose engine is behind `device`.

@@ -3,7 +3,7 @@
 use linux::uplink::Way;
 use serde::Serialize;
 use transport::Endpoint;
-use units::Instant;
+use units::{Duration, Instant};
 
 use super::roster::{Entry, Roster};
 use crate::proxy::Proxy;
@@ -17,6 +17,8 @@ pub struct JoinStatus {
     pub version: &'static str,
     /// The engine's device.
     pub device: String,
+    /// When this was so, nanoseconds since the start, as are all times here.
+    pub at: Instant,
     /// In the order in which they were named.
     pub uplinks: Vec<UplinkStatus>,
     /// What programs do with them.
@@ -34,6 +36,10 @@ pub struct UplinkStatus {
     pub lost: Option<String>,
     /// Its own addresses and gateways, as `192.168.42.10 via 192.168.42.129`.
     pub ways: Vec<String>,
+    /// Least round-trip time of the last minutes, if it carried anything.
+    pub base_rtt: Option<Duration>,
+    /// Time that packets wait in its queues.
+    pub queue: Duration,
     /// What passed, of all connections that ever were.
     pub meter: UplinkMeter,
 }
@@ -41,6 +47,11 @@ pub struct UplinkStatus {
 impl JoinStatus {
     /// What `roster` and `proxy` know together.
     pub fn new(roster: &Roster, proxy: &Proxy, endpoint: &Endpoint, now: Instant) -> Self {
+        let proxy_status = proxy.status(endpoint, now);
+        let views = |entry: &Entry| {
+            let all = proxy_status.addresses.iter().map(|address| address.view);
+            all.filter(|view| entry.addresses.contains(&view.uplink.ip)).collect::<Vec<_>>()
+        };
         let meter = |entry: &Entry| {
             let meters = entry.addresses.iter().map(|ip| proxy.meter(*ip));
             meters.fold(UplinkMeter::default(), UplinkMeter::plus)
@@ -50,10 +61,13 @@ impl JoinStatus {
             tier: entry.tier,
             lost: entry.lost.clone(),
             ways: entry.uplink.ways().map(describe).collect(),
+            base_rtt: views(entry).iter().filter_map(|view| view.base_rtt).min(),
+            queue: views(entry).iter().map(|view| view.queue).max().unwrap_or(Duration::ZERO),
             meter: meter(entry),
         };
         let uplinks = roster.entries.iter().map(uplink).collect();
-        Self { version: env!("CARGO_PKG_VERSION"), device: roster.device.clone(), uplinks, proxy: proxy.status(endpoint, now) }
+        let device = roster.device.clone();
+        Self { version: env!("CARGO_PKG_VERSION"), device, at: now, uplinks, proxy: proxy_status }
     }
 }
 

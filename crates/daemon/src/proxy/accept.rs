@@ -106,7 +106,8 @@ impl Proxy {
         self.next_serial = self.next_serial.wrapping_add(1) & (u32::MAX >> 1);
         let key = self.sessions.vacant_key();
         self.poller.add(client.stream(), u64::from(self.next_serial) << 32 | key as u64)?;
-        self.sessions.insert(Session::new(self.next_serial, client, now));
+        let room_max_bytes = self.config.connection.receive_buffer_bytes;
+        self.sessions.insert(Session::new(self.next_serial, client, room_max_bytes, now));
         self.timers.set(key, Some(now + OPENING_MAX));
         self.totals.accepted += 1;
         if self.sessions.len() < self.accepting.clients_max / 2 {

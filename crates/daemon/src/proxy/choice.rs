@@ -401,5 +401,4 @@ fn spread(known: &mut [&State], now: Instant) {
 }
 
 #[cfg(test)]
-#[path = "choice_tests.rs"]
 mod tests;

@@ -3,12 +3,14 @@
 use std::net::{IpAddr, SocketAddr};
 
 use smallvec::SmallVec;
+use transport::SettingsChange;
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Endpoint};
 use units::{Duration, Instant};
 
 use super::choice::Choice;
 use super::failure::Failure;
+use super::session::ROOM_FIRST_BYTES;
 use super::target::Target;
 
 /// How much later the next address of the server is tried (RFC 8305 section 5, Connection Attempt Delay).
@@ -53,7 +55,7 @@ impl Dial {
             let remote = SocketAddr::new(ip, target.port);
             let mut at = now + NEXT_ADDRESS.saturating_mul(position as u64);
             for start in choice.plan(remote, now) {
-                at = at + start.after;
+                at += start.after;
                 waiting.push((at, start.ip, remote));
             }
         }
@@ -82,6 +84,10 @@ impl Dial {
             self.waiting.pop();
             match endpoint.connect(SocketAddr::new(local, 0), remote, config.clone(), now) {
                 Ok(connection) => {
+                    // The window scale is that of the whole buffer; the window opens as the client reads.
+                    let room_bytes = config.receive_buffer_bytes.min(ROOM_FIRST_BYTES);
+                    let first = SettingsChange { receive_buffer_bytes: Some(room_bytes), ..SettingsChange::default() };
+                    let _ = endpoint.change(connection, &first, now);
                     begun.push(connection);
                     self.open.push(Attempt { connection, local, remote, since: now });
                 }

@@ -291,5 +291,4 @@ pub fn own_answer(status: (u16, &str), text: impl fmt::Display) -> Vec<u8> {
 }
 
 #[cfg(test)]
-#[path = "head_tests.rs"]
 mod tests;

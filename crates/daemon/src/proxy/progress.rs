@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use bytes::Bytes;
 use transport::error::CloseReason;
 use transport::{ConnectionId, Endpoint};
 use units::{Duration, Instant};
@@ -406,7 +407,9 @@ impl Proxy {
 
     /// The engine's connection of a client is of no more use.
     pub(super) fn drop_server(&mut self, key: usize, abort: bool, endpoint: &mut Endpoint, now: Instant) {
-        let Some(mut server) = self.sessions[key].server.take() else { return };
+        let session = &mut self.sessions[key];
+        let Some(mut server) = session.server.take() else { return };
+        session.to_server = Bytes::new();
         if let Some(stats) = endpoint.stats(server.connection) {
             self.meters.look(&stats, &mut server.seen);
         }

@@ -26,6 +26,9 @@ pub type Lookup = Arc<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;
 /// What came of it.
 pub type Answer = Result<Vec<IpAddr>, String>;
 
+/// A name, with what came of it.
+type Answered = (String, Answer);
+
 /// As the other programs of this device do it.
 pub fn system_lookup() -> Lookup {
     Arc::new(|name| Ok((name, 0).to_socket_addrs()?.map(|address| address.ip().to_canonical()).collect()))
@@ -36,7 +39,7 @@ pub struct Resolver {
     shared: Arc<Shared>,
     lookup: Lookup,
     wake: Arc<dyn Fn() + Send + Sync>,
-    answers: (Sender<(String, Answer)>, Receiver<(String, Answer)>),
+    answers: (Sender<Answered>, Receiver<Answered>),
     threads: usize,
     /// Names that are asked for, with those who wait.
     asked: BTreeMap<String, Vec<u64>>,
@@ -140,7 +143,7 @@ impl Drop for Resolver {
     }
 }
 
-fn work(shared: &Shared, lookup: &Lookup, answers: &Sender<(String, Answer)>, wake: &(dyn Fn() + Send + Sync)) {
+fn work(shared: &Shared, lookup: &Lookup, answers: &Sender<Answered>, wake: &(dyn Fn() + Send + Sync)) {
     loop {
         let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
         let name = loop {

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use bytes::{Buf as _, Bytes};
 use smallvec::SmallVec;
+use transport::SettingsChange;
 use transport::{ConnectionId, Endpoint, Received};
 use units::Instant;
 use wire::Payload;
@@ -21,6 +22,10 @@ const TURN_BYTES: usize = 1 << 20;
 /// Octets taken from the engine at a time. They stay where they are, and only those that the client's socket does not take at once
 /// wait here.
 const PIECE_BYTES: usize = 256 << 10;
+
+/// Octets kept for a client that has read little so far. One that reads gets room for as many again, up to what the connection's
+/// settings say: a hundred clients that do not read must not cost what a hundred that do are worth.
+pub const ROOM_FIRST_BYTES: u64 = 512 << 10;
 
 /// A client of the proxy.
 pub struct Session {
@@ -54,6 +59,8 @@ pub struct Session {
     pub watched: bool,
     /// The protocol, once it is known.
     pub protocol: &'static str,
+    /// Octets kept at most for a client that does not read them.
+    room_max_bytes: u64,
 }
 
 /// The engine's connection of a client.
@@ -70,6 +77,8 @@ pub struct Server {
     pub seen: Seen,
     finished: bool,
     shut: bool,
+    /// Octets kept for a client that does not read them.
+    room_bytes: u64,
 }
 
 /// How far a client is.
@@ -120,7 +129,18 @@ impl Server {
     /// A connection that was just opened.
     pub fn new(connection: ConnectionId, target: Target, plain_on: Option<IpAddr>) -> Self {
         let seen = SmallVec::new();
-        Self { connection, target, plain_on, counts: false, seen, finished: false, shut: false }
+        let room_bytes = ROOM_FIRST_BYTES;
+        Self { connection, target, plain_on, counts: false, seen, finished: false, shut: false, room_bytes }
+    }
+
+    /// Keeps more for a client that has read `down_bytes`: a sender in slow start has as many in flight as were acknowledged.
+    fn make_room(&mut self, down_bytes: u64, room_max_bytes: u64, endpoint: &mut Endpoint, now: Instant) {
+        if self.room_bytes < room_max_bytes && down_bytes >= self.room_bytes {
+            self.room_bytes = (self.room_bytes * 2).min(room_max_bytes);
+            let change = SettingsChange { receive_buffer_bytes: Some(self.room_bytes), ..SettingsChange::default() };
+            // It fails only if the connection is over.
+            let _ = endpoint.change(self.connection, &change, now);
+        }
     }
 
     /// Whether another request may go on it.
@@ -131,7 +151,7 @@ impl Server {
 
 impl Session {
     /// A client that has just come.
-    pub fn new(serial: u32, client: Client, now: Instant) -> Self {
+    pub fn new(serial: u32, client: Client, room_max_bytes: u64, now: Instant) -> Self {
         Self {
             serial,
             client,
@@ -148,6 +168,7 @@ impl Session {
             queued: false,
             watched: false,
             protocol: "none",
+            room_max_bytes,
         }
     }
 
@@ -180,6 +201,9 @@ impl Session {
         self.down_bytes += down as u64;
         if up + down > 0 {
             self.moved_at = now;
+        }
+        if let Some(server) = self.server.as_mut().filter(|_| down > 0) {
+            server.make_room(self.down_bytes, self.room_max_bytes, endpoint, now);
         }
         progress
     }

@@ -24,14 +24,14 @@ fn status(text: &str) -> u16 {
 #[test]
 fn a_request_is_passed_on_in_origin_form_without_what_is_ours() {
     let forward = forwarded(
-        "GET http://Example.org/a?b=1#c HTTP/1.1\r\nHost: elsewhere\r\nProxy-Connection: keep-alive\r\nConnection: X-Own, close\r\n\
+        "GET http://Server.test/a?b=1#c HTTP/1.1\r\nHost: elsewhere\r\nProxy-Connection: keep-alive\r\nConnection: X-Own, close\r\n\
          X-Own: 1\r\nAccept: */*\r\nTE: trailers\r\nUpgrade: h2c\r\nProxy-Authorization: Basic x\r\n\r\n",
     );
     assert_eq!(
         head_of(&forward),
-        "GET /a?b=1 HTTP/1.1\r\nHost: Example.org\r\nAccept: */*\r\nVia: 1.1 anabranch\r\n\r\n"
+        "GET /a?b=1 HTTP/1.1\r\nHost: Server.test\r\nAccept: */*\r\nVia: 1.1 anabranch\r\n\r\n"
     );
-    assert_eq!(forward.target.to_string(), "example.org:80");
+    assert_eq!(forward.target.to_string(), "server.test:80");
     assert!(!forward.keep_alive && forward.repeatable && forward.body.is_done());
 }
 

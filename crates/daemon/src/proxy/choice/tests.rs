@@ -128,7 +128,7 @@ fn failures_in_a_row_double_the_wait_up_to_64_s() {
         choice.failed(ip(1), now);
         let began = now;
         while plan(&choice, now)[0].0 != 1 {
-            now = now + Duration::from_millis(500);
+            now += Duration::from_millis(500);
             choice.measured(ip(2), ms(40), ms(40), now);
             choice.measured(ip(1), ms(20), ms(20), now);
         }

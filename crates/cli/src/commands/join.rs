@@ -1,0 +1,96 @@
+//! `anabranch join`: several uplinks of this device as one.
+
+use std::net::SocketAddr;
+
+use daemon::control::{self, Request};
+use daemon::join::status::{JoinStatus, UplinkStatus};
+use daemon::join::{JoinOptions, join as join_uplinks, rehearse};
+use daemon::proxy::ProxyConfig;
+use linux::stop::Stop;
+
+use crate::arguments::{self, JoinOrder};
+use crate::commands::status::chosen;
+use crate::console;
+use crate::failure::Failure;
+
+/// Joins uplinks until Ctrl-C, or tells a running daemon something.
+pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
+    if let Some(JoinOrder::Set(set)) = &arguments.order {
+        return tell(set);
+    }
+    let options = options(arguments)?;
+    if arguments.dry_run {
+        return Ok(console::print(&rehearse(&options)?.to_string())?);
+    }
+    let stop = Stop::on_signals()?;
+    // What is said is for people, and a log that nobody reads any more must not end the service.
+    let say = |line: &str| drop(console::complain(&format!("{line}\n")));
+    let ready = |status: &JoinStatus| drop(console::print(&describe(status)));
+    Ok(join_uplinks(options, &stop, ready, say)?)
+}
+
+fn options(arguments: &arguments::Join) -> Result<JoinOptions, Failure> {
+    let mut proxy = ProxyConfig::new(arguments.listen);
+    proxy.open = arguments.open;
+    let connection = &mut proxy.connection;
+    if let Some(congestion) = &arguments.congestion {
+        connection.congestion = congestion.clone();
+    }
+    if let Some(scheduler) = &arguments.scheduler {
+        connection.scheduler.clone_from(scheduler);
+    }
+    if let Some(path_manager) = &arguments.path_manager {
+        connection.path_manager.clone_from(path_manager);
+    }
+    let refused = |error: &dyn std::fmt::Display| Failure::Input(error.to_string());
+    transport::congestion::build(&connection.congestion).map_err(|error| refused(&error))?;
+    transport::scheduler::build(&connection.scheduler).map_err(|error| refused(&error))?;
+    transport::path_manager::build(&connection.path_manager).map_err(|error| refused(&error))?;
+    let control_group = arguments.control_group.as_deref().map(group).transpose()?;
+    Ok(JoinOptions { uplinks: arguments.interfaces.clone(), proxy, control_group })
+}
+
+/// The number of a group of this host.
+fn group(name: &str) -> Result<u32, Failure> {
+    let groups = std::fs::read_to_string("/etc/group")
+        .map_err(|error| Failure::Failed(format!("cannot read /etc/group: {error}")))?;
+    let mut fields = groups.lines().map(|line| line.split(':'));
+    let found = fields.find_map(|mut fields| (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok())?);
+    found.ok_or_else(|| {
+        Failure::Input(format!("--control-group {name}: /etc/group has no such group; make it with groupadd {name}"))
+    })
+}
+
+/// What is there now, and how to use it.
+fn describe(status: &JoinStatus) -> String {
+    let uplink = |uplink: &UplinkStatus| {
+        let state = uplink.lost.clone().unwrap_or_else(|| uplink.ways.join(", "));
+        format!("  {:<12} {:<10} {state}\n", uplink.interface, uplink.tier.name())
+    };
+    let uplinks: String = status.uplinks.iter().map(uplink).collect();
+    format!(
+        "{} uplink{} behind {}:\n{uplinks}proxy on {}, SOCKS5 and HTTP:\n{}Ctrl-C ends it and takes everything back; `anabranch status \
+         --watch` in another terminal shows what it does\n",
+        status.uplinks.len(),
+        if status.uplinks.len() == 1 { "" } else { "s" },
+        status.device,
+        status.proxy.listen,
+        uses(status.proxy.listen)
+    )
+}
+
+fn uses(proxy: SocketAddr) -> String {
+    format!(
+        "  curl --proxy socks5h://{proxy} URL\n  https_proxy=http://{proxy} http_proxy=http://{proxy} git clone URL\n  chromium \
+         --proxy-server=socks5://{proxy}\n"
+    )
+}
+
+fn tell(set: &arguments::Set) -> Result<(), Failure> {
+    let device = chosen(set.device.as_deref())?;
+    for (uplink, tier) in &set.tiers {
+        control::ask(&device, &Request::SetTier { uplink: uplink.clone(), tier: *tier })?;
+        console::print(&format!("{uplink} is {} now\n", tier.name()))?;
+    }
+    Ok(())
+}

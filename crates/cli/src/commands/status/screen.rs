@@ -1,0 +1,129 @@
+//! `anabranch status --watch`: the same again every second, with the course of the last minutes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::layout::{Constraint, Layout};
+use ratatui::style::{Modifier, Style};
+use ratatui::widgets::{Block, Cell, Paragraph, Row as Line, Sparkline, Table, Wrap};
+use ratatui::{DefaultTerminal, Frame};
+
+use super::table::{self, COLUMNS, Row, Sample};
+use crate::failure::Failure;
+
+const PERIOD: Duration = Duration::from_secs(1);
+/// Seconds of the course.
+const COURSE: usize = 300;
+/// Lines of an uplink's course.
+const COURSE_LINES: u16 = 3;
+
+/// What is shown of one daemon.
+struct View {
+    rows: Vec<Row>,
+    clients: String,
+    device: String,
+    courses: BTreeMap<String, VecDeque<u64>>,
+}
+
+/// Shows the daemons until q, Esc or Ctrl-C, or until one of them has ended.
+pub fn watch(devices: &[String]) -> Result<(), Failure> {
+    let mut before = super::samples(devices)?;
+    let mut views: Vec<View> = before.iter().map(|sample| View::new(sample)).collect();
+    let mut terminal = ratatui::try_init()?;
+    let shown = show(devices, &mut before, &mut views, &mut terminal);
+    ratatui::restore();
+    shown
+}
+
+fn show(
+    devices: &[String],
+    before: &mut Vec<Sample>,
+    views: &mut [View],
+    terminal: &mut DefaultTerminal,
+) -> Result<(), Failure> {
+    loop {
+        terminal.draw(|frame| draw(frame, views))?;
+        if is_over()? {
+            return Ok(());
+        }
+        let now = super::samples(devices)?;
+        for ((view, before), now) in views.iter_mut().zip(&*before).zip(&now) {
+            view.look(before, now);
+        }
+        *before = now;
+    }
+}
+
+/// Waits for the next second, and whether somebody has seen enough.
+fn is_over() -> Result<bool, Failure> {
+    if !event::poll(PERIOD)? {
+        return Ok(false);
+    }
+    Ok(match event::read()? {
+        Event::Key(key) => {
+            let is_interrupt = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+            is_interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc)
+        }
+        _ => false,
+    })
+}
+
+impl View {
+    fn new(sample: &Sample) -> Self {
+        let (rows, clients) = (table::rows(sample, sample), table::clients(sample));
+        Self { rows, clients, device: sample.device(), courses: BTreeMap::new() }
+    }
+
+    fn look(&mut self, before: &Sample, now: &Sample) {
+        self.rows = table::rows(before, now);
+        self.clients = table::clients(now);
+        for row in &self.rows {
+            let course = self.courses.entry(row.cells[0].clone()).or_default();
+            course.push_back((row.down_rate * 8.0) as u64);
+            if course.len() > COURSE {
+                course.pop_front();
+            }
+        }
+    }
+}
+
+fn draw(frame: &mut Frame<'_>, views: &[View]) {
+    let areas = Layout::vertical(views.iter().map(|_| Constraint::Fill(1))).split(frame.area());
+    for (view, area) in views.iter().zip(areas.iter()) {
+        let lines = u16::try_from(view.rows.len()).unwrap_or(u16::MAX);
+        let parts = Layout::vertical([
+            Constraint::Length(lines.saturating_add(3)),
+            Constraint::Length(3),
+            Constraint::Fill(1),
+        ])
+        .split(*area);
+        draw_table(frame, view, parts[0]);
+        let lost = view.rows.iter().filter_map(|row| Some(format!("; {} {}", row.cells[0], row.lost.as_ref()?)));
+        let words = format!("{}{}", view.clients, lost.collect::<String>());
+        frame.render_widget(Paragraph::new(words).wrap(Wrap { trim: true }), parts[1]);
+        draw_courses(frame, view, parts[2]);
+    }
+}
+
+fn draw_table(frame: &mut Frame<'_>, view: &View, area: ratatui::layout::Rect) {
+    let heading = Line::new(COLUMNS).style(Style::new().add_modifier(Modifier::BOLD));
+    let lines = view.rows.iter().map(|row| {
+        let style = if row.lost.is_some() { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
+        Line::new(row.cells.iter().map(|cell| Cell::new(cell.as_str()))).style(style)
+    });
+    let widths = COLUMNS.map(|_| Constraint::Fill(1));
+    let block = Block::bordered().title(format!(" {} (q ends) ", view.device));
+    frame.render_widget(Table::new(lines, widths).header(heading).block(block), area);
+}
+
+/// What came over each uplink in the last minutes, as far as there is room; all to one scale.
+fn draw_courses(frame: &mut Frame<'_>, view: &View, area: ratatui::layout::Rect) {
+    let most = view.courses.values().flatten().copied().max().unwrap_or(0).max(1);
+    let areas = Layout::vertical(view.courses.iter().map(|_| Constraint::Length(COURSE_LINES + 1))).split(area);
+    for ((name, course), area) in view.courses.iter().zip(areas.iter()) {
+        let shown = course.iter().copied().skip(course.len().saturating_sub(usize::from(area.width)));
+        let block = Block::new().title(format!("{name}, down"));
+        frame.render_widget(Sparkline::default().block(block).max(most).data(shown.collect::<Vec<_>>()), *area);
+    }
+}

@@ -1,0 +1,155 @@
+//! What a daemon does, as text: from two looks at it, a moment apart.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table, TableComponent};
+use lab::present::quantity;
+use serde_json::Value;
+
+/// Headings of the columns.
+pub const COLUMNS: [&str; 8] = ["uplink", "tier", "down", "up", "RTT", "queue", "sent again", "carried"];
+/// Columns that hold words; the others hold figures.
+pub const WORDS: usize = 2;
+
+/// What a daemon said of itself at one time.
+pub struct Sample(Value);
+
+/// One uplink, in words.
+pub struct Row {
+    /// In the order of [`COLUMNS`].
+    pub cells: [String; COLUMNS.len()],
+    /// Why it cannot be used now.
+    pub lost: Option<String>,
+    /// Octets that came over it, for each second between the looks.
+    pub down_rate: f64,
+}
+
+impl Sample {
+    /// As it was answered.
+    pub fn new(status: Value) -> Self {
+        Self(status)
+    }
+
+    fn number(&self, pointer: &str) -> f64 {
+        self.0.pointer(pointer).and_then(Value::as_f64).unwrap_or(0.0)
+    }
+
+    fn word(&self, pointer: &str) -> String {
+        self.0.pointer(pointer).and_then(Value::as_str).unwrap_or("?").to_owned()
+    }
+
+    fn uplinks(&self) -> usize {
+        self.0["uplinks"].as_array().map_or(0, Vec::len)
+    }
+
+    /// The engine's device.
+    pub fn device(&self) -> String {
+        self.word("/device")
+    }
+}
+
+/// Seconds between two looks.
+fn span(before: &Sample, now: &Sample) -> f64 {
+    ((now.number("/at") - before.number("/at")) / 1e9).max(1e-3)
+}
+
+/// Each uplink in words.
+pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
+    let span = span(before, now);
+    let row = |index: usize| {
+        let at = |field: &str| format!("/uplinks/{index}/{field}");
+        let rate = |field: &str| (now.number(&at(field)) - before.number(&at(field))).max(0.0) / span;
+        let down_rate = rate("meter/down_bytes");
+        let rtt = now.0.pointer(&at("base_rtt")).and_then(Value::as_f64);
+        let (sent, again) = (now.number(&at("meter/sent_segments")), now.number(&at("meter/retransmitted_segments")));
+        let carried = now.number(&at("meter/down_bytes")) + now.number(&at("meter/up_bytes"));
+        let lost = now.0.pointer(&at("lost")).and_then(Value::as_str).map(str::to_owned);
+        Row {
+            cells: [
+                now.word(&at("interface")),
+                if lost.is_some() { "lost".into() } else { now.word(&at("tier")) },
+                quantity(down_rate * 8.0, "bit/s"),
+                quantity(rate("meter/up_bytes") * 8.0, "bit/s"),
+                rtt.map_or_else(|| "–".into(), milliseconds),
+                milliseconds(now.number(&at("queue"))),
+                if sent > 0.0 { format!("{:.1} %", again / sent * 100.0) } else { "–".into() },
+                quantity(carried, "B"),
+            ],
+            lost,
+            down_rate,
+        }
+    };
+    (0..now.uplinks()).map(row).collect()
+}
+
+fn milliseconds(nanos: f64) -> String {
+    let ms = nanos / 1e6;
+    if ms < 10.0 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
+}
+
+/// What programs do, in a line or two.
+pub fn clients(now: &Sample) -> String {
+    let count = now.0.pointer("/proxy/clients").and_then(Value::as_array).map_or(0, Vec::len);
+    let total = |name: &str| now.number(&format!("/proxy/totals/{name}"));
+    format!(
+        "proxy on {}: {count} client{} now, {} since the start; {} connections, {} of them over MPTCP; {} refused, {} not resolved, \
+         {} not reached",
+        now.word("/proxy/listen"),
+        if count == 1 { "" } else { "s" },
+        total("accepted"),
+        total("connected"),
+        total("mptcp"),
+        total("refused"),
+        total("unresolved"),
+        total("unreached"),
+    )
+}
+
+/// Everything as a table, and what is wrong with uplinks.
+pub fn describe(before: &Sample, now: &Sample) -> String {
+    let rows = rows(before, now);
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_style(TableComponent::HeaderLines, '─').set_header(COLUMNS);
+    for row in &rows {
+        table.add_row(&row.cells);
+    }
+    for column in table.column_iter_mut().skip(WORDS) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let lost = rows.iter().filter_map(|row| Some(format!("{} {}\n", row.cells[0], row.lost.as_ref()?)));
+    format!("{}\n{table}\n{}{}\n", now.device(), lost.collect::<String>(), clients(now))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn sample(at_s: u64, down_bytes: u64) -> Sample {
+        Sample::new(json!({
+            "device": "anabranch0",
+            "at": at_s * 1_000_000_000,
+            "uplinks": [
+                { "interface": "usb0", "tier": "primary", "lost": null, "base_rtt": 21_000_000, "queue": 3_000_000,
+                  "meter": { "down_bytes": down_bytes, "up_bytes": 0, "sent_segments": 200, "retransmitted_segments": 3 } },
+                { "interface": "usb1", "tier": "backup", "lost": "does not exist", "base_rtt": null, "queue": 0, "meter": {} },
+            ],
+            "proxy": { "listen": "127.0.0.1:1080", "clients": [{}], "totals": { "accepted": 3, "connected": 2, "mptcp": 1 } },
+        }))
+    }
+
+    #[test]
+    fn rates_are_those_between_the_looks() {
+        let text = describe(&sample(1, 1_000_000), &sample(3, 2_000_000));
+        for wanted in ["usb0", "4.00 Mbit/s", "21 ms", "3.0 ms", "1.5 %", "2.00 MB", "usb1 does not exist", "1 client now"] {
+            assert!(text.contains(wanted), "{wanted:?} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_answered_is_shown_somehow() {
+        for odd in [json!(null), json!({ "uplinks": [1, {}, null], "at": "x" }), json!({ "uplinks": {} })] {
+            describe(&Sample::new(odd.clone()), &Sample::new(odd));
+        }
+    }
+}

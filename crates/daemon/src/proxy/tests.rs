@@ -1,0 +1,172 @@
+//! The proxy with real clients and an engine that nobody drives: nothing gets to a network.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+
+use linux::clock::Clock;
+use proptest::prelude::*;
+use transport::EndpointConfig;
+
+use super::*;
+
+struct World {
+    proxy: Proxy,
+    endpoint: Endpoint,
+    clock: Clock,
+    said: Receiver<String>,
+}
+
+impl World {
+    fn new(change: impl FnOnce(&mut ProxyConfig)) -> Self {
+        let mut config = ProxyConfig::new("127.0.0.1:0".parse().unwrap());
+        config.lookup = Arc::new(|_| Err(io::Error::other("there are no names here")));
+        change(&mut config);
+        let (say, said) = channel();
+        let say = Mutex::new(say);
+        let say = move |line: &str| say.lock().unwrap().send(line.to_owned()).unwrap_or_default();
+        let proxy = Proxy::new(config, &[], || {}, say).unwrap();
+        Self { proxy, endpoint: Endpoint::with_seed(EndpointConfig::default(), 1), clock: Clock::start(), said }
+    }
+
+    fn client(&self) -> TcpStream {
+        let client = TcpStream::connect(self.proxy.local_addr()).unwrap();
+        client.set_read_timeout(Some(std::time::Duration::from_millis(2))).unwrap();
+        client
+    }
+
+    /// What the driver does when it is time or something is to be read.
+    fn turn(&mut self) {
+        let now = self.clock.now();
+        self.proxy.handle_wake(&mut self.endpoint, now);
+        if self.proxy.poll_timeout().is_some_and(|at| at <= now) {
+            self.proxy.handle_timeout(&mut self.endpoint, now);
+        }
+    }
+
+    /// Turns until `found` gives something.
+    fn until<T>(&mut self, mut found: impl FnMut(&mut Self) -> Option<T>) -> T {
+        for _ in 0..5000 {
+            self.turn();
+            if let Some(result) = found(self) {
+                return result;
+            }
+            std::thread::yield_now();
+        }
+        panic!("it did not come: {:?}", self.proxy.status(&self.endpoint, self.clock.now()));
+    }
+
+    /// All that a client gets until the proxy ends its stream.
+    fn answer(&mut self, client: &mut TcpStream) -> Vec<u8> {
+        let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
+        self.until(|_| match client.read(&mut piece) {
+            Ok(0) => Some(core::mem::take(&mut answer)),
+            Ok(len) => {
+                answer.extend_from_slice(&piece[..len]);
+                None
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+            Err(error) => panic!("{error}"),
+        })
+    }
+}
+
+#[test]
+fn only_the_loopback_is_open_without_a_word() {
+    let config = |open| ProxyConfig { open, ..ProxyConfig::new("0.0.0.0:0".parse().unwrap()) };
+    let error = Proxy::new(config(false), &[], || {}, |_| {}).err().unwrap().to_string();
+    assert!(error.contains("no loopback address") && error.contains("127.0.0.1"), "{error}");
+    assert!(Proxy::new(config(true), &[], || {}, |_| {}).is_ok());
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let config = ProxyConfig::new(taken.local_addr().unwrap());
+    let error = Proxy::new(config, &[], || {}, |_| {}).err().unwrap().to_string();
+    assert!(error.contains("choose another port"), "{error}");
+}
+
+#[test]
+fn answers_are_the_same_however_requests_are_cut() {
+    let mut world = World::new(|_| {});
+    let socks = [&[5, 1, 0, 5, 1, 0, 3, 6][..], b"a.test", &[0, 80]].concat();
+    let connect = b"CONNECT a.test:80 HTTP/1.1\r\n\r\n".to_vec();
+    let get = b"GET http://a.test/ HTTP/1.1\r\n\r\n".to_vec();
+    for (request, expected) in [(socks, &[5, 0, 5, 4][..]), (connect, b"HTTP/1.1 502 "), (get, b"HTTP/1.1 502 ")] {
+        for cut in 0..request.len() {
+            let mut client = world.client();
+            client.write_all(&request[..cut]).unwrap();
+            world.turn();
+            world.turn();
+            client.write_all(&request[cut..]).unwrap();
+            let answer = world.answer(&mut client);
+            assert!(answer.starts_with(expected), "{cut}: {:?}", String::from_utf8_lossy(&answer));
+        }
+    }
+    world.until(|world| world.proxy.sessions.is_empty().then_some(()));
+    assert!(world.proxy.by_connection.is_empty() && world.endpoint.footprint().connections == 0);
+}
+
+#[test]
+fn who_comes_when_it_is_full_waits_for_a_place() {
+    let mut world = World::new(|config| config.clients_max = 2);
+    let clients: Vec<_> = (0..3).map(|_| world.client()).collect();
+    world.until(|world| (world.proxy.sessions.len() == 2).then_some(()));
+    world.turn();
+    let said = world.said.try_recv().unwrap();
+    assert!(said.contains("2 clients"), "{said}");
+    // Nobody asks again and again meanwhile.
+    assert!(world.proxy.poll_timeout().unwrap() > world.clock.now() + Duration::from_millis(500));
+    let mut clients = clients.into_iter();
+    drop(clients.next());
+    world.until(|world| (world.proxy.totals.accepted == 3).then_some(()));
+    assert!(world.said.try_recv().is_err(), "once is enough");
+}
+
+#[test]
+fn who_says_nothing_and_who_leaves_costs_no_turns() {
+    let mut world = World::new(|_| {});
+    let silent = world.client();
+    let mut half = world.client();
+    half.write_all(&[5, 1]).unwrap();
+    world.until(|world| (world.proxy.sessions.len() == 2).then_some(()));
+    world.turn();
+    let deadline = world.proxy.poll_timeout().unwrap();
+    assert!(deadline > world.clock.now() + Duration::from_secs(50));
+    // Their time passes.
+    world.proxy.handle_timeout(&mut world.endpoint, deadline + Duration::from_secs(1));
+    assert!(world.proxy.sessions.is_empty());
+    drop((silent, half));
+}
+
+#[test]
+fn the_end_ends() {
+    let mut world = World::new(|_| {});
+    let (stop, mut stopper) = std::os::unix::net::UnixStream::pair().unwrap();
+    world.proxy.end_at(stop.as_fd()).unwrap();
+    let _client = world.client();
+    world.until(|world| (world.proxy.sessions.len() == 1).then_some(()));
+    assert!(!world.proxy.is_finished());
+    stopper.write_all(&[0]).unwrap();
+    world.until(|world| world.proxy.is_finished().then_some(()));
+    assert!(TcpStream::connect(world.proxy.local_addr()).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever a client says, it is answered or waited for, and forgotten once it has left.
+    #[test]
+    fn hostile_octets(first in prop_oneof![Just(5u8), Just(4), Just(b'G'), Just(b'C'), any::<u8>()],
+                      octets in proptest::collection::vec(any::<u8>(), 0..200), cut in 0usize..200) {
+        let mut world = World::new(|_| {});
+        let octets = [&[first][..], &octets].concat();
+        let mut client = world.client();
+        let (now, later) = octets.split_at(cut.min(octets.len()));
+        client.write_all(now).unwrap();
+        world.turn();
+        // It may have been refused already.
+        let _ = client.write_all(later);
+        world.turn();
+        drop(client);
+        world.until(|world| (world.proxy.totals.accepted == 1 && world.proxy.sessions.is_empty()).then_some(()));
+    }
+}
