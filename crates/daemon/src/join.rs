@@ -128,7 +128,9 @@ fn find(options: &JoinOptions) -> Result<(Vec<Uplink>, Vec<Tier>, Vec<String>)> 
     let tiers: Vec<Tier> = options.uplinks.iter().map(|(_, tier)| *tier).collect();
     let usable = |(uplink, tier): (&Uplink, &Tier)| uplink.ways().next().is_some() && *tier != Tier::Never;
     if !uplinks.iter().zip(&tiers).any(usable) {
-        return Err(Error::Usage("none of the uplinks that are there may be used: give one another tier than never".into()));
+        return Err(Error::Usage(
+            "none of the uplinks that are there may be used: give one another tier than never".into(),
+        ));
     }
     Ok((uplinks, tiers, wrong))
 }
@@ -144,9 +146,8 @@ fn answer(request: Request, roster: &Shared, remote: &Remote<ProxyHost>) -> Answ
 
 fn look(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<Answer> {
     let roster = lock(roster).clone();
-    let status = remote.call(move |host, now| {
-        host.with_app_mut(|proxy, endpoint| JoinStatus::new(&roster, proxy, endpoint, now))
-    })?;
+    let status = remote
+        .call(move |host, now| host.with_app_mut(|proxy, endpoint| JoinStatus::new(&roster, proxy, endpoint, now)))?;
     serde_json::to_value(status)
         .map(Answer::Done)
         .map_err(|error| Error::Usage(format!("the status cannot be written: {error}")))

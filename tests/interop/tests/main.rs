@@ -9,6 +9,7 @@ mod congestion;
 mod emulator;
 mod flood;
 mod handshake;
+mod join;
 mod killed;
 mod middleboxes;
 mod path_mtu;

@@ -22,7 +22,8 @@ impl Place {
     /// # Errors
     /// If there is no `/proc`.
     pub fn here() -> Result<Self> {
-        let own = fs::metadata("/proc/thread-self/ns/net").map_err(Error::system("look at /proc/thread-self/ns/net"))?;
+        let own =
+            fs::metadata("/proc/thread-self/ns/net").map_err(Error::system("look at /proc/thread-self/ns/net"))?;
         Ok(Self { folder: FOLDER.into(), namespace: own.ino() })
     }
 

@@ -54,8 +54,7 @@ impl Server {
     /// Answers until `stop`, one at a time.
     pub fn serve(&self, stop: &Stop, mut answer: impl FnMut(Request) -> Answer) {
         loop {
-            let mut fds =
-                [stop.as_fd(), self.listener.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            let mut fds = [stop.as_fd(), self.listener.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
             match poll(&mut fds, None) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(_) => return,

@@ -86,7 +86,10 @@ impl<Say: Fn(&str)> Keeper<Say> {
             }
             None => return Ok(()),
         };
-        (self.say)(&format!("{name} {}", if was_lost { "is there and in use" } else { "has changed, and is in use again" }));
+        (self.say)(&format!(
+            "{name} {}",
+            if was_lost { "is there and in use" } else { "has changed, and is in use again" }
+        ));
         self.change(addresses, used)
     }
 

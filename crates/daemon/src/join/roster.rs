@@ -83,10 +83,8 @@ mod tests {
     use super::*;
 
     fn roster() -> Roster {
-        let path = |name, ip: &str| EnginePath {
-            addresses: vec![ip.parse().unwrap()],
-            uplink: Uplink::absent(name).unwrap(),
-        };
+        let path =
+            |name, ip: &str| EnginePath { addresses: vec![ip.parse().unwrap()], uplink: Uplink::absent(name).unwrap() };
         let mut roster = Roster::new(
             "anabranch0",
             &[path("usb0", "10.99.0.2"), path("usb1", "10.99.0.3")],

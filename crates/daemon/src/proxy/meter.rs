@@ -78,7 +78,8 @@ impl Meters {
                 None => now.push((ip, meter)),
             }
         }
-        let before = |ip| seen.iter().find(|(known, _)| *known == ip).map_or(UplinkMeter::default(), |(_, meter)| *meter);
+        let before =
+            |ip| seen.iter().find(|(known, _)| *known == ip).map_or(UplinkMeter::default(), |(_, meter)| *meter);
         let added: Seen = now.iter().map(|(ip, meter)| (*ip, meter.since(before(*ip)))).collect();
         for (ip, meter) in &added {
             let sum = self.0.entry(*ip).or_default();

@@ -92,12 +92,9 @@ fn draw(frame: &mut Frame<'_>, views: &[View]) {
     let areas = Layout::vertical(views.iter().map(|_| Constraint::Fill(1))).split(frame.area());
     for (view, area) in views.iter().zip(areas.iter()) {
         let lines = u16::try_from(view.rows.len()).unwrap_or(u16::MAX);
-        let parts = Layout::vertical([
-            Constraint::Length(lines.saturating_add(3)),
-            Constraint::Length(3),
-            Constraint::Fill(1),
-        ])
-        .split(*area);
+        let parts =
+            Layout::vertical([Constraint::Length(lines.saturating_add(3)), Constraint::Length(3), Constraint::Fill(1)])
+                .split(*area);
         draw_table(frame, view, parts[0]);
         let lost = view.rows.iter().filter_map(|row| Some(format!("; {} {}", row.cells[0], row.lost.as_ref()?)));
         let words = format!("{}{}", view.clients, lost.collect::<String>());

@@ -141,7 +141,9 @@ mod tests {
     #[test]
     fn rates_are_those_between_the_looks() {
         let text = describe(&sample(1, 1_000_000), &sample(3, 2_000_000));
-        for wanted in ["usb0", "4.00 Mbit/s", "21 ms", "3.0 ms", "1.5 %", "2.00 MB", "usb1 does not exist", "1 client now"] {
+        for wanted in
+            ["usb0", "4.00 Mbit/s", "21 ms", "3.0 ms", "1.5 %", "2.00 MB", "usb1 does not exist", "1 client now"]
+        {
             assert!(text.contains(wanted), "{wanted:?} in\n{text}");
         }
     }

@@ -1,0 +1,283 @@
+//! `anabranch join` on a laptop with two phones that look the same: programs of others use both through the proxy.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use daemon::control::{self, Place, Request};
+use daemon::join::{JoinOptions, join, rehearse};
+use daemon::proxy::ProxyConfig;
+use daemon::proxy::choice::Tier;
+use interop::{Running, Tethered, USB, output, pattern, wait_until};
+use linux::netns::Namespace;
+use linux::stop::{Stop, StopHandle};
+use serde_json::Value;
+
+const LINK: &str = "rate = '16 Mbit/s'\ndelay = '10 ms'";
+const URL: &str = "http://10.9.9.9:8000/data.bin";
+const DEVICE: &str = "anabranch0";
+const BYTES: usize = 4_000_000;
+
+/// A daemon in a thread; it ends with the test.
+struct Joined {
+    stop: StopHandle,
+    thread: Option<JoinHandle<linux::Result<()>>>,
+    proxy: String,
+}
+
+fn options(tiers: &[Tier]) -> JoinOptions {
+    let uplinks = USB.iter().zip(tiers).map(|(name, tier)| ((*name).to_owned(), *tier)).collect();
+    JoinOptions { uplinks, proxy: ProxyConfig::new("127.0.0.1:0".parse().unwrap()), control_group: None }
+}
+
+impl Joined {
+    fn start(net: &Tethered, options: JoinOptions) -> Self {
+        let laptop = Namespace::open(net.laptop.name()).unwrap();
+        let stop = Stop::new().unwrap();
+        let handle = stop.handle().unwrap();
+        let (told, ready) = channel();
+        let thread = thread::spawn(move || {
+            laptop.enter().unwrap();
+            join(options, &stop, |status| told.send(status.proxy.listen).unwrap(), |line| println!("{line}"))
+        });
+        let Ok(listen) = ready.recv() else { panic!("{:?}", thread.join().unwrap()) };
+        Self { stop: handle, thread: Some(thread), proxy: listen.to_string() }
+    }
+
+    fn end(mut self) -> linux::Result<()> {
+        self.stop.stop();
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        self.stop.stop();
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// A folder with a file to move; removed when dropped.
+struct Files(tempfile::TempDir);
+
+impl Files {
+    fn new(bytes: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("data.bin"), pattern(bytes)).unwrap();
+        Self(folder)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Starts curl through the proxy.
+    fn curl(&self, net: &Tethered, proxy: &str) -> Running {
+        let mut command = net.laptop.command("curl").unwrap();
+        command.args([
+            "--silent",
+            "--show-error",
+            "--fail",
+            "--max-time",
+            "60",
+            "--proxy",
+            &format!("socks5h://{proxy}"),
+        ]);
+        command.args(["--output", &self.path().join("copy.bin").display().to_string(), URL]);
+        Running(command.spawn().unwrap())
+    }
+
+    fn arrived(&self) -> bool {
+        fs::read(self.path().join("copy.bin")).unwrap() == fs::read(self.path().join("data.bin")).unwrap()
+    }
+}
+
+fn ask(net: &Tethered, request: &Request) -> Result<Value, String> {
+    net.laptop.run(|| control::ask(DEVICE, request)).unwrap().map_err(|error| error.to_string())
+}
+
+fn status(net: &Tethered) -> Value {
+    ask(net, &Request::Status).unwrap()
+}
+
+fn carried(status: &Value, index: usize) -> u64 {
+    status["uplinks"][index]["meter"]["down_bytes"].as_u64().unwrap()
+}
+
+fn set(net: &Tethered, index: usize, tier: Tier) -> Result<Value, String> {
+    ask(net, &Request::SetTier { uplink: USB[index].into(), tier })
+}
+
+#[expect(clippy::disallowed_methods, reason = "other programs work in real time")]
+fn sleep(span: Duration) {
+    thread::sleep(span);
+}
+
+fn wait_for(mut program: Running) {
+    assert!(program.0.wait().unwrap().success());
+}
+
+#[test]
+fn a_program_gets_what_both_phones_carry_and_nothing_is_left() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let before = net.state();
+    let plan = net.laptop.run(|| rehearse(&options(&[Tier::Primary; 2]))).unwrap().unwrap().to_string();
+    assert!(plan.contains("masquerade") && plan.contains("undo"), "{plan}");
+    assert_eq!(net.state(), before, "a rehearsal changes nothing");
+    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
+    wait_for(files.curl(&net, &joined.proxy));
+    assert!(files.arrived());
+    let status = status(&net);
+    assert!((0..2).all(|index| carried(&status, index) > BYTES as u64 / 4), "{status:#}");
+    assert_eq!(status["proxy"]["totals"]["mptcp"], 1);
+    assert!((0..2).all(|number| net.received_bytes(number) > BYTES as u64 / 4));
+    joined.end().unwrap();
+    assert_eq!(net.state(), before);
+    assert!(net.laptop.run(control::running).unwrap().unwrap().is_empty());
+}
+
+#[test]
+fn without_names_all_uplinks_are_used() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    // An interface without a way out is none.
+    net.laptop.ip(["link add idle type veth peer name far", "link set idle up"].map(str::to_owned)).unwrap();
+    let mut all = options(&[]);
+    all.uplinks.clear();
+    let _joined = Joined::start(&net, all);
+    let status = status(&net);
+    let names: Vec<&str> =
+        status["uplinks"].as_array().unwrap().iter().map(|it| it["interface"].as_str().unwrap()).collect();
+    assert_eq!(names, USB);
+}
+
+#[test]
+fn a_backup_carries_when_no_other_can_and_tiers_change_meanwhile() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(4 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let joined = Joined::start(&net, options(&[Tier::Primary, Tier::Backup]));
+    let curl = files.curl(&net, &joined.proxy);
+    wait_until("the primary carries", || carried(&status(&net), 0) > 1_000_000);
+    assert!(carried(&status(&net), 1) < 100_000, "{:#}", status(&net));
+    // It becomes a regular one, and carries its share of the same connection.
+    set(&net, 1, Tier::Primary).unwrap();
+    wait_until("both carry", || carried(&status(&net), 1) > 500_000);
+    // The other one goes, and nothing of it is missing.
+    net.unplug(0);
+    wait_until("it is told", || status(&net)["uplinks"][0]["lost"].is_string());
+    wait_for(curl);
+    assert!(files.arrived());
+    assert!(set(&net, 1, Tier::Never).is_ok(), "the other one is wanted, although it is not there");
+    assert!(set(&net, 0, Tier::Never).unwrap_err().contains("last uplink"));
+    assert!(
+        ask(&net, &Request::SetTier { uplink: "usb7".into(), tier: Tier::Backup }).unwrap_err().contains("usb0, usb1")
+    );
+}
+
+#[test]
+fn a_phone_may_come_later_and_again() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(8 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let before = net.state();
+    net.unplug(1);
+    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
+    assert!(status(&net)["uplinks"][1]["lost"].is_string());
+    let curl = files.curl(&net, &joined.proxy);
+    wait_until("one carries", || carried(&status(&net), 0) > 500_000);
+    net.plug_in(1);
+    wait_until("the new one carries", || carried(&status(&net), 1) > 500_000);
+    net.unplug(0);
+    sleep(Duration::from_millis(300));
+    net.plug_in(0);
+    let so_far = carried(&status(&net), 0);
+    wait_until("it carries again", || carried(&status(&net), 0) > so_far + 500_000);
+    wait_for(curl);
+    assert!(files.arrived());
+    joined.end().unwrap();
+    assert_eq!(net.state().lines().count(), before.lines().count());
+}
+
+#[test]
+fn only_the_owner_may_ask_and_nonsense_is_answered() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let _joined = Joined::start(&net, options(&[Tier::Primary; 2]));
+    let socket = net.laptop.run(Place::here).unwrap().unwrap().socket(DEVICE);
+    assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+    for nonsense in ["\n", "{}\n", "{\"request\":\"x\"}\n", &format!("{}\n", "x".repeat(100_000))] {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        // Too long a line is not read to its end.
+        let _ = stream.write_all(nonsense.as_bytes());
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        assert!(answer.is_empty() && nonsense.len() > 1000 || answer.contains("not understood"), "{answer:?}");
+    }
+    // Who says nothing keeps nobody waiting for long.
+    let _silent = UnixStream::connect(&socket).unwrap();
+    assert_eq!(status(&net)["device"], DEVICE);
+}
+
+#[test]
+fn two_daemons_on_one_host_do_not_meet() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let before = net.state();
+    let [one, other] = [(); 2].map(|()| Joined::start(&net, options(&[Tier::Primary; 2])));
+    assert_eq!(net.laptop.run(control::running).unwrap().unwrap(), ["anabranch0", "anabranch1"]);
+    one.end().unwrap();
+    assert_eq!(net.laptop.run(control::running).unwrap().unwrap(), ["anabranch1"]);
+    other.end().unwrap();
+    assert_eq!(net.state(), before);
+}
+
+/// Runs as a child of the next test, which kills it.
+#[test]
+#[ignore = "the child of a test here, which kills it"]
+fn join_until_killed() {
+    let Ok(name) = std::env::var("INTEROP_NAMESPACE") else { return };
+    Namespace::open(&name).unwrap().enter().unwrap();
+    let _ = join(options(&[Tier::Primary; 2]), &Stop::new().unwrap(), |_| {}, |_| {});
+}
+
+#[test]
+fn a_killed_daemon_leaves_nothing_and_the_next_one_starts() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let before = net.state();
+    for round in 0..15_u64 {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "join::join_until_killed", "--ignored"]).env("INTEROP_NAMESPACE", net.laptop.name());
+        let child = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        sleep(Duration::from_millis(round * 23));
+        drop(child);
+        wait_until(&format!("round {round}: all is as it was, {before}"), || net.state() == before);
+    }
+    Joined::start(&net, options(&[Tier::Primary; 2])).end().unwrap();
+    net.laptop.run(control::clean).unwrap().unwrap();
+    let place = net.laptop.run(Place::here).unwrap().unwrap();
+    assert_eq!(place.sockets(), [] as [(String, PathBuf); 0]);
+}
+
+#[test]
+fn what_cannot_work_is_told_in_a_line() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let refusal = |options: JoinOptions| {
+        net.laptop.run(|| join(options, &Stop::new().unwrap(), |_| {}, |_| {})).unwrap().unwrap_err().to_string()
+    };
+    let mut unknown = options(&[Tier::Primary; 2]);
+    unknown.uplinks = vec![("usb9".into(), Tier::Primary)];
+    assert!(refusal(unknown).contains("usb9 does not exist"));
+    assert!(refusal(options(&[Tier::Never; 2])).contains("never"));
+    let mut open = options(&[Tier::Primary; 2]);
+    open.proxy.listen = "0.0.0.0:0".parse().unwrap();
+    assert!(refusal(open).contains("whoever reaches such a proxy"));
+    let before = net.state();
+    let taken = output(&net.laptop, "ip", &["-o", "link"]);
+    assert_eq!(before.matches("anabranch").count(), 0, "{taken}");
+}
