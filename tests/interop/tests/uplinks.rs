@@ -295,6 +295,31 @@ fn a_phone_that_is_plugged_in_again_is_used_again() {
 }
 
 #[test]
+fn a_phone_with_a_loose_plug_does_no_harm() {
+    let link = "rate = '8 Mbit/s'\ndelay = '10 ms'";
+    let Some(net) = Tethered::new([link, link]) else { return };
+    let files = Files::new("loose", 12_000_000);
+    let _server = net.web_server(&files.0, "0.0.0.0");
+    let before = net.state();
+    thread::scope(|scope| {
+        let download = scope.spawn(|| get_over(&net.laptop, URL, &files.copy(0), &USB).unwrap());
+        wait_until("the phone carries data", || net.received_bytes(1) > 300_000);
+        // Around the time for which the watch waits before it looks.
+        for round in 0..15 {
+            sleep(Duration::from_millis(20 * round));
+            net.unplug(1);
+            sleep(Duration::from_millis(10 * round));
+            net.plug_in(1);
+        }
+        wait_until("the phone carries data again", || net.received_bytes(1) > 300_000);
+        assert!(!download.is_finished());
+        download.join().unwrap();
+    });
+    assert!(files.arrived(0));
+    assert_eq!(net.state(), before);
+}
+
+#[test]
 fn a_firewall_that_drops_is_told() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     let docker =
