@@ -619,7 +619,7 @@ fn a_lost_uplink_ends_nothing_and_the_end_is_in_good_order() {
     change(first);
     echo(b"two");
     let other = if first == uplink(1) { uplink(2) } else { uplink(1) };
-    assert_eq!(proxy.status().uplinks.iter().map(|view| view.uplink.ip).collect::<Vec<_>>(), [other]);
+    assert_eq!(proxy.status().addresses.iter().map(|address| address.view.uplink.ip).collect::<Vec<_>>(), [other]);
     let totals = proxy.finish();
     assert_eq!(totals.connected, 1);
     // The client hears of the end.
@@ -666,7 +666,7 @@ fn connections_of_plain_tcp_spread_over_the_links() {
         assert!(!connection.mptcp);
         *on.entry(connection.subflows[0].local.ip()).or_default() += 1;
     }
-    assert!(on.len() == 2 && on.values().all(|count| *count >= 3), "{on:?} {:?}", status.uplinks);
+    assert!(on.len() == 2 && on.values().all(|count| *count >= 3), "{on:?} {:?}", status.addresses);
     proxy.finish();
     clients.into_iter().for_each(|client| client.join().unwrap());
 }
