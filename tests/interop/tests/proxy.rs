@@ -558,6 +558,9 @@ fn two_thousand_clients_at_once() {
 #[test]
 #[ignore = "takes long: prints the memory of an idle connection"]
 fn ten_thousand_clients_at_once() {
+    // Both ends of every client's connection are in this process.
+    let limit = rustix::process::Rlimit { current: Some(50_000), maximum: Some(50_000) };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).unwrap();
     many_clients(10_000);
 }
 
@@ -630,20 +633,36 @@ fn a_lost_uplink_ends_nothing_and_the_end_is_in_good_order() {
 #[test]
 #[ignore = "prints a figure"]
 fn throughput() {
+    const LARGE: u64 = 2_000_000_000;
     let link = "rate = '20 Gbit/s'";
     let Some(proxy) = Running::start(&[link]) else { return };
     let files = Files::new("throughput");
     let _server = proxy.web_server(&files.0);
     let large = fs::File::create(files.path("large.bin")).unwrap();
-    large.set_len(2_000_000_000).unwrap();
+    large.set_len(LARGE).unwrap();
     for (options, url) in [
         (&["--socks5-hostname", PROXY][..], "http://server.test:8000/large.bin"),
         (&["--proxy", PROXY], "http://server.test:8000/large.bin"),
     ] {
+        let before = proxy.call(|_, _| thread_cpu_s());
         let speed = proxy.fetched(&[options, &["-o", "/dev/null", "-w", "%{speed_download}", url]].concat());
         let bytes: f64 = String::from_utf8(speed).unwrap().parse().unwrap();
-        println!("{options:?}: {:.2} Gbit/s", bytes * 8.0 / 1e9);
+        let busy_s = proxy.call(|_, _| thread_cpu_s()) - before;
+        println!(
+            "{options:?}: {:.2} Gbit/s; {:.2} Gbit for a second of a core",
+            bytes * 8e-9,
+            LARGE as f64 * 8e-9 / busy_s
+        );
     }
+}
+
+/// Time that the calling thread has had a core.
+fn thread_cpu_s() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes a plain structure to where `time` is.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    assert_eq!(status, 0);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// A server without MPTCP gets one path for each connection: many of them use both links.
@@ -666,7 +685,7 @@ fn connections_of_plain_tcp_spread_over_the_links() {
         assert!(!connection.mptcp);
         *on.entry(connection.subflows[0].local.ip()).or_default() += 1;
     }
-    assert!(on.len() == 2 && on.values().all(|count| *count >= 3), "{on:?} {:?}", status.uplinks);
+    assert!(on.len() == 2 && on.values().all(|count| *count >= 2), "{on:?} {:?}", status.uplinks);
     proxy.finish();
     clients.into_iter().for_each(|client| client.join().unwrap());
 }
