@@ -754,3 +754,70 @@ def up():
 threading.Thread(target=up,daemon=True).start()
 while d:=s.recv(65536): os.write(1,d)
 ";
+
+#[test]
+fn a_dead_uplink_delays_little() {
+    let Some(proxy) = Running::start(&[LINK, LINK]) else { return };
+    let files = Files::new("dead");
+    let _server = proxy.web_server(&files.0);
+    let fetch = |url: &str| {
+        let options = ["--socks5-hostname", PROXY, "-o", "/dev/null", "-w", "%{time_starttransfer}", url];
+        String::from_utf8(proxy.fetched(&options)).unwrap().parse::<f64>().unwrap()
+    };
+    // Without any knowledge, and with the knowledge that both were fine.
+    proxy.rig.set_link(0, false);
+    let unknown_s = fetch("http://10.2.0.1:8000/fields");
+    proxy.rig.set_link(0, true);
+    fetch("http://10.2.0.1:8000/data.bin");
+    proxy.rig.set_link(1, false);
+    let known_s = fetch("http://10.1.0.1:8000/fields");
+    assert!(unknown_s < 1.0 && known_s < 2.0, "{unknown_s} {known_s}");
+}
+
+/// Answers the first request, says more than it was asked for, and answers the second on another connection.
+const TALKATIVE_SERVER: &str = "
+import socket, sys, threading, os, time
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(('0.0.0.0', 8000))
+listener.listen()
+def serve(client):
+    try:
+        request = client.recv(4096)
+        if b'/garbage' in request: client.sendall(b'SSH-2.0-x\\r\\n\\r\\n')
+        elif b'/nothing' in request: pass
+        elif b'/cut' in request: client.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 9\\r\\n\\r\\nabc')
+        elif request:
+            client.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok')
+            time.sleep(0.3)
+            client.sendall(b'HTTP/1.1 408 Timeout\\r\\nContent-Length: 0\\r\\n\\r\\n')
+    finally: client.close()
+while True: threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+";
+
+#[test]
+fn servers_that_misbehave_are_told_apart_from_answers() {
+    let Some(proxy) = Running::start(&[LINK, LINK]) else { return };
+    let files = Files::new("talkative");
+    let _server = proxy.python(&files.0, TALKATIVE_SERVER);
+    let status = |path: &str| {
+        let url = format!("http://10.1.0.1:8000{path}");
+        String::from_utf8(proxy.fetched(&["--proxy", PROXY, "-o", "/dev/null", "-w", "%{http_code}", &url])).unwrap()
+    };
+    assert_eq!([status("/garbage"), status("/nothing")], ["502", "502"]);
+    assert!(proxy.refused(&["--proxy", PROXY, "http://10.1.0.1:8000/cut"]).contains("curl: (56)"));
+    // Two requests on one connection of the client; in between the server says what nobody asked for.
+    let mut client = proxy.client();
+    for _ in 0..2 {
+        client.write_all(b"GET http://10.1.0.1:8000/ HTTP/1.1\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\nok") {
+            let mut octet = [0];
+            client.read_exact(&mut octet).unwrap();
+            answer.push(octet[0]);
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 200 OK"), "{}", String::from_utf8_lossy(&answer));
+        sleep(Duration::from_secs(1));
+    }
+}
