@@ -87,7 +87,9 @@ pub fn join(
     let mut driver = Driver::new(tun, MTU)?;
     let (waker, heard) = (driver.waker()?, Arc::clone(&say));
     let used = roster.used();
-    let mut proxy = Proxy::new(options.proxy, &used, move || waker.wake(), move |line| heard(line))?;
+    let mut proxy_config = options.proxy;
+    proxy_config.forbidden.extend(uplink::own_addresses()?);
+    let mut proxy = Proxy::new(proxy_config, &used, move || waker.wake(), move |line| heard(line))?;
     // Of all addresses that the engine was given, it begins with those in use.
     addresses.iter().for_each(|ip| endpoint.remove_local_address(*ip, driver.now()));
     used.iter().for_each(|uplink| proxy.add_uplink(*uplink, &mut endpoint, driver.now()));

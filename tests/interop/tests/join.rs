@@ -145,6 +145,18 @@ fn a_program_gets_what_both_phones_carry_and_nothing_is_left() {
 }
 
 #[test]
+fn this_device_itself_is_not_reached_through_the_proxy() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
+    for own in ["192.168.42.10", "10.99.0.1", "10.99.0.2", "127.0.0.1", "[fdc0:42::10]", "localhost"] {
+        let mut curl = net.laptop.command("curl").unwrap();
+        curl.args(["--silent", "--max-time", "10", "--proxytunnel", "--proxy", &format!("http://{}", joined.proxy)]);
+        let ended = curl.args(["--write-out", "%{http_connect}", &format!("http://{own}:8000/")]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&ended.stdout), "403", "{own}");
+    }
+}
+
+#[test]
 fn without_names_all_uplinks_are_used() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     // An interface without a way out is none.
