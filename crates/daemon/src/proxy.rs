@@ -248,6 +248,11 @@ impl Proxy {
         }
     }
 
+    /// Whether somebody's octets have moved lately.
+    pub fn is_busy(&self) -> bool {
+        !self.watched.is_empty()
+    }
+
     /// Sums since the start.
     pub fn totals(&self) -> Totals {
         self.totals
