@@ -22,9 +22,9 @@ const PERIOD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Why the keeper looks up.
 enum Woken {
-    ByTime,
-    ByChange,
-    ByEnd,
+    Second,
+    Changed,
+    Over,
 }
 
 /// Owns the plumbing: with it, everything is taken back.
@@ -44,17 +44,17 @@ impl<Say: Fn(&str)> Keeper<Say> {
     pub fn keep(mut self, over: &Stop) {
         loop {
             match self.wait(over) {
-                Ok(Woken::ByTime) => {
+                Ok(Woken::Second) => {
                     if self.select().is_err() {
                         return;
                     }
                 }
-                Ok(Woken::ByChange) => {
+                Ok(Woken::Changed) => {
                     if !self.follow() {
                         return;
                     }
                 }
-                Ok(Woken::ByEnd) => return,
+                Ok(Woken::Over) => return,
                 Err(errno) => return self.give_up(&errno.to_string()),
             }
         }
@@ -63,11 +63,11 @@ impl<Say: Fn(&str)> Keeper<Say> {
     fn wait(&self, over: &Stop) -> Result<Woken, Errno> {
         let mut fds = [over.as_fd(), self.watch.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         match poll(&mut fds, Some(&PERIOD)) {
-            Ok(0) => return Ok(Woken::ByTime),
+            Ok(0) => return Ok(Woken::Second),
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
-        Ok(if fds[0].revents().is_empty() { Woken::ByChange } else { Woken::ByEnd })
+        Ok(if fds[0].revents().is_empty() { Woken::Changed } else { Woken::Over })
     }
 
     /// Heeds what has changed; false if nobody needs that any more, or it cannot be seen.

@@ -29,7 +29,7 @@ struct View {
 /// Shows the daemons until q, Esc or Ctrl-C, or until one of them has ended.
 pub fn watch(devices: &[String]) -> Result<(), Failure> {
     let mut before = super::samples(devices)?;
-    let mut views: Vec<View> = before.iter().map(|sample| View::new(sample)).collect();
+    let mut views: Vec<View> = before.iter().map(View::new).collect();
     let mut terminal = ratatui::try_init()?;
     let shown = show(devices, &mut before, &mut views, &mut terminal);
     ratatui::restore();
