@@ -331,7 +331,7 @@ pub struct Join {
     #[arg(long, value_name = "RATE", value_parser = target, allow_hyphen_values = true)]
     pub target: Option<Rate>,
     /// Where the proxy listens for programs, SOCKS5 and HTTP on the same port
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:1080")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:1080", value_parser = place)]
     pub listen: SocketAddr,
     /// Listen on an address that others can reach: whoever does may use the proxy
     #[arg(long)]
@@ -454,7 +454,7 @@ fn change(text: &str) -> Result<Change, String> {
 }
 
 fn target(text: &str) -> Result<Rate, String> {
-    let rate = text.parse::<Rate>().map_err(|error| error.to_string())?;
+    let rate = crate::rate::rate(text)?;
     if rate.as_bps() > 0 { Ok(rate) } else { Err("write a bit rate above 0, like 4M".into()) }
 }
 
@@ -465,4 +465,8 @@ fn with_tier(text: &str) -> Result<(String, Tier), String> {
 
 fn address(text: &str) -> Result<IpAddr, String> {
     text.parse().map_err(|_| "is no IP address: write it like 10.1.0.3 or fd00::3".into())
+}
+
+fn place(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "write an IP address and a port, like 127.0.0.1:1080 or [::1]:1080".into())
 }

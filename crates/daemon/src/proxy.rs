@@ -150,7 +150,7 @@ impl Proxy {
         if !config.listen.ip().is_loopback() && !config.open {
             return Err(linux::Error::Usage(format!(
                 "{} is no loopback address: whoever reaches such a proxy may use it, and reaches through it whatever this device \
-                 reaches. Listen on 127.0.0.1, or allow it explicitly",
+                 reaches. Listen on 127.0.0.1, or allow it with --open",
                 config.listen
             )));
         }
