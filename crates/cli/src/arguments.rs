@@ -306,6 +306,12 @@ pub struct Serve {
     /// End a connection on which nothing moves for so long: nothing is acknowledged, nothing asked for
     #[arg(long, value_name = "TIME", default_value = "60 s", value_parser = patience, allow_hyphen_values = true)]
     pub idle: Duration,
+    /// Print a JSON object, on a line of its own, with the statistics of every connection that has ended
+    #[arg(long)]
+    pub json: bool,
+    /// How the engine works.
+    #[command(flatten)]
+    pub engine: Engine,
 }
 
 /// Arguments of `anabranch join`.
@@ -336,15 +342,9 @@ pub struct Join {
     /// Listen on an address that others can reach: whoever does may use the proxy
     #[arg(long)]
     pub open: bool,
-    /// Congestion control: lia, olia, balia, cubic, mveno or another one that the engine knows
-    #[arg(long, value_name = "NAME")]
-    pub congestion: Option<ControllerSpec>,
-    /// Scheduler: which uplink carries the next data
-    #[arg(long, value_name = "NAME")]
-    pub scheduler: Option<String>,
-    /// Path manager: which subflows are opened
-    #[arg(long, value_name = "NAME")]
-    pub path_manager: Option<String>,
+    /// How the engine works.
+    #[command(flatten)]
+    pub engine: Engine,
     /// A group whose members may ask for the status and change tiers without being root
     #[arg(long, value_name = "GROUP")]
     pub control_group: Option<String>,
@@ -354,6 +354,23 @@ pub struct Join {
     /// What a running one is told.
     #[command(subcommand)]
     pub order: Option<JoinOrder>,
+}
+
+/// How the engine works, whatever uses it.
+#[derive(Args, Debug)]
+pub struct Engine {
+    /// Congestion control: lia, olia, balia, cubic, mveno or another one that the engine knows
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<ControllerSpec>,
+    /// Scheduler: which subflow carries the next data
+    #[arg(long, value_name = "NAME")]
+    pub scheduler: Option<String>,
+    /// Path manager: which subflows are opened
+    #[arg(long, value_name = "NAME")]
+    pub path_manager: Option<String>,
+    /// Write a capture of every packet between the engine and the kernel to FILE (pcapng)
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
 }
 
 /// What a running `anabranch join` is told.
@@ -417,6 +434,12 @@ pub struct Get {
     /// With --interface: print what would be changed on this host, each step with its undo, and change nothing
     #[arg(long, requires = "interfaces")]
     pub dry_run: bool,
+    /// Print one JSON object with the statistics of the connection and its subflows instead of a line
+    #[arg(long)]
+    pub json: bool,
+    /// How the engine works.
+    #[command(flatten)]
+    pub engine: Engine,
 }
 
 fn seed(text: &str) -> Result<u64, String> {

@@ -30,7 +30,7 @@ use linux::attachment::{Attachment, MTU};
 use linux::driver::{Driver, Remote};
 use linux::stop::Stop;
 use linux::uplink::{self, Plan, Plumbing, Surroundings, Uplink, Watch};
-use linux::{Error, Result};
+use linux::{EngineOptions, Error, Result};
 use serde_json::Value;
 use units::{Instant, Rate};
 
@@ -58,6 +58,8 @@ pub struct JoinOptions {
     pub proxy: ProxyConfig,
     /// The number of a group that may ask and change this daemon, besides its owner.
     pub control_group: Option<u32>,
+    /// How the engine is to work.
+    pub engine: EngineOptions,
 }
 
 /// What [`join`] would change on this host now, without touching anything.
@@ -92,9 +94,11 @@ pub fn join(
     let mut roster = Roster::new(&device, plumbing.paths(), &tiers);
     roster.set_target(options.target).map_err(Error::Usage)?;
     let mut driver = Driver::new(tun, MTU)?;
+    driver.set_tap(options.engine.tap.clone());
     let (waker, heard) = (driver.waker()?, Arc::clone(&say));
     let used = roster.used();
     let mut proxy_config = options.proxy;
+    options.engine.apply(&mut proxy_config.connection)?;
     proxy_config.forbidden.extend(uplink::own_addresses()?);
     let mut proxy = Proxy::new(proxy_config, &used, move || waker.wake(), move |line| heard(line))?;
     // Of all addresses that the engine was given, it begins with those in use.

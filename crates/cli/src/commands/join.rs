@@ -10,6 +10,7 @@ use lab::present::quantity;
 use linux::stop::Stop;
 
 use crate::arguments::{self, Change, JoinOrder};
+use crate::commands::engine::{self, Tape};
 use crate::commands::status::chosen;
 use crate::console;
 use crate::failure::Failure;
@@ -19,7 +20,7 @@ pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
     if let Some(JoinOrder::Set(set)) = &arguments.order {
         return tell(set);
     }
-    let options = options(arguments)?;
+    let (options, tape) = options(arguments)?;
     if arguments.dry_run {
         return Ok(console::print(&rehearse(&options)?.to_string())?);
     }
@@ -27,28 +28,19 @@ pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
     // What is said is for people, and a log that nobody reads any more must not end the service.
     let say = |line: &str| drop(console::complain(&format!("{line}\n")));
     let ready = |status: &JoinStatus| drop(console::print(&describe(status)));
-    Ok(join_uplinks(options, &stop, ready, say)?)
+    let ended = join_uplinks(options, &stop, ready, say);
+    tape.finish()?;
+    Ok(ended?)
 }
 
-fn options(arguments: &arguments::Join) -> Result<JoinOptions, Failure> {
+fn options(arguments: &arguments::Join) -> Result<(JoinOptions, Tape), Failure> {
     let mut proxy = ProxyConfig::new(arguments.listen);
     proxy.open = arguments.open;
-    let connection = &mut proxy.connection;
-    if let Some(congestion) = &arguments.congestion {
-        connection.congestion = congestion.clone();
-    }
-    if let Some(scheduler) = &arguments.scheduler {
-        connection.scheduler.clone_from(scheduler);
-    }
-    if let Some(path_manager) = &arguments.path_manager {
-        connection.path_manager.clone_from(path_manager);
-    }
-    let refused = |error: &dyn std::fmt::Display| Failure::Input(error.to_string());
-    transport::congestion::build(&connection.congestion).map_err(|error| refused(&error))?;
-    transport::scheduler::build(&connection.scheduler).map_err(|error| refused(&error))?;
-    transport::path_manager::build(&connection.path_manager).map_err(|error| refused(&error))?;
     let control_group = arguments.control_group.as_deref().map(group).transpose()?;
-    Ok(JoinOptions { uplinks: arguments.interfaces.clone(), target: arguments.target, proxy, control_group })
+    let (engine, tape) = engine::options(&arguments.engine)?;
+    engine.apply(&mut proxy.connection)?;
+    let (uplinks, target) = (arguments.interfaces.clone(), arguments.target);
+    Ok((JoinOptions { uplinks, target, proxy, control_group, engine }, tape))
 }
 
 /// The number of a group of this host.

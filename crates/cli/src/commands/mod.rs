@@ -5,6 +5,7 @@ pub mod claims;
 pub mod clean;
 pub mod demo;
 pub mod emulate;
+mod engine;
 pub mod fading;
 pub mod get;
 pub mod join;
