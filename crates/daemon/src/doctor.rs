@@ -37,6 +37,9 @@ use facts::{Facts, GatewayState, ServerFacts};
 use probe::{Order, Prober};
 use report::Report;
 
+/// What failures end with of which this program finds out more.
+pub const POINTER: &str = "; `anabranch doctor` finds out why";
+
 /// The port that is asked if none is named.
 const PORT: u16 = 443;
 /// A gateway that did not answer after so many looks is silent.
@@ -63,13 +66,16 @@ pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Resu
     let places: Vec<(String, u16)> = options.servers.iter().map(|text| place(text)).collect::<Result<_>>()?;
     say("looking at this machine and its uplinks");
     let lookup = names::begin(&places);
-    let mut facts = Facts { machine: collect::machine(), uplinks_named: !options.interfaces.is_empty(), ..Facts::default() };
+    let mut facts =
+        Facts { machine: collect::machine(), uplinks_named: !options.interfaces.is_empty(), ..Facts::default() };
     let (uplinks, uplink_facts, others) = collect::uplinks(&options.interfaces);
     (facts.uplinks, facts.others) = (uplink_facts, others);
     collect::ask_gateways(&uplinks);
     facts.servers = lookup.end(&places);
     if facts.servers.is_empty() {
-        facts.left_out.push("whether servers are reached and MPTCP gets through: name one or two (anabranch doctor SERVER:PORT)".into());
+        facts.left_out.push(
+            "whether servers are reached and MPTCP gets through: name one or two (anabranch doctor SERVER:PORT)".into(),
+        );
     }
     ask(&uplinks, &mut facts, stop, say)?;
     if let Some(url) = &options.measure {
@@ -84,7 +90,9 @@ pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Resu
 
 /// `SERVER[:PORT]`, an IPv6 address with a port in brackets.
 fn place(text: &str) -> Result<(String, u16)> {
-    let refuse = || Error::Usage(format!("{text:?} is no server: write it like example.org, example.org:443 or [2001:db8::1]:443"));
+    let refuse = || {
+        Error::Usage(format!("{text:?} is no server: write it like example.org, example.org:443 or [2001:db8::1]:443"))
+    };
     if let Ok(ip) = text.trim_matches(['[', ']']).parse::<IpAddr>() {
         return Ok((ip.to_string(), PORT));
     }
@@ -119,7 +127,8 @@ fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -
         }
     };
     let device = tun.name().to_owned();
-    let laid = Surroundings::look(uplinks).and_then(|around| uplink::plan(&device, &paths, &around)).and_then(Plumbing::lay);
+    let laid =
+        Surroundings::look(uplinks).and_then(|around| uplink::plan(&device, &paths, &around)).and_then(Plumbing::lay);
     let plumbing = match laid {
         Ok(plumbing) => plumbing,
         Err(error) => {
@@ -130,7 +139,11 @@ fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -
     facts.machine.is_plumbed = true;
     let orders = orders(plumbing.paths(), &facts.servers);
     if !orders.is_empty() {
-        say(&format!("asking {} over {} (connected as a join is; taken back at the end)", count(&facts.servers, "server"), count(uplinks, "uplink")));
+        say(&format!(
+            "asking {} over {} (connected as a join is; taken back at the end)",
+            count(&facts.servers, "server"),
+            count(uplinks, "uplink")
+        ));
         (facts.probes, facts.joins) = run(orders, endpoint, Driver::new(tun, MTU)?, stop)?;
     }
     Ok(())
@@ -213,7 +226,17 @@ mod tests {
         good("2001:db8::1", "2001:db8::1", 443);
         good("[2001:db8::1]", "2001:db8::1", 443);
         good("[2001:db8::1]:80", "2001:db8::1", 80);
-        for bad in ["", ":80", "example.org:", "example.org:0", "example.org:65536", "a b", "http://example.org/", "-v", "a:b:1"] {
+        for bad in [
+            "",
+            ":80",
+            "example.org:",
+            "example.org:0",
+            "example.org:65536",
+            "a b",
+            "http://example.org/",
+            "-v",
+            "a:b:1",
+        ] {
             assert!(place(bad).unwrap_err().to_string().contains("write it like"), "{bad}");
         }
     }

@@ -12,9 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::facts::{
-    Chain, GatewayState, Ipv6Forwarding, KernelMptcp, Machine, Manager, UplinkFacts, Vpn, WayFacts,
-};
+use super::facts::{Chain, GatewayState, Ipv6Forwarding, KernelMptcp, Machine, Manager, UplinkFacts, Vpn, WayFacts};
 
 /// Programs that a join runs, with Debian's names of their packages.
 const PROGRAMS: [(&str, &str); 2] = [("ip", "iproute2"), ("nft", "nftables")];
@@ -35,7 +33,8 @@ pub fn machine() -> Machine {
             .unwrap_or_default(),
         forwards_ipv6: forwards_ipv6(),
         clock_unix_s: u64::try_from(clock_gettime(ClockId::Realtime).tv_sec).unwrap_or(0),
-        dropping_chains: json(Command::new("nft").args(["-j", "list", "chains"])).map(|answer| dropping_chains(&answer)),
+        dropping_chains: json(Command::new("nft").args(["-j", "list", "chains"]))
+            .map(|answer| dropping_chains(&answer)),
         vpn: json(Command::new("ip").args(["-j", "route", "show", "table", "main"]))
             .zip(json(Command::new("ip").args(["-j", "-d", "link", "show"])))
             .and_then(|(routes, links)| vpn(&routes, &links)),
@@ -127,7 +126,9 @@ pub fn note_gateways(uplinks: &mut [UplinkFacts]) {
 fn gateway_state(neighbours: &Value, gateway: IpAddr) -> GatewayState {
     let gateway = gateway.to_string();
     let entry = list(neighbours).find(|entry| text(entry, "dst") == Some(&gateway));
-    let Some(state) = entry.and_then(|entry| entry.get("state")?.get(0)?.as_str()) else { return GatewayState::Unknown };
+    let Some(state) = entry.and_then(|entry| entry.get("state")?.get(0)?.as_str()) else {
+        return GatewayState::Unknown;
+    };
     match state {
         "REACHABLE" | "PERMANENT" | "NOARP" => GatewayState::Answers,
         "INCOMPLETE" | "FAILED" => GatewayState::Silent,
@@ -300,9 +301,8 @@ mod tests {
         put("systemd/netif/links/5", "ADMIN_STATE=unmanaged\n");
         put("dhcpcd/usb2.pid", "7");
         let run = folder.to_str().unwrap();
-        let found: Vec<_> = [(3, "usb0"), (4, "usb1"), (5, "usb2"), (5, "usb3")]
-            .map(|(index, name)| manager(run, name, index))
-            .into();
+        let found: Vec<_> =
+            [(3, "usb0"), (4, "usb1"), (5, "usb2"), (5, "usb3")].map(|(index, name)| manager(run, name, index)).into();
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(found, [Some(Manager::NetworkManager), Some(Manager::Networkd), Some(Manager::Dhcpcd), None]);
     }

@@ -47,7 +47,12 @@ impl Lookup {
     pub fn end(self, places: &[(String, u16)]) -> Vec<ServerFacts> {
         let server = |(name, port): &(String, u16)| {
             let shown = if name.contains(':') { format!("[{name}]") } else { name.clone() };
-            ServerFacts { name: format!("{shown}:{port}"), port: *port, lookup_failed: Some(TOO_LATE.into()), ..ServerFacts::default() }
+            ServerFacts {
+                name: format!("{shown}:{port}"),
+                port: *port,
+                lookup_failed: Some(TOO_LATE.into()),
+                ..ServerFacts::default()
+            }
         };
         let mut servers: Vec<ServerFacts> = places.iter().map(server).collect();
         let clock = Clock::start();

@@ -175,7 +175,10 @@ impl Prober {
             }
         }
         let base = self.by_capable(connection);
-        self.attempts.iter_mut().filter(|attempt| Some(attempt.base) == base).for_each(|attempt| attempt.until = Instant::ZERO);
+        self.attempts
+            .iter_mut()
+            .filter(|attempt| Some(attempt.base) == base)
+            .for_each(|attempt| attempt.until = Instant::ZERO);
     }
 
     fn connected(&mut self, connection: ConnectionId, mptcp: bool, endpoint: &mut Endpoint, now: Instant) {

@@ -33,7 +33,8 @@ impl Report {
         self.machine(&mut text);
         for uplink in &self.facts.uplinks {
             let _ = writeln!(text, "{}", describe_uplink(uplink));
-            for rate in self.facts.rates.iter().filter(|rate| rate.uplink == uplink.interface && rate.failed.is_none()) {
+            for rate in self.facts.rates.iter().filter(|rate| rate.uplink == uplink.interface && rate.failed.is_none())
+            {
                 let _ = writeln!(text, "  {}", describe_rate(rate));
             }
             self.findings_of(&uplink.interface, &mut text);
@@ -63,7 +64,8 @@ impl Report {
     fn machine(&self, text: &mut String) {
         let machine = &self.facts.machine;
         let rights = if machine.may_administer { "may change the network" } else { "may not change the network" };
-        let plumbing = if machine.is_plumbed { "; the engine was connected with the uplinks, and all was taken back" } else { "" };
+        let plumbing =
+            if machine.is_plumbed { "; the engine was connected with the uplinks, and all was taken back" } else { "" };
         let _ = writeln!(text, "{MACHINE}  {rights}{plumbing}");
         if !machine.congestion_controls.is_empty() {
             let _ = writeln!(text, "  congestion control of the kernel: {}", machine.congestion_controls.join(", "));

@@ -42,8 +42,9 @@ fn abilities(machine: &Machine) -> Vec<Finding> {
 
 fn clock(machine: &Machine) -> Option<Finding> {
     let text = "the clock is years behind, so that every certificate of HTTPS looks invalid";
-    (machine.clock_unix_s < CLOCK_LEAST_UNIX_S)
-        .then(|| Finding::warning("clock", MACHINE, text).remedy("timedatectl set-ntp true, or date -s 'YYYY-MM-DD HH:MM'"))
+    (machine.clock_unix_s < CLOCK_LEAST_UNIX_S).then(|| {
+        Finding::warning("clock", MACHINE, text).remedy("timedatectl set-ntp true, or date -s 'YYYY-MM-DD HH:MM'")
+    })
 }
 
 /// What comes from the engine is forwarded; names are looked up by the host itself.
@@ -95,7 +96,9 @@ fn vpn(facts: &Facts) -> Option<Finding> {
         vpn.interface, vpn.kind
     );
     let which = if others.is_empty() { " --interface NAME".into() } else { named(&others) };
-    let remedy = format!("if that is meant, name the uplinks: anabranch join{which}; if not, do not join while the tunnel is up");
+    let remedy = format!(
+        "if that is meant, name the uplinks: anabranch join{which}; if not, do not join while the tunnel is up"
+    );
     Some(Finding::warning("vpn", MACHINE, text).remedy(remedy))
 }
 
@@ -105,7 +108,9 @@ fn kernel_mptcp(machine: &Machine) -> Vec<Finding> {
     let mptcp = &machine.kernel_mptcp;
     let text = match mptcp.enabled {
         None => Some("the kernel has no MPTCP (CONFIG_MPTCP); join does not need it, the kernel mode does"),
-        Some(false) => Some("the kernel's MPTCP is off; join does not need it, the kernel mode does (sysctl -w net.mptcp.enabled=1)"),
+        Some(false) => Some(
+            "the kernel's MPTCP is off; join does not need it, the kernel mode does (sysctl -w net.mptcp.enabled=1)",
+        ),
         Some(true) if !mptcp.has_command && machine.missing_programs.is_empty() => {
             Some("`ip mptcp` does not work; join does not need it, the kernel mode does (iproute2 5.8 or newer)")
         }
@@ -113,7 +118,10 @@ fn kernel_mptcp(machine: &Machine) -> Vec<Finding> {
     };
     findings.extend(text.map(|text| Finding::note("kernel-mptcp", MACHINE, text)));
     if !mptcp.endpoints.is_empty() {
-        let text = format!("the kernel's MPTCP has endpoints of another program: {}; they are left alone", list(&mptcp.endpoints));
+        let text = format!(
+            "the kernel's MPTCP has endpoints of another program: {}; they are left alone",
+            list(&mptcp.endpoints)
+        );
         findings.push(Finding::note("foreign-endpoints", MACHINE, text));
     }
     findings

@@ -59,7 +59,9 @@ fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
     let probes = &facts.probes;
     let ill: Vec<&Probe> = probes.iter().filter(|probe| symptom.is_of(probe)).collect();
     let speaks = |server: &str| over(probes, server);
-    let passes = |uplink: &str| unique(probes.iter().filter(|p| p.uplink == uplink && p.mptcp.is_good()).map(|p| p.server.as_str()));
+    let passes = |uplink: &str| {
+        unique(probes.iter().filter(|p| p.uplink == uplink && p.mptcp.is_good()).map(|p| p.server.as_str()))
+    };
     let by_uplink: Vec<&&Probe> = ill.iter().filter(|probe| !speaks(&probe.server).is_empty()).collect();
     let uplinks = unique(by_uplink.iter().map(|probe| probe.uplink.as_str()));
     let by_server: Vec<&&Probe> =
@@ -68,13 +70,15 @@ fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
     let mut findings = Vec::new();
     for uplink in &uplinks {
         let of = unique(by_uplink.iter().filter(|probe| probe.uplink == *uplink).map(|probe| probe.server.as_str()));
-        let proof: Vec<String> = of.iter().map(|server| format!("{server} answers with it over {}", list(&speaks(server)))).collect();
+        let proof: Vec<String> =
+            of.iter().map(|server| format!("{server} answers with it over {}", list(&speaks(server)))).collect();
         let text = format!("{} ({})", symptom.deed(), proof.join("; "));
         findings.push(Finding::warning(symptom.code(), *uplink, text).remedy(without_uplink(facts, uplink)));
     }
     for server in &servers {
         let via = unique(by_server.iter().filter(|probe| probe.server == *server).map(|probe| probe.uplink.as_str()));
-        let proof: Vec<String> = via.iter().map(|uplink| format!("{uplink} lets that of {} pass", list(&passes(uplink)))).collect();
+        let proof: Vec<String> =
+            via.iter().map(|uplink| format!("{uplink} lets that of {} pass", list(&passes(uplink)))).collect();
         findings.push(server_without(server, symptom, &proof.join("; ")));
     }
     let open: Vec<&&Probe> =
@@ -85,23 +89,33 @@ fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
 
 /// The uplinks over which a server answers with MPTCP.
 fn over<'a>(probes: &'a [Probe], server: &str) -> Vec<&'a str> {
-    unique(probes.iter().filter(|probe| probe.server == server && probe.mptcp.is_good()).map(|probe| probe.uplink.as_str()))
+    unique(
+        probes
+            .iter()
+            .filter(|probe| probe.server == server && probe.mptcp.is_good())
+            .map(|probe| probe.uplink.as_str()),
+    )
 }
 
 /// Connections that begin elsewhere use all uplinks that are left.
 fn without_uplink(facts: &Facts, uplink: &str) -> String {
     let names = facts.uplinks.iter().filter(|known| known.wrong.is_none()).map(|known| known.interface.as_str());
-    let arguments: String = names
-        .map(|name| format!(" --interface {name}{}", if name == uplink { "=secondary" } else { "" }))
-        .collect();
+    let arguments: String =
+        names.map(|name| format!(" --interface {name}{}", if name == uplink { "=secondary" } else { "" })).collect();
     format!("anabranch join{arguments}; or try another access point name (APN) or another provider in that phone")
 }
 
 fn server_without(server: &str, symptom: Symptom, proof: &str) -> Finding {
     let (code, text) = match symptom {
-        Symptom::Plain => ("server-without-mptcp", format!("it does not speak MPTCP ({proof}): each connection has one uplink")),
-        Symptom::Dropped => ("server-drops-mptcp", format!("it, or a firewall before it, drops connections that offer MPTCP ({proof})")),
-        Symptom::FellBack => ("server-strips-data", format!("something before it removes MPTCP's options from data ({proof})")),
+        Symptom::Plain => {
+            ("server-without-mptcp", format!("it does not speak MPTCP ({proof}): each connection has one uplink"))
+        }
+        Symptom::Dropped => {
+            ("server-drops-mptcp", format!("it, or a firewall before it, drops connections that offer MPTCP ({proof})"))
+        }
+        Symptom::FellBack => {
+            ("server-strips-data", format!("something before it removes MPTCP's options from data ({proof})"))
+        }
     };
     let remedy = "if the server is yours: Linux 5.6 or newer, sysctl -w net.mptcp.enabled=1, its program under mptcpize run, and no \
                   proxy or load balancer before it";
@@ -109,8 +123,10 @@ fn server_without(server: &str, symptom: Symptom, proof: &str) -> Finding {
 }
 
 fn undecided(open: &[&&Probe], symptom: Symptom) -> Option<Finding> {
-    let (servers, uplinks) =
-        (unique(open.iter().map(|probe| probe.server.as_str())), unique(open.iter().map(|probe| probe.uplink.as_str())));
+    let (servers, uplinks) = (
+        unique(open.iter().map(|probe| probe.server.as_str())),
+        unique(open.iter().map(|probe| probe.uplink.as_str())),
+    );
     let first = servers.first()?;
     let what = match symptom {
         Symptom::Plain => "connections are answered without MPTCP",
@@ -122,7 +138,10 @@ fn undecided(open: &[&&Probe], symptom: Symptom) -> Option<Finding> {
         _ => format!("whether the server or all of {} are to blame", list(&uplinks)),
     };
     let text = format!("{what} over {}: {whether} cannot be told from that", list(&uplinks));
-    let remedy = format!("name a server that is known to speak MPTCP as well: anabranch doctor {} KNOWN:PORT", servers.join(" "));
+    let remedy = format!(
+        "name a server that is known to speak MPTCP as well: anabranch doctor {} KNOWN:PORT",
+        servers.join(" ")
+    );
     let code = match symptom {
         Symptom::Plain => "mptcp-undecided",
         Symptom::Dropped => "mptcp-dropped-undecided",
@@ -135,12 +154,17 @@ fn undecided(open: &[&&Probe], symptom: Symptom) -> Option<Finding> {
 fn joins(facts: &Facts) -> Vec<Finding> {
     let failed: Vec<&Join> = facts.joins.iter().filter(|join| join.outcome != JoinOutcome::Established).collect();
     let is_good = |join: &&&Join| {
-        facts.probes.iter().any(|probe| probe.uplink == join.uplink && probe.server == join.server && probe.mptcp.is_good())
+        facts
+            .probes
+            .iter()
+            .any(|probe| probe.uplink == join.uplink && probe.server == join.server && probe.mptcp.is_good())
     };
     let failed: Vec<&Join> = failed.iter().filter(is_good).copied().collect();
     let refusing: Vec<&str> = unique(failed.iter().map(|join| join.server.as_str()))
         .into_iter()
-        .filter(|server| facts.joins.iter().filter(|join| join.server == *server).all(|join| join.outcome == JoinOutcome::Refused))
+        .filter(|server| {
+            facts.joins.iter().filter(|join| join.server == *server).all(|join| join.outcome == JoinOutcome::Refused)
+        })
         .collect();
     let server = |server: &&str| {
         let text = "it speaks MPTCP and refuses every further subflow: each connection has one uplink";

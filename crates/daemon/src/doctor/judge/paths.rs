@@ -14,7 +14,10 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     findings.extend(facts.rates.iter().filter_map(|rate| {
         let why = rate.failed.as_ref()?;
         let text = format!("the transfer of --measure failed: {why}");
-        Some(Finding::warning("measure", &rate.uplink, text).remedy("name an http:// URL of a large file that every uplink can fetch"))
+        Some(
+            Finding::warning("measure", &rate.uplink, text)
+                .remedy("name an http:// URL of a large file that every uplink can fetch"),
+        )
     }));
     findings
 }
@@ -25,7 +28,8 @@ fn names(facts: &Facts) -> Vec<Finding> {
     let why = |server: &&ServerFacts| server.lookup_failed.clone().unwrap_or_default();
     if failed.len() > 1 && failed.len() == facts.servers.len() {
         let text = format!("no name was found ({}): the name servers do not do their work", why(&failed[0]));
-        let remedy = "look at /etc/resolv.conf (resolvectl status): a name server of an uplink that is gone, or of a VPN?";
+        let remedy =
+            "look at /etc/resolv.conf (resolvectl status): a name server of an uplink that is gone, or of a VPN?";
         return vec![Finding::problem("no-names", MACHINE, text).remedy(remedy)];
     }
     let remedy = "check the name, and this device's name servers (/etc/resolv.conf, resolvectl status)";
@@ -91,8 +95,10 @@ fn server_silent(server: &str, probes: &[&Probe], facts: &Facts) -> Option<Findi
     let silent = |probe: &&&Probe| !answered(probe) && has_reached(facts, &probe.uplink);
     let over = unique(probes.iter().filter(silent).map(|probe| probe.uplink.as_str()));
     // Of one that is reached over one address of an uplink the other address is no great loss.
-    let over: Vec<&str> =
-        over.into_iter().filter(|uplink| !probes.iter().any(|probe| probe.uplink == *uplink && answered(probe))).collect();
+    let over: Vec<&str> = over
+        .into_iter()
+        .filter(|uplink| !probes.iter().any(|probe| probe.uplink == *uplink && answered(probe)))
+        .collect();
     if over.is_empty() {
         return None;
     }

@@ -29,13 +29,9 @@ fn unusable(uplink: &UplinkFacts) -> Option<Finding> {
     Some(Finding::problem("unusable", &uplink.interface, text).remedy(remedy))
 }
 
-/// Nothing to join.
+/// Nothing to join; what is wrong with each interface is said there.
 fn none(facts: &Facts) -> Option<Finding> {
-    let others: Vec<String> = facts.others.iter().map(|(interface, why)| format!("{interface} {why}")).collect();
-    let text = match others.is_empty() {
-        true => "no interface reaches the Internet by itself".into(),
-        false => format!("no interface reaches the Internet by itself: {}", others.join("; ")),
-    };
+    let text = "no interface reaches the Internet by itself";
     let remedy = "switch on a phone's tethering, or join a Wi-Fi";
     facts.uplinks.is_empty().then(|| Finding::problem("no-uplinks", MACHINE, text).remedy(remedy))
 }
@@ -83,7 +79,11 @@ fn clash(one: &UplinkFacts, other: &UplinkFacts) -> Option<Finding> {
     let network = |way: &WayFacts| Network { address: way.address, prefix_len: way.prefix_len };
     let pairs = || one.ways.iter().flat_map(|way| other.ways.iter().map(move |its| (way, its)));
     let (way, its) = pairs().find(|(way, its)| network(way).overlaps(&network(its)))?;
-    let same = if way.address == its.address { format!("the same address {}", way.address) } else { "the same network".into() };
+    let same = if way.address == its.address {
+        format!("the same address {}", way.address)
+    } else {
+        "the same network".into()
+    };
     let shared = network(way);
     let filter = match one.has_strict_filter || other.has_strict_filter {
         true => "; their reverse-path filter is strict, and loose while join runs",

@@ -111,7 +111,9 @@ mod tests {
         assert_eq!(search(1500, 1500, true, None), (found(1500, 0, 0), 1));
         assert_eq!(search(1500, 9000, false, None), (found(1500, 0, 0), 1));
         assert_eq!(search(1500, 1400, true, Some(1400)), (found(1400, 0, 1400), 2));
-        for (carries, expected) in [(1400, found(1400, 1420, 0)), (1280, found(1280, 1300, 0)), (1499, found(1492, 1500, 0))] {
+        for (carries, expected) in
+            [(1400, found(1400, 1420, 0)), (1280, found(1280, 1300, 0)), (1499, found(1492, 1500, 0))]
+        {
             let (sizes, packets) = search(1500, carries, true, None);
             assert_eq!(sizes, expected);
             assert!(packets <= 12, "{packets}");
