@@ -3,7 +3,10 @@
 //! ```text
 //! facts    what was found out: data
 //! collect  asks the machine: interfaces, firewalls, managers
+//! names    looks up the servers' addresses
 //! probe    asks servers over uplinks, through an engine that is connected as that of a join is
+//! direct   asks them with sockets of the kernel, where that may not be
+//! measure  a short transfer over each uplink, if it is asked for
 //! judge    from facts to findings, without IO
 //! report   both as text and JSON
 //! ```
@@ -11,6 +14,7 @@
 //! It never hangs: every question has a deadline, and all together have one. Everything that is changed on this host is taken back.
 
 mod collect;
+mod direct;
 pub mod facts;
 pub mod judge;
 mod measure;
@@ -33,7 +37,7 @@ use linux::{Error, Result};
 use transport::{Endpoint, Event};
 use units::Instant;
 
-use facts::{Facts, GatewayState, ServerFacts};
+use facts::{Facts, GatewayState, Reached, ServerFacts};
 use probe::{Order, Prober};
 use report::Report;
 
@@ -110,10 +114,20 @@ fn place(text: &str) -> Result<(String, u16)> {
 /// Connects an engine with the uplinks, as a join does, and asks the servers.
 fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -> Result<()> {
     let machine = &facts.machine;
-    let what = "MPTCP, round-trip times, path MTU, the trial of TUN device and nftables";
+    let what = "MPTCP, path MTU, and whether TUN device and nftables work";
     if !machine.may_administer || !machine.missing_programs.is_empty() {
         let needs = if machine.may_administer { "the programs that are missing" } else { "root" };
-        facts.left_out.push(format!("{what}: they need {needs}"));
+        facts.left_out.push(format!("{what}: that needs {needs}"));
+        say("asking the servers, as far as this user may");
+        facts.probes = direct::ask(uplinks, &facts.servers);
+        // Answers of these do not pass a strict filter, which join does not mind.
+        let strict: Vec<&str> = facts
+            .uplinks
+            .iter()
+            .filter(|uplink| uplink.has_strict_filter)
+            .map(|uplink| uplink.interface.as_str())
+            .collect();
+        facts.probes.retain(|probe| probe.plain != Reached::Silent || !strict.contains(&probe.uplink.as_str()));
         return Ok(());
     }
     if uplinks.is_empty() {

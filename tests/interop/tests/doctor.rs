@@ -258,6 +258,29 @@ fn a_port_that_refuses_and_a_server_that_is_not_there() {
 }
 
 #[test]
+fn over_ipv6_and_with_a_transfer() {
+    let Some(net) = Tethered::new([LINK, "rate = '5 Mbit/s'\ndelay = '10 ms'"]) else { return };
+    let folder = Folder::new("ipv6");
+    fs::write(folder.0.join("data.bin"), vec![7; 8_000_000]).unwrap();
+    let _server = net.web_server(&folder.0, "::");
+    let server = "[fd09::9]:8000";
+    let url = format!("http://{server}/data.bin").parse().unwrap();
+    let options = DoctorOptions { interfaces: vec![], servers: vec![server.into()], measure: Some(url) };
+    let before = net.state();
+    let report = net.laptop.run(|| examine(&options, &Stop::new().unwrap(), &|_| {})).unwrap().unwrap();
+    assert_eq!(net.state(), before);
+    expect(&report, &[]);
+    assert_eq!(spoken(&report.facts), [Spoken::Confirmed, Spoken::Confirmed]);
+    assert!(report.facts.probes.iter().all(|probe| probe.mtu.carries == 1500), "{}", report.text());
+    let rate = |index: usize| {
+        let rate = &report.facts.rates[index];
+        rate.bytes as f64 * 8e-6 / rate.duration.as_secs_f64()
+    };
+    assert!((14.0..21.0).contains(&rate(0)) && (3.5..5.5).contains(&rate(1)), "{}", report.text());
+    assert!(report.text().contains("about "), "{}", report.text());
+}
+
+#[test]
 fn without_root_what_can_be_told_is_told() {
     let Some((net, _server, _folder)) = network("nobody", [LINK, LINK]) else { return };
     let options = DoctorOptions { interfaces: vec![], servers: vec![SERVER.into()], measure: None };
@@ -272,5 +295,9 @@ fn without_root_what_can_be_told_is_told() {
     expect(&report, &[("no-rights", "machine", "sudo anabranch")]);
     assert!(!report.join_works);
     let text = report.text();
-    assert!(text.contains("left out: MPTCP") && text.contains("need root") && text.contains("192.168.42.10"), "{text}");
+    assert!(
+        text.contains("left out: MPTCP") && text.contains("needs root") && text.contains("192.168.42.10"),
+        "{text}"
+    );
+    assert!(text.contains("usb0 IPv4: can connect, round trip 2") && text.contains("usb1 IPv4: can connect"), "{text}");
 }

@@ -219,6 +219,8 @@ pub enum Spoken {
     /// The SYN was not answered.
     #[default]
     Silent,
+    /// It was not tried.
+    Unknown,
 }
 
 impl Spoken {

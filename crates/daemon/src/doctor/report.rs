@@ -153,7 +153,8 @@ fn describe_mptcp(probe: &Probe) -> &'static str {
         (Spoken::Plain, _) => "plain TCP",
         (Spoken::Refused, _) | (_, Reached::Refused) => "refused",
         (Spoken::Silent, Reached::Yes) => "plain TCP; what offers MPTCP is not answered",
-        (Spoken::Silent, Reached::Silent) => "no answer",
+        (Spoken::Unknown, Reached::Yes) => "can connect",
+        (Spoken::Silent | Spoken::Unknown, Reached::Silent) => "no answer",
     }
 }
 
