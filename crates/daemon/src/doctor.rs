@@ -46,6 +46,8 @@ pub const POINTER: &str = "; `anabranch doctor` finds out why";
 
 /// The port that is asked if none is named.
 const PORT: u16 = 443;
+/// Servers at most: all are asked at once.
+const SERVERS_MAX: usize = 8;
 /// A gateway that did not answer after so many looks is silent.
 const GATEWAY_LOOKS: u32 = 20;
 const GATEWAY_PAUSE: Duration = Duration::from_millis(100);
@@ -67,7 +69,7 @@ pub struct DoctorOptions {
 /// If a server is none, if it is interrupted, or if the process has no file descriptors left. What is wrong with the machine is no
 /// error: it is in the report.
 pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Result<Report> {
-    let places: Vec<(String, u16)> = options.servers.iter().map(|text| place(text)).collect::<Result<_>>()?;
+    let places = places(&options.servers)?;
     say("looking at this machine and its uplinks");
     let lookup = names::begin(&places);
     let mut facts =
@@ -90,6 +92,21 @@ pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Resu
         return Err(Error::Interrupted);
     }
     Ok(Report::new(facts))
+}
+
+/// The servers, each once.
+fn places(servers: &[String]) -> Result<Vec<(String, u16)>> {
+    let mut places = Vec::new();
+    for text in servers {
+        let place = place(text)?;
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    match places.len() > SERVERS_MAX {
+        true => Err(Error::Usage(format!("{} servers are too many: name {SERVERS_MAX} at most", places.len()))),
+        false => Ok(places),
+    }
 }
 
 /// `SERVER[:PORT]`, an IPv6 address with a port in brackets.

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use daemon::doctor::facts::{Facts, JoinOutcome, Spoken};
 use daemon::doctor::report::Report;
 use daemon::doctor::{DoctorOptions, examine};
-use interop::{Protocol, Running, Tethered, USB, listen, output};
+use interop::{Protocol, Running, Tethered, USB, listen, output, wait_until};
 use linux::stop::Stop;
 
 const LINK: &str = "rate = '20 Mbit/s'\ndelay = '10 ms'";
@@ -104,6 +105,43 @@ fn a_good_network_has_nothing_to_change() {
 }
 
 #[test]
+fn a_slow_and_lossy_uplink_has_no_other_fault() {
+    let slow = "rate = '1 Mbit/s'\ndelay = '300 ms'\nloss = '3 %'";
+    let Some((net, _server, _folder)) = network("slow", [LINK, slow]) else { return };
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[]);
+    assert_eq!(spoken(&report.facts), [Spoken::Confirmed, Spoken::Confirmed], "{}", report.text());
+}
+
+/// Servers that speak first, hang up at once, or after they have heard something.
+const MOODS: &str = "
+import os, socket, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+def greet(s): s.sendall(b'SSH-2.0-test\\r\\n'); s.recv(100); s.close()
+def hang_up(s): s.close()
+def listen_first(s): s.recv(10); s.close()
+def serve(port, mood):
+    s = socket.create_server(('0.0.0.0', port))
+    while True: threading.Thread(target=mood, args=(s.accept()[0],)).start()
+for port, mood in ((9001, greet), (9002, hang_up), (9003, listen_first)):
+    threading.Thread(target=serve, args=(port, mood)).start()
+";
+
+#[test]
+fn servers_that_hang_up_speak_mptcp_all_the_same() {
+    let Some((net, _server, _folder)) = network("moods", [LINK, LINK]) else { return };
+    let mut command = net.server().command("mptcpize").unwrap();
+    command.args(["run", "python3", "-c", MOODS]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let _moods = Running(command.spawn().unwrap());
+    let servers = ["10.9.9.9:9001", "10.9.9.9:9002", "10.9.9.9:9003"];
+    let connects = |port: u16| net.server().run(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()).unwrap();
+    wait_until("the servers answer", || (9001..=9003).all(connects));
+    let report = doctor(&net, &USB, &servers);
+    expect(&report, &[]);
+    assert!(spoken(&report.facts).iter().all(|spoken| spoken.is_good()), "{}", report.text());
+}
+
+#[test]
 fn a_phone_that_strips_mptcp_is_named() {
     let strips = format!("{LINK}\nmiddleboxes = [{{ strip = {{ options = ['mptcp'], on = 'syn' }} }}]");
     let Some((net, _server, _folder)) = network("strips", [LINK, &strips]) else { return };
@@ -130,6 +168,11 @@ fn a_phone_that_drops_mptcp_is_named() {
     filter(&net, 1, "tcp flags syn tcp option mptcp exists drop");
     let report = doctor(&net, &USB, &[SERVER]);
     expect(&report, &[("mptcp-dropped", "usb1", "usb1=secondary")]);
+    let rule =
+        "flush chain inet box pass; add rule inet box pass tcp flags syn tcp option mptcp exists reject with tcp reset";
+    output(net.phone(1), "nft", &[rule]);
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("mptcp-refused", "usb1", "usb1=secondary")]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Asks the machine: thin, and what is read of other programs' words is in functions of text.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::unix::process::CommandExt as _;
@@ -45,7 +46,10 @@ pub fn machine() -> Machine {
 /// The uplinks of these names, or all there are and, for the other interfaces, why they are none.
 pub fn uplinks(names: &[String]) -> (Vec<Uplink>, Vec<UplinkFacts>, Vec<(String, String)>) {
     let (mut usable, mut facts, mut others) = (Vec::new(), Vec::new(), Vec::new());
-    let candidates = if names.is_empty() { interfaces() } else { names.to_vec() };
+    let mut candidates = if names.is_empty() { interfaces() } else { names.to_vec() };
+    // Whoever names one twice means it once.
+    let mut seen = BTreeSet::new();
+    candidates.retain(|name| seen.insert(name.clone()));
     for name in candidates {
         let found = uplink::discover_some(core::slice::from_ref(&name)).map(|(mut found, _)| found.pop());
         match found {

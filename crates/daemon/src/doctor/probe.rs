@@ -63,6 +63,8 @@ struct Test {
     echo: Option<Echo>,
     reached: Reached,
     spoken: Spoken,
+    /// The server has ended the connection with MPTCP: that it takes no further subflow says nothing.
+    has_ended: bool,
     /// Until when the connections are waited for; zero: no longer.
     plain_until: Instant,
     mptcp_until: Instant,
@@ -99,6 +101,7 @@ impl Prober {
             echo: None,
             reached: Reached::Silent,
             spoken: Spoken::Silent,
+            has_ended: false,
             plain_until: Instant::ZERO,
             mptcp_until: Instant::ZERO,
         };
@@ -125,7 +128,9 @@ impl Prober {
         };
         let join = |attempt: &Attempt| {
             let (base, over) = (&self.tests[attempt.base].order, &self.tests[attempt.over].order);
-            let outcome = attempt.outcome?;
+            let says_nothing =
+                |outcome: &JoinOutcome| self.tests[attempt.base].has_ended && *outcome != JoinOutcome::Established;
+            let outcome = attempt.outcome.filter(|outcome| !says_nothing(outcome))?;
             Some(Join { server: base.server.clone(), base: base.uplink.clone(), uplink: over.uplink.clone(), outcome })
         };
         (self.tests.iter().map(probe).collect(), self.attempts.iter().filter_map(join).collect())
@@ -172,6 +177,7 @@ impl Prober {
                     test.spoken = Spoken::Refused;
                 }
                 test.mptcp_until = Instant::ZERO;
+                test.has_ended |= reason != CloseReason::Aborted;
             }
         }
         let base = self.by_capable(connection);
@@ -296,6 +302,11 @@ impl Agent for Prober {
                     self.note_join(base, subflow, outcome_of(reason));
                 }
             }
+            Event::PeerFinished(connection) => {
+                if let Some(base) = self.by_capable(connection) {
+                    self.tests[base].has_ended = true;
+                }
+            }
             Event::Closed { connection, reason } => self.closed(connection, reason),
             _ => {}
         }
@@ -346,12 +357,16 @@ fn outcome_of(reason: CloseReason) -> Option<JoinOutcome> {
     }
 }
 
-/// The beginning of a request, such as a server waits for: of TLS where that is usual, of HTTP elsewhere.
+/// The beginning of a request, such as a server waits for: of TLS or SSH where that is usual, of HTTP elsewhere.
 fn hello(order: &Order) -> Bytes {
     const TLS_PORTS: [u16; 7] = [443, 465, 563, 636, 853, 993, 8443];
     if TLS_PORTS.contains(&order.remote.port()) {
         // A record of 512 octets with a ClientHello (RFC 8446 section 5.1), of which no more follows.
         return Bytes::from_static(&[22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]);
+    }
+    if order.remote.port() == 22 {
+        // RFC 4253 section 4.2.
+        return Bytes::from_static(b"SSH-2.0-anabranch_doctor\r\n");
     }
     Bytes::from(format!("HEAD / HTTP/1.1\r\nHost: {}\r\nUser-Agent: anabranch-doctor\r\n", order.server))
 }

@@ -9,7 +9,7 @@ use super::{Finding, list, unique};
 
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for symptom in [Symptom::Plain, Symptom::Dropped, Symptom::FellBack] {
+    for symptom in [Symptom::Plain, Symptom::Dropped, Symptom::Refused, Symptom::FellBack] {
         findings.extend(attribute(facts, symptom));
     }
     findings.extend(joins(facts));
@@ -23,6 +23,8 @@ enum Symptom {
     Plain,
     /// The whole SYN is gone.
     Dropped,
+    /// It is answered by a reset.
+    Refused,
     /// Options are gone after the handshake.
     FellBack,
 }
@@ -32,6 +34,7 @@ impl Symptom {
         match self {
             Self::Plain => probe.mptcp == Spoken::Plain,
             Self::Dropped => probe.mptcp == Spoken::Silent && probe.plain == Reached::Yes,
+            Self::Refused => probe.mptcp == Spoken::Refused && probe.plain == Reached::Yes,
             Self::FellBack => probe.mptcp == Spoken::FellBack,
         }
     }
@@ -40,6 +43,7 @@ impl Symptom {
         match self {
             Self::Plain => "mptcp-stripped",
             Self::Dropped => "mptcp-dropped",
+            Self::Refused => "mptcp-refused",
             Self::FellBack => "mptcp-stripped-from-data",
         }
     }
@@ -49,6 +53,7 @@ impl Symptom {
         match self {
             Self::Plain => "it removes the MPTCP options of connections",
             Self::Dropped => "it drops connections that offer MPTCP; only after seven seconds they go on as plain TCP",
+            Self::Refused => "it resets connections that offer MPTCP",
             Self::FellBack => "it lets MPTCP's handshake pass and removes its options from data",
         }
     }
@@ -113,6 +118,10 @@ fn server_without(server: &str, symptom: Symptom, proof: &str) -> Finding {
         Symptom::Dropped => {
             ("server-drops-mptcp", format!("it, or a firewall before it, drops connections that offer MPTCP ({proof})"))
         }
+        Symptom::Refused => (
+            "server-refuses-mptcp",
+            format!("it, or a firewall before it, resets connections that offer MPTCP ({proof})"),
+        ),
         Symptom::FellBack => {
             ("server-strips-data", format!("something before it removes MPTCP's options from data ({proof})"))
         }
@@ -131,6 +140,7 @@ fn undecided(open: &[&&Probe], symptom: Symptom) -> Option<Finding> {
     let what = match symptom {
         Symptom::Plain => "connections are answered without MPTCP",
         Symptom::Dropped => "connections that offer MPTCP are not answered, others are",
+        Symptom::Refused => "connections that offer MPTCP are reset, others are not",
         Symptom::FellBack => "MPTCP's options are removed from data",
     };
     let whether = match uplinks.len() {
@@ -145,6 +155,7 @@ fn undecided(open: &[&&Probe], symptom: Symptom) -> Option<Finding> {
     let code = match symptom {
         Symptom::Plain => "mptcp-undecided",
         Symptom::Dropped => "mptcp-dropped-undecided",
+        Symptom::Refused => "mptcp-refused-undecided",
         Symptom::FellBack => "mptcp-data-undecided",
     };
     Some(Finding::warning(code, *first, text).remedy(remedy))

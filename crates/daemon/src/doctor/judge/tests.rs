@@ -236,7 +236,7 @@ fn who_is_not_reached() {
 fn who_removes_mptcp() {
     use Spoken::{Confirmed, FellBack, Plain};
     let dropped = |uplink, server| Probe { mptcp: Spoken::Silent, ..probe(uplink, server, Plain) };
-    let cases: [(Vec<Probe>, &[&str]); 9] = [
+    let cases: [(Vec<Probe>, &[&str]); 12] = [
         // Another uplink shows that the server speaks it.
         (vec![probe("a", S, Confirmed), probe("b", S, Plain)], &["mptcp-stripped b"]),
         // Another server shows that the uplink lets it pass.
@@ -253,6 +253,10 @@ fn who_removes_mptcp() {
         (vec![dropped("a", S), probe("a", T, Confirmed)], &["server-drops-mptcp s.example:443"]),
         (vec![dropped("a", S)], &["mptcp-dropped-undecided s.example:443"]),
         (vec![probe("a", S, Confirmed), probe("b", S, FellBack)], &["mptcp-stripped-from-data b"]),
+        (vec![probe("a", S, Confirmed), probe("b", S, Spoken::Refused)], &["mptcp-refused b"]),
+        (vec![probe("a", S, Spoken::Refused), probe("a", T, Confirmed)], &["server-refuses-mptcp s.example:443"]),
+        // Nobody asked.
+        (vec![probe("a", S, Spoken::Unknown)], &[]),
     ];
     for (probes, wanted) in cases {
         let facts = with(|facts| (facts.probes, facts.joins) = (probes, Vec::new()));
