@@ -11,7 +11,7 @@ use linux::stop::Stop;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::facts::ServerFacts;
-use crate::proxy::resolver::system_lookup;
+use crate::proxy::resolver::{explain, system_lookup};
 
 /// How long the name servers may take.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -31,7 +31,7 @@ pub fn begin(places: &[(String, u16)]) -> Lookup {
             let answer = match lookup(&name) {
                 Ok(addresses) if addresses.is_empty() => Err("it has none".to_owned()),
                 Ok(addresses) => Ok(addresses),
-                Err(error) => Err(error.to_string()),
+                Err(error) => Err(explain(&error)),
             };
             // Nobody waits for one that is too late.
             let _ = told.send((position, answer));

@@ -1,6 +1,6 @@
 //! Servers over uplinks: whether they are reached, and with packets of which size.
 
-use super::super::facts::{Facts, GatewayState, Probe, Reached, ServerFacts};
+use super::super::facts::{Facts, GatewayState, Probe, Reached, ServerFacts, WayFacts};
 use super::{Finding, MACHINE, answered, has_reached, list, machine, unique};
 
 /// Part of unanswered packets above which a path is called lossy, as 1 in so many; one may be chance.
@@ -71,9 +71,11 @@ fn reached(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
+/// Then that is what is wrong, and said to be.
 fn gateway_is_silent(facts: &Facts, uplink: &str) -> bool {
-    let mut ways = facts.uplinks.iter().filter(|known| known.interface == uplink).flat_map(|known| &known.ways);
-    ways.any(|way| way.gateway_state == GatewayState::Silent) && !has_reached(facts, uplink)
+    let mut of = facts.uplinks.iter().filter(|known| known.interface == uplink);
+    let all_silent = |ways: &[WayFacts]| ways.iter().all(|way| way.gateway_state == GatewayState::Silent);
+    of.any(|known| !known.ways.is_empty() && all_silent(&known.ways)) && !has_reached(facts, uplink)
 }
 
 /// Nobody listens on the port.

@@ -200,6 +200,14 @@ fn uplinks_by_themselves() {
     assert_eq!(asked(&gateway), ["gateway-silent b"]);
     // Something behind it has answered: then it is there.
     assert!(asked(&with(mute)).is_empty());
+    // The other family may work.
+    let half = with(|facts| {
+        facts.uplinks[1]
+            .ways
+            .push(WayFacts { gateway_state: GatewayState::Silent, ..way("2001:db8::2", "2001:db8::1") });
+        facts.uplinks[1].ways[0].gateway_state = GatewayState::Unknown;
+    });
+    assert_eq!((asked(&half), notes(&half)), (vec![], vec!["gateway-silent"]));
     let all = with(|facts| {
         facts.uplinks.iter_mut().for_each(|uplink| uplink.ways[0].gateway_state = GatewayState::Silent);
         facts.probes = vec![silent("a", S), silent("b", S)];

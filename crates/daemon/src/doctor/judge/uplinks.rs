@@ -36,12 +36,16 @@ fn none(facts: &Facts) -> Option<Finding> {
     facts.uplinks.is_empty().then(|| Finding::problem("no-uplinks", MACHINE, text).remedy(remedy))
 }
 
-/// A gateway that is silent, unless something answered from behind it.
+/// A gateway that is silent, unless something answered from behind it. With another family the uplink may work all the same.
 fn gateways(uplink: &UplinkFacts, facts: &Facts) -> Option<Finding> {
-    let silent = |way: &&WayFacts| way.gateway_state == GatewayState::Silent;
-    let others_answer = uplink.ways.iter().any(|way| way.gateway_state == GatewayState::Answers);
-    let gateway = uplink.ways.iter().find(silent)?.gateway?;
-    if has_reached(facts, &uplink.interface) || others_answer {
+    let is_silent = |way: &WayFacts| way.gateway_state == GatewayState::Silent;
+    let gateway = uplink.ways.iter().find(|way| is_silent(way))?.gateway?;
+    if !uplink.ways.iter().all(is_silent) {
+        let family = if gateway.is_ipv4() { "IPv4" } else { "IPv6" };
+        let text = format!("the gateway {gateway} does not answer: {family} does not work there");
+        return Some(Finding::note("gateway-silent", &uplink.interface, text));
+    }
+    if has_reached(facts, &uplink.interface) {
         return None;
     }
     let asked = if gateway.is_ipv4() { "ARP" } else { "neighbour solicitation" };
