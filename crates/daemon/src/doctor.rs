@@ -4,7 +4,7 @@
 //! facts    what was found out: data
 //! collect  asks the machine: interfaces, firewalls, managers
 //! names    looks up the servers' addresses
-//! probe    asks servers over uplinks, through an engine that is connected as that of a join is
+//! inquiry  asks servers over uplinks, through an engine that is connected as that of a join is
 //! direct   asks them with sockets of the kernel, where that may not be
 //! measure  a short transfer over each uplink, if it is asked for
 //! judge    from facts to findings, without IO
@@ -16,10 +16,10 @@
 mod collect;
 mod direct;
 pub mod facts;
+mod inquiry;
 pub mod judge;
 mod measure;
 mod names;
-mod probe;
 pub mod report;
 
 use std::net::IpAddr;
@@ -38,7 +38,7 @@ use transport::{Endpoint, Event};
 use units::Instant;
 
 use facts::{Facts, GatewayState, Reached, ServerFacts};
-use probe::{Order, Prober};
+use inquiry::{Inquirer, Order};
 use report::Report;
 
 /// What failures end with of which this program finds out more.
@@ -136,7 +136,7 @@ fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -
         let needs = if machine.may_administer { "the programs that are missing" } else { "root" };
         facts.left_out.push(format!("{what}: that needs {needs}"));
         say("asking the servers, as far as this user may");
-        facts.probes = direct::ask(uplinks, &facts.servers);
+        facts.inquiries = direct::ask(uplinks, &facts.servers);
         // Answers of these do not pass a strict filter, which join does not mind.
         let strict: Vec<&str> = facts
             .uplinks
@@ -144,7 +144,9 @@ fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -
             .filter(|uplink| uplink.has_strict_filter)
             .map(|uplink| uplink.interface.as_str())
             .collect();
-        facts.probes.retain(|probe| probe.plain != Reached::Silent || !strict.contains(&probe.uplink.as_str()));
+        facts
+            .inquiries
+            .retain(|inquiry| inquiry.plain != Reached::Silent || !strict.contains(&inquiry.uplink.as_str()));
         return Ok(());
     }
     if uplinks.is_empty() {
@@ -175,7 +177,7 @@ fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -
             count(&facts.servers, "server"),
             count(uplinks, "uplink")
         ));
-        (facts.probes, facts.joins) = run(orders, endpoint, Driver::new(tun, MTU)?, stop)?;
+        (facts.inquiries, facts.joins) = run(orders, endpoint, Driver::new(tun, MTU)?, stop)?;
     }
     Ok(())
 }
@@ -216,18 +218,18 @@ impl App for Idle {
     }
 }
 
-type Found = (Vec<facts::Probe>, Vec<facts::Join>);
+type Found = (Vec<facts::Inquiry>, Vec<facts::Join>);
 
 fn run(
     orders: Vec<Order>,
     endpoint: Endpoint,
-    mut driver: Driver<EndpointHost<Prober, Idle>>,
+    mut driver: Driver<EndpointHost<Inquirer, Idle>>,
     stop: &Stop,
 ) -> Result<Found> {
     let over = Arc::new(AtomicBool::new(false));
     let idle = Idle(Arc::clone(&over));
-    let prober = Prober::new(orders, move || over.store(true, Ordering::Relaxed));
-    let mut host = EndpointHost::with_app(endpoint, prober, idle);
+    let inquirer = Inquirer::new(orders, move || over.store(true, Ordering::Relaxed));
+    let mut host = EndpointHost::with_app(endpoint, inquirer, idle);
     driver.run(&mut host, stop)?;
     Ok(host.agent().results())
 }

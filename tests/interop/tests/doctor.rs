@@ -76,7 +76,7 @@ fn expect(report: &Report, findings: &[(&str, &str, &str)]) {
 }
 
 fn spoken(facts: &Facts) -> Vec<Spoken> {
-    facts.probes.iter().map(|probe| probe.mptcp).collect()
+    facts.inquiries.iter().map(|inquiry| inquiry.mptcp).collect()
 }
 
 /// Rules of a phone about what it forwards.
@@ -94,10 +94,10 @@ fn a_good_network_has_nothing_to_change() {
     assert!(report.join_works && facts.machine.is_plumbed);
     assert_eq!(spoken(facts), [Spoken::Confirmed, Spoken::Confirmed]);
     assert_eq!(facts.joins.iter().map(|join| join.outcome).collect::<Vec<_>>(), [JoinOutcome::Established; 2]);
-    for probe in &facts.probes {
-        assert_eq!((probe.mtu.carries, probe.mtu.vanishes, probe.mtu.told), (1500, 0, 0), "{probe:?}");
-        let least = probe.rtts.iter().min().unwrap().as_secs_f64();
-        assert!((0.02..0.06).contains(&least) && probe.rtts.len() == 5, "{probe:?}");
+    for inquiry in &facts.inquiries {
+        assert_eq!((inquiry.mtu.carries, inquiry.mtu.vanishes, inquiry.mtu.told), (1500, 0, 0), "{inquiry:?}");
+        let least = inquiry.rtts.iter().min().unwrap().as_secs_f64();
+        assert!((0.02..0.06).contains(&least) && inquiry.rtts.len() == 5, "{inquiry:?}");
     }
     // Both phones have the same network, which does no harm, and is said.
     let note = |code: &str| report.findings.iter().filter(|finding| finding.code == code).count();
@@ -158,7 +158,7 @@ fn a_phone_that_strips_options_of_data_is_named() {
     let strips = format!("{LINK}\nmiddleboxes = [{{ strip = {{ options = ['mptcp'], after = 1 }} }}]");
     let Some((net, _server, _folder)) = network("data", [LINK, &strips]) else { return };
     let report = doctor(&net, &USB, &[SERVER]);
-    assert_eq!(report.facts.probes[1].mptcp, Spoken::FellBack, "{}", report.text());
+    assert_eq!(report.facts.inquiries[1].mptcp, Spoken::FellBack, "{}", report.text());
     expect(&report, &[("mptcp-stripped-from-data", "usb1", "usb1=secondary")]);
 }
 
@@ -217,7 +217,7 @@ fn a_black_hole_is_found_and_what_a_router_says_is_none() {
     let Some((net, _server, _folder)) = network("hole", [&telling, &silent]) else { return };
     let report = doctor(&net, &USB, &[SERVER]);
     expect(&report, &[("mtu-black-hole", "usb1", "ip link set usb1 mtu 1400")]);
-    let [told, vanished] = [0, 1].map(|index| report.facts.probes[index].mtu);
+    let [told, vanished] = [0, 1].map(|index| report.facts.inquiries[index].mtu);
     assert_eq!((told.carries, told.told, told.vanishes), (1400, 1400, 0));
     assert_eq!((vanished.carries, vanished.told, vanished.vanishes), (1400, 0, 1420));
     // The remedy helps: the engine hears of it at once.
@@ -314,7 +314,7 @@ fn over_ipv6_and_with_a_transfer() {
     assert_eq!(net.state(), before);
     expect(&report, &[]);
     assert_eq!(spoken(&report.facts), [Spoken::Confirmed, Spoken::Confirmed]);
-    assert!(report.facts.probes.iter().all(|probe| probe.mtu.carries == 1500), "{}", report.text());
+    assert!(report.facts.inquiries.iter().all(|inquiry| inquiry.mtu.carries == 1500), "{}", report.text());
     let rate = |index: usize| {
         let rate = &report.facts.rates[index];
         rate.bytes as f64 * 8e-6 / rate.duration.as_secs_f64()

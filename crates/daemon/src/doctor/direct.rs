@@ -9,7 +9,7 @@ use linux::clock::Clock;
 use linux::uplink::Uplink;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::facts::{PathMtu, Probe, Reached, ServerFacts, Spoken};
+use super::facts::{Inquiry, PathMtu, Reached, ServerFacts, Spoken};
 
 /// How long a connection may take: as long as two SYNs are waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const RTT_MAX: units::Duration = units::Duration::from_millis(950);
 
 /// Connects to each server over each uplink, all at once.
-pub fn ask(uplinks: &[Uplink], servers: &[ServerFacts]) -> Vec<Probe> {
+pub fn ask(uplinks: &[Uplink], servers: &[ServerFacts]) -> Vec<Inquiry> {
     let mut asked = Vec::new();
     for server in servers {
         for uplink in uplinks {
@@ -31,7 +31,7 @@ pub fn ask(uplinks: &[Uplink], servers: &[ServerFacts]) -> Vec<Probe> {
     thread::scope(|scope| {
         let ask = |(uplink, server, remote): (&Uplink, &ServerFacts, SocketAddr)| {
             let (interface, server) = (uplink.interface.clone(), server.name.clone());
-            scope.spawn(move || probe(interface, server, remote))
+            scope.spawn(move || inquiry(interface, server, remote))
         };
         let threads: Vec<_> = asked.into_iter().map(ask).collect();
         threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
@@ -39,7 +39,7 @@ pub fn ask(uplinks: &[Uplink], servers: &[ServerFacts]) -> Vec<Probe> {
 }
 
 /// `None` if it cannot be asked over that uplink.
-fn probe(uplink: String, server: String, remote: SocketAddr) -> Option<Probe> {
+fn inquiry(uplink: String, server: String, remote: SocketAddr) -> Option<Inquiry> {
     let socket = Socket::new(Domain::for_address(remote), Type::STREAM, Some(Protocol::TCP)).ok()?;
     socket.bind_device(Some(uplink.as_bytes())).ok()?;
     let clock = Clock::start();
@@ -52,5 +52,5 @@ fn probe(uplink: String, server: String, remote: SocketAddr) -> Option<Probe> {
     };
     let rtts = if plain != Reached::Silent && rtt < RTT_MAX { vec![rtt] } else { Vec::new() };
     let mtu = PathMtu::default();
-    Some(Probe { uplink, server, remote, plain, mptcp: Spoken::Unknown, rtts, unanswered: 0, mtu })
+    Some(Inquiry { uplink, server, remote, plain, mptcp: Spoken::Unknown, rtts, unanswered: 0, mtu })
 }

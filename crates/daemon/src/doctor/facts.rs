@@ -19,7 +19,7 @@ pub struct Facts {
     /// The servers that were named.
     pub servers: Vec<ServerFacts>,
     /// What came of asking each server over each uplink.
-    pub probes: Vec<Probe>,
+    pub inquiries: Vec<Inquiry>,
     /// What came of adding subflows.
     pub joins: Vec<Join>,
     /// Short transfers, if they were asked for.
@@ -170,7 +170,7 @@ pub struct ServerFacts {
 
 /// A server asked over an uplink.
 #[derive(Clone, Debug, Serialize)]
-pub struct Probe {
+pub struct Inquiry {
     /// The uplink's interface.
     pub uplink: String,
     /// The server, as in [`ServerFacts::name`].

@@ -16,7 +16,7 @@ mod uplinks;
 
 use serde::Serialize;
 
-use super::facts::{Facts, Probe, Reached, Spoken};
+use super::facts::{Facts, Inquiry, Reached, Spoken};
 
 /// Something that a person should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -94,19 +94,19 @@ pub fn join_works(facts: &Facts) -> bool {
         && machine.tun_refused.is_none()
         && machine.plumbing_refused.is_none();
     let has_uplink = facts.uplinks.iter().any(|uplink| uplink.wrong.is_none());
-    let reaches = facts.probes.is_empty() || facts.probes.iter().any(answered);
+    let reaches = facts.inquiries.is_empty() || facts.inquiries.iter().any(answered);
     let finds_names = facts.servers.is_empty() || facts.servers.iter().any(|server| server.lookup_failed.is_none());
     is_able && has_uplink && reaches && finds_names
 }
 
 /// Whether anything answered over an uplink.
 fn has_reached(facts: &Facts, uplink: &str) -> bool {
-    facts.probes.iter().any(|probe| probe.uplink == uplink && answered(probe))
+    facts.inquiries.iter().any(|inquiry| inquiry.uplink == uplink && answered(inquiry))
 }
 
 /// Whether the server, or somebody in its place, was heard of.
-fn answered(probe: &Probe) -> bool {
-    probe.plain != Reached::Silent || !matches!(probe.mptcp, Spoken::Silent | Spoken::Unknown)
+fn answered(inquiry: &Inquiry) -> bool {
+    inquiry.plain != Reached::Silent || !matches!(inquiry.mptcp, Spoken::Silent | Spoken::Unknown)
 }
 
 /// `a`, `a and b`, `a, b and c`.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use units::Duration;
 
-use super::facts::{Facts, GatewayState, Join, JoinOutcome, Probe, Rate, Reached, Spoken, UplinkFacts};
+use super::facts::{Facts, GatewayState, Inquiry, Join, JoinOutcome, Rate, Reached, Spoken, UplinkFacts};
 use super::judge::{Finding, Level, MACHINE, join_works, judge};
 
 /// What there is to tell.
@@ -47,10 +47,10 @@ impl Report {
             let addresses: Vec<String> = server.addresses.iter().map(ToString::to_string).collect();
             let _ = writeln!(text, "{}  {}", server.name, addresses.join(", "));
             let of = |name: &str| name == server.name;
-            for probe in self.facts.probes.iter().filter(|probe| of(&probe.server)) {
+            for inquiry in self.facts.inquiries.iter().filter(|inquiry| of(&inquiry.server)) {
                 let joins: Vec<&Join> =
-                    self.facts.joins.iter().filter(|join| of(&join.server) && join.uplink == probe.uplink).collect();
-                let _ = writeln!(text, "  {}", describe_probe(probe, &joins));
+                    self.facts.joins.iter().filter(|join| of(&join.server) && join.uplink == inquiry.uplink).collect();
+                let _ = writeln!(text, "  {}", describe_inquiry(inquiry, &joins));
             }
             self.findings_of(&server.name, &mut text);
         }
@@ -124,16 +124,20 @@ fn describe_rate(rate: &Rate) -> String {
 }
 
 /// One line.
-fn describe_probe(probe: &Probe, joins: &[&Join]) -> String {
-    let family = if probe.remote.is_ipv4() { "IPv4" } else { "IPv6" };
-    let mut parts = vec![describe_mptcp(probe).to_owned()];
-    if let Some((min, median)) = min_and_median(&probe.rtts) {
+fn describe_inquiry(inquiry: &Inquiry, joins: &[&Join]) -> String {
+    let family = if inquiry.remote.is_ipv4() { "IPv4" } else { "IPv6" };
+    let mut parts = vec![describe_mptcp(inquiry).to_owned()];
+    if let Some((min, median)) = min_and_median(&inquiry.rtts) {
         parts.push(format!("round trip {:.1} ms (least {:.1})", millis(median), millis(min)));
     }
-    if probe.unanswered > 0 && !probe.rtts.is_empty() {
-        parts.push(format!("{} of {} not answered", probe.unanswered, probe.unanswered as usize + probe.rtts.len()));
+    if inquiry.unanswered > 0 && !inquiry.rtts.is_empty() {
+        parts.push(format!(
+            "{} of {} not answered",
+            inquiry.unanswered,
+            inquiry.unanswered as usize + inquiry.rtts.len()
+        ));
     }
-    match (probe.mtu.carries, probe.mtu.told) {
+    match (inquiry.mtu.carries, inquiry.mtu.told) {
         (0, _) => {}
         (carries, 0) => parts.push(format!("packets of {carries} octets")),
         (carries, _) => parts.push(format!("packets of {carries} octets, as a router says")),
@@ -142,11 +146,11 @@ fn describe_probe(probe: &Probe, joins: &[&Join]) -> String {
         let done = joins.iter().filter(|join| join.outcome == JoinOutcome::Established).count();
         parts.push(format!("{done} of {} joins", joins.len()));
     }
-    format!("{} {family}: {}", probe.uplink, parts.join(", "))
+    format!("{} {family}: {}", inquiry.uplink, parts.join(", "))
 }
 
-fn describe_mptcp(probe: &Probe) -> &'static str {
-    match (probe.mptcp, probe.plain) {
+fn describe_mptcp(inquiry: &Inquiry) -> &'static str {
+    match (inquiry.mptcp, inquiry.plain) {
         (Spoken::Confirmed, _) => "MPTCP",
         (Spoken::Offered, _) => "MPTCP in the handshake, data not confirmed",
         (Spoken::FellBack, _) => "MPTCP in the handshake only",

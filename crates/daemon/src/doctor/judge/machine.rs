@@ -68,11 +68,11 @@ fn firewall(facts: &Facts) -> Vec<Finding> {
 
 fn forward_drop(facts: &Facts, name: &str) -> Finding {
     let text = format!("the firewall's chain `{name}` drops what is forwarded and no rule of it accepts");
-    if facts.probes.iter().any(answered) {
+    if facts.inquiries.iter().any(answered) {
         return Finding::note("forward-drop", MACHINE, text + "; it lets the engine's packets pass");
     }
-    // Without a probe nobody knows.
-    let level = if facts.probes.is_empty() { super::Level::Warning } else { super::Level::Problem };
+    // Without an inquiry nobody knows.
+    let level = if facts.inquiries.is_empty() { super::Level::Warning } else { super::Level::Problem };
     Finding::new(level, "forward-drop", MACHINE, text + ", so nothing of the engine may pass").remedy(format!(
         "nft insert rule {name} iifname '\"anabranch*\"' accept; nft insert rule {name} oifname '\"anabranch*\"' accept"
     ))

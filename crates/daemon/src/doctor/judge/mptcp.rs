@@ -4,7 +4,7 @@
 //! compared with the others: a server that answers with MPTCP over another uplink speaks it, and an uplink over which another
 //! server answers with MPTCP lets it pass.
 
-use super::super::facts::{Facts, Join, JoinOutcome, Probe, Reached, Spoken};
+use super::super::facts::{Facts, Inquiry, Join, JoinOutcome, Reached, Spoken};
 use super::{Finding, list, unique};
 
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
@@ -30,12 +30,12 @@ enum Symptom {
 }
 
 impl Symptom {
-    fn is_of(self, probe: &Probe) -> bool {
+    fn is_of(self, inquiry: &Inquiry) -> bool {
         match self {
-            Self::Plain => probe.mptcp == Spoken::Plain,
-            Self::Dropped => probe.mptcp == Spoken::Silent && probe.plain == Reached::Yes,
-            Self::Refused => probe.mptcp == Spoken::Refused && probe.plain == Reached::Yes,
-            Self::FellBack => probe.mptcp == Spoken::FellBack,
+            Self::Plain => inquiry.mptcp == Spoken::Plain,
+            Self::Dropped => inquiry.mptcp == Spoken::Silent && inquiry.plain == Reached::Yes,
+            Self::Refused => inquiry.mptcp == Spoken::Refused && inquiry.plain == Reached::Yes,
+            Self::FellBack => inquiry.mptcp == Spoken::FellBack,
         }
     }
 
@@ -61,44 +61,48 @@ impl Symptom {
 
 /// Blames uplinks, servers, or nobody where that cannot be told.
 fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
-    let probes = &facts.probes;
-    let ill: Vec<&Probe> = probes.iter().filter(|probe| symptom.is_of(probe)).collect();
-    let speaks = |server: &str| over(probes, server);
+    let inquiries = &facts.inquiries;
+    let ill: Vec<&Inquiry> = inquiries.iter().filter(|inquiry| symptom.is_of(inquiry)).collect();
+    let speaks = |server: &str| over(inquiries, server);
     let passes = |uplink: &str| {
-        unique(probes.iter().filter(|p| p.uplink == uplink && p.mptcp.is_good()).map(|p| p.server.as_str()))
+        unique(inquiries.iter().filter(|p| p.uplink == uplink && p.mptcp.is_good()).map(|p| p.server.as_str()))
     };
-    let by_uplink: Vec<&&Probe> = ill.iter().filter(|probe| !speaks(&probe.server).is_empty()).collect();
-    let uplinks = unique(by_uplink.iter().map(|probe| probe.uplink.as_str()));
-    let by_server: Vec<&&Probe> =
-        ill.iter().filter(|probe| speaks(&probe.server).is_empty() && !passes(&probe.uplink).is_empty()).collect();
-    let servers = unique(by_server.iter().map(|probe| probe.server.as_str()));
+    let by_uplink: Vec<&&Inquiry> = ill.iter().filter(|inquiry| !speaks(&inquiry.server).is_empty()).collect();
+    let uplinks = unique(by_uplink.iter().map(|inquiry| inquiry.uplink.as_str()));
+    let by_server: Vec<&&Inquiry> = ill
+        .iter()
+        .filter(|inquiry| speaks(&inquiry.server).is_empty() && !passes(&inquiry.uplink).is_empty())
+        .collect();
+    let servers = unique(by_server.iter().map(|inquiry| inquiry.server.as_str()));
     let mut findings = Vec::new();
     for uplink in &uplinks {
-        let of = unique(by_uplink.iter().filter(|probe| probe.uplink == *uplink).map(|probe| probe.server.as_str()));
+        let of =
+            unique(by_uplink.iter().filter(|inquiry| inquiry.uplink == *uplink).map(|inquiry| inquiry.server.as_str()));
         let proof: Vec<String> =
             of.iter().map(|server| format!("{server} answers with it over {}", list(&speaks(server)))).collect();
         let text = format!("{} ({})", symptom.deed(), proof.join("; "));
         findings.push(Finding::warning(symptom.code(), *uplink, text).remedy(without_uplink(facts, uplink)));
     }
     for server in &servers {
-        let via = unique(by_server.iter().filter(|probe| probe.server == *server).map(|probe| probe.uplink.as_str()));
+        let via =
+            unique(by_server.iter().filter(|inquiry| inquiry.server == *server).map(|inquiry| inquiry.uplink.as_str()));
         let proof: Vec<String> =
             via.iter().map(|uplink| format!("{uplink} lets that of {} pass", list(&passes(uplink)))).collect();
         findings.push(server_without(server, symptom, &proof.join("; ")));
     }
-    let open: Vec<&&Probe> =
+    let open: Vec<&&Inquiry> =
         ill.iter().filter(|p| !uplinks.contains(&p.uplink.as_str()) && !servers.contains(&p.server.as_str())).collect();
     findings.extend(undecided(&open, symptom));
     findings
 }
 
 /// The uplinks over which a server answers with MPTCP.
-fn over<'a>(probes: &'a [Probe], server: &str) -> Vec<&'a str> {
+fn over<'a>(inquiries: &'a [Inquiry], server: &str) -> Vec<&'a str> {
     unique(
-        probes
+        inquiries
             .iter()
-            .filter(|probe| probe.server == server && probe.mptcp.is_good())
-            .map(|probe| probe.uplink.as_str()),
+            .filter(|inquiry| inquiry.server == server && inquiry.mptcp.is_good())
+            .map(|inquiry| inquiry.uplink.as_str()),
     )
 }
 
@@ -131,10 +135,10 @@ fn server_without(server: &str, symptom: Symptom, proof: &str) -> Finding {
     Finding::warning(code, server, text).remedy(remedy)
 }
 
-fn undecided(open: &[&&Probe], symptom: Symptom) -> Option<Finding> {
+fn undecided(open: &[&&Inquiry], symptom: Symptom) -> Option<Finding> {
     let (servers, uplinks) = (
-        unique(open.iter().map(|probe| probe.server.as_str())),
-        unique(open.iter().map(|probe| probe.uplink.as_str())),
+        unique(open.iter().map(|inquiry| inquiry.server.as_str())),
+        unique(open.iter().map(|inquiry| inquiry.uplink.as_str())),
     );
     let first = servers.first()?;
     let what = match symptom {
@@ -166,9 +170,9 @@ fn joins(facts: &Facts) -> Vec<Finding> {
     let failed: Vec<&Join> = facts.joins.iter().filter(|join| join.outcome != JoinOutcome::Established).collect();
     let is_good = |join: &&&Join| {
         facts
-            .probes
+            .inquiries
             .iter()
-            .any(|probe| probe.uplink == join.uplink && probe.server == join.server && probe.mptcp.is_good())
+            .any(|inquiry| inquiry.uplink == join.uplink && inquiry.server == join.server && inquiry.mptcp.is_good())
     };
     let failed: Vec<&Join> = failed.iter().filter(is_good).copied().collect();
     let refusing: Vec<&str> = unique(failed.iter().map(|join| join.server.as_str()))

@@ -1,6 +1,6 @@
 //! Servers over uplinks: whether they are reached, and with packets of which size.
 
-use super::super::facts::{Facts, GatewayState, Probe, Reached, ServerFacts, WayFacts};
+use super::super::facts::{Facts, GatewayState, Inquiry, Reached, ServerFacts, WayFacts};
 use super::{Finding, MACHINE, answered, has_reached, list, machine, unique};
 
 /// Part of unanswered packets above which a path is called lossy, as 1 in so many; one may be chance.
@@ -10,7 +10,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = names(facts);
     findings.extend(reached(facts));
     findings.extend(black_holes(facts));
-    findings.extend(facts.probes.iter().filter_map(lossy));
+    findings.extend(facts.inquiries.iter().filter_map(lossy));
     findings.extend(facts.rates.iter().filter_map(|rate| {
         let why = rate.failed.as_ref()?;
         let text = format!("the transfer of --measure failed: {why}");
@@ -42,15 +42,15 @@ fn names(facts: &Facts) -> Vec<Finding> {
 
 /// Servers that nobody reaches, uplinks that reach nobody, and pairs of them.
 fn reached(facts: &Facts) -> Vec<Finding> {
-    let probes = &facts.probes;
+    let inquiries = &facts.inquiries;
     let mut findings = refused(facts);
     // Then the firewall is what is wrong, and said to be.
     if machine::firewall_blocks(facts) {
         return findings;
     }
-    let servers = unique(probes.iter().map(|probe| probe.server.as_str()));
-    let uplinks = unique(probes.iter().map(|probe| probe.uplink.as_str()));
-    if !probes.is_empty() && !probes.iter().any(answered) {
+    let servers = unique(inquiries.iter().map(|inquiry| inquiry.server.as_str()));
+    let uplinks = unique(inquiries.iter().map(|inquiry| inquiry.uplink.as_str()));
+    if !inquiries.is_empty() && !inquiries.iter().any(answered) {
         let silent: Vec<&str> = uplinks.iter().copied().filter(|uplink| gateway_is_silent(facts, uplink)).collect();
         if silent.len() < uplinks.len() {
             let text = format!("nothing answers over any uplink: not {}", list(&servers));
@@ -65,7 +65,7 @@ fn reached(facts: &Facts) -> Vec<Finding> {
         findings.push(Finding::problem("uplink-dead", *uplink, text).remedy(remedy));
     }
     for server in servers {
-        let of: Vec<&Probe> = probes.iter().filter(|probe| probe.server == server).collect();
+        let of: Vec<&Inquiry> = inquiries.iter().filter(|inquiry| inquiry.server == server).collect();
         findings.extend(server_silent(server, &of, facts));
     }
     findings
@@ -80,10 +80,11 @@ fn gateway_is_silent(facts: &Facts, uplink: &str) -> bool {
 
 /// Nobody listens on the port.
 fn refused(facts: &Facts) -> Vec<Finding> {
-    let servers = unique(facts.probes.iter().map(|probe| probe.server.as_str()));
+    let servers = unique(facts.inquiries.iter().map(|inquiry| inquiry.server.as_str()));
     let all_refuse = |server: &&str| {
-        let mut of = facts.probes.iter().filter(|probe| probe.server == **server && answered(probe)).peekable();
-        of.peek().is_some() && of.all(|probe| probe.plain == Reached::Refused)
+        let mut of =
+            facts.inquiries.iter().filter(|inquiry| inquiry.server == **server && answered(inquiry)).peekable();
+        of.peek().is_some() && of.all(|inquiry| inquiry.plain == Reached::Refused)
     };
     let finding = |server: &str| {
         let text = "it refuses connections to this port; the way there is open";
@@ -93,18 +94,18 @@ fn refused(facts: &Facts) -> Vec<Finding> {
 }
 
 /// A server that does not answer over uplinks that reach others.
-fn server_silent(server: &str, probes: &[&Probe], facts: &Facts) -> Option<Finding> {
-    let silent = |probe: &&&Probe| !answered(probe) && has_reached(facts, &probe.uplink);
-    let over = unique(probes.iter().filter(silent).map(|probe| probe.uplink.as_str()));
+fn server_silent(server: &str, inquiries: &[&Inquiry], facts: &Facts) -> Option<Finding> {
+    let silent = |inquiry: &&&Inquiry| !answered(inquiry) && has_reached(facts, &inquiry.uplink);
+    let over = unique(inquiries.iter().filter(silent).map(|inquiry| inquiry.uplink.as_str()));
     // Of one that is reached over one address of an uplink the other address is no great loss.
     let over: Vec<&str> = over
         .into_iter()
-        .filter(|uplink| !probes.iter().any(|probe| probe.uplink == *uplink && answered(probe)))
+        .filter(|uplink| !inquiries.iter().any(|inquiry| inquiry.uplink == *uplink && answered(inquiry)))
         .collect();
     if over.is_empty() {
         return None;
     }
-    let others = unique(probes.iter().filter(|probe| answered(probe)).map(|probe| probe.uplink.as_str()));
+    let others = unique(inquiries.iter().filter(|inquiry| answered(inquiry)).map(|inquiry| inquiry.uplink.as_str()));
     let (text, remedy) = match others.is_empty() {
         true => (
             format!("it does not answer over {}, which reach others", list(&over)),
@@ -120,12 +121,12 @@ fn server_silent(server: &str, probes: &[&Probe], facts: &Facts) -> Option<Findi
 
 /// Large packets that vanish without a word, over an uplink to some or all servers.
 fn black_holes(facts: &Facts) -> Vec<Finding> {
-    let holed: Vec<&Probe> = facts.probes.iter().filter(|probe| probe.mtu.vanishes > 0).collect();
+    let holed: Vec<&Inquiry> = facts.inquiries.iter().filter(|inquiry| inquiry.mtu.vanishes > 0).collect();
     let finding = |uplink: &str| {
-        let of: Vec<&&Probe> = holed.iter().filter(|probe| probe.uplink == uplink).collect();
-        let carries = of.iter().map(|probe| probe.mtu.carries).min().unwrap_or(0);
-        let vanishes = of.iter().map(|probe| probe.mtu.vanishes).min().unwrap_or(0);
-        let servers = unique(of.iter().map(|probe| probe.server.as_str()));
+        let of: Vec<&&Inquiry> = holed.iter().filter(|inquiry| inquiry.uplink == uplink).collect();
+        let carries = of.iter().map(|inquiry| inquiry.mtu.carries).min().unwrap_or(0);
+        let vanishes = of.iter().map(|inquiry| inquiry.mtu.vanishes).min().unwrap_or(0);
+        let servers = unique(of.iter().map(|inquiry| inquiry.server.as_str()));
         let text = format!(
             "packets of {vanishes} octets vanish without a word on the way to {} (a black hole); {carries} octets get through. Every \
              connection stalls for a second or two until it has found out",
@@ -134,12 +135,12 @@ fn black_holes(facts: &Facts) -> Vec<Finding> {
         let remedy = format!("ip link set {uplink} mtu {carries}");
         Finding::warning("mtu-black-hole", uplink, text).remedy(remedy)
     };
-    unique(holed.iter().map(|probe| probe.uplink.as_str())).into_iter().map(finding).collect()
+    unique(holed.iter().map(|inquiry| inquiry.uplink.as_str())).into_iter().map(finding).collect()
 }
 
-fn lossy(probe: &Probe) -> Option<Finding> {
-    let (lost, answers) = (probe.unanswered as usize, probe.rtts.len());
-    let text = format!("{lost} of {} small packets to {} were not answered over it", lost + answers, probe.server);
+fn lossy(inquiry: &Inquiry) -> Option<Finding> {
+    let (lost, answers) = (inquiry.unanswered as usize, inquiry.rtts.len());
+    let text = format!("{lost} of {} small packets to {} were not answered over it", lost + answers, inquiry.server);
     let is_lossy = answers > 0 && lost > 1 && lost * LOSSY_ONE_IN >= lost + answers;
-    is_lossy.then(|| Finding::note("lossy", &probe.uplink, text))
+    is_lossy.then(|| Finding::note("lossy", &inquiry.uplink, text))
 }

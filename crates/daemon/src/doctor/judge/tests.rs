@@ -44,8 +44,8 @@ fn server(name: &str) -> ServerFacts {
     ServerFacts { name: name.into(), port: 443, addresses, lookup_failed: None }
 }
 
-fn probe(uplink: &str, server: &str, spoken: Spoken) -> Probe {
-    Probe {
+fn inquiry(uplink: &str, server: &str, spoken: Spoken) -> Inquiry {
+    Inquiry {
         uplink: uplink.into(),
         server: server.into(),
         remote: "198.51.100.1:443".parse().unwrap(),
@@ -57,10 +57,14 @@ fn probe(uplink: &str, server: &str, spoken: Spoken) -> Probe {
     }
 }
 
-fn silent(uplink: &str, server: &str) -> Probe {
-    let nothing =
-        Probe { plain: Reached::Silent, rtts: Vec::new(), mtu: PathMtu::default(), ..probe("", "", Spoken::Silent) };
-    Probe { uplink: uplink.into(), server: server.into(), ..nothing }
+fn silent(uplink: &str, server: &str) -> Inquiry {
+    let nothing = Inquiry {
+        plain: Reached::Silent,
+        rtts: Vec::new(),
+        mtu: PathMtu::default(),
+        ..inquiry("", "", Spoken::Silent)
+    };
+    Inquiry { uplink: uplink.into(), server: server.into(), ..nothing }
 }
 
 fn join(base: &str, uplink: &str, outcome: JoinOutcome) -> Join {
@@ -69,13 +73,13 @@ fn join(base: &str, uplink: &str, outcome: JoinOutcome) -> Join {
 
 /// Two uplinks, two servers, all well.
 fn good() -> Facts {
-    let probes = [("a", S), ("b", S)].map(|(uplink, server)| probe(uplink, server, Spoken::Confirmed));
+    let inquiries = [("a", S), ("b", S)].map(|(uplink, server)| inquiry(uplink, server, Spoken::Confirmed));
     Facts {
         machine: machine(),
         uplinks: vec![uplink("a", 2), uplink("b", 3)],
         uplinks_named: true,
         servers: vec![server(S), server(T)],
-        probes: probes.into(),
+        inquiries: inquiries.into(),
         joins: vec![join("a", "b", JoinOutcome::Established), join("b", "a", JoinOutcome::Established)],
         ..Facts::default()
     }
@@ -106,7 +110,7 @@ fn nothing_is_said_where_all_is_well() {
     assert_eq!((asked(&facts), notes(&facts)), (vec![], vec![]));
     let report = Report::new(facts);
     assert!(report.join_works && report.text().ends_with("\nNothing to change\n"), "{}", report.text());
-    assert!(serde_json::to_value(&report).unwrap()["facts"]["probes"][0]["mptcp"] == "confirmed");
+    assert!(serde_json::to_value(&report).unwrap()["facts"]["inquiries"][0]["mptcp"] == "confirmed");
 }
 
 #[test]
@@ -143,13 +147,13 @@ fn what_is_only_good_to_know() {
         ("managed", |facts| facts.uplinks[0].manager = Some(Manager::Networkd)),
         ("same-network", |facts| facts.uplinks[1].ways = facts.uplinks[0].ways.clone()),
         ("nat", |facts| facts.uplinks[0].ways[0].address = "100.64.1.2".parse().unwrap()),
-        ("lossy", |facts| facts.probes[0].unanswered = 2),
+        ("lossy", |facts| facts.inquiries[0].unanswered = 2),
     ];
     for (code, change) in cases {
         let facts = with(change);
         assert_eq!((asked(&facts), notes(&facts)), (vec![], vec![code]));
     }
-    let one_lost = with(|facts| facts.probes[0].unanswered = 1);
+    let one_lost = with(|facts| facts.inquiries[0].unanswered = 1);
     assert!(notes(&one_lost).is_empty());
 }
 
@@ -160,13 +164,13 @@ fn firewalls_are_judged_by_what_passes() {
     assert_eq!((asked(&passes), notes(&passes)), (vec![], vec!["forward-drop"]));
     let blocked = with(|facts| {
         facts.machine.dropping_chains = chain("forward");
-        facts.probes = vec![silent("a", S), silent("b", S)];
+        facts.inquiries = vec![silent("a", S), silent("b", S)];
         facts.joins.clear();
     });
     assert_eq!((asked(&blocked), join_works(&blocked)), (vec!["forward-drop machine".to_owned()], false));
     let nobody_asked = with(|facts| {
         facts.machine.dropping_chains = chain("forward");
-        (facts.servers, facts.probes, facts.joins) = Default::default();
+        (facts.servers, facts.inquiries, facts.joins) = Default::default();
     });
     assert_eq!((asked(&nobody_asked), join_works(&nobody_asked)), (vec!["forward-drop machine".to_owned()], true));
     let output = with(|facts| facts.machine.dropping_chains = chain("output"));
@@ -182,19 +186,19 @@ fn firewalls_are_judged_by_what_passes() {
 fn uplinks_by_themselves() {
     let down = with(|facts| {
         facts.uplinks[1] = UplinkFacts { wrong: Some("is down: bring it up".into()), ..uplink("b", 3) };
-        facts.probes.pop();
+        facts.inquiries.pop();
         facts.joins.clear();
     });
     assert_eq!((asked(&down), join_works(&down)), (vec!["unusable b".to_owned()], true));
     let none = with(|facts| {
-        (facts.uplinks, facts.probes, facts.joins) = Default::default();
+        (facts.uplinks, facts.inquiries, facts.joins) = Default::default();
         facts.others = vec![("b".into(), "is down: bring it up".into())];
     });
     assert_eq!((asked(&none), join_works(&none)), (vec!["no-uplinks machine".to_owned()], false));
     let mute = |facts: &mut Facts| facts.uplinks[1].ways[0].gateway_state = GatewayState::Silent;
     let gateway = with(|facts| {
         mute(facts);
-        facts.probes[1] = silent("b", S);
+        facts.inquiries[1] = silent("b", S);
         facts.joins.clear();
     });
     assert_eq!(asked(&gateway), ["gateway-silent b"]);
@@ -210,7 +214,7 @@ fn uplinks_by_themselves() {
     assert_eq!((asked(&half), notes(&half)), (vec![], vec!["gateway-silent"]));
     let all = with(|facts| {
         facts.uplinks.iter_mut().for_each(|uplink| uplink.ways[0].gateway_state = GatewayState::Silent);
-        facts.probes = vec![silent("a", S), silent("b", S)];
+        facts.inquiries = vec![silent("a", S), silent("b", S)];
         facts.joins.clear();
     });
     assert_eq!((asked(&all), join_works(&all)), (vec!["gateway-silent a".into(), "gateway-silent b".into()], false));
@@ -218,23 +222,23 @@ fn uplinks_by_themselves() {
 
 #[test]
 fn who_is_not_reached() {
-    let cases: [(Vec<Probe>, &[&str]); 5] = [
+    let cases: [(Vec<Inquiry>, &[&str]); 5] = [
         (vec![silent("a", S), silent("b", S)], &["nothing-answers machine"]),
-        (vec![probe("a", S, Spoken::Confirmed), silent("b", S)], &["uplink-dead b"]),
-        (vec![silent("a", S), probe("a", T, Spoken::Confirmed)], &["server-silent s.example:443"]),
+        (vec![inquiry("a", S, Spoken::Confirmed), silent("b", S)], &["uplink-dead b"]),
+        (vec![silent("a", S), inquiry("a", T, Spoken::Confirmed)], &["server-silent s.example:443"]),
         (
-            vec![probe("a", S, Spoken::Confirmed), silent("b", S), probe("b", T, Spoken::Confirmed)],
+            vec![inquiry("a", S, Spoken::Confirmed), silent("b", S), inquiry("b", T, Spoken::Confirmed)],
             &["server-silent s.example:443"],
         ),
-        (vec![Probe { plain: Reached::Refused, ..probe("a", S, Spoken::Refused) }], &["refused s.example:443"]),
+        (vec![Inquiry { plain: Reached::Refused, ..inquiry("a", S, Spoken::Refused) }], &["refused s.example:443"]),
     ];
-    for (probes, wanted) in cases {
-        let facts = with(|facts| (facts.probes, facts.joins) = (probes, Vec::new()));
+    for (inquiries, wanted) in cases {
+        let facts = with(|facts| (facts.inquiries, facts.joins) = (inquiries, Vec::new()));
         assert_eq!(asked(&facts), wanted);
     }
     // One family of a server that is reached over the other one.
-    let v6 = Probe { remote: "[2001:db8::1]:443".parse().unwrap(), ..silent("a", S) };
-    assert!(asked(&with(|facts| facts.probes.push(v6))).is_empty());
+    let v6 = Inquiry { remote: "[2001:db8::1]:443".parse().unwrap(), ..silent("a", S) };
+    assert!(asked(&with(|facts| facts.inquiries.push(v6))).is_empty());
     let no_names =
         with(|facts| facts.servers.iter_mut().for_each(|server| server.lookup_failed = Some("timed out".into())));
     assert_eq!((asked(&no_names), join_works(&no_names)), (vec!["no-names machine".to_owned()], false));
@@ -243,31 +247,31 @@ fn who_is_not_reached() {
 #[test]
 fn who_removes_mptcp() {
     use Spoken::{Confirmed, FellBack, Plain};
-    let dropped = |uplink, server| Probe { mptcp: Spoken::Silent, ..probe(uplink, server, Plain) };
-    let cases: [(Vec<Probe>, &[&str]); 12] = [
+    let dropped = |uplink, server| Inquiry { mptcp: Spoken::Silent, ..inquiry(uplink, server, Plain) };
+    let cases: [(Vec<Inquiry>, &[&str]); 12] = [
         // Another uplink shows that the server speaks it.
-        (vec![probe("a", S, Confirmed), probe("b", S, Plain)], &["mptcp-stripped b"]),
+        (vec![inquiry("a", S, Confirmed), inquiry("b", S, Plain)], &["mptcp-stripped b"]),
         // Another server shows that the uplink lets it pass.
-        (vec![probe("a", S, Plain), probe("a", T, Confirmed)], &["server-without-mptcp s.example:443"]),
+        (vec![inquiry("a", S, Plain), inquiry("a", T, Confirmed)], &["server-without-mptcp s.example:443"]),
         // Nothing shows anything.
-        (vec![probe("a", S, Plain)], &["mptcp-undecided s.example:443"]),
-        (vec![probe("a", S, Plain), probe("b", S, Plain)], &["mptcp-undecided s.example:443"]),
+        (vec![inquiry("a", S, Plain)], &["mptcp-undecided s.example:443"]),
+        (vec![inquiry("a", S, Plain), inquiry("b", S, Plain)], &["mptcp-undecided s.example:443"]),
         // Both: b strips, and T does not speak it; that b shows no more of T is not said again.
         (
-            vec![probe("a", S, Confirmed), probe("b", S, Plain), probe("a", T, Plain), probe("b", T, Plain)],
+            vec![inquiry("a", S, Confirmed), inquiry("b", S, Plain), inquiry("a", T, Plain), inquiry("b", T, Plain)],
             &["mptcp-stripped b", "server-without-mptcp t.example:443"],
         ),
-        (vec![probe("a", S, Confirmed), dropped("b", S)], &["mptcp-dropped b"]),
-        (vec![dropped("a", S), probe("a", T, Confirmed)], &["server-drops-mptcp s.example:443"]),
+        (vec![inquiry("a", S, Confirmed), dropped("b", S)], &["mptcp-dropped b"]),
+        (vec![dropped("a", S), inquiry("a", T, Confirmed)], &["server-drops-mptcp s.example:443"]),
         (vec![dropped("a", S)], &["mptcp-dropped-undecided s.example:443"]),
-        (vec![probe("a", S, Confirmed), probe("b", S, FellBack)], &["mptcp-stripped-from-data b"]),
-        (vec![probe("a", S, Confirmed), probe("b", S, Spoken::Refused)], &["mptcp-refused b"]),
-        (vec![probe("a", S, Spoken::Refused), probe("a", T, Confirmed)], &["server-refuses-mptcp s.example:443"]),
+        (vec![inquiry("a", S, Confirmed), inquiry("b", S, FellBack)], &["mptcp-stripped-from-data b"]),
+        (vec![inquiry("a", S, Confirmed), inquiry("b", S, Spoken::Refused)], &["mptcp-refused b"]),
+        (vec![inquiry("a", S, Spoken::Refused), inquiry("a", T, Confirmed)], &["server-refuses-mptcp s.example:443"]),
         // Nobody asked.
-        (vec![probe("a", S, Spoken::Unknown)], &[]),
+        (vec![inquiry("a", S, Spoken::Unknown)], &[]),
     ];
-    for (probes, wanted) in cases {
-        let facts = with(|facts| (facts.probes, facts.joins) = (probes, Vec::new()));
+    for (inquiries, wanted) in cases {
+        let facts = with(|facts| (facts.inquiries, facts.joins) = (inquiries, Vec::new()));
         assert_eq!(asked(&facts), wanted);
         assert!(join_works(&facts));
     }
@@ -291,7 +295,7 @@ fn who_prevents_joins() {
     }
     // An uplink that strips everything is not blamed twice.
     let facts = with(|facts| {
-        facts.probes[1].mptcp = Spoken::Plain;
+        facts.inquiries[1].mptcp = Spoken::Plain;
         facts.joins = vec![join("a", "b", Stripped)];
     });
     assert_eq!(asked(&facts), ["mptcp-stripped b"]);
@@ -299,10 +303,10 @@ fn who_prevents_joins() {
 
 #[test]
 fn black_holes_have_a_remedy() {
-    let hole = with(|facts| facts.probes[1].mtu = PathMtu { carries: 1400, vanishes: 1420, told: 0 });
+    let hole = with(|facts| facts.inquiries[1].mtu = PathMtu { carries: 1400, vanishes: 1420, told: 0 });
     assert_eq!(asked(&hole), ["mtu-black-hole b"]);
     assert_eq!(judge(&hole)[0].remedy.as_deref(), Some("ip link set b mtu 1400"));
-    let told = with(|facts| facts.probes[1].mtu = PathMtu { carries: 1400, vanishes: 0, told: 1400 });
+    let told = with(|facts| facts.inquiries[1].mtu = PathMtu { carries: 1400, vanishes: 0, told: 1400 });
     assert!(asked(&told).is_empty());
 }
 
@@ -312,7 +316,7 @@ fn what_matters_most_comes_first() {
         facts.machine.clock_unix_s = 0;
         facts.machine.kernel_mptcp.enabled = Some(false);
         facts.uplinks[1].wrong = Some("is down: bring it up".into());
-        facts.probes.pop();
+        facts.inquiries.pop();
         facts.joins.clear();
     });
     let levels: Vec<Level> = judge(&facts).iter().map(|finding| finding.level).collect();

@@ -147,3 +147,88 @@ impl Echo {
 fn headers(is_v4: bool) -> u16 {
     if is_v4 { 40 } else { 60 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEXT_OUT: SeqNr = SeqNr(5);
+
+    fn echo(mss: u16) -> Echo {
+        let [local, remote] = ["10.99.0.2:49152", "198.51.100.1:443"].map(|address| address.parse().unwrap());
+        Echo::new(Standing { local, remote, next_out: NEXT_OUT, next_in: SeqNr(9), mss }, 1500, Instant::ZERO)
+    }
+
+    fn answer() -> Segment {
+        let mut segment = Segment::default();
+        (segment.flags, segment.ack) = (Flags::ACK, NEXT_OUT);
+        segment
+    }
+
+    /// Lets time pass until it has sent a packet, or is done; gives what was sent and when.
+    fn next(echo: &mut Echo) -> Option<(Segment, Instant)> {
+        while let Some(at) = echo.poll_timeout() {
+            if let Some(segment) = echo.handle_timeout(at) {
+                return Some((segment, at));
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn small_packets_first_and_then_large_ones_none_with_anything_new() {
+        let mut echo = echo(1460);
+        let mut payloads = Vec::new();
+        while let Some((segment, at)) = next(&mut echo) {
+            assert_eq!((segment.end(), segment.ack), (NEXT_OUT, SeqNr(9)), "before what is expected next");
+            payloads.push(segment.payload.len());
+            echo.handle_segment(&answer(), at + Duration::from_millis(30));
+        }
+        assert_eq!(payloads, [1, 1, 1, 1, 1, 1460]);
+        assert_eq!(echo.rtts, [Duration::from_millis(30); 5]);
+        assert_eq!((echo.mtu().carries, echo.unanswered), (1500, 0));
+    }
+
+    #[test]
+    fn a_server_that_never_answers_is_left_alone() {
+        let mut echo = echo(1460);
+        let packets = std::iter::from_fn(|| next(&mut echo)).count();
+        assert_eq!((packets, echo.unanswered), (3, 3));
+        assert_eq!(echo.mtu(), PathMtu::default());
+    }
+
+    #[test]
+    fn what_is_no_answer_does_not_count() {
+        let mut echo = echo(1460);
+        let (_, at) = next(&mut echo).unwrap();
+        type Change = fn(&mut Segment);
+        let changes: [Change; 4] = [
+            |segment| segment.payload = Payload::Bytes(Bytes::from_static(b"SSH-2.0-x")),
+            |segment| segment.ack = NEXT_OUT + 1,
+            |segment| segment.flags = Flags::ACK | Flags::FIN,
+            |segment| segment.flags = Flags::RST,
+        ];
+        for change in changes {
+            let mut segment = answer();
+            change(&mut segment);
+            echo.handle_segment(&segment, at);
+        }
+        assert!(echo.rtts.is_empty());
+        echo.handle_segment(&answer(), at);
+        echo.handle_segment(&answer(), at);
+        assert_eq!(echo.rtts.len(), 1, "one packet has one answer");
+    }
+
+    #[test]
+    fn no_packet_is_larger_than_the_server_asks_for() {
+        for (mss, most) in [(1360, 1400), (536, 576), (0, 40), (u16::MAX, 1500)] {
+            let mut echo = echo(mss);
+            let mut largest = 0;
+            while let Some((segment, at)) = next(&mut echo) {
+                largest = largest.max(segment.payload.len() + 40);
+                echo.handle_segment(&answer(), at + Duration::from_millis(1));
+            }
+            assert!(largest == most || mss == 0, "{mss}: {largest}");
+        }
+    }
+}

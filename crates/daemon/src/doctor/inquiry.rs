@@ -22,7 +22,7 @@ use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, SubflowId};
 use units::{Duration, Instant};
 use wire::{Flags, Payload, Segment, TooBig};
 
-use super::facts::{Join, JoinOutcome, Probe, Reached, Spoken};
+use super::facts::{Inquiry, Join, JoinOutcome, Reached, Spoken};
 use echo::{Echo, Standing};
 
 /// How long a connection may take: as long as three SYNs are waited for.
@@ -32,7 +32,7 @@ const CONFIRM_MAX: Duration = Duration::from_secs(3);
 /// How long a join may take: as long as two SYNs are waited for.
 const JOIN_MAX: Duration = Duration::from_millis(2_800);
 /// How long all of it may take.
-pub const PROBE_MAX: Duration = Duration::from_secs(13);
+pub const INQUIRY_MAX: Duration = Duration::from_secs(13);
 /// Joins to one connection: no more than a server takes by default.
 const JOINS_MAX: usize = 2;
 /// What the peer is taken to take if it does not say so (RFC 9293 section 3.7.1).
@@ -80,7 +80,7 @@ struct Attempt {
 }
 
 /// Carries out orders.
-pub struct Prober {
+pub struct Inquirer {
     tests: Vec<Test>,
     attempts: Vec<Attempt>,
     outgoing: VecDeque<Segment>,
@@ -89,7 +89,7 @@ pub struct Prober {
     done: Option<Box<dyn FnOnce() + Send>>,
 }
 
-impl Prober {
+impl Inquirer {
     /// One that begins with the run and calls `done` when it knows all.
     pub fn new(orders: Vec<Order>, done: impl FnOnce() + Send + 'static) -> Self {
         let test = |order| Test {
@@ -115,8 +115,8 @@ impl Prober {
     }
 
     /// What was found out.
-    pub fn results(&self) -> (Vec<Probe>, Vec<Join>) {
-        let probe = |test: &Test| Probe {
+    pub fn results(&self) -> (Vec<Inquiry>, Vec<Join>) {
+        let inquiry = |test: &Test| Inquiry {
             uplink: test.order.uplink.clone(),
             server: test.order.server.clone(),
             remote: test.order.remote,
@@ -133,7 +133,7 @@ impl Prober {
             let outcome = attempt.outcome.filter(|outcome| !says_nothing(outcome))?;
             Some(Join { server: base.server.clone(), base: base.uplink.clone(), uplink: over.uplink.clone(), outcome })
         };
-        (self.tests.iter().map(probe).collect(), self.attempts.iter().filter_map(join).collect())
+        (self.tests.iter().map(inquiry).collect(), self.attempts.iter().filter_map(join).collect())
     }
 
     fn by_capable(&mut self, connection: ConnectionId) -> Option<usize> {
@@ -233,9 +233,9 @@ impl Test {
     }
 }
 
-impl Agent for Prober {
+impl Agent for Inquirer {
     fn start(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        self.ends_at = now + PROBE_MAX;
+        self.ends_at = now + INQUIRY_MAX;
         for test in &mut self.tests {
             (test.plain_until, test.mptcp_until) = (now + CONNECT_MAX, now + CONNECT_MAX);
             let local = SocketAddr::new(test.order.local, 0);
