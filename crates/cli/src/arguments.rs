@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use daemon::proxy::choice::Tier;
 use lab::scenario::{Override, Seeds};
 use transport::congestion::ControllerSpec;
-use units::Duration;
+use units::{Duration, Rate};
 
 /// A shorter patience would end connections between two round trips of a slow link.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
@@ -308,6 +308,12 @@ pub struct Serve {
     /// End a connection on which nothing moves for so long: nothing is acknowledged, nothing asked for
     #[arg(long, value_name = "TIME", default_value = "60 s", value_parser = patience, allow_hyphen_values = true)]
     pub idle: Duration,
+    /// Print a JSON object, on a line of its own, with the statistics of every connection that has ended
+    #[arg(long)]
+    pub json: bool,
+    /// How the engine works.
+    #[command(flatten)]
+    pub engine: Engine,
 }
 
 /// Arguments of `anabranch join`.
@@ -318,7 +324,7 @@ pub struct Serve {
     anabranch join                                              # all interfaces that reach the Internet now\n  \
     anabranch join --interface usb0 --interface usb1 --interface wlan0=backup\n  \
     anabranch join --interface usb0 --dry-run                   # what that would change on this host\n  \
-    anabranch join set usb1=never                               # while it runs, from another terminal\n  \
+    anabranch join set usb1=never target=4M                     # while it runs, from another terminal\n  \
     curl --proxy socks5h://127.0.0.1:1080 http://example.org/   # programs use it so, or as an HTTP proxy\n\n\
     Tiers: primary is used always, secondary if no primary can connect, backup carries data only when no other can,\n\
     never is not used until it is given another tier. All that is changed is taken back at the end, also if the\n\
@@ -329,21 +335,18 @@ pub struct Join {
     /// default all there are
     #[arg(long = "interface", value_name = "NAME[=TIER]", value_parser = tiered)]
     pub interfaces: Vec<(String, Tier)>,
+    /// A bit rate that is enough: as few uplinks carry data as deliver it, the others wait as backups; by default all carry
+    #[arg(long, value_name = "RATE", value_parser = target, allow_hyphen_values = true)]
+    pub target: Option<Rate>,
     /// Where the proxy listens for programs, SOCKS5 and HTTP on the same port
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:1080")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:1080", value_parser = place)]
     pub listen: SocketAddr,
     /// Listen on an address that others can reach: whoever does may use the proxy
     #[arg(long)]
     pub open: bool,
-    /// Congestion control: lia, olia, balia, cubic, mveno or another one that the engine knows
-    #[arg(long, value_name = "NAME")]
-    pub congestion: Option<ControllerSpec>,
-    /// Scheduler: which uplink carries the next data
-    #[arg(long, value_name = "NAME")]
-    pub scheduler: Option<String>,
-    /// Path manager: which subflows are opened
-    #[arg(long, value_name = "NAME")]
-    pub path_manager: Option<String>,
+    /// How the engine works.
+    #[command(flatten)]
+    pub engine: Engine,
     /// A group whose members may ask for the status and change tiers without being root
     #[arg(long, value_name = "GROUP")]
     pub control_group: Option<String>,
@@ -355,19 +358,36 @@ pub struct Join {
     pub order: Option<JoinOrder>,
 }
 
+/// How the engine works, whatever uses it.
+#[derive(Args, Debug)]
+pub struct Engine {
+    /// Congestion control: lia, olia, balia, cubic, mveno or another one that the engine knows
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<ControllerSpec>,
+    /// Scheduler: which subflow carries the next data
+    #[arg(long, value_name = "NAME")]
+    pub scheduler: Option<String>,
+    /// Path manager: which subflows are opened
+    #[arg(long, value_name = "NAME")]
+    pub path_manager: Option<String>,
+    /// Write a capture of every packet between the engine and the kernel to FILE (pcapng)
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+}
+
 /// What a running `anabranch join` is told.
 #[derive(Debug, Subcommand)]
 pub enum JoinOrder {
-    /// Change a running `anabranch join`: usb1=backup
+    /// Change a running `anabranch join`: usb1=backup, target=4M
     Set(Set),
 }
 
 /// Arguments of `anabranch join set`.
 #[derive(Args, Debug)]
 pub struct Set {
-    /// Interfaces with the tiers that they get: usb1=backup
-    #[arg(required = true, value_name = "NAME=TIER", value_parser = with_tier)]
-    pub tiers: Vec<(String, Tier)>,
+    /// Interfaces with the tiers that they get, and target with a bit rate or all: usb1=backup target=4M
+    #[arg(required = true, value_name = "NAME=VALUE", value_parser = change)]
+    pub changes: Vec<Change>,
     /// Its device, if several run on this host: anabranch0
     #[arg(long, value_name = "NAME")]
     pub device: Option<String>,
@@ -441,6 +461,12 @@ pub struct Get {
     /// With --interface: print what would be changed on this host, each step with its undo, and change nothing
     #[arg(long, requires = "interfaces")]
     pub dry_run: bool,
+    /// Print one JSON object with the statistics of the connection and its subflows instead of a line
+    #[arg(long)]
+    pub json: bool,
+    /// How the engine works.
+    #[command(flatten)]
+    pub engine: Engine,
 }
 
 fn seed(text: &str) -> Result<u64, String> {
@@ -460,6 +486,28 @@ fn tiered(text: &str) -> Result<(String, Tier), String> {
     if text.contains('=') { with_tier(text) } else { Ok((text.into(), Tier::Primary)) }
 }
 
+/// One change of a running daemon.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// An interface gets a tier.
+    Tier(String, Tier),
+    /// Another bit rate is enough; nothing: all uplinks carry.
+    Target(Option<Rate>),
+}
+
+fn change(text: &str) -> Result<Change, String> {
+    match text.strip_prefix("target=") {
+        Some("all") => Ok(Change::Target(None)),
+        Some(rate) => target(rate).map(|rate| Change::Target(Some(rate))),
+        None => with_tier(text).map(|(name, tier)| Change::Tier(name, tier)),
+    }
+}
+
+fn target(text: &str) -> Result<Rate, String> {
+    let rate = crate::rate::rate(text)?;
+    if rate.as_bps() > 0 { Ok(rate) } else { Err("write a bit rate above 0, like 4M".into()) }
+}
+
 fn with_tier(text: &str) -> Result<(String, Tier), String> {
     let (name, tier) = text.rsplit_once('=').ok_or("write it like usb1=backup")?;
     Ok((name.into(), tier.parse()?))
@@ -467,4 +515,8 @@ fn with_tier(text: &str) -> Result<(String, Tier), String> {
 
 fn address(text: &str) -> Result<IpAddr, String> {
     text.parse().map_err(|_| "is no IP address: write it like 10.1.0.3 or fd00::3".into())
+}
+
+fn place(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "write an IP address and a port, like 127.0.0.1:1080 or [::1]:1080".into())
 }

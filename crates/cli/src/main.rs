@@ -7,6 +7,7 @@ mod commands;
 mod console;
 mod failure;
 mod interruptible;
+mod rate;
 
 use std::process::ExitCode;
 

@@ -150,7 +150,7 @@ impl Proxy {
         if !config.listen.ip().is_loopback() && !config.open {
             return Err(linux::Error::Usage(format!(
                 "{} is no loopback address: whoever reaches such a proxy may use it, and reaches through it whatever this device \
-                 reaches. Listen on 127.0.0.1, or allow it explicitly",
+                 reaches. Listen on 127.0.0.1, or allow it with --open",
                 config.listen
             )));
         }
@@ -248,6 +248,11 @@ impl Proxy {
         }
     }
 
+    /// Whether somebody's octets have moved lately.
+    pub fn is_busy(&self) -> bool {
+        !self.watched.is_empty()
+    }
+
     /// Sums since the start.
     pub fn totals(&self) -> Totals {
         self.totals
@@ -337,8 +342,9 @@ impl App for Proxy {
             Event::Closed { connection, reason } => self.closed(*connection, *reason, endpoint, now),
             Event::FellBack(connection) => self.fell_back(*connection, endpoint, now),
             Event::Readable(connection) | Event::Writable(connection) | Event::PeerFinished(connection) => {
-                if let Some(key) = self.by_connection.get(connection) {
-                    self.turn(*key, endpoint, now);
+                if let Some(key) = self.by_connection.get(connection).copied() {
+                    self.drop_unasked(key, matches!(event, Event::PeerFinished(_)), endpoint, now);
+                    self.turn(key, endpoint, now);
                 }
             }
             _ => {}

@@ -20,6 +20,7 @@ use crate::gather::Gather;
 use crate::offload::Offload;
 use crate::retention::SHARING_MIN;
 use crate::stop::Stop;
+use crate::tap::{Tap, Way};
 use crate::tun::Tun;
 use crate::wait::{be_punctual, wait};
 use crate::{Error, Result};
@@ -31,6 +32,9 @@ const BATCH: usize = 220;
 const BATCH_BYTES: usize = 512 << 10;
 /// Largest payload of a segment over a device with offload: with its headers it is still an IP packet.
 pub const OFFLOAD_PAYLOAD_MAX: u32 = 65535 - 40 - 60;
+
+/// What fails where a tap does.
+const TAPPING: &str = "write a packet to the capture";
 
 type Job<H> = Box<dyn FnOnce(&mut H, Instant) + Send>;
 
@@ -55,6 +59,7 @@ pub struct Driver<H> {
     scratch: Vec<u8>,
     stats: DriverStats,
     gather: Gather,
+    tap: Option<Tap>,
     jobs: (Sender<Job<H>>, Receiver<Job<H>>),
     wake: (UnixStream, UnixStream),
 }
@@ -96,7 +101,22 @@ impl<H: Host> Driver<H> {
             end.set_nonblocking(true).map_err(Error::system("set up a socket pair"))?;
         }
         let (clock, stats) = (Clock::start(), DriverStats::default());
-        Ok(Self { tun, mtu, clock, scratch: Vec::new(), stats, gather: Gather::default(), jobs: channel(), wake })
+        Ok(Self {
+            tun,
+            mtu,
+            clock,
+            scratch: Vec::new(),
+            stats,
+            gather: Gather::default(),
+            tap: None,
+            jobs: channel(),
+            wake,
+        })
+    }
+
+    /// Has `tap` see every packet.
+    pub fn set_tap(&mut self, tap: Option<Tap>) {
+        self.tap = tap;
     }
 
     /// The time.
@@ -172,7 +192,7 @@ impl<H: Host> Driver<H> {
     }
 
     fn receive(&mut self, host: &mut H) -> Result<()> {
-        let Self { tun, gather, clock, stats, .. } = self;
+        let Self { tun, gather, clock, stats, tap, .. } = self;
         let mut bytes = 0;
         for _ in 0..BATCH {
             if bytes >= BATCH_BYTES {
@@ -180,6 +200,9 @@ impl<H: Host> Driver<H> {
             }
             let Some(packet) = tun.read().map_err(Error::system("read from the TUN device"))? else { break };
             bytes += packet.octets().len();
+            if let Some(tap) = tap {
+                tap.see(clock.now(), Way::In, packet.octets()).map_err(Error::system(TAPPING))?;
+            }
             let checksum = if packet.offload.checksum_valid { TcpChecksum::Trusted } else { TcpChecksum::Verify };
             match Segment::parse_headers(packet.octets(), checksum) {
                 Ok((mut segment, payload)) => {
@@ -207,20 +230,33 @@ impl<H: Host> Driver<H> {
     fn transmit(&mut self, host: &mut H) -> Result<()> {
         let mut segment = Segment::default();
         while host.poll_transmit(&mut segment, self.clock.now()) {
+            if self.tap.is_some() {
+                self.scratch.clear();
+                segment.emit(&mut self.scratch);
+                self.show(&self.scratch)?;
+            }
             let written = self.write(&segment, host);
             self.note_written(written)?;
         }
         while let Some(datagram) = host.poll_datagram(self.clock.now()) {
             self.scratch.clear();
             datagram.emit(&mut self.scratch);
+            self.show(&self.scratch)?;
             let written = self.write_whole(&self.scratch);
             self.note_written(written)?;
         }
         while let Some(octets) = host.poll_octets() {
+            self.show(&octets)?;
             let written = self.write_whole(&octets);
             self.note_written(written)?;
         }
         Ok(())
+    }
+
+    /// Shows the tap what is sent.
+    fn show(&self, packet: &[u8]) -> Result<()> {
+        let Some(tap) = &self.tap else { return Ok(()) };
+        tap.see(self.clock.now(), Way::Out, packet).map_err(Error::system(TAPPING))
     }
 
     fn note_written(&mut self, written: io::Result<()>) -> Result<()> {

@@ -12,11 +12,13 @@ mod stream;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
 use host::{Alone, EndpointHost};
+use serde::Serialize;
 use transport::{ConnectionConfig, ConnectionStats};
 use units::Duration;
 
 use crate::attachment::{Attachment, MTU, forwards};
 use crate::driver::{Driver, OFFLOAD_PAYLOAD_MAX};
+use crate::engine_options::EngineOptions;
 use crate::http::Url;
 use crate::stop::Stop;
 use crate::{Error, Result};
@@ -47,10 +49,12 @@ pub struct GetOptions {
     pub interfaces: Vec<String>,
     /// Go on with what an earlier download has left, and leave what has arrived if this one fails.
     pub resume: bool,
+    /// How the engine is to work.
+    pub engine: EngineOptions,
 }
 
 /// A download that succeeded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct GetReport {
     /// Octets that were received.
     pub bytes: u64,
@@ -72,13 +76,14 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
     let remotes = resolve(&options.url)?;
     let (attachment, mut uplinks) = attach(options)?;
     let Attachment { endpoint, tun, addresses } = attachment;
-    let config = ConnectionConfig {
+    let mut config = ConnectionConfig {
         mtu: MTU,
         offload_max_bytes: OFFLOAD_PAYLOAD_MAX,
         receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
         keep_alive: Some(KEEP_ALIVE),
         ..ConnectionConfig::default()
     };
+    options.engine.apply(&mut config)?;
     let attempts = Attempts::new(&addresses, &remotes, config);
     if attempts.next_at().is_none() {
         return Err(no_way(remotes[0].ip(), uplinks.is_some()));
@@ -87,6 +92,7 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
         return Err(Error::Usage(format!("{} is an address of our own: name another one with --via", own.ip())));
     }
     let mut driver = Driver::new(tun, MTU)?;
+    driver.set_tap(options.engine.tap.clone());
     let waker = driver.waker()?;
     let wake = Box::new(move || waker.wake());
     let sink = Sink::open(&options.output, &options.url.to_string(), options.resume, wake)?;

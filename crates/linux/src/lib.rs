@@ -8,6 +8,8 @@
 //! backlog     what waits in the kernel to be sent
 //! netns       network namespaces that vanish with the process, even when it is killed
 //! driver      drives a host over a TUN device
+//! tap         sees every packet of a driver
+//! engine_options  policies by name for what is above
 //! device_loop moves packets between devices and whatever is inside
 //! uplink      interfaces that reach the Internet by themselves, and the plumbing between them and an engine
 //! serve, get  HTTP over the engine: `anabranch serve` and `anabranch get`
@@ -21,6 +23,7 @@ pub mod backlog;
 pub mod clock;
 pub mod device_loop;
 pub mod driver;
+pub mod engine_options;
 pub mod error;
 mod gather;
 pub mod get;
@@ -32,10 +35,12 @@ pub mod offload;
 pub mod retention;
 pub mod serve;
 pub mod stop;
+pub mod tap;
 pub mod tun;
 pub mod uplink;
 mod wait;
 
+pub use engine_options::EngineOptions;
 pub use error::Error;
 
 /// What most functions here return.

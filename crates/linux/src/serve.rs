@@ -16,11 +16,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use host::{Alone, App, EndpointHost};
-use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, ListenerId};
+use transport::{ConnectionConfig, ConnectionId, ConnectionStats, Endpoint, Event, ListenerId};
 use units::{Duration, Instant};
 
 use crate::attachment::{Attachment, MTU, forwards};
 use crate::driver::{Driver, OFFLOAD_PAYLOAD_MAX};
+use crate::engine_options::EngineOptions;
 use crate::stop::Stop;
 use crate::{Error, Result};
 use files::Folder;
@@ -42,6 +43,10 @@ pub struct ServeOptions {
     pub via: Vec<IpAddr>,
     /// A connection on which nothing moves for so long is ended: the peer neither acknowledges nor asks for anything.
     pub idle_max: Duration,
+    /// How the engine is to work.
+    pub engine: EngineOptions,
+    /// Hears of every connection that has ended.
+    pub ended: Option<fn(&ConnectionStats)>,
 }
 
 /// Serves until `stop` is triggered. Lines for people, like where to look and what was asked for, go to `say`.
@@ -51,7 +56,9 @@ pub struct ServeOptions {
 pub fn serve(options: &ServeOptions, stop: &Stop, say: &mut dyn FnMut(&str)) -> Result<()> {
     let folder = Folder::open(&options.folder)?;
     let Attachment { mut endpoint, tun, addresses } = Attachment::open(&options.via)?;
-    let config = ConnectionConfig { mtu: MTU, offload_max_bytes: OFFLOAD_PAYLOAD_MAX, ..ConnectionConfig::default() };
+    let mut config =
+        ConnectionConfig { mtu: MTU, offload_max_bytes: OFFLOAD_PAYLOAD_MAX, ..ConnectionConfig::default() };
+    options.engine.apply(&mut config)?;
     let mut listen = |ip: IpAddr| {
         let local = SocketAddr::new(ip, options.port);
         endpoint
@@ -67,8 +74,11 @@ pub fn serve(options: &ServeOptions, stop: &Stop, say: &mut dyn FnMut(&str)) -> 
             "{address} is reachable from this host only: the kernel does not forward (sysctl net.ipv4.ip_forward)"
         ));
     }
-    let server = Server::new(folder, listeners, options.idle_max, say);
-    Driver::new(tun, MTU)?.run(&mut EndpointHost::with_app(endpoint, Alone, server), stop).map(|_| ())
+    let mut server = Server::new(folder, listeners, options.idle_max, say);
+    server.ended = options.ended;
+    let mut driver = Driver::new(tun, MTU)?;
+    driver.set_tap(options.engine.tap.clone());
+    driver.run(&mut EndpointHost::with_app(endpoint, Alone, server), stop).map(|_| ())
 }
 
 struct Server<'a> {
@@ -78,6 +88,7 @@ struct Server<'a> {
     /// Sessions that go on in the next turn of the loop.
     again: BTreeSet<ConnectionId>,
     idle_max: Duration,
+    ended: Option<fn(&ConnectionStats)>,
     sweep_at: Instant,
     say: &'a mut dyn FnMut(&str),
 }
@@ -93,6 +104,9 @@ impl App for Server<'_> {
             }
             Event::Readable(id) | Event::Writable(id) | Event::PeerFinished(id) => self.advance(id, endpoint, now),
             Event::Closed { connection, .. } => {
+                if let Some((ended, stats)) = self.ended.zip(endpoint.stats(connection)) {
+                    ended(&stats);
+                }
                 self.sessions.remove(&connection);
                 endpoint.release(connection);
             }
@@ -126,7 +140,7 @@ impl App for Server<'_> {
 impl<'a> Server<'a> {
     fn new(folder: Folder, listeners: Vec<ListenerId>, idle_max: Duration, say: &'a mut dyn FnMut(&str)) -> Self {
         let (sessions, again) = (BTreeMap::new(), BTreeSet::new());
-        Self { folder, listeners, sessions, again, idle_max, sweep_at: Instant::ZERO, say }
+        Self { folder, listeners, sessions, again, idle_max, ended: None, sweep_at: Instant::ZERO, say }
     }
 
     /// Ends connections that are idle for too long.

@@ -149,6 +149,8 @@ fn with_server(host: &Namespace, folder: &Path, work: impl FnOnce()) {
         port: PORT,
         via: vec![SERVER.parse().unwrap()],
         idle_max: units::Duration::from_secs(60),
+        engine: linux::EngineOptions::default(),
+        ended: None,
     };
     let stop = Stop::new().unwrap();
     let handle = stop.handle().unwrap();

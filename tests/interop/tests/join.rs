@@ -1,7 +1,7 @@
 //! `anabranch join` on a laptop with two phones that look the same: programs of others use both through the proxy.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,12 @@ use daemon::join::{JoinOptions, join, rehearse};
 use daemon::proxy::ProxyConfig;
 use daemon::proxy::choice::Tier;
 use interop::{Running, Tethered, USB, output, pattern, wait_until};
+use linux::EngineOptions;
 use linux::netns::Namespace;
 use linux::stop::{Stop, StopHandle};
+use linux::tap::{Tap, Way};
 use serde_json::Value;
+use wire::{Segment, TcpChecksum};
 
 const LINK: &str = "rate = '16 Mbit/s'\ndelay = '10 ms'";
 const URL: &str = "http://10.9.9.9:8000/data.bin";
@@ -33,7 +36,13 @@ struct Joined {
 
 fn options(tiers: &[Tier]) -> JoinOptions {
     let uplinks = USB.iter().zip(tiers).map(|(name, tier)| ((*name).to_owned(), *tier)).collect();
-    JoinOptions { uplinks, proxy: ProxyConfig::new("127.0.0.1:0".parse().unwrap()), control_group: None }
+    JoinOptions {
+        uplinks,
+        target: None,
+        proxy: ProxyConfig::new("127.0.0.1:0".parse().unwrap()),
+        control_group: None,
+        engine: EngineOptions::default(),
+    }
 }
 
 impl Joined {
@@ -79,6 +88,10 @@ impl Files {
 
     /// Starts curl through the proxy.
     fn curl(&self, net: &Tethered, proxy: &str) -> Running {
+        self.curl_from(net, proxy, URL)
+    }
+
+    fn curl_from(&self, net: &Tethered, proxy: &str, url: &str) -> Running {
         let mut command = net.laptop.command("curl").unwrap();
         command.args([
             "--silent",
@@ -89,7 +102,7 @@ impl Files {
             "--proxy",
             &format!("socks5h://{proxy}"),
         ]);
-        command.args(["--output", &self.path().join("copy.bin").display().to_string(), URL]);
+        command.args(["--output", &self.path().join("copy.bin").display().to_string(), url]);
         Running(command.spawn().unwrap())
     }
 
@@ -145,6 +158,80 @@ fn a_program_gets_what_both_phones_carry_and_nothing_is_left() {
 }
 
 #[test]
+fn phones_may_have_ipv6_only() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(BYTES);
+    let _server = net.web_server(files.path(), "::");
+    for usb in USB {
+        net.laptop.ip([format!("address delete 192.168.42.10/24 dev {usb}")]).unwrap();
+    }
+    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
+    wait_for(files.curl_from(&net, &joined.proxy, "http://[fd09::9]:8000/data.bin"));
+    assert!(files.arrived());
+    let status = status(&net);
+    assert!((0..2).all(|index| carried(&status, index) > BYTES as u64 / 5), "{status:#}");
+    // What has no address of a family cannot be reached by it, and that is said at once.
+    let mut curl = net.laptop.command("curl").unwrap();
+    curl.args(["--silent", "--max-time", "10", "--proxytunnel", "--proxy", &format!("http://{}", joined.proxy)]);
+    let ended = curl.args(["--write-out", "%{http_connect} %{time_total}", URL]).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(said.starts_with("50") && said.ends_with(|c: char| c.is_ascii_digit()), "{said}");
+}
+
+#[test]
+fn a_phone_gets_another_address_and_goes_on() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(5 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
+    let curl = files.curl(&net, &joined.proxy);
+    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 500_000));
+    let change = [
+        "address delete 192.168.42.10/24 dev usb0",
+        "address add 192.168.42.77/24 dev usb0",
+        "route replace default via 192.168.42.129 dev usb0 metric 100",
+    ];
+    net.laptop.ip(change.map(str::to_owned)).unwrap();
+    wait_until("it is seen", || status(&net)["uplinks"][0]["ways"].to_string().contains("192.168.42.77"));
+    let so_far = carried(&status(&net), 0);
+    wait_until("it carries again", || carried(&status(&net), 0) > so_far + 500_000);
+    wait_for(curl);
+    assert!(files.arrived());
+}
+
+#[test]
+fn a_tap_sees_whole_packets_of_both_ways() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let (tell, seen) = channel();
+    let tap = Tap::new(move |_, way, packet| {
+        let checksum = if way == Way::Out { TcpChecksum::Verify } else { TcpChecksum::Trusted };
+        let payload = Segment::parse_headers(packet, checksum).map(|(_, payload)| payload.len());
+        tell.send((way, payload)).map_err(io::Error::other)
+    });
+    let engine = EngineOptions { tap: Some(tap), ..EngineOptions::default() };
+    let joined = Joined::start(&net, JoinOptions { engine, ..options(&[Tier::Primary; 2]) });
+    wait_for(files.curl(&net, &joined.proxy));
+    joined.end().unwrap();
+    let seen: Vec<_> = seen.iter().collect();
+    let sum = |of: Way| seen.iter().filter(|(way, _)| *way == of).map(|(_, len)| len.clone().unwrap()).sum::<usize>();
+    assert!(sum(Way::In) >= BYTES && sum(Way::Out) > 50, "{} in, {} out", sum(Way::In), sum(Way::Out));
+}
+
+#[test]
+fn this_device_itself_is_not_reached_through_the_proxy() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
+    for own in ["192.168.42.10", "10.99.0.1", "10.99.0.2", "127.0.0.1", "[fdc0:42::10]", "localhost"] {
+        let mut curl = net.laptop.command("curl").unwrap();
+        curl.args(["--silent", "--max-time", "10", "--proxytunnel", "--proxy", &format!("http://{}", joined.proxy)]);
+        let ended = curl.args(["--write-out", "%{http_connect}", &format!("http://{own}:8000/")]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&ended.stdout), "403", "{own}");
+    }
+}
+
+#[test]
 fn without_names_all_uplinks_are_used() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     // An interface without a way out is none.
@@ -180,6 +267,31 @@ fn a_backup_carries_when_no_other_can_and_tiers_change_meanwhile() {
     assert!(
         ask(&net, &Request::SetTier { uplink: "usb7".into(), tier: Tier::Backup }).unwrap_err().contains("usb0, usb1")
     );
+}
+
+#[test]
+fn as_few_phones_as_deliver_the_target_carry() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(12 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let target = Some(units::Rate::from_mbps(10));
+    let joined = Joined::start(&net, JoinOptions { target, ..options(&[Tier::Primary; 2]) });
+    let _curl = files.curl(&net, &joined.proxy);
+    let carrying = || {
+        let status = status(&net);
+        status["uplinks"].as_array().unwrap().iter().filter(|uplink| uplink["carries"] == true).count()
+    };
+    wait_until("one of 16 Mbit/s is known to be enough for 10", || carrying() == 1);
+    let idle = (0..2).find(|index| status(&net)["uplinks"][*index]["carries"] == false).unwrap();
+    sleep(Duration::from_secs(1));
+    let so_far = carried(&status(&net), idle);
+    sleep(Duration::from_secs(1));
+    assert!(carried(&status(&net), idle) < so_far + 300_000, "a backup waits");
+    // More is wanted.
+    ask(&net, &Request::SetTarget { bps: Some(25_000_000) }).unwrap();
+    wait_until("both carry", || carrying() == 2 && carried(&status(&net), idle) > so_far + 800_000);
+    ask(&net, &Request::SetTarget { bps: None }).unwrap();
+    assert!(status(&net)["target_bps"].is_null() && carrying() == 2);
 }
 
 #[test]

@@ -18,8 +18,14 @@ fn serve_until_killed() {
     let Ok(name) = std::env::var("INTEROP_NAMESPACE") else { return };
     let host = Namespace::open(&name).unwrap();
     let idle_max = units::Duration::from_secs(60);
-    let options =
-        ServeOptions { folder: PathBuf::from("."), port: 8080, via: vec![ADDRESS.parse().unwrap()], idle_max };
+    let options = ServeOptions {
+        folder: PathBuf::from("."),
+        port: 8080,
+        via: vec![ADDRESS.parse().unwrap()],
+        idle_max,
+        engine: linux::EngineOptions::default(),
+        ended: None,
+    };
     let stop = Stop::new().unwrap();
     host.run(|| serve(&options, &stop, &mut |line| println!("{line}"))).unwrap().unwrap();
 }

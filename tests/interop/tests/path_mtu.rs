@@ -28,14 +28,21 @@ fn get_and_serve_find_out() {
         fs::write(folder.join("data.bin"), interop::pattern(BYTES as usize)).unwrap();
         let via =
             |side: u8| [format!("10.1.{side}.2"), format!("10.2.{side}.2")].map(|ip| ip.parse().unwrap()).to_vec();
-        let serving =
-            ServeOptions { folder: folder.clone(), port: 8080, via: via(1), idle_max: units::Duration::from_secs(60) };
+        let serving = ServeOptions {
+            folder: folder.clone(),
+            port: 8080,
+            via: via(1),
+            idle_max: units::Duration::from_secs(60),
+            engine: linux::EngineOptions::default(),
+            ended: None,
+        };
         let getting = GetOptions {
             url: "http://10.1.1.2:8080/data.bin".parse().unwrap(),
             output: Output::File(folder.join("copy.bin")),
             via: via(0),
             interfaces: Vec::new(),
             resume: false,
+            engine: linux::EngineOptions::default(),
         };
         let stop = Stop::new().unwrap();
         let handle = stop.handle().unwrap();

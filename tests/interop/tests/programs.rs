@@ -93,6 +93,8 @@ fn with_server(rig: &Rig, folder: &Path, work: impl FnOnce()) {
         port: 8080,
         via: ["10.1.1.2", "10.2.1.2"].map(|ip| ip.parse().unwrap()).to_vec(),
         idle_max: units::Duration::from_secs(60),
+        engine: linux::EngineOptions::default(),
+        ended: None,
     };
     let stop = Stop::new().unwrap();
     let handle = stop.handle().unwrap();
@@ -215,6 +217,7 @@ fn get_options(url: &str, output: &Path) -> GetOptions {
         via,
         interfaces: Vec::new(),
         resume: false,
+        engine: linux::EngineOptions::default(),
     }
 }
 
@@ -290,7 +293,14 @@ fn serve_and_get_meet_on_one_host() {
     fs::write(files.0.join(name), "latin").unwrap();
     rig.host(1).set("ipv4/ip_forward", "0").unwrap();
     let idle_max = units::Duration::from_secs(60);
-    let options = ServeOptions { folder: files.0.clone(), port: 80, via: Vec::new(), idle_max };
+    let options = ServeOptions {
+        folder: files.0.clone(),
+        port: 80,
+        via: Vec::new(),
+        idle_max,
+        engine: linux::EngineOptions::default(),
+        ended: None,
+    };
     let stop = Stop::new().unwrap();
     let handle = stop.handle().unwrap();
     thread::scope(|scope| {
@@ -311,6 +321,7 @@ fn serve_and_get_meet_on_one_host() {
                 via: Vec::new(),
                 interfaces: Vec::new(),
                 resume,
+                engine: linux::EngineOptions::default(),
             };
             let stop = Stop::new().unwrap();
             rig.host(1).run(|| get(&options, &stop, &mut |_| {})).unwrap().map_err(|error| error.to_string()).unwrap()

@@ -53,6 +53,7 @@ fn get_over(laptop: &Namespace, url: &str, output: &Path, interfaces: &[&str]) -
         via: Vec::new(),
         interfaces: names(interfaces),
         resume: false,
+        engine: linux::EngineOptions::default(),
     };
     let stop = Stop::new().unwrap();
     laptop.run(|| get(&options, &stop, &mut |_| {})).unwrap().map_err(|error| error.to_string())

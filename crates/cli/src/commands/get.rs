@@ -9,6 +9,7 @@ use linux::stop::Stop;
 use linux::uplink;
 
 use crate::arguments;
+use crate::commands::engine;
 use crate::console::{self, DownloadBar};
 use crate::failure::Failure;
 
@@ -24,17 +25,34 @@ pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
         None => Output::File(name_of(&url)?),
     };
     let (via, interfaces) = (arguments.via.clone(), arguments.interfaces.clone());
-    let options = GetOptions { url, output, via, interfaces, resume: arguments.resume };
+    let (engine, tape) = engine::options(&arguments.engine)?;
+    let options = GetOptions { url, output, via, interfaces, resume: arguments.resume, engine };
     let stop = Stop::on_signals()?;
     let bar = DownloadBar::new();
     let report = get_file(&options, &stop, &mut |progress| bar.show(progress));
     drop(bar);
+    let output = options.output.clone();
+    drop(options);
+    tape.finish()?;
     let report = report?;
-    match &options.output {
+    if arguments.json {
+        return tell_json(&report, &output);
+    }
+    match &output {
         Output::File(path) if path.is_file() => console::print(&describe(&report, &path.display().to_string()))?,
         // Standard output may hold the file.
         Output::File(path) => console::complain(&describe(&report, &path.display().to_string()))?,
         Output::Stdout => console::complain(&describe(&report, "standard output"))?,
+    }
+    Ok(())
+}
+
+fn tell_json(report: &GetReport, output: &Output) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(report).map_err(|error| Failure::Failed(error.to_string()))?;
+    // Standard output may hold the file.
+    match output {
+        Output::File(path) if path.is_file() => console::print(&format!("{text}\n"))?,
+        _ => console::complain(&format!("{text}\n"))?,
     }
     Ok(())
 }

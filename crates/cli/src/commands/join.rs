@@ -6,9 +6,11 @@ use daemon::control::{self, Request};
 use daemon::join::status::{JoinStatus, UplinkStatus};
 use daemon::join::{JoinOptions, join as join_uplinks, rehearse};
 use daemon::proxy::ProxyConfig;
+use lab::present::quantity;
 use linux::stop::Stop;
 
-use crate::arguments::{self, JoinOrder};
+use crate::arguments::{self, Change, JoinOrder};
+use crate::commands::engine::{self, Tape};
 use crate::commands::status::chosen;
 use crate::console;
 use crate::failure::Failure;
@@ -18,7 +20,7 @@ pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
     if let Some(JoinOrder::Set(set)) = &arguments.order {
         return tell(set);
     }
-    let options = options(arguments)?;
+    let (options, tape) = options(arguments)?;
     if arguments.dry_run {
         return Ok(console::print(&rehearse(&options)?.to_string())?);
     }
@@ -26,28 +28,19 @@ pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
     // What is said is for people, and a log that nobody reads any more must not end the service.
     let say = |line: &str| drop(console::complain(&format!("{line}\n")));
     let ready = |status: &JoinStatus| drop(console::print(&describe(status)));
-    Ok(join_uplinks(options, &stop, ready, say)?)
+    let ended = join_uplinks(options, &stop, ready, say);
+    tape.finish()?;
+    Ok(ended?)
 }
 
-fn options(arguments: &arguments::Join) -> Result<JoinOptions, Failure> {
+fn options(arguments: &arguments::Join) -> Result<(JoinOptions, Tape), Failure> {
     let mut proxy = ProxyConfig::new(arguments.listen);
     proxy.open = arguments.open;
-    let connection = &mut proxy.connection;
-    if let Some(congestion) = &arguments.congestion {
-        connection.congestion = congestion.clone();
-    }
-    if let Some(scheduler) = &arguments.scheduler {
-        connection.scheduler.clone_from(scheduler);
-    }
-    if let Some(path_manager) = &arguments.path_manager {
-        connection.path_manager.clone_from(path_manager);
-    }
-    let refused = |error: &dyn std::fmt::Display| Failure::Input(error.to_string());
-    transport::congestion::build(&connection.congestion).map_err(|error| refused(&error))?;
-    transport::scheduler::build(&connection.scheduler).map_err(|error| refused(&error))?;
-    transport::path_manager::build(&connection.path_manager).map_err(|error| refused(&error))?;
     let control_group = arguments.control_group.as_deref().map(group).transpose()?;
-    Ok(JoinOptions { uplinks: arguments.interfaces.clone(), proxy, control_group })
+    let (engine, tape) = engine::options(&arguments.engine)?;
+    engine.apply(&mut proxy.connection)?;
+    let (uplinks, target) = (arguments.interfaces.clone(), arguments.target);
+    Ok((JoinOptions { uplinks, target, proxy, control_group, engine }, tape))
 }
 
 /// The number of a group of this host.
@@ -88,9 +81,21 @@ fn uses(proxy: SocketAddr) -> String {
 
 fn tell(set: &arguments::Set) -> Result<(), Failure> {
     let device = chosen(set.device.as_deref())?;
-    for (uplink, tier) in &set.tiers {
-        control::ask(&device, &Request::SetTier { uplink: uplink.clone(), tier: *tier })?;
-        console::print(&format!("{uplink} is {} now\n", tier.name()))?;
+    for change in &set.changes {
+        let (request, done) = match change {
+            Change::Tier(uplink, tier) => {
+                let request = Request::SetTier { uplink: uplink.clone(), tier: *tier };
+                (request, format!("{uplink} is {} now\n", tier.name()))
+            }
+            Change::Target(Some(rate)) => {
+                let done =
+                    format!("as few uplinks as deliver {} carry data now\n", quantity(rate.as_bps() as f64, "bit/s"));
+                (Request::SetTarget { bps: Some(rate.as_bps()) }, done)
+            }
+            Change::Target(None) => (Request::SetTarget { bps: None }, "all uplinks carry data now\n".into()),
+        };
+        control::ask(&device, &request)?;
+        console::print(&done)?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ pub mod clean;
 pub mod demo;
 pub mod doctor;
 pub mod emulate;
+mod engine;
 pub mod fading;
 pub mod get;
 pub mod join;

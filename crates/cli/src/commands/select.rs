@@ -6,7 +6,6 @@ use cooperation::relay_selection::{
     self, Choice, EXACT_RELAYS_MAX, Exact, Goal, Offer, RelayId, RelaySet, SelectorError, SelectorSettings,
 };
 use serde_json::json;
-use units::parse::QuantityError;
 use units::{Probability, Rate};
 
 use crate::arguments::Select;
@@ -176,19 +175,8 @@ fn reason(choice: &Choice, method: &str) -> String {
     format!("{active}\n{backup}")
 }
 
-/// A rate, also as people abbreviate it: 0.5M, 500k, and bare digits for bit/s.
 fn rate(option: &str, text: &str) -> Result<Rate, Failure> {
-    let text = text.trim();
-    let long = match text.strip_suffix(['k', 'K', 'M', 'G']) {
-        Some(number) => format!("{number} {}bit/s", text[number.len()..].replace('K', "k")),
-        None if !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit()) => format!("{text} bit/s"),
-        None => text.into(),
-    };
-    let wrong = || format!("{option}: {text:?} is not a rate: write a number and a unit, like 0.5M or \"0.5 Mbit/s\"");
-    long.parse().map_err(|error| match error {
-        QuantityError::TooLarge { .. } => Failure::Input(format!("{option}: {text:?} is too large")),
-        _ => Failure::Input(wrong()),
-    })
+    crate::rate::rate(text).map_err(|why| Failure::Input(format!("{option}: {why}")))
 }
 
 /// One of `count` relays.

@@ -1,0 +1,21 @@
+//! Rates as people type them.
+
+use units::Rate;
+use units::parse::QuantityError;
+
+/// A rate, also as people abbreviate it: 0.5M, 500k, and bare digits for bit/s.
+///
+/// # Errors
+/// What is wrong with it, in one line.
+pub fn rate(text: &str) -> Result<Rate, String> {
+    let text = text.trim();
+    let long = match text.strip_suffix(['k', 'K', 'M', 'G']) {
+        Some(number) => format!("{number} {}bit/s", text[number.len()..].replace('K', "k")),
+        None if !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit()) => format!("{text} bit/s"),
+        None => text.into(),
+    };
+    long.parse().map_err(|error| match error {
+        QuantityError::TooLarge { .. } => format!("{text:?} is too large"),
+        _ => format!("{text:?} is not a rate: write a number and a unit, like 0.5M or \"0.5 Mbit/s\""),
+    })
+}

@@ -1,0 +1,43 @@
+//! Somebody who sees every packet of a device, such as a capture.
+
+use std::fmt::{self, Debug, Formatter};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use units::Instant;
+
+/// Which way a packet goes, as seen by the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To the engine.
+    In,
+    /// From the engine.
+    Out,
+}
+
+type See = dyn FnMut(Instant, Way, &[u8]) -> io::Result<()> + Send;
+
+/// Sees every packet with its time: whole IP packets, as large as the kernel gives and takes them.
+#[derive(Clone)]
+pub struct Tap(Arc<Mutex<See>>);
+
+impl Tap {
+    /// A tap that is told by calling `see`; an error of it ends the driver.
+    pub fn new(see: impl FnMut(Instant, Way, &[u8]) -> io::Result<()> + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(see)))
+    }
+
+    /// Tells of a packet.
+    ///
+    /// # Errors
+    /// Those of who is told.
+    pub fn see(&self, at: Instant, way: Way, packet: &[u8]) -> io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)(at, way, packet)
+    }
+}
+
+impl Debug for Tap {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("Tap")
+    }
+}
