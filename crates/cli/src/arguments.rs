@@ -50,6 +50,8 @@ pub enum Command {
     Join(Join),
     /// Show what `anabranch join` does: uplinks, rates, delays, clients
     Status(Status),
+    /// Find out what keeps uplinks from being used as one, and say what to change (root finds out more)
+    Doctor(Doctor),
     /// Take back what a killed `anabranch join` or `get` has left on this host (needs root)
     Clean,
 }
@@ -403,6 +405,31 @@ pub struct Status {
     /// Show it again every second, until q or Ctrl-C
     #[arg(long)]
     pub watch: bool,
+}
+
+/// Arguments of `anabranch doctor`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    anabranch doctor                                        # this machine and its uplinks\n  \
+    anabranch doctor example.org:443 10.1.0.1:8000          # and whether MPTCP gets through to servers\n  \
+    anabranch doctor --interface usb0 --interface usb1 example.org --json\n\n\
+    Two servers or more, one of them known to speak MPTCP, and two uplinks tell who removes MPTCP, if somebody does. Each server\n\
+    gets a few connections and the beginning of a request. It takes 20 seconds at most. As root an engine is connected with\n\
+    the uplinks, as `anabranch join` does; all of it is taken back at the end. The exit code is 0 if `anabranch join` would work\n\
+    with one uplink at least.")]
+pub struct Doctor {
+    /// Servers to ask, with port 443 by default: example.org, 10.1.0.1:8000, [2001:db8::1]:80
+    #[arg(value_name = "SERVER[:PORT]")]
+    pub servers: Vec<String>,
+    /// An interface to look at; repeatable; by default all that reach the Internet
+    #[arg(long = "interface", value_name = "NAME")]
+    pub interfaces: Vec<String>,
+    /// Fetch 5 MB of URL, for 5 s at most, over every uplink, one after the other, to estimate rates
+    #[arg(long, value_name = "URL")]
+    pub measure: Option<String>,
+    /// Print one JSON object with all facts and findings
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `anabranch get`.

@@ -1,6 +1,6 @@
 //! The `anabranch` command.
 //!
-//! Exit codes: 0 success, 1 a run or transfer failed, 2 the command or a file it was given is wrong.
+//! Exit codes: 0 success, 1 a run or transfer failed or a join would, 2 the command or a file it was given is wrong.
 
 mod arguments;
 mod commands;
@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Get(arguments) => commands::get::get(&arguments),
         Command::Join(arguments) => commands::join::join(&arguments),
         Command::Status(arguments) => commands::status::status(&arguments),
+        Command::Doctor(arguments) => commands::doctor::doctor(&arguments),
         Command::Clean => commands::clean::clean(),
     };
     match outcome {

@@ -246,6 +246,21 @@ fn get_says_what_a_url_looks_like() {
 }
 
 #[test]
+fn the_doctor_says_what_a_server_looks_like_and_what_an_interface_lacks() {
+    anabranch(&["doctor", "http://10.1.0.1/"]).code(2).stderr(contains("write it like example.org"));
+    anabranch(&["doctor", "--measure", "ftp://10.1.0.1/file"]).code(2).stderr(contains("http://"));
+    let output = command(&["doctor", "--interface", "no-such-usb", "--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["join_works"], false);
+    let findings = report["findings"].as_array().unwrap();
+    let unusable = findings.iter().find(|finding| finding["code"] == "unusable").unwrap();
+    assert!(unusable["place"] == "no-such-usb" && unusable["level"] == "problem", "{unusable}");
+    let wanted = contains("What to change").and(contains("no-such-usb (unusable): "));
+    anabranch(&["doctor", "--interface", "no-such-usb"]).code(1).stdout(wanted).stderr(contains("would not work now"));
+}
+
+#[test]
 fn serve_needs_a_folder() {
     anabranch(&["serve", "no/such/folder"]).failure().stderr(contains("no/such/folder"));
 }

@@ -36,6 +36,7 @@ use units::{Instant, Rate};
 
 use crate::control::message::{Answer, Request};
 use crate::control::{Place, server};
+use crate::doctor::POINTER;
 use crate::proxy::choice::Tier;
 use crate::proxy::{Proxy, ProxyConfig};
 use keeper::Keeper;
@@ -67,7 +68,7 @@ pub struct JoinOptions {
 /// # Errors
 /// As [`join`].
 pub fn rehearse(options: &JoinOptions) -> Result<Plan> {
-    let (uplinks, ..) = find(options)?;
+    let (uplinks, ..) = find(options).map_err(pointed)?;
     uplink::rehearse(&uplinks)
 }
 
@@ -84,7 +85,7 @@ pub fn join(
     say: impl Fn(&str) + Send + Sync + 'static,
 ) -> Result<()> {
     let say = Arc::new(say);
-    let (uplinks, tiers, wrong) = find(&options)?;
+    let (uplinks, tiers, wrong) = find(&options).map_err(pointed)?;
     wrong.iter().for_each(|line| say(&format!("{line}: going on without it until it is there")));
     let (Attachment { mut endpoint, tun, addresses }, paths) = uplink::attach(&uplinks)?;
     let device = tun.name().to_owned();
@@ -134,6 +135,14 @@ pub fn join(
         end.stop();
         ended.map(|_| ())
     })
+}
+
+/// There is a program that looks closer.
+fn pointed(error: Error) -> Error {
+    match error {
+        Error::Usage(message) => Error::Usage(message + POINTER),
+        error => error,
+    }
 }
 
 /// The uplinks of the options, with their tiers, and what is wrong with some of them. Those that are named may come later, but one

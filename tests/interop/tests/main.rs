@@ -6,6 +6,7 @@ mod captures;
 mod closing;
 mod confined;
 mod congestion;
+mod doctor;
 mod emulator;
 mod flood;
 mod handshake;

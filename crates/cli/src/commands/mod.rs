@@ -4,6 +4,7 @@ pub mod check;
 pub mod claims;
 pub mod clean;
 pub mod demo;
+pub mod doctor;
 pub mod emulate;
 mod engine;
 pub mod fading;

@@ -197,7 +197,7 @@ mod tests {
         let failure = dial(&["2001:db8::a"], &["10.0.0.1"]).unwrap_err();
         assert_eq!(
             failure.to_string(),
-            "no uplink has IPv6, which server.example:80 needs: wait for one, or connect one"
+            "no uplink has IPv6, which server.example:80 needs: wait for one, or connect one; `anabranch doctor` finds out why"
         );
         assert_eq!(failure.socks_reply(), 3);
     }

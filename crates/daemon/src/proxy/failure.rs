@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use transport::error::CloseReason;
 
 use super::target::Target;
+use crate::doctor::POINTER;
 
 /// Why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +33,7 @@ pub enum Failure {
     #[error("too many {0} at the same time: try again in a moment")]
     TooMany(&'static str),
     /// There is no way out.
-    #[error("no uplink has {family}, which {target} needs: wait for one, or connect one")]
+    #[error("no uplink has {family}, which {target} needs: wait for one, or connect one{POINTER}")]
     NoUplink {
         /// IPv4 or IPv6.
         family: &'static str,
@@ -40,7 +41,7 @@ pub enum Failure {
         target: Target,
     },
     /// No attempt had success.
-    #[error("cannot connect to {target}: {attempts}")]
+    #[error("cannot connect to {target}: {attempts}{}", pointer(*.reason))]
     Unreachable {
         /// Where to.
         target: Target,
@@ -52,6 +53,11 @@ pub enum Failure {
     /// The proxy ends.
     #[error("the proxy ends: start it again")]
     Ending,
+}
+
+/// A server that has answered needs no doctor.
+fn pointer(reason: CloseReason) -> &'static str {
+    if reason == CloseReason::TimedOut { POINTER } else { "" }
 }
 
 impl Failure {

@@ -181,7 +181,7 @@ fn without_repetitions(addresses: Vec<IpAddr>) -> Vec<IpAddr> {
 }
 
 /// What the system's resolver means, without what it repeats.
-fn explain(error: &io::Error) -> String {
+pub(crate) fn explain(error: &io::Error) -> String {
     let text = error.to_string();
     text.strip_prefix("failed to lookup address information: ").unwrap_or(&text).to_owned()
 }

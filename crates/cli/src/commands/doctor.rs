@@ -1,0 +1,31 @@
+//! `anabranch doctor`: what keeps uplinks from being used as one.
+
+use daemon::doctor::{DoctorOptions, examine};
+use linux::stop::Stop;
+
+use crate::arguments;
+use crate::console;
+use crate::failure::Failure;
+
+/// Finds it out and says what to change.
+pub fn doctor(arguments: &arguments::Doctor) -> Result<(), Failure> {
+    let measure = arguments.measure.as_deref().map(str::parse).transpose();
+    let options = DoctorOptions {
+        interfaces: arguments.interfaces.clone(),
+        servers: arguments.servers.clone(),
+        measure: measure.map_err(Failure::Input)?,
+    };
+    let stop = Stop::on_signals()?;
+    // What goes on is for people; whoever does not read it still gets the report.
+    let report = examine(&options, &stop, &|line| drop(console::complain(&format!("{line} ...\n"))))?;
+    if arguments.json {
+        let json = serde_json::to_value(&report).map_err(|error| Failure::Failed(format!("no report: {error}")))?;
+        console::print(&format!("{json:#}\n"))?;
+    } else {
+        console::print(&report.text())?;
+    }
+    match report.join_works {
+        true => Ok(()),
+        false => Err(Failure::Failed("`anabranch join` would not work now: see what to change".into())),
+    }
+}

@@ -1,0 +1,276 @@
+//! `anabranch doctor`: finds out what keeps the uplinks of this device from being used as one, and says what to change.
+//!
+//! ```text
+//! facts    what was found out: data
+//! collect  asks the machine: interfaces, firewalls, managers
+//! names    looks up the servers' addresses
+//! inquiry  asks servers over uplinks, through an engine that is connected as that of a join is
+//! direct   asks them with sockets of the kernel, where that may not be
+//! measure  a short transfer over each uplink, if it is asked for
+//! judge    from facts to findings, without IO
+//! report   both as text and JSON
+//! ```
+//!
+//! It never hangs: every question has a deadline, and all together have one. Everything that is changed on this host is taken back.
+
+mod collect;
+mod direct;
+pub mod facts;
+mod inquiry;
+pub mod judge;
+mod measure;
+mod names;
+pub mod report;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use host::{App, EndpointHost};
+use linux::attachment::{Attachment, MTU};
+use linux::driver::Driver;
+use linux::http::Url;
+use linux::stop::Stop;
+use linux::uplink::{self, Plumbing, Surroundings, Uplink};
+use linux::{Error, Result};
+use transport::{Endpoint, Event};
+use units::Instant;
+
+use facts::{Facts, GatewayState, Reached, ServerFacts};
+use inquiry::{Inquirer, Order};
+use report::Report;
+
+/// What failures end with of which this program finds out more.
+pub const POINTER: &str = "; `anabranch doctor` finds out why";
+
+/// The port that is asked if none is named.
+const PORT: u16 = 443;
+/// Servers at most: all are asked at once.
+const SERVERS_MAX: usize = 8;
+/// A gateway that did not answer after so many looks is silent.
+const GATEWAY_LOOKS: u32 = 20;
+const GATEWAY_PAUSE: Duration = Duration::from_millis(100);
+
+/// What to look at.
+#[derive(Clone, Debug, Default)]
+pub struct DoctorOptions {
+    /// Interfaces; none: all that have a way out now.
+    pub interfaces: Vec<String>,
+    /// Servers, as `SERVER[:PORT]`.
+    pub servers: Vec<String>,
+    /// Fetch some of this over every uplink, to estimate rates.
+    pub measure: Option<Url>,
+}
+
+/// Finds out what there is, in the calling thread's network namespace, and judges it. `say` hears what goes on.
+///
+/// # Errors
+/// If a server is none, if it is interrupted, or if the process has no file descriptors left. What is wrong with the machine is no
+/// error: it is in the report.
+pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Result<Report> {
+    let places = places(&options.servers)?;
+    say("looking at this machine and its uplinks");
+    let lookup = names::begin(&places);
+    let mut facts =
+        Facts { machine: collect::machine(), uplinks_named: !options.interfaces.is_empty(), ..Facts::default() };
+    let (uplinks, uplink_facts, others) = collect::uplinks(&options.interfaces);
+    (facts.uplinks, facts.others) = (uplink_facts, others);
+    collect::ask_gateways(&uplinks);
+    facts.servers = lookup.end(&places);
+    if facts.servers.is_empty() {
+        facts.left_out.push(
+            "whether servers are reached and MPTCP gets through: name one or two (anabranch doctor SERVER:PORT)".into(),
+        );
+    }
+    ask(&uplinks, &mut facts, stop, say)?;
+    if let Some(url) = &options.measure {
+        measure::measure(url, &uplinks, &mut facts, stop, say)?;
+    }
+    await_gateways(&mut facts, stop);
+    if stop.is_triggered() {
+        return Err(Error::Interrupted);
+    }
+    Ok(Report::new(facts))
+}
+
+/// The servers, each once.
+fn places(servers: &[String]) -> Result<Vec<(String, u16)>> {
+    let mut places = Vec::new();
+    for text in servers {
+        let place = place(text)?;
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    match places.len() > SERVERS_MAX {
+        true => Err(Error::Usage(format!("{} servers are too many: name {SERVERS_MAX} at most", places.len()))),
+        false => Ok(places),
+    }
+}
+
+/// `SERVER[:PORT]`, an IPv6 address with a port in brackets.
+fn place(text: &str) -> Result<(String, u16)> {
+    let refuse = || {
+        Error::Usage(format!("{text:?} is no server: write it like example.org, example.org:443 or [2001:db8::1]:443"))
+    };
+    if let Ok(ip) = text.trim_matches(['[', ']']).parse::<IpAddr>() {
+        return Ok((ip.to_string(), PORT));
+    }
+    let (name, port) = match text.rsplit_once(':') {
+        Some((name, port)) => (name, port.parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(refuse)?),
+        None => (text, PORT),
+    };
+    let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    let fit = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
+    let is_fit = !name.is_empty() && name.len() < 256 && name.chars().all(fit) && !name.starts_with('-');
+    let is_whole = !name.contains(':') || name.parse::<IpAddr>().is_ok();
+    if is_fit && is_whole { Ok((name.into(), port)) } else { Err(refuse()) }
+}
+
+/// Connects an engine with the uplinks, as a join does, and asks the servers.
+fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -> Result<()> {
+    let machine = &facts.machine;
+    let what = "MPTCP, path MTU, and whether TUN device and nftables work";
+    if !machine.may_administer || !machine.missing_programs.is_empty() {
+        let needs = if machine.may_administer { "the programs that are missing" } else { "root" };
+        facts.left_out.push(format!("{what}: that needs {needs}"));
+        say("asking the servers, as far as this user may");
+        facts.inquiries = direct::ask(uplinks, &facts.servers);
+        // Answers of these do not pass a strict filter, which join does not mind.
+        let strict: Vec<&str> = facts
+            .uplinks
+            .iter()
+            .filter(|uplink| uplink.has_strict_filter)
+            .map(|uplink| uplink.interface.as_str())
+            .collect();
+        facts
+            .inquiries
+            .retain(|inquiry| inquiry.plain != Reached::Silent || !strict.contains(&inquiry.uplink.as_str()));
+        return Ok(());
+    }
+    if uplinks.is_empty() {
+        return Ok(());
+    }
+    let (Attachment { endpoint, tun, .. }, paths) = match uplink::attach(uplinks) {
+        Ok(attached) => attached,
+        Err(error) => {
+            facts.machine.tun_refused = Some(error.to_string());
+            return Ok(());
+        }
+    };
+    let device = tun.name().to_owned();
+    let laid =
+        Surroundings::look(uplinks).and_then(|around| uplink::plan(&device, &paths, &around)).and_then(Plumbing::lay);
+    let plumbing = match laid {
+        Ok(plumbing) => plumbing,
+        Err(error) => {
+            facts.machine.plumbing_refused = Some(error.to_string());
+            return Ok(());
+        }
+    };
+    facts.machine.is_plumbed = true;
+    let orders = orders(plumbing.paths(), &facts.servers);
+    if !orders.is_empty() {
+        say(&format!(
+            "asking {} over {} (connected as a join is; taken back at the end)",
+            count(&facts.servers, "server"),
+            count(uplinks, "uplink")
+        ));
+        (facts.inquiries, facts.joins) = run(orders, endpoint, Driver::new(tun, MTU)?, stop)?;
+    }
+    Ok(())
+}
+
+fn count<T>(items: &[T], what: &str) -> String {
+    format!("{} {what}{}", items.len(), if items.len() == 1 { "" } else { "s" })
+}
+
+/// Each server over each uplink, with one address of each family.
+fn orders(paths: &[uplink::EnginePath], servers: &[ServerFacts]) -> Vec<Order> {
+    let mut orders = Vec::new();
+    for server in servers {
+        let first = |is_v4: bool| server.addresses.iter().find(|ip| ip.is_ipv4() == is_v4);
+        for remote in [first(true), first(false)].into_iter().flatten() {
+            for path in paths {
+                let fit = path.addresses.iter().filter(|local| local.is_ipv4() == remote.is_ipv4());
+                orders.extend(fit.map(|local| Order {
+                    uplink: path.uplink.interface.clone(),
+                    local: *local,
+                    server: server.name.clone(),
+                    remote: (*remote, server.port).into(),
+                    mtu: u16::try_from(path.uplink.mtu).unwrap_or(MTU).min(MTU),
+                }));
+            }
+        }
+    }
+    orders
+}
+
+/// An application that waits for the end.
+struct Idle(Arc<AtomicBool>);
+
+impl App for Idle {
+    fn handle_event(&mut self, _: &Event, _: &mut Endpoint, _: Instant) {}
+
+    fn is_finished(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+type Found = (Vec<facts::Inquiry>, Vec<facts::Join>);
+
+fn run(
+    orders: Vec<Order>,
+    endpoint: Endpoint,
+    mut driver: Driver<EndpointHost<Inquirer, Idle>>,
+    stop: &Stop,
+) -> Result<Found> {
+    let over = Arc::new(AtomicBool::new(false));
+    let idle = Idle(Arc::clone(&over));
+    let inquirer = Inquirer::new(orders, move || over.store(true, Ordering::Relaxed));
+    let mut host = EndpointHost::with_app(endpoint, inquirer, idle);
+    driver.run(&mut host, stop)?;
+    Ok(host.agent().results())
+}
+
+/// What the kernel knows of the gateways; those it still waits for get some time.
+fn await_gateways(facts: &mut Facts, stop: &Stop) {
+    for _ in 0..GATEWAY_LOOKS {
+        collect::note_gateways(&mut facts.uplinks);
+        let mut ways = facts.uplinks.iter().flat_map(|uplink| &uplink.ways);
+        if !ways.any(|way| way.gateway_state == GatewayState::Silent) || !names::pause(stop, GATEWAY_PAUSE) {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_named_in_the_usual_ways() {
+        let good = |text: &str, name: &str, port| assert_eq!(place(text).unwrap(), (name.to_owned(), port), "{text}");
+        good("example.org", "example.org", 443);
+        good("example.org:80", "example.org", 80);
+        good("10.9.9.9:8000", "10.9.9.9", 8000);
+        good("10.9.9.9", "10.9.9.9", 443);
+        good("2001:db8::1", "2001:db8::1", 443);
+        good("[2001:db8::1]", "2001:db8::1", 443);
+        good("[2001:db8::1]:80", "2001:db8::1", 80);
+        for bad in [
+            "",
+            ":80",
+            "example.org:",
+            "example.org:0",
+            "example.org:65536",
+            "a b",
+            "http://example.org/",
+            "-v",
+            "a:b:1",
+        ] {
+            assert!(place(bad).unwrap_err().to_string().contains("write it like"), "{bad}");
+        }
+    }
+}

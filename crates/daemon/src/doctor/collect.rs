@@ -1,0 +1,319 @@
+//! Asks the machine: thin, and what is read of other programs' words is in functions of text.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+
+use caps::{CapSet, Capability};
+use linux::ability::has;
+use linux::uplink::{self, Uplink};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::Value;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::facts::{Chain, GatewayState, Ipv6Forwarding, KernelMptcp, Machine, Manager, UplinkFacts, Vpn, WayFacts};
+
+/// Programs that a join runs, with Debian's names of their packages.
+const PROGRAMS: [(&str, &str); 2] = [("ip", "iproute2"), ("nft", "nftables")];
+/// Kinds of interfaces that tunnels have.
+const TUNNELS: [&str; 7] = ["wireguard", "tun", "ppp", "xfrm", "vti", "ipip", "gre"];
+/// Where programs that set up interfaces say so.
+const RUN: &str = "/run";
+
+/// The machine, without what only a trial tells.
+pub fn machine() -> Machine {
+    let missing = PROGRAMS.into_iter().filter(|(program, _)| !has(program));
+    Machine {
+        may_administer: caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false),
+        missing_programs: missing.map(|(program, package)| (program.into(), package.into())).collect(),
+        kernel_mptcp: kernel_mptcp(),
+        congestion_controls: sysctl("ipv4/tcp_available_congestion_control")
+            .map(|names| names.split_whitespace().map(str::to_owned).collect())
+            .unwrap_or_default(),
+        forwards_ipv6: forwards_ipv6(),
+        clock_unix_s: u64::try_from(clock_gettime(ClockId::Realtime).tv_sec).unwrap_or(0),
+        dropping_chains: json(Command::new("nft").args(["-j", "list", "chains"]))
+            .map(|answer| dropping_chains(&answer)),
+        vpn: json(Command::new("ip").args(["-j", "route", "show", "table", "main"]))
+            .zip(json(Command::new("ip").args(["-j", "-d", "link", "show"])))
+            .and_then(|(routes, links)| vpn(&routes, &links)),
+        ..Machine::default()
+    }
+}
+
+/// The uplinks of these names, or all there are and, for the other interfaces, why they are none.
+pub fn uplinks(names: &[String]) -> (Vec<Uplink>, Vec<UplinkFacts>, Vec<(String, String)>) {
+    let (mut usable, mut facts, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    let mut candidates = if names.is_empty() { interfaces() } else { names.to_vec() };
+    // Whoever names one twice means it once.
+    let mut seen = BTreeSet::new();
+    candidates.retain(|name| seen.insert(name.clone()));
+    for name in candidates {
+        let found = uplink::discover_some(core::slice::from_ref(&name)).map(|(mut found, _)| found.pop());
+        match found {
+            Ok(Some(uplink)) => {
+                facts.push(facts_of(&uplink));
+                usable.push(uplink);
+            }
+            Ok(None) => {}
+            Err(error) => {
+                let why = error.to_string();
+                let why = why.strip_prefix(&format!("{name} ")).unwrap_or(&why).to_owned();
+                match names.is_empty() {
+                    true => others.push((name, why)),
+                    false => facts.push(UplinkFacts { interface: name, wrong: Some(why), ..UplinkFacts::default() }),
+                }
+            }
+        }
+    }
+    (usable, facts, others)
+}
+
+fn facts_of(uplink: &Uplink) -> UplinkFacts {
+    let name = &uplink.interface;
+    let filter = |of: &str| sysctl(&format!("ipv4/conf/{of}/rp_filter")).and_then(|value| value.parse::<u8>().ok());
+    let way = |way: &uplink::Way| WayFacts {
+        address: way.address,
+        prefix_len: way.prefix_len,
+        gateway: way.gateway,
+        gateway_state: GatewayState::Unknown,
+    };
+    UplinkFacts {
+        interface: name.clone(),
+        wrong: None,
+        mtu: uplink.mtu,
+        ways: uplink.ways().map(way).collect(),
+        manager: is_first_namespace().then(|| manager(RUN, name, uplink.index)).flatten(),
+        has_strict_filter: filter("all").max(filter(name)) == Some(1),
+    }
+}
+
+/// Sends each gateway a datagram that dies there, so that the kernel looks for it.
+pub fn ask_gateways(uplinks: &[Uplink]) {
+    const DISCARD: u16 = 9;
+    for uplink in uplinks {
+        for gateway in uplink.ways().filter_map(|way| way.gateway) {
+            let to = match gateway {
+                IpAddr::V4(ip) => SocketAddr::from((ip, DISCARD)),
+                IpAddr::V6(ip) => SocketAddrV6::new(ip, DISCARD, 0, uplink.index).into(),
+            };
+            let sent = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP)).and_then(|socket| {
+                socket.bind_device(Some(uplink.interface.as_bytes()))?;
+                let _ = if to.is_ipv4() { socket.set_ttl_v4(1) } else { socket.set_unicast_hops_v6(1) };
+                socket.bind(&SocketAddr::new(any(gateway), 0).into())?;
+                socket.send_to(&[0], &to.into())
+            });
+            // Who cannot ask finds out nothing about the gateway.
+            let _ = sent;
+        }
+    }
+}
+
+fn any(family_of: IpAddr) -> IpAddr {
+    if family_of.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
+}
+
+/// What the kernel knows of the gateways by now.
+pub fn note_gateways(uplinks: &mut [UplinkFacts]) {
+    for uplink in uplinks.iter_mut().filter(|uplink| uplink.wrong.is_none()) {
+        let Some(neighbours) = json(Command::new("ip").args(["-j", "neigh", "show", "dev", &uplink.interface])) else {
+            continue;
+        };
+        for way in &mut uplink.ways {
+            way.gateway_state = way.gateway.map(|gateway| gateway_state(&neighbours, gateway)).unwrap_or_default();
+        }
+    }
+}
+
+fn gateway_state(neighbours: &Value, gateway: IpAddr) -> GatewayState {
+    let gateway = gateway.to_string();
+    let entry = list(neighbours).find(|entry| text(entry, "dst") == Some(&gateway));
+    let Some(state) = entry.and_then(|entry| entry.get("state")?.get(0)?.as_str()) else {
+        return GatewayState::Unknown;
+    };
+    match state {
+        "REACHABLE" | "PERMANENT" | "NOARP" => GatewayState::Answers,
+        "INCOMPLETE" | "FAILED" => GatewayState::Silent,
+        _ => GatewayState::Unknown,
+    }
+}
+
+/// Interfaces that could be uplinks: not the loopback, no ports of bridges, none of ours.
+fn interfaces() -> Vec<String> {
+    let links = json(Command::new("ip").args(["-j", "link", "show"])).unwrap_or_default();
+    let fit = |link: &&Value| {
+        let flags = link.get("flags").and_then(Value::as_array);
+        let is_loopback = flags.is_some_and(|flags| flags.iter().any(|flag| flag.as_str() == Some("LOOPBACK")));
+        let is_own = text(link, "ifname").is_some_and(|name| uplink::plan::device_number(name).is_ok());
+        !is_loopback && !is_own && link.get("master").is_none()
+    };
+    list(&links).filter(fit).filter_map(|link| text(link, "ifname")).map(str::to_owned).collect()
+}
+
+fn kernel_mptcp() -> KernelMptcp {
+    let enabled = sysctl("mptcp/enabled").map(|value| value == "1");
+    let endpoints = json(Command::new("ip").args(["-j", "mptcp", "endpoint", "show"]));
+    KernelMptcp {
+        enabled,
+        has_command: endpoints.is_some(),
+        endpoints: endpoints.as_ref().map(mptcp_endpoints).unwrap_or_default(),
+    }
+}
+
+fn mptcp_endpoints(answer: &Value) -> Vec<String> {
+    let describe = |endpoint: &Value| {
+        let address = text(endpoint, "address")?;
+        Some(text(endpoint, "dev").map_or(address.to_owned(), |device| format!("{address} on {device}")))
+    };
+    list(answer).filter_map(describe).collect()
+}
+
+fn forwards_ipv6() -> Ipv6Forwarding {
+    match sysctl("ipv6/conf/all/forwarding").as_deref() {
+        Some("1") => Ipv6Forwarding::All,
+        Some(_) if sysctl("ipv6/conf/lo/force_forwarding").is_none() => Ipv6Forwarding::Off,
+        _ => Ipv6Forwarding::EachInterface,
+    }
+}
+
+fn dropping_chains(answer: &Value) -> Vec<Chain> {
+    let chain = |object: &Value| {
+        let chain = object.get("chain")?;
+        let (hook, family) = (text(chain, "hook")?, text(chain, "family")?);
+        let applies = matches!(hook, "forward" | "output") && matches!(family, "ip" | "ip6" | "inet");
+        let drops = applies && text(chain, "policy") == Some("drop");
+        let name = format!("{family} {} {}", text(chain, "table")?, text(chain, "name")?);
+        drops.then(|| Chain { name, hook: hook.into() })
+    };
+    answer.get("nftables").map(|objects| list(objects).filter_map(chain).collect()).unwrap_or_default()
+}
+
+/// The tunnel of the best default route, or of the two halves that VPNs use instead of one.
+fn vpn(routes: &Value, links: &Value) -> Option<Vpn> {
+    let metric = |route: &Value| route.get("metric").and_then(Value::as_u64).unwrap_or(0);
+    let to = |wanted: &'static str| list(routes).filter(move |route| text(route, "dst") == Some(wanted));
+    let halves = to("0.0.0.0/1").next().or_else(|| to("128.0.0.0/1").next());
+    let route = halves.or_else(|| to("default").min_by_key(|route| metric(route)))?;
+    let interface = text(route, "dev")?;
+    let link = list(links).find(|link| text(link, "ifname") == Some(interface))?;
+    let kind = text(link.get("linkinfo")?, "info_kind")?;
+    TUNNELS.contains(&kind).then(|| Vpn { interface: interface.into(), kind: kind.into() })
+}
+
+/// Who sets up an interface, by what it leaves in the folder of running programs.
+fn manager(run: &str, interface: &str, index: u32) -> Option<Manager> {
+    let says = |file: String, word: &str| fs::read_to_string(file).is_ok_and(|text| text.contains(word));
+    let exists = |file: String| fs::metadata(file).is_ok();
+    if says(format!("{run}/NetworkManager/devices/{index}"), "managed=true") {
+        return Some(Manager::NetworkManager);
+    }
+    if says(format!("{run}/systemd/netif/links/{index}"), "ADMIN_STATE=configured") {
+        return Some(Manager::Networkd);
+    }
+    if exists(format!("{run}/dhcpcd/{interface}.pid")) || exists(format!("{run}/dhcpcd/pid")) {
+        return Some(Manager::Dhcpcd);
+    }
+    exists(format!("{run}/connman")).then_some(Manager::ConnMan)
+}
+
+/// Whether what programs leave in `/run` is about the interfaces of this namespace. Who may not know takes it that it is.
+fn is_first_namespace() -> bool {
+    let first = fs::read_link("/proc/1/ns/net");
+    let own = fs::read_link("/proc/thread-self/ns/net");
+    first.is_err() || first.ok() == own.ok()
+}
+
+/// A variable below `/proc/sys/net`.
+fn sysctl(path: &str) -> Option<String> {
+    fs::read_to_string(format!("/proc/sys/net/{path}")).ok().map(|value| value.trim().to_owned())
+}
+
+/// What a program says in JSON. It does not hear Ctrl-C, which ends this process in good order.
+fn json(command: &mut Command) -> Option<Value> {
+    let output = command.stdin(Stdio::null()).process_group(0).output().ok()?;
+    if !output.status.success() {
+        return None;
+    }
+    match output.stdout.trim_ascii().is_empty() {
+        true => Some(Value::Array(Vec::new())),
+        false => serde_json::from_slice(&output.stdout).ok(),
+    }
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key)?.as_str()
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn chains_that_drop_by_policy_are_found() {
+        let chain = |family: &str, hook: &str, policy: &str| json!({"chain": {"family": family, "table": "filter", "name": "X", "hook": hook, "policy": policy}});
+        let answer = json!({"nftables": [{"metainfo": {}}, chain("ip", "forward", "drop"), chain("inet", "output", "drop"),
+            chain("ip", "input", "drop"), chain("ip", "forward", "accept"), {"chain": []}]});
+        let chains = dropping_chains(&answer);
+        let names: Vec<_> = chains.iter().map(|chain| (chain.name.as_str(), chain.hook.as_str())).collect();
+        assert_eq!(names, [("ip filter X", "forward"), ("inet filter X", "output")]);
+        assert!(dropping_chains(&json!(7)).is_empty() && dropping_chains(&json!({"nftables": 3})).is_empty());
+    }
+
+    #[test]
+    fn a_tunnel_counts_if_it_has_the_best_default_route() {
+        let links = json!([{"ifname": "usb0"}, {"ifname": "wg0", "linkinfo": {"info_kind": "wireguard"}},
+            {"ifname": "veth", "linkinfo": {"info_kind": "veth"}}]);
+        let route = |dst: &str, dev: &str, metric: u64| json!({"dst": dst, "dev": dev, "metric": metric});
+        let of = |routes: Value| vpn(&routes, &links).map(|vpn| vpn.interface);
+        let wg0 = Some("wg0".to_owned());
+        assert_eq!(of(json!([route("default", "usb0", 100), route("default", "wg0", 50)])), wg0);
+        assert_eq!(of(json!([route("default", "usb0", 100), route("0.0.0.0/1", "wg0", 0)])), wg0);
+        assert_eq!(of(json!([route("default", "usb0", 100), route("default", "wg0", 500)])), None);
+        assert_eq!(of(json!([route("default", "veth", 0)])), None);
+        assert_eq!(of(json!({"dst": "default"})), None);
+    }
+
+    #[test]
+    fn what_the_kernel_knows_of_a_gateway() {
+        let neighbours = json!([{"dst": "192.0.2.1", "state": ["REACHABLE"]}, {"dst": "192.0.2.2", "state": ["FAILED"]},
+            {"dst": "192.0.2.3", "state": ["STALE"]}, {"dst": "192.0.2.4", "state": []}, {"dst": 5}]);
+        let state = |last: u8| gateway_state(&neighbours, IpAddr::from([192, 0, 2, last]));
+        assert_eq!(state(1), GatewayState::Answers);
+        assert_eq!(state(2), GatewayState::Silent);
+        assert!((3..7).all(|last| state(last) == GatewayState::Unknown));
+    }
+
+    #[test]
+    fn managers_are_known_by_what_they_leave() {
+        let folder = std::env::temp_dir().join(format!("anabranch-doctor-{}", std::process::id()));
+        let put = |path: &str, text: &str| {
+            let path = folder.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        put("NetworkManager/devices/3", "[device]\nmanaged=true\n");
+        put("NetworkManager/devices/4", "[device]\nmanaged=false\n");
+        put("systemd/netif/links/4", "ADMIN_STATE=configured\nOPER_STATE=routable\n");
+        put("systemd/netif/links/5", "ADMIN_STATE=unmanaged\n");
+        put("dhcpcd/usb2.pid", "7");
+        let run = folder.to_str().unwrap();
+        let found: Vec<_> =
+            [(3, "usb0"), (4, "usb1"), (5, "usb2"), (5, "usb3")].map(|(index, name)| manager(run, name, index)).into();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(found, [Some(Manager::NetworkManager), Some(Manager::Networkd), Some(Manager::Dhcpcd), None]);
+    }
+
+    #[test]
+    fn endpoints_of_others_are_named() {
+        let answer = json!([{"address": "192.0.2.1", "id": 1, "dev": "usb0"}, {"address": "192.0.2.2"}, {"id": 3}]);
+        assert_eq!(mptcp_endpoints(&answer), ["192.0.2.1 on usb0", "192.0.2.2"]);
+    }
+}

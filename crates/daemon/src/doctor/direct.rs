@@ -1,0 +1,56 @@
+//! Asks servers with sockets of the kernel, where no engine can be connected: what anybody may.
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
+use std::thread;
+use std::time::Duration;
+
+use linux::clock::Clock;
+use linux::uplink::Uplink;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::facts::{Inquiry, PathMtu, Reached, ServerFacts, Spoken};
+
+/// How long a connection may take: as long as two SYNs are waited for.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// What took longer was not answered the first time, and says nothing of the round-trip time.
+const RTT_MAX: units::Duration = units::Duration::from_millis(950);
+
+/// Connects to each server over each uplink, all at once.
+pub fn ask(uplinks: &[Uplink], servers: &[ServerFacts]) -> Vec<Inquiry> {
+    let mut asked = Vec::new();
+    for server in servers {
+        for uplink in uplinks {
+            for way in uplink.ways() {
+                let same = |ip: &&IpAddr| ip.is_ipv4() == way.address.is_ipv4();
+                let remote = server.addresses.iter().find(same);
+                asked.extend(remote.map(|ip| (uplink, server, SocketAddr::new(*ip, server.port))));
+            }
+        }
+    }
+    thread::scope(|scope| {
+        let ask = |(uplink, server, remote): (&Uplink, &ServerFacts, SocketAddr)| {
+            let (interface, server) = (uplink.interface.clone(), server.name.clone());
+            scope.spawn(move || inquiry(interface, server, remote))
+        };
+        let threads: Vec<_> = asked.into_iter().map(ask).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
+    })
+}
+
+/// `None` if it cannot be asked over that uplink.
+fn inquiry(uplink: String, server: String, remote: SocketAddr) -> Option<Inquiry> {
+    let socket = Socket::new(Domain::for_address(remote), Type::STREAM, Some(Protocol::TCP)).ok()?;
+    socket.bind_device(Some(uplink.as_bytes())).ok()?;
+    let clock = Clock::start();
+    let connected = socket.connect_timeout(&remote.into(), PATIENCE);
+    let rtt = units::Duration::from_nanos(clock.now().as_nanos());
+    let plain = match connected {
+        Ok(()) => Reached::Yes,
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Reached::Refused,
+        Err(_) => Reached::Silent,
+    };
+    let rtts = if plain != Reached::Silent && rtt < RTT_MAX { vec![rtt] } else { Vec::new() };
+    let mtu = PathMtu::default();
+    Some(Inquiry { uplink, server, remote, plain, mptcp: Spoken::Unknown, rtts, unanswered: 0, mtu })
+}

@@ -1,0 +1,149 @@
+//! Looks for the largest packet that a path carries, by trying sizes: sans-IO.
+
+use super::super::facts::PathMtu;
+
+/// Sizes that links and tunnels have, octets: Ethernet, PPPoE, GRE, 6in4, IPsec, WireGuard, GTP, and what IPv6 asks of all.
+const SIZES: [u16; 14] = [1500, 1492, 1480, 1472, 1460, 1440, 1420, 1400, 1380, 1360, 1340, 1320, 1300, 1280];
+/// Every path of IPv6 carries it, and nearly every one of IPv4.
+const FLOOR: u16 = 1280;
+/// What every path of IPv4 is expected to carry.
+const FLOOR_V4: u16 = 576;
+/// Tries of a size before it counts as vanished: the first one decides whether there is a search.
+const TRIES_FIRST: u8 = 3;
+const TRIES: u8 = 2;
+
+/// A search on one path.
+#[derive(Clone, Debug)]
+pub struct Sizing {
+    most: u16,
+    is_v4: bool,
+    found: PathMtu,
+    /// The size that is tried, and how often it was.
+    current: Option<(u16, u8)>,
+}
+
+impl Sizing {
+    /// A search up to packets of `most` octets.
+    pub fn new(most: u16, is_v4: bool) -> Self {
+        Self { most, is_v4, found: PathMtu::default(), current: Some((most, 0)) }
+    }
+
+    /// The size to try next; `None`: done.
+    pub fn next(&mut self) -> Option<u16> {
+        let (size, tries) = self.current.as_mut()?;
+        *tries += 1;
+        Some(*size)
+    }
+
+    /// A packet of the size that was tried last arrived.
+    pub fn answered(&mut self) {
+        if let Some((size, _)) = self.current {
+            self.found.carries = self.found.carries.max(size);
+            self.choose();
+        }
+    }
+
+    /// Nothing was heard of the last try.
+    pub fn unanswered(&mut self) {
+        let Some((size, tries)) = self.current else { return };
+        let enough = if size == self.most { TRIES_FIRST } else { TRIES };
+        if tries < enough {
+            return;
+        }
+        self.found.vanishes = size;
+        self.choose();
+    }
+
+    /// A router says what fits.
+    pub fn told(&mut self, mtu: u16) {
+        let is_news = self.current.is_some_and(|(size, _)| mtu < size) && mtu >= FLOOR_V4;
+        if is_news {
+            self.found.told = mtu;
+            self.current = Some((mtu, 0));
+        }
+    }
+
+    /// What was found out. If nothing of any size was answered, that is nothing: such packets may not be answered at all.
+    pub fn found(&self) -> PathMtu {
+        if self.found.carries == 0 { PathMtu::default() } else { self.found }
+    }
+
+    /// The next size between what arrives and what vanishes.
+    fn choose(&mut self) {
+        let PathMtu { carries, vanishes, told } = self.found;
+        if carries >= self.most || vanishes == 0 || (told > 0 && carries >= told) {
+            self.current = None;
+            return;
+        }
+        if carries == 0 {
+            let floors = [FLOOR, FLOOR_V4];
+            let lower = floors.into_iter().find(|floor| *floor < vanishes && (self.is_v4 || *floor >= FLOOR));
+            self.current = lower.map(|size| (size, 0));
+            return;
+        }
+        let between: Vec<u16> = SIZES.into_iter().filter(|size| *size > carries && *size < vanishes).collect();
+        self.current = between.get(between.len() / 2).map(|size| (*size, 0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a search finds on a path that carries so much, and the packets that it takes.
+    fn search(most: u16, carries: u16, is_v4: bool, told: Option<u16>) -> (PathMtu, usize) {
+        let mut sizing = Sizing::new(most, is_v4);
+        let mut packets = 0;
+        while let Some(size) = sizing.next() {
+            packets += 1;
+            match told {
+                _ if size <= carries => sizing.answered(),
+                Some(mtu) => sizing.told(mtu),
+                None => sizing.unanswered(),
+            }
+        }
+        (sizing.found(), packets)
+    }
+
+    #[test]
+    fn a_search_finds_the_size_in_a_few_packets() {
+        let found = |carries, vanishes, told| PathMtu { carries, vanishes, told };
+        assert_eq!(search(1500, 1500, true, None), (found(1500, 0, 0), 1));
+        assert_eq!(search(1500, 9000, false, None), (found(1500, 0, 0), 1));
+        assert_eq!(search(1500, 1400, true, Some(1400)), (found(1400, 0, 1400), 2));
+        for (carries, expected) in
+            [(1400, found(1400, 1420, 0)), (1280, found(1280, 1300, 0)), (1499, found(1492, 1500, 0))]
+        {
+            let (sizes, packets) = search(1500, carries, true, None);
+            assert_eq!(sizes, expected);
+            assert!(packets <= 12, "{packets}");
+        }
+        assert_eq!(search(1500, 1000, true, None).0, found(576, 1280, 0));
+        assert_eq!(search(1500, 0, true, None).0, PathMtu::default());
+        assert_eq!(search(1500, 0, false, None).0, PathMtu::default());
+        assert_eq!(search(1280, 1280, false, None).0, found(1280, 0, 0));
+        assert_eq!(search(536, 536, true, None).0, found(536, 0, 0));
+    }
+
+    #[test]
+    fn a_router_that_says_nonsense_is_not_heard() {
+        let mut sizing = Sizing::new(1500, true);
+        sizing.next();
+        for mtu in [0, 68, 1500, 9000] {
+            sizing.told(mtu);
+            assert_eq!(sizing.found().told, 0);
+        }
+        sizing.answered();
+        assert_eq!(sizing.next(), None);
+    }
+
+    #[test]
+    fn one_lost_packet_is_no_black_hole() {
+        let mut sizing = Sizing::new(1500, true);
+        assert_eq!(sizing.next(), Some(1500));
+        sizing.unanswered();
+        assert_eq!(sizing.next(), Some(1500));
+        sizing.answered();
+        assert_eq!((sizing.next(), sizing.found().vanishes), (None, 0));
+    }
+}

@@ -1,0 +1,138 @@
+//! From facts to findings: pure functions.
+//!
+//! ```text
+//! machine  rights, programs, firewalls, tunnels, the clock
+//! uplinks  what is wrong with each, and how they get along
+//! paths    servers over uplinks: reached or not, path MTU
+//! mptcp    whether MPTCP gets through, and who removes it
+//! ```
+
+mod machine;
+mod mptcp;
+mod paths;
+#[cfg(test)]
+mod tests;
+mod uplinks;
+
+use serde::Serialize;
+
+use super::facts::{Facts, Inquiry, Reached, Spoken};
+
+/// Something that a person should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How much it matters.
+    pub level: Level,
+    /// What it is, for programs.
+    pub code: &'static str,
+    /// What it is about: an interface, a server, or `machine`.
+    pub place: String,
+    /// What is the matter, to follow the place and a colon.
+    pub text: String,
+    /// What to do about it.
+    pub remedy: Option<String>,
+}
+
+/// How much a finding matters, what matters most first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Something cannot work.
+    Problem,
+    /// Something works worse than it could.
+    Warning,
+    /// Good to know; nothing is to be changed.
+    Note,
+}
+
+/// The place of what concerns all.
+pub const MACHINE: &str = "machine";
+
+impl Finding {
+    fn new(level: Level, code: &'static str, place: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { level, code, place: place.into(), text: text.into(), remedy: None }
+    }
+
+    fn problem(code: &'static str, place: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::new(Level::Problem, code, place, text)
+    }
+
+    fn warning(code: &'static str, place: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::new(Level::Warning, code, place, text)
+    }
+
+    fn note(code: &'static str, place: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::new(Level::Note, code, place, text)
+    }
+
+    fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
+    }
+
+    /// Whether something is to be changed.
+    pub fn asks_for_change(&self) -> bool {
+        self.level < Level::Note
+    }
+}
+
+/// All findings, what matters most first.
+pub fn judge(facts: &Facts) -> Vec<Finding> {
+    let mut findings = machine::judge(facts);
+    findings.extend(uplinks::judge(facts));
+    findings.extend(paths::judge(facts));
+    findings.extend(mptcp::judge(facts));
+    findings.sort_by_key(|finding| finding.level);
+    findings
+}
+
+/// Whether `anabranch join` would work with one uplink at least.
+pub fn join_works(facts: &Facts) -> bool {
+    let machine = &facts.machine;
+    let is_able = machine.may_administer
+        && machine.missing_programs.is_empty()
+        && machine.tun_refused.is_none()
+        && machine.plumbing_refused.is_none();
+    let has_uplink = facts.uplinks.iter().any(|uplink| uplink.wrong.is_none());
+    let reaches = facts.inquiries.is_empty() || facts.inquiries.iter().any(answered);
+    let finds_names = facts.servers.is_empty() || facts.servers.iter().any(|server| server.lookup_failed.is_none());
+    is_able && has_uplink && reaches && finds_names
+}
+
+/// Whether anything answered over an uplink.
+fn has_reached(facts: &Facts, uplink: &str) -> bool {
+    facts.inquiries.iter().any(|inquiry| inquiry.uplink == uplink && answered(inquiry))
+}
+
+/// Whether the server, or somebody in its place, was heard of.
+fn answered(inquiry: &Inquiry) -> bool {
+    inquiry.plain != Reached::Silent || !matches!(inquiry.mptcp, Spoken::Silent | Spoken::Unknown)
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn list<T: AsRef<str>>(items: &[T]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.as_ref().into(),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", first.join(", "), last.as_ref())
+        }
+    }
+}
+
+/// Each item once, in order.
+fn unique<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = Vec::new();
+    for item in items {
+        if !seen.contains(&item) {
+            seen.push(item);
+        }
+    }
+    seen
+}
+
+/// Arguments that name these interfaces.
+fn named<T: AsRef<str>>(interfaces: &[T]) -> String {
+    interfaces.iter().map(|name| format!(" --interface {}", name.as_ref())).collect()
+}

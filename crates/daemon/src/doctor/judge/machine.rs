@@ -1,0 +1,136 @@
+//! What concerns all uplinks: rights, programs, firewalls, tunnels, the clock.
+
+use super::super::facts::{Facts, Ipv6Forwarding, Machine};
+use super::{Finding, MACHINE, answered, list, named};
+
+/// 2025-01-01: no clock that is right says less.
+const CLOCK_LEAST_UNIX_S: u64 = 1_735_689_600;
+
+pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
+    let mut findings = abilities(&facts.machine);
+    findings.extend(clock(&facts.machine));
+    findings.extend(firewall(facts));
+    findings.extend(vpn(facts));
+    findings.extend(kernel_mptcp(&facts.machine));
+    findings.extend(ipv6(facts));
+    findings
+}
+
+/// What a join needs of the machine.
+fn abilities(machine: &Machine) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if !machine.may_administer {
+        let text = "this process may not change the network (no CAP_NET_ADMIN), which join needs";
+        let remedy = "sudo anabranch doctor, and sudo anabranch join (in a container: --cap-add NET_ADMIN)";
+        findings.push(Finding::problem("no-rights", MACHINE, text).remedy(remedy));
+    }
+    for (program, package) in &machine.missing_programs {
+        let text = format!("the program `{program}` is missing, which join needs");
+        findings.push(Finding::problem("no-program", MACHINE, text).remedy(format!("apt-get install {package}")));
+    }
+    if let Some(why) = &machine.tun_refused {
+        let remedy = "modprobe tun (in a container: --device /dev/net/tun)";
+        findings.push(Finding::problem("no-tun", MACHINE, format!("no TUN device: {why}")).remedy(remedy));
+    }
+    if let Some(why) = machine.plumbing_refused.as_ref().filter(|_| findings.is_empty()) {
+        let remedy = "anabranch join --dry-run shows every step; the one that failed is named above";
+        let text = format!("the engine cannot be connected with the uplinks: {why}");
+        findings.push(Finding::problem("no-plumbing", MACHINE, text).remedy(remedy));
+    }
+    findings
+}
+
+fn clock(machine: &Machine) -> Option<Finding> {
+    let text = "the clock is years behind, so that every certificate of HTTPS looks invalid";
+    (machine.clock_unix_s < CLOCK_LEAST_UNIX_S).then(|| {
+        Finding::warning("clock", MACHINE, text).remedy("timedatectl set-ntp true, or date -s 'YYYY-MM-DD HH:MM'")
+    })
+}
+
+/// What comes from the engine is forwarded; names are looked up by the host itself.
+fn firewall(facts: &Facts) -> Vec<Finding> {
+    let chains = facts.machine.dropping_chains.iter().flatten();
+    let chain = |chain: &super::super::facts::Chain| {
+        let name = &chain.name;
+        if chain.hook == "forward" {
+            forward_drop(facts, name)
+        } else {
+            let text = format!("the firewall's chain `{name}` drops what this host sends and no rule of it accepts");
+            let finding = |level| Finding::new(level, "output-drop", MACHINE, text);
+            match facts.servers.iter().any(|server| server.lookup_failed.is_some()) {
+                true => finding(super::Level::Warning).remedy(format!("nft insert rule {name} udp dport 53 accept")),
+                false => finding(super::Level::Note),
+            }
+        }
+    };
+    chains.map(chain).collect()
+}
+
+fn forward_drop(facts: &Facts, name: &str) -> Finding {
+    let text = format!("the firewall's chain `{name}` drops what is forwarded and no rule of it accepts");
+    if facts.inquiries.iter().any(answered) {
+        return Finding::note("forward-drop", MACHINE, text + "; it lets the engine's packets pass");
+    }
+    // Without an inquiry nobody knows.
+    let level = if facts.inquiries.is_empty() { super::Level::Warning } else { super::Level::Problem };
+    Finding::new(level, "forward-drop", MACHINE, text + ", so nothing of the engine may pass").remedy(format!(
+        "nft insert rule {name} iifname '\"anabranch*\"' accept; nft insert rule {name} oifname '\"anabranch*\"' accept"
+    ))
+}
+
+/// Whether a firewall explains that nothing answers.
+pub(super) fn firewall_blocks(facts: &Facts) -> bool {
+    firewall(facts).iter().any(|finding| finding.code == "forward-drop" && finding.level == super::Level::Problem)
+}
+
+fn vpn(facts: &Facts) -> Option<Finding> {
+    let vpn = facts.machine.vpn.as_ref()?;
+    let others: Vec<&str> = facts
+        .uplinks
+        .iter()
+        .filter(|uplink| uplink.wrong.is_none() && uplink.interface != vpn.interface)
+        .map(|uplink| uplink.interface.as_str())
+        .collect();
+    let text = format!(
+        "the tunnel {} ({}) takes this host's default route; what uses join leaves by the uplinks, not through the tunnel",
+        vpn.interface, vpn.kind
+    );
+    let which = if others.is_empty() { " --interface NAME".into() } else { named(&others) };
+    let remedy = format!(
+        "if that is meant, name the uplinks: anabranch join{which}; if not, do not join while the tunnel is up"
+    );
+    Some(Finding::warning("vpn", MACHINE, text).remedy(remedy))
+}
+
+/// Only `join --kernel` and servers of this machine use it.
+fn kernel_mptcp(machine: &Machine) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mptcp = &machine.kernel_mptcp;
+    let text = match mptcp.enabled {
+        None => Some("the kernel has no MPTCP (CONFIG_MPTCP); join does not need it, the kernel mode does"),
+        Some(false) => Some(
+            "the kernel's MPTCP is off; join does not need it, the kernel mode does (sysctl -w net.mptcp.enabled=1)",
+        ),
+        Some(true) if !mptcp.has_command && machine.missing_programs.is_empty() => {
+            Some("`ip mptcp` does not work; join does not need it, the kernel mode does (iproute2 5.8 or newer)")
+        }
+        Some(true) => None,
+    };
+    findings.extend(text.map(|text| Finding::note("kernel-mptcp", MACHINE, text)));
+    if !mptcp.endpoints.is_empty() {
+        let text = format!(
+            "the kernel's MPTCP has endpoints of another program: {}; they are left alone",
+            list(&mptcp.endpoints)
+        );
+        findings.push(Finding::note("foreign-endpoints", MACHINE, text));
+    }
+    findings
+}
+
+fn ipv6(facts: &Facts) -> Option<Finding> {
+    let is_concerned = |uplink: &super::super::facts::UplinkFacts| uplink.ways.iter().any(|way| way.address.is_ipv6());
+    let concerned = facts.machine.forwards_ipv6 == Ipv6Forwarding::Off && facts.uplinks.iter().any(is_concerned);
+    let text = "this kernel forwards IPv6 for all interfaces or none, and it is off: uplinks are used without IPv6 \
+                (sysctl -w net.ipv6.conf.all.forwarding=1, with accept_ra=2 for interfaces that are to keep their router)";
+    concerned.then(|| Finding::note("ipv6-forwarding", MACHINE, text))
+}

@@ -1,0 +1,210 @@
+//! Whether MPTCP gets through, and who removes it.
+//!
+//! One answer without MPTCP says little: the server may not speak it, or something on the way removes it. So each is
+//! compared with the others: a server that answers with MPTCP over another uplink speaks it, and an uplink over which another
+//! server answers with MPTCP lets it pass.
+
+use super::super::facts::{Facts, Inquiry, Join, JoinOutcome, Reached, Spoken};
+use super::{Finding, list, unique};
+
+pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for symptom in [Symptom::Plain, Symptom::Dropped, Symptom::Refused, Symptom::FellBack] {
+        findings.extend(attribute(facts, symptom));
+    }
+    findings.extend(joins(facts));
+    findings
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Symptom {
+    /// The options are gone.
+    Plain,
+    /// The whole SYN is gone.
+    Dropped,
+    /// It is answered by a reset.
+    Refused,
+    /// Options are gone after the handshake.
+    FellBack,
+}
+
+impl Symptom {
+    fn is_of(self, inquiry: &Inquiry) -> bool {
+        match self {
+            Self::Plain => inquiry.mptcp == Spoken::Plain,
+            Self::Dropped => inquiry.mptcp == Spoken::Silent && inquiry.plain == Reached::Yes,
+            Self::Refused => inquiry.mptcp == Spoken::Refused && inquiry.plain == Reached::Yes,
+            Self::FellBack => inquiry.mptcp == Spoken::FellBack,
+        }
+    }
+
+    fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "mptcp-stripped",
+            Self::Dropped => "mptcp-dropped",
+            Self::Refused => "mptcp-refused",
+            Self::FellBack => "mptcp-stripped-from-data",
+        }
+    }
+
+    /// What an uplink does.
+    fn deed(self) -> &'static str {
+        match self {
+            Self::Plain => "it removes the MPTCP options of connections",
+            Self::Dropped => "it drops connections that offer MPTCP; only after seven seconds they go on as plain TCP",
+            Self::Refused => "it resets connections that offer MPTCP",
+            Self::FellBack => "it lets MPTCP's handshake pass and removes its options from data",
+        }
+    }
+}
+
+/// Blames uplinks, servers, or nobody where that cannot be told.
+fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
+    let inquiries = &facts.inquiries;
+    let ill: Vec<&Inquiry> = inquiries.iter().filter(|inquiry| symptom.is_of(inquiry)).collect();
+    let speaks = |server: &str| over(inquiries, server);
+    let passes = |uplink: &str| {
+        unique(inquiries.iter().filter(|p| p.uplink == uplink && p.mptcp.is_good()).map(|p| p.server.as_str()))
+    };
+    let by_uplink: Vec<&&Inquiry> = ill.iter().filter(|inquiry| !speaks(&inquiry.server).is_empty()).collect();
+    let uplinks = unique(by_uplink.iter().map(|inquiry| inquiry.uplink.as_str()));
+    let by_server: Vec<&&Inquiry> = ill
+        .iter()
+        .filter(|inquiry| speaks(&inquiry.server).is_empty() && !passes(&inquiry.uplink).is_empty())
+        .collect();
+    let servers = unique(by_server.iter().map(|inquiry| inquiry.server.as_str()));
+    let mut findings = Vec::new();
+    for uplink in &uplinks {
+        let of =
+            unique(by_uplink.iter().filter(|inquiry| inquiry.uplink == *uplink).map(|inquiry| inquiry.server.as_str()));
+        let proof: Vec<String> =
+            of.iter().map(|server| format!("{server} answers with it over {}", list(&speaks(server)))).collect();
+        let text = format!("{} ({})", symptom.deed(), proof.join("; "));
+        findings.push(Finding::warning(symptom.code(), *uplink, text).remedy(without_uplink(facts, uplink)));
+    }
+    for server in &servers {
+        let via =
+            unique(by_server.iter().filter(|inquiry| inquiry.server == *server).map(|inquiry| inquiry.uplink.as_str()));
+        let proof: Vec<String> =
+            via.iter().map(|uplink| format!("{uplink} lets that of {} pass", list(&passes(uplink)))).collect();
+        findings.push(server_without(server, symptom, &proof.join("; ")));
+    }
+    let open: Vec<&&Inquiry> =
+        ill.iter().filter(|p| !uplinks.contains(&p.uplink.as_str()) && !servers.contains(&p.server.as_str())).collect();
+    findings.extend(undecided(&open, symptom));
+    findings
+}
+
+/// The uplinks over which a server answers with MPTCP.
+fn over<'a>(inquiries: &'a [Inquiry], server: &str) -> Vec<&'a str> {
+    unique(
+        inquiries
+            .iter()
+            .filter(|inquiry| inquiry.server == server && inquiry.mptcp.is_good())
+            .map(|inquiry| inquiry.uplink.as_str()),
+    )
+}
+
+/// Connections that begin elsewhere use all uplinks that are left.
+fn without_uplink(facts: &Facts, uplink: &str) -> String {
+    let names = facts.uplinks.iter().filter(|known| known.wrong.is_none()).map(|known| known.interface.as_str());
+    let arguments: String =
+        names.map(|name| format!(" --interface {name}{}", if name == uplink { "=secondary" } else { "" })).collect();
+    format!("anabranch join{arguments}; or try another access point name (APN) or another provider in that phone")
+}
+
+fn server_without(server: &str, symptom: Symptom, proof: &str) -> Finding {
+    let (code, text) = match symptom {
+        Symptom::Plain => {
+            ("server-without-mptcp", format!("it does not speak MPTCP ({proof}): each connection has one uplink"))
+        }
+        Symptom::Dropped => {
+            ("server-drops-mptcp", format!("it, or a firewall before it, drops connections that offer MPTCP ({proof})"))
+        }
+        Symptom::Refused => (
+            "server-refuses-mptcp",
+            format!("it, or a firewall before it, resets connections that offer MPTCP ({proof})"),
+        ),
+        Symptom::FellBack => {
+            ("server-strips-data", format!("something before it removes MPTCP's options from data ({proof})"))
+        }
+    };
+    let remedy = "if the server is yours: Linux 5.6 or newer, sysctl -w net.mptcp.enabled=1, its program under mptcpize run, and no \
+                  proxy or load balancer before it";
+    Finding::warning(code, server, text).remedy(remedy)
+}
+
+fn undecided(open: &[&&Inquiry], symptom: Symptom) -> Option<Finding> {
+    let (servers, uplinks) = (
+        unique(open.iter().map(|inquiry| inquiry.server.as_str())),
+        unique(open.iter().map(|inquiry| inquiry.uplink.as_str())),
+    );
+    let first = servers.first()?;
+    let what = match symptom {
+        Symptom::Plain => "connections are answered without MPTCP",
+        Symptom::Dropped => "connections that offer MPTCP are not answered, others are",
+        Symptom::Refused => "connections that offer MPTCP are reset, others are not",
+        Symptom::FellBack => "MPTCP's options are removed from data",
+    };
+    let whether = match uplinks.len() {
+        1 => format!("whether the server or {} is to blame", uplinks[0]),
+        _ => format!("whether the server or all of {} are to blame", list(&uplinks)),
+    };
+    let text = format!("{what} over {}: {whether} cannot be told from that", list(&uplinks));
+    let remedy = format!(
+        "name a server that is known to speak MPTCP as well: anabranch doctor {} KNOWN:PORT",
+        servers.join(" ")
+    );
+    let code = match symptom {
+        Symptom::Plain => "mptcp-undecided",
+        Symptom::Dropped => "mptcp-dropped-undecided",
+        Symptom::Refused => "mptcp-refused-undecided",
+        Symptom::FellBack => "mptcp-data-undecided",
+    };
+    Some(Finding::warning(code, *first, text).remedy(remedy))
+}
+
+/// Subflows that could not be added although the uplink lets the handshake of connections pass.
+fn joins(facts: &Facts) -> Vec<Finding> {
+    let failed: Vec<&Join> = facts.joins.iter().filter(|join| join.outcome != JoinOutcome::Established).collect();
+    let is_good = |join: &&&Join| {
+        facts
+            .inquiries
+            .iter()
+            .any(|inquiry| inquiry.uplink == join.uplink && inquiry.server == join.server && inquiry.mptcp.is_good())
+    };
+    let failed: Vec<&Join> = failed.iter().filter(is_good).copied().collect();
+    let refusing: Vec<&str> = unique(failed.iter().map(|join| join.server.as_str()))
+        .into_iter()
+        .filter(|server| {
+            facts.joins.iter().filter(|join| join.server == *server).all(|join| join.outcome == JoinOutcome::Refused)
+        })
+        .collect();
+    let server = |server: &&str| {
+        let text = "it speaks MPTCP and refuses every further subflow: each connection has one uplink";
+        let remedy = "if the server is yours: ip mptcp limits set subflows 8 on it, and no load balancer before it that does not know \
+                      MPTCP's tokens";
+        Finding::warning("server-refuses-joins", *server, text).remedy(remedy)
+    };
+    let mut findings: Vec<Finding> = refusing.iter().map(server).collect();
+    let rest: Vec<&Join> = failed.into_iter().filter(|join| !refusing.contains(&join.server.as_str())).collect();
+    for uplink in unique(rest.iter().map(|join| join.uplink.as_str())) {
+        let of: Vec<&&Join> = rest.iter().filter(|join| join.uplink == uplink).collect();
+        findings.push(join_fails(uplink, &of, facts));
+    }
+    findings
+}
+
+fn join_fails(uplink: &str, joins: &[&&Join], facts: &Facts) -> Finding {
+    let outcome = joins.first().map_or(JoinOutcome::Silent, |join| join.outcome);
+    let how = match outcome {
+        JoinOutcome::Stripped => "it removes the option (MP_JOIN) by which it would carry a part of a connection",
+        JoinOutcome::Refused => "something behind it resets subflows that are added there (MP_JOIN)",
+        _ => "it drops what would add it to a connection (MP_JOIN)",
+    };
+    let bases = unique(joins.iter().map(|join| join.base.as_str()));
+    let servers = unique(joins.iter().map(|join| join.server.as_str()));
+    let text = format!("{how}; tried with connections over {} to {}", list(&bases), list(&servers));
+    Finding::warning("join-fails", uplink, text).remedy(without_uplink(facts, uplink))
+}

@@ -1,0 +1,146 @@
+//! Servers over uplinks: whether they are reached, and with packets of which size.
+
+use super::super::facts::{Facts, GatewayState, Inquiry, Reached, ServerFacts, WayFacts};
+use super::{Finding, MACHINE, answered, has_reached, list, machine, unique};
+
+/// Part of unanswered packets above which a path is called lossy, as 1 in so many; one may be chance.
+const LOSSY_ONE_IN: usize = 5;
+
+pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
+    let mut findings = names(facts);
+    findings.extend(reached(facts));
+    findings.extend(black_holes(facts));
+    findings.extend(facts.inquiries.iter().filter_map(lossy));
+    findings.extend(facts.rates.iter().filter_map(|rate| {
+        let why = rate.failed.as_ref()?;
+        let text = format!("the transfer of --measure failed: {why}");
+        Some(
+            Finding::warning("measure", &rate.uplink, text)
+                .remedy("name an http:// URL of a large file that every uplink can fetch"),
+        )
+    }));
+    findings
+}
+
+/// Names without addresses.
+fn names(facts: &Facts) -> Vec<Finding> {
+    let failed: Vec<&ServerFacts> = facts.servers.iter().filter(|server| server.lookup_failed.is_some()).collect();
+    let why = |server: &&ServerFacts| server.lookup_failed.clone().unwrap_or_default();
+    if failed.len() > 1 && failed.len() == facts.servers.len() {
+        let text = format!("no name was found ({}): the name servers do not do their work", why(&failed[0]));
+        let remedy =
+            "look at /etc/resolv.conf (resolvectl status): a name server of an uplink that is gone, or of a VPN?";
+        return vec![Finding::problem("no-names", MACHINE, text).remedy(remedy)];
+    }
+    let remedy = "check the name, and this device's name servers (/etc/resolv.conf, resolvectl status)";
+    let finding = |server: &&ServerFacts| {
+        let text = format!("its address is not found ({})", why(server));
+        Finding::problem("no-address", &server.name, text).remedy(remedy)
+    };
+    failed.iter().map(finding).collect()
+}
+
+/// Servers that nobody reaches, uplinks that reach nobody, and pairs of them.
+fn reached(facts: &Facts) -> Vec<Finding> {
+    let inquiries = &facts.inquiries;
+    let mut findings = refused(facts);
+    // Then the firewall is what is wrong, and said to be.
+    if machine::firewall_blocks(facts) {
+        return findings;
+    }
+    let servers = unique(inquiries.iter().map(|inquiry| inquiry.server.as_str()));
+    let uplinks = unique(inquiries.iter().map(|inquiry| inquiry.uplink.as_str()));
+    if !inquiries.is_empty() && !inquiries.iter().any(answered) {
+        let silent: Vec<&str> = uplinks.iter().copied().filter(|uplink| gateway_is_silent(facts, uplink)).collect();
+        if silent.len() < uplinks.len() {
+            let text = format!("nothing answers over any uplink: not {}", list(&servers));
+            let remedy = "check that the phones have mobile data and the plan has volume left, and name another server";
+            findings.push(Finding::problem("nothing-answers", MACHINE, text).remedy(remedy));
+        }
+        return findings;
+    }
+    for uplink in uplinks.iter().filter(|uplink| !has_reached(facts, uplink) && !gateway_is_silent(facts, uplink)) {
+        let text = "no server answers over it, while others do over other uplinks";
+        let remedy = "has the phone mobile data, and volume left? A page that asks to sign in (hotels, trains) must be opened first";
+        findings.push(Finding::problem("uplink-dead", *uplink, text).remedy(remedy));
+    }
+    for server in servers {
+        let of: Vec<&Inquiry> = inquiries.iter().filter(|inquiry| inquiry.server == server).collect();
+        findings.extend(server_silent(server, &of, facts));
+    }
+    findings
+}
+
+/// Then that is what is wrong, and said to be.
+fn gateway_is_silent(facts: &Facts, uplink: &str) -> bool {
+    let mut of = facts.uplinks.iter().filter(|known| known.interface == uplink);
+    let all_silent = |ways: &[WayFacts]| ways.iter().all(|way| way.gateway_state == GatewayState::Silent);
+    of.any(|known| !known.ways.is_empty() && all_silent(&known.ways)) && !has_reached(facts, uplink)
+}
+
+/// Nobody listens on the port.
+fn refused(facts: &Facts) -> Vec<Finding> {
+    let servers = unique(facts.inquiries.iter().map(|inquiry| inquiry.server.as_str()));
+    let all_refuse = |server: &&str| {
+        let mut of =
+            facts.inquiries.iter().filter(|inquiry| inquiry.server == **server && answered(inquiry)).peekable();
+        of.peek().is_some() && of.all(|inquiry| inquiry.plain == Reached::Refused)
+    };
+    let finding = |server: &str| {
+        let text = "it refuses connections to this port; the way there is open";
+        Finding::warning("refused", server, text).remedy("name a port on which the server listens: SERVER:PORT")
+    };
+    servers.into_iter().filter(all_refuse).map(finding).collect()
+}
+
+/// A server that does not answer over uplinks that reach others.
+fn server_silent(server: &str, inquiries: &[&Inquiry], facts: &Facts) -> Option<Finding> {
+    let silent = |inquiry: &&&Inquiry| !answered(inquiry) && has_reached(facts, &inquiry.uplink);
+    let over = unique(inquiries.iter().filter(silent).map(|inquiry| inquiry.uplink.as_str()));
+    // Of one that is reached over one address of an uplink the other address is no great loss.
+    let over: Vec<&str> = over
+        .into_iter()
+        .filter(|uplink| !inquiries.iter().any(|inquiry| inquiry.uplink == *uplink && answered(inquiry)))
+        .collect();
+    if over.is_empty() {
+        return None;
+    }
+    let others = unique(inquiries.iter().filter(|inquiry| answered(inquiry)).map(|inquiry| inquiry.uplink.as_str()));
+    let (text, remedy) = match others.is_empty() {
+        true => (
+            format!("it does not answer over {}, which reach others", list(&over)),
+            "check name and port; the server may be down, or drop what it does not know".to_owned(),
+        ),
+        false => (
+            format!("it does not answer over {}; it does over {}", list(&over), list(&others)),
+            format!("something behind {} blocks this server or its port: use the other uplinks for it", list(&over)),
+        ),
+    };
+    Some(Finding::warning("server-silent", server, text).remedy(remedy))
+}
+
+/// Large packets that vanish without a word, over an uplink to some or all servers.
+fn black_holes(facts: &Facts) -> Vec<Finding> {
+    let holed: Vec<&Inquiry> = facts.inquiries.iter().filter(|inquiry| inquiry.mtu.vanishes > 0).collect();
+    let finding = |uplink: &str| {
+        let of: Vec<&&Inquiry> = holed.iter().filter(|inquiry| inquiry.uplink == uplink).collect();
+        let carries = of.iter().map(|inquiry| inquiry.mtu.carries).min().unwrap_or(0);
+        let vanishes = of.iter().map(|inquiry| inquiry.mtu.vanishes).min().unwrap_or(0);
+        let servers = unique(of.iter().map(|inquiry| inquiry.server.as_str()));
+        let text = format!(
+            "packets of {vanishes} octets vanish without a word on the way to {} (a black hole); {carries} octets get through. Every \
+             connection stalls for a second or two until it has found out",
+            list(&servers)
+        );
+        let remedy = format!("ip link set {uplink} mtu {carries}");
+        Finding::warning("mtu-black-hole", uplink, text).remedy(remedy)
+    };
+    unique(holed.iter().map(|inquiry| inquiry.uplink.as_str())).into_iter().map(finding).collect()
+}
+
+fn lossy(inquiry: &Inquiry) -> Option<Finding> {
+    let (lost, answers) = (inquiry.unanswered as usize, inquiry.rtts.len());
+    let text = format!("{lost} of {} small packets to {} were not answered over it", lost + answers, inquiry.server);
+    let is_lossy = answers > 0 && lost > 1 && lost * LOSSY_ONE_IN >= lost + answers;
+    is_lossy.then(|| Finding::note("lossy", &inquiry.uplink, text))
+}

@@ -1,0 +1,346 @@
+//! Tables of facts with the findings that follow.
+
+use std::net::IpAddr;
+
+use units::Duration;
+
+use super::super::facts::*;
+use super::super::report::Report;
+use super::*;
+
+const S: &str = "s.example:443";
+const T: &str = "t.example:443";
+
+/// A machine as it should be.
+fn machine() -> Machine {
+    Machine {
+        may_administer: true,
+        is_plumbed: true,
+        kernel_mptcp: KernelMptcp { enabled: Some(true), has_command: true, endpoints: Vec::new() },
+        clock_unix_s: 1_900_000_000,
+        dropping_chains: Some(Vec::new()),
+        ..Machine::default()
+    }
+}
+
+fn way(address: &str, gateway: &str) -> WayFacts {
+    let parse = |text: &str| text.parse::<IpAddr>().unwrap();
+    let gateway_state = GatewayState::Answers;
+    WayFacts { address: parse(address), prefix_len: 24, gateway: Some(parse(gateway)), gateway_state }
+}
+
+fn uplink(interface: &str, network: u8) -> UplinkFacts {
+    let address = |host: u8| format!("192.0.{network}.{host}");
+    UplinkFacts {
+        interface: interface.into(),
+        mtu: 1500,
+        ways: vec![way(&address(10), &address(1))],
+        ..UplinkFacts::default()
+    }
+}
+
+fn server(name: &str) -> ServerFacts {
+    let addresses = vec!["198.51.100.1".parse().unwrap()];
+    ServerFacts { name: name.into(), port: 443, addresses, lookup_failed: None }
+}
+
+fn inquiry(uplink: &str, server: &str, spoken: Spoken) -> Inquiry {
+    Inquiry {
+        uplink: uplink.into(),
+        server: server.into(),
+        remote: "198.51.100.1:443".parse().unwrap(),
+        plain: Reached::Yes,
+        mptcp: spoken,
+        rtts: vec![Duration::from_millis(20); 5],
+        unanswered: 0,
+        mtu: PathMtu { carries: 1500, vanishes: 0, told: 0 },
+    }
+}
+
+fn silent(uplink: &str, server: &str) -> Inquiry {
+    let nothing = Inquiry {
+        plain: Reached::Silent,
+        rtts: Vec::new(),
+        mtu: PathMtu::default(),
+        ..inquiry("", "", Spoken::Silent)
+    };
+    Inquiry { uplink: uplink.into(), server: server.into(), ..nothing }
+}
+
+fn join(base: &str, uplink: &str, outcome: JoinOutcome) -> Join {
+    Join { server: S.into(), base: base.into(), uplink: uplink.into(), outcome }
+}
+
+/// Two uplinks, two servers, all well.
+fn good() -> Facts {
+    let inquiries = [("a", S), ("b", S)].map(|(uplink, server)| inquiry(uplink, server, Spoken::Confirmed));
+    Facts {
+        machine: machine(),
+        uplinks: vec![uplink("a", 2), uplink("b", 3)],
+        uplinks_named: true,
+        servers: vec![server(S), server(T)],
+        inquiries: inquiries.into(),
+        joins: vec![join("a", "b", JoinOutcome::Established), join("b", "a", JoinOutcome::Established)],
+        ..Facts::default()
+    }
+}
+
+/// What asks for a change, as `code place`, in order.
+fn asked(facts: &Facts) -> Vec<String> {
+    let all = judge(facts);
+    let ask: Vec<_> = all.iter().filter(|finding| finding.asks_for_change()).collect();
+    assert!(ask.iter().all(|finding| finding.remedy.is_some()), "{ask:?}");
+    ask.iter().map(|finding| format!("{} {}", finding.code, finding.place)).collect()
+}
+
+fn notes(facts: &Facts) -> Vec<&'static str> {
+    judge(facts).iter().filter(|finding| !finding.asks_for_change()).map(|finding| finding.code).collect()
+}
+
+/// Facts that differ from good ones.
+fn with(change: impl FnOnce(&mut Facts)) -> Facts {
+    let mut facts = good();
+    change(&mut facts);
+    facts
+}
+
+#[test]
+fn nothing_is_said_where_all_is_well() {
+    let facts = good();
+    assert_eq!((asked(&facts), notes(&facts)), (vec![], vec![]));
+    let report = Report::new(facts);
+    assert!(report.join_works && report.text().ends_with("\nNothing to change\n"), "{}", report.text());
+    assert!(serde_json::to_value(&report).unwrap()["facts"]["inquiries"][0]["mptcp"] == "confirmed");
+}
+
+#[test]
+fn what_the_machine_lacks() {
+    type Change = fn(&mut Machine);
+    let cases: [(&str, bool, Change); 6] = [
+        ("no-rights machine", false, |machine| machine.may_administer = false),
+        ("no-program machine", false, |machine| machine.missing_programs = vec![("nft".into(), "nftables".into())]),
+        ("no-tun machine", false, |machine| machine.tun_refused = Some("no such file".into())),
+        ("no-plumbing machine", false, |machine| machine.plumbing_refused = Some("nft: no nft_masq".into())),
+        ("clock machine", true, |machine| machine.clock_unix_s = 3_600),
+        ("vpn machine", true, |machine| machine.vpn = Some(Vpn { interface: "wg0".into(), kind: "wireguard".into() })),
+    ];
+    for (code, works, change) in cases {
+        let facts = with(|facts| change(&mut facts.machine));
+        assert_eq!((asked(&facts), join_works(&facts)), (vec![code.to_owned()], works));
+    }
+    // What follows from the lack of another thing is not said as well.
+    let facts = with(|facts| {
+        facts.machine.may_administer = false;
+        facts.machine.plumbing_refused = Some("not permitted".into());
+    });
+    assert_eq!(asked(&facts), ["no-rights machine"]);
+}
+
+#[test]
+fn what_is_only_good_to_know() {
+    type Change = fn(&mut Facts);
+    let cases: [(&str, Change); 8] = [
+        ("kernel-mptcp", |facts| facts.machine.kernel_mptcp.enabled = None),
+        ("kernel-mptcp", |facts| facts.machine.kernel_mptcp.enabled = Some(false)),
+        ("kernel-mptcp", |facts| facts.machine.kernel_mptcp.has_command = false),
+        ("foreign-endpoints", |facts| facts.machine.kernel_mptcp.endpoints = vec!["192.0.2.10 on a".into()]),
+        ("managed", |facts| facts.uplinks[0].manager = Some(Manager::Networkd)),
+        ("same-network", |facts| facts.uplinks[1].ways = facts.uplinks[0].ways.clone()),
+        ("nat", |facts| facts.uplinks[0].ways[0].address = "100.64.1.2".parse().unwrap()),
+        ("lossy", |facts| facts.inquiries[0].unanswered = 2),
+    ];
+    for (code, change) in cases {
+        let facts = with(change);
+        assert_eq!((asked(&facts), notes(&facts)), (vec![], vec![code]));
+    }
+    let one_lost = with(|facts| facts.inquiries[0].unanswered = 1);
+    assert!(notes(&one_lost).is_empty());
+}
+
+#[test]
+fn firewalls_are_judged_by_what_passes() {
+    let chain = |hook: &str| Some(vec![Chain { name: "ip filter X".into(), hook: hook.into() }]);
+    let passes = with(|facts| facts.machine.dropping_chains = chain("forward"));
+    assert_eq!((asked(&passes), notes(&passes)), (vec![], vec!["forward-drop"]));
+    let blocked = with(|facts| {
+        facts.machine.dropping_chains = chain("forward");
+        facts.inquiries = vec![silent("a", S), silent("b", S)];
+        facts.joins.clear();
+    });
+    assert_eq!((asked(&blocked), join_works(&blocked)), (vec!["forward-drop machine".to_owned()], false));
+    let nobody_asked = with(|facts| {
+        facts.machine.dropping_chains = chain("forward");
+        (facts.servers, facts.inquiries, facts.joins) = Default::default();
+    });
+    assert_eq!((asked(&nobody_asked), join_works(&nobody_asked)), (vec!["forward-drop machine".to_owned()], true));
+    let output = with(|facts| facts.machine.dropping_chains = chain("output"));
+    assert_eq!((asked(&output), notes(&output)), (vec![], vec!["output-drop"]));
+    let no_names = with(|facts| {
+        facts.machine.dropping_chains = chain("output");
+        facts.servers[1].lookup_failed = Some("timed out".into());
+    });
+    assert_eq!(asked(&no_names), ["no-address t.example:443", "output-drop machine"]);
+}
+
+#[test]
+fn uplinks_by_themselves() {
+    let down = with(|facts| {
+        facts.uplinks[1] = UplinkFacts { wrong: Some("is down: bring it up".into()), ..uplink("b", 3) };
+        facts.inquiries.pop();
+        facts.joins.clear();
+    });
+    assert_eq!((asked(&down), join_works(&down)), (vec!["unusable b".to_owned()], true));
+    let none = with(|facts| {
+        (facts.uplinks, facts.inquiries, facts.joins) = Default::default();
+        facts.others = vec![("b".into(), "is down: bring it up".into())];
+    });
+    assert_eq!((asked(&none), join_works(&none)), (vec!["no-uplinks machine".to_owned()], false));
+    let mute = |facts: &mut Facts| facts.uplinks[1].ways[0].gateway_state = GatewayState::Silent;
+    let gateway = with(|facts| {
+        mute(facts);
+        facts.inquiries[1] = silent("b", S);
+        facts.joins.clear();
+    });
+    assert_eq!(asked(&gateway), ["gateway-silent b"]);
+    // Something behind it has answered: then it is there.
+    assert!(asked(&with(mute)).is_empty());
+    // The other family may work.
+    let half = with(|facts| {
+        facts.uplinks[1]
+            .ways
+            .push(WayFacts { gateway_state: GatewayState::Silent, ..way("2001:db8::2", "2001:db8::1") });
+        facts.uplinks[1].ways[0].gateway_state = GatewayState::Unknown;
+    });
+    assert_eq!((asked(&half), notes(&half)), (vec![], vec!["gateway-silent"]));
+    let all = with(|facts| {
+        facts.uplinks.iter_mut().for_each(|uplink| uplink.ways[0].gateway_state = GatewayState::Silent);
+        facts.inquiries = vec![silent("a", S), silent("b", S)];
+        facts.joins.clear();
+    });
+    assert_eq!((asked(&all), join_works(&all)), (vec!["gateway-silent a".into(), "gateway-silent b".into()], false));
+}
+
+#[test]
+fn who_is_not_reached() {
+    let cases: [(Vec<Inquiry>, &[&str]); 5] = [
+        (vec![silent("a", S), silent("b", S)], &["nothing-answers machine"]),
+        (vec![inquiry("a", S, Spoken::Confirmed), silent("b", S)], &["uplink-dead b"]),
+        (vec![silent("a", S), inquiry("a", T, Spoken::Confirmed)], &["server-silent s.example:443"]),
+        (
+            vec![inquiry("a", S, Spoken::Confirmed), silent("b", S), inquiry("b", T, Spoken::Confirmed)],
+            &["server-silent s.example:443"],
+        ),
+        (vec![Inquiry { plain: Reached::Refused, ..inquiry("a", S, Spoken::Refused) }], &["refused s.example:443"]),
+    ];
+    for (inquiries, wanted) in cases {
+        let facts = with(|facts| (facts.inquiries, facts.joins) = (inquiries, Vec::new()));
+        assert_eq!(asked(&facts), wanted);
+    }
+    // One family of a server that is reached over the other one.
+    let v6 = Inquiry { remote: "[2001:db8::1]:443".parse().unwrap(), ..silent("a", S) };
+    assert!(asked(&with(|facts| facts.inquiries.push(v6))).is_empty());
+    let no_names =
+        with(|facts| facts.servers.iter_mut().for_each(|server| server.lookup_failed = Some("timed out".into())));
+    assert_eq!((asked(&no_names), join_works(&no_names)), (vec!["no-names machine".to_owned()], false));
+}
+
+#[test]
+fn who_removes_mptcp() {
+    use Spoken::{Confirmed, FellBack, Plain};
+    let dropped = |uplink, server| Inquiry { mptcp: Spoken::Silent, ..inquiry(uplink, server, Plain) };
+    let cases: [(Vec<Inquiry>, &[&str]); 12] = [
+        // Another uplink shows that the server speaks it.
+        (vec![inquiry("a", S, Confirmed), inquiry("b", S, Plain)], &["mptcp-stripped b"]),
+        // Another server shows that the uplink lets it pass.
+        (vec![inquiry("a", S, Plain), inquiry("a", T, Confirmed)], &["server-without-mptcp s.example:443"]),
+        // Nothing shows anything.
+        (vec![inquiry("a", S, Plain)], &["mptcp-undecided s.example:443"]),
+        (vec![inquiry("a", S, Plain), inquiry("b", S, Plain)], &["mptcp-undecided s.example:443"]),
+        // Both: b strips, and T does not speak it; that b shows no more of T is not said again.
+        (
+            vec![inquiry("a", S, Confirmed), inquiry("b", S, Plain), inquiry("a", T, Plain), inquiry("b", T, Plain)],
+            &["mptcp-stripped b", "server-without-mptcp t.example:443"],
+        ),
+        (vec![inquiry("a", S, Confirmed), dropped("b", S)], &["mptcp-dropped b"]),
+        (vec![dropped("a", S), inquiry("a", T, Confirmed)], &["server-drops-mptcp s.example:443"]),
+        (vec![dropped("a", S)], &["mptcp-dropped-undecided s.example:443"]),
+        (vec![inquiry("a", S, Confirmed), inquiry("b", S, FellBack)], &["mptcp-stripped-from-data b"]),
+        (vec![inquiry("a", S, Confirmed), inquiry("b", S, Spoken::Refused)], &["mptcp-refused b"]),
+        (vec![inquiry("a", S, Spoken::Refused), inquiry("a", T, Confirmed)], &["server-refuses-mptcp s.example:443"]),
+        // Nobody asked.
+        (vec![inquiry("a", S, Spoken::Unknown)], &[]),
+    ];
+    for (inquiries, wanted) in cases {
+        let facts = with(|facts| (facts.inquiries, facts.joins) = (inquiries, Vec::new()));
+        assert_eq!(asked(&facts), wanted);
+        assert!(join_works(&facts));
+    }
+}
+
+#[test]
+fn who_prevents_joins() {
+    use JoinOutcome::{Established, Refused, Silent, Stripped};
+    let cases: [([JoinOutcome; 2], &[&str]); 7] = [
+        ([Established, Established], &[]),
+        ([Stripped, Established], &["join-fails b"]),
+        ([Silent, Established], &["join-fails b"]),
+        ([Refused, Established], &["join-fails b"]),
+        ([Refused, Refused], &["server-refuses-joins s.example:443"]),
+        ([Stripped, Stripped], &["join-fails b", "join-fails a"]),
+        ([Silent, Refused], &["join-fails b", "join-fails a"]),
+    ];
+    for ([to_b, to_a], wanted) in cases {
+        let facts = with(|facts| facts.joins = vec![join("a", "b", to_b), join("b", "a", to_a)]);
+        assert_eq!(asked(&facts), wanted);
+    }
+    // An uplink that strips everything is not blamed twice.
+    let facts = with(|facts| {
+        facts.inquiries[1].mptcp = Spoken::Plain;
+        facts.joins = vec![join("a", "b", Stripped)];
+    });
+    assert_eq!(asked(&facts), ["mptcp-stripped b"]);
+}
+
+#[test]
+fn black_holes_have_a_remedy() {
+    let hole = with(|facts| facts.inquiries[1].mtu = PathMtu { carries: 1400, vanishes: 1420, told: 0 });
+    assert_eq!(asked(&hole), ["mtu-black-hole b"]);
+    assert_eq!(judge(&hole)[0].remedy.as_deref(), Some("ip link set b mtu 1400"));
+    let told = with(|facts| facts.inquiries[1].mtu = PathMtu { carries: 1400, vanishes: 0, told: 1400 });
+    assert!(asked(&told).is_empty());
+}
+
+#[test]
+fn what_matters_most_comes_first() {
+    let facts = with(|facts| {
+        facts.machine.clock_unix_s = 0;
+        facts.machine.kernel_mptcp.enabled = Some(false);
+        facts.uplinks[1].wrong = Some("is down: bring it up".into());
+        facts.inquiries.pop();
+        facts.joins.clear();
+    });
+    let levels: Vec<Level> = judge(&facts).iter().map(|finding| finding.level).collect();
+    assert_eq!(levels, [Level::Problem, Level::Warning, Level::Note]);
+    let text = Report::new(facts).text();
+    let changes = text.split("What to change\n").nth(1).unwrap();
+    assert!(changes.starts_with("  1. b (unusable): bring it up\n  2. machine (clock): "), "{text}");
+}
+
+#[test]
+fn private_addresses_are_those_that_are_translated() {
+    for ip in [
+        "10.1.2.3",
+        "172.16.0.1",
+        "192.168.42.10",
+        "100.64.0.1",
+        "100.127.255.255",
+        "169.254.1.1",
+        "fd00::1",
+        "fe80::1",
+    ] {
+        assert!(is_private(ip.parse().unwrap()), "{ip}");
+    }
+    for ip in ["100.128.0.1", "100.63.255.255", "192.0.2.1", "172.32.0.1", "2001:db8::1"] {
+        assert!(!is_private(ip.parse().unwrap()), "{ip}");
+    }
+}

@@ -1,0 +1,103 @@
+//! What is wrong with each uplink by itself, and how they get along.
+
+use linux::uplink::Network;
+
+use super::super::facts::{Facts, GatewayState, Manager, UplinkFacts, WayFacts, is_private};
+use super::{Finding, MACHINE, has_reached, list};
+
+pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = facts.uplinks.iter().filter_map(unusable).collect();
+    findings.extend(none(facts));
+    for (interface, why) in &facts.others {
+        findings.push(Finding::note("no-uplink", interface, why));
+    }
+    let usable: Vec<&UplinkFacts> = facts.uplinks.iter().filter(|uplink| uplink.wrong.is_none()).collect();
+    for uplink in &usable {
+        findings.extend(gateways(uplink, facts));
+        findings.extend(translated(uplink));
+        findings.extend(managed(uplink));
+    }
+    for (position, uplink) in usable.iter().enumerate() {
+        findings.extend(usable[..position].iter().filter_map(|other| clash(other, uplink)));
+    }
+    findings
+}
+
+fn unusable(uplink: &UplinkFacts) -> Option<Finding> {
+    let why = uplink.wrong.as_ref()?;
+    let (text, remedy) = why.split_once(": ").unwrap_or((why, "plug it in again"));
+    Some(Finding::problem("unusable", &uplink.interface, text).remedy(remedy))
+}
+
+/// Nothing to join; what is wrong with each interface is said there.
+fn none(facts: &Facts) -> Option<Finding> {
+    let text = "no interface reaches the Internet by itself";
+    let remedy = "switch on a phone's tethering, or join a Wi-Fi";
+    facts.uplinks.is_empty().then(|| Finding::problem("no-uplinks", MACHINE, text).remedy(remedy))
+}
+
+/// A gateway that is silent, unless something answered from behind it. With another family the uplink may work all the same.
+fn gateways(uplink: &UplinkFacts, facts: &Facts) -> Option<Finding> {
+    let is_silent = |way: &WayFacts| way.gateway_state == GatewayState::Silent;
+    let gateway = uplink.ways.iter().find(|way| is_silent(way))?.gateway?;
+    if !uplink.ways.iter().all(is_silent) {
+        let family = if gateway.is_ipv4() { "IPv4" } else { "IPv6" };
+        let text = format!("the gateway {gateway} does not answer: {family} does not work there");
+        return Some(Finding::note("gateway-silent", &uplink.interface, text));
+    }
+    if has_reached(facts, &uplink.interface) {
+        return None;
+    }
+    let asked = if gateway.is_ipv4() { "ARP" } else { "neighbour solicitation" };
+    let remedy = format!(
+        "wake the phone, switch its tethering off and on, or plug it in again (ip neigh show dev {} tells when it answers)",
+        uplink.interface
+    );
+    let text = format!("the gateway {gateway} does not answer ({asked}): nothing gets out there");
+    Some(Finding::problem("gateway-silent", &uplink.interface, text).remedy(remedy))
+}
+
+/// Nobody outside was asked, so more than this is not known.
+fn translated(uplink: &UplinkFacts) -> Option<Finding> {
+    let private: Vec<String> =
+        uplink.ways.iter().filter(|way| is_private(way.address)).map(|way| way.address.to_string()).collect();
+    let text = format!("behind NAT: private address {}", list(&private));
+    (!private.is_empty()).then(|| Finding::note("nat", &uplink.interface, text))
+}
+
+fn managed(uplink: &UplinkFacts) -> Option<Finding> {
+    let text = match uplink.manager? {
+        Manager::NetworkManager => "NetworkManager sets it up; what it does is left alone",
+        Manager::Networkd => {
+            "systemd-networkd sets it up; if restarted it removes rules and routes of others, unless networkd.conf says \
+             ManageForeignRoutingPolicyRules=no and ManageForeignRoutes=no"
+        }
+        Manager::ConnMan => "ConnMan sets it up; what it does is left alone",
+        Manager::Dhcpcd => "dhcpcd sets it up; what it does is left alone",
+    };
+    Some(Finding::note("managed", &uplink.interface, text))
+}
+
+/// Two uplinks in one network.
+fn clash(one: &UplinkFacts, other: &UplinkFacts) -> Option<Finding> {
+    let network = |way: &WayFacts| Network { address: way.address, prefix_len: way.prefix_len };
+    let pairs = || one.ways.iter().flat_map(|way| other.ways.iter().map(move |its| (way, its)));
+    let (way, its) = pairs().find(|(way, its)| network(way).overlaps(&network(its)))?;
+    let same = if way.address == its.address {
+        format!("the same address {}", way.address)
+    } else {
+        "the same network".into()
+    };
+    let shared = network(way);
+    let filter = match one.has_strict_filter || other.has_strict_filter {
+        true => "; their reverse-path filter is strict, and loose while join runs",
+        false => "",
+    };
+    let text = format!(
+        "{same} as {} ({}/{}): harmless here, each has a routing table of its own; the kernel's own path manager refuses it{filter}",
+        one.interface,
+        shared.first(),
+        shared.prefix_len
+    );
+    Some(Finding::note("same-network", &other.interface, text))
+}

@@ -1,0 +1,346 @@
+//! `anabranch doctor` on a laptop with two phones: the right finding, its remedy, and no other.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use daemon::doctor::facts::{Facts, JoinOutcome, Spoken};
+use daemon::doctor::report::Report;
+use daemon::doctor::{DoctorOptions, examine};
+use interop::{Protocol, Running, Tethered, USB, listen, output, wait_until};
+use linux::stop::Stop;
+
+const LINK: &str = "rate = '20 Mbit/s'\ndelay = '10 ms'";
+const SERVER: &str = "10.9.9.9:8000";
+/// A server without MPTCP.
+const PLAIN: &str = "10.9.9.9:8001";
+/// All of it, for two uplinks and one server.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// A folder for the web server; removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("interop-doctor-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A laptop, its phones and a server with MPTCP.
+fn network(name: &str, links: [&str; 2]) -> Option<(Tethered, Running, Folder)> {
+    let net = Tethered::new(links)?;
+    let folder = Folder::new(name);
+    let server = net.web_server(&folder.0, "0.0.0.0");
+    Some((net, server, folder))
+}
+
+/// What the doctor says, in time, with nothing left behind.
+#[expect(clippy::disallowed_methods, reason = "what is measured is real time")]
+fn doctor(net: &Tethered, interfaces: &[&str], servers: &[&str]) -> Report {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let options = DoctorOptions { interfaces: names(interfaces), servers: names(servers), measure: None };
+    let (before, begun) = (net.state(), Instant::now());
+    let report = net.laptop.run(|| examine(&options, &Stop::new().unwrap(), &|_| {})).unwrap().unwrap();
+    assert!(begun.elapsed() < DEADLINE, "{:?}\n{}", begun.elapsed(), report.text());
+    eprintln!("{:?}\n{}", begun.elapsed(), report.text());
+    assert_eq!(net.state(), before, "something is left");
+    report
+}
+
+/// The codes of all that asks for a change, with their places: exactly these. Each has a remedy that says `remedy`.
+fn expect(report: &Report, findings: &[(&str, &str, &str)]) {
+    let text = report.text();
+    let asked: BTreeSet<(&str, &str)> = report
+        .findings
+        .iter()
+        .filter(|finding| finding.asks_for_change())
+        .map(|finding| (finding.code, finding.place.as_str()))
+        .collect();
+    let wanted: BTreeSet<(&str, &str)> = findings.iter().map(|(code, place, _)| (*code, *place)).collect();
+    assert_eq!(asked, wanted, "{text}");
+    for (code, place, remedy) in findings {
+        let found = report.findings.iter().find(|finding| finding.code == *code && finding.place == *place).unwrap();
+        assert!(found.remedy.as_ref().is_some_and(|said| said.contains(remedy)), "{found:?}");
+    }
+    assert_eq!(text.contains("Nothing to change"), findings.is_empty(), "{text}");
+}
+
+fn spoken(facts: &Facts) -> Vec<Spoken> {
+    facts.inquiries.iter().map(|inquiry| inquiry.mptcp).collect()
+}
+
+/// Rules of a phone about what it forwards.
+fn filter(net: &Tethered, phone: usize, rule: &str) {
+    let chain = "add table inet box; add chain inet box pass { type filter hook forward priority 0; policy accept; }; add rule inet box pass";
+    output(net.phone(phone), "nft", &[&format!("{chain} {rule}")]);
+}
+
+#[test]
+fn a_good_network_has_nothing_to_change() {
+    let Some((net, _server, _folder)) = network("good", [LINK, LINK]) else { return };
+    let report = doctor(&net, &[], &[SERVER]);
+    expect(&report, &[]);
+    let facts = &report.facts;
+    assert!(report.join_works && facts.machine.is_plumbed);
+    assert_eq!(spoken(facts), [Spoken::Confirmed, Spoken::Confirmed]);
+    assert_eq!(facts.joins.iter().map(|join| join.outcome).collect::<Vec<_>>(), [JoinOutcome::Established; 2]);
+    for inquiry in &facts.inquiries {
+        assert_eq!((inquiry.mtu.carries, inquiry.mtu.vanishes, inquiry.mtu.told), (1500, 0, 0), "{inquiry:?}");
+        let least = inquiry.rtts.iter().min().unwrap().as_secs_f64();
+        assert!((0.02..0.06).contains(&least) && inquiry.rtts.len() == 5, "{inquiry:?}");
+    }
+    // Both phones have the same network, which does no harm, and is said.
+    let note = |code: &str| report.findings.iter().filter(|finding| finding.code == code).count();
+    assert_eq!((note("same-network"), note("nat")), (1, 2), "{}", report.text());
+}
+
+#[test]
+fn a_slow_and_lossy_uplink_has_no_other_fault() {
+    let slow = "rate = '1 Mbit/s'\ndelay = '300 ms'\nloss = '3 %'";
+    let Some((net, _server, _folder)) = network("slow", [LINK, slow]) else { return };
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[]);
+    assert_eq!(spoken(&report.facts), [Spoken::Confirmed, Spoken::Confirmed], "{}", report.text());
+}
+
+/// Servers that speak first, hang up at once, or after they have heard something.
+const MOODS: &str = "
+import os, socket, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+def greet(s): s.sendall(b'SSH-2.0-test\\r\\n'); s.recv(100); s.close()
+def hang_up(s): s.close()
+def listen_first(s): s.recv(10); s.close()
+def serve(port, mood):
+    s = socket.create_server(('0.0.0.0', port))
+    while True: threading.Thread(target=mood, args=(s.accept()[0],)).start()
+for port, mood in ((9001, greet), (9002, hang_up), (9003, listen_first)):
+    threading.Thread(target=serve, args=(port, mood)).start()
+";
+
+#[test]
+fn servers_that_hang_up_speak_mptcp_all_the_same() {
+    let Some((net, _server, _folder)) = network("moods", [LINK, LINK]) else { return };
+    let mut command = net.server().command("mptcpize").unwrap();
+    command.args(["run", "python3", "-c", MOODS]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let _moods = Running(command.spawn().unwrap());
+    let servers = ["10.9.9.9:9001", "10.9.9.9:9002", "10.9.9.9:9003"];
+    let connects = |port: u16| net.server().run(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()).unwrap();
+    wait_until("the servers answer", || (9001..=9003).all(connects));
+    let report = doctor(&net, &USB, &servers);
+    expect(&report, &[]);
+    assert!(spoken(&report.facts).iter().all(|spoken| spoken.is_good()), "{}", report.text());
+}
+
+#[test]
+fn a_phone_that_strips_mptcp_is_named() {
+    let strips = format!("{LINK}\nmiddleboxes = [{{ strip = {{ options = ['mptcp'], on = 'syn' }} }}]");
+    let Some((net, _server, _folder)) = network("strips", [LINK, &strips]) else { return };
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("mptcp-stripped", "usb1", "--interface usb0 --interface usb1=secondary")]);
+    assert!(report.join_works);
+    // With that phone alone nobody can tell.
+    let report = doctor(&net, &["usb1"], &[SERVER]);
+    expect(&report, &[("mptcp-undecided", SERVER, "KNOWN:PORT")]);
+}
+
+#[test]
+fn a_phone_that_strips_options_of_data_is_named() {
+    let strips = format!("{LINK}\nmiddleboxes = [{{ strip = {{ options = ['mptcp'], after = 1 }} }}]");
+    let Some((net, _server, _folder)) = network("data", [LINK, &strips]) else { return };
+    let report = doctor(&net, &USB, &[SERVER]);
+    assert_eq!(report.facts.inquiries[1].mptcp, Spoken::FellBack, "{}", report.text());
+    expect(&report, &[("mptcp-stripped-from-data", "usb1", "usb1=secondary")]);
+}
+
+#[test]
+fn a_phone_that_drops_mptcp_is_named() {
+    let Some((net, _server, _folder)) = network("drops", [LINK, LINK]) else { return };
+    filter(&net, 1, "tcp flags syn tcp option mptcp exists drop");
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("mptcp-dropped", "usb1", "usb1=secondary")]);
+    let rule =
+        "flush chain inet box pass; add rule inet box pass tcp flags syn tcp option mptcp exists reject with tcp reset";
+    output(net.phone(1), "nft", &[rule]);
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("mptcp-refused", "usb1", "usb1=secondary")]);
+}
+
+#[test]
+fn a_phone_that_strips_joins_is_named() {
+    let Some((net, _server, _folder)) = network("joins", [LINK, LINK]) else { return };
+    filter(&net, 1, "tcp option mptcp subtype 1 reset tcp option mptcp");
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("join-fails", "usb1", "usb1=secondary")]);
+    let of_usb1: Vec<_> =
+        report.facts.joins.iter().filter(|join| join.uplink == "usb1").map(|join| join.outcome).collect();
+    assert_eq!(of_usb1, [JoinOutcome::Stripped]);
+    let rule = "flush chain inet box pass; add rule inet box pass tcp option mptcp subtype 1 drop";
+    output(net.phone(1), "nft", &[rule]);
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("join-fails", "usb1", "usb1=secondary")]);
+    assert!(report.text().contains("it drops what would add it"), "{}", report.text());
+}
+
+#[test]
+fn a_server_that_refuses_joins_is_named() {
+    let Some((net, _server, _folder)) = network("limits", [LINK, LINK]) else { return };
+    output(net.server(), "ip", &["mptcp", "limits", "set", "subflows", "0"]);
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("server-refuses-joins", SERVER, "ip mptcp limits set subflows 8")]);
+}
+
+#[test]
+fn a_server_without_mptcp_is_known_by_another_one() {
+    let Some((net, _server, _folder)) = network("plain", [LINK, LINK]) else { return };
+    let _plain = listen(net.server(), Protocol::Tcp, "0.0.0.0:8001".parse().unwrap()).unwrap();
+    let report = doctor(&net, &USB, &[PLAIN, SERVER]);
+    expect(&report, &[("server-without-mptcp", PLAIN, "mptcpize")]);
+    let report = doctor(&net, &USB, &[PLAIN]);
+    expect(&report, &[("mptcp-undecided", PLAIN, "10.9.9.9:8001 KNOWN:PORT")]);
+}
+
+#[test]
+fn a_black_hole_is_found_and_what_a_router_says_is_none() {
+    let narrow =
+        |silent: bool| format!("{LINK}\nmiddleboxes = [{{ narrow = {{ size = '1400 B', silent = {silent} }} }}]");
+    let (silent, telling) = (narrow(true), narrow(false));
+    let Some((net, _server, _folder)) = network("hole", [&telling, &silent]) else { return };
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("mtu-black-hole", "usb1", "ip link set usb1 mtu 1400")]);
+    let [told, vanished] = [0, 1].map(|index| report.facts.inquiries[index].mtu);
+    assert_eq!((told.carries, told.told, told.vanishes), (1400, 1400, 0));
+    assert_eq!((vanished.carries, vanished.told, vanished.vanishes), (1400, 0, 1420));
+    // The remedy helps: the engine hears of it at once.
+    net.laptop.ip(["link set usb1 mtu 1400".into()]).unwrap();
+    expect(&doctor(&net, &USB, &[SERVER]), &[]);
+}
+
+#[test]
+fn a_gateway_that_does_not_answer_is_named() {
+    let Some((net, _server, _folder)) = network("gateway", [LINK, LINK]) else { return };
+    net.phone(1).ip(["link set lan arp off".into(), "address del 192.168.42.129/24 dev lan".into()]).unwrap();
+    net.laptop.ip(["neigh flush dev usb1".into()]).unwrap();
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("gateway-silent", "usb1", "tethering")]);
+    assert!(report.join_works, "usb0 is there");
+}
+
+#[test]
+fn an_uplink_without_a_route_is_named() {
+    let Some((net, _server, _folder)) = network("route", [LINK, LINK]) else { return };
+    net.laptop.ip(["route del default dev usb1".into()]).unwrap();
+    net.laptop.ip(["-6 route del default dev usb1".into()]).unwrap_or_default();
+    output(&net.laptop, "ip", &["-6", "route", "flush", "dev", "usb1"]);
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("unusable", "usb1", "ip route add default via GATEWAY dev usb1")]);
+    assert!(report.join_works);
+    // Nobody has asked for it then: it is only told.
+    let report = doctor(&net, &[], &[SERVER]);
+    expect(&report, &[]);
+    assert!(report.text().contains("usb1  is no uplink now"), "{}", report.text());
+    net.laptop.ip(["link set usb0 down".into()]).unwrap();
+    let report = doctor(&net, &[], &[SERVER]);
+    expect(&report, &[("no-uplinks", "machine", "tethering")]);
+    assert!(!report.join_works);
+}
+
+#[test]
+fn a_tunnel_with_the_default_route_is_told() {
+    let Some((net, _server, _folder)) = network("vpn", [LINK, LINK]) else { return };
+    output(&net.laptop, "ip", &["tuntap", "add", "vpn0", "mode", "tun"]);
+    net.laptop
+        .ip(["address add 10.66.0.2/24 dev vpn0", "link set vpn0 up", "route add default dev vpn0"].map(str::to_owned))
+        .unwrap();
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("vpn", "machine", "anabranch join --interface usb0 --interface usb1")]);
+}
+
+#[test]
+fn a_firewall_that_drops_what_is_forwarded_is_named() {
+    let Some((net, _server, _folder)) = network("firewall", [LINK, LINK]) else { return };
+    let docker =
+        "add table ip filter; add chain ip filter FORWARD { type filter hook forward priority 0; policy drop; }";
+    output(&net.laptop, "nft", &[docker]);
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("forward-drop", "machine", "nft insert rule ip filter FORWARD iifname")]);
+    assert!(!report.join_works);
+    // The remedy helps.
+    let remedy = report.findings[0].remedy.clone().unwrap();
+    output(&net.laptop, "sh", &["-c", &remedy]);
+    expect(&doctor(&net, &USB, &[SERVER]), &[]);
+}
+
+#[test]
+fn a_port_that_refuses_and_a_server_that_is_not_there() {
+    let Some((net, _server, _folder)) = network("refuses", [LINK, LINK]) else { return };
+    let report = doctor(&net, &USB, &["10.9.9.9:81"]);
+    expect(&report, &[("refused", "10.9.9.9:81", "SERVER:PORT")]);
+    assert!(report.join_works);
+    output(
+        net.server(),
+        "nft",
+        &[
+            "add table inet no; add chain inet no in { type filter hook input priority 0; }; add rule inet no in tcp dport 82 drop",
+        ],
+    );
+    let report = doctor(&net, &USB, &["10.9.9.9:82", SERVER]);
+    expect(&report, &[("server-silent", "10.9.9.9:82", "name and port")]);
+    let report = doctor(&net, &USB, &["10.9.9.9:82"]);
+    expect(&report, &[("nothing-answers", "machine", "name another server")]);
+    assert!(!report.join_works);
+}
+
+#[test]
+fn over_ipv6_and_with_a_transfer() {
+    let Some(net) = Tethered::new([LINK, "rate = '5 Mbit/s'\ndelay = '10 ms'"]) else { return };
+    let folder = Folder::new("ipv6");
+    fs::write(folder.0.join("data.bin"), vec![7; 8_000_000]).unwrap();
+    let _server = net.web_server(&folder.0, "::");
+    let server = "[fd09::9]:8000";
+    let url = format!("http://{server}/data.bin").parse().unwrap();
+    let options = DoctorOptions { interfaces: vec![], servers: vec![server.into()], measure: Some(url) };
+    let before = net.state();
+    let report = net.laptop.run(|| examine(&options, &Stop::new().unwrap(), &|_| {})).unwrap().unwrap();
+    assert_eq!(net.state(), before);
+    expect(&report, &[]);
+    assert_eq!(spoken(&report.facts), [Spoken::Confirmed, Spoken::Confirmed]);
+    assert!(report.facts.inquiries.iter().all(|inquiry| inquiry.mtu.carries == 1500), "{}", report.text());
+    let rate = |index: usize| {
+        let rate = &report.facts.rates[index];
+        rate.bytes as f64 * 8e-6 / rate.duration.as_secs_f64()
+    };
+    assert!((14.0..21.0).contains(&rate(0)) && (3.5..5.5).contains(&rate(1)), "{}", report.text());
+    assert!(report.text().contains("about "), "{}", report.text());
+}
+
+#[test]
+fn without_root_what_can_be_told_is_told() {
+    let Some((net, _server, _folder)) = network("nobody", [LINK, LINK]) else { return };
+    let options = DoctorOptions { interfaces: vec![], servers: vec![SERVER.into()], measure: None };
+    let examined = net.laptop.run(|| {
+        // The capabilities of this thread only.
+        let none = rustix::thread::CapabilitySet::empty();
+        let sets = rustix::thread::CapabilitySets { effective: none, permitted: none, inheritable: none };
+        rustix::thread::set_capabilities(None, sets).unwrap();
+        examine(&options, &Stop::new().unwrap(), &|_| {})
+    });
+    let report = examined.unwrap().unwrap();
+    expect(&report, &[("no-rights", "machine", "sudo anabranch")]);
+    assert!(!report.join_works);
+    let text = report.text();
+    assert!(
+        text.contains("left out: MPTCP") && text.contains("needs root") && text.contains("192.168.42.10"),
+        "{text}"
+    );
+    assert!(text.contains("usb0 IPv4: can connect, round trip 2") && text.contains("usb1 IPv4: can connect"), "{text}");
+}
