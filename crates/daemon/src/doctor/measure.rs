@@ -42,6 +42,7 @@ fn over(url: &Url, uplink: &str, stop: &Stop) -> Result<Rate> {
         via: Vec::new(),
         interfaces: vec![uplink.to_owned()],
         resume: false,
+        engine: linux::EngineOptions::default(),
     };
     let (limit, over) = (Stop::new()?, Stop::new()?);
     let (enough, too_long, end) = (limit.handle()?, limit.handle()?, over.handle()?);
