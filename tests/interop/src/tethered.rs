@@ -174,7 +174,8 @@ impl Tethered {
     pub fn state(&self) -> String {
         let script = "for family in -4 -6; do ip $family rule; ip $family route show table all; done; nft list ruleset; \
             for variable in /proc/sys/net/ipv[46]/conf/*/*forward* /proc/sys/net/ipv4/conf/*/rp_filter; do \
-            echo $variable $(cat $variable); done; ip -o link | cut -d: -f2 | cut -d@ -f1";
+            echo $variable $(cat $variable); done; ip -o link | cut -d: -f2 | cut -d@ -f1; \
+            ip mptcp endpoint show; ip mptcp limits show; grep . /proc/sys/net/mptcp/*";
         output(&self.laptop, "sh", &["-c", script])
     }
 }

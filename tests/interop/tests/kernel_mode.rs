@@ -225,7 +225,10 @@ fn a_phone_may_come_later_and_again_with_another_address() {
         assert!(files.arrived());
         joined.end().unwrap();
         let left = net.state();
-        assert!(!left.contains("9999") && left.contains("path_manager = kernel"), "{left}");
+        assert!(
+            !left.contains("lookup 9999") && !left.contains("table 9999") && left.contains("path_manager:kernel"),
+            "{left}"
+        );
     }
 }
 
