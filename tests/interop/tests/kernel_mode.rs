@@ -33,7 +33,11 @@ fn options(tiers: &[Tier]) -> KernelOptions {
 
 impl Joined {
     fn start(net: &Tethered, tiers: &[Tier]) -> Self {
-        let (laptop, options) = (Namespace::open(net.laptop.name()).unwrap(), options(tiers));
+        Self::start_with(net, options(tiers))
+    }
+
+    fn start_with(net: &Tethered, options: KernelOptions) -> Self {
+        let laptop = Namespace::open(net.laptop.name()).unwrap();
         let stop = Stop::new().unwrap();
         let handle = stop.handle().unwrap();
         let (told, ready) = channel();
@@ -252,6 +256,34 @@ fn a_subflow_that_died_is_made_again_and_no_other_is_touched() {
         assert_eq!(column(&other), column(&later), "the other one is the same");
     }
     assert_eq!(status(&net)["kernel"]["totals"]["remade"], 2, "{:#}", status(&net));
+    wait_for(curl);
+    assert!(files.arrived());
+}
+
+#[test]
+fn whoever_loads_from_a_server_here_gets_it_over_both() {
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
+    // Two more interfaces, over which others reach the laptop.
+    for number in 0..2 {
+        let (near, far, subnet) = (format!("lan{number}"), format!("far{number}"), 50 + number);
+        net.laptop.ip([format!("link add {near} type veth peer name {far} netns {}", net.server().name())]).unwrap();
+        net.laptop.ip([format!("address add 10.{subnet}.0.2/24 dev {near}"), format!("link set {near} up")]).unwrap();
+        net.server().ip([format!("address add 10.{subnet}.0.1/24 dev {far}"), format!("link set {far} up")]).unwrap();
+        net.laptop.ip([format!("route add default via 10.{subnet}.0.1 dev {near} metric 30{number}")]).unwrap();
+    }
+    net.server().ip(["mptcp limits set subflows 4 add_addr_accepted 4".into()]).unwrap();
+    let uplinks = ["lan0", "lan1"].map(|name| (name.to_owned(), Tier::Primary)).to_vec();
+    let _joined = Joined::start_with(&net, KernelOptions { uplinks, control_group: None });
+    let files = Files::new(BYTES);
+    let mut server = net.laptop.command("mptcpize").unwrap();
+    server.args(["run", "python3", "-m", "http.server", "8000"]).current_dir(files.path());
+    let _server = Running(server.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    wait_until("the server listens", || output(&net.laptop, "ss", &["-Hltn"]).contains(":8000"));
+    let mut curl = net.server().command("mptcpize").unwrap();
+    curl.args(["run", "curl", "--silent", "--fail", "--limit-rate", "2M", "--output"]).arg(files.copy());
+    let curl = Running(curl.arg("http://10.50.0.2:8000/data.bin").spawn().unwrap());
+    let to = |address: &str| output(net.server(), "ss", &["-Htn", "dst", address]).contains("ESTAB");
+    wait_until("there are two subflows", || to("10.50.0.2") && to("10.51.0.2"));
     wait_for(curl);
     assert!(files.arrived());
 }

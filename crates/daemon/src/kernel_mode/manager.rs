@@ -1,6 +1,7 @@
 //! Which subflows the kernel's connections ought to have: events, uplinks and the time in, commands out.
 //!
-//! Every connection gets a subflow over each uplink whose tier is not never. One that has died is made again, after a pause that doubles
+//! Every connection that begins here gets a subflow over each uplink whose tier is not never; of one that others have opened, the peer is
+//! told the uplinks' addresses, as far as it may reach them. A subflow that has died is made again, after a pause that doubles
 //! with each failure in a row. A subflow over an uplink that is lost, or is not to be used, is ended as soon as another carries the
 //! connection, never before.
 
@@ -47,6 +48,22 @@ pub enum Command {
         token: u32,
         /// The subflow.
         ends: Ends,
+    },
+    /// The peer hears of an address of ours.
+    Announce {
+        /// The connection.
+        token: u32,
+        /// The address.
+        ip: IpAddr,
+        /// Its identifier.
+        id: u8,
+    },
+    /// The peer hears that an address of ours is no more.
+    Withdraw {
+        /// The connection.
+        token: u32,
+        /// The address's identifier.
+        id: u8,
     },
     /// A subflow becomes a backup, or a regular one.
     SetBackup {
@@ -109,6 +126,8 @@ struct Connection {
     is_found: bool,
     subflows: Vec<Subflow>,
     attempts: Vec<Attempt>,
+    /// Addresses of ours that the peer was told of.
+    announced: Vec<(IpAddr, u8)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -224,7 +243,8 @@ impl Manager {
         let remote = subflow.ends.remote;
         let remotes = if no_join { Vec::new() } else { vec![(0, remote)] };
         let (subflows, attempts, port) = (vec![subflow], Vec::new(), remote.port());
-        let connection = Connection { remotes, port, is_server, is_found: false, subflows, attempts };
+        let connection =
+            Connection { remotes, port, is_server, is_found: false, subflows, attempts, announced: Vec::new() };
         self.connections.insert(token, connection);
     }
 
@@ -304,7 +324,12 @@ impl Manager {
         let mut commands = Vec::new();
         for (token, connection) in &mut self.connections {
             connection.prune(*token, &self.uplinks, &mut commands);
-            connection.extend(*token, &self.uplinks, &mut self.ids, &mut self.totals, now, &mut commands);
+            // A client listens to nobody: it opens subflows, the server does not.
+            if connection.is_server {
+                connection.announce(*token, &self.uplinks, &mut self.ids, &mut commands);
+            } else {
+                connection.extend(*token, &self.uplinks, &mut self.ids, &mut self.totals, now, &mut commands);
+            }
         }
         commands
     }
@@ -388,6 +413,28 @@ impl Connection {
         }
     }
 
+    /// The peer knows the addresses that it may reach, and no other.
+    fn announce(&mut self, token: u32, uplinks: &[View], ids: &mut Vec<IpAddr>, commands: &mut Vec<Command>) {
+        let Some(peer) = self.subflows.first().map(|subflow| subflow.ends.remote.ip()) else { return };
+        let usable = uplinks.iter().filter(|uplink| uplink.is_wanted()).flat_map(|uplink| &uplink.addresses);
+        let wanted: Vec<IpAddr> = usable.filter(|ip| may_reach(peer, **ip)).copied().collect();
+        self.announced.retain(|(ip, id)| {
+            let stays = wanted.contains(ip);
+            if !stays {
+                commands.push(Command::Withdraw { token, id: *id });
+            }
+            stays
+        });
+        for ip in wanted {
+            let is_known = self.announced.iter().any(|(known, _)| *known == ip);
+            if !is_known && self.subflows.iter().all(|subflow| subflow.ends.local.ip() != ip) {
+                let id = id_of(ip, ids);
+                self.announced.push((ip, id));
+                commands.push(Command::Announce { token, ip, id });
+            }
+        }
+    }
+
     /// What ought to be there and is not.
     fn extend(
         &mut self,
@@ -398,10 +445,6 @@ impl Connection {
         now: Instant,
         commands: &mut Vec<Command>,
     ) {
-        // A client listens to nobody: it opens subflows, the server does not.
-        if self.is_server {
-            return;
-        }
         for (index, uplink) in uplinks.iter().enumerate().filter(|(_, uplink)| uplink.is_wanted()) {
             if self.carried_by(index, uplinks) {
                 continue;
@@ -448,6 +491,19 @@ fn uplink_of(uplinks: &[View], local: IpAddr, interface: Option<u32>) -> Option<
             default.or_else(|| uplinks.iter().position(has))
         }
     }
+}
+
+/// Whether a peer has a chance: private addresses are known in private networks only, and to everyone else a secret.
+fn may_reach(peer: IpAddr, own: IpAddr) -> bool {
+    let is_private = |ip: IpAddr| match ip {
+        IpAddr::V4(ip) => {
+            let [first, second, ..] = ip.octets();
+            // 100.64.0.0/10 is between carriers and their customers (RFC 6598).
+            ip.is_private() || ip.is_link_local() || (first == 100 && second & 0xc0 == 64)
+        }
+        IpAddr::V6(ip) => ip.segments()[0] & 0xfe00 == 0xfc00,
+    };
+    peer.is_ipv4() == own.is_ipv4() && (is_private(peer) || !is_private(own))
 }
 
 /// The kernel knows an address of ours by one identifier in all of a connection's life: so it has the same in all connections.

@@ -149,20 +149,37 @@ fn tiers_change_what_is_there() {
 }
 
 #[test]
-fn servers_open_nothing_and_joins_that_are_not_wanted_are_not_tried() {
-    for (is_server, no_join) in [(true, false), (false, true)] {
+fn joins_that_the_peer_does_not_want_are_not_tried() {
+    let mut manager = Manager::default();
+    manager.set_uplinks(views(Tier::Primary));
+    manager.heed(Event::Established { token: TOKEN, ends: ends(1, 1000), is_server: false, no_join: true }, at(0));
+    assert_eq!(manager.commands(at(0)), []);
+    let ip = "10.9.9.8".parse().unwrap();
+    manager.heed(Event::Announced { token: TOKEN, id: 3, ip, port: None }, at(1));
+    let commands = manager.commands(at(1));
+    let Command::Create { to, .. } = commands[0] else { panic!("{commands:?}") };
+    assert_eq!(to, "10.9.9.8:80".parse().unwrap());
+}
+
+#[test]
+fn a_server_opens_nothing_and_tells_its_addresses_to_who_may_reach_them() {
+    let began = |peer: &str| {
         let mut manager = Manager::default();
         manager.set_uplinks(views(Tier::Primary));
-        manager.heed(Event::Established { token: TOKEN, ends: ends(1, 1000), is_server, no_join }, at(0));
-        assert_eq!(manager.commands(at(0)), []);
-        if no_join {
-            let ip = "10.9.9.8".parse().unwrap();
-            manager.heed(Event::Announced { token: TOKEN, id: 3, ip, port: None }, at(1));
-            let commands = manager.commands(at(1));
-            let Command::Create { to, .. } = commands[0] else { panic!("{commands:?}") };
-            assert_eq!(to, "10.9.9.8:80".parse().unwrap());
-        }
-    }
+        let ends = Ends { local: "192.168.1.10:80".parse().unwrap(), remote: peer.parse().unwrap() };
+        manager.heed(Event::Established { token: TOKEN, ends, is_server: true, no_join: false }, at(0));
+        manager
+    };
+    assert_eq!(began("192.0.2.1:5000").commands(at(0)), [], "private addresses are nothing to the Internet");
+    let mut manager = began("10.9.9.9:5000");
+    let ip = "192.168.2.10".parse().unwrap();
+    assert_eq!(manager.commands(at(0)), [Command::Announce { token: TOKEN, ip, id: 1 }]);
+    manager.heed(Event::Removed { token: TOKEN, id: 5 }, at(1));
+    assert_eq!(manager.commands(at(1)), [], "once");
+    manager.set_uplinks(views(Tier::Never));
+    assert_eq!(manager.commands(at(2)), [Command::Withdraw { token: TOKEN, id: 1 }]);
+    manager.set_uplinks(views(Tier::Primary));
+    assert_eq!(manager.commands(at(3)), [Command::Announce { token: TOKEN, ip, id: 1 }]);
 }
 
 #[test]

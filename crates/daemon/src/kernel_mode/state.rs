@@ -57,6 +57,8 @@ impl State {
                 }
                 // It may have ended meanwhile, which is told by an event.
                 Command::Destroy { token, ends } => drop(self.paths.destroy(token, ends)),
+                Command::Announce { token, ip, id } => drop(self.paths.announce(token, ip, id)),
+                Command::Withdraw { token, id } => drop(self.paths.withdraw(token, id)),
                 Command::SetBackup { token, ends, backup } => drop(self.paths.set_backup(token, ends, backup)),
             }
         }

@@ -12,11 +12,14 @@ use crate::{Error, Result};
 const FAMILY: &str = "mptcp_pm";
 const GROUP: &str = "mptcp_pm_events";
 const SET_FLAGS: u8 = 7;
+const ANNOUNCE: u8 = 8;
+const REMOVE: u8 = 9;
 const SUBFLOW_CREATE: u8 = 10;
 const SUBFLOW_DESTROY: u8 = 11;
 /// Attributes of requests.
 const ADDR: u16 = 1;
 const TOKEN: u16 = 4;
+const LOCAL_ID: u16 = 5;
 const ADDR_REMOTE: u16 = 6;
 /// Attributes of addresses.
 const ADDR_FAMILY: u16 = 1;
@@ -26,6 +29,7 @@ const ADDR_V6: u16 = 4;
 const ADDR_PORT: u16 = 5;
 const ADDR_FLAGS: u16 = 6;
 const ADDR_INTERFACE: u16 = 7;
+const FLAG_SIGNAL: u32 = 1;
 const FLAG_BACKUP: u32 = 4;
 const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
@@ -101,6 +105,25 @@ impl PathManager {
     pub fn set_backup(&mut self, token: u32, ends: Ends, backup: bool) -> io::Result<()> {
         let flags = if backup { FLAG_BACKUP } else { 0 };
         self.change(SET_FLAGS, token, &with_port(ends.local).with(ADDR_FLAGS, &flags.to_ne_bytes()), ends.remote)
+    }
+
+    /// Tells the peer of an address of ours (ADD_ADDR, RFC 8684 section 3.4.1), so that it may open a subflow to it.
+    ///
+    /// # Errors
+    /// What the kernel says against it.
+    pub fn announce(&mut self, token: u32, ip: IpAddr, id: u8) -> io::Result<()> {
+        let own = address(ip).with(ADDR_ID, &[id]).with(ADDR_FLAGS, &FLAG_SIGNAL.to_ne_bytes());
+        let attributes = Writer::default().with(TOKEN, &token.to_ne_bytes()).with_nested(ADDR, &own);
+        self.requests.change(self.family, &generic(ANNOUNCE, attributes))
+    }
+
+    /// Takes an address back that the peer was told of (REMOVE_ADDR, RFC 8684 section 3.4.2); its subflows end.
+    ///
+    /// # Errors
+    /// What the kernel says against it.
+    pub fn withdraw(&mut self, token: u32, id: u8) -> io::Result<()> {
+        let attributes = Writer::default().with(TOKEN, &token.to_ne_bytes()).with(LOCAL_ID, &[id]);
+        self.requests.change(self.family, &generic(REMOVE, attributes))
     }
 
     fn change(&mut self, command: u8, token: u32, local: &Writer, remote: SocketAddr) -> io::Result<()> {
