@@ -319,6 +319,33 @@ fn join_until_killed() {
     let _ = join(options(&[Tier::Primary; 2]), &Stop::new().unwrap(), |_| {}, |_| {});
 }
 
+fn child(net: &Tethered) -> Running {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "kernel_mode::join_until_killed", "--ignored"]);
+    command.env("INTEROP_NAMESPACE", net.laptop.name()).stdout(Stdio::null()).stderr(Stdio::null());
+    Running(command.spawn().unwrap())
+}
+
+#[test]
+fn what_a_killed_janitor_leaves_is_cleaned() {
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
+    let before = net.state();
+    let child = child(&net);
+    wait_until("all is laid", || net.state().contains("path_manager:userspace"));
+    // The janitor first, or it would do its work. It is called with the namespace and what it works for.
+    let namespace = net.laptop.run(|| fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
+    let number: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    let pattern = format!("anabranch-janitor .* {number} {KERNEL}");
+    let found = Command::new("pgrep").args(["-f", &pattern]).output().unwrap().stdout;
+    let janitors = String::from_utf8(found).unwrap();
+    assert!(Command::new("kill").arg("-KILL").args(janitors.split_whitespace()).status().unwrap().success());
+    drop(child);
+    sleep(Duration::from_millis(200));
+    assert_ne!(net.state(), before, "the janitor was to be killed");
+    assert_eq!(net.laptop.run(uplink::clean).unwrap().unwrap(), [KERNEL]);
+    assert_eq!(net.state(), before);
+}
+
 #[test]
 fn a_killed_daemon_leaves_nothing_and_the_next_one_starts() {
     let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
@@ -326,11 +353,9 @@ fn a_killed_daemon_leaves_nothing_and_the_next_one_starts() {
     net.laptop.ip(["mptcp limits set subflows 3 add_addr_accepted 1".into()]).unwrap();
     let before = net.state();
     for round in 0..15_u64 {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "kernel_mode::join_until_killed", "--ignored"]);
-        command.env("INTEROP_NAMESPACE", net.laptop.name()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = Running(command.spawn().unwrap());
-        sleep(Duration::from_millis(round * 17));
+        let child = child(&net);
+        // All moments of laying, and some afterwards.
+        sleep(Duration::from_millis(round * 31));
         drop(child);
         wait_until(&format!("round {round}: all is as it was, {before}"), || net.state() == before);
     }

@@ -5,7 +5,7 @@
 //! with each failure in a row. A subflow over an uplink that is lost, or is not to be used, is ended as soon as another carries the
 //! connection, never before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use linux::mptcp::{Ends, Event, Origin, Socket, State};
@@ -111,8 +111,10 @@ pub struct Manager {
     connections: BTreeMap<u32, Connection>,
     ids: Vec<IpAddr>,
     totals: Totals,
-    /// Whether something has happened since [`Self::commands`] was called.
-    is_dirty: bool,
+    /// Connections to which something has happened since [`Self::commands`] was called.
+    touched: BTreeSet<u32>,
+    /// When connections want to be looked at. Those of connections that are no more stay until their time.
+    due: BTreeSet<(Instant, u32)>,
 }
 
 #[derive(Debug)]
@@ -128,6 +130,8 @@ struct Connection {
     attempts: Vec<Attempt>,
     /// Addresses of ours that the peer was told of.
     announced: Vec<(IpAddr, u8)>,
+    /// As in the manager's list.
+    due: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -188,12 +192,12 @@ impl Manager {
                 }
             }
         }
-        self.is_dirty = true;
+        self.touched.extend(self.connections.keys());
     }
 
     /// Something has happened.
     pub fn heed(&mut self, event: Event, now: Instant) {
-        self.is_dirty = true;
+        self.touched.extend(token_of(event));
         match event {
             // Those that were found before they were told of are known better.
             Event::Established { token, .. } if self.connections.contains_key(&token) => {}
@@ -243,8 +247,16 @@ impl Manager {
         let remote = subflow.ends.remote;
         let remotes = if no_join { Vec::new() } else { vec![(0, remote)] };
         let (subflows, attempts, port) = (vec![subflow], Vec::new(), remote.port());
-        let connection =
-            Connection { remotes, port, is_server, is_found: false, subflows, attempts, announced: Vec::new() };
+        let connection = Connection {
+            remotes,
+            port,
+            is_server,
+            is_found: false,
+            subflows,
+            attempts,
+            announced: Vec::new(),
+            due: None,
+        };
         self.connections.insert(token, connection);
     }
 
@@ -284,6 +296,7 @@ impl Manager {
         }
         self.totals.failed += 1;
         connection.attempt(uplink).fail(now);
+        self.touched.insert(token);
     }
 
     /// Takes all that there is as it is, after events were lost or before there were any.
@@ -312,44 +325,53 @@ impl Manager {
                 connection.subflows = subflows;
             }
         }
-        self.is_dirty = true;
+        self.touched.extend(self.connections.keys());
     }
 
     /// What is to be asked of the kernel now.
     pub fn commands(&mut self, now: Instant) -> Vec<Command> {
-        if !self.is_dirty && self.deadline().is_none_or(|deadline| deadline > now) {
-            return Vec::new();
+        while let Some((due, token)) = self.due.first().copied().filter(|(due, _)| *due <= now) {
+            self.due.remove(&(due, token));
+            self.touched.insert(token);
         }
-        self.is_dirty = false;
         let mut commands = Vec::new();
-        for (token, connection) in &mut self.connections {
-            connection.prune(*token, &self.uplinks, &mut commands);
+        for token in core::mem::take(&mut self.touched) {
+            let Some(connection) = self.connections.get_mut(&token) else { continue };
+            connection.prune(token, &self.uplinks, &mut commands);
             // A client listens to nobody: it opens subflows, the server does not.
             if connection.is_server {
-                connection.announce(*token, &self.uplinks, &mut self.ids, &mut commands);
+                connection.announce(token, &self.uplinks, &mut self.ids, &mut commands);
             } else {
-                connection.extend(*token, &self.uplinks, &mut self.ids, &mut self.totals, now, &mut commands);
+                connection.extend(token, &self.uplinks, &mut self.ids, &mut self.totals, now, &mut commands);
             }
+            let due = connection.deadline(&self.uplinks);
+            if let Some(before) = core::mem::replace(&mut connection.due, due) {
+                self.due.remove(&(before, token));
+            }
+            self.due.extend(due.map(|due| (due, token)));
         }
         commands
     }
 
     /// When [`Self::commands`] is to be asked again, if nothing happens before.
     pub fn deadline(&self) -> Option<Instant> {
-        let uplinks = self.uplinks.iter().enumerate().filter(|(_, uplink)| uplink.is_wanted());
-        let indices: Vec<usize> = uplinks.map(|(index, _)| index).collect();
-        let connections = self.connections.values().filter(|connection| !connection.is_server);
-        let due = connections.flat_map(|connection| {
-            indices.iter().filter_map(|index| {
-                let is_possible = connection.ends_over(&self.uplinks[*index]).is_some();
-                if !is_possible || connection.carried_by(*index, &self.uplinks) {
-                    return None;
-                }
-                let attempt = connection.attempts.get(*index)?;
-                attempt.pending_until.or((attempt.failures > 0).then_some(attempt.not_before))
-            })
-        });
-        due.min()
+        if !self.touched.is_empty() {
+            return Some(Instant::ZERO);
+        }
+        self.due.first().map(|(due, _)| *due)
+    }
+}
+
+/// The connection that an event is about.
+fn token_of(event: Event) -> Option<u32> {
+    match event {
+        Event::Established { token, .. }
+        | Event::Closed { token }
+        | Event::Announced { token, .. }
+        | Event::Removed { token, .. }
+        | Event::SubflowEstablished { token, .. }
+        | Event::SubflowClosed { token, .. } => Some(token),
+        Event::Lost => None,
     }
 }
 
@@ -381,6 +403,21 @@ impl Connection {
 
     fn subflow(&self, ends: Ends) -> Option<&Subflow> {
         self.subflows.iter().find(|subflow| subflow.ends == ends)
+    }
+
+    /// When an attempt is to be made, or is over.
+    fn deadline(&self, uplinks: &[View]) -> Option<Instant> {
+        if self.is_server {
+            return None;
+        }
+        let wanted = uplinks.iter().enumerate().filter(|(index, uplink)| {
+            uplink.is_wanted() && self.ends_over(uplink).is_some() && !self.carried_by(*index, uplinks)
+        });
+        let due = wanted.filter_map(|(index, _)| {
+            let attempt = self.attempts.get(index)?;
+            attempt.pending_until.or((attempt.failures > 0).then_some(attempt.not_before))
+        });
+        due.min()
     }
 
     fn carried_by(&self, uplink: usize, uplinks: &[View]) -> bool {

@@ -206,3 +206,12 @@ fn events_of_unknown_connections_do_nothing() {
     manager.refused(1, 40, at(0));
     assert_eq!((manager.commands(at(1)), manager.connections()), (Vec::new(), 0));
 }
+
+#[test]
+fn an_attempt_that_the_kernel_refuses_is_repeated_after_the_pause() {
+    let (mut manager, _) = begun(Tier::Primary);
+    manager.refused(TOKEN, 1, at(0));
+    assert_eq!(manager.deadline(), Some(at(0)), "to be looked at");
+    assert_eq!((manager.commands(at(0)), manager.deadline()), (Vec::new(), Some(at(1))));
+    assert_eq!(creates(&manager.commands(at(1))), [1]);
+}
