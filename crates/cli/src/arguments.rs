@@ -325,9 +325,11 @@ pub struct Serve {
     anabranch join --interface usb0 --interface usb1 --interface wlan0=backup\n  \
     anabranch join --interface usb0 --dry-run                   # what that would change on this host\n  \
     anabranch join set usb1=never target=4M                     # while it runs, from another terminal\n  \
-    curl --proxy socks5h://127.0.0.1:1080 http://example.org/   # programs use it so, or as an HTTP proxy\n\n\
+    curl --proxy socks5h://127.0.0.1:1080 http://example.org/   # programs use it so, or as an HTTP proxy\n  \
+    anabranch join --kernel --interface usb0 --interface usb1=backup\n  \
+    mptcpize run curl http://example.org/                       # programs use that so\n\n\
     Tiers: primary is used always, secondary if no primary can connect, backup carries data only when no other can,\n\
-    never is not used until it is given another tier. All that is changed is taken back at the end, also if the\n\
+    never is not used until it is given another tier. With --kernel, secondary is used as primary. All that is changed is taken back at the end, also if the\n\
     program is killed; docs/uplinks.md lists it."
 )]
 pub struct Join {
@@ -338,6 +340,10 @@ pub struct Join {
     /// A bit rate that is enough: as few uplinks carry data as deliver it, the others wait as backups; by default all carry
     #[arg(long, value_name = "RATE", value_parser = target, allow_hyphen_values = true)]
     pub target: Option<Rate>,
+    /// Leave data to the kernel's own Multipath TCP, and manage its paths: for programs under `mptcpize run` or with sockets of
+    /// IPPROTO_MPTCP, instead of the proxy (Linux 5.19 or newer)
+    #[arg(long, conflicts_with_all = ["listen", "open", "congestion", "scheduler", "path_manager", "pcap", "target"])]
+    pub kernel: bool,
     /// Where the proxy listens for programs, SOCKS5 and HTTP on the same port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:1080", value_parser = place)]
     pub listen: SocketAddr,

@@ -15,8 +15,8 @@
 //! ```
 
 mod keeper;
-mod rights;
-mod roster;
+pub(crate) mod rights;
+pub(crate) mod roster;
 mod selection;
 pub mod status;
 
@@ -68,7 +68,7 @@ pub struct JoinOptions {
 /// # Errors
 /// As [`join`].
 pub fn rehearse(options: &JoinOptions) -> Result<Plan> {
-    let (uplinks, ..) = find(options).map_err(pointed)?;
+    let (uplinks, ..) = find(&options.uplinks).map_err(pointed)?;
     uplink::rehearse(&uplinks)
 }
 
@@ -85,7 +85,7 @@ pub fn join(
     say: impl Fn(&str) + Send + Sync + 'static,
 ) -> Result<()> {
     let say = Arc::new(say);
-    let (uplinks, tiers, wrong) = find(&options).map_err(pointed)?;
+    let (uplinks, tiers, wrong) = find(&options.uplinks).map_err(pointed)?;
     wrong.iter().for_each(|line| say(&format!("{line}: going on without it until it is there")));
     let (Attachment { mut endpoint, tun, addresses }, paths) = uplink::attach(&uplinks)?;
     let device = tun.name().to_owned();
@@ -147,15 +147,15 @@ fn pointed(error: Error) -> Error {
 
 /// The uplinks of the options, with their tiers, and what is wrong with some of them. Those that are named may come later, but one
 /// must be there.
-fn find(options: &JoinOptions) -> Result<(Vec<Uplink>, Vec<Tier>, Vec<String>)> {
-    if options.uplinks.is_empty() {
+pub(crate) fn find(named: &[(String, Tier)]) -> Result<(Vec<Uplink>, Vec<Tier>, Vec<String>)> {
+    if named.is_empty() {
         let uplinks = uplink::discover_all()?;
         let tiers = vec![Tier::Primary; uplinks.len()];
         return Ok((uplinks, tiers, Vec::new()));
     }
-    let names: Vec<String> = options.uplinks.iter().map(|(name, _)| name.clone()).collect();
+    let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
     let (uplinks, wrong) = uplink::discover_some(&names)?;
-    let tiers: Vec<Tier> = options.uplinks.iter().map(|(_, tier)| *tier).collect();
+    let tiers: Vec<Tier> = named.iter().map(|(_, tier)| *tier).collect();
     let usable = |(uplink, tier): (&Uplink, &Tier)| uplink.ways().next().is_some() && *tier != Tier::Never;
     if !uplinks.iter().zip(&tiers).any(usable) {
         return Err(Error::Usage(

@@ -1,13 +1,15 @@
 //! What runs beside other programs on a device with several uplinks.
 //!
 //! ```text
-//! join     several uplinks of this device used as one, by whoever uses the proxy
-//! control  how a running daemon is asked and told things
-//! doctor   what keeps uplinks from being used as one, and what to change
-//! proxy    SOCKS5 and HTTP on the loopback: every client's connection becomes one of the engine's
+//! join         several uplinks of this device used as one, by whoever uses the proxy
+//! kernel_mode  the same for programs that use the kernel's own Multipath TCP
+//! control      how a running daemon is asked and told things
+//! doctor       what keeps uplinks from being used as one, and what to change
+//! proxy        SOCKS5 and HTTP on the loopback: every client's connection becomes one of the engine's
 //! ```
 
 pub mod control;
 pub mod doctor;
 pub mod join;
+pub mod kernel_mode;
 pub mod proxy;

@@ -28,7 +28,7 @@ use crate::{Error, Result};
 /// Largest packet on the engine's device, octets: what every path of the Internet is expected to carry.
 pub const MTU: u16 = 1500;
 /// Devices with private networks on one host.
-const DEVICES_MAX: u8 = 100;
+const DEVICES_MAX: u8 = 99;
 
 /// An engine attached to this host.
 pub struct Attachment {

@@ -7,6 +7,7 @@
 //! gather      makes super-segments of packets where the kernel has not
 //! backlog     what waits in the kernel to be sent
 //! netns       network namespaces that vanish with the process, even when it is killed
+//! mptcp       the kernel's own Multipath TCP, from outside
 //! driver      drives a host over a TUN device
 //! tap         sees every packet of a driver
 //! engine_options  policies by name for what is above
@@ -30,6 +31,7 @@ pub mod get;
 pub mod http;
 mod ip_command;
 pub mod lack;
+pub mod mptcp;
 pub mod netns;
 pub mod offload;
 pub mod retention;

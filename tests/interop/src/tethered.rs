@@ -25,6 +25,7 @@ pub const USB: [&str; 2] = ["usb0", "usb1"];
 pub struct Tethered {
     /// The laptop's namespace.
     pub laptop: Namespace,
+    subnets: [u8; 2],
     rig: Rig,
     _keeper: Keeper,
 }
@@ -52,6 +53,15 @@ impl Tethered {
     /// # Panics
     /// If the machine does not do what [`available_with`] promised.
     pub fn new(links: [&str; 2]) -> Option<Self> {
+        Self::with_subnets(links, [42, 42])
+    }
+
+    /// As [`Self::new`], but the phones have distinct subnets: 192.168.42.0/24 and 192.168.43.0/24, fdc0:42::/64 and fdc0:43::/64.
+    pub fn distinct(links: [&str; 2]) -> Option<Self> {
+        Self::with_subnets(links, [42, 43])
+    }
+
+    fn with_subnets(links: [&str; 2], subnets: [u8; 2]) -> Option<Self> {
         if !available_with(&PROGRAMS) {
             return None;
         }
@@ -62,7 +72,7 @@ impl Tethered {
         let rig = Rig::with_topology(&(hosts + &links))?;
         let mut keeper = Keeper::start().expect("a keeper");
         let laptop = keeper.create(&format!("laptop-{}", std::process::id())).expect("a namespace");
-        let tethered = Self { laptop, rig, _keeper: keeper };
+        let tethered = Self { laptop, subnets, rig, _keeper: keeper };
         let server = tethered.server();
         server.ip(["address add 10.9.9.9/32 dev lo".into(), "address add fd09::9/128 dev lo nodad".into()]).unwrap();
         for number in 0..2 {
@@ -100,24 +110,32 @@ impl Tethered {
     /// # Panics
     /// If it is there already.
     pub fn plug_in(&self, number: usize) {
-        let (usb, phone) = (USB[number], self.phone(number));
+        self.plug_in_as(number, 10);
+    }
+
+    /// As [`Self::plug_in`]; the DHCP server gives the laptop another address than .10.
+    ///
+    /// # Panics
+    /// As [`Self::plug_in`].
+    pub fn plug_in_as(&self, number: usize, host: u8) {
+        let (usb, phone, net) = (USB[number], self.phone(number), self.subnets[number]);
         self.laptop.ip([format!("link add {usb} type veth peer name lan netns {}", phone.name())]).unwrap();
         self.laptop.ip([format!("link set {usb} addrgenmode none up")]).unwrap();
         phone
             .ip([
                 "link set lan addrgenmode none up",
-                "address add 192.168.42.129/24 dev lan",
-                "address add fdc0:42::129/64 dev lan nodad",
+                "address add 192.168.NET.129/24 dev lan",
+                "address add fdc0:NET::129/64 dev lan nodad",
             ]
-            .map(str::to_owned))
+            .map(|command| command.replace("NET", &net.to_string())))
             .unwrap();
         let metric = 100 + number;
         self.laptop
             .ip([
-                format!("address add 192.168.42.10/24 dev {usb}"),
-                format!("address add fdc0:42::10/64 dev {usb} nodad"),
-                format!("route add default via 192.168.42.129 dev {usb} metric {metric}"),
-                format!("route add default via fdc0:42::129 dev {usb} metric {metric}"),
+                format!("address add 192.168.{net}.{host}/24 dev {usb}"),
+                format!("address add fdc0:{net}::{host}/64 dev {usb} nodad"),
+                format!("route add default via 192.168.{net}.129 dev {usb} metric {metric}"),
+                format!("route add default via fdc0:{net}::129 dev {usb} metric {metric}"),
             ])
             .unwrap();
     }
@@ -156,7 +174,8 @@ impl Tethered {
     pub fn state(&self) -> String {
         let script = "for family in -4 -6; do ip $family rule; ip $family route show table all; done; nft list ruleset; \
             for variable in /proc/sys/net/ipv[46]/conf/*/*forward* /proc/sys/net/ipv4/conf/*/rp_filter; do \
-            echo $variable $(cat $variable); done; ip -o link | cut -d: -f2 | cut -d@ -f1";
+            echo $variable $(cat $variable); done; ip -o link | cut -d: -f2 | cut -d@ -f1; \
+            ip mptcp endpoint show; ip mptcp limits show; grep . /proc/sys/net/mptcp/*";
         output(&self.laptop, "sh", &["-c", script])
     }
 }

@@ -53,7 +53,12 @@ impl Joined {
         let (told, ready) = channel();
         let thread = thread::spawn(move || {
             laptop.enter().unwrap();
-            join(options, &stop, |status| told.send(status.proxy.listen).unwrap(), |line| println!("{line}"))
+            join(
+                options,
+                &stop,
+                |status| told.send(status.proxy.as_ref().unwrap().listen).unwrap(),
+                |line| println!("{line}"),
+            )
         });
         let Ok(listen) = ready.recv() else { panic!("{:?}", thread.join().unwrap()) };
         Self { stop: handle, thread: Some(thread), proxy: listen.to_string() }

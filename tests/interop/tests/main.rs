@@ -11,6 +11,7 @@ mod emulator;
 mod flood;
 mod handshake;
 mod join;
+mod kernel_mode;
 mod killed;
 mod middleboxes;
 mod path_mtu;

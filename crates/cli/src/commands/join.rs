@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use daemon::control::{self, Request};
 use daemon::join::status::{JoinStatus, UplinkStatus};
 use daemon::join::{JoinOptions, join as join_uplinks, rehearse};
+use daemon::kernel_mode::{self, KernelOptions};
 use daemon::proxy::ProxyConfig;
 use lab::present::quantity;
 use linux::stop::Stop;
@@ -20,6 +21,9 @@ pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
     if let Some(JoinOrder::Set(set)) = &arguments.order {
         return tell(set);
     }
+    if arguments.kernel {
+        return join_kernel(arguments);
+    }
     let (options, tape) = options(arguments)?;
     if arguments.dry_run {
         return Ok(console::print(&rehearse(&options)?.to_string())?);
@@ -31,6 +35,19 @@ pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
     let ended = join_uplinks(options, &stop, ready, say);
     tape.finish()?;
     Ok(ended?)
+}
+
+/// As [`join`], for the kernel's own Multipath TCP.
+fn join_kernel(arguments: &arguments::Join) -> Result<(), Failure> {
+    let control_group = arguments.control_group.as_deref().map(group).transpose()?;
+    let options = KernelOptions { uplinks: arguments.interfaces.clone(), control_group };
+    if arguments.dry_run {
+        return Ok(console::print(&kernel_mode::rehearse(&options)?.to_string())?);
+    }
+    let stop = Stop::on_signals()?;
+    let say = |line: &str| drop(console::complain(&format!("{line}\n")));
+    let ready = |status: &JoinStatus| drop(console::print(&describe(status)));
+    Ok(kernel_mode::join(options, &stop, ready, say)?)
 }
 
 fn options(arguments: &arguments::Join) -> Result<(JoinOptions, Tape), Failure> {
@@ -61,16 +78,26 @@ fn describe(status: &JoinStatus) -> String {
         format!("  {:<12} {:<10} {state}\n", uplink.interface, uplink.tier.name())
     };
     let uplinks: String = status.uplinks.iter().map(uplink).collect();
+    let count = status.uplinks.len();
+    let plural = if count == 1 { "" } else { "s" };
+    let (title, uses) = match &status.proxy {
+        Some(proxy) => (
+            format!("{count} uplink{plural} behind {}:", status.device),
+            format!("proxy on {}, SOCKS5 and HTTP:\n{}", proxy.listen, uses(proxy.listen)),
+        ),
+        None => (format!("{count} uplink{plural} for the kernel's Multipath TCP:"), KERNEL_USES.to_owned()),
+    };
     format!(
-        "{} uplink{} behind {}:\n{uplinks}proxy on {}, SOCKS5 and HTTP:\n{}Ctrl-C ends it and takes everything back; `anabranch status \
-         --watch` in another terminal shows what it does\n",
-        status.uplinks.len(),
-        if status.uplinks.len() == 1 { "" } else { "s" },
-        status.device,
-        status.proxy.listen,
-        uses(status.proxy.listen)
+        "{title}\n{uplinks}{uses}Ctrl-C ends it and takes everything back; `anabranch status --watch` in another terminal shows what it \
+         does\n"
     )
 }
+
+/// How programs use the kernel's connections.
+const KERNEL_USES: &str = "programs use them with sockets of IPPROTO_MPTCP, or so:
+  mptcpize run curl URL
+  mptcpize run ssh HOST
+";
 
 fn uses(proxy: SocketAddr) -> String {
     format!(

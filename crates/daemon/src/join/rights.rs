@@ -1,6 +1,6 @@
 //! What the process gives up once it is set up.
 
-use caps::CapSet;
+use caps::{CapSet, Capability, CapsHashSet};
 use linux::{Error, Result};
 
 /// Gives up all capabilities, for the calling thread and those it starts from now on: the device is open, and the janitor, which does
@@ -9,8 +9,23 @@ use linux::{Error, Result};
 /// # Errors
 /// If the kernel does not let it.
 pub fn give_up() -> Result<()> {
-    for set in [CapSet::Ambient, CapSet::Effective, CapSet::Inheritable, CapSet::Permitted] {
-        caps::clear(None, set).map_err(|error| Error::Usage(format!("cannot give up capabilities: {error}")))?;
+    give_up_all_but(&CapsHashSet::new())
+}
+
+/// As [`give_up`], but the right to change subflows of the kernel stays: CAP_NET_ADMIN.
+///
+/// # Errors
+/// As [`give_up`].
+pub fn keep_network() -> Result<()> {
+    give_up_all_but(&CapsHashSet::from_iter([Capability::CAP_NET_ADMIN]))
+}
+
+fn give_up_all_but(kept: &CapsHashSet) -> Result<()> {
+    let none = CapsHashSet::new();
+    for (set, kept) in
+        [(CapSet::Ambient, &none), (CapSet::Effective, kept), (CapSet::Inheritable, &none), (CapSet::Permitted, kept)]
+    {
+        caps::set(None, set, kept).map_err(|error| Error::Usage(format!("cannot give up capabilities: {error}")))?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use transport::Endpoint;
 use units::{Duration, Instant, Rate};
 
 use super::roster::{Entry, Roster};
+use crate::kernel_mode::KernelStatus;
 use crate::proxy::Proxy;
 use crate::proxy::choice::Tier;
 use crate::proxy::status::{ProxyStatus, UplinkMeter};
@@ -23,8 +24,12 @@ pub struct JoinStatus {
     pub target_bps: Option<u64>,
     /// In the order in which they were named.
     pub uplinks: Vec<UplinkStatus>,
-    /// What programs do with them.
-    pub proxy: ProxyStatus,
+    /// What programs do with them, if they use the proxy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<ProxyStatus>,
+    /// What the kernel's own connections do with them, if those are managed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelStatus>,
 }
 
 /// One uplink.
@@ -48,6 +53,9 @@ pub struct UplinkStatus {
     pub queue: Duration,
     /// What passed, of all connections that ever were.
     pub meter: UplinkMeter,
+    /// Subflows of the kernel over it, where those are managed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subflows: Option<usize>,
 }
 
 impl JoinStatus {
@@ -73,15 +81,18 @@ impl JoinStatus {
             base_rtt: views(entry).iter().filter_map(|view| view.base_rtt).min(),
             queue: views(entry).iter().map(|view| view.queue).max().unwrap_or(Duration::ZERO),
             meter: meter(entry),
+            subflows: None,
         };
         let uplinks = roster.entries.iter().enumerate().map(uplink).collect();
         let device = roster.device.clone();
         let target_bps = selection.map(|selection| selection.target().as_bps());
-        Self { version: env!("CARGO_PKG_VERSION"), device, at: now, target_bps, uplinks, proxy: proxy_status }
+        let (version, proxy) = (env!("CARGO_PKG_VERSION"), Some(proxy_status));
+        Self { version, device, at: now, target_bps, uplinks, proxy, kernel: None }
     }
 }
 
-fn describe(way: &Way) -> String {
+/// A way out, for people.
+pub(crate) fn describe(way: &Way) -> String {
     match way.gateway {
         Some(gateway) => format!("{} via {gateway}", way.address),
         None => way.address.to_string(),

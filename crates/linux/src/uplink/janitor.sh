@@ -44,6 +44,8 @@ flock -w 30 9
 while read -r kind first second third fourth; do
     case $kind in
         rule) ip "-$first" rule del from "$second" lookup "$third" priority "$fourth" ;;
+        # shellcheck disable=SC2086
+        lookup) ip "-$first" rule del $fourth lookup "$second" priority "$third" ;;
         table) ip "-$first" route flush table "$second" ;;
         sysctl) restore "$first" "$second" "$third" ;;
         filter) nft delete table inet "$first" ;;

@@ -4,6 +4,7 @@
 //! discover      what an interface offers: addresses, gateways, or what is wrong with it
 //! surroundings  what there is on this host that plumbing must heed: settings, networks, firewalls
 //! plan          from device, engine addresses and uplinks to steps, each with its undo; pure
+//! kernel_plan   the same for the kernel's own MPTCP, which uses the uplinks' addresses; pure
 //! plumbing      lays a plan, lays an uplink's part again, and takes everything back
 //! janitor       the small process that does and undoes the steps, and outlives a killed one
 //! state         what is written down before anything is touched
@@ -32,6 +33,9 @@ mod discover;
 #[cfg(test)]
 mod discover_tests;
 mod janitor;
+mod kernel_plan;
+#[cfg(test)]
+mod kernel_plan_tests;
 pub mod plan;
 #[cfg(test)]
 mod plan_tests;
@@ -41,6 +45,7 @@ mod surroundings;
 mod watch;
 
 pub use discover::{Network, Uplink, Way, discover, discover_all, discover_some, own_addresses};
+pub use kernel_plan::{KERNEL, kernel_plan, unbound_interface};
 pub use plan::{EnginePath, Plan, Step, engine_paths, plan};
 pub use plumbing::{Plumbing, clean};
 pub use surroundings::{Setting, Surroundings};

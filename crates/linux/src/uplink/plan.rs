@@ -4,11 +4,12 @@ use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
 use std::ops::Range;
 
+use super::kernel_plan::KERNEL;
 use super::{OWN_PREFIX, Surroundings, Uplink, Way};
 use crate::attachment::{private_v4, private_v6};
 use crate::{Error, Result};
 
-/// Our routing tables: a hundred for each of a hundred devices.
+/// Our routing tables: a hundred for each device.
 pub const TABLES: Range<u32> = 990_000..1_000_000;
 /// Who made a rule or a route, for the kernel (`ip rule` and `ip route` show it as `proto 201`).
 pub const PROTOCOL: u8 = 201;
@@ -17,8 +18,8 @@ pub const PROTOCOL: u8 = 201;
 pub const PRIORITY_FIRST: u32 = 2_000;
 /// Uplinks of one engine.
 pub const UPLINKS_MAX: usize = 32;
-/// Devices on one host.
-const DEVICES: u32 = 100;
+/// Devices on one host. The number after the last is the kernel's own: see [`super::kernel_plan`].
+pub(super) const DEVICES: u32 = 99;
 /// Metric of the route that counts when an uplink is gone: the last one that the kernel would take.
 const METRIC_LAST: u32 = 4_278_198_272;
 
@@ -65,6 +66,17 @@ pub enum Step {
         from: IpAddr,
         /// The table.
         table: u32,
+        /// Rules are tried in this order.
+        priority: u32,
+    },
+    /// What the kernel itself sends, chosen in some way, takes a table.
+    Lookup {
+        /// Whether it is of IPv6.
+        is_v6: bool,
+        /// What is chosen, as `ip` takes it.
+        selector: String,
+        /// The table, as `ip` names it.
+        table: String,
         /// Rules are tried in this order.
         priority: u32,
     },
@@ -148,7 +160,7 @@ pub(crate) fn is_own_table(name: &str) -> bool {
 }
 
 /// The routing table of an uplink.
-fn table(number: u32, index: usize) -> u32 {
+pub(super) fn table(number: u32, index: usize) -> u32 {
     TABLES.start + number * 100 + index as u32
 }
 
@@ -290,6 +302,15 @@ fn rp_filter(interface: &str) -> String {
     format!("ipv4/conf/{interface}/rp_filter")
 }
 
+/// Takes answers where they come from, if the kernel would not. As [`settings`], but nothing is forwarded.
+pub(super) fn loosen(uplink: &Uplink, surroundings: &Surroundings) -> Option<Step> {
+    let name = &uplink.interface;
+    let path = rp_filter(name);
+    let original = surroundings.settings.get(&path)?.original.clone();
+    let needed = uplink.v4.as_ref().is_some_and(|way| loosens(name, way, surroundings)) && original != "2";
+    needed.then_some(Step::Set { path, value: "2", original: Some(original) })
+}
+
 /// Whether the kernel drops what comes from the uplink because another interface has the same network. It takes the stricter
 /// of two settings by their numbers: 0 none, 1 strict, 2 loose; the larger counts.
 fn loosens(name: &str, way: &Way, surroundings: &Surroundings) -> bool {
@@ -326,7 +347,8 @@ pub(super) fn routes(path: &EnginePath, table: u32) -> Vec<Step> {
 
 /// The table of the uplink `index` of `device`.
 pub(super) fn table_of(device: &str, index: usize) -> Result<u32> {
-    Ok(table(device_number(device)?.into(), index))
+    let number = if device == KERNEL { DEVICES } else { device_number(device)?.into() };
+    Ok(table(number, index))
 }
 
 impl Step {
@@ -335,7 +357,7 @@ impl Step {
         match self {
             Self::Filter { statement, .. } => format!("nft {statement}"),
             Self::Set { path, value, .. } => format!("sysctl {path} {value}"),
-            Self::Route { .. } | Self::Rule { .. } => self.to_string(),
+            Self::Route { .. } | Self::Rule { .. } | Self::Lookup { .. } => self.to_string(),
         }
     }
 
@@ -347,6 +369,9 @@ impl Step {
             Self::Set { path, value, original: Some(original) } => format!("sysctl {path} {value} {original}"),
             Self::Route { is_v6, table, .. } => format!("table {} {table}", digit(*is_v6)),
             Self::Rule { from, table, priority } => format!("rule {} {from} {table} {priority}", digit(from.is_ipv6())),
+            Self::Lookup { is_v6, selector, table, priority } => {
+                format!("lookup {} {table} {priority} {selector}", digit(*is_v6))
+            }
         })
     }
 
@@ -361,6 +386,9 @@ impl Step {
             Self::Route { is_v6, table, .. } => format!("ip -{} route flush table {table}", digit(*is_v6)),
             Self::Rule { from, table, priority } => {
                 format!("ip -{} rule del from {from} lookup {table} priority {priority}", digit(from.is_ipv6()))
+            }
+            Self::Lookup { is_v6, selector, table, priority } => {
+                format!("ip -{} rule del {selector} lookup {table} priority {priority}", digit(*is_v6))
             }
         }
     }
@@ -383,6 +411,10 @@ impl Display for Step {
                 let family = digit(from.is_ipv6());
                 write!(f, "ip -{family} rule add from {from} lookup {table} priority {priority} protocol {PROTOCOL}")
             }
+            Self::Lookup { is_v6, selector, table, priority } => {
+                let family = digit(*is_v6);
+                write!(f, "ip -{family} rule add {selector} lookup {table} priority {priority} protocol {PROTOCOL}")
+            }
         }
     }
 }
@@ -392,7 +424,14 @@ impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let addresses: Vec<String> =
             self.paths.iter().flat_map(|path| &path.addresses).map(ToString::to_string).collect();
-        writeln!(f, "the TUN device {} for {}   # undo: vanishes with the process", self.device, addresses.join(", "))?;
+        if self.device != KERNEL {
+            writeln!(
+                f,
+                "the TUN device {} for {}   # undo: vanishes with the process",
+                self.device,
+                addresses.join(", ")
+            )?;
+        }
         for step in &self.steps {
             writeln!(f, "{step}   # undo: {}", step.undo_command())?;
         }

@@ -1,6 +1,7 @@
 //! Lays plans, and takes them back.
 
 use super::janitor::Janitor;
+use super::kernel_plan::{self, KERNEL, kernel_plan};
 use super::plan::{EnginePath, Plan, Step, plan, routes, settings, table_of};
 use super::state::{self, Claim, Turn};
 use super::{Setting, Surroundings, Uplink};
@@ -50,6 +51,9 @@ impl Plumbing {
         self.paths[index].uplink = uplink.clone();
         let _turn = Turn::take()?;
         let uplinks: Vec<Uplink> = self.paths.iter().map(|path| path.uplink.clone()).collect();
+        if self.device == KERNEL {
+            return self.replace_for_kernel(index, &uplinks);
+        }
         let surroundings = Surroundings::look(&uplinks)?;
         let plan = plan(&self.device, &self.paths, &surroundings)?;
         let path = &plan.paths[index];
@@ -68,6 +72,30 @@ impl Plumbing {
         steps.extend(
             plan.steps.iter().filter(|step| matches!(step, Step::Rule { table: of, .. } if *of == table)).cloned(),
         );
+        self.change(&steps, Standing::Stays)
+    }
+
+    /// As [`Self::replace`], for the kernel's own MPTCP. Rules of addresses that no uplink has any more go first.
+    fn replace_for_kernel(&mut self, index: usize, uplinks: &[Uplink]) -> Result<()> {
+        let surroundings = Surroundings::look_for_kernel(uplinks)?;
+        let plan = kernel_plan(uplinks, &surroundings)?;
+        let wanted: Vec<String> = plan.steps.iter().filter_map(undo_of).collect();
+        let is_rule = |line: &&String| line.starts_with("lookup ");
+        let stale: Vec<String> =
+            self.undo.iter().filter(is_rule).filter(|line| !wanted.contains(line)).cloned().collect();
+        for line in stale {
+            if let Some(request) = kernel_plan::rule_del(&line) {
+                let _ = self.janitor.request(&request)?;
+            }
+            self.undo.retain(|known| *known != line);
+        }
+        let table = table_of(&self.device, index)?;
+        for family in ["-4", "-6"] {
+            let _ = self.janitor.request(&format!("ip {family} route flush table {table}"))?;
+        }
+        self.paths = plan.paths;
+        let is_of = |step: &&Step| !matches!(step, Step::Route { table: of, .. } if *of != table);
+        let steps: Vec<Step> = plan.steps.iter().filter(is_of).cloned().collect();
         self.change(&steps, Standing::Stays)
     }
 
@@ -126,7 +154,7 @@ fn undo_of(step: &Step) -> Option<String> {
 
 fn failed(step: &Step, why: &str) -> Error {
     let message = match step {
-        Step::Route { .. } | Step::Rule { .. } => explain(why),
+        Step::Route { .. } | Step::Rule { .. } | Step::Lookup { .. } => explain(why),
         Step::Set { .. } => format!("{why} (in a container: --privileged)"),
         Step::Filter { .. } => format!("{why} (is nftables installed, with the kernel's modules nft_masq and nft_ct?)"),
     };

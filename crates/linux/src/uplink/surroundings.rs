@@ -42,7 +42,23 @@ impl Surroundings {
     /// # Errors
     /// If `ip` or `nft` is missing or fails.
     pub fn look(uplinks: &[Uplink]) -> Result<Self> {
-        let own = ["ipv4/conf/all/rp_filter", "ipv6/conf/all/forwarding"].map(str::to_owned);
+        let chains = dropping_chains()?;
+        Ok(Self { dropping_chains: chains, ..Self::look_for_kernel(uplinks)? })
+    }
+
+    /// As [`Self::look`], without firewalls: for [`super::kernel_plan()`], which translates and forwards nothing.
+    ///
+    /// # Errors
+    /// If `ip` is missing or fails.
+    pub fn look_for_kernel(uplinks: &[Uplink]) -> Result<Self> {
+        let own = [
+            "ipv4/conf/all/rp_filter",
+            "ipv6/conf/all/forwarding",
+            "mptcp/enabled",
+            "mptcp/path_manager",
+            "mptcp/pm_type",
+        ];
+        let own = own.map(str::to_owned);
         let of_uplinks = uplinks.iter().flat_map(|uplink| {
             let name = &uplink.interface;
             [
@@ -57,7 +73,7 @@ impl Surroundings {
                 settings.insert(path, setting);
             }
         }
-        Ok(Self { settings, networks: Listing::read()?.networks(), dropping_chains: dropping_chains()? })
+        Ok(Self { settings, networks: Listing::read()?.networks(), dropping_chains: Vec::new() })
     }
 
     /// The value of a variable, if the kernel has it.

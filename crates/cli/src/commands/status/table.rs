@@ -92,6 +92,9 @@ fn milliseconds(nanos: f64) -> String {
 
 /// What programs do, in a line or two.
 pub fn clients(now: &Sample) -> String {
+    if now.0.get("kernel").is_some() {
+        return kernel(now);
+    }
     let count = now.0.pointer("/proxy/clients").and_then(Value::as_array).map_or(0, Vec::len);
     let total = |name: &str| now.number(&format!("/proxy/totals/{name}"));
     format!(
@@ -114,6 +117,22 @@ pub fn target(now: &Sample) -> String {
         bps if bps > 0.0 => format!(", as few uplinks as deliver {}", quantity(bps, "bit/s")),
         _ => String::new(),
     }
+}
+
+/// What connections of the kernel do.
+fn kernel(now: &Sample) -> String {
+    let number = |name: &str| now.number(&format!("/kernel/{name}"));
+    let subflows: f64 = (0..now.uplinks()).map(|index| now.number(&format!("/uplinks/{index}/subflows"))).sum();
+    let connections = number("connections");
+    format!(
+        "the kernel's Multipath TCP: {connections} connection{} with {subflows} subflows now, {} since the start; {} subflows asked for, \
+         {} of them instead of one that died; {} not established",
+        if connections == 1.0 { "" } else { "s" },
+        number("totals/connections"),
+        number("totals/created"),
+        number("totals/remade"),
+        number("totals/failed"),
+    )
 }
 
 /// Everything as a table, and what is wrong with uplinks.
@@ -168,6 +187,20 @@ mod tests {
         ] {
             assert!(text.contains(wanted), "{wanted:?} in\n{text}");
         }
+    }
+
+    #[test]
+    fn the_kernel_has_connections_instead_of_clients() {
+        let status = json!({
+            "device": "anabranch-kernel",
+            "uplinks": [{ "interface": "usb0", "tier": "primary", "subflows": 2, "meter": {} }],
+            "kernel": { "connections": 1, "totals": { "connections": 5, "created": 7, "remade": 2, "failed": 1 } },
+        });
+        let text = describe(&Sample::new(status.clone()), &Sample::new(status));
+        assert!(
+            text.contains("1 connection with 2 subflows now, 5 since the start; 7 subflows asked for, 2 of"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,0 +1,219 @@
+//! `anabranch join --kernel`: several uplinks of this device, used as one by the kernel's own Multipath TCP.
+//!
+//! ```text
+//!  programs under mptcpize ── the kernel's MPTCP ── usb0, usb1, ...
+//!                               events │ ▲ subflows made, ended, given a priority
+//!                                      ▼ │
+//!              control ─────────────▶ manager ◀── uplinks that are lost and come back
+//! ```
+//!
+//! ```text
+//! manager  which subflows connections ought to have; sans-IO
+//! state    the manager with what it acts through, and what passed over each uplink
+//! meters   what passed over each uplink, of all subflows that ever were
+//! ```
+//!
+//! The kernel asks the manager instead of its own path manager, for connections that begin while it runs. The endpoints that others have
+//! set up (`ip mptcp endpoint`) stay as they are, and count again afterwards. At the end, also at a sudden one, connections keep the
+//! subflows that they have.
+
+mod manager;
+#[cfg(test)]
+mod manager_tests;
+mod meters;
+mod state;
+
+use std::os::fd::AsFd as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use linux::clock::Clock;
+use linux::mptcp::{Monitor, PathManager};
+use linux::stop::Stop;
+use linux::uplink::{self, Change, KERNEL, Plan, Plumbing, Surroundings, Uplink, Watch};
+use linux::{Error, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use serde::Serialize;
+use serde_json::Value;
+use units::{Duration, Instant};
+
+use crate::control::message::{Answer, Request};
+use crate::control::{self, Place, server};
+use crate::join::roster::Roster;
+use crate::join::status::JoinStatus;
+use crate::join::{find, rights};
+use crate::proxy::choice::Tier;
+pub use manager::Totals;
+use state::State;
+
+/// Between two looks at what passed, while there are connections.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// What to use.
+#[derive(Clone)]
+pub struct KernelOptions {
+    /// Interfaces, and when each is used. None: all that have a way out now.
+    pub uplinks: Vec<(String, Tier)>,
+    /// The number of a group that may ask and change this daemon, besides its owner.
+    pub control_group: Option<u32>,
+}
+
+/// What the kernel's connections do.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct KernelStatus {
+    /// Connections that there are now.
+    pub connections: usize,
+    /// What has been done.
+    pub totals: Totals,
+}
+
+/// What [`join`] would change on this host now, without touching anything.
+///
+/// # Errors
+/// As [`join`].
+pub fn rehearse(options: &KernelOptions) -> Result<Plan> {
+    let (uplinks, ..) = find(&options.uplinks)?;
+    uplink::kernel_plan(&uplinks, &Surroundings::look_for_kernel(&uplinks)?)
+}
+
+/// Manages the paths of the kernel's connections in the calling thread's network namespace until `stop` is triggered. `ready` hears what
+/// there is, once all is set up; `say` what people should know meanwhile.
+///
+/// # Errors
+/// In one line: if no uplink is usable, if the kernel cannot do it, if the process may not, if one runs here already. Everything is as it
+/// was then.
+pub fn join(
+    options: KernelOptions,
+    stop: &Stop,
+    ready: impl FnOnce(&JoinStatus),
+    say: impl Fn(&str) + Send + Sync + 'static,
+) -> Result<()> {
+    if control::running()?.iter().any(|device| device == KERNEL) {
+        return Err(Error::Usage(
+            "join --kernel runs here already: change it with `anabranch join set`, or end it".into(),
+        ));
+    }
+    let (uplinks, tiers, wrong) = find(&options.uplinks)?;
+    wrong.iter().for_each(|line| say(&format!("{line}: going on without it until it is there")));
+    let plan = uplink::kernel_plan(&uplinks, &Surroundings::look_for_kernel(&uplinks)?)?;
+    plan.notes.iter().for_each(|note| say(note));
+    let (clock, paths) = (Clock::start(), PathManager::new()?);
+    // Before there is anything to hear, so that nothing is missed.
+    let monitor = Monitor::new()?;
+    let plumbing = Plumbing::lay(plan)?;
+    let state = State::new(Roster::new(KERNEL, plumbing.paths(), &tiers), paths);
+    let server = server::Server::open(&Place::here()?, KERNEL, options.control_group)?;
+    let watch = Watch::new(&uplinks)?;
+    rights::keep_network()?;
+    let state = Mutex::new(state);
+    // Connections that an earlier run has left, too.
+    lock(&state).adopt(clock.now())?;
+    ready(&lock(&state).status(clock.now())?);
+    let over = Stop::new()?;
+    let end = over.handle()?;
+    thread::scope(|scope| {
+        scope.spawn(|| server.serve(&over, |request| answer(request, &state, clock)));
+        let ended = Keeper { plumbing, watch, monitor, state: &state, clock, say: &say }.keep(stop);
+        end.stop();
+        ended
+    })
+}
+
+/// Follows uplinks and connections; owns the plumbing: with it, everything is taken back.
+struct Keeper<'a, Say> {
+    plumbing: Plumbing,
+    watch: Watch,
+    monitor: Monitor,
+    state: &'a Mutex<State>,
+    clock: Clock,
+    say: &'a Say,
+}
+
+impl<Say: Fn(&str)> Keeper<'_, Say> {
+    fn keep(mut self, stop: &Stop) -> Result<()> {
+        let mut look_at = Instant::ZERO;
+        loop {
+            self.wait(stop, look_at)?;
+            if stop.is_triggered() {
+                return Ok(());
+            }
+            let events = self.monitor.events()?;
+            lock(self.state).heed(&events, self.clock.now())?;
+            while let Some(change) = self.watch.next()? {
+                self.change(change)?;
+            }
+            let now = self.clock.now();
+            let mut state = lock(self.state);
+            state.act(now);
+            if look_at <= now {
+                look_at = now + LOOK;
+                state.measure()?;
+            }
+        }
+    }
+
+    fn wait(&self, stop: &Stop, look_at: Instant) -> Result<()> {
+        let deadline = {
+            let state = lock(self.state);
+            let look_at = state.has_connections().then_some(look_at);
+            state.deadline().into_iter().chain(look_at).min()
+        };
+        let span = deadline.map(|deadline| {
+            // Rounded up, so as not to wake before it is time.
+            let nanos = deadline.saturating_since(self.clock.now()).as_nanos() + 1_000_000;
+            let seconds = i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX);
+            Timespec { tv_sec: seconds, tv_nsec: i64::from((nanos % 1_000_000_000) as u32) }
+        });
+        let mut fds = [stop.as_fd(), self.watch.as_fd(), self.monitor.as_fd()]
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        match poll(&mut fds, span.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(Error::system("wait for events")(errno)),
+        }
+    }
+
+    fn change(&mut self, change: Change) -> Result<()> {
+        match change {
+            Change::Lost { interface, why } => self.lost(&interface, why),
+            Change::Usable(uplink) => self.usable(uplink),
+        }
+        Ok(())
+    }
+
+    fn lost(&self, interface: &str, why: String) {
+        (self.say)(&format!("{interface} {why}: going on without it"));
+        lock(self.state).lost(interface, why, self.clock.now());
+    }
+
+    fn usable(&mut self, uplink: Uplink) {
+        let name = uplink.interface.clone();
+        if let Err(error) = self.plumbing.replace(&uplink) {
+            // If it is gone again, that is told next.
+            return self.lost(&name, format!("cannot be connected ({error})"));
+        }
+        let was_lost = lock(self.state).usable(uplink, self.clock.now());
+        (self.say)(&format!(
+            "{name} {}",
+            if was_lost { "is there and in use" } else { "has changed, and is in use again" }
+        ));
+    }
+}
+
+/// Does what somebody asks for.
+fn answer(request: Request, state: &Mutex<State>, clock: Clock) -> Answer {
+    let now = clock.now();
+    let done = match request {
+        Request::Status => lock(state).status(now).map_err(|error| error.to_string()).and_then(|status| {
+            serde_json::to_value(status).map_err(|error| format!("the status cannot be written: {error}"))
+        }),
+        Request::SetTier { uplink, tier } => lock(state).set_tier(&uplink, tier, now).map(|()| Value::Null),
+        Request::SetTarget { .. } => Err("with --kernel all uplinks carry: a target needs `join` without it".into()),
+    };
+    done.map_or_else(Answer::Refused, Answer::Done)
+}
+
+/// The state; whoever panicked with it held has left it whole.
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}

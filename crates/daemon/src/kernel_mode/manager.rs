@@ -1,0 +1,558 @@
+//! Which subflows the kernel's connections ought to have: events, uplinks and the time in, commands out.
+//!
+//! Every connection that begins here gets a subflow over each uplink whose tier is not never; of one that others have opened, the peer is
+//! told the uplinks' addresses, as far as it may reach them. A subflow that has died is made again, after a pause that doubles
+//! with each failure in a row. A subflow over an uplink that is lost, or is not to be used, is ended as soon as another carries the
+//! connection, never before.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+
+use linux::mptcp::{Ends, Event, Origin, Socket, State};
+use serde::Serialize;
+use units::{Duration, Instant};
+
+use crate::proxy::choice::Tier;
+
+/// Pause after the first failure, and after many.
+const PAUSE_FIRST: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// A subflow that lived so long was no failure when it ends.
+const SUCCESS: Duration = Duration::from_secs(10);
+/// How long a handshake may take, before the attempt counts as failed: two repetitions of a SYN.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// Addresses of a peer that are kept for one connection.
+const REMOTES_MAX: usize = 8;
+/// Connections that are managed; further ones keep the subflow that they began with.
+const CONNECTIONS_MAX: usize = 65_536;
+/// Subflows that are known of one connection.
+const SUBFLOWS_MAX: usize = 64;
+
+/// What is to be asked of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// A subflow of the connection `token` over the uplink at the position `uplink`.
+    Create {
+        /// The connection.
+        token: u32,
+        /// The uplink's position.
+        uplink: usize,
+        /// Where it starts.
+        from: Origin,
+        /// Where it ends.
+        to: SocketAddr,
+    },
+    /// The end of a subflow.
+    Destroy {
+        /// The connection.
+        token: u32,
+        /// The subflow.
+        ends: Ends,
+    },
+    /// The peer hears of an address of ours.
+    Announce {
+        /// The connection.
+        token: u32,
+        /// The address.
+        ip: IpAddr,
+        /// Its identifier.
+        id: u8,
+    },
+    /// The peer hears that an address of ours is no more.
+    Withdraw {
+        /// The connection.
+        token: u32,
+        /// The address's identifier.
+        id: u8,
+    },
+    /// A subflow becomes a backup, or a regular one.
+    SetBackup {
+        /// The connection.
+        token: u32,
+        /// The subflow.
+        ends: Ends,
+        /// Which of the two.
+        backup: bool,
+    },
+}
+
+/// An uplink as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The number of its interface.
+    pub interface: u32,
+    /// Its addresses, one of a family at most.
+    pub addresses: Vec<IpAddr>,
+    /// When it is used.
+    pub tier: Tier,
+    /// Whether it can be used now.
+    pub is_usable: bool,
+    /// Whether connections that are bound to no interface begin here.
+    pub is_default: bool,
+}
+
+/// What has been done, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Connections that were established.
+    pub connections: u64,
+    /// Subflows that were asked for.
+    pub created: u64,
+    /// Of these, instead of one that had died.
+    pub remade: u64,
+    /// Subflows that were asked for and did not come about.
+    pub failed: u64,
+}
+
+/// All connections, and what they ought to have.
+#[derive(Debug, Default)]
+pub struct Manager {
+    uplinks: Vec<View>,
+    connections: BTreeMap<u32, Connection>,
+    ids: Vec<IpAddr>,
+    totals: Totals,
+    /// Connections to which something has happened since [`Self::commands`] was called.
+    touched: BTreeSet<u32>,
+    /// When connections want to be looked at. Those of connections that are no more stay until their time.
+    due: BTreeSet<(Instant, u32)>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    /// Where further subflows may go, by the peer's identifiers.
+    remotes: Vec<(u8, SocketAddr)>,
+    /// Of the first subflow.
+    port: u16,
+    is_server: bool,
+    /// It was found, and may be one that the kernel's own path manager has.
+    is_found: bool,
+    subflows: Vec<Subflow>,
+    attempts: Vec<Attempt>,
+    /// Addresses of ours that the peer was told of.
+    announced: Vec<(IpAddr, u8)>,
+    /// As in the manager's list.
+    due: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Subflow {
+    ends: Ends,
+    interface: Option<u32>,
+    backup: bool,
+    since: Instant,
+    /// Its uplink was lost meanwhile: it may look alive for long.
+    is_doomed: bool,
+}
+
+/// What was tried over one uplink.
+#[derive(Clone, Copy, Debug, Default)]
+struct Attempt {
+    failures: u32,
+    not_before: Instant,
+    pending_until: Option<Instant>,
+    /// Whether there was a subflow before.
+    had_one: bool,
+}
+
+impl Manager {
+    /// What has been done.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Connections that there are.
+    pub fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// The uplink, by its position, of a subflow with this local address, bound to this interface if to any.
+    pub fn uplink_of(&self, local: IpAddr, interface: Option<u32>) -> Option<usize> {
+        uplink_of(&self.uplinks, local, interface)
+    }
+
+    /// Uplinks are used like this from now on. What runs over those that are lost, or have another interface or address, is doomed.
+    pub fn set_uplinks(&mut self, uplinks: Vec<View>) {
+        let before = core::mem::replace(&mut self.uplinks, uplinks);
+        for connection in self.connections.values_mut() {
+            for subflow in &mut connection.subflows {
+                let (ip, interface) = (subflow.ends.local.ip(), subflow.interface);
+                let of = uplink_of(&before, ip, interface);
+                // What is bound to no interface may leave through another one from now on.
+                let stays = of.is_some_and(|index| {
+                    let is_same = |now: &View| now.addresses.contains(&ip) && now.interface == before[index].interface;
+                    let stays = self.uplinks.get(index).is_some_and(|now| now.is_usable && is_same(now));
+                    stays && uplink_of(&self.uplinks, ip, interface) == of
+                });
+                subflow.is_doomed |= of.is_some() && !stays;
+            }
+            // What failed may succeed now.
+            for (index, attempt) in connection.attempts.iter_mut().enumerate() {
+                if before.get(index) != self.uplinks.get(index) {
+                    *attempt = Attempt { had_one: attempt.had_one, ..Attempt::default() };
+                }
+            }
+        }
+        self.touched.extend(self.connections.keys());
+    }
+
+    /// Something has happened.
+    pub fn heed(&mut self, event: Event, now: Instant) {
+        self.touched.extend(token_of(event));
+        match event {
+            // Those that were found before they were told of are known better.
+            Event::Established { token, .. } if self.connections.contains_key(&token) => {}
+            Event::Established { token, ends, is_server, no_join } => {
+                self.totals.connections += 1;
+                let subflow = Subflow { ends, interface: None, backup: false, since: now, is_doomed: false };
+                self.add(token, subflow, is_server, no_join);
+            }
+            Event::Closed { token } => {
+                self.connections.remove(&token);
+            }
+            Event::Announced { token, id, ip, port } => {
+                let Some(connection) = self.connections.get_mut(&token) else { return };
+                let place = SocketAddr::new(ip, port.unwrap_or(connection.port));
+                connection.remotes.retain(|(known, _)| *known != id);
+                if connection.remotes.len() < REMOTES_MAX {
+                    connection.remotes.push((id, place));
+                }
+            }
+            Event::Removed { token, id } => {
+                if let Some(connection) = self.connections.get_mut(&token) {
+                    connection.remotes.retain(|(known, _)| *known != id);
+                }
+            }
+            Event::SubflowEstablished { token, ends, interface, backup } => {
+                let index = self.uplink_of(ends.local.ip(), interface);
+                let Some(connection) = self.connections.get_mut(&token) else { return };
+                connection.subflows.retain(|subflow| subflow.ends != ends);
+                if connection.subflows.len() < SUBFLOWS_MAX {
+                    connection.subflows.push(Subflow { ends, interface, backup, since: now, is_doomed: false });
+                }
+                if let Some(index) = index {
+                    connection.attempt(index).pending_until = None;
+                    connection.attempt(index).had_one = true;
+                }
+            }
+            Event::SubflowClosed { token, ends } => self.closed(token, ends, now),
+            // The owner looks at everything anew: see `adopt`.
+            Event::Lost => {}
+        }
+    }
+
+    fn add(&mut self, token: u32, subflow: Subflow, is_server: bool, no_join: bool) {
+        if self.connections.len() >= CONNECTIONS_MAX {
+            return;
+        }
+        let remote = subflow.ends.remote;
+        let remotes = if no_join { Vec::new() } else { vec![(0, remote)] };
+        let (subflows, attempts, port) = (vec![subflow], Vec::new(), remote.port());
+        let connection = Connection {
+            remotes,
+            port,
+            is_server,
+            is_found: false,
+            subflows,
+            attempts,
+            announced: Vec::new(),
+            due: None,
+        };
+        self.connections.insert(token, connection);
+    }
+
+    fn closed(&mut self, token: u32, ends: Ends, now: Instant) {
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        let found = connection.subflows.iter().position(|subflow| subflow.ends == ends);
+        let subflow = found.map(|at| connection.subflows.swap_remove(at));
+        let interface = subflow.and_then(|subflow| subflow.interface);
+        let Some(index) = uplink_of(&self.uplinks, ends.local.ip(), interface) else { return };
+        match subflow {
+            // Ended by us, or soon to be.
+            Some(subflow) if subflow.is_doomed => {}
+            Some(subflow) => {
+                let attempt = connection.attempt(index);
+                attempt.had_one = true;
+                if now.saturating_since(subflow.since) >= SUCCESS {
+                    attempt.failures = 0;
+                }
+                attempt.fail(now);
+            }
+            // A handshake that was refused, or got no answer.
+            None if connection.attempt(index).pending_until.is_some() => {
+                self.totals.failed += 1;
+                connection.attempt(index).fail(now);
+            }
+            None => {}
+        }
+    }
+
+    /// The kernel would not even try.
+    pub fn refused(&mut self, token: u32, uplink: usize, now: Instant) {
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        if connection.is_found {
+            // It began before us, and is not ours to manage.
+            self.connections.remove(&token);
+            return;
+        }
+        self.totals.failed += 1;
+        connection.attempt(uplink).fail(now);
+        self.touched.insert(token);
+    }
+
+    /// Takes all that there is as it is, after events were lost or before there were any.
+    pub fn adopt(&mut self, sockets: &[Socket], now: Instant) {
+        let listens = |port: u16| {
+            let mut listeners = sockets.iter().filter(|socket| socket.state == State::Listens);
+            listeners.any(|socket| socket.ends.local.port() == port)
+        };
+        let mut living: BTreeMap<u32, Vec<Subflow>> = BTreeMap::new();
+        for socket in sockets {
+            let State::Subflow { token, .. } = socket.state else { continue };
+            let (ends, interface) = (socket.ends, socket.interface);
+            let known = self.connections.get(&token).and_then(|connection| connection.subflow(ends)).copied();
+            let found = Subflow { ends, interface, backup: false, since: now, is_doomed: false };
+            living.entry(token).or_default().push(known.unwrap_or(found));
+        }
+        self.connections.retain(|token, _| living.contains_key(token));
+        for (token, subflows) in living {
+            let is_found = self.connections.get(&token).is_none_or(|known| known.is_found);
+            if !self.connections.contains_key(&token) {
+                let is_server = subflows.first().is_some_and(|subflow| listens(subflow.ends.local.port()));
+                self.add(token, subflows[0], is_server, false);
+            }
+            if let Some(connection) = self.connections.get_mut(&token) {
+                connection.is_found = is_found;
+                connection.subflows = subflows;
+            }
+        }
+        self.touched.extend(self.connections.keys());
+    }
+
+    /// What is to be asked of the kernel now.
+    pub fn commands(&mut self, now: Instant) -> Vec<Command> {
+        while let Some((due, token)) = self.due.first().copied().filter(|(due, _)| *due <= now) {
+            self.due.remove(&(due, token));
+            self.touched.insert(token);
+        }
+        let mut commands = Vec::new();
+        for token in core::mem::take(&mut self.touched) {
+            let Some(connection) = self.connections.get_mut(&token) else { continue };
+            connection.prune(token, &self.uplinks, &mut commands);
+            // A client listens to nobody: it opens subflows, the server does not.
+            if connection.is_server {
+                connection.announce(token, &self.uplinks, &mut self.ids, &mut commands);
+            } else {
+                connection.extend(token, &self.uplinks, &mut self.ids, &mut self.totals, now, &mut commands);
+            }
+            let due = connection.deadline(&self.uplinks);
+            if let Some(before) = core::mem::replace(&mut connection.due, due) {
+                self.due.remove(&(before, token));
+            }
+            self.due.extend(due.map(|due| (due, token)));
+        }
+        commands
+    }
+
+    /// When [`Self::commands`] is to be asked again, if nothing happens before.
+    pub fn deadline(&self) -> Option<Instant> {
+        if !self.touched.is_empty() {
+            return Some(Instant::ZERO);
+        }
+        self.due.first().map(|(due, _)| *due)
+    }
+}
+
+/// The connection that an event is about.
+fn token_of(event: Event) -> Option<u32> {
+    match event {
+        Event::Established { token, .. }
+        | Event::Closed { token }
+        | Event::Announced { token, .. }
+        | Event::Removed { token, .. }
+        | Event::SubflowEstablished { token, .. }
+        | Event::SubflowClosed { token, .. } => Some(token),
+        Event::Lost => None,
+    }
+}
+
+impl View {
+    fn is_wanted(&self) -> bool {
+        self.is_usable && self.tier != Tier::Never
+    }
+}
+
+impl Attempt {
+    fn fail(&mut self, now: Instant) {
+        let pause = PAUSE_FIRST.saturating_mul(1 << self.failures.min(10)).min(PAUSE_MAX);
+        *self = Self {
+            failures: self.failures.saturating_add(1),
+            not_before: now + pause,
+            pending_until: None,
+            had_one: self.had_one,
+        };
+    }
+}
+
+impl Connection {
+    fn attempt(&mut self, uplink: usize) -> &mut Attempt {
+        if self.attempts.len() <= uplink {
+            self.attempts.resize(uplink + 1, Attempt::default());
+        }
+        &mut self.attempts[uplink]
+    }
+
+    fn subflow(&self, ends: Ends) -> Option<&Subflow> {
+        self.subflows.iter().find(|subflow| subflow.ends == ends)
+    }
+
+    /// When an attempt is to be made, or is over.
+    fn deadline(&self, uplinks: &[View]) -> Option<Instant> {
+        if self.is_server {
+            return None;
+        }
+        let wanted = uplinks.iter().enumerate().filter(|(index, uplink)| {
+            uplink.is_wanted() && self.ends_over(uplink).is_some() && !self.carried_by(*index, uplinks)
+        });
+        let due = wanted.filter_map(|(index, _)| {
+            let attempt = self.attempts.get(index)?;
+            attempt.pending_until.or((attempt.failures > 0).then_some(attempt.not_before))
+        });
+        due.min()
+    }
+
+    fn carried_by(&self, uplink: usize, uplinks: &[View]) -> bool {
+        self.subflows.iter().any(|subflow| !subflow.is_doomed && subflow.uplink(uplinks) == Some(uplink))
+    }
+
+    /// Priorities as the tiers say; and what ought not to be there goes, as long as something stays.
+    fn prune(&mut self, token: u32, uplinks: &[View], commands: &mut Vec<Command>) {
+        let is_unwanted = |subflow: &Subflow| {
+            let uplink = subflow.uplink(uplinks).map(|index| &uplinks[index]);
+            subflow.is_doomed || uplink.is_some_and(|uplink| !uplink.is_wanted())
+        };
+        let something_stays = self.subflows.iter().any(|subflow| !is_unwanted(subflow));
+        for subflow in &mut self.subflows {
+            let ends = subflow.ends;
+            if is_unwanted(subflow) {
+                if something_stays {
+                    // Its end is told as an event, which then is no failure.
+                    subflow.is_doomed = true;
+                    commands.push(Command::Destroy { token, ends });
+                }
+                continue;
+            }
+            let Some(uplink) = subflow.uplink(uplinks).map(|index| &uplinks[index]) else { continue };
+            let backup = uplink.tier == Tier::Backup;
+            if subflow.backup != backup {
+                subflow.backup = backup;
+                commands.push(Command::SetBackup { token, ends, backup });
+            }
+        }
+    }
+
+    /// The peer knows the addresses that it may reach, and no other.
+    fn announce(&mut self, token: u32, uplinks: &[View], ids: &mut Vec<IpAddr>, commands: &mut Vec<Command>) {
+        let Some(peer) = self.subflows.first().map(|subflow| subflow.ends.remote.ip()) else { return };
+        let usable = uplinks.iter().filter(|uplink| uplink.is_wanted()).flat_map(|uplink| &uplink.addresses);
+        let wanted: Vec<IpAddr> = usable.filter(|ip| may_reach(peer, **ip)).copied().collect();
+        self.announced.retain(|(ip, id)| {
+            let stays = wanted.contains(ip);
+            if !stays {
+                commands.push(Command::Withdraw { token, id: *id });
+            }
+            stays
+        });
+        for ip in wanted {
+            let is_known = self.announced.iter().any(|(known, _)| *known == ip);
+            if !is_known && self.subflows.iter().all(|subflow| subflow.ends.local.ip() != ip) {
+                let id = id_of(ip, ids);
+                self.announced.push((ip, id));
+                commands.push(Command::Announce { token, ip, id });
+            }
+        }
+    }
+
+    /// What ought to be there and is not.
+    fn extend(
+        &mut self,
+        token: u32,
+        uplinks: &[View],
+        ids: &mut Vec<IpAddr>,
+        totals: &mut Totals,
+        now: Instant,
+        commands: &mut Vec<Command>,
+    ) {
+        for (index, uplink) in uplinks.iter().enumerate().filter(|(_, uplink)| uplink.is_wanted()) {
+            if self.carried_by(index, uplinks) {
+                continue;
+            }
+            let Some((ip, to)) = self.ends_over(uplink) else { continue };
+            let attempt = self.attempt(index);
+            if attempt.pending_until.is_some_and(|until| until <= now) {
+                totals.failed += 1;
+                attempt.fail(now);
+            }
+            if attempt.pending_until.is_some() || attempt.not_before > now {
+                continue;
+            }
+            attempt.pending_until = Some(now + PATIENCE);
+            totals.created += 1;
+            totals.remade += u64::from(attempt.had_one);
+            let from =
+                Origin { ip, id: id_of(ip, ids), interface: uplink.interface, backup: uplink.tier == Tier::Backup };
+            commands.push(Command::Create { token, uplink: index, from, to });
+        }
+    }
+
+    /// An address of the uplink and one of the peer that go together.
+    fn ends_over(&self, uplink: &View) -> Option<(IpAddr, SocketAddr)> {
+        self.remotes.iter().find_map(|(_, remote)| {
+            let own = uplink.addresses.iter().find(|ip| ip.is_ipv4() == remote.is_ipv4())?;
+            Some((*own, *remote))
+        })
+    }
+}
+
+impl Subflow {
+    fn uplink(&self, uplinks: &[View]) -> Option<usize> {
+        uplink_of(uplinks, self.ends.local.ip(), self.interface)
+    }
+}
+
+fn uplink_of(uplinks: &[View], local: IpAddr, interface: Option<u32>) -> Option<usize> {
+    match interface {
+        Some(number) => uplinks.iter().position(|uplink| uplink.interface == number),
+        None => {
+            let has = |uplink: &View| uplink.addresses.contains(&local);
+            let default = uplinks.iter().position(|uplink| has(uplink) && uplink.is_default);
+            default.or_else(|| uplinks.iter().position(has))
+        }
+    }
+}
+
+/// Whether a peer has a chance: private addresses are known in private networks only, and to everyone else a secret.
+fn may_reach(peer: IpAddr, own: IpAddr) -> bool {
+    let is_private = |ip: IpAddr| match ip {
+        IpAddr::V4(ip) => {
+            let [first, second, ..] = ip.octets();
+            // 100.64.0.0/10 is between carriers and their customers (RFC 6598).
+            ip.is_private() || ip.is_link_local() || (first == 100 && second & 0xc0 == 64)
+        }
+        IpAddr::V6(ip) => ip.segments()[0] & 0xfe00 == 0xfc00,
+    };
+    peer.is_ipv4() == own.is_ipv4() && (is_private(peer) || !is_private(own))
+}
+
+/// The kernel knows an address of ours by one identifier in all of a connection's life: so it has the same in all connections.
+fn id_of(ip: IpAddr, ids: &mut Vec<IpAddr>) -> u8 {
+    let position = ids.iter().position(|known| *known == ip).unwrap_or_else(|| {
+        // Who has had so many addresses begins anew; connections that are older than all that get refusals.
+        if ids.len() >= 254 {
+            ids.clear();
+        }
+        ids.push(ip);
+        ids.len() - 1
+    });
+    // 0 is the first subflow's.
+    u8::try_from(position + 1).unwrap_or(u8::MAX)
+}

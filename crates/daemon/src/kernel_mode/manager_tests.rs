@@ -1,0 +1,217 @@
+//! Subflows that connections get, lose and get again.
+
+use linux::mptcp::{Ends, Event, Origin};
+use units::{Duration, Instant};
+
+use super::manager::{Command, Manager, View};
+use crate::proxy::choice::Tier;
+
+const TOKEN: u32 = 7;
+
+fn view(number: u32, tier: Tier) -> View {
+    let address = format!("192.168.{number}.10").parse().unwrap();
+    View { interface: number, addresses: vec![address], tier, is_usable: true, is_default: number == 1 }
+}
+
+fn views(second: Tier) -> Vec<View> {
+    vec![view(1, Tier::Primary), view(2, second)]
+}
+
+fn ends(number: u32, port: u16) -> Ends {
+    let local = format!("192.168.{number}.10:{port}").parse().unwrap();
+    Ends { local, remote: "10.9.9.9:80".parse().unwrap() }
+}
+
+fn at(seconds: u64) -> Instant {
+    Instant::from_secs(seconds)
+}
+
+/// A connection that has begun over the first of two uplinks, and what it gets.
+fn begun(second: Tier) -> (Manager, Vec<Command>) {
+    let mut manager = Manager::default();
+    manager.set_uplinks(views(second));
+    manager.heed(Event::Established { token: TOKEN, ends: ends(1, 1000), is_server: false, no_join: false }, at(0));
+    let commands = manager.commands(at(0));
+    (manager, commands)
+}
+
+fn established(manager: &mut Manager, number: u32, port: u16, backup: bool, now: Instant) {
+    let event = Event::SubflowEstablished { token: TOKEN, ends: ends(number, port), interface: Some(number), backup };
+    manager.heed(event, now);
+}
+
+fn closed(manager: &mut Manager, number: u32, port: u16, now: Instant) {
+    manager.heed(Event::SubflowClosed { token: TOKEN, ends: ends(number, port) }, now);
+}
+
+fn creates(commands: &[Command]) -> Vec<usize> {
+    let uplink = |command: &Command| if let Command::Create { uplink, .. } = command { Some(*uplink) } else { None };
+    commands.iter().filter_map(uplink).collect()
+}
+
+#[test]
+fn a_connection_gets_a_subflow_over_every_other_uplink() {
+    let (mut manager, commands) = begun(Tier::Backup);
+    let from = Origin { ip: "192.168.2.10".parse().unwrap(), id: 1, interface: 2, backup: true };
+    let to = "10.9.9.9:80".parse().unwrap();
+    assert_eq!(commands, [Command::Create { token: TOKEN, uplink: 1, from, to }]);
+    established(&mut manager, 2, 2000, true, at(1));
+    assert_eq!(manager.commands(at(1)), []);
+    assert_eq!(manager.deadline(), None);
+}
+
+#[test]
+fn what_dies_is_made_again_after_a_pause_that_doubles() {
+    let (mut manager, _) = begun(Tier::Primary);
+    let mut now = at(1);
+    for pause in [1, 2, 4, 8, 16, 30, 30] {
+        established(&mut manager, 2, 2000, false, now);
+        assert_eq!(manager.commands(now), []);
+        closed(&mut manager, 2, 2000, now);
+        assert_eq!(manager.commands(now), [], "not at once");
+        assert_eq!(manager.deadline(), Some(now + Duration::from_secs(pause)));
+        now += Duration::from_secs(pause);
+        assert_eq!(creates(&manager.commands(now)), [1]);
+    }
+    // One that lived on for long begins again with a short pause.
+    established(&mut manager, 2, 2000, false, now);
+    now += Duration::from_secs(60);
+    closed(&mut manager, 2, 2000, now);
+    manager.commands(now);
+    assert_eq!(manager.deadline(), Some(now + Duration::from_secs(1)));
+    assert_eq!(manager.totals().remade, 7);
+}
+
+#[test]
+fn a_handshake_without_an_answer_is_a_failure() {
+    let (mut manager, _) = begun(Tier::Primary);
+    assert_eq!(manager.deadline(), Some(at(8)));
+    assert_eq!(manager.commands(at(8)), []);
+    assert_eq!(manager.deadline(), Some(at(9)));
+    assert_eq!(creates(&manager.commands(at(9))), [1]);
+    assert_eq!(manager.totals().failed, 1);
+}
+
+#[test]
+fn the_first_subflow_is_made_again_too() {
+    let (mut manager, _) = begun(Tier::Primary);
+    established(&mut manager, 2, 2000, false, at(0));
+    closed(&mut manager, 1, 1000, at(20));
+    manager.commands(at(20));
+    assert_eq!(creates(&manager.commands(at(21))), [0]);
+}
+
+#[test]
+fn a_lost_uplink_is_left_at_once_and_used_again_when_it_is_back() {
+    let (mut manager, _) = begun(Tier::Primary);
+    established(&mut manager, 2, 2000, false, at(0));
+    let mut uplinks = views(Tier::Primary);
+    uplinks[0].is_usable = false;
+    manager.set_uplinks(uplinks.clone());
+    assert_eq!(manager.commands(at(1)), [Command::Destroy { token: TOKEN, ends: ends(1, 1000) }]);
+    closed(&mut manager, 1, 1000, at(1));
+    assert_eq!(manager.commands(at(1)), []);
+    // Back, as another interface with another address.
+    uplinks[0] = View { interface: 9, ..view(3, Tier::Primary) };
+    manager.set_uplinks(uplinks);
+    let commands = manager.commands(at(2));
+    let Command::Create { from, .. } = commands[0] else { panic!("{commands:?}") };
+    assert_eq!((from.interface, from.ip.to_string(), from.id), (9, "192.168.3.10".into(), 2));
+}
+
+#[test]
+fn the_only_subflow_stays_until_there_is_another() {
+    let (mut manager, _) = begun(Tier::Primary);
+    let mut uplinks = views(Tier::Primary);
+    uplinks.iter_mut().for_each(|uplink| uplink.is_usable = false);
+    manager.set_uplinks(uplinks);
+    assert_eq!(manager.commands(at(1)), [], "nothing is better than a dead one");
+    manager.set_uplinks(views(Tier::Primary));
+    assert_eq!(creates(&manager.commands(at(2))), [0, 1], "the first may be dead although its uplink is back");
+    established(&mut manager, 2, 2000, false, at(3));
+    let commands = manager.commands(at(3));
+    assert!(commands.contains(&Command::Destroy { token: TOKEN, ends: ends(1, 1000) }), "{commands:?}");
+}
+
+#[test]
+fn tiers_change_what_is_there() {
+    let (mut manager, _) = begun(Tier::Primary);
+    established(&mut manager, 2, 2000, false, at(0));
+    manager.set_uplinks(views(Tier::Backup));
+    let ends = ends(2, 2000);
+    assert_eq!(manager.commands(at(1)), [Command::SetBackup { token: TOKEN, ends, backup: true }]);
+    manager.set_uplinks(views(Tier::Secondary));
+    assert_eq!(manager.commands(at(2)), [Command::SetBackup { token: TOKEN, ends, backup: false }]);
+    manager.set_uplinks(views(Tier::Never));
+    assert_eq!(manager.commands(at(3)), [Command::Destroy { token: TOKEN, ends }]);
+    closed(&mut manager, 2, 2000, at(3));
+    assert_eq!(manager.commands(at(60)), [], "and nothing comes instead");
+}
+
+#[test]
+fn joins_that_the_peer_does_not_want_are_not_tried() {
+    let mut manager = Manager::default();
+    manager.set_uplinks(views(Tier::Primary));
+    manager.heed(Event::Established { token: TOKEN, ends: ends(1, 1000), is_server: false, no_join: true }, at(0));
+    assert_eq!(manager.commands(at(0)), []);
+    let ip = "10.9.9.8".parse().unwrap();
+    manager.heed(Event::Announced { token: TOKEN, id: 3, ip, port: None }, at(1));
+    let commands = manager.commands(at(1));
+    let Command::Create { to, .. } = commands[0] else { panic!("{commands:?}") };
+    assert_eq!(to, "10.9.9.8:80".parse().unwrap());
+}
+
+#[test]
+fn a_server_opens_nothing_and_tells_its_addresses_to_who_may_reach_them() {
+    let began = |peer: &str| {
+        let mut manager = Manager::default();
+        manager.set_uplinks(views(Tier::Primary));
+        let ends = Ends { local: "192.168.1.10:80".parse().unwrap(), remote: peer.parse().unwrap() };
+        manager.heed(Event::Established { token: TOKEN, ends, is_server: true, no_join: false }, at(0));
+        manager
+    };
+    assert_eq!(began("192.0.2.1:5000").commands(at(0)), [], "private addresses are nothing to the Internet");
+    let mut manager = began("10.9.9.9:5000");
+    let ip = "192.168.2.10".parse().unwrap();
+    assert_eq!(manager.commands(at(0)), [Command::Announce { token: TOKEN, ip, id: 1 }]);
+    manager.heed(Event::Removed { token: TOKEN, id: 5 }, at(1));
+    assert_eq!(manager.commands(at(1)), [], "once");
+    manager.set_uplinks(views(Tier::Never));
+    assert_eq!(manager.commands(at(2)), [Command::Withdraw { token: TOKEN, id: 1 }]);
+    manager.set_uplinks(views(Tier::Primary));
+    assert_eq!(manager.commands(at(3)), [Command::Announce { token: TOKEN, ip, id: 1 }]);
+}
+
+#[test]
+fn two_uplinks_with_one_address_are_told_by_their_interfaces() {
+    let mut uplinks = views(Tier::Primary);
+    uplinks[1].addresses = uplinks[0].addresses.clone();
+    let mut manager = Manager::default();
+    manager.set_uplinks(uplinks);
+    manager.heed(Event::Established { token: TOKEN, ends: ends(1, 1000), is_server: false, no_join: false }, at(0));
+    assert_eq!(creates(&manager.commands(at(0))), [1]);
+    let event = Event::SubflowEstablished { token: TOKEN, ends: ends(1, 2000), interface: Some(2), backup: false };
+    manager.heed(event, at(0));
+    assert_eq!((manager.commands(at(1)), manager.deadline()), (Vec::new(), None));
+}
+
+#[test]
+fn events_of_unknown_connections_do_nothing() {
+    let mut manager = Manager::default();
+    manager.set_uplinks(views(Tier::Primary));
+    established(&mut manager, 2, 2000, false, at(0));
+    closed(&mut manager, 2, 2000, at(0));
+    manager.heed(Event::Removed { token: 1, id: 1 }, at(0));
+    manager.heed(Event::Lost, at(0));
+    manager.refused(1, 40, at(0));
+    assert_eq!((manager.commands(at(1)), manager.connections()), (Vec::new(), 0));
+}
+
+#[test]
+fn an_attempt_that_the_kernel_refuses_is_repeated_after_the_pause() {
+    let (mut manager, _) = begun(Tier::Primary);
+    manager.refused(TOKEN, 1, at(0));
+    assert_eq!(manager.deadline(), Some(at(0)), "to be looked at");
+    assert_eq!((manager.commands(at(0)), manager.deadline()), (Vec::new(), Some(at(1))));
+    assert_eq!(creates(&manager.commands(at(1))), [1]);
+}

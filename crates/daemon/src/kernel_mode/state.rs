@@ -1,0 +1,172 @@
+//! The manager with what it acts through, and what passed over each uplink.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use linux::Result;
+use linux::mptcp::{self, Event, PathManager, Socket};
+use linux::uplink::{self, Uplink};
+use units::Instant;
+
+use super::KernelStatus;
+use super::manager::{Command, Manager, View};
+use super::meters::Meters;
+use crate::join::roster::{Entry, Roster};
+use crate::join::status::{JoinStatus, UplinkStatus, describe};
+use crate::proxy::choice::Tier;
+
+/// Everything that the daemon's threads share.
+pub struct State {
+    roster: Roster,
+    manager: Manager,
+    paths: PathManager,
+    meters: Meters,
+}
+
+impl State {
+    /// With the uplinks of `roster`, and no connection yet.
+    pub fn new(roster: Roster, paths: PathManager) -> Self {
+        let mut state = Self { roster, manager: Manager::default(), paths, meters: Meters::default() };
+        state.tell_uplinks();
+        state
+    }
+
+    /// Takes all connections as they are, whatever was heard of them.
+    pub fn adopt(&mut self, now: Instant) -> Result<()> {
+        self.manager.adopt(&mptcp::sockets()?, now);
+        self.act(now);
+        Ok(())
+    }
+
+    /// What the kernel told.
+    pub fn heed(&mut self, events: &[Event], now: Instant) -> Result<()> {
+        events.iter().for_each(|event| self.manager.heed(*event, now));
+        if events.contains(&Event::Lost) {
+            self.adopt(now)?;
+        }
+        Ok(())
+    }
+
+    /// Asks the kernel for what there ought to be.
+    pub fn act(&mut self, now: Instant) {
+        for command in self.manager.commands(now) {
+            match command {
+                Command::Create { token, uplink, from, to } => {
+                    if self.paths.create(token, from, to).is_err() {
+                        self.manager.refused(token, uplink, now);
+                    }
+                }
+                // It may have ended meanwhile, which is told by an event.
+                Command::Destroy { token, ends } => drop(self.paths.destroy(token, ends)),
+                Command::Announce { token, ip, id } => drop(self.paths.announce(token, ip, id)),
+                Command::Withdraw { token, id } => drop(self.paths.withdraw(token, id)),
+                Command::SetBackup { token, ends, backup } => drop(self.paths.set_backup(token, ends, backup)),
+            }
+        }
+    }
+
+    /// When [`Self::act`] is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.manager.deadline()
+    }
+
+    /// Whether there is anything to look at.
+    pub fn has_connections(&self) -> bool {
+        self.manager.connections() > 0
+    }
+
+    /// Looks at what passed.
+    pub fn measure(&mut self) -> Result<()> {
+        let manager = &self.manager;
+        let subflow = |socket: Socket| match socket.state {
+            mptcp::State::Subflow { cookie, traffic, .. } => {
+                Some((cookie, manager.uplink_of(socket.ends.local.ip(), socket.interface)?, traffic))
+            }
+            mptcp::State::Listens => None,
+        };
+        self.meters.look(mptcp::sockets()?.into_iter().filter_map(subflow));
+        Ok(())
+    }
+
+    /// An uplink is lost.
+    pub fn lost(&mut self, interface: &str, why: String, now: Instant) {
+        if let Some(entry) = self.roster.entry(interface) {
+            entry.lost = Some(why);
+        }
+        self.tell_uplinks();
+        self.act(now);
+    }
+
+    /// An uplink is there, or is another than before. Gives whether it was lost.
+    pub fn usable(&mut self, uplink: Uplink, now: Instant) -> bool {
+        let was_lost = self.roster.entry(&uplink.interface.clone()).is_some_and(|entry| {
+            entry.addresses = uplink.ways().map(|way| way.address).collect();
+            entry.uplink = uplink;
+            entry.lost.take().is_some()
+        });
+        self.tell_uplinks();
+        self.act(now);
+        was_lost
+    }
+
+    /// Uses an uplink in another way.
+    pub fn set_tier(&mut self, interface: &str, tier: Tier, now: Instant) -> Result<(), String> {
+        self.roster.set_tier(interface, tier)?;
+        self.tell_uplinks();
+        self.act(now);
+        Ok(())
+    }
+
+    fn tell_uplinks(&mut self) {
+        let default = self.default_interface();
+        let view = |entry: &Entry| View {
+            interface: entry.uplink.index,
+            addresses: entry.addresses.clone(),
+            tier: entry.tier,
+            is_usable: entry.lost.is_none(),
+            is_default: default.as_ref() == Some(&entry.uplink.interface),
+        };
+        self.manager.set_uplinks(self.roster.entries.iter().map(view).collect());
+    }
+
+    /// Where connections begin that are bound to none; asked only if addresses do not tell the uplinks apart.
+    fn default_interface(&self) -> Option<String> {
+        let addresses = || self.roster.entries.iter().flat_map(|entry| &entry.addresses);
+        let shared = addresses().find(|address| addresses().filter(|other| other == address).count() > 1)?;
+        // For documentation (RFC 5737, RFC 3849): they are routed as the Internet is.
+        uplink::unbound_interface(match shared {
+            IpAddr::V4(_) => Ipv4Addr::new(192, 0, 2, 1).into(),
+            IpAddr::V6(_) => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
+        })
+    }
+
+    /// What is known now.
+    pub fn status(&mut self, now: Instant) -> Result<JoinStatus> {
+        self.measure()?;
+        let uplink = |(index, entry): (usize, &Entry)| {
+            let reading = self.meters.read(index);
+            UplinkStatus {
+                interface: entry.uplink.interface.clone(),
+                tier: entry.tier,
+                carries: true,
+                estimate_bps: None,
+                lost: entry.lost.clone(),
+                ways: entry.uplink.ways().map(describe).collect(),
+                base_rtt: reading.base_rtt,
+                queue: reading.queue,
+                meter: reading.meter,
+                subflows: Some(reading.subflows),
+            }
+        };
+        let uplinks = self.roster.entries.iter().enumerate().map(uplink).collect();
+        let kernel = KernelStatus { connections: self.manager.connections(), totals: self.manager.totals() };
+        Ok(JoinStatus {
+            version: env!("CARGO_PKG_VERSION"),
+            device: self.roster.device.clone(),
+            at: now,
+            target_bps: None,
+            uplinks,
+            proxy: None,
+            kernel: Some(kernel),
+        })
+    }
+}

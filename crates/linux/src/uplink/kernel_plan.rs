@@ -1,0 +1,120 @@
+//! From uplinks to the steps by which the kernel's own MPTCP may use all of them, directed by us: a pure function.
+//!
+//! The kernel's subflows have the uplinks' own addresses, so nothing is forwarded or translated. A subflow that we ask for is bound to
+//! its interface, and a rule leads what is bound to it into the uplink's table; so two uplinks may have the same subnet and even the same
+//! address. What programs bind to an uplink's address takes the table too, but for networks that the main table knows.
+
+use std::net::IpAddr;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::plan::{DEVICES, EnginePath, PRIORITY_FIRST, Plan, Step, UPLINKS_MAX, loosen, routes, table};
+use super::{Surroundings, Uplink};
+use crate::{Error, Result};
+
+/// Stands for the device in plans and state files: there is none.
+pub const KERNEL: &str = "anabranch-kernel";
+/// Variables that say who manages paths. The older one is a number, from Linux 5.19 on; the newer one a name, from 6.16 on.
+const MANAGER: (&str, &str) = ("mptcp/path_manager", "userspace");
+const MANAGER_BEFORE: (&str, &str) = ("mptcp/pm_type", "1");
+
+/// Lets the kernel's MPTCP use `uplinks`, and have its paths managed from outside.
+///
+/// # Errors
+/// In one line: if the kernel has no MPTCP, or it is off, or its path manager cannot be outside; if there are too many uplinks.
+pub fn kernel_plan(uplinks: &[Uplink], surroundings: &Surroundings) -> Result<Plan> {
+    if uplinks.len() > UPLINKS_MAX {
+        return Err(Error::Usage(format!("{} uplinks are too many: name {UPLINKS_MAX} at most", uplinks.len())));
+    }
+    let mut plan = Plan { device: KERNEL.into(), paths: Vec::new(), steps: Vec::new(), notes: Vec::new() };
+    for uplink in uplinks {
+        let addresses = uplink.ways().map(|way| way.address).collect();
+        plan.paths.push(EnginePath { addresses, uplink: uplink.clone() });
+    }
+    plan.steps.extend(uplinks.iter().filter_map(|uplink| loosen(uplink, surroundings)));
+    for (index, path) in plan.paths.clone().iter().enumerate() {
+        let table = table(DEVICES, index);
+        plan.steps.extend(routes(path, table));
+        for address in &path.addresses {
+            plan.steps.extend(rules(&path.uplink.interface, *address, table, is_shared(*address, uplinks)));
+        }
+    }
+    // Last: as soon as connections are ours to manage, their paths are there.
+    plan.steps.push(take_over(surroundings, &mut plan.notes)?);
+    for address in shared(uplinks) {
+        plan.notes.push(format!(
+            "several uplinks have the address {address}: connections begin over the one that the main routing table prefers, and \
+             programs that bind to {address} do too"
+        ));
+    }
+    Ok(plan)
+}
+
+/// Makes us the path manager of connections that begin from now on.
+fn take_over(surroundings: &Surroundings, notes: &mut Vec<String>) -> Result<Step> {
+    let refused = |why: &str| Err(Error::Usage(format!("{why}; join without --kernel needs none of it")));
+    match surroundings.now("mptcp/enabled") {
+        None => return refused("the kernel has no MPTCP: --kernel needs Linux 5.19 or newer with CONFIG_MPTCP"),
+        Some("0") => return refused("the kernel's MPTCP is off: switch it on (sysctl -w net.mptcp.enabled=1)"),
+        Some(_) => {}
+    }
+    for (variable, value) in [MANAGER, MANAGER_BEFORE] {
+        if let Some(setting) = surroundings.settings.get(variable) {
+            if setting.original == value {
+                notes.push(format!(
+                    "net.{} was {value} already: if another path manager runs (mptcpd), end it, or the two will disagree",
+                    variable.replace('/', ".")
+                ));
+            }
+            let (path, original) = (variable.to_owned(), Some(setting.original.clone()));
+            return Ok(Step::Set { path, value, original });
+        }
+    }
+    refused("the kernel's MPTCP cannot be managed from outside: --kernel needs Linux 5.19 or newer")
+}
+
+/// What is bound to the interface takes its table, and so does what comes from the address, if that tells the uplink.
+fn rules(interface: &str, address: IpAddr, table: u32, is_shared: bool) -> Vec<Step> {
+    let lookup = |selector: String, table: String| Step::Lookup {
+        is_v6: address.is_ipv6(),
+        selector,
+        table,
+        priority: PRIORITY_FIRST + DEVICES,
+    };
+    let mut rules = vec![lookup(format!("oif {interface}"), table.to_string())];
+    if !is_shared {
+        // Answers to a container or another network of this host go there.
+        rules.push(lookup(format!("from {address} suppress_prefixlength 0"), "main".into()));
+        rules.push(lookup(format!("from {address}"), table.to_string()));
+    }
+    rules
+}
+
+fn is_shared(address: IpAddr, uplinks: &[Uplink]) -> bool {
+    uplinks.iter().flat_map(Uplink::ways).filter(|way| way.address == address).count() > 1
+}
+
+/// Addresses that several uplinks have.
+fn shared(uplinks: &[Uplink]) -> Vec<IpAddr> {
+    let mut all: Vec<IpAddr> = uplinks.iter().flat_map(Uplink::ways).map(|way| way.address).collect();
+    all.retain(|address| is_shared(*address, uplinks));
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// From a rule's line in the state file to what the janitor is asked to do.
+pub(super) fn rule_del(line: &str) -> Option<String> {
+    let mut words = line.strip_prefix("lookup ")?.splitn(4, ' ');
+    let (family, table, priority, selector) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    Some(format!("ip -{family} rule del {selector} lookup {table} priority {priority}"))
+}
+
+/// The interface through which connections begin that are bound to none, towards `remote`; `None` if there is no way.
+pub fn unbound_interface(remote: IpAddr) -> Option<String> {
+    let mut command = Command::new("ip");
+    command.args(["-j", "route", "get", &remote.to_string()]).stdin(Stdio::null()).stderr(Stdio::null());
+    let answer: Value = serde_json::from_slice(&command.output().ok()?.stdout).ok()?;
+    Some(answer.get(0)?.get("dev")?.as_str()?.to_owned())
+}

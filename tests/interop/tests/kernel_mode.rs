@@ -1,0 +1,382 @@
+//! `anabranch join --kernel` on a laptop with two phones: programs use the kernel's own Multipath TCP over both.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use daemon::control::{self, Place, Request};
+use daemon::kernel_mode::{KernelOptions, join, rehearse};
+use daemon::proxy::choice::Tier;
+use interop::{Running, Tethered, USB, output, pattern, wait_until};
+use linux::netns::Namespace;
+use linux::stop::{Stop, StopHandle};
+use linux::uplink::{self, KERNEL};
+use serde_json::Value;
+
+const LINK: &str = "rate = '16 Mbit/s'\ndelay = '10 ms'";
+const URL: &str = "http://10.9.9.9:8000/data.bin";
+const BYTES: usize = 4_000_000;
+
+/// A daemon in a thread; it ends with the test.
+struct Joined {
+    stop: StopHandle,
+    thread: Option<JoinHandle<linux::Result<()>>>,
+}
+
+fn options(tiers: &[Tier]) -> KernelOptions {
+    let uplinks = USB.iter().zip(tiers).map(|(name, tier)| ((*name).to_owned(), *tier)).collect();
+    KernelOptions { uplinks, control_group: None }
+}
+
+impl Joined {
+    fn start(net: &Tethered, tiers: &[Tier]) -> Self {
+        Self::start_with(net, options(tiers))
+    }
+
+    fn start_with(net: &Tethered, options: KernelOptions) -> Self {
+        let laptop = Namespace::open(net.laptop.name()).unwrap();
+        let stop = Stop::new().unwrap();
+        let handle = stop.handle().unwrap();
+        let (told, ready) = channel();
+        let thread = thread::spawn(move || {
+            laptop.enter().unwrap();
+            join(options, &stop, |_| told.send(()).unwrap(), |line| println!("{line}"))
+        });
+        if ready.recv().is_err() {
+            panic!("{:?}", thread.join().unwrap());
+        }
+        Self { stop: handle, thread: Some(thread) }
+    }
+
+    fn end(mut self) -> linux::Result<()> {
+        self.stop.stop();
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        self.stop.stop();
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// A folder with a file to move; removed when dropped.
+struct Files(tempfile::TempDir);
+
+impl Files {
+    fn new(bytes: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("data.bin"), pattern(bytes)).unwrap();
+        Self(folder)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn copy(&self) -> PathBuf {
+        self.path().join("copy.bin")
+    }
+
+    /// Starts curl over the kernel's MPTCP.
+    fn curl(&self, net: &Tethered, url: &str) -> Running {
+        let mut command = net.laptop.command("mptcpize").unwrap();
+        command.args(["run", "curl", "--silent", "--show-error", "--fail", "--max-time", "60", "--output"]);
+        command.arg(self.copy()).arg(url);
+        Running(command.spawn().unwrap())
+    }
+
+    fn arrived(&self) -> bool {
+        fs::read(self.copy()).unwrap() == fs::read(self.path().join("data.bin")).unwrap()
+    }
+}
+
+fn ask(net: &Tethered, request: &Request) -> Result<Value, String> {
+    net.laptop.run(|| control::ask(KERNEL, request)).unwrap().map_err(|error| error.to_string())
+}
+
+fn status(net: &Tethered) -> Value {
+    ask(net, &Request::Status).unwrap()
+}
+
+fn carried(status: &Value, index: usize) -> u64 {
+    status["uplinks"][index]["meter"]["down_bytes"].as_u64().unwrap()
+}
+
+fn set(net: &Tethered, index: usize, tier: Tier) -> Result<Value, String> {
+    ask(net, &Request::SetTier { uplink: USB[index].into(), tier })
+}
+
+#[expect(clippy::disallowed_methods, reason = "other programs work in real time")]
+fn sleep(span: Duration) {
+    thread::sleep(span);
+}
+
+fn wait_for(mut program: Running) {
+    assert!(program.0.wait().unwrap().success());
+}
+
+#[test]
+fn both_uplinks_carry_and_nothing_is_left() {
+    for phones in [Tethered::distinct, Tethered::new] {
+        let Some(net) = phones([LINK, LINK]) else { return };
+        // Those that others have made stay.
+        net.laptop.ip(["mptcp endpoint add 192.168.42.10 dev usb0 id 7 subflow".into()]).unwrap();
+        let files = Files::new(BYTES);
+        let before = net.state();
+        let plan = net.laptop.run(|| rehearse(&options(&[Tier::Primary; 2]))).unwrap().unwrap().to_string();
+        assert!(plan.contains("path_manager=userspace") && plan.contains("undo"), "{plan}");
+        assert_eq!(net.state(), before, "a rehearsal changes nothing");
+        for (all, url) in [("0.0.0.0", URL), ("::", "http://[fd09::9]:8000/data.bin")] {
+            let _server = net.web_server(files.path(), all);
+            let joined = Joined::start(&net, &[Tier::Primary; 2]);
+            wait_for(files.curl(&net, url));
+            assert!(files.arrived());
+            let status = status(&net);
+            assert!((0..2).all(|index| net.received_bytes(index) > BYTES as u64 / 4), "{url} {status:#}");
+            assert_eq!(status["kernel"]["totals"]["connections"], 1, "{status:#}");
+            assert!(status.get("proxy").is_none());
+            joined.end().unwrap();
+            assert_eq!(net.state(), before);
+        }
+        assert!(net.laptop.run(control::running).unwrap().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_strict_reverse_path_filter_lets_answers_in() {
+    for phones in [Tethered::distinct, Tethered::new] {
+        let Some(net) = phones([LINK, LINK]) else { return };
+        net.laptop.set("ipv4/conf/all/rp_filter", "1").unwrap();
+        let files = Files::new(BYTES);
+        let _server = net.web_server(files.path(), "0.0.0.0");
+        let before = net.state();
+        let joined = Joined::start(&net, &[Tier::Primary; 2]);
+        wait_for(files.curl(&net, URL));
+        assert!((0..2).all(|index| net.received_bytes(index) > BYTES as u64 / 4));
+        joined.end().unwrap();
+        assert_eq!(net.state(), before);
+    }
+}
+
+#[test]
+fn a_backup_carries_when_no_other_can_and_tiers_change_meanwhile() {
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
+    let files = Files::new(4 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let _joined = Joined::start(&net, &[Tier::Primary, Tier::Backup]);
+    let curl = files.curl(&net, URL);
+    wait_until("the primary carries", || carried(&status(&net), 0) > 1_000_000);
+    let now = status(&net);
+    assert_eq!(now["uplinks"][1]["subflows"], 1, "{now:#}");
+    assert!(carried(&now, 1) < 100_000, "{now:#}");
+    // It becomes a regular one, and carries its share of the same connection.
+    set(&net, 1, Tier::Primary).unwrap();
+    wait_until("both carry", || carried(&status(&net), 1) > 500_000);
+    // And a backup again, while what is under way arrives.
+    set(&net, 1, Tier::Backup).unwrap();
+    sleep(Duration::from_millis(700));
+    let (so_far, begun) = (carried(&status(&net), 1), carried(&status(&net), 0));
+    wait_until("the primary carries on", || carried(&status(&net), 0) > begun + 800_000);
+    assert!(carried(&status(&net), 1) < so_far + 100_000, "{:#}", status(&net));
+    // The other one goes, and nothing of it is missing.
+    net.unplug(0);
+    wait_until("the backup carries", || carried(&status(&net), 1) > so_far + 500_000);
+    wait_for(curl);
+    assert!(files.arrived());
+    assert!(set(&net, 1, Tier::Never).is_ok(), "the other one is wanted, although it is not there");
+    assert!(set(&net, 0, Tier::Never).unwrap_err().contains("last uplink"));
+}
+
+#[test]
+fn an_uplink_that_is_to_be_used_never_is_left() {
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
+    let files = Files::new(2 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let _joined = Joined::start(&net, &[Tier::Primary; 2]);
+    let curl = files.curl(&net, URL);
+    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 300_000));
+    // The one over which the connection has begun.
+    set(&net, 0, Tier::Never).unwrap();
+    wait_until("it is left", || status(&net)["uplinks"][0]["subflows"] == 0);
+    wait_for(curl);
+    assert!(files.arrived());
+}
+
+#[test]
+fn a_phone_may_come_later_and_again_with_another_address() {
+    for phones in [Tethered::distinct, Tethered::new] {
+        let Some(net) = phones([LINK, LINK]) else { return };
+        let files = Files::new(8 * BYTES);
+        let _server = net.web_server(files.path(), "0.0.0.0");
+        net.unplug(1);
+        let joined = Joined::start(&net, &[Tier::Primary; 2]);
+        assert!(status(&net)["uplinks"][1]["lost"].is_string());
+        let curl = files.curl(&net, URL);
+        wait_until("one carries", || carried(&status(&net), 0) > 500_000);
+        net.plug_in(1);
+        wait_until("the new one carries", || carried(&status(&net), 1) > 500_000);
+        net.unplug(0);
+        sleep(Duration::from_millis(300));
+        net.plug_in_as(0, 77);
+        let so_far = carried(&status(&net), 0);
+        wait_until("it carries again", || carried(&status(&net), 0) > so_far + 500_000);
+        wait_for(curl);
+        assert!(files.arrived());
+        joined.end().unwrap();
+        let left = net.state();
+        assert!(
+            !left.contains("lookup 9999") && !left.contains("table 9999") && left.contains("path_manager:kernel"),
+            "{left}"
+        );
+    }
+}
+
+#[test]
+fn a_subflow_that_died_is_made_again_and_no_other_is_touched() {
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
+    let files = Files::new(8 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let _joined = Joined::start(&net, &[Tier::Primary; 2]);
+    let curl = files.curl(&net, URL);
+    let subflows = |index: usize| status(&net)["uplinks"][index]["subflows"].clone();
+    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 300_000));
+    for index in [1, 0] {
+        let own = format!("192.168.{}.10", 42 + index);
+        let other = output(&net.laptop, "ss", &["-tnH", "src", &format!("192.168.{}.10", 43 - index)]);
+        output(&net.laptop, "ss", &["-K", "-tn", "src", &own, "dport", "=", "8000"]);
+        wait_until("it is dead", || subflows(index) == 0);
+        wait_until("it is there again", || subflows(index) == 1);
+        let column = |text: &str| text.split_whitespace().nth(3).unwrap_or_default().to_owned();
+        let later = output(&net.laptop, "ss", &["-tnH", "src", &format!("192.168.{}.10", 43 - index)]);
+        assert_eq!(column(&other), column(&later), "the other one is the same");
+    }
+    assert_eq!(status(&net)["kernel"]["totals"]["remade"], 2, "{:#}", status(&net));
+    wait_for(curl);
+    assert!(files.arrived());
+}
+
+#[test]
+fn whoever_loads_from_a_server_here_gets_it_over_both() {
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
+    // Two more interfaces, over which others reach the laptop.
+    for number in 0..2 {
+        let (near, far, subnet) = (format!("lan{number}"), format!("far{number}"), 50 + number);
+        net.laptop.ip([format!("link add {near} type veth peer name {far} netns {}", net.server().name())]).unwrap();
+        net.laptop.ip([format!("address add 10.{subnet}.0.2/24 dev {near}"), format!("link set {near} up")]).unwrap();
+        net.server().ip([format!("address add 10.{subnet}.0.1/24 dev {far}"), format!("link set {far} up")]).unwrap();
+        net.laptop.ip([format!("route add default via 10.{subnet}.0.1 dev {near} metric 30{number}")]).unwrap();
+    }
+    net.server().ip(["mptcp limits set subflows 4 add_addr_accepted 4".into()]).unwrap();
+    let uplinks = ["lan0", "lan1"].map(|name| (name.to_owned(), Tier::Primary)).to_vec();
+    let _joined = Joined::start_with(&net, KernelOptions { uplinks, control_group: None });
+    let files = Files::new(BYTES);
+    let mut server = net.laptop.command("mptcpize").unwrap();
+    server.args(["run", "python3", "-m", "http.server", "8000"]).current_dir(files.path());
+    let _server = Running(server.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    wait_until("the server listens", || output(&net.laptop, "ss", &["-Hltn"]).contains(":8000"));
+    let mut curl = net.server().command("mptcpize").unwrap();
+    curl.args(["run", "curl", "--silent", "--fail", "--limit-rate", "2M", "--output"]).arg(files.copy());
+    let curl = Running(curl.arg("http://10.50.0.2:8000/data.bin").spawn().unwrap());
+    let to = |address: &str| output(net.server(), "ss", &["-Htn", "dst", address]).contains("ESTAB");
+    wait_until("there are two subflows", || to("10.50.0.2") && to("10.51.0.2"));
+    wait_for(curl);
+    assert!(files.arrived());
+}
+
+#[test]
+fn connections_outlive_the_daemon() {
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
+    let files = Files::new(2 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let joined = Joined::start(&net, &[Tier::Primary; 2]);
+    let curl = files.curl(&net, URL);
+    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 300_000));
+    joined.end().unwrap();
+    let so_far = net.received_bytes(1);
+    wait_until("both carry on", || net.received_bytes(1) > so_far + 300_000);
+    // The next one finds it.
+    let _joined = Joined::start(&net, &[Tier::Primary; 2]);
+    assert_eq!(status(&net)["kernel"]["connections"], 1);
+    net.unplug(1);
+    sleep(Duration::from_millis(300));
+    net.plug_in(1);
+    wait_until("it is used again", || net.received_bytes(1) > 300_000);
+    wait_for(curl);
+    assert!(files.arrived());
+}
+
+/// Runs as a child of the next test, which kills it.
+#[test]
+#[ignore = "the child of a test here, which kills it"]
+fn join_until_killed() {
+    let Ok(name) = std::env::var("INTEROP_NAMESPACE") else { return };
+    Namespace::open(&name).unwrap().enter().unwrap();
+    let _ = join(options(&[Tier::Primary; 2]), &Stop::new().unwrap(), |_| {}, |_| {});
+}
+
+fn child(net: &Tethered) -> Running {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "kernel_mode::join_until_killed", "--ignored"]);
+    command.env("INTEROP_NAMESPACE", net.laptop.name()).stdout(Stdio::null()).stderr(Stdio::null());
+    Running(command.spawn().unwrap())
+}
+
+#[test]
+fn what_a_killed_janitor_leaves_is_cleaned() {
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
+    let before = net.state();
+    let child = child(&net);
+    wait_until("all is laid", || net.state().contains("path_manager:userspace"));
+    // The janitor first, or it would do its work. It is called with the namespace and what it works for.
+    let namespace = net.laptop.run(|| fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
+    let number: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    let pattern = format!("anabranch-janitor .* {number} {KERNEL}");
+    let found = Command::new("pgrep").args(["-f", &pattern]).output().unwrap().stdout;
+    let janitors = String::from_utf8(found).unwrap();
+    assert!(Command::new("kill").arg("-KILL").args(janitors.split_whitespace()).status().unwrap().success());
+    drop(child);
+    sleep(Duration::from_millis(200));
+    assert_ne!(net.state(), before, "the janitor was to be killed");
+    assert_eq!(net.laptop.run(uplink::clean).unwrap().unwrap(), [KERNEL]);
+    assert_eq!(net.state(), before);
+}
+
+#[test]
+fn a_killed_daemon_leaves_nothing_and_the_next_one_starts() {
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
+    net.laptop.ip(["mptcp endpoint add 192.168.42.10 dev usb0 id 7 subflow".into()]).unwrap();
+    net.laptop.ip(["mptcp limits set subflows 3 add_addr_accepted 1".into()]).unwrap();
+    let before = net.state();
+    for round in 0..15_u64 {
+        let child = child(&net);
+        // All moments of laying, and some afterwards.
+        sleep(Duration::from_millis(round * 31));
+        drop(child);
+        wait_until(&format!("round {round}: all is as it was, {before}"), || net.state() == before);
+    }
+    Joined::start(&net, &[Tier::Primary; 2]).end().unwrap();
+    net.laptop.run(control::clean).unwrap().unwrap();
+    assert!(net.laptop.run(uplink::clean).unwrap().unwrap().is_empty());
+    assert_eq!(net.laptop.run(Place::here).unwrap().unwrap().sockets(), [] as [(String, PathBuf); 0]);
+}
+
+#[test]
+fn what_cannot_work_is_told_in_a_line() {
+    let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
+    let refusal = |options: KernelOptions| {
+        net.laptop.run(|| join(options, &Stop::new().unwrap(), |_| {}, |_| {})).unwrap().unwrap_err().to_string()
+    };
+    let unknown = KernelOptions { uplinks: vec![("usb9".into(), Tier::Primary)], control_group: None };
+    assert!(refusal(unknown).contains("usb9 does not exist"));
+    net.laptop.set("mptcp/enabled", "0").unwrap();
+    let off = refusal(options(&[Tier::Primary; 2]));
+    assert!(off.contains("sysctl -w net.mptcp.enabled=1") && !off.contains('\n'), "{off}");
+    net.laptop.set("mptcp/enabled", "1").unwrap();
+    let _joined = Joined::start(&net, &[Tier::Primary; 2]);
+    assert!(refusal(options(&[Tier::Primary; 2])).contains("runs here already"));
+}
