@@ -291,7 +291,7 @@ fn whoever_loads_from_a_server_here_gets_it_over_both() {
 #[test]
 fn connections_outlive_the_daemon() {
     let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
-    let files = Files::new(2 * BYTES);
+    let files = Files::new(10 * BYTES);
     let _server = net.web_server(files.path(), "0.0.0.0");
     let joined = Joined::start(&net, &[Tier::Primary; 2]);
     let curl = files.curl(&net, URL);
