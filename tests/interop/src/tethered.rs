@@ -21,10 +21,13 @@ pub const USB: [&str; 2] = ["usb0", "usb1"];
 ///        usb1 192.168.42.10 --- 192.168.42.129 phone 1 (NAT) --- link 1 ---
 /// ```
 ///
-/// The interfaces have IPv6 as well, fdc0:42::10 and fdc0:42::129 on both; the phones translate it.
+/// The interfaces have IPv6 as well, fdc0:42::10 and fdc0:42::129 on both; the phones translate it. With distinct subnets, 43 stands
+/// for 42 on the second one.
 pub struct Tethered {
     /// The laptop's namespace.
     pub laptop: Namespace,
+    /// What stands for 42 in the subnet of each phone.
+    subnets: [u8; 2],
     rig: Rig,
     _keeper: Keeper,
 }
@@ -52,6 +55,18 @@ impl Tethered {
     /// # Panics
     /// If the machine does not do what [`available_with`] promised.
     pub fn new(links: [&str; 2]) -> Option<Self> {
+        Self::with_subnets(links, [42, 42])
+    }
+
+    /// As [`Self::new`], but each phone has a subnet of its own, so that the kernel's own MPTCP can use both.
+    ///
+    /// # Panics
+    /// As [`Self::new`].
+    pub fn distinct(links: [&str; 2]) -> Option<Self> {
+        Self::with_subnets(links, [42, 43])
+    }
+
+    fn with_subnets(links: [&str; 2], subnets: [u8; 2]) -> Option<Self> {
         if !available_with(&PROGRAMS) {
             return None;
         }
@@ -62,7 +77,7 @@ impl Tethered {
         let rig = Rig::with_topology(&(hosts + &links))?;
         let mut keeper = Keeper::start().expect("a keeper");
         let laptop = keeper.create(&format!("laptop-{}", std::process::id())).expect("a namespace");
-        let tethered = Self { laptop, rig, _keeper: keeper };
+        let tethered = Self { laptop, subnets, rig, _keeper: keeper };
         let server = tethered.server();
         server.ip(["address add 10.9.9.9/32 dev lo".into(), "address add fd09::9/128 dev lo nodad".into()]).unwrap();
         for number in 0..2 {
@@ -80,6 +95,16 @@ impl Tethered {
     /// A phone's namespace.
     pub fn phone(&self, number: usize) -> &Namespace {
         self.rig.host(1 + number)
+    }
+
+    /// Cuts a phone's link to the server, silently, or heals it.
+    pub fn set_link(&self, number: usize, on: bool) {
+        self.rig.set_link(number, on);
+    }
+
+    /// The laptop's IPv4 address on a phone's LAN, and the phone's.
+    pub fn lan(&self, number: usize) -> [String; 2] {
+        [10, 129].map(|host| format!("192.168.{}.{host}", self.subnets[number]))
     }
 
     /// It reaches the server over its link, and translates what comes from its LAN.
@@ -100,24 +125,24 @@ impl Tethered {
     /// # Panics
     /// If it is there already.
     pub fn plug_in(&self, number: usize) {
-        let (usb, phone) = (USB[number], self.phone(number));
+        let (usb, phone, subnet) = (USB[number], self.phone(number), self.subnets[number]);
         self.laptop.ip([format!("link add {usb} type veth peer name lan netns {}", phone.name())]).unwrap();
         self.laptop.ip([format!("link set {usb} addrgenmode none up")]).unwrap();
+        let [own, gateway] = self.lan(number);
         phone
             .ip([
-                "link set lan addrgenmode none up",
-                "address add 192.168.42.129/24 dev lan",
-                "address add fdc0:42::129/64 dev lan nodad",
-            ]
-            .map(str::to_owned))
+                "link set lan addrgenmode none up".to_owned(),
+                format!("address add {gateway}/24 dev lan"),
+                format!("address add fdc0:{subnet}::129/64 dev lan nodad"),
+            ])
             .unwrap();
         let metric = 100 + number;
         self.laptop
             .ip([
-                format!("address add 192.168.42.10/24 dev {usb}"),
-                format!("address add fdc0:42::10/64 dev {usb} nodad"),
-                format!("route add default via 192.168.42.129 dev {usb} metric {metric}"),
-                format!("route add default via fdc0:42::129 dev {usb} metric {metric}"),
+                format!("address add {own}/24 dev {usb}"),
+                format!("address add fdc0:{subnet}::10/64 dev {usb} nodad"),
+                format!("route add default via {gateway} dev {usb} metric {metric}"),
+                format!("route add default via fdc0:{subnet}::129 dev {usb} metric {metric}"),
             ])
             .unwrap();
     }

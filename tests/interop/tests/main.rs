@@ -14,6 +14,7 @@ mod killed;
 mod middleboxes;
 mod path_mtu;
 mod paths;
+mod product;
 mod programs;
 mod proxy;
 mod receiver_centric;
