@@ -14,6 +14,7 @@
 //! exchange  a request of plain HTTP and its answer: head, framing
 //! dial      connecting, the addresses of the server and our uplinks racing
 //! choice    which uplink a connection starts from
+//! harm      which subflows cost more than they bring, or are dead; guard acts on it
 //! resolver  names to addresses
 //! target    where nobody is taken
 //! ```
@@ -28,6 +29,8 @@ mod dial;
 mod exchange;
 pub mod failure;
 mod framing;
+mod guard;
+mod harm;
 mod head;
 mod meter;
 mod opening;
@@ -56,6 +59,7 @@ use units::{Deadlines, Duration, Instant};
 
 use accept::Accepting;
 use choice::{Choice, Tier, Uplink, UplinkView};
+use guard::HeldBack;
 use meter::{Meters, UplinkMeter};
 use poller::Poller;
 use resolver::{Lookup, Resolver, system_lookup};
@@ -128,6 +132,8 @@ pub struct Proxy {
     watched: Vec<u64>,
     watch_at: Option<Instant>,
     watched_at: Instant,
+    held_back: HeldBack,
+    guard_at: Option<Instant>,
     /// Until when what is under way may finish.
     ending: Option<Instant>,
     next_serial: u32,
@@ -179,6 +185,8 @@ impl Proxy {
             watched: Vec::new(),
             watch_at: None,
             watched_at: Instant::ZERO,
+            held_back: HeldBack::default(),
+            guard_at: None,
             ending: None,
             next_serial: 0,
             scratch: vec![0; SCRATCH_BYTES],
@@ -221,6 +229,7 @@ impl Proxy {
     /// An uplink is there, or has another tier: connections start from it, and those that exist spread to it.
     pub fn add_uplink(&mut self, uplink: Uplink, endpoint: &mut Endpoint, now: Instant) {
         self.choice.add(uplink);
+        self.held_back.forget(uplink.ip);
         endpoint.add_local_address(LocalAddress { ip: uplink.ip, backup: uplink.tier == Tier::Backup }, now);
     }
 
@@ -236,16 +245,7 @@ impl Proxy {
             return self.remove_uplink(ip, endpoint, now);
         }
         self.add_uplink(Uplink { ip, tier }, endpoint, now);
-        let backup = tier == Tier::Backup;
-        let connections: Vec<ConnectionId> = endpoint.connections().collect();
-        for connection in connections {
-            let Some(stats) = endpoint.stats(connection).filter(|stats| stats.mptcp) else { continue };
-            let own = stats.subflows.iter().filter(|subflow| subflow.local.ip() == ip && subflow.closed_at.is_none());
-            for subflow in own.filter(|subflow| subflow.backup != backup) {
-                // One that is closing has no priority to change.
-                let _ = endpoint.set_priority(connection, subflow.id, backup, now);
-            }
-        }
+        self.set_backup(ip, tier == Tier::Backup, endpoint, now);
     }
 
     /// Sums since the start.
@@ -365,6 +365,9 @@ impl App for Proxy {
         if self.watch_at.is_some_and(|at| at <= now) {
             self.watch(endpoint, now);
         }
+        if self.guard_at.is_some_and(|at| at <= now) {
+            self.guard(endpoint, now);
+        }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -372,7 +375,7 @@ impl App for Proxy {
             return Some(Instant::ZERO);
         }
         let timer = self.timers.first().map(|(at, _)| at);
-        [timer, self.accepting.retry_at(), self.watch_at].into_iter().flatten().min()
+        [timer, self.accepting.retry_at(), self.watch_at, self.guard_at].into_iter().flatten().min()
     }
 
     fn handle_end(&mut self, endpoint: &mut Endpoint, now: Instant) {

@@ -9,6 +9,7 @@ use units::{Duration, Instant};
 use super::Proxy;
 use super::choice::Choice;
 use super::failure::Failure;
+use super::harm;
 use super::meter::Meters;
 use super::session::{End, Server, Stage};
 
@@ -34,6 +35,9 @@ impl Proxy {
         if !core::mem::replace(&mut session.watched, true) {
             let token = self.token(key);
             self.watched.push(token);
+        }
+        if self.guard_at.is_none() {
+            self.guard_at = Some(now + harm::PERIOD);
         }
         if self.watch_at.is_none() {
             self.watched_at = now;
