@@ -102,7 +102,6 @@ fn one_bad_uplink() {
     let good = link(30, 20, "");
     for (case, bad) in [
         ("5 % loss, 600 ms, 10 Mbit/s", link(10, 600, "loss = '5 %'")),
-        ("5 % loss, 600 ms, 2 Mbit/s", link(2, 600, "loss = '5 %'")),
         ("1 Mbit/s, 100 ms and 1 s of queue", link(1, 100, "queue = '128 kB'")),
     ] {
         for (place, links) in [("second", [&good, &bad]), ("first", [&bad, &good])] {
@@ -222,4 +221,127 @@ fn eight_at_once(bed: &Bed, way: Way, expected: f64) -> f64 {
     let all: Vec<_> = (0..8).map(|_| bed.curl(way, PLAIN, &format!("/bytes/{bytes}"), &[])).collect();
     let slowest = all.into_iter().map(|one| numbers(one)[1]).fold(0.0, f64::max);
     8.0 * bytes as f64 * 8.0 / slowest / 1e6
+}
+
+#[test]
+#[ignore = "minutes; a table of docs/product.md"]
+fn flapping_uplinks() {
+    let seconds = 60;
+    for (case, both) in [("one flaps, the other stays", false), ("they take turns", true)] {
+        let links = [link(20, 30, ""), link(20, 50, "")];
+        let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
+        let mut rows = Vec::new();
+        for way in [Way::Alone(0), Way::Kernel, Way::Join] {
+            let values = (0..rounds()).map(|_| {
+                let limit = seconds.to_string();
+                let format = ["--max-time", &limit, "--write-out", "%{size_download} %{time_total}\n"];
+                let curl = bed.curl(way, MPTCP, "/bytes/2000000000", &format);
+                for turn in 0..seconds / 2 {
+                    bed.net.set_link(1, turn % 2 == 0);
+                    bed.net.set_link(0, !both || turn % 2 == 1);
+                    sleep(Duration::from_secs(2));
+                }
+                let said = numbers(curl);
+                (0..2).for_each(|number| bed.net.set_link(number, true));
+                sleep(Duration::from_secs(2));
+                said[0] * 8.0 / said[1] / 1e6
+            });
+            rows.push(Row { name: way.name(), values: values.collect() });
+        }
+        table::print(case, "Mbit/s", &rows, &[("usb0 alone", rows[0].median())]);
+    }
+}
+
+#[test]
+#[ignore = "minutes; a table of docs/product.md"]
+fn page_of_a_hundred_images() {
+    for [(rate, rtt), (other_rate, other_rtt)] in [[(10, 40), (10, 40)], [(10, 40), (5, 80)]] {
+        let links = [link(rate, rtt, ""), link(other_rate, other_rtt, "")];
+        let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
+        for (port, protocol) in [(MPTCP, "MPTCP"), (PLAIN, "plain")] {
+            let mut rows = [Way::Alone(0), Way::Kernel, Way::Join].map(|way| (way, Vec::new()));
+            for _ in 0..rounds() {
+                for (way, values) in &mut rows {
+                    values.extend(bed.page(*way, port, 100));
+                }
+            }
+            let rows = rows.map(|(way, values)| Row { name: way.name(), values });
+            let case = format!("{protocol} server, {rate}+{other_rate} Mbit/s, {rtt}/{other_rtt} ms");
+            table::print(&case, "ms", &rows, &[("best", rows[0].median())]);
+        }
+    }
+}
+
+#[test]
+#[ignore = "minutes; a table of docs/product.md"]
+fn uploads() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    file.as_file().set_len(20_000_000).unwrap();
+    let path = file.path().display().to_string();
+    let cases = [
+        ("20+20 Mbit/s, 20/20 ms", [link(20, 20, ""), link(20, 20, "")]),
+        ("20+5 Mbit/s, 20/60 ms", [link(20, 20, ""), link(5, 60, "")]),
+        ("30 Mbit/s beside 5 % loss, 600 ms, 10 Mbit/s", [link(30, 20, ""), link(10, 600, "loss = '5 %'")]),
+    ];
+    for (case, links) in cases {
+        let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
+        let mut rows = [Way::Alone(0), Way::Kernel, Way::Join].map(|way| (way, Vec::new()));
+        for _ in 0..rounds() {
+            for (way, values) in &mut rows {
+                let took = numbers(bed.curl(*way, MPTCP, "/", &["--upload-file", &path]))[1];
+                values.push(160.0 / took);
+            }
+        }
+        let rows = rows.map(|(way, values)| Row { name: way.name(), values });
+        table::print(case, "Mbit/s", &rows, &[("best", rows[0].median())]);
+    }
+}
+
+#[test]
+#[ignore = "minutes; a table of docs/product.md"]
+fn carriers_that_strip_mptcp() {
+    let strip = "middleboxes = [{ strip = { options = ['mptcp'] } }]";
+    let clean = link(20, 20, "");
+    let stripped = link(20, 20, strip);
+    let cases = [("usb0", [&stripped, &clean]), ("usb1", [&clean, &stripped]), ("both", [&stripped, &stripped])];
+    for (case, links) in cases {
+        let Some(bed) = Bed::new(links.map(String::as_str)) else { return };
+        let rows = downloads(&bed, &[(Way::Alone(0), 19.0), (Way::Kernel, 19.0), (Way::Join, 19.0)], MPTCP, 5.0);
+        table::print(&format!("{case} strips"), "Mbit/s", &rows, &[("best", rows[0].median())]);
+    }
+}
+
+#[test]
+#[ignore = "as fast as it goes: run it with a release build"]
+fn one_core() {
+    let Some(direct) = bed::Direct::new() else { return };
+    for port in [MPTCP, PLAIN] {
+        let mut gbit = Row { name: "join".into(), values: Vec::new() };
+        let mut per_core = Row { name: "join, a second of one core".into(), values: Vec::new() };
+        for _ in 0..rounds() {
+            let (rate, core) = direct.download(port, 1_000_000_000);
+            gbit.values.push(rate);
+            per_core.values.push(core);
+        }
+        let protocol = if port == MPTCP { "MPTCP" } else { "plain" };
+        table::print(&format!("{protocol} server"), "Gbit/s", &[gbit, per_core], &[("bound", 1.0)]);
+    }
+}
+
+#[test]
+fn a_bad_uplink_does_little_harm() {
+    let links = [link(20, 20, ""), link(5, 600, "loss = '5 %'")];
+    let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
+    let [alone, joined] = [Way::Alone(0), Way::Join].map(|way| download(&bed, way, MPTCP, 19.0, 6.0));
+    // It was half as much when nothing was done about it, and should be 95 % (docs/product.md); others use this machine.
+    assert!(joined > 0.8 * alone, "{joined} Mbit/s through the proxy, {alone} Mbit/s without");
+}
+
+#[test]
+fn a_stream_hardly_stalls_when_its_uplink_dies_without_a_word() {
+    let links = [link(10, 40, ""), link(10, 40, "")];
+    let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
+    let stalled = stall(&bed, Way::Join, Death::Silent);
+    // Nearly 800 ms when nothing was done about it, and about 200 now.
+    assert!(stalled < 500.0, "{stalled} ms");
 }

@@ -380,6 +380,12 @@ impl Session {
         Ok(written)
     }
 
+    /// Whether octets are to be expected: neither side has ended its stream, and no request is waited for.
+    pub fn is_at_work(&self) -> bool {
+        let is_open = self.server.as_ref().is_some_and(Server::is_open);
+        is_open && !self.client.is_finished() && matches!(self.stage, Stage::Tunnel | Stage::Exchange(_))
+    }
+
     /// Whether nothing is on its way.
     pub fn is_quiet(&self, endpoint: &Endpoint) -> bool {
         let Some(server) = &self.server else { return true };

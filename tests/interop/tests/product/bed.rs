@@ -9,7 +9,7 @@ use daemon::join::{JoinOptions, join};
 use daemon::proxy::ProxyConfig;
 use daemon::proxy::choice::Tier;
 use interop::{Running, Tethered, USB, output, wait_until};
-use linux::netns::Namespace;
+use linux::netns::{Keeper, Namespace};
 use linux::stop::{Stop, StopHandle};
 use serde_json::Value;
 
@@ -64,9 +64,13 @@ impl Drop for Joined {
 
 impl Joined {
     fn start(net: &Tethered) -> Self {
-        let uplinks = USB.map(|name| (name.to_owned(), Tier::Primary)).to_vec();
+        Self::start_in(&net.laptop, &USB)
+    }
+
+    fn start_in(laptop: &Namespace, uplinks: &[&str]) -> Self {
+        let uplinks = uplinks.iter().map(|name| ((*name).to_owned(), Tier::Primary)).collect();
         let options = JoinOptions { uplinks, proxy: ProxyConfig::new(([127, 0, 0, 1], 0).into()), control_group: None };
-        let laptop = Namespace::open(net.laptop.name()).unwrap();
+        let laptop = Namespace::open(laptop.name()).unwrap();
         let stop = Stop::new().unwrap();
         let handle = stop.handle().unwrap();
         let (told, ready) = channel();
@@ -88,7 +92,7 @@ impl Bed {
             set_up_kernel(&net, number);
         }
         net.server().ip(["mptcp limits set subflow 4 add_addr_accepted 4".to_owned()]).unwrap();
-        let servers = [serve(&net, MPTCP), serve(&net, PLAIN)];
+        let servers = [MPTCP, PLAIN].map(|port| serve_in(net.server(), port));
         let joined = Joined::start(&net);
         Some(Self { net, _servers: servers, joined })
     }
@@ -182,16 +186,100 @@ pub fn plug_in_again(net: &Tethered, number: usize) {
     }
 }
 
-fn serve(net: &Tethered, port: u16) -> Running {
-    let mut command = match port {
-        MPTCP => net.server().command("mptcpize").unwrap(),
-        _ => net.server().command("env").unwrap(),
-    };
+fn serve_in(host: &Namespace, port: u16) -> Running {
+    let mut command = host.command(if port == MPTCP { "mptcpize" } else { "env" }).unwrap();
     let python = ["python3", "-c", SERVER, &port.to_string()];
     command.args(["run"].iter().filter(|_| port == MPTCP)).args(python);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let server = Running(command.spawn().unwrap());
-    let answers = || net.server().run(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()).unwrap();
+    let answers = || host.run(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()).unwrap();
     wait_until("the server answers", answers);
     server
+}
+
+/// A laptop with one uplink, a veth without emulation, to the server itself.
+pub struct Direct {
+    laptop: Namespace,
+    joined: Joined,
+    _servers: [Running; 2],
+    _keeper: Keeper,
+}
+
+impl Direct {
+    pub fn new() -> Option<Self> {
+        if !interop::available() {
+            return None;
+        }
+        let mut keeper = Keeper::start().unwrap();
+        let [laptop, server] =
+            ["near", "far"].map(|end| keeper.create(&format!("direct-{end}-{}", std::process::id())).unwrap());
+        laptop.connect(USB[0], &server, "lan").unwrap();
+        server
+            .ip(["address add 192.168.42.129/24 dev lan", "address add 10.9.9.9/32 dev lo"].map(str::to_owned))
+            .unwrap();
+        laptop
+            .ip([
+                format!("address add 192.168.42.10/24 dev {}", USB[0]),
+                format!("route add default via 192.168.42.129 dev {}", USB[0]),
+            ])
+            .unwrap();
+        let servers = [serve_in(&server, MPTCP), serve_in(&server, PLAIN)];
+        let joined = Joined::start_in(&laptop, &USB[..1]);
+        Some(Self { laptop, joined, _servers: servers, _keeper: keeper })
+    }
+
+    /// Gbit/s of a download, and Gbit for a second of the processor's time in the proxy's thread.
+    pub fn download(&self, port: u16, bytes: u64) -> (f64, f64) {
+        let mut command = self.laptop.command("curl").unwrap();
+        let proxy = format!("socks5h://127.0.0.1:{}", self.joined.port);
+        command.args([
+            "--silent",
+            "--fail",
+            "--output",
+            "/dev/null",
+            "--write-out",
+            "%{time_total}",
+            "--proxy",
+            &proxy,
+        ]);
+        command.arg(format!("http://10.9.9.9:{port}/bytes/{bytes}")).stdout(Stdio::piped());
+        let before = processor_seconds("join");
+        let took = numbers(Running(command.spawn().unwrap()))[0];
+        let gbit = bytes as f64 * 8.0 / 1e9;
+        (gbit / took, gbit / (processor_seconds("join") - before))
+    }
+}
+
+/// What threads of this process with this name have used so far.
+fn processor_seconds(name: &str) -> f64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let ticks = tasks.filter_map(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).ok()?;
+        let (head, rest) = stat.rsplit_once(") ")?;
+        let fields: Vec<&str> = rest.split(' ').collect();
+        // proc_pid_stat(5): utime and stime are the 14th and 15th field; the 3rd is the first after the name.
+        let own = head.ends_with(&format!("({name}"));
+        own.then(|| fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap())
+    });
+    ticks.sum::<f64>() / 100.0
+}
+
+impl Bed {
+    /// ms from the start of a page with images to its load event, in a browser.
+    pub fn page(&self, way: Way, port: u16, images: usize) -> Option<f64> {
+        let profile = tempfile::tempdir().unwrap();
+        let mut command = self.program(way, "chromium");
+        command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--dump-dom"]);
+        command.arg(format!("--user-data-dir={}", profile.path().display()));
+        if way == Way::Join {
+            command.arg(format!("--proxy-server=socks5://{}", self.proxy()));
+        }
+        command.arg(format!("http://10.9.9.9:{port}/page/{images}")).stderr(Stdio::null());
+        let said = command.output().unwrap().stdout;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let (_, rest) = said.split_once("<title>took ")?;
+        let (times, _) = rest.split_once('<')?;
+        let (end, begin) = times.split_once(' ')?;
+        Some(end.parse::<f64>().ok()? - begin.parse::<f64>().ok()?)
+    }
 }

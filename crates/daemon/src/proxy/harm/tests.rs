@@ -21,7 +21,13 @@ impl Download {
             backup: false,
             is_known_late: false,
         };
-        Self { harm: Harm::default(), now: Instant::ZERO, carriers: [carrier(0), carrier(1)], answers: [None; 2], alive: [true; 2] }
+        Self {
+            harm: Harm::default(),
+            now: Instant::ZERO,
+            carriers: [carrier(0), carrier(1)],
+            answers: [None; 2],
+            alive: [true; 2],
+        }
     }
 
     /// The next look, at which each has brought so many octets more, and so many wait.
