@@ -10,15 +10,22 @@ ip iproute2 the part of the demo against the kernel'
 test_tools="$demo_tools
 mptcpize mptcpize interop tests against the kernel
 curl curl interop tests against the kernel
+wget wget interop tests of the proxy
+git git interop tests of the proxy
 nft nftables interop tests with uplinks
 python3 python3 interop tests against the kernel
 tshark tshark checks of captures by an independent dissector
 chromium chromium tests that open reports in a browser
 valgrind valgrind the memory check of the C program"
 
+# Installed, it runs and listens: nothing for a person's own device, where the test that needs it is left out unless it is there.
+ci_tools="$test_tools
+sshd openssh-server the test of ssh through the proxy"
+
 missing_tools() {
     local tools=$demo_tools
     if [ "$purpose" = test ]; then tools=$test_tools; fi
+    if [ "$purpose" = test ] && in_ci; then tools=$ci_tools; fi
     while read -r command package without; do
         have "$command" || say "$package $without"
     done <<<"$tools"

@@ -33,39 +33,45 @@ step() {
     report "$name" "$log" $status $((SECONDS - step_start))
 }
 
-# start_beside NAME COMMAND...: runs it beside the steps that follow; finish_beside waits for it and says what came of it.
+# Steps that run beside the others: their names and processes.
+beside_names=() beside_pids=()
+
+# start_beside NAME COMMAND...: runs it beside the steps that follow; finish_beside waits for all of them and says what came of each.
 start_beside() {
-    beside_name=$1 beside_log=$logs/${1// /-}.log beside_start=$SECONDS
+    local name=$1 log=$logs/${1// /-}.log start=$SECONDS
     shift
     # A process group of its own: whatever it has started ends with this script.
     set -m
     {
         status=0
-        "$@" </dev/null >"$beside_log" 2>&1 || status=$?
-        say $((SECONDS - beside_start)) >"$beside_log.seconds"
+        "$@" </dev/null >"$log" 2>&1 || status=$?
+        say $((SECONDS - start)) >"$log.seconds"
         exit $status
     } &
-    beside=$!
     set +m
-    trap 'kill -- "-$beside" 2>/dev/null' EXIT
+    beside_names+=("$name") beside_pids+=($!)
+    trap 'for pid in "${beside_pids[@]}"; do kill -- "-$pid" 2>/dev/null; done' EXIT
     # Cargo lets one command build at a time: what follows must not be the first.
-    until grep -qs '^ *Running' "$beside_log" || ! kill -0 "$beside" 2>/dev/null; do sleep 0.2; done
+    until grep -qs '^ *Running' "$log" || ! kill -0 $! 2>/dev/null; do sleep 0.2; done
 }
 
 finish_beside() {
-    local status=0 watcher=
-    step_start=$beside_start
-    if [ -t 1 ] && ! is_verbose; then watch_step "$beside_name" "$beside_log" & watcher=$!; fi
-    wait "$beside" || status=$?
+    local index name log status watcher
+    for index in "${!beside_names[@]}"; do
+        name=${beside_names[$index]} log=$logs/${beside_names[$index]// /-}.log status=0 watcher=
+        step_start=$SECONDS
+        if [ -t 1 ] && ! is_verbose; then watch_step "$name" "$log" & watcher=$!; fi
+        wait "${beside_pids[$index]}" || status=$?
+        stop_watching "$watcher"
+        if is_verbose; then
+            say "=== $name"
+            cat "$log"
+        elif [ $status != 0 ]; then
+            tail -n 80 "$log"
+        fi
+        report "$name" "$log" $status "$(cat "$log.seconds")"
+    done
     trap - EXIT
-    stop_watching "$watcher"
-    if is_verbose; then
-        say "=== $beside_name"
-        cat "$beside_log"
-    elif [ $status != 0 ]; then
-        tail -n 80 "$beside_log"
-    fi
-    report "$beside_name" "$beside_log" $status "$(cat "$beside_log.seconds")"
 }
 
 is_verbose() { in_ci || [ -n "${VERBOSE:-}" ]; }
@@ -84,7 +90,7 @@ report() {
     grep -h '^left out:' "$2" | sort -u | sed 's/^/  /' || true
     if [ "$3" != 0 ]; then failed+=("$1"); fi
     # Tests run what was built for them: built again with other features, it would take minutes that nobody sees.
-    case $1 in tests | interop | "random cases with a kernel")
+    case $1 in tests | interop | uplinks | "random cases with a kernel")
         if grep -q '^ *Compiling' "$2"; then
             say "  built again: $(sed -n 's/^ *Compiling \([^ ]*\).*/\1/p' "$2" | tr '\n' ' ')"
             if in_ci; then failed+=("$1, which builds again"); fi
@@ -125,7 +131,11 @@ long_tests() {
 with_kernel() { cargo test "${LOCKED[@]}" --no-fail-fast -p interop -p soak-kernel "$@"; }
 
 # They wait most of the time, one for another: each has the devices' time for itself.
-interop() { with_kernel --test integration "$@" -- --test-threads=1 --show-output; }
+interop() { with_kernel --test integration "$@" -- --test-threads=1 --show-output "${DAEMON_TESTS[@]/#/--skip=}"; }
+
+# What people's devices run, and what that takes: rates are low, and times have room, so that both groups run at once.
+DAEMON_TESTS=(join:: proxy:: uplinks::)
+uplinks() { with_kernel --test integration "$@" -- --test-threads=1 --show-output "${DAEMON_TESTS[@]}"; }
 
 # Random cases in real time, whose losses a busy machine moves about: nothing runs beside them.
 kernel_soak() { with_kernel --lib --test short "$@" -- --test-threads=1 --show-output; }
@@ -142,6 +152,7 @@ if have rustfmt; then step "format" cargo fmt --all --check; else leave_out "the
 step "build interop" with_kernel --no-run
 # In real time, mostly waiting, and made to bear a busy machine.
 start_beside "interop" interop
+start_beside "uplinks" uplinks
 renice -n 10 -p $$ >/dev/null # what follows gives way to it
 step "build tests" cargo test "${LOCKED[@]}" --workspace --no-run
 step "tests" tests
@@ -154,6 +165,7 @@ step "random cases with a kernel" kernel_soak
 if [ "$mode" = long ]; then
     step "long tests" long_tests
     step "interop, optimised" interop --profile long-test
+    step "uplinks, optimised" uplinks --profile long-test
     step "random cases, optimised" kernel_soak --profile long-test
 fi
 

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use daemon::proxy::choice::Tier;
 use lab::scenario::{Override, Seeds};
 use transport::congestion::ControllerSpec;
-use units::Duration;
+use units::{Duration, Rate};
 
 /// A shorter patience would end connections between two round trips of a slow link.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
@@ -316,7 +316,7 @@ pub struct Serve {
     anabranch join                                              # all interfaces that reach the Internet now\n  \
     anabranch join --interface usb0 --interface usb1 --interface wlan0=backup\n  \
     anabranch join --interface usb0 --dry-run                   # what that would change on this host\n  \
-    anabranch join set usb1=never                               # while it runs, from another terminal\n  \
+    anabranch join set usb1=never target=4M                     # while it runs, from another terminal\n  \
     curl --proxy socks5h://127.0.0.1:1080 http://example.org/   # programs use it so, or as an HTTP proxy\n\n\
     Tiers: primary is used always, secondary if no primary can connect, backup carries data only when no other can,\n\
     never is not used until it is given another tier. All that is changed is taken back at the end, also if the\n\
@@ -327,6 +327,9 @@ pub struct Join {
     /// default all there are
     #[arg(long = "interface", value_name = "NAME[=TIER]", value_parser = tiered)]
     pub interfaces: Vec<(String, Tier)>,
+    /// A bit rate that is enough: as few uplinks carry data as deliver it, the others wait as backups; by default all carry
+    #[arg(long, value_name = "RATE", value_parser = target, allow_hyphen_values = true)]
+    pub target: Option<Rate>,
     /// Where the proxy listens for programs, SOCKS5 and HTTP on the same port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:1080")]
     pub listen: SocketAddr,
@@ -356,16 +359,16 @@ pub struct Join {
 /// What a running `anabranch join` is told.
 #[derive(Debug, Subcommand)]
 pub enum JoinOrder {
-    /// Change a running `anabranch join`: usb1=backup
+    /// Change a running `anabranch join`: usb1=backup, target=4M
     Set(Set),
 }
 
 /// Arguments of `anabranch join set`.
 #[derive(Args, Debug)]
 pub struct Set {
-    /// Interfaces with the tiers that they get: usb1=backup
-    #[arg(required = true, value_name = "NAME=TIER", value_parser = with_tier)]
-    pub tiers: Vec<(String, Tier)>,
+    /// Interfaces with the tiers that they get, and target with a bit rate or all: usb1=backup target=4M
+    #[arg(required = true, value_name = "NAME=VALUE", value_parser = change)]
+    pub changes: Vec<Change>,
     /// Its device, if several run on this host: anabranch0
     #[arg(long, value_name = "NAME")]
     pub device: Option<String>,
@@ -431,6 +434,28 @@ fn patience(text: &str) -> Result<Duration, String> {
 
 fn tiered(text: &str) -> Result<(String, Tier), String> {
     if text.contains('=') { with_tier(text) } else { Ok((text.into(), Tier::Primary)) }
+}
+
+/// One change of a running daemon.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// An interface gets a tier.
+    Tier(String, Tier),
+    /// Another bit rate is enough; nothing: all uplinks carry.
+    Target(Option<Rate>),
+}
+
+fn change(text: &str) -> Result<Change, String> {
+    match text.strip_prefix("target=") {
+        Some("all") => Ok(Change::Target(None)),
+        Some(rate) => target(rate).map(|rate| Change::Target(Some(rate))),
+        None => with_tier(text).map(|(name, tier)| Change::Tier(name, tier)),
+    }
+}
+
+fn target(text: &str) -> Result<Rate, String> {
+    let rate = text.parse::<Rate>().map_err(|error| error.to_string())?;
+    if rate.as_bps() > 0 { Ok(rate) } else { Err("write a bit rate above 0, like 4M".into()) }
 }
 
 fn with_tier(text: &str) -> Result<(String, Tier), String> {

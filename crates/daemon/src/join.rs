@@ -7,17 +7,20 @@
 //! ```
 //!
 //! ```text
-//! roster  which uplinks there are, how each is used, and what became of it
-//! keeper  follows uplinks that are lost and come back; a thread of its own, since plumbing takes time
-//! status  what all of it does, for people and programs
-//! rights  what the process gives up once it is set up
+//! roster     which uplinks there are, how each is used, and what became of it
+//! selection  which of them carry for a target bit rate
+//! keeper     follows uplinks that are lost and come back; a thread of its own, since plumbing takes time
+//! status     what all of it does, for people and programs
+//! rights     what the process gives up once it is set up
 //! ```
 
 mod keeper;
 mod rights;
 mod roster;
+mod selection;
 pub mod status;
 
+use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -29,6 +32,7 @@ use linux::stop::Stop;
 use linux::uplink::{self, Plan, Plumbing, Surroundings, Uplink, Watch};
 use linux::{Error, Result};
 use serde_json::Value;
+use units::{Instant, Rate};
 
 use crate::control::message::{Answer, Request};
 use crate::control::{Place, server};
@@ -48,6 +52,8 @@ type Shared = Arc<Mutex<Roster>>;
 pub struct JoinOptions {
     /// Interfaces, and when each is used. None: all that have a way out now.
     pub uplinks: Vec<(String, Tier)>,
+    /// As few uplinks carry data as deliver this, if it is given; the others are kept as backups.
+    pub target: Option<Rate>,
     /// The proxy.
     pub proxy: ProxyConfig,
     /// The number of a group that may ask and change this daemon, besides its owner.
@@ -83,11 +89,14 @@ pub fn join(
     let plan = uplink::plan(&device, &paths, &Surroundings::look(&uplinks)?)?;
     plan.notes.iter().for_each(|note| say(note));
     let plumbing = Plumbing::lay(plan)?;
-    let roster = Roster::new(&device, plumbing.paths(), &tiers);
+    let mut roster = Roster::new(&device, plumbing.paths(), &tiers);
+    roster.set_target(options.target).map_err(Error::Usage)?;
     let mut driver = Driver::new(tun, MTU)?;
     let (waker, heard) = (driver.waker()?, Arc::clone(&say));
     let used = roster.used();
-    let mut proxy = Proxy::new(options.proxy, &used, move || waker.wake(), move |line| heard(line))?;
+    let mut proxy_config = options.proxy;
+    proxy_config.forbidden.extend(uplink::own_addresses()?);
+    let mut proxy = Proxy::new(proxy_config, &used, move || waker.wake(), move |line| heard(line))?;
     // Of all addresses that the engine was given, it begins with those in use.
     addresses.iter().for_each(|ip| endpoint.remove_local_address(*ip, driver.now()));
     used.iter().for_each(|uplink| proxy.add_uplink(*uplink, &mut endpoint, driver.now()));
@@ -98,7 +107,15 @@ pub fn join(
     ready(&JoinStatus::new(&roster, &proxy, &endpoint, driver.now()));
     let remote = driver.remote()?;
     let shared: Shared = Arc::new(Mutex::new(roster));
-    let keeper = Keeper { plumbing, watch, roster: Arc::clone(&shared), remote: remote.clone(), say };
+    let keeper = Keeper {
+        plumbing,
+        watch,
+        roster: Arc::clone(&shared),
+        remote: remote.clone(),
+        say,
+        sums: Vec::new(),
+        looked_at: Instant::ZERO,
+    };
     rights::give_up()?;
     let mut host = EndpointHost::with_app(endpoint, Alone, proxy);
     let over = Stop::new()?;
@@ -140,30 +157,52 @@ fn answer(request: Request, roster: &Shared, remote: &Remote<ProxyHost>) -> Answ
     let done = match request {
         Request::Status => look(roster, remote),
         Request::SetTier { uplink, tier } => set_tier(&uplink, tier, roster, remote),
+        Request::SetTarget { bps } => set_target(bps.map(Rate::from_bps), roster, remote),
     };
     done.unwrap_or_else(|error| Answer::Refused(error.to_string()))
 }
 
 fn look(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<Answer> {
-    let roster = lock(roster).clone();
-    let status = remote
-        .call(move |host, now| host.with_app_mut(|proxy, endpoint| JoinStatus::new(&roster, proxy, endpoint, now)))?;
+    let shared = Arc::clone(roster);
+    let status = remote.call(move |host, now| {
+        // Whoever holds it does not wait for the driver meanwhile.
+        let roster = lock(&shared);
+        host.with_app_mut(|proxy, endpoint| JoinStatus::new(&roster, proxy, endpoint, now))
+    })?;
     serde_json::to_value(status)
         .map(Answer::Done)
         .map_err(|error| Error::Usage(format!("the status cannot be written: {error}")))
 }
 
 fn set_tier(interface: &str, tier: Tier, roster: &Shared, remote: &Remote<ProxyHost>) -> Result<Answer> {
-    let addresses = match lock(roster).set_tier(interface, tier) {
-        Ok(addresses) => addresses,
-        Err(why) => return Ok(Answer::Refused(why)),
+    if let Err(why) = lock(roster).set_tier(interface, tier) {
+        return Ok(Answer::Refused(why));
+    }
+    retier(roster, remote)?;
+    Ok(Answer::Done(Value::Null))
+}
+
+fn set_target(target: Option<Rate>, roster: &Shared, remote: &Remote<ProxyHost>) -> Result<Answer> {
+    if let Err(why) = lock(roster).set_target(target) {
+        return Ok(Answer::Refused(why));
+    }
+    retier(roster, remote)?;
+    Ok(Answer::Done(Value::Null))
+}
+
+/// Tells the proxy how each uplink is used now.
+fn retier(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<()> {
+    let tiers: Vec<(IpAddr, Tier)> = {
+        let roster = lock(roster);
+        let there = (0..roster.entries.len()).filter(|index| roster.entries[*index].lost.is_none());
+        let of = |index: usize| roster.entries[index].addresses.iter().map(move |ip| (*ip, index));
+        there.flat_map(of).map(|(ip, index)| (ip, roster.tier_of(index))).collect()
     };
     remote.call(move |host, now| {
         host.with_app_mut(|proxy, endpoint| {
-            addresses.iter().for_each(|ip| proxy.set_tier(*ip, tier, endpoint, now));
+            tiers.iter().for_each(|(ip, tier)| proxy.set_tier(*ip, *tier, endpoint, now));
         });
-    })?;
-    Ok(Answer::Done(Value::Null))
+    })
 }
 
 /// The roster; whoever panicked with it held has left it whole.

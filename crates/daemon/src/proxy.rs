@@ -248,6 +248,11 @@ impl Proxy {
         self.set_backup(ip, tier == Tier::Backup, endpoint, now);
     }
 
+    /// Whether somebody's octets have moved lately.
+    pub fn is_busy(&self) -> bool {
+        !self.watched.is_empty()
+    }
+
     /// Sums since the start.
     pub fn totals(&self) -> Totals {
         self.totals
@@ -337,8 +342,9 @@ impl App for Proxy {
             Event::Closed { connection, reason } => self.closed(*connection, *reason, endpoint, now),
             Event::FellBack(connection) => self.fell_back(*connection, endpoint, now),
             Event::Readable(connection) | Event::Writable(connection) | Event::PeerFinished(connection) => {
-                if let Some(key) = self.by_connection.get(connection) {
-                    self.turn(*key, endpoint, now);
+                if let Some(key) = self.by_connection.get(connection).copied() {
+                    self.drop_unasked(key, matches!(event, Event::PeerFinished(_)), endpoint, now);
+                    self.turn(key, endpoint, now);
                 }
             }
             _ => {}

@@ -33,7 +33,7 @@ struct Joined {
 
 fn options(tiers: &[Tier]) -> JoinOptions {
     let uplinks = USB.iter().zip(tiers).map(|(name, tier)| ((*name).to_owned(), *tier)).collect();
-    JoinOptions { uplinks, proxy: ProxyConfig::new("127.0.0.1:0".parse().unwrap()), control_group: None }
+    JoinOptions { uplinks, target: None, proxy: ProxyConfig::new("127.0.0.1:0".parse().unwrap()), control_group: None }
 }
 
 impl Joined {
@@ -145,6 +145,18 @@ fn a_program_gets_what_both_phones_carry_and_nothing_is_left() {
 }
 
 #[test]
+fn this_device_itself_is_not_reached_through_the_proxy() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
+    for own in ["192.168.42.10", "10.99.0.1", "10.99.0.2", "127.0.0.1", "[fdc0:42::10]", "localhost"] {
+        let mut curl = net.laptop.command("curl").unwrap();
+        curl.args(["--silent", "--max-time", "10", "--proxytunnel", "--proxy", &format!("http://{}", joined.proxy)]);
+        let ended = curl.args(["--write-out", "%{http_connect}", &format!("http://{own}:8000/")]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&ended.stdout), "403", "{own}");
+    }
+}
+
+#[test]
 fn without_names_all_uplinks_are_used() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     // An interface without a way out is none.
@@ -180,6 +192,31 @@ fn a_backup_carries_when_no_other_can_and_tiers_change_meanwhile() {
     assert!(
         ask(&net, &Request::SetTier { uplink: "usb7".into(), tier: Tier::Backup }).unwrap_err().contains("usb0, usb1")
     );
+}
+
+#[test]
+fn as_few_phones_as_deliver_the_target_carry() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(12 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let target = Some(units::Rate::from_mbps(10));
+    let joined = Joined::start(&net, JoinOptions { target, ..options(&[Tier::Primary; 2]) });
+    let _curl = files.curl(&net, &joined.proxy);
+    let carrying = || {
+        let status = status(&net);
+        status["uplinks"].as_array().unwrap().iter().filter(|uplink| uplink["carries"] == true).count()
+    };
+    wait_until("one of 16 Mbit/s is known to be enough for 10", || carrying() == 1);
+    let idle = (0..2).find(|index| status(&net)["uplinks"][*index]["carries"] == false).unwrap();
+    sleep(Duration::from_secs(1));
+    let so_far = carried(&status(&net), idle);
+    sleep(Duration::from_secs(1));
+    assert!(carried(&status(&net), idle) < so_far + 300_000, "a backup waits");
+    // More is wanted.
+    ask(&net, &Request::SetTarget { bps: Some(25_000_000) }).unwrap();
+    wait_until("both carry", || carrying() == 2 && carried(&status(&net), idle) > so_far + 800_000);
+    ask(&net, &Request::SetTarget { bps: None }).unwrap();
+    assert!(status(&net)["target_bps"].is_null() && carrying() == 2);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The proxy: programs that nobody here wrote use the engine through it, towards the kernel's MPTCP.
 
+mod load;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -466,7 +468,8 @@ fn git_clones_through_it() {
 /// Sends what it reads back, and ends with its input.
 const ECHO_SERVER: &str = "
 import selectors, socket, sys, threading, os, resource
-resource.setrlimit(resource.RLIMIT_NOFILE, (20000, 20000))
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
 selector = selectors.DefaultSelector()
 listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
@@ -488,106 +491,9 @@ while True:
             key.fileobj.close()
 ";
 
-/// Resident memory of this process.
-fn resident_bytes() -> u64 {
-    let text = fs::read_to_string("/proc/self/statm").unwrap();
-    text.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 4096
-}
-
-/// `count` tunnels to the echo server, each of which has been used.
-fn many(proxy: &Running, count: usize) -> Vec<TcpStream> {
-    let mut tunnels = Vec::new();
-    for round in 0..count.div_ceil(100) {
-        let wave = 100.min(count - round * 100);
-        let mut clients: Vec<_> =
-            (0..wave).map(|_| proxy.rig.host(1).run(|| TcpStream::connect(PROXY)).unwrap().unwrap()).collect();
-        for client in &mut clients {
-            client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-            client.write_all(&[5, 1, 0, 5, 1, 0, 1, 10, 1, 0, 1, 31, 64]).unwrap();
-            client.write_all(b"hello").unwrap();
-        }
-        for client in &mut clients {
-            let mut reply = [0; 17];
-            client.read_exact(&mut reply).unwrap();
-            assert_eq!(&reply[12..], b"hello", "{reply:?}");
-        }
-        tunnels.append(&mut clients);
-    }
-    tunnels
-}
-
-fn many_clients(count: usize) {
-    let fast = "rate = '500 Mbit/s'\ndelay = '2 ms'";
-    let Some(proxy) = Running::start(&[fast, fast]) else { return };
-    let files = Files::new(&format!("many-{count}"));
-    let _server = proxy.python(&files.0, ECHO_SERVER);
-    let before = resident_bytes();
-    let mut tunnels = many(&proxy, count);
-    let grown = resident_bytes().saturating_sub(before);
-    println!("{count} clients: {} B each, of which this test's own are a few", grown / count as u64);
-    // All at once.
-    tunnels.iter_mut().for_each(|tunnel| tunnel.write_all(b"again").unwrap());
-    for tunnel in &mut tunnels {
-        let mut reply = [0; 5];
-        tunnel.read_exact(&mut reply).unwrap();
-        assert_eq!(&reply, b"again");
-    }
-    assert_eq!(proxy.status().clients.len(), count);
-    assert!(grown / (count as u64) < 200_000, "{grown}");
-    // Then nothing happens, and nobody does anything.
-    sleep(Duration::from_secs(4));
-    let turns = proxy.call(|host, _| host.app_ref().totals().turns);
-    sleep(Duration::from_secs(3));
-    let more = proxy.call(|host, _| host.app_ref().totals().turns) - turns;
-    // Our own questions make up two of them.
-    assert!(more <= 4, "{more} turns while all were idle");
-    drop(tunnels);
-    wait_until("all are gone", || proxy.status().clients.is_empty());
-}
-
 #[expect(clippy::disallowed_methods, reason = "other programs work in real time")]
 fn sleep(span: Duration) {
     thread::sleep(span);
-}
-
-#[test]
-fn two_thousand_clients_at_once() {
-    many_clients(2000);
-}
-
-#[test]
-#[ignore = "takes long: prints the memory of an idle connection"]
-fn ten_thousand_clients_at_once() {
-    many_clients(10_000);
-}
-
-#[test]
-fn a_slow_client_holds_up_nobody_and_keeps_little() {
-    let fast = "rate = '200 Mbit/s'\ndelay = '2 ms'";
-    let Some(proxy) = Running::start(&[fast, fast]) else { return };
-    let listener = proxy.listener("10.1.0.1:9000");
-    let files = Files::new("slow");
-    let _server = proxy.web_server(&files.0);
-    let mut slow = Vec::new();
-    for _ in 0..10 {
-        slow.push(proxy.tunnel("10.1.0.1:9000"));
-        let mut server = next_of(&listener);
-        thread::spawn(move || while server.write_all(&[1; 100_000]).is_ok() {});
-    }
-    let before = resident_bytes();
-    for _ in 0..20 {
-        for client in &mut slow {
-            assert!(client.read(&mut [0; 100]).unwrap() > 0);
-        }
-        sleep(Duration::from_millis(100));
-    }
-    let fetched = proxy.fetched(&["--socks5", PROXY, "-w", " %{time_total}", "http://10.1.0.1:8000/data.bin"]);
-    let text = fetched.rsplit(|octet| *octet == b' ').next().unwrap();
-    let took: f64 = String::from_utf8_lossy(text).parse().unwrap();
-    assert!(took < 3.0, "{took} s");
-    let grown = resident_bytes().saturating_sub(before);
-    println!("10 slow clients: {grown} B");
-    assert!(grown < 10 * (3 << 20), "{grown}");
 }
 
 #[test]
@@ -626,26 +532,6 @@ fn a_lost_uplink_ends_nothing_and_the_end_is_in_good_order() {
     assert!(tunnel.read(&mut [0; 1]).is_err());
 }
 
-/// How fast octets pass, for the record: run it with a release build on a quiet machine.
-#[test]
-#[ignore = "prints a figure"]
-fn throughput() {
-    let link = "rate = '20 Gbit/s'";
-    let Some(proxy) = Running::start(&[link]) else { return };
-    let files = Files::new("throughput");
-    let _server = proxy.web_server(&files.0);
-    let large = fs::File::create(files.path("large.bin")).unwrap();
-    large.set_len(2_000_000_000).unwrap();
-    for (options, url) in [
-        (&["--socks5-hostname", PROXY][..], "http://server.test:8000/large.bin"),
-        (&["--proxy", PROXY], "http://server.test:8000/large.bin"),
-    ] {
-        let speed = proxy.fetched(&[options, &["-o", "/dev/null", "-w", "%{speed_download}", url]].concat());
-        let bytes: f64 = String::from_utf8(speed).unwrap().parse().unwrap();
-        println!("{options:?}: {:.2} Gbit/s", bytes * 8.0 / 1e9);
-    }
-}
-
 /// A server without MPTCP gets one path for each connection: many of them use both links.
 #[test]
 fn connections_of_plain_tcp_spread_over_the_links() {
@@ -666,7 +552,7 @@ fn connections_of_plain_tcp_spread_over_the_links() {
         assert!(!connection.mptcp);
         *on.entry(connection.subflows[0].local.ip()).or_default() += 1;
     }
-    assert!(on.len() == 2 && on.values().all(|count| *count >= 3), "{on:?} {:?}", status.addresses);
+    assert!(on.len() == 2 && on.values().all(|count| *count >= 2), "{on:?} {:?}", status.addresses);
     proxy.finish();
     clients.into_iter().for_each(|client| client.join().unwrap());
 }
@@ -674,11 +560,9 @@ fn connections_of_plain_tcp_spread_over_the_links() {
 #[test]
 fn ssh_goes_through_it() {
     let sshd = Path::new("/usr/sbin/sshd");
-    if !available_with(&[("ssh", "openssh-client"), ("ssh-keygen", "openssh-client")]) {
+    let programs = [("ssh", "openssh-client"), ("ssh-keygen", "openssh-client"), ("sshd", "openssh-server")];
+    if !available_with(&programs) {
         return;
-    }
-    if !sshd.exists() {
-        return eprintln!("left out: ssh through the proxy (apt-get install openssh-server)");
     }
     let Some(proxy) = Running::start(&[LINK, LINK]) else { return };
     let files = Files::new("ssh");
@@ -730,3 +614,70 @@ def up():
 threading.Thread(target=up,daemon=True).start()
 while d:=s.recv(65536): os.write(1,d)
 ";
+
+#[test]
+fn a_dead_uplink_delays_little() {
+    let Some(proxy) = Running::start(&[LINK, LINK]) else { return };
+    let files = Files::new("dead");
+    let _server = proxy.web_server(&files.0);
+    let fetch = |url: &str| {
+        let options = ["--socks5-hostname", PROXY, "-o", "/dev/null", "-w", "%{time_starttransfer}", url];
+        String::from_utf8(proxy.fetched(&options)).unwrap().parse::<f64>().unwrap()
+    };
+    // Without any knowledge, and with the knowledge that both were fine.
+    proxy.rig.set_link(0, false);
+    let unknown_s = fetch("http://10.2.0.1:8000/fields");
+    proxy.rig.set_link(0, true);
+    fetch("http://10.2.0.1:8000/data.bin");
+    proxy.rig.set_link(1, false);
+    let known_s = fetch("http://10.1.0.1:8000/fields");
+    assert!(unknown_s < 1.0 && known_s < 2.0, "{unknown_s} {known_s}");
+}
+
+/// Answers the first request, says more than it was asked for, and answers the second on another connection.
+const TALKATIVE_SERVER: &str = "
+import socket, sys, threading, os, time
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(('0.0.0.0', 8000))
+listener.listen()
+def serve(client):
+    try:
+        request = client.recv(4096)
+        if b'/garbage' in request: client.sendall(b'SSH-2.0-x\\r\\n\\r\\n')
+        elif b'/nothing' in request: pass
+        elif b'/cut' in request: client.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 9\\r\\n\\r\\nabc')
+        elif request:
+            client.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok')
+            time.sleep(0.3)
+            client.sendall(b'HTTP/1.1 408 Timeout\\r\\nContent-Length: 0\\r\\n\\r\\n')
+    finally: client.close()
+while True: threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+";
+
+#[test]
+fn servers_that_misbehave_are_told_apart_from_answers() {
+    let Some(proxy) = Running::start(&[LINK, LINK]) else { return };
+    let files = Files::new("talkative");
+    let _server = proxy.python(&files.0, TALKATIVE_SERVER);
+    let status = |path: &str| {
+        let url = format!("http://10.1.0.1:8000{path}");
+        String::from_utf8(proxy.fetched(&["--proxy", PROXY, "-o", "/dev/null", "-w", "%{http_code}", &url])).unwrap()
+    };
+    assert_eq!([status("/garbage"), status("/nothing")], ["502", "502"]);
+    assert!(proxy.refused(&["--proxy", PROXY, "http://10.1.0.1:8000/cut"]).contains("curl: (56)"));
+    // Two requests on one connection of the client; in between the server says what nobody asked for.
+    let mut client = proxy.client();
+    for _ in 0..2 {
+        client.write_all(b"GET http://10.1.0.1:8000/ HTTP/1.1\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\nok") {
+            let mut octet = [0];
+            client.read_exact(&mut octet).unwrap();
+            answer.push(octet[0]);
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 200 OK"), "{}", String::from_utf8_lossy(&answer));
+        sleep(Duration::from_secs(1));
+    }
+}

@@ -6,9 +6,10 @@ use daemon::control::{self, Request};
 use daemon::join::status::{JoinStatus, UplinkStatus};
 use daemon::join::{JoinOptions, join as join_uplinks, rehearse};
 use daemon::proxy::ProxyConfig;
+use lab::present::quantity;
 use linux::stop::Stop;
 
-use crate::arguments::{self, JoinOrder};
+use crate::arguments::{self, Change, JoinOrder};
 use crate::commands::status::chosen;
 use crate::console;
 use crate::failure::Failure;
@@ -47,7 +48,7 @@ fn options(arguments: &arguments::Join) -> Result<JoinOptions, Failure> {
     transport::scheduler::build(&connection.scheduler).map_err(|error| refused(&error))?;
     transport::path_manager::build(&connection.path_manager).map_err(|error| refused(&error))?;
     let control_group = arguments.control_group.as_deref().map(group).transpose()?;
-    Ok(JoinOptions { uplinks: arguments.interfaces.clone(), proxy, control_group })
+    Ok(JoinOptions { uplinks: arguments.interfaces.clone(), target: arguments.target, proxy, control_group })
 }
 
 /// The number of a group of this host.
@@ -88,9 +89,21 @@ fn uses(proxy: SocketAddr) -> String {
 
 fn tell(set: &arguments::Set) -> Result<(), Failure> {
     let device = chosen(set.device.as_deref())?;
-    for (uplink, tier) in &set.tiers {
-        control::ask(&device, &Request::SetTier { uplink: uplink.clone(), tier: *tier })?;
-        console::print(&format!("{uplink} is {} now\n", tier.name()))?;
+    for change in &set.changes {
+        let (request, done) = match change {
+            Change::Tier(uplink, tier) => {
+                let request = Request::SetTier { uplink: uplink.clone(), tier: *tier };
+                (request, format!("{uplink} is {} now\n", tier.name()))
+            }
+            Change::Target(Some(rate)) => {
+                let done =
+                    format!("as few uplinks as deliver {} carry data now\n", quantity(rate.as_bps() as f64, "bit/s"));
+                (Request::SetTarget { bps: Some(rate.as_bps()) }, done)
+            }
+            Change::Target(None) => (Request::SetTarget { bps: None }, "all uplinks carry data now\n".into()),
+        };
+        control::ask(&device, &request)?;
+        console::print(&done)?;
     }
     Ok(())
 }

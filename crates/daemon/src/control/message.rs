@@ -18,6 +18,11 @@ pub enum Request {
         /// When it is used.
         tier: Tier,
     },
+    /// As few uplinks as deliver this carry data from now on; without it all do.
+    SetTarget {
+        /// Bit/s.
+        bps: Option<u64>,
+    },
 }
 
 /// What is answered.

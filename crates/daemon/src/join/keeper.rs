@@ -8,11 +8,24 @@ use linux::Result;
 use linux::driver::Remote;
 use linux::stop::Stop;
 use linux::uplink::{Change, Plumbing, Uplink, Watch};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use units::{Instant, Rate};
+
+use super::selection::Measured;
 use super::{ProxyHost, Shared, lock};
 use crate::proxy::choice;
+
+/// How often it is looked who is to carry.
+const PERIOD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// Why the keeper looks up.
+enum Woken {
+    Second,
+    Changed,
+    Over,
+}
 
 /// Owns the plumbing: with it, everything is taken back.
 pub struct Keeper<Say> {
@@ -21,29 +34,55 @@ pub struct Keeper<Say> {
     pub roster: Shared,
     pub remote: Remote<ProxyHost>,
     pub say: Arc<Say>,
+    /// Octets that uplinks had carried when they were last looked at, and when that was.
+    pub sums: Vec<u64>,
+    pub looked_at: Instant,
 }
 
 impl<Say: Fn(&str)> Keeper<Say> {
     /// Until `over`, or until the driver has ended.
     pub fn keep(mut self, over: &Stop) {
         loop {
-            let mut fds = [over.as_fd(), self.watch.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-            match poll(&mut fds, None) {
-                Ok(_) | Err(Errno::INTR) => {}
+            match self.wait(over) {
+                Ok(Woken::Second) => {
+                    if self.select().is_err() {
+                        return;
+                    }
+                }
+                Ok(Woken::Changed) => {
+                    if !self.follow() {
+                        return;
+                    }
+                }
+                Ok(Woken::Over) => return,
                 Err(errno) => return self.give_up(&errno.to_string()),
             }
-            if !fds[0].revents().is_empty() {
-                return;
-            }
-            loop {
-                match self.watch.next() {
-                    Ok(Some(change)) => {
-                        if self.heed(change).is_err() {
-                            return;
-                        }
+        }
+    }
+
+    fn wait(&self, over: &Stop) -> Result<Woken, Errno> {
+        let mut fds = [over.as_fd(), self.watch.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        match poll(&mut fds, Some(&PERIOD)) {
+            Ok(0) => return Ok(Woken::Second),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        Ok(if fds[0].revents().is_empty() { Woken::Changed } else { Woken::Over })
+    }
+
+    /// Heeds what has changed; false if nobody needs that any more, or it cannot be seen.
+    fn follow(&mut self) -> bool {
+        loop {
+            match self.watch.next() {
+                Ok(Some(change)) => {
+                    if self.heed(change).is_err() {
+                        return false;
                     }
-                    Ok(None) => break,
-                    Err(error) => return self.give_up(&error.to_string()),
+                }
+                Ok(None) => return true,
+                Err(error) => {
+                    self.give_up(&error.to_string());
+                    return false;
                 }
             }
         }
@@ -78,19 +117,53 @@ impl<Say: Fn(&str)> Keeper<Say> {
             // If it is gone again, that is told next.
             return self.lost(&name, format!("cannot be connected ({error})"));
         }
-        let (addresses, used, was_lost) = match lock(&self.roster).entry(&name) {
-            Some(entry) => {
-                let was_lost = entry.lost.take().is_some();
-                entry.uplink = uplink;
-                (entry.addresses.clone(), entry.used(), was_lost)
-            }
-            None => return Ok(()),
-        };
+        let mut roster = lock(&self.roster);
+        let Some(index) = roster.position(&name) else { return Ok(()) };
+        let entry = &mut roster.entries[index];
+        let was_lost = entry.lost.take().is_some();
+        entry.uplink = uplink;
+        let (addresses, used) = (entry.addresses.clone(), roster.used_of(index));
+        drop(roster);
         (self.say)(&format!(
             "{name} {}",
             if was_lost { "is there and in use" } else { "has changed, and is in use again" }
         ));
         self.change(addresses, used)
+    }
+
+    /// A second has passed: who is to carry for the target bit rate, if there is one.
+    ///
+    /// # Errors
+    /// If the driver has ended.
+    fn select(&mut self) -> Result<()> {
+        let addresses: Vec<Vec<IpAddr>> = {
+            let roster = lock(&self.roster);
+            if roster.selection.is_none() {
+                return Ok(());
+            }
+            roster.entries.iter().map(|entry| entry.addresses.clone()).collect()
+        };
+        let (sums, busy, now) = self.remote.call(move |host, now| {
+            host.with_app_mut(|proxy, _| {
+                let sum = |ips: &Vec<IpAddr>| ips.iter().map(|ip| proxy.meter(*ip).bytes()).sum::<u64>();
+                (addresses.iter().map(sum).collect::<Vec<u64>>(), proxy.is_busy(), now)
+            })
+        })?;
+        let mut roster = lock(&self.roster);
+        let span = now.saturating_since(self.looked_at);
+        let measured: Vec<Measured> = roster
+            .entries
+            .iter()
+            .enumerate()
+            .map(|(index, entry)| {
+                let bytes = sums[index].saturating_sub(self.sums.get(index).copied().unwrap_or(sums[index]));
+                Measured { tier: entry.tier, usable: entry.lost.is_none(), rate: Rate::from_bytes_per(bytes, span) }
+            })
+            .collect();
+        (self.sums, self.looked_at) = (sums, now);
+        let changes = roster.selection.as_mut().is_some_and(|selection| selection.look(&measured, busy, now));
+        drop(roster);
+        if changes { super::retier(&self.roster, &self.remote) } else { Ok(()) }
     }
 
     /// What ran over `addresses` ends; what may be used is used anew.

@@ -4,15 +4,19 @@ use std::net::IpAddr;
 
 use linux::uplink::{EnginePath, Uplink};
 
+use units::Rate;
+
+use super::selection::Selection;
 use crate::proxy::choice::{self, Tier};
 
 /// All uplinks of a daemon.
-#[derive(Clone, Debug)]
 pub struct Roster {
     /// The engine's device.
     pub device: String,
     /// In the order in which they were named.
     pub entries: Vec<Entry>,
+    /// Who carries for a target bit rate, if there is one: by the position of entries.
+    pub selection: Option<Selection>,
 }
 
 /// One uplink.
@@ -37,12 +41,47 @@ impl Roster {
             tier: *tier,
             lost: path.uplink.ways().next().is_none().then(|| "is not there yet".into()),
         };
-        Self { device: device.into(), entries: paths.iter().zip(tiers).map(entry).collect() }
+        Self { device: device.into(), entries: paths.iter().zip(tiers).map(entry).collect(), selection: None }
     }
 
     /// The engine's addresses that connections may use now.
     pub fn used(&self) -> Vec<choice::Uplink> {
-        self.entries.iter().flat_map(Entry::used).collect()
+        (0..self.entries.len()).flat_map(|index| self.used_of(index)).collect()
+    }
+
+    /// The addresses of the uplink at `index` that connections may use now, and how.
+    pub fn used_of(&self, index: usize) -> Vec<choice::Uplink> {
+        let (entry, tier) = (&self.entries[index], self.tier_of(index));
+        let addresses = entry.addresses.iter().filter(|_| entry.lost.is_none() && tier != Tier::Never);
+        addresses.map(|ip| choice::Uplink { ip: *ip, tier }).collect()
+    }
+
+    /// When the uplink at `index` is used now: as it was told, unless others are enough for the target bit rate.
+    pub fn tier_of(&self, index: usize) -> Tier {
+        let tier = self.entries[index].tier;
+        let carries = self.selection.as_ref().is_none_or(|selection| selection.carries(index));
+        if carries { tier } else { tier.max(Tier::Backup) }
+    }
+
+    /// The position of the uplink of an interface.
+    pub fn position(&self, interface: &str) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.uplink.interface == interface)
+    }
+
+    /// Asks for a bit rate, or for all that there is.
+    ///
+    /// # Errors
+    /// If there is no selector.
+    pub fn set_target(&mut self, target: Option<Rate>) -> Result<(), String> {
+        match (target, &mut self.selection) {
+            (None, selection) => *selection = None,
+            (Some(target), Some(selection)) => selection.set_target(target),
+            (Some(target), selection) => {
+                let new = Selection::new(target, self.entries.len());
+                *selection = Some(new.map_err(|error| error.to_string())?);
+            }
+        }
+        Ok(())
     }
 
     /// The uplink of an interface.
@@ -50,11 +89,11 @@ impl Roster {
         self.entries.iter_mut().find(|entry| entry.uplink.interface == interface)
     }
 
-    /// Uses an uplink in another way; gives the addresses that this concerns now.
+    /// Uses an uplink in another way.
     ///
     /// # Errors
     /// In one line: if there is no such uplink, or no other would be left.
-    pub fn set_tier(&mut self, interface: &str, tier: Tier) -> Result<Vec<IpAddr>, String> {
+    pub fn set_tier(&mut self, interface: &str, tier: Tier) -> Result<(), String> {
         let names: Vec<String> = self.entries.iter().map(|entry| entry.uplink.interface.clone()).collect();
         let others_used =
             self.entries.iter().any(|entry| entry.uplink.interface != interface && entry.tier != Tier::Never);
@@ -65,16 +104,7 @@ impl Roster {
             return Err(format!("{interface} is the last uplink in use: give another one a tier first"));
         }
         entry.tier = tier;
-        Ok(if entry.lost.is_none() { entry.addresses.clone() } else { Vec::new() })
-    }
-}
-
-impl Entry {
-    /// Its addresses that connections may use now.
-    pub fn used(&self) -> Vec<choice::Uplink> {
-        let is_used = self.lost.is_none() && self.tier != Tier::Never;
-        let addresses = self.addresses.iter().filter(|_| is_used);
-        addresses.map(|ip| choice::Uplink { ip: *ip, tier: self.tier }).collect()
+        Ok(())
     }
 }
 
@@ -99,11 +129,11 @@ mod tests {
     fn an_uplink_that_is_never_used_or_lost_has_no_address() {
         let mut roster = roster();
         assert_eq!(roster.used().len(), 2);
-        assert_eq!(roster.set_tier("usb1", Tier::Never).unwrap().len(), 1);
+        roster.set_tier("usb1", Tier::Never).unwrap();
         assert_eq!(roster.used().len(), 1);
         roster.entry("usb0").unwrap().lost = Some("is down".into());
         assert!(roster.used().is_empty());
-        assert!(roster.set_tier("usb0", Tier::Secondary).unwrap().is_empty(), "heard of when it is back");
+        assert!(roster.set_tier("usb0", Tier::Secondary).is_ok(), "for when it is back");
     }
 
     #[test]

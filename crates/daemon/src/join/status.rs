@@ -3,7 +3,7 @@
 use linux::uplink::Way;
 use serde::Serialize;
 use transport::Endpoint;
-use units::{Duration, Instant};
+use units::{Duration, Instant, Rate};
 
 use super::roster::{Entry, Roster};
 use crate::proxy::Proxy;
@@ -19,6 +19,8 @@ pub struct JoinStatus {
     pub device: String,
     /// When this was so, nanoseconds since the start, as are all times here.
     pub at: Instant,
+    /// What is asked for, bit/s, if not all that there is.
+    pub target_bps: Option<u64>,
     /// In the order in which they were named.
     pub uplinks: Vec<UplinkStatus>,
     /// What programs do with them.
@@ -30,8 +32,12 @@ pub struct JoinStatus {
 pub struct UplinkStatus {
     /// Its interface.
     pub interface: String,
-    /// When it is used.
+    /// When it is used, as it was told.
     pub tier: Tier,
+    /// Whether it carries for the target bit rate, if there is one.
+    pub carries: bool,
+    /// What it is believed to deliver, bit/s, where there is a target and it has carried.
+    pub estimate_bps: Option<u64>,
     /// Why it cannot be used now, to follow its name in a sentence.
     pub lost: Option<String>,
     /// Its own addresses and gateways, as `192.168.42.10 via 192.168.42.129`.
@@ -56,7 +62,10 @@ impl JoinStatus {
             let meters = entry.addresses.iter().map(|ip| proxy.meter(*ip));
             meters.fold(UplinkMeter::default(), UplinkMeter::plus)
         };
-        let uplink = |entry: &Entry| UplinkStatus {
+        let selection = roster.selection.as_ref();
+        let uplink = |(index, entry): (usize, &Entry)| UplinkStatus {
+            carries: roster.tier_of(index) == entry.tier,
+            estimate_bps: selection.and_then(|selection| selection.estimate(index)).map(Rate::as_bps),
             interface: entry.uplink.interface.clone(),
             tier: entry.tier,
             lost: entry.lost.clone(),
@@ -65,9 +74,10 @@ impl JoinStatus {
             queue: views(entry).iter().map(|view| view.queue).max().unwrap_or(Duration::ZERO),
             meter: meter(entry),
         };
-        let uplinks = roster.entries.iter().map(uplink).collect();
+        let uplinks = roster.entries.iter().enumerate().map(uplink).collect();
         let device = roster.device.clone();
-        Self { version: env!("CARGO_PKG_VERSION"), device, at: now, uplinks, proxy: proxy_status }
+        let target_bps = selection.map(|selection| selection.target().as_bps());
+        Self { version: env!("CARGO_PKG_VERSION"), device, at: now, target_bps, uplinks, proxy: proxy_status }
     }
 }
 

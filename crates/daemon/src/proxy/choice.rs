@@ -27,8 +27,10 @@ const BASE_SPAN: Duration = Duration::from_secs(60);
 const KNOWN_FOR: Duration = Duration::from_secs(300);
 /// For how long an uplink is not tried anew that was slower to answer than another.
 const OUTPACED_FOR: Duration = Duration::from_secs(30);
-/// An attempt unanswered for so many times its RTT, when another one was answered, is a failure.
+/// An attempt unanswered for so many times its RTT, when another one was answered, was met with silence: so often in a row, and the
+/// uplink fails. One may be a lost packet, or a device that was busy.
 const SILENT_ROUNDS: u64 = 3;
+const SILENCES: u32 = 2;
 /// How long an uplink that failed is left alone at first, and at most.
 const BACKOFF_MIN: Duration = Duration::from_secs(1);
 const BACKOFF_DOUBLINGS_MAX: u32 = 6;
@@ -136,6 +138,8 @@ struct State {
     rate_bytes: u64,
     busy: u32,
     failures: u32,
+    /// Attempts in a row that were met with silence.
+    silences: u32,
     failing_until: Instant,
 }
 
@@ -155,7 +159,7 @@ pub struct Choice {
 impl State {
     fn new(uplink: Uplink) -> Self {
         let (base, queue, at) = (Base::Unknown, Duration::ZERO, Instant::ZERO);
-        Self { uplink, base, queue, rate_bytes: 0, busy: 0, failures: 0, failing_until: at }
+        Self { uplink, base, queue, rate_bytes: 0, busy: 0, failures: 0, silences: 0, failing_until: at }
     }
 
     /// The base RTT, as far as it is known now.
@@ -175,6 +179,7 @@ impl State {
     }
 
     fn note_rtt(&mut self, rtt: Duration, now: Instant) {
+        self.silences = 0;
         self.base = match self.base {
             Base::Known { now: least, before, since, latest } if now.saturating_since(latest) < KNOWN_FOR => {
                 match now.saturating_since(since) >= BASE_SPAN {
@@ -328,7 +333,8 @@ impl Choice {
         match state.base {
             Base::Known { .. } => {
                 let expected = state.round_trip(now).unwrap_or(waited);
-                if waited >= expected.saturating_mul(SILENT_ROUNDS) {
+                state.silences += u32::from(waited >= expected.saturating_mul(SILENT_ROUNDS));
+                if state.silences >= SILENCES {
                     state.fail(now);
                 }
             }

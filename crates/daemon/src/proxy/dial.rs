@@ -97,7 +97,7 @@ impl Dial {
         begun
     }
 
-    /// When [`Self::go_on`] is to be called next, or [`Self::give_up`].
+    /// When [`Self::go_on`] is to be called next, or all are to be given up.
     pub fn next_at(&self) -> Instant {
         self.waiting.last().map_or(self.give_up_at, |(at, ..)| (*at).min(self.give_up_at))
     }

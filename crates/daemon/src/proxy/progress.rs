@@ -423,6 +423,15 @@ impl Proxy {
         endpoint.release(server.connection);
     }
 
+    /// Between two requests a server has nothing to say: what it says then must not pass for the answer to the next one.
+    pub(super) fn drop_unasked(&mut self, key: usize, finished: bool, endpoint: &mut Endpoint, now: Instant) {
+        let session = &self.sessions[key];
+        let idle = session.server.as_ref().filter(|_| matches!(session.stage, Stage::Opening));
+        if idle.is_some_and(|server| finished || endpoint.readable_bytes(server.connection) > 0) {
+            self.drop_server(key, false, endpoint, now);
+        }
+    }
+
     /// A session is over.
     pub(super) fn finish(&mut self, key: usize, end: End, endpoint: &mut Endpoint, now: Instant) {
         self.give_up_all(key, endpoint, now);

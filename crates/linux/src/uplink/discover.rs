@@ -146,6 +146,16 @@ pub fn discover_some(names: &[String]) -> Result<(Vec<Uplink>, Vec<String>)> {
     Ok((uplinks, wrong))
 }
 
+/// The addresses that interfaces of this host have now.
+///
+/// # Errors
+/// If `ip` is missing or fails.
+pub fn own_addresses() -> Result<Vec<IpAddr>> {
+    let interfaces = ip_json(&["address", "show"])?;
+    let entries = interfaces.iter().filter_map(|interface| interface.get("addr_info")?.as_array()).flatten();
+    Ok(entries.filter_map(|entry| text(entry, "local")?.parse().ok()).collect())
+}
+
 /// All interfaces that reach the Internet by themselves now.
 ///
 /// # Errors

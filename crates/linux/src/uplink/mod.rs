@@ -40,7 +40,7 @@ mod state;
 mod surroundings;
 mod watch;
 
-pub use discover::{Network, Uplink, Way, discover, discover_all, discover_some};
+pub use discover::{Network, Uplink, Way, discover, discover_all, discover_some, own_addresses};
 pub use plan::{EnginePath, Plan, Step, engine_paths, plan};
 pub use plumbing::{Plumbing, clean};
 pub use surroundings::{Setting, Surroundings};

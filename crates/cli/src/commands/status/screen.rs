@@ -29,7 +29,7 @@ struct View {
 /// Shows the daemons until q, Esc or Ctrl-C, or until one of them has ended.
 pub fn watch(devices: &[String]) -> Result<(), Failure> {
     let mut before = super::samples(devices)?;
-    let mut views: Vec<View> = before.iter().map(|sample| View::new(sample)).collect();
+    let mut views: Vec<View> = before.iter().map(View::new).collect();
     let mut terminal = ratatui::try_init()?;
     let shown = show(devices, &mut before, &mut views, &mut terminal);
     ratatui::restore();
@@ -72,12 +72,18 @@ fn is_over() -> Result<bool, Failure> {
 impl View {
     fn new(sample: &Sample) -> Self {
         let (rows, clients) = (table::rows(sample, sample), table::clients(sample));
-        Self { rows, clients, device: sample.device(), courses: BTreeMap::new() }
+        Self {
+            rows,
+            clients,
+            device: format!("{}{}", sample.device(), table::target(sample)),
+            courses: BTreeMap::new(),
+        }
     }
 
     fn look(&mut self, before: &Sample, now: &Sample) {
         self.rows = table::rows(before, now);
         self.clients = table::clients(now);
+        self.device = format!("{}{}", now.device(), table::target(now));
         for row in &self.rows {
             let course = self.courses.entry(row.cells[0].clone()).or_default();
             course.push_back((row.down_rate * 8.0) as u64);

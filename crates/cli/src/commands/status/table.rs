@@ -66,7 +66,11 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
         Row {
             cells: [
                 now.word(&at("interface")),
-                if lost.is_some() { "lost".into() } else { now.word(&at("tier")) },
+                match (&lost, now.0.pointer(&at("carries"))) {
+                    (Some(_), _) => "lost".into(),
+                    (None, Some(Value::Bool(false))) => format!("{}, waits", now.word(&at("tier"))),
+                    _ => now.word(&at("tier")),
+                },
                 quantity(down_rate * 8.0, "bit/s"),
                 quantity(rate("meter/up_bytes") * 8.0, "bit/s"),
                 rtt.map_or_else(|| "–".into(), milliseconds),
@@ -104,6 +108,14 @@ pub fn clients(now: &Sample) -> String {
     )
 }
 
+/// What is asked for, if not all that there is, to follow the name of the device.
+pub fn target(now: &Sample) -> String {
+    match now.number("/target_bps") {
+        bps if bps > 0.0 => format!(", as few uplinks as deliver {}", quantity(bps, "bit/s")),
+        _ => String::new(),
+    }
+}
+
 /// Everything as a table, and what is wrong with uplinks.
 pub fn describe(before: &Sample, now: &Sample) -> String {
     let rows = rows(before, now);
@@ -116,7 +128,7 @@ pub fn describe(before: &Sample, now: &Sample) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let lost = rows.iter().filter_map(|row| Some(format!("{} {}\n", row.cells[0], row.lost.as_ref()?)));
-    format!("{}\n{table}\n{}{}\n", now.device(), lost.collect::<String>(), clients(now))
+    format!("{}{}\n{table}\n{}{}\n", now.device(), target(now), lost.collect::<String>(), clients(now))
 }
 
 #[cfg(test)]
@@ -129,8 +141,9 @@ mod tests {
         Sample::new(json!({
             "device": "anabranch0",
             "at": at_s * 1_000_000_000,
+            "target_bps": 4_000_000,
             "uplinks": [
-                { "interface": "usb0", "tier": "primary", "lost": null, "base_rtt": 21_000_000, "queue": 3_000_000,
+                { "interface": "usb0", "tier": "primary", "carries": false, "lost": null, "base_rtt": 21_000_000, "queue": 3_000_000,
                   "meter": { "down_bytes": down_bytes, "up_bytes": 0, "sent_segments": 200, "retransmitted_segments": 3 } },
                 { "interface": "usb1", "tier": "backup", "lost": "does not exist", "base_rtt": null, "queue": 0, "meter": {} },
             ],
@@ -141,9 +154,18 @@ mod tests {
     #[test]
     fn rates_are_those_between_the_looks() {
         let text = describe(&sample(1, 1_000_000), &sample(3, 2_000_000));
-        for wanted in
-            ["usb0", "4.00 Mbit/s", "21 ms", "3.0 ms", "1.5 %", "2.00 MB", "usb1 does not exist", "1 client now"]
-        {
+        for wanted in [
+            "usb0",
+            "primary, waits",
+            "deliver 4.00 Mbit/s",
+            "4.00 Mbit/s",
+            "21 ms",
+            "3.0 ms",
+            "1.5 %",
+            "2.00 MB",
+            "usb1 does not exist",
+            "1 client now",
+        ] {
             assert!(text.contains(wanted), "{wanted:?} in\n{text}");
         }
     }

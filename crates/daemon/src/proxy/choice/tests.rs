@@ -115,6 +115,8 @@ fn a_known_uplink_that_stays_silent_is_failing() {
     choice.outpaced(ip(1), ms(59), at(1000));
     assert_eq!(plan(&choice, at(1001))[0], (1, 0), "somebody else was merely faster");
     choice.outpaced(ip(1), ms(90), at(1000));
+    assert_eq!(plan(&choice, at(1001))[0], (1, 0), "once is a lost packet");
+    choice.outpaced(ip(1), ms(90), at(1000));
     assert_eq!(plan(&choice, at(1001)), [(2, 0), (1, 80)]);
     assert_eq!(plan(&choice, at(2001))[0], (1, 0), "after a second it is tried again");
 }

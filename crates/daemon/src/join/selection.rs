@@ -1,0 +1,294 @@
+//! Which uplinks carry data for a target bit rate: as few as deliver it, the others are kept as backups. Pure: told every second what was
+//! measured, it says who is to carry.
+//!
+//! ```text
+//! every second    delivered by each uplink ──► estimate: the most of the last minute in which it carried
+//! estimates       ──► relay selection (SSRS) among primaries, then among primaries and secondaries
+//! ```
+//!
+//! An uplink that nothing is known of carries, so that something becomes known. Where less than the target arrives although somebody
+//! wants data, those that carry have shown what they deliver: their estimates fall to that, and others help.
+
+use std::collections::VecDeque;
+
+use cooperation::relay_selection::{self, Goal, Offer, RelayId, RelaySelector, SelectorError, SelectorSettings};
+use units::{Duration, Instant, Rate};
+
+use crate::proxy::choice::Tier;
+
+/// By its name in the registry.
+const SELECTOR: &str = "ssrs";
+/// How far below the target a sum may be, as a part of it; the papers' theta.
+const TOLERANCE: f64 = 0.1;
+/// An estimate is the most of so many seconds in which the uplink carried.
+const WINDOW: usize = 60;
+/// So many seconds of less than the target in a row, although data were wanted, are a shortfall.
+const SHORTFALL: usize = 5;
+/// How soon fewer uplinks are tried after a change.
+const REST: Duration = Duration::from_secs(30);
+/// What an uplink delivered before it was left out is believed for so long.
+const BELIEVED_FOR: Duration = Duration::from_secs(600);
+
+/// What was measured of one uplink in the last second.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// When it may be used.
+    pub tier: Tier,
+    /// Whether it can be used now.
+    pub usable: bool,
+    /// What arrived over it, and was sent and acknowledged.
+    pub rate: Rate,
+}
+
+/// What is known of one uplink.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// Rates of the latest seconds in which it carried, bit/s.
+    rates: VecDeque<u64>,
+    carried_at: Option<Instant>,
+}
+
+/// Decides who carries.
+pub struct Selection {
+    target: Rate,
+    selector: Box<dyn RelaySelector>,
+    known: Vec<Known>,
+    carries: Vec<bool>,
+    changed_at: Option<Instant>,
+    /// Seconds in a row with less than the target.
+    short: usize,
+}
+
+impl Selection {
+    /// For `uplinks` uplinks, all of which carry at first.
+    ///
+    /// # Errors
+    /// If there is no such selector.
+    pub fn new(target: Rate, uplinks: usize) -> Result<Self, SelectorError> {
+        let selector = relay_selection::build(SELECTOR, SelectorSettings::default())?;
+        let known = vec![Known::default(); uplinks];
+        Ok(Self { target, selector, known, carries: vec![true; uplinks], changed_at: None, short: 0 })
+    }
+
+    /// What is asked for.
+    pub fn target(&self) -> Rate {
+        self.target
+    }
+
+    /// Asks for another rate.
+    pub fn set_target(&mut self, target: Rate) {
+        self.target = target;
+        self.changed_at = None;
+    }
+
+    /// Whether an uplink is to carry, by its position.
+    pub fn carries(&self, index: usize) -> bool {
+        self.carries.get(index).copied().unwrap_or(true)
+    }
+
+    /// What an uplink is believed to deliver.
+    pub fn estimate(&self, index: usize) -> Option<Rate> {
+        let most = self.known.get(index)?.rates.iter().copied().max()?;
+        (most > 0).then(|| Rate::from_bps(most))
+    }
+
+    /// A second has passed; `busy`: somebody's octets moved in it. Whether somebody else carries now.
+    pub fn look(&mut self, measured: &[Measured], busy: bool, now: Instant) -> bool {
+        for (index, uplink) in measured.iter().enumerate() {
+            self.note(index, *uplink, busy, now);
+        }
+        let total: u64 = measured.iter().map(|uplink| uplink.rate.as_bps()).fold(0, u64::saturating_add);
+        self.short = if busy && total < self.least() { self.short + 1 } else { 0 };
+        if self.short >= SHORTFALL {
+            self.believe_what_was_seen();
+            self.short = 0;
+        }
+        let wanted = self.decide(measured, now);
+        let changes = wanted != self.carries;
+        if changes {
+            self.carries = wanted;
+            self.changed_at = Some(now);
+        }
+        changes
+    }
+
+    /// The least sum that serves, bit/s.
+    fn least(&self) -> u64 {
+        (self.target.as_bps() as f64 * (1.0 - TOLERANCE)) as u64
+    }
+
+    fn note(&mut self, index: usize, uplink: Measured, busy: bool, now: Instant) {
+        let carries = self.carries(index) && uplink.usable && busy;
+        let Some(known) = self.known.get_mut(index) else { return };
+        if carries {
+            known.rates.push_back(uplink.rate.as_bps());
+            keep_latest(&mut known.rates, WINDOW);
+            known.carried_at = Some(now);
+        }
+        let is_old = known.carried_at.is_some_and(|at| now.saturating_since(at) > BELIEVED_FOR);
+        if is_old || !uplink.usable {
+            *known = Known::default();
+        }
+    }
+
+    /// Those that carry deliver no more than in the last seconds.
+    fn believe_what_was_seen(&mut self) {
+        for (known, carries) in self.known.iter_mut().zip(&self.carries) {
+            if *carries {
+                keep_latest(&mut known.rates, SHORTFALL);
+            }
+        }
+    }
+
+    fn decide(&mut self, measured: &[Measured], now: Instant) -> Vec<bool> {
+        let may = |tier: Tier| move |uplink: &Measured| uplink.usable && uplink.tier <= tier;
+        for tiers in [Tier::Primary, Tier::Secondary] {
+            let among: Vec<usize> = (0..measured.len()).filter(|index| may(tiers)(&measured[*index])).collect();
+            let unknown = among.iter().any(|index| self.estimate(*index).is_none());
+            let sum: u64 = among.iter().filter_map(|index| self.estimate(*index)).map(Rate::as_bps).sum();
+            if !among.is_empty() && (unknown || sum >= self.least()) {
+                let chosen = if unknown { among } else { self.choose(&among, now) };
+                return (0..measured.len()).map(|index| chosen.contains(&index)).collect();
+            }
+        }
+        measured.iter().map(may(Tier::Secondary)).collect()
+    }
+
+    /// Some of `among`, all of which are known and deliver enough together.
+    fn choose(&mut self, among: &[usize], now: Instant) -> Vec<usize> {
+        let rate = |index: &usize| self.estimate(*index).unwrap_or_default().as_bps().min(self.target.as_bps());
+        let sum = |set: &[usize]| set.iter().map(rate).fold(0, u64::saturating_add);
+        let in_use: Vec<usize> = among.iter().copied().filter(|index| self.carries(*index)).collect();
+        let rests = self.changed_at.is_some_and(|at| now.saturating_since(at) < REST);
+        if rests && sum(&in_use) >= self.least() {
+            return in_use;
+        }
+        let id = |index: &usize| RelayId(u16::try_from(*index).unwrap_or(u16::MAX));
+        let offers: Vec<Offer> =
+            among.iter().map(|index| Offer { relay: id(index), available: Rate::from_bps(rate(index)) }).collect();
+        let goal = Goal { target: self.target, tolerance: TOLERANCE };
+        let used: Vec<RelayId> = in_use.iter().map(id).collect();
+        let found = self.selector.select(&offers, &goal, &used).active;
+        let mut chosen: Vec<usize> = found.relays.iter().map(|relay| usize::from(relay.0)).collect();
+        // The nearest miss may be too little: the smallest that makes it enough is added, or else the largest.
+        let rate = |index: &usize| self.estimate(*index).unwrap_or_default().as_bps().min(self.target.as_bps());
+        let sum = |set: &[usize]| set.iter().map(rate).fold(0, u64::saturating_add);
+        while sum(&chosen) < self.least() {
+            let missing = self.least() - sum(&chosen);
+            let others = || among.iter().filter(|index| !chosen.contains(index));
+            let enough = others().filter(|index| rate(index) >= missing).min_by_key(|index| rate(index));
+            let Some(next) = enough.or_else(|| others().max_by_key(|index| rate(index))) else { break };
+            chosen.push(*next);
+        }
+        chosen
+    }
+}
+
+fn keep_latest(rates: &mut VecDeque<u64>, most: usize) {
+    rates.drain(..rates.len().saturating_sub(most));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUSY: bool = true;
+
+    /// Uplinks that deliver up to so many Mbit/s each, of which programs want so many in all.
+    struct World {
+        selection: Selection,
+        tiers: Vec<Tier>,
+        mbps: Vec<u64>,
+        wanted_mbps: u64,
+        second: u64,
+        changes: usize,
+    }
+
+    impl World {
+        fn new(target_mbps: u64, uplinks: &[(Tier, u64)]) -> Self {
+            Self {
+                selection: Selection::new(Rate::from_bps(target_mbps * 1_000_000), uplinks.len()).unwrap(),
+                tiers: uplinks.iter().map(|(tier, _)| *tier).collect(),
+                mbps: uplinks.iter().map(|(_, mbps)| *mbps).collect(),
+                wanted_mbps: 1000,
+                second: 0,
+                changes: 0,
+            }
+        }
+
+        fn run(&mut self, seconds: u64) -> Vec<usize> {
+            for _ in 0..seconds {
+                self.second += 1;
+                let mut left = self.wanted_mbps;
+                let measured: Vec<Measured> = (0..self.mbps.len())
+                    .map(|index| {
+                        let mbps = if self.selection.carries(index) { self.mbps[index].min(left) } else { 0 };
+                        left -= mbps;
+                        let (tier, usable) = (self.tiers[index], self.mbps[index] > 0);
+                        Measured { tier, usable, rate: Rate::from_bps(mbps * 1_000_000) }
+                    })
+                    .collect();
+                self.changes += usize::from(self.selection.look(&measured, BUSY, Instant::from_secs(self.second)));
+            }
+            (0..self.mbps.len()).filter(|index| self.selection.carries(*index)).collect()
+        }
+    }
+
+    use Tier::{Backup, Primary, Secondary};
+
+    #[test]
+    fn as_few_as_deliver_the_target_carry() {
+        assert_eq!(World::new(8, &[(Primary, 20), (Primary, 9), (Primary, 5)]).run(100).len(), 1);
+        let mut world = World::new(8, &[(Primary, 5), (Primary, 4), (Primary, 6), (Primary, 3)]);
+        let set = world.run(100);
+        let sum: u64 = set.iter().map(|index| world.mbps[*index]).sum();
+        assert!((7..=9).contains(&sum), "{set:?}");
+        assert!(world.changes <= 3, "{} changes", world.changes);
+    }
+
+    #[test]
+    fn where_none_is_enough_all_carry() {
+        assert_eq!(World::new(80, &[(Primary, 20), (Secondary, 10), (Primary, 5)]).run(100), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_sum_above_the_target_serves_better_than_the_nearest_miss_below() {
+        assert_eq!(World::new(8, &[(Primary, 6), (Primary, 6)]).run(100), [0, 1]);
+    }
+
+    #[test]
+    fn secondaries_carry_where_primaries_do_not_reach_the_target_and_backups_never() {
+        assert_eq!(World::new(8, &[(Primary, 10), (Secondary, 10), (Backup, 10)]).run(100), [0]);
+        let mut world = World::new(8, &[(Primary, 5), (Secondary, 10), (Backup, 10)]);
+        assert!(world.run(100).contains(&1));
+        assert!(!world.selection.carries(2));
+    }
+
+    #[test]
+    fn when_one_delivers_less_others_help() {
+        let mut world = World::new(8, &[(Primary, 10), (Primary, 9)]);
+        let first = world.run(60);
+        assert_eq!(first.len(), 1);
+        world.mbps[first[0]] = 3;
+        let second = world.run(20);
+        assert!(second.iter().map(|index| world.mbps[*index]).sum::<u64>() >= 8, "{second:?}");
+        world.mbps[first[0]] = 0;
+        assert!(!world.run(2).contains(&first[0]), "it is gone");
+    }
+
+    #[test]
+    fn what_nothing_is_known_of_carries() {
+        let mut world = World::new(8, &[(Primary, 10), (Primary, 9)]);
+        world.wanted_mbps = 0;
+        assert_eq!(world.run(30), [0, 1]);
+    }
+
+    #[test]
+    fn odd_numbers_end_in_some_choice() {
+        let mut selection = Selection::new(Rate::from_bps(0), 1).unwrap();
+        let measured = Measured { tier: Primary, usable: true, rate: Rate::from_bps(u64::MAX) };
+        selection.look(&[measured, measured], BUSY, Instant::ZERO);
+        selection.look(&[], !BUSY, Instant::FAR_FUTURE);
+        assert!(selection.carries(7));
+    }
+}
