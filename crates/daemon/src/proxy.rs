@@ -53,7 +53,6 @@ use host::App;
 use linux::attachment::MTU;
 use linux::driver::OFFLOAD_PAYLOAD_MAX;
 use slab::Slab;
-use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event};
 use units::{Deadlines, Duration, Instant};
 
@@ -228,14 +227,17 @@ impl Proxy {
 
     /// An uplink is there, or has another tier: connections start from it, and those that exist spread to it.
     pub fn add_uplink(&mut self, uplink: Uplink, endpoint: &mut Endpoint, now: Instant) {
+        if self.choice.tier(uplink.ip) != Some(uplink.tier) {
+            self.held_back.forget(uplink.ip);
+        }
         self.choice.add(uplink);
-        self.held_back.forget(uplink.ip);
-        endpoint.add_local_address(LocalAddress { ip: uplink.ip, backup: uplink.tier == Tier::Backup }, now);
+        self.renew(uplink.ip, endpoint, now);
     }
 
     /// An uplink is gone: connections live on on others; those that had no other end.
     pub fn remove_uplink(&mut self, ip: IpAddr, endpoint: &mut Endpoint, now: Instant) {
         self.choice.remove(ip);
+        self.held_back.forget(ip);
         endpoint.remove_local_address(ip, now);
     }
 
@@ -274,7 +276,11 @@ impl Proxy {
             down_bytes: session.down_bytes,
             connection: session.server.as_ref().and_then(|server| endpoint.stats(server.connection)),
         };
-        let address = |view: UplinkView| AddressStatus { view, meter: self.meters.of(view.uplink.ip) };
+        let address = |view: UplinkView| AddressStatus {
+            view,
+            held_back: self.held_back.holds(view.uplink.ip),
+            meter: self.meters.of(view.uplink.ip),
+        };
         ProxyStatus {
             listen: self.local,
             totals: self.totals,

@@ -42,11 +42,6 @@ impl HeldBack {
         self.0.get(&ip).is_some_and(|late| late.holds)
     }
 
-    /// Whether it ever was late.
-    fn knows(&self, ip: IpAddr) -> bool {
-        self.0.contains_key(&ip)
-    }
-
     /// It is a new one, or somebody has said how it is to be used.
     pub fn forget(&mut self, ip: IpAddr) {
         self.0.remove(&ip);
@@ -106,7 +101,6 @@ impl Proxy {
                 heard_at: hearing.heard_at,
                 rtt: subflow.srtt.unwrap_or_default(),
                 backup: subflow.backup,
-                is_known_late: self.held_back.knows(ip),
             });
         }
         let findings = server.harm.look(&carriers, now);
@@ -150,9 +144,9 @@ impl Proxy {
         endpoint.add_local_address(LocalAddress { ip, backup }, now);
     }
 
-    /// Has the subflows from an address of ours be used as backup, or as others, unless it is one by its tier.
+    /// Has the subflows from an address of ours be used as backup, or as others, unless it is a backup otherwise.
     pub(super) fn set_backup(&self, ip: IpAddr, backup: bool, endpoint: &mut Endpoint, now: Instant) {
-        if self.choice.tier(ip) == Some(Tier::Backup) && !backup {
+        if !backup && (self.choice.tier(ip) == Some(Tier::Backup) || self.held_back.holds(ip)) {
             return;
         }
         let connections: Vec<ConnectionId> = endpoint.connections().collect();

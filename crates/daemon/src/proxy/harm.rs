@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! lag      what waits / greatest rate of late: how far the stream is behind what has come
-//! late     lag > 80 ms, twice in a row, on account of a subflow that brings less than an eighth,
+//! late     lag > 100 ms, twice in a row, on account of a subflow that brings less than an eighth,
 //!          or that brings less than half of what the others did not bring meanwhile
 //! silent   nothing heard for 60 ms of a subflow that did bring something, no answer to a probe for 1.5 RTT + 10 ms, and another one
 //!          was heard since
@@ -20,18 +20,15 @@ use units::{Duration, Instant};
 /// How often subflows are looked at.
 pub const PERIOD: Duration = Duration::from_millis(20);
 /// Looks of which one is about lateness.
-const LATE_EVERY: u32 = 3;
+const LATE_EVERY: u32 = 5;
 /// A stream that is so far behind is late.
-const LAG_MIN: Duration = Duration::from_millis(80);
+const LAG_MIN: Duration = Duration::from_millis(100);
 /// Octets that wait at least: below, a rate says nothing.
 const HELD_MIN_BYTES: u64 = 32 << 10;
 /// What brings less than this part of all is not worth any waiting.
 const WORTHLESS_PARTS: u64 = 8;
 /// Looks in a row at which a subflow was to blame.
 const STRIKES: u32 = 2;
-/// An uplink that has been held back before has so many round trips more: a long path needs time to show what it brings.
-const PATIENT_ROUNDS: u64 = 3;
-const PATIENT_STRIKES_MAX: u32 = 25;
 /// A subflow of which nothing was heard for so long is asked for a sign of life; twice as long after each one that had to go.
 const SILENCE: Duration = Duration::from_millis(60);
 const SILENCE_DOUBLINGS_MAX: u32 = 5;
@@ -57,8 +54,6 @@ pub struct Carrier {
     pub rtt: Duration,
     /// It carries data only if no other can.
     pub backup: bool,
-    /// Its uplink has been held back before.
-    pub is_known_late: bool,
 }
 
 /// What is to be done about a subflow.
@@ -173,12 +168,12 @@ impl Harm {
         let possible_bytes = self.peak_rate_bytes / 1000 * span.as_millis();
         self.lost_bytes += possible_bytes.saturating_sub(brought_bytes);
         let all_recent_bytes: u64 = self.seen.iter().map(|seen| seen.recent_bytes).sum();
-        let (lost_bytes, strikes_max) = (self.lost_bytes, STRIKES + patience(&blamed, span));
+        let lost_bytes = self.lost_bytes;
         let seen = self.seen_mut(blamed.id);
         let is_worthless = seen.recent_bytes < all_recent_bytes / WORTHLESS_PARTS;
         let is_harmful = seen.recent_bytes < lost_bytes / 2;
         seen.strikes = if is_worthless || is_harmful { seen.strikes + 1 } else { 0 };
-        if seen.strikes >= strikes_max {
+        if seen.strikes >= STRIKES {
             seen.strikes = 0;
             self.lost_bytes = 0;
             findings.push(Finding::Late(blamed.id));
@@ -209,13 +204,6 @@ impl Harm {
     fn seen_mut(&mut self, id: SubflowId) -> &mut Seen {
         self.seen.iter_mut().find(|seen| seen.id == id).expect("every carrier was entered")
     }
-}
-
-/// Strikes that a subflow has more than others, at looks `span` apart.
-fn patience(carrier: &Carrier, span: Duration) -> u32 {
-    let rounds = if carrier.is_known_late { PATIENT_ROUNDS } else { 0 };
-    let strikes = carrier.rtt.saturating_mul(rounds).as_nanos() / span.as_nanos().max(1);
-    u32::try_from(strikes).unwrap_or(u32::MAX).min(PATIENT_STRIKES_MAX)
 }
 
 fn per_second(bytes: u64, span: Duration) -> u64 {

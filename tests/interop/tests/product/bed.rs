@@ -69,7 +69,8 @@ impl Joined {
 
     fn start_in(laptop: &Namespace, uplinks: &[&str]) -> Self {
         let uplinks = uplinks.iter().map(|name| ((*name).to_owned(), Tier::Primary)).collect();
-        let options = JoinOptions { uplinks, proxy: ProxyConfig::new(([127, 0, 0, 1], 0).into()), control_group: None };
+        let proxy = ProxyConfig::new(([127, 0, 0, 1], 0).into());
+        let options = JoinOptions { uplinks, proxy, target: None, control_group: None };
         let laptop = Namespace::open(laptop.name()).unwrap();
         let stop = Stop::new().unwrap();
         let handle = stop.handle().unwrap();

@@ -19,7 +19,6 @@ impl Download {
             heard_at: Instant::ZERO,
             rtt: Duration::from_millis(rtts_ms[usize::from(id)]),
             backup: false,
-            is_known_late: false,
         };
         Self {
             harm: Harm::default(),
@@ -75,15 +74,6 @@ fn who_brings_little_and_is_waited_for_goes_soon() {
     let (found, took) = download.until_found(100, [FAST, 1000], [600_000, 0]).unwrap();
     assert_eq!(found, Finding::Late(SubflowId(1)));
     assert!(took <= Duration::from_millis(200), "{took:?}");
-}
-
-#[test]
-fn one_that_was_late_before_is_given_time() {
-    let mut download = Download::new([20, 600]);
-    download.carriers[1].is_known_late = true;
-    download.until_found(100, [FAST, 1000], [0, 0]);
-    let (_, took) = download.until_found(200, [FAST, 1000], [600_000, 0]).unwrap();
-    assert!(took >= Duration::from_millis(1400), "{took:?}");
 }
 
 #[test]
