@@ -14,6 +14,7 @@
 //! exchange  a request of plain HTTP and its answer: head, framing
 //! dial      connecting, the addresses of the server and our uplinks racing
 //! choice    which uplink a connection starts from
+//! harm      which subflows cost more than they bring, or are dead; guard acts on it
 //! resolver  names to addresses
 //! target    where nobody is taken
 //! ```
@@ -28,6 +29,8 @@ mod dial;
 mod exchange;
 pub mod failure;
 mod framing;
+mod guard;
+mod harm;
 mod head;
 mod meter;
 mod opening;
@@ -50,12 +53,12 @@ use host::App;
 use linux::attachment::MTU;
 use linux::driver::OFFLOAD_PAYLOAD_MAX;
 use slab::Slab;
-use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event};
 use units::{Deadlines, Duration, Instant};
 
 use accept::Accepting;
 use choice::{Choice, Tier, Uplink, UplinkView};
+use guard::HeldBack;
 use meter::{Meters, UplinkMeter};
 use poller::Poller;
 use resolver::{Lookup, Resolver, system_lookup};
@@ -128,6 +131,8 @@ pub struct Proxy {
     watched: Vec<u64>,
     watch_at: Option<Instant>,
     watched_at: Instant,
+    held_back: HeldBack,
+    guard_at: Option<Instant>,
     /// Until when what is under way may finish.
     ending: Option<Instant>,
     next_serial: u32,
@@ -179,6 +184,8 @@ impl Proxy {
             watched: Vec::new(),
             watch_at: None,
             watched_at: Instant::ZERO,
+            held_back: HeldBack::default(),
+            guard_at: None,
             ending: None,
             next_serial: 0,
             scratch: vec![0; SCRATCH_BYTES],
@@ -220,13 +227,17 @@ impl Proxy {
 
     /// An uplink is there, or has another tier: connections start from it, and those that exist spread to it.
     pub fn add_uplink(&mut self, uplink: Uplink, endpoint: &mut Endpoint, now: Instant) {
+        if self.choice.tier(uplink.ip) != Some(uplink.tier) {
+            self.held_back.forget(uplink.ip);
+        }
         self.choice.add(uplink);
-        endpoint.add_local_address(LocalAddress { ip: uplink.ip, backup: uplink.tier == Tier::Backup }, now);
+        self.renew(uplink.ip, endpoint, now);
     }
 
     /// An uplink is gone: connections live on on others; those that had no other end.
     pub fn remove_uplink(&mut self, ip: IpAddr, endpoint: &mut Endpoint, now: Instant) {
         self.choice.remove(ip);
+        self.held_back.forget(ip);
         endpoint.remove_local_address(ip, now);
     }
 
@@ -236,16 +247,7 @@ impl Proxy {
             return self.remove_uplink(ip, endpoint, now);
         }
         self.add_uplink(Uplink { ip, tier }, endpoint, now);
-        let backup = tier == Tier::Backup;
-        let connections: Vec<ConnectionId> = endpoint.connections().collect();
-        for connection in connections {
-            let Some(stats) = endpoint.stats(connection).filter(|stats| stats.mptcp) else { continue };
-            let own = stats.subflows.iter().filter(|subflow| subflow.local.ip() == ip && subflow.closed_at.is_none());
-            for subflow in own.filter(|subflow| subflow.backup != backup) {
-                // One that is closing has no priority to change.
-                let _ = endpoint.set_priority(connection, subflow.id, backup, now);
-            }
-        }
+        self.set_backup(ip, tier == Tier::Backup, endpoint, now);
     }
 
     /// Whether somebody's octets have moved lately.
@@ -274,7 +276,11 @@ impl Proxy {
             down_bytes: session.down_bytes,
             connection: session.server.as_ref().and_then(|server| endpoint.stats(server.connection)),
         };
-        let address = |view: UplinkView| AddressStatus { view, meter: self.meters.of(view.uplink.ip) };
+        let address = |view: UplinkView| AddressStatus {
+            view,
+            held_back: self.held_back.holds(view.uplink.ip),
+            meter: self.meters.of(view.uplink.ip),
+        };
         ProxyStatus {
             listen: self.local,
             totals: self.totals,
@@ -371,6 +377,9 @@ impl App for Proxy {
         if self.watch_at.is_some_and(|at| at <= now) {
             self.watch(endpoint, now);
         }
+        if self.guard_at.is_some_and(|at| at <= now) {
+            self.guard(endpoint, now);
+        }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -378,7 +387,7 @@ impl App for Proxy {
             return Some(Instant::ZERO);
         }
         let timer = self.timers.first().map(|(at, _)| at);
-        [timer, self.accepting.retry_at(), self.watch_at].into_iter().flatten().min()
+        [timer, self.accepting.retry_at(), self.watch_at, self.guard_at].into_iter().flatten().min()
     }
 
     fn handle_end(&mut self, endpoint: &mut Endpoint, now: Instant) {

@@ -42,7 +42,7 @@ pub use config::{ConnectionConfig, EndpointConfig};
 pub use endpoint::{Endpoint, Footprint};
 pub use event::Event;
 pub use received::Received;
-pub use stats::{ConnectionStats, SubflowStats};
+pub use stats::{ConnectionStats, Hearing, SubflowStats};
 
 /// Names a connection of one endpoint; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

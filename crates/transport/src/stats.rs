@@ -46,6 +46,15 @@ pub struct ConnectionStats {
     pub subflows: Vec<SubflowStats>,
 }
 
+/// What a subflow has given and not given: for owners who look often, and want no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hearing {
+    /// Octets that came on it and wait for a hole before them to fill.
+    pub held_bytes: u64,
+    /// When the peer was last heard on it.
+    pub heard_at: Instant,
+}
+
 /// Statistics of one subflow.
 #[derive(Clone, Debug, Serialize)]
 pub struct SubflowStats {

@@ -21,10 +21,12 @@ pub const USB: [&str; 2] = ["usb0", "usb1"];
 ///        usb1 192.168.42.10 --- 192.168.42.129 phone 1 (NAT) --- link 1 ---
 /// ```
 ///
-/// The interfaces have IPv6 as well, fdc0:42::10 and fdc0:42::129 on both; the phones translate it.
+/// The interfaces have IPv6 as well, fdc0:42::10 and fdc0:42::129 on both; the phones translate it. With distinct subnets, 43 stands
+/// for 42 on the second one.
 pub struct Tethered {
     /// The laptop's namespace.
     pub laptop: Namespace,
+    /// What stands for 42 in the subnet of each phone.
     subnets: [u8; 2],
     rig: Rig,
     _keeper: Keeper,
@@ -56,7 +58,11 @@ impl Tethered {
         Self::with_subnets(links, [42, 42])
     }
 
-    /// As [`Self::new`], but the phones have distinct subnets: 192.168.42.0/24 and 192.168.43.0/24, fdc0:42::/64 and fdc0:43::/64.
+    /// As [`Self::new`], but the phones have distinct subnets, so that the kernel's own MPTCP can use both: 192.168.42.0/24 and
+    /// 192.168.43.0/24, fdc0:42::/64 and fdc0:43::/64.
+    ///
+    /// # Panics
+    /// As [`Self::new`].
     pub fn distinct(links: [&str; 2]) -> Option<Self> {
         Self::with_subnets(links, [42, 43])
     }
@@ -90,6 +96,16 @@ impl Tethered {
     /// A phone's namespace.
     pub fn phone(&self, number: usize) -> &Namespace {
         self.rig.host(1 + number)
+    }
+
+    /// Cuts a phone's link to the server, silently, or heals it.
+    pub fn set_link(&self, number: usize, on: bool) {
+        self.rig.set_link(number, on);
+    }
+
+    /// The laptop's IPv4 address on a phone's LAN, and the phone's.
+    pub fn lan(&self, number: usize) -> [String; 2] {
+        [10, 129].map(|host| format!("192.168.{}.{host}", self.subnets[number]))
     }
 
     /// It reaches the server over its link, and translates what comes from its LAN.

@@ -16,6 +16,7 @@ mod killed;
 mod middleboxes;
 mod path_mtu;
 mod paths;
+mod product;
 mod programs;
 mod proxy;
 mod receiver_centric;

@@ -41,6 +41,8 @@ pub struct UplinkStatus {
     pub tier: Tier,
     /// Whether it carries for the target bit rate, if there is one.
     pub carries: bool,
+    /// Whether it is a backup for some time, because connections waited for it more than it brought.
+    pub held_back: bool,
     /// What it is believed to deliver, bit/s, where there is a target and it has carried.
     pub estimate_bps: Option<u64>,
     /// Why it cannot be used now, to follow its name in a sentence.
@@ -73,6 +75,10 @@ impl JoinStatus {
         let selection = roster.selection.as_ref();
         let uplink = |(index, entry): (usize, &Entry)| UplinkStatus {
             carries: roster.tier_of(index) == entry.tier,
+            held_back: proxy_status
+                .addresses
+                .iter()
+                .any(|it| it.held_back && entry.addresses.contains(&it.view.uplink.ip)),
             estimate_bps: selection.and_then(|selection| selection.estimate(index)).map(Rate::as_bps),
             interface: entry.uplink.interface.clone(),
             tier: entry.tier,

@@ -148,6 +148,7 @@ impl State {
                 interface: entry.uplink.interface.clone(),
                 tier: entry.tier,
                 carries: true,
+                held_back: false,
                 estimate_bps: None,
                 lost: entry.lost.clone(),
                 ways: entry.uplink.ways().map(describe).collect(),

@@ -225,6 +225,11 @@ impl Choice {
         self.uplinks.iter().any(|state| state.uplink.ip == ip)
     }
 
+    /// When the uplink of an address is used.
+    pub fn tier(&self, ip: IpAddr) -> Option<Tier> {
+        self.uplinks.iter().find(|state| state.uplink.ip == ip).map(|state| state.uplink.tier)
+    }
+
     /// Whether an uplink has addresses of this family.
     pub fn has_family(&self, is_ipv4: bool) -> bool {
         self.uplinks.iter().any(|state| state.uplink.ip.is_ipv4() == is_ipv4)

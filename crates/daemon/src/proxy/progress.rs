@@ -89,8 +89,10 @@ impl Proxy {
             }
             Progress::Fault(why) => self.fault(key, why, endpoint, now),
         }
-        if moved && self.sessions.contains(key) {
-            self.note_moved(key, now);
+        match self.sessions.contains(key) {
+            true if moved => self.note_moved(key, now),
+            true => self.note_busy(key, now),
+            false => {}
         }
         false
     }

@@ -12,6 +12,7 @@ use wire::Payload;
 use super::client::Client;
 use super::dial::Dial;
 use super::exchange::{Ended, Exchange};
+use super::harm::Harm;
 use super::head::Forward;
 use super::meter::Seen;
 use super::opening::Purpose;
@@ -75,6 +76,8 @@ pub struct Server {
     pub counts: bool,
     /// What uplinks had carried of it when it was last looked at.
     pub seen: Seen,
+    /// What its subflows cost.
+    pub harm: Harm,
     finished: bool,
     shut: bool,
     /// Octets kept for a client that does not read them.
@@ -128,9 +131,9 @@ pub enum End {
 impl Server {
     /// A connection that was just opened.
     pub fn new(connection: ConnectionId, target: Target, plain_on: Option<IpAddr>) -> Self {
-        let seen = SmallVec::new();
+        let (seen, harm) = (SmallVec::new(), Harm::default());
         let room_bytes = ROOM_FIRST_BYTES;
-        Self { connection, target, plain_on, counts: false, seen, finished: false, shut: false, room_bytes }
+        Self { connection, target, plain_on, counts: false, seen, harm, finished: false, shut: false, room_bytes }
     }
 
     /// Keeps more for a client that has read `down_bytes`: a sender in slow start has as many in flight as were acknowledged.
@@ -375,6 +378,12 @@ impl Session {
             self.to_client = Bytes::new();
         }
         Ok(written)
+    }
+
+    /// Whether octets are to be expected: neither side has ended its stream, and no request is waited for.
+    pub fn is_at_work(&self) -> bool {
+        let is_open = self.server.as_ref().is_some_and(Server::is_open);
+        is_open && !self.client.is_finished() && matches!(self.stage, Stage::Tunnel | Stage::Exchange(_))
     }
 
     /// Whether nothing is on its way.

@@ -28,6 +28,8 @@ pub struct AddressStatus {
     /// What connections know of it.
     #[serde(flatten)]
     pub view: UplinkView,
+    /// It is a backup for some time, because connections waited for it more than it brought.
+    pub held_back: bool,
     /// What passed.
     pub meter: UplinkMeter,
 }

@@ -9,6 +9,7 @@ use units::{Duration, Instant};
 use super::Proxy;
 use super::choice::Choice;
 use super::failure::Failure;
+use super::harm;
 use super::meter::Meters;
 use super::session::{End, Server, Stage};
 
@@ -16,28 +17,40 @@ use super::session::{End, Server, Stage};
 const PERIOD: Duration = Duration::from_millis(500);
 /// How often while the proxy ends.
 const ENDING_PERIOD: Duration = Duration::from_millis(20);
-/// A connection on which nothing has moved for so long is not busy.
-const BUSY_FOR: Duration = Duration::from_secs(2);
+/// A connection on which nothing has moved for so long is not busy, though it may be held up.
+const BUSY_FOR: Duration = Duration::from_millis(500);
+/// For how long a connection is looked at after something has moved.
+const WATCHED_FOR: Duration = Duration::from_secs(2);
 /// While the proxy ends, a connection on which nothing has moved for so long has nothing under way.
 const QUIET_FOR: Duration = Duration::from_millis(100);
 
 impl Proxy {
     /// Octets of a session have moved.
     pub(super) fn note_moved(&mut self, key: usize, now: Instant) {
+        self.note_busy(key, now);
         let session = &mut self.sessions[key];
-        if let Some(server) = session.server.as_mut().filter(|server| !server.counts) {
-            if let Some(ip) = server.plain_on {
-                server.counts = true;
-                self.choice.set_busy(ip, true);
-            }
-        }
         if !core::mem::replace(&mut session.watched, true) {
             let token = self.token(key);
             self.watched.push(token);
         }
+        if self.guard_at.is_none() {
+            self.guard_at = Some(now + harm::PERIOD);
+        }
         if self.watch_at.is_none() {
             self.watched_at = now;
             self.watch_at = Some(now + PERIOD);
+        }
+    }
+
+    /// Whether a session's connection counts among the busy ones of its only uplink: not if it is about to end, or waits for the
+    /// client's next request.
+    pub(super) fn note_busy(&mut self, key: usize, now: Instant) {
+        let session = &mut self.sessions[key];
+        let is_busy = session.is_at_work() && now.saturating_since(session.moved_at) < BUSY_FOR;
+        let Some(server) = session.server.as_mut().filter(|server| server.counts != is_busy) else { return };
+        if let Some(ip) = server.plain_on {
+            server.counts = is_busy;
+            self.choice.set_busy(ip, is_busy);
         }
     }
 
@@ -53,15 +66,11 @@ impl Proxy {
                     measure(server, &stats, (&mut self.choice, &mut self.meters), &mut delivered, now);
                 }
             }
-            if now.saturating_since(session.moved_at) < BUSY_FOR {
+            session.watched = now.saturating_since(session.moved_at) < WATCHED_FOR;
+            if session.watched {
                 self.watched.push(token);
-                continue;
             }
-            session.watched = false;
-            if let Some(server) = session.server.as_mut().filter(|server| server.counts) {
-                server.counts = false;
-                server.plain_on.into_iter().for_each(|ip| self.choice.set_busy(ip, false));
-            }
+            self.note_busy(key, now);
         }
         let span = now.saturating_since(self.watched_at);
         for view in self.choice.view(now) {

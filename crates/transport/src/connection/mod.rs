@@ -68,7 +68,7 @@ use crate::path_manager::PathManager;
 use crate::received::Received;
 use crate::scheduler::Scheduler;
 use crate::state::State;
-use crate::stats::{ConnectionStats, SubflowStats};
+use crate::stats::{ConnectionStats, Hearing, SubflowStats};
 use crate::{ConnectionConfig, ConnectionId, ListenerId, SubflowId};
 use addresses::Addresses;
 use blocked_window::BlockedWindow;
@@ -329,6 +329,19 @@ impl Connection {
     /// Largest payload of one packet of subflow `id`, if there is such a subflow.
     pub(crate) fn payload_max(&self, id: SubflowId) -> Option<u32> {
         self.subflows.get(id).map(|subflow| subflow.tcb.payload_max())
+    }
+
+    /// What subflow `id` has given and not given, if there is such a subflow.
+    pub(crate) fn hearing(&self, id: SubflowId) -> Option<Hearing> {
+        let tcb = &self.subflows.get(id)?.tcb;
+        Some(Hearing { held_bytes: self.receiver.stream.waiting_bytes_of(id), heard_at: tcb.last_heard_at() })
+    }
+
+    /// Asks the peer for a sign of life on subflow `id`.
+    pub(crate) fn probe_subflow(&mut self, id: SubflowId) -> Result<(), ConnectionError> {
+        let subflow = self.subflows.get_mut(id).ok_or(ConnectionError::UnknownSubflow)?;
+        subflow.tcb.demand_sign_of_life();
+        Ok(())
     }
 
     /// Octets of payload in the largest packet of `segment`, which subflow `id` has just given out.

@@ -105,6 +105,12 @@ impl Reassembly {
         self.waiting_bytes
     }
 
+    /// Of these, octets that came on one subflow. Costs a look at every piece.
+    pub(crate) fn waiting_bytes_of(&self, subflow: SubflowId) -> u64 {
+        let own = self.lanes.iter().filter(|lane| lane.subflow == subflow);
+        own.flat_map(|lane| &lane.pieces).map(|piece| piece.payload.len() as u64).sum()
+    }
+
     pub(crate) fn waiting_peak_bytes(&self) -> u64 {
         self.waiting_peak_bytes
     }
@@ -323,6 +329,7 @@ mod tests {
         stream.insert(SubflowId(1), Dsn(200), pattern(200, 100), EDGE);
         stream.insert(SubflowId(0), Dsn(300), pattern(300, 100), EDGE);
         assert_eq!((stream.waiting_bytes(), stream.take(1000)), (300, None));
+        assert_eq!([0, 1, 2].map(|id| stream.waiting_bytes_of(SubflowId(id))), [200, 100, 0]);
         assert!(stream.insert(SubflowId(1), Dsn(0), pattern(0, 100), EDGE).advanced);
         assert_eq!((stream.next(), stream.waiting_bytes(), stream.waiting_peak_bytes()), (Dsn(400), 0, 300));
         assert_eq!(stream.take(150), Some(pattern(0, 150)));

@@ -9,7 +9,7 @@ use super::Endpoint;
 use crate::change::SettingsChange;
 use crate::connection::Connection;
 use crate::error::{ChangeError, ConnectionError};
-use crate::{ConnectionConfig, ConnectionId, ListenerId, SubflowId};
+use crate::{ConnectionConfig, ConnectionId, Hearing, ListenerId, SubflowId};
 
 impl Endpoint {
     /// Changes settings of a connection, all of them or, on an error, none.
@@ -78,6 +78,25 @@ impl Endpoint {
     /// 6691). It may change while the connection lives.
     pub fn mss(&self, connection: ConnectionId, subflow: SubflowId) -> Option<u32> {
         self.get(connection)?.payload_max(subflow)
+    }
+
+    /// What a subflow has given and not given. Costs a look at every piece that waits.
+    pub fn hearing(&self, connection: ConnectionId, subflow: SubflowId) -> Option<Hearing> {
+        self.get(connection)?.hearing(subflow)
+    }
+
+    /// Asks the peer for a sign of life on a subflow, which [`Self::hearing`] then tells of. Nothing is sent where data are
+    /// outstanding: they ask by themselves.
+    ///
+    /// # Errors
+    /// If there is no such subflow.
+    pub fn probe_subflow(
+        &mut self,
+        connection: ConnectionId,
+        subflow: SubflowId,
+        now: Instant,
+    ) -> Result<(), ConnectionError> {
+        self.with(connection, now, |connection, _| connection.probe_subflow(subflow))
     }
 
     /// Connections that [`Self::accept`] would give now, one after the other.

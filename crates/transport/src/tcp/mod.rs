@@ -418,6 +418,18 @@ impl Tcb {
         self.persist_backoff > 0
     }
 
+    /// When the peer's last acceptable segment came.
+    pub(crate) fn last_heard_at(&self) -> Instant {
+        self.last_heard_at
+    }
+
+    /// Asks the peer for a sign of life (RFC 9293 section 3.8.4), unless data are outstanding, which do so by themselves.
+    pub(crate) fn demand_sign_of_life(&mut self) {
+        if self.state.is_synchronized() && self.board.is_empty() {
+            self.due.probe = true;
+        }
+    }
+
     /// Time-outs in a row without progress.
     pub(crate) fn consecutive_timeouts(&self) -> u32 {
         self.timeouts

@@ -69,6 +69,9 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
                 match (&lost, now.0.pointer(&at("carries"))) {
                     (Some(_), _) => "lost".into(),
                     (None, Some(Value::Bool(false))) => format!("{}, waits", now.word(&at("tier"))),
+                    _ if now.0.pointer(&at("held_back")) == Some(&Value::Bool(true)) => {
+                        format!("{}, held back", now.word(&at("tier")))
+                    }
                     _ => now.word(&at("tier")),
                 },
                 quantity(down_rate * 8.0, "bit/s"),

@@ -1,0 +1,162 @@
+//! Acting on subflows that cost more than they bring, and on those that have died: the peer is told to do without them, and gets them
+//! back as what they are worth.
+//!
+//! An address that is withdrawn (REMOVE_ADDR on the other subflows) has the peer send again at once what was under way there, which no
+//! change of priority does. The subflow that follows it is a backup, if its uplink was late: for 30 s, 60 s, ... 8 min, and for all
+//! connections, since uplinks are late for all of them.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use transport::path_manager::LocalAddress;
+use transport::{ConnectionId, Endpoint, SubflowId};
+use units::{Duration, Instant};
+
+use super::Proxy;
+use super::choice::Tier;
+use super::harm::{Carrier, Finding, PERIOD};
+
+/// Clients that are looked at, at most: those that have been there longest.
+const LOOKS_MAX: usize = 16;
+/// Who has got less is not looked at yet.
+const HEAVY_MIN_BYTES: u64 = 128 << 10;
+/// For how long an uplink that was late is a backup, at first and at most.
+const HELD_BACK_MIN: Duration = Duration::from_secs(30);
+const DOUBLINGS_MAX: u32 = 4;
+
+/// Uplinks that were late.
+#[derive(Debug, Default)]
+pub struct HeldBack(BTreeMap<IpAddr, Late>);
+
+#[derive(Clone, Copy, Debug)]
+struct Late {
+    until: Instant,
+    times: u32,
+    /// It is a backup now.
+    holds: bool,
+}
+
+impl HeldBack {
+    /// Whether it is a backup now because it was late.
+    pub fn holds(&self, ip: IpAddr) -> bool {
+        self.0.get(&ip).is_some_and(|late| late.holds)
+    }
+
+    /// It is a new one, or somebody has said how it is to be used.
+    pub fn forget(&mut self, ip: IpAddr) {
+        self.0.remove(&ip);
+    }
+
+    fn note(&mut self, ip: IpAddr, now: Instant) {
+        let late = self.0.entry(ip).or_insert(Late { until: now, times: 0, holds: false });
+        late.until = now + HELD_BACK_MIN.saturating_mul(1 << late.times.min(DOUBLINGS_MAX));
+        (late.times, late.holds) = (late.times + 1, true);
+    }
+
+    /// Those that get another chance.
+    fn due(&mut self, now: Instant) -> Vec<IpAddr> {
+        let due = self.0.iter_mut().filter(|(_, late)| late.holds && late.until <= now);
+        due.map(|(ip, late)| {
+            late.holds = false;
+            *ip
+        })
+        .collect()
+    }
+}
+
+impl Proxy {
+    /// Looks at connections whose octets move.
+    pub(super) fn guard(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        for ip in self.held_back.due(now) {
+            self.renew(ip, endpoint, now);
+            self.set_backup(ip, false, endpoint, now);
+        }
+        let mut looks = 0;
+        for token in self.watched.clone() {
+            let Some(key) = self.key_of(token).filter(|_| looks < LOOKS_MAX) else { continue };
+            looks += usize::from(self.look(key, endpoint, now));
+        }
+        self.guard_at = (!self.watched.is_empty()).then_some(now + PERIOD);
+    }
+
+    /// Whether there was anything to look at.
+    fn look(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) -> bool {
+        let session = &mut self.sessions[key];
+        let down_bytes = session.down_bytes;
+        let Some(server) = session.server.as_mut().filter(|server| server.plain_on.is_none()) else { return false };
+        let connection = server.connection;
+        let Some(stats) = endpoint.stats(connection).filter(|stats| stats.received_bytes >= HEAVY_MIN_BYTES) else {
+            return down_bytes >= HEAVY_MIN_BYTES;
+        };
+        let mut places = Vec::new();
+        let mut carriers = Vec::new();
+        for subflow in stats.subflows.iter().filter(|it| it.established_at.is_some() && it.closed_at.is_none()) {
+            let Some(hearing) = endpoint.hearing(connection, subflow.id) else { continue };
+            let ip = subflow.local.ip();
+            places.push((subflow.id, ip));
+            carriers.push(Carrier {
+                id: subflow.id,
+                received_bytes: subflow.received_bytes,
+                held_bytes: hearing.held_bytes,
+                heard_at: hearing.heard_at,
+                rtt: subflow.srtt.unwrap_or_default(),
+                backup: subflow.backup,
+            });
+        }
+        let findings = server.harm.look(&carriers, now);
+        for finding in findings {
+            self.act(finding, connection, &places, endpoint, now);
+        }
+        true
+    }
+
+    fn act(
+        &mut self,
+        finding: Finding,
+        connection: ConnectionId,
+        places: &[(SubflowId, IpAddr)],
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) {
+        let (Finding::Doubtful(id) | Finding::Silent(id) | Finding::Late(id)) = finding;
+        let Some((_, ip)) = places.iter().find(|(place, _)| *place == id).copied() else { return };
+        match finding {
+            Finding::Doubtful(id) => {
+                // One that is gone needs no probe.
+                let _ = endpoint.probe_subflow(connection, id, now);
+                return;
+            }
+            Finding::Silent(_) => self.choice.failed(ip, now),
+            Finding::Late(_) => self.held_back.note(ip, now),
+        }
+        // It fails only if the connection is over.
+        let _ = endpoint.withdraw_address(connection, ip, now);
+        self.renew(ip, endpoint, now);
+        if matches!(finding, Finding::Late(_)) {
+            self.set_backup(ip, true, endpoint, now);
+        }
+    }
+
+    /// Connections that lack subflows from an address of ours open them, as what it is now.
+    pub(super) fn renew(&mut self, ip: IpAddr, endpoint: &mut Endpoint, now: Instant) {
+        let Some(tier) = self.choice.tier(ip) else { return };
+        let backup = tier == Tier::Backup || self.held_back.holds(ip);
+        endpoint.add_local_address(LocalAddress { ip, backup }, now);
+    }
+
+    /// Has the subflows from an address of ours be used as backup, or as others, unless it is a backup otherwise.
+    pub(super) fn set_backup(&self, ip: IpAddr, backup: bool, endpoint: &mut Endpoint, now: Instant) {
+        if !backup && (self.choice.tier(ip) == Some(Tier::Backup) || self.held_back.holds(ip)) {
+            return;
+        }
+        let connections: Vec<ConnectionId> = endpoint.connections().collect();
+        for connection in connections {
+            let Some(stats) = endpoint.stats(connection).filter(|stats| stats.mptcp) else { continue };
+            let own = stats.subflows.iter().filter(|subflow| subflow.local.ip() == ip && subflow.closed_at.is_none());
+            for subflow in own.filter(|subflow| subflow.backup != backup) {
+                // One that is closing has no priority to change.
+                let _ = endpoint.set_priority(connection, subflow.id, backup, now);
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Subflows of a download that cost more than they bring, and subflows that have died without a word. Pure: told what subflows have
+//! given, it says which one to do without.
+//!
+//! What a peer sends on which subflow is its scheduler's decision, and the kernel's fills a slow one as well as a fast one. What came
+//! on the fast one then waits for what has not come on the slow one, until the peer may send no more on either. Who is to blame is
+//! known here only: that from which nothing waits.
+//!
+//! ```text
+//! lag      what waits / greatest rate of late: how far the stream is behind what has come
+//! late     lag > 100 ms, twice in a row, on account of a subflow that brings less than an eighth,
+//!          or that brings less than half of what the others did not bring meanwhile
+//! silent   nothing heard for 60 ms of a subflow that did bring something, no answer to a probe for 1.5 RTT + 10 ms, and another one
+//!          was heard since
+//! ```
+
+use smallvec::SmallVec;
+use transport::SubflowId;
+use units::{Duration, Instant};
+
+/// How often subflows are looked at.
+pub const PERIOD: Duration = Duration::from_millis(20);
+/// Looks of which one is about lateness.
+const LATE_EVERY: u32 = 5;
+/// A stream that is so far behind is late.
+const LAG_MIN: Duration = Duration::from_millis(100);
+/// Octets that wait at least: below, a rate says nothing.
+const HELD_MIN_BYTES: u64 = 32 << 10;
+/// What brings less than this part of all is not worth any waiting.
+const WORTHLESS_PARTS: u64 = 8;
+/// Looks in a row at which a subflow was to blame.
+const STRIKES: u32 = 2;
+/// A subflow of which nothing was heard for so long is asked for a sign of life; twice as long after each one that had to go.
+const SILENCE: Duration = Duration::from_millis(60);
+const SILENCE_DOUBLINGS_MAX: u32 = 5;
+/// Linux answers no more often (tcp_invalid_ratelimit).
+const PROBES_APART: Duration = Duration::from_millis(600);
+/// What a sign of life may be late beside 1.5 RTT.
+const SLACK: Duration = Duration::from_millis(10);
+/// A subflow that brought so little of late is not missed.
+const MISSED_MIN_BYTES: u64 = 16 << 10;
+
+/// A subflow, as seen now.
+#[derive(Clone, Copy, Debug)]
+pub struct Carrier {
+    /// Which.
+    pub id: SubflowId,
+    /// Octets that it ever brought.
+    pub received_bytes: u64,
+    /// Of these, octets that wait for others.
+    pub held_bytes: u64,
+    /// When the peer was last heard on it.
+    pub heard_at: Instant,
+    /// Round-trip time.
+    pub rtt: Duration,
+    /// It carries data only if no other can.
+    pub backup: bool,
+}
+
+/// What is to be done about a subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// It is to be asked for a sign of life.
+    Doubtful(SubflowId),
+    /// It is dead, or as good as dead.
+    Silent(SubflowId),
+    /// The connection is faster without it.
+    Late(SubflowId),
+}
+
+/// What is to be done.
+pub type Findings = SmallVec<[Finding; 2]>;
+
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    id: SubflowId,
+    received_bytes: u64,
+    /// Octets brought of late: what was brought counts half after a second or so.
+    recent_bytes: u64,
+    probed_at: Option<Instant>,
+    strikes: u32,
+}
+
+/// One connection's subflows.
+#[derive(Debug, Default)]
+pub struct Harm {
+    seen: SmallVec<[Seen; 2]>,
+    looks: u32,
+    looked_at: Option<Instant>,
+    /// Octets in a second that all brought at best; it falls slowly.
+    peak_rate_bytes: u64,
+    /// Octets that were not brought, compared with the peak, while the stream was late.
+    lost_bytes: u64,
+    /// Subflows that were silent so far.
+    silences: u32,
+}
+
+impl Harm {
+    /// Looks at all subflows that are established; to be called every [`PERIOD`] while octets move.
+    pub fn look(&mut self, carriers: &[Carrier], now: Instant) -> Findings {
+        self.seen.retain(|seen| carriers.iter().any(|carrier| carrier.id == seen.id));
+        for carrier in carriers {
+            if self.seen.iter().all(|seen| seen.id != carrier.id) {
+                let (id, received_bytes) = (carrier.id, carrier.received_bytes);
+                self.seen.push(Seen { id, received_bytes, recent_bytes: 0, probed_at: None, strikes: 0 });
+            }
+        }
+        let mut findings = Findings::new();
+        if carriers.len() >= 2 {
+            self.find_silent(carriers, &mut findings, now);
+        }
+        self.looks += 1;
+        if self.looks % LATE_EVERY == 0 {
+            self.find_late(carriers, &mut findings, now);
+        }
+        findings
+    }
+
+    fn find_silent(&mut self, carriers: &[Carrier], findings: &mut Findings, now: Instant) {
+        let patience = SILENCE.saturating_mul(1 << self.silences.min(SILENCE_DOUBLINGS_MAX));
+        let is_missed = |seen: &Seen, carrier: &Carrier| {
+            seen.recent_bytes + (carrier.received_bytes - seen.received_bytes) >= MISSED_MIN_BYTES
+                && now.saturating_since(carrier.heard_at) >= patience
+        };
+        let missed = carriers.iter().filter(|carrier| is_missed(self.seen_of(carrier.id), carrier));
+        let missed: SmallVec<[Carrier; 2]> = missed.copied().collect();
+        if missed.is_empty() {
+            return;
+        }
+        for carrier in carriers {
+            let seen = self.seen_mut(carrier.id);
+            let is_quiet = now.saturating_since(carrier.heard_at) >= SILENCE;
+            if is_quiet && seen.probed_at.is_none_or(|at| now.saturating_since(at) >= PROBES_APART) {
+                seen.probed_at = Some(now);
+                findings.push(Finding::Doubtful(carrier.id));
+            }
+        }
+        for lost in missed {
+            let Some(probed_at) = self.seen_of(lost.id).probed_at else { continue };
+            let answer_due = probed_at + lost.rtt + lost.rtt / 2 + SLACK;
+            let is_overdue = lost.heard_at < probed_at && now >= answer_due;
+            let others = carriers.iter().filter(|other| other.id != lost.id);
+            if is_overdue && others.into_iter().any(|other| other.heard_at > probed_at) {
+                self.silences += 1;
+                findings.push(Finding::Silent(lost.id));
+            }
+        }
+    }
+
+    fn find_late(&mut self, carriers: &[Carrier], findings: &mut Findings, now: Instant) {
+        let span = self.looked_at.map(|at| now.saturating_since(at));
+        self.looked_at = Some(now);
+        let mut brought_bytes = 0;
+        for carrier in carriers {
+            let seen = self.seen_mut(carrier.id);
+            let added = carrier.received_bytes - seen.received_bytes;
+            seen.received_bytes = carrier.received_bytes;
+            seen.recent_bytes = seen.recent_bytes - seen.recent_bytes / 16 + added;
+            brought_bytes += added;
+        }
+        let Some(span) = span.filter(|span| !span.is_zero()) else { return };
+        let rate_bytes = per_second(brought_bytes, span);
+        self.peak_rate_bytes = rate_bytes.max(self.peak_rate_bytes - self.peak_rate_bytes / 64);
+        let Some(blamed) = self.blame(carriers) else {
+            self.seen.iter_mut().for_each(|seen| seen.strikes = 0);
+            self.lost_bytes -= self.lost_bytes / 16;
+            return;
+        };
+        let possible_bytes = self.peak_rate_bytes / 1000 * span.as_millis();
+        self.lost_bytes += possible_bytes.saturating_sub(brought_bytes);
+        let all_recent_bytes: u64 = self.seen.iter().map(|seen| seen.recent_bytes).sum();
+        let lost_bytes = self.lost_bytes;
+        let seen = self.seen_mut(blamed.id);
+        let is_worthless = seen.recent_bytes < all_recent_bytes / WORTHLESS_PARTS;
+        let is_harmful = seen.recent_bytes < lost_bytes / 2;
+        seen.strikes = if is_worthless || is_harmful { seen.strikes + 1 } else { 0 };
+        if seen.strikes >= STRIKES {
+            seen.strikes = 0;
+            self.lost_bytes = 0;
+            findings.push(Finding::Late(blamed.id));
+        }
+    }
+
+    /// Whom the stream waits for, if it is late and that can be told.
+    fn blame(&self, carriers: &[Carrier]) -> Option<Carrier> {
+        let held_bytes: u64 = carriers.iter().map(|carrier| carrier.held_bytes).sum();
+        let lag_bytes = self.peak_rate_bytes / 1000 * LAG_MIN.as_millis();
+        if held_bytes < lag_bytes.max(HELD_MIN_BYTES) {
+            return None;
+        }
+        let regular = || carriers.iter().filter(|carrier| !carrier.backup);
+        // A little may wait for another subflow that is late as well.
+        let waits = |carrier: &&Carrier| carrier.held_bytes > held_bytes / 8;
+        if !regular().any(|carrier| waits(&carrier)) {
+            return None;
+        }
+        let blamed = regular().filter(|carrier| !waits(carrier));
+        blamed.min_by_key(|carrier| self.seen_of(carrier.id).recent_bytes).copied()
+    }
+
+    fn seen_of(&self, id: SubflowId) -> &Seen {
+        self.seen.iter().find(|seen| seen.id == id).expect("every carrier was entered")
+    }
+
+    fn seen_mut(&mut self, id: SubflowId) -> &mut Seen {
+        self.seen.iter_mut().find(|seen| seen.id == id).expect("every carrier was entered")
+    }
+}
+
+fn per_second(bytes: u64, span: Duration) -> u64 {
+    u64::try_from(u128::from(bytes) * 1_000_000_000 / u128::from(span.as_nanos())).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

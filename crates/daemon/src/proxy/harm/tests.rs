@@ -1,0 +1,125 @@
+use super::*;
+
+/// A download over two subflows, in looks of [`PERIOD`].
+struct Download {
+    harm: Harm,
+    now: Instant,
+    carriers: [Carrier; 2],
+    /// When an answer to a probe arrives.
+    answers: [Option<Instant>; 2],
+    alive: [bool; 2],
+}
+
+impl Download {
+    fn new(rtts_ms: [u64; 2]) -> Self {
+        let carrier = |id: u16| Carrier {
+            id: SubflowId(id),
+            received_bytes: 0,
+            held_bytes: 0,
+            heard_at: Instant::ZERO,
+            rtt: Duration::from_millis(rtts_ms[usize::from(id)]),
+            backup: false,
+        };
+        Self {
+            harm: Harm::default(),
+            now: Instant::ZERO,
+            carriers: [carrier(0), carrier(1)],
+            answers: [None; 2],
+            alive: [true; 2],
+        }
+    }
+
+    /// The next look, at which each has brought so many octets more, and so many wait.
+    fn look(&mut self, brought: [u64; 2], held: [u64; 2]) -> Findings {
+        self.now += PERIOD;
+        for (index, carrier) in self.carriers.iter_mut().enumerate() {
+            carrier.received_bytes += brought[index];
+            carrier.held_bytes = held[index];
+            if brought[index] > 0 || self.answers[index].take_if(|at| *at <= self.now).is_some() {
+                carrier.heard_at = self.now;
+            }
+        }
+        let findings = self.harm.look(&self.carriers, self.now);
+        for finding in &findings {
+            if let Finding::Doubtful(id) = finding {
+                let index = usize::from(id.0);
+                self.answers[index] = self.alive[index].then(|| self.now + self.carriers[index].rtt);
+            }
+        }
+        findings
+    }
+
+    /// Looks alike, up to a finding that is no probe; how long it took.
+    fn until_found(&mut self, looks: usize, brought: [u64; 2], held: [u64; 2]) -> Option<(Finding, Duration)> {
+        let since = self.now;
+        for _ in 0..looks {
+            let findings = self.look(brought, held);
+            let found = findings.into_iter().find(|finding| !matches!(finding, Finding::Doubtful(_)));
+            if let Some(found) = found {
+                return Some((found, self.now.saturating_since(since)));
+            }
+        }
+        None
+    }
+}
+
+/// Octets in a look at 40 Mbit/s.
+const FAST: u64 = 100_000;
+
+#[test]
+fn who_brings_little_and_is_waited_for_goes_soon() {
+    let mut download = Download::new([20, 600]);
+    assert_eq!(download.until_found(100, [FAST, 1000], [0, 0]), None);
+    // 600 kB wait at 5 MB/s: 120 ms.
+    let (found, took) = download.until_found(100, [FAST, 1000], [600_000, 0]).unwrap();
+    assert_eq!(found, Finding::Late(SubflowId(1)));
+    assert!(took <= Duration::from_millis(200), "{took:?}");
+}
+
+#[test]
+fn one_that_brings_its_share_stays_although_it_is_waited_for() {
+    let mut download = Download::new([20, 60]);
+    assert_eq!(download.until_found(100, [FAST, FAST / 4], [0, 0]), None);
+    assert_eq!(download.until_found(200, [FAST, FAST / 4], [700_000, 0]), None);
+}
+
+#[test]
+fn one_that_blocks_more_than_it_brings_goes() {
+    let mut download = Download::new([20, 60]);
+    assert_eq!(download.until_found(100, [FAST, FAST / 4], [0, 0]), None);
+    // The peer may send no more, but on the late one.
+    let (found, _) = download.until_found(100, [0, FAST / 4], [700_000, 0]).unwrap();
+    assert_eq!(found, Finding::Late(SubflowId(1)));
+}
+
+#[test]
+fn nobody_is_blamed_where_it_cannot_be_told() {
+    let mut download = Download::new([20, 20]);
+    assert_eq!(download.until_found(100, [FAST, FAST], [400_000, 400_000]), None);
+    download.carriers[1].backup = true;
+    assert_eq!(download.until_found(100, [FAST, 100], [800_000, 0]), None, "it is a backup already");
+}
+
+#[test]
+fn a_dead_one_is_asked_and_goes_while_another_one_answers() {
+    let mut download = Download::new([40, 40]);
+    assert_eq!(download.until_found(50, [10_000, 10_000], [0, 0]), None);
+    download.alive[1] = false;
+    let (found, took) = download.until_found(50, [10_000, 0], [0, 0]).unwrap();
+    assert_eq!(found, Finding::Silent(SubflowId(1)));
+    assert!(took <= Duration::from_millis(160), "{took:?}");
+}
+
+#[test]
+fn a_pause_of_all_is_no_death_and_an_answer_is_a_sign_of_life() {
+    let mut download = Download::new([40, 40]);
+    assert_eq!(download.until_found(50, [10_000, 10_000], [0, 0]), None);
+    assert_eq!(download.until_found(50, [0, 0], [0, 0]), None);
+    assert_eq!(download.until_found(50, [10_000, 0], [0, 0]), None);
+}
+
+#[test]
+fn one_that_carries_nothing_is_not_missed() {
+    let mut download = Download::new([40, 40]);
+    assert_eq!(download.until_found(200, [10_000, 0], [0, 0]), None);
+}

@@ -1,0 +1,9 @@
+#!/bin/sh
+# What `anabranch join` is worth: prints the tables of docs/product.md. As root; takes half an hour or so.
+#
+#   scripts/product.sh              all
+#   scripts/product.sh first_octet  the measurements whose names contain that
+#   PRODUCT_ROUNDS=5 scripts/product.sh
+set -eu
+cd "$(dirname "$0")/.."
+exec nice -n 10 cargo test -q -p interop --test integration "product::${1:-}" -- --ignored --nocapture --test-threads 1

@@ -1,0 +1,287 @@
+//! The network of a measurement: a laptop with two phones, a server with MPTCP and one without, and three ways to use them.
+
+use std::process::Stdio;
+use std::sync::mpsc::channel;
+use std::thread::{self, JoinHandle};
+
+use daemon::control::{self, Request};
+use daemon::join::{JoinOptions, join};
+use daemon::proxy::ProxyConfig;
+use daemon::proxy::choice::Tier;
+use interop::{Running, Tethered, USB, output, wait_until};
+use linux::netns::{Keeper, Namespace};
+use linux::stop::{Stop, StopHandle};
+use serde_json::Value;
+
+/// Where the server listens, with MPTCP and without.
+pub const MPTCP: u16 = 8000;
+pub const PLAIN: u16 = 8001;
+
+const SERVER: &str = include_str!("server.py");
+const STREAM: &str = include_str!("stream.py");
+
+/// How a program reaches the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By one uplink, with the kernel's TCP.
+    Alone(usize),
+    /// By the kernel's MPTCP, with an endpoint for each uplink.
+    Kernel,
+    /// Through the proxy.
+    Join,
+}
+
+impl Way {
+    pub fn name(self) -> String {
+        match self {
+            Self::Alone(number) => format!("{} alone", USB[number]),
+            Self::Kernel => "kernel's MPTCP".into(),
+            Self::Join => "join".into(),
+        }
+    }
+}
+
+/// A running network.
+pub struct Bed {
+    pub net: Tethered,
+    _servers: [Running; 2],
+    joined: Joined,
+}
+
+/// A daemon in a thread; it ends with the test.
+struct Joined {
+    stop: StopHandle,
+    thread: Option<JoinHandle<linux::Result<()>>>,
+    port: u16,
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        self.stop.stop();
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+impl Joined {
+    fn start(net: &Tethered) -> Self {
+        Self::start_in(&net.laptop, &USB)
+    }
+
+    fn start_in(laptop: &Namespace, uplinks: &[&str]) -> Self {
+        let uplinks = uplinks.iter().map(|name| ((*name).to_owned(), Tier::Primary)).collect();
+        let proxy = ProxyConfig::new(([127, 0, 0, 1], 0).into());
+        let options =
+            JoinOptions { uplinks, proxy, target: None, control_group: None, engine: linux::EngineOptions::default() };
+        let laptop = Namespace::open(laptop.name()).unwrap();
+        let stop = Stop::new().unwrap();
+        let handle = stop.handle().unwrap();
+        let (told, ready) = channel();
+        let thread = thread::Builder::new().name("join".into()).spawn(move || {
+            laptop.enter().unwrap();
+            join(options, &stop, |status| told.send(status.proxy.as_ref().unwrap().listen.port()).unwrap(), |_| {})
+        });
+        let thread = thread.unwrap();
+        let Ok(port) = ready.recv() else { panic!("{:?}", thread.join().unwrap()) };
+        Self { stop: handle, thread: Some(thread), port }
+    }
+}
+
+impl Bed {
+    /// Phones whose links to the server have these fields, in TOML. `None` where the tests cannot run.
+    pub fn new(links: [&str; 2]) -> Option<Self> {
+        let net = Tethered::distinct(links)?;
+        for number in 0..2 {
+            set_up_kernel(&net, number);
+        }
+        net.server().ip(["mptcp limits set subflow 4 add_addr_accepted 4".to_owned()]).unwrap();
+        let servers = [MPTCP, PLAIN].map(|port| serve_in(net.server(), port));
+        let joined = Joined::start(&net);
+        Some(Self { net, _servers: servers, joined })
+    }
+
+    /// A daemon that knows nothing yet.
+    pub fn join_anew(&mut self) {
+        let anew = Joined::start(&self.net);
+        self.joined = anew;
+    }
+
+    /// A program in the laptop's namespace that speaks MPTCP if the way is the kernel's.
+    fn program(&self, way: Way, program: &str) -> std::process::Command {
+        match way {
+            Way::Kernel => {
+                let mut command = self.net.laptop.command("mptcpize").unwrap();
+                command.args(["run", program]);
+                command
+            }
+            _ => self.net.laptop.command(program).unwrap(),
+        }
+    }
+
+    /// Starts curl, which says what `format` asks for.
+    pub fn curl(&self, way: Way, port: u16, path: &str, more: &[&str]) -> Running {
+        let mut command = self.program(way, "curl");
+        command.args(["--silent", "--show-error", "--fail", "--max-time", "120", "--output", "/dev/null"]);
+        command.args(["--write-out", "%{time_starttransfer} %{time_total}\n"]).args(more);
+        match way {
+            Way::Alone(number) => drop(command.args(["--interface", USB[number]])),
+            Way::Kernel => {}
+            Way::Join => drop(command.args(["--proxy", &format!("socks5h://{}", self.proxy())])),
+        }
+        command.arg(format!("http://10.9.9.9:{port}{path}")).stdout(Stdio::piped());
+        Running(command.spawn().unwrap())
+    }
+
+    /// Starts a client of a paced stream, which prints its longest stall in ms and its octets.
+    pub fn stream(&self, way: Way, path: &str) -> Running {
+        let mut command = self.program(way, "python3");
+        let (device, proxy_port) = match way {
+            Way::Alone(number) => (USB[number], 0),
+            Way::Kernel => ("-", 0),
+            Way::Join => ("-", self.joined.port),
+        };
+        command.args(["-c", STREAM, device, &proxy_port.to_string(), &MPTCP.to_string(), path]);
+        Running(command.stdout(Stdio::piped()).spawn().unwrap())
+    }
+
+    /// Where the proxy listens.
+    pub fn proxy(&self) -> String {
+        format!("127.0.0.1:{}", self.joined.port)
+    }
+
+    /// What the daemon says of itself.
+    pub fn status(&self) -> Value {
+        self.net.laptop.run(|| control::ask("anabranch0", &Request::Status)).unwrap().unwrap()
+    }
+}
+
+/// The numbers that a program prints.
+pub fn numbers(mut program: Running) -> Vec<f64> {
+    let stdout = program.0.stdout.take().unwrap();
+    let said = std::io::read_to_string(stdout).unwrap();
+    program.0.wait().unwrap();
+    said.split_whitespace().map(|word| word.parse().unwrap()).collect()
+}
+
+/// Lets the kernel use an uplink by its address, and its MPTCP make subflows from it.
+fn set_up_kernel(net: &Tethered, number: usize) {
+    let [own, gateway] = net.lan(number);
+    let (usb, table) = (USB[number], 101 + number);
+    net.laptop
+        .ip([
+            format!("route add default via {gateway} dev {usb} table {table}"),
+            format!("rule add from {own} lookup {table} priority {table}"),
+            format!("mptcp endpoint add {own} dev {usb} subflow"),
+        ])
+        .unwrap();
+    net.laptop.ip(["mptcp limits set subflow 4 add_addr_accepted 4".to_owned()]).unwrap();
+}
+
+/// As after the plug was pulled and is in again.
+pub fn plug_in_again(net: &Tethered, number: usize) {
+    net.plug_in(number);
+    let [own, gateway] = net.lan(number);
+    let table = 101 + number;
+    net.laptop.ip([format!("route add default via {gateway} dev {} table {table}", USB[number])]).unwrap();
+    let endpoints = output(&net.laptop, "ip", &["mptcp", "endpoint", "show"]);
+    if !endpoints.contains(&own) {
+        net.laptop.ip([format!("mptcp endpoint add {own} dev {} subflow", USB[number])]).unwrap();
+    }
+}
+
+fn serve_in(host: &Namespace, port: u16) -> Running {
+    let mut command = host.command(if port == MPTCP { "mptcpize" } else { "env" }).unwrap();
+    let python = ["python3", "-c", SERVER, &port.to_string()];
+    command.args(["run"].iter().filter(|_| port == MPTCP)).args(python);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let server = Running(command.spawn().unwrap());
+    let answers = || host.run(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()).unwrap();
+    wait_until("the server answers", answers);
+    server
+}
+
+/// A laptop with one uplink, a veth without emulation, to the server itself.
+pub struct Direct {
+    laptop: Namespace,
+    joined: Joined,
+    _servers: [Running; 2],
+    _keeper: Keeper,
+}
+
+impl Direct {
+    pub fn new() -> Option<Self> {
+        if !interop::available() {
+            return None;
+        }
+        let mut keeper = Keeper::start().unwrap();
+        let [laptop, server] =
+            ["near", "far"].map(|end| keeper.create(&format!("direct-{end}-{}", std::process::id())).unwrap());
+        laptop.connect(USB[0], &server, "lan").unwrap();
+        server
+            .ip(["address add 192.168.42.129/24 dev lan", "address add 10.9.9.9/32 dev lo"].map(str::to_owned))
+            .unwrap();
+        laptop
+            .ip([
+                format!("address add 192.168.42.10/24 dev {}", USB[0]),
+                format!("route add default via 192.168.42.129 dev {}", USB[0]),
+            ])
+            .unwrap();
+        let servers = [serve_in(&server, MPTCP), serve_in(&server, PLAIN)];
+        let joined = Joined::start_in(&laptop, &USB[..1]);
+        Some(Self { laptop, joined, _servers: servers, _keeper: keeper })
+    }
+
+    /// Gbit/s of a download, and Gbit for a second of the processor's time in the proxy's thread.
+    pub fn download(&self, port: u16, bytes: u64) -> (f64, f64) {
+        let mut command = self.laptop.command("curl").unwrap();
+        let proxy = format!("socks5h://127.0.0.1:{}", self.joined.port);
+        command.args([
+            "--silent",
+            "--fail",
+            "--output",
+            "/dev/null",
+            "--write-out",
+            "%{time_total}",
+            "--proxy",
+            &proxy,
+        ]);
+        command.arg(format!("http://10.9.9.9:{port}/bytes/{bytes}")).stdout(Stdio::piped());
+        let before = processor_seconds("join");
+        let took = numbers(Running(command.spawn().unwrap()))[0];
+        let gbit = bytes as f64 * 8.0 / 1e9;
+        (gbit / took, gbit / (processor_seconds("join") - before))
+    }
+}
+
+/// What threads of this process with this name have used so far.
+fn processor_seconds(name: &str) -> f64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let ticks = tasks.filter_map(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).ok()?;
+        let (head, rest) = stat.rsplit_once(") ")?;
+        let fields: Vec<&str> = rest.split(' ').collect();
+        // proc_pid_stat(5): utime and stime are the 14th and 15th field; the 3rd is the first after the name.
+        let own = head.ends_with(&format!("({name}"));
+        own.then(|| fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap())
+    });
+    ticks.sum::<f64>() / 100.0
+}
+
+impl Bed {
+    /// ms from the start of a page with images to its load event, in a browser.
+    pub fn page(&self, way: Way, port: u16, images: usize) -> Option<f64> {
+        let profile = tempfile::tempdir().unwrap();
+        let mut command = self.program(way, "chromium");
+        command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--dump-dom"]);
+        command.arg(format!("--user-data-dir={}", profile.path().display()));
+        if way == Way::Join {
+            command.arg(format!("--proxy-server=socks5://{}", self.proxy()));
+        }
+        command.arg(format!("http://10.9.9.9:{port}/page/{images}")).stderr(Stdio::null());
+        let said = command.output().unwrap().stdout;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let (_, rest) = said.split_once("<title>took ")?;
+        let (times, _) = rest.split_once('<')?;
+        let (end, begin) = times.split_once(' ')?;
+        Some(end.parse::<f64>().ok()? - begin.parse::<f64>().ok()?)
+    }
+}
