@@ -220,7 +220,7 @@ fn a_tap_sees_whole_packets_of_both_ways() {
     wait_for(files.curl(&net, &joined.proxy));
     joined.end().unwrap();
     let seen: Vec<_> = seen.iter().collect();
-    let sum = |of: Way| seen.iter().filter(|(way, _)| *way == of).map(|(_, len)| len.clone().unwrap()).sum::<usize>();
+    let sum = |of: Way| seen.iter().filter(|(way, _)| *way == of).map(|(_, len)| (*len).unwrap()).sum::<usize>();
     assert!(sum(Way::In) >= BYTES && sum(Way::Out) > 50, "{} in, {} out", sum(Way::In), sum(Way::Out));
 }
 

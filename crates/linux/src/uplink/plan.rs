@@ -18,7 +18,7 @@ pub const PROTOCOL: u8 = 201;
 pub const PRIORITY_FIRST: u32 = 2_000;
 /// Uplinks of one engine.
 pub const UPLINKS_MAX: usize = 32;
-/// Devices on one host. The number after the last is the kernel's own: see [`super::kernel_plan`].
+/// Devices on one host. The number after the last is the kernel's own: see `kernel_plan.rs`.
 pub(super) const DEVICES: u32 = 99;
 /// Metric of the route that counts when an uplink is gone: the last one that the kernel would take.
 const METRIC_LAST: u32 = 4_278_198_272;
