@@ -510,6 +510,9 @@ fn change(text: &str) -> Result<Change, String> {
 }
 
 fn target(text: &str) -> Result<Rate, String> {
+    if text.trim().bytes().all(|octet| octet.is_ascii_digit()) {
+        return Err("write a bit rate with its unit, like 4M".into());
+    }
     let rate = crate::rate::rate(text)?;
     if rate.as_bps() > 0 { Ok(rate) } else { Err("write a bit rate above 0, like 4M".into()) }
 }

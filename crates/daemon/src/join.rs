@@ -86,7 +86,7 @@ pub fn join(
 ) -> Result<()> {
     let say = Arc::new(say);
     let (uplinks, tiers, wrong) = find(&options.uplinks).map_err(pointed)?;
-    wrong.iter().for_each(|line| say(&format!("{line}: going on without it until it is there")));
+    wrong.iter().for_each(|line| say(&format!("going on without an uplink until it is there: {line}")));
     let (Attachment { mut endpoint, tun, addresses }, paths) = uplink::attach(&uplinks)?;
     let device = tun.name().to_owned();
     let plan = uplink::plan(&device, &paths, &Surroundings::look(&uplinks)?)?;
@@ -109,7 +109,7 @@ pub fn join(
     let source = proxy.source().map_err(Error::system("duplicate an epoll descriptor"))?;
     let server = server::Server::open(&Place::here()?, &device, options.control_group)?;
     let watch = Watch::new(&uplinks)?;
-    ready(&JoinStatus::new(&roster, &proxy, &endpoint, driver.now()));
+    ready(&JoinStatus::new(&roster, &mut proxy, &endpoint, driver.now()));
     let remote = driver.remote()?;
     let shared: Shared = Arc::new(Mutex::new(roster));
     let keeper = Keeper {

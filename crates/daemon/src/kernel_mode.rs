@@ -95,7 +95,7 @@ pub fn join(
         ));
     }
     let (uplinks, tiers, wrong) = find(&options.uplinks)?;
-    wrong.iter().for_each(|line| say(&format!("{line}: going on without it until it is there")));
+    wrong.iter().for_each(|line| say(&format!("going on without an uplink until it is there: {line}")));
     let plan = uplink::kernel_plan(&uplinks, &Surroundings::look_for_kernel(&uplinks)?)?;
     plan.notes.iter().for_each(|note| say(note));
     let (clock, paths) = (Clock::start(), PathManager::new()?);
@@ -182,7 +182,7 @@ impl<Say: Fn(&str)> Keeper<'_, Say> {
     }
 
     fn lost(&self, interface: &str, why: String) {
-        (self.say)(&format!("{interface} {why}: going on without it"));
+        (self.say)(&format!("going on without {interface}: it {why}"));
         lock(self.state).lost(interface, why, self.clock.now());
     }
 

@@ -121,6 +121,8 @@ pub struct Proxy {
     resolver: Resolver,
     choice: Choice,
     meters: Meters,
+    /// Octets that were metered since the watch looked last.
+    unwatched: BTreeMap<IpAddr, u64>,
     sessions: Slab<Session>,
     by_connection: BTreeMap<ConnectionId, usize>,
     /// When sessions want to be called.
@@ -161,7 +163,14 @@ impl Proxy {
         }
         let system = |what| move |error: io::Error| linux::Error::system(what)(error);
         let listener = TcpListener::bind(config.listen).map_err(|error| {
-            linux::Error::system(format!("listen on {} (end who does, or choose another port)", config.listen))(error)
+            let remedy = match error.kind() {
+                io::ErrorKind::AddrInUse => {
+                    " (another program does, perhaps another `anabranch join`: end it, or choose another port)"
+                }
+                io::ErrorKind::AddrNotAvailable => " (this device has no such address)",
+                _ => "",
+            };
+            linux::Error::system(format!("listen on {}{remedy}", config.listen))(error)
         })?;
         let local = listener.local_addr().map_err(system("find the proxy's address"))?;
         let poller = Poller::new().map_err(system("create an epoll descriptor"))?;
@@ -177,6 +186,7 @@ impl Proxy {
             poller,
             choice,
             meters: Meters::default(),
+            unwatched: BTreeMap::new(),
             sessions: Slab::new(),
             by_connection: BTreeMap::new(),
             timers: Deadlines::new(),

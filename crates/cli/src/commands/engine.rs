@@ -8,10 +8,12 @@ use linux::EngineOptions;
 use linux::tap::{Tap, Way};
 
 use crate::arguments;
+use crate::console;
 use crate::failure::Failure;
 
-/// A capture that is whole once it is finished, and absent if the program was killed before.
-pub struct Tape(Option<Arc<Mutex<Capture<AtomicFile>>>>);
+/// A capture that is whole once it is finished, and absent if the program was killed before. A disk that is full ends the capture, and
+/// nothing else.
+pub struct Tape(Arc<Mutex<Option<Capture<AtomicFile>>>>);
 
 /// What the options say, and the capture, which is to be finished at the end.
 pub fn options(arguments: &arguments::Engine) -> Result<(EngineOptions, Tape), Failure> {
@@ -19,34 +21,41 @@ pub fn options(arguments: &arguments::Engine) -> Result<(EngineOptions, Tape), F
         None => None,
         Some(path) => {
             let file = AtomicFile::create_with_folders(path)?;
-            Some(Arc::new(Mutex::new(Capture::new(file, &["engine"])?)))
+            Some(Capture::new(file, &["engine"])?)
         }
     };
+    let is_wanted = capture.is_some();
+    let capture = Arc::new(Mutex::new(capture));
     let options = EngineOptions {
         congestion: arguments.congestion.clone(),
         scheduler: arguments.scheduler.clone(),
         path_manager: arguments.path_manager.clone(),
-        tap: capture.clone().map(tap),
+        tap: is_wanted.then(|| tap(Arc::clone(&capture))),
     };
     Ok((options, Tape(capture)))
 }
 
-fn tap(capture: Arc<Mutex<Capture<AtomicFile>>>) -> Tap {
+fn tap(capture: Arc<Mutex<Option<Capture<AtomicFile>>>>) -> Tap {
     Tap::new(move |at, way, packet| {
         let direction = match way {
             Way::In => Direction::Inbound,
             Way::Out => Direction::Outbound,
         };
-        capture.lock().unwrap_or_else(PoisonError::into_inner).record(0, at, direction, packet)
+        let mut capture = capture.lock().unwrap_or_else(PoisonError::into_inner);
+        let recorded = capture.as_mut().map(|capture| capture.record(0, at, direction, packet));
+        if let Some(Err(error)) = recorded {
+            *capture = None;
+            // Nobody may be there to hear it.
+            let _ = console::complain(&format!("the capture is given up, and all else goes on: {error}\n"));
+        }
+        Ok(())
     })
 }
 
 impl Tape {
     /// Gives the file its name; nobody may write to it any more.
     pub fn finish(self) -> Result<(), Failure> {
-        let Self(Some(capture)) = self else { return Ok(()) };
-        let still_used = || Failure::Failed("the capture is still being written".into());
-        let capture = Arc::into_inner(capture).ok_or_else(still_used)?;
-        Ok(capture.into_inner().unwrap_or_else(PoisonError::into_inner).finish().commit()?)
+        let capture = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        capture.map_or(Ok(()), |capture| Ok(capture.finish().commit()?))
     }
 }

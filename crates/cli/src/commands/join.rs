@@ -100,6 +100,10 @@ const KERNEL_USES: &str = "programs use them with sockets of IPPROTO_MPTCP, or s
 ";
 
 fn uses(proxy: SocketAddr) -> String {
+    let proxy = match proxy.ip().is_unspecified() {
+        true => format!("ADDRESS:{}", proxy.port()),
+        false => proxy.to_string(),
+    };
     format!(
         "  curl --proxy socks5h://{proxy} URL\n  https_proxy=http://{proxy} http_proxy=http://{proxy} git clone URL\n  chromium \
          --proxy-server=socks5://{proxy}\n"

@@ -29,12 +29,12 @@ pub fn running() -> Result<Vec<String>> {
     Ok(place.sockets().into_iter().filter(|(_, path)| lives(path)).map(|(device, _)| device).collect())
 }
 
-/// Removes the sockets that killed daemons have left.
+/// Removes the sockets that killed daemons have left, whatever their network namespace was.
 ///
 /// # Errors
 /// If there is no `/proc`.
 pub fn clean() -> Result<()> {
-    for (_, path) in Place::here()?.sockets() {
+    for path in Place::here()?.all_sockets() {
         if UnixStream::connect(&path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
             // Somebody else may have been faster.
             let _ = fs::remove_file(&path);
@@ -52,6 +52,16 @@ pub fn ask(device: &str, request: &Request) -> Result<Value> {
     let answer = exchange(&path, request).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => {
             Error::Usage(format!("only root and the group of `join --control-group` may ask {device} (try sudo)"))
+        }
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Error::Peer(format!(
+            "{device} does not run here{}",
+            running()
+                .ok()
+                .filter(|all| !all.is_empty())
+                .map_or(String::new(), |all| format!(": there is {}", all.join(", ")))
+        )),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            Error::Peer(format!("{device} does not answer: it is busy or stopped (its process may have to be killed)"))
         }
         _ => Error::system(format!("ask {device} at {}", path.display()))(error),
     })?;

@@ -37,6 +37,13 @@ impl Place {
         self.folder.join(format!("{}-{device}.sock", self.namespace))
     }
 
+    /// The sockets there are, of all network namespaces.
+    pub fn all_sockets(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten();
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        paths.filter(|path| path.extension().is_some_and(|extension| extension == "sock")).collect()
+    }
+
     /// The sockets there are, with the devices of their daemons; also those of daemons that were killed.
     pub fn sockets(&self) -> Vec<(String, PathBuf)> {
         let prefix = format!("{}-", self.namespace);

@@ -37,6 +37,8 @@ impl Server {
         let path = place.socket(device);
         let cannot = |what: &str| format!("{what} {}, where this program is asked for its status", path.display());
         fs::create_dir_all(place.folder()).map_err(Error::system(cannot("create")))?;
+        // What killed daemons have left is in nobody's way, but nobody's use either.
+        let _ = super::clean();
         // Who had the device's name is dead: the name is ours now.
         let _ = fs::remove_file(&path);
         let listener = UnixListener::bind(&path).map_err(Error::system(cannot("listen on")))?;

@@ -103,7 +103,7 @@ impl<Say: Fn(&str)> Keeper<Say> {
     }
 
     fn lost(&self, interface: &str, why: String) -> Result<()> {
-        (self.say)(&format!("{interface} {why}: going on without it"));
+        (self.say)(&format!("going on without {interface}: it {why}"));
         let addresses = lock(&self.roster).entry(interface).map(|entry| {
             entry.lost = Some(why);
             entry.addresses.clone()
@@ -144,7 +144,8 @@ impl<Say: Fn(&str)> Keeper<Say> {
             roster.entries.iter().map(|entry| entry.addresses.clone()).collect()
         };
         let (sums, busy, now) = self.remote.call(move |host, now| {
-            host.with_app_mut(|proxy, _| {
+            host.with_app_mut(|proxy, endpoint| {
+                proxy.measure(endpoint);
                 let sum = |ips: &Vec<IpAddr>| ips.iter().map(|ip| proxy.meter(*ip).bytes()).sum::<u64>();
                 (addresses.iter().map(sum).collect::<Vec<u64>>(), proxy.is_busy(), now)
             })

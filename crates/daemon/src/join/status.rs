@@ -62,7 +62,8 @@ pub struct UplinkStatus {
 
 impl JoinStatus {
     /// What `roster` and `proxy` know together.
-    pub fn new(roster: &Roster, proxy: &Proxy, endpoint: &Endpoint, now: Instant) -> Self {
+    pub fn new(roster: &Roster, proxy: &mut Proxy, endpoint: &Endpoint, now: Instant) -> Self {
+        proxy.measure(endpoint);
         let proxy_status = proxy.status(endpoint, now);
         let views = |entry: &Entry| {
             let all = proxy_status.addresses.iter().map(|address| address.view);

@@ -34,6 +34,8 @@ impl Client {
         stream.set_nodelay(true)?;
         // The kernel would keep megabytes for a client that reads slowly; on the loopback fewer octets are as fast.
         let _ = rustix::net::sockopt::set_socket_send_buffer_size(&stream, SEND_BUFFER_BYTES);
+        // If this program ends before the stream does, in whatever way, the client hears of a reset, not of an end.
+        rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO))?;
         Ok(Self { stream, readable: true, writable: true, read_ended: false, finished: false, shut: false })
     }
 
@@ -122,6 +124,7 @@ impl Client {
     /// Ends our stream to the client.
     pub fn shutdown(&mut self) {
         if !core::mem::replace(&mut self.shut, true) {
+            let _ = rustix::net::sockopt::set_socket_linger(&self.stream, None);
             // It fails only if the client is gone, which its socket tells by itself.
             let _ = self.stream.shutdown(Shutdown::Write);
         }
@@ -135,6 +138,11 @@ impl Client {
     /// Closes it so that the client hears of a reset.
     pub fn reset(self) {
         let _ = rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO));
+    }
+
+    /// Closes it in good order: what was written still arrives.
+    pub fn close(self) {
+        let _ = rustix::net::sockopt::set_socket_linger(&self.stream, None);
     }
 }
 
@@ -155,6 +163,17 @@ mod tests {
         let (client, mut far) = pair();
         client.reset();
         assert_eq!(far.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    }
+
+    #[test]
+    fn who_is_not_closed_in_order_is_reset() {
+        let (client, mut far) = pair();
+        drop(client);
+        assert_eq!(far.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+        let (mut client, mut far) = pair();
+        client.write(b"x").unwrap();
+        client.close();
+        assert_eq!((far.read(&mut [0; 1]).unwrap(), far.read(&mut [0; 1]).unwrap()), (1, 0));
     }
 
     #[test]

@@ -443,7 +443,8 @@ impl Proxy {
         self.totals.broken += u64::from(end != End::Finished);
         match end {
             End::ServerGone => session.client.reset(),
-            End::Finished | End::ClientGone => drop(session),
+            End::Finished => session.client.close(),
+            End::ClientGone => drop(session),
         }
         self.made_room(now);
     }

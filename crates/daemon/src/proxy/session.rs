@@ -266,6 +266,12 @@ impl Session {
                     self.to_server.advance(taken);
                     Ok(taken)
                 }
+                // It takes no more, but may have answered before: whoever uploads hears why.
+                Err(_) if endpoint.readable_bytes(server.connection) > 0 || !self.to_client.is_empty() => {
+                    self.to_server = Bytes::new();
+                    server.shut = true;
+                    Ok(0)
+                }
                 Err(_) => self.server_broke_off().map(|()| 0),
             };
         }

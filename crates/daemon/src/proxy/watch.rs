@@ -54,9 +54,20 @@ impl Proxy {
         }
     }
 
+    /// Looks at what uplinks have carried until now, for whoever asks between two looks of its own.
+    pub fn measure(&mut self, endpoint: &Endpoint) {
+        for (_, session) in &mut self.sessions {
+            let Some(server) = &mut session.server else { continue };
+            let Some(stats) = endpoint.stats(server.connection) else { continue };
+            for (ip, added) in self.meters.look(&stats, &mut server.seen) {
+                *self.unwatched.entry(ip).or_default() += added.bytes();
+            }
+        }
+    }
+
     /// Looks at all that are watched.
     pub(super) fn watch(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        let mut delivered = BTreeMap::new();
+        let mut delivered = core::mem::take(&mut self.unwatched);
         let tokens = core::mem::take(&mut self.watched);
         for token in tokens {
             let Some(key) = self.key_of(token) else { continue };

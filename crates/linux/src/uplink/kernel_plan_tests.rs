@@ -24,11 +24,11 @@ fn the_whole_plan_of_one_phone() {
 ip -4 route add unreachable default metric 4278198272 table 999900 proto 201   # undo: ip -4 route flush table 999900
 ip -4 route add 192.168.42.0/24 dev usb0 table 999900 proto 201   # undo: ip -4 route flush table 999900
 ip -4 route add default via 192.168.42.129 dev usb0 onlink table 999900 proto 201   # undo: ip -4 route flush table 999900
-ip -4 rule add oif usb0 lookup 999900 priority 2099 protocol 201   # undo: ip -4 rule del oif usb0 lookup 999900 priority 2099
-ip -4 rule add from 192.168.42.10 suppress_prefixlength 0 lookup main priority 2099 protocol 201   # undo: ip -4 rule del \
-from 192.168.42.10 suppress_prefixlength 0 lookup main priority 2099
-ip -4 rule add from 192.168.42.10 lookup 999900 priority 2099 protocol 201   # undo: ip -4 rule del from 192.168.42.10 lookup \
-999900 priority 2099
+ip -4 rule add oif usb0 lookup 999900 priority 199 protocol 201   # undo: ip -4 rule del oif usb0 lookup 999900 priority 199
+ip -4 rule add from 192.168.42.10 suppress_prefixlength 0 lookup main priority 199 protocol 201   # undo: ip -4 rule del \
+from 192.168.42.10 suppress_prefixlength 0 lookup main priority 199
+ip -4 rule add from 192.168.42.10 lookup 999900 priority 199 protocol 201   # undo: ip -4 rule del from 192.168.42.10 lookup \
+999900 priority 199
 sysctl -w net/mptcp/path_manager=userspace   # undo: sysctl -w net/mptcp/path_manager=kernel, if it is still userspace and no other \
 engine needs it
 ";
@@ -67,8 +67,8 @@ fn another_path_manager_is_told() {
 
 #[test]
 fn a_rule_is_removed_as_it_was_written_down() {
-    let line = "lookup 4 main 2099 from 192.168.42.10 suppress_prefixlength 0";
-    let request = "ip -4 rule del from 192.168.42.10 suppress_prefixlength 0 lookup main priority 2099";
+    let line = "lookup 4 main 199 from 192.168.42.10 suppress_prefixlength 0";
+    let request = "ip -4 rule del from 192.168.42.10 suppress_prefixlength 0 lookup main priority 199";
     assert_eq!(rule_del(line).as_deref(), Some(request));
     assert_eq!(rule_del("lookup 4 main"), None);
 }

@@ -13,9 +13,9 @@ use crate::{Error, Result};
 pub const TABLES: Range<u32> = 990_000..1_000_000;
 /// Who made a rule or a route, for the kernel (`ip rule` and `ip route` show it as `proto 201`).
 pub const PROTOCOL: u8 = 201;
-/// Rules of `anabranch0` have this priority, those of `anabranch1` the next: behind the kernel's own addresses, before those of
-/// VPNs and of the main table.
-pub const PRIORITY_FIRST: u32 = 2_000;
+/// Rules of `anabranch0` have this priority, those of `anabranch1` the next: behind the kernel's own addresses, before whatever
+/// rules others have. They concern nobody else: only the engine has its addresses.
+pub const PRIORITY_FIRST: u32 = 100;
 /// Uplinks of one engine.
 pub const UPLINKS_MAX: usize = 32;
 /// Devices on one host. The number after the last is the kernel's own: see `kernel_plan.rs`.
@@ -244,6 +244,10 @@ impl Plan {
             }
             for address in &path.addresses {
                 let family = if address.is_ipv4() { "ip" } else { "ip6" };
+                // Whoever has a rule before ours must not have it leave untranslated.
+                self.filter(format!(
+                    "add rule inet {device} guard {family} saddr {address} oifname != {{ \"{name}\", \"{OWN_PREFIX}*\" }} drop"
+                ));
                 self.filter(format!(
                     "add rule inet {device} translate {family} saddr {address} oifname \"{name}\" masquerade"
                 ));

@@ -115,9 +115,14 @@ fn draw_table(frame: &mut Frame<'_>, view: &View, area: ratatui::layout::Rect) {
         let style = if row.lost.is_some() { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
         Line::new(row.cells.iter().map(|cell| Cell::new(cell.as_str()))).style(style)
     });
-    let widths = COLUMNS.map(|_| Constraint::Fill(1));
+    let widest = |column: usize| {
+        let cells = view.rows.iter().map(|row| row.cells[column].chars().count());
+        cells.chain([COLUMNS[column].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: [Constraint; COLUMNS.len()] =
+        core::array::from_fn(|column| Constraint::Length(u16::try_from(widest(column)).unwrap_or(u16::MAX)));
     let block = Block::bordered().title(format!(" {} (q ends) ", view.device));
-    frame.render_widget(Table::new(lines, widths).header(heading).block(block), area);
+    frame.render_widget(Table::new(lines, widths).header(heading).column_spacing(2).block(block), area);
 }
 
 /// What came over each uplink in the last minutes, as far as there is room; all to one scale.

@@ -67,7 +67,7 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
             cells: [
                 now.word(&at("interface")),
                 match (&lost, now.0.pointer(&at("carries"))) {
-                    (Some(_), _) => "lost".into(),
+                    (Some(_), _) => format!("{}, lost", now.word(&at("tier"))),
                     (None, Some(Value::Bool(false))) => format!("{}, waits", now.word(&at("tier"))),
                     _ if now.0.pointer(&at("held_back")) == Some(&Value::Bool(true)) => {
                         format!("{}, held back", now.word(&at("tier")))
