@@ -237,6 +237,80 @@ fn this_device_itself_is_not_reached_through_the_proxy() {
 }
 
 #[test]
+fn rules_of_others_do_not_lead_packets_astray() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    net.laptop.ip(["rule add priority 1000 lookup main".into()]).unwrap();
+    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
+    wait_for(files.curl(&net, &joined.proxy));
+    assert!(files.arrived());
+    assert!((0..2).all(|number| net.received_bytes(number) > BYTES as u64 / 4));
+}
+
+#[test]
+fn what_would_leave_by_another_uplink_is_dropped() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    // Ahead of ours: all packets of the engine take usb0.
+    net.laptop.ip(["rule add priority 10 lookup main".into()]).unwrap();
+    let watch = "add table inet watch; add chain inet watch pass { type filter hook postrouting priority 300; }; \
+        add rule inet watch pass oifname usb0 ip saddr 10.99.0.0/24 counter";
+    output(&net.laptop, "nft", &[watch]);
+    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
+    wait_for(files.curl(&net, &joined.proxy));
+    assert!(files.arrived());
+    let passed = output(&net.laptop, "nft", &["list", "table", "inet", "watch"]);
+    assert!(passed.contains("packets 0 "), "{passed}");
+}
+
+/// Answers a request before it is whole, and closes with octets unread.
+const HASTY_SERVER: &str = "
+import os, socket, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+server = socket.create_server(('', 8413))
+while True:
+    client, _ = server.accept()
+    try:
+        client.recv(1000)
+        client.sendall(b'HTTP/1.1 413 Content Too Large\\r\\nContent-Length: 9\\r\\nConnection: close\\r\\n\\r\\ntoo large')
+    except OSError:
+        pass # of two connections that race one is dead already
+    client.close()
+";
+
+#[test]
+fn whoever_uploads_hears_why_it_is_refused() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(BYTES);
+    for program in ["mptcpize", "env"] {
+        let mut command = net.server().command(program).unwrap();
+        command.args(if program == "mptcpize" { &["run", "python3"][..] } else { &["python3"] });
+        command.args(["-c", HASTY_SERVER]).stdin(Stdio::piped());
+        let _server = Running(command.spawn().unwrap());
+        let listens = || output(net.server(), "ss", &["-ltnH", "sport", "=", ":8413"]).contains("8413");
+        wait_until("the server listens", listens);
+        let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
+        for round in 0..3 {
+            let mut curl = net.laptop.command("curl").unwrap();
+            curl.args([
+                "--silent",
+                "--max-time",
+                "20",
+                "--header",
+                "Expect:",
+                "--proxy",
+                &format!("http://{}", joined.proxy),
+            ]);
+            curl.args(["--upload-file", &files.path().join("data.bin").display().to_string()]);
+            let said = curl.arg("http://10.9.9.9:8413/x").output().unwrap().stdout;
+            assert_eq!(String::from_utf8_lossy(&said), "too large", "{program}, round {round}");
+        }
+    }
+}
+
+#[test]
 fn without_names_all_uplinks_are_used() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     // An interface without a way out is none.

@@ -246,7 +246,7 @@ impl Plan {
                 let family = if address.is_ipv4() { "ip" } else { "ip6" };
                 // Whoever has a rule before ours must not have it leave untranslated.
                 self.filter(format!(
-                    "add rule inet {device} guard {family} saddr {address} oifname != {{ \"{name}\", \"{OWN_PREFIX}*\" }} drop"
+                    "add rule inet {device} guard {family} saddr {address} oifname != \"{name}\" oifname != \"{OWN_PREFIX}*\" drop"
                 ));
                 self.filter(format!(
                     "add rule inet {device} translate {family} saddr {address} oifname \"{name}\" masquerade"

@@ -54,13 +54,14 @@ nft 'add chain inet anabranch7 translate { type nat hook postrouting priority sr
 nft 'add rule inet anabranch7 guard iifname "usb0" oifname "anabranch7" ct state established,related accept'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard iifname "usb0" oifname "anabranch7" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard meta nfproto ipv4 iifname "usb0" oifname != "anabranch*" drop'   # undo: nft delete table inet anabranch7
+nft 'add rule inet anabranch7 guard ip saddr 10.99.7.2 oifname != "usb0" oifname != "anabranch*" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 translate ip saddr 10.99.7.2 oifname "usb0" masquerade'   # undo: nft delete table inet anabranch7
 sysctl -w net/ipv4/conf/anabranch7/forwarding=1   # undo: vanishes with the device
 sysctl -w net/ipv4/conf/usb0/forwarding=1   # undo: sysctl -w net/ipv4/conf/usb0/forwarding=0, if it is still 1 and no other engine needs it
 ip -4 route add unreachable default metric 4278198272 table 990700 proto 201   # undo: ip -4 route flush table 990700
 ip -4 route add 192.168.42.0/24 dev usb0 table 990700 proto 201   # undo: ip -4 route flush table 990700
 ip -4 route add default via 192.168.42.129 dev usb0 onlink table 990700 proto 201   # undo: ip -4 route flush table 990700
-ip -4 rule add from 10.99.7.2 lookup 990700 priority 2007 protocol 201   # undo: ip -4 rule del from 10.99.7.2 lookup 990700 priority 2007
+ip -4 rule add from 10.99.7.2 lookup 990700 priority 107 protocol 201   # undo: ip -4 rule del from 10.99.7.2 lookup 990700 priority 107
 "#;
     let plan = plan("anabranch7", &engine_paths(7, &uplinks), &host(&uplinks, &[])).unwrap();
     assert_eq!(plan.to_string(), expected);
@@ -72,7 +73,7 @@ fn uplinks_have_a_table_each() {
     let lines = lines(&uplinks, &host(&uplinks, &[]));
     for part in [
         "from 10.99.7.3 lookup 990701",
-        "ip -6 rule add from fd99:7::3 lookup 990701 priority 2007",
+        "ip -6 rule add from fd99:7::3 lookup 990701 priority 107",
         "ip -6 route add default via fe80::1 dev usb1 onlink table 990701",
         "ip6 saddr fd99:7::3 oifname \"usb1\" masquerade",
         "sysctl -w net/ipv6/conf/anabranch7/force_forwarding=1",
@@ -87,7 +88,10 @@ fn uplinks_have_a_table_each() {
 fn a_host_that_forwards_already_stays_a_router() {
     let uplinks = [phone("usb0")];
     let lines = lines(&uplinks, &host(&uplinks, &[("ipv4/conf/usb0/forwarding", "1", "1")]));
-    assert!(!has(&lines, "oifname != \"anabranch*\" drop") && !has(&lines, "conf/usb0/forwarding"), "{lines:#?}");
+    assert!(
+        !has(&lines, "iifname \"usb0\" oifname != \"anabranch*\" drop") && !has(&lines, "conf/usb0/forwarding"),
+        "{lines:#?}"
+    );
     assert!(has(&lines, "iifname \"usb0\" oifname \"anabranch7\" drop"));
 }
 
@@ -95,7 +99,10 @@ fn a_host_that_forwards_already_stays_a_router() {
 fn what_another_engine_has_switched_on_is_guarded_and_restored_to_what_it_was() {
     let uplinks = [phone("usb0")];
     let lines = lines(&uplinks, &host(&uplinks, &[("ipv4/conf/usb0/forwarding", "1", "0")]));
-    assert!(has(&lines, "oifname != \"anabranch*\" drop") && has(&lines, "conf/usb0/forwarding=0"), "{lines:#?}");
+    assert!(
+        has(&lines, "iifname \"usb0\" oifname != \"anabranch*\" drop") && has(&lines, "conf/usb0/forwarding=0"),
+        "{lines:#?}"
+    );
 }
 
 #[test]
@@ -163,8 +170,8 @@ fn undoing_is_written_down_in_words_that_the_janitor_knows() {
         "sysctl ipv6/conf/usb0/force_forwarding 1 0",
         "table 4 990700",
         "table 6 990700",
-        "rule 4 10.99.7.2 990700 2007",
-        "rule 6 fd99:7::2 990700 2007",
+        "rule 4 10.99.7.2 990700 107",
+        "rule 6 fd99:7::2 990700 107",
     ];
     assert_eq!(undo, expected);
 }
