@@ -11,7 +11,7 @@
 //! failing                  after all others, for 1, 2, 4 ... 64 s
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
@@ -34,6 +34,8 @@ const SILENCES: u32 = 2;
 /// How long an uplink that failed is left alone at first, and at most.
 const BACKOFF_MIN: Duration = Duration::from_secs(1);
 const BACKOFF_DOUBLINGS_MAX: u32 = 6;
+/// A connection that is not busy by then is no download.
+const BEGUN_FOR: Duration = Duration::from_secs(1);
 /// Queues up to this are none.
 const QUEUE_MIN: Duration = Duration::from_millis(10);
 /// Servers whose protocol is remembered, and for how long: a middlebox may go away.
@@ -137,6 +139,8 @@ struct State {
     queue: Duration,
     rate_bytes: u64,
     busy: u32,
+    /// When connections began here that stay where they start and are not busy yet.
+    begun: VecDeque<Instant>,
     failures: u32,
     /// Attempts in a row that were met with silence.
     silences: u32,
@@ -159,7 +163,17 @@ pub struct Choice {
 impl State {
     fn new(uplink: Uplink) -> Self {
         let (base, queue, at) = (Base::Unknown, Duration::ZERO, Instant::ZERO);
-        Self { uplink, base, queue, rate_bytes: 0, busy: 0, failures: 0, silences: 0, failing_until: at }
+        Self {
+            uplink,
+            base,
+            queue,
+            rate_bytes: 0,
+            busy: 0,
+            begun: VecDeque::new(),
+            failures: 0,
+            silences: 0,
+            failing_until: at,
+        }
     }
 
     /// The base RTT, as far as it is known now.
@@ -189,6 +203,12 @@ impl State {
             }
             _ => Base::Known { now: rtt, before: rtt, since: now, latest: now },
         };
+    }
+
+    /// Connections that share it: those that are busy, and those that are about to be.
+    fn load(&self, now: Instant) -> u32 {
+        let begun = self.begun.iter().filter(|at| now.saturating_since(**at) < BEGUN_FOR).count();
+        self.busy.saturating_add(u32::try_from(begun).unwrap_or(u32::MAX))
     }
 
     fn is_failing(&self, now: Instant) -> bool {
@@ -365,9 +385,23 @@ impl Choice {
         }
     }
 
+    /// An attempt from `ip` begins. Of several that begin at once each has to know of the others, where it stays where it starts.
+    pub fn begun(&mut self, ip: IpAddr, remote: SocketAddr, now: Instant) {
+        if !self.is_plain(remote, now) {
+            return;
+        }
+        if let Some(state) = self.get_mut(ip) {
+            state.begun.retain(|at| now.saturating_since(*at) < BEGUN_FOR);
+            state.begun.push_back(now);
+        }
+    }
+
     /// A connection that uses `ip` only is busy, or no longer.
     pub fn set_busy(&mut self, ip: IpAddr, busy: bool) {
         if let Some(state) = self.get_mut(ip) {
+            if busy {
+                state.begun.pop_front();
+            }
             state.busy = if busy { state.busy + 1 } else { state.busy.saturating_sub(1) };
         }
     }
@@ -392,18 +426,18 @@ fn spread(known: &mut [&State], now: Instant) {
         rate => rate.max(fastest / RATE_FLOOR_PARTS).max(1),
     };
     let weights: u128 = known.iter().map(|state| u128::from(weight(state))).sum();
-    let connections: u128 = known.iter().map(|state| u128::from(state.busy)).sum::<u128>() + 1;
+    let connections: u128 = known.iter().map(|state| u128::from(state.load(now))).sum::<u128>() + 1;
     let is_near = |state: &State| base(state).saturating_mul(5) <= best.saturating_mul(6);
     // One more would be more than its share: (busy + 1) / connections > weight / weights.
     let is_busy = |state: &State| {
-        state.busy > 0 && u128::from(state.busy + 1) * weights > connections * u128::from(weight(state))
+        state.load(now) > 0 && u128::from(state.load(now) + 1) * weights > connections * u128::from(weight(state))
             || state.has_queue(base(state))
     };
     let all = known.iter().filter(|state| is_near(state)).all(|state| is_busy(state));
     // The least (busy + 1) / weight, as products.
     let chosen = (0..known.len()).filter(|index| all || is_near(known[*index])).min_by(|a, b| {
         let (a, b) = (known[*a], known[*b]);
-        let load = |one: &State, other: &State| u128::from(one.busy + 1) * u128::from(weight(other));
+        let load = |one: &State, other: &State| u128::from(one.load(now) + 1) * u128::from(weight(other));
         load(a, b).cmp(&load(b, a)).then(a.round_trip(now).cmp(&b.round_trip(now)))
     });
     if let Some(chosen) = chosen {

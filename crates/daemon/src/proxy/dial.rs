@@ -69,6 +69,11 @@ impl Dial {
         Ok(Self { target, waiting, open: SmallVec::new(), failures: Vec::new(), give_up_at: now + DIAL_MAX })
     }
 
+    /// From where to whom the first attempt is.
+    pub fn first(&self) -> Option<(IpAddr, SocketAddr)> {
+        self.waiting.last().map(|(_, local, remote)| (*local, *remote))
+    }
+
     /// Begins what is due, and the next one in any case if none is open; tells which connections are new.
     pub fn go_on(
         &mut self,

@@ -254,6 +254,9 @@ impl Proxy {
                 self.fail(key, &failure, endpoint, now);
             }
             Ok(dial) => {
+                if let Some((ip, remote)) = dial.first() {
+                    self.choice.begun(ip, remote, now);
+                }
                 let session = &mut self.sessions[key];
                 if let Stage::Resolving(target, purpose) = core::mem::replace(&mut session.stage, Stage::Opening) {
                     session.stage = Stage::Dialing(Box::new(dial), target, purpose);

@@ -170,6 +170,26 @@ fn plain_connections_go_where_there_is_least_for_what_is_delivered() {
 }
 
 #[test]
+fn plain_connections_that_begin_at_once_spread_too() {
+    let mut choice = known(&[20, 20]);
+    plain(&mut choice);
+    let mut on = [0, 0];
+    for _ in 0..8 {
+        let first = plan(&choice, at(1))[0].0;
+        choice.begun(ip(first), SERVER.parse().unwrap(), at(1));
+        on[usize::from(first) - 1] += 1;
+    }
+    assert_eq!(on, [4, 4]);
+    // They become busy, and count once.
+    (1..=2).for_each(|n| (0..4).for_each(|_| choice.set_busy(ip(n), true)));
+    (1..=2).for_each(|n| (0..4).for_each(|_| choice.set_busy(ip(n), false)));
+    assert_eq!(plan(&choice, at(1))[0].0, 1);
+    choice.begun(ip(1), SERVER.parse().unwrap(), at(1));
+    assert_eq!(plan(&choice, at(1))[0].0, 2);
+    assert_eq!(plan(&choice, at(1002))[0].0, 1, "it was no download");
+}
+
+#[test]
 fn a_plain_connection_takes_no_far_uplink_until_the_near_ones_are_busy() {
     let mut choice = known(&[20, 60]);
     plain(&mut choice);
