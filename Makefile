@@ -13,7 +13,7 @@ demo: ## send a file over four relays and write a report (FILE=path: your own fi
 	@FILE="$(FILE)" bash scripts/demo.sh
 
 build: ## build the command for use: target/release/anabranch
-	@bash scripts/setup.sh demo
+	@bash scripts/setup.sh build
 	@bash scripts/build.sh
 
 test: ## all checks: format, lint, tests, docs, interop (VERBOSE=1: all output)

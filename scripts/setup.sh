@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Installs what is missing (as root, through apt) or names it. Touches nothing else outside the tree.
-# usage: scripts/setup.sh [demo|test]
+# usage: scripts/setup.sh [demo|build|test]
 . "$(dirname "$0")/lib.sh"
 purpose=${1:-test}
 
 # command, Debian package that brings it, and what is left out without it ("-": nothing works without it)
 demo_tools='cc build-essential -
 ip iproute2 the part of the demo against the kernel'
+build_tools="$demo_tools
+nft nftables phones and other uplinks (anabranch join, get --interface)"
 test_tools="$demo_tools
 mptcpize mptcpize interop tests against the kernel
 curl curl interop tests against the kernel
@@ -24,6 +26,7 @@ sshd openssh-server the test of ssh through the proxy"
 
 missing_tools() {
     local tools=$demo_tools
+    if [ "$purpose" = build ]; then tools=$build_tools; fi
     if [ "$purpose" = test ]; then tools=$test_tools; fi
     if [ "$purpose" = test ] && in_ci; then tools=$ci_tools; fi
     while read -r command package without; do

@@ -308,7 +308,7 @@ pub struct Serve {
     /// End a connection on which nothing moves for so long: nothing is acknowledged, nothing asked for
     #[arg(long, value_name = "TIME", default_value = "60 s", value_parser = patience, allow_hyphen_values = true)]
     pub idle: Duration,
-    /// Print a JSON object, on a line of its own, with the statistics of every connection that has ended
+    /// Print a JSON object, on a line of its own, with the statistics of every connection that has ended; times are in nanoseconds
     #[arg(long)]
     pub json: bool,
     /// How the engine works.
@@ -467,7 +467,7 @@ pub struct Get {
     /// With --interface: print what would be changed on this host, each step with its undo, and change nothing
     #[arg(long, requires = "interfaces")]
     pub dry_run: bool,
-    /// Print one JSON object with the statistics of the connection and its subflows instead of a line
+    /// Print one JSON object with the statistics of the connection and its subflows instead of a line; times are in nanoseconds
     #[arg(long)]
     pub json: bool,
     /// How the engine works.

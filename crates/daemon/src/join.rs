@@ -22,7 +22,7 @@ pub mod status;
 
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use host::{Alone, EndpointHost};
@@ -37,6 +37,7 @@ use units::{Instant, Rate};
 use crate::control::message::{Answer, Request};
 use crate::control::{Place, server};
 use crate::doctor::POINTER;
+use crate::lock;
 use crate::proxy::choice::Tier;
 use crate::proxy::{Proxy, ProxyConfig};
 use keeper::Keeper;
@@ -68,7 +69,8 @@ pub struct JoinOptions {
 /// # Errors
 /// As [`join`].
 pub fn rehearse(options: &JoinOptions) -> Result<Plan> {
-    let (uplinks, ..) = find(&options.uplinks).map_err(pointed)?;
+    options.engine.apply(&mut options.proxy.connection.clone())?;
+    let (uplinks, ..) = find(&options.uplinks)?;
     uplink::rehearse(&uplinks)
 }
 
@@ -85,7 +87,9 @@ pub fn join(
     say: impl Fn(&str) + Send + Sync + 'static,
 ) -> Result<()> {
     let say = Arc::new(say);
-    let (uplinks, tiers, wrong) = find(&options.uplinks).map_err(pointed)?;
+    let mut proxy_config = options.proxy;
+    options.engine.apply(&mut proxy_config.connection)?;
+    let (uplinks, tiers, wrong) = find(&options.uplinks)?;
     wrong.iter().for_each(|line| say(&format!("going on without an uplink until it is there: {line}")));
     let (Attachment { mut endpoint, tun, addresses }, paths) = uplink::attach(&uplinks)?;
     let device = tun.name().to_owned();
@@ -98,8 +102,6 @@ pub fn join(
     driver.set_tap(options.engine.tap.clone());
     let (waker, heard) = (driver.waker()?, Arc::clone(&say));
     let used = roster.used();
-    let mut proxy_config = options.proxy;
-    options.engine.apply(&mut proxy_config.connection)?;
     proxy_config.forbidden.extend(uplink::own_addresses()?);
     let mut proxy = Proxy::new(proxy_config, &used, move || waker.wake(), move |line| heard(line))?;
     // Of all addresses that the engine was given, it begins with those in use.
@@ -148,6 +150,10 @@ fn pointed(error: Error) -> Error {
 /// The uplinks of the options, with their tiers, and what is wrong with some of them. Those that are named may come later, but one
 /// must be there.
 pub(crate) fn find(named: &[(String, Tier)]) -> Result<(Vec<Uplink>, Vec<Tier>, Vec<String>)> {
+    look_for(named).map_err(pointed)
+}
+
+fn look_for(named: &[(String, Tier)]) -> Result<(Vec<Uplink>, Vec<Tier>, Vec<String>)> {
     if named.is_empty() {
         let uplinks = uplink::discover_all()?;
         let tiers = vec![Tier::Primary; uplinks.len()];
@@ -216,9 +222,4 @@ fn retier(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<()> {
             tiers.iter().for_each(|(ip, tier)| proxy.set_tier(*ip, *tier, endpoint, now));
         });
     })
-}
-
-/// The roster; whoever panicked with it held has left it whole.
-fn lock(roster: &Shared) -> std::sync::MutexGuard<'_, Roster> {
-    roster.lock().unwrap_or_else(PoisonError::into_inner)
 }

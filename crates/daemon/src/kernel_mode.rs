@@ -24,7 +24,7 @@ mod meters;
 mod state;
 
 use std::os::fd::AsFd as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::thread;
 
 use linux::clock::Clock;
@@ -43,6 +43,7 @@ use crate::control::{self, Place, server};
 use crate::join::roster::Roster;
 use crate::join::status::JoinStatus;
 use crate::join::{find, rights};
+use crate::lock;
 use crate::proxy::choice::Tier;
 pub use manager::Totals;
 use state::State;
@@ -211,9 +212,4 @@ fn answer(request: Request, state: &Mutex<State>, clock: Clock) -> Answer {
         Request::SetTarget { .. } => Err("with --kernel all uplinks carry: a target needs `join` without it".into()),
     };
     done.map_or_else(Answer::Refused, Answer::Done)
-}
-
-/// The state; whoever panicked with it held has left it whole.
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

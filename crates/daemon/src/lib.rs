@@ -13,3 +13,10 @@ pub mod doctor;
 pub mod join;
 pub mod kernel_mode;
 pub mod proxy;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What several threads share; whoever panicked with it held has left it whole.
+pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -74,8 +74,6 @@ pub struct GetReport {
 /// unless it is to be resumed.
 pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress)) -> Result<GetReport> {
     let remotes = resolve(&options.url)?;
-    let (attachment, mut uplinks) = attach(options)?;
-    let Attachment { endpoint, tun, addresses } = attachment;
     let mut config = ConnectionConfig {
         mtu: MTU,
         offload_max_bytes: OFFLOAD_PAYLOAD_MAX,
@@ -84,6 +82,8 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
         ..ConnectionConfig::default()
     };
     options.engine.apply(&mut config)?;
+    let (attachment, mut uplinks) = attach(options)?;
+    let Attachment { endpoint, tun, addresses } = attachment;
     let attempts = Attempts::new(&addresses, &remotes, config);
     if attempts.next_at().is_none() {
         return Err(no_way(remotes[0].ip(), uplinks.is_some()));

@@ -10,9 +10,10 @@
 //! mptcp       the kernel's own Multipath TCP, from outside
 //! driver      drives a host over a TUN device
 //! tap         sees every packet of a driver
-//! engine_options  policies by name for what is above
 //! device_loop moves packets between devices and whatever is inside
 //! uplink      interfaces that reach the Internet by themselves, and the plumbing between them and an engine
+//! engine_options
+//!             policies by name, and who sees packets, for what is below
 //! serve, get  HTTP over the engine: `anabranch serve` and `anabranch get`
 //! ```
 

@@ -55,10 +55,10 @@ pub struct ServeOptions {
 /// If the process may not make a TUN device, if the folder cannot be read, or if an address is in use.
 pub fn serve(options: &ServeOptions, stop: &Stop, say: &mut dyn FnMut(&str)) -> Result<()> {
     let folder = Folder::open(&options.folder)?;
-    let Attachment { mut endpoint, tun, addresses } = Attachment::open(&options.via)?;
     let mut config =
         ConnectionConfig { mtu: MTU, offload_max_bytes: OFFLOAD_PAYLOAD_MAX, ..ConnectionConfig::default() };
     options.engine.apply(&mut config)?;
+    let Attachment { mut endpoint, tun, addresses } = Attachment::open(&options.via)?;
     let mut listen = |ip: IpAddr| {
         let local = SocketAddr::new(ip, options.port);
         endpoint

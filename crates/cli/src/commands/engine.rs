@@ -15,6 +15,16 @@ use crate::failure::Failure;
 /// nothing else.
 pub struct Tape(Arc<Mutex<Option<Capture<AtomicFile>>>>);
 
+/// The policies that are named; no capture.
+pub fn policies(arguments: &arguments::Engine) -> EngineOptions {
+    EngineOptions {
+        congestion: arguments.congestion.clone(),
+        scheduler: arguments.scheduler.clone(),
+        path_manager: arguments.path_manager.clone(),
+        tap: None,
+    }
+}
+
 /// What the options say, and the capture, which is to be finished at the end.
 pub fn options(arguments: &arguments::Engine) -> Result<(EngineOptions, Tape), Failure> {
     let capture = match &arguments.pcap {
@@ -26,13 +36,8 @@ pub fn options(arguments: &arguments::Engine) -> Result<(EngineOptions, Tape), F
     };
     let is_wanted = capture.is_some();
     let capture = Arc::new(Mutex::new(capture));
-    let options = EngineOptions {
-        congestion: arguments.congestion.clone(),
-        scheduler: arguments.scheduler.clone(),
-        path_manager: arguments.path_manager.clone(),
-        tap: is_wanted.then(|| tap(Arc::clone(&capture))),
-    };
-    Ok((options, Tape(capture)))
+    let tap = is_wanted.then(|| tap(Arc::clone(&capture)));
+    Ok((EngineOptions { tap, ..policies(arguments) }, Tape(capture)))
 }
 
 fn tap(capture: Arc<Mutex<Option<Capture<AtomicFile>>>>) -> Tap {
@@ -46,7 +51,7 @@ fn tap(capture: Arc<Mutex<Option<Capture<AtomicFile>>>>) -> Tap {
         if let Some(Err(error)) = recorded {
             *capture = None;
             // Nobody may be there to hear it.
-            let _ = console::complain(&format!("the capture is given up, and all else goes on: {error}\n"));
+            let _ = console::complain(&format!("the capture is given up and removed, all else goes on: {error}\n"));
         }
         Ok(())
     })

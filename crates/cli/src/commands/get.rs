@@ -33,8 +33,9 @@ pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
     drop(bar);
     let output = options.output.clone();
     drop(options);
-    tape.finish()?;
+    let captured = tape.finish();
     let report = report?;
+    captured?;
     if arguments.json {
         return tell_json(&report, &output);
     }

@@ -8,10 +8,11 @@ use daemon::join::{JoinOptions, join as join_uplinks, rehearse};
 use daemon::kernel_mode::{self, KernelOptions};
 use daemon::proxy::ProxyConfig;
 use lab::present::quantity;
+use linux::EngineOptions;
 use linux::stop::Stop;
 
 use crate::arguments::{self, Change, JoinOrder};
-use crate::commands::engine::{self, Tape};
+use crate::commands::engine;
 use crate::commands::status::chosen;
 use crate::console;
 use crate::failure::Failure;
@@ -24,17 +25,20 @@ pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
     if arguments.kernel {
         return join_kernel(arguments);
     }
-    let (options, tape) = options(arguments)?;
     if arguments.dry_run {
+        let options = options(arguments, engine::policies(&arguments.engine))?;
         return Ok(console::print(&rehearse(&options)?.to_string())?);
     }
+    let (engine, tape) = engine::options(&arguments.engine)?;
+    let options = options(arguments, engine)?;
     let stop = Stop::on_signals()?;
     // What is said is for people, and a log that nobody reads any more must not end the service.
     let say = |line: &str| drop(console::complain(&format!("{line}\n")));
     let ready = |status: &JoinStatus| drop(console::print(&describe(status)));
     let ended = join_uplinks(options, &stop, ready, say);
-    tape.finish()?;
-    Ok(ended?)
+    let captured = tape.finish();
+    ended?;
+    captured
 }
 
 /// As [`join`], for the kernel's own Multipath TCP.
@@ -50,14 +54,12 @@ fn join_kernel(arguments: &arguments::Join) -> Result<(), Failure> {
     Ok(kernel_mode::join(options, &stop, ready, say)?)
 }
 
-fn options(arguments: &arguments::Join) -> Result<(JoinOptions, Tape), Failure> {
+fn options(arguments: &arguments::Join, engine: EngineOptions) -> Result<JoinOptions, Failure> {
     let mut proxy = ProxyConfig::new(arguments.listen);
     proxy.open = arguments.open;
     let control_group = arguments.control_group.as_deref().map(group).transpose()?;
-    let (engine, tape) = engine::options(&arguments.engine)?;
-    engine.apply(&mut proxy.connection)?;
     let (uplinks, target) = (arguments.interfaces.clone(), arguments.target);
-    Ok((JoinOptions { uplinks, target, proxy, control_group, engine }, tape))
+    Ok(JoinOptions { uplinks, target, proxy, control_group, engine })
 }
 
 /// The number of a group of this host.
@@ -104,8 +106,13 @@ fn uses(proxy: SocketAddr) -> String {
         true => format!("ADDRESS:{}", proxy.port()),
         false => proxy.to_string(),
     };
+    let which = if proxy.starts_with("ADDRESS") {
+        "  (ADDRESS: one of this device's; whoever reaches it may use the proxy)\n"
+    } else {
+        ""
+    };
     format!(
-        "  curl --proxy socks5h://{proxy} URL\n  https_proxy=http://{proxy} http_proxy=http://{proxy} git clone URL\n  chromium \
+        "{which}  curl --proxy socks5h://{proxy} URL\n  https_proxy=http://{proxy} http_proxy=http://{proxy} git clone URL\n  chromium \
          --proxy-server=socks5://{proxy}\n"
     )
 }

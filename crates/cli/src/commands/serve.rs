@@ -26,8 +26,9 @@ pub fn serve(arguments: &arguments::Serve) -> Result<(), Failure> {
     let mut say = |line: &str| drop(console::complain(&format!("{line}\n")));
     let ended = serve_folder(&options, &stop, &mut say);
     drop(options);
-    tape.finish()?;
-    Ok(ended?)
+    let captured = tape.finish();
+    ended?;
+    captured
 }
 
 /// One line for a connection that has ended; that nobody reads it any more must not end the service.

@@ -14,7 +14,8 @@ use rustix::io::Errno;
 use units::{Instant, Rate};
 
 use super::selection::Measured;
-use super::{ProxyHost, Shared, lock};
+use super::{ProxyHost, Shared};
+use crate::lock;
 use crate::proxy::choice;
 
 /// How often it is looked who is to carry.
