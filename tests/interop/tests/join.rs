@@ -4,20 +4,21 @@ use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use daemon::control::{self, Place, Request};
+use daemon::join::status::JoinStatus;
 use daemon::join::{JoinOptions, join, rehearse};
 use daemon::proxy::ProxyConfig;
 use daemon::proxy::choice::Tier;
-use interop::{Running, Tethered, USB, output, pattern, wait_until};
+use interop::{Daemon, Files, Running, Tethered, USB, ask, carried, output, wait_for, wait_until};
 use linux::EngineOptions;
 use linux::netns::Namespace;
-use linux::stop::{Stop, StopHandle};
+use linux::stop::Stop;
 use linux::tap::{Tap, Way};
 use serde_json::Value;
 use wire::{Segment, TcpChecksum};
@@ -26,13 +27,6 @@ const LINK: &str = "rate = '16 Mbit/s'\ndelay = '10 ms'";
 const URL: &str = "http://10.9.9.9:8000/data.bin";
 const DEVICE: &str = "anabranch0";
 const BYTES: usize = 4_000_000;
-
-/// A daemon in a thread; it ends with the test.
-struct Joined {
-    stop: StopHandle,
-    thread: Option<JoinHandle<linux::Result<()>>>,
-    proxy: String,
-}
 
 fn options(tiers: &[Tier]) -> JoinOptions {
     let uplinks = USB.iter().zip(tiers).map(|(name, tier)| ((*name).to_owned(), *tier)).collect();
@@ -45,100 +39,38 @@ fn options(tiers: &[Tier]) -> JoinOptions {
     }
 }
 
-impl Joined {
-    fn start(net: &Tethered, options: JoinOptions) -> Self {
-        let laptop = Namespace::open(net.laptop.name()).unwrap();
-        let stop = Stop::new().unwrap();
-        let handle = stop.handle().unwrap();
-        let (told, ready) = channel();
-        let thread = thread::spawn(move || {
-            laptop.enter().unwrap();
-            join(
-                options,
-                &stop,
-                |status| told.send(status.proxy.as_ref().unwrap().listen).unwrap(),
-                |line| println!("{line}"),
-            )
-        });
-        let Ok(listen) = ready.recv() else { panic!("{:?}", thread.join().unwrap()) };
-        Self { stop: handle, thread: Some(thread), proxy: listen.to_string() }
-    }
+/// A daemon, which tells where its proxy listens.
+type Joined = Daemon<String>;
 
-    fn end(mut self) -> linux::Result<()> {
-        self.stop.stop();
-        self.thread.take().unwrap().join().unwrap()
-    }
+fn start(net: &Tethered, options: JoinOptions) -> Joined {
+    Joined::start(&net.laptop, |stop, told| {
+        let ready = |status: &JoinStatus| told.send(status.proxy.as_ref().unwrap().listen.to_string()).unwrap();
+        join(options, stop, ready, |line| println!("{line}"))
+    })
 }
 
-impl Drop for Joined {
-    fn drop(&mut self) {
-        self.stop.stop();
-        self.thread.take().map(JoinHandle::join);
-    }
+/// Starts curl through the proxy.
+fn curl(files: &Files, net: &Tethered, proxy: &str) -> Running {
+    curl_from(files, net, proxy, URL)
 }
 
-/// A folder with a file to move; removed when dropped.
-struct Files(tempfile::TempDir);
-
-impl Files {
-    fn new(bytes: usize) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("data.bin"), pattern(bytes)).unwrap();
-        Self(folder)
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    /// Starts curl through the proxy.
-    fn curl(&self, net: &Tethered, proxy: &str) -> Running {
-        self.curl_from(net, proxy, URL)
-    }
-
-    fn curl_from(&self, net: &Tethered, proxy: &str, url: &str) -> Running {
-        let mut command = net.laptop.command("curl").unwrap();
-        command.args([
-            "--silent",
-            "--show-error",
-            "--fail",
-            "--max-time",
-            "60",
-            "--proxy",
-            &format!("socks5h://{proxy}"),
-        ]);
-        command.args(["--output", &self.path().join("copy.bin").display().to_string(), url]);
-        Running(command.spawn().unwrap())
-    }
-
-    fn arrived(&self) -> bool {
-        fs::read(self.path().join("copy.bin")).unwrap() == fs::read(self.path().join("data.bin")).unwrap()
-    }
-}
-
-fn ask(net: &Tethered, request: &Request) -> Result<Value, String> {
-    net.laptop.run(|| control::ask(DEVICE, request)).unwrap().map_err(|error| error.to_string())
+fn curl_from(files: &Files, net: &Tethered, proxy: &str, url: &str) -> Running {
+    let mut command = net.laptop.command("curl").unwrap();
+    command.args(["--silent", "--show-error", "--fail", "--max-time", "60", "--output"]).arg(files.copy());
+    Running(command.args(["--proxy", &format!("socks5h://{proxy}"), url]).spawn().unwrap())
 }
 
 fn status(net: &Tethered) -> Value {
-    ask(net, &Request::Status).unwrap()
-}
-
-fn carried(status: &Value, index: usize) -> u64 {
-    status["uplinks"][index]["meter"]["down_bytes"].as_u64().unwrap()
+    ask(net, DEVICE, &Request::Status).unwrap()
 }
 
 fn set(net: &Tethered, index: usize, tier: Tier) -> Result<Value, String> {
-    ask(net, &Request::SetTier { uplink: USB[index].into(), tier })
+    ask(net, DEVICE, &Request::SetTier { uplink: USB[index].into(), tier })
 }
 
 #[expect(clippy::disallowed_methods, reason = "other programs work in real time")]
 fn sleep(span: Duration) {
     thread::sleep(span);
-}
-
-fn wait_for(mut program: Running) {
-    assert!(program.0.wait().unwrap().success());
 }
 
 #[test]
@@ -150,8 +82,8 @@ fn a_program_gets_what_both_phones_carry_and_nothing_is_left() {
     let plan = net.laptop.run(|| rehearse(&options(&[Tier::Primary; 2]))).unwrap().unwrap().to_string();
     assert!(plan.contains("masquerade") && plan.contains("undo"), "{plan}");
     assert_eq!(net.state(), before, "a rehearsal changes nothing");
-    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
-    wait_for(files.curl(&net, &joined.proxy));
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    wait_for(curl(&files, &net, &joined.ready));
     assert!(files.arrived());
     let status = status(&net);
     assert!((0..2).all(|index| carried(&status, index) > BYTES as u64 / 4), "{status:#}");
@@ -170,14 +102,14 @@ fn phones_may_have_ipv6_only() {
     for usb in USB {
         net.laptop.ip([format!("address delete 192.168.42.10/24 dev {usb}")]).unwrap();
     }
-    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
-    wait_for(files.curl_from(&net, &joined.proxy, "http://[fd09::9]:8000/data.bin"));
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    wait_for(curl_from(&files, &net, &joined.ready, "http://[fd09::9]:8000/data.bin"));
     assert!(files.arrived());
     let status = status(&net);
     assert!((0..2).all(|index| carried(&status, index) > BYTES as u64 / 5), "{status:#}");
     // What has no address of a family cannot be reached by it, and that is said at once.
     let mut curl = net.laptop.command("curl").unwrap();
-    curl.args(["--silent", "--max-time", "10", "--proxytunnel", "--proxy", &format!("http://{}", joined.proxy)]);
+    curl.args(["--silent", "--max-time", "10", "--proxytunnel", "--proxy", &format!("http://{}", joined.ready)]);
     let ended = curl.args(["--write-out", "%{http_connect} %{time_total}", URL]).output().unwrap();
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();
     assert!(said.starts_with("50") && said.ends_with(|c: char| c.is_ascii_digit()), "{said}");
@@ -188,8 +120,8 @@ fn a_phone_gets_another_address_and_goes_on() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     let files = Files::new(5 * BYTES);
     let _server = net.web_server(files.path(), "0.0.0.0");
-    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
-    let curl = files.curl(&net, &joined.proxy);
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    let curl = curl(&files, &net, &joined.ready);
     wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 500_000));
     let change = [
         "address delete 192.168.42.10/24 dev usb0",
@@ -216,8 +148,8 @@ fn a_tap_sees_whole_packets_of_both_ways() {
         tell.send((way, payload)).map_err(io::Error::other)
     });
     let engine = EngineOptions { tap: Some(tap), ..EngineOptions::default() };
-    let joined = Joined::start(&net, JoinOptions { engine, ..options(&[Tier::Primary; 2]) });
-    wait_for(files.curl(&net, &joined.proxy));
+    let joined = start(&net, JoinOptions { engine, ..options(&[Tier::Primary; 2]) });
+    wait_for(curl(&files, &net, &joined.ready));
     joined.end().unwrap();
     let seen: Vec<_> = seen.iter().collect();
     let sum = |of: Way| seen.iter().filter(|(way, _)| *way == of).map(|(_, len)| (*len).unwrap()).sum::<usize>();
@@ -227,10 +159,10 @@ fn a_tap_sees_whole_packets_of_both_ways() {
 #[test]
 fn this_device_itself_is_not_reached_through_the_proxy() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
-    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
+    let joined = start(&net, options(&[Tier::Primary; 2]));
     for own in ["192.168.42.10", "10.99.0.1", "10.99.0.2", "127.0.0.1", "[fdc0:42::10]", "localhost"] {
         let mut curl = net.laptop.command("curl").unwrap();
-        curl.args(["--silent", "--max-time", "10", "--proxytunnel", "--proxy", &format!("http://{}", joined.proxy)]);
+        curl.args(["--silent", "--max-time", "10", "--proxytunnel", "--proxy", &format!("http://{}", joined.ready)]);
         let ended = curl.args(["--write-out", "%{http_connect}", &format!("http://{own}:8000/")]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&ended.stdout), "403", "{own}");
     }
@@ -242,8 +174,8 @@ fn rules_of_others_do_not_lead_packets_astray() {
     let files = Files::new(BYTES);
     let _server = net.web_server(files.path(), "0.0.0.0");
     net.laptop.ip(["rule add priority 1000 lookup main".into()]).unwrap();
-    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
-    wait_for(files.curl(&net, &joined.proxy));
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    wait_for(curl(&files, &net, &joined.ready));
     assert!(files.arrived());
     assert!((0..2).all(|number| net.received_bytes(number) > BYTES as u64 / 4));
 }
@@ -258,8 +190,8 @@ fn what_would_leave_by_another_uplink_is_dropped() {
     let watch = "add table inet watch; add chain inet watch pass { type filter hook postrouting priority 300; }; \
         add rule inet watch pass oifname usb0 ip saddr 10.99.0.0/24 counter";
     output(&net.laptop, "nft", &[watch]);
-    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
-    wait_for(files.curl(&net, &joined.proxy));
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    wait_for(curl(&files, &net, &joined.ready));
     assert!(files.arrived());
     let passed = output(&net.laptop, "nft", &["list", "table", "inet", "watch"]);
     assert!(passed.contains("packets 0 "), "{passed}");
@@ -291,7 +223,7 @@ fn whoever_uploads_hears_why_it_is_refused() {
         let _server = Running(command.spawn().unwrap());
         let listens = || output(net.server(), "ss", &["-ltnH", "sport", "=", ":8413"]).contains("8413");
         wait_until("the server listens", listens);
-        let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
+        let joined = start(&net, options(&[Tier::Primary; 2]));
         for round in 0..3 {
             let mut curl = net.laptop.command("curl").unwrap();
             curl.args([
@@ -301,7 +233,7 @@ fn whoever_uploads_hears_why_it_is_refused() {
                 "--header",
                 "Expect:",
                 "--proxy",
-                &format!("http://{}", joined.proxy),
+                &format!("http://{}", joined.ready),
             ]);
             curl.args(["--upload-file", &files.path().join("data.bin").display().to_string()]);
             let said = curl.arg("http://10.9.9.9:8413/x").output().unwrap().stdout;
@@ -317,7 +249,7 @@ fn without_names_all_uplinks_are_used() {
     net.laptop.ip(["link add idle type veth peer name far", "link set idle up"].map(str::to_owned)).unwrap();
     let mut all = options(&[]);
     all.uplinks.clear();
-    let _joined = Joined::start(&net, all);
+    let _joined = start(&net, all);
     let status = status(&net);
     let names: Vec<&str> =
         status["uplinks"].as_array().unwrap().iter().map(|it| it["interface"].as_str().unwrap()).collect();
@@ -329,8 +261,8 @@ fn a_backup_carries_when_no_other_can_and_tiers_change_meanwhile() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     let files = Files::new(4 * BYTES);
     let _server = net.web_server(files.path(), "0.0.0.0");
-    let joined = Joined::start(&net, options(&[Tier::Primary, Tier::Backup]));
-    let curl = files.curl(&net, &joined.proxy);
+    let joined = start(&net, options(&[Tier::Primary, Tier::Backup]));
+    let curl = curl(&files, &net, &joined.ready);
     wait_until("the primary carries", || carried(&status(&net), 0) > 1_000_000);
     assert!(carried(&status(&net), 1) < 100_000, "{:#}", status(&net));
     // It becomes a regular one, and carries its share of the same connection.
@@ -344,7 +276,9 @@ fn a_backup_carries_when_no_other_can_and_tiers_change_meanwhile() {
     assert!(set(&net, 1, Tier::Never).is_ok(), "the other one is wanted, although it is not there");
     assert!(set(&net, 0, Tier::Never).unwrap_err().contains("last uplink"));
     assert!(
-        ask(&net, &Request::SetTier { uplink: "usb7".into(), tier: Tier::Backup }).unwrap_err().contains("usb0, usb1")
+        ask(&net, DEVICE, &Request::SetTier { uplink: "usb7".into(), tier: Tier::Backup })
+            .unwrap_err()
+            .contains("usb0, usb1")
     );
 }
 
@@ -354,8 +288,8 @@ fn as_few_phones_as_deliver_the_target_carry() {
     let files = Files::new(12 * BYTES);
     let _server = net.web_server(files.path(), "0.0.0.0");
     let target = Some(units::Rate::from_mbps(10));
-    let joined = Joined::start(&net, JoinOptions { target, ..options(&[Tier::Primary; 2]) });
-    let _curl = files.curl(&net, &joined.proxy);
+    let joined = start(&net, JoinOptions { target, ..options(&[Tier::Primary; 2]) });
+    let _curl = curl(&files, &net, &joined.ready);
     let carrying = || {
         let status = status(&net);
         status["uplinks"].as_array().unwrap().iter().filter(|uplink| uplink["carries"] == true).count()
@@ -367,9 +301,9 @@ fn as_few_phones_as_deliver_the_target_carry() {
     sleep(Duration::from_secs(1));
     assert!(carried(&status(&net), idle) < so_far + 300_000, "a backup waits");
     // More is wanted.
-    ask(&net, &Request::SetTarget { bps: Some(25_000_000) }).unwrap();
+    ask(&net, DEVICE, &Request::SetTarget { bps: Some(25_000_000) }).unwrap();
     wait_until("both carry", || carrying() == 2 && carried(&status(&net), idle) > so_far + 800_000);
-    ask(&net, &Request::SetTarget { bps: None }).unwrap();
+    ask(&net, DEVICE, &Request::SetTarget { bps: None }).unwrap();
     assert!(status(&net)["target_bps"].is_null() && carrying() == 2);
 }
 
@@ -380,9 +314,9 @@ fn a_phone_may_come_later_and_again() {
     let _server = net.web_server(files.path(), "0.0.0.0");
     let before = net.state();
     net.unplug(1);
-    let joined = Joined::start(&net, options(&[Tier::Primary; 2]));
+    let joined = start(&net, options(&[Tier::Primary; 2]));
     assert!(status(&net)["uplinks"][1]["lost"].is_string());
-    let curl = files.curl(&net, &joined.proxy);
+    let curl = curl(&files, &net, &joined.ready);
     wait_until("one carries", || carried(&status(&net), 0) > 500_000);
     net.plug_in(1);
     wait_until("the new one carries", || carried(&status(&net), 1) > 500_000);
@@ -400,7 +334,7 @@ fn a_phone_may_come_later_and_again() {
 #[test]
 fn only_the_owner_may_ask_and_nonsense_is_answered() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
-    let _joined = Joined::start(&net, options(&[Tier::Primary; 2]));
+    let _joined = start(&net, options(&[Tier::Primary; 2]));
     let socket = net.laptop.run(Place::here).unwrap().unwrap().socket(DEVICE);
     assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
     for nonsense in ["\n", "{}\n", "{\"request\":\"x\"}\n", &format!("{}\n", "x".repeat(100_000))] {
@@ -420,7 +354,7 @@ fn only_the_owner_may_ask_and_nonsense_is_answered() {
 fn two_daemons_on_one_host_do_not_meet() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     let before = net.state();
-    let [one, other] = [(); 2].map(|()| Joined::start(&net, options(&[Tier::Primary; 2])));
+    let [one, other] = [(); 2].map(|()| start(&net, options(&[Tier::Primary; 2])));
     assert_eq!(net.laptop.run(control::running).unwrap().unwrap(), ["anabranch0", "anabranch1"]);
     one.end().unwrap();
     assert_eq!(net.laptop.run(control::running).unwrap().unwrap(), ["anabranch1"]);
@@ -449,7 +383,7 @@ fn a_killed_daemon_leaves_nothing_and_the_next_one_starts() {
         drop(child);
         wait_until(&format!("round {round}: all is as it was, {before}"), || net.state() == before);
     }
-    Joined::start(&net, options(&[Tier::Primary; 2])).end().unwrap();
+    start(&net, options(&[Tier::Primary; 2])).end().unwrap();
     net.laptop.run(control::clean).unwrap().unwrap();
     let place = net.laptop.run(Place::here).unwrap().unwrap();
     assert_eq!(place.sockets(), [] as [(String, PathBuf); 0]);

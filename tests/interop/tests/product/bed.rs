@@ -1,16 +1,13 @@
 //! The network of a measurement: a laptop with two phones, a server with MPTCP and one without, and three ways to use them.
 
 use std::process::Stdio;
-use std::sync::mpsc::channel;
-use std::thread::{self, JoinHandle};
 
 use daemon::control::{self, Request};
 use daemon::join::{JoinOptions, join};
 use daemon::proxy::ProxyConfig;
 use daemon::proxy::choice::Tier;
-use interop::{Running, Tethered, USB, output, wait_until};
+use interop::{Daemon, Running, Tethered, USB, output, wait_until};
 use linux::netns::{Keeper, Namespace};
-use linux::stop::{Stop, StopHandle};
 use serde_json::Value;
 
 /// Where the server listens, with MPTCP and without.
@@ -45,45 +42,18 @@ impl Way {
 pub struct Bed {
     pub net: Tethered,
     _servers: [Running; 2],
-    joined: Joined,
+    joined: Daemon<u16>,
 }
 
-/// A daemon in a thread; it ends with the test.
-struct Joined {
-    stop: StopHandle,
-    thread: Option<JoinHandle<linux::Result<()>>>,
-    port: u16,
-}
-
-impl Drop for Joined {
-    fn drop(&mut self) {
-        self.stop.stop();
-        self.thread.take().map(JoinHandle::join);
-    }
-}
-
-impl Joined {
-    fn start(net: &Tethered) -> Self {
-        Self::start_in(&net.laptop, &USB)
-    }
-
-    fn start_in(laptop: &Namespace, uplinks: &[&str]) -> Self {
-        let uplinks = uplinks.iter().map(|name| ((*name).to_owned(), Tier::Primary)).collect();
-        let proxy = ProxyConfig::new(([127, 0, 0, 1], 0).into());
-        let options =
-            JoinOptions { uplinks, proxy, target: None, control_group: None, engine: linux::EngineOptions::default() };
-        let laptop = Namespace::open(laptop.name()).unwrap();
-        let stop = Stop::new().unwrap();
-        let handle = stop.handle().unwrap();
-        let (told, ready) = channel();
-        let thread = thread::Builder::new().name("join".into()).spawn(move || {
-            laptop.enter().unwrap();
-            join(options, &stop, |status| told.send(status.proxy.as_ref().unwrap().listen.port()).unwrap(), |_| {})
-        });
-        let thread = thread.unwrap();
-        let Ok(port) = ready.recv() else { panic!("{:?}", thread.join().unwrap()) };
-        Self { stop: handle, thread: Some(thread), port }
-    }
+/// A daemon that uses these, and the port of its proxy.
+fn join_with(laptop: &Namespace, uplinks: &[&str]) -> Daemon<u16> {
+    let uplinks = uplinks.iter().map(|name| ((*name).to_owned(), Tier::Primary)).collect();
+    let proxy = ProxyConfig::new(([127, 0, 0, 1], 0).into());
+    let options =
+        JoinOptions { uplinks, proxy, target: None, control_group: None, engine: linux::EngineOptions::default() };
+    Daemon::start(laptop, |stop, told| {
+        join(options, stop, |status| told.send(status.proxy.as_ref().unwrap().listen.port()).unwrap(), |_| {})
+    })
 }
 
 impl Bed {
@@ -95,13 +65,13 @@ impl Bed {
         }
         net.server().ip(["mptcp limits set subflow 4 add_addr_accepted 4".to_owned()]).unwrap();
         let servers = [MPTCP, PLAIN].map(|port| serve_in(net.server(), port));
-        let joined = Joined::start(&net);
+        let joined = join_with(&net.laptop, &USB);
         Some(Self { net, _servers: servers, joined })
     }
 
     /// A daemon that knows nothing yet.
     pub fn join_anew(&mut self) {
-        let anew = Joined::start(&self.net);
+        let anew = join_with(&self.net.laptop, &USB);
         self.joined = anew;
     }
 
@@ -137,7 +107,7 @@ impl Bed {
         let (device, proxy_port) = match way {
             Way::Alone(number) => (USB[number], 0),
             Way::Kernel => ("-", 0),
-            Way::Join => ("-", self.joined.port),
+            Way::Join => ("-", self.joined.ready),
         };
         command.args(["-c", STREAM, device, &proxy_port.to_string(), &MPTCP.to_string(), path]);
         Running(command.stdout(Stdio::piped()).spawn().unwrap())
@@ -145,7 +115,7 @@ impl Bed {
 
     /// Where the proxy listens.
     pub fn proxy(&self) -> String {
-        format!("127.0.0.1:{}", self.joined.port)
+        format!("127.0.0.1:{}", self.joined.ready)
     }
 
     /// What the daemon says of itself.
@@ -202,7 +172,7 @@ fn serve_in(host: &Namespace, port: u16) -> Running {
 /// A laptop with one uplink, a veth without emulation, to the server itself.
 pub struct Direct {
     laptop: Namespace,
-    joined: Joined,
+    joined: Daemon<u16>,
     _servers: [Running; 2],
     _keeper: Keeper,
 }
@@ -226,14 +196,14 @@ impl Direct {
             ])
             .unwrap();
         let servers = [serve_in(&server, MPTCP), serve_in(&server, PLAIN)];
-        let joined = Joined::start_in(&laptop, &USB[..1]);
+        let joined = join_with(&laptop, &USB[..1]);
         Some(Self { laptop, joined, _servers: servers, _keeper: keeper })
     }
 
     /// Gbit/s of a download, and Gbit for a second of the processor's time in the proxy's thread.
     pub fn download(&self, port: u16, bytes: u64) -> (f64, f64) {
         let mut command = self.laptop.command("curl").unwrap();
-        let proxy = format!("socks5h://127.0.0.1:{}", self.joined.port);
+        let proxy = format!("socks5h://127.0.0.1:{}", self.joined.ready);
         command.args([
             "--silent",
             "--fail",
