@@ -10,6 +10,7 @@
 //! bandwidth_sharing    how much a subflow may take of a relay's link: from the relay's own flows to a ratio of competition
 //! channel              what source, relays and destination tell each other: frames, and how they are kept authentic
 //! forwarding           how data get through a relay: which go on at once, and which wait
+//! link                 what passes between a relay and a destination on a network that others are on: sealed packets, and pairing
 //! relay_selection      which relays carry data: from their offers and the target bit rate to an active and a backup set
 //! ```
 
@@ -18,4 +19,5 @@ pub mod agent;
 pub mod bandwidth_sharing;
 pub mod channel;
 pub mod forwarding;
+pub mod link;
 pub mod relay_selection;

@@ -6,6 +6,7 @@ mod bandwidth_sharing;
 mod channel;
 mod differentiated_forwarding;
 mod fast_ack_relays;
+mod link;
 mod prompt_selection;
 mod relay_manager;
 mod relay_selection;

@@ -13,10 +13,10 @@ const RATE_MAX: Rate = Rate::from_bps(1_000_000_000_000);
 pub(super) const DELAY_MAX: Duration = Duration::from_secs(3600);
 
 /// Octets not read yet.
-pub(super) struct Octets<'a>(pub(super) &'a [u8]);
+pub(crate) struct Octets<'a>(pub(crate) &'a [u8]);
 
 impl Octets<'_> {
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Unread> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Unread> {
         let (front, rest) = self.0.split_first_chunk::<N>().ok_or(Unread::SHORT)?;
         self.0 = rest;
         Ok(*front)
@@ -25,7 +25,7 @@ impl Octets<'_> {
 
 /// Why octets are not a field.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unread {
+pub(crate) struct Unread {
     /// The innermost field that has a name.
     field: Option<&'static str>,
     /// The value, which means nothing; none if there are too few octets.
@@ -36,17 +36,17 @@ impl Unread {
     const SHORT: Self = Self { field: None, value: None };
 
     /// A value that means nothing.
-    pub(super) fn value(value: impl Into<u64>) -> Self {
+    pub(crate) fn value(value: impl Into<u64>) -> Self {
         Self { field: None, value: Some(value.into()) }
     }
 
     /// The fault is in `field`, or in a field of it, whose own name says more.
-    pub(super) fn within(self, field: &'static str) -> Self {
+    pub(crate) fn within(self, field: &'static str) -> Self {
         Self { field: self.field.or(Some(field)), ..self }
     }
 
     /// As the fault of a frame.
-    pub(super) fn of_frame(self, frame: &'static str) -> Fault {
+    pub(crate) fn of_frame(self, frame: &'static str) -> Fault {
         let field = self.field.unwrap_or("body");
         match self.value {
             Some(value) => Fault::Value { frame, field, value },
@@ -56,7 +56,7 @@ impl Unread {
 }
 
 /// Something that a frame carries.
-pub(super) trait Field: Sized {
+pub(crate) trait Field: Sized {
     fn put(&self, out: &mut BytesMut);
     fn take(octets: &mut Octets<'_>) -> Result<Self, Unread>;
 }
@@ -79,7 +79,7 @@ macro_rules! fields {
         }
     };
 }
-pub(super) use fields;
+pub(crate) use fields;
 
 /// Makes integers fields.
 macro_rules! integers {

@@ -12,27 +12,51 @@ use super::key::{Identity, KEY_BYTES, PublicKey};
 
 /// SHA-256, because the engine has it already.
 const PROTOCOL: &str = "Noise_IK_25519_ChaChaPoly_SHA256";
+/// Of ends that do not know each other's static keys yet, but share one.
+const INTRODUCTION: &str = "Noise_XXpsk0_25519_ChaChaPoly_SHA256";
 /// Octets that tell whether others are genuine (RFC 8439 section 2.5).
-pub(super) const TAG_BYTES: usize = 16;
+pub(crate) const TAG_BYTES: usize = 16;
 /// e, s, es, ss: an ephemeral key, our own key encrypted, and nothing else.
-pub(super) const FIRST_MESSAGE_BYTES: usize = KEY_BYTES + (KEY_BYTES + TAG_BYTES) + TAG_BYTES;
+pub(crate) const FIRST_MESSAGE_BYTES: usize = KEY_BYTES + (KEY_BYTES + TAG_BYTES) + TAG_BYTES;
 /// e, ee, se: an ephemeral key, and nothing else.
-pub(super) const SECOND_MESSAGE_BYTES: usize = KEY_BYTES + TAG_BYTES;
+pub(crate) const SECOND_MESSAGE_BYTES: usize = KEY_BYTES + TAG_BYTES;
 
 /// The handshake of who speaks first.
-pub(super) fn initiator(identity: &Identity, peer: PublicKey, prologue: &[u8], seed: [u8; 32]) -> HandshakeState {
+pub(crate) fn initiator(identity: &Identity, peer: PublicKey, prologue: &[u8], seed: [u8; 32]) -> HandshakeState {
     let builder = builder(identity, prologue, seed).and_then(|builder| builder.remote_public_key(peer.octets()));
     // The builder fails over keys that are missing, doubled, or of the wrong length.
     builder.and_then(Builder::build_initiator).expect("all keys are there, each once")
 }
 
 /// The handshake of who answers.
-pub(super) fn responder(identity: &Identity, prologue: &[u8], seed: [u8; 32]) -> HandshakeState {
+pub(crate) fn responder(identity: &Identity, prologue: &[u8], seed: [u8; 32]) -> HandshakeState {
     builder(identity, prologue, seed).and_then(Builder::build_responder).expect("all keys are there, each once")
 }
 
+/// The handshake in which ends that share a key show each other who they are: static keys travel under it, both ways.
+pub(crate) fn introduction(
+    initiates: bool,
+    identity: &Identity,
+    shared: &[u8; 32],
+    prologue: &[u8],
+    seed: [u8; 32],
+) -> HandshakeState {
+    let builder = builder_of(INTRODUCTION, identity, prologue, seed).and_then(|builder| builder.psk(0, shared));
+    let build = if initiates { Builder::build_initiator } else { Builder::build_responder };
+    builder.and_then(build).expect("all keys are there, each once")
+}
+
 fn builder<'a>(identity: &'a Identity, prologue: &'a [u8], seed: [u8; 32]) -> Result<Builder<'a>, Error> {
-    let builder = Builder::with_resolver(PROTOCOL.parse()?, Box::new(Seeded { seed }));
+    builder_of(PROTOCOL, identity, prologue, seed)
+}
+
+fn builder_of<'a>(
+    protocol: &str,
+    identity: &'a Identity,
+    prologue: &'a [u8],
+    seed: [u8; 32],
+) -> Result<Builder<'a>, Error> {
+    let builder = Builder::with_resolver(protocol.parse()?, Box::new(Seeded { seed }));
     builder.local_private_key(identity.secret())?.prologue(prologue)
 }
 

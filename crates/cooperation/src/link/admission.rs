@@ -1,0 +1,78 @@
+//! Which first datagrams are worth the arithmetic of a handshake: a stranger on the network must not be able to keep a relay busy.
+//!
+//! Who calls proves that it knows the relay's public key, which never travels in plain, by a keyed hash of what it sends. What was heard
+//! and is played again is known by its hash; and beyond so many handshakes a second, the rest waits for its repetition.
+
+use std::collections::VecDeque;
+
+use hmac::{Hmac, Mac as _};
+use sha2::{Digest as _, Sha256};
+use units::{Duration, Instant};
+
+use super::datagram::{ADMISSION_BYTES, ADMITTED_BYTES};
+use crate::channel::PublicKey;
+
+/// What tells this use of the public key from all others.
+const LABEL: &[u8] = b"anabranch link admission 1";
+/// First datagrams that are remembered.
+const REMEMBERED: usize = 256;
+/// Handshakes that are answered at once, and how long each takes to be allowed again.
+const BURST: u32 = 32;
+const EACH: Duration = Duration::from_millis(50);
+
+/// The proof over a first datagram without it.
+pub fn proof(answerer: &PublicKey, admitted: &[u8]) -> [u8; ADMISSION_BYTES] {
+    let mut mac = keyed(answerer);
+    mac.update(admitted);
+    let full: [u8; 32] = mac.finalize().into_bytes().into();
+    *full.first_chunk().expect("a hash is longer")
+}
+
+fn keyed(answerer: &PublicKey) -> Hmac<Sha256> {
+    let key = Sha256::new_with_prefix(LABEL).chain_update(answerer.octets()).finalize();
+    Hmac::new_from_slice(&key).expect("a key of any length")
+}
+
+/// The relay's door.
+#[derive(Debug)]
+pub struct Door {
+    own: PublicKey,
+    seen: VecDeque<[u8; ADMISSION_BYTES]>,
+    /// Handshakes that are allowed now.
+    allowed: u32,
+    /// When the next one is.
+    next_at: Instant,
+}
+
+impl Door {
+    /// That of the relay with this key.
+    pub fn of(own: PublicKey) -> Self {
+        Self { own, seen: VecDeque::with_capacity(REMEMBERED), allowed: BURST, next_at: Instant::ZERO }
+    }
+
+    /// Whether to answer a first datagram, all of it.
+    pub fn admits(&mut self, datagram: &[u8], now: Instant) -> bool {
+        let Some((admitted, proof)) = datagram.split_at_checked(ADMITTED_BYTES) else { return false };
+        let mut mac = keyed(&self.own);
+        mac.update(admitted);
+        if mac.verify_truncated_left(proof).is_err() || self.seen.iter().any(|seen| seen == proof) {
+            return false;
+        }
+        while self.allowed < BURST && self.next_at <= now {
+            self.allowed += 1;
+            self.next_at += EACH;
+        }
+        if self.allowed == 0 {
+            return false;
+        }
+        if self.allowed == BURST {
+            self.next_at = now + EACH;
+        }
+        self.allowed -= 1;
+        if self.seen.len() == REMEMBERED {
+            self.seen.pop_front();
+        }
+        self.seen.extend(<[u8; ADMISSION_BYTES]>::try_from(proof));
+        true
+    }
+}

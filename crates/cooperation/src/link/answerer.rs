@@ -1,0 +1,223 @@
+//! The relay's end of all its links: it answers the destinations that it knows, and nobody else hears anything.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+use rand_chacha::ChaCha12Rng;
+use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
+use units::{Duration, Instant};
+
+use super::admission::Door;
+use super::caller::PROLOGUE;
+use super::datagram::{Datagram, SessionId, second};
+use super::session::Session;
+use super::word::{Alive, Content, Terms, Word as _, read};
+use super::{DATAGRAM_BYTES_MAX, SILENCE_MAX};
+use crate::channel::noise::{FIRST_MESSAGE_BYTES, SECOND_MESSAGE_BYTES, responder};
+use crate::channel::{Identity, KEY_BYTES, PublicKey};
+
+/// After so long a session's keys are of no use: destinations renew them much sooner.
+const SESSION_MAX: Duration = Duration::from_secs(600);
+
+/// The relay's end of all its links. Destinations are known by numbers that the owner gives them.
+#[derive(Debug)]
+pub struct Answerer {
+    identity: Identity,
+    random: ChaCha12Rng,
+    door: Door,
+    peers: BTreeMap<u8, Peer>,
+    out: VecDeque<(SocketAddr, Vec<u8>)>,
+}
+
+#[derive(Debug)]
+struct Peer {
+    key: PublicKey,
+    /// The session that a handshake has made and nothing was heard in: perhaps the first message was an old one, played again.
+    unconfirmed: Option<Session>,
+    session: Option<Session>,
+    /// What the destination sent before it knew of the newer one.
+    previous: Option<Session>,
+    place: Option<SocketAddr>,
+    heard_at: Option<Instant>,
+    terms: Option<Terms>,
+}
+
+/// What a datagram was.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Caught<'a> {
+    /// Nothing of a destination's.
+    Nothing,
+    /// Somebody calls who knows this relay, and whom it does not know: perhaps it was paired a moment ago.
+    Unknown(PublicKey),
+    /// A destination's, and no packet.
+    Word(u8),
+    /// An IP packet of a destination, as far as its first octet tells.
+    Packet(u8, &'a [u8]),
+}
+
+impl Answerer {
+    /// The ends of the device `identity`. A seed must never be used twice.
+    pub fn new(identity: Identity, seed: [u8; 32]) -> Self {
+        let door = Door::of(identity.public());
+        let random = ChaCha12Rng::from_seed(seed);
+        Self { identity, random, door, peers: BTreeMap::new(), out: VecDeque::new() }
+    }
+
+    /// These destinations may use it from now on, and no other. Links of those that stay stay.
+    pub fn set_peers(&mut self, peers: &[(u8, PublicKey)]) {
+        self.peers.retain(|number, peer| peers.contains(&(*number, peer.key)));
+        for (number, key) in peers {
+            self.peers.entry(*number).or_insert_with(|| Peer::new(*key));
+        }
+    }
+
+    /// Whether a destination is there.
+    pub fn is_up(&self, peer: u8, now: Instant) -> bool {
+        self.peers.get(&peer).is_some_and(|peer| peer.is_up(now))
+    }
+
+    /// Where a destination was heard last.
+    pub fn place(&self, peer: u8) -> Option<SocketAddr> {
+        self.peers.get(&peer)?.place
+    }
+
+    /// On what terms a destination is lent to from now on; it hears them with the answer to its next word.
+    pub fn set_terms(&mut self, peer: u8, terms: Terms) {
+        if let Some(peer) = self.peers.get_mut(&peer) {
+            let echo = peer.terms.map_or(terms.echo, |before| before.echo);
+            peer.terms = Some(Terms { echo, ..terms });
+        }
+    }
+
+    /// Says the terms now: something that matters has changed.
+    pub fn say_terms(&mut self, peer: u8) {
+        let Some((peer, terms)) = self.peers.get_mut(&peer).and_then(|peer| peer.terms.map(|terms| (peer, terms)))
+        else {
+            return;
+        };
+        let mut room = [0; DATAGRAM_BYTES_MAX];
+        let sealed = peer.session.as_mut().and_then(|session| session.seal(&terms.octets(), &mut room));
+        if let (Some(place), Some(len)) = (peer.place, sealed) {
+            self.out.push_back((place, room[..len].to_vec()));
+        }
+    }
+
+    /// Takes a datagram that came from `place`; `room` is for what it carries.
+    pub fn handle_datagram<'a>(
+        &mut self,
+        place: SocketAddr,
+        octets: &[u8],
+        room: &'a mut [u8],
+        now: Instant,
+    ) -> Caught<'a> {
+        match Datagram::read(octets) {
+            Some(Datagram::First { caller, message, .. }) if self.door.admits(octets, now) => {
+                self.called(place, caller, message, now).map_or(Caught::Nothing, Caught::Unknown)
+            }
+            Some(Datagram::Sealed { receiver, counter, ciphertext }) => {
+                let opened = self.peers.iter_mut().find_map(|(number, peer)| {
+                    peer.open(receiver, counter, ciphertext, room, now).map(|len| (*number, peer, len))
+                });
+                let Some((number, peer, len)) = opened else { return Caught::Nothing };
+                (peer.place, peer.heard_at) = (Some(place), Some(now));
+                self.heard(number, &room[..len])
+            }
+            _ => Caught::Nothing,
+        }
+    }
+
+    /// Answers a destination; gives the key of somebody who is none.
+    fn called(
+        &mut self,
+        place: SocketAddr,
+        caller: SessionId,
+        message: &[u8; FIRST_MESSAGE_BYTES],
+        now: Instant,
+    ) -> Option<PublicKey> {
+        let mut seed = [0; 32];
+        self.random.fill_bytes(&mut seed);
+        let mut handshake = responder(&self.identity, &PROLOGUE, seed);
+        handshake.read_message(message, &mut []).ok()?;
+        let key = PublicKey::new(<[u8; KEY_BYTES]>::try_from(handshake.get_remote_static()?).ok()?);
+        let own = self.free_session();
+        let Some(peer) = self.peers.values_mut().find(|peer| peer.key == key) else { return Some(key) };
+        let mut answer = [0; SECOND_MESSAGE_BYTES];
+        handshake.write_message(&[], &mut answer).ok()?;
+        peer.unconfirmed = Session::of(handshake, own, caller, now);
+        self.out.push_back((place, second(caller, own, &answer)));
+        None
+    }
+
+    /// A number that no session here has.
+    fn free_session(&mut self) -> SessionId {
+        loop {
+            let id = SessionId(self.random.next_u32());
+            if self.peers.values().flat_map(Peer::sessions).all(|session| session.own != id) {
+                return id;
+            }
+        }
+    }
+
+    fn heard<'a>(&mut self, number: u8, content: &'a [u8]) -> Caught<'a> {
+        match read::<Alive>(content) {
+            Some(Content::Packet) => Caught::Packet(number, content),
+            Some(Content::Word(alive)) => {
+                if let Some(terms) = self.peers.get_mut(&number).and_then(|peer| peer.terms.as_mut()) {
+                    terms.echo = alive.at;
+                }
+                self.say_terms(number);
+                Caught::Word(number)
+            }
+            // The destination's, but of no use.
+            None => Caught::Word(number),
+        }
+    }
+
+    /// The next datagram of its own, and where it goes.
+    pub fn poll_transmit(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+        self.out.pop_front()
+    }
+
+    /// Writes a datagram with `packet` for a destination to the front of `room`; its length and where it goes, or none if the destination
+    /// is not there or the packet does not fit.
+    pub fn seal(&mut self, peer: u8, packet: &[u8], room: &mut [u8], now: Instant) -> Option<(SocketAddr, usize)> {
+        let peer = self.peers.get_mut(&peer).filter(|peer| peer.is_up(now))?;
+        let len = peer.session.as_mut()?.seal(packet, room)?;
+        Some((peer.place?, len))
+    }
+}
+
+impl Peer {
+    const fn new(key: PublicKey) -> Self {
+        let (unconfirmed, session, previous) = (None, None, None);
+        Self { key, unconfirmed, session, previous, place: None, heard_at: None, terms: None }
+    }
+
+    fn is_up(&self, now: Instant) -> bool {
+        self.session.is_some() && self.heard_at.is_some_and(|at| now.saturating_since(at) <= SILENCE_MAX)
+    }
+
+    fn sessions(&self) -> impl Iterator<Item = &Session> {
+        [&self.unconfirmed, &self.session, &self.previous].into_iter().flatten()
+    }
+
+    fn open(
+        &mut self,
+        receiver: SessionId,
+        counter: u64,
+        ciphertext: &[u8],
+        room: &mut [u8],
+        now: Instant,
+    ) -> Option<usize> {
+        let own =
+            |session: &&mut Session| session.own == receiver && now.saturating_since(session.since) <= SESSION_MAX;
+        if let Some(session) = self.unconfirmed.as_mut().filter(own) {
+            let len = session.open(counter, ciphertext, room)?;
+            let confirmed = self.unconfirmed.take();
+            self.previous = core::mem::replace(&mut self.session, confirmed);
+            return Some(len);
+        }
+        let session = [&mut self.session, &mut self.previous].into_iter().flatten().find(own)?;
+        session.open(counter, ciphertext, room)
+    }
+}

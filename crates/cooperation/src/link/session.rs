@@ -1,0 +1,53 @@
+//! Sealing and opening, once both ends have proven who they are.
+
+use snow::{HandshakeState, StatelessTransportState};
+use units::Instant;
+
+use super::datagram::{SessionId, put_sealed_head, sealed_len};
+use super::replay_window::ReplayWindow;
+use crate::channel::noise::TAG_BYTES;
+
+/// Both directions between two ends.
+#[derive(Debug)]
+pub struct Session {
+    cipher: Box<StatelessTransportState>,
+    /// By which this end finds it.
+    pub own: SessionId,
+    /// By which the other end does.
+    peer: SessionId,
+    sent: u64,
+    received: Box<ReplayWindow>,
+    /// When the handshake was over.
+    pub since: Instant,
+}
+
+impl Session {
+    /// After the last message of `handshake`; none if it was not that.
+    pub fn of(handshake: HandshakeState, own: SessionId, peer: SessionId, now: Instant) -> Option<Self> {
+        let cipher = Box::new(handshake.into_stateless_transport_mode().ok()?);
+        Some(Self { cipher, own, peer, sent: 0, received: Box::new(ReplayWindow::new()), since: now })
+    }
+
+    /// Writes a datagram with `content` to the front of `room`; its length, or none if the room is too small.
+    pub fn seal(&mut self, content: &[u8], room: &mut [u8]) -> Option<usize> {
+        let ciphertext = put_sealed_head(self.peer, self.sent, room)?;
+        if ciphertext.len() < content.len() + TAG_BYTES {
+            return None;
+        }
+        let len = self.cipher.write_message(self.sent, content, ciphertext).ok()?;
+        // No link lasts for 2^64 datagrams.
+        self.sent += 1;
+        Some(sealed_len(len))
+    }
+
+    /// Writes the content of a datagram to the front of `room`; its length, or none if the datagram is not the peer's, or came before.
+    pub fn open(&mut self, counter: u64, ciphertext: &[u8], room: &mut [u8]) -> Option<usize> {
+        let len = ciphertext.len().checked_sub(TAG_BYTES)?;
+        if len > room.len() || !self.received.is_new(counter) {
+            return None;
+        }
+        let len = self.cipher.read_message(counter, ciphertext, room).ok()?;
+        self.received.mark(counter);
+        Some(len)
+    }
+}

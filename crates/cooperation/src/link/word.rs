@@ -1,0 +1,151 @@
+//! What the ends of a link tell each other. A word is the whole content of a datagram; packets are told from words by their first
+//! four bits, which are the version of IP.
+
+use bytes::BytesMut;
+use units::{Instant, Rate};
+
+use crate::channel::field::{Field, Octets, Unread, fields};
+
+const ALIVE: u8 = 0x01;
+const TERMS: u8 = 0x02;
+
+/// The destination is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alive {
+    /// When it said so, on its clock; the relay says it back.
+    pub at: Instant,
+}
+
+/// On what terms a relay lends, now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// The destination's time in the word that this answers.
+    pub echo: Instant,
+    /// Whether it lends.
+    pub lends: Lends,
+    /// What it can spare for whoever asks, towards the destination.
+    pub spare: Rate,
+    /// What its owner's traffic takes.
+    pub owner: Rate,
+    /// Octets that are left of its volume; [`u64::MAX`] without a limit.
+    pub left_bytes: u64,
+}
+
+/// Whether a relay lends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lends {
+    /// It does.
+    #[default]
+    Fully,
+    /// Most of the volume is spent: only while nothing else carries.
+    AsBackup,
+    /// The volume is spent.
+    NoVolume,
+    /// The battery is low.
+    NoBattery,
+    /// Its own link is gone.
+    NoUplink,
+}
+
+impl Lends {
+    const ALL: [Self; 5] = [Self::Fully, Self::AsBackup, Self::NoVolume, Self::NoBattery, Self::NoUplink];
+
+    /// Whether packets are carried at all.
+    pub const fn carries(self) -> bool {
+        matches!(self, Self::Fully | Self::AsBackup)
+    }
+
+    /// In words that follow the relay's name.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Fully => "lends its link",
+            Self::AsBackup => "has little volume left",
+            Self::NoVolume => "has no volume left",
+            Self::NoBattery => "has little battery left",
+            Self::NoUplink => "has no connection itself",
+        }
+    }
+}
+
+impl Field for Lends {
+    fn put(&self, out: &mut BytesMut) {
+        (*self as u8).put(out);
+    }
+
+    fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
+        let number = u8::take(octets)?;
+        Self::ALL.get(usize::from(number)).copied().ok_or(Unread::value(number))
+    }
+}
+
+fields!(Alive { at });
+fields!(Terms { echo, lends, spare, owner, left_bytes });
+
+/// What a datagram carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content<W> {
+    /// An IP packet, as far as its first octet tells.
+    Packet,
+    /// A word.
+    Word(W),
+}
+
+/// A word of one direction.
+pub trait Word: Field + Copy {
+    /// Its first octet.
+    const KIND: u8;
+
+    /// Its octets.
+    fn octets(&self) -> BytesMut {
+        let mut out = BytesMut::from([Self::KIND].as_slice());
+        self.put(&mut out);
+        out
+    }
+}
+
+impl Word for Alive {
+    const KIND: u8 = ALIVE;
+}
+
+impl Word for Terms {
+    const KIND: u8 = TERMS;
+}
+
+/// What `content` is; none if it is nothing of this version.
+pub fn read<W: Word>(content: &[u8]) -> Option<Content<W>> {
+    let (first, rest) = content.split_first()?;
+    if matches!(first >> 4, 4 | 6) {
+        return Some(Content::Packet);
+    }
+    let mut octets = Octets(rest);
+    let word = (*first == W::KIND).then(|| W::take(&mut octets).ok())??;
+    octets.0.is_empty().then_some(Content::Word(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_as_they_were_written_and_nothing_else_is() {
+        for lends in Lends::ALL {
+            let terms = Terms {
+                echo: Instant::from_millis(5),
+                lends,
+                spare: Rate::from_bps(7),
+                owner: Rate::ZERO,
+                left_bytes: 9,
+            };
+            let octets = terms.octets();
+            assert_eq!(read(&octets), Some(Content::Word(terms)));
+            assert_eq!(read::<Terms>(&octets[..octets.len() - 1]), None);
+            assert_eq!(read::<Terms>(&[&octets[..], &[0]].concat()), None);
+            assert_eq!(read::<Alive>(&octets), None, "a word of the other direction");
+        }
+        let octets = Alive { at: Instant::from_millis(5) }.octets();
+        assert_eq!(read(&octets), Some(Content::Word(Alive { at: Instant::from_millis(5) })));
+        assert_eq!(read::<Alive>(&[0x45, 0]), Some(Content::Packet));
+        assert_eq!(read::<Alive>(&[0x60]), Some(Content::Packet));
+        assert_eq!(read::<Alive>(&[]), None);
+    }
+}

@@ -1,0 +1,150 @@
+use cooperation::channel::Identity;
+use cooperation::link::{Caller, Caught, DATAGRAM_BYTES_MAX, Heard};
+use proptest::prelude::*;
+use units::{Duration, Instant};
+
+use super::{Pair, destination, new_relay, relay};
+
+fn room() -> Vec<u8> {
+    vec![0; DATAGRAM_BYTES_MAX]
+}
+
+#[test]
+fn what_was_heard_and_is_played_again_changes_nothing() {
+    let mut pair = Pair::new();
+    pair.run_for_millis(3_000);
+    let stranger = "203.0.113.66:1".parse().unwrap();
+    for datagram in pair.passed.clone() {
+        assert_eq!(pair.answerer.handle_datagram(stranger, &datagram, &mut room(), pair.now), Caught::Nothing);
+    }
+    assert_eq!(pair.answerer.poll_transmit(), None, "not even an answer");
+    assert_eq!(pair.answerer.place(3), Some(pair.place));
+    assert!(pair.carries());
+    // A relay that has forgotten what it heard answers a first message, and takes nobody for the destination because of it.
+    let mut anew = new_relay(9);
+    for datagram in &pair.passed {
+        assert_eq!(anew.handle_datagram(stranger, datagram, &mut room(), pair.now), Caught::Nothing);
+    }
+    assert!(anew.poll_transmit().is_some() && !anew.is_up(3, pair.now) && anew.place(3).is_none());
+    assert_eq!(anew.seal(3, &[0x45; 100], &mut room(), pair.now), None);
+}
+
+#[test]
+fn who_is_not_paired_gets_no_answer() {
+    let now = Instant::from_secs(1);
+    let stranger = Identity::from_secret([66; 32]);
+    let mut answerer = new_relay(6);
+    let mut caller = Caller::new(stranger.clone(), relay().public(), [5; 32], now);
+    caller.handle_timeout(now);
+    let first = caller.poll_transmit().unwrap();
+    let place = "203.0.113.66:1".parse().unwrap();
+    assert_eq!(answerer.handle_datagram(place, &first, &mut room(), now), Caught::Unknown(stranger.public()));
+    assert_eq!(answerer.poll_transmit(), None);
+    // Who does not know the relay's key is not even looked at.
+    let mut caller = Caller::new(stranger, destination().public(), [5; 32], now);
+    caller.handle_timeout(now);
+    let first = caller.poll_transmit().unwrap();
+    assert_eq!(answerer.handle_datagram(place, &first, &mut room(), now), Caught::Nothing);
+}
+
+#[test]
+fn a_relay_that_answers_for_another_is_not_believed() {
+    let mut pair = Pair::new();
+    pair.caller.handle_timeout(pair.now);
+    let first = pair.caller.poll_transmit().unwrap();
+    let mut other = cooperation::link::Answerer::new(Identity::from_secret([66; 32]), [1; 32]);
+    other.set_peers(&[(1, destination().public())]);
+    other.handle_datagram(pair.place, &first, &mut room(), pair.now);
+    assert_eq!(other.poll_transmit(), None, "the call proves nothing to it");
+    // The true one is believed after any number of wrong answers.
+    pair.answerer.handle_datagram(pair.place, &first, &mut room(), pair.now);
+    let (_, second) = pair.answerer.poll_transmit().unwrap();
+    for at in 0..second.len() {
+        let mut wrong = second.clone();
+        wrong[at] ^= 0x40;
+        if !(6..10).contains(&at) {
+            assert_eq!(pair.caller.handle_datagram(&wrong, &mut room(), pair.now), Heard::Nothing, "octet {at}");
+        }
+    }
+    assert_eq!(pair.caller.handle_datagram(&second, &mut room(), pair.now), Heard::Word);
+}
+
+#[test]
+fn a_destination_whose_key_was_removed_is_cut_off_at_once() {
+    let mut pair = Pair::new();
+    pair.run_for_millis(3_000);
+    pair.answerer.set_peers(&[(4, Identity::from_secret([3; 32]).public())]);
+    assert!(!pair.carries());
+    pair.run_for_millis(20_000);
+    assert!(!pair.caller.is_up(pair.now));
+    assert_eq!(pair.answerer.seal(3, &[0x45; 100], &mut room(), pair.now), None);
+}
+
+#[test]
+fn a_flood_of_calls_costs_few_handshakes() {
+    let now = Instant::from_secs(100);
+    let mut answerer = new_relay(6);
+    let place = "203.0.113.66:1".parse().unwrap();
+    let mut answers = |from: u64, to: u64| {
+        (from..to)
+            .filter(|number| {
+                let mut seed = [0; 32];
+                seed[..8].copy_from_slice(&number.to_be_bytes());
+                let mut caller = Caller::new(destination(), relay().public(), seed, now);
+                caller.handle_timeout(now);
+                let first = caller.poll_transmit().unwrap();
+                answerer.handle_datagram(place, &first, &mut room(), now + Duration::from_millis(*number));
+                answerer.poll_transmit().is_some()
+            })
+            .count()
+    };
+    // A second of a thousand calls: those that were saved up, and one each 50 ms.
+    let answered = answers(0, 1000);
+    assert!((50..=53).contains(&answered), "{answered}");
+    assert_eq!(answers(9_000, 9_010), 10, "after a rest");
+}
+
+#[test]
+fn each_datagram_counts_once_in_any_order() {
+    let mut pair = Pair::new();
+    pair.run_for_millis(1);
+    let sealed: Vec<Vec<u8>> = (0..100)
+        .map(|number| {
+            let mut sealed = room();
+            let len = pair.caller.seal(&[0x45, number], &mut sealed).unwrap();
+            sealed[..len].to_vec()
+        })
+        .collect();
+    for (number, datagram) in sealed.iter().enumerate().rev() {
+        let mut content = room();
+        let caught = pair.answerer.handle_datagram(pair.place, datagram, &mut content, pair.now);
+        assert_eq!(caught, Caught::Packet(3, &[0x45, number as u8]));
+        assert_eq!(pair.answerer.handle_datagram(pair.place, datagram, &mut room(), pair.now), Caught::Nothing);
+    }
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_octets_are_nothing(octets in prop::collection::vec(any::<u8>(), 0..200), kind in 0_u8..5) {
+        let mut pair = Pair::new();
+        pair.run_for_millis(1);
+        let octets = [&[kind], &octets[..]].concat();
+        let mut content = room();
+        prop_assert_eq!(pair.answerer.handle_datagram(pair.place, &octets, &mut content, pair.now), Caught::Nothing);
+        prop_assert_eq!(pair.caller.handle_datagram(&octets, &mut content, pair.now), Heard::Nothing);
+        prop_assert!(pair.carries());
+    }
+
+    #[test]
+    fn a_changed_datagram_is_nothing(at in 0_usize..300, bit in 0_u8..8) {
+        let mut pair = Pair::new();
+        pair.run_for_millis(1);
+        let mut sealed = room();
+        let len = pair.caller.seal(&[0x45; 300], &mut sealed).unwrap();
+        sealed[at % len] ^= 1 << bit;
+        let mut content = room();
+        let caught = pair.answerer.handle_datagram(pair.place, &sealed[..len], &mut content, pair.now);
+        prop_assert_eq!(caught, Caught::Nothing);
+        prop_assert!(pair.carries());
+    }
+}
