@@ -25,6 +25,7 @@ pub use error::{Error, Result};
 
 /// What a plain file gets: the process's umask applies.
 const MODE: u32 = 0o666;
+const PRIVATE_MODE: u32 = 0o600;
 const BUFFER_BYTES: usize = 1 << 16;
 /// Where a file without a name gets one. A bare chroot has none of it.
 const DESCRIPTORS: &str = "/proc/self/fd";
@@ -94,6 +95,14 @@ impl Backing {
 
     fn open_named(folder: &Path) -> io::Result<Self> {
         builder().tempfile_in(folder).map(Self::Named)
+    }
+
+    fn keep_private(&self) -> io::Result<()> {
+        let file = match self {
+            Self::Nameless(file) => file,
+            Self::Named(file) => file.as_file(),
+        };
+        file.set_permissions(Permissions::from_mode(PRIVATE_MODE))
     }
 
     fn place(self, path: &Path) -> io::Result<()> {
@@ -167,6 +176,17 @@ pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     file.commit()
 }
 
+/// As [`write`], but nobody except its owner may read it.
+///
+/// # Errors
+/// Those of the file system.
+pub fn write_private(path: &Path, content: &[u8]) -> Result<()> {
+    let mut file = AtomicFile::create_with_folders(path)?;
+    // Before there is anything to read.
+    file.writer.get_ref().keep_private().and_then(|()| file.write_all(content)).map_err(Error::at(path))?;
+    file.commit()
+}
+
 /// Whether files can be written to `folder`, found out by trying and without leaving a trace: for work that takes long before
 /// it has anything to write.
 ///
@@ -232,6 +252,17 @@ mod tests {
         for open in KINDS {
             AtomicFile::create_as(&folder.path().join("out"), open).unwrap().commit().unwrap();
             assert_eq!(mode("out"), mode("plain"));
+        }
+    }
+
+    #[test]
+    fn what_is_private_stays_so_when_it_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret");
+        for content in ["first", "second"] {
+            write_private(&path, content.as_bytes()).unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+            assert_eq!(fs::read_to_string(&path).unwrap(), content);
         }
     }
 

@@ -6,6 +6,7 @@
 //! control      how a running daemon is asked and told things
 //! doctor       what keeps uplinks from being used as one, and what to change
 //! proxy        SOCKS5 and HTTP on the loopback: every client's connection becomes one of the engine's
+//! store        what a device remembers: who it is, and with which devices it is paired
 //! ```
 
 pub mod control;
@@ -13,6 +14,7 @@ pub mod doctor;
 pub mod join;
 pub mod kernel_mode;
 pub mod proxy;
+pub mod store;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

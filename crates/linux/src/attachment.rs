@@ -27,8 +27,8 @@ use crate::{Error, Result};
 
 /// Largest packet on the engine's device, octets: what every path of the Internet is expected to carry.
 pub const MTU: u16 = 1500;
-/// Devices with private networks on one host.
-const DEVICES_MAX: u8 = 99;
+/// Engines with private networks on one host; the number after the last is that of the device of `anabranch relay`.
+pub(crate) const DEVICES_MAX: u8 = 98;
 
 /// An engine attached to this host.
 pub struct Attachment {
@@ -164,7 +164,7 @@ fn device_name(number: u8) -> String {
 }
 
 /// The kernel's addresses in the private network of a device, with their lengths.
-fn private_network(number: u8) -> Vec<(IpAddr, u8)> {
+pub(crate) fn private_network(number: u8) -> Vec<(IpAddr, u8)> {
     let mut network = vec![(private_v4(number, 1), 24), (private_v6(number, 1), 64)];
     network.truncate(if has_ipv6() { 2 } else { 1 });
     network

@@ -4,6 +4,7 @@
 //! neither cuts nor checksums. A `virtio_net_hdr` in front of it says how it would be cut. The engine takes and gives
 //! super-segments as they are, which is where the speed of TUN comes from.
 
+use std::ffi::c_int;
 use std::io::{self, IoSlice};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,6 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use bytes::{Bytes, BytesMut};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::ioctl::{Setter, ioctl, opcode};
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType};
 use tun_rs::{DeviceBuilder, Layer, SyncDevice};
@@ -108,6 +110,17 @@ impl Tun {
             incoming.offload = Offload::decode(header);
         }
         Ok(Some(incoming))
+    }
+
+    /// Tells the kernel whether the device leads anywhere, as a plug that is pulled does. It needs no right.
+    ///
+    /// # Errors
+    /// Before Linux 5.0.
+    pub fn set_carrier(&self, leads_somewhere: bool) -> io::Result<()> {
+        let value = c_int::from(leads_somewhere);
+        // SAFETY: the kernel reads one `int` (TUNSETCARRIER in linux/if_tun.h).
+        unsafe { ioctl(self.device.as_fd(), Setter::<{ opcode::write::<c_int>(b'T', 226) }, c_int>::new(value)) }?;
+        Ok(())
     }
 
     /// Hands the kernel a packet whose octets stand in `parts`, one after the other. With offload the first part is

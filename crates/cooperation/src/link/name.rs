@@ -29,6 +29,9 @@ impl FromStr for Name {
 }
 
 impl Name {
+    /// Octets of a name at most.
+    pub const BYTES_MAX: usize = NAME_BYTES_MAX;
+
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0

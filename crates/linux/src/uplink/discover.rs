@@ -75,6 +75,12 @@ impl Network {
     }
 }
 
+impl std::fmt::Display for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.first(), self.prefix_len)
+    }
+}
+
 impl Way {
     /// The network that the uplink is in.
     pub fn network(&self) -> Network {

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::plan::{DEVICES, EnginePath, PRIORITY_FIRST, Plan, Step, UPLINKS_MAX, loosen, routes, table};
+use super::plan::{DEVICES, EnginePath, PRIORITY_FIRST, Plan, Purpose, Step, UPLINKS_MAX, loosen, routes, table};
 use super::{Surroundings, Uplink};
 use crate::{Error, Result};
 
@@ -27,7 +27,13 @@ pub fn kernel_plan(uplinks: &[Uplink], surroundings: &Surroundings) -> Result<Pl
     if uplinks.len() > UPLINKS_MAX {
         return Err(Error::Usage(format!("{} uplinks are too many: name {UPLINKS_MAX} at most", uplinks.len())));
     }
-    let mut plan = Plan { device: KERNEL.into(), paths: Vec::new(), steps: Vec::new(), notes: Vec::new() };
+    let mut plan = Plan {
+        purpose: Purpose::Kernel,
+        device: KERNEL.into(),
+        paths: Vec::new(),
+        steps: Vec::new(),
+        notes: Vec::new(),
+    };
     for uplink in uplinks {
         let addresses = uplink.ways().map(|way| way.address).collect();
         plan.paths.push(EnginePath { addresses, uplink: uplink.clone() });

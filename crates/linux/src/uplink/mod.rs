@@ -5,6 +5,8 @@
 //! surroundings  what there is on this host that plumbing must heed: settings, networks, firewalls
 //! plan          from device, engine addresses and uplinks to steps, each with its undo; pure
 //! kernel_plan   the same for the kernel's own MPTCP, which uses the uplinks' addresses; pure
+//! lending_plan  the same for destinations that use this host's own uplink: `anabranch relay`; pure
+//! lent          the other end of that: a device whose packets a relay takes, which is an uplink like others
 //! plumbing      lays a plan, lays an uplink's part again, and takes everything back
 //! janitor       the small process that does and undoes the steps, and outlives a killed one
 //! state         what is written down before anything is touched
@@ -36,6 +38,10 @@ mod janitor;
 mod kernel_plan;
 #[cfg(test)]
 mod kernel_plan_tests;
+mod lending_plan;
+#[cfg(test)]
+mod lending_plan_tests;
+pub mod lent;
 pub mod plan;
 #[cfg(test)]
 mod plan_tests;
@@ -46,7 +52,8 @@ mod watch;
 
 pub use discover::{Network, Uplink, Way, discover, discover_all, discover_some, own_addresses};
 pub use kernel_plan::{KERNEL, kernel_plan, unbound_interface};
-pub use plan::{EnginePath, Plan, Step, engine_paths, plan};
+pub use lending_plan::{LENDER, SLOTS_MAX, lending_plan, slot_addresses};
+pub use plan::{EnginePath, Plan, Purpose, Step, engine_paths, plan};
 pub use plumbing::{Plumbing, clean};
 pub use surroundings::{Setting, Surroundings};
 pub use watch::{Change, Watch};
@@ -55,6 +62,7 @@ use std::net::IpAddr;
 
 use crate::Result;
 use crate::attachment::{self, Attachment};
+use crate::tun::{Tun, TunConfig};
 
 /// What names of our devices begin with; a number follows.
 pub(crate) const OWN_PREFIX: &str = "anabranch";
@@ -71,6 +79,15 @@ pub fn attach(uplinks: &[Uplink]) -> Result<(Attachment, Vec<EnginePath>)> {
         path.addresses.retain(|address| attachment.addresses.contains(address));
     }
     Ok((attachment, paths))
+}
+
+/// Makes the device behind which the destinations of a relay are, without super-segments.
+///
+/// # Errors
+/// If the process may not make a TUN device, or a relay runs here already.
+pub fn open_lender(mtu: u16) -> Result<Tun> {
+    let addresses = attachment::private_network(lending_plan::LENDER_NUMBER);
+    Tun::open(&TunConfig { name: LENDER.into(), mtu, offload: false, addresses })
 }
 
 /// The plan that [`attach`] and [`plan()`] would make now, without touching anything.

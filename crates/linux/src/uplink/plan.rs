@@ -4,9 +4,9 @@ use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
 use std::ops::Range;
 
-use super::kernel_plan::KERNEL;
+use super::lending_plan::{LENDER_NUMBER, networks};
 use super::{OWN_PREFIX, Surroundings, Uplink, Way};
-use crate::attachment::{private_v4, private_v6};
+use crate::attachment::{DEVICES_MAX, private_v4, private_v6};
 use crate::{Error, Result};
 
 /// Our routing tables: a hundred for each device.
@@ -18,7 +18,8 @@ pub const PROTOCOL: u8 = 201;
 pub const PRIORITY_FIRST: u32 = 100;
 /// Uplinks of one engine.
 pub const UPLINKS_MAX: usize = 32;
-/// Devices on one host. The number after the last is the kernel's own: see `kernel_plan.rs`.
+/// Devices on one host: of engines, and the last one of a relay (`lending_plan.rs`). The number after it is the kernel's own:
+/// see `kernel_plan.rs`.
 pub(super) const DEVICES: u32 = 99;
 /// Metric of the route that counts when an uplink is gone: the last one that the kernel would take.
 const METRIC_LAST: u32 = 4_278_198_272;
@@ -82,10 +83,28 @@ pub enum Step {
     },
 }
 
+/// For whom uplinks are connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// For an engine: [`plan`].
+    Engine,
+    /// For the kernel's own MPTCP: `kernel_plan.rs`.
+    Kernel,
+    /// For destinations that use this host as a relay: `lending_plan.rs`.
+    Lending {
+        /// Octets of the largest packet on the way to them.
+        mtu: u16,
+        /// Where they are heard, and nobody who comes through the uplink.
+        port: u16,
+    },
+}
+
 /// What is to be done, in this order, and undone in the opposite one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The engine's device.
+    /// For whom.
+    pub purpose: Purpose,
+    /// The device behind which they are.
     pub device: String,
     /// Which address goes where. Ways of a family that the kernel cannot forward are left out.
     pub paths: Vec<EnginePath>,
@@ -120,7 +139,13 @@ pub fn plan(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> 
         return Err(Error::Usage(format!("{} uplinks are too many: name {UPLINKS_MAX} at most", paths.len())));
     }
     check_networks(device, paths, surroundings)?;
-    let mut plan = Plan { device: device.into(), paths: paths.to_vec(), steps: Vec::new(), notes: Vec::new() };
+    let mut plan = Plan {
+        purpose: Purpose::Engine,
+        device: device.into(),
+        paths: paths.to_vec(),
+        steps: Vec::new(),
+        notes: Vec::new(),
+    };
     for path in &mut plan.paths {
         // Without an address of the family nothing of ours goes that way.
         path.uplink.v4 = path.uplink.v4.take().filter(|_| path.addresses.iter().any(IpAddr::is_ipv4));
@@ -146,10 +171,10 @@ pub fn plan(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> 
 /// If it is none.
 pub fn device_number(device: &str) -> Result<u8> {
     let number = device.strip_prefix(OWN_PREFIX).and_then(|number| number.parse::<u8>().ok());
-    number.filter(|number| u32::from(*number) < DEVICES && device == format!("{OWN_PREFIX}{number}")).ok_or_else(|| {
+    number.filter(|number| *number < DEVICES_MAX && device == format!("{OWN_PREFIX}{number}")).ok_or_else(|| {
         Error::Usage(format!(
             "{device} is no device of an engine: those are {OWN_PREFIX}0 to {OWN_PREFIX}{}",
-            DEVICES - 1
+            DEVICES_MAX - 1
         ))
     })
 }
@@ -165,7 +190,7 @@ pub(super) fn table(number: u32, index: usize) -> u32 {
 }
 
 /// Refuses networks that hold addresses of the engine: its packets would not find back.
-fn check_networks(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> Result<()> {
+pub(super) fn check_networks(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> Result<()> {
     for (interface, network) in surroundings.networks.iter().filter(|(interface, _)| interface != device) {
         let inside = paths.iter().flat_map(|path| &path.addresses).find(|address| network.contains(**address));
         if let Some(address) = inside {
@@ -181,7 +206,7 @@ fn check_networks(device: &str, paths: &[EnginePath], surroundings: &Surrounding
 
 /// Before Linux 6.17 IPv6 is forwarded between all interfaces or none. Switching it on for all would make this host a router and
 /// end its own autoconfiguration, so that is left to people.
-fn leave_out_ipv6(path: &mut EnginePath, surroundings: &Surroundings, notes: &mut Vec<String>) -> Result<()> {
+pub(super) fn leave_out_ipv6(path: &mut EnginePath, surroundings: &Surroundings, notes: &mut Vec<String>) -> Result<()> {
     let name = &path.uplink.interface;
     let forwards = surroundings.now("ipv6/conf/all/forwarding") == Some("1");
     if path.uplink.v6.is_none() || forwards || surroundings.now(&force_forwarding(name)).is_some() {
@@ -203,7 +228,7 @@ fn force_forwarding(interface: &str) -> String {
 }
 
 impl Plan {
-    fn warn_of_firewalls(&mut self, surroundings: &Surroundings) {
+    pub(super) fn warn_of_firewalls(&mut self, surroundings: &Surroundings) {
         let device = &self.device;
         self.notes.extend(surroundings.dropping_chains.iter().map(|chain| {
             format!(
@@ -213,7 +238,7 @@ impl Plan {
         }));
     }
 
-    fn filter(&mut self, statement: String) {
+    pub(super) fn filter(&mut self, statement: String) {
         self.steps.push(Step::Filter { device: self.device.clone(), statement });
     }
 
@@ -256,7 +281,7 @@ impl Plan {
     }
 
     /// Whether it is us, or another of our programs, who makes the kernel forward what comes from an uplink.
-    fn switches_on(&self, uplink: &Uplink, is_v6: bool, surroundings: &Surroundings) -> bool {
+    pub(super) fn switches_on(&self, uplink: &Uplink, is_v6: bool, surroundings: &Surroundings) -> bool {
         if uplink.ways().all(|way| way.address.is_ipv6() != is_v6) {
             return false;
         }
@@ -268,7 +293,7 @@ impl Plan {
     }
 
     /// Lets the kernel forward, and take answers where they come from.
-    fn open(&mut self, surroundings: &Surroundings) {
+    pub(super) fn open(&mut self, surroundings: &Surroundings) {
         let of_device = |is_v6| Step::Set { path: forwarding(&self.device, is_v6), value: "1", original: None };
         let any = |is_v6| self.paths.iter().any(|path| path.uplink.ways().any(|way| way.address.is_ipv6() == is_v6));
         let v6_everywhere = surroundings.now("ipv6/conf/all/forwarding") == Some("1");
@@ -350,8 +375,12 @@ pub(super) fn routes(path: &EnginePath, table: u32) -> Vec<Step> {
 }
 
 /// The table of the uplink `index` of `device`.
-pub(super) fn table_of(device: &str, index: usize) -> Result<u32> {
-    let number = if device == KERNEL { DEVICES } else { device_number(device)?.into() };
+pub(super) fn table_of(purpose: Purpose, device: &str, index: usize) -> Result<u32> {
+    let number = match purpose {
+        Purpose::Kernel => DEVICES,
+        Purpose::Lending { .. } => LENDER_NUMBER.into(),
+        Purpose::Engine => device_number(device)?.into(),
+    };
     Ok(table(number, index))
 }
 
@@ -426,9 +455,11 @@ impl Display for Step {
 /// One line for each step, with its undo behind it; notes last.
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let addresses: Vec<String> =
-            self.paths.iter().flat_map(|path| &path.addresses).map(ToString::to_string).collect();
-        if self.device != KERNEL {
+        let addresses: Vec<String> = match self.purpose {
+            Purpose::Lending { .. } => networks(&self.paths).iter().map(ToString::to_string).collect(),
+            _ => self.paths.iter().flat_map(|path| &path.addresses).map(ToString::to_string).collect(),
+        };
+        if self.purpose != Purpose::Kernel {
             writeln!(
                 f,
                 "the TUN device {} for {}   # undo: vanishes with the process",

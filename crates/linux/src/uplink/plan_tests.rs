@@ -3,18 +3,18 @@
 use super::plan::UPLINKS_MAX;
 use super::{Network, Setting, Step, Surroundings, Uplink, Way, engine_paths, plan};
 
-fn phone(interface: &str) -> Uplink {
+pub(super) fn phone(interface: &str) -> Uplink {
     let way = Way { address: "192.168.42.10".parse().unwrap(), prefix_len: 24, gateway: "192.168.42.129".parse().ok() };
     Uplink { interface: interface.into(), index: 3, mtu: 1500, v4: Some(way), v6: None }
 }
 
-fn with_ipv6(uplink: Uplink) -> Uplink {
+pub(super) fn with_ipv6(uplink: Uplink) -> Uplink {
     let way = Way { address: "2001:db8::5".parse().unwrap(), prefix_len: 64, gateway: "fe80::1".parse().ok() };
     Uplink { v6: Some(way), ..uplink }
 }
 
 /// A host that forwards nothing, with these variables changed.
-fn host(uplinks: &[Uplink], changed: &[(&str, &str, &str)]) -> Surroundings {
+pub(super) fn host(uplinks: &[Uplink], changed: &[(&str, &str, &str)]) -> Surroundings {
     let mut surroundings = Surroundings::default();
     let mut set = |path: String, now: &str, original: &str| {
         surroundings.settings.insert(path, Setting { now: now.into(), original: original.into() });

@@ -1,8 +1,9 @@
 //! Lays plans, and takes them back.
 
 use super::janitor::Janitor;
-use super::kernel_plan::{self, KERNEL, kernel_plan};
-use super::plan::{EnginePath, Plan, Step, plan, routes, settings, table_of};
+use super::kernel_plan::{self, kernel_plan};
+use super::lending_plan::lending_plan;
+use super::plan::{EnginePath, Plan, Purpose, Step, plan, routes, settings, table_of};
 use super::state::{self, Claim, Turn};
 use super::{Setting, Surroundings, Uplink};
 use crate::ip_command::explain;
@@ -14,6 +15,7 @@ pub struct Plumbing {
     // Fields are dropped in this order: the janitor needs the claim to be held until it is done, and holds it itself.
     janitor: Janitor,
     claim: Claim,
+    purpose: Purpose,
     device: String,
     paths: Vec<EnginePath>,
     /// How everything is undone, first line first.
@@ -30,7 +32,8 @@ impl Plumbing {
         state::clean()?;
         let janitor = Janitor::start(&claim)?;
         let turn = Turn::take()?;
-        let mut plumbing = Self { janitor, claim, device: plan.device, paths: plan.paths, undo: Vec::new() };
+        let (purpose, device, paths) = (plan.purpose, plan.device, plan.paths);
+        let mut plumbing = Self { janitor, claim, purpose, device, paths, undo: Vec::new() };
         let done = plumbing.change(&plan.steps, Standing::IsForeign);
         // The janitor needs its turn when it undoes what a failure has left.
         drop(turn);
@@ -51,13 +54,16 @@ impl Plumbing {
         self.paths[index].uplink = uplink.clone();
         let _turn = Turn::take()?;
         let uplinks: Vec<Uplink> = self.paths.iter().map(|path| path.uplink.clone()).collect();
-        if self.device == KERNEL {
+        if self.purpose == Purpose::Kernel {
             return self.replace_for_kernel(index, &uplinks);
         }
         let surroundings = Surroundings::look(&uplinks)?;
-        let plan = plan(&self.device, &self.paths, &surroundings)?;
+        let plan = match self.purpose {
+            Purpose::Lending { mtu, port } => lending_plan(&uplinks[index], mtu, port, &surroundings)?,
+            _ => plan(&self.device, &self.paths, &surroundings)?,
+        };
         let path = &plan.paths[index];
-        let table = table_of(&self.device, index)?;
+        let table = table_of(self.purpose, &self.device, index)?;
         for family in ["-4", "-6"] {
             // The end for what finds no way stays all the time. Nothing else is there to be removed if the device was.
             let _ = self.janitor.request(&format!("ip {family} route flush table {table} type unicast"))?;
@@ -69,9 +75,12 @@ impl Plumbing {
         let mut steps: Vec<Step> = core::iter::once(anew).chain(guard).collect();
         steps.extend(settings(&path.uplink, &surroundings));
         steps.extend(routes(path, table));
-        steps.extend(
-            plan.steps.iter().filter(|step| matches!(step, Step::Rule { table: of, .. } if *of == table)).cloned(),
-        );
+        let is_rule = |step: &&Step| match step {
+            Step::Rule { table: of, .. } => *of == table,
+            Step::Lookup { .. } => true,
+            _ => false,
+        };
+        steps.extend(plan.steps.iter().filter(is_rule).cloned());
         self.change(&steps, Standing::Stays)
     }
 
@@ -89,7 +98,7 @@ impl Plumbing {
             }
             self.undo.retain(|known| *known != line);
         }
-        let table = table_of(&self.device, index)?;
+        let table = table_of(self.purpose, &self.device, index)?;
         for family in ["-4", "-6"] {
             let _ = self.janitor.request(&format!("ip {family} route flush table {table}"))?;
         }

@@ -1,0 +1,187 @@
+//! What a device remembers: who it is, and with which devices it is paired.
+//!
+//! ```text
+//! FOLDER/identity    its private key: 64 hexadecimal digits, for nobody else to read
+//! FOLDER/peers.json  the devices that it is paired with
+//! FOLDER/lock        held while either of them is changed
+//! ```
+//!
+//! Files are replaced whole: a power failure leaves the old one or the new one.
+
+mod peers;
+mod text;
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use cooperation::channel::{Identity, KEY_BYTES, PublicKey};
+use linux::driver::random_seed;
+use linux::{Error, Result};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+pub use peers::{Destination, Peers, Relay};
+
+/// Where it is by default.
+pub const FOLDER: &str = "/var/lib/anabranch";
+/// Octets of a file at most: more than any that we write.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The folder.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+impl Store {
+    /// The store in `folder`, which is made if it is not there.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let mut builder = DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(folder);
+        made.map_err(Error::system(format!("make {}, where this device's key is kept (try sudo)", folder.display())))?;
+        Ok(Self { folder: folder.into() })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The file of that name.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Who this device is; at the first call it becomes somebody.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written, or is broken.
+    pub fn identity(&self) -> Result<Identity> {
+        let _lock = self.lock()?;
+        let path = self.path("identity");
+        if let Some(text) = read(&path)? {
+            let octets: PublicKey = text.trim().parse().map_err(|_| {
+                Error::file(&path)(format!(
+                    "it should hold {} hexadecimal digits: restore it from a backup; without it (rm {}) this device gets a new \
+                     identity, and has to be paired again",
+                    2 * KEY_BYTES,
+                    path.display()
+                ))
+            })?;
+            return Ok(Identity::from_secret(*octets.octets()));
+        }
+        let secret = random_seed()?;
+        atomic_file::write_private(&path, format!("{}\n", PublicKey::new(secret)).as_bytes())?;
+        Ok(Identity::from_secret(secret))
+    }
+
+    /// Whom it is paired with.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is broken.
+    pub fn peers(&self) -> Result<Peers> {
+        let path = self.path("peers.json");
+        match read(&path)? {
+            None => Ok(Peers::default()),
+            Some(text) => Peers::parse(&text).map_err(|why| {
+                Error::file(&path)(format!("{why}; restore it from a backup, or remove it and pair again"))
+            }),
+        }
+    }
+
+    /// Changes whom it is paired with; while others do, it waits.
+    ///
+    /// # Errors
+    /// Those of [`Self::peers`] and of `change`, or if the file cannot be written.
+    pub fn change_peers<T>(&self, change: impl FnOnce(&mut Peers) -> Result<T>) -> Result<T> {
+        let _lock = self.lock()?;
+        let mut peers = self.peers()?;
+        let done = change(&mut peers)?;
+        atomic_file::write_private(&self.path("peers.json"), peers.text().as_bytes())?;
+        Ok(done)
+    }
+
+    /// Nobody else changes anything while it is there.
+    fn lock(&self) -> Result<File> {
+        let path = self.path("lock");
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create(true).mode(0o600).open(&path);
+        let file = file.map_err(Error::system(format!("write to {} (try sudo)", path.display())))?;
+        loop {
+            match flock(&file, FlockOperation::LockExclusive) {
+                Ok(()) => return Ok(file),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(Error::system(format!("lock {}", path.display()))(errno)),
+            }
+        }
+    }
+}
+
+/// The text of a file, if there is one.
+fn read(path: &Path) -> Result<Option<String>> {
+    let what = || Error::system(format!("read {}", path.display()));
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.len() > FILE_BYTES_MAX => {
+            Err(what()(io::Error::new(ErrorKind::InvalidData, "it is larger than any that this program writes")))
+        }
+        Ok(_) => Ok(Some(fs::read_to_string(path).map_err(what())?)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(what()(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("deep/er")).unwrap();
+        (folder, store)
+    }
+
+    #[test]
+    fn a_device_stays_who_it_is() {
+        let (_folder, store) = store();
+        let first = store.identity().unwrap().public();
+        assert_eq!(store.identity().unwrap().public(), first);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(store.folder()), mode(&store.path("identity"))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn broken_files_are_told_of_with_the_remedy() {
+        let (_folder, store) = store();
+        for text in ["", "abc", &"0".repeat(63), "\u{0}"] {
+            fs::write(store.path("identity"), text).unwrap();
+            assert!(store.identity().unwrap_err().to_string().contains("restore it"), "{text:?}");
+        }
+        for text in ["", "{", "[]", r#"{"version":2}"#, r#"{"version":1,"relays":[{}]}"#] {
+            fs::write(store.path("peers.json"), text).unwrap();
+            let why = store.peers().unwrap_err().to_string();
+            assert!(why.contains("peers.json") && why.contains("restore it"), "{why}");
+        }
+        fs::write(store.path("peers.json"), [0xff, 0xfe]).unwrap();
+        assert!(store.peers().is_err());
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let (_folder, store) = store();
+        assert_eq!(store.peers().unwrap(), Peers::default());
+        let key = Identity::from_secret([7; 32]).public();
+        let slot = store.change_peers(|peers| peers.add_destination("anna".parse().unwrap(), key)).unwrap();
+        let peers = store.peers().unwrap();
+        assert_eq!((slot, peers.destinations[0].key, peers.destinations[0].slot), (1, key, 1));
+        assert!(store.change_peers(|peers| peers.remove("bert")).is_err());
+        store.change_peers(|peers| peers.remove("anna")).unwrap();
+        assert_eq!(store.peers().unwrap(), Peers::default());
+    }
+}

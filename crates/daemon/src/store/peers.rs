@@ -1,0 +1,237 @@
+//! The devices that this one is paired with.
+
+use std::net::IpAddr;
+
+use cooperation::channel::PublicKey;
+use cooperation::link::Name;
+use linux::uplink::SLOTS_MAX;
+use linux::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use super::text;
+
+/// Of the file.
+const VERSION: u32 = 1;
+
+/// All of them. No two have the same name.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Peers {
+    version: u32,
+    /// Devices whose links this one may use.
+    #[serde(default)]
+    pub relays: Vec<Relay>,
+    /// Devices that may use the link of this one.
+    #[serde(default)]
+    pub destinations: Vec<Destination>,
+}
+
+/// A device whose link this one may use.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Relay {
+    /// What it is called here.
+    #[serde(with = "text")]
+    pub name: Name,
+    /// By which it is known.
+    #[serde(with = "text")]
+    pub key: PublicKey,
+    /// Which of its destinations this device is: from 1 to [`SLOTS_MAX`].
+    pub slot: u8,
+    /// Where it was when it was last heard of.
+    pub address: IpAddr,
+    /// Whether it carries IPv6 too.
+    pub ipv6: bool,
+}
+
+/// A device that may use the link of this one.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Destination {
+    /// What it is called here.
+    #[serde(with = "text")]
+    pub name: Name,
+    /// By which it is known.
+    #[serde(with = "text")]
+    pub key: PublicKey,
+    /// Its number: from 1 to [`SLOTS_MAX`].
+    pub slot: u8,
+}
+
+impl Default for Peers {
+    fn default() -> Self {
+        Self { version: VERSION, relays: Vec::new(), destinations: Vec::new() }
+    }
+}
+
+impl Peers {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let peers: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if peers.version != VERSION {
+            return Err(format!("it is of version {} and not {VERSION}, which this release reads", peers.version));
+        }
+        let slots: Vec<u8> = peers.destinations.iter().map(|destination| destination.slot).collect();
+        let all = slots.iter().chain(peers.relays.iter().map(|relay| &relay.slot));
+        if let Some(slot) = all.clone().find(|slot| !(1..=SLOTS_MAX).contains(slot)) {
+            return Err(format!("slot {slot} is none of 1 to {SLOTS_MAX}"));
+        }
+        if let Some(slot) = twice(&slots) {
+            return Err(format!("two destinations are in slot {slot}"));
+        }
+        if let Some(name) = twice(&peers.names()) {
+            return Err(format!("two devices are called {name}"));
+        }
+        Ok(peers)
+    }
+
+    /// As it is written.
+    pub fn text(&self) -> String {
+        serde_json::to_string_pretty(self).expect("it has no keys but names of fields") + "\n"
+    }
+
+    fn names(&self) -> Vec<&Name> {
+        let relays = self.relays.iter().map(|relay| &relay.name);
+        relays.chain(self.destinations.iter().map(|destination| &destination.name)).collect()
+    }
+
+    /// Adds a device that may use this one's link; gives its slot. If it is known, only its name may become another.
+    ///
+    /// # Errors
+    /// If there is no slot left.
+    pub fn add_destination(&mut self, name: Name, key: PublicKey) -> Result<u8> {
+        let known = self.destinations.iter().position(|destination| destination.key == key);
+        let slot = match known {
+            Some(index) => self.destinations.remove(index).slot,
+            None => self.free_slot()?,
+        };
+        let name = self.free_name(name);
+        self.destinations.push(Destination { name, key, slot });
+        self.destinations.sort_by_key(|destination| destination.slot);
+        Ok(slot)
+    }
+
+    /// Which slot a device with this key has, or would get.
+    ///
+    /// # Errors
+    /// If there is none left.
+    pub fn free_slot(&self) -> Result<u8> {
+        let is_free = |slot: &u8| self.destinations.iter().all(|destination| destination.slot != *slot);
+        (1..=SLOTS_MAX).find(is_free).ok_or_else(|| {
+            Error::Usage(format!(
+                "{SLOTS_MAX} devices are paired already, which is as many as one relay serves: remove one (anabranch peers remove \
+                 NAME)"
+            ))
+        })
+    }
+
+    /// Adds a device whose link this one may use, or what is new of it. Gives what it is called here.
+    pub fn add_relay(&mut self, relay: Relay) -> Name {
+        self.relays.retain(|known| known.key != relay.key);
+        let name = self.free_name(relay.name.clone());
+        self.relays.push(Relay { name: name.clone(), ..relay });
+        name
+    }
+
+    /// The name, or one like it that nobody has.
+    fn free_name(&self, name: Name) -> Name {
+        let taken = self.names();
+        let numbered = |number: u32| {
+            let end = format!("-{number}");
+            let begin: String = name.as_str().chars().take(Name::BYTES_MAX - end.len()).collect();
+            (begin + &end).parse::<Name>().ok()
+        };
+        if !taken.contains(&&name) {
+            return name;
+        }
+        (2..).filter_map(numbered).find(|name| !taken.contains(&name)).unwrap_or(name)
+    }
+
+    /// Forgets the device of that name, whatever it was.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn remove(&mut self, name: &str) -> Result<()> {
+        let before = self.names().len();
+        self.relays.retain(|relay| relay.name.as_str() != name);
+        self.destinations.retain(|destination| destination.name.as_str() != name);
+        if self.names().len() < before {
+            return Ok(());
+        }
+        let names: Vec<String> = self.names().iter().map(ToString::to_string).collect();
+        let there = if names.is_empty() { "none".into() } else { names.join(", ") };
+        Err(Error::Usage(format!("no paired device is called {name}: there is {there}")))
+    }
+}
+
+fn twice<T: PartialEq + Copy>(all: &[T]) -> Option<T> {
+    all.iter().enumerate().find(|(position, one)| all[..*position].contains(one)).map(|(_, one)| *one)
+}
+
+#[cfg(test)]
+mod tests {
+    use cooperation::channel::Identity;
+
+    use super::*;
+
+    fn key(number: u8) -> PublicKey {
+        Identity::from_secret([number; 32]).public()
+    }
+
+    fn name(text: &str) -> Name {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn slots_are_given_away_and_come_back() {
+        let mut peers = Peers::default();
+        for number in 1..=SLOTS_MAX {
+            assert_eq!(peers.add_destination(name("laptop"), key(number)).unwrap(), number);
+        }
+        assert_eq!(peers.destinations[1].name, name("laptop-2"));
+        assert!(peers.add_destination(name("x"), key(99)).unwrap_err().to_string().contains("peers remove"));
+        assert_eq!(peers.add_destination(name("other"), key(3)).unwrap(), 3, "known already");
+        peers.remove("laptop-5").unwrap();
+        assert_eq!(peers.add_destination(name("x"), key(99)).unwrap(), 5);
+        assert_eq!(Peers::parse(&peers.text()).unwrap(), peers);
+    }
+
+    #[test]
+    fn a_relay_that_is_paired_again_is_one_relay() {
+        let relay = |text: &str, number: u8, slot: u8| Relay {
+            name: name(text),
+            key: key(number),
+            slot,
+            address: "192.168.7.1".parse().unwrap(),
+            ipv6: false,
+        };
+        let mut peers = Peers::default();
+        assert_eq!(peers.add_relay(relay("anna", 1, 1)), name("anna"));
+        assert_eq!(peers.add_relay(relay("anna", 2, 1)), name("anna-2"));
+        assert_eq!(peers.add_relay(relay("anna", 1, 4)), name("anna"));
+        assert_eq!(peers.relays.len(), 2);
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_not_read() {
+        let key = key(1);
+        let destination =
+            |name: &str, slot: u8| format!(r#"{{"name":"{name}","key":"{key}","slot":{slot}}}"#);
+        let file = |destinations: &[String]| format!(r#"{{"version":1,"destinations":[{}]}}"#, destinations.join(","));
+        assert!(Peers::parse(&file(&[destination("a", 1), destination("b", 2)])).is_ok());
+        for (broken, why) in [
+            (file(&[destination("a", 0)]), "slot 0"),
+            (file(&[destination("a", 9)]), "slot 9"),
+            (file(&[destination("a", 1), destination("b", 1)]), "slot 1"),
+            (file(&[destination("a", 1), destination("a", 2)]), "called a"),
+            (file(&[destination("../x", 1)]), "name"),
+            (r#"{"version":7}"#.into(), "version 7"),
+        ] {
+            let said = Peers::parse(&broken).unwrap_err();
+            assert!(said.contains(why), "{said}");
+        }
+    }
+}

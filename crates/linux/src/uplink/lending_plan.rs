@@ -1,0 +1,121 @@
+//! From a shared interface to the steps by which destinations may use it through this host: a pure function.
+//!
+//! What destinations send comes out of one TUN device, from addresses that the relay has given them. It may go to the Internet
+//! through the shared interface, translated, and nowhere else: not to programs of this host, nor to its other networks.
+
+use std::net::IpAddr;
+
+use super::plan::{
+    DEVICES, EnginePath, PRIORITY_FIRST, Plan, Purpose, Step, check_networks, leave_out_ipv6, routes, table,
+};
+use super::{Network, OWN_PREFIX, Surroundings, Uplink};
+use crate::attachment::{DEVICES_MAX, private_v4, private_v6};
+use crate::Result;
+
+/// The device behind which destinations are.
+pub const LENDER: &str = "anabranch98";
+pub(super) const LENDER_NUMBER: u8 = DEVICES_MAX;
+const _: () = assert!(LENDER_NUMBER == 98 && LENDER_NUMBER as u32 + 1 == DEVICES);
+/// Destinations of one relay.
+pub const SLOTS_MAX: u8 = 8;
+/// The host part of the first destination's address. All of them are one network, in which the kernel itself has no address: what
+/// it says itself, as errors of ICMP, takes no table of ours.
+const FIRST_HOST: u8 = 8;
+/// Bits of it that tell destinations apart.
+const SLOT_BITS: u8 = 3;
+/// Octets of the headers of IPv4 and TCP, and of IPv6 and TCP.
+const HEADERS_V4: u32 = 40;
+const HEADERS_V6: u32 = 60;
+
+/// The addresses of the destination in a slot, from 1 to [`SLOTS_MAX`]: one of each family.
+pub fn slot_addresses(slot: u8) -> [IpAddr; 2] {
+    let host = FIRST_HOST + slot.saturating_sub(1);
+    [private_v4(LENDER_NUMBER, host), private_v6(LENDER_NUMBER, host)]
+}
+
+/// The networks of all destinations, for the families of the addresses of `paths`.
+pub(super) fn networks(paths: &[EnginePath]) -> Vec<Network> {
+    let of = |address: &IpAddr| Network {
+        address: *address,
+        prefix_len: if address.is_ipv4() { 32 - SLOT_BITS } else { 128 - SLOT_BITS },
+    };
+    paths.iter().flat_map(|path| &path.addresses).map(of).collect()
+}
+
+/// Lets destinations use `shared`, whose packets are to have `mtu` octets at most on their way to them. Nobody is heard on `port` from
+/// there: strangers on the Internet are no destinations.
+///
+/// # Errors
+/// In one line: if an interface is in the destinations' network, or if the kernel can forward no family of the interface.
+pub fn lending_plan(shared: &Uplink, mtu: u16, port: u16, surroundings: &Surroundings) -> Result<Plan> {
+    let all = (1..=SLOTS_MAX).flat_map(slot_addresses).collect();
+    check_networks(LENDER, &[EnginePath { addresses: all, uplink: shared.clone() }], surroundings)?;
+    let mut path = EnginePath { addresses: slot_addresses(1).into(), uplink: shared.clone() };
+    let has_ipv6 = surroundings.now("ipv6/conf/all/forwarding").is_some();
+    path.addresses.retain(|address| address.is_ipv4() || has_ipv6);
+    let mut plan = Plan {
+        purpose: Purpose::Lending { mtu, port },
+        device: LENDER.into(),
+        paths: vec![path],
+        steps: Vec::new(),
+        notes: Vec::new(),
+    };
+    leave_out_ipv6(&mut plan.paths[0], surroundings, &mut plan.notes)?;
+    plan.warn_of_firewalls(surroundings);
+    guard(&mut plan, mtu, port, surroundings);
+    plan.open(surroundings);
+    let table = table(LENDER_NUMBER.into(), 0);
+    plan.steps.extend(routes(&plan.paths[0], table));
+    plan.steps.extend(networks(&plan.paths).iter().map(|network| Step::Lookup {
+        is_v6: network.address.is_ipv6(),
+        selector: format!("from {network}"),
+        table: table.to_string(),
+        priority: PRIORITY_FIRST + u32::from(LENDER_NUMBER),
+    }));
+    Ok(plan)
+}
+
+fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
+    let device = LENDER;
+    let uplink = plan.paths[0].uplink.clone();
+    let shared = &uplink.interface;
+    plan.filter(format!("add table inet {device}"));
+    for (chain, hook) in [
+        ("guard", "type filter hook forward priority filter"),
+        ("visitors", "type filter hook input priority filter"),
+        ("translate", "type nat hook postrouting priority srcnat"),
+    ] {
+        plan.filter(format!("add chain inet {device} {chain} {{ {hook}; policy accept; }}"));
+    }
+    // Servers whose path to us swallows the errors of ICMP would never learn what fits into the link.
+    let mtu = uplink.mtu.min(mtu.into());
+    for (family, headers) in [("ipv4", HEADERS_V4), ("ipv6", HEADERS_V6)] {
+        for side in ["iifname", "oifname"] {
+            plan.filter(format!(
+                "add rule inet {device} guard meta nfproto {family} {side} \"{device}\" tcp flags & syn == syn tcp option maxseg size \
+                 set {}",
+                mtu.saturating_sub(headers)
+            ));
+        }
+    }
+    plan.filter(format!(
+        "add rule inet {device} guard iifname \"{shared}\" oifname \"{device}\" ct state established,related accept"
+    ));
+    plan.filter(format!("add rule inet {device} guard oifname \"{device}\" drop"));
+    plan.filter(format!("add rule inet {device} guard iifname \"{device}\" oifname != \"{shared}\" drop"));
+    for (is_v6, family) in [(false, "ipv4"), (true, "ipv6")] {
+        if plan.switches_on(&uplink, is_v6, surroundings) {
+            plan.filter(format!(
+                "add rule inet {device} guard meta nfproto {family} iifname \"{shared}\" oifname != \"{OWN_PREFIX}*\" drop"
+            ));
+        }
+    }
+    plan.filter(format!("add rule inet {device} visitors iifname \"{device}\" drop"));
+    for protocol in ["udp", "tcp"] {
+        plan.filter(format!("add rule inet {device} visitors iifname \"{shared}\" {protocol} dport {port} drop"));
+    }
+    for network in networks(&plan.paths) {
+        let family = if network.address.is_ipv4() { "ip" } else { "ip6" };
+        plan.filter(format!("add rule inet {device} translate {family} saddr {network} oifname \"{shared}\" masquerade"));
+    }
+}
