@@ -4,10 +4,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use cooperation::link::Name;
+use cooperation::link::pairing::Code;
+use daemon::links::RelayChoice;
 use daemon::proxy::choice::Tier;
+use daemon::relay::{Limit, Period};
+use daemon::store;
 use lab::scenario::{Override, Seeds};
 use transport::congestion::ControllerSpec;
-use units::{Duration, Rate};
+use units::{ByteCount, Duration, Rate};
 
 /// A shorter patience would end connections between two round trips of a slow link.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
@@ -48,11 +53,15 @@ pub enum Command {
     Get(Get),
     /// Use several uplinks of this device as one, through a proxy for programs, until Ctrl-C (needs root)
     Join(Join),
-    /// Show what `anabranch join` does: uplinks, rates, delays, clients
+    /// Lend this device's own link to devices that are paired with it, until Ctrl-C (needs root)
+    Relay(Relay),
+    /// List the devices that this one is paired with, or remove one (needs root)
+    Peers(Peers),
+    /// Show what `anabranch join` or `relay` does: uplinks, rates, delays, clients, destinations
     Status(Status),
     /// Find out what keeps uplinks from being used as one, and say what to change (root finds out more)
     Doctor(Doctor),
-    /// Take back what a killed `anabranch join` or `get` has left on this host (needs root)
+    /// Take back what a killed `anabranch join`, `relay` or `get` has left on this host (needs root)
     Clean,
 }
 
@@ -327,16 +336,34 @@ pub struct Serve {
     anabranch join set usb1=never target=4M                     # while it runs, from another terminal\n  \
     curl --proxy socks5h://127.0.0.1:1080 http://example.org/   # programs use it so, or as an HTTP proxy\n  \
     anabranch join --kernel --interface usb0 --interface usb1=backup\n  \
-    mptcpize run curl http://example.org/                       # programs use that so\n\n\
+    mptcpize run curl http://example.org/                       # programs use that so\n  \
+    anabranch join --pair 192.168.43.1                          # get to know a relay; asks for the code that it shows\n  \
+    anabranch join --relay anna --interface wlan0=backup        # over the relay that is called anna\n\n\
     Tiers: primary is used always, secondary if no primary can connect, backup carries data only when no other can,\n\
     never is not used until it is given another tier. With --kernel, secondary is used as primary. All that is changed is taken back at the end, also if the\n\
     program is killed; docs/uplinks.md lists it."
 )]
 pub struct Join {
     /// An interface that reaches the Internet by itself, like a tethered phone, and its tier: usb0, or wlan0=backup; repeatable; by
-    /// default all there are
+    /// default all there are, and all relays
     #[arg(long = "interface", value_name = "NAME[=TIER]", value_parser = tiered)]
     pub interfaces: Vec<(String, Tier)>,
+    /// A device paired with this one that runs `anabranch relay`, where it is if that has changed, and its tier: anna, or
+    /// anna@192.168.43.1=backup; repeatable
+    #[arg(long = "relay", value_name = "NAME[@ADDR][=TIER]", value_parser = relay)]
+    pub relays: Vec<RelayChoice>,
+    /// Pair with the device at ADDR, where `anabranch relay --pair` shows a code, and end
+    #[arg(long, value_name = "ADDR", value_parser = address, conflicts_with_all = ["interfaces", "relays", "kernel", "dry_run"])]
+    pub pair: Option<IpAddr>,
+    /// With --pair: the code, instead of asking for it
+    #[arg(long, value_name = "CODE", requires = "pair", value_parser = code)]
+    pub code: Option<Code>,
+    /// With --pair: what the relay calls this device; by default its host name
+    #[arg(long, value_name = "NAME", requires = "pair", value_parser = device_name)]
+    pub name: Option<Name>,
+    /// Where this device's key is kept, and the keys of those that it is paired with
+    #[arg(long, value_name = "DIR", default_value = store::FOLDER)]
+    pub state: PathBuf,
     /// A bit rate that is enough: as few uplinks carry data as deliver it, the others wait as backups; by default all carry
     #[arg(long, value_name = "RATE", value_parser = target, allow_hyphen_values = true)]
     pub target: Option<Rate>,
@@ -397,6 +424,79 @@ pub struct Set {
     /// Its device, if several run on this host: anabranch0
     #[arg(long, value_name = "NAME")]
     pub device: Option<String>,
+}
+
+/// Arguments of `anabranch relay`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    anabranch relay --share wwan0 --pair                  # lend wwan0, and show a code for one more device\n  \
+    anabranch relay --share wwan0 --rate 4M --volume 5GB/month --reset-day 15 --battery 30\n  \
+    anabranch relay --share wwan0 --dry-run               # what that would change on this host\n  \
+    anabranch relay --pair                                # while it runs, from another terminal: a code for one more device\n\n\
+    Only paired devices can use it, over UDP port 8684, from every network but that of the shared interface. They reach the Internet through\n\
+    it, and neither programs of this device nor its other networks. All that is changed is taken back at the end, also if the program\n\
+    is killed; docs/relay.md says more.")]
+pub struct Relay {
+    /// The interface that reaches the Internet: wwan0
+    #[arg(long, value_name = "NAME", required_unless_present = "pair")]
+    pub share: Option<String>,
+    /// Show a code with which one more device is paired, within 5 minutes
+    #[arg(long, conflicts_with = "dry_run")]
+    pub pair: bool,
+    /// What the others call this device; by default its host name
+    #[arg(long, value_name = "NAME", value_parser = device_name)]
+    pub name: Option<Name>,
+    /// The highest rate that is lent, each way; all: no limit
+    #[arg(long, value_name = "RATE", default_value = "10M", value_parser = cap, allow_hyphen_values = true)]
+    pub rate: Cap,
+    /// How much is lent, both ways together, in a day or month: 500MB/day, 5GB/month. From 80 % on this is a backup for the others, and
+    /// at 100 % it lends nothing. By default there is no limit
+    #[arg(long, value_name = "SIZE/PERIOD", value_parser = volume, allow_hyphen_values = true)]
+    pub volume: Option<Limit>,
+    /// The day on which a month begins
+    #[arg(long, value_name = "DAY", requires = "volume", value_parser = clap::value_parser!(i8).range(1..=31), allow_hyphen_values = true)]
+    pub reset_day: Option<i8>,
+    /// Lend nothing below so much charge, in percent, while no charger is plugged in; 0: never mind
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u8).range(0..=100), allow_hyphen_values = true)]
+    pub battery: u8,
+    /// Where this device's key is kept, the keys of those that it is paired with, and how much was lent
+    #[arg(long, value_name = "DIR", default_value = store::FOLDER)]
+    pub state: PathBuf,
+    /// A group whose members may ask for the status without being root
+    #[arg(long, value_name = "GROUP")]
+    pub control_group: Option<String>,
+    /// Print what would be changed on this host, each step with its undo, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `anabranch peers`.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Peers {
+    /// Print one JSON object with keys
+    #[arg(long)]
+    pub json: bool,
+    /// Where keys are kept
+    #[arg(long, value_name = "DIR", default_value = store::FOLDER, global = true)]
+    pub state: PathBuf,
+    /// What to change.
+    #[command(subcommand)]
+    pub order: Option<PeersOrder>,
+}
+
+/// What becomes of a paired device.
+#[derive(Debug, Subcommand)]
+pub enum PeersOrder {
+    /// Forget a device: it can no longer use this one, or be used by it, until they are paired again
+    Remove(Remove),
+}
+
+/// Arguments of `anabranch peers remove`.
+#[derive(Args, Debug)]
+pub struct Remove {
+    /// What the device is called here
+    pub name: String,
 }
 
 /// Arguments of `anabranch status`.
@@ -507,6 +607,43 @@ fn change(text: &str) -> Result<Change, String> {
         Some(rate) => target(rate).map(|rate| Change::Target(Some(rate))),
         None => with_tier(text).map(|(name, tier)| Change::Tier(name, tier)),
     }
+}
+
+/// A highest rate, or none.
+#[derive(Clone, Copy, Debug)]
+pub struct Cap(pub Option<Rate>);
+
+fn cap(text: &str) -> Result<Cap, String> {
+    match text {
+        "all" => Ok(Cap(None)),
+        text => target(text).map(|rate| Cap(Some(rate))),
+    }
+}
+
+fn volume(text: &str) -> Result<Limit, String> {
+    let wrong = || format!("write an amount and a period, like 5GB/month or 500MB/day, not {text:?}");
+    let (bytes, period) = text.rsplit_once('/').ok_or_else(wrong)?;
+    let period = match period.trim() {
+        "day" => Period::Day,
+        "month" => Period::Month { reset_day: 1 },
+        _ => return Err(wrong()),
+    };
+    let bytes = bytes.parse::<ByteCount>().map_err(|_| wrong())?.0;
+    if bytes > 0 { Ok(Limit { bytes, period }) } else { Err("write an amount above 0, like 5GB/month".into()) }
+}
+
+fn relay(text: &str) -> Result<RelayChoice, String> {
+    let (rest, tier) = tiered(text)?;
+    let (name, place) = rest.split_once('@').map_or((rest.as_str(), None), |(name, place)| (name, Some(place)));
+    Ok(RelayChoice { name: name.into(), address: place.map(address).transpose()?, tier })
+}
+
+fn code(text: &str) -> Result<Code, String> {
+    text.parse().map_err(|error: cooperation::link::pairing::NoCode| error.to_string())
+}
+
+fn device_name(text: &str) -> Result<Name, String> {
+    text.parse().map_err(|error: cooperation::link::NoName| error.to_string())
 }
 
 fn target(text: &str) -> Result<Rate, String> {

@@ -29,6 +29,8 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => commands::serve::serve(&arguments),
         Command::Get(arguments) => commands::get::get(&arguments),
         Command::Join(arguments) => commands::join::join(&arguments),
+        Command::Relay(arguments) => commands::relay::relay(&arguments),
+        Command::Peers(arguments) => commands::peers::peers(&arguments),
         Command::Status(arguments) => commands::status::status(&arguments),
         Command::Doctor(arguments) => commands::doctor::doctor(&arguments),
         Command::Clean => commands::clean::clean(),

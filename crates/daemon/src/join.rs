@@ -11,6 +11,7 @@
 //! selection  which of them carry for a target bit rate
 //! keeper     follows uplinks that are lost and come back; a thread of its own, since plumbing takes time
 //! status     what all of it does, for people and programs
+//! wanted     which uplinks are to be used, found or made
 //! rights     what the process gives up once it is set up
 //! ```
 
@@ -19,6 +20,7 @@ pub(crate) mod rights;
 pub(crate) mod roster;
 mod selection;
 pub mod status;
+mod wanted;
 
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
@@ -29,20 +31,22 @@ use host::{Alone, EndpointHost};
 use linux::attachment::{Attachment, MTU};
 use linux::driver::{Driver, Remote};
 use linux::stop::Stop;
-use linux::uplink::{self, Plan, Plumbing, Surroundings, Uplink, Watch};
+use linux::uplink::{self, Plan, Plumbing, Surroundings, Watch};
 use linux::{EngineOptions, Error, Result};
 use serde_json::Value;
 use units::{Instant, Rate};
 
 use crate::control::message::{Answer, Request};
 use crate::control::{Place, server};
-use crate::doctor::POINTER;
+use crate::links::{LinkStatus, Links};
 use crate::lock;
 use crate::proxy::choice::Tier;
 use crate::proxy::{Proxy, ProxyConfig};
 use keeper::Keeper;
 use roster::Roster;
 use status::JoinStatus;
+pub(crate) use wanted::Found;
+pub use wanted::Wanted;
 
 /// The host that the driver drives.
 type ProxyHost = EndpointHost<Alone, Proxy>;
@@ -52,8 +56,8 @@ type Shared = Arc<Mutex<Roster>>;
 /// What to use, and for whom.
 #[derive(Clone)]
 pub struct JoinOptions {
-    /// Interfaces, and when each is used. None: all that have a way out now.
-    pub uplinks: Vec<(String, Tier)>,
+    /// Interfaces and relays, and when each is used.
+    pub uplinks: Wanted,
     /// As few uplinks carry data as deliver this, if it is given; the others are kept as backups.
     pub target: Option<Rate>,
     /// The proxy.
@@ -70,8 +74,10 @@ pub struct JoinOptions {
 /// As [`join`].
 pub fn rehearse(options: &JoinOptions) -> Result<Plan> {
     options.engine.apply(&mut options.proxy.connection.clone())?;
-    let (uplinks, ..) = find(&options.uplinks)?;
-    uplink::rehearse(&uplinks)
+    let (uplinks, notes) = options.uplinks.rehearse()?;
+    let mut plan = uplink::rehearse(&uplinks)?;
+    plan.notes.extend(notes);
+    Ok(plan)
 }
 
 /// Joins the uplinks in the calling thread's network namespace until `stop` is triggered. `ready` hears what there is, once all is set
@@ -89,7 +95,7 @@ pub fn join(
     let say = Arc::new(say);
     let mut proxy_config = options.proxy;
     options.engine.apply(&mut proxy_config.connection)?;
-    let (uplinks, tiers, wrong) = find(&options.uplinks)?;
+    let Found { uplinks, tiers, wrong, links } = options.uplinks.find(stop, &*say)?;
     wrong.iter().for_each(|line| say(&format!("going on without an uplink until it is there: {line}")));
     let (Attachment { mut endpoint, tun, addresses }, paths) = uplink::attach(&uplinks)?;
     let device = tun.name().to_owned();
@@ -97,6 +103,7 @@ pub fn join(
     plan.notes.iter().for_each(|note| say(note));
     let plumbing = Plumbing::lay(plan)?;
     let mut roster = Roster::new(&device, plumbing.paths(), &tiers);
+    links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.heed_link(&status)));
     roster.set_target(options.target).map_err(Error::Usage)?;
     let mut driver = Driver::new(tun, MTU)?;
     driver.set_tap(options.engine.tap.clone());
@@ -119,7 +126,7 @@ pub fn join(
         watch,
         roster: Arc::clone(&shared),
         remote: remote.clone(),
-        say,
+        say: Arc::clone(&say),
         sums: Vec::new(),
         looked_at: Instant::ZERO,
     };
@@ -130,6 +137,11 @@ pub fn join(
     thread::scope(|scope| {
         scope.spawn(|| keeper.keep(&over));
         scope.spawn(|| server.serve(&over, |request| answer(request, &shared, &remote)));
+        if let Some(links) = links {
+            let (over, shared, remote, say) = (&over, &shared, &remote, &*say);
+            let told = |status: &LinkStatus| heed_link(status, shared, remote, say);
+            scope.spawn(move || follow(links, over, told, say));
+        }
         // The proxy ends by itself, in good order, and with it the driver.
         let ended = driver.run_with(&mut host, &Stop::new()?, Some(source.as_fd()));
         // Nobody is left to wait for its answers.
@@ -139,36 +151,21 @@ pub fn join(
     })
 }
 
-/// There is a program that looks closer.
-fn pointed(error: Error) -> Error {
-    match error {
-        Error::Usage(message) => Error::Usage(message + POINTER),
-        error => error,
+/// Carries packets to relays until `over`; without that, what runs over them dies, and the others go on.
+pub(crate) fn follow(links: Links, over: &Stop, told: impl FnMut(&LinkStatus), say: &dyn Fn(&str)) {
+    if let Err(error) = links.run(over, told) {
+        say(&format!("going on without relays ({error}): start again soon"));
     }
 }
 
-/// The uplinks of the options, with their tiers, and what is wrong with some of them. Those that are named may come later, but one
-/// must be there.
-pub(crate) fn find(named: &[(String, Tier)]) -> Result<(Vec<Uplink>, Vec<Tier>, Vec<String>)> {
-    look_for(named).map_err(pointed)
-}
-
-fn look_for(named: &[(String, Tier)]) -> Result<(Vec<Uplink>, Vec<Tier>, Vec<String>)> {
-    if named.is_empty() {
-        let uplinks = uplink::discover_all()?;
-        let tiers = vec![Tier::Primary; uplinks.len()];
-        return Ok((uplinks, tiers, Vec::new()));
+/// A relay may have become a backup, or have stopped to be one.
+fn heed_link(status: &LinkStatus, roster: &Shared, remote: &Remote<ProxyHost>, say: &dyn Fn(&str)) {
+    let changed = lock(roster).heed_link(status);
+    if let Some(line) = changed {
+        say(&line);
+        // If the driver has ended, nobody needs to know.
+        let _ = retier(roster, remote);
     }
-    let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
-    let (uplinks, wrong) = uplink::discover_some(&names)?;
-    let tiers: Vec<Tier> = named.iter().map(|(_, tier)| *tier).collect();
-    let usable = |(uplink, tier): (&Uplink, &Tier)| uplink.ways().next().is_some() && *tier != Tier::Never;
-    if !uplinks.iter().zip(&tiers).any(usable) {
-        return Err(Error::Usage(
-            "none of the uplinks that are there may be used: give one another tier than never".into(),
-        ));
-    }
-    Ok((uplinks, tiers, wrong))
 }
 
 /// Does what somebody asks for.

@@ -42,9 +42,9 @@ use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
 use crate::join::roster::Roster;
 use crate::join::status::JoinStatus;
-use crate::join::{find, rights};
+use crate::join::{Found, Wanted, follow, rights};
+use crate::links::{LinkStatus, Links};
 use crate::lock;
-use crate::proxy::choice::Tier;
 pub use manager::Totals;
 use state::State;
 
@@ -54,8 +54,8 @@ const LOOK: Duration = Duration::from_secs(2);
 /// What to use.
 #[derive(Clone)]
 pub struct KernelOptions {
-    /// Interfaces, and when each is used. None: all that have a way out now.
-    pub uplinks: Vec<(String, Tier)>,
+    /// Interfaces and relays, and when each is used.
+    pub uplinks: Wanted,
     /// The number of a group that may ask and change this daemon, besides its owner.
     pub control_group: Option<u32>,
 }
@@ -74,8 +74,10 @@ pub struct KernelStatus {
 /// # Errors
 /// As [`join`].
 pub fn rehearse(options: &KernelOptions) -> Result<Plan> {
-    let (uplinks, ..) = find(&options.uplinks)?;
-    uplink::kernel_plan(&uplinks, &Surroundings::look_for_kernel(&uplinks)?)
+    let (uplinks, notes) = options.uplinks.rehearse()?;
+    let mut plan = uplink::kernel_plan(&uplinks, &Surroundings::look_for_kernel(&uplinks)?)?;
+    plan.notes.extend(notes);
+    Ok(plan)
 }
 
 /// Manages the paths of the kernel's connections in the calling thread's network namespace until `stop` is triggered. `ready` hears what
@@ -95,7 +97,7 @@ pub fn join(
             "join --kernel runs here already: change it with `anabranch join set`, or end it".into(),
         ));
     }
-    let (uplinks, tiers, wrong) = find(&options.uplinks)?;
+    let Found { uplinks, tiers, wrong, links } = options.uplinks.find(stop, &say)?;
     wrong.iter().for_each(|line| say(&format!("going on without an uplink until it is there: {line}")));
     let plan = uplink::kernel_plan(&uplinks, &Surroundings::look_for_kernel(&uplinks)?)?;
     plan.notes.iter().for_each(|note| say(note));
@@ -103,7 +105,9 @@ pub fn join(
     // Before there is anything to hear, so that nothing is missed.
     let monitor = Monitor::new()?;
     let plumbing = Plumbing::lay(plan)?;
-    let state = State::new(Roster::new(KERNEL, plumbing.paths(), &tiers), paths);
+    let mut roster = Roster::new(KERNEL, plumbing.paths(), &tiers);
+    links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.heed_link(&status)));
+    let state = State::new(roster, paths);
     let server = server::Server::open(&Place::here()?, KERNEL, options.control_group)?;
     let watch = Watch::new(&uplinks)?;
     rights::keep_network()?;
@@ -115,6 +119,14 @@ pub fn join(
     let end = over.handle()?;
     thread::scope(|scope| {
         scope.spawn(|| server.serve(&over, |request| answer(request, &state, clock)));
+        if let Some(links) = links {
+            let (over, state, say) = (&over, &state, &say);
+            let told = move |status: &LinkStatus| {
+                let changed = lock(state).heed_link(status, clock.now());
+                changed.iter().for_each(|line| say(line));
+            };
+            scope.spawn(move || follow(links, over, told, say));
+        }
         let ended = Keeper { plumbing, watch, monitor, state: &state, clock, say: &say }.keep(stop);
         end.stop();
         ended

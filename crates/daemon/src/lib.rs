@@ -3,9 +3,12 @@
 //! ```text
 //! join         several uplinks of this device used as one, by whoever uses the proxy
 //! kernel_mode  the same for programs that use the kernel's own Multipath TCP
+//! links        the destination's ends of links to relays, which are uplinks as others
 //! control      how a running daemon is asked and told things
 //! doctor       what keeps uplinks from being used as one, and what to change
+//! pairing      two devices get to know each other by a short code
 //! proxy        SOCKS5 and HTTP on the loopback: every client's connection becomes one of the engine's
+//! relay        lends this device's own link to others that are paired with it
 //! store        what a device remembers: who it is, and with which devices it is paired
 //! ```
 
@@ -13,7 +16,10 @@ pub mod control;
 pub mod doctor;
 pub mod join;
 pub mod kernel_mode;
+pub mod links;
+pub mod pairing;
 pub mod proxy;
+pub mod relay;
 pub mod store;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -36,15 +36,19 @@ pub struct Store {
 }
 
 impl Store {
-    /// The store in `folder`, which is made if it is not there.
+    /// The store in `folder`, which is made when there is something to keep.
+    pub fn at(folder: &Path) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// Makes the folder, if it is not there.
     ///
     /// # Errors
     /// If it cannot be made.
-    pub fn open(folder: &Path) -> Result<Self> {
+    pub fn make(&self) -> Result<()> {
         let mut builder = DirBuilder::new();
-        let made = builder.recursive(true).mode(0o700).create(folder);
-        made.map_err(Error::system(format!("make {}, where this device's key is kept (try sudo)", folder.display())))?;
-        Ok(Self { folder: folder.into() })
+        let made = builder.recursive(true).mode(0o700).create(&self.folder);
+        made.map_err(Error::system(format!("make {}, where keys are kept (try sudo)", self.folder.display())))
     }
 
     /// The folder.
@@ -108,6 +112,7 @@ impl Store {
 
     /// Nobody else changes anything while it is there.
     fn lock(&self) -> Result<File> {
+        self.make()?;
         let path = self.path("lock");
         let mut options = OpenOptions::new();
         let file = options.append(true).create(true).mode(0o600).open(&path);
@@ -143,7 +148,7 @@ mod tests {
 
     fn store() -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("deep/er")).unwrap();
+        let store = Store::at(&folder.path().join("deep/er"));
         (folder, store)
     }
 
@@ -159,6 +164,7 @@ mod tests {
     #[test]
     fn broken_files_are_told_of_with_the_remedy() {
         let (_folder, store) = store();
+        store.make().unwrap();
         for text in ["", "abc", &"0".repeat(63), "\u{0}"] {
             fs::write(store.path("identity"), text).unwrap();
             assert!(store.identity().unwrap_err().to_string().contains("restore it"), "{text:?}");
@@ -177,9 +183,9 @@ mod tests {
         let (_folder, store) = store();
         assert_eq!(store.peers().unwrap(), Peers::default());
         let key = Identity::from_secret([7; 32]).public();
-        let slot = store.change_peers(|peers| peers.add_destination("anna".parse().unwrap(), key)).unwrap();
+        store.change_peers(|peers| peers.add_destination("anna".parse().unwrap(), key, 1)).unwrap();
         let peers = store.peers().unwrap();
-        assert_eq!((slot, peers.destinations[0].key, peers.destinations[0].slot), (1, key, 1));
+        assert_eq!((peers.destinations[0].key, peers.destinations[0].slot), (key, 1));
         assert!(store.change_peers(|peers| peers.remove("bert")).is_err());
         store.change_peers(|peers| peers.remove("anna")).unwrap();
         assert_eq!(store.peers().unwrap(), Peers::default());

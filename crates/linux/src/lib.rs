@@ -41,7 +41,7 @@ pub mod stop;
 pub mod tap;
 pub mod tun;
 pub mod uplink;
-mod wait;
+pub mod wait;
 
 pub use engine_options::EngineOptions;
 pub use error::Error;

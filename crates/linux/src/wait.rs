@@ -22,7 +22,7 @@ const REST: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// If a device is gone.
-pub(crate) fn wait<'a>(
+pub fn wait<'a>(
     clock: &Clock,
     until: Option<Instant>,
     stop: BorrowedFd<'a>,

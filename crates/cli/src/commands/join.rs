@@ -1,18 +1,22 @@
 //! `anabranch join`: several uplinks of this device as one.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
+use cooperation::link::pairing::{Code, NoCode};
 use daemon::control::{self, Request};
 use daemon::join::status::{JoinStatus, UplinkStatus};
-use daemon::join::{JoinOptions, join as join_uplinks, rehearse};
+use daemon::join::{JoinOptions, Wanted, join as join_uplinks, rehearse};
 use daemon::kernel_mode::{self, KernelOptions};
+use daemon::links::LinkStatus;
+use daemon::pairing;
 use daemon::proxy::ProxyConfig;
+use daemon::store::Store;
 use lab::present::quantity;
 use linux::EngineOptions;
 use linux::stop::Stop;
 
 use crate::arguments::{self, Change, JoinOrder};
-use crate::commands::engine;
+use crate::commands::{device, engine};
 use crate::commands::status::chosen;
 use crate::console;
 use crate::failure::Failure;
@@ -21,6 +25,9 @@ use crate::failure::Failure;
 pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
     if let Some(JoinOrder::Set(set)) = &arguments.order {
         return tell(set);
+    }
+    if let Some(address) = arguments.pair {
+        return pair(arguments, address);
     }
     if arguments.kernel {
         return join_kernel(arguments);
@@ -43,8 +50,8 @@ pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
 
 /// As [`join`], for the kernel's own Multipath TCP.
 fn join_kernel(arguments: &arguments::Join) -> Result<(), Failure> {
-    let control_group = arguments.control_group.as_deref().map(group).transpose()?;
-    let options = KernelOptions { uplinks: arguments.interfaces.clone(), control_group };
+    let control_group = arguments.control_group.as_deref().map(device::group).transpose()?;
+    let options = KernelOptions { uplinks: wanted(arguments), control_group };
     if arguments.dry_run {
         return Ok(console::print(&kernel_mode::rehearse(&options)?.to_string())?);
     }
@@ -57,26 +64,39 @@ fn join_kernel(arguments: &arguments::Join) -> Result<(), Failure> {
 fn options(arguments: &arguments::Join, engine: EngineOptions) -> Result<JoinOptions, Failure> {
     let mut proxy = ProxyConfig::new(arguments.listen);
     proxy.open = arguments.open;
-    let control_group = arguments.control_group.as_deref().map(group).transpose()?;
-    let (uplinks, target) = (arguments.interfaces.clone(), arguments.target);
+    let control_group = arguments.control_group.as_deref().map(device::group).transpose()?;
+    let (uplinks, target) = (wanted(arguments), arguments.target);
     Ok(JoinOptions { uplinks, target, proxy, control_group, engine })
 }
 
-/// The number of a group of this host.
-fn group(name: &str) -> Result<u32, Failure> {
-    let groups = std::fs::read_to_string("/etc/group")
-        .map_err(|error| Failure::Failed(format!("cannot read /etc/group: {error}")))?;
-    let mut fields = groups.lines().map(|line| line.split(':'));
-    let found = fields.find_map(|mut fields| (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok())?);
-    found.ok_or_else(|| {
-        Failure::Input(format!("--control-group {name}: /etc/group has no such group; make it with groupadd {name}"))
-    })
+fn wanted(arguments: &arguments::Join) -> Wanted {
+    Wanted {
+        interfaces: arguments.interfaces.clone(),
+        relays: arguments.relays.clone(),
+        state: arguments.state.clone(),
+    }
+}
+
+/// Gets to know a relay.
+fn pair(arguments: &arguments::Join, address: IpAddr) -> Result<(), Failure> {
+    let name = device::name(arguments.name.as_ref())?;
+    let code = arguments.code.map_or_else(ask_for_code, Ok)?;
+    let relay = pairing::accept(&Store::at(&arguments.state), &name, address, code, &Stop::on_signals()?)?;
+    Ok(console::print(&format!("paired with {relay}: use it with `anabranch join`, or `anabranch join --relay {relay}`\n"))?)
+}
+
+fn ask_for_code() -> Result<Code, Failure> {
+    console::print("code that the relay shows: ")?;
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line)?;
+    line.trim().parse().map_err(|error: NoCode| Failure::Input(error.to_string()))
 }
 
 /// What is there now, and how to use it.
 fn describe(status: &JoinStatus) -> String {
     let uplink = |uplink: &UplinkStatus| {
-        let state = uplink.lost.clone().unwrap_or_else(|| uplink.ways.join(", "));
+        let way = uplink.link.as_ref().map_or_else(|| uplink.ways.join(", "), through);
+        let state = uplink.lost.clone().unwrap_or(way);
         format!("  {:<12} {:<10} {state}\n", uplink.interface, uplink.tier.name())
     };
     let uplinks: String = status.uplinks.iter().map(uplink).collect();
@@ -93,6 +113,12 @@ fn describe(status: &JoinStatus) -> String {
         "{title}\n{uplinks}{uses}Ctrl-C ends it and takes everything back; `anabranch status --watch` in another terminal shows what it \
          does\n"
     )
+}
+
+/// Through which relay, and how far that is.
+fn through(link: &LinkStatus) -> String {
+    let far = link.round_trip.map_or(String::new(), |span| format!(", {:.1} ms away", span.as_secs_f64() * 1e3));
+    format!("the relay {} at {}{far}", link.relay, link.place)
 }
 
 /// How programs use the kernel's connections.

@@ -55,6 +55,17 @@ impl Lends {
         matches!(self, Self::Fully | Self::AsBackup)
     }
 
+    /// In a word, for programs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fully => "fully",
+            Self::AsBackup => "as-backup",
+            Self::NoVolume => "no-volume",
+            Self::NoBattery => "no-battery",
+            Self::NoUplink => "no-uplink",
+        }
+    }
+
     /// In words that follow the relay's name.
     pub const fn describe(self) -> &'static str {
         match self {

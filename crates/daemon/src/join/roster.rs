@@ -7,6 +7,7 @@ use linux::uplink::{EnginePath, Uplink};
 use units::Rate;
 
 use super::selection::Selection;
+use crate::links::LinkStatus;
 use crate::proxy::choice::{self, Tier};
 
 /// All uplinks of a daemon.
@@ -30,6 +31,8 @@ pub struct Entry {
     pub tier: Tier,
     /// Why it cannot be used now, to follow its name in a sentence.
     pub lost: Option<String>,
+    /// The link to the relay, if it is one.
+    pub link: Option<LinkStatus>,
 }
 
 impl Roster {
@@ -40,6 +43,7 @@ impl Roster {
             addresses: path.addresses.clone(),
             tier: *tier,
             lost: path.uplink.ways().next().is_none().then(|| "is not there yet".into()),
+            link: None,
         };
         Self { device: device.into(), entries: paths.iter().zip(tiers).map(entry).collect(), selection: None }
     }
@@ -56,11 +60,22 @@ impl Roster {
         addresses.map(|ip| choice::Uplink { ip: *ip, tier }).collect()
     }
 
-    /// When the uplink at `index` is used now: as it was told, unless others are enough for the target bit rate.
+    /// When the uplink at `index` is used now: as it was told, unless others are enough for the target bit rate, or its relay has
+    /// little left.
     pub fn tier_of(&self, index: usize) -> Tier {
-        let tier = self.entries[index].tier;
+        let Entry { tier, link, .. } = &self.entries[index];
         let carries = self.selection.as_ref().is_none_or(|selection| selection.carries(index));
-        if carries { tier } else { tier.max(Tier::Backup) }
+        let is_spared = link.as_ref().is_some_and(|link| link.is_backup);
+        if carries && !is_spared { *tier } else { (*tier).max(Tier::Backup) }
+    }
+
+    /// How a link to a relay is. If that changes how it is used, or people should know, gives a line that says so.
+    pub fn heed_link(&mut self, status: &LinkStatus) -> Option<String> {
+        let entry = self.entry(&status.interface)?;
+        let before = entry.link.replace(status.clone());
+        let lent_before = before.map(|before| before.lends).unwrap_or(Some("fully"));
+        let words = status.lends_in_words.filter(|_| status.lends != lent_before)?;
+        Some(format!("the relay {} {words}", status.relay))
     }
 
     /// The position of the uplink of an interface.
@@ -134,6 +149,32 @@ mod tests {
         roster.entry("usb0").unwrap().lost = Some("is down".into());
         assert!(roster.used().is_empty());
         assert!(roster.set_tier("usb0", Tier::Secondary).is_ok(), "for when it is back");
+    }
+
+    #[test]
+    fn a_relay_with_little_left_is_a_backup() {
+        let mut roster = roster();
+        let status = |lends: Option<&'static str>, is_backup| LinkStatus {
+            interface: "usb0".into(),
+            relay: "anna".into(),
+            place: "192.168.7.1".parse().unwrap(),
+            is_up: lends.is_some(),
+            round_trip: None,
+            lends,
+            lends_in_words: lends,
+            is_backup,
+            spare_bps: None,
+            owner_bps: None,
+            left_bytes: None,
+        };
+        assert_eq!(roster.heed_link(&status(Some("fully"), false)), None, "as expected");
+        assert_eq!(roster.tier_of(0), Tier::Primary);
+        assert_eq!(roster.heed_link(&status(Some("as-backup"), true)).unwrap(), "the relay anna as-backup");
+        assert_eq!((roster.tier_of(0), roster.entries[0].tier), (Tier::Backup, Tier::Primary));
+        assert_eq!(roster.heed_link(&status(Some("as-backup"), true)), None);
+        assert_eq!(roster.heed_link(&status(None, false)), None, "it is lost: its device tells");
+        assert!(roster.heed_link(&status(Some("fully"), false)).is_some());
+        assert_eq!(roster.tier_of(0), Tier::Primary);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use units::{Duration, Instant, Rate};
 
 use super::roster::{Entry, Roster};
 use crate::kernel_mode::KernelStatus;
+use crate::links::LinkStatus;
 use crate::proxy::Proxy;
 use crate::proxy::choice::Tier;
 use crate::proxy::status::{ProxyStatus, UplinkMeter};
@@ -55,6 +56,9 @@ pub struct UplinkStatus {
     pub queue: Duration,
     /// What passed, of all connections that ever were.
     pub meter: UplinkMeter,
+    /// The link to the relay, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkStatus>,
     /// Subflows of the kernel over it, where those are managed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subflows: Option<usize>,
@@ -88,6 +92,7 @@ impl JoinStatus {
             base_rtt: views(entry).iter().filter_map(|view| view.base_rtt).min(),
             queue: views(entry).iter().map(|view| view.queue).max().unwrap_or(Duration::ZERO),
             meter: meter(entry),
+            link: entry.link.clone(),
             subflows: None,
         };
         let uplinks = roster.entries.iter().enumerate().map(uplink).collect();

@@ -12,6 +12,7 @@ use super::manager::{Command, Manager, View};
 use super::meters::Meters;
 use crate::join::roster::{Entry, Roster};
 use crate::join::status::{JoinStatus, UplinkStatus, describe};
+use crate::links::LinkStatus;
 use crate::proxy::choice::Tier;
 
 /// Everything that the daemon's threads share.
@@ -116,16 +117,24 @@ impl State {
         Ok(())
     }
 
+    /// How a link to a relay is; a line for people, if they should know.
+    pub fn heed_link(&mut self, status: &LinkStatus, now: Instant) -> Option<String> {
+        let line = self.roster.heed_link(status)?;
+        self.tell_uplinks();
+        self.act(now);
+        Some(line)
+    }
+
     fn tell_uplinks(&mut self) {
         let default = self.default_interface();
-        let view = |entry: &Entry| View {
+        let view = |(index, entry): (usize, &Entry)| View {
             interface: entry.uplink.index,
             addresses: entry.addresses.clone(),
-            tier: entry.tier,
+            tier: self.roster.tier_of(index),
             is_usable: entry.lost.is_none(),
             is_default: default.as_ref() == Some(&entry.uplink.interface),
         };
-        self.manager.set_uplinks(self.roster.entries.iter().map(view).collect());
+        self.manager.set_uplinks(self.roster.entries.iter().enumerate().map(view).collect());
     }
 
     /// Where connections begin that are bound to none; asked only if addresses do not tell the uplinks apart.
@@ -155,6 +164,7 @@ impl State {
                 base_rtt: reading.base_rtt,
                 queue: reading.queue,
                 meter: reading.meter,
+                link: entry.link.clone(),
                 subflows: Some(reading.subflows),
             }
         };

@@ -98,23 +98,22 @@ impl Peers {
         relays.chain(self.destinations.iter().map(|destination| &destination.name)).collect()
     }
 
-    /// Adds a device that may use this one's link; gives its slot. If it is known, only its name may become another.
+    /// Adds a device that may use this one's link, in a slot that was free; one that is known moves there. Gives what it is called here.
     ///
     /// # Errors
-    /// If there is no slot left.
-    pub fn add_destination(&mut self, name: Name, key: PublicKey) -> Result<u8> {
-        let known = self.destinations.iter().position(|destination| destination.key == key);
-        let slot = match known {
-            Some(index) => self.destinations.remove(index).slot,
-            None => self.free_slot()?,
-        };
+    /// If the slot is no longer free.
+    pub fn add_destination(&mut self, name: Name, key: PublicKey, slot: u8) -> Result<Name> {
+        self.destinations.retain(|destination| destination.key != key);
+        if self.destinations.iter().any(|destination| destination.slot == slot) {
+            return Err(Error::Usage("another device was paired at the same time: pair this one again".into()));
+        }
         let name = self.free_name(name);
-        self.destinations.push(Destination { name, key, slot });
+        self.destinations.push(Destination { name: name.clone(), key, slot });
         self.destinations.sort_by_key(|destination| destination.slot);
-        Ok(slot)
+        Ok(name)
     }
 
-    /// Which slot a device with this key has, or would get.
+    /// The slot that the next device gets.
     ///
     /// # Errors
     /// If there is none left.
@@ -189,13 +188,16 @@ mod tests {
     fn slots_are_given_away_and_come_back() {
         let mut peers = Peers::default();
         for number in 1..=SLOTS_MAX {
-            assert_eq!(peers.add_destination(name("laptop"), key(number)).unwrap(), number);
+            assert_eq!(peers.free_slot().unwrap(), number);
+            peers.add_destination(name("laptop"), key(number), number).unwrap();
         }
         assert_eq!(peers.destinations[1].name, name("laptop-2"));
-        assert!(peers.add_destination(name("x"), key(99)).unwrap_err().to_string().contains("peers remove"));
-        assert_eq!(peers.add_destination(name("other"), key(3)).unwrap(), 3, "known already");
+        assert!(peers.free_slot().unwrap_err().to_string().contains("peers remove"));
+        assert!(peers.add_destination(name("x"), key(99), 5).is_err());
         peers.remove("laptop-5").unwrap();
-        assert_eq!(peers.add_destination(name("x"), key(99)).unwrap(), 5);
+        assert_eq!(peers.free_slot().unwrap(), 5);
+        assert_eq!(peers.add_destination(name("other"), key(3), 5).unwrap(), name("other"), "known already");
+        assert_eq!((peers.free_slot().unwrap(), peers.destinations.len()), (3, 7));
         assert_eq!(Peers::parse(&peers.text()).unwrap(), peers);
     }
 

@@ -286,6 +286,9 @@ impl Listing {
             return format!("is down: bring it up (ip link set {name} up), or let the network manager do so");
         }
         if has_flag(interface, "NO-CARRIER") || !has_flag(interface, "LOWER_UP") {
+            if name.starts_with(super::lent::PREFIX) && has_flag(interface, "POINTOPOINT") {
+                return "has no relay behind it: does `anabranch relay` run there and lend, and is it on the same network?".into();
+            }
             return "has no carrier: is the cable or the phone plugged in, or the Wi-Fi joined?".into();
         }
         let has = |family| usable_address(interface, family).is_some();

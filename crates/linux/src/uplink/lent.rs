@@ -38,6 +38,11 @@ pub fn names<'a>(relays: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     names
 }
 
+/// Whether the calling thread's network namespace has a device of that name.
+pub fn exists(name: &str) -> bool {
+    tun::exists(name)
+}
+
 /// Makes the device `name` for a destination in `slot` of a relay, the `index`th one here. It has no carrier yet.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Line, Sparkline, Table, Wrap};
 use ratatui::{DefaultTerminal, Frame};
 
-use super::table::{self, COLUMNS, Row, Sample};
+use super::table::{self, Row, Sample};
 use crate::failure::Failure;
 
 const PERIOD: Duration = Duration::from_secs(1);
@@ -20,6 +20,7 @@ const COURSE_LINES: u16 = 3;
 
 /// What is shown of one daemon.
 struct View {
+    columns: &'static [&'static str],
     rows: Vec<Row>,
     clients: String,
     device: String,
@@ -71,10 +72,10 @@ fn is_over() -> Result<bool, Failure> {
 
 impl View {
     fn new(sample: &Sample) -> Self {
-        let (rows, clients) = (table::rows(sample, sample), table::clients(sample));
         Self {
-            rows,
-            clients,
+            columns: table::columns(sample),
+            rows: table::rows(sample, sample),
+            clients: table::clients(sample),
             device: format!("{}{}", sample.device(), table::target(sample)),
             courses: BTreeMap::new(),
         }
@@ -110,17 +111,17 @@ fn draw(frame: &mut Frame<'_>, views: &[View]) {
 }
 
 fn draw_table(frame: &mut Frame<'_>, view: &View, area: ratatui::layout::Rect) {
-    let heading = Line::new(COLUMNS).style(Style::new().add_modifier(Modifier::BOLD));
+    let heading = Line::new(view.columns.iter().copied()).style(Style::new().add_modifier(Modifier::BOLD));
     let lines = view.rows.iter().map(|row| {
         let style = if row.lost.is_some() { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
         Line::new(row.cells.iter().map(|cell| Cell::new(cell.as_str()))).style(style)
     });
     let widest = |column: usize| {
         let cells = view.rows.iter().map(|row| row.cells[column].chars().count());
-        cells.chain([COLUMNS[column].chars().count()]).max().unwrap_or(0)
+        cells.chain([view.columns[column].chars().count()]).max().unwrap_or(0)
     };
-    let widths: [Constraint; COLUMNS.len()] =
-        core::array::from_fn(|column| Constraint::Length(u16::try_from(widest(column)).unwrap_or(u16::MAX)));
+    let widths = (0..view.columns.len())
+        .map(|column| Constraint::Length(u16::try_from(widest(column)).unwrap_or(u16::MAX)));
     let block = Block::bordered().title(format!(" {} (q ends) ", view.device));
     frame.render_widget(Table::new(lines, widths).header(heading).column_spacing(2).block(block), area);
 }

@@ -1,22 +1,26 @@
 //! What a daemon does, as text: from two looks at it, a moment apart.
 
+mod relay;
+
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table, TableComponent};
 use lab::present::quantity;
 use serde_json::Value;
 
-/// Headings of the columns.
-pub const COLUMNS: [&str; 8] = ["uplink", "tier", "down", "up", "RTT", "queue", "sent again", "carried"];
+/// Headings of the columns of uplinks.
+const UPLINKS: [&str; 8] = ["uplink", "tier", "down", "up", "RTT", "queue", "sent again", "carried"];
+/// Those of a relay's destinations.
+const DESTINATIONS: [&str; 6] = ["lent to", "state", "down", "up", "packets lost", "carried"];
 /// Columns that hold words; the others hold figures.
 pub const WORDS: usize = 2;
 
 /// What a daemon said of itself at one time.
 pub struct Sample(Value);
 
-/// One uplink, in words.
+/// One uplink, or one destination of a relay, in words.
 pub struct Row {
-    /// In the order of [`COLUMNS`].
-    pub cells: [String; COLUMNS.len()],
+    /// In the order of [`columns`].
+    pub cells: Vec<String>,
     /// Why it cannot be used now.
     pub lost: Option<String>,
     /// Octets that came over it, for each second between the looks.
@@ -41,10 +45,19 @@ impl Sample {
         self.0["uplinks"].as_array().map_or(0, Vec::len)
     }
 
-    /// The engine's device.
+    fn is_relay(&self) -> bool {
+        self.0.get("relay").is_some()
+    }
+
+    /// The engine's device, or a relay's.
     pub fn device(&self) -> String {
         self.word("/device")
     }
+}
+
+/// Headings of the columns.
+pub fn columns(now: &Sample) -> &'static [&'static str] {
+    if now.is_relay() { &DESTINATIONS } else { &UPLINKS }
 }
 
 /// Seconds between two looks.
@@ -52,8 +65,11 @@ fn span(before: &Sample, now: &Sample) -> f64 {
     ((now.number("/at") - before.number("/at")) / 1e9).max(1e-3)
 }
 
-/// Each uplink in words.
+/// Each uplink or destination in words.
 pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
+    if now.is_relay() {
+        return relay::rows(before, now);
+    }
     let span = span(before, now);
     let row = |index: usize| {
         let at = |field: &str| format!("/uplinks/{index}/{field}");
@@ -64,7 +80,7 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
         let carried = now.number(&at("meter/down_bytes")) + now.number(&at("meter/up_bytes"));
         let lost = now.0.pointer(&at("lost")).and_then(Value::as_str).map(str::to_owned);
         Row {
-            cells: [
+            cells: vec![
                 now.word(&at("interface")),
                 match (&lost, now.0.pointer(&at("carries"))) {
                     (Some(_), _) => format!("{}, lost", now.word(&at("tier"))),
@@ -95,6 +111,9 @@ fn milliseconds(nanos: f64) -> String {
 
 /// What programs do, in a line or two.
 pub fn clients(now: &Sample) -> String {
+    if now.is_relay() {
+        return relay::lent(now);
+    }
     if now.0.get("kernel").is_some() {
         return kernel(now);
     }
@@ -142,7 +161,7 @@ fn kernel(now: &Sample) -> String {
 pub fn describe(before: &Sample, now: &Sample) -> String {
     let rows = rows(before, now);
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_style(TableComponent::HeaderLines, '─').set_header(COLUMNS);
+    table.load_preset(NOTHING).set_style(TableComponent::HeaderLines, '─').set_header(columns(now));
     for row in &rows {
         table.add_row(&row.cells);
     }
@@ -150,7 +169,8 @@ pub fn describe(before: &Sample, now: &Sample) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let lost = rows.iter().filter_map(|row| Some(format!("{} {}\n", row.cells[0], row.lost.as_ref()?)));
-    format!("{}{}\n{table}\n{}{}\n", now.device(), target(now), lost.collect::<String>(), clients(now))
+    let links: String = relay::links(now).iter().map(|line| format!("{line}\n")).collect();
+    format!("{}{}\n{table}\n{}{links}{}\n", now.device(), target(now), lost.collect::<String>(), clients(now))
 }
 
 #[cfg(test)]
@@ -207,8 +227,38 @@ mod tests {
     }
 
     #[test]
+    fn a_relay_has_destinations_instead_of_uplinks() {
+        let status = |bytes: u64| json!({
+            "device": "anabranch98",
+            "at": bytes * 1000,
+            "relay": {
+                "name": "anna", "interface": "wwan0", "lends_in_words": "lends its link", "rate_bps": 10_000_000, "owner_bps": 1_200_000,
+                "volume_bytes": 5_000_000_000_u64, "volume_used_bytes": 100_000_000, "battery_percent": 80, "refused_datagrams": 3,
+                "destinations": [{ "name": "laptop", "is_up": true, "place": "192.168.43.7", "down_bytes": bytes, "up_bytes": 0,
+                    "lost_packets": 7 }],
+            },
+        });
+        let text = describe(&Sample::new(status(1_000_000)), &Sample::new(status(2_000_000)));
+        for wanted in ["laptop", "at 192.168.43.7", "8.00 Mbit/s", "7", "2.00 MB", "anna lends its link", "10.0 Mbit/s", "1.20 Mbit/s",
+            "100 MB of 5.00 GB", "80 %", "3 datagrams"] {
+            assert!(text.contains(wanted), "{wanted:?} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn relays_are_described_below_their_uplinks() {
+        let status = json!({ "uplinks": [{ "interface": "via-anna", "tier": "primary", "meter": {}, "link": {
+            "relay": "anna", "place": "192.168.43.1", "round_trip": 4_000_000, "lends_in_words": "has little volume left",
+            "spare_bps": 4_000_000, "left_bytes": 2_000_000 } }] });
+        let text = describe(&Sample::new(status.clone()), &Sample::new(status));
+        let wanted = "via-anna: the relay anna at 192.168.43.1, 4.0 ms away, has little volume left, 4.00 Mbit/s each way at most, 2.00 MB left";
+        assert!(text.contains(wanted), "{text}");
+    }
+
+    #[test]
     fn whatever_is_answered_is_shown_somehow() {
-        for odd in [json!(null), json!({ "uplinks": [1, {}, null], "at": "x" }), json!({ "uplinks": {} })] {
+        for odd in [json!(null), json!({ "uplinks": [1, {}, null], "at": "x" }), json!({ "uplinks": {} }), json!({ "relay": [] }),
+            json!({ "relay": { "destinations": [7, {}] } }), json!({ "uplinks": [{ "link": 7 }] })] {
             describe(&Sample::new(odd.clone()), &Sample::new(odd));
         }
     }

@@ -1,0 +1,28 @@
+//! What this host says of itself.
+
+use cooperation::link::Name;
+
+use crate::failure::Failure;
+
+/// What others are to call this device: what it was told, or its host name as far as that is fit.
+pub fn name(told: Option<&Name>) -> Result<Name, Failure> {
+    if let Some(name) = told {
+        return Ok(name.clone());
+    }
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let fit = |c: &char| c.is_ascii_alphanumeric() || "-_.".contains(*c);
+    let text: String = host.trim().chars().filter(fit).skip_while(|c| !c.is_ascii_alphanumeric()).collect();
+    let text: String = text.split('.').next().unwrap_or_default().chars().take(Name::BYTES_MAX).collect();
+    text.parse().map_err(|_| Failure::Input(format!("the host name {:?} is no name for a device: give one with --name", host.trim())))
+}
+
+/// The number of a group of this host.
+pub fn group(name: &str) -> Result<u32, Failure> {
+    let groups = std::fs::read_to_string("/etc/group")
+        .map_err(|error| Failure::Failed(format!("cannot read /etc/group: {error}")))?;
+    let mut fields = groups.lines().map(|line| line.split(':'));
+    let found = fields.find_map(|mut fields| (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok())?);
+    found.ok_or_else(|| {
+        Failure::Input(format!("--control-group {name}: /etc/group has no such group; make it with groupadd {name}"))
+    })
+}

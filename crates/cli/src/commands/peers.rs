@@ -1,0 +1,40 @@
+//! `anabranch peers`: the devices that this one is paired with.
+
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use daemon::store::{Peers, Store};
+
+use crate::arguments::{self, PeersOrder};
+use crate::console;
+use crate::failure::Failure;
+
+/// Lists them, or removes one.
+pub fn peers(arguments: &arguments::Peers) -> Result<(), Failure> {
+    let store = Store::at(&arguments.state);
+    if let Some(PeersOrder::Remove(remove)) = &arguments.order {
+        store.change_peers(|peers| peers.remove(&remove.name))?;
+        return Ok(console::print(&format!("{} is forgotten\n", remove.name))?);
+    }
+    let peers = store.peers()?;
+    Ok(console::print(&if arguments.json { peers.text() } else { describe(&peers) })?)
+}
+
+fn describe(peers: &Peers) -> String {
+    if peers.relays.is_empty() && peers.destinations.is_empty() {
+        return "no device is paired with this one: `anabranch relay --pair` on the one that lends its link, `anabranch join --pair \
+                ADDRESS` on the other\n"
+            .into();
+    }
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_header(["device", "role", "address", "key"]);
+    // Enough of the key to compare it by eye; the whole is in --json.
+    let short = |key: String| key.chars().take(16).collect::<String>();
+    for relay in &peers.relays {
+        table.add_row([relay.name.to_string(), "lends to this one".into(), relay.address.to_string(), short(relay.key.to_string())]);
+    }
+    for destination in &peers.destinations {
+        let cells = [destination.name.to_string(), "uses this one's link".into(), "–".into(), short(destination.key.to_string())];
+        table.add_row(cells);
+    }
+    format!("{table}\n")
+}

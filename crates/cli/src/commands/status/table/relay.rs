@@ -1,0 +1,71 @@
+//! Relays, from both sides: what one lends to whom, and what an uplink over one is.
+
+use lab::present::quantity;
+use serde_json::Value;
+
+use super::{Row, Sample, milliseconds, span};
+
+/// Each destination in words.
+pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
+    let span = span(before, now);
+    let count = now.0.pointer("/relay/destinations").and_then(Value::as_array).map_or(0, Vec::len);
+    let row = |index: usize| {
+        let at = |field: &str| format!("/relay/destinations/{index}/{field}");
+        let rate = |field: &str| (now.number(&at(field)) - before.number(&at(field))).max(0.0) / span;
+        let (down_rate, up_rate) = (rate("down_bytes"), rate("up_bytes"));
+        let is_up = now.0.pointer(&at("is_up")) == Some(&Value::Bool(true));
+        Row {
+            cells: vec![
+                now.word(&at("name")),
+                if is_up { format!("at {}", now.word(&at("place"))) } else { "away".into() },
+                quantity(down_rate * 8.0, "bit/s"),
+                quantity(up_rate * 8.0, "bit/s"),
+                format!("{}", now.number(&at("lost_packets"))),
+                quantity(now.number(&at("down_bytes")) + now.number(&at("up_bytes")), "B"),
+            ],
+            lost: None,
+            down_rate,
+        }
+    };
+    (0..count).map(row).collect()
+}
+
+/// What is lent, in a line or two.
+pub fn lent(now: &Sample) -> String {
+    let at = |field: &str| format!("/relay/{field}");
+    let known = |field: &str| now.0.pointer(&at(field)).and_then(Value::as_f64);
+    let state = match now.0.pointer(&at("lost")).and_then(Value::as_str) {
+        Some(why) => format!("lends nothing for now: {} {why}", now.word(&at("interface"))),
+        None => format!("{} ({})", now.word(&at("lends_in_words")), now.word(&at("interface"))),
+    };
+    let rate = known("rate_bps").map_or(String::new(), |bps| format!(", {} each way at most", quantity(bps, "bit/s")));
+    let volume = known("volume_bytes").map_or(String::new(), |bytes| {
+        format!("; {} of {} used", quantity(now.number(&at("volume_used_bytes")), "B"), quantity(bytes, "B"))
+    });
+    let battery = known("battery_percent").map_or(String::new(), |percent| format!("; battery {percent} %"));
+    format!(
+        "{} {state}{rate}; its owner's own traffic takes {}{volume}{battery}; {} datagrams of strangers",
+        now.word(&at("name")),
+        quantity(now.number(&at("owner_bps")), "bit/s"),
+        now.number(&at("refused_datagrams")),
+    )
+}
+
+/// A line for each uplink over a relay that is there.
+pub fn links(now: &Sample) -> Vec<String> {
+    let line = |index: usize| {
+        let at = |field: &str| format!("/uplinks/{index}/link/{field}");
+        let known = |field: &str| now.0.pointer(&at(field)).and_then(Value::as_f64);
+        let lends = now.0.pointer(&at("lends_in_words"))?.as_str()?;
+        let far = known("round_trip").map_or(String::new(), |nanos| format!(", {} away", milliseconds(nanos)));
+        let rate = known("spare_bps").map_or(String::new(), |bps| format!(", {} each way at most", quantity(bps, "bit/s")));
+        let left = known("left_bytes").map_or(String::new(), |bytes| format!(", {} left", quantity(bytes, "B")));
+        let interface = now.word(&format!("/uplinks/{index}/interface"));
+        Some(format!(
+            "{interface}: the relay {} at {}{far}, {lends}{rate}{left}",
+            now.word(&at("relay")),
+            now.word(&at("place"))
+        ))
+    };
+    (0..now.uplinks()).filter_map(line).collect()
+}

@@ -1,0 +1,112 @@
+//! The destination's ends of its links: for each relay a device whose packets the relay sends on.
+//!
+//! ```text
+//!  relays ── sealed datagrams ── links ── TUN devices via-NAME: uplinks like others
+//! ```
+//!
+//! ```text
+//! link    one of them
+//! choice  which relays are used, and when
+//! ```
+//!
+//! Whoever uses uplinks learns from a device's carrier whether its relay is there and lends. So an uplink over a relay is discovered,
+//! watched, plumbed and measured as a telephone on a cable is.
+
+mod choice;
+mod link;
+
+use std::os::fd::AsFd as _;
+
+use cooperation::channel::Identity;
+use linux::clock::Clock;
+use linux::stop::Stop;
+use linux::uplink::lent;
+use linux::wait::wait;
+use linux::{Error, Result};
+use units::{Duration, Instant};
+
+use crate::store::Relay;
+pub use choice::{Chosen, RelayChoice, choose};
+use link::Link;
+pub use link::LinkStatus;
+
+/// Between two times at which somebody is told how links are.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// All links of this device.
+pub struct Links {
+    links: Vec<Link>,
+    clock: Clock,
+    look_at: Instant,
+}
+
+impl Links {
+    /// Makes a device for each of `relays`, and begins to call them.
+    ///
+    /// # Errors
+    /// If the process may not make a TUN device, or one of a name is there already.
+    pub fn open(relays: &[Relay], identity: &Identity) -> Result<Self> {
+        let clock = Clock::start();
+        let interfaces = names(relays);
+        let links = relays.iter().zip(interfaces).enumerate();
+        let links = links.map(|(index, (relay, interface))| Link::open(relay, interface, index, identity, clock.now()));
+        Ok(Self { links: links.collect::<Result<_>>()?, clock, look_at: Instant::ZERO })
+    }
+
+    /// Waits until all relays have answered, or as many as do within `patience`.
+    ///
+    /// # Errors
+    /// If a device is gone, or `stop` was triggered.
+    pub fn connect(&mut self, patience: Duration, stop: &Stop) -> Result<()> {
+        let until = self.clock.now() + patience;
+        while self.clock.now() < until && !self.links.iter().all(Link::has_carrier) {
+            if !self.step(until, stop)? {
+                return Err(Error::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries packets until `stop`. Whoever listens is told how each link is, once a second and when that changes.
+    ///
+    /// # Errors
+    /// If a device is gone.
+    pub fn run(mut self, stop: &Stop, mut told: impl FnMut(&LinkStatus)) -> Result<()> {
+        loop {
+            if !self.step(self.look_at, stop)? {
+                return Ok(());
+            }
+            let now = self.clock.now();
+            let is_time = self.look_at <= now;
+            if is_time {
+                self.look_at = now + LOOK;
+            }
+            for link in &mut self.links {
+                if link.takes_change() || is_time {
+                    told(&link.status());
+                }
+            }
+        }
+    }
+
+    /// Does what there is to do until `until` at the latest; false means stop.
+    fn step(&mut self, until: Instant, stop: &Stop) -> Result<bool> {
+        let until = self.links.iter().map(Link::deadline).fold(until, Instant::min);
+        let devices = self.links.iter().flat_map(|link| [link.socket.as_fd(), link.tun.as_fd()]);
+        let mut ready = Vec::new();
+        let goes_on = wait(&self.clock, Some(until), stop.as_fd(), devices, &mut ready)?;
+        let now = self.clock.now();
+        self.links.iter_mut().try_for_each(|link| link.advance(now))?;
+        Ok(goes_on)
+    }
+
+    /// How each is.
+    pub fn statuses(&self) -> Vec<LinkStatus> {
+        self.links.iter().map(Link::status).collect()
+    }
+}
+
+/// The names of the devices of `relays`.
+pub fn names(relays: &[Relay]) -> Vec<String> {
+    lent::names(relays.iter().map(|relay| relay.name.as_str()))
+}

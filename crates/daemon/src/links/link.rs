@@ -1,0 +1,194 @@
+//! One link: a relay, a socket towards it, and a device.
+
+use std::io::{self, IoSlice};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use cooperation::channel::Identity;
+use cooperation::link::{Caller, DATAGRAM_BYTES_MAX, Heard, INNER_MTU, Lends, PORT};
+use linux::driver::random_seed;
+use linux::tun::Tun;
+use linux::uplink::{lent, slot_addresses};
+use linux::{Error, Result};
+use serde::Serialize;
+use units::{Duration, Instant};
+
+use crate::store::Relay;
+
+/// Datagrams or packets taken at a time before the others have their turn.
+const BATCH: usize = 64;
+
+/// How a link is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LinkStatus {
+    /// The device.
+    pub interface: String,
+    /// What the relay is called here.
+    pub relay: String,
+    /// Where it is.
+    pub place: IpAddr,
+    /// Whether it is there.
+    pub is_up: bool,
+    /// From a word to its answer, the last time.
+    pub round_trip: Option<Duration>,
+    /// Whether it lends: a word for programs, once it has said so.
+    pub lends: Option<&'static str>,
+    /// The same, in words that follow its name.
+    pub lends_in_words: Option<&'static str>,
+    /// Whether it carries only while nothing else does.
+    pub is_backup: bool,
+    /// What it allows, bit/s; `None`: it has not said, or has no limit.
+    pub spare_bps: Option<u64>,
+    /// What its owner's own traffic takes, bit/s.
+    pub owner_bps: Option<u64>,
+    /// Octets that are left of its volume; `None`: it has not said, or has no limit.
+    pub left_bytes: Option<u64>,
+}
+
+/// One of them.
+pub struct Link {
+    relay: Relay,
+    interface: String,
+    place: SocketAddr,
+    caller: Caller,
+    own: [IpAddr; 2],
+    now: Instant,
+    has_carrier: bool,
+    told: Option<Lends>,
+    changed: bool,
+    pub socket: UdpSocket,
+    pub tun: Tun,
+}
+
+impl Link {
+    /// Begins to call `relay`, the `index`th one here.
+    pub fn open(relay: &Relay, interface: String, index: usize, identity: &Identity, now: Instant) -> Result<Self> {
+        let tun = lent::open(&interface, relay.slot, relay.ipv6, INNER_MTU, index)?;
+        let any = if relay.address.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
+        let socket = UdpSocket::bind((any, 0)).map_err(Error::system("open a UDP socket"))?;
+        socket.set_nonblocking(true).map_err(Error::system("set up a UDP socket"))?;
+        let _ = socket2::SockRef::from(&socket).set_recv_buffer_size(SOCKET_BUFFER_BYTES);
+        let caller = Caller::new(identity.clone(), relay.key, random_seed()?, now);
+        Ok(Self {
+            place: SocketAddr::new(relay.address, PORT),
+            relay: relay.clone(),
+            interface,
+            caller,
+            own: slot_addresses(relay.slot),
+            now,
+            has_carrier: false,
+            told: None,
+            changed: false,
+            socket,
+            tun,
+        })
+    }
+
+    /// When [`Self::advance`] is due, if nothing arrives.
+    pub fn deadline(&self) -> Instant {
+        let down_at = self.caller.up_until().filter(|_| self.has_carrier);
+        down_at.into_iter().fold(self.caller.poll_timeout(), Instant::min)
+    }
+
+    /// Whether packets are carried.
+    pub const fn has_carrier(&self) -> bool {
+        self.has_carrier
+    }
+
+    /// Does what there is to do.
+    ///
+    /// # Errors
+    /// If the device is gone.
+    pub fn advance(&mut self, now: Instant) -> Result<()> {
+        self.now = now;
+        self.take_datagrams();
+        self.take_packets()?;
+        self.caller.handle_timeout(now);
+        while let Some(datagram) = self.caller.poll_transmit() {
+            // Without a way to the relay nothing can be sent: it is called again.
+            let _ = self.socket.send_to(&datagram, self.place);
+        }
+        self.heed_terms()
+    }
+
+    fn take_datagrams(&mut self) {
+        let (mut octets, mut room) = ([0; DATAGRAM_BYTES_MAX + 1], [0; DATAGRAM_BYTES_MAX]);
+        for _ in 0..BATCH {
+            let (len, place) = match self.socket.recv_from(&mut octets) {
+                Ok(received) => received,
+                // An earlier datagram met nobody.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
+                Err(_) => return,
+            };
+            match self.caller.handle_datagram(&octets[..len], &mut room, self.now) {
+                Heard::Nothing => {}
+                Heard::Word => self.place = place,
+                Heard::Packet(packet) => {
+                    self.place = place;
+                    let is_ours = wire::destination(packet).is_some_and(|address| self.own.contains(&address));
+                    if is_ours {
+                        // The kernel drops what is no packet.
+                        let _ = self.tun.write(&[IoSlice::new(packet)]);
+                    }
+                }
+            }
+        }
+    }
+
+    fn take_packets(&mut self) -> Result<()> {
+        let mut room = [0; DATAGRAM_BYTES_MAX];
+        for _ in 0..BATCH {
+            let gone = || Error::system(format!("read from {}", self.interface));
+            let Some(packet) = self.tun.read().map_err(gone())? else { break };
+            let packet = packet.octets();
+            // Packets to the relay itself are our own datagrams, if there is no other way to it any more; others it would refuse.
+            let is_circular = wire::destination(packet).is_none_or(|address| address == self.place.ip());
+            let sealed = if is_circular { None } else { self.caller.seal(packet, &mut room) };
+            if let Some(len) = sealed {
+                // What the network does not take is lost, as everywhere.
+                let _ = self.socket.send_to(&room[..len], self.place);
+            }
+        }
+        Ok(())
+    }
+
+    /// The device has a carrier while the relay is there and lends.
+    fn heed_terms(&mut self) -> Result<()> {
+        let lends = self.caller.terms().map(|terms| terms.lends).filter(|_| self.caller.is_up(self.now));
+        let carries = lends.is_some_and(Lends::carries);
+        if carries != self.has_carrier {
+            let what = || Error::system(format!("change the carrier of {}", self.interface));
+            self.tun.set_carrier(carries).map_err(what())?;
+            self.has_carrier = carries;
+        }
+        self.changed |= lends != self.told;
+        self.told = lends;
+        Ok(())
+    }
+
+    /// Whether it is otherwise than when this was asked before.
+    pub const fn takes_change(&mut self) -> bool {
+        core::mem::replace(&mut self.changed, false)
+    }
+
+    /// How it is.
+    pub fn status(&self) -> LinkStatus {
+        let is_up = self.caller.is_up(self.now);
+        let terms = self.caller.terms().filter(|_| is_up);
+        let limit = |value: u64| (value < u64::MAX).then_some(value);
+        LinkStatus {
+            interface: self.interface.clone(),
+            relay: self.relay.name.to_string(),
+            place: self.place.ip(),
+            is_up,
+            round_trip: self.caller.round_trip().filter(|_| is_up),
+            lends: terms.map(|terms| terms.lends.name()),
+            lends_in_words: terms.map(|terms| terms.lends.describe()),
+            is_backup: terms.is_some_and(|terms| terms.lends == Lends::AsBackup),
+            spare_bps: terms.and_then(|terms| limit(terms.spare.as_bps())),
+            owner_bps: terms.map(|terms| terms.owner.as_bps()),
+            left_bytes: terms.and_then(|terms| limit(terms.left_bytes)),
+        }
+    }
+}
+
+const SOCKET_BUFFER_BYTES: usize = 4 << 20;

@@ -1,0 +1,244 @@
+//! `anabranch relay`: lends this device's own link to devices that are paired with it.
+//!
+//! ```text
+//!  destinations ── sealed datagrams ── forwarder ── TUN device ── plumbing ── the shared interface
+//!                                          ▲
+//!                             terms, gate, volume, battery, counters
+//! ```
+//!
+//! ```text
+//! forwarder  the loop between the links and the device
+//! roll       who may use it
+//! terms      whether it lends now, and how much
+//! gate       a limit on the rate of one direction
+//! volume     how much of a data plan may be lent, and how much was
+//! battery    how much charge there is
+//! counters   what passes over the shared interface, whoever sends it
+//! status     what all of it does, for people and programs
+//! ```
+
+mod battery;
+mod counters;
+mod forwarder;
+mod gate;
+mod roll;
+pub mod status;
+mod terms;
+mod volume;
+
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use cooperation::link::{Answerer, INNER_MTU, Name, PORT};
+use linux::clock::Clock;
+use linux::driver::random_seed;
+use linux::stop::Stop;
+use linux::uplink::{self, Change, LENDER, Plan, Plumbing, Surroundings, Uplink, Watch};
+use linux::{Error, Result};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use units::Rate;
+
+use crate::control::message::{Answer, Request};
+use crate::control::{Place, server};
+use crate::doctor::POINTER;
+use crate::join::rights;
+use crate::join::status::describe;
+use crate::lock;
+use crate::pairing;
+use crate::store::Store;
+use forwarder::{Forwarder, Shared};
+use roll::Roll;
+use status::{Lent, RelayStatus};
+use terms::Lending;
+pub use volume::{Limit, Period};
+use volume::Volume;
+
+/// What to lend, and how much of it.
+#[derive(Clone, Debug)]
+pub struct RelayOptions {
+    /// The interface that reaches the Internet.
+    pub share: String,
+    /// What destinations call this device.
+    pub name: Name,
+    /// Where keys and what was used are kept.
+    pub state: PathBuf,
+    /// The highest rate of each direction; none: all that there is.
+    pub rate: Option<Rate>,
+    /// How much may be lent; none: no end.
+    pub volume: Option<Limit>,
+    /// Below so much charge it does not lend, in percent.
+    pub battery_min: Option<u8>,
+    /// The number of a group that may ask this daemon, besides its owner.
+    pub control_group: Option<u32>,
+    /// Whether one more device is to be paired, as soon as it lends.
+    pub pair: bool,
+}
+
+/// What [`relay`] would change on this host now, without touching anything.
+///
+/// # Errors
+/// As [`relay`].
+pub fn rehearse(options: &RelayOptions) -> Result<Plan> {
+    let shared = find(&options.share)?;
+    uplink::lending_plan(&shared, INNER_MTU, PORT, &Surroundings::look(&[shared.clone()])?)
+}
+
+/// Lends in the calling thread's network namespace until `stop` is triggered. `ready` hears what there is, once all is set up; `say`
+/// what people should know meanwhile.
+///
+/// # Errors
+/// In one line: if the interface does not reach the Internet, if the process may not change this host's network, if another relay runs
+/// here, if a file of the state folder is broken. Everything is as it was then.
+pub fn relay(
+    options: RelayOptions,
+    stop: &Stop,
+    ready: impl FnOnce(&RelayStatus),
+    say: impl Fn(&str) + Send + Sync + 'static,
+) -> Result<()> {
+    let say = Arc::new(say);
+    let store = Store::at(&options.state);
+    let identity = store.identity()?;
+    store.peers()?;
+    let open_volume = |limit| Volume::open(limit, store.path("volume.json"), today());
+    let volume = options.volume.map(open_volume).transpose()?;
+    let shared_uplink = find(&options.share)?;
+    let tun = uplink::open_lender(INNER_MTU)?;
+    let surroundings = Surroundings::look(&[shared_uplink.clone()])?;
+    let plan = uplink::lending_plan(&shared_uplink, INNER_MTU, PORT, &surroundings)?;
+    plan.notes.iter().for_each(|note| say(note));
+    let plumbing = Plumbing::lay(plan)?;
+    let socket = forwarder::listen(PORT)?;
+    let server = server::Server::open(&Place::here()?, LENDER, options.control_group)?;
+    let watch = Watch::new(&[shared_uplink.clone()])?;
+    let shared = Arc::new(Mutex::new(Shared {
+        lending: Lending::new(options.rate, volume, options.battery_min),
+        status: RelayStatus {
+            version: env!("CARGO_PKG_VERSION"),
+            device: LENDER.into(),
+            relay: Lent { name: options.name.to_string(), port: PORT, ..shown(&shared_uplink) },
+            ..RelayStatus::default()
+        },
+    }));
+    let heard = Arc::clone(&say);
+    let roll = Roll::new(store.clone(), move |line| heard(line));
+    let answerer = Answerer::new(identity, random_seed()?);
+    let mut forwarder = Forwarder::new(socket, tun, answerer, roll, Arc::clone(&shared), Clock::start());
+    forwarder.look_first()?;
+    ready(&lock(&shared).status);
+    rights::give_up()?;
+    let over = Stop::new()?;
+    let end = over.handle()?;
+    thread::scope(|scope| {
+        scope.spawn(|| Keeper { plumbing, watch, shared: &shared, say: &*say }.keep(&over));
+        scope.spawn(|| server.serve(&over, |request| answer(request, &shared)));
+        if options.pair {
+            scope.spawn(|| pair(&store, &options.name, &shared, &over, &*say));
+        }
+        let ended = forwarder.run(stop);
+        // Its device goes before the plumbing does.
+        drop(forwarder);
+        end.stop();
+        ended
+    })
+}
+
+/// Pairs one more device; whether that works or not, lending goes on.
+fn pair(store: &Store, name: &Name, shared: &Mutex<Shared>, over: &Stop, say: &dyn Fn(&str)) {
+    let ipv6 = lock(shared).status.relay.ipv6;
+    match pairing::offer(store, name, ipv6, over, say) {
+        Ok(Some(name)) => say(&format!("{name} is paired")),
+        Ok(None) => {}
+        Err(error) => say(&format!("{error} (anabranch relay --pair shows another code)")),
+    }
+}
+
+/// The interface to share.
+fn find(share: &str) -> Result<Uplink> {
+    let found = uplink::discover_some(&[share.to_owned()]).map_err(|error| match error {
+        Error::Usage(message) => Error::Usage(message + POINTER),
+        error => error,
+    })?;
+    found.0.into_iter().next().ok_or_else(|| Error::Usage(format!("{share} cannot be shared")))
+}
+
+/// The local date.
+fn today() -> jiff::civil::Date {
+    jiff::Zoned::now().date()
+}
+
+fn shown(uplink: &Uplink) -> Lent {
+    Lent {
+        interface: uplink.interface.clone(),
+        ways: uplink.ways().map(describe).collect(),
+        ipv6: uplink.v6.is_some(),
+        ..Lent::default()
+    }
+}
+
+/// Follows the shared interface; owns the plumbing: with it, everything is taken back.
+struct Keeper<'a, Say> {
+    plumbing: Plumbing,
+    watch: Watch,
+    shared: &'a Mutex<Shared>,
+    say: &'a Say,
+}
+
+impl<Say: Fn(&str)> Keeper<'_, Say> {
+    fn keep(mut self, over: &Stop) {
+        loop {
+            let mut fds = [over.as_fd(), self.watch.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            match poll(&mut fds, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return self.give_up(&errno.to_string()),
+            }
+            if !fds[0].revents().is_empty() {
+                return;
+            }
+            loop {
+                match self.watch.next() {
+                    Ok(Some(Change::Lost { why, .. })) => self.lost(why),
+                    Ok(Some(Change::Usable(uplink))) => self.usable(&uplink),
+                    Ok(None) => break,
+                    Err(error) => return self.give_up(&error.to_string()),
+                }
+            }
+        }
+    }
+
+    fn give_up(&self, why: &str) {
+        (self.say)(&format!("changes of the shared interface are no longer followed ({why}): start again soon"));
+    }
+
+    fn lost(&self, why: String) {
+        let mut shared = lock(self.shared);
+        (self.say)(&format!("nothing is lent for now: {} {why}", shared.status.relay.interface));
+        shared.lending.lost = Some(why);
+    }
+
+    fn usable(&mut self, uplink: &Uplink) {
+        if let Err(error) = self.plumbing.replace(uplink) {
+            return self.lost(format!("cannot be connected ({error})"));
+        }
+        let mut shared = lock(self.shared);
+        shared.lending.lost = None;
+        let Lent { ways, ipv6, .. } = shown(uplink);
+        (shared.status.relay.ways, shared.status.relay.ipv6) = (ways, ipv6);
+        (self.say)(&format!("{} is lent again", uplink.interface));
+    }
+}
+
+/// Does what somebody asks for.
+fn answer(request: Request, shared: &Mutex<Shared>) -> Answer {
+    match request {
+        Request::Status => match serde_json::to_value(&lock(shared).status) {
+            Ok(status) => Answer::Done(status),
+            Err(error) => Answer::Refused(format!("the status cannot be written: {error}")),
+        },
+        Request::SetTier { .. } | Request::SetTarget { .. } => {
+            Answer::Refused(format!("a relay has no uplinks to set: `anabranch join set` with --device, not {LENDER}"))
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Carries packets between the links of destinations and the device behind which the kernel takes them for hosts.
+
+use std::io::{self, IoSlice};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd as _;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use cooperation::link::{Answerer, Caught, DATAGRAM_BYTES_MAX, Lends};
+use linux::clock::Clock;
+use linux::stop::Stop;
+use linux::tun::Tun;
+use linux::uplink::{SLOTS_MAX, slot_addresses};
+use linux::wait::wait;
+use linux::{Error, Result};
+use units::{Duration, Instant, Rate};
+
+use super::counters::Counters;
+use super::gate::Gate;
+use super::roll::Roll;
+use super::status::{LentTo, RelayStatus};
+use super::terms::Lending;
+use super::{battery, today};
+use crate::lock;
+
+/// Datagrams or packets taken at a time before the others have their turn.
+const BATCH: usize = 64;
+/// Between two looks at limits, counters and the roll.
+const LOOK: Duration = Duration::from_secs(1);
+/// A stranger who knows this relay must not have it read its file all the time.
+const ROLL_PAUSE: Duration = Duration::from_millis(200);
+
+/// What several threads know of it.
+pub struct Shared {
+    /// Limits, and what was found.
+    pub lending: Lending,
+    /// As it was at the last look.
+    pub status: RelayStatus,
+}
+
+/// Octets and packets of one destination.
+#[derive(Clone, Copy, Debug, Default)]
+struct Meter {
+    down_bytes: u64,
+    up_bytes: u64,
+    lost_packets: u64,
+}
+
+/// The loop with all that it owns.
+pub struct Forwarder {
+    pub socket: UdpSocket,
+    pub tun: Tun,
+    pub answerer: Answerer,
+    pub roll: Roll,
+    pub shared: Arc<Mutex<Shared>>,
+    pub clock: Clock,
+    pub battery_folder: std::path::PathBuf,
+    down: Gate<(u8, Bytes)>,
+    up: Gate<(u8, Vec<u8>)>,
+    meters: [Meter; SLOTS_MAX as usize + 1],
+    refused_datagrams: u64,
+    counters: Counters,
+    lent_bytes: u64,
+    looked_at: Instant,
+    roll_at: Instant,
+    told: Lends,
+}
+
+impl Forwarder {
+    /// With nothing carried yet.
+    pub fn new(socket: UdpSocket, tun: Tun, answerer: Answerer, roll: Roll, shared: Arc<Mutex<Shared>>, clock: Clock) -> Self {
+        let rate = lock(&shared).lending.rate;
+        Self {
+            socket,
+            tun,
+            answerer,
+            roll,
+            shared,
+            clock,
+            battery_folder: battery::FOLDER.into(),
+            down: Gate::new(rate),
+            up: Gate::new(rate),
+            meters: [Meter::default(); SLOTS_MAX as usize + 1],
+            refused_datagrams: 0,
+            counters: Counters::default(),
+            lent_bytes: 0,
+            looked_at: Instant::ZERO,
+            roll_at: Instant::ZERO,
+            told: Lends::Fully,
+        }
+    }
+
+    /// Finds out what there is, before anybody is served.
+    ///
+    /// # Errors
+    /// If what was lent cannot be written down.
+    pub fn look_first(&mut self) -> Result<()> {
+        self.look(self.clock.now())
+    }
+
+    /// Until `stop`.
+    ///
+    /// # Errors
+    /// If the device is gone, or what was lent cannot be written down.
+    pub fn run(&mut self, stop: &Stop) -> Result<()> {
+        let mut ready = Vec::new();
+        loop {
+            let until = [self.down.next_at(), self.up.next_at()].into_iter().flatten();
+            let until = until.fold(self.looked_at + LOOK, Instant::min);
+            let devices = [self.socket.as_fd(), self.tun.as_fd()];
+            if !wait(&self.clock, Some(until), stop.as_fd(), devices, &mut ready)? {
+                return self.end();
+            }
+            let now = self.clock.now();
+            self.take_datagrams(now);
+            self.take_packets()?;
+            self.release(now)?;
+            self.answer();
+            if now.saturating_since(self.looked_at) >= LOOK {
+                self.look(now)?;
+            }
+        }
+    }
+
+    /// Destinations hear that nothing is lent any more; what was is written down as it is.
+    fn end(&mut self) -> Result<()> {
+        let mut shared = lock(&self.shared);
+        shared.lending.lost = Some("is no longer shared".into());
+        let terms = shared.lending.terms();
+        let settled = shared.lending.volume.as_mut().map_or(Ok(()), super::volume::Volume::settle);
+        drop(shared);
+        for destination in self.roll.destinations() {
+            self.answerer.set_terms(destination.slot, terms);
+            self.answerer.say_terms(destination.slot);
+        }
+        self.answer();
+        settled
+    }
+
+    fn take_datagrams(&mut self, now: Instant) {
+        let (mut octets, mut room) = ([0; DATAGRAM_BYTES_MAX + 1], [0; DATAGRAM_BYTES_MAX]);
+        for _ in 0..BATCH {
+            let (len, place) = match self.socket.recv_from(&mut octets) {
+                Ok(received) => received,
+                // What an earlier datagram met is told here: the destination is gone, which its silence tells as well.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
+                Err(_) => return,
+            };
+            match self.answerer.handle_datagram(place, &octets[..len], &mut room, now) {
+                // Whoever sends for others sends nothing.
+                Caught::Packet(slot, packet) => {
+                    if !is_from(packet, slot) || !self.up.enter((slot, packet.to_vec()), packet.len()) {
+                        self.meters[usize::from(slot)].lost_packets += 1;
+                    }
+                }
+                Caught::Unknown(_) if self.roll_at <= now => {
+                    self.roll_at = now + ROLL_PAUSE;
+                    self.call_roll();
+                }
+                Caught::Nothing | Caught::Unknown(_) => self.refused_datagrams += 1,
+                Caught::Word(_) => {}
+            }
+        }
+    }
+
+    fn take_packets(&mut self) -> Result<()> {
+        for _ in 0..BATCH {
+            let Some(packet) = self.tun.read().map_err(Error::system("read from the relay's device"))? else { break };
+            let slot = wire::destination(packet.octets()).and_then(slot_of);
+            if let Some(slot) = slot {
+                let packet = packet.take();
+                let bytes = packet.len();
+                if !self.down.enter((slot, packet), bytes) {
+                    self.meters[usize::from(slot)].lost_packets += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what the limits let go by now.
+    fn release(&mut self, now: Instant) -> Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let mut shared = lock(&shared);
+        let lending = &mut shared.lending;
+        let mut room = [0; DATAGRAM_BYTES_MAX];
+        while let Some((slot, packet)) = self.down.leave(now) {
+            let meter = &mut self.meters[usize::from(slot)];
+            let sealed = lending.admits(packet.len()).then(|| self.answerer.seal(slot, &packet, &mut room, now)).flatten();
+            let sent = sealed.is_some_and(|(place, len)| self.socket.send_to(&room[..len], place).is_ok());
+            if sent {
+                meter.down_bytes += packet.len() as u64;
+            } else {
+                meter.lost_packets += 1;
+            }
+            // It has come through the owner's link either way.
+            self.lent_bytes += packet.len() as u64;
+            lending.count(packet.len())?;
+        }
+        while let Some((slot, packet)) = self.up.leave(now) {
+            let meter = &mut self.meters[usize::from(slot)];
+            if lending.admits(packet.len()) && self.tun.write(&[IoSlice::new(&packet)]).is_ok() {
+                meter.up_bytes += packet.len() as u64;
+                self.lent_bytes += packet.len() as u64;
+                lending.count(packet.len())?;
+            } else {
+                meter.lost_packets += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self) {
+        while let Some((place, datagram)) = self.answerer.poll_transmit() {
+            // What is lost is asked for again.
+            let _ = self.socket.send_to(&datagram, place);
+        }
+    }
+
+    /// Who may use it: perhaps somebody was paired or removed.
+    fn call_roll(&mut self) {
+        if let Some(peers) = self.roll.call() {
+            self.answerer.set_peers(&peers);
+            let terms = lock(&self.shared).lending.terms();
+            peers.iter().for_each(|(slot, _)| self.answerer.set_terms(*slot, terms));
+        }
+    }
+
+    /// A second has passed.
+    fn look(&mut self, now: Instant) -> Result<()> {
+        self.call_roll();
+        let shared = Arc::clone(&self.shared);
+        let mut shared = lock(&shared);
+        self.measure(&mut shared, now);
+        if let Some(volume) = &mut shared.lending.volume {
+            volume.roll(today());
+            volume.count(0)?;
+        }
+        shared.lending.heed_battery(battery::percent(&self.battery_folder));
+        let terms = shared.lending.terms();
+        for destination in self.roll.destinations() {
+            self.answerer.set_terms(destination.slot, terms);
+            if terms.lends != self.told {
+                self.answerer.say_terms(destination.slot);
+            }
+        }
+        self.told = terms.lends;
+        self.describe(&mut shared, now);
+        drop(shared);
+        self.answer();
+        Ok(())
+    }
+
+    /// What the owner's own traffic takes: what passes over the interface and is not lent.
+    fn measure(&mut self, shared: &mut Shared, now: Instant) {
+        let span = now.saturating_since(self.looked_at);
+        let counters = Counters::read(&shared.status.relay.interface).unwrap_or_default();
+        let all = (counters.down_bytes + counters.up_bytes)
+            .saturating_sub(self.counters.down_bytes + self.counters.up_bytes);
+        let lent = core::mem::take(&mut self.lent_bytes);
+        if self.looked_at != Instant::ZERO {
+            shared.lending.owner = Rate::from_bytes_per(all.saturating_sub(lent), span);
+        }
+        shared.lending.last_second_bytes = lent;
+        (self.counters, self.looked_at) = (counters, now);
+    }
+
+    fn describe(&self, shared: &mut Shared, now: Instant) {
+        let Shared { lending, status } = shared;
+        status.at = now;
+        let relay = &mut status.relay;
+        let lends = lending.lends();
+        (relay.lends, relay.lends_in_words) = (lends.name(), lends.describe());
+        relay.lost.clone_from(&lending.lost);
+        relay.rate_bps = lending.rate.map(Rate::as_bps);
+        relay.owner_bps = lending.owner.as_bps();
+        relay.volume_bytes = lending.volume.as_ref().map(|volume| volume.limit().bytes);
+        relay.volume_used_bytes = lending.volume.as_ref().map(super::volume::Volume::used_bytes);
+        relay.battery_percent = lending.battery_percent;
+        relay.refused_datagrams = self.refused_datagrams;
+        relay.destinations = self.roll.destinations().iter().map(|destination| {
+            let meter = self.meters[usize::from(destination.slot)];
+            LentTo {
+                name: destination.name.to_string(),
+                slot: destination.slot,
+                is_up: self.answerer.is_up(destination.slot, now),
+                place: self.answerer.place(destination.slot).map(|place| place.ip().to_canonical()),
+                down_bytes: meter.down_bytes,
+                up_bytes: meter.up_bytes,
+                lost_packets: meter.lost_packets,
+            }
+        }).collect();
+    }
+}
+
+/// Which destination has the address.
+fn slot_of(address: IpAddr) -> Option<u8> {
+    (1..=SLOTS_MAX).find(|slot| slot_addresses(*slot).contains(&address))
+}
+
+/// Whether a packet comes from the destination's own address.
+fn is_from(packet: &[u8], slot: u8) -> bool {
+    wire::source(packet).is_some_and(|address| slot_addresses(slot).contains(&address))
+}
+
+/// A socket on which destinations are heard, of both families if this host has both.
+///
+/// # Errors
+/// If somebody else has the port.
+pub fn listen(port: u16) -> Result<UdpSocket> {
+    use socket2::{Domain, Protocol, Socket, Type};
+    let open = |domain: Domain, all: SocketAddr| -> io::Result<UdpSocket> {
+        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+        if domain == Domain::IPV6 {
+            socket.set_only_v6(false)?;
+        }
+        socket.set_nonblocking(true)?;
+        // As much as the kernel lets it have: a burst of the destination's must not be lost here.
+        let _ = socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES);
+        let _ = socket.set_send_buffer_size(SOCKET_BUFFER_BYTES);
+        socket.bind(&all.into())?;
+        Ok(socket.into())
+    };
+    open(Domain::IPV6, SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, port)))
+        .or_else(|_| open(Domain::IPV4, SocketAddr::from((std::net::Ipv4Addr::UNSPECIFIED, port))))
+        .map_err(Error::system(format!("listen on UDP port {port} (does another `anabranch relay` run here?)")))
+}
+
+const SOCKET_BUFFER_BYTES: usize = 4 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destinations_are_known_by_their_addresses() {
+        for slot in 1..=SLOTS_MAX {
+            for address in slot_addresses(slot) {
+                assert_eq!(slot_of(address), Some(slot));
+            }
+        }
+        for address in ["10.99.98.1", "10.99.98.16", "fd99:62::1", "192.168.1.8"] {
+            assert_eq!(slot_of(address.parse().unwrap()), None);
+        }
+        let mut packet = [0; 20];
+        packet[0] = 0x45;
+        packet[12..16].copy_from_slice(&[10, 99, 98, 9]);
+        assert!(is_from(&packet, 2) && !is_from(&packet, 1) && !is_from(&packet[..15], 2) && !is_from(&[], 2));
+    }
+}

@@ -1,0 +1,112 @@
+//! A limit on the rate of one direction: what is too fast waits a moment, and what has to wait too long is lost, as in any queue of a
+//! network. Sans-IO.
+
+use std::collections::VecDeque;
+
+use units::{Duration, Instant, Rate};
+
+/// Longest wait, by the limit's rate; and packets that may wait in any case, so that a slow limit lets a window of TCP through.
+const WAIT_MAX: Duration = Duration::from_millis(60);
+const PACKETS_MIN: usize = 16;
+/// A gate that nothing went through may be so far behind its rate: without it, every late wake-up would cost throughput.
+const CREDIT_MAX: Duration = Duration::from_millis(4);
+
+/// A limit with the packets that wait for it.
+#[derive(Debug)]
+pub struct Gate<T> {
+    rate: Option<Rate>,
+    waiting: VecDeque<(T, usize)>,
+    waiting_bytes: usize,
+    /// When the next packet may go.
+    free_at: Instant,
+}
+
+impl<T> Gate<T> {
+    /// A gate for `rate`, or one that is always open.
+    pub const fn new(rate: Option<Rate>) -> Self {
+        Self { rate, waiting: VecDeque::new(), waiting_bytes: 0, free_at: Instant::ZERO }
+    }
+
+    /// Takes a packet of `bytes` octets; false: it is lost.
+    pub fn enter(&mut self, packet: T, bytes: usize) -> bool {
+        let room = self.rate.map_or(usize::MAX, |rate| rate.bytes_in(WAIT_MAX) as usize);
+        if self.waiting.len() >= PACKETS_MIN && self.waiting_bytes + bytes > room {
+            return false;
+        }
+        self.waiting_bytes += bytes;
+        self.waiting.push_back((packet, bytes));
+        true
+    }
+
+    /// The next packet that may go by now.
+    pub fn leave(&mut self, now: Instant) -> Option<T> {
+        if self.rate.is_some() && now < self.free_at {
+            return None;
+        }
+        let (packet, bytes) = self.waiting.pop_front()?;
+        self.waiting_bytes -= bytes;
+        if let Some(rate) = self.rate {
+            self.free_at = self.free_at.max(now.saturating_sub(CREDIT_MAX)) + rate.time_to_send(bytes as u64);
+        }
+        Some(packet)
+    }
+
+    /// When [`Self::leave`] gives the next packet.
+    pub fn next_at(&self) -> Option<Instant> {
+        (!self.waiting.is_empty()).then_some(self.free_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BYTES: usize = 1250;
+
+    /// Lets packets go until `end`, looking every `step`; how many went.
+    fn run(gate: &mut Gate<u32>, end: Instant, step: Duration, per_step: u32) -> u64 {
+        let (mut now, mut gone) = (Instant::ZERO, 0);
+        while now < end {
+            for number in 0..per_step {
+                gate.enter(number, BYTES);
+            }
+            while gate.leave(now).is_some() {
+                gone += 1;
+            }
+            now += step;
+        }
+        gone
+    }
+
+    #[test]
+    fn what_goes_through_is_the_rate_however_late_one_looks() {
+        for step in [1, 3, 10, 40] {
+            let mut gate = Gate::new(Some(Rate::from_bps(10_000_000)));
+            let gone = run(&mut gate, Instant::from_millis(10_000), Duration::from_millis(step), 200);
+            // 1000 packets of 10,000 bits a second; a look that is later than what the gate may be behind costs some.
+            let least = if step <= 3 { 9_950 } else { 10_000 * 4 / step * 9 / 10 };
+            assert!((least..=10_010).contains(&gone), "every {step} ms: {gone}");
+            assert!(!gate.enter(0, BYTES), "others wait");
+        }
+    }
+
+    #[test]
+    fn without_a_limit_everything_goes_at_once() {
+        let mut gate = Gate::new(None);
+        assert!((0..10_000).all(|number| gate.enter(number, BYTES)));
+        assert_eq!(gate.next_at(), Some(Instant::ZERO));
+        assert_eq!((0..10_000).map_while(|_| gate.leave(Instant::ZERO)).count(), 10_000);
+        assert_eq!(gate.next_at(), None);
+    }
+
+    #[test]
+    fn a_slow_gate_lets_a_window_wait() {
+        let mut gate = Gate::new(Some(Rate::from_bps(64_000)));
+        assert_eq!((0..20).filter(|number| gate.enter(*number, BYTES)).count(), 16);
+        let first = gate.leave(Instant::from_millis(1000));
+        assert_eq!((first, gate.leave(Instant::from_millis(1000))), (Some(0), None));
+        let next = gate.next_at().unwrap();
+        assert!(next > Instant::from_millis(1150) && next < Instant::from_millis(1160), "{next:?}");
+        assert_eq!(gate.leave(next), Some(1));
+    }
+}

@@ -1,0 +1,73 @@
+//! What a relay does, for people and programs.
+
+use std::net::IpAddr;
+
+use serde::Serialize;
+use units::Instant;
+
+/// Everything at one time.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RelayStatus {
+    /// Of the program.
+    pub version: &'static str,
+    /// The device behind which destinations are.
+    pub device: String,
+    /// When this was so, nanoseconds since the start.
+    pub at: Instant,
+    /// What is lent, and to whom.
+    pub relay: Lent,
+}
+
+/// What is lent, and to whom.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Lent {
+    /// What the owner calls this device.
+    pub name: String,
+    /// The shared interface.
+    pub interface: String,
+    /// Why it cannot be used now, to follow its name in a sentence.
+    pub lost: Option<String>,
+    /// Its addresses and gateways, as `10.64.3.2 via 10.64.3.1`.
+    pub ways: Vec<String>,
+    /// Whether destinations reach IPv6 through it.
+    pub ipv6: bool,
+    /// The UDP port on which destinations are heard.
+    pub port: u16,
+    /// Whether it lends: `fully`, `as-backup`, `no-volume`, `no-battery` or `no-uplink`.
+    pub lends: &'static str,
+    /// The same in words that follow its name.
+    pub lends_in_words: &'static str,
+    /// The highest rate of each direction, bit/s; `None`: all that there is.
+    pub rate_bps: Option<u64>,
+    /// What the owner's own traffic takes, both ways, bit/s.
+    pub owner_bps: u64,
+    /// The limit of what may be lent, octets.
+    pub volume_bytes: Option<u64>,
+    /// Octets of it that were used.
+    pub volume_used_bytes: Option<u64>,
+    /// Charge of the battery in percent, if it is being emptied.
+    pub battery_percent: Option<u8>,
+    /// Datagrams that were nobody's: strangers, or old keys.
+    pub refused_datagrams: u64,
+    /// Who may use it.
+    pub destinations: Vec<LentTo>,
+}
+
+/// A destination.
+#[derive(Clone, Debug, Serialize)]
+pub struct LentTo {
+    /// What it is called here.
+    pub name: String,
+    /// Its number.
+    pub slot: u8,
+    /// Whether it is there.
+    pub is_up: bool,
+    /// Where it was heard last.
+    pub place: Option<IpAddr>,
+    /// Octets of packets that it got, and that it sent.
+    pub down_bytes: u64,
+    /// See `down_bytes`.
+    pub up_bytes: u64,
+    /// Its packets that were lost at the limits, both ways.
+    pub lost_packets: u64,
+}

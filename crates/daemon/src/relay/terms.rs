@@ -1,0 +1,137 @@
+//! Whether this relay lends now, and how much: from its limits and what it knows of itself.
+
+use cooperation::link::{Lends, Terms};
+use linux::Result;
+use units::{Instant, Rate};
+
+use super::volume::Volume;
+
+/// A battery that was too empty has to gain so much before the relay lends again, in percent.
+const BATTERY_GAIN: u8 = 3;
+/// Before the volume is spent the relay says so, so that connections can leave it in good order: so many seconds before, at the
+/// rate of the last one.
+const NOTICE_SECS: u64 = 2;
+
+/// What the owner allows, and what was found.
+#[derive(Debug)]
+pub struct Lending {
+    /// The highest rate of each direction.
+    pub rate: Option<Rate>,
+    /// How much may be lent.
+    pub volume: Option<Volume>,
+    /// Below so much charge it does not lend, in percent.
+    pub battery_min: Option<u8>,
+    /// Why the shared interface cannot be used now, to follow its name in a sentence.
+    pub lost: Option<String>,
+    /// Charge, if a battery is being emptied.
+    pub battery_percent: Option<u8>,
+    /// What the owner's own traffic takes, both ways.
+    pub owner: Rate,
+    /// Octets that were lent in the last second.
+    pub last_second_bytes: u64,
+    was_empty: bool,
+}
+
+impl Lending {
+    /// With these limits, and nothing found yet.
+    pub const fn new(rate: Option<Rate>, volume: Option<Volume>, battery_min: Option<u8>) -> Self {
+        Self {
+            rate,
+            volume,
+            battery_min,
+            lost: None,
+            battery_percent: None,
+            owner: Rate::ZERO,
+            last_second_bytes: 0,
+            was_empty: false,
+        }
+    }
+
+    /// The battery was looked at.
+    pub fn heed_battery(&mut self, percent: Option<u8>) {
+        self.battery_percent = percent;
+        let Some((least, percent)) = self.battery_min.zip(percent) else {
+            self.was_empty = false;
+            return;
+        };
+        let enough = if self.was_empty { least.saturating_add(BATTERY_GAIN) } else { least };
+        self.was_empty = percent < enough;
+    }
+
+    /// Whether it lends.
+    pub fn lends(&self) -> Lends {
+        let notice = self.last_second_bytes * NOTICE_SECS;
+        match &self.volume {
+            _ if self.lost.is_some() => Lends::NoUplink,
+            _ if self.was_empty => Lends::NoBattery,
+            Some(volume) if volume.left_bytes() <= notice => Lends::NoVolume,
+            Some(volume) if volume.is_low() => Lends::AsBackup,
+            _ => Lends::Fully,
+        }
+    }
+
+    /// Whether a packet of so many octets may still go: also for a moment after it was said that none shall.
+    pub fn admits(&self, bytes: usize) -> bool {
+        self.lost.is_none() && self.volume.as_ref().is_none_or(|volume| volume.left_bytes() >= bytes as u64)
+    }
+
+    /// Octets have gone.
+    ///
+    /// # Errors
+    /// If that cannot be written down.
+    pub fn count(&mut self, bytes: usize) -> Result<()> {
+        self.volume.as_mut().map_or(Ok(()), |volume| volume.count(bytes as u64))
+    }
+
+    /// What destinations are told.
+    pub fn terms(&self) -> Terms {
+        let lends = self.lends();
+        let spare = if lends.carries() { self.rate.unwrap_or(Rate::from_bps(u64::MAX)) } else { Rate::ZERO };
+        let left_bytes = self.volume.as_ref().map_or(u64::MAX, Volume::left_bytes);
+        Terms { echo: Instant::ZERO, lends, spare, owner: self.owner, left_bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::super::volume::{Limit, Period};
+    use super::*;
+
+    #[test]
+    fn the_volume_ends_in_good_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let limit = Limit { bytes: 1_000_000, period: Period::Day };
+        let volume = Volume::open(limit, folder.path().join("volume.json"), date(2026, 5, 9)).unwrap();
+        let mut lending = Lending::new(None, Some(volume), None);
+        assert_eq!(lending.lends(), Lends::Fully);
+        lending.count(800_000).unwrap();
+        assert_eq!((lending.lends(), lending.terms().left_bytes), (Lends::AsBackup, 200_000));
+        lending.last_second_bytes = 100_000;
+        assert_eq!(lending.lends(), Lends::NoVolume);
+        assert!(lending.admits(200_000), "what is under way still goes");
+        lending.count(199_000).unwrap();
+        assert!(lending.admits(1000) && !lending.admits(1001));
+    }
+
+    #[test]
+    fn a_battery_that_was_empty_does_not_flutter() {
+        let mut lending = Lending::new(Some(Rate::from_mbps(5)), None, Some(30));
+        for (percent, lends) in [
+            (Some(30), Lends::Fully),
+            (Some(29), Lends::NoBattery),
+            (Some(32), Lends::NoBattery),
+            (Some(33), Lends::Fully),
+            (Some(29), Lends::NoBattery),
+            (None, Lends::Fully),
+        ] {
+            lending.heed_battery(percent);
+            assert_eq!(lending.lends(), lends, "{percent:?}");
+        }
+        assert_eq!(lending.terms().spare, Rate::from_mbps(5));
+        lending.lost = Some("is down".into());
+        assert_eq!((lending.lends(), lending.terms().spare), (Lends::NoUplink, Rate::ZERO));
+        assert!(!lending.admits(1));
+    }
+}

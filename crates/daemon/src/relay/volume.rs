@@ -1,0 +1,225 @@
+//! How much of a data plan may be lent, and how much was: it survives the end of the program and of the power.
+
+use std::path::PathBuf;
+
+use jiff::civil::Date;
+use linux::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// From so much of the volume on the relay is a backup, in percent.
+const BACKUP_PERCENT: u64 = 80;
+/// How much is taken down in advance: a program that is killed has then counted too much rather than too little.
+const STEP_BYTES: u64 = 4_000_000;
+/// Of the file.
+const VERSION: u32 = 1;
+
+/// How much, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Octets on the wire, both ways.
+    pub bytes: u64,
+    /// After what time it begins anew.
+    pub period: Period,
+}
+
+/// After what time a volume begins anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Period {
+    /// At midnight.
+    Day,
+    /// Once a month.
+    Month {
+        /// At the beginning of this day, from 1 to 31; in a month that has it not, at the beginning of its last one.
+        reset_day: i8,
+    },
+}
+
+impl Period {
+    /// The first day of the period that `today` is in.
+    fn start(self, today: Date) -> Date {
+        let Self::Month { reset_day } = self else { return today };
+        let in_month = |month: Date| {
+            let first = month.first_of_month();
+            first.with().day(reset_day.min(first.days_in_month())).build().unwrap_or(first)
+        };
+        let this = in_month(today);
+        if this <= today { this } else { today.first_of_month().yesterday().map_or(this, in_month) }
+    }
+}
+
+/// What the file says.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    version: u32,
+    /// The first day of the period.
+    since: Date,
+    /// Octets that have gone or may have gone since.
+    bytes: u64,
+}
+
+/// What was used of a limit.
+#[derive(Debug)]
+pub struct Volume {
+    limit: Limit,
+    path: PathBuf,
+    since: Date,
+    bytes: u64,
+    /// As the file says.
+    written: Entry,
+}
+
+impl Volume {
+    /// What the file at `path` says was used of `limit`; nothing, if there is none.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written, or is broken.
+    pub fn open(limit: Limit, path: PathBuf, today: Date) -> Result<Self> {
+        let since = limit.period.start(today);
+        let empty = Entry { version: VERSION, since, bytes: 0 };
+        let entry = match std::fs::read_to_string(&path) {
+            Ok(text) => serde_json::from_str::<Entry>(&text)
+                .ok()
+                .filter(|entry| entry.version == VERSION)
+                .ok_or_else(|| broken(&path))?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => empty,
+            Err(error) => return Err(Error::system(format!("read {}", path.display()))(error)),
+        };
+        let mut volume = Self { limit, path, since: entry.since, bytes: entry.bytes, written: entry };
+        volume.roll(today);
+        volume.write(volume.bytes)?;
+        Ok(volume)
+    }
+
+    /// Octets that have gone.
+    ///
+    /// # Errors
+    /// If that cannot be written down.
+    pub fn count(&mut self, bytes: u64) -> Result<()> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > self.written.bytes || self.written.since != self.since {
+            self.write(self.bytes + STEP_BYTES)?;
+        }
+        Ok(())
+    }
+
+    /// It is `today`: perhaps the volume begins anew.
+    pub fn roll(&mut self, today: Date) {
+        let start = self.limit.period.start(today);
+        // A clock that was wrong for a while, on a device without a battery for it, must not give the volume away twice; but a
+        // beginning in the future would never end.
+        if start > self.since {
+            (self.since, self.bytes) = (start, 0);
+        } else if self.since > today {
+            self.since = start;
+        }
+    }
+
+    /// Writes down what is true, without any advance.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn settle(&mut self) -> Result<()> {
+        self.write(self.bytes)
+    }
+
+    fn write(&mut self, bytes: u64) -> Result<()> {
+        let entry = Entry { version: VERSION, since: self.since, bytes };
+        let text = serde_json::to_string(&entry).expect("it has no keys but names of fields") + "\n";
+        atomic_file::write_private(&self.path, text.as_bytes())?;
+        self.written = entry;
+        Ok(())
+    }
+
+    /// How much, and for how long.
+    pub const fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// Octets that were used.
+    pub const fn used_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Octets that are left.
+    pub const fn left_bytes(&self) -> u64 {
+        self.limit.bytes.saturating_sub(self.bytes)
+    }
+
+    /// Whether so much was used that others should carry if they can.
+    pub const fn is_low(&self) -> bool {
+        self.bytes >= self.limit.bytes / 100 * BACKUP_PERCENT
+    }
+}
+
+fn broken(path: &std::path::Path) -> Error {
+    Error::file(path)(format!(
+        "it does not say how much volume was used: remove it (rm {}) to begin with none",
+        path.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    const MONTH: Period = Period::Month { reset_day: 31 };
+
+    #[test]
+    fn a_period_begins_on_its_day_or_on_the_last_one() {
+        for (today, start) in [
+            (date(2026, 1, 30), date(2025, 12, 31)),
+            (date(2026, 1, 31), date(2026, 1, 31)),
+            (date(2026, 2, 27), date(2026, 1, 31)),
+            (date(2026, 2, 28), date(2026, 2, 28)),
+            (date(2028, 2, 28), date(2028, 1, 31)),
+            (date(2026, 3, 30), date(2026, 2, 28)),
+            (date(2026, 4, 30), date(2026, 4, 30)),
+        ] {
+            assert_eq!(MONTH.start(today), start, "{today}");
+        }
+        assert_eq!(Period::Month { reset_day: 1 }.start(date(2026, 5, 9)), date(2026, 5, 1));
+        assert_eq!(Period::Day.start(date(2026, 5, 9)), date(2026, 5, 9));
+    }
+
+    #[test]
+    fn what_was_used_survives() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("volume.json");
+        let limit = Limit { bytes: 100_000_000, period: Period::Day };
+        let today = date(2026, 5, 9);
+        let mut volume = Volume::open(limit, path.clone(), today).unwrap();
+        volume.count(79_999_999).unwrap();
+        assert!(!volume.is_low());
+        volume.count(1).unwrap();
+        assert!(volume.is_low());
+        // Killed: it has counted what it took down in advance.
+        drop(volume);
+        let mut volume = Volume::open(limit, path.clone(), today).unwrap();
+        assert_eq!(volume.used_bytes(), 79_999_999 + STEP_BYTES);
+        volume.count(16_000_000).unwrap();
+        volume.settle().unwrap();
+        let mut volume = Volume::open(limit, path.clone(), today).unwrap();
+        assert_eq!(volume.left_bytes(), 1);
+        volume.roll(today.yesterday().unwrap());
+        assert_eq!(volume.left_bytes(), 1, "a clock that goes back gives nothing");
+        volume.roll(today.tomorrow().unwrap());
+        assert_eq!(volume.left_bytes(), limit.bytes);
+        volume.count(5).unwrap();
+        assert_eq!(Volume::open(limit, path, today.tomorrow().unwrap()).unwrap().used_bytes(), 5 + STEP_BYTES);
+    }
+
+    #[test]
+    fn a_broken_file_is_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("volume.json");
+        let limit = Limit { bytes: 1, period: Period::Day };
+        for text in ["", "{}", r#"{"version":9,"since":"2026-05-09","bytes":1}"#] {
+            std::fs::write(&path, text).unwrap();
+            let why = Volume::open(limit, path.clone(), date(2026, 5, 9)).unwrap_err().to_string();
+            assert!(why.contains("volume.json") && why.contains("rm "), "{why}");
+        }
+    }
+}
