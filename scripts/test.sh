@@ -134,7 +134,7 @@ with_kernel() { cargo test "${LOCKED[@]}" --no-fail-fast -p interop -p soak-kern
 interop() { with_kernel --test integration "$@" -- --test-threads=1 --show-output "${DAEMON_TESTS[@]/#/--skip=}"; }
 
 # What people's devices run, and what that takes: rates are low, and times have room, so that both groups run at once.
-DAEMON_TESTS=(doctor:: join:: kernel_mode:: product:: proxy:: uplinks::)
+DAEMON_TESTS=(doctor:: join:: kernel_mode:: lending:: product:: proxy:: uplinks::)
 uplinks() { with_kernel --test integration "$@" -- --test-threads=1 --show-output "${DAEMON_TESTS[@]}"; }
 
 # Random cases in real time, whose losses a busy machine moves about: nothing runs beside them.

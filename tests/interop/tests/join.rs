@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use daemon::control::{self, Place, Request};
 use daemon::join::status::JoinStatus;
-use daemon::join::{JoinOptions, join, rehearse};
+use daemon::join::{JoinOptions, Wanted, join, rehearse};
 use daemon::proxy::ProxyConfig;
 use daemon::proxy::choice::Tier;
 use interop::{Daemon, Files, Running, Tethered, USB, ask, carried, output, wait_for, wait_until};
@@ -31,7 +31,7 @@ const BYTES: usize = 4_000_000;
 fn options(tiers: &[Tier]) -> JoinOptions {
     let uplinks = USB.iter().zip(tiers).map(|(name, tier)| ((*name).to_owned(), *tier)).collect();
     JoinOptions {
-        uplinks,
+        uplinks: Wanted::interfaces(uplinks),
         target: None,
         proxy: ProxyConfig::new("127.0.0.1:0".parse().unwrap()),
         control_group: None,
@@ -248,7 +248,9 @@ fn without_names_all_uplinks_are_used() {
     // An interface without a way out is none.
     net.laptop.ip(["link add idle type veth peer name far", "link set idle up"].map(str::to_owned)).unwrap();
     let mut all = options(&[]);
-    all.uplinks.clear();
+    all.uplinks.interfaces.clear();
+    // This machine's own peers have no part in it.
+    all.uplinks.state = "/nonexistent".into();
     let _joined = start(&net, all);
     let status = status(&net);
     let names: Vec<&str> =
@@ -396,7 +398,7 @@ fn what_cannot_work_is_told_in_a_line() {
         net.laptop.run(|| join(options, &Stop::new().unwrap(), |_| {}, |_| {})).unwrap().unwrap_err().to_string()
     };
     let mut unknown = options(&[Tier::Primary; 2]);
-    unknown.uplinks = vec![("usb9".into(), Tier::Primary)];
+    unknown.uplinks = Wanted::interfaces(vec![("usb9".into(), Tier::Primary)]);
     assert!(refusal(unknown).contains("usb9 does not exist"));
     assert!(refusal(options(&[Tier::Never; 2])).contains("never"));
     let mut open = options(&[Tier::Primary; 2]);

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use daemon::control::{self, Place, Request};
+use daemon::join::Wanted;
 use daemon::kernel_mode::{KernelOptions, join, rehearse};
 use daemon::proxy::choice::Tier;
 use interop::{Daemon, Files, Running, Tethered, USB, ask, carried, output, wait_for, wait_until};
@@ -21,7 +22,11 @@ const BYTES: usize = 4_000_000;
 
 fn options(tiers: &[Tier]) -> KernelOptions {
     let uplinks = USB.iter().zip(tiers).map(|(name, tier)| ((*name).to_owned(), *tier)).collect();
-    KernelOptions { uplinks, control_group: None }
+    options_of(uplinks)
+}
+
+fn options_of(uplinks: Vec<(String, Tier)>) -> KernelOptions {
+    KernelOptions { uplinks: Wanted::interfaces(uplinks), control_group: None }
 }
 
 fn start(net: &Tethered, tiers: &[Tier]) -> Daemon<()> {
@@ -206,7 +211,7 @@ fn whoever_loads_from_a_server_here_gets_it_over_both() {
     }
     net.server().ip(["mptcp limits set subflows 4 add_addr_accepted 4".into()]).unwrap();
     let uplinks = ["lan0", "lan1"].map(|name| (name.to_owned(), Tier::Primary)).to_vec();
-    let _joined = start_with(&net, KernelOptions { uplinks, control_group: None });
+    let _joined = start_with(&net, options_of(uplinks));
     // At this pace it lasts until all is seen, also on a busy machine.
     let files = Files::new(8 * BYTES);
     let mut server = net.laptop.command("mptcpize").unwrap();
@@ -303,7 +308,7 @@ fn what_cannot_work_is_told_in_a_line() {
     let refusal = |options: KernelOptions| {
         net.laptop.run(|| join(options, &Stop::new().unwrap(), |_| {}, |_| {})).unwrap().unwrap_err().to_string()
     };
-    let unknown = KernelOptions { uplinks: vec![("usb9".into(), Tier::Primary)], control_group: None };
+    let unknown = options_of(vec![("usb9".into(), Tier::Primary)]);
     assert!(refusal(unknown).contains("usb9 does not exist"));
     net.laptop.set("mptcp/enabled", "0").unwrap();
     let off = refusal(options(&[Tier::Primary; 2]));

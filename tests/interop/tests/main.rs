@@ -13,6 +13,7 @@ mod handshake;
 mod join;
 mod kernel_mode;
 mod killed;
+mod lending;
 mod middleboxes;
 mod path_mtu;
 mod paths;

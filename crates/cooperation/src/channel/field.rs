@@ -8,7 +8,7 @@ use crate::forwarding::range::{CumAck, DsnRange, RangeUpdate};
 use crate::relay_selection::energy::EnergyPrice;
 
 /// More than any link carries; sums over all relays of a destination fit into 64 bits by far.
-const RATE_MAX: Rate = Rate::from_bps(1_000_000_000_000);
+pub(crate) const RATE_MAX: Rate = Rate::from_bps(1_000_000_000_000);
 /// Longer than any wait that ends.
 pub(super) const DELAY_MAX: Duration = Duration::from_secs(3600);
 

@@ -4,7 +4,7 @@
 use bytes::BytesMut;
 use units::{Instant, Rate};
 
-use crate::channel::field::{Field, Octets, Unread, fields};
+use crate::channel::field::{Field, Octets, RATE_MAX, Unread, fields};
 
 const ALIVE: u8 = 0x01;
 const TERMS: u8 = 0x02;
@@ -23,12 +23,17 @@ pub struct Terms {
     pub echo: Instant,
     /// Whether it lends.
     pub lends: Lends,
-    /// What it can spare for whoever asks, towards the destination.
+    /// What it can spare for whoever asks, towards the destination; [`Self::UNLIMITED`]: all that there is.
     pub spare: Rate,
     /// What its owner's traffic takes.
     pub owner: Rate,
     /// Octets that are left of its volume; [`u64::MAX`] without a limit.
     pub left_bytes: u64,
+}
+
+impl Terms {
+    /// A rate that is no limit.
+    pub const UNLIMITED: Rate = RATE_MAX;
 }
 
 /// Whether a relay lends.
@@ -45,10 +50,13 @@ pub enum Lends {
     NoBattery,
     /// Its own link is gone.
     NoUplink,
+    /// Its owner has ended it.
+    Ended,
 }
 
 impl Lends {
-    const ALL: [Self; 5] = [Self::Fully, Self::AsBackup, Self::NoVolume, Self::NoBattery, Self::NoUplink];
+    const ALL: [Self; 6] =
+        [Self::Fully, Self::AsBackup, Self::NoVolume, Self::NoBattery, Self::NoUplink, Self::Ended];
 
     /// Whether packets are carried at all.
     pub const fn carries(self) -> bool {
@@ -63,6 +71,7 @@ impl Lends {
             Self::NoVolume => "no-volume",
             Self::NoBattery => "no-battery",
             Self::NoUplink => "no-uplink",
+            Self::Ended => "ended",
         }
     }
 
@@ -74,6 +83,7 @@ impl Lends {
             Self::NoVolume => "has no volume left",
             Self::NoBattery => "has little battery left",
             Self::NoUplink => "has no connection itself",
+            Self::Ended => "has ended",
         }
     }
 }

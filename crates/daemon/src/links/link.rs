@@ -4,13 +4,13 @@ use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use cooperation::channel::Identity;
-use cooperation::link::{Caller, DATAGRAM_BYTES_MAX, Heard, INNER_MTU, Lends, PORT};
+use cooperation::link::{Caller, DATAGRAM_BYTES_MAX, Heard, INNER_MTU, Lends, PORT, Terms};
 use linux::driver::random_seed;
 use linux::tun::Tun;
 use linux::uplink::{lent, slot_addresses};
 use linux::{Error, Result};
 use serde::Serialize;
-use units::{Duration, Instant};
+use units::{Duration, Instant, Rate};
 
 use crate::store::Relay;
 
@@ -174,7 +174,6 @@ impl Link {
     pub fn status(&self) -> LinkStatus {
         let is_up = self.caller.is_up(self.now);
         let terms = self.caller.terms().filter(|_| is_up);
-        let limit = |value: u64| (value < u64::MAX).then_some(value);
         LinkStatus {
             interface: self.interface.clone(),
             relay: self.relay.name.to_string(),
@@ -184,9 +183,9 @@ impl Link {
             lends: terms.map(|terms| terms.lends.name()),
             lends_in_words: terms.map(|terms| terms.lends.describe()),
             is_backup: terms.is_some_and(|terms| terms.lends == Lends::AsBackup),
-            spare_bps: terms.and_then(|terms| limit(terms.spare.as_bps())),
+            spare_bps: terms.map(|terms| terms.spare).filter(|spare| *spare < Terms::UNLIMITED).map(Rate::as_bps),
             owner_bps: terms.map(|terms| terms.owner.as_bps()),
-            left_bytes: terms.and_then(|terms| limit(terms.left_bytes)),
+            left_bytes: terms.map(|terms| terms.left_bytes).filter(|left| *left < u64::MAX),
         }
     }
 }

@@ -125,7 +125,7 @@ impl Forwarder {
     /// Destinations hear that nothing is lent any more; what was is written down as it is.
     fn end(&mut self) -> Result<()> {
         let mut shared = lock(&self.shared);
-        shared.lending.lost = Some("is no longer shared".into());
+        shared.lending.ended = true;
         let terms = shared.lending.terms();
         let settled = shared.lending.volume.as_mut().map_or(Ok(()), super::volume::Volume::settle);
         drop(shared);
@@ -231,11 +231,11 @@ impl Forwarder {
         self.call_roll();
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
-        self.measure(&mut shared, now);
         if let Some(volume) = &mut shared.lending.volume {
             volume.roll(today());
             volume.count(0)?;
         }
+        self.measure(&mut shared, now);
         shared.lending.heed_battery(battery::percent(&self.battery_folder));
         let terms = shared.lending.terms();
         for destination in self.roll.destinations() {
@@ -261,7 +261,7 @@ impl Forwarder {
         if self.looked_at != Instant::ZERO {
             shared.lending.owner = Rate::from_bytes_per(all.saturating_sub(lent), span);
         }
-        shared.lending.last_second_bytes = lent;
+        shared.lending.heed_second(lent);
         (self.counters, self.looked_at) = (counters, now);
     }
 

@@ -33,7 +33,8 @@ pub struct Lent {
     pub ipv6: bool,
     /// The UDP port on which destinations are heard.
     pub port: u16,
-    /// Whether it lends: `fully`, `as-backup`, `no-volume`, `no-battery` or `no-uplink`.
+    /// Whether it lends: `fully`, `as-backup`, `no-volume`, `no-battery`, `no-uplink` or
+    /// `ended`.
     pub lends: &'static str,
     /// The same in words that follow its name.
     pub lends_in_words: &'static str,

@@ -27,9 +27,10 @@ pub struct Lending {
     pub battery_percent: Option<u8>,
     /// What the owner's own traffic takes, both ways.
     pub owner: Rate,
-    /// Octets that were lent in the last second.
-    pub last_second_bytes: u64,
+    /// The owner has ended it.
+    pub ended: bool,
     was_empty: bool,
+    was_spent: bool,
 }
 
 impl Lending {
@@ -42,8 +43,9 @@ impl Lending {
             lost: None,
             battery_percent: None,
             owner: Rate::ZERO,
-            last_second_bytes: 0,
+            ended: false,
             was_empty: false,
+            was_spent: false,
         }
     }
 
@@ -58,13 +60,20 @@ impl Lending {
         self.was_empty = percent < enough;
     }
 
+    /// So much was lent in the last second. Once the volume is as good as spent, it is, until the next one begins.
+    pub fn heed_second(&mut self, bytes: u64) {
+        let Some(volume) = &self.volume else { return };
+        let is_ending = volume.left_bytes() <= bytes * NOTICE_SECS;
+        self.was_spent = volume.is_low() && (self.was_spent || is_ending);
+    }
+
     /// Whether it lends.
     pub fn lends(&self) -> Lends {
-        let notice = self.last_second_bytes * NOTICE_SECS;
         match &self.volume {
+            _ if self.ended => Lends::Ended,
             _ if self.lost.is_some() => Lends::NoUplink,
             _ if self.was_empty => Lends::NoBattery,
-            Some(volume) if volume.left_bytes() <= notice => Lends::NoVolume,
+            Some(_) if self.was_spent => Lends::NoVolume,
             Some(volume) if volume.is_low() => Lends::AsBackup,
             _ => Lends::Fully,
         }
@@ -72,7 +81,7 @@ impl Lending {
 
     /// Whether a packet of so many octets may still go: also for a moment after it was said that none shall.
     pub fn admits(&self, bytes: usize) -> bool {
-        self.lost.is_none() && self.volume.as_ref().is_none_or(|volume| volume.left_bytes() >= bytes as u64)
+        self.lost.is_none() && !self.ended && self.volume.as_ref().is_none_or(|volume| volume.left_bytes() >= bytes as u64)
     }
 
     /// Octets have gone.
@@ -86,7 +95,7 @@ impl Lending {
     /// What destinations are told.
     pub fn terms(&self) -> Terms {
         let lends = self.lends();
-        let spare = if lends.carries() { self.rate.unwrap_or(Rate::from_bps(u64::MAX)) } else { Rate::ZERO };
+        let spare = if lends.carries() { self.rate.unwrap_or(Terms::UNLIMITED) } else { Rate::ZERO };
         let left_bytes = self.volume.as_ref().map_or(u64::MAX, Volume::left_bytes);
         Terms { echo: Instant::ZERO, lends, spare, owner: self.owner, left_bytes }
     }
@@ -108,11 +117,18 @@ mod tests {
         assert_eq!(lending.lends(), Lends::Fully);
         lending.count(800_000).unwrap();
         assert_eq!((lending.lends(), lending.terms().left_bytes), (Lends::AsBackup, 200_000));
-        lending.last_second_bytes = 100_000;
+        lending.heed_second(99_000);
+        assert_eq!(lending.lends(), Lends::AsBackup);
+        lending.heed_second(100_000);
         assert_eq!(lending.lends(), Lends::NoVolume);
+        lending.heed_second(0);
+        assert_eq!(lending.lends(), Lends::NoVolume, "it does not flutter");
         assert!(lending.admits(200_000), "what is under way still goes");
         lending.count(199_000).unwrap();
         assert!(lending.admits(1000) && !lending.admits(1001));
+        lending.volume.as_mut().unwrap().roll(date(2026, 5, 10));
+        lending.heed_second(0);
+        assert_eq!(lending.lends(), Lends::Fully);
     }
 
     #[test]
@@ -133,5 +149,7 @@ mod tests {
         lending.lost = Some("is down".into());
         assert_eq!((lending.lends(), lending.terms().spare), (Lends::NoUplink, Rate::ZERO));
         assert!(!lending.admits(1));
+        lending.ended = true;
+        assert_eq!(lending.lends(), Lends::Ended);
     }
 }

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use daemon::control::{self, Request};
-use daemon::join::{JoinOptions, join};
+use daemon::join::{JoinOptions, Wanted, join};
 use daemon::proxy::ProxyConfig;
 use daemon::proxy::choice::Tier;
 use interop::{Daemon, Running, Tethered, USB, output, wait_until};
@@ -47,7 +47,7 @@ pub struct Bed {
 
 /// A daemon that uses these, and the port of its proxy.
 fn join_with(laptop: &Namespace, uplinks: &[&str]) -> Daemon<u16> {
-    let uplinks = uplinks.iter().map(|name| ((*name).to_owned(), Tier::Primary)).collect();
+    let uplinks = Wanted::interfaces(uplinks.iter().map(|name| ((*name).to_owned(), Tier::Primary)).collect());
     let proxy = ProxyConfig::new(([127, 0, 0, 1], 0).into());
     let options =
         JoinOptions { uplinks, proxy, target: None, control_group: None, engine: linux::EngineOptions::default() };

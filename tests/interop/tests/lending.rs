@@ -1,0 +1,398 @@
+//! `anabranch relay` on two phones that are on a laptop's network, and `anabranch join` on the laptop: paired with a code, over sealed
+//! links.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use daemon::control::{self, Request};
+use daemon::join::status::JoinStatus;
+use daemon::join::{JoinOptions, Wanted, join};
+use daemon::kernel_mode::{self, KernelOptions};
+use daemon::links::RelayChoice;
+use daemon::pairing;
+use daemon::proxy::ProxyConfig;
+use daemon::proxy::choice::Tier;
+use daemon::relay::{Limit, Period, RelayOptions, relay};
+use daemon::store::Store;
+use interop::{Daemon, Files, Running, Tethered, USB, ask, carried, output, wait_for, wait_until};
+use linux::EngineOptions;
+use linux::netns::Namespace;
+use linux::stop::Stop;
+use linux::uplink::{KERNEL, LENDER};
+use serde_json::Value;
+
+const LINK: &str = "rate = '16 Mbit/s'\ndelay = '10 ms'";
+const URL: &str = "http://10.9.9.9:8000/data.bin";
+const DEVICE: &str = "anabranch0";
+const BYTES: usize = 4_000_000;
+const NAMES: [&str; 2] = ["anna", "bert"];
+
+/// A laptop that reaches the Internet only through what the phones lend.
+struct Bed {
+    net: Tethered,
+    state: tempfile::TempDir,
+}
+
+impl Bed {
+    fn new() -> Option<Self> {
+        Self::with_phones(&[0, 1])
+    }
+
+    /// These phones do not tether: they are on the laptop's networks, and that is all.
+    fn with_phones(phones: &[usize]) -> Option<Self> {
+        let net = Tethered::distinct([LINK, LINK])?;
+        for number in phones {
+            let phone = net.phone(*number);
+            output(phone, "nft", &["delete table inet nat"]);
+            let device = output(phone, "sh", &["-c", "ip -j route get 10.9.9.9 | grep -o 'dev\":\"[^\"]*' | cut -c7-"]);
+            let device = device.trim();
+            phone
+                .ip([format!("route add 0.0.0.0/0 dev {device}"), format!("route add ::/0 dev {device}")])
+                .unwrap();
+            let close = "for file in /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding; do echo 0 > $file; done";
+            output(phone, "sh", &["-c", close]);
+            let gone = |family: &str| format!("ip {family} route delete default dev {}", USB[*number]);
+            output(&net.laptop, "sh", &["-c", &format!("{}; {}", gone("-4"), gone("-6"))]);
+        }
+        Some(Self { net, state: tempfile::tempdir().unwrap() })
+    }
+
+    fn state(&self, device: &str) -> PathBuf {
+        self.state.path().join(device)
+    }
+
+    /// The interface of a phone that reaches the Internet.
+    fn share(&self, number: usize) -> String {
+        output(self.net.phone(number), "sh", &["-c", "ip route show default | grep -o 'dev [^ ]*' | cut -c5-"]).trim().into()
+    }
+
+    fn options(&self, number: usize) -> RelayOptions {
+        RelayOptions {
+            share: self.share(number),
+            name: NAMES[number].parse().unwrap(),
+            state: self.state(NAMES[number]),
+            rate: None,
+            volume: None,
+            battery_min: None,
+            control_group: None,
+            pair: false,
+        }
+    }
+
+    fn lend(&self, number: usize) -> Daemon<()> {
+        self.lend_with(number, self.options(number))
+    }
+
+    fn lend_with(&self, number: usize, options: RelayOptions) -> Daemon<()> {
+        Daemon::start(self.net.phone(number), |stop, told| {
+            relay(options, stop, |_| told.send(()).unwrap(), |line| println!("relay: {line}"))
+        })
+    }
+
+    /// Pairs the laptop with a phone, as two people would.
+    fn pair(&self, number: usize) {
+        let (offer, said) = self.offer(number);
+        let code = code(&said);
+        assert_eq!(self.accept(number, &code).unwrap(), NAMES[number]);
+        offer.end().unwrap();
+    }
+
+    /// A phone shows codes; what it says.
+    fn offer(&self, number: usize) -> (Daemon<()>, Receiver<String>) {
+        let (say, said) = channel();
+        let store = Store::at(&self.state(NAMES[number]));
+        let offer = Daemon::start(self.net.phone(number), move |stop, told| {
+            told.send(()).unwrap();
+            let say = |line: &str| drop(say.send(line.to_owned()));
+            pairing::offer(&store, &NAMES[number].parse().unwrap(), true, stop, &say).map(drop)
+        });
+        (offer, said)
+    }
+
+    fn accept(&self, number: usize, code: &str) -> Result<String, String> {
+        let (store, address) = (Store::at(&self.state("laptop")), self.address(number));
+        let accept = || pairing::accept(&store, &"laptop".parse().unwrap(), address, code.parse().unwrap(), &Stop::new()?);
+        self.net.laptop.run(accept).unwrap().map(|name| name.to_string()).map_err(|error| error.to_string())
+    }
+
+    /// Where a phone is on the laptop's network.
+    fn address(&self, number: usize) -> IpAddr {
+        self.net.lan(number)[1].parse().unwrap()
+    }
+
+    fn wanted(&self) -> Wanted {
+        Wanted { interfaces: Vec::new(), relays: Vec::new(), state: self.state("laptop") }
+    }
+
+    /// Joins all there is; gives where the proxy listens.
+    fn join(&self) -> Daemon<String> {
+        self.join_with(self.wanted())
+    }
+
+    fn join_with(&self, uplinks: Wanted) -> Daemon<String> {
+        let options = JoinOptions {
+            uplinks,
+            target: None,
+            proxy: ProxyConfig::new("127.0.0.1:0".parse().unwrap()),
+            control_group: None,
+            engine: EngineOptions::default(),
+        };
+        Daemon::start(&self.net.laptop, |stop, told| {
+            let ready = |status: &JoinStatus| told.send(status.proxy.as_ref().unwrap().listen.to_string()).unwrap();
+            join(options, stop, ready, |line| println!("join: {line}"))
+        })
+    }
+
+    fn status(&self) -> Value {
+        ask(&self.net, DEVICE, &Request::Status).unwrap()
+    }
+
+    fn relay_status(&self, number: usize) -> Value {
+        self.net.phone(number).run(|| control::ask(LENDER, &Request::Status)).unwrap().unwrap()
+    }
+
+    fn curl(&self, files: &Files, proxy: &str) -> Running {
+        let mut command = self.net.laptop.command("curl").unwrap();
+        command.args(["--silent", "--show-error", "--fail", "--max-time", "60", "--output"]).arg(files.copy());
+        Running(command.args(["--proxy", &format!("socks5h://{proxy}"), URL]).spawn().unwrap())
+    }
+
+    /// Whether the laptop reaches `url` through an interface, without the proxy.
+    fn reaches(&self, interface: &str, url: &str) -> bool {
+        let mut command = self.net.laptop.command("curl").unwrap();
+        command.args(["--silent", "--max-time", "2", "--output", "/dev/null", "--interface", interface, url]);
+        command.stdout(Stdio::null()).status().unwrap().success()
+    }
+}
+
+/// The next code that is shown.
+fn code(said: &Receiver<String>) -> String {
+    loop {
+        let line = said.recv_timeout(Duration::from_secs(10)).expect("a code");
+        if let Some((_, rest)) = line.split_once("code: ") {
+            return rest[..7].to_owned();
+        }
+    }
+}
+
+/// All of a phone that plumbing touches.
+fn state_of(phone: &Namespace) -> String {
+    let script = "for family in -4 -6; do ip $family rule; ip $family route show table all; done; nft list ruleset; \
+        for variable in /proc/sys/net/ipv[46]/conf/*/*forward*; do echo $variable $(cat $variable); done; ip -o link | cut -d: -f2";
+    output(phone, "sh", &["-c", script])
+}
+
+#[expect(clippy::disallowed_methods, reason = "other programs work in real time")]
+fn sleep(span: Duration) {
+    thread::sleep(span);
+}
+
+#[test]
+fn two_relays_are_used_as_one_and_nothing_is_left() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(BYTES);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    (0..2).for_each(|number| bed.pair(number));
+    let before = (bed.net.state(), [0, 1].map(|number| state_of(bed.net.phone(number))));
+    let relays = [0, 1].map(|number| bed.lend(number));
+    let joined = bed.join();
+    wait_for(bed.curl(&files, &joined.ready));
+    assert!(files.arrived());
+    let status = bed.status();
+    assert!((0..2).all(|index| carried(&status, index) > BYTES as u64 / 4), "{status:#}");
+    assert_eq!(status["proxy"]["totals"]["mptcp"], 1);
+    let links = [0, 1].map(|index| status["uplinks"][index]["link"].clone());
+    assert!(links.iter().all(|link| link["is_up"] == true && link["lends"] == "fully"), "{links:?}");
+    wait_until("the relay says what it carried", || {
+        let lent = bed.relay_status(0);
+        lent["relay"]["destinations"][0]["down_bytes"].as_u64().unwrap() > BYTES as u64 / 4
+    });
+    joined.end().unwrap();
+    relays.into_iter().for_each(|relay| relay.end().unwrap());
+    assert_eq!((bed.net.state(), [0, 1].map(|number| state_of(bed.net.phone(number)))), before);
+}
+
+#[test]
+fn the_kernels_own_mptcp_uses_a_relay_beside_a_tethered_phone() {
+    let Some(bed) = Bed::with_phones(&[0]) else { return };
+    let files = Files::new(BYTES);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    bed.pair(0);
+    let _relay = bed.lend(0);
+    let options = KernelOptions { uplinks: bed.wanted(), control_group: None };
+    let _joined = Daemon::start(&bed.net.laptop, |stop, told| {
+        kernel_mode::join(options, stop, |_| told.send(()).unwrap(), |line| println!("join: {line}"))
+    });
+    let mut command = bed.net.laptop.command("mptcpize").unwrap();
+    command.args(["run", "curl", "--silent", "--fail", "--max-time", "60", "--output"]).arg(files.copy()).arg(URL);
+    wait_for(Running(command.spawn().unwrap()));
+    assert!(files.arrived());
+    let status = ask(&bed.net, KERNEL, &Request::Status).unwrap();
+    assert!((0..2).all(|index| carried(&status, index) > BYTES as u64 / 5), "{status:#}");
+}
+
+#[test]
+fn a_relay_that_is_gone_is_left_and_used_again_when_it_is_back() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(4 * BYTES);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    (0..2).for_each(|number| bed.pair(number));
+    let (first, _second) = (bed.lend(0), bed.lend(1));
+    let joined = bed.join();
+    let transfer = bed.curl(&files, &joined.ready);
+    wait_until("both carry", || (0..2).all(|index| carried(&bed.status(), index) > 200_000));
+    // It says so before it goes.
+    first.end().unwrap();
+    wait_until("the first is lost", || bed.status()["uplinks"][0]["lost"].is_string());
+    let before = carried(&bed.status(), 0);
+    let _first = bed.lend(0);
+    wait_until("it is used again", || carried(&bed.status(), 0) > before + 100_000);
+    // The second goes without a word.
+    bed.net.unplug(1);
+    wait_until("the second is lost", || bed.status()["uplinks"][1]["lost"].is_string());
+    wait_for(transfer);
+    assert!(files.arrived());
+    bed.net.plug_in(1);
+    wait_until("the second is back", || bed.status()["uplinks"][1]["lost"].is_null());
+}
+
+#[test]
+fn destinations_reach_the_internet_and_nothing_else() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(1000);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    bed.pair(0);
+    let _relay = bed.lend(0);
+    let _joined = bed.join();
+    assert!(bed.reaches("via-anna", URL));
+    // The phone's own programs, by any of its addresses; and its other network, where another device is.
+    let phone = bed.net.phone(0);
+    phone.ip(["link add lan9 type veth peer name lan9-peer".into(), "link set lan9 up".into(), "address add 192.168.99.1/24 dev lan9".into()]).unwrap();
+    let all = SocketAddr::from(([0, 0, 0, 0], 9999));
+    let _listener = phone.run(|| TcpListener::bind(all)).unwrap().unwrap();
+    let own = phone.run(|| std::net::TcpStream::connect(("192.168.99.1", 9999)).is_ok()).unwrap();
+    assert!(own, "it does listen");
+    for address in ["10.99.98.1", "192.168.99.1", &bed.net.lan(0)[1]] {
+        assert!(!bed.reaches("via-anna", &format!("http://{address}:9999/")), "{address}");
+    }
+    // Nobody sends in another destination's name.
+    bed.net.laptop.ip(["address add 10.99.98.9/32 dev via-anna".to_owned()]).unwrap();
+    assert!(!bed.reaches("10.99.98.9", URL));
+    wait_until("the relay has counted it", || {
+        bed.relay_status(0)["relay"]["destinations"][0]["lost_packets"].as_u64().unwrap() > 0
+    });
+}
+
+#[test]
+fn strangers_and_those_removed_are_not_served() {
+    let Some(bed) = Bed::new() else { return };
+    let (offer, said) = bed.offer(0);
+    // Five guesses, and nobody is paired.
+    for guess in 0..5 {
+        let right = code(&said);
+        let wrong = if right == "111 111" { "111 112" } else { "111 111" };
+        assert!(bed.accept(0, wrong).unwrap_err().contains("code is wrong"), "guess {guess}");
+    }
+    assert!(offer.end().unwrap_err().to_string().contains("guessing"));
+    assert!(bed.accept(0, "111 111").unwrap_err().contains("relay --pair"));
+    bed.pair(0);
+    let relay = bed.lend(0);
+    // Octets of strangers, those of a pairing among them.
+    let stranger = bed.net.laptop.run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+    for octets in [&[][..], &[1; 134], &[2; 58], &[3; 1449], &[0xff; 1500]] {
+        stranger.send_to(octets, (bed.address(0), 8684)).unwrap();
+    }
+    let joined = bed.join();
+    assert!(bed.status()["uplinks"][0]["lost"].is_null());
+    // A device whose key was removed.
+    let state = Store::at(&bed.state("anna"));
+    state.change_peers(|peers| peers.remove("laptop")).unwrap();
+    wait_until("it is no longer served", || bed.status()["uplinks"][0]["lost"].is_string());
+    joined.end().unwrap();
+    relay.end().unwrap();
+    // One that answers in the place of another, and has paired with the laptop too; it has no way to say so.
+    bed.pair(0);
+    let impostor = RelayOptions { state: bed.state("bert"), ..bed.options(0) };
+    let _impostor = bed.lend_with(0, impostor);
+    let refused = bed.net.laptop.run(|| {
+        let proxy = ProxyConfig::new("127.0.0.1:0".parse().unwrap());
+        let options = JoinOptions { uplinks: bed.wanted(), target: None, proxy, control_group: None, engine: EngineOptions::default() };
+        join(options, &Stop::new()?, |_| (), |_| ())
+    });
+    assert!(refused.unwrap().unwrap_err().to_string().contains("has no relay behind it"));
+}
+
+#[test]
+fn a_volume_that_is_spent_ends_the_lending_in_good_order() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(4 * BYTES);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    (0..2).for_each(|number| bed.pair(number));
+    let volume = Some(Limit { bytes: BYTES as u64, period: Period::Month { reset_day: 15 } });
+    let first = bed.lend_with(0, RelayOptions { volume, ..bed.options(0) });
+    let _second = bed.lend(1);
+    let joined = bed.join();
+    wait_for(bed.curl(&files, &joined.ready));
+    assert!(files.arrived());
+    let (relay, uplink) = (bed.relay_status(0)["relay"].clone(), bed.status()["uplinks"][0].clone());
+    let used = relay["volume_used_bytes"].as_u64().unwrap();
+    assert!((BYTES as u64 * 3 / 10..=BYTES as u64).contains(&used), "{relay:#}");
+    assert!(relay["lends"] != "fully" && relay["destinations"][0]["lost_packets"] == 0, "{relay:#}");
+    assert!(uplink["lost"].is_string() || uplink["carries"] == false, "{uplink:#}");
+    first.end().unwrap();
+    // It is remembered, with the last packets.
+    let written = fs::read_to_string(bed.state("anna").join("volume.json")).unwrap();
+    let written: Value = serde_json::from_str(&written).unwrap();
+    assert!((used..used + 20_000).contains(&written["bytes"].as_u64().unwrap()), "{written}, {used}");
+}
+
+#[test]
+fn a_relay_lends_no_more_than_its_owner_allows() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(BYTES / 4);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    bed.pair(0);
+    let rate = Some(units::Rate::from_mbps(2));
+    let _relay = bed.lend_with(0, RelayOptions { rate, ..bed.options(0) });
+    let joined = bed.join();
+    let transfer = bed.curl(&files, &joined.ready);
+    wait_until("it carries", || carried(&bed.status(), 0) > 50_000);
+    let (before, span) = (carried(&bed.status(), 0), Duration::from_secs(2));
+    sleep(span);
+    let rate = (carried(&bed.status(), 0) - before) * 8 / span.as_secs();
+    assert!((1_400_000..2_200_000).contains(&rate), "{rate} bit/s");
+    wait_for(transfer);
+    assert!(files.arrived());
+}
+
+#[test]
+fn a_relay_is_named_with_its_tier_and_its_place() {
+    let Some(bed) = Bed::with_phones(&[0]) else { return };
+    bed.pair(0);
+    let choice = |name: &str, address: Option<IpAddr>| RelayChoice { name: name.into(), address, tier: Tier::Backup };
+    // It is elsewhere now, and somebody knows where.
+    let store = Store::at(&bed.state("laptop"));
+    store
+        .change_peers(|peers| {
+            peers.relays[0].address = "192.168.42.77".parse().unwrap();
+            Ok(())
+        })
+        .unwrap();
+    let _relay = bed.lend(0);
+    let wanted = Wanted {
+        interfaces: vec![(USB[1].into(), Tier::Primary)],
+        relays: vec![choice("anna", Some(bed.address(0)))],
+        state: bed.state("laptop"),
+    };
+    let _joined = bed.join_with(wanted);
+    let status = bed.status();
+    let shown = [0, 1].map(|index| (status["uplinks"][index]["interface"].clone(), status["uplinks"][index]["tier"].clone()));
+    assert_eq!(shown, [("usb1".into(), "primary".into()), ("via-anna".into(), "backup".into())]);
+    assert!(status["uplinks"][1]["lost"].is_null(), "{status:#}");
+    assert!(Path::new(&bed.state("laptop").join("identity")).exists());
+}
