@@ -176,7 +176,7 @@ pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     file.commit()
 }
 
-/// As [`write`], but nobody except its owner may read it.
+/// As [`write()`], but nobody except its owner may read it.
 ///
 /// # Errors
 /// Those of the file system.

@@ -50,7 +50,9 @@ pub fn offer(store: &Store, own: &Name, ipv6: bool, stop: &Stop, say: &dyn Fn(&s
             return Ok(None);
         }
         if clock.now() >= until {
-            return Err(Error::Peer("nobody has typed the code in 5 minutes: begin again when the other device is at hand".into()));
+            return Err(Error::Peer(
+                "nobody has typed the code in 5 minutes: begin again when the other device is at hand".into(),
+            ));
         }
         // Whoever has gone again meanwhile was not serious.
         let Ok((stream, _)) = listener.accept() else { continue };
@@ -118,7 +120,9 @@ pub fn accept(store: &Store, own: &Name, address: IpAddr, code: Code, stop: &Sto
         Broken::Stopped => Error::Interrupted,
         Broken::Own(error) => error,
         Broken::Pairing(error) => Error::Peer(error.to_string()),
-        Broken::Stream(error) => Error::Peer(format!("the relay breaks off ({error}): look at what it says, and start anew")),
+        Broken::Stream(error) => {
+            Error::Peer(format!("the relay breaks off ({error}): look at what it says, and start anew"))
+        }
     })?;
     let relay = Relay { name: relay.name, key: relay.key, slot: relay.slot, address, ipv6: relay.ipv6 };
     store.change_peers(|peers| Ok(peers.add_relay(relay)))

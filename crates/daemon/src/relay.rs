@@ -53,8 +53,8 @@ use forwarder::{Forwarder, Shared};
 use roll::Roll;
 use status::{Lent, RelayStatus};
 use terms::Lending;
-pub use volume::{Limit, Period};
 use volume::Volume;
+pub use volume::{Limit, Period};
 
 /// What to lend, and how much of it.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ pub struct RelayOptions {
 /// As [`relay`].
 pub fn rehearse(options: &RelayOptions) -> Result<Plan> {
     let shared = find(&options.share)?;
-    uplink::lending_plan(&shared, INNER_MTU, PORT, &Surroundings::look(&[shared.clone()])?)
+    uplink::lending_plan(&shared, INNER_MTU, PORT, &Surroundings::look(core::slice::from_ref(&shared))?)
 }
 
 /// Lends in the calling thread's network namespace until `stop` is triggered. `ready` hears what there is, once all is set up; `say`
@@ -106,13 +106,13 @@ pub fn relay(
     let volume = options.volume.map(open_volume).transpose()?;
     let shared_uplink = find(&options.share)?;
     let tun = uplink::open_lender(INNER_MTU)?;
-    let surroundings = Surroundings::look(&[shared_uplink.clone()])?;
+    let surroundings = Surroundings::look(core::slice::from_ref(&shared_uplink))?;
     let plan = uplink::lending_plan(&shared_uplink, INNER_MTU, PORT, &surroundings)?;
     plan.notes.iter().for_each(|note| say(note));
     let plumbing = Plumbing::lay(plan)?;
     let socket = forwarder::listen(PORT)?;
     let server = server::Server::open(&Place::here()?, LENDER, options.control_group)?;
-    let watch = Watch::new(&[shared_uplink.clone()])?;
+    let watch = Watch::new(core::slice::from_ref(&shared_uplink))?;
     let shared = Arc::new(Mutex::new(Shared {
         lending: Lending::new(options.rate, volume, options.battery_min),
         status: RelayStatus {

@@ -51,9 +51,7 @@ impl Bed {
             output(phone, "nft", &["delete table inet nat"]);
             let device = output(phone, "sh", &["-c", "ip -j route get 10.9.9.9 | grep -o 'dev\":\"[^\"]*' | cut -c7-"]);
             let device = device.trim();
-            phone
-                .ip([format!("route add 0.0.0.0/0 dev {device}"), format!("route add ::/0 dev {device}")])
-                .unwrap();
+            phone.ip([format!("route add 0.0.0.0/0 dev {device}"), format!("route add ::/0 dev {device}")]).unwrap();
             let close = "for file in /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding; do echo 0 > $file; done";
             output(phone, "sh", &["-c", close]);
             let gone = |family: &str| format!("ip {family} route delete default dev {}", USB[*number]);
@@ -68,7 +66,9 @@ impl Bed {
 
     /// The interface of a phone that reaches the Internet.
     fn share(&self, number: usize) -> String {
-        output(self.net.phone(number), "sh", &["-c", "ip route show default | grep -o 'dev [^ ]*' | cut -c5-"]).trim().into()
+        output(self.net.phone(number), "sh", &["-c", "ip route show default | grep -o 'dev [^ ]*' | cut -c5-"])
+            .trim()
+            .into()
     }
 
     fn options(&self, number: usize) -> RelayOptions {
@@ -116,7 +116,8 @@ impl Bed {
 
     fn accept(&self, number: usize, code: &str) -> Result<String, String> {
         let (store, address) = (Store::at(&self.state("laptop")), self.address(number));
-        let accept = || pairing::accept(&store, &"laptop".parse().unwrap(), address, code.parse().unwrap(), &Stop::new()?);
+        let accept =
+            || pairing::accept(&store, &"laptop".parse().unwrap(), address, code.parse().unwrap(), &Stop::new()?);
         self.net.laptop.run(accept).unwrap().map(|name| name.to_string()).map_err(|error| error.to_string())
     }
 
@@ -272,7 +273,13 @@ fn destinations_reach_the_internet_and_nothing_else() {
     assert!(bed.reaches("via-anna", URL));
     // The phone's own programs, by any of its addresses; and its other network, where another device is.
     let phone = bed.net.phone(0);
-    phone.ip(["link add lan9 type veth peer name lan9-peer".into(), "link set lan9 up".into(), "address add 192.168.99.1/24 dev lan9".into()]).unwrap();
+    phone
+        .ip([
+            "link add lan9 type veth peer name lan9-peer".into(),
+            "link set lan9 up".into(),
+            "address add 192.168.99.1/24 dev lan9".into(),
+        ])
+        .unwrap();
     let all = SocketAddr::from(([0, 0, 0, 0], 9999));
     let _listener = phone.run(|| TcpListener::bind(all)).unwrap().unwrap();
     let own = phone.run(|| std::net::TcpStream::connect(("192.168.99.1", 9999)).is_ok()).unwrap();
@@ -321,7 +328,13 @@ fn strangers_and_those_removed_are_not_served() {
     let _impostor = bed.lend_with(0, impostor);
     let refused = bed.net.laptop.run(|| {
         let proxy = ProxyConfig::new("127.0.0.1:0".parse().unwrap());
-        let options = JoinOptions { uplinks: bed.wanted(), target: None, proxy, control_group: None, engine: EngineOptions::default() };
+        let options = JoinOptions {
+            uplinks: bed.wanted(),
+            target: None,
+            proxy,
+            control_group: None,
+            engine: EngineOptions::default(),
+        };
         join(options, &Stop::new()?, |_| (), |_| ())
     });
     assert!(refused.unwrap().unwrap_err().to_string().contains("has no relay behind it"));
@@ -391,7 +404,8 @@ fn a_relay_is_named_with_its_tier_and_its_place() {
     };
     let _joined = bed.join_with(wanted);
     let status = bed.status();
-    let shown = [0, 1].map(|index| (status["uplinks"][index]["interface"].clone(), status["uplinks"][index]["tier"].clone()));
+    let shown =
+        [0, 1].map(|index| (status["uplinks"][index]["interface"].clone(), status["uplinks"][index]["tier"].clone()));
     assert_eq!(shown, [("usb1".into(), "primary".into()), ("via-anna".into(), "backup".into())]);
     assert!(status["uplinks"][1]["lost"].is_null(), "{status:#}");
     assert!(Path::new(&bed.state("laptop").join("identity")).exists());

@@ -13,7 +13,9 @@ pub fn name(told: Option<&Name>) -> Result<Name, Failure> {
     let fit = |c: &char| c.is_ascii_alphanumeric() || "-_.".contains(*c);
     let text: String = host.trim().chars().filter(fit).skip_while(|c| !c.is_ascii_alphanumeric()).collect();
     let text: String = text.split('.').next().unwrap_or_default().chars().take(Name::BYTES_MAX).collect();
-    text.parse().map_err(|_| Failure::Input(format!("the host name {:?} is no name for a device: give one with --name", host.trim())))
+    text.parse().map_err(|_| {
+        Failure::Input(format!("the host name {:?} is no name for a device: give one with --name", host.trim()))
+    })
 }
 
 /// The number of a group of this host.

@@ -16,8 +16,8 @@ use linux::EngineOptions;
 use linux::stop::Stop;
 
 use crate::arguments::{self, Change, JoinOrder};
-use crate::commands::{device, engine};
 use crate::commands::status::chosen;
+use crate::commands::{device, engine};
 use crate::console;
 use crate::failure::Failure;
 
@@ -82,7 +82,9 @@ fn pair(arguments: &arguments::Join, address: IpAddr) -> Result<(), Failure> {
     let name = device::name(arguments.name.as_ref())?;
     let code = arguments.code.map_or_else(ask_for_code, Ok)?;
     let relay = pairing::accept(&Store::at(&arguments.state), &name, address, code, &Stop::on_signals()?)?;
-    Ok(console::print(&format!("paired with {relay}: use it with `anabranch join`, or `anabranch join --relay {relay}`\n"))?)
+    Ok(console::print(&format!(
+        "paired with {relay}: use it with `anabranch join`, or `anabranch join --relay {relay}`\n"
+    ))?)
 }
 
 fn ask_for_code() -> Result<Code, Failure> {

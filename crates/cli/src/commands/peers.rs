@@ -30,10 +30,20 @@ fn describe(peers: &Peers) -> String {
     // Enough of the key to compare it by eye; the whole is in --json.
     let short = |key: String| key.chars().take(16).collect::<String>();
     for relay in &peers.relays {
-        table.add_row([relay.name.to_string(), "lends to this one".into(), relay.address.to_string(), short(relay.key.to_string())]);
+        table.add_row([
+            relay.name.to_string(),
+            "lends to this one".into(),
+            relay.address.to_string(),
+            short(relay.key.to_string()),
+        ]);
     }
     for destination in &peers.destinations {
-        let cells = [destination.name.to_string(), "uses this one's link".into(), "–".into(), short(destination.key.to_string())];
+        let cells = [
+            destination.name.to_string(),
+            "uses this one's link".into(),
+            "–".into(),
+            short(destination.key.to_string()),
+        ];
         table.add_row(cells);
     }
     format!("{table}\n")

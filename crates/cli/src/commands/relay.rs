@@ -42,9 +42,9 @@ fn say(line: &str) {
 
 fn volume(arguments: &arguments::Relay) -> Result<Option<Limit>, Failure> {
     match (arguments.volume, arguments.reset_day) {
-        (Some(Limit { period: Period::Day, .. }), Some(_)) => {
-            Err(Failure::Input("--reset-day is for volumes of a month: leave it out, or write --volume SIZE/month".into()))
-        }
+        (Some(Limit { period: Period::Day, .. }), Some(_)) => Err(Failure::Input(
+            "--reset-day is for volumes of a month: leave it out, or write --volume SIZE/month".into(),
+        )),
         (Some(limit), Some(reset_day)) => Ok(Some(Limit { period: Period::Month { reset_day }, ..limit })),
         (limit, _) => Ok(limit),
     }

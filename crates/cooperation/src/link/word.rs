@@ -55,8 +55,7 @@ pub enum Lends {
 }
 
 impl Lends {
-    const ALL: [Self; 6] =
-        [Self::Fully, Self::AsBackup, Self::NoVolume, Self::NoBattery, Self::NoUplink, Self::Ended];
+    const ALL: [Self; 6] = [Self::Fully, Self::AsBackup, Self::NoVolume, Self::NoBattery, Self::NoUplink, Self::Ended];
 
     /// Whether packets are carried at all.
     pub const fn carries(self) -> bool {

@@ -44,7 +44,7 @@ impl Wanted {
         Self { interfaces, relays: Vec::new(), state: store::FOLDER.into() }
     }
 
-    const fn is_anything(&self) -> bool {
+    fn is_anything(&self) -> bool {
         self.interfaces.is_empty() && self.relays.is_empty()
     }
 
@@ -119,7 +119,8 @@ impl Wanted {
                 Err(error) => return Err(error),
             };
             let is_lent = |uplink: &&Uplink| uplink.interface.starts_with(lent::PREFIX);
-            named.extend(plain.iter().filter(|it| !is_lent(it)).map(|uplink| (uplink.interface.clone(), Tier::Primary)));
+            named
+                .extend(plain.iter().filter(|it| !is_lent(it)).map(|uplink| (uplink.interface.clone(), Tier::Primary)));
         }
         named.extend(lent);
         if named.is_empty() {

@@ -43,7 +43,8 @@ pub fn choose(folder: &Path, named: &[RelayChoice], by_default: bool) -> Result<
     for choice in named {
         let mut relay = known.iter().find(|relay| relay.name.as_str() == choice.name).cloned().ok_or_else(|| {
             let names: Vec<&str> = known.iter().map(|relay| relay.name.as_str()).collect();
-            let there = if names.is_empty() { "none is paired".into() } else { format!("there is {}", names.join(", ")) };
+            let there =
+                if names.is_empty() { "none is paired".into() } else { format!("there is {}", names.join(", ")) };
             Error::Usage(format!(
                 "--relay {}: no relay of that name is paired with this device ({there}): anabranch join --pair ADDRESS",
                 choice.name
@@ -73,8 +74,11 @@ mod tests {
     #[test]
     fn relays_are_chosen_by_name() {
         let folder = tempfile::tempdir().unwrap();
-        let choice =
-            |name: &str, address: Option<&str>| RelayChoice { name: name.into(), address: address.map(|it| it.parse().unwrap()), tier: Tier::Backup };
+        let choice = |name: &str, address: Option<&str>| RelayChoice {
+            name: name.into(),
+            address: address.map(|it| it.parse().unwrap()),
+            tier: Tier::Backup,
+        };
         let refusal = |named: &[RelayChoice]| choose(folder.path(), named, true).unwrap_err().to_string();
         assert!(choose(folder.path(), &[], true).unwrap().is_none());
         assert!(refusal(&[choice("anna", None)]).contains("none is paired"));

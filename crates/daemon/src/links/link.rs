@@ -63,7 +63,8 @@ impl Link {
     /// Begins to call `relay`, the `index`th one here.
     pub fn open(relay: &Relay, interface: String, index: usize, identity: &Identity, now: Instant) -> Result<Self> {
         let tun = lent::open(&interface, relay.slot, relay.ipv6, INNER_MTU, index)?;
-        let any = if relay.address.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
+        let any =
+            if relay.address.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
         let socket = UdpSocket::bind((any, 0)).map_err(Error::system("open a UDP socket"))?;
         socket.set_nonblocking(true).map_err(Error::system("set up a UDP socket"))?;
         let _ = socket2::SockRef::from(&socket).set_recv_buffer_size(SOCKET_BUFFER_BYTES);

@@ -22,7 +22,8 @@ impl Counters {
 
     /// `proc_net_dev(5)`: for each interface its name, eight numbers for what it received, and eight for what it sent.
     fn parse(text: &str, interface: &str) -> Option<Self> {
-        let (_, numbers) = text.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| name.trim() == interface)?;
+        let (_, numbers) =
+            text.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| name.trim() == interface)?;
         let mut numbers = numbers.split_ascii_whitespace().map(str::parse);
         Some(Self { down_bytes: numbers.next()?.ok()?, up_bytes: numbers.nth(7)?.ok()? })
     }

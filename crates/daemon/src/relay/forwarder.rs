@@ -68,7 +68,14 @@ pub struct Forwarder {
 
 impl Forwarder {
     /// With nothing carried yet.
-    pub fn new(socket: UdpSocket, tun: Tun, answerer: Answerer, roll: Roll, shared: Arc<Mutex<Shared>>, clock: Clock) -> Self {
+    pub fn new(
+        socket: UdpSocket,
+        tun: Tun,
+        answerer: Answerer,
+        roll: Roll,
+        shared: Arc<Mutex<Shared>>,
+        clock: Clock,
+    ) -> Self {
         let rate = lock(&shared).lending.rate;
         Self {
             socket,
@@ -186,7 +193,8 @@ impl Forwarder {
         let mut room = [0; DATAGRAM_BYTES_MAX];
         while let Some((slot, packet)) = self.down.leave(now) {
             let meter = &mut self.meters[usize::from(slot)];
-            let sealed = lending.admits(packet.len()).then(|| self.answerer.seal(slot, &packet, &mut room, now)).flatten();
+            let sealed =
+                lending.admits(packet.len()).then(|| self.answerer.seal(slot, &packet, &mut room, now)).flatten();
             let sent = sealed.is_some_and(|(place, len)| self.socket.send_to(&room[..len], place).is_ok());
             if sent {
                 meter.down_bytes += packet.len() as u64;
@@ -255,8 +263,8 @@ impl Forwarder {
     fn measure(&mut self, shared: &mut Shared, now: Instant) {
         let span = now.saturating_since(self.looked_at);
         let counters = Counters::read(&shared.status.relay.interface).unwrap_or_default();
-        let all = (counters.down_bytes + counters.up_bytes)
-            .saturating_sub(self.counters.down_bytes + self.counters.up_bytes);
+        let all =
+            (counters.down_bytes + counters.up_bytes).saturating_sub(self.counters.down_bytes + self.counters.up_bytes);
         let lent = core::mem::take(&mut self.lent_bytes);
         if self.looked_at != Instant::ZERO {
             shared.lending.owner = Rate::from_bytes_per(all.saturating_sub(lent), span);
@@ -278,18 +286,23 @@ impl Forwarder {
         relay.volume_used_bytes = lending.volume.as_ref().map(super::volume::Volume::used_bytes);
         relay.battery_percent = lending.battery_percent;
         relay.refused_datagrams = self.refused_datagrams;
-        relay.destinations = self.roll.destinations().iter().map(|destination| {
-            let meter = self.meters[usize::from(destination.slot)];
-            LentTo {
-                name: destination.name.to_string(),
-                slot: destination.slot,
-                is_up: self.answerer.is_up(destination.slot, now),
-                place: self.answerer.place(destination.slot).map(|place| place.ip().to_canonical()),
-                down_bytes: meter.down_bytes,
-                up_bytes: meter.up_bytes,
-                lost_packets: meter.lost_packets,
-            }
-        }).collect();
+        relay.destinations = self
+            .roll
+            .destinations()
+            .iter()
+            .map(|destination| {
+                let meter = self.meters[usize::from(destination.slot)];
+                LentTo {
+                    name: destination.name.to_string(),
+                    slot: destination.slot,
+                    is_up: self.answerer.is_up(destination.slot, now),
+                    place: self.answerer.place(destination.slot).map(|place| place.ip().to_canonical()),
+                    down_bytes: meter.down_bytes,
+                    up_bytes: meter.up_bytes,
+                    lost_packets: meter.lost_packets,
+                }
+            })
+            .collect();
     }
 }
 

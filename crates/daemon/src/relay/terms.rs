@@ -81,7 +81,9 @@ impl Lending {
 
     /// Whether a packet of so many octets may still go: also for a moment after it was said that none shall.
     pub fn admits(&self, bytes: usize) -> bool {
-        self.lost.is_none() && !self.ended && self.volume.as_ref().is_none_or(|volume| volume.left_bytes() >= bytes as u64)
+        self.lost.is_none()
+            && !self.ended
+            && self.volume.as_ref().is_none_or(|volume| volume.left_bytes() >= bytes as u64)
     }
 
     /// Octets have gone.

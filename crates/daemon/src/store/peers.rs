@@ -220,8 +220,7 @@ mod tests {
     #[test]
     fn what_contradicts_itself_is_not_read() {
         let key = key(1);
-        let destination =
-            |name: &str, slot: u8| format!(r#"{{"name":"{name}","key":"{key}","slot":{slot}}}"#);
+        let destination = |name: &str, slot: u8| format!(r#"{{"name":"{name}","key":"{key}","slot":{slot}}}"#);
         let file = |destinations: &[String]| format!(r#"{{"version":1,"destinations":[{}]}}"#, destinations.join(","));
         assert!(Peers::parse(&file(&[destination("a", 1), destination("b", 2)])).is_ok());
         for (broken, why) in [

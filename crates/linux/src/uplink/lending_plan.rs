@@ -9,8 +9,8 @@ use super::plan::{
     DEVICES, EnginePath, PRIORITY_FIRST, Plan, Purpose, Step, check_networks, leave_out_ipv6, routes, table,
 };
 use super::{Network, OWN_PREFIX, Surroundings, Uplink};
-use crate::attachment::{DEVICES_MAX, private_v4, private_v6};
 use crate::Result;
+use crate::attachment::{DEVICES_MAX, private_v4, private_v6};
 
 /// The device behind which destinations are.
 pub const LENDER: &str = "anabranch98";
@@ -116,6 +116,8 @@ fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
     }
     for network in networks(&plan.paths) {
         let family = if network.address.is_ipv4() { "ip" } else { "ip6" };
-        plan.filter(format!("add rule inet {device} translate {family} saddr {network} oifname \"{shared}\" masquerade"));
+        plan.filter(format!(
+            "add rule inet {device} translate {family} saddr {network} oifname \"{shared}\" masquerade"
+        ));
     }
 }

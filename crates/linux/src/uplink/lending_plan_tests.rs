@@ -34,14 +34,14 @@ ip -6 rule add from fd99:62::8/125 lookup 999800 priority 198 protocol 201   # u
 #[test]
 fn the_whole_plan_of_a_relay() {
     let uplink = phone("usb0");
-    let plan = lending_plan(&uplink, 1420, 8684, &host(&[uplink.clone()], &[])).unwrap();
+    let plan = lending_plan(&uplink, 1420, 8684, &host(core::slice::from_ref(&uplink), &[])).unwrap();
     assert_eq!(plan.to_string(), EXPECTED);
 }
 
 #[test]
 fn a_kernel_without_ipv6_is_asked_for_none() {
     let uplink = phone("usb0");
-    let mut surroundings = host(&[uplink.clone()], &[]);
+    let mut surroundings = host(core::slice::from_ref(&uplink), &[]);
     surroundings.settings.retain(|path, _| !path.starts_with("ipv6"));
     let text = lending_plan(&uplink, 1420, 8684, &surroundings).unwrap().to_string();
     assert!(!text.contains("ip -6") && !text.contains("fd99"), "{text}");
@@ -50,7 +50,7 @@ fn a_kernel_without_ipv6_is_asked_for_none() {
 #[test]
 fn ipv6_is_translated_too() {
     let uplink = with_ipv6(phone("usb0"));
-    let text = lending_plan(&uplink, 1420, 8684, &host(&[uplink.clone()], &[])).unwrap().to_string();
+    let text = lending_plan(&uplink, 1420, 8684, &host(core::slice::from_ref(&uplink), &[])).unwrap().to_string();
     for part in [
         "ip -6 route add default via fe80::1 dev usb0 onlink table 999800",
         "ip -6 rule add from fd99:62::8/125 lookup 999800",
@@ -64,14 +64,14 @@ fn ipv6_is_translated_too() {
 #[test]
 fn a_narrow_uplink_narrows_segments() {
     let uplink = super::Uplink { mtu: 1400, ..phone("usb0") };
-    let text = lending_plan(&uplink, 1420, 8684, &host(&[uplink.clone()], &[])).unwrap().to_string();
+    let text = lending_plan(&uplink, 1420, 8684, &host(core::slice::from_ref(&uplink), &[])).unwrap().to_string();
     assert!(text.contains("maxseg size set 1360") && text.contains("maxseg size set 1340"), "{text}");
 }
 
 #[test]
 fn the_destinations_network_is_nobody_elses() {
     let uplink = phone("usb0");
-    let mut surroundings = host(&[uplink.clone()], &[]);
+    let mut surroundings = host(core::slice::from_ref(&uplink), &[]);
     let network = |address: &str, prefix_len| Network { address: address.parse().unwrap(), prefix_len };
     surroundings.networks.push((LENDER.into(), network("10.99.98.1", 24)));
     assert!(lending_plan(&uplink, 1420, 8684, &surroundings).is_ok(), "it is the device's own");

@@ -56,12 +56,8 @@ pub fn open(name: &str, slot: u8, ipv6: bool, mtu: u16, index: usize) -> Result<
     let wanted = |address: &IpAddr| address.is_ipv4() || (ipv6 && has_ipv6());
     let addresses: Vec<IpAddr> = slot_addresses(slot).into_iter().filter(wanted).collect();
     let of_host = |address: &IpAddr| (*address, if address.is_ipv4() { 32 } else { 128 });
-    let config = TunConfig {
-        name: name.into(),
-        mtu,
-        offload: false,
-        addresses: addresses.iter().map(of_host).collect(),
-    };
+    let config =
+        TunConfig { name: name.into(), mtu, offload: false, addresses: addresses.iter().map(of_host).collect() };
     let tun = Tun::open(&config)?;
     let metric = METRIC_FIRST + index as u32;
     let route = |address: &IpAddr| {

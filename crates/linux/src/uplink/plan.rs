@@ -206,7 +206,11 @@ pub(super) fn check_networks(device: &str, paths: &[EnginePath], surroundings: &
 
 /// Before Linux 6.17 IPv6 is forwarded between all interfaces or none. Switching it on for all would make this host a router and
 /// end its own autoconfiguration, so that is left to people.
-pub(super) fn leave_out_ipv6(path: &mut EnginePath, surroundings: &Surroundings, notes: &mut Vec<String>) -> Result<()> {
+pub(super) fn leave_out_ipv6(
+    path: &mut EnginePath,
+    surroundings: &Surroundings,
+    notes: &mut Vec<String>,
+) -> Result<()> {
     let name = &path.uplink.interface;
     let forwards = surroundings.now("ipv6/conf/all/forwarding") == Some("1");
     if path.uplink.v6.is_none() || forwards || surroundings.now(&force_forwarding(name)).is_some() {

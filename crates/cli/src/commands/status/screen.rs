@@ -120,8 +120,8 @@ fn draw_table(frame: &mut Frame<'_>, view: &View, area: ratatui::layout::Rect) {
         let cells = view.rows.iter().map(|row| row.cells[column].chars().count());
         cells.chain([view.columns[column].chars().count()]).max().unwrap_or(0)
     };
-    let widths = (0..view.columns.len())
-        .map(|column| Constraint::Length(u16::try_from(widest(column)).unwrap_or(u16::MAX)));
+    let widths =
+        (0..view.columns.len()).map(|column| Constraint::Length(u16::try_from(widest(column)).unwrap_or(u16::MAX)));
     let block = Block::bordered().title(format!(" {} (q ends) ", view.device));
     frame.render_widget(Table::new(lines, widths).header(heading).column_spacing(2).block(block), area);
 }

@@ -228,19 +228,32 @@ mod tests {
 
     #[test]
     fn a_relay_has_destinations_instead_of_uplinks() {
-        let status = |bytes: u64| json!({
-            "device": "anabranch98",
-            "at": bytes * 1000,
-            "relay": {
-                "name": "anna", "interface": "wwan0", "lends_in_words": "lends its link", "rate_bps": 10_000_000, "owner_bps": 1_200_000,
-                "volume_bytes": 5_000_000_000_u64, "volume_used_bytes": 100_000_000, "battery_percent": 80, "refused_datagrams": 3,
-                "destinations": [{ "name": "laptop", "is_up": true, "place": "192.168.43.7", "down_bytes": bytes, "up_bytes": 0,
-                    "lost_packets": 7 }],
-            },
-        });
+        let status = |bytes: u64| {
+            json!({
+                "device": "anabranch98",
+                "at": bytes * 1000,
+                "relay": {
+                    "name": "anna", "interface": "wwan0", "lends_in_words": "lends its link", "rate_bps": 10_000_000, "owner_bps": 1_200_000,
+                    "volume_bytes": 5_000_000_000_u64, "volume_used_bytes": 100_000_000, "battery_percent": 80, "refused_datagrams": 3,
+                    "destinations": [{ "name": "laptop", "is_up": true, "place": "192.168.43.7", "down_bytes": bytes, "up_bytes": 0,
+                        "lost_packets": 7 }],
+                },
+            })
+        };
         let text = describe(&Sample::new(status(1_000_000)), &Sample::new(status(2_000_000)));
-        for wanted in ["laptop", "at 192.168.43.7", "8.00 Mbit/s", "7", "2.00 MB", "anna lends its link", "10.0 Mbit/s", "1.20 Mbit/s",
-            "100 MB of 5.00 GB", "80 %", "3 datagrams"] {
+        for wanted in [
+            "laptop",
+            "at 192.168.43.7",
+            "8.00 Mbit/s",
+            "7",
+            "2.00 MB",
+            "anna lends its link",
+            "10.0 Mbit/s",
+            "1.20 Mbit/s",
+            "100 MB of 5.00 GB",
+            "80 %",
+            "3 datagrams",
+        ] {
             assert!(text.contains(wanted), "{wanted:?} in\n{text}");
         }
     }
@@ -257,8 +270,14 @@ mod tests {
 
     #[test]
     fn whatever_is_answered_is_shown_somehow() {
-        for odd in [json!(null), json!({ "uplinks": [1, {}, null], "at": "x" }), json!({ "uplinks": {} }), json!({ "relay": [] }),
-            json!({ "relay": { "destinations": [7, {}] } }), json!({ "uplinks": [{ "link": 7 }] })] {
+        for odd in [
+            json!(null),
+            json!({ "uplinks": [1, {}, null], "at": "x" }),
+            json!({ "uplinks": {} }),
+            json!({ "relay": [] }),
+            json!({ "relay": { "destinations": [7, {}] } }),
+            json!({ "uplinks": [{ "link": 7 }] }),
+        ] {
             describe(&Sample::new(odd.clone()), &Sample::new(odd));
         }
     }

@@ -58,7 +58,8 @@ pub fn links(now: &Sample) -> Vec<String> {
         let known = |field: &str| now.0.pointer(&at(field)).and_then(Value::as_f64);
         let lends = now.0.pointer(&at("lends_in_words"))?.as_str()?;
         let far = known("round_trip").map_or(String::new(), |nanos| format!(", {} away", milliseconds(nanos)));
-        let rate = known("spare_bps").map_or(String::new(), |bps| format!(", {} each way at most", quantity(bps, "bit/s")));
+        let rate =
+            known("spare_bps").map_or(String::new(), |bps| format!(", {} each way at most", quantity(bps, "bit/s")));
         let left = known("left_bytes").map_or(String::new(), |bytes| format!(", {} left", quantity(bytes, "B")));
         let interface = now.word(&format!("/uplinks/{index}/interface"));
         Some(format!(
