@@ -337,7 +337,7 @@ pub struct Serve {
     curl --proxy socks5h://127.0.0.1:1080 http://example.org/   # programs use it so, or as an HTTP proxy\n  \
     anabranch join --kernel --interface usb0 --interface usb1=backup\n  \
     mptcpize run curl http://example.org/                       # programs use that so\n  \
-    anabranch join --pair 192.168.43.1                          # get to know a relay; asks for the code that it shows\n  \
+    anabranch join --pair                                       # get to know a relay; asks for the code that it shows\n  \
     anabranch join --relay anna --interface wlan0=backup        # over the relay that is called anna\n\n\
     Tiers: primary is used always, secondary if no primary can connect, backup carries data only when no other can,\n\
     never is not used until it is given another tier. With --kernel, secondary is used as primary. All that is changed is taken back at the end, also if the\n\
@@ -352,9 +352,10 @@ pub struct Join {
     /// anna@192.168.43.1=backup; repeatable
     #[arg(long = "relay", value_name = "NAME[@ADDR][=TIER]", value_parser = relay)]
     pub relays: Vec<RelayChoice>,
-    /// Pair with the device at ADDR, where `anabranch relay --pair` shows a code, and end
-    #[arg(long, value_name = "ADDR", value_parser = address, conflicts_with_all = ["interfaces", "relays", "kernel", "dry_run"])]
-    pub pair: Option<IpAddr>,
+    /// Pair with a device on which `anabranch relay --pair` shows a code, and end; it is looked for on all networks of this one, unless
+    /// its address is given
+    #[arg(long, value_name = "ADDR", value_parser = address, num_args = 0..=1, conflicts_with_all = ["interfaces", "relays", "kernel", "dry_run"])]
+    pub pair: Option<Option<IpAddr>>,
     /// With --pair: the code, instead of asking for it
     #[arg(long, value_name = "CODE", requires = "pair", value_parser = code)]
     pub code: Option<Code>,

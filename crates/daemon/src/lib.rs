@@ -5,6 +5,7 @@
 //! kernel_mode  the same for programs that use the kernel's own Multipath TCP
 //! links        the destination's ends of links to relays, which are uplinks as others
 //! control      how a running daemon is asked and told things
+//! discovery    relays tell the networks around that they are there, and are found
 //! doctor       what keeps uplinks from being used as one, and what to change
 //! pairing      two devices get to know each other by a short code
 //! proxy        SOCKS5 and HTTP on the loopback: every client's connection becomes one of the engine's
@@ -13,6 +14,7 @@
 //! ```
 
 pub mod control;
+pub mod discovery;
 pub mod doctor;
 pub mod join;
 pub mod kernel_mode;

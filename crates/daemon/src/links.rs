@@ -17,7 +17,6 @@ mod link;
 
 use std::os::fd::AsFd as _;
 
-use cooperation::channel::Identity;
 use linux::clock::Clock;
 use linux::stop::Stop;
 use linux::uplink::lent;
@@ -25,32 +24,39 @@ use linux::wait::wait;
 use linux::{Error, Result};
 use units::{Duration, Instant};
 
-use crate::store::Relay;
+use crate::discovery::Search;
+use crate::store::{Relay, Store};
 pub use choice::{Chosen, RelayChoice, choose};
 use link::Link;
 pub use link::LinkStatus;
 
+/// How often it is looked who was found, before there is a link.
+const SEARCH_PERIOD: Duration = Duration::from_millis(100);
 /// Between two times at which somebody is told how links are.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// All links of this device.
 pub struct Links {
     links: Vec<Link>,
+    search: Option<Search>,
+    store: Store,
     clock: Clock,
     look_at: Instant,
 }
 
 impl Links {
-    /// Makes a device for each of `relays`, and begins to call them.
+    /// Makes a device for each of the relays of `store` that were chosen, and begins to call them.
     ///
     /// # Errors
     /// If the process may not make a TUN device, or one of a name is there already.
-    pub fn open(relays: &[Relay], identity: &Identity) -> Result<Self> {
-        let clock = Clock::start();
+    pub fn open(chosen: &Chosen, store: Store) -> Result<Self> {
+        let (clock, Chosen { identity, relays, .. }) = (Clock::start(), chosen);
         let interfaces = names(relays);
         let links = relays.iter().zip(interfaces).enumerate();
         let links = links.map(|(index, (relay, interface))| Link::open(relay, interface, index, identity, clock.now()));
-        Ok(Self { links: links.collect::<Result<_>>()?, clock, look_at: Instant::ZERO })
+        let links = links.collect::<Result<_>>()?;
+        // Without it relays are called where they were.
+        Ok(Self { links, search: Search::for_lending().ok(), store, clock, look_at: Instant::ZERO })
     }
 
     /// Waits until all relays have answered, or as many as do within `patience`.
@@ -60,7 +66,9 @@ impl Links {
     pub fn connect(&mut self, patience: Duration, stop: &Stop) -> Result<()> {
         let until = self.clock.now() + patience;
         while self.clock.now() < until && !self.links.iter().all(Link::has_carrier) {
-            if !self.step(until, stop)? {
+            let step = (self.clock.now() + SEARCH_PERIOD).min(until);
+            self.heed_found();
+            if !self.step(step, stop)? {
                 return Err(Error::Interrupted);
             }
         }
@@ -80,6 +88,8 @@ impl Links {
             let is_time = self.look_at <= now;
             if is_time {
                 self.look_at = now + LOOK;
+                self.heed_found();
+                self.note_places();
             }
             for link in &mut self.links {
                 if link.takes_change() || is_time {
@@ -98,6 +108,24 @@ impl Links {
         let now = self.clock.now();
         self.links.iter_mut().try_for_each(|link| link.advance(now))?;
         Ok(goes_on)
+    }
+
+    /// Relays may be elsewhere than they were.
+    fn heed_found(&mut self) {
+        let Some(search) = &self.search else { return };
+        while let Some(found) = search.next(core::time::Duration::ZERO) {
+            self.links.iter_mut().for_each(|link| link.heed_found(&found));
+        }
+    }
+
+    /// Writes down where relays are now. It is of use the next time; a failure is met there.
+    fn note_places(&mut self) {
+        for (key, address) in self.links.iter_mut().filter_map(Link::takes_move) {
+            let _ = self.store.change_peers(|peers| {
+                peers.relays.iter_mut().filter(|relay| relay.key == key).for_each(|relay| relay.address = address);
+                Ok(())
+            });
+        }
     }
 
     /// How each is.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! offer     the relay's end: shows a code, and waits for whoever has it
+//! find      where a relay shows a code now
 //! accept    the destination's end: a person has typed the code
 //! exchange  octets between a stream and either of them
 //! ```
@@ -22,6 +23,7 @@ use linux::wait::wait;
 use linux::{Error, Result};
 use units::Duration;
 
+use crate::discovery::{Announcement, Found, Search};
 use crate::store::{Relay, Store};
 use exchange::{Broken, Exchange};
 
@@ -32,14 +34,25 @@ const TRIES: u32 = 5;
 /// How long a device may take for its part.
 const PATIENCE: Duration = Duration::from_secs(20);
 const CONNECT_PATIENCE: StdDuration = StdDuration::from_secs(5);
+/// How long relays are looked for.
+const SEARCH_STEPS: u32 = 12;
+const SEARCH_STEP: StdDuration = StdDuration::from_millis(250);
 
-/// Shows a code, by `say`, and waits until a device has it, or `stop` is triggered. Gives what the device is called here; none: it was
+/// Shows a code of the relay that lends the interface `shared`, by `say`, and waits until a device has it, or `stop` is triggered. Gives what the device is called here; none: it was
 /// stopped.
 ///
 /// # Errors
 /// If nobody may listen, all slots are taken, nobody came while the code was good, or somebody guesses.
-pub fn offer(store: &Store, own: &Name, ipv6: bool, stop: &Stop, say: &dyn Fn(&str)) -> Result<Option<Name>> {
+pub fn offer(
+    store: &Store,
+    own: &Name,
+    shared: &str,
+    ipv6: bool,
+    stop: &Stop,
+    say: &dyn Fn(&str),
+) -> Result<Option<Name>> {
     let listener = listen()?;
+    let _announcement = Announcement::of_pairing(own, Some(shared)).map_err(|error| say(&error.to_string()));
     let clock = Clock::start();
     let until = clock.now() + CODE_LIFE;
     let (mut code, mut wrong) = (Code::draw(random_seed()?), 0);
@@ -79,8 +92,8 @@ pub fn offer(store: &Store, own: &Name, ipv6: bool, stop: &Stop, say: &dyn Fn(&s
 
 fn show(code: Code, say: &dyn Fn(&str)) {
     say(&format!(
-        "pairing code: {code}   (type it on the other device: anabranch join --pair ADDRESS, where ADDRESS is this device's on the \
-         network of both)"
+        "pairing code: {code}   (type it on the other device: anabranch join --pair; if that does not find this one, add its address on \
+         the network of both)"
     ));
 }
 
@@ -95,6 +108,39 @@ fn serve(stream: &TcpStream, store: &Store, own: &Name, ipv6: bool, code: Code, 
     // It is paired, whether the device hears so or not; if not, it can be paired again.
     let _ = exchange.send(&pairing.take_octets());
     Ok(name)
+}
+
+/// Where a relay shows a code now; it must be the only one that is found.
+///
+/// # Errors
+/// If there is none, or there are several: their names and addresses.
+pub fn find(stop: &Stop) -> Result<(String, IpAddr)> {
+    let search = Search::for_pairing()?;
+    let mut found: Vec<(String, IpAddr)> = Vec::new();
+    for _ in 0..SEARCH_STEPS {
+        if stop.is_triggered() {
+            return Err(Error::Interrupted);
+        }
+        let Some(Found { name, addresses, .. }) = search.next(SEARCH_STEP) else { continue };
+        if let Some(address) = addresses.first().filter(|_| found.iter().all(|(known, _)| *known != name)) {
+            found.push((name, *address));
+        }
+    }
+    match found.as_slice() {
+        [] => Err(Error::Peer(
+            "no relay that shows a code is found on the networks of this device: run `anabranch relay --pair` there, or name its \
+             address (anabranch join --pair ADDRESS)"
+                .into(),
+        )),
+        [one] => Ok(one.clone()),
+        several => {
+            let list: Vec<String> = several.iter().map(|(name, address)| format!("{name} at {address}")).collect();
+            Err(Error::Usage(format!(
+                "several relays show a code: {}; name one's address (anabranch join --pair ADDRESS)",
+                list.join(", ")
+            )))
+        }
+    }
 }
 
 /// Pairs with the relay at `address`, which shows `code`. Gives what it is called here.

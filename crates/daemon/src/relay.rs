@@ -43,6 +43,7 @@ use units::Rate;
 
 use crate::control::message::{Answer, Request};
 use crate::control::{Place, server};
+use crate::discovery::Announcement;
 use crate::doctor::POINTER;
 use crate::join::rights;
 use crate::join::status::describe;
@@ -124,6 +125,8 @@ pub fn relay(
     }));
     let heard = Arc::clone(&say);
     let roll = Roll::new(store.clone(), move |line| heard(line));
+    let announcement = Announcement::of_lending(&options.name, identity.public(), &options.share);
+    let announcement = announcement.map_err(|error| say(&error.to_string())).ok();
     let answerer = Answerer::new(identity, random_seed()?);
     let mut forwarder = Forwarder::new(socket, tun, answerer, roll, Arc::clone(&shared), Clock::start());
     forwarder.look_first()?;
@@ -140,6 +143,7 @@ pub fn relay(
         let ended = forwarder.run(stop);
         // Its device goes before the plumbing does.
         drop(forwarder);
+        drop(announcement);
         end.stop();
         ended
     })
@@ -147,8 +151,11 @@ pub fn relay(
 
 /// Pairs one more device; whether that works or not, lending goes on.
 fn pair(store: &Store, name: &Name, shared: &Mutex<Shared>, over: &Stop, say: &dyn Fn(&str)) {
-    let ipv6 = lock(shared).status.relay.ipv6;
-    match pairing::offer(store, name, ipv6, over, say) {
+    let (share, ipv6) = {
+        let relay = &lock(shared).status.relay;
+        (relay.interface.clone(), relay.ipv6)
+    };
+    match pairing::offer(store, name, &share, ipv6, over, say) {
         Ok(Some(name)) => say(&format!("{name} is paired")),
         Ok(None) => {}
         Err(error) => say(&format!("{error} (anabranch relay --pair shows another code)")),

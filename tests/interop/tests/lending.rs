@@ -109,7 +109,7 @@ impl Bed {
         let offer = Daemon::start(self.net.phone(number), move |stop, told| {
             told.send(()).unwrap();
             let say = |line: &str| drop(say.send(line.to_owned()));
-            pairing::offer(&store, &NAMES[number].parse().unwrap(), true, stop, &say).map(drop)
+            pairing::offer(&store, &NAMES[number].parse().unwrap(), "path0", true, stop, &say).map(drop)
         });
         (offer, said)
     }
@@ -381,6 +381,28 @@ fn a_relay_lends_no_more_than_its_owner_allows() {
     assert!((1_400_000..2_200_000).contains(&rate), "{rate} bit/s");
     wait_for(transfer);
     assert!(files.arrived());
+}
+
+#[test]
+fn relays_are_found_on_the_network_wherever_they_are() {
+    let Some(bed) = Bed::new() else { return };
+    let (offer, said) = bed.offer(0);
+    let find = || pairing::find(&Stop::new().unwrap());
+    let (name, address) = bed.net.laptop.run(find).unwrap().unwrap();
+    assert_eq!((name.as_str(), address), ("anna", bed.address(0)));
+    bed.accept(0, &code(&said)).unwrap();
+    offer.end().unwrap();
+    // It was elsewhere when it was paired.
+    let store = Store::at(&bed.state("laptop"));
+    let elsewhere = store.change_peers(|peers| {
+        peers.relays[0].address = "192.168.42.77".parse().unwrap();
+        Ok(())
+    });
+    elsewhere.unwrap();
+    let _relay = bed.lend(0);
+    let _joined = bed.join();
+    assert!(bed.status()["uplinks"][0]["lost"].is_null(), "{:#}", bed.status());
+    wait_until("its place is written down", || store.peers().unwrap().relays[0].address == bed.address(0));
 }
 
 #[test]

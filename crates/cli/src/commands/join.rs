@@ -78,13 +78,22 @@ fn wanted(arguments: &arguments::Join) -> Wanted {
 }
 
 /// Gets to know a relay.
-fn pair(arguments: &arguments::Join, address: IpAddr) -> Result<(), Failure> {
+fn pair(arguments: &arguments::Join, address: Option<IpAddr>) -> Result<(), Failure> {
     let name = device::name(arguments.name.as_ref())?;
+    let address = address.map_or_else(find_pairing, Ok)?;
     let code = arguments.code.map_or_else(ask_for_code, Ok)?;
     let relay = pairing::accept(&Store::at(&arguments.state), &name, address, code, &Stop::on_signals()?)?;
     Ok(console::print(&format!(
         "paired with {relay}: use it with `anabranch join`, or `anabranch join --relay {relay}`\n"
     ))?)
+}
+
+fn find_pairing() -> Result<IpAddr, Failure> {
+    console::complain("looking for a relay that shows a code ...\n")?;
+    // Until there is something to take back, Ctrl-C may end this at once.
+    let (name, address) = pairing::find(&Stop::new()?)?;
+    console::complain(&format!("found {name} at {address}\n"))?;
+    Ok(address)
 }
 
 fn ask_for_code() -> Result<Code, Failure> {

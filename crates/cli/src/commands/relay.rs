@@ -60,8 +60,9 @@ fn pair(arguments: &arguments::Relay) -> Result<(), Failure> {
     let status = control::ask(LENDER, &Request::Status)?;
     let name = status.pointer("/relay/name").and_then(serde_json::Value::as_str).unwrap_or_default();
     let name = name.parse().map_err(|_| Failure::Failed("the relay that runs here is of another release".into()))?;
+    let share = status.pointer("/relay/interface").and_then(serde_json::Value::as_str).unwrap_or_default();
     let ipv6 = status.pointer("/relay/ipv6") == Some(&serde_json::Value::Bool(true));
-    let paired = pairing::offer(&Store::at(&arguments.state), &name, ipv6, &Stop::on_signals()?, &say)?;
+    let paired = pairing::offer(&Store::at(&arguments.state), &name, share, ipv6, &Stop::on_signals()?, &say)?;
     match paired {
         Some(name) => Ok(console::print(&format!("{name} is paired\n"))?),
         None => Err(linux::Error::Interrupted.into()),

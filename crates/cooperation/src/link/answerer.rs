@@ -47,6 +47,8 @@ struct Peer {
 pub enum Caught<'a> {
     /// Nothing of a destination's.
     Nothing,
+    /// A destination's call, which is answered; perhaps an old one, played again.
+    Call,
     /// Somebody calls who knows this relay, and whom it does not know: perhaps it was paired a moment ago.
     Unknown(PublicKey),
     /// A destination's, and no packet.
@@ -112,7 +114,7 @@ impl Answerer {
     ) -> Caught<'a> {
         match Datagram::read(octets) {
             Some(Datagram::First { caller, message, .. }) if self.door.admits(octets, now) => {
-                self.called(place, caller, message, now).map_or(Caught::Nothing, Caught::Unknown)
+                self.called(place, caller, message, now).unwrap_or(Caught::Nothing)
             }
             Some(Datagram::Sealed { receiver, counter, ciphertext }) => {
                 let opened = self.peers.iter_mut().find_map(|(number, peer)| {
@@ -126,26 +128,28 @@ impl Answerer {
         }
     }
 
-    /// Answers a destination; gives the key of somebody who is none.
+    /// Answers a destination; none if the message is no handshake's.
     fn called(
         &mut self,
         place: SocketAddr,
         caller: SessionId,
         message: &[u8; FIRST_MESSAGE_BYTES],
         now: Instant,
-    ) -> Option<PublicKey> {
+    ) -> Option<Caught<'static>> {
         let mut seed = [0; 32];
         self.random.fill_bytes(&mut seed);
         let mut handshake = responder(&self.identity, &PROLOGUE, seed);
         handshake.read_message(message, &mut []).ok()?;
         let key = PublicKey::new(<[u8; KEY_BYTES]>::try_from(handshake.get_remote_static()?).ok()?);
         let own = self.free_session();
-        let Some(peer) = self.peers.values_mut().find(|peer| peer.key == key) else { return Some(key) };
+        let Some(peer) = self.peers.values_mut().find(|peer| peer.key == key) else {
+            return Some(Caught::Unknown(key));
+        };
         let mut answer = [0; SECOND_MESSAGE_BYTES];
         handshake.write_message(&[], &mut answer).ok()?;
         peer.unconfirmed = Session::of(handshake, own, caller, now);
         self.out.push_back((place, second(caller, own, &answer)));
-        None
+        Some(Caught::Call)
     }
 
     /// A number that no session here has.

@@ -22,8 +22,11 @@ fn what_was_heard_and_is_played_again_changes_nothing() {
     assert!(pair.carries());
     // A relay that has forgotten what it heard answers a first message, and takes nobody for the destination because of it.
     let mut anew = new_relay(9);
-    for datagram in &pair.passed {
-        assert_eq!(anew.handle_datagram(stranger, datagram, &mut room(), pair.now), Caught::Nothing);
+    for (position, datagram) in pair.passed.iter().enumerate() {
+        let mut room = room();
+        let caught = anew.handle_datagram(stranger, datagram, &mut room, pair.now);
+        assert_eq!(caught == Caught::Call, position == 0, "{caught:?}");
+        assert!(matches!(caught, Caught::Call | Caught::Nothing));
     }
     assert!(anew.poll_transmit().is_some() && !anew.is_up(3, pair.now) && anew.place(3).is_none());
     assert_eq!(anew.seal(3, &[0x45; 100], &mut room(), pair.now), None);

@@ -10,7 +10,7 @@ use units::Duration;
 use crate::doctor::POINTER;
 use crate::links::{self, Chosen, Links, RelayChoice, choose};
 use crate::proxy::choice::Tier;
-use crate::store;
+use crate::store::{self, Store};
 
 /// How long relays may take to answer before it begins without them.
 const PATIENCE: Duration = Duration::from_millis(2500);
@@ -54,7 +54,8 @@ impl Wanted {
     /// If nothing can be used now, or something is wrong with a name; if the process may not make devices; if `stop` was triggered.
     pub(crate) fn find(&self, stop: &Stop, say: &dyn Fn(&str)) -> Result<Found> {
         let chosen = self.choose(say)?;
-        let mut links = chosen.as_ref().map(|chosen| Links::open(&chosen.relays, &chosen.identity)).transpose()?;
+        let open = |chosen| Links::open(chosen, Store::at(&self.state));
+        let mut links = chosen.as_ref().map(open).transpose()?;
         if let Some(links) = &mut links {
             links.connect(PATIENCE, stop)?;
         }

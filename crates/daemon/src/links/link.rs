@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use cooperation::channel::Identity;
+use cooperation::channel::{Identity, PublicKey};
 use cooperation::link::{Caller, DATAGRAM_BYTES_MAX, Heard, INNER_MTU, Lends, PORT, Terms};
 use linux::driver::random_seed;
 use linux::tun::Tun;
@@ -12,8 +12,11 @@ use linux::{Error, Result};
 use serde::Serialize;
 use units::{Duration, Instant, Rate};
 
+use crate::discovery::{Found, mark};
 use crate::store::Relay;
 
+/// Places at which a relay is looked for at once.
+const CANDIDATES_MAX: usize = 4;
 /// Datagrams or packets taken at a time before the others have their turn.
 const BATCH: usize = 64;
 
@@ -49,6 +52,9 @@ pub struct Link {
     relay: Relay,
     interface: String,
     place: SocketAddr,
+    /// Where it may be besides, as the network says.
+    candidates: Vec<SocketAddr>,
+    mark: String,
     caller: Caller,
     own: [IpAddr; 2],
     now: Instant,
@@ -71,6 +77,8 @@ impl Link {
         let caller = Caller::new(identity.clone(), relay.key, random_seed()?, now);
         Ok(Self {
             place: SocketAddr::new(relay.address, PORT),
+            candidates: Vec::new(),
+            mark: mark(relay.key),
             relay: relay.clone(),
             interface,
             caller,
@@ -81,6 +89,25 @@ impl Link {
             changed: false,
             socket,
             tun,
+        })
+    }
+
+    /// Somebody was found; whether it is this relay, it has to prove.
+    pub fn heed_found(&mut self, found: &Found) {
+        if found.mark == self.mark {
+            let is_v4 = self.place.is_ipv4();
+            let places = found.addresses.iter().filter(|address| address.is_ipv4() == is_v4);
+            self.candidates = places.take(CANDIDATES_MAX).map(|address| SocketAddr::new(*address, PORT)).collect();
+        }
+    }
+
+    /// The relay's key, and where it is, if that is elsewhere than what was known.
+    pub fn takes_move(&mut self) -> Option<(PublicKey, IpAddr)> {
+        let address = self.place.ip();
+        let has_moved = self.caller.is_up(self.now) && address != self.relay.address;
+        has_moved.then(|| {
+            self.relay.address = address;
+            (self.relay.key, address)
         })
     }
 
@@ -104,9 +131,14 @@ impl Link {
         self.take_datagrams();
         self.take_packets()?;
         self.caller.handle_timeout(now);
+        let is_up = self.caller.is_up(now);
         while let Some(datagram) = self.caller.poll_transmit() {
-            // Without a way to the relay nothing can be sent: it is called again.
-            let _ = self.socket.send_to(&datagram, self.place);
+            // While it is not there, it is called wherever it may be; where it answers from is where it is.
+            let elsewhere = self.candidates.iter().filter(|place| !is_up && **place != self.place);
+            for place in core::iter::once(&self.place).chain(elsewhere) {
+                // Without a way to the relay nothing can be sent: it is called again.
+                let _ = self.socket.send_to(&datagram, place);
+            }
         }
         self.heed_terms()
     }

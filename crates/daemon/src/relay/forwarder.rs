@@ -165,7 +165,7 @@ impl Forwarder {
                     self.call_roll();
                 }
                 Caught::Nothing | Caught::Unknown(_) => self.refused_datagrams += 1,
-                Caught::Word(_) => {}
+                Caught::Call | Caught::Word(_) => {}
             }
         }
     }

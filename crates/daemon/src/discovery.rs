@@ -1,0 +1,174 @@
+//! Relays tell the networks of this device that they are there, and are found, by DNS-SD (RFC 6763) over multicast DNS (RFC 6762).
+//!
+//! A convenience: whoever is found must still prove who it is, and who is not found can be named by its address. What is told is what the
+//! owner calls the device, and a hash of its public key, by which those that know the key recognise it; strangers learn no more.
+
+use std::net::IpAddr;
+use std::time::Duration as StdDuration;
+
+use cooperation::channel::PublicKey;
+use cooperation::link::{Name, PORT};
+use linux::{Error, Result};
+use mdns_sd::{IfKind, Receiver, ServiceDaemon, ServiceEvent, ServiceInfo};
+use sha2::{Digest as _, Sha256};
+
+/// Relays that lend.
+const LENDING: &str = "_anabranch._udp.local.";
+/// Relays that show a code now.
+const PAIRING: &str = "_anabranch-pair._tcp.local.";
+/// What tells this use of the public key from all others.
+const LABEL: &[u8] = b"anabranch relay mark 1";
+/// Octets of the hash that are told.
+const MARK_BYTES: usize = 8;
+/// How long it may take until others have heard that a relay is gone.
+const FAREWELL: StdDuration = StdDuration::from_millis(300);
+
+/// By what a relay is recognised by those that know its key: 16 hexadecimal digits.
+pub fn mark(key: PublicKey) -> String {
+    let hash = Sha256::new_with_prefix(LABEL).chain_update(key.octets()).finalize();
+    hash.iter().take(MARK_BYTES).map(|octet| format!("{octet:02x}")).collect()
+}
+
+/// A relay that is told of, until this is dropped.
+pub struct Announcement(ServiceDaemon);
+
+impl Announcement {
+    /// A relay with this key lends; everywhere but on its shared interface.
+    ///
+    /// # Errors
+    /// If this host has no multicast DNS.
+    pub fn of_lending(name: &Name, key: PublicKey, shared: &str) -> Result<Self> {
+        Self::of(LENDING, name, &[("mark", &mark(key))], Some(shared))
+    }
+
+    /// A relay shows a code.
+    ///
+    /// # Errors
+    /// As [`Self::of_lending`].
+    pub fn of_pairing(name: &Name, shared: Option<&str>) -> Result<Self> {
+        Self::of(PAIRING, name, &[], shared)
+    }
+
+    fn of(service: &str, name: &Name, properties: &[(&str, &str)], shared: Option<&str>) -> Result<Self> {
+        let daemon = daemon()?;
+        if let Some(shared) = shared {
+            daemon.disable_interface(IfKind::Name(shared.into())).map_err(unknown)?;
+        }
+        let host = format!("{name}.local.");
+        let info = ServiceInfo::new(service, name.as_str(), &host, "", PORT, properties).map_err(unknown)?;
+        daemon.register(info.enable_addr_auto()).map_err(unknown)?;
+        Ok(Self(daemon))
+    }
+}
+
+impl Drop for Announcement {
+    fn drop(&mut self) {
+        // It says farewell to the network; if it cannot, the announcement grows old.
+        if let Ok(done) = self.0.shutdown() {
+            let _ = done.recv_timeout(FAREWELL);
+        }
+    }
+}
+
+/// A relay that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What it says it is called.
+    pub name: String,
+    /// See [`mark`]; empty where it shows a code.
+    pub mark: String,
+    /// Where it says it is: addresses that need no interface's name beside them, IPv4 first.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// A search that goes on until it is dropped.
+pub struct Search {
+    daemon: ServiceDaemon,
+    events: Receiver<ServiceEvent>,
+}
+
+impl Search {
+    /// For relays that lend.
+    ///
+    /// # Errors
+    /// If this host has no multicast DNS.
+    pub fn for_lending() -> Result<Self> {
+        Self::of(LENDING)
+    }
+
+    /// For relays that show a code.
+    ///
+    /// # Errors
+    /// As [`Self::for_lending`].
+    pub fn for_pairing() -> Result<Self> {
+        Self::of(PAIRING)
+    }
+
+    fn of(service: &str) -> Result<Self> {
+        let daemon = daemon()?;
+        let events = daemon.browse(service).map_err(unknown)?;
+        Ok(Self { daemon, events })
+    }
+
+    /// The next relay that was found, within `patience`.
+    pub fn next(&self, patience: StdDuration) -> Option<Found> {
+        loop {
+            match self.events.recv_timeout(patience).ok()? {
+                ServiceEvent::ServiceResolved(service) => {
+                    let mut addresses: Vec<IpAddr> = service
+                        .addresses
+                        .iter()
+                        .map(mdns_sd::ScopedIp::to_ip_addr)
+                        .filter(|ip| is_reachable(*ip))
+                        .collect();
+                    addresses.sort();
+                    let name = service.fullname.split('.').next().unwrap_or_default().into();
+                    let mark = service.txt_properties.get_property_val_str("mark").unwrap_or_default().into();
+                    return Some(Found { name, mark, addresses });
+                }
+                _ => continue,
+            }
+        }
+    }
+}
+
+impl Drop for Search {
+    fn drop(&mut self) {
+        let _ = self.daemon.shutdown();
+    }
+}
+
+/// Link-local addresses of IPv6 are nothing without an interface's name.
+fn is_reachable(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(ip) => !ip.is_loopback(),
+        IpAddr::V6(ip) => !ip.is_loopback() && !ip.is_unicast_link_local(),
+    }
+}
+
+/// In the calling thread's network namespace. Point-to-point devices, ours among them, take no part.
+fn daemon() -> Result<ServiceDaemon> {
+    let daemon = ServiceDaemon::new().map_err(unknown)?;
+    daemon.disable_interface(vec![IfKind::LoopbackV4, IfKind::LoopbackV6]).map_err(unknown)?;
+    Ok(daemon)
+}
+
+fn unknown(error: mdns_sd::Error) -> Error {
+    Error::Peer(format!("relays cannot be found by name here: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use cooperation::channel::Identity;
+
+    use super::*;
+
+    #[test]
+    fn a_mark_is_not_the_key() {
+        let key = Identity::from_secret([7; 32]).public();
+        let own = mark(key);
+        assert_eq!((own.len(), mark(key) == own), (2 * MARK_BYTES, true));
+        assert!(!key.to_string().contains(&own));
+        assert_ne!(mark(Identity::from_secret([8; 32]).public()), own);
+    }
+}
