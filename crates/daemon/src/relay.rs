@@ -13,12 +13,16 @@
 //! gate       a limit on the rate of one direction
 //! volume     how much of a data plan may be lent, and how much was
 //! battery    how much charge there is
+//! courtesy   how much may be lent while the owner uses the link too
+//! echoes     how long packets wait on the shared link
 //! counters   what passes over the shared interface, whoever sends it
 //! status     what all of it does, for people and programs
 //! ```
 
 mod battery;
 mod counters;
+mod courtesy;
+mod echoes;
 mod forwarder;
 mod gate;
 mod roll;
@@ -122,6 +126,7 @@ pub fn relay(
             relay: Lent { name: options.name.to_string(), port: PORT, ..shown(&shared_uplink) },
             ..RelayStatus::default()
         },
+        header_bytes: uplink::header_bytes(&options.share),
     }));
     let heard = Arc::clone(&say);
     let roll = Roll::new(store.clone(), move |line| heard(line));
@@ -233,6 +238,7 @@ impl<Say: Fn(&str)> Keeper<'_, Say> {
         shared.lending.lost = None;
         let Lent { ways, ipv6, .. } = shown(uplink);
         (shared.status.relay.ways, shared.status.relay.ipv6) = (ways, ipv6);
+        shared.header_bytes = uplink::header_bytes(&uplink.interface);
         (self.say)(&format!("{} is lent again", uplink.interface));
     }
 }

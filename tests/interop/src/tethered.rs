@@ -1,5 +1,6 @@
 //! A laptop with two tethered phones that look the same to it, and a server behind both.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -106,6 +107,17 @@ impl Tethered {
     /// The laptop's IPv4 address on a phone's LAN, and the phone's.
     pub fn lan(&self, number: usize) -> [String; 2] {
         [10, 129].map(|host| format!("192.168.{}.{host}", self.subnets[number]))
+    }
+
+    /// A phone's own address on its link to the server.
+    ///
+    /// # Panics
+    /// If it has none.
+    pub fn uplink_address(&self, number: usize) -> IpAddr {
+        let net = number + 1;
+        let shown = output(self.phone(number), "sh", &["-c", &format!("ip -o -4 address show to 10.{net}.0.0/16")]);
+        let address = shown.split_ascii_whitespace().nth(3).and_then(|address| address.split('/').next());
+        address.and_then(|address| address.parse().ok()).expect("an address on the link")
     }
 
     /// It reaches the server over its link, and translates what comes from its LAN.

@@ -5,6 +5,7 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use daemon::relay::{Limit, Period, RelayOptions, relay};
 use daemon::store::Store;
 use interop::{Daemon, Files, Running, Tethered, USB, ask, carried, output, wait_for, wait_until};
 use linux::EngineOptions;
+use linux::clock::Clock;
 use linux::netns::Namespace;
 use linux::stop::Stop;
 use linux::uplink::{KERNEL, LENDER};
@@ -408,6 +410,65 @@ fn relays_are_found_on_the_network_wherever_they_are() {
     let _joined = bed.join();
     assert!(bed.status()["uplinks"][0]["lost"].is_null(), "{:#}", bed.status());
     wait_until("its place is written down", || store.peers().unwrap().relays[0].address == bed.address(0));
+}
+
+/// Sends datagrams of 1200 octets in the calling thread's namespace, at so many bit/s, until `stop`.
+fn send_steadily(to: SocketAddr, bps: u64, stop: &AtomicBool) {
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    let (clock, each) = (Clock::start(), units::Duration::from_nanos(1200 * 8 * 1_000_000_000 / bps));
+    let mut due = clock.now();
+    while !stop.load(Ordering::Relaxed) {
+        let _ = socket.send_to(&[0; 1172], to);
+        due += each;
+        sleep(due.saturating_since(clock.now()).into());
+    }
+}
+
+#[test]
+fn the_owners_traffic_goes_first() {
+    let Some(bed) = Bed::with_phones(&[0]) else { return };
+    let files = Files::new(80_000_000);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    bed.pair(0);
+    let _relay = bed.lend(0);
+    let relays = vec![RelayChoice { name: "anna".into(), address: None, tier: Tier::Primary }];
+    let joined = bed.join_with(Wanted { relays, ..bed.wanted() });
+    let _transfer = bed.curl(&files, &joined.ready);
+    let lent = || bed.relay_status(0)["relay"].clone();
+    let down = || lent()["destinations"][0]["down_bytes"].as_u64().unwrap();
+    wait_until("all of the link is lent", || down() > 3_000_000);
+    // A stream of 6 of 16 Mbit/s, which does not give way by itself.
+    let (stop, owner) = (AtomicBool::new(false), bed.net.uplink_address(0));
+    thread::scope(|scope| {
+        scope.spawn(|| bed.net.server().run(|| send_steadily(SocketAddr::new(owner, 9), 6_000_000, &stop)).unwrap());
+        sleep(Duration::from_secs(5));
+        let seen: Vec<[f64; 2]> = (0..8)
+            .map(|_| {
+                sleep(Duration::from_millis(500));
+                ["spare_bps", "owner_bps"].map(|name| lent()[name].as_f64().unwrap())
+            })
+            .collect();
+        stop.store(true, Ordering::Relaxed);
+        let mean = |index: usize| seen.iter().map(|pair| pair[index]).sum::<f64>() / seen.len() as f64;
+        println!("spare {:.2} Mbit/s, owner {:.2} Mbit/s", mean(0) / 1e6, mean(1) / 1e6);
+        assert!((mean(1) / 6e6 - 1.0).abs() < 0.05, "the owner gets it all: {seen:?}");
+        assert!((mean(0) / 10e6 - 1.0).abs() < 0.1, "what is left is known: {seen:?}");
+    });
+    // A download, which takes all that there is.
+    let mut command = bed.net.phone(0).command("curl").unwrap();
+    let own = Running(command.args(["--silent", "--max-time", "40", "--output", "/dev/null", URL]).spawn().unwrap());
+    let looks = (0..10).map(|_| {
+        let (before, span) = (down(), Duration::from_secs(3));
+        sleep(span);
+        [(down() - before) * 8 / span.as_secs(), lent()["spare_bps"].as_u64().unwrap_or(u64::MAX)]
+    });
+    // It takes a few seconds to have all of it, as TCP does.
+    let mut looks = looks
+        .inspect(|[lent, spare]| println!("beside a download of the owner's: {lent} bit/s lent, {spare} to spare"));
+    assert!(looks.any(|look| look.iter().all(|bps| *bps < 600_000)), "of 16,000,000 bit/s");
+    drop(own);
+    let before = down();
+    wait_until("it is lent again", || down() > before + 5_000_000);
 }
 
 /// Runs as a child of tests here, which kill it.

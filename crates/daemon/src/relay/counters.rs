@@ -20,6 +20,14 @@ impl Counters {
         Self::parse(&fs::read_to_string(FILE).ok()?, interface)
     }
 
+    /// What has passed since they were as `earlier`. An interface that has come anew counts anew.
+    pub const fn since(self, earlier: Self) -> Self {
+        Self {
+            down_bytes: self.down_bytes.saturating_sub(earlier.down_bytes),
+            up_bytes: self.up_bytes.saturating_sub(earlier.up_bytes),
+        }
+    }
+
     /// `proc_net_dev(5)`: for each interface its name, eight numbers for what it received, and eight for what it sent.
     fn parse(text: &str, interface: &str) -> Option<Self> {
         let (_, numbers) =

@@ -16,6 +16,8 @@ use linux::{Error, Result};
 use units::{Duration, Instant, Rate};
 
 use super::counters::Counters;
+use super::courtesy::{Courtesy, Passed};
+use super::echoes::Echoes;
 use super::gate::Gate;
 use super::roll::Roll;
 use super::status::{LentTo, RelayStatus};
@@ -36,6 +38,8 @@ pub struct Shared {
     pub lending: Lending,
     /// As it was at the last look.
     pub status: RelayStatus,
+    /// Octets that the shared interface counts in front of each packet.
+    pub header_bytes: u64,
 }
 
 /// Octets and packets of one destination.
@@ -59,8 +63,13 @@ pub struct Forwarder {
     up: Gate<(u8, Vec<u8>)>,
     meters: [Meter; SLOTS_MAX as usize + 1],
     refused_datagrams: u64,
+    courtesy: Courtesy,
+    echoes: Echoes,
     counters: Counters,
-    lent_bytes: u64,
+    /// Octets on the wire that were lent since the last tick.
+    lent: Counters,
+    /// Octets of packets that were lent since the last look.
+    second_bytes: u64,
     looked_at: Instant,
     roll_at: Instant,
     told: Lends,
@@ -89,8 +98,11 @@ impl Forwarder {
             up: Gate::new(rate),
             meters: [Meter::default(); SLOTS_MAX as usize + 1],
             refused_datagrams: 0,
+            courtesy: Courtesy::new(rate),
+            echoes: Echoes::default(),
             counters: Counters::default(),
-            lent_bytes: 0,
+            lent: Counters::default(),
+            second_bytes: 0,
             looked_at: Instant::ZERO,
             roll_at: Instant::ZERO,
             told: Lends::Fully,
@@ -102,7 +114,11 @@ impl Forwarder {
     /// # Errors
     /// If what was lent cannot be written down.
     pub fn look_first(&mut self) -> Result<()> {
-        self.look(self.clock.now())
+        let now = self.clock.now();
+        // What was before this is nobody's.
+        self.counters = Counters::read(&lock(&self.shared).status.relay.interface).unwrap_or_default();
+        self.give_way(now);
+        self.look(now)
     }
 
     /// Until `stop`.
@@ -112,7 +128,8 @@ impl Forwarder {
     pub fn run(&mut self, stop: &Stop) -> Result<()> {
         let mut ready = Vec::new();
         loop {
-            let until = [self.down.next_at(), self.up.next_at()].into_iter().flatten();
+            let tick = (self.lent != Counters::default()).then(|| self.courtesy.next_at());
+            let until = [self.down.next_at(), self.up.next_at(), tick].into_iter().flatten();
             let until = until.fold(self.looked_at + LOOK, Instant::min);
             let devices = [self.socket.as_fd(), self.tun.as_fd()];
             if !wait(&self.clock, Some(until), stop.as_fd(), devices, &mut ready)? {
@@ -120,9 +137,12 @@ impl Forwarder {
             }
             let now = self.clock.now();
             self.take_datagrams(now);
-            self.take_packets()?;
+            self.take_packets(now)?;
             self.release(now)?;
             self.answer();
+            if self.courtesy.next_at() <= now {
+                self.give_way(now);
+            }
             if now.saturating_since(self.looked_at) >= LOOK {
                 self.look(now)?;
             }
@@ -170,16 +190,23 @@ impl Forwarder {
         }
     }
 
-    fn take_packets(&mut self) -> Result<()> {
+    fn take_packets(&mut self, now: Instant) -> Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let mut shared = lock(&shared);
         for _ in 0..BATCH {
             let Some(packet) = self.tun.read().map_err(Error::system("read from the relay's device"))? else { break };
-            let slot = wire::destination(packet.octets()).and_then(slot_of);
-            if let Some(slot) = slot {
-                let packet = packet.take();
-                let bytes = packet.len();
-                if !self.down.enter((slot, packet), bytes) {
-                    self.meters[usize::from(slot)].lost_packets += 1;
-                }
+            let Some(slot) = wire::destination(packet.octets()).and_then(slot_of) else { continue };
+            if let Some(wait) = self.echoes.heed_down(packet.octets(), now) {
+                self.courtesy.heed_wait(wait);
+            }
+            let packet = packet.take();
+            let bytes = packet.len();
+            // It has come through the owner's link, whatever becomes of it.
+            shared.lending.count(bytes)?;
+            self.lent.down_bytes += bytes as u64 + shared.header_bytes;
+            self.second_bytes += bytes as u64;
+            if !self.down.enter((slot, packet), bytes) {
+                self.meters[usize::from(slot)].lost_packets += 1;
             }
         }
         Ok(())
@@ -189,33 +216,48 @@ impl Forwarder {
     fn release(&mut self, now: Instant) -> Result<()> {
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
-        let lending = &mut shared.lending;
         let mut room = [0; DATAGRAM_BYTES_MAX];
         while let Some((slot, packet)) = self.down.leave(now) {
+            let admits = shared.lending.admits();
+            let sealed = admits.then(|| self.answerer.seal(slot, &packet, &mut room, now)).flatten();
             let meter = &mut self.meters[usize::from(slot)];
-            let sealed =
-                lending.admits(packet.len()).then(|| self.answerer.seal(slot, &packet, &mut room, now)).flatten();
-            let sent = sealed.is_some_and(|(place, len)| self.socket.send_to(&room[..len], place).is_ok());
-            if sent {
+            if sealed.is_some_and(|(place, len)| self.socket.send_to(&room[..len], place).is_ok()) {
                 meter.down_bytes += packet.len() as u64;
             } else {
                 meter.lost_packets += 1;
             }
-            // It has come through the owner's link either way.
-            self.lent_bytes += packet.len() as u64;
-            lending.count(packet.len())?;
         }
         while let Some((slot, packet)) = self.up.leave(now) {
+            self.echoes.heed_up(&packet, now);
             let meter = &mut self.meters[usize::from(slot)];
-            if lending.admits(packet.len()) && self.tun.write(&[IoSlice::new(&packet)]).is_ok() {
-                meter.up_bytes += packet.len() as u64;
-                self.lent_bytes += packet.len() as u64;
-                lending.count(packet.len())?;
+            if shared.lending.admits() && self.tun.write(&[IoSlice::new(&packet)]).is_ok() {
+                let bytes = packet.len() as u64;
+                meter.up_bytes += bytes;
+                self.lent.up_bytes += bytes + shared.header_bytes;
+                self.second_bytes += bytes;
+                shared.lending.count(packet.len())?;
             } else {
                 meter.lost_packets += 1;
             }
         }
         Ok(())
+    }
+
+    /// The owner's traffic first.
+    fn give_way(&mut self, now: Instant) {
+        let shared = Arc::clone(&self.shared);
+        let mut shared = lock(&shared);
+        let counters = Counters::read(&shared.status.relay.interface).unwrap_or_default();
+        let passed = Passed {
+            all: counters.since(self.counters),
+            lent: core::mem::take(&mut self.lent),
+            waits: self.down.is_waiting() || self.up.is_waiting(),
+        };
+        self.counters = counters;
+        let rate = self.courtesy.tick(passed, now);
+        self.down.set_rate(rate);
+        self.up.set_rate(rate);
+        (shared.lending.owner, shared.lending.spare) = (self.courtesy.owner(), self.courtesy.spare());
     }
 
     fn answer(&mut self) {
@@ -243,7 +285,8 @@ impl Forwarder {
             volume.roll(today());
             volume.count(0)?;
         }
-        self.measure(&mut shared, now);
+        shared.lending.heed_second(core::mem::take(&mut self.second_bytes));
+        self.looked_at = now;
         shared.lending.heed_battery(battery::percent(&self.battery_folder));
         let terms = shared.lending.terms();
         for destination in self.roll.destinations() {
@@ -259,22 +302,8 @@ impl Forwarder {
         Ok(())
     }
 
-    /// What the owner's own traffic takes: what passes over the interface and is not lent.
-    fn measure(&mut self, shared: &mut Shared, now: Instant) {
-        let span = now.saturating_since(self.looked_at);
-        let counters = Counters::read(&shared.status.relay.interface).unwrap_or_default();
-        let all =
-            (counters.down_bytes + counters.up_bytes).saturating_sub(self.counters.down_bytes + self.counters.up_bytes);
-        let lent = core::mem::take(&mut self.lent_bytes);
-        if self.looked_at != Instant::ZERO {
-            shared.lending.owner = Rate::from_bytes_per(all.saturating_sub(lent), span);
-        }
-        shared.lending.heed_second(lent);
-        (self.counters, self.looked_at) = (counters, now);
-    }
-
     fn describe(&self, shared: &mut Shared, now: Instant) {
-        let Shared { lending, status } = shared;
+        let Shared { lending, status, .. } = shared;
         status.at = now;
         let relay = &mut status.relay;
         let lends = lending.lends();
@@ -282,6 +311,7 @@ impl Forwarder {
         relay.lost.clone_from(&lending.lost);
         relay.rate_bps = lending.rate.map(Rate::as_bps);
         relay.owner_bps = lending.owner.as_bps();
+        relay.spare_bps = lending.spare.map(Rate::as_bps);
         relay.volume_bytes = lending.volume.as_ref().map(|volume| volume.limit().bytes);
         relay.volume_used_bytes = lending.volume.as_ref().map(super::volume::Volume::used_bytes);
         relay.battery_percent = lending.battery_percent;

@@ -27,6 +27,16 @@ impl<T> Gate<T> {
         Self { rate, waiting: VecDeque::new(), waiting_bytes: 0, free_at: Instant::ZERO }
     }
 
+    /// Another limit from now on; what waits stays.
+    pub const fn set_rate(&mut self, rate: Option<Rate>) {
+        self.rate = rate;
+    }
+
+    /// Whether something waits.
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Takes a packet of `bytes` octets; false: it is lost.
     pub fn enter(&mut self, packet: T, bytes: usize) -> bool {
         let room = self.rate.map_or(usize::MAX, |rate| rate.bytes_in(WAIT_MAX) as usize);

@@ -27,6 +27,8 @@ pub struct Lending {
     pub battery_percent: Option<u8>,
     /// What the owner's own traffic takes, both ways.
     pub owner: Rate,
+    /// What can be lent now, as far as that is known.
+    pub spare: Option<Rate>,
     /// The owner has ended it.
     pub ended: bool,
     was_empty: bool,
@@ -43,6 +45,7 @@ impl Lending {
             lost: None,
             battery_percent: None,
             owner: Rate::ZERO,
+            spare: None,
             ended: false,
             was_empty: false,
             was_spent: false,
@@ -79,11 +82,9 @@ impl Lending {
         }
     }
 
-    /// Whether a packet of so many octets may still go: also for a moment after it was said that none shall.
-    pub fn admits(&self, bytes: usize) -> bool {
-        self.lost.is_none()
-            && !self.ended
-            && self.volume.as_ref().is_none_or(|volume| volume.left_bytes() >= bytes as u64)
+    /// Whether packets may still go: also for a moment after it was said that none shall.
+    pub fn admits(&self) -> bool {
+        self.lost.is_none() && !self.ended && self.volume.as_ref().is_none_or(|volume| volume.left_bytes() > 0)
     }
 
     /// Octets have gone.
@@ -97,7 +98,8 @@ impl Lending {
     /// What destinations are told.
     pub fn terms(&self) -> Terms {
         let lends = self.lends();
-        let spare = if lends.carries() { self.rate.unwrap_or(Terms::UNLIMITED) } else { Rate::ZERO };
+        let spare = self.spare.or(self.rate).unwrap_or(Terms::UNLIMITED);
+        let spare = if lends.carries() { spare } else { Rate::ZERO };
         let left_bytes = self.volume.as_ref().map_or(u64::MAX, Volume::left_bytes);
         Terms { echo: Instant::ZERO, lends, spare, owner: self.owner, left_bytes }
     }
@@ -125,9 +127,11 @@ mod tests {
         assert_eq!(lending.lends(), Lends::NoVolume);
         lending.heed_second(0);
         assert_eq!(lending.lends(), Lends::NoVolume, "it does not flutter");
-        assert!(lending.admits(200_000), "what is under way still goes");
-        lending.count(199_000).unwrap();
-        assert!(lending.admits(1000) && !lending.admits(1001));
+        assert!(lending.admits(), "what is under way still goes");
+        lending.count(199_999).unwrap();
+        assert!(lending.admits());
+        lending.count(1).unwrap();
+        assert!(!lending.admits());
         lending.volume.as_mut().unwrap().roll(date(2026, 5, 10));
         lending.heed_second(0);
         assert_eq!(lending.lends(), Lends::Fully);
@@ -150,7 +154,7 @@ mod tests {
         assert_eq!(lending.terms().spare, Rate::from_mbps(5));
         lending.lost = Some("is down".into());
         assert_eq!((lending.lends(), lending.terms().spare), (Lends::NoUplink, Rate::ZERO));
-        assert!(!lending.admits(1));
+        assert!(!lending.admits());
         lending.ended = true;
         assert_eq!(lending.lends(), Lends::Ended);
     }

@@ -162,6 +162,14 @@ pub fn own_addresses() -> Result<Vec<IpAddr>> {
     Ok(entries.filter_map(|entry| text(entry, "local")?.parse().ok()).collect())
 }
 
+/// Octets that the kernel counts in front of each packet of an interface: Ethernet's header, or nothing.
+pub fn header_bytes(interface: &str) -> u64 {
+    const ETHERNET: u64 = 14;
+    let links = ip_json(&["link", "show", "dev", interface]).unwrap_or_default();
+    let is_ethernet = links.first().and_then(|link| text(link, "link_type")) == Some("ether");
+    if is_ethernet { ETHERNET } else { 0 }
+}
+
 /// All interfaces that reach the Internet by themselves now.
 ///
 /// # Errors

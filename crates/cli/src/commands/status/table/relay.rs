@@ -43,8 +43,11 @@ pub fn lent(now: &Sample) -> String {
         format!("; {} of {} used", quantity(now.number(&at("volume_used_bytes")), "B"), quantity(bytes, "B"))
     });
     let battery = known("battery_percent").map_or(String::new(), |percent| format!("; battery {percent} %"));
+    let cap = known("rate_bps").unwrap_or(f64::MAX);
+    let spare = known("spare_bps").filter(|spare| *spare < cap);
+    let spare = spare.map_or(String::new(), |bps| format!(", {} can be lent beside it", quantity(bps, "bit/s")));
     format!(
-        "{} {state}{rate}; its owner's own traffic takes {}{volume}{battery}; {} datagrams of strangers",
+        "{} {state}{rate}; its owner's own traffic takes {}{spare}{volume}{battery}; {} datagrams of strangers",
         now.word(&at("name")),
         quantity(now.number(&at("owner_bps")), "bit/s"),
         now.number(&at("refused_datagrams")),
