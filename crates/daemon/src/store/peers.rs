@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::text;
 
+// What is agreed at pairing is what is plumbed.
+const _: () = assert!(SLOTS_MAX == cooperation::link::pairing::SLOTS_MAX);
 /// Of the file.
 const VERSION: u32 = 1;
 
