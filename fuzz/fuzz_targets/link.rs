@@ -66,7 +66,7 @@ fn exchange(caller: &mut Caller, answerer: &mut Answerer, now: Instant) {
 fn assert_pairing_survives(octets: &[u8], cut: usize) {
     let name = || "anna".parse().expect("a name");
     let code = Code::draw([5; 32]);
-    let lender = Lender { name: name(), slot: 1, ipv6: true };
+    let lender = Lender { name: name() };
     let mut relay = Pairing::relay(Identity::from_secret([2; 32]), lender, code, [6; 32]);
     let mut destination = Pairing::destination(Identity::from_secret([1; 32]), name(), code, [7; 32]);
     for piece in octets.chunks(cut) {

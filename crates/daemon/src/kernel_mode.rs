@@ -195,6 +195,7 @@ impl<Say: Fn(&str)> Keeper<'_, Say> {
     }
 
     fn lost(&self, interface: &str, why: String) {
+        let why = lock(self.state).why_lost(interface, why);
         (self.say)(&format!("going on without {interface}: it {why}"));
         lock(self.state).lost(interface, why, self.clock.now());
     }

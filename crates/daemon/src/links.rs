@@ -90,6 +90,7 @@ impl Links {
                 self.look_at = now + LOOK;
                 self.heed_found();
                 self.note_places();
+                self.heed_removed();
             }
             for link in &mut self.links {
                 if link.takes_change() || is_time {
@@ -115,6 +116,15 @@ impl Links {
         let Some(search) = &self.search else { return };
         while let Some(found) = search.next(core::time::Duration::ZERO) {
             self.links.iter_mut().for_each(|link| link.heed_found(&found));
+        }
+    }
+
+    /// A relay that was forgotten is used no longer.
+    fn heed_removed(&mut self) {
+        // A broken file is no reason to end what works.
+        let Ok(peers) = self.store.peers() else { return };
+        for link in &mut self.links {
+            link.set_known(peers.relays.iter().any(|relay| relay.key == link.key()));
         }
     }
 

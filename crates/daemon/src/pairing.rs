@@ -35,7 +35,7 @@ const TRIES: u32 = 5;
 const PATIENCE: Duration = Duration::from_secs(20);
 const CONNECT_PATIENCE: StdDuration = StdDuration::from_secs(5);
 /// How long relays are looked for.
-const SEARCH_STEPS: u32 = 12;
+const SEARCH: Duration = Duration::from_secs(3);
 const SEARCH_STEP: StdDuration = StdDuration::from_millis(250);
 
 /// Shows a code of the relay that lends the interface `shared`, by `say`, and waits until a device has it, or `stop` is triggered. Gives what the device is called here; none: it was
@@ -51,6 +51,8 @@ pub fn offer(
     stop: &Stop,
     say: &dyn Fn(&str),
 ) -> Result<Option<Name>> {
+    // Better now than when somebody has typed the code.
+    store.peers()?.free_slot()?;
     let listener = listen()?;
     let _announcement = Announcement::of_pairing(own, Some(shared)).map_err(|error| say(&error.to_string()));
     let clock = Clock::start();
@@ -98,13 +100,12 @@ fn show(code: Code, say: &dyn Fn(&str)) {
 }
 
 fn serve(stream: &TcpStream, store: &Store, own: &Name, ipv6: bool, code: Code, stop: &Stop) -> Result<Name, Broken> {
-    let slot = store.peers()?.free_slot()?;
-    let lender = Lender { name: own.clone(), slot, ipv6 };
+    let lender = Lender { name: own.clone() };
     let mut pairing = Pairing::relay(store.identity()?, lender, code, random_seed()?);
     let exchange = Exchange::new(stream, stop, PATIENCE)?;
     let destination = exchange.run(&mut pairing, Pairing::take_octets, Pairing::<Lender>::handle_octets)?;
-    let name = store.change_peers(|peers| peers.add_destination(destination.name, destination.key, slot))?;
-    pairing.confirm();
+    let (name, slot) = store.change_peers(|peers| peers.add_destination(destination.name, destination.key))?;
+    pairing.confirm(slot, ipv6);
     // It is paired, whether the device hears so or not; if not, it can be paired again.
     let _ = exchange.send(&pairing.take_octets());
     Ok(name)
@@ -117,7 +118,9 @@ fn serve(stream: &TcpStream, store: &Store, own: &Name, ipv6: bool, code: Code, 
 pub fn find(stop: &Stop) -> Result<(String, IpAddr)> {
     let search = Search::for_pairing()?;
     let mut found: Vec<(String, IpAddr)> = Vec::new();
-    for _ in 0..SEARCH_STEPS {
+    let clock = Clock::start();
+    let until = clock.now() + SEARCH;
+    while clock.now() < until {
         if stop.is_triggered() {
             return Err(Error::Interrupted);
         }

@@ -46,7 +46,7 @@ use rustix::io::Errno;
 use units::Rate;
 
 use crate::control::message::{Answer, Request};
-use crate::control::{Place, server};
+use crate::control::{self, Place, server};
 use crate::discovery::Announcement;
 use crate::doctor::POINTER;
 use crate::join::rights;
@@ -104,6 +104,9 @@ pub fn relay(
     say: impl Fn(&str) + Send + Sync + 'static,
 ) -> Result<()> {
     let say = Arc::new(say);
+    if control::running()?.iter().any(|device| device == LENDER) {
+        return Err(Error::Usage("a relay runs here already, and lends one interface: end it first".into()));
+    }
     let store = Store::at(&options.state);
     let identity = store.identity()?;
     store.peers()?;
@@ -123,7 +126,12 @@ pub fn relay(
         status: RelayStatus {
             version: env!("CARGO_PKG_VERSION"),
             device: LENDER.into(),
-            relay: Lent { name: options.name.to_string(), port: PORT, ..shown(&shared_uplink) },
+            relay: Lent {
+                name: options.name.to_string(),
+                state: std::path::absolute(&options.state).unwrap_or_else(|_| options.state.clone()),
+                port: PORT,
+                ..shown(&shared_uplink)
+            },
             ..RelayStatus::default()
         },
         header_bytes: uplink::header_bytes(&options.share),
@@ -161,8 +169,8 @@ fn pair(store: &Store, name: &Name, shared: &Mutex<Shared>, over: &Stop, say: &d
         (relay.interface.clone(), relay.ipv6)
     };
     match pairing::offer(store, name, &share, ipv6, over, say) {
-        Ok(Some(name)) => say(&format!("{name} is paired")),
-        Ok(None) => {}
+        // The roll tells who is paired.
+        Ok(_) => {}
         Err(error) => say(&format!("{error} (anabranch relay --pair shows another code)")),
     }
 }
@@ -235,11 +243,15 @@ impl<Say: Fn(&str)> Keeper<'_, Say> {
             return self.lost(format!("cannot be connected ({error})"));
         }
         let mut shared = lock(self.shared);
-        shared.lending.lost = None;
+        let was_lost = shared.lending.lost.take().is_some();
         let Lent { ways, ipv6, .. } = shown(uplink);
         (shared.status.relay.ways, shared.status.relay.ipv6) = (ways, ipv6);
         shared.header_bytes = uplink::header_bytes(&uplink.interface);
-        (self.say)(&format!("{} is lent again", uplink.interface));
+        let name = &uplink.interface;
+        (self.say)(&format!(
+            "{name} {}",
+            if was_lost { "is lent again" } else { "has changed, and is lent as it is now" }
+        ));
     }
 }
 

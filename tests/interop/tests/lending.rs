@@ -574,6 +574,35 @@ fn daemons_killed_at_two_hundred_moments_leave_nothing() {
 }
 
 #[test]
+fn what_changes_while_a_link_is_used_does_not_break_it() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(1000);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    bed.pair(0);
+    // The shared interface gets IPv4 only afterwards.
+    let (phone, address) = (bed.net.phone(0), bed.net.uplink_address(0));
+    let options = bed.options(0);
+    output(phone, "ip", &["-4", "route", "delete", "default"]);
+    let _relay = bed.lend_with(0, options);
+    phone.ip(["route add 0.0.0.0/0 dev path0".to_owned()]).unwrap();
+    wait_until("IPv4 is lent too", || bed.relay_status(0)["relay"]["ways"].to_string().contains(&address.to_string()));
+    let _joined = bed.join();
+    assert!(bed.reaches("via-anna", URL));
+    // Somebody pairs the same device again.
+    bed.pair(0);
+    sleep(Duration::from_millis(1500));
+    assert!(bed.reaches("via-anna", URL));
+    // Who uses a relay does not lend, since both sides would have the same addresses.
+    let lends = RelayOptions { share: USB[0].into(), state: bed.state("laptop"), ..bed.options(0) };
+    bed.net.laptop.ip([format!("route add 0.0.0.0/0 via {} dev {}", bed.address(0), USB[0])]).unwrap();
+    let refused = bed.net.laptop.run(|| relay(lends, &Stop::new()?, |_| (), |_| ()));
+    assert!(refused.unwrap().unwrap_err().to_string().contains("cannot lend at the same time"));
+    // One that is forgotten here is used no longer.
+    Store::at(&bed.state("laptop")).change_peers(|peers| peers.remove("anna")).unwrap();
+    wait_until("it is used no longer", || bed.status()["uplinks"][0]["lost"].is_string());
+}
+
+#[test]
 fn a_relay_is_named_with_its_tier_and_its_place() {
     let Some(bed) = Bed::with_phones(&[0]) else { return };
     bed.pair(0);

@@ -62,7 +62,10 @@ fn pair(arguments: &arguments::Relay) -> Result<(), Failure> {
     let name = name.parse().map_err(|_| Failure::Failed("the relay that runs here is of another release".into()))?;
     let share = status.pointer("/relay/interface").and_then(serde_json::Value::as_str).unwrap_or_default();
     let ipv6 = status.pointer("/relay/ipv6") == Some(&serde_json::Value::Bool(true));
-    let paired = pairing::offer(&Store::at(&arguments.state), &name, share, ipv6, &Stop::on_signals()?, &say)?;
+    // Where the relay that runs here keeps its keys, wherever that is.
+    let state =
+        status.pointer("/relay/state").and_then(serde_json::Value::as_str).map_or(arguments.state.clone(), Into::into);
+    let paired = pairing::offer(&Store::at(&state), &name, share, ipv6, &Stop::on_signals()?, &say)?;
     match paired {
         Some(name) => Ok(console::print(&format!("{name} is paired\n"))?),
         None => Err(linux::Error::Interrupted.into()),

@@ -25,7 +25,7 @@ pub fn status(arguments: &arguments::Status) -> Result<(), Failure> {
     };
     if devices.is_empty() {
         return Err(Failure::Failed(
-            "nothing runs here: start it with `anabranch join`, and ask in the same network namespace".into(),
+            "nothing runs here: start it with `anabranch join` or `anabranch relay`, and ask in the same network namespace".into(),
         ));
     }
     if arguments.json {

@@ -4,9 +4,9 @@
 //! destination                                    relay
 //! hello: magic, version, SPAKE2            <->   hello                            both at once
 //! psk, e                                    ->
-//!                                           <-   e, ee, s, es: name, slot, IPv6
+//!                                           <-   e, ee, s, es: name
 //! s, se: name                               ->
-//!                                           <-   confirmation: it has written that down
+//!                                           <-   confirmation: slot, IPv6; it has written that down
 //! ```
 //!
 //! A person reads a short code off the relay and types it into the destination. SPAKE2 (RFC 9382) makes of it a key that nobody can guess who
@@ -157,17 +157,13 @@ enum Stage {
 pub struct Lender {
     /// What its owner calls it.
     pub name: Name,
-    /// Which of its destinations the other one will be.
-    pub slot: u8,
-    /// Whether it carries IPv6 too.
-    pub ipv6: bool,
 }
 
 /// The destination's end: what it tells, and what it has learned.
 #[derive(Clone, Debug)]
 pub struct Borrower {
     name: Name,
-    relay: Option<Relay>,
+    relay: Option<(PublicKey, Name)>,
 }
 
 impl<End> fmt::Debug for Pairing<End> {
@@ -290,8 +286,7 @@ impl Pairing<Lender> {
                     self.say(&[]);
                     return Err(PairingError::WrongCode);
                 }
-                let lender = &self.end;
-                let told = [&[lender.slot, lender.ipv6.into()], lender.name.as_str().as_bytes()].concat();
+                let told = self.end.name.as_str().as_bytes().to_vec();
                 self.write(&mut handshake, &told)?;
                 self.stage = Stage::Keys(handshake);
                 Ok(None)
@@ -306,11 +301,11 @@ impl Pairing<Lender> {
         }
     }
 
-    /// Tells the destination that it is written down.
-    pub fn confirm(&mut self) {
+    /// Tells the destination that it is written down, which of the relay's destinations it is, and whether the relay carries IPv6 too.
+    pub fn confirm(&mut self, slot: u8, ipv6: bool) {
         if let Stage::Confirmation(mut transport) = core::mem::replace(&mut self.stage, Stage::Over) {
             let mut message = [0; MESSAGE_BYTES_MAX];
-            if let Ok(len) = transport.write_message(&[], &mut message) {
+            if let Ok(len) = transport.write_message(&[slot, ipv6.into()], &mut message) {
                 self.say(&message[..len]);
             }
         }
@@ -352,19 +347,20 @@ impl Pairing<Borrower> {
                 let mut payload = [0; MESSAGE_BYTES_MAX];
                 let len = handshake.read_message(message, &mut payload).map_err(|_| PairingError::WrongCode)?;
                 let key = remote(&handshake)?;
-                let (&[slot, ipv6], told) = payload[..len].split_first_chunk().ok_or(PairingError::Broken)?;
-                if !(1..=SLOTS_MAX).contains(&slot) {
-                    return Err(PairingError::Broken);
-                }
-                self.end.relay = Some(Relay { key, name: name(told)?, slot, ipv6: ipv6 != 0 });
+                self.end.relay = Some((key, name(&payload[..len])?));
                 let own = self.end.name.as_str().as_bytes().to_vec();
                 self.write(&mut handshake, &own)?;
                 self.stage = Stage::Confirmation(Box::new(transport(*handshake)?));
                 Ok(None)
             }
             Stage::Confirmation(mut transport) => {
-                transport.read_message(message, &mut [0; MESSAGE_BYTES_MAX]).map_err(|_| PairingError::Broken)?;
-                Ok(self.end.relay.take())
+                let mut told = [0; MESSAGE_BYTES_MAX];
+                let len = transport.read_message(message, &mut told).map_err(|_| PairingError::Broken)?;
+                let &[slot, ipv6] = &told[..len] else { return Err(PairingError::Broken) };
+                if !(1..=SLOTS_MAX).contains(&slot) {
+                    return Err(PairingError::Broken);
+                }
+                Ok(self.end.relay.take().map(|(key, name)| Relay { key, name, slot, ipv6: ipv6 != 0 }))
             }
             Stage::Proof(_) | Stage::Over => Err(PairingError::Broken),
         }

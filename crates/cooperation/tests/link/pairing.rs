@@ -9,7 +9,7 @@ fn code(text: &str) -> Code {
 }
 
 fn lender() -> Lender {
-    Lender { name: "annas-phone".parse().unwrap(), slot: 3, ipv6: true }
+    Lender { name: "annas-phone".parse().unwrap() }
 }
 
 fn ends(shown: &str, typed: &str) -> (Pairing<Lender>, Pairing<Borrower>) {
@@ -36,7 +36,7 @@ fn exchange(
             }
         }
         if matches!(at_relay, Ok(Some(_))) {
-            relay.confirm();
+            relay.confirm(3, true);
         }
         for octets in to_destination.chunks(piece) {
             match at_destination {
@@ -88,7 +88,7 @@ fn a_destination_stays_unpaired_until_the_relay_has_written_it_down() {
     assert_eq!(borrows.handle_octets(&lends.take_octets()), Ok(None));
     assert!(lends.handle_octets(&borrows.take_octets()).unwrap().is_some());
     assert!(lends.take_octets().is_empty());
-    lends.confirm();
+    lends.confirm(3, true);
     assert!(borrows.handle_octets(&lends.take_octets()).unwrap().is_some());
 }
 

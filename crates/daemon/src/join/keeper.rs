@@ -104,6 +104,7 @@ impl<Say: Fn(&str)> Keeper<Say> {
     }
 
     fn lost(&self, interface: &str, why: String) -> Result<()> {
+        let why = lock(&self.roster).why_lost(interface, why);
         (self.say)(&format!("going on without {interface}: it {why}"));
         let addresses = lock(&self.roster).entry(interface).map(|entry| {
             entry.lost = Some(why);

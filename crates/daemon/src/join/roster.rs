@@ -104,6 +104,16 @@ impl Roster {
         self.entries.iter_mut().find(|entry| entry.uplink.interface == interface)
     }
 
+    /// Why an uplink is lost: what its relay has said counts more than that its device leads nowhere.
+    pub fn why_lost(&self, interface: &str, why: String) -> String {
+        let entry = self.position(interface).map(|index| &self.entries[index]);
+        let link = entry.and_then(|entry| entry.link.as_ref()).filter(|link| link.is_up);
+        match link.and_then(|link| Some((&link.relay, link.lends_in_words?))) {
+            Some((relay, words)) => format!("is not lent now: the relay {relay} {words}"),
+            None => why,
+        }
+    }
+
     /// Uses an uplink in another way.
     ///
     /// # Errors

@@ -88,6 +88,11 @@ impl State {
         Ok(())
     }
 
+    /// See [`Roster::why_lost`].
+    pub fn why_lost(&self, interface: &str, why: String) -> String {
+        self.roster.why_lost(interface, why)
+    }
+
     /// An uplink is lost.
     pub fn lost(&mut self, interface: &str, why: String, now: Instant) {
         if let Some(entry) = self.roster.entry(interface) {

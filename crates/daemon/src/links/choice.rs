@@ -53,7 +53,18 @@ pub fn choose(folder: &Path, named: &[RelayChoice], by_default: bool) -> Result<
         if relays.iter().any(|other: &Relay| other.key == relay.key) {
             return Err(Error::Usage(format!("--relay {} is named twice: name each relay once", choice.name)));
         }
-        relay.address = choice.address.unwrap_or(relay.address);
+        if let Some(address) = choice.address.filter(|address| *address != relay.address) {
+            relay.address = address;
+            // Said once is enough.
+            store.change_peers(|peers| {
+                peers
+                    .relays
+                    .iter_mut()
+                    .filter(|known| known.key == relay.key)
+                    .for_each(|known| known.address = address);
+                Ok(())
+            })?;
+        }
         relays.push(relay);
         tiers.push(choice.tier);
     }

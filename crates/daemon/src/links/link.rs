@@ -59,6 +59,8 @@ pub struct Link {
     own: [IpAddr; 2],
     now: Instant,
     has_carrier: bool,
+    /// Whether this device is still paired with it.
+    is_known: bool,
     told: Option<Lends>,
     changed: bool,
     pub socket: UdpSocket,
@@ -85,6 +87,7 @@ impl Link {
             own: slot_addresses(relay.slot),
             now,
             has_carrier: false,
+            is_known: true,
             told: None,
             changed: false,
             socket,
@@ -186,7 +189,7 @@ impl Link {
 
     /// The device has a carrier while the relay is there and lends.
     fn heed_terms(&mut self) -> Result<()> {
-        let lends = self.caller.terms().map(|terms| terms.lends).filter(|_| self.caller.is_up(self.now));
+        let lends = self.caller.terms().map(|terms| terms.lends).filter(|_| self.is_up());
         let carries = lends.is_some_and(Lends::carries);
         if carries != self.has_carrier {
             let what = || Error::system(format!("change the carrier of {}", self.interface));
@@ -203,9 +206,23 @@ impl Link {
         core::mem::replace(&mut self.changed, false)
     }
 
+    fn is_up(&self) -> bool {
+        self.is_known && self.caller.is_up(self.now)
+    }
+
+    /// The relay's key.
+    pub const fn key(&self) -> PublicKey {
+        self.relay.key
+    }
+
+    /// Whether this device is still paired with it.
+    pub const fn set_known(&mut self, is_known: bool) {
+        self.is_known = is_known;
+    }
+
     /// How it is.
     pub fn status(&self) -> LinkStatus {
-        let is_up = self.caller.is_up(self.now);
+        let is_up = self.is_up();
         let terms = self.caller.terms().filter(|_| is_up);
         LinkStatus {
             interface: self.interface.clone(),

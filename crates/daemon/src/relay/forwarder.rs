@@ -295,7 +295,9 @@ impl Forwarder {
                 self.answerer.say_terms(destination.slot);
             }
         }
-        self.told = terms.lends;
+        if core::mem::replace(&mut self.told, terms.lends) != terms.lends {
+            self.roll.say(&format!("this relay {}", terms.lends.describe()));
+        }
         self.describe(&mut shared, now);
         drop(shared);
         self.answer();

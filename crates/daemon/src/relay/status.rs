@@ -1,6 +1,7 @@
 //! What a relay does, for people and programs.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use serde::Serialize;
 use units::Instant;
@@ -23,6 +24,8 @@ pub struct RelayStatus {
 pub struct Lent {
     /// What the owner calls this device.
     pub name: String,
+    /// Where its keys are.
+    pub state: PathBuf,
     /// The shared interface.
     pub interface: String,
     /// Why it cannot be used now, to follow its name in a sentence.

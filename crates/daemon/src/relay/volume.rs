@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 const BACKUP_PERCENT: u64 = 80;
 /// How much is taken down in advance: a program that is killed has then counted too much rather than too little.
 const STEP_BYTES: u64 = 4_000_000;
+// Or 1 % of the volume, if that is less.
 /// Of the file.
 const VERSION: u32 = 1;
 
@@ -98,7 +99,7 @@ impl Volume {
     pub fn count(&mut self, bytes: u64) -> Result<()> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > self.written.bytes || self.written.since != self.since {
-            self.write(self.bytes + STEP_BYTES)?;
+            self.write(self.bytes + STEP_BYTES.min(self.limit.bytes / 100))?;
         }
         Ok(())
     }
@@ -198,8 +199,8 @@ mod tests {
         // Killed: it has counted what it took down in advance.
         drop(volume);
         let mut volume = Volume::open(limit, path.clone(), today).unwrap();
-        assert_eq!(volume.used_bytes(), 79_999_999 + STEP_BYTES);
-        volume.count(16_000_000).unwrap();
+        assert_eq!(volume.used_bytes(), 80_999_999);
+        volume.count(19_000_000).unwrap();
         volume.settle().unwrap();
         let mut volume = Volume::open(limit, path.clone(), today).unwrap();
         assert_eq!(volume.left_bytes(), 1);
@@ -208,7 +209,7 @@ mod tests {
         volume.roll(today.tomorrow().unwrap());
         assert_eq!(volume.left_bytes(), limit.bytes);
         volume.count(5).unwrap();
-        assert_eq!(Volume::open(limit, path, today.tomorrow().unwrap()).unwrap().used_bytes(), 5 + STEP_BYTES);
+        assert_eq!(Volume::open(limit, path, today.tomorrow().unwrap()).unwrap().used_bytes(), 1_000_005);
     }
 
     #[test]

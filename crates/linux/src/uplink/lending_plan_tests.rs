@@ -23,6 +23,7 @@ nft 'add rule inet anabranch98 translate ip saddr 10.99.98.8/29 oifname "usb0" m
 nft 'add rule inet anabranch98 translate ip6 saddr fd99:62::8/125 oifname "usb0" masquerade'   # undo: nft delete table inet anabranch98
 sysctl -w net/ipv4/conf/anabranch98/forwarding=1   # undo: vanishes with the device
 sysctl -w net/ipv4/conf/usb0/forwarding=1   # undo: sysctl -w net/ipv4/conf/usb0/forwarding=0, if it is still 1 and no other engine needs it
+sysctl -w net/ipv6/conf/anabranch98/force_forwarding=1   # undo: vanishes with the device
 ip -4 route add unreachable default metric 4278198272 table 999800 proto 201   # undo: ip -4 route flush table 999800
 ip -4 route add 192.168.42.0/24 dev usb0 table 999800 proto 201   # undo: ip -4 route flush table 999800
 ip -4 route add default via 192.168.42.129 dev usb0 onlink table 999800 proto 201   # undo: ip -4 route flush table 999800

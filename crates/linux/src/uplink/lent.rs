@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use super::lending_plan::slot_addresses;
+use super::lending_plan::{LENDER, slot_addresses};
 use crate::attachment::has_ipv6;
 use crate::ip_command::{self, Family};
 use crate::tun::{self, Tun, TunConfig};
@@ -48,6 +48,13 @@ pub fn exists(name: &str) -> bool {
 /// # Errors
 /// If the process may not make a TUN device, or if the name is taken.
 pub fn open(name: &str, slot: u8, ipv6: bool, mtu: u16, index: usize) -> Result<Tun> {
+    if tun::exists(LENDER) {
+        return Err(Error::Usage(
+            "this device lends its own link (anabranch relay), and cannot use a relay's at the same time: end that, or name interfaces only \
+             (--interface)"
+                .into(),
+        ));
+    }
     if tun::exists(name) {
         return Err(Error::Usage(format!(
             "there is an interface {name} already: does another `anabranch join` use that relay?"

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use super::lending_plan::{LENDER_NUMBER, networks};
-use super::{OWN_PREFIX, Surroundings, Uplink, Way};
+use super::{OWN_PREFIX, Surroundings, Uplink, Way, lent};
 use crate::attachment::{DEVICES_MAX, private_v4, private_v6};
 use crate::{Error, Result};
 
@@ -193,6 +193,12 @@ pub(super) fn table(number: u32, index: usize) -> u32 {
 pub(super) fn check_networks(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> Result<()> {
     for (interface, network) in surroundings.networks.iter().filter(|(interface, _)| interface != device) {
         let inside = paths.iter().flat_map(|path| &path.addresses).find(|address| network.contains(**address));
+        if inside.is_some() && interface.starts_with(lent::PREFIX) {
+            return Err(Error::Usage(format!(
+                "{interface} is a link to a relay, and a device that uses one cannot lend at the same time: end `anabranch join` first, or \
+                 have it use no relays (--interface)"
+            )));
+        }
         if let Some(address) = inside {
             return Err(Error::Usage(format!(
                 "{interface} is in the network {}/{}, and {address} of it is the engine's: give {interface} another network",
@@ -309,7 +315,7 @@ impl Plan {
     }
 }
 
-fn forwarding(interface: &str, is_v6: bool) -> String {
+pub(super) fn forwarding(interface: &str, is_v6: bool) -> String {
     if is_v6 { force_forwarding(interface) } else { format!("ipv4/conf/{interface}/forwarding") }
 }
 
