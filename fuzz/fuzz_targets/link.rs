@@ -30,7 +30,7 @@ fn assert_link_survives(octets: &[u8], cut: usize) {
     let mut answerer = Answerer::new(relay, [4; 32]);
     answerer.set_peers(&[(1, destination.public())]);
     let (spare, owner) = (Rate::from_mbps(1), Rate::ZERO);
-    answerer.set_terms(1, Terms { echo: now, lends: Lends::Fully, spare, owner, left_bytes: 7 });
+    answerer.set_terms(1, Terms { echo: now, instance: 6, lends: Lends::Fully, spare, owner, left_bytes: 7 });
     assert_strangers_are_not_heard(&mut caller, &mut answerer, octets, cut, now);
     caller.handle_timeout(now);
     exchange(&mut caller, &mut answerer, now);

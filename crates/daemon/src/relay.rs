@@ -121,8 +121,11 @@ pub fn relay(
     let socket = forwarder::listen(PORT)?;
     let server = server::Server::open(&Place::here()?, LENDER, options.control_group)?;
     let watch = Watch::new(core::slice::from_ref(&shared_uplink))?;
+    let [first, second, third, fourth, ..] = random_seed()?;
+    let mut lending = Lending::new(options.rate, volume, options.battery_min);
+    lending.instance = u32::from_be_bytes([first, second, third, fourth]);
     let shared = Arc::new(Mutex::new(Shared {
-        lending: Lending::new(options.rate, volume, options.battery_min),
+        lending,
         status: RelayStatus {
             version: env!("CARGO_PKG_VERSION"),
             device: LENDER.into(),

@@ -270,6 +270,26 @@ fn a_relay_that_is_gone_is_left_and_used_again_when_it_is_back() {
 }
 
 #[test]
+fn a_relay_that_was_killed_and_is_back_at_once_carries_again() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(4 * BYTES);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    bed.pair(0);
+    let (phone, state) = (bed.net.phone(0), bed.state("anna"));
+    let first = child("lend_until_killed", phone, &state);
+    wait_until("it lends", || phone.run(control::running).unwrap().unwrap().len() == 1);
+    let joined = bed.join();
+    let transfer = bed.curl(&files, &joined.ready);
+    wait_until("it carries", || carried(&bed.status(), 0) > 1_000_000);
+    drop(first);
+    // The phone has forgotten what it translated, and tells the server that it knows of no such connection.
+    sleep(Duration::from_millis(500));
+    let _second = child("lend_until_killed", phone, &state);
+    wait_for(transfer);
+    assert!(files.arrived());
+}
+
+#[test]
 fn destinations_reach_the_internet_and_nothing_else() {
     let Some(bed) = Bed::new() else { return };
     let files = Files::new(1000);

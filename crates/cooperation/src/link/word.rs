@@ -21,6 +21,8 @@ pub struct Alive {
 pub struct Terms {
     /// The destination's time in the word that this answers.
     pub echo: Instant,
+    /// A number that the relay draws when it starts: with another one, it has forgotten the connections that it translated.
+    pub instance: u32,
     /// Whether it lends.
     pub lends: Lends,
     /// What it can spare for whoever asks, towards the destination; [`Self::UNLIMITED`]: all that there is.
@@ -99,7 +101,7 @@ impl Field for Lends {
 }
 
 fields!(Alive { at });
-fields!(Terms { echo, lends, spare, owner, left_bytes });
+fields!(Terms { echo, instance, lends, spare, owner, left_bytes });
 
 /// What a datagram carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +153,7 @@ mod tests {
         for lends in Lends::ALL {
             let terms = Terms {
                 echo: Instant::from_millis(5),
+                instance: 6,
                 lends,
                 spare: Rate::from_bps(7),
                 owner: Rate::ZERO,

@@ -16,6 +16,7 @@ pub const TERMS: Terms = Terms {
     spare: Rate::from_bps(5_000_000),
     owner: Rate::from_bps(1_000_000),
     left_bytes: 77,
+    instance: 4,
 };
 
 /// A relay with one destination in slot 3, and the network between them.

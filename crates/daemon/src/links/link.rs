@@ -61,6 +61,9 @@ pub struct Link {
     has_carrier: bool,
     /// Whether this device is still paired with it.
     is_known: bool,
+    /// The relay's, as it was last heard; and until when the link is down, because it was another before.
+    instance: Option<u32>,
+    down_until: Instant,
     told: Option<Lends>,
     changed: bool,
     pub socket: UdpSocket,
@@ -88,6 +91,8 @@ impl Link {
             now,
             has_carrier: false,
             is_known: true,
+            instance: None,
+            down_until: Instant::ZERO,
             told: None,
             changed: false,
             socket,
@@ -117,7 +122,8 @@ impl Link {
     /// When [`Self::advance`] is due, if nothing arrives.
     pub fn deadline(&self) -> Instant {
         let down_at = self.caller.up_until().filter(|_| self.has_carrier);
-        down_at.into_iter().fold(self.caller.poll_timeout(), Instant::min)
+        let up_at = (self.down_until > self.now).then_some(self.down_until);
+        down_at.into_iter().chain(up_at).fold(self.caller.poll_timeout(), Instant::min)
     }
 
     /// Whether packets are carried.
@@ -189,8 +195,15 @@ impl Link {
 
     /// The device has a carrier while the relay is there and lends.
     fn heed_terms(&mut self) -> Result<()> {
-        let lends = self.caller.terms().map(|terms| terms.lends).filter(|_| self.is_up());
-        let carries = lends.is_some_and(Lends::carries);
+        let terms = self.caller.terms().filter(|_| self.is_up());
+        if let Some(terms) = terms {
+            if self.instance.replace(terms.instance).is_some_and(|before| before != terms.instance) {
+                // It has started anew, and connections over it are dead, whether they know it or not.
+                self.down_until = self.now + RESTART;
+            }
+        }
+        let lends = terms.map(|terms| terms.lends);
+        let carries = lends.is_some_and(Lends::carries) && self.down_until <= self.now;
         if carries != self.has_carrier {
             let what = || Error::system(format!("change the carrier of {}", self.interface));
             self.tun.set_carrier(carries).map_err(what())?;
@@ -240,4 +253,6 @@ impl Link {
     }
 }
 
+/// For so long a link is down whose relay has started anew: those who watch devices look that often.
+const RESTART: Duration = Duration::from_millis(1500);
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;

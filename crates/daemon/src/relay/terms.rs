@@ -15,6 +15,8 @@ const NOTICE_SECS: u64 = 2;
 /// What the owner allows, and what was found.
 #[derive(Debug)]
 pub struct Lending {
+    /// What tells this run of the relay from the one before.
+    pub instance: u32,
     /// The highest rate of each direction.
     pub rate: Option<Rate>,
     /// How much may be lent.
@@ -39,6 +41,7 @@ impl Lending {
     /// With these limits, and nothing found yet.
     pub const fn new(rate: Option<Rate>, volume: Option<Volume>, battery_min: Option<u8>) -> Self {
         Self {
+            instance: 0,
             rate,
             volume,
             battery_min,
@@ -101,7 +104,7 @@ impl Lending {
         let spare = self.spare.or(self.rate).unwrap_or(Terms::UNLIMITED);
         let spare = if lends.carries() { spare } else { Rate::ZERO };
         let left_bytes = self.volume.as_ref().map_or(u64::MAX, Volume::left_bytes);
-        Terms { echo: Instant::ZERO, lends, spare, owner: self.owner, left_bytes }
+        Terms { echo: Instant::ZERO, instance: self.instance, lends, spare, owner: self.owner, left_bytes }
     }
 }
 
