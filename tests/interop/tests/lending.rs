@@ -373,7 +373,8 @@ fn a_volume_that_is_spent_ends_the_lending_in_good_order() {
     let files = Files::new(4 * BYTES);
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     (0..2).for_each(|number| bed.pair(number));
-    let volume = Some(Limit { bytes: BYTES as u64, period: Period::Month { reset_day: 15 } });
+    let bytes = 2 * BYTES as u64;
+    let volume = Some(Limit { bytes, period: Period::Month { reset_day: 15 } });
     let first = bed.lend_with(0, RelayOptions { volume, ..bed.options(0) });
     let _second = bed.lend(1);
     let joined = bed.join();
@@ -381,8 +382,9 @@ fn a_volume_that_is_spent_ends_the_lending_in_good_order() {
     assert!(files.arrived());
     let (relay, uplink) = (bed.relay_status(0)["relay"].clone(), bed.status()["uplinks"][0].clone());
     let used = relay["volume_used_bytes"].as_u64().unwrap();
-    assert!((BYTES as u64 * 3 / 10..=BYTES as u64).contains(&used), "{relay:#}");
-    assert!(relay["lends"] != "fully" && relay["destinations"][0]["lost_packets"] == 0, "{relay:#}");
+    // What was under way when it was spent has come through the phone's link.
+    assert!((bytes * 7 / 10..bytes + 1_000_000).contains(&used), "{relay:#}");
+    assert_eq!(relay["lends"], "no-volume", "{relay:#}");
     assert!(uplink["lost"].is_string() || uplink["carries"] == false, "{uplink:#}");
     first.end().unwrap();
     // It is remembered, with the last packets.

@@ -163,6 +163,11 @@ impl Courtesy {
         if self.active_ticks == 0 { self.cap } else { Some(Rate::from_bps(self.spare_bps as u64)) }
     }
 
+    /// What is lent, each way.
+    pub fn lent(&self) -> Rate {
+        Rate::from_bps(self.lent_bps as u64)
+    }
+
     /// What the owner's own traffic takes.
     pub fn owner(&self) -> Rate {
         Rate::from_bps(self.owner_bps as u64)

@@ -68,8 +68,6 @@ pub struct Forwarder {
     counters: Counters,
     /// Octets on the wire that were lent since the last tick.
     lent: Counters,
-    /// Octets of packets that were lent since the last look.
-    second_bytes: u64,
     looked_at: Instant,
     roll_at: Instant,
     told: Lends,
@@ -102,7 +100,6 @@ impl Forwarder {
             echoes: Echoes::default(),
             counters: Counters::default(),
             lent: Counters::default(),
-            second_bytes: 0,
             looked_at: Instant::ZERO,
             roll_at: Instant::ZERO,
             told: Lends::Fully,
@@ -204,7 +201,6 @@ impl Forwarder {
             // It has come through the owner's link, whatever becomes of it.
             shared.lending.count(bytes)?;
             self.lent.down_bytes += bytes as u64 + shared.header_bytes;
-            self.second_bytes += bytes as u64;
             if !self.down.enter((slot, packet), bytes) {
                 self.meters[usize::from(slot)].lost_packets += 1;
             }
@@ -234,7 +230,6 @@ impl Forwarder {
                 let bytes = packet.len() as u64;
                 meter.up_bytes += bytes;
                 self.lent.up_bytes += bytes + shared.header_bytes;
-                self.second_bytes += bytes;
                 shared.lending.count(packet.len())?;
             } else {
                 meter.lost_packets += 1;
@@ -258,6 +253,12 @@ impl Forwarder {
         self.down.set_rate(rate);
         self.up.set_rate(rate);
         (shared.lending.owner, shared.lending.spare) = (self.courtesy.owner(), self.courtesy.spare());
+        shared.lending.heed_rate(self.courtesy.lent());
+        if shared.lending.lends() != self.told {
+            self.tell_terms(&shared.lending);
+            drop(shared);
+            self.answer();
+        }
     }
 
     fn answer(&mut self) {
@@ -285,10 +286,18 @@ impl Forwarder {
             volume.roll(today());
             volume.count(0)?;
         }
-        shared.lending.heed_second(core::mem::take(&mut self.second_bytes));
         self.looked_at = now;
         shared.lending.heed_battery(battery::percent(&self.battery_folder));
-        let terms = shared.lending.terms();
+        self.tell_terms(&shared.lending);
+        self.describe(&mut shared, now);
+        drop(shared);
+        self.answer();
+        Ok(())
+    }
+
+    /// Destinations hear of new terms with the next word, and at once if it is otherwise lent than before.
+    fn tell_terms(&mut self, lending: &Lending) {
+        let terms = lending.terms();
         for destination in self.roll.destinations() {
             self.answerer.set_terms(destination.slot, terms);
             if terms.lends != self.told {
@@ -298,10 +307,6 @@ impl Forwarder {
         if core::mem::replace(&mut self.told, terms.lends) != terms.lends {
             self.roll.say(&format!("this relay {}", terms.lends.describe()));
         }
-        self.describe(&mut shared, now);
-        drop(shared);
-        self.answer();
-        Ok(())
     }
 
     fn describe(&self, shared: &mut Shared, now: Instant) {

@@ -2,15 +2,14 @@
 
 use cooperation::link::{Lends, Terms};
 use linux::Result;
-use units::{Instant, Rate};
+use units::{Duration, Instant, Rate};
 
 use super::volume::Volume;
 
 /// A battery that was too empty has to gain so much before the relay lends again, in percent.
 const BATTERY_GAIN: u8 = 3;
-/// Before the volume is spent the relay says so, so that connections can leave it in good order: so many seconds before, at the
-/// rate of the last one.
-const NOTICE_SECS: u64 = 2;
+/// Before the volume is spent the relay says so, so that connections can leave it in good order: so long before, at the rate of now.
+const NOTICE: Duration = Duration::from_secs(2);
 
 /// What the owner allows, and what was found.
 #[derive(Debug)]
@@ -66,10 +65,10 @@ impl Lending {
         self.was_empty = percent < enough;
     }
 
-    /// So much was lent in the last second. Once the volume is as good as spent, it is, until the next one begins.
-    pub fn heed_second(&mut self, bytes: u64) {
+    /// So much is lent now. Once the volume is as good as spent, it is, until the next one begins.
+    pub fn heed_rate(&mut self, lent: Rate) {
         let Some(volume) = &self.volume else { return };
-        let is_ending = volume.left_bytes() <= bytes * NOTICE_SECS;
+        let is_ending = volume.left_bytes() <= lent.bytes_in(NOTICE);
         self.was_spent = volume.is_low() && (self.was_spent || is_ending);
     }
 
@@ -124,11 +123,11 @@ mod tests {
         assert_eq!(lending.lends(), Lends::Fully);
         lending.count(800_000).unwrap();
         assert_eq!((lending.lends(), lending.terms().left_bytes), (Lends::AsBackup, 200_000));
-        lending.heed_second(99_000);
+        lending.heed_rate(Rate::from_bps(799_000));
         assert_eq!(lending.lends(), Lends::AsBackup);
-        lending.heed_second(100_000);
+        lending.heed_rate(Rate::from_bps(800_000));
         assert_eq!(lending.lends(), Lends::NoVolume);
-        lending.heed_second(0);
+        lending.heed_rate(Rate::ZERO);
         assert_eq!(lending.lends(), Lends::NoVolume, "it does not flutter");
         assert!(lending.admits(), "what is under way still goes");
         lending.count(199_999).unwrap();
@@ -136,7 +135,7 @@ mod tests {
         lending.count(1).unwrap();
         assert!(!lending.admits());
         lending.volume.as_mut().unwrap().roll(date(2026, 5, 10));
-        lending.heed_second(0);
+        lending.heed_rate(Rate::ZERO);
         assert_eq!(lending.lends(), Lends::Fully);
     }
 
