@@ -54,7 +54,8 @@ impl Announcement {
         if let Some(shared) = shared {
             daemon.disable_interface(IfKind::Name(shared.into())).map_err(unknown)?;
         }
-        let host = format!("{name}.local.");
+        // Not the host's own name, which others may tell of already, with other addresses.
+        let host = format!("{name}-anabranch.local.");
         let info = ServiceInfo::new(service, name.as_str(), &host, "", PORT, properties).map_err(unknown)?;
         daemon.register(info.enable_addr_auto()).map_err(unknown)?;
         Ok(Self(daemon))

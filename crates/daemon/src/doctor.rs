@@ -44,6 +44,14 @@ use report::Report;
 /// What failures end with of which this program finds out more.
 pub const POINTER: &str = "; `anabranch doctor` finds out why";
 
+/// What is wrong with an uplink that somebody named, and where to look closer.
+pub(crate) fn pointed(error: Error) -> Error {
+    match error {
+        Error::Usage(message) => Error::Usage(message + POINTER),
+        error => error,
+    }
+}
+
 /// The port that is asked if none is named.
 const PORT: u16 = 443;
 /// Servers at most: all are asked at once.

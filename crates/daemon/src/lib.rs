@@ -10,6 +10,7 @@
 //! pairing      two devices get to know each other by a short code
 //! proxy        SOCKS5 and HTTP on the loopback: every client's connection becomes one of the engine's
 //! relay        lends this device's own link to others that are paired with it
+//! sockets      what links and pairings listen on
 //! store        what a device remembers: who it is, and with which devices it is paired
 //! ```
 
@@ -22,6 +23,7 @@ pub mod links;
 pub mod pairing;
 pub mod proxy;
 pub mod relay;
+mod sockets;
 pub mod store;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -19,13 +19,12 @@ use std::os::fd::AsFd as _;
 
 use linux::clock::Clock;
 use linux::stop::Stop;
-use linux::uplink::lent;
 use linux::wait::wait;
 use linux::{Error, Result};
 use units::{Duration, Instant};
 
 use crate::discovery::Search;
-use crate::store::{Relay, Store};
+use crate::store::{Changes, Peers, Store};
 pub use choice::{Chosen, RelayChoice, choose};
 use link::Link;
 pub use link::LinkStatus;
@@ -40,6 +39,7 @@ pub struct Links {
     links: Vec<Link>,
     search: Option<Search>,
     store: Store,
+    changes: Changes,
     clock: Clock,
     look_at: Instant,
 }
@@ -48,15 +48,16 @@ impl Links {
     /// Makes a device for each of the relays of `store` that were chosen, and begins to call them.
     ///
     /// # Errors
-    /// If the process may not make a TUN device, or one of a name is there already.
-    pub fn open(chosen: &Chosen, store: Store) -> Result<Self> {
-        let (clock, Chosen { identity, relays, .. }) = (Clock::start(), chosen);
-        let interfaces = names(relays);
-        let links = relays.iter().zip(interfaces).enumerate();
-        let links = links.map(|(index, (relay, interface))| Link::open(relay, interface, index, identity, clock.now()));
+    /// If the process may not make a TUN device, or one of a name is there already; those of the store.
+    pub fn open(chosen: &[Chosen], store: Store) -> Result<Self> {
+        let (clock, identity) = (Clock::start(), store.identity()?);
+        let links = chosen.iter().enumerate();
+        let links = links.map(|(index, chosen)| Link::open(chosen, index, &identity, clock.now()));
         let links = links.collect::<Result<_>>()?;
+        let changes = Changes::of(store.clone());
         // Without it relays are called where they were.
-        Ok(Self { links, search: Search::for_lending().ok(), store, clock, look_at: Instant::ZERO })
+        let search = Search::for_lending().ok();
+        Ok(Self { links, search, store, changes, clock, look_at: Instant::ZERO })
     }
 
     /// Waits until all relays have answered, or as many as do within `patience`.
@@ -122,7 +123,7 @@ impl Links {
     /// A relay that was forgotten is used no longer.
     fn heed_removed(&mut self) {
         // A broken file is no reason to end what works.
-        let Ok(peers) = self.store.peers() else { return };
+        let Some(Ok(peers)) = self.changes.next() else { return };
         for link in &mut self.links {
             link.set_known(peers.relays.iter().any(|relay| relay.key == link.key()));
         }
@@ -131,10 +132,13 @@ impl Links {
     /// Writes down where relays are now. It is of use the next time; a failure is met there.
     fn note_places(&mut self) {
         for (key, address) in self.links.iter_mut().filter_map(Link::takes_move) {
-            let _ = self.store.change_peers(|peers| {
-                peers.relays.iter_mut().filter(|relay| relay.key == key).for_each(|relay| relay.address = address);
-                Ok(())
-            });
+            let is_there = |peers: Peers| peers.relays.iter().any(|relay| relay.key == key && relay.address == address);
+            if !self.store.peers().is_ok_and(is_there) {
+                let _ = self.store.change_peers(|peers| {
+                    peers.move_relay(key, address);
+                    Ok(())
+                });
+            }
         }
     }
 
@@ -142,9 +146,4 @@ impl Links {
     pub fn statuses(&self) -> Vec<LinkStatus> {
         self.links.iter().map(Link::status).collect()
     }
-}
-
-/// The names of the devices of `relays`.
-pub fn names(relays: &[Relay]) -> Vec<String> {
-    lent::names(relays.iter().map(|relay| relay.name.as_str()))
 }

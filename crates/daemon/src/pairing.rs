@@ -10,7 +10,7 @@
 mod exchange;
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::Duration as StdDuration;
 
@@ -24,6 +24,7 @@ use linux::{Error, Result};
 use units::Duration;
 
 use crate::discovery::{Announcement, Found, Search};
+use crate::sockets;
 use crate::store::{Relay, Store};
 use exchange::{Broken, Exchange};
 
@@ -34,12 +35,14 @@ const TRIES: u32 = 5;
 /// How long a device may take for its part.
 const PATIENCE: Duration = Duration::from_secs(20);
 const CONNECT_PATIENCE: StdDuration = StdDuration::from_secs(5);
+/// Devices that may wait for their turn.
+const BACKLOG: i32 = 4;
 /// How long relays are looked for.
 const SEARCH: Duration = Duration::from_secs(3);
 const SEARCH_STEP: StdDuration = StdDuration::from_millis(250);
 
-/// Shows a code of the relay that lends the interface `shared`, by `say`, and waits until a device has it, or `stop` is triggered. Gives what the device is called here; none: it was
-/// stopped.
+/// Shows a code of the relay that lends the interface `shared`, by `say`, and waits until a device has it, or `stop` is triggered. Gives
+/// what the device is called here; none: it was stopped.
 ///
 /// # Errors
 /// If nobody may listen, all slots are taken, nobody came while the code was good, or somebody guesses.
@@ -160,7 +163,7 @@ pub fn accept(store: &Store, own: &Name, address: IpAddr, code: Code, stop: &Sto
         };
         Error::Peer(format!("cannot reach {address} on TCP port {PORT}: {why}"))
     })?;
-    // What was written is worth the same whether this device can write or not: first see that it can.
+    // A code is good for one try: first see that what comes of it can be written down.
     store.change_peers(|_| Ok(()))?;
     let mut pairing = Pairing::destination(store.identity()?, own.clone(), code, random_seed()?);
     let paired = Exchange::new(&stream, stop, PATIENCE)
@@ -177,22 +180,10 @@ pub fn accept(store: &Store, own: &Name, address: IpAddr, code: Code, stop: &Sto
     store.change_peers(|peers| Ok(peers.add_relay(relay)))
 }
 
-/// On all addresses, of both families if this host has both.
 fn listen() -> Result<TcpListener> {
-    use socket2::{Domain, Protocol, Socket, Type};
-    let open = |domain: Domain, all: SocketAddr| -> io::Result<TcpListener> {
-        let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
-        if domain == Domain::IPV6 {
-            socket.set_only_v6(false)?;
-        }
-        // The last pairing's connections may still be dying.
-        socket.set_reuse_address(true)?;
-        socket.set_nonblocking(true)?;
-        socket.bind(&all.into())?;
-        socket.listen(4)?;
-        Ok(socket.into())
-    };
-    open(Domain::IPV6, SocketAddr::from((Ipv6Addr::UNSPECIFIED, PORT)))
-        .or_else(|_| open(Domain::IPV4, SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT))))
+    // The last pairing's connections may still be dying.
+    let bound = sockets::bind_all(socket2::Type::STREAM, PORT, |socket| socket.set_reuse_address(true));
+    let listening = bound.and_then(|socket| socket.listen(BACKLOG).map(|()| socket.into()));
+    listening
         .map_err(Error::system(format!("listen on TCP port {PORT} (does another `anabranch relay --pair` run here?)")))
 }

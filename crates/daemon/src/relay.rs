@@ -3,29 +3,29 @@
 //! ```text
 //!  destinations ── sealed datagrams ── forwarder ── TUN device ── plumbing ── the shared interface
 //!                                          ▲
-//!                             terms, gate, volume, battery, counters
+//!                     terms, shapers, scavenger, volume, battery
 //! ```
 //!
 //! ```text
-//! forwarder  the loop between the links and the device
-//! roll       who may use it
-//! terms      whether it lends now, and how much
-//! gate       a limit on the rate of one direction
-//! volume     how much of a data plan may be lent, and how much was
-//! battery    how much charge there is
-//! courtesy   how much may be lent while the owner uses the link too
-//! echoes     how long packets wait on the shared link
-//! counters   what passes over the shared interface, whoever sends it
-//! status     what all of it does, for people and programs
+//! forwarder    the loop between the links and the device
+//! allowed      who may use it
+//! terms        whether it lends now, and how much
+//! shaper       a limit on the rate of one direction
+//! volume       how much of a data plan may be lent, and how much was
+//! battery      how much charge there is
+//! scavenger    how much may be lent while the owner uses the link too
+//! passive_rtt  how long packets wait on the shared link
+//! counters     what passes over the shared interface, whoever sends it
+//! status       what all of it does, for people and programs
 //! ```
 
+mod allowed;
 mod battery;
 mod counters;
-mod courtesy;
-mod echoes;
 mod forwarder;
-mod gate;
-mod roll;
+mod passive_rtt;
+mod scavenger;
+mod shaper;
 pub mod status;
 mod terms;
 mod volume;
@@ -48,14 +48,14 @@ use units::Rate;
 use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
 use crate::discovery::Announcement;
-use crate::doctor::POINTER;
+use crate::doctor::pointed;
 use crate::join::rights;
 use crate::join::status::describe;
 use crate::lock;
 use crate::pairing;
 use crate::store::Store;
+use allowed::AllowList;
 use forwarder::{Forwarder, Shared};
-use roll::Roll;
 use status::{Lent, RelayStatus};
 use terms::Lending;
 use volume::Volume;
@@ -104,15 +104,13 @@ pub fn relay(
     say: impl Fn(&str) + Send + Sync + 'static,
 ) -> Result<()> {
     let say = Arc::new(say);
-    if control::running()?.iter().any(|device| device == LENDER) {
-        return Err(Error::Usage("a relay runs here already, and lends one interface: end it first".into()));
-    }
+    // First, so that nothing is made for a relay that cannot be.
+    let shared_uplink = find(&options.share)?;
     let store = Store::at(&options.state);
     let identity = store.identity()?;
     store.peers()?;
     let open_volume = |limit| Volume::open(limit, store.path("volume.json"), today());
     let volume = options.volume.map(open_volume).transpose()?;
-    let shared_uplink = find(&options.share)?;
     let tun = uplink::open_lender(INNER_MTU)?;
     let surroundings = Surroundings::look(core::slice::from_ref(&shared_uplink))?;
     let plan = uplink::lending_plan(&shared_uplink, INNER_MTU, PORT, &surroundings)?;
@@ -140,11 +138,11 @@ pub fn relay(
         header_bytes: uplink::header_bytes(&options.share),
     }));
     let heard = Arc::clone(&say);
-    let roll = Roll::new(store.clone(), move |line| heard(line));
+    let allowed = AllowList::new(store.clone(), move |line| heard(line));
     let announcement = Announcement::of_lending(&options.name, identity.public(), &options.share);
     let announcement = announcement.map_err(|error| say(&error.to_string())).ok();
     let answerer = Answerer::new(identity, random_seed()?);
-    let mut forwarder = Forwarder::new(socket, tun, answerer, roll, Arc::clone(&shared), Clock::start());
+    let mut forwarder = Forwarder::new(socket, tun, answerer, allowed, Arc::clone(&shared), Clock::start());
     forwarder.look_first()?;
     ready(&lock(&shared).status);
     rights::give_up()?;
@@ -172,19 +170,19 @@ fn pair(store: &Store, name: &Name, shared: &Mutex<Shared>, over: &Stop, say: &d
         (relay.interface.clone(), relay.ipv6)
     };
     match pairing::offer(store, name, &share, ipv6, over, say) {
-        // The roll tells who is paired.
+        // The allow list tells who is paired.
         Ok(_) => {}
         Err(error) => say(&format!("{error} (anabranch relay --pair shows another code)")),
     }
 }
 
-/// The interface to share.
+/// The interface to share, if none is shared already.
 fn find(share: &str) -> Result<Uplink> {
-    let found = uplink::discover_some(&[share.to_owned()]).map_err(|error| match error {
-        Error::Usage(message) => Error::Usage(message + POINTER),
-        error => error,
-    })?;
-    found.0.into_iter().next().ok_or_else(|| Error::Usage(format!("{share} cannot be shared")))
+    if control::running()?.iter().any(|device| device == LENDER) {
+        return Err(Error::Usage("a relay runs here already, and lends one interface: end it first".into()));
+    }
+    let (found, _) = uplink::discover_some(&[share.to_owned()]).map_err(pointed)?;
+    found.into_iter().next().ok_or_else(|| Error::Usage(format!("{share} cannot be shared")))
 }
 
 /// The local date.

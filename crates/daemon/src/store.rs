@@ -8,6 +8,7 @@
 //!
 //! Files are replaced whole: a power failure leaves the old one or the new one.
 
+mod changes;
 mod peers;
 mod text;
 
@@ -22,6 +23,7 @@ use linux::{Error, Result};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+pub use changes::Changes;
 pub use peers::{Destination, Peers, Relay};
 
 /// Where it is by default.

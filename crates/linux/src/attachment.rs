@@ -149,7 +149,7 @@ fn is_own(address: IpAddr) -> bool {
 
 /// Lets the kernel forward what comes from `device`, to other engines on this host for example. Where it does not (no write
 /// access to /proc/sys in a container; IPv6 before Linux 6.17), everything else works.
-fn forward_from(device: &str) {
+pub(crate) fn forward_from(device: &str) {
     let _ = fs::write(format!("/proc/sys/net/ipv4/conf/{device}/forwarding"), "1");
     let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{device}/force_forwarding"), "1");
 }

@@ -419,6 +419,11 @@ fn relays_are_found_on_the_network_wherever_they_are() {
     let find = || pairing::find(&Stop::new().unwrap());
     let (name, address) = bed.net.laptop.run(find).unwrap().unwrap();
     assert_eq!((name.as_str(), address), ("anna", bed.address(0)));
+    // Of two, somebody has to choose.
+    let (other, _said) = bed.offer(1);
+    let several = bed.net.laptop.run(find).unwrap().unwrap_err().to_string();
+    assert!(several.contains("anna at") && several.contains("bert at"), "{several}");
+    other.end().unwrap();
     bed.accept(0, &code(&said)).unwrap();
     offer.end().unwrap();
     // It was elsewhere when it was paired.
@@ -464,6 +469,7 @@ fn the_owners_traffic_goes_first() {
     thread::scope(|scope| {
         scope.spawn(|| bed.net.server().run(|| send_steadily(SocketAddr::new(owner, 9), 6_000_000, &stop)).unwrap());
         sleep(Duration::from_secs(5));
+        let before = down();
         let seen: Vec<[f64; 2]> = (0..8)
             .map(|_| {
                 sleep(Duration::from_millis(500));
@@ -472,7 +478,9 @@ fn the_owners_traffic_goes_first() {
             .collect();
         stop.store(true, Ordering::Relaxed);
         let mean = |index: usize| seen.iter().map(|pair| pair[index]).sum::<f64>() / seen.len() as f64;
-        println!("spare {:.2} Mbit/s, owner {:.2} Mbit/s", mean(0) / 1e6, mean(1) / 1e6);
+        let lent_bps = (down() - before) as f64 * 8.0 / 4.0;
+        let figures = [mean(0), mean(1), lent_bps].map(|bps| bps / 1e6);
+        println!("Mbit/s: {:.2} to spare, {:.2} the owner's, {:.2} lent", figures[0], figures[1], figures[2]);
         assert!((mean(1) / 6e6 - 1.0).abs() < 0.05, "the owner gets it all: {seen:?}");
         assert!((mean(0) / 10e6 - 1.0).abs() < 0.1, "what is left is known: {seen:?}");
     });

@@ -21,8 +21,8 @@ pub fn peers(arguments: &arguments::Peers) -> Result<(), Failure> {
 
 fn describe(peers: &Peers) -> String {
     if peers.relays.is_empty() && peers.destinations.is_empty() {
-        return "no device is paired with this one: `anabranch relay --pair` on the one that lends its link, `anabranch join --pair \
-                ADDRESS` on the other\n"
+        return "no device is paired with this one: `anabranch relay --pair` on the one that lends its link, `anabranch join --pair` \
+                on the other\n"
             .into();
     }
     let mut table = Table::new();

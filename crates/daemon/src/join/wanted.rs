@@ -7,8 +7,8 @@ use linux::uplink::{self, Uplink, lent};
 use linux::{Error, Result};
 use units::Duration;
 
-use crate::doctor::POINTER;
-use crate::links::{self, Chosen, Links, RelayChoice, choose};
+use crate::doctor::pointed;
+use crate::links::{Chosen, Links, RelayChoice, choose};
 use crate::proxy::choice::Tier;
 use crate::store::{self, Store};
 
@@ -44,7 +44,8 @@ impl Wanted {
         Self { interfaces, relays: Vec::new(), state: store::FOLDER.into() }
     }
 
-    fn is_anything(&self) -> bool {
+    /// Whether nothing was named, so that everything is wanted.
+    fn is_everything(&self) -> bool {
         self.interfaces.is_empty() && self.relays.is_empty()
     }
 
@@ -54,13 +55,11 @@ impl Wanted {
     /// If nothing can be used now, or something is wrong with a name; if the process may not make devices; if `stop` was triggered.
     pub(crate) fn find(&self, stop: &Stop, say: &dyn Fn(&str)) -> Result<Found> {
         let chosen = self.choose(say)?;
-        let open = |chosen| Links::open(chosen, Store::at(&self.state));
-        let mut links = chosen.as_ref().map(open).transpose()?;
-        if let Some(links) = &mut links {
-            links.connect(PATIENCE, stop)?;
+        let mut links = None;
+        if !chosen.is_empty() {
+            links.insert(Links::open(&chosen, Store::at(&self.state))?).connect(PATIENCE, stop)?;
         }
-        let lent = chosen.map_or(Vec::new(), |chosen| interfaces(&chosen));
-        let (uplinks, tiers, wrong) = self.look_for(lent).map_err(pointed)?;
+        let (uplinks, tiers, wrong) = self.look_for(&chosen).map_err(pointed)?;
         Ok(Found { uplinks, tiers, wrong, links })
     }
 
@@ -69,51 +68,42 @@ impl Wanted {
     /// # Errors
     /// As [`Self::find`].
     pub(crate) fn rehearse(&self) -> Result<(Vec<Uplink>, Vec<String>)> {
-        let Some(chosen) = self.choose(&|_| ())? else {
-            return self.look_for(Vec::new()).map_err(pointed).map(|(uplinks, ..)| (uplinks, Vec::new()));
-        };
-        let names = links::names(&chosen.relays);
-        let mut uplinks = match self.look_for(Vec::new()) {
+        let chosen = self.choose(&|_| ())?;
+        let mut uplinks = match self.look_for(&[]) {
             Ok((uplinks, ..)) => uplinks,
-            Err(_) if self.interfaces.is_empty() => Vec::new(),
+            // Relays alone are enough.
+            Err(_) if !chosen.is_empty() && self.interfaces.is_empty() => Vec::new(),
             Err(error) => return Err(pointed(error)),
         };
-        let absent: Vec<Uplink> = names.iter().map(|name| Uplink::absent(name)).collect::<Result<_>>()?;
-        uplinks.extend(absent);
-        let notes = names.iter().zip(&chosen.relays).map(|(name, relay)| {
+        let absent = chosen.iter().map(|chosen| Uplink::absent(&chosen.interface));
+        uplinks.extend(absent.collect::<Result<Vec<_>>>()?);
+        let notes = chosen.iter().map(|Chosen { relay, interface, .. }| {
             format!(
-                "{name} is made for the relay {} at {}, with a default route that comes after all others; it vanishes with the process",
+                "{interface} is made for the relay {} at {}, with a default route that comes after all others; it vanishes with the process",
                 relay.name, relay.address
             )
         });
         Ok((uplinks, notes.collect()))
     }
 
-    fn choose(&self, say: &dyn Fn(&str)) -> Result<Option<Chosen>> {
-        let Some(mut chosen) = choose(&self.state, &self.relays, self.is_anything())? else { return Ok(None) };
-        if self.is_anything() {
-            // Another one of us uses them.
-            let taken: Vec<bool> = links::names(&chosen.relays).iter().map(|name| lent::exists(name)).collect();
-            let (mut index, mut position) = (0, 0);
-            chosen.relays.retain(|relay| {
-                let is_taken = taken[index];
-                index += 1;
+    /// The relays that are wanted. Of those that nobody has named, the ones that another of our programs uses are left out.
+    fn choose(&self, say: &dyn Fn(&str)) -> Result<Vec<Chosen>> {
+        let mut chosen = choose(&self.state, &self.relays, self.is_everything())?;
+        if self.is_everything() {
+            chosen.retain(|Chosen { relay, interface, .. }| {
+                let is_taken = lent::exists(interface);
                 if is_taken {
                     say(&format!("going on without the relay {}: another `anabranch join` uses it", relay.name));
                 }
                 !is_taken
             });
-            chosen.tiers.retain(|_| {
-                position += 1;
-                !taken[position - 1]
-            });
         }
-        Ok((!chosen.relays.is_empty()).then_some(chosen))
+        Ok(chosen)
     }
 
-    fn look_for(&self, lent: Vec<(String, Tier)>) -> Result<(Vec<Uplink>, Vec<Tier>, Vec<String>)> {
+    fn look_for(&self, lent: &[Chosen]) -> Result<(Vec<Uplink>, Vec<Tier>, Vec<String>)> {
         let mut named = self.interfaces.clone();
-        if self.is_anything() {
+        if self.is_everything() {
             let plain = match uplink::discover_all() {
                 Ok(uplinks) => uplinks,
                 Err(_) if !lent.is_empty() => Vec::new(),
@@ -123,7 +113,7 @@ impl Wanted {
             named
                 .extend(plain.iter().filter(|it| !is_lent(it)).map(|uplink| (uplink.interface.clone(), Tier::Primary)));
         }
-        named.extend(lent);
+        named.extend(lent.iter().map(|chosen| (chosen.interface.clone(), chosen.tier)));
         if named.is_empty() {
             return Ok((Vec::new(), Vec::new(), Vec::new()));
         }
@@ -137,18 +127,5 @@ impl Wanted {
             ));
         }
         Ok((uplinks, tiers, wrong))
-    }
-}
-
-/// The devices of relays, and when each is used.
-fn interfaces(chosen: &Chosen) -> Vec<(String, Tier)> {
-    links::names(&chosen.relays).into_iter().zip(chosen.tiers.iter().copied()).collect()
-}
-
-/// There is a program that looks closer.
-fn pointed(error: Error) -> Error {
-    match error {
-        Error::Usage(message) => Error::Usage(message + POINTER),
-        error => error,
     }
 }

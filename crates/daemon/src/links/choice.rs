@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use cooperation::channel::Identity;
+use linux::uplink::lent;
 use linux::{Error, Result};
 
 use crate::proxy::choice::Tier;
@@ -20,66 +20,54 @@ pub struct RelayChoice {
     pub tier: Tier,
 }
 
-/// Relays of a store.
-#[derive(Debug)]
+/// A relay that is used.
+#[derive(Clone, Debug)]
 pub struct Chosen {
-    /// Who this device is to them.
-    pub identity: Identity,
-    /// What is known of each.
-    pub relays: Vec<Relay>,
-    /// When each is used.
-    pub tiers: Vec<Tier>,
+    /// What is known of it.
+    pub relay: Relay,
+    /// The device that leads to it.
+    pub interface: String,
+    /// When it is used.
+    pub tier: Tier,
 }
 
-/// The relays that are named, of those that the store in `folder` knows; all of them if none is named and `by_default` says so. None
-/// chosen is nothing.
+/// The relays that are named, of those that the store in `folder` knows; all of them if none is named and `by_default` says so. Nothing is
+/// changed.
 ///
 /// # Errors
 /// If there is none of a name, or one is named twice; those of the store.
-pub fn choose(folder: &Path, named: &[RelayChoice], by_default: bool) -> Result<Option<Chosen>> {
-    let store = Store::at(folder);
-    let known = store.peers()?.relays;
-    let (mut relays, mut tiers) = (Vec::new(), Vec::new());
+pub fn choose(folder: &Path, named: &[RelayChoice], by_default: bool) -> Result<Vec<Chosen>> {
+    let known = Store::at(folder).peers()?.relays;
+    let mut chosen: Vec<(Relay, Tier)> = Vec::new();
     for choice in named {
-        let mut relay = known.iter().find(|relay| relay.name.as_str() == choice.name).cloned().ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|relay| relay.name.as_str()).collect();
-            let there =
-                if names.is_empty() { "none is paired".into() } else { format!("there is {}", names.join(", ")) };
-            Error::Usage(format!(
-                "--relay {}: no relay of that name is paired with this device ({there}): anabranch join --pair ADDRESS",
-                choice.name
-            ))
-        })?;
-        if relays.iter().any(|other: &Relay| other.key == relay.key) {
+        let relay =
+            known.iter().find(|relay| relay.name.as_str() == choice.name).ok_or_else(|| unknown(choice, &known))?;
+        if chosen.iter().any(|(other, _)| other.key == relay.key) {
             return Err(Error::Usage(format!("--relay {} is named twice: name each relay once", choice.name)));
         }
-        if let Some(address) = choice.address.filter(|address| *address != relay.address) {
-            relay.address = address;
-            // Said once is enough.
-            store.change_peers(|peers| {
-                peers
-                    .relays
-                    .iter_mut()
-                    .filter(|known| known.key == relay.key)
-                    .for_each(|known| known.address = address);
-                Ok(())
-            })?;
-        }
-        relays.push(relay);
-        tiers.push(choice.tier);
+        chosen.push((Relay { address: choice.address.unwrap_or(relay.address), ..relay.clone() }, choice.tier));
     }
     if named.is_empty() && by_default {
-        tiers = vec![Tier::Primary; known.len()];
-        relays = known;
+        chosen = known.into_iter().map(|relay| (relay, Tier::Primary)).collect();
     }
-    if relays.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(Chosen { identity: store.identity()?, relays, tiers }))
+    let interfaces = lent::names(chosen.iter().map(|(relay, _)| relay.name.as_str()));
+    let with_interface = chosen.into_iter().zip(interfaces);
+    Ok(with_interface.map(|((relay, tier), interface)| Chosen { relay, interface, tier }).collect())
+}
+
+fn unknown(choice: &RelayChoice, known: &[Relay]) -> Error {
+    let names: Vec<&str> = known.iter().map(|relay| relay.name.as_str()).collect();
+    let there = if names.is_empty() { "none is paired".into() } else { format!("there is {}", names.join(", ")) };
+    Error::Usage(format!(
+        "--relay {}: no relay of that name is paired with this device ({there}): anabranch join --pair",
+        choice.name
+    ))
 }
 
 #[cfg(test)]
 mod tests {
+    use cooperation::channel::Identity;
+
     use super::*;
 
     #[test]
@@ -91,7 +79,7 @@ mod tests {
             tier: Tier::Backup,
         };
         let refusal = |named: &[RelayChoice]| choose(folder.path(), named, true).unwrap_err().to_string();
-        assert!(choose(folder.path(), &[], true).unwrap().is_none());
+        assert!(choose(folder.path(), &[], true).unwrap().is_empty());
         assert!(refusal(&[choice("anna", None)]).contains("none is paired"));
         let store = Store::at(folder.path());
         for (number, name) in [(1, "anna"), (2, "bert")] {
@@ -100,11 +88,12 @@ mod tests {
             let relay = Relay { name: name.parse().unwrap(), key, slot: 1, address, ipv6: true };
             store.change_peers(|peers| Ok(peers.add_relay(relay))).unwrap();
         }
-        assert_eq!(choose(folder.path(), &[], true).unwrap().unwrap().tiers, [Tier::Primary; 2]);
-        assert!(choose(folder.path(), &[], false).unwrap().is_none());
-        let chosen = choose(folder.path(), &[choice("bert", Some("10.0.0.7"))], true).unwrap().unwrap();
-        assert_eq!((chosen.relays.len(), chosen.tiers[0]), (1, Tier::Backup));
-        assert_eq!(chosen.relays[0].address, "10.0.0.7".parse::<IpAddr>().unwrap());
+        let all = choose(folder.path(), &[], true).unwrap();
+        assert!(all.len() == 2 && all.iter().all(|chosen| chosen.tier == Tier::Primary));
+        assert!(choose(folder.path(), &[], false).unwrap().is_empty());
+        let chosen = choose(folder.path(), &[choice("bert", Some("10.0.0.7"))], true).unwrap();
+        assert_eq!((chosen.len(), chosen[0].tier, chosen[0].interface.as_str()), (1, Tier::Backup, "via-bert"));
+        assert_eq!(chosen[0].relay.address, "10.0.0.7".parse::<IpAddr>().unwrap());
         assert!(refusal(&[choice("cleo", None)]).contains("anna, bert"));
         assert!(refusal(&[choice("anna", None), choice("anna", None)]).contains("twice"));
     }

@@ -13,10 +13,15 @@ use serde::Serialize;
 use units::{Duration, Instant, Rate};
 
 use crate::discovery::{Found, mark};
+use crate::sockets;
 use crate::store::Relay;
+
+use super::Chosen;
 
 /// Places at which a relay is looked for at once.
 const CANDIDATES_MAX: usize = 4;
+/// For so long a link is down whose relay has started anew: those who watch devices look that often.
+const RESTART: Duration = Duration::from_millis(1500);
 /// Datagrams or packets taken at a time before the others have their turn.
 const BATCH: usize = 64;
 
@@ -52,6 +57,8 @@ pub struct Link {
     relay: Relay,
     interface: String,
     place: SocketAddr,
+    /// Where it was when that was last written down by this process.
+    noted: Option<IpAddr>,
     /// Where it may be besides, as the network says.
     candidates: Vec<SocketAddr>,
     mark: String,
@@ -71,21 +78,23 @@ pub struct Link {
 }
 
 impl Link {
-    /// Begins to call `relay`, the `index`th one here.
-    pub fn open(relay: &Relay, interface: String, index: usize, identity: &Identity, now: Instant) -> Result<Self> {
-        let tun = lent::open(&interface, relay.slot, relay.ipv6, INNER_MTU, index)?;
+    /// Begins to call a relay, the `index`th one here.
+    pub fn open(chosen: &Chosen, index: usize, identity: &Identity, now: Instant) -> Result<Self> {
+        let Chosen { relay, interface, .. } = chosen;
+        let tun = lent::open(interface, relay.slot, relay.ipv6, INNER_MTU, index)?;
         let any =
             if relay.address.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
         let socket = UdpSocket::bind((any, 0)).map_err(Error::system("open a UDP socket"))?;
         socket.set_nonblocking(true).map_err(Error::system("set up a UDP socket"))?;
-        let _ = socket2::SockRef::from(&socket).set_recv_buffer_size(SOCKET_BUFFER_BYTES);
+        sockets::widen(&socket);
         let caller = Caller::new(identity.clone(), relay.key, random_seed()?, now);
         Ok(Self {
             place: SocketAddr::new(relay.address, PORT),
             candidates: Vec::new(),
             mark: mark(relay.key),
+            noted: None,
             relay: relay.clone(),
-            interface,
+            interface: interface.clone(),
             caller,
             own: slot_addresses(relay.slot),
             now,
@@ -109,12 +118,12 @@ impl Link {
         }
     }
 
-    /// The relay's key, and where it is, if that is elsewhere than what was known.
+    /// The relay's key, and where it is, if that is elsewhere than when this was asked before.
     pub fn takes_move(&mut self) -> Option<(PublicKey, IpAddr)> {
         let address = self.place.ip();
-        let has_moved = self.caller.is_up(self.now) && address != self.relay.address;
+        let has_moved = self.caller.is_up(self.now) && self.noted != Some(address);
         has_moved.then(|| {
-            self.relay.address = address;
+            self.noted = Some(address);
             (self.relay.key, address)
         })
     }
@@ -252,7 +261,3 @@ impl Link {
         }
     }
 }
-
-/// For so long a link is down whose relay has started anew: those who watch devices look that often.
-const RESTART: Duration = Duration::from_millis(1500);
-const SOCKET_BUFFER_BYTES: usize = 4 << 20;

@@ -1,8 +1,9 @@
 //! Carries packets between the links of destinations and the device behind which the kernel takes them for hosts.
 
 use std::io::{self, IoSlice};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsFd as _;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -15,22 +16,22 @@ use linux::wait::wait;
 use linux::{Error, Result};
 use units::{Duration, Instant, Rate};
 
+use super::allowed::AllowList;
 use super::counters::Counters;
-use super::courtesy::{Courtesy, Passed};
-use super::echoes::Echoes;
-use super::gate::Gate;
-use super::roll::Roll;
+use super::passive_rtt::PassiveRtt;
+use super::scavenger::{Passed, Scavenger};
+use super::shaper::Shaper;
 use super::status::{LentTo, RelayStatus};
 use super::terms::Lending;
 use super::{battery, today};
-use crate::lock;
+use crate::{lock, sockets};
 
 /// Datagrams or packets taken at a time before the others have their turn.
 const BATCH: usize = 64;
-/// Between two looks at limits, counters and the roll.
+/// Between two looks at limits and the allow list.
 const LOOK: Duration = Duration::from_secs(1);
 /// A stranger who knows this relay must not have it read its file all the time.
-const ROLL_PAUSE: Duration = Duration::from_millis(200);
+const REFRESH_PAUSE: Duration = Duration::from_millis(200);
 
 /// What several threads know of it.
 pub struct Shared {
@@ -52,24 +53,23 @@ struct Meter {
 
 /// The loop with all that it owns.
 pub struct Forwarder {
-    pub socket: UdpSocket,
-    pub tun: Tun,
-    pub answerer: Answerer,
-    pub roll: Roll,
-    pub shared: Arc<Mutex<Shared>>,
-    pub clock: Clock,
-    pub battery_folder: std::path::PathBuf,
-    down: Gate<(u8, Bytes)>,
-    up: Gate<(u8, Vec<u8>)>,
+    socket: UdpSocket,
+    tun: Tun,
+    answerer: Answerer,
+    allowed: AllowList,
+    shared: Arc<Mutex<Shared>>,
+    clock: Clock,
+    down: Shaper<(u8, Bytes)>,
+    up: Shaper<(u8, Vec<u8>)>,
     meters: [Meter; SLOTS_MAX as usize + 1],
     refused_datagrams: u64,
-    courtesy: Courtesy,
-    echoes: Echoes,
+    scavenger: Scavenger,
+    passive_rtt: PassiveRtt,
     counters: Counters,
     /// Octets on the wire that were lent since the last tick.
     lent: Counters,
     looked_at: Instant,
-    roll_at: Instant,
+    refresh_at: Instant,
     told: Lends,
 }
 
@@ -79,7 +79,7 @@ impl Forwarder {
         socket: UdpSocket,
         tun: Tun,
         answerer: Answerer,
-        roll: Roll,
+        allowed: AllowList,
         shared: Arc<Mutex<Shared>>,
         clock: Clock,
     ) -> Self {
@@ -88,20 +88,19 @@ impl Forwarder {
             socket,
             tun,
             answerer,
-            roll,
+            allowed,
             shared,
             clock,
-            battery_folder: battery::FOLDER.into(),
-            down: Gate::new(rate),
-            up: Gate::new(rate),
+            down: Shaper::new(rate),
+            up: Shaper::new(rate),
             meters: [Meter::default(); SLOTS_MAX as usize + 1],
             refused_datagrams: 0,
-            courtesy: Courtesy::new(rate),
-            echoes: Echoes::default(),
+            scavenger: Scavenger::new(rate),
+            passive_rtt: PassiveRtt::default(),
             counters: Counters::default(),
             lent: Counters::default(),
             looked_at: Instant::ZERO,
-            roll_at: Instant::ZERO,
+            refresh_at: Instant::ZERO,
             told: Lends::Fully,
         }
     }
@@ -125,7 +124,7 @@ impl Forwarder {
     pub fn run(&mut self, stop: &Stop) -> Result<()> {
         let mut ready = Vec::new();
         loop {
-            let tick = (self.lent != Counters::default()).then(|| self.courtesy.next_at());
+            let tick = (self.lent != Counters::default()).then(|| self.scavenger.next_at());
             let until = [self.down.next_at(), self.up.next_at(), tick].into_iter().flatten();
             let until = until.fold(self.looked_at + LOOK, Instant::min);
             let devices = [self.socket.as_fd(), self.tun.as_fd()];
@@ -137,7 +136,7 @@ impl Forwarder {
             self.take_packets(now)?;
             self.release(now)?;
             self.answer();
-            if self.courtesy.next_at() <= now {
+            if self.scavenger.next_at() <= now {
                 self.give_way(now);
             }
             if now.saturating_since(self.looked_at) >= LOOK {
@@ -153,7 +152,7 @@ impl Forwarder {
         let terms = shared.lending.terms();
         let settled = shared.lending.volume.as_mut().map_or(Ok(()), super::volume::Volume::settle);
         drop(shared);
-        for destination in self.roll.destinations() {
+        for destination in self.allowed.destinations() {
             self.answerer.set_terms(destination.slot, terms);
             self.answerer.say_terms(destination.slot);
         }
@@ -177,9 +176,9 @@ impl Forwarder {
                         self.meters[usize::from(slot)].lost_packets += 1;
                     }
                 }
-                Caught::Unknown(_) if self.roll_at <= now => {
-                    self.roll_at = now + ROLL_PAUSE;
-                    self.call_roll();
+                Caught::Unknown(_) if self.refresh_at <= now => {
+                    self.refresh_at = now + REFRESH_PAUSE;
+                    self.refresh_allowed();
                 }
                 Caught::Nothing | Caught::Unknown(_) => self.refused_datagrams += 1,
                 Caught::Call | Caught::Word(_) => {}
@@ -193,8 +192,8 @@ impl Forwarder {
         for _ in 0..BATCH {
             let Some(packet) = self.tun.read().map_err(Error::system("read from the relay's device"))? else { break };
             let Some(slot) = wire::destination(packet.octets()).and_then(slot_of) else { continue };
-            if let Some(wait) = self.echoes.heed_down(packet.octets(), now) {
-                self.courtesy.heed_wait(wait);
+            if let Some(wait) = self.passive_rtt.heed_down(packet.octets(), now) {
+                self.scavenger.heed_wait(wait);
             }
             let packet = packet.take();
             let bytes = packet.len();
@@ -224,7 +223,7 @@ impl Forwarder {
             }
         }
         while let Some((slot, packet)) = self.up.leave(now) {
-            self.echoes.heed_up(&packet, now);
+            self.passive_rtt.heed_up(&packet, now);
             let meter = &mut self.meters[usize::from(slot)];
             if shared.lending.admits() && self.tun.write(&[IoSlice::new(&packet)]).is_ok() {
                 let bytes = packet.len() as u64;
@@ -249,11 +248,11 @@ impl Forwarder {
             waits: self.down.is_waiting() || self.up.is_waiting(),
         };
         self.counters = counters;
-        let rate = self.courtesy.tick(passed, now);
+        let rate = self.scavenger.tick(passed, now);
         self.down.set_rate(rate);
         self.up.set_rate(rate);
-        (shared.lending.owner, shared.lending.spare) = (self.courtesy.owner(), self.courtesy.spare());
-        shared.lending.heed_rate(self.courtesy.lent());
+        (shared.lending.owner, shared.lending.spare) = (self.scavenger.owner(), self.scavenger.spare());
+        shared.lending.heed_rate(self.scavenger.lent());
         if shared.lending.lends() != self.told {
             self.tell_terms(&shared.lending);
             drop(shared);
@@ -269,8 +268,8 @@ impl Forwarder {
     }
 
     /// Who may use it: perhaps somebody was paired or removed.
-    fn call_roll(&mut self) {
-        if let Some(peers) = self.roll.call() {
+    fn refresh_allowed(&mut self) {
+        if let Some(peers) = self.allowed.refresh() {
             self.answerer.set_peers(&peers);
             let terms = lock(&self.shared).lending.terms();
             peers.iter().for_each(|(slot, _)| self.answerer.set_terms(*slot, terms));
@@ -279,7 +278,7 @@ impl Forwarder {
 
     /// A second has passed.
     fn look(&mut self, now: Instant) -> Result<()> {
-        self.call_roll();
+        self.refresh_allowed();
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
         if let Some(volume) = &mut shared.lending.volume {
@@ -287,7 +286,7 @@ impl Forwarder {
             volume.count(0)?;
         }
         self.looked_at = now;
-        shared.lending.heed_battery(battery::percent(&self.battery_folder));
+        shared.lending.heed_battery(battery::percent(Path::new(battery::FOLDER)));
         self.tell_terms(&shared.lending);
         self.describe(&mut shared, now);
         drop(shared);
@@ -298,14 +297,14 @@ impl Forwarder {
     /// Destinations hear of new terms with the next word, and at once if it is otherwise lent than before.
     fn tell_terms(&mut self, lending: &Lending) {
         let terms = lending.terms();
-        for destination in self.roll.destinations() {
+        for destination in self.allowed.destinations() {
             self.answerer.set_terms(destination.slot, terms);
             if terms.lends != self.told {
                 self.answerer.say_terms(destination.slot);
             }
         }
         if core::mem::replace(&mut self.told, terms.lends) != terms.lends {
-            self.roll.say(&format!("this relay {}", terms.lends.describe()));
+            self.allowed.say(&format!("this relay {}", terms.lends.describe()));
         }
     }
 
@@ -324,7 +323,7 @@ impl Forwarder {
         relay.battery_percent = lending.battery_percent;
         relay.refused_datagrams = self.refused_datagrams;
         relay.destinations = self
-            .roll
+            .allowed
             .destinations()
             .iter()
             .map(|destination| {
@@ -353,30 +352,18 @@ fn is_from(packet: &[u8], slot: u8) -> bool {
     wire::source(packet).is_some_and(|address| slot_addresses(slot).contains(&address))
 }
 
-/// A socket on which destinations are heard, of both families if this host has both.
+/// A socket on which destinations are heard.
 ///
 /// # Errors
 /// If somebody else has the port.
 pub fn listen(port: u16) -> Result<UdpSocket> {
-    use socket2::{Domain, Protocol, Socket, Type};
-    let open = |domain: Domain, all: SocketAddr| -> io::Result<UdpSocket> {
-        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
-        if domain == Domain::IPV6 {
-            socket.set_only_v6(false)?;
-        }
-        socket.set_nonblocking(true)?;
-        // As much as the kernel lets it have: a burst of the destination's must not be lost here.
-        let _ = socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES);
-        let _ = socket.set_send_buffer_size(SOCKET_BUFFER_BYTES);
-        socket.bind(&all.into())?;
-        Ok(socket.into())
-    };
-    open(Domain::IPV6, SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, port)))
-        .or_else(|_| open(Domain::IPV4, SocketAddr::from((std::net::Ipv4Addr::UNSPECIFIED, port))))
-        .map_err(Error::system(format!("listen on UDP port {port} (does another `anabranch relay` run here?)")))
+    let socket = sockets::bind_all(socket2::Type::DGRAM, port, |socket| {
+        sockets::widen(socket);
+        Ok(())
+    });
+    let what = format!("listen on UDP port {port} (does another `anabranch relay` run here?)");
+    socket.map(Into::into).map_err(Error::system(what))
 }
-
-const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 /// From so much of the volume on the relay is a backup, in percent.
 const BACKUP_PERCENT: u64 = 80;
-/// How much is taken down in advance: a program that is killed has then counted too much rather than too little.
+/// How much is taken down in advance, or 1 % of the volume if that is less: a program that is killed has then counted too much rather
+/// than too little.
 const STEP_BYTES: u64 = 4_000_000;
-// Or 1 % of the volume, if that is less.
 /// Of the file.
 const VERSION: u32 = 1;
 

@@ -139,6 +139,11 @@ impl Peers {
         name
     }
 
+    /// A relay is elsewhere now.
+    pub fn move_relay(&mut self, key: PublicKey, address: IpAddr) {
+        self.relays.iter_mut().filter(|relay| relay.key == key).for_each(|relay| relay.address = address);
+    }
+
     /// The name, or one like it that nobody has.
     fn free_name(&self, name: Name) -> Name {
         let taken = self.names();

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use super::plan::{
-    DEVICES, EnginePath, PRIORITY_FIRST, Plan, Purpose, Step, check_networks, forwarding, leave_out_ipv6, routes, table,
+    DEVICES, EnginePath, PRIORITY_FIRST, Plan, Purpose, Step, check_networks, leave_out_ipv6, routes, table,
 };
 use super::{Network, OWN_PREFIX, Surroundings, Uplink};
 use crate::Result;
@@ -64,7 +64,6 @@ pub fn lending_plan(shared: &Uplink, mtu: u16, port: u16, surroundings: &Surroun
     plan.warn_of_firewalls(surroundings);
     guard(&mut plan, mtu, port, surroundings);
     plan.open(surroundings);
-    forward_both(&mut plan, surroundings);
     let table = table(LENDER_NUMBER.into(), 0);
     plan.steps.extend(routes(&plan.paths[0], table));
     plan.steps.extend(networks(&plan.paths).iter().map(|network| Step::Lookup {
@@ -76,18 +75,6 @@ pub fn lending_plan(shared: &Uplink, mtu: u16, port: u16, surroundings: &Surroun
     Ok(plan)
 }
 
-/// The device forwards both families from the start: the shared interface may get the other one later.
-fn forward_both(plan: &mut Plan, surroundings: &Surroundings) {
-    let v6_alone = surroundings.now(&forwarding(&plan.paths[0].uplink.interface, true)).is_some()
-        && surroundings.now("ipv6/conf/all/forwarding") != Some("1");
-    let of_device = |is_v6| Step::Set { path: forwarding(LENDER, is_v6), value: "1", original: None };
-    for step in [Some(of_device(false)), v6_alone.then(|| of_device(true))].into_iter().flatten() {
-        if !plan.steps.contains(&step) {
-            plan.steps.push(step);
-        }
-    }
-}
-
 fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
     let device = LENDER;
     let uplink = plan.paths[0].uplink.clone();
@@ -95,7 +82,7 @@ fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
     plan.filter(format!("add table inet {device}"));
     for (chain, hook) in [
         ("guard", "type filter hook forward priority filter"),
-        ("visitors", "type filter hook input priority filter"),
+        ("input", "type filter hook input priority filter"),
         ("translate", "type nat hook postrouting priority srcnat"),
     ] {
         plan.filter(format!("add chain inet {device} {chain} {{ {hook}; policy accept; }}"));
@@ -123,9 +110,9 @@ fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
             ));
         }
     }
-    plan.filter(format!("add rule inet {device} visitors iifname \"{device}\" drop"));
+    plan.filter(format!("add rule inet {device} input iifname \"{device}\" drop"));
     for protocol in ["udp", "tcp"] {
-        plan.filter(format!("add rule inet {device} visitors iifname \"{shared}\" {protocol} dport {port} drop"));
+        plan.filter(format!("add rule inet {device} input iifname \"{shared}\" {protocol} dport {port} drop"));
     }
     for network in networks(&plan.paths) {
         let family = if network.address.is_ipv4() { "ip" } else { "ip6" };

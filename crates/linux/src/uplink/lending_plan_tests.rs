@@ -6,7 +6,7 @@ use super::{LENDER, Network, lending_plan};
 const EXPECTED: &str = r#"the TUN device anabranch98 for 10.99.98.8/29, fd99:62::8/125   # undo: vanishes with the process
 nft 'add table inet anabranch98'   # undo: nft delete table inet anabranch98
 nft 'add chain inet anabranch98 guard { type filter hook forward priority filter; policy accept; }'   # undo: nft delete table inet anabranch98
-nft 'add chain inet anabranch98 visitors { type filter hook input priority filter; policy accept; }'   # undo: nft delete table inet anabranch98
+nft 'add chain inet anabranch98 input { type filter hook input priority filter; policy accept; }'   # undo: nft delete table inet anabranch98
 nft 'add chain inet anabranch98 translate { type nat hook postrouting priority srcnat; policy accept; }'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard meta nfproto ipv4 iifname "anabranch98" tcp flags & syn == syn tcp option maxseg size set 1380'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard meta nfproto ipv4 oifname "anabranch98" tcp flags & syn == syn tcp option maxseg size set 1380'   # undo: nft delete table inet anabranch98
@@ -16,14 +16,13 @@ nft 'add rule inet anabranch98 guard iifname "usb0" oifname "anabranch98" ct sta
 nft 'add rule inet anabranch98 guard oifname "anabranch98" drop'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard iifname "anabranch98" oifname != "usb0" drop'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard meta nfproto ipv4 iifname "usb0" oifname != "anabranch*" drop'   # undo: nft delete table inet anabranch98
-nft 'add rule inet anabranch98 visitors iifname "anabranch98" drop'   # undo: nft delete table inet anabranch98
-nft 'add rule inet anabranch98 visitors iifname "usb0" udp dport 8684 drop'   # undo: nft delete table inet anabranch98
-nft 'add rule inet anabranch98 visitors iifname "usb0" tcp dport 8684 drop'   # undo: nft delete table inet anabranch98
+nft 'add rule inet anabranch98 input iifname "anabranch98" drop'   # undo: nft delete table inet anabranch98
+nft 'add rule inet anabranch98 input iifname "usb0" udp dport 8684 drop'   # undo: nft delete table inet anabranch98
+nft 'add rule inet anabranch98 input iifname "usb0" tcp dport 8684 drop'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 translate ip saddr 10.99.98.8/29 oifname "usb0" masquerade'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 translate ip6 saddr fd99:62::8/125 oifname "usb0" masquerade'   # undo: nft delete table inet anabranch98
 sysctl -w net/ipv4/conf/anabranch98/forwarding=1   # undo: vanishes with the device
 sysctl -w net/ipv4/conf/usb0/forwarding=1   # undo: sysctl -w net/ipv4/conf/usb0/forwarding=0, if it is still 1 and no other engine needs it
-sysctl -w net/ipv6/conf/anabranch98/force_forwarding=1   # undo: vanishes with the device
 ip -4 route add unreachable default metric 4278198272 table 999800 proto 201   # undo: ip -4 route flush table 999800
 ip -4 route add 192.168.42.0/24 dev usb0 table 999800 proto 201   # undo: ip -4 route flush table 999800
 ip -4 route add default via 192.168.42.129 dev usb0 onlink table 999800 proto 201   # undo: ip -4 route flush table 999800

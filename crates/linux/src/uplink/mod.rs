@@ -81,13 +81,16 @@ pub fn attach(uplinks: &[Uplink]) -> Result<(Attachment, Vec<EnginePath>)> {
     Ok((attachment, paths))
 }
 
-/// Makes the device behind which the destinations of a relay are, without super-segments.
+/// Makes the device behind which the destinations of a relay are, for packets of up to `mtu` octets, without super-segments.
 ///
 /// # Errors
 /// If the process may not make a TUN device, or a relay runs here already.
 pub fn open_lender(mtu: u16) -> Result<Tun> {
     let addresses = attachment::private_network(lending_plan::LENDER_NUMBER);
-    Tun::open(&TunConfig { name: LENDER.into(), mtu, offload: false, addresses })
+    let tun = Tun::open(&TunConfig { name: LENDER.into(), mtu, offload: false, addresses })?;
+    // Of both families: the shared interface may get the other one later.
+    attachment::forward_from(LENDER);
+    Ok(tun)
 }
 
 /// The plan that [`attach`] and [`plan()`] would make now, without touching anything.

@@ -315,7 +315,7 @@ impl Plan {
     }
 }
 
-pub(super) fn forwarding(interface: &str, is_v6: bool) -> String {
+fn forwarding(interface: &str, is_v6: bool) -> String {
     if is_v6 { force_forwarding(interface) } else { format!("ipv4/conf/{interface}/forwarding") }
 }
 

@@ -8,12 +8,12 @@ use units::{Duration, Instant, Rate};
 /// Longest wait, by the limit's rate; and packets that may wait in any case, so that a slow limit lets a window of TCP through.
 const WAIT_MAX: Duration = Duration::from_millis(60);
 const PACKETS_MIN: usize = 16;
-/// A gate that nothing went through may be so far behind its rate: without it, every late wake-up would cost throughput.
+/// A shaper that nothing went through may be so far behind its rate: without it, every late wake-up would cost throughput.
 const CREDIT_MAX: Duration = Duration::from_millis(4);
 
 /// A limit with the packets that wait for it.
 #[derive(Debug)]
-pub struct Gate<T> {
+pub struct Shaper<T> {
     rate: Option<Rate>,
     waiting: VecDeque<(T, usize)>,
     waiting_bytes: usize,
@@ -21,8 +21,8 @@ pub struct Gate<T> {
     free_at: Instant,
 }
 
-impl<T> Gate<T> {
-    /// A gate for `rate`, or one that is always open.
+impl<T> Shaper<T> {
+    /// A shaper for `rate`, or one without a limit.
     pub const fn new(rate: Option<Rate>) -> Self {
         Self { rate, waiting: VecDeque::new(), waiting_bytes: 0, free_at: Instant::ZERO }
     }
@@ -74,13 +74,13 @@ mod tests {
     const BYTES: usize = 1250;
 
     /// Lets packets go until `end`, looking every `step`; how many went, and how many were lost.
-    fn run(gate: &mut Gate<u32>, end: Instant, step: Duration, per_step: u32) -> (u64, u64) {
+    fn run(shaper: &mut Shaper<u32>, end: Instant, step: Duration, per_step: u32) -> (u64, u64) {
         let (mut now, mut gone, mut lost) = (Instant::ZERO, 0, 0);
         while now < end {
             for number in 0..per_step {
-                lost += u64::from(!gate.enter(number, BYTES));
+                lost += u64::from(!shaper.enter(number, BYTES));
             }
-            while gate.leave(now).is_some() {
+            while shaper.leave(now).is_some() {
                 gone += 1;
             }
             now += step;
@@ -91,9 +91,9 @@ mod tests {
     #[test]
     fn what_goes_through_is_the_rate_however_late_one_looks() {
         for step in [1, 3, 10, 40] {
-            let mut gate = Gate::new(Some(Rate::from_bps(10_000_000)));
-            let (gone, lost) = run(&mut gate, Instant::from_millis(10_000), Duration::from_millis(step), 200);
-            // 1000 packets of 10,000 bits a second; a look that is later than what the gate may be behind costs some.
+            let mut shaper = Shaper::new(Some(Rate::from_bps(10_000_000)));
+            let (gone, lost) = run(&mut shaper, Instant::from_millis(10_000), Duration::from_millis(step), 200);
+            // 1000 packets of 10,000 bits a second; a look that is later than what the shaper may be behind costs some.
             let least = if step <= 3 { 9_950 } else { 10_000 * 4 / step * 9 / 10 };
             assert!((least..=10_010).contains(&gone), "every {step} ms: {gone}");
             assert!(lost > 0);
@@ -102,21 +102,21 @@ mod tests {
 
     #[test]
     fn without_a_limit_everything_goes_at_once() {
-        let mut gate = Gate::new(None);
-        assert!((0..10_000).all(|number| gate.enter(number, BYTES)));
-        assert_eq!(gate.next_at(), Some(Instant::ZERO));
-        assert_eq!((0..10_000).map_while(|_| gate.leave(Instant::ZERO)).count(), 10_000);
-        assert_eq!(gate.next_at(), None);
+        let mut shaper = Shaper::new(None);
+        assert!((0..10_000).all(|number| shaper.enter(number, BYTES)));
+        assert_eq!(shaper.next_at(), Some(Instant::ZERO));
+        assert_eq!((0..10_000).map_while(|_| shaper.leave(Instant::ZERO)).count(), 10_000);
+        assert_eq!(shaper.next_at(), None);
     }
 
     #[test]
-    fn a_slow_gate_lets_a_window_wait() {
-        let mut gate = Gate::new(Some(Rate::from_bps(64_000)));
-        assert_eq!((0..20).filter(|number| gate.enter(*number, BYTES)).count(), 16);
-        let first = gate.leave(Instant::from_millis(1000));
-        assert_eq!((first, gate.leave(Instant::from_millis(1000))), (Some(0), None));
-        let next = gate.next_at().unwrap();
+    fn a_slow_shaper_lets_a_window_wait() {
+        let mut shaper = Shaper::new(Some(Rate::from_bps(64_000)));
+        assert_eq!((0..20).filter(|number| shaper.enter(*number, BYTES)).count(), 16);
+        let first = shaper.leave(Instant::from_millis(1000));
+        assert_eq!((first, shaper.leave(Instant::from_millis(1000))), (Some(0), None));
+        let next = shaper.next_at().unwrap();
         assert!(next > Instant::from_millis(1150) && next < Instant::from_millis(1160), "{next:?}");
-        assert_eq!(gate.leave(next), Some(1));
+        assert_eq!(shaper.leave(next), Some(1));
     }
 }

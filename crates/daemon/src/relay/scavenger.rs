@@ -1,4 +1,4 @@
-//! The owner's traffic first: how much may be lent while the owner uses the link too. Sans-IO.
+//! The owner's traffic first: how much may be lent while the owner uses the link too. Less than best effort, as RFC 6297 calls it. Sans-IO.
 //!
 //! What is lent fills what the owner leaves, and no queue: while packets wait longer than [`TARGET`], it gets less; while they do not, it
 //! gets more, as in LEDBAT (RFC 6817). An owner who wants all there is fills the queue, and gets it. While the owner wants nothing, only the
@@ -41,7 +41,7 @@ const NEWEST_OF_SPARE: f64 = 0.1;
 
 /// What there is to know about it.
 #[derive(Debug)]
-pub struct Courtesy {
+pub struct Scavenger {
     cap: Option<Rate>,
     /// What the owner takes, both ways.
     owner_bps: f64,
@@ -70,7 +70,7 @@ pub struct Passed {
     pub waits: bool,
 }
 
-impl Courtesy {
+impl Scavenger {
     /// With the highest rate that is lent.
     pub const fn new(cap: Option<Rate>) -> Self {
         Self {
@@ -183,7 +183,7 @@ mod tests {
     /// A link with a queue, an owner who wants `owner_bps`, and a destination who wants everything. What is lent in the last ten of thirty
     /// seconds, on average, and the mean wait then.
     fn run(owner_bps: impl Fn(u64) -> f64) -> (f64, Duration) {
-        let mut courtesy = Courtesy::new(None);
+        let mut scavenger = Scavenger::new(None);
         let (mut queued_bits, mut lent_bits, mut waited, mut allowed) = (0.0_f64, 0.0, Duration::ZERO, None);
         for tick in 1..=300_u64 {
             let step = TICK.as_secs_f64();
@@ -195,10 +195,10 @@ mod tests {
             let share = (CAPACITY_BPS / (wanted_bps + owner)).min(1.0);
             let (lent, own) = (wanted_bps * share * step, owner * share * step);
             let wait = Duration::from_secs_f64(queued_bits / CAPACITY_BPS);
-            courtesy.heed_wait(wait);
+            scavenger.heed_wait(wait);
             let down = |bits: f64| Counters { down_bytes: (bits / 8.0) as u64, up_bytes: 0 };
             let passed = Passed { all: down(lent + own), lent: down(lent), waits: true };
-            allowed = courtesy.tick(passed, Instant::ZERO + TICK.saturating_mul(tick));
+            allowed = scavenger.tick(passed, Instant::ZERO + TICK.saturating_mul(tick));
             if tick > 200 {
                 lent_bits += lent;
                 waited += wait;
@@ -233,16 +233,16 @@ mod tests {
 
     #[test]
     fn a_cap_holds_in_any_case() {
-        let mut courtesy = Courtesy::new(Some(Rate::from_mbps(1)));
+        let mut scavenger = Scavenger::new(Some(Rate::from_mbps(1)));
         let down = |down_bytes| Counters { down_bytes, up_bytes: 0 };
         let mut passed = Passed { all: down(12_500), lent: down(12_500), waits: true };
-        assert_eq!(courtesy.tick(passed, Instant::from_millis(100)), Some(Rate::from_mbps(1)));
+        assert_eq!(scavenger.tick(passed, Instant::from_millis(100)), Some(Rate::from_mbps(1)));
         passed.all = down(100_000);
         for tick in 2..100 {
-            courtesy.heed_wait(Duration::ZERO);
-            let rate = courtesy.tick(passed, Instant::from_millis(tick * 100)).unwrap();
+            scavenger.heed_wait(Duration::ZERO);
+            let rate = scavenger.tick(passed, Instant::from_millis(tick * 100)).unwrap();
             assert!(rate <= Rate::from_mbps(1));
         }
-        assert!(courtesy.spare().unwrap() > Rate::from_bps(900_000));
+        assert!(scavenger.spare().unwrap() > Rate::from_bps(900_000));
     }
 }

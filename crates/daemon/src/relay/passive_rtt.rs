@@ -1,0 +1,160 @@
+//! How long packets wait on the shared link, seen from what is lent: no probes are sent. Sans-IO.
+//!
+//! A destination's segment carries a timestamp (RFC 7323), which the server's next one passive. The time in between is a round trip over the
+//! shared link; what it is longer than the shortest one to that server is time in queues. They are the link's, by far: the rest of the way is
+//! wider.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+
+use units::{Duration, Instant};
+use wire::{Segment, TcpChecksum, Timestamps};
+
+/// Flows that are watched; what others say is left out.
+const FLOWS_MAX: usize = 64;
+/// Timestamps of one that may be under way.
+const STAMPS_MAX: usize = 64;
+/// An echo that took longer is none: the server had nothing to say.
+const ECHO_MAX: Duration = Duration::from_secs(3);
+/// Servers whose shortest round trip is remembered.
+const SERVERS_MAX: usize = 256;
+/// For how long it is: routes change. The one of the period before counts as well.
+const PERIOD: Duration = Duration::from_secs(300);
+
+/// A flow of a destination: its end, and the server's.
+type Flow = (SocketAddr, SocketAddr);
+
+/// What was seen under way.
+#[derive(Debug, Default)]
+pub struct PassiveRtt {
+    flows: BTreeMap<Flow, VecDeque<(u32, Instant)>>,
+    shortest: BTreeMap<IpAddr, Duration>,
+    shortest_before: BTreeMap<IpAddr, Duration>,
+    period_ends: Option<Instant>,
+}
+
+impl PassiveRtt {
+    /// A destination's packet leaves through the shared link.
+    pub fn heed_up(&mut self, packet: &[u8], now: Instant) {
+        let Some((source, destination, Timestamps { value: stamp, .. })) = stamped(packet) else { return };
+        let flow = (source, destination);
+        if !self.flows.contains_key(&flow) && self.flows.len() >= FLOWS_MAX {
+            let is_live = |(_, sent): &(u32, Instant)| now.saturating_since(*sent) < ECHO_MAX;
+            self.flows.retain(|_, stamps| stamps.back().is_some_and(is_live));
+            if self.flows.len() >= FLOWS_MAX {
+                return;
+            }
+        }
+        let stamps = self.flows.entry(flow).or_default();
+        // Of several packets with one stamp the server echoes the first that it has, as RFC 7323 section 4.3 says.
+        if stamps.back().is_none_or(|(last, _)| *last != stamp) {
+            if stamps.len() == STAMPS_MAX {
+                stamps.pop_front();
+            }
+            stamps.push_back((stamp, now));
+        }
+    }
+
+    /// A packet for a destination has come through the shared link: how long it, or what it answers, waited in queues, if it tells.
+    pub fn heed_down(&mut self, packet: &[u8], now: Instant) -> Option<Duration> {
+        let (source, destination, Timestamps { echo, .. }) = stamped(packet)?;
+        let stamps = self.flows.get_mut(&(destination, source))?;
+        let position = stamps.iter().position(|(stamp, _)| *stamp == echo)?;
+        let (_, sent) = stamps.drain(..=position).next_back()?;
+        let span = now.saturating_since(sent);
+        (span <= ECHO_MAX).then(|| span.saturating_sub(self.base(source.ip(), span, now)))
+    }
+
+    /// The shortest round trip to a server, now that there was one of `span`.
+    fn base(&mut self, server: IpAddr, span: Duration, now: Instant) -> Duration {
+        let ends = *self.period_ends.get_or_insert(now + PERIOD);
+        if ends <= now {
+            self.shortest_before = core::mem::take(&mut self.shortest);
+            self.period_ends = Some(now + PERIOD);
+        }
+        if self.shortest.len() >= SERVERS_MAX {
+            self.shortest.clear();
+        }
+        let shortest = self.shortest.entry(server).or_insert(span);
+        *shortest = span.min(*shortest);
+        self.shortest_before.get(&server).map_or(*shortest, |before| (*shortest).min(*before))
+    }
+}
+
+/// Both ends of a segment and its timestamps, if it has them. Whether the rest is whole, the hosts find out.
+fn stamped(packet: &[u8]) -> Option<(SocketAddr, SocketAddr, Timestamps)> {
+    let (segment, _) = Segment::parse_headers(packet, TcpChecksum::Trusted).ok()?;
+    Some((segment.src, segment.dst, segment.options.timestamps?))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SERVER: &str = "203.0.113.5:443";
+
+    /// A packet of the destination's `port`, or to it.
+    fn packet_of(port: u16, is_up: bool, value: u32, echo: u32) -> Vec<u8> {
+        let (own, server) = (SocketAddr::from(([10, 99, 98, 8], port)), SERVER.parse().unwrap());
+        let mut segment = if is_up { Segment::new(own, server) } else { Segment::new(server, own) };
+        segment.options.timestamps = Some(Timestamps { value, echo });
+        let mut packet = Vec::new();
+        segment.emit(&mut packet);
+        packet
+    }
+
+    fn packet(is_up: bool, value: u32, echo: u32) -> Vec<u8> {
+        packet_of(40000, is_up, value, echo)
+    }
+
+    #[test]
+    fn what_is_longer_than_the_shortest_way_is_a_queue() {
+        let (mut passive, ms) = (PassiveRtt::default(), Instant::from_millis);
+        for (value, sent, heard, queue) in [(1, 0, 50, 0), (2, 60, 130, 20), (3, 140, 180, 0), (4, 190, 240, 10)] {
+            passive.heed_up(&packet(true, value, 0), ms(sent));
+            passive.heed_up(&packet(true, value, 0), ms(sent + 5));
+            assert_eq!(passive.heed_down(&packet(false, 9, value), ms(heard)), Some(Duration::from_millis(queue)));
+            assert_eq!(passive.heed_down(&packet(false, 9, value), ms(heard + 1)), None, "told once");
+        }
+        assert_eq!(passive.heed_down(&packet(false, 9, 77), ms(300)), None, "nobody said that");
+        passive.heed_up(&packet(true, 5, 0), ms(300));
+        assert_eq!(passive.heed_down(&packet(false, 9, 5), ms(4000)), None, "the server had nothing to say");
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_routes_change() {
+        let mut passive = PassiveRtt::default();
+        for number in 0..10_000_u32 {
+            let packet = packet_of(number as u16, true, number, 0);
+            passive.heed_up(&packet, Instant::from_millis(u64::from(number)));
+        }
+        assert!(passive.flows.len() <= FLOWS_MAX);
+        let mut passive = PassiveRtt::default();
+        let round_trip = |passive: &mut PassiveRtt, at: Instant, span: Duration| {
+            passive.heed_up(&packet(true, 1, 0), at);
+            passive.heed_down(&packet(false, 9, 1), at + span).unwrap()
+        };
+        let (short, long) = (Duration::from_millis(20), Duration::from_millis(80));
+        assert_eq!(round_trip(&mut passive, Instant::ZERO, short), Duration::ZERO);
+        for minutes in [1, 6] {
+            let at = Instant::from_secs(minutes * 60);
+            assert_eq!(round_trip(&mut passive, at, long), Duration::from_millis(60), "{minutes}");
+        }
+        assert_eq!(round_trip(&mut passive, Instant::from_secs(900), long), Duration::ZERO);
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_octets_are_looked_at(octets in proptest::collection::vec(any::<u8>(), 0..100)) {
+            let mut passive = PassiveRtt::default();
+            for first in [0x45, 0x4f, 0x60] {
+                let mut octets = octets.clone();
+                octets.splice(0..octets.len().min(1), [first]);
+                passive.heed_up(&octets, Instant::ZERO);
+                passive.heed_down(&octets, Instant::ZERO);
+            }
+        }
+    }
+}
