@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cooperation::relay_selection::energy::EnergyPrice;
 use cooperation::relay_selection::manager::{ManagerSettings, RelayManager, Report};
-use cooperation::relay_selection::migration::{Command, PathState};
+use cooperation::relay_selection::migration::{Command, LEGS_MAX, PathState};
 use cooperation::relay_selection::monitor::Advert;
 use cooperation::relay_selection::{Goal, RelayId, SelectorSettings, build};
 use proptest::prelude::*;
@@ -44,15 +44,28 @@ struct World {
 
 impl World {
     fn new(seed: u64, settings: ManagerSettings, method: &str) -> Self {
-        let goal = Goal { target: Rate::from_mbps(3), tolerance: 0.1 };
-        let selector = build(method, SelectorSettings::default()).unwrap();
-        let manager = RelayManager::new(settings, goal, selector);
         // 0.7, 0.8 ... 1.4 Mbit/s: many sets of three or four are in range.
-        let available = |relay: u64| Rate::from_bps(700_000 + relay * 100_000);
-        let relay = |relay| Relay { alive: true, available: available(relay), exaggeration: 1 };
-        let relays = (0..u64::from(RELAYS)).map(relay).collect();
+        let available = (0..u64::from(RELAYS)).map(|relay| Rate::from_bps(700_000 + relay * 100_000));
+        Self::with(available, Rate::from_mbps(3), seed, settings, method)
+    }
+
+    /// A world of relays that offer `available`.
+    fn with(
+        available: impl Iterator<Item = Rate>,
+        target: Rate,
+        seed: u64,
+        settings: ManagerSettings,
+        method: &str,
+    ) -> Self {
+        let selector = build(method, SelectorSettings::default()).unwrap();
+        let manager = RelayManager::new(settings, Goal { target, tolerance: 0.1 }, selector);
+        let relays = available.map(|available| Relay { alive: true, available, exaggeration: 1 }).collect();
         let (subflows, prng, now) = (BTreeMap::new(), Prng::new(seed), Instant::ZERO);
         Self { manager, relays, subflows, prng, now, commands: 0, calm: false }
+    }
+
+    fn ids(&self) -> impl Iterator<Item = RelayId> + use<> {
+        (0..self.relays.len() as u16).map(RelayId)
     }
 
     fn chance(&mut self, one_in: u64) -> bool {
@@ -60,7 +73,7 @@ impl World {
     }
 
     fn advertise(&mut self) {
-        for relay in (0..RELAYS).map(RelayId) {
+        for relay in self.ids() {
             let Relay { alive, available, exaggeration } = self.relays[usize::from(relay.0)];
             if alive && (self.calm || !self.chance(10)) {
                 let capacity = Rate::from_bps(available.as_bps() * exaggeration + 500_000);
@@ -98,6 +111,7 @@ impl World {
                 Command::Add(relay) => {
                     let works = self.relays[usize::from(relay.0)].alive && (self.calm || self.prng.below(4) > 0);
                     let at = works.then_some(self.now + STEP);
+                    assert!(self.subflows.len() < LEGS_MAX, "no connection has room for it");
                     assert_eq!(self.subflows.insert(relay, Subflow::Opening(at)), None, "{relay:?} is there already");
                 }
                 Command::SetBackup { relay, backup } => {
@@ -115,7 +129,7 @@ impl World {
     }
 
     fn establish(&mut self) {
-        for relay in (0..RELAYS).map(RelayId) {
+        for relay in self.ids() {
             let due = |subflow: &Subflow| matches!(subflow, Subflow::Opening(Some(at)) if *at <= self.now);
             if self.subflows.get(&relay).is_some_and(due) {
                 self.subflows.insert(relay, Subflow::Open { backup: false });
@@ -127,7 +141,7 @@ impl World {
 
     fn throughput(&self) -> Rate {
         let open = |relay: &RelayId| matches!(self.subflows.get(relay), Some(Subflow::Open { backup: false }));
-        let carries = (0..RELAYS).map(RelayId).filter(open).map(|relay| self.relays[usize::from(relay.0)]);
+        let carries = self.ids().filter(open).map(|relay| self.relays[usize::from(relay.0)]);
         Rate::from_bps(carries.filter(|relay| relay.alive).map(|relay| relay.available.as_bps()).sum())
     }
 
@@ -137,7 +151,7 @@ impl World {
             self.disturb();
         }
         self.establish();
-        for relay in (0..RELAYS).map(RelayId) {
+        for relay in self.ids() {
             let under_way_bytes = if self.calm { 0 } else { self.prng.below(3) };
             self.manager.observe(relay, PathState { srtt: Some(Duration::from_millis(300)), under_way_bytes });
         }
@@ -187,6 +201,66 @@ proptest! {
         survives(seed, ManagerSettings::build(F), method);
         survives(seed, ManagerSettings::paper(F), method);
     }
+}
+
+/// Where some set of relays is in range, one is used; else as much as a connection has room for.
+fn uses_what_helps(kbps: &[u64], target_share: f64) {
+    let offers: Vec<Rate> = kbps.iter().map(|kbps| Rate::from_bps(kbps * 1000)).collect();
+    let sum_bps: u64 = offers.iter().map(|offer| offer.as_bps()).sum();
+    let target = Rate::from_bps((sum_bps as f64 * target_share) as u64);
+    let mut world = World::with(offers.into_iter(), target, 1, ManagerSettings::build(F), "ssrs");
+    world.calm = true;
+    world.advertise();
+    world.manager.start(world.now);
+    world.obey();
+    world.run(1..200);
+    let commands = world.commands;
+    world.run(200..400);
+    assert_eq!(world.commands, commands, "it does not come to rest");
+
+    let (active, carried) = (world.manager.active(), world.throughput().as_bps());
+    let mut descending: Vec<u64> = kbps.iter().map(|kbps| kbps * 1000).collect();
+    descending.sort_unstable_by_key(|bps| core::cmp::Reverse(*bps));
+    let most_bps: u64 = descending.iter().take(SET_MAX).sum();
+    let range = world.manager.goal().range();
+    assert!(active.len() <= SET_MAX && !active.is_empty(), "{} relays", active.len());
+    if most_bps < range.low_bps {
+        assert_eq!(carried, most_bps, "more could be had for {target:?} with {} relays", kbps.len());
+    } else if descending.last().is_some_and(|least_bps| *least_bps <= range.high_bps - range.low_bps) {
+        // Offers are many and small beside the width of the range: some set is in it.
+        assert!(range.contains(carried), "{carried} bit/s for {target:?} with {} relays", kbps.len());
+    }
+}
+
+/// Relays that a set has at most.
+const SET_MAX: usize = LEGS_MAX * 4 / 5;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn many_small_relays_are_used(
+        kbps in prop::collection::vec(20_u64..200, 5..1000),
+        exponent in -2.0_f64..1.0,
+    ) {
+        uses_what_helps(&kbps, libm::pow(10.0, exponent));
+    }
+}
+
+#[test]
+fn two_hundred_relays_below_two_percent_of_the_target() {
+    let kbps: Vec<u64> = (0..200).map(|relay| 50 + relay % 7 * 10).collect();
+    // 15.9 Mbit/s in all, each less than 0.7 % of it: far more than a set may have reaches no range, so the largest are used.
+    uses_what_helps(&kbps, 1.25);
+    uses_what_helps(&kbps, 0.5);
+    uses_what_helps(&kbps, 0.1);
+}
+
+#[test]
+fn twenty_relays_that_are_not_enough_are_all_used() {
+    // 20 Mbit/s are wanted of 9.1, and eight relays offer less than 2 % of that.
+    let kbps: Vec<u64> = (0..20).map(|relay| if relay < 8 { 200 } else { 625 }).collect();
+    uses_what_helps(&kbps, 2.2);
 }
 
 fn reports(manager: &mut RelayManager) -> Vec<Report> {

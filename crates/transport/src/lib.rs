@@ -39,6 +39,7 @@ mod tcp;
 
 pub use change::SettingsChange;
 pub use config::{ConnectionConfig, EndpointConfig};
+pub use connection::SUBFLOWS_CAP;
 pub use endpoint::{Endpoint, Footprint};
 pub use event::Event;
 pub use received::Received;

@@ -8,22 +8,28 @@
 //!
 //! Thesis section 4.1 and SSRS section II-B; the symbols and what was left open are in `docs/algorithms/migration.md`.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use units::{Duration, Instant, Rate};
 
 use super::credit::Credit;
-use super::migration::{Command, Migration, PathState, Timing};
+use super::migration::{Command, LEGS_MAX, Migration, PathState, Timing};
 use super::monitor::{Advert, AdvertBoard};
 use super::play_out::BufferedTolerance;
 use super::trigger::{Outage, Trigger};
-use super::{Choice, Goal, RelayId, RelaySelector, RelaySet};
+use super::{Choice, Goal, Offer, RelayId, RelaySelector, RelaySet};
 
 /// Periods that a subflow must last for its relay to be forgiven earlier failures.
 const PERIODS_TO_FORGIVE: u64 = 4;
 /// Where no set has the headroom asked for, another is worth a migration if it is nearer to that by this part of the target:
 /// offers waver by less.
 const SCARCE_STEP: f64 = 0.05;
+/// Relays of a set at most: what is left of [`LEGS_MAX`] is room for those that take over from others.
+const RELAYS_MAX: usize = LEGS_MAX * 4 / 5;
+/// Where more would help than a set may have, one in use gives way to one that offers a quarter more: offers waver by less.
+const KEPT_NUMERATOR: u128 = 5;
+const KEPT_DENOMINATOR: u128 = 4;
 
 /// How the loop runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -327,11 +333,17 @@ impl RelayManager {
     }
 
     fn choose(&mut self, now: Instant) -> Choice {
-        let mut offers = self.board.offers(&self.goal, now);
+        let mut offers = self.board.offers(now);
         for offer in &mut offers {
             offer.available = self.believed(offer.relay, offer.available);
         }
         let (in_use, wanted) = (self.target(), self.wanted());
+        let choice = self.selector.select(&offers, &wanted, &in_use);
+        let fits = |set: &RelaySet| set.relays.len() <= RELAYS_MAX;
+        if fits(&choice.active) && choice.backup.as_ref().is_none_or(fits) {
+            return choice;
+        }
+        keep_largest(&mut offers, &in_use);
         self.selector.select(&offers, &wanted, &in_use)
     }
 
@@ -455,4 +467,15 @@ impl RelayManager {
             self.reports.push_back(Report::Settled { at: now });
         }
     }
+}
+
+/// Leaves the largest [`RELAYS_MAX`] offers, in ascending order of relays; those `in_use` count for more.
+fn keep_largest(offers: &mut Vec<Offer>, in_use: &[RelayId]) {
+    let weight = |offer: &Offer| {
+        let factor = if in_use.contains(&offer.relay) { KEPT_NUMERATOR } else { KEPT_DENOMINATOR };
+        u128::from(offer.available.as_bps()) * factor
+    };
+    offers.sort_by_key(|offer| (Reverse(weight(offer)), offer.relay));
+    offers.truncate(RELAYS_MAX);
+    offers.sort_by_key(|offer| offer.relay);
 }

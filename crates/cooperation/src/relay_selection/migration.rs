@@ -10,6 +10,9 @@
 //! It is driven by levels, not by edges: after every input it compares what there is with what is wanted and takes the steps
 //! that are possible. So a target may change at any time, and relays may die at any step. A subflow that was established is
 //! removed only while another is active.
+//!
+//! A connection has room for [`LEGS_MAX`] subflows. Where the old and the new do not fit in at once, they change over in parts: as many
+//! of the old ones leave as the new ones that are up replace, which makes room for the next.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -61,6 +64,10 @@ pub struct Timing {
     /// destination knows is that of the handshake, without the queue that the source has built since.
     pub drain_cap_min: Duration,
 }
+
+/// Subflows through relays at the same time: two less than a connection may have, since the first may lead through none, and one
+/// that was removed is there until its FIN is acknowledged.
+pub const LEGS_MAX: usize = transport::SUBFLOWS_CAP - 2;
 
 /// How often a drain is looked at, over the largest round-trip time.
 const LOOKS_PER_RTT: u64 = 4;
@@ -215,11 +222,19 @@ impl Migration {
     fn step(&mut self, now: Instant) {
         self.expire_attempts(now);
         self.reach_for_target(now);
-        if self.target_is_up() {
-            self.retire_others(now);
+        let dispensable = self.dispensable();
+        if dispensable > 0 {
+            self.retire_others(dispensable, now);
         }
         self.look_at_drains(now);
         self.remove_dead();
+        if self.has_room() {
+            self.reach_for_target(now);
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.legs.len() < LEGS_MAX
     }
 
     fn expire_attempts(&mut self, now: Instant) {
@@ -236,7 +251,11 @@ impl Migration {
     fn reach_for_target(&mut self, now: Instant) {
         let opening = Phase::Opening { until: now + self.timing.establish };
         for relay in &self.target {
+            let has_room = self.legs.len() < LEGS_MAX;
             let Some(leg) = self.legs.get_mut(relay) else {
+                if !has_room {
+                    continue;
+                }
                 let path = PathState::default();
                 self.legs.insert(*relay, Leg { phase: opening, established: false, backup: false, path });
                 self.commands.push_back(Command::Add(*relay));
@@ -253,13 +272,26 @@ impl Migration {
         }
     }
 
-    fn target_is_up(&self) -> bool {
-        let up = |relay: &RelayId| self.legs.get(relay).is_some_and(|leg| leg.phase == Phase::Active);
-        !self.target.is_empty() && self.target.iter().all(up)
+    /// How many of those that are not wanted may go: all if everything wanted is up; none while what there was room for is not.
+    /// In between, those beyond as many as are wanted.
+    fn dispensable(&self) -> usize {
+        let mut missing = 0;
+        for relay in &self.target {
+            match self.legs.get(relay) {
+                None => missing += 1,
+                Some(leg) if leg.phase != Phase::Active => return 0,
+                Some(_) => {}
+            }
+        }
+        match missing {
+            0 if self.target.is_empty() => 0,
+            0 => usize::MAX,
+            _ => self.carrying().saturating_sub(self.target.len()),
+        }
     }
 
-    /// What is not wanted drains from now on.
-    fn retire_others(&mut self, now: Instant) {
+    /// So many of what is not wanted drain from now on.
+    fn retire_others(&mut self, count: usize, now: Instant) {
         let srtts = self.legs.values().filter(|leg| leg.phase == Phase::Active);
         let rtt = srtts.map(|leg| leg.path.srtt.unwrap_or(self.timing.rtt_default)).max();
         let rtt = rtt.unwrap_or(self.timing.rtt_default);
@@ -267,12 +299,14 @@ impl Migration {
             true => now + rtt.saturating_mul(DRAIN_RTTS_MAX).max(self.timing.drain_cap_min),
             false => now + rtt,
         };
+        let mut left = count;
         for (relay, leg) in &mut self.legs {
             if self.target.contains(relay) {
                 continue;
             }
             match leg.phase {
-                Phase::Active => {
+                Phase::Active if left > 0 => {
+                    left -= 1;
                     leg.phase = Phase::Draining { next_look: now + rtt, rtt, until };
                     leg.backup = self.timing.drain;
                     if leg.backup {
@@ -280,7 +314,7 @@ impl Migration {
                     }
                 }
                 Phase::Opening { .. } => leg.phase = Phase::Dead,
-                Phase::Draining { .. } | Phase::Dead => {}
+                Phase::Active | Phase::Draining { .. } | Phase::Dead => {}
             }
         }
     }

@@ -10,14 +10,12 @@ use units::{Duration, Instant, Rate};
 
 use super::energy::EnergyPrice;
 use super::steady_mean::SteadyMean;
-use super::{Goal, Offer, RelayId};
+use super::{Offer, RelayId};
 
 /// Share of the link that the relay's own traffic takes at most, if it is to forward (the thesis names no number).
 const LOCAL_SHARE_MAX: f64 = 0.95;
 /// What differs by more than this part of the link's capacity is a step of the owner's traffic.
 const STEP_SHARE: f64 = 0.05;
-/// The least that is worth a subflow, as a share of the target.
-const WORTHWHILE_SHARE: f64 = 0.02;
 
 /// What a relay tells of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,16 +281,14 @@ impl AdvertBoard {
     }
 
     /// Whose adverts have not expired, with what they offer, in ascending order: without relays on probation, those whose
-    /// owners need their links, and those that offer next to nothing.
-    pub fn offers(&self, goal: &Goal, now: Instant) -> Vec<Offer> {
-        let worthwhile_bps = WORTHWHILE_SHARE * goal.target.as_bps() as f64;
+    /// owners need their links, and those that offer nothing. Which of them are too small to be worth a subflow is the selector's
+    /// to say: where all are small, all are needed.
+    pub fn offers(&self, now: Instant) -> Vec<Offer> {
         let posted = self.entries.iter().filter(|(_, entry)| entry.probation_until <= now);
         let adverts = posted.filter_map(|(_, entry)| entry.advert(self.lifetime, now));
         let willing = adverts.filter(|advert| !advert.is_occupied());
         let offers = willing.map(|advert| Offer { relay: advert.relay, available: self.payload(advert.available()) });
-        offers
-            .filter(|offer| offer.available.as_bps() as f64 >= worthwhile_bps && offer.available > Rate::ZERO)
-            .collect()
+        offers.filter(|offer| offer.available > Rate::ZERO).collect()
     }
 }
 
@@ -308,7 +304,6 @@ mod tests {
     use super::*;
 
     const F: Duration = Duration::from_secs(2);
-    const GOAL: Goal = Goal { target: Rate::from_mbps(3), tolerance: 0.1 };
 
     fn advert(relay: u16, at_s: u64, capacity_kbps: u64, local_kbps: u64) -> Advert {
         let [capacity, local] = [capacity_kbps, local_kbps].map(|kbps| Rate::from_bps(kbps * 1000));
@@ -317,7 +312,7 @@ mod tests {
     }
 
     fn offered(board: &AdvertBoard, now_s: u64) -> Vec<(u16, u64)> {
-        let offers = board.offers(&GOAL, Instant::from_secs(now_s));
+        let offers = board.offers(Instant::from_secs(now_s));
         offers.iter().map(|offer| (offer.relay.0, offer.available.as_bps() / 1000)).collect()
     }
 
@@ -357,14 +352,14 @@ mod tests {
     }
 
     #[test]
-    fn busy_and_feeble_relays_are_not_offered() {
+    fn busy_relays_and_those_with_nothing_are_not_offered() {
         let mut board = AdvertBoard::new(F, 1.0);
-        // 1.95 of 2 Mbit/s are 97.5 %; 50 kbit/s are less than 2 % of 3 Mbit/s; 1.9 of 2 Mbit/s are 95 %.
+        // 1.95 of 2 Mbit/s are 97.5 %, 1.9 of 2 Mbit/s are 95 %; the last owner takes more than the link carries.
         for advert in [advert(0, 1, 2000, 1950), advert(1, 1, 50, 0), advert(2, 1, 2000, 1900), advert(3, 1, 800, 900)]
         {
             assert!(board.post(advert, Instant::from_secs(1)));
         }
-        assert_eq!(offered(&board, 1), [(2, 100)]);
+        assert_eq!(offered(&board, 1), [(1, 50), (2, 100)]);
         assert_eq!(board.available(RelayId(3), Instant::from_secs(1)), Some(Rate::ZERO));
     }
 

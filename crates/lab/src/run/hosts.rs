@@ -9,7 +9,7 @@ use simulator::traffic::UdpSink;
 use simulator::{EndpointHost, Host, Portal};
 use transport::inspection::Inspection;
 use transport::path_manager::LocalAddress;
-use transport::{ConnectionConfig, Endpoint, EndpointConfig};
+use transport::{ConnectionConfig, Endpoint, EndpointConfig, SUBFLOWS_CAP};
 use units::{Instant, Prng};
 use wire::Segment;
 
@@ -70,9 +70,6 @@ impl Host for Counter {
 /// Where relays and source answer to the destination: a port that capture tools take for no protocol.
 pub(super) const CONTROL_PORT: u16 = 40_001;
 
-/// Subflows that a scheduler can mark.
-const SUBFLOWS_MAX: usize = 64;
-
 /// A host whose engine draws its randomness from the scenario's seed and its own name.
 pub(super) fn host(scenario: &Scenario, name: &str, addresses: &[IpAddr], role: Role) -> EngineHost {
     let seed = Prng::fork(scenario.seed, name).below(u64::MAX);
@@ -88,7 +85,7 @@ pub(super) fn config(scenario: &Scenario, relays: usize) -> ConnectionConfig {
     if !scenario.cooperation.selection.method.steers() {
         return scenario.connection.to_config(relays);
     }
-    let config = scenario.connection.to_config((2 * relays).min(SUBFLOWS_MAX));
+    let config = scenario.connection.to_config((2 * relays).min(SUBFLOWS_CAP));
     ConnectionConfig { path_manager: "manual".into(), ..config }
 }
 

@@ -82,8 +82,9 @@ pub(crate) use stateless::answer_statelessly;
 use subflow::Subflow;
 use subflows::Subflows;
 
-/// Subflows that views on the stack have room for; [`ConnectionConfig::subflows_max`] is bounded by it.
-pub(crate) const SUBFLOWS_CAP: usize = 32;
+/// Subflows that a connection has at most: views on the stack have room for so many, and [`ConnectionConfig::subflows_max`] is
+/// bounded by it.
+pub const SUBFLOWS_CAP: usize = 32;
 
 /// What the connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,6 +3,7 @@
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use transport::error::ConnectError;
 use transport::{ConnectionId, ConnectionStats, Endpoint, Event, SubflowId, SubflowStats};
 use units::{Duration, Instant, Rate};
 
@@ -190,6 +191,8 @@ impl Steering {
                     Ok(subflow) => {
                         self.subflows.insert(relay, subflow);
                     }
+                    // The relay is not to blame. Its attempt times out, and is made again if it is still wanted then.
+                    Err(ConnectError::Limit) => {}
                     Err(_) => self.manager.handle_closed(relay, now),
                 }
             }

@@ -1,15 +1,13 @@
 //! The target, the metrics that follow from it, and how relays work together.
 
 use cooperation::relay_selection::energy::EnergyPrice as Price;
+use transport::SUBFLOWS_CAP;
 use units::text::Text;
 use units::{Duration, Rate};
 
 use super::link::highest;
 use super::{Complaint, shortest_window};
 use crate::scenario::{EnergyPrice, Link, RelayMode, Scenario, SelectionMethod, WorkloadKind};
-
-/// Relays that one connection can use at a time: a scheduler marks subflows in 64 bits.
-pub(super) const ACTIVE_MAX: usize = 64;
 
 /// Adverts more frequent than this would say nothing: few packets come in such a time.
 const ADVERT_PERIOD_MIN: Duration = Duration::from_millis(10);
@@ -94,10 +92,25 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
         let (problem, remedy) = ("is hardly ever over", format!("write \"{ADVERT_PERIOD_MIN}\" or more"));
         found.push(Complaint::new(format!("{field}.advert_period"), problem, remedy));
     }
-    if selection.method == SelectionMethod::All && relays > ACTIVE_MAX {
+    check_count(scenario, found);
+}
+
+/// A connection has so many subflows at most. Where relays splice them, its first leads through none.
+fn check_count(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let selection = &scenario.cooperation.selection;
+    let most = SUBFLOWS_CAP - usize::from(scenario.cooperation.relays == RelayMode::FastAck);
+    let (field, relays, remedy) = match selection.method {
+        SelectionMethod::All => ("method", scenario.relays.len(), "choose some with method = \"fixed\": "),
+        SelectionMethod::Fixed => ("fixed", selection.fixed.len(), "write "),
+        _ => return,
+    };
+    if relays > most {
         let problem = format!("{relays} relays are more than one connection can use at a time");
-        let remedy = format!("choose some: at most {ACTIVE_MAX} with method = \"fixed\"");
-        found.push(Complaint::new(format!("{field}.method"), problem, remedy));
+        found.push(Complaint::new(
+            format!("cooperation.selection.{field}"),
+            problem,
+            format!("{remedy}at most {most}"),
+        ));
     }
 }
 
