@@ -30,6 +30,7 @@ pub struct Pattern {
 
 impl Payload {
     /// Number of octets.
+    #[inline]
     pub fn len(&self) -> usize {
         match self {
             Self::Empty => 0,
@@ -67,6 +68,21 @@ impl Payload {
         }
     }
 
+    /// Forgets the first `count` octets.
+    ///
+    /// # Panics
+    /// If there are fewer than `count` octets.
+    #[inline]
+    pub fn advance(&mut self, count: usize) {
+        assert!(count <= self.len(), "advance {count} of {} octets", self.len());
+        match self {
+            _ if count == self.len() => *self = Self::Empty,
+            Self::Empty => {}
+            Self::Pattern(pattern) => pattern.advance(count),
+            Self::Bytes(bytes) => bytes.advance(count),
+        }
+    }
+
     /// Takes the first `at` octets off the front.
     ///
     /// # Panics
@@ -78,10 +94,7 @@ impl Payload {
         let front = self.slice(0..at);
         match self {
             Self::Empty => {}
-            Self::Pattern(pattern) => {
-                pattern.len -= u32_from(at as u64);
-                pattern.offset += at as u64;
-            }
+            Self::Pattern(pattern) => pattern.advance(at),
             Self::Bytes(bytes) => bytes.advance(at),
         }
         front
@@ -171,6 +184,11 @@ impl From<Vec<u8>> for Payload {
 }
 
 impl Pattern {
+    fn advance(&mut self, count: usize) {
+        self.len -= u32_from(count as u64);
+        self.offset += count as u64;
+    }
+
     /// Whether `next` continues this piece of the same stream.
     fn joins(&self, next: &Self) -> bool {
         self.stream == next.stream
@@ -221,6 +239,11 @@ mod tests {
         let front = rest.split_to(41);
         assert_eq!(front.to_bytes(), whole.slice(..41));
         assert_eq!(rest.to_bytes(), whole.slice(41..));
+        let mut shorter = rest.clone();
+        shorter.advance(9);
+        assert_eq!(shorter.to_bytes(), whole.slice(50..));
+        shorter.advance(50);
+        assert_eq!(shorter, Payload::Empty);
         let mut joined = front;
         joined.try_append(rest).unwrap();
         assert_eq!(joined, pattern(5, 100));

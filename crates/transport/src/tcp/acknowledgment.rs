@@ -5,9 +5,9 @@ use units::{Duration, Instant};
 use wire::{Flags, SackBlock, Segment};
 
 use super::rack::RackContext;
-use super::scoreboard::Delivered;
+use super::scoreboard::{Delivered, Sent};
 use super::window::Phase;
-use super::{Eifel, Tcb, Timer};
+use super::{Due, Eifel, Tcb, Timer};
 use crate::congestion::CongestionSignal;
 use crate::exceptions;
 
@@ -35,8 +35,6 @@ pub(crate) struct AckOutcome {
     pub(crate) delivered_bytes: u64,
     /// All that was in flight at the start of the round is acknowledged.
     pub(crate) round_ended: bool,
-    /// The peer announced a different window.
-    pub(crate) window_changed: bool,
 }
 
 impl AckOutcome {
@@ -55,21 +53,28 @@ impl Tcb {
     #[inline]
     pub(super) fn on_ack(&mut self, segment: &Segment, now: Instant, outcome: &mut AckOutcome) {
         if self.has_nothing_to_learn(segment) {
-            self.update_window(segment, outcome);
-            self.timers.stop(Timer::Reorder);
-            self.rearm_after_ack(false, now);
+            self.learn_nothing(segment, now);
         } else {
             self.learn(segment, now, outcome);
         }
     }
 
+    /// Where [`Self::has_nothing_to_learn`].
+    #[inline]
+    pub(super) fn learn_nothing(&mut self, segment: &Segment, now: Instant) {
+        self.update_window(segment);
+        self.timers.stop(Timer::Reorder);
+        self.rearm_after_ack(false, now);
+    }
+
+    #[inline(never)]
     fn learn(&mut self, segment: &Segment, now: Instant, outcome: &mut AckOutcome) {
         let in_flight_before = self.in_flight();
         let phase_before = self.window.phase();
         let advanced = segment.ack.after(self.snd_una);
         let is_duplicate = !advanced && self.is_duplicate_ack(segment);
         let delivered = self.collect_delivered(segment, now);
-        self.update_window(segment, outcome);
+        self.update_window(segment);
         outcome.acked_payload_bytes = delivered.acked_payload_bytes;
         outcome.delivered_bytes = delivered.delivered_bytes;
         outcome.fin_acked = delivered.fin_acked;
@@ -100,7 +105,7 @@ impl Tcb {
 
     /// Whether nothing is outstanding that an ACK could tell of: so it is with nearly all that who only receives is sent.
     #[inline]
-    fn has_nothing_to_learn(&self, segment: &Segment) -> bool {
+    pub(super) fn has_nothing_to_learn(&self, segment: &Segment) -> bool {
         self.board.is_empty()
             && segment.ack == self.snd_una
             && segment.options.sack.is_empty()
@@ -134,19 +139,22 @@ impl Tcb {
         // What earlier ACKs delivered: among what this one delivers there is no order to see.
         let highest = board.highest_delivered();
         let mut delivered = Delivered::default();
-        let mut each = |sent: &super::scoreboard::Sent| {
-            sizes.note(sent);
-            // RFC 7323 section 4.3: a segment beyond a hole is not echoed, so its SACK's timestamp says nothing about it.
-            let echoes_earlier = sent.retransmitted
-                && sent.end().before_or_at(segment.ack)
-                && echo.zip(stamps.as_ref()).is_some_and(|(echo, stamps)| precedes(echo, stamps.ticks(sent.sent_at)));
-            rack.on_delivered(sent, &context, highest, echoes_earlier);
+        // RFC 7323 section 4.3: a segment beyond a hole is not echoed, so its SACK's timestamp says nothing about it.
+        let echoes_earlier = |sent: &Sent| {
+            sent.end().before_or_at(segment.ack)
+                && echo.zip(stamps.as_ref()).is_some_and(|(echo, stamps)| precedes(echo, stamps.ticks(sent.sent_at)))
         };
         if segment.ack.after(self.snd_una) {
-            board.acknowledge(segment.ack, &mut delivered, &mut each);
+            board.acknowledge(segment.ack, &mut delivered, |sent| {
+                sizes.note(sent);
+                rack.on_delivered(sent, &context, highest, sent.retransmitted && echoes_earlier(sent));
+            });
         }
         if self.negotiated.sack && !segment.options.sack.is_empty() {
-            board.sack(&segment.options.sack, &mut delivered, &mut each);
+            board.sack(&segment.options.sack, &mut delivered, |sent| {
+                sizes.note(sent);
+                rack.on_delivered(sent, &context, highest, sent.retransmitted && echoes_earlier(sent));
+            });
         }
         self.note_delivered_sizes(&sizes);
         delivered
@@ -164,7 +172,7 @@ impl Tcb {
     }
 
     /// RFC 9293 section 3.10.7.4: the send window. An ACK older than the last says nothing about it.
-    fn update_window(&mut self, segment: &Segment, outcome: &mut AckOutcome) {
+    fn update_window(&mut self, segment: &Segment) {
         // The window of an ACK that moves on is taken even from a retransmission: it counts from that very ACK, and an
         // older window would count from there too.
         let newer = segment.ack.after(self.snd_una)
@@ -174,7 +182,6 @@ impl Tcb {
             return;
         }
         let window = u32::from(segment.window) << self.negotiated.snd_wscale;
-        outcome.window_changed = window != self.snd_wnd;
         self.snd_wnd = window;
         self.max_snd_wnd = self.max_snd_wnd.max(window);
         self.snd_wl1 = self.snd_wl1.max(segment.seq);
@@ -286,7 +293,7 @@ impl Tcb {
         }
         self.board.trim_to(0, self.payload_max());
         // Whatever the window says (RFC 6582 section 3.2 step 3).
-        self.due.first_again = true;
+        self.due.add(Due::FIRST_AGAIN);
         let first = self.snd_una;
         self.board.mark_lost(|sent| sent.seq == first && !sent.retransmitted, |sent| sent.seq != first)
     }

@@ -77,6 +77,12 @@ impl Tcb {
         (quiet && bytes > self.payload_max()).then_some((bytes, size))
     }
 
+    /// Whether a probe is due, as far as is cheap to tell.
+    #[inline]
+    pub(super) fn wants_probe(&mut self, now: Instant) -> bool {
+        self.path_mtu.is_searching() && self.wanted_probe(now).is_some()
+    }
+
     /// Octets that the next chunk should have at least, so that it can be a probe.
     pub(crate) fn probe_bytes(&mut self, now: Instant) -> Option<u32> {
         let (bytes, _) = self.wanted_probe(now)?;

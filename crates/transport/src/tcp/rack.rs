@@ -53,6 +53,7 @@ impl Rack {
 
     /// Steps 1 to 3 of RFC 8985 section 6.2, for one delivered segment. `echo_before_resend` tells whether the ACK's
     /// timestamp shows that an earlier transmission was meant.
+    #[inline]
     pub(crate) fn on_delivered(
         &mut self,
         sent: &Sent,

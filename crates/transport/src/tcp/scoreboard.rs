@@ -192,7 +192,7 @@ impl Scoreboard {
                 }
                 self.split(0, una);
             }
-            self.pop_delivered(delivered, &mut each);
+            self.deliver_front(delivered, &mut each);
         }
         while self.resends.front().is_some_and(|(_, seq)| seq.before(una)) {
             self.resends.pop_front();
@@ -200,30 +200,30 @@ impl Scoreboard {
         self.seen.retain(|block| block.end.after(una));
     }
 
-    fn pop_delivered(&mut self, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
-        let Some(sent) = self.ring.pop_front() else { return };
-        self.resend_cursor = self.resend_cursor.saturating_sub(1);
-        self.first_sent_cursor = self.first_sent_cursor.saturating_sub(1);
-        self.settle(&sent, delivered, each);
-    }
-
-    fn settle(&mut self, sent: &Sent, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
+    /// The first segment is acknowledged. It is looked at in its place: it is too large to be moved for that.
+    #[inline]
+    fn deliver_front(&mut self, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
+        let Some(sent) = self.ring.front() else { return };
         let len = u64::from(sent.len);
         self.outstanding -= len;
         delivered.acked_bytes += len;
         delivered.acked_payload_bytes += sent.payload.len() as u64;
         delivered.fin_acked |= sent.fin;
+        let loss = (sent.lost && !sent.sacked).then_some((sent.too_big, sent.resent));
         if sent.sacked {
             self.sacked -= len;
             self.sacked_segments -= 1;
-            return;
+        } else {
+            note_delivery(sent, delivered);
+            delivered.fills_hole |= sent.retransmitted;
+            each(sent);
         }
-        if sent.lost {
-            self.forget_loss(sent.too_big, sent.resent, len);
+        self.ring.pop_front();
+        self.resend_cursor = self.resend_cursor.saturating_sub(1);
+        self.first_sent_cursor = self.first_sent_cursor.saturating_sub(1);
+        if let Some((too_big, resent)) = loss {
+            self.forget_loss(too_big, resent, len);
         }
-        note_delivery(sent, delivered);
-        delivered.fills_hole |= sent.retransmitted;
-        each(sent);
     }
 
     /// A lost segment of `len` octets is lost no more.
@@ -543,8 +543,8 @@ impl Scoreboard {
 
 fn note_delivery(sent: &Sent, delivered: &mut Delivered) {
     delivered.delivered_bytes += u64::from(sent.len);
-    if !sent.retransmitted {
-        delivered.rtt_sent_at = delivered.rtt_sent_at.max(Some(sent.sent_at));
+    if !sent.retransmitted && delivered.rtt_sent_at.is_none_or(|at| at < sent.sent_at) {
+        delivered.rtt_sent_at = Some(sent.sent_at);
     }
 }
 
