@@ -10,7 +10,7 @@ use units::{Dsn, Instant};
 use wire::Segment;
 use wire::mptcp::{Dss, Mapping, MptcpOption};
 
-use super::subflow::Subflow;
+use super::transmit::note_sent;
 use super::{Connection, Protocol};
 use crate::SubflowId;
 use crate::label::Label;
@@ -21,6 +21,8 @@ use crate::tcp::Chunk;
 pub(super) struct Burst {
     /// The only subflow with room, which it has. None has anything to send but new data.
     subflow: SubflowId,
+    /// Where it lies, which changes only with an event that ends the burst.
+    position: usize,
     /// The least that a segment of a usable subflow takes, octets.
     mss: u64,
 }
@@ -45,7 +47,7 @@ impl Connection {
         let waiting_bytes = self.sender.buffer.end().since(dsn);
         let window_bytes = self.window_left();
         let offload_max = self.config.super_segment_max();
-        let subflow = &mut self.subflows[burst.subflow];
+        let subflow = self.subflows.at_mut(burst.position);
         let len = subflow.segment_bytes(offload_max);
         let is_worth_sending = waiting_bytes.min(window_bytes) >= burst.mss;
         let takes_all = u64::from(len) <= window_bytes && len <= subflow.tcb.usable_window();
@@ -53,8 +55,8 @@ impl Connection {
         if !is_worth_sending || !takes_all || is_last || !subflow.tcb.is_free_for_data(now) {
             return Next::Unclear;
         }
-        self.send_past_queue(burst.subflow, dsn, len, segment, now);
-        if self.subflows[burst.subflow].has_room() {
+        self.send_past_queue(&burst, dsn, len, segment, now);
+        if self.subflows.at_mut(burst.position).has_room() {
             self.burst = Some(burst);
             return Next::Sent;
         }
@@ -74,17 +76,17 @@ impl Connection {
             return Err(Next::Unclear);
         }
         let (mut only, mut mss) = (None, u32::MAX);
-        for subflow in self.subflows.iter().filter(|subflow| subflow.is_usable()) {
+        for (position, subflow) in self.subflows.iter().enumerate().filter(|(_, subflow)| subflow.is_usable()) {
             mss = mss.min(subflow.tcb.payload_max());
             let has_room = subflow.has_room();
             if !subflow.is_ordinary() || has_room && only.is_some() {
                 return Err(Next::Unclear);
             }
             if has_room {
-                only = Some(subflow.id);
+                only = Some((position, subflow.id));
             }
         }
-        only.map(|subflow| Burst { subflow, mss: mss.into() }).ok_or(Next::Nothing)
+        only.map(|(position, subflow)| Burst { subflow, position, mss: mss.into() }).ok_or(Next::Nothing)
     }
 
     /// Neither handshake nor fallback, checksums or the peer's rates have a say in segments with data, nor the scheduler where
@@ -99,33 +101,28 @@ impl Connection {
         is_agreed && is_plain && self.policies.scheduler.takes_the_only_one()
     }
 
-    /// Sends the next `len` octets of the stream on subflow `id`.
+    /// Sends the next `len` octets of the stream, which do not end it.
     #[inline]
-    fn send_past_queue(&mut self, id: SubflowId, dsn: Dsn, len: u32, segment: &mut Segment, now: Instant) {
+    fn send_past_queue(&mut self, burst: &Burst, dsn: Dsn, len: u32, segment: &mut Segment, now: Instant) {
         let payload = self.sender.buffer.read(dsn, usize_from(len.into()));
-        self.carriers.note(dsn, Some(id));
+        self.carriers.note(dsn, Some(burst.subflow));
         self.sender.next += u64::from(len);
         if self.data_timer == Instant::FAR_FUTURE {
             self.rearm_data_timer(now);
         }
         let receive_window = self.receive_window();
-        let signal = self.is_mptcp().then(|| self.signal_of(id, dsn, len));
-        let mapping = signal.as_ref().and_then(|signal| signal.mapping);
-        let label = mapping.map_or(Label::new(dsn), |mapping| Label::new(dsn).sent_with(mapping, false));
-        let subflow = &mut self.subflows[id];
+        let (is_mptcp, number, ack) = (self.is_mptcp(), self.sent_number(dsn), self.ack_signal());
+        let subflow = self.subflows.at_mut(burst.position);
         subflow.reinjected = false;
-        subflow.tcb.transmit_at_once(Chunk { label, payload }, segment, receive_window, now);
-        if let Some(signal) = signal {
-            segment.options.mptcp.push(MptcpOption::Dss(signal));
+        if !is_mptcp {
+            subflow.tcb.transmit_at_once(Chunk { label: Label::new(dsn), payload }, segment, receive_window, now);
+            return note_sent(&mut self.receiver, &mut subflow.tcb, segment);
         }
-        self.note_sent(id, segment);
-    }
-
-    /// The DSS of the next data of subflow `id`, which do not end the stream.
-    fn signal_of(&self, id: SubflowId, dsn: Dsn, len: u32) -> Dss {
-        let subflow: &Subflow = &self.subflows[id];
         let ssn = subflow.relative_sent(subflow.tcb.next_seq());
-        let mapping = Mapping { dsn: self.sent_number(dsn), ssn, len: u16_from(len.into()), checksum: None };
-        Dss { mapping: Some(mapping), ..self.ack_signal() }
+        let mapping = Mapping { dsn: number, ssn, len: u16_from(len.into()), checksum: None };
+        let label = Label::new(dsn).sent_with(mapping, false);
+        subflow.tcb.transmit_at_once(Chunk { label, payload }, segment, receive_window, now);
+        segment.options.mptcp.push(MptcpOption::Dss(Dss { mapping: Some(mapping), ..ack }));
+        note_sent(&mut self.receiver, &mut subflow.tcb, segment);
     }
 }

@@ -167,6 +167,7 @@ impl Connection {
     }
 
     fn settle_ends(&mut self, host: &mut Host, now: Instant) {
+        self.burst = None;
         self.finish_stream_if_last(true);
         self.arm_data_timer_for_fin(now);
         if self.subflows.iter().any(|subflow| subflow.tcb.state != State::Established) {

@@ -7,11 +7,29 @@ use units::Instant;
 use wire::Segment;
 use wire::mptcp::{DataSeq, Dss, Mapping, MptcpOption};
 
-use super::subflow::Handshake;
+use super::subflow::{Handshake, Subflow};
 use super::{Connection, Protocol};
 use crate::SubflowId;
 use crate::host::Host;
 use crate::tcp::AckOutcome;
+
+impl Subflow {
+    /// Takes data that are all of what `mapping` maps, but leaves them where they are; false if there is anything special about
+    /// them.
+    #[inline]
+    fn take_mapped(&mut self, segment: &Segment, mapping: &Mapping, now: Instant) -> bool {
+        let is_whole = u32::from(mapping.len) == segment.payload.sequence_len()
+            && self.absolute_received(mapping.ssn) == segment.seq;
+        let is_simple = is_whole && self.unverified_fin.is_none();
+        // What is next is what the table is asked for: it forgets what comes before.
+        if !is_simple || !self.tcb.expects_data(segment) || !self.mappings.is_clear_at(segment.seq) {
+            return false;
+        }
+        self.tcb.take_expected_data(segment, now);
+        self.mappings.pass_by(self.tcb.next_expected());
+        true
+    }
+}
 
 impl Connection {
     /// Takes a segment of subflow `id` if it is as nearly all are; false if not, and then it takes the long way.
@@ -42,6 +60,12 @@ impl Connection {
         now: Instant,
     ) -> bool {
         let promised = self.promised_window();
+        // What makes a difference to mappings: see `on_mapping`.
+        let is_plain = |mapping: &Mapping| {
+            let is_wider = matches!(mapping.dsn, DataSeq::Long(_)) && !self.sender.long_data_ack;
+            !dss.data_fin && !is_wider && !self.checksum && mapping.checksum.is_none()
+        };
+        let is_mapped = dss.mapping.as_ref().is_some_and(is_plain);
         let Some(subflow) = self.subflows.get_mut(id) else { return false };
         // Before a DSS has come through on it, one that is missing would mean something.
         if !matches!(subflow.handshake, Handshake::Complete) || !subflow.dss_seen {
@@ -52,7 +76,7 @@ impl Connection {
         }
         let window_bytes = subflow.tcb.announced_window(segment);
         let is_taken = match &dss.mapping {
-            Some(mapping) => !dss.data_fin && self.take_mapped(id, segment, mapping, now),
+            Some(mapping) => is_mapped && subflow.take_mapped(segment, mapping, now),
             None => self.take_ack(id, segment, now).is_some(),
         };
         if !is_taken {
@@ -68,25 +92,6 @@ impl Connection {
             self.note_received(host);
             self.check_data_fin(host, now);
         }
-        true
-    }
-
-    /// Takes data that are all of what `mapping` maps, but leaves them where they are; false if there is anything special about
-    /// them.
-    #[inline]
-    fn take_mapped(&mut self, id: SubflowId, segment: &Segment, mapping: &Mapping, now: Instant) -> bool {
-        let is_wider = matches!(mapping.dsn, DataSeq::Long(_)) && !self.sender.long_data_ack;
-        let has_checksum = self.checksum || mapping.checksum.is_some();
-        let subflow = &mut self.subflows[id];
-        let is_whole = u32::from(mapping.len) == segment.payload.sequence_len()
-            && subflow.absolute_received(mapping.ssn) == segment.seq;
-        let is_simple = is_whole && !is_wider && !has_checksum && subflow.unverified_fin.is_none();
-        // What is next is what the table is asked for: it forgets what comes before.
-        if !is_simple || !subflow.tcb.expects_data(segment) || !subflow.mappings.is_clear_at(segment.seq) {
-            return false;
-        }
-        subflow.tcb.take_expected_data(segment, now);
-        subflow.mappings.pass_by(subflow.tcb.next_expected());
         true
     }
 

@@ -8,12 +8,12 @@ use wire::{Flags, Payload, Segment};
 
 use super::burst::Next;
 use super::subflow::{Handshake, Subflow};
-use super::{Connection, Protocol, SUBFLOWS_CAP};
+use super::{Connection, Protocol, Receiver, SUBFLOWS_CAP};
 use crate::SubflowId;
 use crate::host::Host;
 use crate::label::Label;
 use crate::scheduler::{Marks, ScheduleContext, SubflowView};
-use crate::tcp::{Chunk, OutgoingKind, SendLimits};
+use crate::tcp::{Chunk, OutgoingKind, SendLimits, Tcb};
 
 /// The option space of a TCP header.
 pub(super) const OPTION_SPACE: usize = 40;
@@ -60,6 +60,16 @@ pub(crate) enum Polled {
     Segment,
     /// Here it is; there is no other, and nothing else to do until something happens.
     LastSegment,
+}
+
+/// What follows from a segment that is complete but for SACK blocks: they fill what room is left, and its window is promised.
+#[inline]
+pub(super) fn note_sent(receiver: &mut Receiver, tcb: &mut Tcb, segment: &mut Segment) {
+    tcb.add_sack_blocks(segment);
+    if !segment.flags.contains(Flags::SYN) {
+        let announced = u64::from(segment.window) << tcb.rcv_wscale();
+        receiver.edge = receiver.edge.max(receiver.stream.next() + announced);
+    }
 }
 
 impl Connection {
@@ -114,19 +124,8 @@ impl Connection {
         };
         let Some(kind) = self.subflows[id].tcb.transmit(segment, &limits, now) else { return false };
         self.add_options(id, kind, segment, now);
-        self.note_sent(id, segment);
+        note_sent(&mut self.receiver, &mut self.subflows[id].tcb, segment);
         true
-    }
-
-    /// What follows from a segment that is complete but for SACK blocks: they fill what room is left, and its window is promised.
-    #[inline]
-    pub(super) fn note_sent(&mut self, id: SubflowId, segment: &mut Segment) {
-        let tcb = &mut self.subflows[id].tcb;
-        tcb.add_sack_blocks(segment);
-        if !segment.flags.contains(Flags::SYN) {
-            let announced = u64::from(segment.window) << tcb.rcv_wscale();
-            self.receiver.edge = self.receiver.edge.max(self.receiver.stream.next() + announced);
-        }
     }
 
     fn add_options(&mut self, id: SubflowId, kind: OutgoingKind, segment: &mut Segment, now: Instant) {

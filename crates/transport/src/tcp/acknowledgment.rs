@@ -145,10 +145,18 @@ impl Tcb {
                 && echo.zip(stamps.as_ref()).is_some_and(|(echo, stamps)| precedes(echo, stamps.ticks(sent.sent_at)))
         };
         if segment.ack.after(self.snd_una) {
-            board.acknowledge(segment.ack, &mut delivered, |sent| {
-                sizes.note(sent);
-                rack.on_delivered(sent, &context, highest, sent.retransmitted && echoes_earlier(sent));
-            });
+            let is_all = !sizes.seeks_probe() && {
+                let (newest, is_all) = board.acknowledge_plain(segment.ack, &mut delivered);
+                newest.into_iter().for_each(|newest| rack.on_newest(newest, now));
+                sizes.note_largest(delivered.largest_packet);
+                is_all
+            };
+            if !is_all {
+                board.acknowledge(segment.ack, &mut delivered, |sent| {
+                    sizes.note(sent);
+                    rack.on_delivered(sent, &context, highest, sent.retransmitted && echoes_earlier(sent));
+                });
+            }
         }
         if self.negotiated.sack && !segment.options.sack.is_empty() {
             board.sack(&segment.options.sack, &mut delivered, |sent| {

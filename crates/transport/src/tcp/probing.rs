@@ -25,6 +25,18 @@ pub(super) struct DeliveredSizes {
 }
 
 impl DeliveredSizes {
+    /// A probe is in flight, so that every segment is to be looked at.
+    #[inline]
+    pub(super) fn seeks_probe(&self) -> bool {
+        self.probe.is_some()
+    }
+
+    /// Of several segments, none of them a probe, the largest packet.
+    #[inline]
+    pub(super) fn note_largest(&mut self, packet_payload: u32) {
+        self.large_passed |= packet_payload > self.small_payload;
+    }
+
     #[inline]
     pub(super) fn note(&mut self, sent: &Sent) {
         let packet_payload = sent.packet_payload();

@@ -2,7 +2,7 @@
 
 use units::{Duration, Instant, SeqNr};
 
-use super::scoreboard::{Fate, Scoreboard, Sent};
+use super::scoreboard::{Fate, Newest, Scoreboard, Sent};
 
 /// RFC 8985 section 6.2 step 4: without reordering, three SACKed segments mean a loss (RFC 5681's DupThresh).
 const DUP_THRESH: u32 = 3;
@@ -65,13 +65,20 @@ impl Rack {
         if sent.retransmitted && (echo_before_resend || rtt < context.min_rtt) {
             return;
         }
-        self.rtt = rtt;
-        if sent_after(sent.sent_at, sent.end(), self.xmit_ts, self.end_seq) {
-            self.xmit_ts = sent.sent_at;
-            self.end_seq = sent.end();
-        }
+        self.on_newest(Newest { sent_at: sent.sent_at, end: sent.end() }, context.now);
         if sent.end().before(highest_delivered) && !sent.retransmitted {
             self.reordering_seen = true;
+        }
+    }
+
+    /// Steps 1 and 2 for segments that were sent once and not overtaken, of which this one was sent last: each of them would have
+    /// replaced what the one before it left.
+    #[inline]
+    pub(super) fn on_newest(&mut self, newest: Newest, now: Instant) {
+        self.rtt = now.saturating_since(newest.sent_at);
+        if sent_after(newest.sent_at, newest.end, self.xmit_ts, self.end_seq) {
+            self.xmit_ts = newest.sent_at;
+            self.end_seq = newest.end;
         }
     }
 

@@ -49,6 +49,12 @@ impl Sent {
         self.piece.min(self.payload.sequence_len())
     }
 
+    /// Sent once, and nothing has been heard of it.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        !(self.sacked | self.lost | self.retransmitted)
+    }
+
     fn in_flight(&self) -> bool {
         !self.sacked && (!self.lost || self.resent)
     }
@@ -80,6 +86,15 @@ pub(crate) struct Delivered {
     pub(crate) rtt_sent_at: Option<Instant>,
     /// Whether a retransmission was among what was acknowledged cumulatively: the others may have waited behind the hole.
     pub(crate) fills_hole: bool,
+    /// Payload octets of the largest packet of [`Scoreboard::acknowledge_plain`].
+    pub(crate) largest_packet: u32,
+}
+
+/// Of segments that were delivered together, the one that was sent last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Newest {
+    pub(crate) sent_at: Instant,
+    pub(crate) end: SeqNr,
 }
 
 /// The ring of segments in flight, with running totals.
@@ -180,6 +195,36 @@ impl Scoreboard {
         debug_assert!(self.ring.back().is_none_or(|last| last.end() == sent.seq), "segments are contiguous");
         self.outstanding += u64::from(sent.len);
         self.ring.push_back(sent);
+    }
+
+    /// Removes from the front what is before `una` as long as that was sent once, neither SACKed nor deemed lost, and overtaken by
+    /// nothing. Segments like that are told apart by nothing but their sizes: whichever was sent last stands for all. Gives that,
+    /// and whether nothing is left to do for [`Self::acknowledge`], as nearly always.
+    #[inline]
+    pub(crate) fn acknowledge_plain(&mut self, una: SeqNr, delivered: &mut Delivered) -> (Option<Newest>, bool) {
+        let (mut newest, mut count, mut bytes) = (None, 0, 0);
+        while let Some(front) = self.ring.front() {
+            let is_whole = front.end().before_or_at(una) && self.highest_delivered.before_or_at(front.seq);
+            if !is_whole || !front.is_plain() {
+                break;
+            }
+            bytes += u64::from(front.len);
+            delivered.acked_payload_bytes += front.payload.len() as u64;
+            delivered.fin_acked |= front.fin;
+            delivered.largest_packet = delivered.largest_packet.max(front.packet_payload());
+            newest = Some(Newest { sent_at: front.sent_at, end: front.end() });
+            count += 1;
+            self.ring.pop_front();
+        }
+        self.outstanding -= bytes;
+        delivered.acked_bytes += bytes;
+        delivered.delivered_bytes += bytes;
+        delivered.rtt_sent_at = newest.map(|newest| newest.sent_at);
+        self.resend_cursor = self.resend_cursor.saturating_sub(count);
+        self.first_sent_cursor = self.first_sent_cursor.saturating_sub(count);
+        self.highest_delivered = self.highest_delivered.max(una);
+        let is_all = self.ring.front().is_none_or(|front| front.seq.at_or_after(una));
+        (newest, is_all && self.resends.is_empty() && self.seen.is_empty())
     }
 
     /// Removes everything before `una`; `each` sees every segment newly delivered.

@@ -50,9 +50,13 @@ impl Tcb {
     /// Whether [`Self::transmit`] could have anything to say: most of the time it does not, and this is cheap to ask.
     #[inline]
     pub(crate) fn has_something_to_send(&self) -> bool {
+        self.has_more_than_acks() | self.ack_policy.is_due()
+    }
+
+    #[inline]
+    fn has_more_than_acks(&self) -> bool {
         // All of it without a branch: rather one answer in a few steps than a likely one first.
         !self.unsent.is_empty()
-            | self.ack_policy.is_due()
             | self.board.waits_for_resend()
             | !self.due.is_empty()
             | (self.fin_requested & !self.fin_sent)
@@ -77,7 +81,7 @@ impl Tcb {
         let data = match self.state {
             State::SynSent | State::Closed => return None,
             State::SynReceived | State::TimeWait | State::FinWait2 => None,
-            _ if report_first => None,
+            _ if report_first || !self.has_more_than_acks() => None,
             _ => self.next_data(segment, limits, now),
         };
         let kind = match data {
