@@ -68,6 +68,16 @@ impl Payload {
         }
     }
 
+    /// The `len` octets from `start` on, without copying; nothing if there are none, or fewer.
+    #[inline]
+    pub fn get(&self, start: usize, len: usize) -> Option<Self> {
+        match self {
+            Self::Pattern(pattern) => pattern.part(start, len).map(Self::Pattern),
+            _ if len == 0 || start + len > self.len() => None,
+            _ => Some(self.slice(start..start + len)),
+        }
+    }
+
     /// Forgets the first `count` octets.
     ///
     /// # Panics
@@ -184,6 +194,12 @@ impl From<Vec<u8>> for Payload {
 }
 
 impl Pattern {
+    #[inline]
+    fn part(&self, start: usize, len: usize) -> Option<Self> {
+        let is_within = len > 0 && start + len <= self.len as usize;
+        is_within.then(|| Self { stream: self.stream, len: u32_from(len as u64), offset: self.offset + start as u64 })
+    }
+
     fn advance(&mut self, count: usize) {
         self.len -= u32_from(count as u64);
         self.offset += count as u64;
@@ -247,6 +263,16 @@ mod tests {
         let mut joined = front;
         joined.try_append(rest).unwrap();
         assert_eq!(joined, pattern(5, 100));
+    }
+
+    #[test]
+    fn a_part_is_whole_or_nothing() {
+        for whole in [pattern(5, 100), pattern(5, 100).to_bytes().into()] {
+            assert_eq!(whole.get(13, 37), Some(whole.slice(13..50)));
+            assert_eq!(whole.get(0, 100), Some(whole.clone()));
+            assert_eq!((whole.get(13, 88), whole.get(101, 0), whole.get(13, 0)), (None, None, None));
+        }
+        assert_eq!(Payload::Empty.get(0, 1), None);
     }
 
     #[test]

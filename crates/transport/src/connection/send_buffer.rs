@@ -103,11 +103,11 @@ impl SendBuffer {
         let skip = usize_from(dsn.since(piece_start));
         let piece = &self.pieces[position];
         let wanted = max.min(usize_from(self.end.since(dsn)));
-        if skip + wanted <= piece.len() {
-            return piece.slice(skip..skip + wanted);
+        match piece.get(skip, wanted) {
+            Some(part) => part,
+            None if wanted == 0 => Payload::Empty,
+            None => self.join(piece.slice(skip..piece.len()), position, wanted),
         }
-        let front = piece.slice(skip..piece.len());
-        self.join(front, position, wanted)
     }
 
     /// `wanted` octets: `front`, which is the rest of the piece at `position`, and what follows.

@@ -1,9 +1,10 @@
 //! What an ACK tells: delivery, round-trip time, loss (RFC 9293 section 3.10.7.4 fifth step, RFC 8985, RFC 6675).
 
 use units::narrow::precedes;
-use units::{Duration, Instant};
+use units::{Duration, Instant, SeqNr};
 use wire::{Flags, SackBlock, Segment};
 
+use super::probing::DeliveredSizes;
 use super::rack::RackContext;
 use super::scoreboard::{Delivered, Sent};
 use super::window::Phase;
@@ -132,40 +133,54 @@ impl Tcb {
     }
 
     fn collect_delivered(&mut self, segment: &Segment, now: Instant) -> Delivered {
-        let context = self.rack_context(now);
         let mut sizes = self.delivered_sizes();
+        let mut delivered = Delivered::default();
+        // What earlier ACKs delivered: among what this one delivers there is no order to see.
+        let highest = self.board.highest_delivered();
+        let mut is_all = !segment.ack.after(self.snd_una);
+        if !is_all && !sizes.seeks_probe() {
+            let (newest, nothing_is_left) = self.board.acknowledge_plain(segment.ack, &mut delivered);
+            newest.into_iter().for_each(|newest| self.rack.on_newest(newest, now));
+            sizes.note_largest(delivered.largest_packet);
+            is_all = nothing_is_left;
+        }
+        if !is_all || !segment.options.sack.is_empty() {
+            self.collect_one_by_one(segment, highest, now, &mut sizes, &mut delivered);
+        }
+        self.note_delivered_sizes(&sizes);
+        delivered
+    }
+
+    /// What an ACK delivers of segments that are told apart.
+    #[inline(never)]
+    fn collect_one_by_one(
+        &mut self,
+        segment: &Segment,
+        highest: SeqNr,
+        now: Instant,
+        sizes: &mut DeliveredSizes,
+        delivered: &mut Delivered,
+    ) {
+        let context = self.rack_context(now);
         let echo = segment.options.timestamps.map(|stamp| stamp.echo);
         let (rack, board, stamps) = (&mut self.rack, &mut self.board, &self.timestamps);
-        // What earlier ACKs delivered: among what this one delivers there is no order to see.
-        let highest = board.highest_delivered();
-        let mut delivered = Delivered::default();
         // RFC 7323 section 4.3: a segment beyond a hole is not echoed, so its SACK's timestamp says nothing about it.
         let echoes_earlier = |sent: &Sent| {
             sent.end().before_or_at(segment.ack)
                 && echo.zip(stamps.as_ref()).is_some_and(|(echo, stamps)| precedes(echo, stamps.ticks(sent.sent_at)))
         };
         if segment.ack.after(self.snd_una) {
-            let is_all = !sizes.seeks_probe() && {
-                let (newest, is_all) = board.acknowledge_plain(segment.ack, &mut delivered);
-                newest.into_iter().for_each(|newest| rack.on_newest(newest, now));
-                sizes.note_largest(delivered.largest_packet);
-                is_all
-            };
-            if !is_all {
-                board.acknowledge(segment.ack, &mut delivered, |sent| {
-                    sizes.note(sent);
-                    rack.on_delivered(sent, &context, highest, sent.retransmitted && echoes_earlier(sent));
-                });
-            }
-        }
-        if self.negotiated.sack && !segment.options.sack.is_empty() {
-            board.sack(&segment.options.sack, &mut delivered, |sent| {
+            board.acknowledge(segment.ack, delivered, |sent| {
                 sizes.note(sent);
                 rack.on_delivered(sent, &context, highest, sent.retransmitted && echoes_earlier(sent));
             });
         }
-        self.note_delivered_sizes(&sizes);
-        delivered
+        if self.negotiated.sack && !segment.options.sack.is_empty() {
+            board.sack(&segment.options.sack, delivered, |sent| {
+                sizes.note(sent);
+                rack.on_delivered(sent, &context, highest, sent.retransmitted && echoes_earlier(sent));
+            });
+        }
     }
 
     pub(super) fn rack_context(&self, now: Instant) -> RackContext {
@@ -279,6 +294,10 @@ impl Tcb {
 
     /// RACK, after an ACK or when its timer fires. Gives the octets newly lost.
     pub(super) fn detect_losses_by_time(&mut self, now: Instant) -> u64 {
+        if self.rack.has_overtaken_nothing(&self.board) {
+            self.timers.stop(Timer::Reorder);
+            return 0;
+        }
         let context = self.rack_context(now);
         let (lost_bytes, recheck) = self.rack.detect_loss(&mut self.board, &context);
         match recheck {

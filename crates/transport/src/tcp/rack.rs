@@ -109,6 +109,13 @@ impl Rack {
         (context.min_rtt * u64::from(self.reo_wnd_mult) / 4).min(context.srtt)
     }
 
+    /// Whether [`Self::detect_loss`] would find nothing, as nearly always: everything in flight was sent after all that was
+    /// delivered.
+    #[inline]
+    pub(crate) fn has_overtaken_nothing(&self, board: &Scoreboard) -> bool {
+        board.first_to_judge_is(|sent| !sent_after(self.xmit_ts, self.end_seq, sent.sent_at, sent.end()))
+    }
+
     /// RACK_detect_loss (section 6.2 step 5): marks losses; gives the octets newly lost and when to look again.
     pub(crate) fn detect_loss(&self, board: &mut Scoreboard, context: &RackContext) -> (u64, Option<Instant>) {
         let reo_wnd = self.reo_wnd(board, context);

@@ -414,6 +414,13 @@ impl Scoreboard {
         newly_lost
     }
 
+    /// Whether there is nothing to judge in [`Self::mark_overdue`], or the first there is was sent once, is in flight, and `is_open`.
+    #[inline]
+    pub(crate) fn first_to_judge_is(&self, is_open: impl FnOnce(&Sent) -> bool) -> bool {
+        self.resends.is_empty()
+            && self.ring.get(self.first_sent_cursor).is_none_or(|sent| sent.is_plain() && is_open(sent))
+    }
+
     /// Deems lost what `fate` says is. Gives the octets newly lost, and when the next may be.
     ///
     /// Segments are judged in the order in which they were sent, first transmissions and retransmissions apart, so
