@@ -98,6 +98,19 @@ mod tests {
     use crate::SubflowId;
 
     #[test]
+    fn those_that_meet_in_a_place_are_told_apart() {
+        let mut routes = Routes::new(FixedState::with_seed(1));
+        let tuple = |port: u16| Tuple { local: ([10, 0, 0, 1], 80).into(), remote: ([10, 0, 0, 2], port).into() };
+        let route = |port: u16| Route { slot: u32::from(port), subflow: SubflowId(0) };
+        let ports = 1..=10 * FEW as u16;
+        ports.clone().for_each(|port| routes.insert(tuple(port), route(port)));
+        ports.clone().filter(|port| port % 3 == 0).for_each(|port| routes.remove(&tuple(port)));
+        for port in ports {
+            assert_eq!(routes.get(&tuple(port)), (port % 3 != 0).then(|| route(port)));
+        }
+    }
+
+    #[test]
     fn ends_are_told_apart_in_both_families() {
         let mut routes = Routes::new(FixedState::with_seed(1));
         let mut tuples = Vec::new();

@@ -606,6 +606,38 @@ mod tests {
 
     use super::*;
 
+    /// What is acknowledged in one loop as far as it is plain, and what is acknowledged one by one, leave the same.
+    #[test]
+    fn plain_segments_are_acknowledged_like_others() {
+        let spoil: [fn(&mut Scoreboard); 4] = [
+            |_| {},
+            |board| board.sack(&blocks(&[(1500, 1600)]), &mut Delivered::default(), |_| {}),
+            |board| {
+                board.mark_lost(|sent| sent.seq == SeqNr(1200), |_| false);
+            },
+            |board| {
+                board.mark_lost(|sent| sent.seq == SeqNr(1300), |_| false);
+                board.resend(3, Instant::from_millis(20));
+            },
+        ];
+        for spoil in spoil {
+            for una in (1000..=2000).step_by(50).map(SeqNr) {
+                let acknowledge = |in_one_loop: bool| {
+                    let (mut board, mut delivered) = (ten(), Delivered::default());
+                    spoil(&mut board);
+                    let is_all = in_one_loop && board.acknowledge_plain(una, &mut delivered).1;
+                    if !is_all {
+                        board.acknowledge(una, &mut delivered, |_| {});
+                    }
+                    // What no loop but the one counts.
+                    delivered.largest_packet = 0;
+                    format!("{delivered:?} {board:?}")
+                };
+                assert_eq!(acknowledge(true), acknowledge(false), "up to {una:?}");
+            }
+        }
+    }
+
     /// Ten segments of 100 octets from sequence number 1000, sent 1 ms apart.
     fn ten() -> Scoreboard {
         ten_in_pieces_of(100)
