@@ -16,7 +16,7 @@ use wire::mptcp::{Key, MpJoin, MptcpOption, ResetReason, Token};
 use wire::{Flags, Payload, Segment, TooBig};
 
 use crate::congestion::{Competition, WindowSet};
-use crate::connection::{Connection, JoinAnswer, JoinRequest, Policies, keys};
+use crate::connection::{Connection, JoinAnswer, JoinRequest, Policies, Polled, keys};
 use crate::error::{CloseReason, ConnectError, ConnectionError, ListenError};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
@@ -125,11 +125,17 @@ impl Endpoint {
         self.advance(now);
         let tuple = Tuple { local: segment.dst, remote: segment.src };
         if let Some(route) = self.host.route(&tuple) {
-            let Self { host, slots, .. } = self;
-            if let Some(connection) = slots[route.slot as usize].connection.as_deref_mut() {
-                connection.handle_segment(route.subflow, segment, host, now);
+            let Self { host, slots, timers, ready, .. } = self;
+            let Some(connection) = slots[route.slot as usize].connection.as_deref_mut() else { return };
+            if !connection.handle_segment(route.subflow, segment, host, now) {
+                return arm(timers, connection);
             }
-            self.after(route.slot);
+            if connection.note_touch() {
+                ready.push_back(route.slot);
+            }
+            if !self.host.accepted.is_empty() {
+                self.take_accepted();
+            }
             return;
         }
         if self.handle_cookie(segment, now) {
@@ -218,7 +224,7 @@ impl Endpoint {
     /// A connection was touched: it may have something to send, to tell, or nothing left to do.
     fn after(&mut self, slot: u32) {
         let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() else { return };
-        if !core::mem::replace(&mut connection.queued, true) {
+        if connection.note_touch() {
             self.ready.push_back(slot);
         }
         if !self.host.accepted.is_empty() {
@@ -260,10 +266,8 @@ impl Endpoint {
 
     /// Sees to it that the connection is called no later than it wants.
     fn arm(&mut self, slot: u32) {
-        let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() else { return };
-        let armed = self.timers.get(slot as usize).unwrap_or(Instant::FAR_FUTURE);
-        if let Some(next) = connection.next_timeout_before(armed) {
-            self.timers.set(slot as usize, Some(next));
+        if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
+            arm(&mut self.timers, connection);
         }
     }
 
@@ -278,17 +282,30 @@ impl Endpoint {
     #[inline]
     pub fn poll_transmit_into(&mut self, segment: &mut Segment, now: Instant) -> bool {
         self.advance(now);
+        if self.ready.is_empty() && self.host.replies.is_empty() {
+            return false;
+        }
+        self.transmit_into(segment, now)
+    }
+
+    fn transmit_into(&mut self, segment: &mut Segment, now: Instant) -> bool {
         if let Some(reply) = self.host.replies.pop_front() {
             *segment = reply;
             return true;
         }
         while let Some(slot) = self.ready.front().copied() {
-            let Self { host, slots, .. } = self;
+            let Self { host, slots, timers, ready, .. } = self;
             if let Some(connection) = slots[slot as usize].connection.as_deref_mut() {
-                if connection.poll_transmit(segment, host, now) {
+                let polled = connection.poll_transmit(segment, host, now);
+                if polled == Polled::Segment {
                     return true;
                 }
                 connection.queued = false;
+                if polled == Polled::LastSegment {
+                    ready.pop_front();
+                    arm(timers, connection);
+                    return true;
+                }
             }
             self.ready.pop_front();
             if !self.host.accepted.is_empty() {
@@ -698,6 +715,16 @@ impl Endpoint {
             .filter_map(|slot| slot.connection.as_deref())
             .filter(|connection| !connection.released)
             .map(|connection| connection.id)
+    }
+}
+
+/// Sees to it that a connection is called no later than it wants.
+#[inline]
+fn arm(timers: &mut Deadlines, connection: &mut Connection) {
+    let slot = connection.id.slot as usize;
+    let armed = timers.get(slot).unwrap_or(Instant::FAR_FUTURE);
+    if let Some(next) = connection.next_timeout_before(armed) {
+        timers.set(slot, Some(next));
     }
 }
 

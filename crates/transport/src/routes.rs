@@ -4,27 +4,41 @@ use core::net::SocketAddr;
 use std::collections::HashMap;
 
 use foldhash::quality::FixedState;
+use units::narrow::usize_from;
 
 use crate::host::{Route, Tuple};
+
+/// Four-tuples that are found at once.
+const FEW: usize = 16;
 
 /// The table of four-tuples. Every segment asks it, and an IPv4 address with its port fits in one word: so four-tuples of
 /// IPv4 have a table of their own, whose keys are hashed and compared in few steps.
 pub(crate) struct Routes {
     v4: HashMap<(u64, u64), Route, FixedState>,
+    /// Some of `v4`, each in the only place where it can be: an endpoint with few connections finds them without the hash.
+    few: [Option<((u64, u64), Route)>; FEW],
     others: HashMap<Tuple, Route, FixedState>,
 }
 
 impl Routes {
     pub(crate) fn new(hasher: FixedState) -> Self {
-        Self { v4: HashMap::with_hasher(hasher.clone()), others: HashMap::with_hasher(hasher) }
+        Self { v4: HashMap::with_hasher(hasher.clone()), few: [None; FEW], others: HashMap::with_hasher(hasher) }
     }
 
     #[inline(always)]
     pub(crate) fn get(&self, tuple: &Tuple) -> Option<Route> {
         match words(tuple) {
-            Some(words) => self.v4.get(&words).copied(),
+            Some(words) => match self.few[place(words)] {
+                Some((known, route)) if known == words => Some(route),
+                _ => self.get_v4(words),
+            },
             None => self.get_other(tuple),
         }
+    }
+
+    #[inline(never)]
+    fn get_v4(&self, words: (u64, u64)) -> Option<Route> {
+        self.v4.get(&words).copied()
     }
 
     /// Apart, so that what all of IPv4 goes through is short.
@@ -36,14 +50,20 @@ impl Routes {
     /// Notes where a four-tuple leads.
     pub(crate) fn insert(&mut self, tuple: Tuple, route: Route) {
         match words(&tuple) {
-            Some(words) => self.v4.insert(words, route),
+            Some(words) => {
+                self.few[place(words)] = Some((words, route));
+                self.v4.insert(words, route)
+            }
             None => self.others.insert(tuple, route),
         };
     }
 
     pub(crate) fn remove(&mut self, tuple: &Tuple) {
         match words(tuple) {
-            Some(words) => self.v4.remove(&words),
+            Some(words) => {
+                self.few[place(words)].take_if(|(known, _)| *known == words);
+                self.v4.remove(&words)
+            }
             None => self.others.remove(tuple),
         };
     }
@@ -51,6 +71,13 @@ impl Routes {
     pub(crate) fn len(&self) -> usize {
         self.v4.len() + self.others.len()
     }
+}
+
+/// Where a four-tuple can be among the few. Who chooses ports so that they meet gets no more than the other table.
+#[inline]
+fn place((local, remote): (u64, u64)) -> usize {
+    const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+    usize_from((local ^ remote.rotate_left(8)).wrapping_mul(MIX) >> (64 - FEW.ilog2()))
 }
 
 /// Both ends of a four-tuple of IPv4.
@@ -69,6 +96,19 @@ fn words(tuple: &Tuple) -> Option<(u64, u64)> {
 mod tests {
     use super::*;
     use crate::SubflowId;
+
+    #[test]
+    fn those_that_meet_in_a_place_are_told_apart() {
+        let mut routes = Routes::new(FixedState::with_seed(1));
+        let tuple = |port: u16| Tuple { local: ([10, 0, 0, 1], 80).into(), remote: ([10, 0, 0, 2], port).into() };
+        let route = |port: u16| Route { slot: u32::from(port), subflow: SubflowId(0) };
+        let ports = 1..=10 * FEW as u16;
+        ports.clone().for_each(|port| routes.insert(tuple(port), route(port)));
+        ports.clone().filter(|port| port % 3 == 0).for_each(|port| routes.remove(&tuple(port)));
+        for port in ports {
+            assert_eq!(routes.get(&tuple(port)), (port % 3 != 0).then(|| route(port)));
+        }
+    }
 
     #[test]
     fn ends_are_told_apart_in_both_families() {

@@ -30,6 +30,7 @@ pub struct Pattern {
 
 impl Payload {
     /// Number of octets.
+    #[inline]
     pub fn len(&self) -> usize {
         match self {
             Self::Empty => 0,
@@ -67,6 +68,31 @@ impl Payload {
         }
     }
 
+    /// The `len` octets from `start` on, without copying; nothing if there are none, or fewer.
+    #[inline]
+    pub fn get(&self, start: usize, len: usize) -> Option<Self> {
+        match self {
+            Self::Pattern(pattern) => pattern.part(start, len).map(Self::Pattern),
+            _ if len == 0 || start + len > self.len() => None,
+            _ => Some(self.slice(start..start + len)),
+        }
+    }
+
+    /// Forgets the first `count` octets.
+    ///
+    /// # Panics
+    /// If there are fewer than `count` octets.
+    #[inline]
+    pub fn advance(&mut self, count: usize) {
+        assert!(count <= self.len(), "advance {count} of {} octets", self.len());
+        match self {
+            _ if count == self.len() => *self = Self::Empty,
+            Self::Empty => {}
+            Self::Pattern(pattern) => pattern.advance(count),
+            Self::Bytes(bytes) => bytes.advance(count),
+        }
+    }
+
     /// Takes the first `at` octets off the front.
     ///
     /// # Panics
@@ -78,10 +104,7 @@ impl Payload {
         let front = self.slice(0..at);
         match self {
             Self::Empty => {}
-            Self::Pattern(pattern) => {
-                pattern.len -= u32_from(at as u64);
-                pattern.offset += at as u64;
-            }
+            Self::Pattern(pattern) => pattern.advance(at),
             Self::Bytes(bytes) => bytes.advance(at),
         }
         front
@@ -171,6 +194,17 @@ impl From<Vec<u8>> for Payload {
 }
 
 impl Pattern {
+    #[inline]
+    fn part(&self, start: usize, len: usize) -> Option<Self> {
+        let is_within = len > 0 && start + len <= self.len as usize;
+        is_within.then(|| Self { stream: self.stream, len: u32_from(len as u64), offset: self.offset + start as u64 })
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.len -= u32_from(count as u64);
+        self.offset += count as u64;
+    }
+
     /// Whether `next` continues this piece of the same stream.
     fn joins(&self, next: &Self) -> bool {
         self.stream == next.stream
@@ -221,9 +255,24 @@ mod tests {
         let front = rest.split_to(41);
         assert_eq!(front.to_bytes(), whole.slice(..41));
         assert_eq!(rest.to_bytes(), whole.slice(41..));
+        let mut shorter = rest.clone();
+        shorter.advance(9);
+        assert_eq!(shorter.to_bytes(), whole.slice(50..));
+        shorter.advance(50);
+        assert_eq!(shorter, Payload::Empty);
         let mut joined = front;
         joined.try_append(rest).unwrap();
         assert_eq!(joined, pattern(5, 100));
+    }
+
+    #[test]
+    fn a_part_is_whole_or_nothing() {
+        for whole in [pattern(5, 100), pattern(5, 100).to_bytes().into()] {
+            assert_eq!(whole.get(13, 37), Some(whole.slice(13..50)));
+            assert_eq!(whole.get(0, 100), Some(whole.clone()));
+            assert_eq!((whole.get(13, 88), whole.get(101, 0), whole.get(13, 0)), (None, None, None));
+        }
+        assert_eq!(Payload::Empty.get(0, 1), None);
     }
 
     #[test]

@@ -16,8 +16,30 @@ use crate::state::Step;
 use crate::tcp::{AckOutcome, Arrival, Verdict};
 
 impl Connection {
-    /// Takes a segment of subflow `id`.
-    pub(crate) fn handle_segment(&mut self, id: SubflowId, segment: &mut Segment, host: &mut Host, now: Instant) {
+    /// Takes a segment of subflow `id`. False if nothing is to be done about it, neither sent nor put in order, but perhaps a
+    /// timer was set.
+    #[inline]
+    pub(crate) fn handle_segment(
+        &mut self,
+        id: SubflowId,
+        segment: &mut Segment,
+        host: &mut Host,
+        now: Instant,
+    ) -> bool {
+        if self.take_expected(id, segment, host, now) {
+            if !self.queued && self.is_at_rest() {
+                return false;
+            }
+            self.settle(host, now);
+        } else {
+            self.examine(id, segment, host, now);
+        }
+        true
+    }
+
+    /// The long way of a segment.
+    #[inline(never)]
+    fn examine(&mut self, id: SubflowId, segment: &mut Segment, host: &mut Host, now: Instant) {
         let Some(subflow) = self.subflows.get(id) else { return };
         if self.must_wait_for_keys(subflow, segment) {
             return;
@@ -94,7 +116,8 @@ impl Connection {
 
     /// The window is the connection's (RFC 8684 section 3.3.4): what was promised on one subflow holds on all. Zero in plain
     /// TCP, where the subflow's own counts alone.
-    fn promised_window(&self) -> u32 {
+    #[inline]
+    pub(super) fn promised_window(&self) -> u32 {
         let (edge, next) = (self.receiver.edge, self.receiver.stream.next());
         if self.is_mptcp() && edge.after(next) { u32_from(edge.since(next)).min(u32::MAX >> 2) } else { 0 }
     }
@@ -119,7 +142,7 @@ impl Connection {
 
     /// Lets the controller answer an ACK, and schedulers see what it measured.
     #[inline]
-    fn on_ack(&mut self, id: SubflowId, ack: &AckOutcome, now: Instant) {
+    pub(super) fn on_ack(&mut self, id: SubflowId, ack: &AckOutcome, now: Instant) {
         if ack.is_silent() {
             return;
         }
@@ -131,7 +154,14 @@ impl Connection {
     }
 
     /// In plain TCP the subflow's ACK is the data level's.
-    fn on_tcp_ack(&mut self, id: SubflowId, acked_bytes: u64, fin_acked: bool, host: &mut Host, now: Instant) {
+    pub(super) fn on_tcp_ack(
+        &mut self,
+        id: SubflowId,
+        acked_bytes: u64,
+        fin_acked: bool,
+        host: &mut Host,
+        now: Instant,
+    ) {
         let una = self.sender.buffer.start() + acked_bytes;
         self.acknowledge_data(una, host, now);
         let window = self.subflows[id].tcb.peer_window();
@@ -174,17 +204,12 @@ impl Connection {
     /// Moves data from the subflow to the data stream.
     pub(super) fn pull_data(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
         while let Some((seq, payload)) = self.place_ready(id) {
-            let receiver = &mut self.receiver;
             let result = match self.protocol {
                 Protocol::Mptcp { .. } => self.place_in_pieces(id, seq, payload),
                 // The stream ended while there were mappings.
-                _ if receiver.finished => Ok(()),
+                _ if self.receiver.finished => Ok(()),
                 _ => {
-                    let next = receiver.stream.next();
-                    // In plain TCP what the subflow accepted lies within the window by its own test.
-                    let end = next + payload.len() as u64;
-                    receiver.edge = receiver.edge.max(end);
-                    receiver.stream.append(payload);
+                    self.append_in_order(payload);
                     Ok(())
                 }
             };
@@ -204,6 +229,21 @@ impl Connection {
                 }
             }
         }
+        self.note_received(host);
+    }
+
+    /// In plain TCP what the subflow accepted is next in the stream, and lies within the window by its own test.
+    #[inline]
+    pub(super) fn append_in_order(&mut self, payload: Payload) {
+        let receiver = &mut self.receiver;
+        let end = receiver.stream.next() + payload.len() as u64;
+        receiver.edge = receiver.edge.max(end);
+        receiver.stream.append(payload);
+    }
+
+    /// Data have arrived.
+    #[inline]
+    pub(super) fn note_received(&mut self, host: &mut Host) {
         if self.receiver.discard || self.receiver.shut {
             self.receiver.stream.discard_ready();
         } else if self.receiver.stream.ready_bytes() > 0 {
@@ -246,7 +286,7 @@ impl Connection {
     }
 
     /// The end of the window, or of the stream: beyond it there is nothing.
-    fn receivable_edge(&self) -> Dsn {
+    pub(super) fn receivable_edge(&self) -> Dsn {
         let edge = self.receiver.edge;
         self.receiver.data_fin.map_or(edge, |fin| fin.min(edge))
     }
@@ -259,7 +299,8 @@ impl Connection {
     /// The peer's DATA_FIN counts once everything before it has arrived. It does so after a fallback too, if the stream
     /// ends exactly there: a peer that has not heard of it yet may repeat data behind the end. Elsewhere a middlebox has
     /// changed the length of the stream, and the FIN tells the end.
-    fn check_data_fin(&mut self, host: &mut Host, now: Instant) {
+    #[inline]
+    pub(super) fn check_data_fin(&mut self, host: &mut Host, now: Instant) {
         if self.has_whole_stream() {
             self.on_peer_finished(host, now);
         }

@@ -39,10 +39,16 @@ pub(super) struct Carriers {
 
 impl Carriers {
     /// New octets from `start` on.
+    #[inline]
     pub(super) fn note(&mut self, start: Dsn, carrier: Option<SubflowId>) {
+        if self.runs.back().is_none_or(|last| last.carrier != carrier) {
+            self.begin_run(start, carrier);
+        }
+    }
+
+    fn begin_run(&mut self, start: Dsn, carrier: Option<SubflowId>) {
         let is_full = self.runs.len() >= RUNS_MAX;
         match self.runs.back_mut() {
-            Some(last) if last.carrier == carrier => {}
             Some(last) if is_full => last.carrier = None,
             _ => self.runs.push_back(Run { start, carrier }),
         }

@@ -142,14 +142,32 @@ impl Connection {
     /// Puts the house in order after anything happened.
     #[inline]
     pub(crate) fn settle(&mut self, host: &mut Host, now: Instant) {
-        // As long as no stream ends, no subflow has seen a FIN or a RST and nothing is to be said about addresses, all is.
-        let is_flowing = |subflow: &Subflow| subflow.tcb.state == State::Established;
-        if self.sender.finished || self.addresses.has_due() || !self.subflows.iter().all(is_flowing) {
+        if !self.is_settled() {
             self.settle_ends(host, now);
         }
     }
 
+    /// As long as no stream ends, no subflow has seen a FIN or a RST and nothing is to be said about addresses, all is in order.
+    #[inline]
+    pub(super) fn is_settled(&self) -> bool {
+        let is_flowing = |subflow: &Subflow| subflow.tcb.state == State::Established;
+        !self.sender.finished && !self.addresses.has_due() && self.subflows.iter().all(is_flowing)
+    }
+
+    /// Nothing is to be sent, and all is in order.
+    #[inline]
+    pub(super) fn is_at_rest(&self) -> bool {
+        let is_at_rest =
+            |subflow: &Subflow| (subflow.tcb.state == State::Established) & !subflow.tcb.has_something_to_send();
+        self.sender.next == self.sender.buffer.end()
+            && self.reinjection.next().is_none()
+            && !self.sender.finished
+            && !self.addresses.has_due()
+            && self.subflows.iter().all(is_at_rest)
+    }
+
     fn settle_ends(&mut self, host: &mut Host, now: Instant) {
+        self.burst = None;
         self.finish_stream_if_last(true);
         self.arm_data_timer_for_fin(now);
         if self.subflows.iter().any(|subflow| subflow.tcb.state != State::Established) {

@@ -35,7 +35,8 @@ impl Connection {
 
     /// DATA_ACK and the window that hangs on it (RFC 8684 sections 3.3.2 and 3.3.5). An ACK of what was never sent
     /// means nothing.
-    fn on_data_ack(&mut self, ack: DataSeq, window_bytes: u64, host: &mut Host, now: Instant) {
+    #[inline]
+    pub(super) fn on_data_ack(&mut self, ack: DataSeq, window_bytes: u64, host: &mut Host, now: Instant) {
         let una = self.sender.buffer.start();
         let ack = ack.expand(una);
         let sent_end = self.sender.data_fin.map_or(self.sender.next, |fin| fin + 1);

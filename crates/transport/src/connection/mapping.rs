@@ -165,6 +165,19 @@ impl MappingTable {
         Some(dsn)
     }
 
+    /// Whether nothing is known, or waits, of what follows `seq`: then a mapping that comes with all of its octets need not be kept.
+    #[inline]
+    pub(crate) fn is_clear_at(&mut self, seq: SeqNr) -> bool {
+        self.forget_before(seq);
+        self.mappings.is_empty() && self.pending_bytes == 0
+    }
+
+    /// Everything before `seq` has found its place, by a mapping that was not kept.
+    #[inline]
+    pub(crate) fn pass_by(&mut self, seq: SeqNr) {
+        self.resolved_to = Some(seq);
+    }
+
     /// Forgets mappings of what has found its place: everything before `seq`.
     #[inline]
     fn forget_before(&mut self, seq: SeqNr) {

@@ -5,12 +5,12 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `arrival.rs` | segments in: handshakes, options, data |
+//! | `arrival.rs`, `expected.rs` | segments in: handshakes, options, data; the short way |
 //! | `handshake.rs`, `join_proof.rs` | MP_CAPABLE and MP_JOIN |
 //! | `stateless.rs` | MP_CAPABLE by SYN cookies |
 //! | `dss.rs` | the data sequence signal, in and out |
 //! | `number_width.rs` | how wide the numbers in it are |
-//! | `transmit.rs` | segments out: scheduling, options |
+//! | `transmit.rs`, `burst.rs` | segments out: scheduling, options; the short way |
 //! | `reinjection.rs` | what a subflow could not deliver goes to others |
 //! | `carriers.rs`, `suspension.rs` | who carries which data, and who swallowed them |
 //! | `blocked_window.rs` | what a slow subflow blocks the window with goes to faster ones |
@@ -29,10 +29,12 @@ mod addresses;
 mod application;
 mod arrival;
 mod blocked_window;
+mod burst;
 mod carriers;
 mod closing;
 mod congestion;
 mod dss;
+mod expected;
 mod fallback;
 mod half_closed;
 mod handshake;
@@ -72,6 +74,7 @@ use crate::stats::{ConnectionStats, Hearing, SubflowStats};
 use crate::{ConnectionConfig, ConnectionId, ListenerId, SubflowId};
 use addresses::Addresses;
 use blocked_window::BlockedWindow;
+use burst::Burst;
 use carriers::Carriers;
 pub(crate) use handshake::{JoinAnswer, JoinRequest, dss_room};
 use reassembly::Reassembly;
@@ -81,6 +84,7 @@ use send_buffer::SendBuffer;
 pub(crate) use stateless::answer_statelessly;
 use subflow::Subflow;
 use subflows::Subflows;
+pub(crate) use transmit::Polled;
 
 /// Subflows that a connection has at most: views on the stack have room for so many, and [`ConnectionConfig::subflows_max`] is
 /// bounded by it.
@@ -216,6 +220,8 @@ pub(crate) struct Connection {
     rate_control: Option<Box<RateControl>>,
     /// Where `poll_transmit` goes on, so that no subflow starves.
     turn: Option<SubflowId>,
+    /// What is known from the last segment, if nothing but sending it has happened since.
+    burst: Option<Burst>,
     /// Data-level retransmission (RFC 8684 section 3.3.6).
     data_timer: Instant,
     /// When a connection without subflows gives up.
@@ -297,6 +303,7 @@ impl Connection {
             policies,
             rate_control: config.receiver_centric.map(|settings| Box::new(RateControl::new(settings))),
             turn: None,
+            burst: None,
             data_timer: Instant::FAR_FUTURE,
             orphan_timer: Instant::FAR_FUTURE,
             orphan_reason: CloseReason::TimedOut,
@@ -371,6 +378,13 @@ impl Connection {
                 || !self.subflows.iter().any(Subflow::is_usable),
         };
         Some(Inspection { connection, ..subflow.tcb.inspect() })
+    }
+
+    /// Something happens to the connection other than that it sends. True if it was not in the endpoint's queue before.
+    #[inline]
+    pub(crate) fn note_touch(&mut self) -> bool {
+        self.burst = None;
+        !core::mem::replace(&mut self.queued, true)
     }
 
     fn route(&self, subflow: SubflowId) -> Route {

@@ -80,7 +80,7 @@ impl SendBuffer {
                 break;
             }
             if acked < front.len() {
-                let _ = front.split_to(acked);
+                front.advance(acked);
                 self.start = una;
                 if self.cursor.1 == 0 {
                     self.cursor.0 = una;
@@ -97,16 +97,17 @@ impl SendBuffer {
     }
 
     /// At most `max` octets from `dsn` on, which must be in the buffer; copies only where pieces meet.
+    #[inline]
     pub(crate) fn read(&mut self, dsn: Dsn, max: usize) -> Payload {
         let (piece_start, position) = self.seek(dsn);
         let skip = usize_from(dsn.since(piece_start));
         let piece = &self.pieces[position];
         let wanted = max.min(usize_from(self.end.since(dsn)));
-        if skip + wanted <= piece.len() {
-            return piece.slice(skip..skip + wanted);
+        match piece.get(skip, wanted) {
+            Some(part) => part,
+            None if wanted == 0 => Payload::Empty,
+            None => self.join(piece.slice(skip..piece.len()), position, wanted),
         }
-        let front = piece.slice(skip..piece.len());
-        self.join(front, position, wanted)
     }
 
     /// `wanted` octets: `front`, which is the rest of the piece at `position`, and what follows.
@@ -134,17 +135,19 @@ impl SendBuffer {
     }
 
     /// The piece that holds `dsn`: where it starts, and its position.
+    #[inline]
     fn seek(&mut self, dsn: Dsn) -> (Dsn, usize) {
         if dsn.before(self.cursor.0) {
             self.cursor = (self.start, 0);
         }
-        let (mut start, mut position) = self.cursor;
-        while dsn.since(start) >= self.pieces[position].len() as u64 {
-            start += self.pieces[position].len() as u64;
-            position += 1;
+        loop {
+            let (start, position) = self.cursor;
+            let len = self.pieces[position].len() as u64;
+            if dsn.since(start) < len {
+                return self.cursor;
+            }
+            self.cursor = (start + len, position + 1);
         }
-        self.cursor = (start, position);
-        self.cursor
     }
 }
 

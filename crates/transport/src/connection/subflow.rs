@@ -2,6 +2,7 @@
 
 use core::net::SocketAddr;
 
+use units::narrow::u32_from;
 use units::{Dsn, Duration, Instant, SeqNr};
 use wire::mptcp::{AddressId, MptcpOption};
 
@@ -231,6 +232,27 @@ impl Subflow {
                 && self.window_room() >= u64::from(self.tcb.least_worth_sending())
         };
         used == 0 || fits()
+    }
+
+    /// Nothing speaks against giving it data, but perhaps that it is full: it lives, is no backup, and swallows nothing.
+    #[inline]
+    pub(crate) fn is_ordinary(&self) -> bool {
+        let lives = !self.tcb.is_probing() && self.tcb.consecutive_timeouts() == 0;
+        lives && self.suspension.is_none() && !self.is_backup() && !self.is_shut()
+    }
+
+    /// Octets of payload in its next segment: one packet or, with super-segments of up to `offload_max` octets, as many whole
+    /// ones as the windows have room for.
+    #[inline]
+    pub(crate) fn segment_bytes(&self, offload_max: u32) -> u32 {
+        let mss = self.tcb.payload_max();
+        // Without super-segments there is nothing to divide.
+        if offload_max < 2 * mss {
+            return mss;
+        }
+        let used = self.tcb.in_flight() + self.tcb.unsent_bytes();
+        let room = u32_from(self.tcb.window().cwnd().saturating_sub(used).min(self.window_room())).min(offload_max);
+        if room < 2 * mss { mss } else { room - room % mss }
     }
 
     /// Octets that the peer takes on this subflow besides those in flight or queued.

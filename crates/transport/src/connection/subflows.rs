@@ -84,6 +84,12 @@ impl Subflows {
         }
     }
 
+    /// The one at a position in order of creation, as long as none was taken out since that was told.
+    #[inline]
+    pub(super) fn at_mut(&mut self, position: usize) -> &mut Subflow {
+        &mut self.list[position]
+    }
+
     #[inline]
     pub(super) fn contains(&self, id: SubflowId) -> bool {
         self.position(id).is_some()

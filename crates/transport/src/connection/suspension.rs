@@ -65,7 +65,7 @@ impl Connection {
     /// The peer has everything before `una`.
     pub(super) fn forget_suspensions(&mut self, una: Dsn) {
         for subflow in &mut self.subflows {
-            subflow.suspension = subflow.suspension.filter(|suspension| !suspension.is_forgotten(una));
+            subflow.suspension.take_if(|suspension| suspension.is_forgotten(una));
         }
     }
 }

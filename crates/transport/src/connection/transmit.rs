@@ -1,18 +1,19 @@
 //! Segments out: scheduling data onto subflows, and the options they carry.
 
 use arrayvec::ArrayVec;
-use units::narrow::{low_u32, u16_from, u32_from, usize_from};
+use units::narrow::{low_u32, u16_from, usize_from};
 use units::{Dsn, Instant};
 use wire::mptcp::{DataLen, Dss, Mapping, MpFail, MpJoin, MpPrio, MptcpOption};
 use wire::{Flags, Payload, Segment};
 
+use super::burst::Next;
 use super::subflow::{Handshake, Subflow};
-use super::{Connection, Protocol, SUBFLOWS_CAP};
+use super::{Connection, Protocol, Receiver, SUBFLOWS_CAP};
 use crate::SubflowId;
 use crate::host::Host;
 use crate::label::Label;
 use crate::scheduler::{Marks, ScheduleContext, SubflowView};
-use crate::tcp::{Chunk, OutgoingKind, SendLimits};
+use crate::tcp::{Chunk, OutgoingKind, SendLimits, Tcb};
 
 /// The option space of a TCP header.
 pub(super) const OPTION_SPACE: usize = 40;
@@ -50,27 +51,59 @@ impl Candidates {
 /// What the scheduler sees of them.
 type Views = ArrayVec<SubflowView, SUBFLOWS_CAP>;
 
+/// What came of asking a connection for a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Polled {
+    /// There is none.
+    Nothing,
+    /// Here it is; there may be more.
+    Segment,
+    /// Here it is; there is no other, and nothing else to do until something happens.
+    LastSegment,
+}
+
+/// What follows from a segment that is complete but for SACK blocks: they fill what room is left, and its window is promised.
+#[inline]
+pub(super) fn note_sent(receiver: &mut Receiver, tcb: &mut Tcb, segment: &mut Segment) {
+    tcb.add_sack_blocks(segment);
+    if !segment.flags.contains(Flags::SYN) {
+        let announced = u64::from(segment.window) << tcb.rcv_wscale();
+        receiver.edge = receiver.edge.max(receiver.stream.next() + announced);
+    }
+}
+
 impl Connection {
-    /// Makes `segment` the next one to send; false if there is none.
-    pub(crate) fn poll_transmit(&mut self, segment: &mut Segment, host: &mut Host, now: Instant) -> bool {
+    /// Makes `segment` the next one to send, if there is one.
+    pub(crate) fn poll_transmit(&mut self, segment: &mut Segment, host: &mut Host, now: Instant) -> Polled {
         loop {
-            if self.transmit_any(segment, now) {
-                return true;
+            let burst = self.burst.take();
+            if burst.is_none() && self.transmit_any(segment, now) {
+                return if self.is_at_rest() { self.rest() } else { Polled::Segment };
             }
-            if !self.schedule(host, now) {
-                self.settle(host, now);
-                return false;
+            let next = match burst.map_or_else(|| self.begin_burst(), Ok) {
+                Ok(burst) => self.go_on(burst, segment, now),
+                Err(next) => next,
+            };
+            match next {
+                Next::Sent => return Polled::Segment,
+                Next::Last => return self.rest(),
+                Next::Unclear if self.schedule(host, now) => {}
+                Next::Unclear | Next::Nothing => {
+                    self.turn = None;
+                    self.settle(host, now);
+                    return Polled::Nothing;
+                }
             }
         }
     }
 
+    fn rest(&mut self) -> Polled {
+        self.turn = None;
+        Polled::LastSegment
+    }
+
     fn transmit_any(&mut self, segment: &mut Segment, now: Instant) -> bool {
         let wants = |subflow: &Subflow| subflow.tcb.has_something_to_send();
-        // More often than not none does.
-        if !self.subflows.iter().any(wants) {
-            self.turn = None;
-            return false;
-        }
         let mut asked = 0;
         while let Some((now_asked, id)) = self.subflows.next_around(self.turn, asked, wants) {
             asked = now_asked;
@@ -91,12 +124,7 @@ impl Connection {
         };
         let Some(kind) = self.subflows[id].tcb.transmit(segment, &limits, now) else { return false };
         self.add_options(id, kind, segment, now);
-        let tcb = &mut self.subflows[id].tcb;
-        tcb.add_sack_blocks(segment);
-        if !segment.flags.contains(Flags::SYN) {
-            let announced = u64::from(segment.window) << tcb.rcv_wscale();
-            self.receiver.edge = self.receiver.edge.max(self.receiver.stream.next() + announced);
-        }
+        note_sent(&mut self.receiver, &mut self.subflows[id].tcb, segment);
         true
     }
 
@@ -295,7 +323,7 @@ impl Connection {
     }
 
     /// Octets that the peer's connection-level window still takes.
-    fn window_left(&self) -> u64 {
+    pub(super) fn window_left(&self) -> u64 {
         if self.sender.edge.after(self.sender.next) { self.sender.edge.since(self.sender.next) } else { 0 }
     }
 
@@ -420,11 +448,7 @@ impl Connection {
     fn chunk_max(&mut self, view: &SubflowView, now: Instant) -> u32 {
         let subflow = &mut self.subflows[view.id];
         let probe = subflow.tcb.probe_bytes(now).unwrap_or(0);
-        let room = view.cwnd.saturating_sub(view.in_flight + view.queued).min(subflow.window_room());
-        let room = u32_from(room).min(self.config.super_segment_max());
-        // Without super-segments there is nothing to divide.
-        let whole = if room < 2 * view.mss { view.mss } else { room - room % view.mss };
-        whole.max(probe)
+        subflow.segment_bytes(self.config.super_segment_max()).max(probe)
     }
 
     /// The last octet of the stream is on its way: its segment ends the stream too. `alone` if nothing is left that

@@ -21,6 +21,10 @@ impl Scheduler for LowestRtt {
     fn wants_full(&self) -> bool {
         false
     }
+
+    fn takes_the_only_one(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

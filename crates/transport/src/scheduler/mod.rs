@@ -143,6 +143,12 @@ pub trait Scheduler: Send {
         true
     }
 
+    /// Whether it marks the only subflow with room whatever that looks like, and remembers nothing of it. Where there is no choice
+    /// the engine need not ask it then.
+    fn takes_the_only_one(&self) -> bool {
+        false
+    }
+
     /// What to do when the peer's window has no room although a subflow has.
     fn when_window_blocks(&self) -> Remedy {
         Remedy::Wait

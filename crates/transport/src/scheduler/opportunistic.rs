@@ -34,6 +34,10 @@ impl Scheduler for Opportunistic {
         false
     }
 
+    fn takes_the_only_one(&self) -> bool {
+        true
+    }
+
     fn when_window_blocks(&self) -> Remedy {
         Remedy::Retransmit
     }
@@ -54,6 +58,10 @@ impl Scheduler for Penalizing {
 
     fn wants_full(&self) -> bool {
         false
+    }
+
+    fn takes_the_only_one(&self) -> bool {
+        true
     }
 
     fn when_window_blocks(&self) -> Remedy {

@@ -1,13 +1,14 @@
 //! What an ACK tells: delivery, round-trip time, loss (RFC 9293 section 3.10.7.4 fifth step, RFC 8985, RFC 6675).
 
 use units::narrow::precedes;
-use units::{Duration, Instant};
+use units::{Duration, Instant, SeqNr};
 use wire::{Flags, SackBlock, Segment};
 
+use super::probing::DeliveredSizes;
 use super::rack::RackContext;
-use super::scoreboard::Delivered;
+use super::scoreboard::{Delivered, Sent};
 use super::window::Phase;
-use super::{Eifel, Tcb, Timer};
+use super::{Due, Eifel, Tcb, Timer};
 use crate::congestion::CongestionSignal;
 use crate::exceptions;
 
@@ -35,8 +36,6 @@ pub(crate) struct AckOutcome {
     pub(crate) delivered_bytes: u64,
     /// All that was in flight at the start of the round is acknowledged.
     pub(crate) round_ended: bool,
-    /// The peer announced a different window.
-    pub(crate) window_changed: bool,
 }
 
 impl AckOutcome {
@@ -55,21 +54,28 @@ impl Tcb {
     #[inline]
     pub(super) fn on_ack(&mut self, segment: &Segment, now: Instant, outcome: &mut AckOutcome) {
         if self.has_nothing_to_learn(segment) {
-            self.update_window(segment, outcome);
-            self.timers.stop(Timer::Reorder);
-            self.rearm_after_ack(false, now);
+            self.learn_nothing(segment, now);
         } else {
             self.learn(segment, now, outcome);
         }
     }
 
+    /// Where [`Self::has_nothing_to_learn`].
+    #[inline]
+    pub(super) fn learn_nothing(&mut self, segment: &Segment, now: Instant) {
+        self.update_window(segment);
+        self.timers.stop(Timer::Reorder);
+        self.rearm_after_ack(false, now);
+    }
+
+    #[inline(never)]
     fn learn(&mut self, segment: &Segment, now: Instant, outcome: &mut AckOutcome) {
         let in_flight_before = self.in_flight();
         let phase_before = self.window.phase();
         let advanced = segment.ack.after(self.snd_una);
         let is_duplicate = !advanced && self.is_duplicate_ack(segment);
         let delivered = self.collect_delivered(segment, now);
-        self.update_window(segment, outcome);
+        self.update_window(segment);
         outcome.acked_payload_bytes = delivered.acked_payload_bytes;
         outcome.delivered_bytes = delivered.delivered_bytes;
         outcome.fin_acked = delivered.fin_acked;
@@ -100,7 +106,7 @@ impl Tcb {
 
     /// Whether nothing is outstanding that an ACK could tell of: so it is with nearly all that who only receives is sent.
     #[inline]
-    fn has_nothing_to_learn(&self, segment: &Segment) -> bool {
+    pub(super) fn has_nothing_to_learn(&self, segment: &Segment) -> bool {
         self.board.is_empty()
             && segment.ack == self.snd_una
             && segment.options.sack.is_empty()
@@ -127,29 +133,54 @@ impl Tcb {
     }
 
     fn collect_delivered(&mut self, segment: &Segment, now: Instant) -> Delivered {
-        let context = self.rack_context(now);
         let mut sizes = self.delivered_sizes();
-        let echo = segment.options.timestamps.map(|stamp| stamp.echo);
-        let (rack, board, stamps) = (&mut self.rack, &mut self.board, &self.timestamps);
-        // What earlier ACKs delivered: among what this one delivers there is no order to see.
-        let highest = board.highest_delivered();
         let mut delivered = Delivered::default();
-        let mut each = |sent: &super::scoreboard::Sent| {
-            sizes.note(sent);
-            // RFC 7323 section 4.3: a segment beyond a hole is not echoed, so its SACK's timestamp says nothing about it.
-            let echoes_earlier = sent.retransmitted
-                && sent.end().before_or_at(segment.ack)
-                && echo.zip(stamps.as_ref()).is_some_and(|(echo, stamps)| precedes(echo, stamps.ticks(sent.sent_at)));
-            rack.on_delivered(sent, &context, highest, echoes_earlier);
-        };
-        if segment.ack.after(self.snd_una) {
-            board.acknowledge(segment.ack, &mut delivered, &mut each);
+        // What earlier ACKs delivered: among what this one delivers there is no order to see.
+        let highest = self.board.highest_delivered();
+        let mut is_all = !segment.ack.after(self.snd_una);
+        if !is_all && !sizes.seeks_probe() {
+            let (newest, nothing_is_left) = self.board.acknowledge_plain(segment.ack, &mut delivered);
+            newest.into_iter().for_each(|newest| self.rack.on_newest(newest, now));
+            sizes.note_largest(delivered.largest_packet);
+            is_all = nothing_is_left;
         }
-        if self.negotiated.sack && !segment.options.sack.is_empty() {
-            board.sack(&segment.options.sack, &mut delivered, &mut each);
+        if !is_all || !segment.options.sack.is_empty() {
+            self.collect_one_by_one(segment, highest, now, &mut sizes, &mut delivered);
         }
         self.note_delivered_sizes(&sizes);
         delivered
+    }
+
+    /// What an ACK delivers of segments that are told apart.
+    #[inline(never)]
+    fn collect_one_by_one(
+        &mut self,
+        segment: &Segment,
+        highest: SeqNr,
+        now: Instant,
+        sizes: &mut DeliveredSizes,
+        delivered: &mut Delivered,
+    ) {
+        let context = self.rack_context(now);
+        let echo = segment.options.timestamps.map(|stamp| stamp.echo);
+        let (rack, board, stamps) = (&mut self.rack, &mut self.board, &self.timestamps);
+        // RFC 7323 section 4.3: a segment beyond a hole is not echoed, so its SACK's timestamp says nothing about it.
+        let echoes_earlier = |sent: &Sent| {
+            sent.end().before_or_at(segment.ack)
+                && echo.zip(stamps.as_ref()).is_some_and(|(echo, stamps)| precedes(echo, stamps.ticks(sent.sent_at)))
+        };
+        if segment.ack.after(self.snd_una) {
+            board.acknowledge(segment.ack, delivered, |sent| {
+                sizes.note(sent);
+                rack.on_delivered(sent, &context, highest, sent.retransmitted && echoes_earlier(sent));
+            });
+        }
+        if self.negotiated.sack && !segment.options.sack.is_empty() {
+            board.sack(&segment.options.sack, delivered, |sent| {
+                sizes.note(sent);
+                rack.on_delivered(sent, &context, highest, sent.retransmitted && echoes_earlier(sent));
+            });
+        }
     }
 
     pub(super) fn rack_context(&self, now: Instant) -> RackContext {
@@ -164,7 +195,7 @@ impl Tcb {
     }
 
     /// RFC 9293 section 3.10.7.4: the send window. An ACK older than the last says nothing about it.
-    fn update_window(&mut self, segment: &Segment, outcome: &mut AckOutcome) {
+    fn update_window(&mut self, segment: &Segment) {
         // The window of an ACK that moves on is taken even from a retransmission: it counts from that very ACK, and an
         // older window would count from there too.
         let newer = segment.ack.after(self.snd_una)
@@ -174,7 +205,6 @@ impl Tcb {
             return;
         }
         let window = u32::from(segment.window) << self.negotiated.snd_wscale;
-        outcome.window_changed = window != self.snd_wnd;
         self.snd_wnd = window;
         self.max_snd_wnd = self.max_snd_wnd.max(window);
         self.snd_wl1 = self.snd_wl1.max(segment.seq);
@@ -264,6 +294,10 @@ impl Tcb {
 
     /// RACK, after an ACK or when its timer fires. Gives the octets newly lost.
     pub(super) fn detect_losses_by_time(&mut self, now: Instant) -> u64 {
+        if self.rack.has_overtaken_nothing(&self.board) {
+            self.timers.stop(Timer::Reorder);
+            return 0;
+        }
         let context = self.rack_context(now);
         let (lost_bytes, recheck) = self.rack.detect_loss(&mut self.board, &context);
         match recheck {
@@ -286,7 +320,7 @@ impl Tcb {
         }
         self.board.trim_to(0, self.payload_max());
         // Whatever the window says (RFC 6582 section 3.2 step 3).
-        self.due.first_again = true;
+        self.due.add(Due::FIRST_AGAIN);
         let first = self.snd_una;
         self.board.mark_lost(|sent| sent.seq == first && !sent.retransmitted, |sent| sent.seq != first)
     }

@@ -3,7 +3,7 @@
 use units::{Duration, Instant};
 use wire::{Ecn, Flags, Segment};
 
-use super::{AckOutcome, Tcb, Timer};
+use super::{AckOutcome, Due, Tcb, Timer};
 use crate::exceptions;
 use crate::state::{State, Step};
 
@@ -75,7 +75,7 @@ impl Tcb {
         } else {
             self.state = self.state.after(Step::ReceiveSyn);
             self.timers.stop(Timer::Retransmit);
-            self.due.syn = true;
+            self.due.add(Due::SYN);
         }
         Verdict::Accepted
     }
@@ -102,11 +102,7 @@ impl Tcb {
         if let Some(verdict) = self.check_ack(segment, now, arrival) {
             return verdict;
         }
-        self.last_heard_at = now;
-        self.keep_alive_probes = 0;
-        if let (Some(state), Some(stamp)) = (&mut self.timestamps, segment.options.timestamps) {
-            state.update(stamp, segment.seq, now);
-        }
+        self.note_heard(segment, now);
         self.note_ecn(segment);
         self.on_ack(segment, now, &mut arrival.ack);
         if arrival.ack.fin_acked {
@@ -114,6 +110,16 @@ impl Tcb {
         }
         self.arrive_data(segment, bytes, now, arrival);
         Verdict::Accepted
+    }
+
+    /// The peer lives, and its clock goes on.
+    #[inline]
+    pub(super) fn note_heard(&mut self, segment: &Segment, now: Instant) {
+        self.last_heard_at = now;
+        self.keep_alive_probes = 0;
+        if let (Some(state), Some(stamp)) = (&mut self.timestamps, segment.options.timestamps) {
+            state.update(stamp, segment.seq, now);
+        }
     }
 
     /// A SYN where there has been one. Inside a connection none is ever believed, whatever its sequence number (RFC 5961
@@ -125,7 +131,7 @@ impl Tcb {
         }
         if !segment.flags.contains(Flags::ACK) || segment.ack != self.iss + 1 {
             // The peer repeats its SYN: our SYN/ACK got lost.
-            self.due.syn = true;
+            self.due.add(Due::SYN);
             return Verdict::Dropped;
         }
         // Both opened at once, and this is the peer's SYN/ACK (RFC 9293 figure 8). Its window is not scaled.
@@ -261,11 +267,7 @@ impl Tcb {
         let payload = core::mem::take(&mut segment.payload);
         let accepted = self.receive.accept(segment.seq, payload, fin);
         if bytes > 0 {
-            self.counters.received_segments += 1;
-            self.counters.received_bytes += u64::from(bytes);
-            self.counters.duplicate_bytes += u64::from(accepted.duplicate_bytes);
-            let full_segment = self.payload_max();
-            self.ack_policy.on_data(bytes, full_segment);
+            self.count_data(bytes, accepted.duplicate_bytes);
             self.bound_fin_wait(now);
         }
         if accepted.out_of_order || fin || self.config.delayed_ack.is_zero() {
@@ -281,6 +283,15 @@ impl Tcb {
                 self.enter_time_wait(now);
             }
         }
+    }
+
+    #[inline]
+    pub(super) fn count_data(&mut self, bytes: u32, duplicate_bytes: u32) {
+        self.counters.received_segments += 1;
+        self.counters.received_bytes += u64::from(bytes);
+        self.counters.duplicate_bytes += u64::from(duplicate_bytes);
+        let full_segment = self.payload_max();
+        self.ack_policy.on_data(bytes, full_segment);
     }
 
     fn enter_time_wait(&mut self, now: Instant) {

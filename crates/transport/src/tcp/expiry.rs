@@ -3,7 +3,7 @@
 use units::{Duration, Instant};
 
 use super::window::Phase;
-use super::{Eifel, Tcb, Timer};
+use super::{Due, Eifel, Tcb, Timer};
 use crate::congestion::CongestionSignal;
 use crate::state::{State, Step};
 
@@ -63,7 +63,7 @@ impl Tcb {
     /// RFC 8985 section 7.3: whether or not there is something to probe with, the time-out starts afresh.
     fn on_tail_probe_timeout(&mut self, now: Instant) {
         if !self.board.is_empty() {
-            self.due.tail_probe = true;
+            self.due.add(Due::TAIL_PROBE);
             self.timers.set(Timer::Retransmit, now + self.rtt.rto());
         }
     }
@@ -76,9 +76,9 @@ impl Tcb {
             return self.give_up(expired);
         }
         if self.usable_window() > 0 {
-            self.due.small_segment = true;
+            self.due.add(Due::SMALL_SEGMENT);
         } else {
-            self.due.probe = true;
+            self.due.add(Due::PROBE);
         }
         self.persist_backoff += 1;
         self.timers.set(Timer::Persist, now + self.persist_interval());
@@ -114,7 +114,7 @@ impl Tcb {
             if self.rtt.backoff() > SYN_RETRIES {
                 self.give_up(expired);
             } else {
-                self.due.syn = true;
+                self.due.add(Due::SYN);
                 self.syn_hurried = false;
             }
         } else {
@@ -146,8 +146,8 @@ impl Tcb {
         self.timers.stop(Timer::TailProbe);
         self.timers.stop(Timer::Reorder);
         self.timers.set(Timer::Retransmit, now + self.rtt.rto());
-        self.due.tail_probe = false;
-        self.due.first_again = true;
+        self.due.take(Due::TAIL_PROBE);
+        self.due.add(Due::FIRST_AGAIN);
         self.note_reduction();
     }
 
@@ -178,7 +178,7 @@ impl Tcb {
             return self.give_up(expired);
         }
         self.keep_alive_probes += 1;
-        self.due.probe = true;
+        self.due.add(Due::PROBE);
         self.timers.set(Timer::KeepAlive, now + KEEP_ALIVE_INTERVAL.min(idle));
     }
 }

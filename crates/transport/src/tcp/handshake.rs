@@ -145,7 +145,7 @@ impl Tcb {
     }
 
     fn start_handshake(&mut self, now: Instant) {
-        self.due.syn = true;
+        self.due.add(Due::SYN);
         self.snd_nxt = self.iss + 1;
         self.timers.set(Timer::User, now + self.config.user_timeout);
     }
@@ -153,7 +153,7 @@ impl Tcb {
     /// Takes it that the SYN/ACK has been sent and announced `receive_window` octets. When it was is not known, so that
     /// its ACK is no sample of the round-trip time.
     pub(crate) fn assume_answered(&mut self, receive_window: u32) {
-        self.due.syn = false;
+        self.due.take(Due::SYN);
         self.receive.announce(receive_window);
     }
 
@@ -190,7 +190,7 @@ impl Tcb {
         if core::mem::replace(&mut self.syn_hurried, true) {
             return;
         }
-        self.due.syn = true;
+        self.due.add(Due::SYN);
         self.timers.stop(Timer::Retransmit);
         if self.syns_sent == 1 {
             // It has had its answer, so the next answer is the next SYN's.
@@ -212,7 +212,7 @@ impl Tcb {
         self.rtt.end_handshake();
         self.rtt.leave_room_within(self.config.user_timeout);
         self.reserve_options(self.reserved_options);
-        self.due.syn = false;
+        self.due.take(Due::SYN);
         if let Some(idle) = self.config.keep_alive {
             self.timers.set(Timer::KeepAlive, now + idle);
         }
@@ -220,7 +220,7 @@ impl Tcb {
 
     /// A SYN or SYN/ACK.
     pub(crate) fn build_syn(&mut self, segment: &mut Segment, receive_window: u32, now: Instant) {
-        self.due.syn = false;
+        self.due.take(Due::SYN);
         self.syns_sent += 1;
         self.last_sent_at = now;
         let is_answer = self.state == State::SynReceived;

@@ -7,7 +7,7 @@
 //!
 //! | file | of RFC 9293's TCB |
 //! |---|---|
-//! | `arrival.rs` | segment arrival, in the steps of section 3.10.7 |
+//! | `arrival.rs`, `expected.rs` | segment arrival, in the steps of section 3.10.7; the same at once for what is as nearly always |
 //! | `handshake.rs` | SYN, SYN/ACK and what they negotiate |
 //! | `send.rs` | what goes out next |
 //! | `expiry.rs` | timers |
@@ -19,6 +19,8 @@
 mod ack_policy;
 mod acknowledgment;
 mod arrival;
+mod due;
+mod expected;
 mod expiry;
 mod handshake;
 mod hystart;
@@ -53,6 +55,7 @@ use crate::inspection::{ArmedTimers, ConnectionInspection, Inspection};
 use crate::label::Label;
 use crate::state::State;
 use ack_policy::AckPolicy;
+use due::Due;
 use hystart::{Advice, HyStart};
 use path_mtu::PathMtu;
 use rack::Rack;
@@ -99,23 +102,6 @@ struct Negotiated {
     snd_wscale: u8,
     /// Shift of windows we announce; zero without the option.
     rcv_wscale: u8,
-}
-
-/// Things to send that are not data.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Due {
-    /// SYN or SYN/ACK.
-    syn: bool,
-    /// A probe below SND.UNA that makes the peer answer: keep-alive or zero window.
-    probe: bool,
-    /// A tail loss probe.
-    tail_probe: bool,
-    /// The first unacknowledged segment again, whatever the congestion window says (RFC 6298 section 5.4).
-    first_again: bool,
-    /// A segment too small to be worth it otherwise (RFC 9293 section 3.8.6.2.1).
-    small_segment: bool,
-    /// RST.
-    reset: bool,
 }
 
 /// ECN (RFC 3168 section 6.1).
@@ -238,7 +224,7 @@ impl Tcb {
     /// Sends a RST and is closed.
     pub(crate) fn request_reset(&mut self) {
         if self.state != State::Closed {
-            self.due = Due { reset: true, ..Due::default() };
+            self.due = Due::RESET;
             self.close();
         }
     }
@@ -251,7 +237,7 @@ impl Tcb {
 
     /// Nothing more will be sent or expected.
     pub(crate) fn is_over(&self) -> bool {
-        self.state == State::Closed && !self.due.reset
+        self.state == State::Closed && !self.due.has(Due::RESET)
     }
 
     /// Largest payload of one segment on the wire.
@@ -335,6 +321,11 @@ impl Tcb {
         self.receive.announce(window);
     }
 
+    /// The next octet that the peer will send (RCV.NXT).
+    pub(crate) fn next_expected(&self) -> SeqNr {
+        self.receive.nxt()
+    }
+
     /// Ranges of what arrives that are worth keeping notes of.
     pub(crate) fn ranges_max(&self) -> usize {
         self.receive.ranges_max()
@@ -391,6 +382,7 @@ impl Tcb {
     }
 
     /// Drops unsent chunks for which `is_obsolete` holds, from the front.
+    #[inline]
     pub(crate) fn drop_unsent_while(&mut self, mut is_obsolete: impl FnMut(&Chunk) -> bool) {
         while let Some(chunk) = self.unsent.front().filter(|chunk| is_obsolete(chunk)) {
             self.unsent_bytes -= chunk.payload.len() as u64;
@@ -426,7 +418,7 @@ impl Tcb {
     /// Asks the peer for a sign of life (RFC 9293 section 3.8.4), unless data are outstanding, which do so by themselves.
     pub(crate) fn demand_sign_of_life(&mut self) {
         if self.state.is_synchronized() && self.board.is_empty() {
-            self.due.probe = true;
+            self.due.add(Due::PROBE);
         }
     }
 
@@ -521,6 +513,7 @@ impl Tcb {
     }
 
     /// A segment with addresses and nothing else.
+    #[inline]
     fn begin(&self, segment: &mut Segment) {
         segment.start_anew(self.local, self.remote);
         segment.flags = Flags::ACK;

@@ -183,9 +183,15 @@ impl PathMtu {
         (self.trial, self.trial_passed, self.large_passed) = (None, None, false);
     }
 
+    /// Larger packets than now may pass, and none of them is on its way to find out.
+    #[inline]
+    pub(super) fn is_searching(&self) -> bool {
+        self.current < self.most && self.probe.is_none()
+    }
+
     /// The size to probe next, if it is time for it.
     pub(super) fn next_probe(&mut self, now: Instant) -> Option<u16> {
-        if self.current >= self.most || self.probe.is_some() {
+        if !self.is_searching() {
             return None;
         }
         if let Some(at) = self.raise_at {

@@ -25,6 +25,18 @@ pub(super) struct DeliveredSizes {
 }
 
 impl DeliveredSizes {
+    /// A probe is in flight, so that every segment is to be looked at.
+    #[inline]
+    pub(super) fn seeks_probe(&self) -> bool {
+        self.probe.is_some()
+    }
+
+    /// Of several segments, none of them a probe, the largest packet.
+    #[inline]
+    pub(super) fn note_largest(&mut self, packet_payload: u32) {
+        self.large_passed |= packet_payload > self.small_payload;
+    }
+
     #[inline]
     pub(super) fn note(&mut self, sent: &Sent) {
         let packet_payload = sent.packet_payload();
@@ -75,6 +87,12 @@ impl Tcb {
             && !self.board.has_lost()
             && self.window.cwnd() >= PROBING_WINDOW_SEGMENTS * u64::from(self.payload_max());
         (quiet && bytes > self.payload_max()).then_some((bytes, size))
+    }
+
+    /// Whether a probe is due, as far as is cheap to tell.
+    #[inline]
+    pub(super) fn wants_probe(&mut self, now: Instant) -> bool {
+        self.path_mtu.is_searching() && self.wanted_probe(now).is_some()
     }
 
     /// Octets that the next chunk should have at least, so that it can be a probe.

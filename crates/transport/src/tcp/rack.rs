@@ -2,7 +2,7 @@
 
 use units::{Duration, Instant, SeqNr};
 
-use super::scoreboard::{Fate, Scoreboard, Sent};
+use super::scoreboard::{Fate, Newest, Scoreboard, Sent};
 
 /// RFC 8985 section 6.2 step 4: without reordering, three SACKed segments mean a loss (RFC 5681's DupThresh).
 const DUP_THRESH: u32 = 3;
@@ -53,6 +53,7 @@ impl Rack {
 
     /// Steps 1 to 3 of RFC 8985 section 6.2, for one delivered segment. `echo_before_resend` tells whether the ACK's
     /// timestamp shows that an earlier transmission was meant.
+    #[inline]
     pub(crate) fn on_delivered(
         &mut self,
         sent: &Sent,
@@ -64,13 +65,20 @@ impl Rack {
         if sent.retransmitted && (echo_before_resend || rtt < context.min_rtt) {
             return;
         }
-        self.rtt = rtt;
-        if sent_after(sent.sent_at, sent.end(), self.xmit_ts, self.end_seq) {
-            self.xmit_ts = sent.sent_at;
-            self.end_seq = sent.end();
-        }
+        self.on_newest(Newest { sent_at: sent.sent_at, end: sent.end() }, context.now);
         if sent.end().before(highest_delivered) && !sent.retransmitted {
             self.reordering_seen = true;
+        }
+    }
+
+    /// Steps 1 and 2 for segments that were sent once and not overtaken, of which this one was sent last: each of them would have
+    /// replaced what the one before it left.
+    #[inline]
+    pub(super) fn on_newest(&mut self, newest: Newest, now: Instant) {
+        self.rtt = now.saturating_since(newest.sent_at);
+        if sent_after(newest.sent_at, newest.end, self.xmit_ts, self.end_seq) {
+            self.xmit_ts = newest.sent_at;
+            self.end_seq = newest.end;
         }
     }
 
@@ -99,6 +107,13 @@ impl Rack {
             return Duration::ZERO;
         }
         (context.min_rtt * u64::from(self.reo_wnd_mult) / 4).min(context.srtt)
+    }
+
+    /// Whether [`Self::detect_loss`] would find nothing, as nearly always: everything in flight was sent after all that was
+    /// delivered.
+    #[inline]
+    pub(crate) fn has_overtaken_nothing(&self, board: &Scoreboard) -> bool {
+        board.first_to_judge_is(|sent| !sent_after(self.xmit_ts, self.end_seq, sent.sent_at, sent.end()))
     }
 
     /// RACK_detect_loss (section 6.2 step 5): marks losses; gives the octets newly lost and when to look again.

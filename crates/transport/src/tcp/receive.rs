@@ -176,11 +176,17 @@ impl ReceiveSpace {
 
     /// Nothing but the next data, with nothing held behind them, as nearly always.
     #[inline]
-    fn is_plain(&self, seq: SeqNr, payload: &Payload, fin: bool) -> bool {
+    pub(crate) fn is_plain(&self, seq: SeqNr, payload: &Payload, fin: bool) -> bool {
         let len = payload.sequence_len();
         let fits = self.announced_edge.after(seq) && len <= self.announced_edge.since(seq);
         let is_alone = self.out_of_order.is_empty() && self.ranges.is_empty() && self.fin_at.is_none();
         seq == self.nxt && len > 0 && fits && is_alone && !fin
+    }
+
+    /// The next `len` octets have arrived, and go to the owner without waiting here.
+    #[inline]
+    pub(crate) fn pass_by(&mut self, len: u32) {
+        self.nxt += len;
     }
 
     fn accept_data(&mut self, mut seq: SeqNr, mut payload: Payload, accepted: &mut Accepted) {

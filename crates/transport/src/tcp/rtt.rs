@@ -29,6 +29,8 @@ pub(crate) struct RttEstimator {
     /// Where doubling ends.
     rto_max: Duration,
     backoff: u32,
+    /// What follows from all that: kept, because every segment asks.
+    rto: Duration,
 }
 
 impl RttEstimator {
@@ -44,6 +46,7 @@ impl RttEstimator {
             rto_initial: RTO_INITIAL,
             rto_max: RTO_MAX,
             backoff: 0,
+            rto: RTO_INITIAL,
         }
     }
 
@@ -68,11 +71,16 @@ impl RttEstimator {
                 self.srtt = Some(Duration::from_nanos((srtt.as_nanos() * 7 + rtt.as_nanos()) / 8));
             }
         }
+        self.update_rto();
     }
 
     /// The retransmission time-out, backed off.
     pub(crate) fn rto(&self) -> Duration {
-        self.rto_backed_off(self.backoff)
+        self.rto
+    }
+
+    fn update_rto(&mut self) {
+        self.rto = self.rto_backed_off(self.backoff);
     }
 
     fn base(&self) -> Duration {
@@ -86,6 +94,7 @@ impl RttEstimator {
     /// Doubles the time-out (RFC 6298 section 5.5).
     pub(crate) fn back_off(&mut self) {
         self.backoff += 1;
+        self.update_rto();
     }
 
     /// The handshake is complete. Later, only a sample ends the back-off (RFC 6298 section 5.7, Karn's algorithm).
@@ -94,6 +103,7 @@ impl RttEstimator {
             self.rto_initial = RTO_AFTER_SYN_LOSS;
         }
         self.backoff = 0;
+        self.update_rto();
     }
 
     /// From now on, doubling leaves room for three retransmissions before data have waited for `user_timeout`. Karn's rule
@@ -101,6 +111,7 @@ impl RttEstimator {
     /// take minutes: without a bound a peer that answers would then be given up after a single loss.
     pub(crate) fn leave_room_within(&mut self, user_timeout: Duration) {
         self.rto_max = RTO_MAX.min(user_timeout / USER_TIMEOUT_SHARES);
+        self.update_rto();
     }
 
     /// The time-out after `doublings`, whatever the back-off of retransmissions is. No bound shortens what the round-trip

@@ -49,6 +49,12 @@ impl Sent {
         self.piece.min(self.payload.sequence_len())
     }
 
+    /// Sent once, and nothing has been heard of it.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        !(self.sacked | self.lost | self.retransmitted)
+    }
+
     fn in_flight(&self) -> bool {
         !self.sacked && (!self.lost || self.resent)
     }
@@ -80,6 +86,15 @@ pub(crate) struct Delivered {
     pub(crate) rtt_sent_at: Option<Instant>,
     /// Whether a retransmission was among what was acknowledged cumulatively: the others may have waited behind the hole.
     pub(crate) fills_hole: bool,
+    /// Payload octets of the largest packet of [`Scoreboard::acknowledge_plain`].
+    pub(crate) largest_packet: u32,
+}
+
+/// Of segments that were delivered together, the one that was sent last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Newest {
+    pub(crate) sent_at: Instant,
+    pub(crate) end: SeqNr,
 }
 
 /// The ring of segments in flight, with running totals.
@@ -182,6 +197,36 @@ impl Scoreboard {
         self.ring.push_back(sent);
     }
 
+    /// Removes from the front what is before `una` as long as that was sent once, neither SACKed nor deemed lost, and overtaken by
+    /// nothing. Segments like that are told apart by nothing but their sizes: whichever was sent last stands for all. Gives that,
+    /// and whether nothing is left to do for [`Self::acknowledge`], as nearly always.
+    #[inline]
+    pub(crate) fn acknowledge_plain(&mut self, una: SeqNr, delivered: &mut Delivered) -> (Option<Newest>, bool) {
+        let (mut newest, mut count, mut bytes) = (None, 0, 0);
+        while let Some(front) = self.ring.front() {
+            let is_whole = front.end().before_or_at(una) && self.highest_delivered.before_or_at(front.seq);
+            if !is_whole || !front.is_plain() {
+                break;
+            }
+            bytes += u64::from(front.len);
+            delivered.acked_payload_bytes += front.payload.len() as u64;
+            delivered.fin_acked |= front.fin;
+            delivered.largest_packet = delivered.largest_packet.max(front.packet_payload());
+            newest = Some(Newest { sent_at: front.sent_at, end: front.end() });
+            count += 1;
+            self.ring.pop_front();
+        }
+        self.outstanding -= bytes;
+        delivered.acked_bytes += bytes;
+        delivered.delivered_bytes += bytes;
+        delivered.rtt_sent_at = newest.map(|newest| newest.sent_at);
+        self.resend_cursor = self.resend_cursor.saturating_sub(count);
+        self.first_sent_cursor = self.first_sent_cursor.saturating_sub(count);
+        self.highest_delivered = self.highest_delivered.max(una);
+        let is_all = self.ring.front().is_none_or(|front| front.seq.at_or_after(una));
+        (newest, is_all && self.resends.is_empty() && self.seen.is_empty())
+    }
+
     /// Removes everything before `una`; `each` sees every segment newly delivered.
     pub(crate) fn acknowledge(&mut self, una: SeqNr, delivered: &mut Delivered, mut each: impl FnMut(&Sent)) {
         self.highest_delivered = self.highest_delivered.max(una);
@@ -192,7 +237,7 @@ impl Scoreboard {
                 }
                 self.split(0, una);
             }
-            self.pop_delivered(delivered, &mut each);
+            self.deliver_front(delivered, &mut each);
         }
         while self.resends.front().is_some_and(|(_, seq)| seq.before(una)) {
             self.resends.pop_front();
@@ -200,30 +245,30 @@ impl Scoreboard {
         self.seen.retain(|block| block.end.after(una));
     }
 
-    fn pop_delivered(&mut self, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
-        let Some(sent) = self.ring.pop_front() else { return };
-        self.resend_cursor = self.resend_cursor.saturating_sub(1);
-        self.first_sent_cursor = self.first_sent_cursor.saturating_sub(1);
-        self.settle(&sent, delivered, each);
-    }
-
-    fn settle(&mut self, sent: &Sent, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
+    /// The first segment is acknowledged. It is looked at in its place: it is too large to be moved for that.
+    #[inline]
+    fn deliver_front(&mut self, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
+        let Some(sent) = self.ring.front() else { return };
         let len = u64::from(sent.len);
         self.outstanding -= len;
         delivered.acked_bytes += len;
         delivered.acked_payload_bytes += sent.payload.len() as u64;
         delivered.fin_acked |= sent.fin;
+        let loss = (sent.lost && !sent.sacked).then_some((sent.too_big, sent.resent));
         if sent.sacked {
             self.sacked -= len;
             self.sacked_segments -= 1;
-            return;
+        } else {
+            note_delivery(sent, delivered);
+            delivered.fills_hole |= sent.retransmitted;
+            each(sent);
         }
-        if sent.lost {
-            self.forget_loss(sent.too_big, sent.resent, len);
+        self.ring.pop_front();
+        self.resend_cursor = self.resend_cursor.saturating_sub(1);
+        self.first_sent_cursor = self.first_sent_cursor.saturating_sub(1);
+        if let Some((too_big, resent)) = loss {
+            self.forget_loss(too_big, resent, len);
         }
-        note_delivery(sent, delivered);
-        delivered.fills_hole |= sent.retransmitted;
-        each(sent);
     }
 
     /// A lost segment of `len` octets is lost no more.
@@ -367,6 +412,13 @@ impl Scoreboard {
             newly_lost += self.lose(position);
         }
         newly_lost
+    }
+
+    /// Whether there is nothing to judge in [`Self::mark_overdue`], or the first there is was sent once, is in flight, and `is_open`.
+    #[inline]
+    pub(crate) fn first_to_judge_is(&self, is_open: impl FnOnce(&Sent) -> bool) -> bool {
+        self.resends.is_empty()
+            && self.ring.get(self.first_sent_cursor).is_none_or(|sent| sent.is_plain() && is_open(sent))
     }
 
     /// Deems lost what `fate` says is. Gives the octets newly lost, and when the next may be.
@@ -543,8 +595,8 @@ impl Scoreboard {
 
 fn note_delivery(sent: &Sent, delivered: &mut Delivered) {
     delivered.delivered_bytes += u64::from(sent.len);
-    if !sent.retransmitted {
-        delivered.rtt_sent_at = delivered.rtt_sent_at.max(Some(sent.sent_at));
+    if !sent.retransmitted && delivered.rtt_sent_at.is_none_or(|at| at < sent.sent_at) {
+        delivered.rtt_sent_at = Some(sent.sent_at);
     }
 }
 
@@ -553,6 +605,38 @@ mod tests {
     use units::Duration;
 
     use super::*;
+
+    /// What is acknowledged in one loop as far as it is plain, and what is acknowledged one by one, leave the same.
+    #[test]
+    fn plain_segments_are_acknowledged_like_others() {
+        let spoil: [fn(&mut Scoreboard); 4] = [
+            |_| {},
+            |board| board.sack(&blocks(&[(1500, 1600)]), &mut Delivered::default(), |_| {}),
+            |board| {
+                board.mark_lost(|sent| sent.seq == SeqNr(1200), |_| false);
+            },
+            |board| {
+                board.mark_lost(|sent| sent.seq == SeqNr(1300), |_| false);
+                board.resend(3, Instant::from_millis(20));
+            },
+        ];
+        for spoil in spoil {
+            for una in (1000..=2000).step_by(50).map(SeqNr) {
+                let acknowledge = |in_one_loop: bool| {
+                    let (mut board, mut delivered) = (ten(), Delivered::default());
+                    spoil(&mut board);
+                    let is_all = in_one_loop && board.acknowledge_plain(una, &mut delivered).1;
+                    if !is_all {
+                        board.acknowledge(una, &mut delivered, |_| {});
+                    }
+                    // What no loop but the one counts.
+                    delivered.largest_packet = 0;
+                    format!("{delivered:?} {board:?}")
+                };
+                assert_eq!(acknowledge(true), acknowledge(false), "up to {una:?}");
+            }
+        }
+    }
 
     /// Ten segments of 100 octets from sequence number 1000, sent 1 ms apart.
     fn ten() -> Scoreboard {

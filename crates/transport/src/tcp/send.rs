@@ -50,11 +50,16 @@ impl Tcb {
     /// Whether [`Self::transmit`] could have anything to say: most of the time it does not, and this is cheap to ask.
     #[inline]
     pub(crate) fn has_something_to_send(&self) -> bool {
+        self.has_more_than_acks() | self.ack_policy.is_due()
+    }
+
+    #[inline]
+    fn has_more_than_acks(&self) -> bool {
+        // All of it without a branch: rather one answer in a few steps than a likely one first.
         !self.unsent.is_empty()
-            || self.ack_policy.is_due()
-            || self.board.waits_for_resend()
-            || self.due != Due::default()
-            || (self.fin_requested && !self.fin_sent)
+            | self.board.waits_for_resend()
+            | !self.due.is_empty()
+            | (self.fin_requested & !self.fin_sent)
     }
 
     /// Makes `segment` the next one, if anything is due and allowed; otherwise what it holds means nothing.
@@ -64,10 +69,10 @@ impl Tcb {
         limits: &SendLimits,
         now: Instant,
     ) -> Option<OutgoingKind> {
-        if self.due.reset {
+        if self.due.has(Due::RESET) {
             return Some(self.send_reset(segment, now));
         }
-        if self.due.syn {
+        if self.due.has(Due::SYN) {
             self.build_syn(segment, limits.receive_window, now);
             return Some(OutgoingKind::Syn);
         }
@@ -76,19 +81,19 @@ impl Tcb {
         let data = match self.state {
             State::SynSent | State::Closed => return None,
             State::SynReceived | State::TimeWait | State::FinWait2 => None,
-            _ if report_first => None,
+            _ if report_first || !self.has_more_than_acks() => None,
             _ => self.next_data(segment, limits, now),
         };
         let kind = match data {
             Some(kind) => kind,
             None => self.next_control(segment)?,
         };
-        self.finish(segment, limits, now);
+        self.finish(segment, limits.receive_window, now);
         Some(kind)
     }
 
     fn send_reset(&mut self, segment: &mut Segment, now: Instant) -> OutgoingKind {
-        self.due.reset = false;
+        self.due.take(Due::RESET);
         self.begin(segment);
         segment.flags = Flags::RST | Flags::ACK;
         // RFC 7323 section 3.2: a RST should carry them, once they are agreed upon.
@@ -101,7 +106,7 @@ impl Tcb {
         if let Some(kind) = self.resend_lost(segment, now) {
             return Some(kind);
         }
-        if core::mem::take(&mut self.due.tail_probe) {
+        if self.due.take(Due::TAIL_PROBE) {
             return self.send_tail_probe(segment, limits, now);
         }
         self.send_new(segment, limits, now).or_else(|| self.send_fin(segment, now))
@@ -109,7 +114,7 @@ impl Tcb {
 
     /// Retransmits the first segment deemed lost, as far as the window allows.
     fn resend_lost(&mut self, segment: &mut Segment, now: Instant) -> Option<OutgoingKind> {
-        let forced = core::mem::take(&mut self.due.first_again);
+        let forced = self.due.take(Due::FIRST_AGAIN);
         let position = self.board.next_to_resend()?;
         if !forced && self.in_flight() >= self.window.cwnd() {
             return None;
@@ -225,7 +230,7 @@ impl Tcb {
         if usable >= mss {
             return Some(usable - usable % mss);
         }
-        if usable > 0 && (usable >= self.least_worth_sending() || self.due.small_segment) {
+        if usable > 0 && (usable >= self.least_worth_sending() || self.due.has(Due::SMALL_SEGMENT)) {
             return Some(usable);
         }
         if self.board.is_empty() {
@@ -249,7 +254,7 @@ impl Tcb {
 
     /// The window has been too small for too long: whatever fits may go.
     pub(crate) fn may_send_small(&self) -> bool {
-        self.due.small_segment
+        self.due.has(Due::SMALL_SEGMENT)
     }
 
     #[inline]
@@ -277,15 +282,37 @@ impl Tcb {
         now: Instant,
     ) -> OutgoingKind {
         let chunk = self.take_chunk(max);
+        let label = chunk.label;
         let last = self.unsent.is_empty();
         let fits = chunk.payload.sequence_len() != self.usable_window();
         let fin = last && fits && self.fin_requested && !self.fin_sent;
+        self.fill(chunk, piece, Ending { push: last && !limits.more, fin }, segment, now);
+        OutgoingKind::Data(label)
+    }
+
+    /// Whether data can go out past the queue, in a segment of at most [`Self::payload_max`] that nothing else has a say in: the
+    /// caller has seen that there is room for it, and that nothing waits ([`Self::has_something_to_send`]).
+    #[inline]
+    pub(crate) fn is_free_for_data(&mut self, now: Instant) -> bool {
+        self.in_flight() > 0 && !self.is_paced() && !self.wants_probe(now)
+    }
+
+    /// Makes `segment` one with these data, more of which follow at once: what [`Self::transmit`] makes of them if they are pushed
+    /// where [`Self::is_free_for_data`].
+    #[inline]
+    pub(crate) fn transmit_at_once(&mut self, data: Chunk, segment: &mut Segment, receive_window: u32, now: Instant) {
+        self.fill(data, self.payload_max(), Ending { push: false, fin: false }, segment, now);
+        self.finish(segment, receive_window, now);
+    }
+
+    /// Makes `segment` one with data that go out for the first time, in packets of `piece` octets of payload.
+    #[inline(always)]
+    fn fill(&mut self, chunk: Chunk, piece: u32, ending: Ending, segment: &mut Segment, now: Instant) {
         self.begin(segment);
-        let push = last && !limits.more;
-        if push {
+        if ending.push {
             segment.flags |= Flags::PSH;
         }
-        self.due.small_segment = false;
+        self.due.take(Due::SMALL_SEGMENT);
         if self.negotiated.ecn {
             segment.ecn = Ecn::Capable0;
             if core::mem::take(&mut self.ecn.cwr_due) {
@@ -296,14 +323,12 @@ impl Tcb {
         self.counters.sent_segments += 1;
         self.counters.sent_bytes += chunk.payload.len() as u64;
         self.pacer.on_sent(chunk.payload.sequence_len(), now);
-        let label = chunk.label;
-        self.record(chunk, piece, Ending { push, fin }, now);
-        if fin {
+        self.record(chunk, piece, ending, now);
+        if ending.fin {
             segment.flags |= Flags::FIN;
         }
         self.note_use_of_window();
         self.arm_tail_probe(now);
-        OutgoingKind::Data(label)
     }
 
     /// Whether the window has room for another segment, now that one has been sent, for the first time or again.
@@ -371,7 +396,7 @@ impl Tcb {
     }
 
     fn next_control(&mut self, segment: &mut Segment) -> Option<OutgoingKind> {
-        let probe = core::mem::take(&mut self.due.probe);
+        let probe = self.due.take(Due::PROBE);
         if !probe && !self.ack_policy.is_due() {
             return None;
         }
@@ -383,10 +408,10 @@ impl Tcb {
     }
 
     /// What every segment of a synchronised connection carries.
-    fn finish(&mut self, segment: &mut Segment, limits: &SendLimits, now: Instant) {
+    fn finish(&mut self, segment: &mut Segment, receive_window: u32, now: Instant) {
         segment.ack = self.receive.nxt();
         let scale = self.negotiated.rcv_wscale;
-        segment.window = (limits.receive_window >> scale).min(0xffff) as u16;
+        segment.window = (receive_window >> scale).min(0xffff) as u16;
         self.receive.announce(u32::from(segment.window) << scale);
         if self.ecn.echo {
             segment.flags |= Flags::ECE;

@@ -68,6 +68,12 @@ impl TimestampState {
             .is_some_and(|(recent, at)| precedes(timestamps.value, recent) && now.saturating_since(at) < PAWS_IDLE)
     }
 
+    /// The option was agreed upon, and this one is not older than the last: PAWS has nothing to object, however old the last is.
+    #[inline]
+    pub(super) fn is_up_to_date(&self, timestamps: Timestamps) -> bool {
+        self.recent.is_some_and(|(recent, _)| !precedes(timestamps.value, recent))
+    }
+
     /// R3 (section 4.3): keeps the timestamp of the segment that the next ACK answers.
     pub(super) fn update(&mut self, timestamps: Timestamps, seq: SeqNr, now: Instant) {
         let newer = self.recent.is_none_or(|(recent, _)| !precedes(timestamps.value, recent));
