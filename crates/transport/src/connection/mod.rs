@@ -360,12 +360,14 @@ impl Connection {
     pub(crate) fn inspect(&self, id: SubflowId) -> Option<Inspection> {
         let subflow = self.subflows.get(id)?;
         let own = self.data_timer.min(self.orphan_timer).min(self.linger_timer);
+        let unsent_bytes = self.sender.buffer.end().since(self.sender.next);
         let connection = ConnectionInspection {
             is_open: self.is_established() && !self.is_closed(),
-            unsent_bytes: self.sender.buffer.end().since(self.sender.next),
+            unsent_bytes,
             outstanding: self.is_mptcp() && self.data_outstanding(),
             data_timer: self.data_timer != Instant::FAR_FUTURE,
-            is_driven: own != Instant::FAR_FUTURE
+            is_driven: unsent_bytes == 0
+                || own != Instant::FAR_FUTURE
                 || self.subflows.iter().any(|subflow| subflow.tcb.is_driven())
                 || !self.subflows.iter().any(Subflow::is_usable),
         };
