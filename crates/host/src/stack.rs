@@ -168,6 +168,15 @@ impl<A: Agent, P: App> Host for EndpointHost<A, P> {
         self.endpoint.handle_segment(segment, now);
     }
 
+    #[inline]
+    fn is_crowded(&self) -> bool {
+        self.endpoint.is_crowded()
+    }
+
+    fn expect(&mut self, segment: &Segment) {
+        self.endpoint.expect(segment);
+    }
+
     fn handle_datagram(&mut self, datagram: Datagram, now: Instant) {
         if self.is_off || !self.started {
             return;

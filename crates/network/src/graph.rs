@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Names a vertex of one network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VertexId(u32);
 
 /// Names a port, the vertex at which a host is attached.
@@ -39,7 +39,12 @@ pub struct Network {
     output: Output,
     medium_output: MediumOutput,
     pool: PacketPool,
+    /// The vertex whose wake-up came last.
+    latest: VertexId,
 }
+
+/// How far ahead [`Network::foreseen`] looks: three steps fetch one thing after the other, and each should have arrived before the next.
+const FORESEEN: usize = 4;
 
 struct Vertex {
     element: Element,
@@ -255,7 +260,8 @@ impl Network {
     #[inline]
     pub fn advance(&mut self, now: Instant) -> bool {
         let Some((_, clock)) = self.wakeups.first().filter(|(at, _)| *at <= now) else { return false };
-        self.wake(self.clocks[clock], now);
+        self.latest = self.clocks[clock];
+        self.wake(self.latest, now);
         if !self.pending.is_empty() {
             self.settle(now);
         }
@@ -266,6 +272,13 @@ impl Network {
     #[inline]
     pub fn poll_delivery(&mut self) -> Option<(PortId, Packet)> {
         self.deliveries.pop_front()
+    }
+
+    /// The packet that will leave the same link as the latest that arrived by one, once others have: some way ahead, so that what it needs can be
+    /// fetched into the cache in time. The memory of one further behind is fetched.
+    pub fn foreseen(&self) -> Option<&Packet> {
+        let Element::Link(link) = &self.vertices[self.latest.index()].element else { return None };
+        link.foresee(FORESEEN)
     }
 
     /// Keeps the memory of a packet that arrived, and of which nothing is wanted any more.
@@ -536,6 +549,21 @@ mod tests {
 
     fn link() -> Link {
         Link::new(Rate::from_mbps(8), Duration::from_millis(10))
+    }
+
+    #[test]
+    fn the_fifth_after_the_one_that_arrives_is_foreseen() {
+        let mut network = Network::new(1);
+        let (client, server) = (network.add_port(), network.add_port());
+        let link = network.add_link(link());
+        network.connect(client.vertex(), link);
+        network.connect(link, server.vertex());
+        (0..6).for_each(|number| network.send(client, packet(1000 + number), Instant::ZERO));
+        network.advance(network.next_wakeup().unwrap());
+        assert_eq!(network.poll_delivery().map(|(_, packet)| packet.wire_len()), Some(1000));
+        assert_eq!(network.foreseen().map(Packet::wire_len), Some(1005));
+        network.advance(network.next_wakeup().unwrap());
+        assert!(network.foreseen().is_none(), "nobody is so far behind");
     }
 
     #[test]

@@ -207,6 +207,11 @@ impl<H: Host> Simulation<H> {
     #[inline]
     fn receive(&mut self, id: HostId, mut packet: Packet) {
         let host = &mut self.hosts[id.0 as usize].host;
+        if host.is_crowded() {
+            if let Some(segment) = self.network.foreseen().and_then(Packet::segment) {
+                host.expect(segment);
+            }
+        }
         if let Some(segment) = packet.segment_mut() {
             self.watchers.see_arrival(self.now, id, segment, host);
             host.handle_segment(segment, self.now);

@@ -97,6 +97,14 @@ impl Link {
         Amount { packets, bytes: self.ring.waiting_bytes }
     }
 
+    /// The packet behind as many `others`, if there is one; those behind twice and six times as many are fetched, the last without their memory.
+    pub(crate) fn foresee(&self, others: usize) -> Option<&Packet> {
+        let behind = |others: usize| self.ring.packets.get(others);
+        behind(6 * others).into_iter().for_each(units::prefetch);
+        behind(2 * others).into_iter().for_each(|in_flight| in_flight.packet.prefetch());
+        behind(others).map(|in_flight| &in_flight.packet)
+    }
+
     /// When the oldest packet inside reaches the end of the wire, or never.
     #[inline]
     pub(crate) fn due(&self) -> Instant {

@@ -55,7 +55,7 @@ mod transmit;
 use core::net::SocketAddr;
 use std::sync::Arc;
 
-use units::{Dsn, Instant};
+use units::{Dsn, Instant, prefetch};
 use wire::mptcp::{Key, Token};
 use wire::{Payload, Segment, TooBig};
 
@@ -353,6 +353,22 @@ impl Connection {
     pub(crate) fn handle_too_big(&mut self, id: SubflowId, too_big: &TooBig, now: Instant) {
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.tcb.on_too_big(too_big, now);
+        }
+    }
+
+    /// Has fetched what this leads to.
+    pub(crate) fn prefetch_subflow(&self, id: SubflowId) {
+        self.subflows.likely(id).into_iter().for_each(prefetch);
+        prefetch(&*self.config);
+        prefetch(&*self.policies.congestion);
+        self.sender.buffer.prefetch();
+    }
+
+    /// Has fetched what subflow `id` leads to.
+    pub(crate) fn prefetch_queues(&self, id: SubflowId) {
+        if let Some(subflow) = self.subflows.likely(id) {
+            subflow.tcb.prefetch_queues();
+            subflow.mappings.prefetch();
         }
     }
 
