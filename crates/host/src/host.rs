@@ -18,6 +18,18 @@ pub trait Host {
     /// Takes a segment from the network. What it keeps of it, it takes out of its place: segments are large.
     fn handle_segment(&mut self, segment: &mut Segment, now: Instant);
 
+    /// Whether it is worth telling of segments to come ([`Self::expect`]).
+    #[inline]
+    fn is_crowded(&self) -> bool {
+        false
+    }
+
+    /// A segment will arrive after a few others: what it will need may be fetched into the cache meanwhile. Nothing else follows from it,
+    /// nor must it arrive.
+    fn expect(&mut self, segment: &Segment) {
+        let _ = segment;
+    }
+
     /// Takes a UDP datagram from the network.
     fn handle_datagram(&mut self, datagram: Datagram, now: Instant) {
         let _ = (datagram, now);
@@ -99,6 +111,14 @@ impl Host for Box<dyn Host> {
 
     fn handle_segment(&mut self, segment: &mut Segment, now: Instant) {
         self.as_mut().handle_segment(segment, now);
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.as_ref().is_crowded()
+    }
+
+    fn expect(&mut self, segment: &Segment) {
+        self.as_mut().expect(segment);
     }
 
     fn handle_datagram(&mut self, datagram: Datagram, now: Instant) {

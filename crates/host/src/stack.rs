@@ -4,8 +4,8 @@ use core::net::SocketAddr;
 
 use bytes::Bytes;
 use network::Datagram;
-use transport::Endpoint;
 use transport::inspection::Inspection;
+use transport::{Endpoint, Event};
 use units::Instant;
 use wire::{Segment, TooBig};
 
@@ -93,37 +93,50 @@ impl<A: Agent, P: App> EndpointHost<A, P> {
     }
 
     /// Starts the applications once they may.
+    #[inline]
     fn start_apps(&mut self, now: Instant) {
-        if self.started || !self.running || !self.agent.is_ready() {
-            return;
+        if !self.started && self.running && self.agent.is_ready() {
+            self.start_apps_now(now);
         }
+    }
+
+    fn start_apps_now(&mut self, now: Instant) {
         self.started = true;
         self.apps.start(&mut self.endpoint, now);
         self.find_next_deadline();
     }
 
     /// Tells agent and applications what happened; false if nothing did.
+    #[inline]
     fn dispatch_events(&mut self, now: Instant) -> bool {
-        let mut any = false;
-        while let Some(event) = self.endpoint.poll_event() {
-            any = true;
-            self.agent.handle_event(&event, &mut self.endpoint, now);
-            if self.started {
-                self.apps.handle_event(&event, &mut self.endpoint, now);
+        let any = match self.endpoint.poll_event() {
+            Some(event) => {
+                self.dispatch(event, now);
+                true
             }
-        }
-        if any {
-            self.find_next_deadline();
-        }
+            None => false,
+        };
         let before = self.started;
         self.start_apps(now);
         any || self.started != before
     }
 
+    /// Tells of `first`, and of all that follows.
+    fn dispatch(&mut self, first: Event, now: Instant) {
+        let mut next = Some(first);
+        while let Some(event) = next {
+            self.agent.handle_event(&event, &mut self.endpoint, now);
+            if self.started {
+                self.apps.handle_event(&event, &mut self.endpoint, now);
+            }
+            next = self.endpoint.poll_event();
+        }
+        self.find_next_deadline();
+    }
+
     fn find_next_deadline(&mut self) {
-        let apps = self.apps.poll_timeout().filter(|_| self.started);
-        let earliest = [self.agent.poll_timeout(), apps].into_iter().flatten().min();
-        self.next_deadline = earliest.unwrap_or(Instant::FAR_FUTURE);
+        let apps = self.apps.poll_timeout().filter(|_| self.started).unwrap_or(Instant::FAR_FUTURE);
+        self.next_deadline = self.agent.poll_timeout().unwrap_or(Instant::FAR_FUTURE).min(apps);
     }
 
     /// Calls those whose time has come.
@@ -153,6 +166,15 @@ impl<A: Agent, P: App> Host for EndpointHost<A, P> {
             return;
         }
         self.endpoint.handle_segment(segment, now);
+    }
+
+    #[inline]
+    fn is_crowded(&self) -> bool {
+        self.endpoint.is_crowded()
+    }
+
+    fn expect(&mut self, segment: &Segment) {
+        self.endpoint.expect(segment);
     }
 
     fn handle_datagram(&mut self, datagram: Datagram, now: Instant) {
@@ -219,10 +241,10 @@ impl<A: Agent, P: App> Host for EndpointHost<A, P> {
             return None;
         }
         // An agent that took a segment may want to be called at another time than before.
-        let agent = self.agent.poll_timeout();
-        self.next_deadline = self.next_deadline.min(agent.unwrap_or(Instant::FAR_FUTURE));
-        let others = Some(self.next_deadline).filter(|at| *at < Instant::FAR_FUTURE);
-        [self.endpoint.poll_timeout(), others].into_iter().flatten().min()
+        let agent = self.agent.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        self.next_deadline = self.next_deadline.min(agent);
+        let earliest = self.endpoint.poll_timeout().unwrap_or(Instant::FAR_FUTURE).min(self.next_deadline);
+        Some(earliest).filter(|at| *at < Instant::FAR_FUTURE)
     }
 
     fn handle_wake(&mut self, now: Instant) {

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Names a vertex of one network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VertexId(u32);
 
 /// Names a port, the vertex at which a host is attached.
@@ -30,17 +30,27 @@ pub struct Network {
     seed: u64,
     vertices: Vec<Vertex>,
     media: Vec<Shared>,
+    /// Of those vertices that have any, by [`Vertex::clock`].
     wakeups: Deadlines,
+    /// Whose each of them is.
+    clocks: Vec<VertexId>,
     pending: VecDeque<(VertexId, Packet)>,
     deliveries: VecDeque<(PortId, Packet)>,
     output: Output,
     medium_output: MediumOutput,
     pool: PacketPool,
+    /// The vertex whose wake-up came last.
+    latest: VertexId,
 }
+
+/// How far ahead [`Network::foreseen`] looks: three steps fetch one thing after the other, and each should have arrived before the next.
+const FORESEEN: usize = 4;
 
 struct Vertex {
     element: Element,
     next: Next,
+    /// Its place among the wake-ups; of a medium's gates the first one's counts.
+    clock: u32,
     counters: Counters,
 }
 
@@ -59,6 +69,23 @@ struct Shared {
     first_gate: VertexId,
 }
 
+impl Vertex {
+    /// Takes note that a packet leaves, and says for where.
+    #[inline]
+    fn depart(&mut self, packet: &mut Packet) -> Result<VertexId, DropCause> {
+        let next = match &self.next {
+            Next::One(next) => *next,
+            Next::Routes(routes) => routes.next(packet).ok_or(DropCause::NoRoute)?,
+            Next::Nowhere => return Err(DropCause::NoRoute),
+        };
+        if !packet.count_hop() {
+            return Err(DropCause::HopLimit);
+        }
+        self.counters.left.add(packet);
+        Ok(next)
+    }
+}
+
 impl Shared {
     fn vertex(&self, gate: Gate) -> VertexId {
         VertexId(self.first_gate.0 + u32::from(gate.0))
@@ -72,7 +99,7 @@ impl Shared {
 enum Next {
     Nowhere,
     One(VertexId),
-    Routes(Routes),
+    Routes(Box<Routes>),
 }
 
 /// A vertex at which octets appeared or disappeared.
@@ -175,7 +202,7 @@ impl Network {
     fn routes(&mut self, from: VertexId) -> &mut Routes {
         let next = &mut self.vertices[from.index()].next;
         if !matches!(next, Next::Routes(_)) {
-            *next = Next::Routes(Routes::default());
+            *next = Next::Routes(Box::default());
         }
         match next {
             Next::Routes(routes) => routes,
@@ -184,8 +211,13 @@ impl Network {
     }
 
     fn add(&mut self, element: Element) -> VertexId {
-        self.vertices.push(Vertex { element, next: Next::Nowhere, counters: Counters::default() });
-        VertexId(self.vertices.len() as u32 - 1)
+        let id = VertexId(self.vertices.len() as u32);
+        let clock = self.clocks.len() as u32;
+        if matches!(element, Element::Link(_) | Element::Node(_) | Element::Gate(_, Gate(0))) {
+            self.clocks.push(id);
+        }
+        self.vertices.push(Vertex { element, next: Next::Nowhere, clock, counters: Counters::default() });
+        id
     }
 
     fn next_prng(&self) -> Prng {
@@ -208,10 +240,14 @@ impl Network {
 
     /// A host sends a packet.
     #[inline]
-    pub fn send(&mut self, port: PortId, packet: Packet, now: Instant) {
-        let Some((next, packet)) = self.depart(port.0, packet) else { return };
-        self.enter(next, packet, now);
-        self.settle(now);
+    pub fn send(&mut self, port: PortId, mut packet: Packet, now: Instant) {
+        match self.vertices[port.0.index()].depart(&mut packet) {
+            Ok(next) => self.enter(next, packet, now),
+            Err(cause) => self.discard(port.0, packet, cause),
+        }
+        if !self.pending.is_empty() {
+            self.settle(now);
+        }
     }
 
     /// When [`Self::advance`] must be called next.
@@ -223,9 +259,12 @@ impl Network {
     /// Lets the node that is due first do its work, if that is by `now`; false if none is.
     #[inline]
     pub fn advance(&mut self, now: Instant) -> bool {
-        let Some((_, index)) = self.wakeups.first().filter(|(at, _)| *at <= now) else { return false };
-        self.wake(VertexId(index as u32), now);
-        self.settle(now);
+        let Some((_, clock)) = self.wakeups.first().filter(|(at, _)| *at <= now) else { return false };
+        self.latest = self.clocks[clock];
+        self.wake(self.latest, now);
+        if !self.pending.is_empty() {
+            self.settle(now);
+        }
         true
     }
 
@@ -233,6 +272,13 @@ impl Network {
     #[inline]
     pub fn poll_delivery(&mut self) -> Option<(PortId, Packet)> {
         self.deliveries.pop_front()
+    }
+
+    /// The packet that will leave the same link as the latest that arrived by one, once others have: some way ahead, so that what it needs can be
+    /// fetched into the cache in time. The memory of one further behind is fetched.
+    pub fn foreseen(&self) -> Option<&Packet> {
+        let Element::Link(link) = &self.vertices[self.latest.index()].element else { return None };
+        link.foresee(FORESEEN)
     }
 
     /// Keeps the memory of a packet that arrived, and of which nothing is wanted any more.
@@ -247,7 +293,6 @@ impl Network {
     }
 
     /// Moves the packets that stand between vertices until all are in a node or at a port.
-    #[inline]
     fn settle(&mut self, now: Instant) {
         while let Some((at, packet)) = self.pending.pop_front() {
             self.enter(at, packet, now);
@@ -255,24 +300,29 @@ impl Network {
     }
 
     /// A packet enters a vertex.
+    #[inline]
     fn enter(&mut self, at: VertexId, packet: Packet, now: Instant) {
         let vertex = &mut self.vertices[at.index()];
         vertex.counters.entered.add(&packet);
-        match &mut vertex.element {
-            Element::Link(link) => {
-                let was_idle = link.is_idle();
-                let taken = link.take(packet, now);
-                let wakeup = link.next_wakeup();
-                if let Err(packet) = taken {
-                    self.discard(at, packet, DropCause::QueueFull);
-                }
-                if wakeup.is_some_and(|at| at <= now) {
-                    self.run_link(at, now);
-                } else if was_idle {
-                    // Behind others it changes nothing about when the first of them is due.
-                    self.wakeups.set(at.index(), wakeup);
-                }
-            }
+        let Element::Link(link) = &mut vertex.element else { return self.enter_other(at, packet, now) };
+        let before = link.due();
+        let taken = link.take(packet, now);
+        let due = link.due();
+        if let Err(packet) = taken {
+            vertex.counters.drop_one(packet.wire_len(), DropCause::QueueFull);
+            self.pool.recycle(packet);
+        }
+        if due <= now {
+            self.run_link(at, now);
+        } else if due != before {
+            // Behind others it changes nothing about when the first of them is due.
+            self.wakeups.set(vertex.clock as usize, Some(due));
+        }
+    }
+
+    /// A packet enters a vertex that is not a link.
+    fn enter_other(&mut self, at: VertexId, packet: Packet, now: Instant) {
+        match &self.vertices[at.index()].element {
             Element::Port => self.deliveries.push_back((PortId(at), packet)),
             Element::Router => self.leave(at, packet),
             Element::Node(_) => self.run_node(at, Some(packet), now),
@@ -280,6 +330,7 @@ impl Network {
                 let (id, gate) = (*id, *gate);
                 self.process_medium(id, Some((gate, packet)), now);
             }
+            Element::Link(_) => unreachable!("its caller has seen that it is none"),
         }
     }
 
@@ -303,19 +354,30 @@ impl Network {
     /// Runs a node and collects what it puts out.
     #[inline]
     fn run_node(&mut self, at: VertexId, packet: Option<Packet>, now: Instant) {
-        let Element::Node(node) = &mut self.vertices[at.index()].element else { return };
+        let vertex = &mut self.vertices[at.index()];
+        let Element::Node(node) = &mut vertex.element else { return };
         node.process(packet, now, &mut self.output);
-        self.wakeups.set(at.index(), node.next_wakeup());
+        self.wakeups.set(vertex.clock as usize, node.next_wakeup());
         self.collect(at);
     }
 
     /// Lets go of what has reached the end of a link: most packets pass several, and leave without a list in between.
+    #[inline]
     fn run_link(&mut self, at: VertexId, now: Instant) {
-        while let Element::Link(link) = &mut self.vertices[at.index()].element {
-            match link.next_due(now) {
-                Some(Ok(packet)) => self.leave(at, packet),
-                Some(Err(packet)) => self.discard(at, packet, DropCause::Loss),
-                None => return self.wakeups.set(at.index(), link.next_wakeup()),
+        loop {
+            let vertex = &mut self.vertices[at.index()];
+            let Element::Link(link) = &mut vertex.element else { return };
+            let mut packet = match link.next_due(now) {
+                Some(Ok(packet)) => packet,
+                Some(Err(packet)) => {
+                    self.discard(at, packet, DropCause::Loss);
+                    continue;
+                }
+                None => return self.wakeups.set(vertex.clock as usize, link.next_wakeup()),
+            };
+            match vertex.depart(&mut packet) {
+                Ok(next) => self.go_on(next, packet),
+                Err(cause) => self.discard(at, packet, cause),
             }
         }
     }
@@ -326,7 +388,8 @@ impl Network {
         core::mem::swap(&mut self.pool, &mut self.medium_output.pool);
         shared.medium.process(packet, now, &mut self.medium_output);
         core::mem::swap(&mut self.pool, &mut self.medium_output.pool);
-        self.wakeups.set(shared.first_gate.index(), shared.medium.next_wakeup());
+        let clock = self.vertices[shared.first_gate.index()].clock;
+        self.wakeups.set(clock as usize, shared.medium.next_wakeup());
         let mut forwarded = core::mem::take(&mut self.medium_output.forwarded);
         for (gate, packet) in forwarded.drain(..) {
             self.leave(self.media[id.0 as usize].vertex(gate), packet);
@@ -356,40 +419,26 @@ impl Network {
     }
 
     /// Sends a packet from a vertex to the next one.
+    fn leave(&mut self, from: VertexId, mut packet: Packet) {
+        match self.vertices[from.index()].depart(&mut packet) {
+            Ok(next) => self.go_on(next, packet),
+            Err(cause) => self.discard(from, packet, cause),
+        }
+    }
+
+    /// A packet stands before a vertex.
     #[inline]
-    fn leave(&mut self, from: VertexId, packet: Packet) {
-        let Some((next, packet)) = self.depart(from, packet) else { return };
+    fn go_on(&mut self, next: VertexId, packet: Packet) {
         let onto = &mut self.vertices[next.index()];
         if self.pending.is_empty() && matches!(onto.element, Element::Port) {
-            // Nobody stands before it.
+            // Nobody else does.
             onto.counters.entered.add(&packet);
             return self.deliveries.push_back((PortId(next), packet));
         }
         self.pending.push_back((next, packet));
     }
 
-    /// Takes note that a packet leaves a vertex, and finds the next one.
-    #[inline]
-    fn depart(&mut self, from: VertexId, mut packet: Packet) -> Option<(VertexId, Packet)> {
-        let vertex = &mut self.vertices[from.index()];
-        let next = match &vertex.next {
-            Next::One(next) => Some(*next),
-            Next::Routes(routes) => routes.next(&packet),
-            Next::Nowhere => None,
-        };
-        let cause = match (next, packet.hops.checked_add(1)) {
-            (Some(next), Some(hops)) => {
-                packet.hops = hops;
-                vertex.counters.left.add(&packet);
-                return Some((next, packet));
-            }
-            (None, _) => DropCause::NoRoute,
-            (Some(_), None) => DropCause::HopLimit,
-        };
-        self.discard(from, packet, cause);
-        None
-    }
-
+    #[cold]
     fn discard(&mut self, at: VertexId, packet: Packet, cause: DropCause) {
         self.vertices[at.index()].counters.drop_one(packet.wire_len(), cause);
         self.pool.recycle(packet);
@@ -500,6 +549,21 @@ mod tests {
 
     fn link() -> Link {
         Link::new(Rate::from_mbps(8), Duration::from_millis(10))
+    }
+
+    #[test]
+    fn the_fifth_after_the_one_that_arrives_is_foreseen() {
+        let mut network = Network::new(1);
+        let (client, server) = (network.add_port(), network.add_port());
+        let link = network.add_link(link());
+        network.connect(client.vertex(), link);
+        network.connect(link, server.vertex());
+        (0..6).for_each(|number| network.send(client, packet(1000 + number), Instant::ZERO));
+        network.advance(network.next_wakeup().unwrap());
+        assert_eq!(network.poll_delivery().map(|(_, packet)| packet.wire_len()), Some(1000));
+        assert_eq!(network.foreseen().map(Packet::wire_len), Some(1005));
+        network.advance(network.next_wakeup().unwrap());
+        assert!(network.foreseen().is_none(), "nobody is so far behind");
     }
 
     #[test]

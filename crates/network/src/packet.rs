@@ -7,53 +7,76 @@ use wire::{Ecn, Payload, Segment};
 
 use crate::Datagram;
 
-/// A packet: small, so that queues move it cheaply. Its content lives in memory that a [`PacketPool`] reuses.
+/// A packet: one word, so that queues move it cheaply. What it holds lies in memory that a [`PacketPool`] reuses.
 #[derive(Debug)]
-pub struct Packet {
+pub struct Packet(Box<Held>);
+
+// Queues and heaps move packets about.
+const _: () = assert!(size_of::<Option<Packet>>() == 8);
+// Four lines of a cache.
+const _: () = assert!(size_of::<Held>() <= 256);
+
+#[derive(Clone, Debug)]
+struct Held {
     content: Content,
     wire_len: u32,
     /// Vertices passed: no packet goes in a circle for ever.
-    pub(crate) hops: u8,
+    hops: u8,
 }
 
-// Queues and heaps move packets about.
-const _: () = assert!(size_of::<Packet>() <= 24);
-
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Content {
-    Segment(Box<Segment>),
-    Raw(Box<Bytes>),
-    Datagram(Box<Datagram>),
+    Segment(Segment),
+    Raw(Bytes),
+    Datagram(Datagram),
 }
 
 impl Packet {
+    fn new(content: Content, wire_len: u32) -> Self {
+        Self(Box::new(Held { content, wire_len, hops: 0 }))
+    }
+
     /// A packet in memory of its own. [`PacketPool::segment`] avoids the allocation.
     pub fn from_segment(segment: Segment) -> Self {
         let wire_len = segment.emitted_len() as u32;
-        Self { content: Content::Segment(Box::new(segment)), wire_len, hops: 0 }
+        Self::new(Content::Segment(segment), wire_len)
     }
 
     /// An IPv4 or IPv6 packet as octets, from the IP header on.
     pub fn from_raw(octets: Bytes) -> Self {
         let wire_len = octets.len() as u32;
-        Self { content: Content::Raw(Box::new(octets)), wire_len, hops: 0 }
+        Self::new(Content::Raw(octets), wire_len)
     }
 
     /// A UDP datagram.
     pub fn from_datagram(datagram: Datagram) -> Self {
-        Self { wire_len: datagram.wire_len(), content: Content::Datagram(Box::new(datagram)), hops: 0 }
+        Self::new(Content::Datagram(datagram), datagram.wire_len())
+    }
+
+    /// Has its memory fetched into the cache.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        units::prefetch(&*self.0);
     }
 
     /// Octets on the wire: IP header, TCP header with options, payload.
     #[inline]
     pub fn wire_len(&self) -> u32 {
-        self.wire_len
+        self.0.wire_len
+    }
+
+    /// Counts one more vertex that it passes; false if it has passed too many.
+    #[inline]
+    pub(crate) fn count_hop(&mut self) -> bool {
+        let before = self.0.hops;
+        self.0.hops = before.saturating_add(1);
+        before < u8::MAX
     }
 
     /// The segment, if the packet is one.
     #[inline]
     pub fn segment(&self) -> Option<&Segment> {
-        match &self.content {
+        match &self.0.content {
             Content::Segment(segment) => Some(segment),
             Content::Raw(_) | Content::Datagram(_) => None,
         }
@@ -62,7 +85,7 @@ impl Packet {
     /// The segment, if the packet is one, to take out of it what is wanted.
     #[inline]
     pub fn segment_mut(&mut self) -> Option<&mut Segment> {
-        match &mut self.content {
+        match &mut self.0.content {
             Content::Segment(segment) => Some(segment),
             Content::Raw(_) | Content::Datagram(_) => None,
         }
@@ -70,7 +93,7 @@ impl Packet {
 
     /// The datagram, if the packet is one.
     pub fn datagram(&self) -> Option<&Datagram> {
-        match &self.content {
+        match &self.0.content {
             Content::Datagram(datagram) => Some(datagram),
             Content::Segment(_) | Content::Raw(_) => None,
         }
@@ -78,7 +101,7 @@ impl Packet {
 
     /// The raw octets, if the packet is given as such.
     pub fn raw(&self) -> Option<&Bytes> {
-        match &self.content {
+        match &self.0.content {
             Content::Segment(_) | Content::Datagram(_) => None,
             Content::Raw(octets) => Some(octets),
         }
@@ -88,24 +111,25 @@ impl Packet {
     /// options, IP identification) is lost then, as in many a middlebox. False, without a call, if there is no segment.
     pub fn edit(&mut self, change: impl FnOnce(&mut Segment)) -> bool {
         self.parse();
-        let Content::Segment(segment) = &mut self.content else { return false };
+        let Some(segment) = self.segment_mut() else { return false };
         change(segment);
-        self.wire_len = segment.emitted_len() as u32;
+        self.0.wire_len = segment.emitted_len() as u32;
         true
     }
 
     /// Turns raw octets into the segment they hold, if they hold one without damage.
     pub fn parse(&mut self) -> Option<&Segment> {
-        if let Content::Raw(octets) = &self.content {
+        if let Content::Raw(octets) = &self.0.content {
             let segment = Segment::parse(octets).ok()?;
-            *self = Self { hops: self.hops, ..Self::from_segment(segment) };
+            self.0.wire_len = segment.emitted_len() as u32;
+            self.0.content = Content::Segment(segment);
         }
         self.segment()
     }
 
     /// Appends the octets on the wire to `out`: [`Self::wire_len`] of them.
     pub fn emit(&self, out: &mut Vec<u8>) {
-        match &self.content {
+        match &self.0.content {
             Content::Raw(octets) => out.extend_from_slice(octets),
             Content::Segment(segment) => segment.emit(out),
             Content::Datagram(datagram) => datagram.emit(out),
@@ -115,7 +139,7 @@ impl Packet {
     /// Where it goes; `None` for octets that are not an IP packet.
     #[inline]
     pub fn destination(&self) -> Option<IpAddr> {
-        match &self.content {
+        match &self.0.content {
             Content::Segment(segment) => Some(segment.dst.ip()),
             Content::Raw(octets) => wire::destination(octets),
             Content::Datagram(datagram) => Some(datagram.dst.ip()),
@@ -125,7 +149,7 @@ impl Packet {
     /// Where it comes from; `None` for octets that are not an IP packet.
     #[inline]
     pub fn source(&self) -> Option<IpAddr> {
-        match &self.content {
+        match &self.0.content {
             Content::Segment(segment) => Some(segment.src.ip()),
             Content::Raw(octets) => wire::source(octets),
             Content::Datagram(datagram) => Some(datagram.src.ip()),
@@ -134,7 +158,7 @@ impl Packet {
 
     /// Marks congestion experienced if the packet is ECN-capable; false if it is not (RFC 3168 section 5).
     pub fn mark_congestion(&mut self) -> bool {
-        match &mut self.content {
+        match &mut self.0.content {
             Content::Segment(segment) => {
                 let capable = segment.ecn != Ecn::NotCapable;
                 if capable {
@@ -149,16 +173,10 @@ impl Packet {
 
     /// A second copy, with memory of its own.
     pub fn duplicate(&self) -> Self {
-        let content = match &self.content {
-            Content::Segment(segment) => Content::Segment(segment.clone()),
-            Content::Raw(octets) => Content::Raw(octets.clone()),
-            Content::Datagram(datagram) => Content::Datagram(datagram.clone()),
-        };
-        Self { content, wire_len: self.wire_len, hops: self.hops }
+        Self(self.0.clone())
     }
 }
 
-/// The address at the family's offset of an IP header.
 /// Sets both ECN bits of an ECN-capable IP header; in IPv4 the header checksum follows (RFC 1624).
 fn mark_raw(octets: &mut Bytes) -> bool {
     let version = octets.first().map(|first| first >> 4);
@@ -193,10 +211,9 @@ pub(crate) fn bytes_mut(octets: &mut Bytes) -> bytes::BytesMut {
 /// Memory of packets that reached their end, for those to come: in steady state no packet allocates.
 #[derive(Debug, Default)]
 pub struct PacketPool {
-    #[expect(clippy::vec_box, reason = "the boxes themselves are what is kept")]
-    free: Vec<Box<Segment>>,
-    #[expect(clippy::vec_box, reason = "the boxes themselves are what is kept")]
-    free_datagrams: Vec<Box<Datagram>>,
+    /// All of them segments.
+    free: Vec<Packet>,
+    free_datagrams: Vec<Packet>,
 }
 
 impl PacketPool {
@@ -209,25 +226,25 @@ impl PacketPool {
     /// this one is made in its place.
     #[inline]
     pub fn segment(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> Option<Packet> {
-        let mut content = self.free.pop().unwrap_or_default();
-        if !fill(&mut content) {
-            self.free.push(content);
+        if self.free.is_empty() {
+            self.free.push(Packet::new(Content::Segment(Segment::default()), 0));
+        }
+        // Taken out only once there is something in it: every second call ends with nothing.
+        let packet = self.free.last_mut()?;
+        let segment = packet.segment_mut()?;
+        if !fill(segment) {
             return None;
         }
-        let wire_len = content.emitted_len() as u32;
-        Some(Packet { content: Content::Segment(content), wire_len, hops: 0 })
+        packet.0.wire_len = segment.emitted_len() as u32;
+        packet.0.hops = 0;
+        self.free.pop()
     }
 
     /// A packet that holds a datagram.
     pub fn datagram(&mut self, datagram: Datagram) -> Packet {
-        let content = match self.free_datagrams.pop() {
-            Some(mut content) => {
-                *content = datagram;
-                content
-            }
-            None => Box::new(datagram),
-        };
-        Packet { content: Content::Datagram(content), wire_len: datagram.wire_len(), hops: 0 }
+        let Some(mut packet) = self.free_datagrams.pop() else { return Packet::from_datagram(datagram) };
+        *packet.0 = Held { content: Content::Datagram(datagram), wire_len: datagram.wire_len(), hops: 0 };
+        packet
     }
 
     /// Takes the segment out of a packet and keeps its memory. Raw octets are parsed.
@@ -240,13 +257,13 @@ impl PacketPool {
 
     /// Keeps the memory of a packet that is done with, but for the payload, which may be shared.
     #[inline]
-    pub fn recycle(&mut self, packet: Packet) {
-        match packet.content {
-            Content::Segment(mut content) => {
-                content.payload = Payload::Empty;
-                self.free.push(content);
+    pub fn recycle(&mut self, mut packet: Packet) {
+        match &mut packet.0.content {
+            Content::Segment(segment) => {
+                segment.payload = Payload::Empty;
+                self.free.push(packet);
             }
-            Content::Datagram(datagram) => self.free_datagrams.push(datagram),
+            Content::Datagram(_) => self.free_datagrams.push(packet),
             Content::Raw(_) => {}
         }
     }

@@ -37,6 +37,16 @@ impl Prefix {
         }
     }
 
+    /// Mask and bits of an IPv4 prefix.
+    pub(crate) fn v4(&self) -> Option<(u32, u32)> {
+        self.address.is_ipv4().then(|| (upper_word(self.mask), upper_word(self.bits)))
+    }
+
+    /// Mask and bits of an IPv6 prefix.
+    pub(crate) fn v6(&self) -> Option<(u128, u128)> {
+        self.address.is_ipv6().then_some((self.mask, self.bits))
+    }
+
     /// Length in bits.
     pub const fn len(&self) -> u8 {
         self.len

@@ -1,6 +1,7 @@
 //! Static routes of one vertex.
 
 use core::net::IpAddr;
+use core::ops::BitAnd;
 
 use crate::address_table::AddressTable;
 use crate::{Packet, Prefix, VertexId};
@@ -20,26 +21,51 @@ pub struct Route {
 #[derive(Default)]
 pub(crate) struct Routes {
     by_host: AddressTable<VertexId>,
-    in_order: Vec<Route>,
+    v4: Vec<Entry<u32>>,
+    v6: Vec<Entry<u128>>,
+}
+
+/// A route for one family: packets whose addresses have these bits under these masks.
+struct Entry<T> {
+    from: (T, T),
+    to: (T, T),
+    via: VertexId,
 }
 
 impl Routes {
     pub fn add(&mut self, route: Route) {
-        self.in_order.push(route);
+        let Route { from, to, via } = route;
+        let v4 = |prefix: Option<Prefix>| prefix.map_or(Some((0, 0)), |prefix| prefix.v4());
+        if let (Some(from), Some(to)) = (v4(from), v4(to)) {
+            self.v4.push(Entry { from, to, via });
+        }
+        let v6 = |prefix: Option<Prefix>| prefix.map_or(Some((0, 0)), |prefix| prefix.v6());
+        if let (Some(from), Some(to)) = (v6(from), v6(to)) {
+            self.v6.push(Entry { from, to, via });
+        }
     }
 
     pub fn add_host(&mut self, to: IpAddr, via: VertexId) {
         self.by_host.insert(to, via);
     }
 
-    #[inline]
     pub fn next(&self, packet: &Packet) -> Option<VertexId> {
         let (source, destination) = (packet.source()?, packet.destination()?);
-        if let Some(via) = self.by_host.get(destination) {
-            return Some(via);
-        }
-        let matches = |prefix: Option<Prefix>, address: IpAddr| prefix.is_none_or(|prefix| prefix.contains(address));
-        let applies = |route: &&Route| matches(route.from, source) && matches(route.to, destination);
-        self.in_order.iter().find(applies).map(|route| route.via)
+        self.by_host.get(destination).or_else(|| match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => first(&self.v4, source.to_bits(), destination.to_bits()),
+            (IpAddr::V6(source), IpAddr::V6(destination)) => first(&self.v6, source.to_bits(), destination.to_bits()),
+            _ => None,
+        })
     }
+}
+
+#[inline]
+fn first<T: Copy + PartialEq + BitAnd<Output = T>>(
+    entries: &[Entry<T>],
+    source: T,
+    destination: T,
+) -> Option<VertexId> {
+    let matches = |address: T, (mask, bits): (T, T)| address & mask == bits;
+    let applies = |entry: &&Entry<T>| matches(source, entry.from) && matches(destination, entry.to);
+    entries.iter().find(applies).map(|entry| entry.via)
 }

@@ -207,17 +207,16 @@ impl<H: Host> Simulation<H> {
     #[inline]
     fn receive(&mut self, id: HostId, mut packet: Packet) {
         let host = &mut self.hosts[id.0 as usize].host;
-        if let Some(segment) = packet.segment() {
-            self.watchers.see_arrival(self.now, id, segment, host);
+        if host.is_crowded() {
+            if let Some(segment) = self.network.foreseen().and_then(Packet::segment) {
+                host.expect(segment);
+            }
         }
-        // Octets that hold a segment are for the engine, but nobody watches them: a middlebox has made them.
-        packet.parse();
         if let Some(segment) = packet.segment_mut() {
+            self.watchers.see_arrival(self.now, id, segment, host);
             host.handle_segment(segment, self.now);
-        } else if let Some(datagram) = packet.datagram() {
-            host.handle_datagram(*datagram, self.now);
-        } else if let Some(octets) = packet.raw() {
-            host.handle_octets(octets.clone(), self.now);
+        } else {
+            hand_over(host, &mut packet, self.now);
         }
         self.network.recycle(packet);
         self.service(id);
@@ -261,6 +260,18 @@ impl<H: Host> Simulation<H> {
     }
 }
 
+/// Gives a host what is not a segment. Octets that hold one are for the engine, but nobody watches them: a middlebox has made them.
+fn hand_over(host: &mut impl Host, packet: &mut Packet, now: Instant) {
+    packet.parse();
+    if let Some(segment) = packet.segment_mut() {
+        host.handle_segment(segment, now);
+    } else if let Some(datagram) = packet.datagram() {
+        host.handle_datagram(*datagram, now);
+    } else if let Some(octets) = packet.raw() {
+        host.handle_octets(octets.clone(), now);
+    }
+}
+
 impl<H> Attached<H> {
     /// # Panics
     /// If the host keeps asking for a time that has passed.
@@ -281,16 +292,24 @@ impl<H> Attached<H> {
 impl Watchers {
     #[inline]
     fn see_arrival(&mut self, at: Instant, id: HostId, segment: &Segment, host: &impl Host) {
-        if self.any && !host.is_in_transit(segment) {
-            self.show(at, id, Direction::Received, segment, host);
+        if !self.any || host.is_in_transit(segment) {
+            return;
         }
+        if let Some(checker) = &mut self.checker {
+            checker.received(at, id, segment);
+        }
+        self.show(at, id, Direction::Received, segment);
     }
 
     #[inline]
     fn see_departure(&mut self, at: Instant, id: HostId, segment: &Segment, host: &impl Host) {
-        if self.any && !host.is_in_transit(segment) {
-            self.show(at, id, Direction::Sent, segment, host);
+        if !self.any || host.is_in_transit(segment) {
+            return;
         }
+        if let Some(checker) = &mut self.checker {
+            checker.sent(at, id, segment, |(local, remote)| host.inspect(local, remote));
+        }
+        self.show(at, id, Direction::Sent, segment);
     }
 
     /// A host has nothing more to send.
@@ -301,13 +320,14 @@ impl Watchers {
         }
     }
 
-    fn show(&mut self, at: Instant, id: HostId, direction: Direction, segment: &Segment, host: &impl Host) {
-        if let Some(checker) = &mut self.checker {
-            checker.see(at, id, direction, segment, |(local, remote)| host.inspect(local, remote));
+    #[inline]
+    fn show(&mut self, at: Instant, id: HostId, direction: Direction, segment: &Segment) {
+        if self.fingerprint.is_some() || !self.taps.is_empty() {
+            self.show_taps(at, id, direction, segment);
         }
-        if self.fingerprint.is_none() && self.taps.is_empty() {
-            return;
-        }
+    }
+
+    fn show_taps(&mut self, at: Instant, id: HostId, direction: Direction, segment: &Segment) {
         let address = match direction {
             Direction::Sent => segment.src.ip(),
             Direction::Received => segment.dst.ip(),

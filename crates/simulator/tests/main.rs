@@ -4,6 +4,7 @@ mod allocation;
 mod bbr;
 mod bottlenecks;
 mod checker;
+mod crowd;
 mod driver;
 mod dummy;
 mod engine;

@@ -39,6 +39,9 @@ pub struct Footprint {
     pub tokens: usize,
 }
 
+/// With so many connections what they need does not fit into the cache.
+const CROWD: usize = 256;
+
 fn owned(slots: &mut [Slot], id: ConnectionId) -> Result<&mut Connection, ConnectionError> {
     slots
         .get_mut(id.slot as usize)
@@ -76,6 +79,8 @@ pub struct Endpoint {
     /// Where connections begin whose owner names no address.
     preferred_address: Option<IpAddr>,
     now: Instant,
+    /// The latest subflows of [`Self::expect`].
+    expected: [Option<Route>; 2],
 }
 
 #[derive(Default)]
@@ -100,6 +105,7 @@ impl Endpoint {
             timers: Deadlines::new(),
             preferred_address: None,
             now: Instant::ZERO,
+            expected: [None; 2],
         }
     }
 
@@ -119,6 +125,30 @@ impl Endpoint {
     #[inline]
     pub fn handle_segment(&mut self, mut segment: impl BorrowMut<Segment>, now: Instant) {
         self.take_segment(segment.borrow_mut(), now);
+    }
+
+    /// Whether [`Self::expect`] is worth its while: what few connections need is in the cache anyway.
+    #[inline]
+    pub fn is_crowded(&self) -> bool {
+        self.open >= CROWD
+    }
+
+    /// Has memory fetched for a segment that will be handled after a few others. What is to be fetched leads from one to the next, and
+    /// none of it is waited for: each call goes one step for this segment, and one for each of the two before it.
+    pub fn expect(&mut self, segment: &Segment) {
+        let route = self.host.route(&Tuple { local: segment.dst, remote: segment.src });
+        let connection = |route: &Route| self.slots.get(route.slot as usize)?.connection.as_deref();
+        if let Some(connection) = route.as_ref().and_then(connection) {
+            units::prefetch(connection);
+        }
+        let [latest, before] = self.expected;
+        if let Some((route, connection)) = latest.as_ref().and_then(|route| Some((route, connection(route)?))) {
+            connection.prefetch_subflow(route.subflow);
+        }
+        if let Some((route, connection)) = before.as_ref().and_then(|route| Some((route, connection(route)?))) {
+            connection.prefetch_queues(route.subflow);
+        }
+        self.expected = [route, latest];
     }
 
     fn take_segment(&mut self, segment: &mut Segment, now: Instant) {

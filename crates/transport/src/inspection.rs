@@ -48,6 +48,6 @@ pub struct ConnectionInspection {
     /// Whether the data-level time-out runs.
     pub data_timer: bool,
     /// Whether anything will happen by itself (a timer of the connection runs, or of any subflow but its keep-alive), or nothing
-    /// can because every subflow is being opened or closed.
+    /// has to because no data wait, or nothing can because every subflow is being opened or closed.
     pub is_driven: bool,
 }

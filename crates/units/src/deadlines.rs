@@ -1,40 +1,40 @@
 //! When sources want to be called: at most one deadline per source, earliest first, equal ones in the order in which they were set.
 //!
-//! A deadline moves with nearly every segment. A heap that keeps superseded entries until they come due would grow with the
-//! traffic, by hours' worth for keep-alives; one that knows where each source's entry stands stays as small as their number.
+//! A deadline moves with nearly every packet. A heap that keeps superseded entries until they come due would grow with the
+//! traffic, by hours' worth for keep-alives; here each source has one place, however often it moves.
 
 use crate::Instant;
 use crate::narrow::u32_from;
 
-const ARITY: usize = 4;
-const ABSENT: u32 = u32::MAX;
-
-/// A 4-ary heap in which every source (a small integer) has at most one deadline, which can move.
+/// A tournament in which every source (a small integer) has at most one deadline, which can move: the earlier one of two goes on. A
+/// change plays again what it can change.
 #[derive(Debug, Default)]
 pub struct Deadlines {
-    heap: Vec<Entry>,
-    /// Where each source stands in `heap`.
-    position: Vec<u32>,
+    /// By source, up to a power of two.
+    keys: Vec<Key>,
+    /// Who meets in match `n`: the winners of matches `2 n` and `2 n + 1`, in the first round two sources. Match 1 is the last one.
+    matches: Vec<[u32; 2]>,
+    /// The winner of all.
+    earliest: u32,
     next_order: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    at: Instant,
-    order: u64,
-    source: u32,
-}
+/// When, and by how many others it was set before: as one number, which compares without a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u128);
 
-impl Entry {
+impl Key {
+    /// Of a source without a deadline.
+    const NEVER: Self = Self(u128::MAX);
+
     #[inline]
-    fn before(&self, other: &Self) -> bool {
-        self.key() < other.key()
+    fn new(at: Instant, order: u64) -> Self {
+        Self(u128::from(at.as_nanos()) << 64 | u128::from(order))
     }
 
-    /// Time and order as one number: one comparison without a branch.
     #[inline]
-    fn key(&self) -> u128 {
-        u128::from(self.at.as_nanos()) << 64 | u128::from(self.order)
+    fn at(self) -> Instant {
+        Instant::from_nanos((self.0 >> 64) as u64)
     }
 }
 
@@ -45,101 +45,60 @@ impl Deadlines {
     }
 
     /// The earliest deadline and its source.
+    #[inline]
     pub fn first(&self) -> Option<(Instant, usize)> {
-        self.heap.first().map(|entry| (entry.at, entry.source as usize))
+        let source = self.earliest as usize;
+        self.get(source).map(|at| (at, source))
     }
 
     /// The deadline of `source`.
+    #[inline]
     pub fn get(&self, source: usize) -> Option<Instant> {
-        let position = *self.position.get(source)?;
-        (position != ABSENT).then(|| self.heap[position as usize].at)
+        let at = self.keys.get(source)?.at();
+        (at < Instant::FAR_FUTURE).then_some(at)
     }
 
-    /// Sets, moves or removes the deadline of `source`. One that stays at its time keeps its turn among equals.
+    /// Sets, moves or removes the deadline of `source`; never is none. One that stays at its time keeps its turn among equals.
+    #[inline]
     pub fn set(&mut self, source: usize, at: Option<Instant>) {
-        if source >= self.position.len() {
-            self.position.resize(source + 1, ABSENT);
-        }
-        match (self.position[source], at) {
-            (ABSENT, None) => {}
-            (ABSENT, Some(at)) => {
-                let order = self.take_order();
-                self.heap.push(Entry { at, order, source: u32_from(source as u64) });
-                self.rise(self.heap.len() - 1);
-            }
-            (position, None) => self.remove(position as usize),
-            (position, Some(at)) => self.reschedule(position as usize, at),
-        }
-    }
-
-    fn take_order(&mut self) -> u64 {
-        self.next_order += 1;
-        self.next_order
-    }
-
-    fn reschedule(&mut self, position: usize, at: Instant) {
-        let was = self.heap[position].at;
-        if was == at {
+        let at = at.unwrap_or(Instant::FAR_FUTURE);
+        if self.keys.get(source).map_or(Instant::FAR_FUTURE, |key| key.at()) == at {
             return;
         }
-        self.heap[position].at = at;
-        self.heap[position].order = self.take_order();
-        if at < was { self.rise(position) } else { self.sink(position) }
-    }
-
-    fn remove(&mut self, position: usize) {
-        let gone = self.heap.swap_remove(position);
-        self.position[gone.source as usize] = ABSENT;
-        if position < self.heap.len() {
-            self.position[self.heap[position].source as usize] = u32_from(position as u64);
-            self.sink(position);
-            self.rise(position);
+        if source >= self.keys.len() {
+            self.grow(source + 1);
         }
+        self.next_order += 1;
+        self.keys[source] = Key::new(at, self.next_order);
+        self.play(source);
     }
 
-    fn rise(&mut self, mut position: usize) {
-        let entry = self.heap[position];
-        while position > 0 {
-            let parent = (position - 1) / ARITY;
-            if !entry.before(&self.heap[parent]) {
-                break;
-            }
-            self.place(position, self.heap[parent]);
-            position = parent;
-        }
-        self.place(position, entry);
-    }
-
-    fn sink(&mut self, mut position: usize) {
-        let entry = self.heap[position];
-        while let Some((child, key)) = self.earliest_child(position) {
-            if key >= entry.key() {
-                break;
-            }
-            self.place(position, self.heap[child]);
-            position = child;
-        }
-        self.place(position, entry);
-    }
-
-    /// The earliest of those right below, and its key.
+    /// Plays the matches of `source`, whose key has changed, and those of whoever wins in its place.
     #[inline]
-    fn earliest_child(&self, position: usize) -> Option<(usize, u128)> {
-        let first = position * ARITY + 1;
-        let children = self.heap.get(first..)?;
-        let of = |child: usize| (first + child, children[child].key());
-        let earlier = |a: (usize, u128), b: (usize, u128)| if b.1 < a.1 { b } else { a };
-        match children.len() {
-            0 => None,
-            // Two and two, so that no comparison waits for the other.
-            ARITY.. => Some(earlier(earlier(of(0), of(1)), earlier(of(2), of(3)))),
-            few => (0..few).map(of).reduce(earlier),
+    fn play(&mut self, source: usize) {
+        let mut winner = u32_from(source as u64);
+        let mut place = self.keys.len() + source;
+        while place > 1 {
+            let pair = &mut self.matches[place / 2];
+            // Whoever came here before, and has not changed, changes nothing from here on.
+            if core::mem::replace(&mut pair[place % 2], winner) == winner && winner as usize != source {
+                return;
+            }
+            let [one, other] = *pair;
+            winner = if self.keys[one as usize] <= self.keys[other as usize] { one } else { other };
+            place /= 2;
         }
+        self.earliest = winner;
     }
 
-    fn place(&mut self, position: usize, entry: Entry) {
-        self.heap[position] = entry;
-        self.position[entry.source as usize] = u32_from(position as u64);
+    /// Makes room for so many sources.
+    #[cold]
+    fn grow(&mut self, sources: usize) {
+        let leaves = sources.next_power_of_two().max(2);
+        self.keys.resize(leaves, Key::NEVER);
+        self.matches.clear();
+        self.matches.resize(leaves, [0; 2]);
+        (0..leaves).for_each(|source| self.play(source));
     }
 }
 
@@ -184,7 +143,6 @@ mod tests {
         for _ in 0..10_000 {
             deadlines.set(prng.below(100) as usize, Some(Instant::from_millis(prng.below(1000))));
         }
-        assert_eq!(deadlines.heap.len(), 100);
         assert_eq!(drain(&mut deadlines).len(), 100);
     }
 
@@ -203,5 +161,19 @@ mod tests {
         times.sort_unstable();
         assert!(times.len() > 50);
         assert_eq!(drain(&mut deadlines).iter().map(|(at, _)| *at).collect::<Vec<_>>(), times);
+    }
+
+    #[test]
+    fn those_that_come_later_have_a_place_beside_the_others() {
+        let mut deadlines = Deadlines::new();
+        assert_eq!((deadlines.first(), deadlines.get(7)), (None, None));
+        for source in 0..100 {
+            deadlines.set(source, Some(Instant::from_nanos(1000 - source as u64)));
+            assert_eq!(deadlines.first(), Some((Instant::from_nanos(1000 - source as u64), source)));
+        }
+        deadlines.set(99, None);
+        assert_eq!(deadlines.first().map(|(_, source)| source), Some(98));
+        deadlines.set(5000, None);
+        assert_eq!(drain(&mut deadlines).len(), 99);
     }
 }

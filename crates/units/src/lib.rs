@@ -1,8 +1,8 @@
 //! Units in types: time, rates, sequence numbers and seeded randomness.
 //!
 //! A bare integer never says what it counts; these newtypes do, and they refuse the arithmetic that makes no sense
-//! (adding two instants, comparing sequence numbers without wrap-around). [`Deadlines`] are beside them, for the many that wait for
-//! an instant.
+//! (adding two instants, comparing sequence numbers without wrap-around). Beside them are [`Deadlines`], for the many that wait for
+//! an instant, and [`prefetch`], for the many that a cache does not hold.
 
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 
@@ -10,6 +10,7 @@ mod deadlines;
 mod dsn;
 pub mod narrow;
 pub mod parse;
+mod prefetch;
 mod prng;
 mod quantity;
 mod seq_nr;
@@ -18,6 +19,7 @@ mod time;
 
 pub use deadlines::Deadlines;
 pub use dsn::Dsn;
+pub use prefetch::prefetch;
 pub use prng::Prng;
 pub use quantity::{ByteCount, Probability, Rate};
 pub use seq_nr::SeqNr;

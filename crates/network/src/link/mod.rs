@@ -29,9 +29,11 @@ pub struct Link {
     ring: Ring,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Ring {
     packets: VecDeque<InFlight>,
+    /// When the oldest one reaches the end of the wire; never without any.
+    due: Instant,
     /// How many packets at the front have departed: they are on the wire. The others wait or are in service.
     departed: usize,
     waiting_bytes: u64,
@@ -40,8 +42,18 @@ struct Ring {
 #[derive(Debug)]
 struct InFlight {
     departs: Instant,
+    wire_len: u32,
     lost: bool,
     packet: Packet,
+}
+
+// As many as a link holds lie side by side.
+const _: () = assert!(size_of::<InFlight>() <= 24);
+
+impl Default for Ring {
+    fn default() -> Self {
+        Self { packets: VecDeque::new(), due: Instant::FAR_FUTURE, departed: 0, waiting_bytes: 0 }
+    }
 }
 
 /// Packets are not copied: the ring of a clone is empty.
@@ -85,10 +97,18 @@ impl Link {
         Amount { packets, bytes: self.ring.waiting_bytes }
     }
 
-    /// Nothing is inside.
+    /// The packet behind as many `others`, if there is one; those behind twice and six times as many are fetched, the last without their memory.
+    pub(crate) fn foresee(&self, others: usize) -> Option<&Packet> {
+        let behind = |others: usize| self.ring.packets.get(others);
+        behind(6 * others).into_iter().for_each(units::prefetch);
+        behind(2 * others).into_iter().for_each(|in_flight| in_flight.packet.prefetch());
+        behind(others).map(|in_flight| &in_flight.packet)
+    }
+
+    /// When the oldest packet inside reaches the end of the wire, or never.
     #[inline]
-    pub(crate) fn is_idle(&self) -> bool {
-        self.ring.packets.is_empty()
+    pub(crate) fn due(&self) -> Instant {
+        self.ring.due
     }
 
     /// Takes note of the time.
@@ -101,17 +121,21 @@ impl Link {
     #[inline]
     pub(crate) fn take(&mut self, mut packet: Packet, now: Instant) -> Result<(), Packet> {
         self.ring.advance(now);
+        let wire_len = packet.wire_len();
         let backlog = self.backlog();
-        if !self.queue.admits(backlog, packet.wire_len()) {
+        if !self.queue.admits(backlog, wire_len) {
             return Err(packet);
         }
         if self.queue.marks(backlog) {
             packet.mark_congestion();
         }
-        let departs = self.service.departure(now, packet.wire_len());
+        let departs = self.service.departure(now, wire_len);
         let lost = self.loss.loses(&mut self.prng);
-        self.ring.waiting_bytes += u64::from(packet.wire_len());
-        self.ring.packets.push_back(InFlight { departs, lost, packet });
+        if self.ring.packets.is_empty() {
+            self.ring.due = departs + self.delay;
+        }
+        self.ring.waiting_bytes += u64::from(wire_len);
+        self.ring.packets.push_back(InFlight { departs, wire_len, lost, packet });
         if departs <= now {
             self.ring.advance(now);
         }
@@ -121,11 +145,10 @@ impl Link {
     /// After [`Self::take`] or [`Self::note_time`], the next packet that has reached the end of the wire by `now`, or was lost on it.
     #[inline]
     pub(crate) fn next_due(&mut self, now: Instant) -> Option<Result<Packet, Packet>> {
-        let front = self.ring.packets.front()?;
-        if front.departs + self.delay > now {
+        if self.ring.due > now {
             return None;
         }
-        let InFlight { lost, packet, .. } = self.ring.pop_front();
+        let InFlight { lost, packet, .. } = self.ring.pop_front(self.delay)?;
         Some(if lost { Err(packet) } else { Ok(packet) })
     }
 }
@@ -135,16 +158,18 @@ impl Ring {
     #[inline]
     fn advance(&mut self, now: Instant) {
         while let Some(next) = self.packets.get(self.departed).filter(|next| next.departs <= now) {
-            self.waiting_bytes -= u64::from(next.packet.wire_len());
+            self.waiting_bytes -= u64::from(next.wire_len);
             self.departed += 1;
         }
     }
 
-    /// Takes the oldest packet, which has departed.
+    /// Takes the oldest packet, which has departed; the others are `delay` on the wire, too.
     #[inline]
-    fn pop_front(&mut self) -> InFlight {
+    fn pop_front(&mut self, delay: Duration) -> Option<InFlight> {
+        let oldest = self.packets.pop_front()?;
         self.departed -= 1;
-        self.packets.pop_front().expect("the caller saw the front")
+        self.due = self.packets.front().map_or(Instant::FAR_FUTURE, |next| next.departs + delay);
+        Some(oldest)
     }
 }
 
@@ -165,7 +190,7 @@ impl Node for Link {
 
     #[inline]
     fn next_wakeup(&self) -> Option<Instant> {
-        self.ring.packets.front().map(|front| front.departs + self.delay)
+        Some(self.ring.due).filter(|_| !self.ring.packets.is_empty())
     }
 
     fn held(&self) -> Amount {

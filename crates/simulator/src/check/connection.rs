@@ -10,7 +10,6 @@ use super::Rule;
 use super::flow::{Flow, Member};
 use super::proof::{Keys, derive};
 use super::received::Received;
-use crate::Direction;
 
 /// The connections of one host.
 #[derive(Debug, Default)]
@@ -56,13 +55,20 @@ pub(super) struct Connection {
 
 impl Connections {
     /// The connection, if it speaks MPTCP.
+    #[inline]
     pub(super) fn active(&mut self, member: Member) -> Option<Active<'_>> {
         let connection = &mut self.all[member.connection];
         (!connection.given_up).then_some(Active { connection, flow: member.flow })
     }
 
+    /// Learns from MPTCP options that the host sends, and checks what they prove.
+    pub(super) fn open_sent(&mut self, flow: &mut Flow, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
+        self.handshake_sent(flow, segment);
+        self.check_proofs(flow, segment, fault);
+    }
+
     /// Learns from MPTCP options in handshakes that the host sends.
-    pub(super) fn handshake_sent(&mut self, flow: &mut Flow, segment: &Segment) {
+    fn handshake_sent(&mut self, flow: &mut Flow, segment: &Segment) {
         for option in &segment.options.mptcp {
             match option {
                 MptcpOption::Capable(capable) => {
@@ -80,7 +86,7 @@ impl Connections {
     }
 
     /// What the host claims to prove is proved: token and HMACs of joins, HMACs of addresses.
-    pub(super) fn check_proofs(&self, flow: &Flow, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
+    fn check_proofs(&self, flow: &Flow, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
         for option in &segment.options.mptcp {
             match option {
                 MptcpOption::Join(join) => self.check_join(flow, join, fault),
@@ -189,25 +195,42 @@ pub(super) struct Active<'a> {
 }
 
 impl Active<'_> {
-    pub(super) fn see(self, flow: &Flow, direction: Direction, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
-        let (dss, others) = match &segment.options.mptcp[..] {
-            [MptcpOption::Dss(dss)] => (Some(dss), &[][..]),
-            options => (options.iter().find_map(as_dss), options),
-        };
-        let failed = others.iter().any(|option| matches!(option, MptcpOption::Fail(_)));
-        let mapping = dss.and_then(|dss| dss.mapping.as_ref());
-        if failed || mapping.is_some_and(|mapping| mapping.len == 0) {
-            self.connection.given_up = true;
-            return;
-        }
-        match direction {
-            Direction::Sent => self.connection.sent(segment, dss, fault),
-            Direction::Received => {
-                let mapping = self.connection.mapping(segment, dss);
-                self.connection.received(self.flow, flow, segment, dss, mapping);
-            }
+    /// The host sends a segment; `only` is its DSS if that is its one option of MPTCP.
+    #[inline]
+    pub(super) fn sent(&mut self, segment: &Segment, only: Option<&Dss>, fault: &mut dyn FnMut(Rule)) {
+        if let Some(dss) = self.signal(segment, only) {
+            self.connection.sent(segment, dss, fault);
         }
     }
+
+    /// The host receives a segment, as [`Self::sent`].
+    #[inline]
+    pub(super) fn received(&mut self, flow: &Flow, segment: &Segment, only: Option<&Dss>) {
+        if let Some(dss) = self.signal(segment, only) {
+            let mapping = self.connection.mapping(segment, dss);
+            self.connection.received(self.flow, flow, segment, dss, mapping);
+        }
+    }
+
+    /// The DSS of a segment, if it has one; nothing at all if it gives MPTCP up.
+    #[inline]
+    fn signal<'s>(&mut self, segment: &'s Segment, only: Option<&'s Dss>) -> Option<Option<&'s Dss>> {
+        let (dss, failed) = match only {
+            Some(dss) => (Some(dss), false),
+            None => among(&segment.options.mptcp),
+        };
+        if failed || dss.and_then(|dss| dss.mapping.as_ref()).is_some_and(|mapping| mapping.len == 0) {
+            self.connection.given_up = true;
+            return None;
+        }
+        Some(dss)
+    }
+}
+
+/// The first DSS of several options, and whether one of them says that a checksum has failed.
+fn among(options: &[MptcpOption]) -> (Option<&Dss>, bool) {
+    let failed = options.iter().any(|option| matches!(option, MptcpOption::Fail(_)));
+    (options.iter().find_map(as_dss), failed)
 }
 
 fn as_dss(option: &MptcpOption) -> Option<&Dss> {
@@ -218,6 +241,7 @@ fn as_dss(option: &MptcpOption) -> Option<&Dss> {
 }
 
 impl Connection {
+    #[inline]
     fn sent(&mut self, segment: &Segment, dss: Option<&Dss>, fault: &mut dyn FnMut(Rule)) {
         if let (Some(start), Some(data_ack)) = (self.remote_start, dss.and_then(|dss| dss.data_ack)) {
             let arrived = self.arrived.next();
@@ -245,6 +269,7 @@ impl Connection {
         segment.options.mptcp.is_empty() && self.flows == 1
     }
 
+    #[inline]
     fn received(
         &mut self,
         number: usize,
@@ -277,6 +302,11 @@ impl Connection {
             }
             _ => {}
         }
+        self.place(number, flow, segment, mapping);
+    }
+
+    /// Data arrive that do not lie in one mapping which is complete with them.
+    fn place(&mut self, number: usize, flow: &Flow, segment: &Segment, mapping: Option<(Range<u64>, u64)>) {
         let Some(data) = flow.data_positions(segment) else { return };
         if let Some((range, first)) = mapping {
             flow.arrived.within(range.clone()).for_each(|piece| self.map(&range, first, piece));
@@ -309,6 +339,7 @@ impl Connection {
     }
 
     /// The mapping that arrives with a segment: subflow positions of the data, and the position of the first octet.
+    #[inline]
     fn mapping(&mut self, segment: &Segment, dss: Option<&Dss>) -> Option<(Range<u64>, u64)> {
         let start = self.remote_start?;
         let Some(dss) = dss else {

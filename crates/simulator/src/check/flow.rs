@@ -21,9 +21,11 @@ pub(super) struct Member {
 pub(super) struct Flow {
     local_isn: Option<SeqNr>,
     remote_isn: Option<SeqNr>,
-    /// Window scale as each side offered it; in force only if both did (RFC 7323 section 2.2).
+    /// Window scale as each side offered it.
     local_scale: Option<u8>,
     remote_scale: Option<u8>,
+    /// By how much windows of the peer are shifted: in force only if both offered it (RFC 7323 section 2.2).
+    scale: u8,
     pub(super) arrived: Received,
     /// After the last octet sent.
     sent_end: u64,
@@ -48,14 +50,10 @@ pub(super) struct Flow {
 
 impl Flow {
     /// The host sends a segment.
+    #[inline(always)]
     pub(super) fn sent(&mut self, segment: &Segment) {
-        if segment.flags.contains(Flags::SYN) && self.local_isn != Some(segment.seq) {
-            // A second SYN without ACK: a new incarnation of the same ports.
-            if !segment.flags.contains(Flags::ACK) && self.local_isn.is_some() {
-                *self = Self::default();
-            }
-            self.local_isn = Some(segment.seq);
-            self.local_scale = segment.options.window_scale;
+        if segment.flags.contains(Flags::SYN) {
+            self.begin_here(segment);
         }
         let end = self.sent_position(segment.seq) + u64::from(segment.sequence_len());
         if segment.sequence_len() > 0 && end <= self.sent_end {
@@ -68,14 +66,43 @@ impl Flow {
         self.sent_end = self.sent_end.max(end);
     }
 
-    /// The host receives a segment.
-    pub(super) fn received(&mut self, segment: &Segment, at: Instant) {
-        if segment.flags.contains(Flags::SYN) && self.remote_isn != Some(segment.seq) {
-            if !segment.flags.contains(Flags::ACK) && self.remote_isn.is_some() {
+    #[cold]
+    fn begin_here(&mut self, syn: &Segment) {
+        if self.local_isn != Some(syn.seq) {
+            // A second SYN without ACK: a new incarnation of the same ports.
+            if !syn.flags.contains(Flags::ACK) && self.local_isn.is_some() {
                 *self = Self::default();
             }
-            self.remote_isn = Some(segment.seq);
-            self.remote_scale = segment.options.window_scale;
+            self.local_isn = Some(syn.seq);
+            self.local_scale = syn.options.window_scale;
+            self.agree_on_scale();
+        }
+    }
+
+    #[cold]
+    fn begin_there(&mut self, syn: &Segment) {
+        if self.remote_isn != Some(syn.seq) {
+            if !syn.flags.contains(Flags::ACK) && self.remote_isn.is_some() {
+                *self = Self::default();
+            }
+            self.remote_isn = Some(syn.seq);
+            self.remote_scale = syn.options.window_scale;
+            self.agree_on_scale();
+        }
+    }
+
+    fn agree_on_scale(&mut self) {
+        self.scale = match (self.local_scale, self.remote_scale) {
+            (Some(_), Some(remote)) => remote.min(14),
+            _ => 0,
+        };
+    }
+
+    /// The host receives a segment.
+    #[inline(always)]
+    pub(super) fn received(&mut self, segment: &Segment, at: Instant) {
+        if segment.flags.contains(Flags::SYN) {
+            self.begin_there(segment);
         }
         (self.new_since_heard, self.heard_at) = (0, at);
         if let Some(range) = self.positions(segment) {
@@ -88,6 +115,7 @@ impl Flow {
         }
     }
 
+    #[inline]
     fn note_acked(&mut self, ack: u64, segment: &Segment) {
         if ack > self.acked.next() {
             self.acked.insert(0..ack);
@@ -96,7 +124,8 @@ impl Flow {
             self.duplicates += 1;
         }
         for block in &segment.options.sack {
-            self.acked.insert(self.sent_position(block.start)..self.sent_position(block.end));
+            let range = self.sent_position(block.start)..self.sent_position(block.end);
+            self.acked.insert(range);
         }
     }
 
@@ -106,9 +135,8 @@ impl Flow {
         if !core::mem::take(&mut self.has_new_data) {
             return None;
         }
-        let unacked = self.acked.next()..self.sent_end;
-        let selectively: u64 = self.acked.within(unacked.clone()).map(|piece| piece.end - piece.start).sum();
-        let out = unacked.end.saturating_sub(unacked.start) - selectively;
+        let unacked = self.sent_end.saturating_sub(self.acked.next());
+        let out = unacked - self.acked.beyond_up_to(self.sent_end);
         Some(out.saturating_sub(self.duplicates * mss_bytes))
     }
 
@@ -136,15 +164,14 @@ impl Flow {
     }
 
     /// The peer's window in a segment that arrived, octets. SYNs are not scaled.
+    #[inline]
     pub(super) fn window(&self, segment: &Segment) -> u64 {
-        let scale = match (self.local_scale, self.remote_scale) {
-            (Some(_), Some(remote)) if !segment.flags.contains(Flags::SYN) => remote.min(14),
-            _ => 0,
-        };
+        let scale = if segment.flags.contains(Flags::SYN) { 0 } else { self.scale };
         u64::from(segment.window) << scale
     }
 
     /// An ACK, and each SACK block, covers only what has arrived.
+    #[inline]
     pub(super) fn check_acks(&self, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
         if !segment.flags.contains(Flags::ACK) || self.remote_isn.is_none() {
             return;
@@ -190,9 +217,11 @@ impl Flow {
 }
 
 /// The position nearest to `near` that `seq` can stand for; none is below zero.
+#[inline]
 fn unwrap(seq: SeqNr, isn: SeqNr, near: u64) -> u64 {
     let distance = seq.0.wrapping_sub(isn.0.wrapping_add(near as u32)) as i32;
-    near.saturating_add_signed(i64::from(distance))
+    // A stream of so many octets that the sign is taken for a number does not exist.
+    (near as i64 + i64::from(distance)).max(0) as u64
 }
 
 #[cfg(test)]

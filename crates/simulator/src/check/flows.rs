@@ -1,6 +1,6 @@
 //! The flows of one host, found by their addresses with every segment.
 
-use core::net::SocketAddr;
+use core::net::{SocketAddr, SocketAddrV4};
 use core::ops::{Index, IndexMut};
 use std::collections::HashMap;
 
@@ -18,33 +18,70 @@ const FEW: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     keys: Vec<FlowKey>,
+    /// The same in words.
+    words: Vec<Words>,
     all: Vec<Flow>,
-    /// Where each is in `all`; nobody goes through it in its order.
-    places: HashMap<FlowKey, usize, FixedState>,
+    /// Where each is in `all`; nobody goes through them in their order.
+    places: HashMap<Words, usize, FixedState>,
+    places_v6: HashMap<FlowKey, usize, FixedState>,
+}
+
+/// Both ends of a flow of IPv4, which are compared with every segment; those of others are all alike.
+type Words = (u64, u64);
+
+const NO_WORDS: Words = (u64::MAX, u64::MAX);
+
+#[inline]
+fn words(local: &SocketAddr, remote: &SocketAddr) -> Words {
+    let word = |end: &SocketAddrV4| u64::from(end.ip().to_bits()) << 16 | u64::from(end.port());
+    match (local, remote) {
+        (SocketAddr::V4(local), SocketAddr::V4(remote)) => (word(local), word(remote)),
+        _ => NO_WORDS,
+    }
 }
 
 impl Flows {
-    /// The place of a flow, which is known from now on.
-    #[inline]
-    pub(super) fn place_of(&mut self, key: FlowKey) -> usize {
-        let known = if self.keys.len() <= FEW {
-            self.keys.iter().position(|known| *known == key)
+    /// The place of the flow from `local` to `remote`, which is known from now on.
+    #[inline(always)]
+    pub(super) fn place_of(&mut self, local: &SocketAddr, remote: &SocketAddr) -> usize {
+        let words = words(local, remote);
+        if words == NO_WORDS {
+            return self.place_of_v6((*local, *remote));
+        }
+        let known = if self.words.len() <= FEW {
+            self.words.iter().position(|known| *known == words)
         } else {
-            self.places.get(&key).copied()
+            self.find_among_many(words)
         };
-        known.unwrap_or_else(|| self.add(key))
+        known.unwrap_or_else(|| self.add((*local, *remote), words))
+    }
+
+    #[inline(never)]
+    fn find_among_many(&self, words: Words) -> Option<usize> {
+        self.places.get(&words).copied()
+    }
+
+    fn place_of_v6(&mut self, key: FlowKey) -> usize {
+        self.places_v6.get(&key).copied().unwrap_or_else(|| self.add(key, NO_WORDS))
     }
 
     /// The addresses of the flow at `place`.
+    #[inline]
     pub(super) fn key(&self, place: usize) -> FlowKey {
         self.keys[place]
     }
 
-    fn add(&mut self, key: FlowKey) -> usize {
+    #[cold]
+    fn add(&mut self, key: FlowKey, words: Words) -> usize {
         let place = self.keys.len();
         self.keys.push(key);
+        self.words.push(words);
         self.all.push(Flow::default());
-        self.places.insert(key, place);
+        if words == NO_WORDS {
+            self.places_v6.insert(key, place);
+        } else {
+            self.places.insert(words, place);
+        }
         place
     }
 }
@@ -71,17 +108,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_and_many_are_found() {
-        let key = |port: u16| (SocketAddr::from(([10, 0, 0, 1], port)), SocketAddr::from(([10, 0, 0, 2], 80)));
+    fn few_and_many_of_both_families_are_found() {
+        let v4 = |port: u16| (SocketAddr::from(([10, 0, 0, 1], port)), SocketAddr::from(([10, 0, 0, 2], 80)));
+        let v6 = |port: u16| (SocketAddr::from(([1; 16], port)), SocketAddr::from(([2; 16], 80)));
+        let key = |number: u16| if number % 3 == 0 { v6(number) } else { v4(number) };
         let mut flows = Flows::default();
-        for port in 0..100 {
-            let place = flows.place_of(key(port));
-            assert_eq!((place, flows[place].member), (port.into(), None));
-            flows[place].member = Some(Member { connection: port.into(), flow: 0 });
+        for number in 0..100 {
+            let (local, remote) = key(number);
+            let place = flows.place_of(&local, &remote);
+            assert_eq!((place, flows[place].member, flows.key(place)), (number.into(), None, (local, remote)));
+            flows[place].member = Some(Member { connection: number.into(), flow: 0 });
         }
-        for port in 0..100 {
-            let place = flows.place_of(key(port));
-            assert_eq!(flows[place].member.map(|member| member.connection), Some(port.into()));
+        for number in (0..100).chain((0..100).rev()) {
+            let (local, remote) = key(number);
+            let place = flows.place_of(&local, &remote);
+            assert_eq!(flows[place].member.map(|member| member.connection), Some(number.into()));
         }
+        let (local, remote) = v4(1);
+        assert_eq!(flows.place_of(&remote, &local), 100, "the other way is another flow");
     }
 }

@@ -25,7 +25,7 @@ mod upkeep;
 use core::net::SocketAddr;
 use transport::inspection::Inspection;
 use units::Instant;
-use wire::mptcp::MptcpOption;
+use wire::mptcp::{Dss, MptcpOption};
 use wire::{Flags, Segment};
 
 use crate::{Direction, HostId, Interface, Tap};
@@ -167,8 +167,7 @@ impl Checker {
         &self.faults
     }
 
-    /// A segment leaves or reaches a host. `look` gives what only the host itself knows of a flow, its side first.
-    #[inline]
+    /// A segment leaves or reaches a host: [`Self::sent`] or [`Self::received`].
     pub fn see(
         &mut self,
         at: Instant,
@@ -177,14 +176,37 @@ impl Checker {
         segment: &Segment,
         look: impl FnOnce(FlowKey) -> Option<Inspection>,
     ) {
-        let id = self.note(at, host, direction, segment);
+        match direction {
+            Direction::Sent => self.sent(at, host, segment, look),
+            Direction::Received => self.received(at, host, segment),
+        }
+    }
+
+    /// A segment leaves a host. `look` gives what only the host itself knows of a flow, its side first.
+    #[inline]
+    pub fn sent(
+        &mut self,
+        at: Instant,
+        host: HostId,
+        segment: &Segment,
+        look: impl FnOnce(FlowKey) -> Option<Inspection>,
+    ) {
+        let place = self.note_sent(at, host, segment);
+        let id = FlowId { host, place };
         let before = self.touched.replace(id);
         // A host sends all it can before time goes on, and by that its flight only grows: to look when it turns to another
         // flow, or has settled, is enough.
-        let turns = |before: &FlowId| before.host == host && *before != id && direction == Direction::Sent;
-        if let Some(before) = before.filter(turns) {
+        if let Some(before) = before.filter(|before| before.host == host && *before != id) {
             self.check_flight(at, before, look);
         }
+    }
+
+    /// A segment reaches a host.
+    pub fn received(&mut self, at: Instant, host: HostId, segment: &Segment) {
+        let view = self.view(host);
+        let place = view.flows.place_of(&segment.dst, &segment.src);
+        view.received(at, place, segment);
+        self.touched = Some(FlowId { host, place });
     }
 
     /// A host has nothing more to send, for now: what it says of the flow that was touched last is compared with what its
@@ -218,31 +240,34 @@ impl Checker {
 
     #[cold]
     fn report(&mut self, at: Instant, id: FlowId, broken: Rule) {
-        let (local, remote) = self.key(id);
-        if self.faults.len() < FAULTS_MAX {
-            self.faults.push(Fault { at, host: id.host, local, remote, broken });
-        }
+        let key = self.key(id);
+        keep(&mut self.faults, at, id.host, key, broken);
     }
 
-    /// Takes a segment into account.
-    fn note(&mut self, at: Instant, host: HostId, direction: Direction, segment: &Segment) -> FlowId {
+    /// Takes a segment into account that leaves a host; gives the place of its flow.
+    fn note_sent(&mut self, at: Instant, host: HostId, segment: &Segment) -> usize {
+        self.view(host);
+        let Self { hosts, faults, .. } = self;
+        let view = &mut hosts[host.0 as usize];
+        let place = view.flows.place_of(&segment.src, &segment.dst);
+        view.sent(place, segment, &mut |broken| keep(faults, at, host, (segment.src, segment.dst), broken));
+        place
+    }
+
+    #[inline]
+    fn view(&mut self, host: HostId) -> &mut HostView {
         let number = host.0 as usize;
         if number >= self.hosts.len() {
             self.hosts.resize_with(number + 1, HostView::default);
         }
-        let (local, remote) = match direction {
-            Direction::Sent => (segment.src, segment.dst),
-            Direction::Received => (segment.dst, segment.src),
-        };
-        let view = &mut self.hosts[number];
-        let place = view.flows.place_of((local, remote));
-        let faults = &mut self.faults;
-        view.see(at, place, direction, segment, &mut |broken| {
-            if faults.len() < FAULTS_MAX {
-                faults.push(Fault { at, host, local, remote, broken });
-            }
-        });
-        FlowId { host, place }
+        &mut self.hosts[number]
+    }
+}
+
+#[cold]
+fn keep(faults: &mut Vec<Fault>, at: Instant, host: HostId, (local, remote): FlowKey, broken: Rule) {
+    if faults.len() < FAULTS_MAX {
+        faults.push(Fault { at, host, local, remote, broken });
     }
 }
 
@@ -253,35 +278,47 @@ impl Tap for Checker {
     }
 }
 
+/// Nearly every segment has a DSS and no other option of MPTCP: nothing to learn or to prove.
+#[inline]
+fn only_dss(segment: &Segment) -> Option<&Dss> {
+    match &segment.options.mptcp[..] {
+        [MptcpOption::Dss(dss)] => Some(dss),
+        _ => None,
+    }
+}
+
 impl HostView {
-    fn see(&mut self, at: Instant, place: usize, direction: Direction, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
+    #[inline]
+    fn sent(&mut self, place: usize, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
         if segment.flags.contains(Flags::RST) {
             return;
         }
         let flow = &mut self.flows[place];
-        // Nearly every segment has a DSS and no other option of MPTCP: nothing to learn or to prove.
-        let is_plain =
-            matches!(segment.options.mptcp[..], [MptcpOption::Dss(_)]) && !segment.flags.contains(Flags::SYN);
-        match direction {
-            Direction::Sent => {
-                flow.sent(segment);
-                if !is_plain {
-                    self.connections.handshake_sent(flow, segment);
-                    self.connections.check_proofs(flow, segment, fault);
-                }
-                flow.check_acks(segment, fault);
-            }
-            Direction::Received => {
-                flow.received(segment, at);
-                if !is_plain {
-                    self.connections.handshake_received(flow, segment);
-                }
-            }
+        let only = only_dss(segment);
+        flow.sent(segment);
+        if only.is_none() || segment.flags.contains(Flags::SYN) {
+            self.connections.open_sent(flow, segment, fault);
         }
+        flow.check_acks(segment, fault);
         match flow.member.and_then(|member| self.connections.active(member)) {
-            Some(connection) => connection.see(flow, direction, segment, fault),
-            None if direction == Direction::Sent => flow.check_window(segment, fault),
-            None => {}
+            Some(mut connection) => connection.sent(segment, only, fault),
+            None => flow.check_window(segment, fault),
+        }
+    }
+
+    #[inline]
+    fn received(&mut self, at: Instant, place: usize, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let flow = &mut self.flows[place];
+        let only = only_dss(segment);
+        flow.received(segment, at);
+        if only.is_none() || segment.flags.contains(Flags::SYN) {
+            self.connections.handshake_received(flow, segment);
+        }
+        if let Some(mut connection) = flow.member.and_then(|member| self.connections.active(member)) {
+            connection.received(flow, segment, only);
         }
     }
 }

@@ -11,11 +11,13 @@ pub(crate) struct Received {
 
 impl Received {
     /// Up to where everything has arrived.
+    #[inline]
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
     /// Whether all of `range` has arrived.
+    #[inline]
     pub(crate) fn contains(&self, range: &Range<u64>) -> bool {
         range.end <= self.next || self.beyond.iter().any(|known| known.start <= range.start && range.end <= known.end)
     }
@@ -28,10 +30,26 @@ impl Received {
             .filter(|piece| piece.start < piece.end)
     }
 
+    /// How much of what is missing up to `end` has arrived beyond it.
+    #[inline]
+    pub(crate) fn beyond_up_to(&self, end: u64) -> u64 {
+        self.beyond.iter().map(|known| known.end.min(end).saturating_sub(known.start)).sum()
+    }
+
+    #[inline]
     pub(crate) fn insert(&mut self, range: Range<u64>) {
         if range.end <= self.next || range.is_empty() {
             return;
         }
+        if range.start <= self.next && self.beyond.is_empty() {
+            // In order, with nothing missing, as nearly always.
+            self.next = range.end;
+        } else {
+            self.insert_among(range);
+        }
+    }
+
+    fn insert_among(&mut self, range: Range<u64>) {
         if range.start > self.next {
             self.insert_beyond(range);
             return;
@@ -64,6 +82,7 @@ mod tests {
         assert_eq!((received.next(), &received.beyond[..]), (0, &[10..40, 50..60][..]));
         assert!(received.contains(&(15..35)) && !received.contains(&(35..55)));
         assert_eq!(received.within(5..55).collect::<Vec<_>>(), [10..40, 50..55]);
+        assert_eq!([5, 35, 45, 55, 70].map(|end| received.beyond_up_to(end)), [0, 25, 30, 35, 40]);
         received.insert(0..12);
         assert_eq!((received.next(), received.beyond.len(), &received.beyond[0]), (40, 1, &(50..60)));
         received.insert(38..70);

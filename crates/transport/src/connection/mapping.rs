@@ -82,6 +82,11 @@ pub(crate) struct MappingTable {
 }
 
 impl MappingTable {
+    /// Has fetched where the next mapping goes.
+    pub(crate) fn prefetch(&self) {
+        self.mappings.back().into_iter().for_each(units::prefetch);
+    }
+
     /// Takes a mapping. Mappings may repeat: every segment of an offloaded burst carries the same. They may also overlap,
     /// where a segment was cut anew for retransmission and the original was merely late. No more than `max` are kept: a
     /// peer that maps what it never sends costs no more than one that sends it.

@@ -57,7 +57,7 @@ mod transmit;
 use core::net::SocketAddr;
 use std::sync::Arc;
 
-use units::{Dsn, Instant};
+use units::{Dsn, Instant, prefetch};
 use wire::mptcp::{Key, Token};
 use wire::{Payload, Segment, TooBig};
 
@@ -364,16 +364,34 @@ impl Connection {
         }
     }
 
+    /// Has fetched what this leads to.
+    pub(crate) fn prefetch_subflow(&self, id: SubflowId) {
+        self.subflows.likely(id).into_iter().for_each(prefetch);
+        prefetch(&*self.config);
+        prefetch(&*self.policies.congestion);
+        self.sender.buffer.prefetch();
+    }
+
+    /// Has fetched what subflow `id` leads to.
+    pub(crate) fn prefetch_queues(&self, id: SubflowId) {
+        if let Some(subflow) = self.subflows.likely(id) {
+            subflow.tcb.prefetch_queues();
+            subflow.mappings.prefetch();
+        }
+    }
+
     /// What checkers may see of subflow `id`, if there is such a subflow.
     pub(crate) fn inspect(&self, id: SubflowId) -> Option<Inspection> {
         let subflow = self.subflows.get(id)?;
         let own = self.data_timer.min(self.orphan_timer).min(self.linger_timer);
+        let unsent_bytes = self.sender.buffer.end().since(self.sender.next);
         let connection = ConnectionInspection {
             is_open: self.is_established() && !self.is_closed(),
-            unsent_bytes: self.sender.buffer.end().since(self.sender.next),
+            unsent_bytes,
             outstanding: self.is_mptcp() && self.data_outstanding(),
             data_timer: self.data_timer != Instant::FAR_FUTURE,
-            is_driven: own != Instant::FAR_FUTURE
+            is_driven: unsent_bytes == 0
+                || own != Instant::FAR_FUTURE
                 || self.subflows.iter().any(|subflow| subflow.tcb.is_driven())
                 || !self.subflows.iter().any(Subflow::is_usable),
         };

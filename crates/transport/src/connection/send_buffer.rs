@@ -28,6 +28,12 @@ impl SendBuffer {
         Self { start, end: start, pieces: VecDeque::new(), cursor: (start, 0), limit }
     }
 
+    /// Has fetched what is acknowledged and sent next.
+    pub(crate) fn prefetch(&self) {
+        self.pieces.front().into_iter().for_each(units::prefetch);
+        self.pieces.back().into_iter().for_each(units::prefetch);
+    }
+
     /// The first octet not acknowledged.
     pub(crate) fn start(&self) -> Dsn {
         self.start

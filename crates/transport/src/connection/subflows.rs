@@ -74,6 +74,11 @@ impl Subflows {
         if self.is_at(hint, id) { self.list.get(hint) } else { self.search(id).map(|position| &self.list[position]) }
     }
 
+    /// As [`Self::get`], but without a look at it: nearly always it is that one.
+    pub(super) fn likely(&self, id: SubflowId) -> Option<&Subflow> {
+        self.list.get(self.hint(id))
+    }
+
     #[inline]
     pub(super) fn get_mut(&mut self, id: SubflowId) -> Option<&mut Subflow> {
         let hint = self.hint(id);

@@ -204,6 +204,12 @@ pub(crate) struct Tcb {
 }
 
 impl Tcb {
+    /// Has fetched what this leads to.
+    pub(crate) fn prefetch_queues(&self) {
+        self.board.prefetch();
+        self.unsent.front().into_iter().for_each(units::prefetch);
+    }
+
     /// Hands over data. The caller sees to it that they fit [`Self::payload_max`] or the offload limit.
     pub(crate) fn push(&mut self, chunk: Chunk) {
         self.unsent_bytes += chunk.payload.len() as u64;

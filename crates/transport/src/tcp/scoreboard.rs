@@ -141,6 +141,12 @@ impl Scoreboard {
         }
     }
 
+    /// Has fetched what is acknowledged next, and what stands before the next to be sent.
+    pub(crate) fn prefetch(&self) {
+        self.ring.front().into_iter().for_each(units::prefetch);
+        self.ring.back().into_iter().for_each(units::prefetch);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
