@@ -35,7 +35,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use cooperation::link::{Answerer, INNER_MTU, Name, PORT};
+use cooperation::link::{Answerer, Families, INNER_MTU, Name, PORT};
 use linux::clock::Clock;
 use linux::driver::random_seed;
 use linux::stop::Stop;
@@ -122,6 +122,8 @@ pub fn relay(
     let [first, second, third, fourth, ..] = random_seed()?;
     let mut lending = Lending::new(options.rate, volume, options.battery_min);
     lending.instance = u32::from_be_bytes([first, second, third, fourth]);
+    let lent_uplink = lent_by(&plumbing);
+    lending.families = families(lent_uplink);
     let shared = Arc::new(Mutex::new(Shared {
         lending,
         status: RelayStatus {
@@ -131,7 +133,7 @@ pub fn relay(
                 name: options.name.to_string(),
                 state: std::path::absolute(&options.state).unwrap_or_else(|_| options.state.clone()),
                 port: PORT,
-                ..shown(&shared_uplink)
+                ..shown(lent_uplink)
             },
             ..RelayStatus::default()
         },
@@ -190,6 +192,15 @@ fn today() -> jiff::civil::Date {
     jiff::Zoned::now().date()
 }
 
+/// The shared interface, as far as it can be lent.
+fn lent_by(plumbing: &Plumbing) -> &Uplink {
+    &plumbing.paths()[0].uplink
+}
+
+fn families(uplink: &Uplink) -> Families {
+    Families { v4: uplink.v4.is_some(), v6: uplink.v6.is_some() }
+}
+
 fn shown(uplink: &Uplink) -> Lent {
     Lent {
         interface: uplink.interface.clone(),
@@ -243,8 +254,10 @@ impl<Say: Fn(&str)> Keeper<'_, Say> {
         if let Err(error) = self.plumbing.replace(uplink) {
             return self.lost(format!("cannot be connected ({error})"));
         }
+        let uplink = lent_by(&self.plumbing);
         let mut shared = lock(self.shared);
         let was_lost = shared.lending.lost.take().is_some();
+        shared.lending.families = families(uplink);
         let Lent { ways, ipv6, .. } = shown(uplink);
         (shared.status.relay.ways, shared.status.relay.ipv6) = (ways, ipv6);
         shared.header_bytes = uplink::header_bytes(&uplink.interface);

@@ -75,13 +75,15 @@ pub struct Link {
     changed: bool,
     pub socket: UdpSocket,
     pub tun: Tun,
+    ways: lent::Ways,
 }
 
 impl Link {
     /// Begins to call a relay, the `index`th one here.
     pub fn open(chosen: &Chosen, index: usize, identity: &Identity, now: Instant) -> Result<Self> {
         let Chosen { relay, interface, .. } = chosen;
-        let tun = lent::open(interface, relay.slot, relay.ipv6, INNER_MTU, index)?;
+        let tun = lent::open(interface, INNER_MTU)?;
+        let ways = lent::Ways::new(interface, relay.slot, index)?;
         let any =
             if relay.address.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
         let socket = UdpSocket::bind((any, 0)).map_err(Error::system("open a UDP socket"))?;
@@ -106,6 +108,7 @@ impl Link {
             changed: false,
             socket,
             tun,
+            ways,
         })
     }
 
@@ -202,7 +205,7 @@ impl Link {
         Ok(())
     }
 
-    /// The device has a carrier while the relay is there and lends.
+    /// The device has a carrier while the relay is there and lends, and addresses for what the relay's own link carries.
     fn heed_terms(&mut self) -> Result<()> {
         let terms = self.caller.terms().filter(|_| self.is_up());
         if let Some(terms) = terms {
@@ -210,6 +213,8 @@ impl Link {
                 // It has started anew, and connections over it are dead, whether they know it or not.
                 self.down_until = self.now + RESTART;
             }
+            // Before there is a carrier: whoever looks then sees what there is.
+            self.ways.set(terms.families.v4, terms.families.v6)?;
         }
         let lends = terms.map(|terms| terms.lends);
         let carries = lends.is_some_and(Lends::carries) && self.down_until <= self.now;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use cooperation::link::{Answerer, Caught, DATAGRAM_BYTES_MAX, Lends};
+use cooperation::link::{Answerer, Caught, DATAGRAM_BYTES_MAX, Families, Lends};
 use linux::clock::Clock;
 use linux::stop::Stop;
 use linux::tun::Tun;
@@ -70,7 +70,7 @@ pub struct Forwarder {
     lent: Counters,
     looked_at: Instant,
     refresh_at: Instant,
-    told: Lends,
+    told: (Lends, Families),
 }
 
 impl Forwarder {
@@ -101,7 +101,7 @@ impl Forwarder {
             lent: Counters::default(),
             looked_at: Instant::ZERO,
             refresh_at: Instant::ZERO,
-            told: Lends::Fully,
+            told: (Lends::Fully, Families::default()),
         }
     }
 
@@ -253,7 +253,7 @@ impl Forwarder {
         self.up.set_rate(rate);
         (shared.lending.owner, shared.lending.spare) = (self.scavenger.owner(), self.scavenger.spare());
         shared.lending.heed_rate(self.scavenger.lent());
-        if shared.lending.lends() != self.told {
+        if (shared.lending.lends(), shared.lending.families) != self.told {
             self.tell_terms(&shared.lending);
             drop(shared);
             self.answer();
@@ -294,16 +294,17 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Destinations hear of new terms with the next word, and at once if it is otherwise lent than before.
+    /// Destinations hear of new terms with the next word, and at once if it is otherwise lent than before, or something else.
     fn tell_terms(&mut self, lending: &Lending) {
         let terms = lending.terms();
+        let before = core::mem::replace(&mut self.told, (terms.lends, terms.families));
         for destination in self.allowed.destinations() {
             self.answerer.set_terms(destination.slot, terms);
-            if terms.lends != self.told {
+            if before != self.told {
                 self.answerer.say_terms(destination.slot);
             }
         }
-        if core::mem::replace(&mut self.told, terms.lends) != terms.lends {
+        if before.0 != terms.lends {
             self.allowed.say(&format!("this relay {}", terms.lends.describe()));
         }
     }
