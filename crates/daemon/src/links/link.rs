@@ -138,6 +138,11 @@ impl Link {
         down_at.into_iter().chain(up_at).fold(self.caller.poll_timeout(), Instant::min)
     }
 
+    /// The device.
+    pub fn interface(&self) -> &str {
+        &self.interface
+    }
+
     /// Whether packets are carried.
     pub const fn has_carrier(&self) -> bool {
         self.has_carrier
