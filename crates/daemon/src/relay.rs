@@ -10,10 +10,12 @@
 //! forwarder    the loop between the links and the device
 //! allowed      who may use it
 //! terms        whether it lends now, and how much
+//! courtesy     the limits on what is lent, and what is seen through them
 //! shaper       a limit on the rate of one direction
 //! volume       how much of a data plan may be lent, and how much was
 //! battery      how much charge there is
 //! scavenger    how much may be lent while the owner uses the link too
+//! pauses       moments in which the owner's traffic is seen alone
 //! passive_rtt  how long packets wait on the shared link
 //! counters     what passes over the shared interface, whoever sends it
 //! status       what all of it does, for people and programs
@@ -22,8 +24,10 @@
 mod allowed;
 mod battery;
 mod counters;
+mod courtesy;
 mod forwarder;
 mod passive_rtt;
+mod pauses;
 mod scavenger;
 mod shaper;
 pub mod status;
