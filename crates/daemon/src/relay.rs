@@ -17,6 +17,7 @@
 //! scavenger    how much may be lent while the owner uses the link too
 //! pauses       moments in which the owner's traffic is seen alone
 //! passive_rtt  how long packets wait on the shared link
+//! modem        what the link can be expected to carry, before anything was sent
 //! counters     what passes over the shared interface, whoever sends it
 //! status       what all of it does, for people and programs
 //! ```
@@ -26,6 +27,7 @@ mod battery;
 mod counters;
 mod courtesy;
 mod forwarder;
+mod modem;
 mod passive_rtt;
 mod pauses;
 mod scavenger;
@@ -148,6 +150,7 @@ pub fn relay(
     let announcement = Announcement::of_lending(&options.name, identity.public(), &options.share);
     let announcement = announcement.map_err(|error| say(&error.to_string())).ok();
     let answerer = Answerer::new(identity, random_seed()?);
+    lock(&shared).lending.expected = modem::expected(&options.share);
     let mut forwarder = Forwarder::new(socket, tun, answerer, allowed, Arc::clone(&shared), Clock::start());
     forwarder.look_first()?;
     ready(&lock(&shared).status);

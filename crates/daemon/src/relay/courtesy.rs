@@ -26,12 +26,12 @@ pub struct Courtesy<D, U> {
 }
 
 impl<D, U> Courtesy<D, U> {
-    /// With the highest rate of each direction. What the shared interface has counted so far is nobody's.
-    pub fn new(rate: Option<Rate>, counters: Counters) -> Self {
+    /// With the highest rate of each direction, and what the link can be expected to carry, if anybody knows. What the shared interface has counted so far is nobody's.
+    pub fn new(rate: Option<Rate>, expected: Option<Rate>, counters: Counters) -> Self {
         Self {
             down: Shaper::new(rate),
             up: Shaper::new(rate),
-            scavenger: Scavenger::new(rate),
+            scavenger: Scavenger::new(rate, expected),
             passive_rtt: PassiveRtt::default(),
             counters,
             lent: Counters::default(),

@@ -75,9 +75,13 @@ impl Forwarder {
         shared: Arc<Mutex<Shared>>,
         clock: Clock,
     ) -> Self {
-        let (rate, counters) = {
+        let (rate, expected, counters) = {
             let shared = lock(&shared);
-            (shared.lending.rate, Counters::read(&shared.status.relay.interface).unwrap_or_default())
+            (
+                shared.lending.rate,
+                shared.lending.expected,
+                Counters::read(&shared.status.relay.interface).unwrap_or_default(),
+            )
         };
         Self {
             socket,
@@ -86,7 +90,7 @@ impl Forwarder {
             allowed,
             shared,
             clock,
-            courtesy: Courtesy::new(rate, counters),
+            courtesy: Courtesy::new(rate, expected, counters),
             meters: [Meter::default(); SLOTS_MAX as usize + 1],
             refused_datagrams: 0,
             looked_at: Instant::ZERO,

@@ -51,6 +51,8 @@ const NEWEST_OF_SPARE: f64 = 0.1;
 #[derive(Debug)]
 pub struct Scavenger {
     cap: Option<Rate>,
+    /// What is offered at most until there is a sample.
+    expected: Option<Rate>,
     /// What the owner takes, both ways.
     owner_bps: f64,
     /// What they took towards this device, on average, at the last ticks.
@@ -110,10 +112,11 @@ impl Passed {
 }
 
 impl Scavenger {
-    /// With the highest rate that is lent.
-    pub const fn new(cap: Option<Rate>) -> Self {
+    /// With the highest rate that is lent, and what can be expected of the link until it was seen full.
+    pub const fn new(cap: Option<Rate>, expected: Option<Rate>) -> Self {
         Self {
             cap,
+            expected,
             owner_bps: 0.0,
             owner_down_bps: VecDeque::new(),
             lent_bps: 0.0,
@@ -252,7 +255,8 @@ impl Scavenger {
             return Some(Rate::from_bps(self.spare_bps as u64));
         }
         let capacity = self.capacity(self.ticked_at).map(|bps| Rate::from_bps(bps as u64));
-        self.cap.into_iter().chain(capacity).min()
+        let guess = self.expected.filter(|_| self.capacity_bps.is_none());
+        self.cap.into_iter().chain(capacity).chain(guess).min()
     }
 
     /// What is lent, each way.
@@ -276,7 +280,7 @@ mod tests {
     /// A link with a queue, an owner who wants `owner_bps`, and a destination who wants everything. What is lent in the last ten of thirty
     /// seconds, on average, and the mean wait then.
     fn run(owner_bps: impl Fn(u64) -> f64) -> (f64, Duration) {
-        let mut scavenger = Scavenger::new(None);
+        let mut scavenger = Scavenger::new(None, None);
         let (mut queued_bits, mut lent_bits, mut waited, mut allowed) = (0.0_f64, 0.0, Duration::ZERO, None);
         for tick in 1..=300_u64 {
             let step = TICK.as_secs_f64();
@@ -326,8 +330,21 @@ mod tests {
     }
 
     #[test]
+    fn a_guess_is_offered_until_the_link_was_seen_full() {
+        let mut scavenger = Scavenger::new(Some(Rate::from_mbps(10)), Some(Rate::from_mbps(4)));
+        assert_eq!(scavenger.spare(), Some(Rate::from_mbps(4)));
+        let down = Counters { down_bytes: 100_000, up_bytes: 0 };
+        let passed = Passed { all: down, lent: down, waits: true };
+        assert_eq!(scavenger.tick(passed, Instant::from_millis(100)), Some(Rate::from_mbps(10)), "it is no limit");
+        assert_eq!(scavenger.spare(), Some(Rate::from_mbps(4)));
+        scavenger.heed_wait(Duration::from_millis(30));
+        scavenger.tick(passed, Instant::from_millis(200));
+        assert_eq!(scavenger.spare(), Some(Rate::from_mbps(8)));
+    }
+
+    #[test]
     fn a_cap_holds_in_any_case() {
-        let mut scavenger = Scavenger::new(Some(Rate::from_mbps(1)));
+        let mut scavenger = Scavenger::new(Some(Rate::from_mbps(1)), None);
         let down = |down_bytes| Counters { down_bytes, up_bytes: 0 };
         let mut passed = Passed { all: down(12_500), lent: down(12_500), waits: true };
         assert_eq!(scavenger.tick(passed, Instant::from_millis(100)), Some(Rate::from_mbps(1)));

@@ -32,6 +32,8 @@ pub struct Lending {
     pub owner: Rate,
     /// What can be lent now, as far as that is known.
     pub spare: Option<Rate>,
+    /// What the modem lets expect, until more is known.
+    pub expected: Option<Rate>,
     /// The owner has ended it.
     pub ended: bool,
     was_empty: bool,
@@ -51,6 +53,7 @@ impl Lending {
             battery_percent: None,
             owner: Rate::ZERO,
             spare: None,
+            expected: None,
             ended: false,
             was_empty: false,
             was_spent: false,

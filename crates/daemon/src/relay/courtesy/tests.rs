@@ -59,7 +59,7 @@ const LOOK: Duration = Duration::from_secs(1);
 
 impl Phone {
     fn new(rate: Option<Rate>) -> Self {
-        let courtesy = Courtesy::new(rate, Counters::default());
+        let courtesy = Courtesy::new(rate, None, Counters::default());
         let (counters, lent) = (Counters::default(), Counters::default());
         Self { courtesy, counters, lent, now: Instant::ZERO, looked_at: Instant::ZERO, rows: Vec::new() }
     }
