@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 use cooperation::channel::Identity;
 use cooperation::link::pairing::{Code, Lender, Pairing};
-use cooperation::link::{Answerer, Caller, Caught, DATAGRAM_BYTES_MAX, Heard, Lends, Terms};
+use cooperation::link::{Answerer, Caller, Caught, DATAGRAM_BYTES_MAX, Families, Heard, Lends, Terms};
 use libfuzzer_sys::fuzz_target;
 use units::{Instant, Rate};
 
@@ -30,7 +30,8 @@ fn assert_link_survives(octets: &[u8], cut: usize) {
     let mut answerer = Answerer::new(relay, [4; 32]);
     answerer.set_peers(&[(1, destination.public())]);
     let (spare, owner) = (Rate::from_mbps(1), Rate::ZERO);
-    answerer.set_terms(1, Terms { echo: now, instance: 6, lends: Lends::Fully, spare, owner, left_bytes: 7 });
+    let (lends, families) = (Lends::Fully, Families { v4: true, v6: true });
+    answerer.set_terms(1, Terms { echo: now, instance: 6, lends, families, spare, owner, left_bytes: 7 });
     assert_strangers_are_not_heard(&mut caller, &mut answerer, octets, cut, now);
     caller.handle_timeout(now);
     exchange(&mut caller, &mut answerer, now);

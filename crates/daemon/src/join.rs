@@ -211,8 +211,8 @@ fn retier(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<()> {
     let tiers: Vec<(IpAddr, Tier)> = {
         let roster = lock(roster);
         let there = (0..roster.entries.len()).filter(|index| roster.entries[*index].lost.is_none());
-        let of = |index: usize| roster.entries[index].addresses.iter().map(move |ip| (*ip, index));
-        there.flat_map(of).map(|(ip, index)| (ip, roster.tier_of(index))).collect()
+        let tier = |index: usize| (&roster.entries[index], roster.tier_of(index));
+        there.map(tier).flat_map(|(entry, tier)| entry.usable().map(move |ip| (ip, tier))).collect()
     };
     remote.call(move |host, now| {
         host.with_app_mut(|proxy, endpoint| {

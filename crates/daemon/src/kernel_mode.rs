@@ -209,7 +209,7 @@ impl<Say: Fn(&str)> Keeper<'_, Say> {
         let was_lost = lock(self.state).usable(uplink, self.clock.now());
         (self.say)(&format!(
             "{name} {}",
-            if was_lost { "is there and in use" } else { "has changed, and is in use again" }
+            if was_lost { "is there and in use" } else { "has changed, and is used as it is now" }
         ));
     }
 }

@@ -19,6 +19,7 @@ use std::os::fd::AsFd as _;
 
 use linux::clock::Clock;
 use linux::stop::Stop;
+use linux::uplink::is_running;
 use linux::wait::wait;
 use linux::{Error, Result};
 use units::{Duration, Instant};
@@ -31,6 +32,8 @@ pub use link::LinkStatus;
 
 /// How often it is looked who was found, before there is a link.
 const SEARCH_PERIOD: Duration = Duration::from_millis(100);
+/// How often it is looked whether the kernel has taken notice of what has answered.
+const KERNEL_PERIOD: Duration = Duration::from_millis(20);
 /// Between two times at which somebody is told how links are.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -66,8 +69,11 @@ impl Links {
     /// If a device is gone, or `stop` was triggered.
     pub fn connect(&mut self, patience: Duration, stop: &Stop) -> Result<()> {
         let until = self.clock.now() + patience;
-        while self.clock.now() < until && !self.links.iter().all(Link::has_carrier) {
-            let step = (self.clock.now() + SEARCH_PERIOD).min(until);
+        // Who looks for uplinks then shall find them.
+        let is_there = |link: &Link| link.has_carrier() && is_running(link.interface());
+        while self.clock.now() < until && !self.links.iter().all(is_there) {
+            let period = if self.links.iter().all(Link::has_carrier) { KERNEL_PERIOD } else { SEARCH_PERIOD };
+            let step = (self.clock.now() + period).min(until);
             self.heed_found();
             if !self.step(step, stop)? {
                 return Err(Error::Interrupted);

@@ -10,11 +10,14 @@
 //! forwarder    the loop between the links and the device
 //! allowed      who may use it
 //! terms        whether it lends now, and how much
+//! courtesy     the limits on what is lent, and what is seen through them
 //! shaper       a limit on the rate of one direction
 //! volume       how much of a data plan may be lent, and how much was
 //! battery      how much charge there is
 //! scavenger    how much may be lent while the owner uses the link too
+//! pauses       moments in which the owner's traffic is seen alone
 //! passive_rtt  how long packets wait on the shared link
+//! modem        what the link can be expected to carry, before anything was sent
 //! counters     what passes over the shared interface, whoever sends it
 //! status       what all of it does, for people and programs
 //! ```
@@ -22,8 +25,11 @@
 mod allowed;
 mod battery;
 mod counters;
+mod courtesy;
 mod forwarder;
+mod modem;
 mod passive_rtt;
+mod pauses;
 mod scavenger;
 mod shaper;
 pub mod status;
@@ -35,7 +41,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use cooperation::link::{Answerer, INNER_MTU, Name, PORT};
+use cooperation::link::{Answerer, Families, INNER_MTU, Name, PORT};
 use linux::clock::Clock;
 use linux::driver::random_seed;
 use linux::stop::Stop;
@@ -122,6 +128,8 @@ pub fn relay(
     let [first, second, third, fourth, ..] = random_seed()?;
     let mut lending = Lending::new(options.rate, volume, options.battery_min);
     lending.instance = u32::from_be_bytes([first, second, third, fourth]);
+    let lent_uplink = lent_by(&plumbing);
+    lending.families = families(lent_uplink);
     let shared = Arc::new(Mutex::new(Shared {
         lending,
         status: RelayStatus {
@@ -131,7 +139,7 @@ pub fn relay(
                 name: options.name.to_string(),
                 state: std::path::absolute(&options.state).unwrap_or_else(|_| options.state.clone()),
                 port: PORT,
-                ..shown(&shared_uplink)
+                ..shown(lent_uplink)
             },
             ..RelayStatus::default()
         },
@@ -142,6 +150,7 @@ pub fn relay(
     let announcement = Announcement::of_lending(&options.name, identity.public(), &options.share);
     let announcement = announcement.map_err(|error| say(&error.to_string())).ok();
     let answerer = Answerer::new(identity, random_seed()?);
+    lock(&shared).lending.expected = modem::expected(&options.share);
     let mut forwarder = Forwarder::new(socket, tun, answerer, allowed, Arc::clone(&shared), Clock::start());
     forwarder.look_first()?;
     ready(&lock(&shared).status);
@@ -188,6 +197,15 @@ fn find(share: &str) -> Result<Uplink> {
 /// The local date.
 fn today() -> jiff::civil::Date {
     jiff::Zoned::now().date()
+}
+
+/// The shared interface, as far as it can be lent.
+fn lent_by(plumbing: &Plumbing) -> &Uplink {
+    &plumbing.paths()[0].uplink
+}
+
+fn families(uplink: &Uplink) -> Families {
+    Families { v4: uplink.v4.is_some(), v6: uplink.v6.is_some() }
 }
 
 fn shown(uplink: &Uplink) -> Lent {
@@ -243,8 +261,10 @@ impl<Say: Fn(&str)> Keeper<'_, Say> {
         if let Err(error) = self.plumbing.replace(uplink) {
             return self.lost(format!("cannot be connected ({error})"));
         }
+        let uplink = lent_by(&self.plumbing);
         let mut shared = lock(self.shared);
         let was_lost = shared.lending.lost.take().is_some();
+        shared.lending.families = families(uplink);
         let Lent { ways, ipv6, .. } = shown(uplink);
         (shared.status.relay.ways, shared.status.relay.ipv6) = (ways, ipv6);
         shared.header_bytes = uplink::header_bytes(&uplink.interface);

@@ -24,7 +24,7 @@ const DOUBT: Duration = Duration::from_millis(2200);
 const RENEWAL: Duration = Duration::from_secs(120);
 
 /// What is bound into both handshake messages.
-pub const PROLOGUE: [u8; 15] = *b"anabranch link\x01";
+pub const PROLOGUE: [u8; 15] = *b"anabranch link\x02";
 const _: () = assert!(PROLOGUE[14] == LINK_VERSION);
 
 /// The destination's end.

@@ -30,12 +30,12 @@ pub use answerer::{Answerer, Caught};
 pub use caller::{Caller, Heard};
 pub use datagram::OVERHEAD_BYTES;
 pub use name::{Name, NoName};
-pub use word::{Alive, Lends, Terms};
+pub use word::{Alive, Families, Lends, Terms};
 
 use units::Duration;
 
 /// Version of datagrams and words; part of what the handshake protects.
-pub const LINK_VERSION: u8 = 1;
+pub const LINK_VERSION: u8 = 2;
 /// The UDP port on which relays listen; pairing uses the TCP port of the same number.
 pub const PORT: u16 = 8684;
 /// Largest IP packet that is carried, octets: sealed, in a datagram of IPv6, it fits a path of 1500.

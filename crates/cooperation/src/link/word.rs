@@ -25,6 +25,8 @@ pub struct Terms {
     pub instance: u32,
     /// Whether it lends.
     pub lends: Lends,
+    /// Which packets its own link carries.
+    pub families: Families,
     /// What it can spare for whoever asks, towards the destination; [`Self::UNLIMITED`]: all that there is.
     pub spare: Rate,
     /// What its owner's traffic takes.
@@ -89,6 +91,32 @@ impl Lends {
     }
 }
 
+/// The versions of IP that a relay's own link carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Families {
+    /// IPv4.
+    pub v4: bool,
+    /// IPv6.
+    pub v6: bool,
+}
+
+impl Families {
+    const V4: u8 = 1;
+    const V6: u8 = 2;
+}
+
+impl Field for Families {
+    fn put(&self, out: &mut BytesMut) {
+        (u8::from(self.v4) * Self::V4 + u8::from(self.v6) * Self::V6).put(out);
+    }
+
+    fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
+        let bits = u8::take(octets)?;
+        let is_known = bits & !(Self::V4 | Self::V6) == 0;
+        is_known.then_some(Self { v4: bits & Self::V4 != 0, v6: bits & Self::V6 != 0 }).ok_or(Unread::value(bits))
+    }
+}
+
 impl Field for Lends {
     fn put(&self, out: &mut BytesMut) {
         (*self as u8).put(out);
@@ -101,7 +129,7 @@ impl Field for Lends {
 }
 
 fields!(Alive { at });
-fields!(Terms { echo, instance, lends, spare, owner, left_bytes });
+fields!(Terms { echo, instance, lends, families, spare, owner, left_bytes });
 
 /// What a datagram carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +183,7 @@ mod tests {
                 echo: Instant::from_millis(5),
                 instance: 6,
                 lends,
+                families: Families { v4: false, v6: true },
                 spare: Rate::from_bps(7),
                 owner: Rate::ZERO,
                 left_bytes: 9,
@@ -163,6 +192,9 @@ mod tests {
             assert_eq!(read(&octets), Some(Content::Word(terms)));
             assert_eq!(read::<Terms>(&octets[..octets.len() - 1]), None);
             assert_eq!(read::<Terms>(&[&octets[..], &[0]].concat()), None);
+            let mut unknown = octets.to_vec();
+            assert_eq!(core::mem::replace(&mut unknown[14], 4), 2, "IPv6 alone");
+            assert_eq!(read::<Terms>(&unknown), None, "no such family");
             assert_eq!(read::<Alive>(&octets), None, "a word of the other direction");
         }
         let octets = Alive { at: Instant::from_millis(5) }.octets();

@@ -7,12 +7,13 @@ mod sessions;
 use std::net::SocketAddr;
 
 use cooperation::channel::Identity;
-use cooperation::link::{Answerer, Caller, Caught, DATAGRAM_BYTES_MAX, Heard, Lends, Terms};
+use cooperation::link::{Answerer, Caller, Caught, DATAGRAM_BYTES_MAX, Families, Heard, Lends, Terms};
 use units::{Instant, Rate};
 
 pub const TERMS: Terms = Terms {
     echo: Instant::ZERO,
     lends: Lends::Fully,
+    families: Families { v4: true, v6: false },
     spare: Rate::from_bps(5_000_000),
     owner: Rate::from_bps(1_000_000),
     left_bytes: 77,

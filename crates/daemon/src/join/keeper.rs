@@ -122,15 +122,16 @@ impl<Say: Fn(&str)> Keeper<Say> {
         let mut roster = lock(&self.roster);
         let Some(index) = roster.position(&name) else { return Ok(()) };
         let entry = &mut roster.entries[index];
-        let was_lost = entry.lost.take().is_some();
-        entry.uplink = uplink;
-        let (addresses, used) = (entry.addresses.clone(), roster.used_of(index));
+        let was_lost = entry.lost.is_some();
+        // What the plumbing connects: without a family that the kernel cannot forward.
+        let differ = entry.replace(self.plumbing.paths()[index].uplink.clone());
+        let used = roster.used_of(index).into_iter().filter(|uplink| differ.contains(&uplink.ip)).collect();
         drop(roster);
         (self.say)(&format!(
             "{name} {}",
-            if was_lost { "is there and in use" } else { "has changed, and is in use again" }
+            if was_lost { "is there and in use" } else { "has changed, and is used as it is now" }
         ));
-        self.change(addresses, used)
+        self.change(differ, used)
     }
 
     /// A second has passed: who is to carry for the target bit rate, if there is one.

@@ -35,6 +35,22 @@ pub struct Entry {
     pub link: Option<LinkStatus>,
 }
 
+impl Entry {
+    /// Those of the engine's addresses whose packets find a way out while the uplink is there.
+    pub fn usable(&self) -> impl Iterator<Item = IpAddr> {
+        self.addresses.iter().copied().filter(|ip| self.uplink.way(*ip).is_some())
+    }
+
+    /// The uplink is as `found` now: gives the addresses whose packets take another way than before, or none any more.
+    pub fn replace(&mut self, found: Uplink) -> Vec<IpAddr> {
+        let was_lost = self.lost.take().is_some();
+        let before = core::mem::replace(&mut self.uplink, found);
+        let is_another = was_lost || before.index != self.uplink.index;
+        let differs = |ip: &IpAddr| is_another || before.way(*ip) != self.uplink.way(*ip);
+        self.addresses.iter().copied().filter(differs).collect()
+    }
+}
+
 impl Roster {
     /// The uplinks of a plan that is in force, with their tiers.
     pub fn new(device: &str, paths: &[EnginePath], tiers: &[Tier]) -> Self {
@@ -56,8 +72,8 @@ impl Roster {
     /// The addresses of the uplink at `index` that connections may use now, and how.
     pub fn used_of(&self, index: usize) -> Vec<choice::Uplink> {
         let (entry, tier) = (&self.entries[index], self.tier_of(index));
-        let addresses = entry.addresses.iter().filter(|_| entry.lost.is_none() && tier != Tier::Never);
-        addresses.map(|ip| choice::Uplink { ip: *ip, tier }).collect()
+        let used = entry.usable().filter(|_| entry.lost.is_none() && tier != Tier::Never);
+        used.map(|ip| choice::Uplink { ip, tier }).collect()
     }
 
     /// When the uplink at `index` is used now: as it was told, unless others are enough for the target bit rate, or its relay has
@@ -135,19 +151,25 @@ impl Roster {
 
 #[cfg(test)]
 mod tests {
+    use linux::uplink::Way;
+
     use super::*;
 
+    fn way(address: &str) -> Option<Way> {
+        Some(Way { address: address.parse().unwrap(), prefix_len: 24, gateway: None })
+    }
+
+    fn uplink(name: &str) -> Uplink {
+        Uplink { index: 3, v4: way("192.168.42.10"), ..Uplink::absent(name).unwrap() }
+    }
+
     fn roster() -> Roster {
-        let path =
-            |name, ip: &str| EnginePath { addresses: vec![ip.parse().unwrap()], uplink: Uplink::absent(name).unwrap() };
-        let mut roster = Roster::new(
+        let path = |name, ip: &str| EnginePath { addresses: vec![ip.parse().unwrap()], uplink: uplink(name) };
+        Roster::new(
             "anabranch0",
             &[path("usb0", "10.99.0.2"), path("usb1", "10.99.0.3")],
             &[Tier::Primary, Tier::Backup],
-        );
-        assert!(roster.used().is_empty(), "none is there yet");
-        roster.entries.iter_mut().for_each(|entry| entry.lost = None);
-        roster
+        )
     }
 
     #[test]
@@ -159,6 +181,26 @@ mod tests {
         roster.entry("usb0").unwrap().lost = Some("is down".into());
         assert!(roster.used().is_empty());
         assert!(roster.set_tier("usb0", Tier::Secondary).is_ok(), "for when it is back");
+    }
+
+    #[test]
+    fn addresses_follow_the_families_of_their_uplink() {
+        let addresses = ["10.99.0.2", "fd99::2"].map(|ip| ip.parse::<IpAddr>().unwrap());
+        let path = EnginePath { addresses: addresses.into(), uplink: Uplink::absent("via-anna").unwrap() };
+        let mut roster = Roster::new("anabranch0", &[path], &[Tier::Primary]);
+        let used = |roster: &Roster| roster.used().iter().map(|uplink| uplink.ip).collect::<Vec<_>>();
+        assert!(used(&roster).is_empty(), "it is not there yet");
+        let v4 = uplink("via-anna");
+        assert_eq!(roster.entries[0].replace(v4.clone()), addresses, "it is there");
+        assert_eq!(used(&roster), addresses[..1]);
+        let both = Uplink { v6: way("fd99:62::8"), ..v4.clone() };
+        assert_eq!(roster.entries[0].replace(both.clone()), addresses[1..], "IPv4 goes on");
+        assert_eq!(used(&roster), addresses);
+        assert_eq!(roster.entries[0].replace(Uplink { v4: None, ..both.clone() }), addresses[..1]);
+        assert_eq!(used(&roster), addresses[1..]);
+        roster.entries[0].lost = Some("has no carrier".into());
+        assert_eq!(roster.entries[0].replace(both.clone()), addresses, "what ran over it has ended");
+        assert_eq!(roster.entries[0].replace(Uplink { index: 4, ..both }), addresses, "another device");
     }
 
     #[test]

@@ -75,13 +75,15 @@ pub struct Link {
     changed: bool,
     pub socket: UdpSocket,
     pub tun: Tun,
+    ways: lent::Ways,
 }
 
 impl Link {
     /// Begins to call a relay, the `index`th one here.
     pub fn open(chosen: &Chosen, index: usize, identity: &Identity, now: Instant) -> Result<Self> {
         let Chosen { relay, interface, .. } = chosen;
-        let tun = lent::open(interface, relay.slot, relay.ipv6, INNER_MTU, index)?;
+        let tun = lent::open(interface, INNER_MTU)?;
+        let ways = lent::Ways::new(interface, relay.slot, index)?;
         let any =
             if relay.address.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
         let socket = UdpSocket::bind((any, 0)).map_err(Error::system("open a UDP socket"))?;
@@ -106,6 +108,7 @@ impl Link {
             changed: false,
             socket,
             tun,
+            ways,
         })
     }
 
@@ -133,6 +136,11 @@ impl Link {
         let down_at = self.caller.up_until().filter(|_| self.has_carrier);
         let up_at = (self.down_until > self.now).then_some(self.down_until);
         down_at.into_iter().chain(up_at).fold(self.caller.poll_timeout(), Instant::min)
+    }
+
+    /// The device.
+    pub fn interface(&self) -> &str {
+        &self.interface
     }
 
     /// Whether packets are carried.
@@ -202,7 +210,7 @@ impl Link {
         Ok(())
     }
 
-    /// The device has a carrier while the relay is there and lends.
+    /// The device has a carrier while the relay is there and lends, and addresses for what the relay's own link carries.
     fn heed_terms(&mut self) -> Result<()> {
         let terms = self.caller.terms().filter(|_| self.is_up());
         if let Some(terms) = terms {
@@ -210,6 +218,8 @@ impl Link {
                 // It has started anew, and connections over it are dead, whether they know it or not.
                 self.down_until = self.now + RESTART;
             }
+            // Before there is a carrier: whoever looks then sees what there is.
+            self.ways.set(terms.families.v4, terms.families.v6)?;
         }
         let lends = terms.map(|terms| terms.lends);
         let carries = lends.is_some_and(Lends::carries) && self.down_until <= self.now;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use cooperation::link::{Answerer, Caught, DATAGRAM_BYTES_MAX, Lends};
+use cooperation::link::{Answerer, Caught, DATAGRAM_BYTES_MAX, Families, Lends};
 use linux::clock::Clock;
 use linux::stop::Stop;
 use linux::tun::Tun;
@@ -18,9 +18,7 @@ use units::{Duration, Instant, Rate};
 
 use super::allowed::AllowList;
 use super::counters::Counters;
-use super::passive_rtt::PassiveRtt;
-use super::scavenger::{Passed, Scavenger};
-use super::shaper::Shaper;
+use super::courtesy::Courtesy;
 use super::status::{LentTo, RelayStatus};
 use super::terms::Lending;
 use super::{battery, today};
@@ -59,18 +57,12 @@ pub struct Forwarder {
     allowed: AllowList,
     shared: Arc<Mutex<Shared>>,
     clock: Clock,
-    down: Shaper<(u8, Bytes)>,
-    up: Shaper<(u8, Vec<u8>)>,
+    courtesy: Courtesy<(u8, Bytes), (u8, Vec<u8>)>,
     meters: [Meter; SLOTS_MAX as usize + 1],
     refused_datagrams: u64,
-    scavenger: Scavenger,
-    passive_rtt: PassiveRtt,
-    counters: Counters,
-    /// Octets on the wire that were lent since the last tick.
-    lent: Counters,
     looked_at: Instant,
     refresh_at: Instant,
-    told: Lends,
+    told: (Lends, Families),
 }
 
 impl Forwarder {
@@ -83,7 +75,14 @@ impl Forwarder {
         shared: Arc<Mutex<Shared>>,
         clock: Clock,
     ) -> Self {
-        let rate = lock(&shared).lending.rate;
+        let (rate, expected, counters) = {
+            let shared = lock(&shared);
+            (
+                shared.lending.rate,
+                shared.lending.expected,
+                Counters::read(&shared.status.relay.interface).unwrap_or_default(),
+            )
+        };
         Self {
             socket,
             tun,
@@ -91,17 +90,12 @@ impl Forwarder {
             allowed,
             shared,
             clock,
-            down: Shaper::new(rate),
-            up: Shaper::new(rate),
+            courtesy: Courtesy::new(rate, expected, counters),
             meters: [Meter::default(); SLOTS_MAX as usize + 1],
             refused_datagrams: 0,
-            scavenger: Scavenger::new(rate),
-            passive_rtt: PassiveRtt::default(),
-            counters: Counters::default(),
-            lent: Counters::default(),
             looked_at: Instant::ZERO,
             refresh_at: Instant::ZERO,
-            told: Lends::Fully,
+            told: (Lends::Fully, Families::default()),
         }
     }
 
@@ -111,8 +105,6 @@ impl Forwarder {
     /// If what was lent cannot be written down.
     pub fn look_first(&mut self) -> Result<()> {
         let now = self.clock.now();
-        // What was before this is nobody's.
-        self.counters = Counters::read(&lock(&self.shared).status.relay.interface).unwrap_or_default();
         self.give_way(now);
         self.look(now)
     }
@@ -124,9 +116,7 @@ impl Forwarder {
     pub fn run(&mut self, stop: &Stop) -> Result<()> {
         let mut ready = Vec::new();
         loop {
-            let tick = (self.lent != Counters::default()).then(|| self.scavenger.next_at());
-            let until = [self.down.next_at(), self.up.next_at(), tick].into_iter().flatten();
-            let until = until.fold(self.looked_at + LOOK, Instant::min);
+            let until = self.courtesy.next_at().into_iter().fold(self.looked_at + LOOK, Instant::min);
             let devices = [self.socket.as_fd(), self.tun.as_fd()];
             if !wait(&self.clock, Some(until), stop.as_fd(), devices, &mut ready)? {
                 return self.end();
@@ -136,7 +126,7 @@ impl Forwarder {
             self.take_packets(now)?;
             self.release(now)?;
             self.answer();
-            if self.scavenger.next_at() <= now {
+            if self.courtesy.tick_at() <= now {
                 self.give_way(now);
             }
             if now.saturating_since(self.looked_at) >= LOOK {
@@ -172,7 +162,7 @@ impl Forwarder {
             match self.answerer.handle_datagram(place, &octets[..len], &mut room, now) {
                 // Whoever sends for others sends nothing.
                 Caught::Packet(slot, packet) => {
-                    if !is_from(packet, slot) || !self.up.enter((slot, packet.to_vec()), packet.len()) {
+                    if !is_from(packet, slot) || !self.courtesy.enter_up((slot, packet.to_vec()), packet.len()) {
                         self.meters[usize::from(slot)].lost_packets += 1;
                     }
                 }
@@ -192,15 +182,9 @@ impl Forwarder {
         for _ in 0..BATCH {
             let Some(packet) = self.tun.read().map_err(Error::system("read from the relay's device"))? else { break };
             let Some(slot) = wire::destination(packet.octets()).and_then(slot_of) else { continue };
-            if let Some(wait) = self.passive_rtt.heed_down(packet.octets(), now) {
-                self.scavenger.heed_wait(wait);
-            }
             let packet = packet.take();
-            let bytes = packet.len();
-            // It has come through the owner's link, whatever becomes of it.
-            shared.lending.count(bytes)?;
-            self.lent.down_bytes += bytes as u64 + shared.header_bytes;
-            if !self.down.enter((slot, packet), bytes) {
+            shared.lending.count(packet.len())?;
+            if !self.courtesy.enter_down((slot, packet.clone()), &packet, shared.header_bytes, now) {
                 self.meters[usize::from(slot)].lost_packets += 1;
             }
         }
@@ -212,7 +196,7 @@ impl Forwarder {
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
         let mut room = [0; DATAGRAM_BYTES_MAX];
-        while let Some((slot, packet)) = self.down.leave(now) {
+        while let Some((slot, packet)) = self.courtesy.leave_down(now) {
             let admits = shared.lending.admits();
             let sealed = admits.then(|| self.answerer.seal(slot, &packet, &mut room, now)).flatten();
             let meter = &mut self.meters[usize::from(slot)];
@@ -222,13 +206,11 @@ impl Forwarder {
                 meter.lost_packets += 1;
             }
         }
-        while let Some((slot, packet)) = self.up.leave(now) {
-            self.passive_rtt.heed_up(&packet, now);
+        while let Some((slot, packet)) = self.courtesy.leave_up(now) {
             let meter = &mut self.meters[usize::from(slot)];
             if shared.lending.admits() && self.tun.write(&[IoSlice::new(&packet)]).is_ok() {
-                let bytes = packet.len() as u64;
-                meter.up_bytes += bytes;
-                self.lent.up_bytes += bytes + shared.header_bytes;
+                meter.up_bytes += packet.len() as u64;
+                self.courtesy.sent_up(&packet, shared.header_bytes, now);
                 shared.lending.count(packet.len())?;
             } else {
                 meter.lost_packets += 1;
@@ -242,18 +224,11 @@ impl Forwarder {
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
         let counters = Counters::read(&shared.status.relay.interface).unwrap_or_default();
-        let passed = Passed {
-            all: counters.since(self.counters),
-            lent: core::mem::take(&mut self.lent),
-            waits: self.down.is_waiting() || self.up.is_waiting(),
-        };
-        self.counters = counters;
-        let rate = self.scavenger.tick(passed, now);
-        self.down.set_rate(rate);
-        self.up.set_rate(rate);
-        (shared.lending.owner, shared.lending.spare) = (self.scavenger.owner(), self.scavenger.spare());
-        shared.lending.heed_rate(self.scavenger.lent());
-        if shared.lending.lends() != self.told {
+        self.courtesy.tick(counters, now);
+        let found = self.courtesy.scavenger();
+        (shared.lending.owner, shared.lending.spare) = (found.owner(), found.spare());
+        shared.lending.heed_rate(found.lent());
+        if (shared.lending.lends(), shared.lending.families) != self.told {
             self.tell_terms(&shared.lending);
             drop(shared);
             self.answer();
@@ -294,16 +269,17 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Destinations hear of new terms with the next word, and at once if it is otherwise lent than before.
+    /// Destinations hear of new terms with the next word, and at once if it is otherwise lent than before, or something else.
     fn tell_terms(&mut self, lending: &Lending) {
         let terms = lending.terms();
+        let before = core::mem::replace(&mut self.told, (terms.lends, terms.families));
         for destination in self.allowed.destinations() {
             self.answerer.set_terms(destination.slot, terms);
-            if terms.lends != self.told {
+            if before != self.told {
                 self.answerer.say_terms(destination.slot);
             }
         }
-        if core::mem::replace(&mut self.told, terms.lends) != terms.lends {
+        if before.0 != terms.lends {
             self.allowed.say(&format!("this relay {}", terms.lends.describe()));
         }
     }

@@ -12,8 +12,9 @@ use wire::{Segment, TcpChecksum, Timestamps};
 
 /// Flows that are watched; what others say is left out.
 const FLOWS_MAX: usize = 64;
-/// Timestamps of one that may be under way.
-const STAMPS_MAX: usize = 64;
+/// Timestamps of one that may be under way, and the least time between two of them: enough for the longest echo.
+const STAMPS_MAX: usize = 256;
+const STEP: Duration = Duration::from_millis(12);
 /// An echo that took longer is none: the server had nothing to say.
 const ECHO_MAX: Duration = Duration::from_secs(3);
 /// Servers whose shortest round trip is remembered.
@@ -47,7 +48,7 @@ impl PassiveRtt {
         }
         let stamps = self.flows.entry(flow).or_default();
         // Of several packets with one stamp the server echoes the first that it has, as RFC 7323 section 4.3 says.
-        if stamps.back().is_none_or(|(last, _)| *last != stamp) {
+        if stamps.back().is_none_or(|(last, sent)| *last != stamp && now.saturating_since(*sent) >= STEP) {
             if stamps.len() == STAMPS_MAX {
                 stamps.pop_front();
             }

@@ -5,13 +5,15 @@
 //! cap counts.
 //!
 //! While packets wait at all, the link is busy, and what passes is what it can carry. That less the most that the owner took in the last
-//! seconds is what can be lent: TCP takes less for a while after each loss, and wants all of it back.
+//! seconds is what can be lent: TCP takes less for a while after each loss, and wants all of it back. Whether the owner would take more if
+//! nothing were lent, short pauses show ([`Pauses`]).
 
 use std::collections::VecDeque;
 
 use units::{Duration, Instant, Rate};
 
 use super::counters::Counters;
+use super::pauses::{Pauses, Seen};
 
 /// Between two looks.
 pub const TICK: Duration = Duration::from_millis(100);
@@ -24,8 +26,12 @@ const IDLE_BPS: f64 = 100_000.0;
 const IDLE_PART: f64 = 0.03;
 /// Ticks after which an owner who pauses is done.
 const PAUSE_TICKS: u32 = 30;
+/// Ticks after which an owner's traffic is worth a pause.
+const BUSY_TICKS: u32 = 5;
 /// Packets that wait so long wait for others: the link is busy.
 const BUSY: Duration = Duration::from_millis(5);
+/// For so long it counts what the link was seen to carry.
+const CAPACITY_LIFE: Duration = Duration::from_secs(60);
 /// How much it may get less at each tick, and how much more, as a part of all traffic.
 const LESS: f64 = 0.12;
 const MORE: f64 = 0.004;
@@ -33,29 +39,38 @@ const MORE: f64 = 0.004;
 const DRAINS: f64 = 0.85;
 const SAFE: f64 = 0.9;
 const SOON: f64 = 0.15;
-/// Ticks for which it is remembered what the owner took.
-const MEMORY_TICKS: usize = 50;
-/// Weights of the newest figure in averages.
+/// Ticks for which it is remembered what the owner took, if there was no pause since.
+const MEMORY_TICKS: usize = 120;
+/// Weights of the newest figure in averages: of what is shown, and of what the owner takes, the link carries and can be spared.
 const NEWEST: f64 = 0.3;
+const NEWEST_OF_WANTED: f64 = 0.1;
+const NEWEST_OF_CAPACITY: f64 = 0.2;
 const NEWEST_OF_SPARE: f64 = 0.1;
 
 /// What there is to know about it.
 #[derive(Debug)]
 pub struct Scavenger {
     cap: Option<Rate>,
+    /// What is offered at most until there is a sample.
+    expected: Option<Rate>,
     /// What the owner takes, both ways.
     owner_bps: f64,
-    /// What they took towards this device at the last ticks.
+    /// What they took towards this device, on average, at the last ticks.
     owner_down_bps: VecDeque<f64>,
     lent_bps: f64,
-    /// What the link can carry towards this device, once that was seen.
-    capacity_bps: Option<f64>,
+    /// What the link can carry towards this device, once that was seen, and when it was.
+    capacity_bps: Option<(f64, Instant)>,
     allowed_bps: f64,
     spare_bps: f64,
     /// Ticks until an owner who has paused is done; 0: the owner wants nothing.
     active_ticks: u32,
+    /// Ticks for which the owner has used the link without a break.
+    busy_ticks: u32,
     /// The shortest waits of this tick and of the one before.
     waits: [Option<Duration>; 2],
+    /// Whether the shortest way was seen without the owner's queue in it.
+    knows_base: bool,
+    pauses: Pauses,
     ticked_at: Instant,
 }
 
@@ -70,11 +85,38 @@ pub struct Passed {
     pub waits: bool,
 }
 
+/// The same in bit/s, towards this device unless said otherwise.
+#[derive(Clone, Copy)]
+struct Rates {
+    all: f64,
+    owner: f64,
+    owner_both_ways: f64,
+    lent: f64,
+    lent_most: f64,
+}
+
+impl Passed {
+    fn rates(&self, span: Duration) -> Rates {
+        let bps = |bytes: u64| bytes as f64 * 8.0 / span.as_secs_f64();
+        let Self { all, lent, .. } = self;
+        // What is lent is counted some time after the interface has, which makes for too much at one tick and too little at another.
+        let owner = bps(all.down_bytes) - bps(lent.down_bytes);
+        Rates {
+            all: bps(all.down_bytes),
+            owner,
+            owner_both_ways: owner + bps(all.up_bytes) - bps(lent.up_bytes),
+            lent: bps(lent.down_bytes),
+            lent_most: bps(lent.down_bytes.max(lent.up_bytes)),
+        }
+    }
+}
+
 impl Scavenger {
-    /// With the highest rate that is lent.
-    pub const fn new(cap: Option<Rate>) -> Self {
+    /// With the highest rate that is lent, and what can be expected of the link until it was seen full.
+    pub const fn new(cap: Option<Rate>, expected: Option<Rate>) -> Self {
         Self {
             cap,
+            expected,
             owner_bps: 0.0,
             owner_down_bps: VecDeque::new(),
             lent_bps: 0.0,
@@ -82,7 +124,10 @@ impl Scavenger {
             allowed_bps: FLOOR_BPS,
             spare_bps: 0.0,
             active_ticks: 0,
+            busy_ticks: 0,
             waits: [None; 2],
+            knows_base: false,
+            pauses: Pauses::new(),
             ticked_at: Instant::ZERO,
         }
     }
@@ -99,68 +144,119 @@ impl Scavenger {
 
     /// A tick has passed: what may be lent from now on; none: all that there is.
     pub fn tick(&mut self, passed: Passed, now: Instant) -> Option<Rate> {
-        let span = now.saturating_since(self.ticked_at).max(Duration::from_millis(1)).as_secs_f64();
+        let span = now.saturating_since(self.ticked_at).max(Duration::from_millis(1));
         self.ticked_at = now;
-        let bps = |bytes: u64| bytes as f64 * 8.0 / span;
-        let (all, lent) = (passed.all, passed.lent);
-        let owner_down = all.down_bytes.saturating_sub(lent.down_bytes);
-        let owner_up = all.up_bytes.saturating_sub(lent.up_bytes);
-        self.owner_bps += NEWEST * (bps(owner_down + owner_up) - self.owner_bps);
-        let before = self.owner_down_bps.back().copied().unwrap_or(0.0);
-        self.owner_down_bps.push_back(before + NEWEST * (bps(owner_down) - before));
-        if self.owner_down_bps.len() > MEMORY_TICKS {
-            self.owner_down_bps.pop_front();
-        }
-        self.lent_bps += NEWEST * (bps(lent.down_bytes.max(lent.up_bytes)) - self.lent_bps);
-        let was_active = self.active_ticks > 0;
-        let is_active = self.owner_bps > IDLE_BPS.max(IDLE_PART * self.lent_bps);
-        self.active_ticks = if is_active { PAUSE_TICKS } else { self.active_ticks.saturating_sub(1) };
+        let rates = passed.rates(span);
         let wait = self.waits.into_iter().flatten().min();
         self.waits = [None, self.waits[0]];
-        if wait.is_some_and(|wait| wait >= BUSY) {
-            let known = self.capacity_bps.get_or_insert(bps(all.down_bytes));
-            *known += NEWEST * (bps(all.down_bytes) - *known);
-        }
+        let was_active = self.active_ticks > 0;
+        self.heed_rates(rates, wait, now);
         if self.active_ticks == 0 {
+            self.pauses.forget();
+            self.owner_down_bps.clear();
             return self.cap;
         }
         if !was_active {
             self.allowed_bps = self.lent_bps;
-            self.spare_bps = self.left_bps().unwrap_or(self.lent_bps);
+            self.spare_bps = self.left_bps(now).unwrap_or(self.lent_bps);
         }
-        if let Some(wait) = wait {
-            self.adapt(wait, passed.waits);
+        if self.pauses.is_pausing() || self.busy_ticks >= BUSY_TICKS {
+            self.look_at_owner(rates, wait, now);
+        }
+        if let Some(wait) = wait.filter(|_| !self.pauses.is_pausing()) {
+            self.adapt(wait, passed.waits, now);
         }
         let cap_bps = self.cap.map_or(f64::MAX, |cap| cap.as_bps() as f64);
         self.allowed_bps = self.allowed_bps.min(cap_bps).max(FLOOR_BPS);
-        let spare_bps = self.left_bps().unwrap_or(self.allowed_bps).min(cap_bps);
+        let spare_bps = self.left_bps(now).unwrap_or(self.allowed_bps).min(cap_bps);
         self.spare_bps += NEWEST_OF_SPARE * (spare_bps - self.spare_bps);
         Some(Rate::from_bps(self.allowed_bps as u64))
     }
 
-    /// What the owner leaves of the link, once it is known what that can carry.
-    fn left_bps(&self) -> Option<f64> {
-        let most = self.owner_down_bps.iter().copied().fold(0.0, f64::max);
-        self.capacity_bps.map(|capacity| (capacity - most).max(0.0))
+    fn heed_rates(&mut self, rates: Rates, wait: Option<Duration>, now: Instant) {
+        self.owner_bps += NEWEST * (rates.owner_both_ways - self.owner_bps);
+        let is_active = self.owner_bps > IDLE_BPS.max(IDLE_PART * self.lent_bps);
+        self.active_ticks = if is_active { PAUSE_TICKS } else { self.active_ticks.saturating_sub(1) };
+        self.busy_ticks = if is_active { self.busy_ticks + 1 } else { 0 };
+        self.knows_base |= self.active_ticks == 0 && wait.is_some();
+        if self.pauses.is_pausing() {
+            return;
+        }
+        let before = self.owner_down_bps.back().copied().unwrap_or(0.0);
+        self.owner_down_bps.push_back(before + NEWEST_OF_WANTED * (rates.owner - before));
+        if self.owner_down_bps.len() > MEMORY_TICKS {
+            self.owner_down_bps.pop_front();
+        }
+        self.lent_bps += NEWEST * (rates.lent_most - self.lent_bps);
+        if wait.is_some_and(|wait| wait >= BUSY) {
+            let known = self.capacity(now).unwrap_or(rates.all);
+            self.capacity_bps = Some((known + NEWEST_OF_CAPACITY * (rates.all - known), now));
+        }
     }
 
-    fn adapt(&mut self, wait: Duration, more_waits: bool) {
+    /// What the owner wants, as far as a pause shows it.
+    fn look_at_owner(&mut self, rates: Rates, wait: Option<Duration>, now: Instant) {
+        let seen = Seen {
+            owner_bps: rates.owner.max(0.0),
+            owner_mean_bps: self.owner_down_bps.back().copied().unwrap_or(0.0),
+            lent_bps: rates.lent,
+            capacity_bps: self.capacity(now),
+            wait,
+            is_long: wait.is_some_and(|wait| wait > TARGET),
+            empty: self.knows_base.then_some(BUSY),
+        };
+        if !self.pauses.tick(seen, now) {
+            return;
+        }
+        // What the owner took while the queue drained is not what they want.
+        self.owner_down_bps.clear();
+        self.owner_down_bps.extend(self.pauses.alone_bps());
+        self.knows_base |= !self.pauses.is_backlogged() && wait.is_some();
+        self.allowed_bps = self.allowed_bps.min(self.left_bps(now).unwrap_or(f64::MAX));
+    }
+
+    /// What the link can carry, if that was seen not long ago.
+    fn capacity(&self, now: Instant) -> Option<f64> {
+        let (bps, at) = self.capacity_bps?;
+        (now.saturating_since(at) <= CAPACITY_LIFE).then_some(bps)
+    }
+
+    /// What the owner leaves of the link, once it is known what that can carry.
+    fn left_bps(&self, now: Instant) -> Option<f64> {
+        if self.pauses.is_backlogged() {
+            return Some(0.0);
+        }
+        let most = self.owner_down_bps.iter().copied().fold(0.0, f64::max);
+        self.capacity(now).map(|capacity| (capacity - most).max(0.0))
+    }
+
+    fn adapt(&mut self, wait: Duration, more_waits: bool, now: Instant) {
         let target = TARGET.as_secs_f64();
         let off = ((target - wait.as_secs_f64()) / target).clamp(-1.0, 1.0);
-        let left = self.left_bps().unwrap_or(0.0);
+        let left = self.left_bps(now).unwrap_or(0.0);
         if off < 0.0 {
             // What is not used now need not be taken away first.
             let used = self.allowed_bps.min(1.2 * self.lent_bps + FLOOR_BPS);
             self.allowed_bps = (used * (1.0 + LESS * off)).max(used.min(DRAINS * left));
-        } else if more_waits {
+        } else if more_waits && !self.pauses.is_backlogged() {
             self.allowed_bps += off * MORE * (self.owner_bps + self.lent_bps).max(FLOOR_BPS);
             self.allowed_bps += off * SOON * (SAFE * left - self.allowed_bps).max(0.0);
         }
     }
 
-    /// What can be lent now; none: it is not known, since the owner wants nothing and there is no cap.
+    /// How fast it may be while the owner's traffic is to be seen alone; none: there is no pause.
+    pub fn pause_rate(&self) -> Option<Rate> {
+        self.pauses.is_pausing().then(|| Rate::from_bps(FLOOR_BPS as u64))
+    }
+
+    /// What can be lent now; none: it is not known, since the owner wants nothing, there is no cap, and the link was not filled lately.
     pub fn spare(&self) -> Option<Rate> {
-        if self.active_ticks == 0 { self.cap } else { Some(Rate::from_bps(self.spare_bps as u64)) }
+        if self.active_ticks > 0 {
+            return Some(Rate::from_bps(self.spare_bps as u64));
+        }
+        let capacity = self.capacity(self.ticked_at).map(|bps| Rate::from_bps(bps as u64));
+        let guess = self.expected.filter(|_| self.capacity_bps.is_none());
+        self.cap.into_iter().chain(capacity).chain(guess).min()
     }
 
     /// What is lent, each way.
@@ -170,6 +266,7 @@ impl Scavenger {
 
     /// What the owner's own traffic takes.
     pub fn owner(&self) -> Rate {
+        // It is less than nothing for a moment at times, which a cast makes zero.
         Rate::from_bps(self.owner_bps as u64)
     }
 }
@@ -183,11 +280,12 @@ mod tests {
     /// A link with a queue, an owner who wants `owner_bps`, and a destination who wants everything. What is lent in the last ten of thirty
     /// seconds, on average, and the mean wait then.
     fn run(owner_bps: impl Fn(u64) -> f64) -> (f64, Duration) {
-        let mut scavenger = Scavenger::new(None);
+        let mut scavenger = Scavenger::new(None, None);
         let (mut queued_bits, mut lent_bits, mut waited, mut allowed) = (0.0_f64, 0.0, Duration::ZERO, None);
         for tick in 1..=300_u64 {
             let step = TICK.as_secs_f64();
-            let wanted_bps = allowed.map_or(2.0 * CAPACITY_BPS, |rate: Rate| rate.as_bps() as f64);
+            let allowed_now = scavenger.pause_rate().or(allowed);
+            let wanted_bps = allowed_now.map_or(2.0 * CAPACITY_BPS, |rate: Rate| rate.as_bps() as f64);
             let owner = owner_bps(tick).max(1.0);
             queued_bits += (wanted_bps + owner - CAPACITY_BPS) * step;
             queued_bits = queued_bits.clamp(0.0, 0.3 * CAPACITY_BPS);
@@ -232,8 +330,21 @@ mod tests {
     }
 
     #[test]
+    fn a_guess_is_offered_until_the_link_was_seen_full() {
+        let mut scavenger = Scavenger::new(Some(Rate::from_mbps(10)), Some(Rate::from_mbps(4)));
+        assert_eq!(scavenger.spare(), Some(Rate::from_mbps(4)));
+        let down = Counters { down_bytes: 100_000, up_bytes: 0 };
+        let passed = Passed { all: down, lent: down, waits: true };
+        assert_eq!(scavenger.tick(passed, Instant::from_millis(100)), Some(Rate::from_mbps(10)), "it is no limit");
+        assert_eq!(scavenger.spare(), Some(Rate::from_mbps(4)));
+        scavenger.heed_wait(Duration::from_millis(30));
+        scavenger.tick(passed, Instant::from_millis(200));
+        assert_eq!(scavenger.spare(), Some(Rate::from_mbps(8)));
+    }
+
+    #[test]
     fn a_cap_holds_in_any_case() {
-        let mut scavenger = Scavenger::new(Some(Rate::from_mbps(1)));
+        let mut scavenger = Scavenger::new(Some(Rate::from_mbps(1)), None);
         let down = |down_bytes| Counters { down_bytes, up_bytes: 0 };
         let mut passed = Passed { all: down(12_500), lent: down(12_500), waits: true };
         assert_eq!(scavenger.tick(passed, Instant::from_millis(100)), Some(Rate::from_mbps(1)));

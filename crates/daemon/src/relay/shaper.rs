@@ -8,6 +8,8 @@ use units::{Duration, Instant, Rate};
 /// Longest wait, by the limit's rate; and packets that may wait in any case, so that a slow limit lets a window of TCP through.
 const WAIT_MAX: Duration = Duration::from_millis(60);
 const PACKETS_MIN: usize = 16;
+/// The same while it is slower for a moment: what is under way then should not be lost.
+const SLOWED_WAIT_MAX: Duration = Duration::from_secs(1);
 /// A shaper that nothing went through may be so far behind its rate: without it, every late wake-up would cost throughput.
 const CREDIT_MAX: Duration = Duration::from_millis(4);
 
@@ -15,6 +17,8 @@ const CREDIT_MAX: Duration = Duration::from_millis(4);
 #[derive(Debug)]
 pub struct Shaper<T> {
     rate: Option<Rate>,
+    /// For a moment it is slower, and what comes meanwhile waits.
+    slowed: Option<Rate>,
     waiting: VecDeque<(T, usize)>,
     waiting_bytes: usize,
     /// When the next packet may go.
@@ -24,12 +28,20 @@ pub struct Shaper<T> {
 impl<T> Shaper<T> {
     /// A shaper for `rate`, or one without a limit.
     pub const fn new(rate: Option<Rate>) -> Self {
-        Self { rate, waiting: VecDeque::new(), waiting_bytes: 0, free_at: Instant::ZERO }
+        Self { rate, slowed: None, waiting: VecDeque::new(), waiting_bytes: 0, free_at: Instant::ZERO }
     }
 
     /// Another limit from now on; what waits stays.
     pub const fn set_rate(&mut self, rate: Option<Rate>) {
         self.rate = rate;
+    }
+
+    /// For a moment hardly anything is to pass: no faster than `rate`. None: it goes on as before.
+    pub fn slow_down(&mut self, rate: Option<Rate>) {
+        if rate.is_none() && self.slowed.is_some() {
+            self.free_at = Instant::ZERO;
+        }
+        self.slowed = rate;
     }
 
     /// Whether something waits.
@@ -39,7 +51,8 @@ impl<T> Shaper<T> {
 
     /// Takes a packet of `bytes` octets; false: it is lost.
     pub fn enter(&mut self, packet: T, bytes: usize) -> bool {
-        let room = self.rate.map_or(usize::MAX, |rate| rate.bytes_in(WAIT_MAX) as usize);
+        let wait_max = if self.slowed.is_some() { SLOWED_WAIT_MAX } else { WAIT_MAX };
+        let room = self.rate.map_or(usize::MAX, |rate| rate.bytes_in(wait_max) as usize);
         if self.waiting.len() >= PACKETS_MIN && self.waiting_bytes + bytes > room {
             return false;
         }
@@ -50,12 +63,13 @@ impl<T> Shaper<T> {
 
     /// The next packet that may go by now.
     pub fn leave(&mut self, now: Instant) -> Option<T> {
-        if self.rate.is_some() && now < self.free_at {
+        let rate = self.slowed.or(self.rate);
+        if rate.is_some() && now < self.free_at {
             return None;
         }
         let (packet, bytes) = self.waiting.pop_front()?;
         self.waiting_bytes -= bytes;
-        if let Some(rate) = self.rate {
+        if let Some(rate) = rate {
             self.free_at = self.free_at.max(now.saturating_sub(CREDIT_MAX)) + rate.time_to_send(bytes as u64);
         }
         Some(packet)
@@ -107,6 +121,23 @@ mod tests {
         assert_eq!(shaper.next_at(), Some(Instant::ZERO));
         assert_eq!((0..10_000).map_while(|_| shaper.leave(Instant::ZERO)).count(), 10_000);
         assert_eq!(shaper.next_at(), None);
+    }
+
+    #[test]
+    fn what_comes_while_it_is_slower_waits_and_goes_afterwards() {
+        let mut shaper = Shaper::new(Some(Rate::from_mbps(10)));
+        shaper.slow_down(Some(Rate::from_bps(50_000)));
+        // Half a second of its rate.
+        assert!((0..500).all(|number| shaper.enter(number, BYTES)));
+        let slow = (0..10).filter(|tenth| shaper.leave(Instant::from_millis(tenth * 100)).is_some()).count();
+        assert_eq!(slow, 5, "every 200 ms");
+        shaper.slow_down(None);
+        let mut now = Instant::from_millis(1000);
+        while shaper.is_waiting() {
+            while shaper.leave(now).is_some() {}
+            now += Duration::from_millis(1);
+        }
+        assert!((1485..=1500).contains(&(now.as_nanos() / 1_000_000)), "at its rate again: {now:?}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Whether this relay lends now, and how much: from its limits and what it knows of itself.
 
-use cooperation::link::{Lends, Terms};
+use cooperation::link::{Families, Lends, Terms};
 use linux::Result;
 use units::{Duration, Instant, Rate};
 
@@ -22,6 +22,8 @@ pub struct Lending {
     pub volume: Option<Volume>,
     /// Below so much charge it does not lend, in percent.
     pub battery_min: Option<u8>,
+    /// What the shared interface carries.
+    pub families: Families,
     /// Why the shared interface cannot be used now, to follow its name in a sentence.
     pub lost: Option<String>,
     /// Charge, if a battery is being emptied.
@@ -30,6 +32,8 @@ pub struct Lending {
     pub owner: Rate,
     /// What can be lent now, as far as that is known.
     pub spare: Option<Rate>,
+    /// What the modem lets expect, until more is known.
+    pub expected: Option<Rate>,
     /// The owner has ended it.
     pub ended: bool,
     was_empty: bool,
@@ -44,10 +48,12 @@ impl Lending {
             rate,
             volume,
             battery_min,
+            families: Families { v4: false, v6: false },
             lost: None,
             battery_percent: None,
             owner: Rate::ZERO,
             spare: None,
+            expected: None,
             ended: false,
             was_empty: false,
             was_spent: false,
@@ -103,7 +109,8 @@ impl Lending {
         let spare = self.spare.or(self.rate).unwrap_or(Terms::UNLIMITED);
         let spare = if lends.carries() { spare } else { Rate::ZERO };
         let left_bytes = self.volume.as_ref().map_or(u64::MAX, Volume::left_bytes);
-        Terms { echo: Instant::ZERO, instance: self.instance, lends, spare, owner: self.owner, left_bytes }
+        let (instance, families, owner) = (self.instance, self.families, self.owner);
+        Terms { echo: Instant::ZERO, instance, lends, families, spare, owner, left_bytes }
     }
 }
 

@@ -170,6 +170,12 @@ pub fn header_bytes(interface: &str) -> u64 {
     if is_ethernet { ETHERNET } else { 0 }
 }
 
+/// Whether the kernel has seen that an interface has a carrier: it looks up to a second after that was set.
+pub fn is_running(interface: &str) -> bool {
+    let links = ip_json(&["link", "show", "dev", interface]).unwrap_or_default();
+    links.first().is_some_and(|link| has_flag(link, "LOWER_UP") && !has_flag(link, "NO-CARRIER"))
+}
+
 /// All interfaces that reach the Internet by themselves now.
 ///
 /// # Errors

@@ -1,13 +1,14 @@
 //! The device of a relay at its destination: what is sent into it, the relay sends on, if it is there.
 //!
-//! It is a point-to-point link with a default route of its own, so it is discovered, watched and plumbed as any other uplink is. While the
-//! relay is not there, it has no carrier.
+//! It is a point-to-point link with an address and a default route for each family that the relay's own link carries, so it is discovered,
+//! watched and plumbed as any other uplink is. While the relay is not there, it has no carrier.
 
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::IpAddr;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use super::lending_plan::{LENDER, slot_addresses};
-use crate::attachment::has_ipv6;
-use crate::ip_command::{self, Family};
 use crate::tun::{self, Tun, TunConfig};
 use crate::{Error, Result};
 
@@ -43,11 +44,11 @@ pub fn exists(name: &str) -> bool {
     tun::exists(name)
 }
 
-/// Makes the device `name` for a destination in `slot` of a relay, the `index`th one here. It has no carrier yet.
+/// Makes the device `name` for the packets of a relay. It has no carrier and no addresses yet.
 ///
 /// # Errors
 /// If the process may not make a TUN device, or if the name is taken.
-pub fn open(name: &str, slot: u8, ipv6: bool, mtu: u16, index: usize) -> Result<Tun> {
+pub fn open(name: &str, mtu: u16) -> Result<Tun> {
     if tun::exists(LENDER) {
         return Err(Error::Usage(
             "this device lends its own link (anabranch relay), and cannot use a relay's at the same time: end that, or name interfaces only \
@@ -60,20 +61,96 @@ pub fn open(name: &str, slot: u8, ipv6: bool, mtu: u16, index: usize) -> Result<
             "there is an interface {name} already: does another `anabranch join` use that relay?"
         )));
     }
-    let wanted = |address: &IpAddr| address.is_ipv4() || (ipv6 && has_ipv6());
-    let addresses: Vec<IpAddr> = slot_addresses(slot).into_iter().filter(wanted).collect();
-    let of_host = |address: &IpAddr| (*address, if address.is_ipv4() { 32 } else { 128 });
-    let config =
-        TunConfig { name: name.into(), mtu, offload: false, addresses: addresses.iter().map(of_host).collect() };
+    let config = TunConfig { name: name.into(), mtu, offload: false, addresses: Vec::new() };
     let tun = Tun::open(&config)?;
-    let metric = METRIC_FIRST + index as u32;
-    let route = |address: &IpAddr| {
-        let all = if address.is_ipv4() { "0.0.0.0/0" } else { "::/0" };
-        format!("route add {all} dev {name} metric {metric}")
-    };
-    ip_command::batch(None, Family::Named, &addresses.iter().map(route).collect::<Vec<_>>())?;
     tun.set_carrier(false).map_err(Error::system(format!("take the carrier from {name}")))?;
     Ok(tun)
+}
+
+/// The address and the default route of one of these devices in each family, which come and go with what the relay carries. A small shell of
+/// its own makes them, which is started before the process gives up its rights; they vanish with the device.
+#[derive(Debug)]
+pub struct Ways {
+    device: String,
+    addresses: [IpAddr; 2],
+    metric: u32,
+    /// IPv4, IPv6.
+    there: [bool; 2],
+    child: Child,
+    requests: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+/// Each line of the input is what `ip` shall do. Whether it could, the device shows: the answer is only that it has ended.
+const SCRIPT: &str = "set -f; while read -r line; do ip $line >/dev/null 2>&1; echo; done";
+
+impl Ways {
+    /// Of the device `name`, the `index`th one here, for a destination in `slot` of the relay: none yet. In the calling thread's network
+    /// namespace.
+    ///
+    /// # Errors
+    /// If there is no shell.
+    pub fn new(name: &str, slot: u8, index: usize) -> Result<Self> {
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", SCRIPT, "anabranch-ways"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        // A Ctrl-C in the terminal is the process's alone.
+        let mut child = command.process_group(0).spawn().map_err(Error::system("start /bin/sh"))?;
+        let requests = child.stdin.take();
+        let answers = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        let metric = METRIC_FIRST + index as u32;
+        Ok(Self {
+            device: name.into(),
+            addresses: slot_addresses(slot),
+            metric,
+            there: [false; 2],
+            child,
+            requests,
+            answers,
+        })
+    }
+
+    /// From now on there is a way for these families, and for no other. It takes some milliseconds if that is a change, and no time otherwise.
+    ///
+    /// # Errors
+    /// If the shell is gone.
+    pub fn set(&mut self, v4: bool, v6: bool) -> Result<()> {
+        for (family, wanted) in [v4, v6].into_iter().enumerate() {
+            if core::mem::replace(&mut self.there[family], wanted) != wanted {
+                self.change(self.addresses[family], wanted)
+                    .map_err(Error::system(format!("change the addresses of {}", self.device)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, own: IpAddr, wanted: bool) -> std::io::Result<()> {
+        let Self { device, metric, .. } = self;
+        let (version, bits, new) = if own.is_ipv4() { (4, 32, "") } else { (6, 128, " nodad") };
+        let route = format!("dev {device} metric {metric}");
+        let requests = if wanted {
+            [format!("address add {own}/{bits} dev {device}{new}"), format!("-{version} route add default {route}")]
+        } else {
+            [format!("-{version} route delete default {route}"), format!("address delete {own}/{bits} dev {device}")]
+        };
+        requests.iter().try_for_each(|request| self.request(request))
+    }
+
+    fn request(&mut self, change: &str) -> std::io::Result<()> {
+        writeln!(self.requests.as_mut().expect("open until drop"), "{change}")?;
+        let len = self.answers.read_line(&mut String::new())?;
+        if len == 0 { Err(std::io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+    }
+}
+
+impl Drop for Ways {
+    fn drop(&mut self) {
+        drop(self.requests.take());
+        let _ = self.child.wait();
+    }
 }
 
 #[cfg(test)]

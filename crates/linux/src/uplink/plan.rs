@@ -115,14 +115,14 @@ pub struct Plan {
 }
 
 /// The addresses of an engine behind the device of that number, for each family of each uplink; for both of one that is not
-/// there yet.
+/// there yet, or leads to a relay, whose link may get or lose either.
 pub fn engine_paths(number: u8, uplinks: &[Uplink]) -> Vec<EnginePath> {
     let path = |(index, uplink): (usize, &Uplink)| {
         // 0 is the network, 1 the kernel.
         let host = u8::try_from(index + 2).unwrap_or(u8::MAX);
-        let is_absent = uplink.ways().next().is_none();
-        let v4 = (is_absent || uplink.v4.is_some()).then(|| private_v4(number, host));
-        let v6 = (is_absent || uplink.v6.is_some()).then(|| private_v6(number, host));
+        let may_have_both = uplink.ways().next().is_none() || uplink.interface.starts_with(lent::PREFIX);
+        let v4 = (may_have_both || uplink.v4.is_some()).then(|| private_v4(number, host));
+        let v6 = (may_have_both || uplink.v6.is_some()).then(|| private_v6(number, host));
         EnginePath { addresses: v4.into_iter().chain(v6).collect(), uplink: uplink.clone() }
     };
     uplinks.iter().enumerate().map(path).collect()

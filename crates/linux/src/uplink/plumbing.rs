@@ -63,6 +63,8 @@ impl Plumbing {
             _ => plan(&self.device, &self.paths, &surroundings)?,
         };
         let path = &plan.paths[index];
+        // Without what the kernel cannot forward.
+        self.paths[index].uplink.clone_from(&path.uplink);
         let table = table_of(self.purpose, &self.device, index)?;
         for family in ["-4", "-6"] {
             // The end for what finds no way stays all the time. Nothing else is there to be removed if the device was.

@@ -1,0 +1,104 @@
+//! The limits on what is lent, both ways, and what is seen of the shared link through them. Sans-IO.
+//!
+//! ```text
+//!  the shared link ──▶ down ──▶ destinations       scavenger: how much may pass
+//!  the shared link ◀── up ◀──── destinations       passive_rtt: how long packets wait on the link
+//! ```
+
+use units::{Instant, Rate};
+
+use super::counters::Counters;
+use super::passive_rtt::PassiveRtt;
+use super::scavenger::{Passed, Scavenger};
+use super::shaper::Shaper;
+
+/// Both limits; `D` and `U` are packets for destinations, and from them.
+#[derive(Debug)]
+pub struct Courtesy<D, U> {
+    down: Shaper<D>,
+    up: Shaper<U>,
+    scavenger: Scavenger,
+    passive_rtt: PassiveRtt,
+    /// Of the shared interface, at the last tick.
+    counters: Counters,
+    /// Octets on the wire that were lent since then.
+    lent: Counters,
+}
+
+impl<D, U> Courtesy<D, U> {
+    /// With the highest rate of each direction, and what the link can be expected to carry, if anybody knows. What the shared interface has counted so far is nobody's.
+    pub fn new(rate: Option<Rate>, expected: Option<Rate>, counters: Counters) -> Self {
+        Self {
+            down: Shaper::new(rate),
+            up: Shaper::new(rate),
+            scavenger: Scavenger::new(rate, expected),
+            passive_rtt: PassiveRtt::default(),
+            counters,
+            lent: Counters::default(),
+        }
+    }
+
+    /// What is lent, and what was found.
+    pub const fn scavenger(&self) -> &Scavenger {
+        &self.scavenger
+    }
+
+    /// A packet for a destination has come through the shared link, which counts `header_bytes` in front of its `octets`. False: it is lost.
+    pub fn enter_down(&mut self, packet: D, octets: &[u8], header_bytes: u64, now: Instant) -> bool {
+        if let Some(wait) = self.passive_rtt.heed_down(octets, now) {
+            self.scavenger.heed_wait(wait);
+        }
+        // It has come through the owner's link, whatever becomes of it.
+        self.lent.down_bytes += octets.len() as u64 + header_bytes;
+        self.down.enter(packet, octets.len())
+    }
+
+    /// A destination's packet wants to the shared link. False: it is lost.
+    pub fn enter_up(&mut self, packet: U, bytes: usize) -> bool {
+        self.up.enter(packet, bytes)
+    }
+
+    /// The next packet that may go to its destination by now.
+    pub fn leave_down(&mut self, now: Instant) -> Option<D> {
+        self.down.leave(now)
+    }
+
+    /// The next packet that may go to the shared link by now; if it does, that is to be told by [`Self::sent_up`].
+    pub fn leave_up(&mut self, now: Instant) -> Option<U> {
+        self.up.leave(now)
+    }
+
+    /// A destination's packet has gone.
+    pub fn sent_up(&mut self, octets: &[u8], header_bytes: u64, now: Instant) {
+        self.passive_rtt.heed_up(octets, now);
+        self.lent.up_bytes += octets.len() as u64 + header_bytes;
+    }
+
+    /// When something is to be done next: packets may go, or a tick is due.
+    pub fn next_at(&self) -> Option<Instant> {
+        let tick = (self.lent != Counters::default()).then(|| self.scavenger.next_at());
+        [self.down.next_at(), self.up.next_at(), tick].into_iter().flatten().min()
+    }
+
+    /// When the next tick is due, if anybody uses the link.
+    pub fn tick_at(&self) -> Instant {
+        self.scavenger.next_at()
+    }
+
+    /// A tick has passed; what the shared interface has counted until now.
+    pub fn tick(&mut self, counters: Counters, now: Instant) {
+        let passed = Passed {
+            all: counters.since(self.counters),
+            lent: core::mem::take(&mut self.lent),
+            waits: self.down.is_waiting() || self.up.is_waiting(),
+        };
+        self.counters = counters;
+        let rate = self.scavenger.tick(passed, now);
+        self.down.set_rate(rate);
+        self.down.slow_down(self.scavenger.pause_rate());
+        self.up.set_rate(rate);
+    }
+}
+
+#[cfg(test)]
+mod tests;

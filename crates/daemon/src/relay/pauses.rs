@@ -1,0 +1,238 @@
+//! Moments in which hardly anything is lent, so that the owner's traffic is seen alone: no probes are sent for that. Sans-IO.
+//!
+//! A queue that is full looks the same whoever fills it. Once what was lent has drained, the next packets in it are the owner's: if they
+//! take all that the link carries, the owner wants more than there is; otherwise what they take is what the owner wants. It needs no
+//! knowledge of how long the way is without queues, which nobody has who came when they were full.
+
+use units::{Duration, Instant};
+
+/// From one pause to the next.
+const EVERY: Duration = Duration::from_secs(10);
+/// The same, if there is something to find out.
+const GAP: Duration = Duration::from_millis(2500);
+/// What is lent has drained when it takes less than this part of what passes.
+const DRAINED: f64 = 0.05;
+/// Ticks for which the owner is looked at alone; the last ones count.
+const LOOK_TICKS: u32 = 4;
+const COUNTED_TICKS: u32 = 2;
+/// Ticks that a pause may take, while the queue still drains or the owner's TCP still finds out how much room there is.
+const TICKS_MAX: u32 = 24;
+/// By so much, as a part, the wait has fallen or the owner's rate has grown if that is so.
+const CHANGES: f64 = 0.1;
+/// A wait of so many ticks is no accident.
+const LONG_WAIT_TICKS: u32 = 10;
+/// An owner who takes more or less than so much of what was seen last wants something else now.
+const DIFFERS: f64 = 0.3;
+/// So much of what the link carries is all of it: the rest are fades of the radio, and losses that TCP recovers from.
+const ALL: f64 = 0.93;
+
+/// What one tick has shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// What the owner took towards this device, bit/s.
+    pub owner_bps: f64,
+    /// The same on average.
+    pub owner_mean_bps: f64,
+    /// What was lent.
+    pub lent_bps: f64,
+    /// What the link carries, if that is known.
+    pub capacity_bps: Option<f64>,
+    /// How long packets wait at least, if that was seen.
+    pub wait: Option<Duration>,
+    /// Whether that is long.
+    pub is_long: bool,
+    /// Below so much nothing is queued; none: the shortest way is not known, and waits may be longer than they look.
+    pub empty: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Lending,
+    Draining,
+    /// The owner is seen alone, for so many ticks; what they took in those that count, and in the last one.
+    Looking {
+        ticks: u32,
+        sum_bps: f64,
+        last_bps: f64,
+    },
+}
+
+/// When there are pauses, and what the last one has shown.
+#[derive(Debug)]
+pub struct Pauses {
+    phase: Phase,
+    /// Of this pause.
+    ticks: u32,
+    last_wait: Option<Duration>,
+    ended_at: Instant,
+    waiting_ticks: u32,
+    alone_bps: Option<f64>,
+    is_backlogged: bool,
+}
+
+impl Pauses {
+    /// None so far.
+    pub const fn new() -> Self {
+        Self {
+            phase: Phase::Lending,
+            ticks: 0,
+            last_wait: None,
+            ended_at: Instant::ZERO,
+            waiting_ticks: 0,
+            alone_bps: None,
+            is_backlogged: false,
+        }
+    }
+
+    /// Whether there is one now.
+    pub const fn is_pausing(&self) -> bool {
+        !matches!(self.phase, Phase::Lending)
+    }
+
+    /// Whether the owner wants more than the link carries, as far as the last one has shown.
+    pub const fn is_backlogged(&self) -> bool {
+        self.is_backlogged
+    }
+
+    /// What the owner took alone in the last one, bit/s, if there was one.
+    pub const fn alone_bps(&self) -> Option<f64> {
+        self.alone_bps
+    }
+
+    /// A tick has passed while the owner uses the link. True at the end of a pause.
+    pub fn tick(&mut self, seen: Seen, now: Instant) -> bool {
+        self.waiting_ticks = if seen.is_long { self.waiting_ticks + 1 } else { 0 };
+        self.ticks += 1;
+        match self.phase {
+            Phase::Lending if self.is_due(seen, now) => {
+                (self.phase, self.ticks, self.last_wait) = (Phase::Draining, 0, None);
+            }
+            Phase::Lending => {}
+            Phase::Draining => {
+                if seen.lent_bps <= DRAINED * (seen.owner_bps + seen.lent_bps) || self.ticks >= TICKS_MAX {
+                    self.phase = Phase::Looking { ticks: 1, sum_bps: 0.0, last_bps: seen.owner_bps };
+                }
+            }
+            Phase::Looking { ticks, sum_bps, last_bps } => return self.look(ticks, sum_bps, last_bps, seen, now),
+        }
+        false
+    }
+
+    fn look(&mut self, ticks: u32, sum_bps: f64, last_bps: f64, seen: Seen, now: Instant) -> bool {
+        let falls = |wait: Duration, before: Duration| wait.as_secs_f64() < (1.0 - CHANGES) * before.as_secs_f64();
+        let drains = seen.is_long && seen.wait.zip(self.last_wait).is_some_and(|(wait, before)| falls(wait, before));
+        let grows = seen.owner_bps > (1.0 + CHANGES) * last_bps;
+        self.last_wait = seen.wait.or(self.last_wait);
+        let last_bps = seen.owner_bps;
+        if (drains || grows) && self.ticks < TICKS_MAX {
+            self.phase = Phase::Looking { ticks: LOOK_TICKS - COUNTED_TICKS, sum_bps: 0.0, last_bps };
+            return false;
+        }
+        let sum_bps = sum_bps + if ticks + COUNTED_TICKS >= LOOK_TICKS { seen.owner_bps } else { 0.0 };
+        self.phase = Phase::Looking { ticks: ticks + 1, sum_bps, last_bps };
+        if ticks + 1 < LOOK_TICKS {
+            return false;
+        }
+        self.end(sum_bps / f64::from(COUNTED_TICKS), seen, now);
+        true
+    }
+
+    fn end(&mut self, alone_bps: f64, seen: Seen, now: Instant) {
+        (self.phase, self.ended_at, self.waiting_ticks) = (Phase::Lending, now, 0);
+        self.alone_bps = Some(alone_bps);
+        let takes_all = seen.capacity_bps.is_some_and(|capacity| alone_bps >= ALL * capacity);
+        let is_empty = self.last_wait.zip(seen.empty).is_some_and(|(wait, empty)| wait < empty);
+        self.is_backlogged = takes_all && !is_empty;
+    }
+
+    fn is_due(&self, seen: Seen, now: Instant) -> bool {
+        let span = now.saturating_since(self.ended_at);
+        let differs = |alone: f64| (seen.owner_mean_bps - alone).abs() > DIFFERS * alone;
+        let asks = self.alone_bps.is_none_or(differs) || self.waiting_ticks >= LONG_WAIT_TICKS && !self.is_backlogged;
+        span >= EVERY || asks && span >= GAP
+    }
+
+    /// The owner wants nothing any more.
+    pub fn forget(&mut self) {
+        (self.phase, self.last_wait, self.alone_bps, self.is_backlogged) = (Phase::Lending, None, None, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CAPACITY_BPS: f64 = 10e6;
+    const TICK: Duration = Duration::from_millis(100);
+
+    fn seen(owner_bps: f64, lent_bps: f64, wait_ms: Option<u64>) -> Seen {
+        let wait = wait_ms.map(Duration::from_millis);
+        Seen {
+            owner_bps,
+            owner_mean_bps: owner_bps,
+            lent_bps,
+            capacity_bps: Some(CAPACITY_BPS),
+            wait,
+            is_long: wait_ms.is_some_and(|wait| wait > 25),
+            empty: None,
+        }
+    }
+
+    /// Ticks until a pause ends, in which what is lent is gone after two.
+    fn pause(pauses: &mut Pauses, now: &mut Instant, mut look: impl FnMut(u32) -> Seen) -> u32 {
+        let mut ticks = 0;
+        loop {
+            *now += TICK;
+            ticks += 1;
+            assert!(ticks < 200, "it ends");
+            let shown = if pauses.is_pausing() { look(pauses.ticks) } else { seen(3e6, 7e6, None) };
+            if pauses.tick(shown, *now) {
+                return ticks;
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_owner_takes_alone_is_what_they_want() {
+        let (mut pauses, mut now) = (Pauses::new(), Instant::ZERO);
+        pause(&mut pauses, &mut now, |tick| seen(3e6, if tick < 2 { 7e6 } else { 0.0 }, None));
+        assert_eq!((pauses.alone_bps(), pauses.is_backlogged()), (Some(3e6), false));
+        let begin = now;
+        pause(&mut pauses, &mut now, |_| seen(9.8e6, 0.0, None));
+        assert!(now.saturating_since(begin) > EVERY, "there was nothing to find out");
+        assert!(pauses.is_backlogged());
+        let begin = now;
+        pause(&mut pauses, &mut now, |_| seen(3e6, 0.0, None));
+        assert!(!pauses.is_backlogged());
+        assert!(now.saturating_since(begin) < EVERY, "3 Mbit/s are not what was seen last");
+        pauses.forget();
+        assert_eq!((pauses.alone_bps(), pauses.is_pausing()), (None, false));
+    }
+
+    #[test]
+    fn a_queue_that_drains_and_an_owner_who_takes_more_and_more_are_waited_for() {
+        let (mut pauses, mut now) = (Pauses::new(), Instant::ZERO);
+        // The owner's own packets of before: 600 ms of them.
+        let drains = |tick: u32| match tick {
+            0..6 => seen(9.9e6, 0.0, Some(600 - u64::from(tick) * 100)),
+            _ => seen(3e6, 0.0, Some(0)),
+        };
+        pause(&mut pauses, &mut now, drains);
+        assert_eq!((pauses.alone_bps(), pauses.is_backlogged()), (Some(3e6), false));
+        // Slow start.
+        pause(&mut pauses, &mut now, |tick| seen((0.5e6 * f64::from(1 << tick.min(5))).min(9.9e6), 0.0, None));
+        assert!(pauses.is_backlogged());
+        let ticks = pause(&mut pauses, &mut now, |tick| seen(1e3 * f64::from(2_u32.pow(tick)), 0.0, None));
+        assert!(ticks <= 100 + TICKS_MAX + LOOK_TICKS, "not for ever: {ticks}");
+    }
+
+    #[test]
+    fn a_full_link_without_a_queue_is_not_all_that_an_owner_wants() {
+        let (mut pauses, mut now) = (Pauses::new(), Instant::ZERO);
+        for (wait_ms, is_backlogged) in [(1, false), (30, true)] {
+            let empty = Some(Duration::from_millis(5));
+            pause(&mut pauses, &mut now, |_| Seen { empty, ..seen(9.5e6, 0.0, Some(wait_ms)) });
+            assert_eq!(pauses.is_backlogged(), is_backlogged);
+        }
+    }
+}
