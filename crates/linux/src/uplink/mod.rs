@@ -50,7 +50,9 @@ mod state;
 mod surroundings;
 mod watch;
 
-pub use discover::{Network, Uplink, Way, discover, discover_all, discover_some, header_bytes, own_addresses};
+pub use discover::{
+    Network, Uplink, Way, discover, discover_all, discover_some, header_bytes, own_addresses, reachable_addresses,
+};
 pub use kernel_plan::{KERNEL, kernel_plan, unbound_interface};
 pub use lending_plan::{LENDER, SLOTS_MAX, lending_plan, slot_addresses};
 pub use plan::{EnginePath, Plan, Purpose, Step, engine_paths, plan};
