@@ -4,13 +4,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use cooperation::link::Name;
 use cooperation::link::pairing::Code;
 use daemon::links::RelayChoice;
+use daemon::pairing::{Invitation, SCHEME};
 use daemon::proxy::choice::Tier;
 use daemon::relay::{Limit, Period};
+use daemon::scoped::ScopedAddress;
 use daemon::store;
 use lab::scenario::{Override, Seeds};
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use transport::congestion::ControllerSpec;
 use units::{ByteCount, Duration, Rate};
 
@@ -52,7 +56,7 @@ pub enum Command {
     /// Download a file with HTTP over Multipath TCP (needs root)
     Get(Get),
     /// Use several uplinks of this device as one, through a proxy for programs, until Ctrl-C (needs root)
-    Join(Join),
+    Join(Box<Join>),
     /// Lend this device's own link to devices that are paired with it, until Ctrl-C (needs root)
     Relay(Relay),
     /// List the devices that this one is paired with, or remove one (needs root)
@@ -63,6 +67,51 @@ pub enum Command {
     Doctor(Doctor),
     /// Take back what a killed `anabranch join`, `relay` or `get` has left on this host (needs root)
     Clean,
+    /// Write the manual: a page for every command into a folder, or the first page to standard output
+    Manual(Manual),
+    /// Write what a shell needs to complete arguments to standard output
+    Completions(Completions),
+}
+
+/// Arguments of `anabranch manual`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    anabranch manual | man -l -                          # the first page, now\n  \
+    sudo anabranch manual /usr/local/share/man/man1      # all pages, for `man anabranch-join`")]
+pub struct Manual {
+    /// The folder; it is made if it is not there
+    pub folder: Option<PathBuf>,
+}
+
+/// Arguments of `anabranch completions`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    anabranch completions bash | sudo tee /usr/share/bash-completion/completions/anabranch > /dev/null\n  \
+    anabranch completions fish > ~/.config/fish/completions/anabranch.fish")]
+pub struct Completions {
+    /// Which shell
+    pub shell: Shell,
+}
+
+/// What a daemon tells on standard error while it runs.
+#[derive(Args, Debug)]
+pub struct Log {
+    /// What is told on standard error: off, error, warn, info, debug or trace, or more for a part: info,daemon::pairing=debug
+    #[arg(long = "log", value_name = "LEVEL", env = "ANABRANCH_LOG", default_value = "info", value_parser = filter)]
+    pub level: Targets,
+    /// How it is told
+    #[arg(long, value_enum, default_value_t)]
+    pub log_format: LogFormat,
+}
+
+/// How events are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// A line each, for people
+    #[default]
+    Text,
+    /// A JSON object each, on a line of its own, with the time
+    Json,
 }
 
 /// Arguments of `anabranch run`.
@@ -338,6 +387,7 @@ pub struct Serve {
     anabranch join --kernel --interface usb0 --interface usb1=backup\n  \
     mptcpize run curl http://example.org/                       # programs use that so\n  \
     anabranch join --pair                                       # get to know a relay; asks for the code that it shows\n  \
+    anabranch join --pair 'anabranch:pair?address=...'          # the same with what its QR code holds\n  \
     anabranch join --relay anna --interface wlan0=backup        # over the relay that is called anna\n\n\
     Tiers: primary is used always, secondary if no primary can connect, backup carries data only when no other can,\n\
     never is not used until it is given another tier. With --kernel, secondary is used as primary. All that is changed is taken back at the end, also if the\n\
@@ -349,13 +399,13 @@ pub struct Join {
     #[arg(long = "interface", value_name = "NAME[=TIER]", value_parser = tiered)]
     pub interfaces: Vec<(String, Tier)>,
     /// A device paired with this one that runs `anabranch relay`, where it is if that has changed, and its tier: anna, or
-    /// anna@192.168.43.1=backup; repeatable
+    /// anna@192.168.43.1=backup, or anna@fe80::1%wlan0; repeatable
     #[arg(long = "relay", value_name = "NAME[@ADDR][=TIER]", value_parser = relay)]
     pub relays: Vec<RelayChoice>,
     /// Pair with a device on which `anabranch relay --pair` shows a code, and end; it is looked for on all networks of this one, unless
-    /// its address is given
-    #[arg(long, value_name = "ADDR", value_parser = address, num_args = 0..=1, conflicts_with_all = ["interfaces", "relays", "kernel", "dry_run"])]
-    pub pair: Option<Option<IpAddr>>,
+    /// its address is given, or the URI that its QR code holds: 192.168.43.1, fe80::1%wlan0, 'anabranch:pair?...'
+    #[arg(long, value_name = "ADDR|URI", value_parser = pair_target, num_args = 0..=1, conflicts_with_all = ["interfaces", "relays", "kernel", "dry_run"])]
+    pub pair: Option<Option<PairTarget>>,
     /// With --pair: the code, instead of asking for it
     #[arg(long, value_name = "CODE", requires = "pair", value_parser = code)]
     pub code: Option<Code>,
@@ -368,9 +418,13 @@ pub struct Join {
     /// A bit rate that is enough: as few uplinks carry data as deliver it, the others wait as backups; by default all carry
     #[arg(long, value_name = "RATE", value_parser = target, allow_hyphen_values = true)]
     pub target: Option<Rate>,
+    /// What an octet over an uplink costs, in any unit, as a whole number: with --target the cheapest that deliver it carry; repeatable; by
+    /// default 0
+    #[arg(long = "price", value_name = "NAME=PRICE", value_parser = priced, allow_hyphen_values = true)]
+    pub prices: Vec<(String, u32)>,
     /// Leave data to the kernel's own Multipath TCP, and manage its paths: for programs under `mptcpize run` or with sockets of
     /// IPPROTO_MPTCP, instead of the proxy (Linux 5.19 or newer)
-    #[arg(long, conflicts_with_all = ["listen", "open", "congestion", "scheduler", "path_manager", "pcap", "target"])]
+    #[arg(long, conflicts_with_all = ["listen", "open", "congestion", "scheduler", "path_manager", "pcap", "target", "prices"])]
     pub kernel: bool,
     /// Where the proxy listens for programs, SOCKS5 and HTTP on the same port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:1080", value_parser = place)]
@@ -378,9 +432,16 @@ pub struct Join {
     /// Listen on an address that others can reach: whoever does may use the proxy
     #[arg(long)]
     pub open: bool,
+    /// Print the status as a JSON object, on a line of its own, once all is set up, and one with the statistics of every connection that has
+    /// ended; times are in nanoseconds
+    #[arg(long)]
+    pub json: bool,
     /// How the engine works.
     #[command(flatten)]
     pub engine: Engine,
+    /// What is told.
+    #[command(flatten)]
+    pub log: Log,
     /// A group whose members may ask for the status and change tiers without being root
     #[arg(long, value_name = "GROUP")]
     pub control_group: Option<String>,
@@ -412,14 +473,14 @@ pub struct Engine {
 /// What a running `anabranch join` is told.
 #[derive(Debug, Subcommand)]
 pub enum JoinOrder {
-    /// Change a running `anabranch join`: usb1=backup, target=4M
+    /// Change a running `anabranch join`: usb1=backup, price.usb1=3, target=4M
     Set(Set),
 }
 
 /// Arguments of `anabranch join set`.
 #[derive(Args, Debug)]
 pub struct Set {
-    /// Interfaces with the tiers that they get, and target with a bit rate or all: usb1=backup target=4M
+    /// Interfaces with the tiers that they get, prices of them, and target with a bit rate or all: usb1=backup price.usb1=3 target=4M
     #[arg(required = true, value_name = "NAME=VALUE", value_parser = change)]
     pub changes: Vec<Change>,
     /// Its device, if several run on this host: anabranch0
@@ -444,6 +505,9 @@ pub struct Relay {
     /// Show a code with which one more device is paired, within 5 minutes
     #[arg(long, conflicts_with = "dry_run")]
     pub pair: bool,
+    /// With --pair: show a QR code beside the digits also where standard output is no terminal
+    #[arg(long, requires = "pair")]
+    pub qr: bool,
     /// What the others call this device; by default its host name
     #[arg(long, value_name = "NAME", value_parser = device_name)]
     pub name: Option<Name>,
@@ -466,6 +530,9 @@ pub struct Relay {
     /// A group whose members may ask for the status without being root
     #[arg(long, value_name = "GROUP")]
     pub control_group: Option<String>,
+    /// What is told.
+    #[command(flatten)]
+    pub log: Log,
     /// Print what would be changed on this host, each step with its undo, and change nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -576,6 +643,16 @@ pub struct Get {
     pub engine: Engine,
 }
 
+fn filter(text: &str) -> Result<Targets, String> {
+    let wrong = || {
+        format!("write off, error, warn, info, debug or trace, or PART=LEVEL for a part of the program, not {text:?}")
+    };
+    let is_level = |level: &str| level.parse::<LevelFilter>().is_ok();
+    // A word alone would be taken for a part, and everything else be off.
+    let is_fit = |part: &str| part.split_once('=').map_or_else(|| is_level(part), |(_, level)| is_level(level));
+    if text.split(',').all(is_fit) { text.parse().map_err(|_| wrong()) } else { Err(wrong()) }
+}
+
 fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("write a whole number from 0 to {}", u64::MAX))
 }
@@ -598,6 +675,8 @@ fn tiered(text: &str) -> Result<(String, Tier), String> {
 pub enum Change {
     /// An interface gets a tier.
     Tier(String, Tier),
+    /// An octet over an interface costs as much.
+    Price(String, u32),
     /// Another bit rate is enough; nothing: all uplinks carry.
     Target(Option<Rate>),
 }
@@ -606,7 +685,32 @@ fn change(text: &str) -> Result<Change, String> {
     match text.strip_prefix("target=") {
         Some("all") => Ok(Change::Target(None)),
         Some(rate) => target(rate).map(|rate| Change::Target(Some(rate))),
+        None if text.starts_with("price.") => {
+            priced(text.trim_start_matches("price.")).map(|(name, price)| Change::Price(name, price))
+        }
         None => with_tier(text).map(|(name, tier)| Change::Tier(name, tier)),
+    }
+}
+
+fn priced(text: &str) -> Result<(String, u32), String> {
+    let (name, price) = text.rsplit_once('=').ok_or("write it like usb1=3")?;
+    let price = price.parse().map_err(|_| format!("a price is a whole number from 0 to {}, like usb1=3", u32::MAX))?;
+    Ok((name.into(), price))
+}
+
+/// With whom to pair.
+#[derive(Clone, Debug)]
+pub enum PairTarget {
+    /// Whoever is there.
+    At(ScopedAddress),
+    /// Who has shown this.
+    Invited(Invitation),
+}
+
+fn pair_target(text: &str) -> Result<PairTarget, String> {
+    match text.starts_with(SCHEME) {
+        true => text.parse().map(PairTarget::Invited),
+        false => text.parse().map(PairTarget::At),
     }
 }
 
@@ -636,7 +740,7 @@ fn volume(text: &str) -> Result<Limit, String> {
 fn relay(text: &str) -> Result<RelayChoice, String> {
     let (rest, tier) = tiered(text)?;
     let (name, place) = rest.split_once('@').map_or((rest.as_str(), None), |(name, place)| (name, Some(place)));
-    Ok(RelayChoice { name: name.into(), address: place.map(address).transpose()?, tier })
+    Ok(RelayChoice { name: name.into(), address: place.map(str::parse).transpose()?, tier })
 }
 
 fn code(text: &str) -> Result<Code, String> {

@@ -7,7 +7,10 @@ mod commands;
 mod console;
 mod failure;
 mod interruptible;
+mod log;
+mod qr;
 mod rate;
+mod service;
 
 use std::process::ExitCode;
 
@@ -34,6 +37,8 @@ fn main() -> ExitCode {
         Command::Status(arguments) => commands::status::status(&arguments),
         Command::Doctor(arguments) => commands::doctor::doctor(&arguments),
         Command::Clean => commands::clean::clean(),
+        Command::Manual(arguments) => commands::manual::manual(&arguments),
+        Command::Completions(arguments) => commands::manual::completions(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,6 +3,7 @@
 mod claims;
 mod command;
 mod confined;
+mod daemons;
 mod fading;
 mod overrides;
 mod schema;

@@ -3,14 +3,15 @@
 //! A convenience: whoever is found must still prove who it is, and who is not found can be named by its address. What is told is what the
 //! owner calls the device, and a hash of its public key, by which those that know the key recognise it; strangers learn no more.
 
-use std::net::IpAddr;
 use std::time::Duration as StdDuration;
 
 use cooperation::channel::PublicKey;
 use cooperation::link::{Name, PORT};
 use linux::{Error, Result};
-use mdns_sd::{IfKind, Receiver, ServiceDaemon, ServiceEvent, ServiceInfo};
+use mdns_sd::{IfKind, Receiver, ScopedIp, ServiceDaemon, ServiceEvent, ServiceInfo};
 use sha2::{Digest as _, Sha256};
+
+use crate::scoped::ScopedAddress;
 
 /// Relays that lend.
 const LENDING: &str = "_anabranch._udp.local.";
@@ -78,8 +79,8 @@ pub struct Found {
     pub name: String,
     /// See [`mark`]; empty where it shows a code.
     pub mark: String,
-    /// Where it says it is: addresses that need no interface's name beside them, IPv4 first.
-    pub addresses: Vec<IpAddr>,
+    /// Where it says it is: IPv4 first, what needs an interface's name beside it last.
+    pub addresses: Vec<ScopedAddress>,
 }
 
 /// A search that goes on until it is dropped.
@@ -116,12 +117,8 @@ impl Search {
         loop {
             match self.events.recv_timeout(patience).ok()? {
                 ServiceEvent::ServiceResolved(service) => {
-                    let mut addresses: Vec<IpAddr> = service
-                        .addresses
-                        .iter()
-                        .map(mdns_sd::ScopedIp::to_ip_addr)
-                        .filter(|ip| is_reachable(*ip))
-                        .collect();
+                    let found = service.addresses.iter().filter(|ip| !ip.is_loopback()).map(address);
+                    let mut addresses: Vec<ScopedAddress> = found.collect();
                     addresses.sort();
                     let name = service.fullname.split('.').next().unwrap_or_default().into();
                     let mark = service.txt_properties.get_property_val_str("mark").unwrap_or_default().into();
@@ -139,12 +136,13 @@ impl Drop for Search {
     }
 }
 
-/// Link-local addresses of IPv6 are nothing without an interface's name.
-fn is_reachable(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(ip) => !ip.is_loopback(),
-        IpAddr::V6(ip) => !ip.is_loopback() && !ip.is_unicast_link_local(),
-    }
+/// An address as it was heard behind an interface.
+fn address(found: &ScopedIp) -> ScopedAddress {
+    let interface = match found {
+        ScopedIp::V6(ip) => ip.scope_id().name.as_str(),
+        _ => "",
+    };
+    ScopedAddress::new(found.to_ip_addr(), interface)
 }
 
 /// In the calling thread's network namespace. Point-to-point devices, ours among them, take no part.

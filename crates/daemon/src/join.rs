@@ -15,7 +15,7 @@
 //! rights     what the process gives up once it is set up
 //! ```
 
-mod keeper;
+pub(crate) mod keeper;
 pub(crate) mod rights;
 pub(crate) mod roster;
 mod selection;
@@ -29,11 +29,13 @@ use std::thread;
 
 use host::{Alone, EndpointHost};
 use linux::attachment::{Attachment, MTU};
+use linux::clock::{Jumps, Times};
 use linux::driver::{Driver, Remote};
 use linux::stop::Stop;
 use linux::uplink::{self, Plan, Plumbing, Surroundings, Watch};
 use linux::{EngineOptions, Error, Result};
 use serde_json::Value;
+use tracing::{debug, error, info, trace, warn};
 use units::{Instant, Rate};
 
 use crate::control::message::{Answer, Request};
@@ -60,6 +62,8 @@ pub struct JoinOptions {
     pub uplinks: Wanted,
     /// As few uplinks carry data as deliver this, if it is given; the others are kept as backups.
     pub target: Option<Rate>,
+    /// What an octet over an uplink costs, by its interface, where that is not nothing: the cheapest that deliver the target carry.
+    pub prices: Vec<(String, u32)>,
     /// The proxy.
     pub proxy: ProxyConfig,
     /// The number of a group that may ask and change this daemon, besides its owner.
@@ -81,36 +85,33 @@ pub fn rehearse(options: &JoinOptions) -> Result<Plan> {
 }
 
 /// Joins the uplinks in the calling thread's network namespace until `stop` is triggered. `ready` hears what there is, once all is set
-/// up; `say` what people should know meanwhile.
+/// up.
 ///
 /// # Errors
 /// In one line: if no uplink is usable, if the process may not change this host's network, if the proxy cannot listen. Everything is
 /// as it was then.
-pub fn join(
-    options: JoinOptions,
-    stop: &Stop,
-    ready: impl FnOnce(&JoinStatus),
-    say: impl Fn(&str) + Send + Sync + 'static,
-) -> Result<()> {
-    let say = Arc::new(say);
+pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) -> Result<()> {
     let mut proxy_config = options.proxy;
     options.engine.apply(&mut proxy_config.connection)?;
-    let Found { uplinks, tiers, wrong, links } = options.uplinks.find(stop, &*say)?;
-    wrong.iter().for_each(|line| say(&format!("going on without an uplink until it is there: {line}")));
+    let Found { uplinks, tiers, wrong, links } = options.uplinks.find(stop)?;
+    wrong.iter().for_each(|line| warn!("going on without an uplink until it is there: {line}"));
     let (Attachment { mut endpoint, tun, addresses }, paths) = uplink::attach(&uplinks)?;
     let device = tun.name().to_owned();
     let plan = uplink::plan(&device, &paths, &Surroundings::look(&uplinks)?)?;
-    plan.notes.iter().for_each(|note| say(note));
+    plan.notes.iter().for_each(|note| warn!(device, "{note}"));
     let plumbing = Plumbing::lay(plan)?;
     let mut roster = Roster::new(&device, plumbing.paths(), &tiers);
     links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.heed_link(&status)));
+    for (uplink, price) in &options.prices {
+        roster.set_price(uplink, *price).map_err(|why| Error::Usage(format!("--price {uplink}={price}: {why}")))?;
+    }
     roster.set_target(options.target).map_err(Error::Usage)?;
     let mut driver = Driver::new(tun, MTU)?;
     driver.set_tap(options.engine.tap.clone());
-    let (waker, heard) = (driver.waker()?, Arc::clone(&say));
+    let waker = driver.waker()?;
     let used = roster.used();
     proxy_config.forbidden.extend(uplink::own_addresses()?);
-    let mut proxy = Proxy::new(proxy_config, &used, move || waker.wake(), move |line| heard(line))?;
+    let mut proxy = Proxy::new(proxy_config, &used, move || waker.wake(), |line| warn!("{line}"))?;
     // Of all addresses that the engine was given, it begins with those in use.
     addresses.iter().for_each(|ip| endpoint.remove_local_address(*ip, driver.now()));
     used.iter().for_each(|uplink| proxy.add_uplink(*uplink, &mut endpoint, driver.now()));
@@ -118,6 +119,10 @@ pub fn join(
     let source = proxy.source().map_err(Error::system("duplicate an epoll descriptor"))?;
     let server = server::Server::open(&Place::here()?, &device, options.control_group)?;
     let watch = Watch::new(&uplinks)?;
+    for entry in &roster.entries {
+        let (uplink, addresses) = (&entry.uplink.interface, &entry.addresses);
+        debug!(device, uplink, ?addresses, tier = entry.tier.name(), "an uplink is laid");
+    }
     ready(&JoinStatus::new(&roster, &mut proxy, &endpoint, driver.now()));
     let remote = driver.remote()?;
     let shared: Shared = Arc::new(Mutex::new(roster));
@@ -126,7 +131,7 @@ pub fn join(
         watch,
         roster: Arc::clone(&shared),
         remote: remote.clone(),
-        say: Arc::clone(&say),
+        jumps: Jumps::since(Times::now()),
         sums: Vec::new(),
         looked_at: Instant::ZERO,
     };
@@ -138,9 +143,8 @@ pub fn join(
         scope.spawn(|| keeper.keep(&over));
         scope.spawn(|| server.serve(&over, |request| answer(request, &shared, &remote)));
         if let Some(links) = links {
-            let (over, shared, remote, say) = (&over, &shared, &remote, &*say);
-            let told = |status: &LinkStatus| heed_link(status, shared, remote, say);
-            scope.spawn(move || follow(links, over, told, say));
+            let (over, shared, remote) = (&over, &shared, &remote);
+            scope.spawn(move || follow(links, over, |status| heed_link(status, shared, remote)));
         }
         // The proxy ends by itself, in good order, and with it the driver.
         let ended = driver.run_with(&mut host, &Stop::new()?, Some(source.as_fd()));
@@ -152,17 +156,17 @@ pub fn join(
 }
 
 /// Carries packets to relays until `over`; without that, what runs over them dies, and the others go on.
-pub(crate) fn follow(links: Links, over: &Stop, told: impl FnMut(&LinkStatus), say: &dyn Fn(&str)) {
+pub(crate) fn follow(links: Links, over: &Stop, told: impl FnMut(&LinkStatus)) {
     if let Err(error) = links.run(over, told) {
-        say(&format!("going on without relays ({error}): start again soon"));
+        error!("going on without relays ({error}): start again soon");
     }
 }
 
 /// A relay may have become a backup, or have stopped to be one.
-fn heed_link(status: &LinkStatus, roster: &Shared, remote: &Remote<ProxyHost>, say: &dyn Fn(&str)) {
+fn heed_link(status: &LinkStatus, roster: &Shared, remote: &Remote<ProxyHost>) {
     let changed = lock(roster).heed_link(status);
     if let Some(line) = changed {
-        say(&line);
+        info!(uplink = status.interface, relay = status.relay, "{line}");
         // If the driver has ended, nobody needs to know.
         let _ = retier(roster, remote);
     }
@@ -170,9 +174,15 @@ fn heed_link(status: &LinkStatus, roster: &Shared, remote: &Remote<ProxyHost>, s
 
 /// Does what somebody asks for.
 fn answer(request: Request, roster: &Shared, remote: &Remote<ProxyHost>) -> Answer {
+    trace!(?request, "asked");
     let done = match request {
         Request::Status => look(roster, remote),
         Request::SetTier { uplink, tier } => set_tier(&uplink, tier, roster, remote),
+        // Who carries is looked at within a second.
+        Request::SetPrice { uplink, price } => match lock(roster).set_price(&uplink, price) {
+            Ok(()) => Ok(Answer::Done(Value::Null)),
+            Err(why) => Ok(Answer::Refused(why)),
+        },
         Request::SetTarget { bps } => set_target(bps.map(Rate::from_bps), roster, remote),
     };
     done.unwrap_or_else(|error| Answer::Refused(error.to_string()))

@@ -27,7 +27,7 @@ use std::os::fd::AsFd as _;
 use std::sync::Mutex;
 use std::thread;
 
-use linux::clock::Clock;
+use linux::clock::{Clock, Jumps, Times};
 use linux::mptcp::{Monitor, PathManager};
 use linux::stop::Stop;
 use linux::uplink::{self, Change, KERNEL, Plan, Plumbing, Surroundings, Uplink, Watch};
@@ -36,10 +36,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::Value;
+use tracing::{info, warn};
 use units::{Duration, Instant};
 
 use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
+use crate::join::keeper::{heed_clocks, note_renamed};
 use crate::join::roster::Roster;
 use crate::join::status::JoinStatus;
 use crate::join::{Found, Wanted, follow, rights};
@@ -50,6 +52,8 @@ use state::State;
 
 /// Between two looks at what passed, while there are connections.
 const LOOK: Duration = Duration::from_secs(2);
+/// Between two looks at the clocks.
+const CLOCKS: Duration = Duration::from_secs(5);
 
 /// What to use.
 #[derive(Clone)]
@@ -81,26 +85,21 @@ pub fn rehearse(options: &KernelOptions) -> Result<Plan> {
 }
 
 /// Manages the paths of the kernel's connections in the calling thread's network namespace until `stop` is triggered. `ready` hears what
-/// there is, once all is set up; `say` what people should know meanwhile.
+/// there is, once all is set up.
 ///
 /// # Errors
 /// In one line: if no uplink is usable, if the kernel cannot do it, if the process may not, if one runs here already. Everything is as it
 /// was then.
-pub fn join(
-    options: KernelOptions,
-    stop: &Stop,
-    ready: impl FnOnce(&JoinStatus),
-    say: impl Fn(&str) + Send + Sync + 'static,
-) -> Result<()> {
+pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) -> Result<()> {
     if control::running()?.iter().any(|device| device == KERNEL) {
         return Err(Error::Usage(
             "join --kernel runs here already: change it with `anabranch join set`, or end it".into(),
         ));
     }
-    let Found { uplinks, tiers, wrong, links } = options.uplinks.find(stop, &say)?;
-    wrong.iter().for_each(|line| say(&format!("going on without an uplink until it is there: {line}")));
+    let Found { uplinks, tiers, wrong, links } = options.uplinks.find(stop)?;
+    wrong.iter().for_each(|line| warn!("going on without an uplink until it is there: {line}"));
     let plan = uplink::kernel_plan(&uplinks, &Surroundings::look_for_kernel(&uplinks)?)?;
-    plan.notes.iter().for_each(|note| say(note));
+    plan.notes.iter().for_each(|note| warn!("{note}"));
     let (clock, paths) = (Clock::start(), PathManager::new()?);
     // Before there is anything to hear, so that nothing is missed.
     let monitor = Monitor::new()?;
@@ -120,30 +119,31 @@ pub fn join(
     thread::scope(|scope| {
         scope.spawn(|| server.serve(&over, |request| answer(request, &state, clock)));
         if let Some(links) = links {
-            let (over, state, say) = (&over, &state, &say);
+            let (over, state) = (&over, &state);
             let told = move |status: &LinkStatus| {
                 let changed = lock(state).heed_link(status, clock.now());
-                changed.iter().for_each(|line| say(line));
+                changed.iter().for_each(|line| info!(uplink = status.interface, relay = status.relay, "{line}"));
             };
-            scope.spawn(move || follow(links, over, told, say));
+            scope.spawn(move || follow(links, over, told));
         }
-        let ended = Keeper { plumbing, watch, monitor, state: &state, clock, say: &say }.keep(stop);
+        let ended =
+            Keeper { plumbing, watch, monitor, state: &state, clock, jumps: Jumps::since(Times::now()) }.keep(stop);
         end.stop();
         ended
     })
 }
 
 /// Follows uplinks and connections; owns the plumbing: with it, everything is taken back.
-struct Keeper<'a, Say> {
+struct Keeper<'a> {
     plumbing: Plumbing,
     watch: Watch,
     monitor: Monitor,
     state: &'a Mutex<State>,
     clock: Clock,
-    say: &'a Say,
+    jumps: Jumps,
 }
 
-impl<Say: Fn(&str)> Keeper<'_, Say> {
+impl Keeper<'_> {
     fn keep(mut self, stop: &Stop) -> Result<()> {
         let mut look_at = Instant::ZERO;
         loop {
@@ -151,6 +151,7 @@ impl<Say: Fn(&str)> Keeper<'_, Say> {
             if stop.is_triggered() {
                 return Ok(());
             }
+            heed_clocks(&mut self.jumps, &mut self.watch);
             let events = self.monitor.events()?;
             lock(self.state).heed(&events, self.clock.now())?;
             while let Some(change) = self.watch.next()? {
@@ -167,20 +168,19 @@ impl<Say: Fn(&str)> Keeper<'_, Say> {
     }
 
     fn wait(&self, stop: &Stop, look_at: Instant) -> Result<()> {
+        let now = self.clock.now();
         let deadline = {
             let state = lock(self.state);
             let look_at = state.has_connections().then_some(look_at);
-            state.deadline().into_iter().chain(look_at).min()
+            state.deadline().into_iter().chain(look_at).fold(now + CLOCKS, Instant::min)
         };
-        let span = deadline.map(|deadline| {
-            // Rounded up, so as not to wake before it is time.
-            let nanos = deadline.saturating_since(self.clock.now()).as_nanos() + 1_000_000;
-            let seconds = i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX);
-            Timespec { tv_sec: seconds, tv_nsec: i64::from((nanos % 1_000_000_000) as u32) }
-        });
+        // Rounded up, so as not to wake before it is time.
+        let nanos = deadline.saturating_since(now).as_nanos() + 1_000_000;
+        let seconds = i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX);
+        let span = Timespec { tv_sec: seconds, tv_nsec: i64::from((nanos % 1_000_000_000) as u32) };
         let mut fds = [stop.as_fd(), self.watch.as_fd(), self.monitor.as_fd()]
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        match poll(&mut fds, span.as_ref()) {
+        match poll(&mut fds, Some(&span)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(Error::system("wait for events")(errno)),
         }
@@ -188,7 +188,10 @@ impl<Say: Fn(&str)> Keeper<'_, Say> {
 
     fn change(&mut self, change: Change) -> Result<()> {
         match change {
-            Change::Lost { interface, why } => self.lost(&interface, why),
+            Change::Lost { interface, why, renamed } => {
+                note_renamed(&mut self.plumbing, &interface, renamed.as_deref());
+                self.lost(&interface, why);
+            }
             Change::Usable(uplink) => self.usable(uplink),
         }
         Ok(())
@@ -196,7 +199,7 @@ impl<Say: Fn(&str)> Keeper<'_, Say> {
 
     fn lost(&self, interface: &str, why: String) {
         let why = lock(self.state).why_lost(interface, why);
-        (self.say)(&format!("going on without {interface}: it {why}"));
+        warn!(uplink = interface, "going on without {interface}: it {why}");
         lock(self.state).lost(interface, why, self.clock.now());
     }
 
@@ -207,10 +210,8 @@ impl<Say: Fn(&str)> Keeper<'_, Say> {
             return self.lost(&name, format!("cannot be connected ({error})"));
         }
         let was_lost = lock(self.state).usable(uplink, self.clock.now());
-        (self.say)(&format!(
-            "{name} {}",
-            if was_lost { "is there and in use" } else { "has changed, and is used as it is now" }
-        ));
+        let what = if was_lost { "is there and in use" } else { "has changed, and is used as it is now" };
+        info!(uplink = name, "{name} {what}");
     }
 }
 
@@ -222,7 +223,9 @@ fn answer(request: Request, state: &Mutex<State>, clock: Clock) -> Answer {
             serde_json::to_value(status).map_err(|error| format!("the status cannot be written: {error}"))
         }),
         Request::SetTier { uplink, tier } => lock(state).set_tier(&uplink, tier, now).map(|()| Value::Null),
-        Request::SetTarget { .. } => Err("with --kernel all uplinks carry: a target needs `join` without it".into()),
+        Request::SetPrice { .. } | Request::SetTarget { .. } => {
+            Err("with --kernel all uplinks carry: a target needs `join` without it".into())
+        }
     };
     done.map_or_else(Answer::Refused, Answer::Done)
 }

@@ -10,6 +10,7 @@
 //! pairing      two devices get to know each other by a short code
 //! proxy        SOCKS5 and HTTP on the loopback: every client's connection becomes one of the engine's
 //! relay        lends this device's own link to others that are paired with it
+//! scoped       addresses that may need an interface beside them
 //! sockets      what links and pairings listen on
 //! store        what a device remembers: who it is, and with which devices it is paired
 //! ```
@@ -17,12 +18,15 @@
 pub mod control;
 pub mod discovery;
 pub mod doctor;
+#[cfg(test)]
+mod heard;
 pub mod join;
 pub mod kernel_mode;
 pub mod links;
 pub mod pairing;
 pub mod proxy;
 pub mod relay;
+pub mod scoped;
 mod sockets;
 pub mod store;
 

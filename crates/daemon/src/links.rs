@@ -129,7 +129,7 @@ impl Links {
     /// A relay that was forgotten is used no longer.
     fn heed_removed(&mut self) {
         // A broken file is no reason to end what works.
-        let Some(Ok(peers)) = self.changes.next() else { return };
+        let Some(Ok(peers)) = self.changes.poll() else { return };
         for link in &mut self.links {
             link.set_known(peers.relays.iter().any(|relay| relay.key == link.key()));
         }
@@ -141,7 +141,7 @@ impl Links {
             let is_there = |peers: Peers| peers.relays.iter().any(|relay| relay.key == key && relay.address == address);
             if !self.store.peers().is_ok_and(is_there) {
                 let _ = self.store.change_peers(|peers| {
-                    peers.move_relay(key, address);
+                    peers.move_relay(key, &address);
                     Ok(())
                 });
             }

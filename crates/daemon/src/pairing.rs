@@ -1,47 +1,57 @@
 //! Two devices get to know each other, over TCP on a network that both are on.
 //!
 //! ```text
-//! offer     the relay's end: shows a code, and waits for whoever has it
-//! find      where a relay shows a code now
-//! accept    the destination's end: a person has typed the code
-//! exchange  octets between a stream and either of them
+//! offer       the relay's end: shows a code, and waits for whoever has it
+//! visitors    who connects meanwhile, and who of them is heard
+//! invitation  what is shown: a code for people, a URI for cameras
+//! find        where a relay shows a code now
+//! accept      the destination's end: a person has typed the code, or scanned the URI
+//! exchange    octets between a stream and that end
 //! ```
 
 mod exchange;
+mod invitation;
+mod visitors;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::Duration as StdDuration;
 
-use cooperation::link::pairing::{Borrower, Code, Lender, Pairing, PairingError};
+use cooperation::channel::Identity;
+use cooperation::link::pairing::{Borrower, Code, Lender, Pairing};
 use cooperation::link::{Name, PORT};
-use linux::clock::Clock;
+use linux::clock::{Clock, SleepClock};
 use linux::driver::random_seed;
 use linux::stop::Stop;
+use linux::uplink;
 use linux::wait::wait;
 use linux::{Error, Result};
-use units::Duration;
+use tracing::{debug, warn};
+use units::{Duration, Instant};
 
 use crate::discovery::{Announcement, Found, Search};
+use crate::scoped::ScopedAddress;
 use crate::sockets;
 use crate::store::{Relay, Store};
 use exchange::{Broken, Exchange};
+pub use invitation::{Invitation, SCHEME};
+use visitors::{Banned, Outcome, Visitors};
 
 /// How long a code is good.
 const CODE_LIFE: Duration = Duration::from_secs(300);
-/// Wrong codes before it ends: somebody is guessing.
-const TRIES: u32 = 5;
-/// How long a device may take for its part.
+/// How long the relay may take for its part.
 const PATIENCE: Duration = Duration::from_secs(20);
 const CONNECT_PATIENCE: StdDuration = StdDuration::from_secs(5);
-/// Devices that may wait for their turn.
-const BACKLOG: i32 = 4;
+/// Connections that may wait until they are looked at.
+const BACKLOG: i32 = 64;
+/// Of them at a time.
+const BATCH: u8 = 64;
 /// How long relays are looked for.
 const SEARCH: Duration = Duration::from_secs(3);
 const SEARCH_STEP: StdDuration = StdDuration::from_millis(250);
 
-/// Shows a code of the relay that lends the interface `shared`, by `say`, and waits until a device has it, or `stop` is triggered. Gives
+/// Shows a code of the relay that lends the interface `shared`, by `show`, and waits until a device has it, or `stop` is triggered. Gives
 /// what the device is called here; none: it was stopped.
 ///
 /// # Errors
@@ -52,75 +62,133 @@ pub fn offer(
     shared: &str,
     ipv6: bool,
     stop: &Stop,
-    say: &dyn Fn(&str),
+    show: &dyn Fn(&Invitation),
 ) -> Result<Option<Name>> {
     // Better now than when somebody has typed the code.
     store.peers()?.free_slot()?;
     let listener = listen()?;
-    let _announcement = Announcement::of_pairing(own, Some(shared)).map_err(|error| say(&error.to_string()));
-    let clock = Clock::start();
-    let until = clock.now() + CODE_LIFE;
-    let (mut code, mut wrong) = (Code::draw(random_seed()?), 0);
-    show(code, say);
+    let _announcement = Announcement::of_pairing(own, Some(shared)).map_err(|error| warn!("{error}"));
+    let addresses = uplink::reachable_addresses(shared)?.into_iter().map(ScopedAddress::from).collect();
+    let invitation = Invitation::new(addresses, Code::draw(random_seed()?));
+    show(&invitation);
+    let identity = store.identity()?;
+    let mut offer = Offer { store, own, identity, ipv6, show, invitation, visitors: Visitors::default() };
+    let (clock, awake) = (Clock::start(), SleepClock::start());
     let mut ready = Vec::new();
     loop {
-        if !wait(&clock, Some(until), stop.as_fd(), [listener.as_fd()], &mut ready)? {
+        let left = CODE_LIFE.saturating_sub(awake.now().saturating_since(Instant::ZERO));
+        let until = offer.visitors.next_at().into_iter().fold(clock.now() + left, Instant::min);
+        let streams = offer.visitors.there().iter().map(|visitor| visitor.stream().as_fd());
+        let fds = core::iter::once(listener.as_fd()).chain(streams);
+        if !wait(&clock, Some(until), stop.as_fd(), fds, &mut ready)? {
             return Ok(None);
         }
-        if clock.now() >= until {
+        // A code is no longer good after a device was asleep for so long.
+        if awake.now() >= Instant::ZERO + CODE_LIFE {
             return Err(Error::Peer(
                 "nobody has typed the code in 5 minutes: begin again when the other device is at hand".into(),
             ));
         }
-        // Whoever has gone again meanwhile was not serious.
-        let Ok((stream, _)) = listener.accept() else { continue };
-        match serve(&stream, store, own, ipv6, code, stop) {
-            Ok(name) => return Ok(Some(name)),
-            Err(Broken::Stopped) => return Ok(None),
-            Err(Broken::Own(error)) => return Err(error),
-            Err(Broken::Pairing(PairingError::WrongCode)) => {
-                wrong += 1;
-                if wrong == TRIES {
-                    return Err(Error::Peer(format!(
-                        "{TRIES} wrong codes: somebody on this network may be guessing; nobody is paired"
-                    )));
-                }
-                code = Code::draw(random_seed()?);
-                say("somebody has typed a wrong code, which is no longer good");
-                show(code, say);
-            }
-            Err(Broken::Pairing(error)) => say(&format!("a device was not paired: {error}")),
-            Err(Broken::Stream(_)) => {}
+        if let Some(name) = offer.serve(&listener, &ready, clock.now())? {
+            return Ok(Some(name));
         }
     }
 }
 
-fn show(code: Code, say: &dyn Fn(&str)) {
-    say(&format!(
-        "pairing code: {code}   (type it on the other device: anabranch join --pair; if that does not find this one, add its address on \
-         the network of both)"
-    ));
+/// What is offered, and to whom.
+struct Offer<'a> {
+    store: &'a Store,
+    own: &'a Name,
+    identity: Identity,
+    ipv6: bool,
+    show: &'a dyn Fn(&Invitation),
+    invitation: Invitation,
+    visitors: Visitors,
 }
 
-fn serve(stream: &TcpStream, store: &Store, own: &Name, ipv6: bool, code: Code, stop: &Stop) -> Result<Name, Broken> {
-    let lender = Lender { name: own.clone() };
-    let mut pairing = Pairing::relay(store.identity()?, lender, code, random_seed()?);
-    let exchange = Exchange::new(stream, stop, PATIENCE)?;
-    let destination = exchange.run(&mut pairing, Pairing::take_octets, Pairing::<Lender>::handle_octets)?;
-    let (name, slot) = store.change_peers(|peers| peers.add_destination(destination.name, destination.key))?;
-    pairing.confirm(slot, ipv6);
-    // It is paired, whether the device hears so or not; if not, it can be paired again.
-    let _ = exchange.send(&pairing.take_octets());
-    Ok(name)
+impl Offer<'_> {
+    /// Does what there is to do for those that are `ready`: the listener is the first, visitors follow. Gives who is paired.
+    fn serve(&mut self, listener: &TcpListener, ready: &[usize], now: Instant) -> Result<Option<Name>> {
+        // From the last on, as they move up when one before them leaves.
+        for index in ready.iter().rev().filter_map(|position| position.checked_sub(1)) {
+            match self.visitors.advance(index) {
+                Outcome::Nothing => {}
+                Outcome::Proven(mut visitor, destination) => {
+                    let added =
+                        self.store.change_peers(|peers| peers.add_destination(destination.name, destination.key));
+                    let (name, slot) = added?;
+                    visitor.confirm(slot, self.ipv6);
+                    return Ok(Some(name));
+                }
+                Outcome::WrongCode(from) => self.replace_code(from)?,
+                Outcome::Broken(from, why) => self.note_broken(from, &why.to_string()),
+            }
+        }
+        for from in self.visitors.expire(now) {
+            self.note_broken(from, "it says nothing, or takes too long");
+        }
+        if ready.first() == Some(&0) {
+            self.accept(listener, now)?;
+        }
+        Ok(None)
+    }
+
+    fn accept(&mut self, listener: &TcpListener, now: Instant) -> Result<()> {
+        let seed = random_seed()?;
+        let mut number = 0_u8;
+        while let Ok((stream, place)) = listener.accept() {
+            // A seed is for one pairing only: each is drawn when it is known to be needed.
+            let (identity, own, code) = (&self.identity, self.own, self.invitation.code);
+            let make = || {
+                let lender = Lender { name: own.clone() };
+                let mut seed = seed;
+                seed[0] ^= number;
+                Pairing::relay(identity.clone(), lender, code, seed)
+            };
+            self.visitors.admit(stream, place.ip(), now, make);
+            number += 1;
+            if number == BATCH {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn replace_code(&mut self, from: IpAddr) -> Result<()> {
+        let banned = self.visitors.note_wrong(from);
+        if self.visitors.is_besieged() {
+            return Err(Error::Peer(
+                "too many wrong codes: somebody on this network may be guessing; nobody is paired".into(),
+            ));
+        }
+        warn!(%from, "somebody at {from} has typed a wrong code, which is no longer good");
+        self.tell_banned(from, banned);
+        self.invitation.code = Code::draw(random_seed()?);
+        (self.show)(&self.invitation);
+        Ok(())
+    }
+
+    fn note_broken(&mut self, from: IpAddr, why: &str) {
+        // Somebody who does this again and again fills no screen with it.
+        debug!(%from, "a device at {from} was not paired: {why}");
+        let banned = self.visitors.note_broken(from);
+        self.tell_banned(from, banned);
+    }
+
+    fn tell_banned(&self, from: IpAddr, banned: Option<Banned>) {
+        if let Some(why) = banned {
+            warn!(%from, "{from} is not heard any more: {why}. If that was your device, begin again");
+        }
+    }
 }
 
 /// Where a relay shows a code now; it must be the only one that is found.
 ///
 /// # Errors
 /// If there is none, or there are several: their names and addresses.
-pub fn find(stop: &Stop) -> Result<(String, IpAddr)> {
+pub fn find(stop: &Stop) -> Result<(String, ScopedAddress)> {
     let search = Search::for_pairing()?;
-    let mut found: Vec<(String, IpAddr)> = Vec::new();
+    let mut found: Vec<(String, ScopedAddress)> = Vec::new();
     let clock = Clock::start();
     let until = clock.now() + SEARCH;
     while clock.now() < until {
@@ -129,7 +197,7 @@ pub fn find(stop: &Stop) -> Result<(String, IpAddr)> {
         }
         let Some(Found { name, addresses, .. }) = search.next(SEARCH_STEP) else { continue };
         if let Some(address) = addresses.first().filter(|_| found.iter().all(|(known, _)| *known != name)) {
-            found.push((name, *address));
+            found.push((name, address.clone()));
         }
     }
     match found.as_slice() {
@@ -149,23 +217,17 @@ pub fn find(stop: &Stop) -> Result<(String, IpAddr)> {
     }
 }
 
-/// Pairs with the relay at `address`, which shows `code`. Gives what it is called here.
+/// Pairs with the relay that has shown `invitation`. Gives what it is called here.
 ///
 /// # Errors
 /// If nobody pairs there, the code is wrong, or it cannot be written down.
-pub fn accept(store: &Store, own: &Name, address: IpAddr, code: Code, stop: &Stop) -> Result<Name> {
-    let place = SocketAddr::new(address, PORT);
-    let stream = TcpStream::connect_timeout(&place, CONNECT_PATIENCE).map_err(|error| {
-        let why = match error.kind() {
-            io::ErrorKind::ConnectionRefused => "it does not pair now: run `anabranch relay --pair` there".into(),
-            io::ErrorKind::TimedOut => "nobody answers: is the address right, and no firewall in between?".into(),
-            _ => error.to_string(),
-        };
-        Error::Peer(format!("cannot reach {address} on TCP port {PORT}: {why}"))
-    })?;
+pub fn accept(store: &Store, own: &Name, invitation: &Invitation, stop: &Stop) -> Result<Name> {
+    let (address, stream) = connect(invitation)?;
+    let code = invitation.code;
     // A code is good for one try: first see that what comes of it can be written down.
+    let identity = store.identity()?;
     store.change_peers(|_| Ok(()))?;
-    let mut pairing = Pairing::destination(store.identity()?, own.clone(), code, random_seed()?);
+    let mut pairing = Pairing::destination(identity, own.clone(), code, random_seed()?);
     let paired = Exchange::new(&stream, stop, PATIENCE)
         .and_then(|exchange| exchange.run(&mut pairing, Pairing::take_octets, Pairing::<Borrower>::handle_octets));
     let relay = paired.map_err(|broken| match broken {
@@ -178,6 +240,30 @@ pub fn accept(store: &Store, own: &Name, address: IpAddr, code: Code, stop: &Sto
     })?;
     let relay = Relay { name: relay.name, key: relay.key, slot: relay.slot, address, ipv6: relay.ipv6 };
     store.change_peers(|peers| Ok(peers.add_relay(relay)))
+}
+
+/// The first of its addresses where somebody answers.
+fn connect(invitation: &Invitation) -> Result<(ScopedAddress, TcpStream)> {
+    let port = invitation.port;
+    let mut wrong = Vec::new();
+    for address in &invitation.addresses {
+        let stream = address.at(port).and_then(|place| TcpStream::connect_timeout(&place, CONNECT_PATIENCE));
+        match stream {
+            Ok(stream) => return Ok((address.clone(), stream)),
+            Err(error) => wrong.push(format!("cannot reach {address} on TCP port {port}: {}", why_unreachable(&error))),
+        }
+    }
+    Err(Error::Peer(wrong.join("; ")))
+}
+
+fn why_unreachable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "it does not pair now: run `anabranch relay --pair` there".into(),
+        io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable => {
+            "nobody answers: is the address right, is it on this network, and is no firewall in between?".into()
+        }
+        _ => error.to_string(),
+    }
 }
 
 fn listen() -> Result<TcpListener> {

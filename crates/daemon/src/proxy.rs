@@ -53,7 +53,7 @@ use host::App;
 use linux::attachment::MTU;
 use linux::driver::OFFLOAD_PAYLOAD_MAX;
 use slab::Slab;
-use transport::{ConnectionConfig, ConnectionId, Endpoint, Event};
+use transport::{ConnectionConfig, ConnectionId, ConnectionStats, Endpoint, Event};
 use units::{Deadlines, Duration, Instant};
 
 use accept::Accepting;
@@ -94,6 +94,8 @@ pub struct ProxyConfig {
     pub lookup: Lookup,
     /// Clients at most.
     pub clients_max: usize,
+    /// Hears of every connection to a server that has ended.
+    pub ended: Option<fn(&ConnectionStats)>,
 }
 
 impl ProxyConfig {
@@ -108,7 +110,7 @@ impl ProxyConfig {
             ..ConnectionConfig::default()
         };
         let (lookup, clients_max) = (system_lookup(), CLIENTS_MAX);
-        Self { listen, open: false, forbidden: Vec::new(), connection, lookup, clients_max }
+        Self { listen, open: false, forbidden: Vec::new(), connection, lookup, clients_max, ended: None }
     }
 }
 

@@ -42,23 +42,25 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use cooperation::link::{Answerer, Families, INNER_MTU, Name, PORT};
-use linux::clock::Clock;
+use linux::clock::{Clock, Jumps, Times};
 use linux::driver::random_seed;
 use linux::stop::Stop;
 use linux::uplink::{self, Change, LENDER, Plan, Plumbing, Surroundings, Uplink, Watch};
 use linux::{Error, Result};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use tracing::{error, info, warn};
 use units::Rate;
 
 use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
 use crate::discovery::Announcement;
 use crate::doctor::pointed;
+use crate::join::keeper::{PERIOD, heed_clocks, note_renamed};
 use crate::join::rights;
 use crate::join::status::describe;
 use crate::lock;
-use crate::pairing;
+use crate::pairing::{self, Invitation};
 use crate::store::Store;
 use allowed::AllowList;
 use forwarder::{Forwarder, Shared};
@@ -97,8 +99,8 @@ pub fn rehearse(options: &RelayOptions) -> Result<Plan> {
     uplink::lending_plan(&shared, INNER_MTU, PORT, &Surroundings::look(core::slice::from_ref(&shared))?)
 }
 
-/// Lends in the calling thread's network namespace until `stop` is triggered. `ready` hears what there is, once all is set up; `say`
-/// what people should know meanwhile.
+/// Lends in the calling thread's network namespace until `stop` is triggered. `ready` hears what there is, once all is set up; `show`
+/// codes, if a device is to be paired.
 ///
 /// # Errors
 /// In one line: if the interface does not reach the Internet, if the process may not change this host's network, if another relay runs
@@ -107,9 +109,8 @@ pub fn relay(
     options: RelayOptions,
     stop: &Stop,
     ready: impl FnOnce(&RelayStatus),
-    say: impl Fn(&str) + Send + Sync + 'static,
+    show: impl Fn(&Invitation) + Sync,
 ) -> Result<()> {
-    let say = Arc::new(say);
     // First, so that nothing is made for a relay that cannot be.
     let shared_uplink = find(&options.share)?;
     let store = Store::at(&options.state);
@@ -120,7 +121,7 @@ pub fn relay(
     let tun = uplink::open_lender(INNER_MTU)?;
     let surroundings = Surroundings::look(core::slice::from_ref(&shared_uplink))?;
     let plan = uplink::lending_plan(&shared_uplink, INNER_MTU, PORT, &surroundings)?;
-    plan.notes.iter().for_each(|note| say(note));
+    plan.notes.iter().for_each(|note| warn!("{note}"));
     let plumbing = Plumbing::lay(plan)?;
     let socket = forwarder::listen(PORT)?;
     let server = server::Server::open(&Place::here()?, LENDER, options.control_group)?;
@@ -145,10 +146,9 @@ pub fn relay(
         },
         header_bytes: uplink::header_bytes(&options.share),
     }));
-    let heard = Arc::clone(&say);
-    let allowed = AllowList::new(store.clone(), move |line| heard(line));
+    let allowed = AllowList::new(store.clone());
     let announcement = Announcement::of_lending(&options.name, identity.public(), &options.share);
-    let announcement = announcement.map_err(|error| say(&error.to_string())).ok();
+    let announcement = announcement.map_err(|error| warn!("{error}")).ok();
     let answerer = Answerer::new(identity, random_seed()?);
     lock(&shared).lending.expected = modem::expected(&options.share);
     let mut forwarder = Forwarder::new(socket, tun, answerer, allowed, Arc::clone(&shared), Clock::start());
@@ -158,10 +158,10 @@ pub fn relay(
     let over = Stop::new()?;
     let end = over.handle()?;
     thread::scope(|scope| {
-        scope.spawn(|| Keeper { plumbing, watch, shared: &shared, say: &*say }.keep(&over));
+        scope.spawn(|| Keeper { plumbing, watch, shared: &shared, jumps: Jumps::since(Times::now()) }.keep(&over));
         scope.spawn(|| server.serve(&over, |request| answer(request, &shared)));
         if options.pair {
-            scope.spawn(|| pair(&store, &options.name, &shared, &over, &*say));
+            scope.spawn(|| pair(&store, &options.name, &shared, &over, &show));
         }
         let ended = forwarder.run(stop);
         // Its device goes before the plumbing does.
@@ -173,15 +173,14 @@ pub fn relay(
 }
 
 /// Pairs one more device; whether that works or not, lending goes on.
-fn pair(store: &Store, name: &Name, shared: &Mutex<Shared>, over: &Stop, say: &dyn Fn(&str)) {
+fn pair(store: &Store, name: &Name, shared: &Mutex<Shared>, over: &Stop, show: &dyn Fn(&Invitation)) {
     let (share, ipv6) = {
         let relay = &lock(shared).status.relay;
         (relay.interface.clone(), relay.ipv6)
     };
-    match pairing::offer(store, name, &share, ipv6, over, say) {
-        // The allow list tells who is paired.
-        Ok(_) => {}
-        Err(error) => say(&format!("{error} (anabranch relay --pair shows another code)")),
+    // The allow list tells who is paired.
+    if let Err(error) = pairing::offer(store, name, &share, ipv6, over, show) {
+        warn!("{error} (anabranch relay --pair shows another code)");
     }
 }
 
@@ -218,27 +217,31 @@ fn shown(uplink: &Uplink) -> Lent {
 }
 
 /// Follows the shared interface; owns the plumbing: with it, everything is taken back.
-struct Keeper<'a, Say> {
+struct Keeper<'a> {
     plumbing: Plumbing,
     watch: Watch,
     shared: &'a Mutex<Shared>,
-    say: &'a Say,
+    jumps: Jumps,
 }
 
-impl<Say: Fn(&str)> Keeper<'_, Say> {
+impl Keeper<'_> {
     fn keep(mut self, over: &Stop) {
         loop {
             let mut fds = [over.as_fd(), self.watch.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-            match poll(&mut fds, None) {
+            match poll(&mut fds, Some(&PERIOD)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return self.give_up(&errno.to_string()),
             }
             if !fds[0].revents().is_empty() {
                 return;
             }
+            heed_clocks(&mut self.jumps, &mut self.watch);
             loop {
                 match self.watch.next() {
-                    Ok(Some(Change::Lost { why, .. })) => self.lost(why),
+                    Ok(Some(Change::Lost { interface, why, renamed })) => {
+                        note_renamed(&mut self.plumbing, &interface, renamed.as_deref());
+                        self.lost(why);
+                    }
                     Ok(Some(Change::Usable(uplink))) => self.usable(&uplink),
                     Ok(None) => break,
                     Err(error) => return self.give_up(&error.to_string()),
@@ -248,12 +251,13 @@ impl<Say: Fn(&str)> Keeper<'_, Say> {
     }
 
     fn give_up(&self, why: &str) {
-        (self.say)(&format!("changes of the shared interface are no longer followed ({why}): start again soon"));
+        error!("changes of the shared interface are no longer followed ({why}): start again soon");
     }
 
     fn lost(&self, why: String) {
         let mut shared = lock(self.shared);
-        (self.say)(&format!("nothing is lent for now: {} {why}", shared.status.relay.interface));
+        let share = shared.status.relay.interface.as_str();
+        warn!(share, "nothing is lent for now: {share} {why}");
         shared.lending.lost = Some(why);
     }
 
@@ -268,11 +272,9 @@ impl<Say: Fn(&str)> Keeper<'_, Say> {
         let Lent { ways, ipv6, .. } = shown(uplink);
         (shared.status.relay.ways, shared.status.relay.ipv6) = (ways, ipv6);
         shared.header_bytes = uplink::header_bytes(&uplink.interface);
-        let name = &uplink.interface;
-        (self.say)(&format!(
-            "{name} {}",
-            if was_lost { "is lent again" } else { "has changed, and is lent as it is now" }
-        ));
+        let share = uplink.interface.as_str();
+        let what = if was_lost { "is lent again" } else { "has changed, and is lent as it is now" };
+        info!(share, "{share} {what}");
     }
 }
 
@@ -283,7 +285,7 @@ fn answer(request: Request, shared: &Mutex<Shared>) -> Answer {
             Ok(status) => Answer::Done(status),
             Err(error) => Answer::Refused(format!("the status cannot be written: {error}")),
         },
-        Request::SetTier { .. } | Request::SetTarget { .. } => {
+        Request::SetTier { .. } | Request::SetPrice { .. } | Request::SetTarget { .. } => {
             Answer::Refused(format!("a relay has no uplinks to set: `anabranch join set` with --device, not {LENDER}"))
         }
     }

@@ -71,19 +71,31 @@ impl Store {
         let _lock = self.lock()?;
         let path = self.path("identity");
         if let Some(text) = read(&path)? {
-            let octets: PublicKey = text.trim().parse().map_err(|_| {
-                Error::file(&path)(format!(
-                    "it should hold {} hexadecimal digits: restore it from a backup; without it (rm {}) this device gets a new \
-                     identity, and has to be paired again",
-                    2 * KEY_BYTES,
-                    path.display()
-                ))
-            })?;
+            let octets: PublicKey = text
+                .trim()
+                .parse()
+                .map_err(|_| self.lost_identity(&format!("it should hold {} hexadecimal digits", 2 * KEY_BYTES)))?;
             return Ok(Identity::from_secret(*octets.octets()));
+        }
+        // Whoever is paired with this device knows it by the key that it had.
+        if self.peers()? != Peers::default() {
+            return Err(self.lost_identity("it is missing, and peers.json beside it names devices that know it"));
         }
         let secret = random_seed()?;
         atomic_file::write_private(&path, format!("{}\n", PublicKey::new(secret)).as_bytes())?;
+        // After a power failure it must not be gone while others know it.
+        File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(Error::system("write to the disk"))?;
         Ok(Identity::from_secret(secret))
+    }
+
+    fn lost_identity(&self, why: &str) -> Error {
+        let (path, peers) = (self.path("identity"), self.path("peers.json"));
+        Error::file(&path)(format!(
+            "{why}: restore it from a backup; or remove both files (rm -f {} {}), and this device is another one, which has to be paired \
+             again",
+            path.display(),
+            peers.display()
+        ))
     }
 
     /// Whom it is paired with.
@@ -131,15 +143,16 @@ impl Store {
 
 /// The text of a file, if there is one.
 fn read(path: &Path) -> Result<Option<String>> {
-    let what = || Error::system(format!("read {}", path.display()));
+    let denied = |error: &io::Error| if error.kind() == ErrorKind::PermissionDenied { " (try sudo)" } else { "" };
+    let cannot = |error: io::Error| Error::system(format!("read {}{}", path.display(), denied(&error)))(error);
     match fs::metadata(path) {
         Ok(metadata) if metadata.len() > FILE_BYTES_MAX => {
-            Err(what()(io::Error::new(ErrorKind::InvalidData, "it is larger than any that this program writes")))
+            Err(cannot(io::Error::new(ErrorKind::InvalidData, "it is larger than any that this program writes")))
         }
         // What is no text is broken in the same way as what is another.
-        Ok(_) => Ok(Some(String::from_utf8_lossy(&fs::read(path).map_err(what())?).into_owned())),
+        Ok(_) => Ok(Some(String::from_utf8_lossy(&fs::read(path).map_err(cannot)?).into_owned())),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(what()(error)),
+        Err(error) => Err(cannot(error)),
     }
 }
 
@@ -179,6 +192,31 @@ mod tests {
         }
         fs::write(store.path("peers.json"), [0xff, 0xfe]).unwrap();
         assert!(store.peers().unwrap_err().to_string().contains("restore it"));
+    }
+
+    /// A power failure on a file system that does not keep its promises.
+    #[test]
+    fn a_file_that_was_cut_is_never_taken_for_another() {
+        let (_folder, store) = store();
+        let key = store.identity().unwrap().public();
+        store.change_peers(|peers| peers.add_destination("anna".parse().unwrap(), key)).unwrap();
+        let whole = ["identity", "peers.json"].map(|name| fs::read(store.path(name)).unwrap());
+        // Without the newline at its end nothing is missing.
+        for len in 0..whole[0].len() - 1 {
+            fs::write(store.path("identity"), &whole[0][..len]).unwrap();
+            assert!(store.identity().unwrap_err().to_string().contains("paired again"), "{len} octets");
+        }
+        fs::remove_file(store.path("identity")).unwrap();
+        let said = store.identity().unwrap_err().to_string();
+        assert!(said.contains("missing") && said.contains("rm -f "), "{said}");
+        fs::write(store.path("identity"), &whole[0]).unwrap();
+        assert_eq!(store.identity().unwrap().public(), key);
+        for len in 0..whole[1].len() - 1 {
+            fs::write(store.path("peers.json"), &whole[1][..len]).unwrap();
+            assert!(store.peers().unwrap_err().to_string().contains("restore it"), "{len} octets");
+            assert!(store.change_peers(|_| Ok(())).is_err());
+            assert_eq!(fs::read(store.path("peers.json")).unwrap(), whole[1][..len], "nothing is written over it");
+        }
     }
 
     #[test]

@@ -33,6 +33,7 @@ fn options(tiers: &[Tier]) -> JoinOptions {
     JoinOptions {
         uplinks: Wanted::interfaces(uplinks),
         target: None,
+        prices: Vec::new(),
         proxy: ProxyConfig::new("127.0.0.1:0".parse().unwrap()),
         control_group: None,
         engine: EngineOptions::default(),
@@ -45,7 +46,7 @@ type Joined = Daemon<String>;
 fn start(net: &Tethered, options: JoinOptions) -> Joined {
     Joined::start(&net.laptop, |stop, told| {
         let ready = |status: &JoinStatus| told.send(status.proxy.as_ref().unwrap().listen.to_string()).unwrap();
-        join(options, stop, ready, |line| println!("{line}"))
+        join(options, stop, ready)
     })
 }
 
@@ -364,13 +365,64 @@ fn two_daemons_on_one_host_do_not_meet() {
     assert_eq!(net.state(), before);
 }
 
-/// Runs as a child of the next test, which kills it.
+/// What somebody renames while it is used is lost, and nothing of ours stays on it.
+#[test]
+fn a_phone_that_is_called_otherwise_is_told_of_and_left_as_it_was() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(2 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let forwarding = || output(&net.laptop, "sh", &["-c", "cat /proc/sys/net/ipv[46]/conf/phone/*forwarding"]);
+    net.laptop.ip(["link set usb1 down", "link set usb1 name phone"].map(str::to_owned)).unwrap();
+    let before = forwarding();
+    net.laptop.ip(["link set phone name usb1".to_owned()]).unwrap();
+    net.unplug(1);
+    net.plug_in(1);
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    let curl = curl(&files, &net, &joined.ready);
+    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 100_000));
+    // Older kernels rename only what is down.
+    net.laptop.run(|| Command::new("ip").args(["link", "set", "usb1", "down"]).status()).unwrap().unwrap();
+    net.laptop.ip(["link set usb1 name phone".to_owned()]).unwrap();
+    let lost = || status(&net)["uplinks"][1]["lost"].as_str().unwrap_or_default().to_owned();
+    wait_until("it is lost", || !lost().is_empty());
+    wait_until("its new name is told, if that was not seen at once", || {
+        lost().contains("phone") || lost().contains("is down")
+    });
+    wait_for(curl);
+    assert!(files.arrived());
+    joined.end().unwrap();
+    assert_eq!(forwarding(), before);
+}
+
+/// A machine that was asleep, as far as others can tell: time has passed at once, and the phones' translations are gone.
+#[test]
+fn a_daemon_that_stood_still_goes_on() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(4 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "join::join_until_killed", "--ignored"]).env("INTEROP_NAMESPACE", net.laptop.name());
+    let child = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    wait_until("it runs", || !net.laptop.run(control::running).unwrap().unwrap().is_empty());
+    let proxy = status(&net)["proxy"]["listen"].as_str().unwrap().to_owned();
+    let curl = curl(&files, &net, &proxy);
+    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 300_000));
+    let signal =
+        |name: &str| assert!(Command::new("kill").args([name, &child.0.id().to_string()]).status().unwrap().success());
+    signal("-STOP");
+    sleep(Duration::from_secs(4));
+    signal("-CONT");
+    wait_for(curl);
+    assert!(files.arrived());
+}
+
+/// Runs as a child of the next tests, which kill it or have it stand still.
 #[test]
 #[ignore = "the child of a test here, which kills it"]
 fn join_until_killed() {
     let Ok(name) = std::env::var("INTEROP_NAMESPACE") else { return };
     Namespace::open(&name).unwrap().enter().unwrap();
-    let _ = join(options(&[Tier::Primary; 2]), &Stop::new().unwrap(), |_| {}, |_| {});
+    let _ = join(options(&[Tier::Primary; 2]), &Stop::new().unwrap(), |_| {});
 }
 
 #[test]
@@ -395,7 +447,7 @@ fn a_killed_daemon_leaves_nothing_and_the_next_one_starts() {
 fn what_cannot_work_is_told_in_a_line() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     let refusal = |options: JoinOptions| {
-        net.laptop.run(|| join(options, &Stop::new().unwrap(), |_| {}, |_| {})).unwrap().unwrap_err().to_string()
+        net.laptop.run(|| join(options, &Stop::new().unwrap(), |_| {})).unwrap().unwrap_err().to_string()
     };
     let mut unknown = options(&[Tier::Primary; 2]);
     unknown.uplinks = Wanted::interfaces(vec![("usb9".into(), Tier::Primary)]);

@@ -34,7 +34,7 @@ fn start(net: &Tethered, tiers: &[Tier]) -> Daemon<()> {
 }
 
 fn start_with(net: &Tethered, options: KernelOptions) -> Daemon<()> {
-    Daemon::start(&net.laptop, |stop, told| join(options, stop, |_| told.send(()).unwrap(), |line| println!("{line}")))
+    Daemon::start(&net.laptop, |stop, told| join(options, stop, |_| told.send(()).unwrap()))
 }
 
 /// Starts curl over the kernel's MPTCP.
@@ -253,7 +253,7 @@ fn connections_outlive_the_daemon() {
 fn join_until_killed() {
     let Ok(name) = std::env::var("INTEROP_NAMESPACE") else { return };
     Namespace::open(&name).unwrap().enter().unwrap();
-    let _ = join(options(&[Tier::Primary; 2]), &Stop::new().unwrap(), |_| {}, |_| {});
+    let _ = join(options(&[Tier::Primary; 2]), &Stop::new().unwrap(), |_| {});
 }
 
 fn child(net: &Tethered) -> Running {
@@ -306,7 +306,7 @@ fn a_killed_daemon_leaves_nothing_and_the_next_one_starts() {
 fn what_cannot_work_is_told_in_a_line() {
     let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
     let refusal = |options: KernelOptions| {
-        net.laptop.run(|| join(options, &Stop::new().unwrap(), |_| {}, |_| {})).unwrap().unwrap_err().to_string()
+        net.laptop.run(|| join(options, &Stop::new().unwrap(), |_| {})).unwrap().unwrap_err().to_string()
     };
     let unknown = options_of(vec![("usb9".into(), Tier::Primary)]);
     assert!(refusal(unknown).contains("usb9 does not exist"));

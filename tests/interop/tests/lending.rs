@@ -15,7 +15,7 @@ use daemon::join::status::JoinStatus;
 use daemon::join::{JoinOptions, Wanted, join};
 use daemon::kernel_mode::{self, KernelOptions};
 use daemon::links::RelayChoice;
-use daemon::pairing;
+use daemon::pairing::{self, Invitation};
 use daemon::proxy::ProxyConfig;
 use daemon::proxy::choice::Tier;
 use daemon::relay::{Limit, Period, RelayOptions, relay};
@@ -92,7 +92,7 @@ impl Bed {
 
     fn lend_with(&self, number: usize, options: RelayOptions) -> Daemon<()> {
         Daemon::start(self.net.phone(number), |stop, told| {
-            relay(options, stop, |_| told.send(()).unwrap(), |line| println!("relay: {line}"))
+            relay(options, stop, |_| told.send(()).unwrap(), |invitation| println!("relay: {invitation}"))
         })
     }
 
@@ -104,23 +104,35 @@ impl Bed {
         offer.end().unwrap();
     }
 
-    /// A phone shows codes; what it says.
-    fn offer(&self, number: usize) -> (Daemon<()>, Receiver<String>) {
+    /// A phone shows codes; those that it shows.
+    fn offer(&self, number: usize) -> (Daemon<()>, Receiver<Invitation>) {
         let (say, said) = channel();
         let store = Store::at(&self.state(NAMES[number]));
         let offer = Daemon::start(self.net.phone(number), move |stop, told| {
             told.send(()).unwrap();
-            let say = |line: &str| drop(say.send(line.to_owned()));
-            pairing::offer(&store, &NAMES[number].parse().unwrap(), "path0", true, stop, &say).map(drop)
+            let show = |invitation: &Invitation| drop(say.send(invitation.clone()));
+            pairing::offer(&store, &NAMES[number].parse().unwrap(), "path0", true, stop, &show).map(drop)
         });
         (offer, said)
     }
 
     fn accept(&self, number: usize, code: &str) -> Result<String, String> {
         let (store, address) = (Store::at(&self.state("laptop")), self.address(number));
-        let accept =
-            || pairing::accept(&store, &"laptop".parse().unwrap(), address, code.parse().unwrap(), &Stop::new()?);
+        self.accept_invitation(&store, &Invitation::new(vec![address.into()], code.parse().unwrap()))
+    }
+
+    fn accept_invitation(&self, store: &Store, invitation: &Invitation) -> Result<String, String> {
+        let accept = || pairing::accept(store, &"laptop".parse().unwrap(), invitation, &Stop::new()?);
         self.net.laptop.run(accept).unwrap().map(|name| name.to_string()).map_err(|error| error.to_string())
+    }
+
+    /// From now on the laptop has another address for whoever wants to know who calls a phone.
+    fn call_from_elsewhere(&self, number: usize) {
+        let (phone, usb) = (self.address(number), USB[number]);
+        let other = self.net.lan(number)[0].replace(".10", ".99");
+        let commands =
+            [format!("address add {other}/24 dev {usb}"), format!("route add {phone}/32 dev {usb} src {other}")];
+        self.net.laptop.ip(commands).unwrap();
     }
 
     /// Where a phone is on the laptop's network.
@@ -141,13 +153,14 @@ impl Bed {
         let options = JoinOptions {
             uplinks,
             target: None,
+            prices: Vec::new(),
             proxy: ProxyConfig::new("127.0.0.1:0".parse().unwrap()),
             control_group: None,
             engine: EngineOptions::default(),
         };
         Daemon::start(&self.net.laptop, |stop, told| {
             let ready = |status: &JoinStatus| told.send(status.proxy.as_ref().unwrap().listen.to_string()).unwrap();
-            join(options, stop, ready, |line| println!("join: {line}"))
+            join(options, stop, ready)
         })
     }
 
@@ -179,13 +192,8 @@ impl Bed {
 }
 
 /// The next code that is shown.
-fn code(said: &Receiver<String>) -> String {
-    loop {
-        let line = said.recv_timeout(Duration::from_secs(10)).expect("a code");
-        if let Some((_, rest)) = line.split_once("code: ") {
-            return rest[..7].to_owned();
-        }
-    }
+fn code(shown: &Receiver<Invitation>) -> String {
+    shown.recv_timeout(Duration::from_secs(10)).expect("a code").code.to_string()
 }
 
 /// All of a phone that plumbing touches.
@@ -234,9 +242,8 @@ fn the_kernels_own_mptcp_uses_a_relay_beside_a_tethered_phone() {
     bed.pair(0);
     let _relay = bed.lend(0);
     let options = KernelOptions { uplinks: bed.wanted(), control_group: None };
-    let _joined = Daemon::start(&bed.net.laptop, |stop, told| {
-        kernel_mode::join(options, stop, |_| told.send(()).unwrap(), |line| println!("join: {line}"))
-    });
+    let _joined =
+        Daemon::start(&bed.net.laptop, |stop, told| kernel_mode::join(options, stop, |_| told.send(()).unwrap()));
     let mut command = bed.net.laptop.command("mptcpize").unwrap();
     command.args(["run", "curl", "--silent", "--fail", "--max-time", "60", "--output"]).arg(files.copy()).arg(URL);
     wait_for(Running(command.spawn().unwrap()));
@@ -326,16 +333,19 @@ fn destinations_reach_the_internet_and_nothing_else() {
 #[test]
 fn strangers_and_those_removed_are_not_served() {
     let Some(bed) = Bed::new() else { return };
-    let (offer, said) = bed.offer(0);
-    // Five guesses, and nobody is paired.
-    for guess in 0..5 {
-        let right = code(&said);
+    let (offer, shown) = bed.offer(0);
+    // Three guesses from one address; whatever comes from there later is not heard, and others pair.
+    for guess in 0..3 {
+        let right = code(&shown);
         let wrong = if right == "111 111" { "111 112" } else { "111 111" };
         assert!(bed.accept(0, wrong).unwrap_err().contains("code is wrong"), "guess {guess}");
     }
-    assert!(offer.end().unwrap_err().to_string().contains("guessing"));
+    let right = code(&shown);
+    assert!(bed.accept(0, &right).unwrap_err().contains("breaks off"));
+    bed.call_from_elsewhere(0);
+    assert_eq!(bed.accept(0, &right).unwrap(), NAMES[0]);
+    offer.end().unwrap();
     assert!(bed.accept(0, "111 111").unwrap_err().contains("relay --pair"));
-    bed.pair(0);
     let relay = bed.lend(0);
     // Octets of strangers, those of a pairing among them.
     let stranger = bed.net.laptop.run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
@@ -359,13 +369,70 @@ fn strangers_and_those_removed_are_not_served() {
         let options = JoinOptions {
             uplinks: bed.wanted(),
             target: None,
+            prices: Vec::new(),
             proxy,
             control_group: None,
             engine: EngineOptions::default(),
         };
-        join(options, &Stop::new()?, |_| (), |_| ())
+        join(options, &Stop::new()?, |_| ())
     });
     assert!(refused.unwrap().unwrap_err().to_string().contains("has no relay behind it"));
+}
+
+#[test]
+fn strangers_who_connect_again_and_again_keep_nobody_out() {
+    let Some(bed) = Bed::with_phones(&[0]) else { return };
+    let (offer, shown) = bed.offer(0);
+    let right = code(&shown);
+    let (stop, place, own) = (AtomicBool::new(false), SocketAddr::new(bed.address(0), 8684), bed.net.lan(0)[0].clone());
+    // Some say nothing, some say nonsense, and none waits for an answer.
+    let disturb = |octets: &[u8]| {
+        let mut kept = std::collections::VecDeque::new();
+        while !stop.load(Ordering::Relaxed) {
+            let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+            socket.bind(&SocketAddr::new(own.parse().unwrap(), 0).into()).unwrap();
+            if socket.connect_timeout(&place.into(), Duration::from_secs(1)).is_ok() {
+                let _ = socket.send(octets);
+                kept.push_back(socket);
+            }
+            kept.drain(..kept.len().saturating_sub(100));
+            sleep(Duration::from_millis(1));
+        }
+    };
+    bed.call_from_elsewhere(0);
+    thread::scope(|scope| {
+        for octets in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0, 1, 0]] {
+            scope.spawn(|| bed.net.laptop.run(|| disturb(octets)).unwrap());
+        }
+        sleep(Duration::from_secs(1));
+        let paired = bed.accept(0, &right);
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(paired.unwrap(), NAMES[0]);
+    });
+    offer.end().unwrap();
+}
+
+#[test]
+fn devices_that_have_link_local_addresses_only_pair_and_lend() {
+    let Some(bed) = Bed::with_phones(&[0]) else { return };
+    let files = Files::new(1000);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    let phone = bed.net.phone(0);
+    output(phone, "ip", &["address", "flush", "dev", "lan"]);
+    phone.ip(["address add fe80::129/64 dev lan nodad".to_owned()]).unwrap();
+    output(&bed.net.laptop, "ip", &["address", "flush", "dev", USB[0]]);
+    bed.net.laptop.ip([format!("address add fe80::10/64 dev {} nodad", USB[0])]).unwrap();
+    let (offer, shown) = bed.offer(0);
+    let code = code(&shown).parse().unwrap();
+    let store = Store::at(&bed.state("laptop"));
+    let address = format!("fe80::129%{}", USB[0]);
+    let invitation = Invitation::new(vec![address.parse().unwrap()], code);
+    assert_eq!(bed.accept_invitation(&store, &invitation).unwrap(), NAMES[0]);
+    offer.end().unwrap();
+    let _relay = bed.lend(0);
+    let _joined = bed.join();
+    assert!(bed.reaches("via-anna", URL));
+    wait_until("its place is written down", || store.peers().unwrap().relays[0].address.to_string() == address);
 }
 
 #[test]
@@ -419,7 +486,7 @@ fn relays_are_found_on_the_network_wherever_they_are() {
     let (offer, said) = bed.offer(0);
     let find = || pairing::find(&Stop::new().unwrap());
     let (name, address) = bed.net.laptop.run(find).unwrap().unwrap();
-    assert_eq!((name.as_str(), address), ("anna", bed.address(0)));
+    assert_eq!((name.as_str(), address.ip()), ("anna", bed.address(0)));
     // Of two, somebody has to choose.
     let (other, _said) = bed.offer(1);
     let several = bed.net.laptop.run(find).unwrap().unwrap_err().to_string();
@@ -437,7 +504,7 @@ fn relays_are_found_on_the_network_wherever_they_are() {
     let _relay = bed.lend(0);
     let _joined = bed.join();
     assert!(bed.status()["uplinks"][0]["lost"].is_null(), "{:#}", bed.status());
-    wait_until("its place is written down", || store.peers().unwrap().relays[0].address == bed.address(0));
+    wait_until("its place is written down", || store.peers().unwrap().relays[0].address == bed.address(0).into());
 }
 
 /// Sends datagrams of 1200 octets in the calling thread's namespace, at so many bit/s, until `stop`.
@@ -531,11 +598,12 @@ fn join_until_killed() {
     let options = JoinOptions {
         uplinks: Wanted { interfaces: Vec::new(), relays: Vec::new(), state },
         target: None,
+        prices: Vec::new(),
         proxy: ProxyConfig::new("127.0.0.1:0".parse().unwrap()),
         control_group: None,
         engine: EngineOptions::default(),
     };
-    laptop.run(|| join(options, &Stop::new()?, |_| (), |_| ())).unwrap().unwrap();
+    laptop.run(|| join(options, &Stop::new()?, |_| ())).unwrap().unwrap();
 }
 
 fn child(name: &str, namespace: &Namespace, state: &Path) -> Running {
@@ -686,7 +754,11 @@ fn both_families_follow_the_relays_own_link() {
 fn a_relay_is_named_with_its_tier_and_its_place() {
     let Some(bed) = Bed::with_phones(&[0]) else { return };
     bed.pair(0);
-    let choice = |name: &str, address: Option<IpAddr>| RelayChoice { name: name.into(), address, tier: Tier::Backup };
+    let choice = |name: &str, address: Option<IpAddr>| RelayChoice {
+        name: name.into(),
+        address: address.map(Into::into),
+        tier: Tier::Backup,
+    };
     // It is elsewhere now, and somebody knows where.
     let store = Store::at(&bed.state("laptop"));
     store

@@ -256,6 +256,38 @@ fn what_a_killed_janitor_leaves_is_cleaned_and_nothing_of_the_living() {
     assert_eq!(net.state(), before);
 }
 
+/// A journal that a full disk or a dying machine has cut: what is whole in it is undone, what is not is nobody's business.
+#[test]
+fn a_journal_that_was_cut_undoes_what_is_whole_and_nothing_else() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let before = net.state();
+    net.laptop.ip(["route add 10.77.0.0/16 dev usb0 table 9900".to_owned()]).unwrap();
+    let kept = net.state();
+    let namespace = net.laptop.run(|| fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
+    let number = namespace.to_string_lossy().trim_matches(|c: char| !c.is_ascii_digit()).to_owned();
+    let journal = PathBuf::from(format!("/run/anabranch/{number}-anabranch7.undo"));
+    let whole = "rule 4 10.99.7.2 990000 107\ntable 4 990000\nsysctl ipv4/conf/usb0/forwarding 1 0\n";
+    // `table 4 9900` would be somebody else's table.
+    let cuts = (0..=whole.len())
+        .filter(|len| len % 3 == 0)
+        .chain(["table 4 9900", "table 4 9"].map(|end| whole.find(end).unwrap() + end.len()));
+    for len in cuts {
+        net.laptop
+            .ip(["route add 10.78.0.0/16 dev usb0 table 990000", "rule add from 10.99.7.2 lookup 990000 priority 107"]
+                .map(str::to_owned))
+            .unwrap();
+        fs::create_dir_all("/run/anabranch").unwrap();
+        fs::write(&journal, &whole[..len]).unwrap();
+        assert_eq!(net.laptop.run(uplink::clean).unwrap().unwrap(), ["anabranch7"], "{len}");
+        assert!(!journal.exists());
+        let left = ["rule del from 10.99.7.2 lookup 990000", "route flush table 990000"];
+        left.iter().for_each(|command| drop(output(&net.laptop, "sh", &["-c", &format!("ip {command} || true")])));
+        assert_eq!(net.state(), kept, "{len}");
+    }
+    output(&net.laptop, "ip", &["route", "flush", "table", "9900"]);
+    assert_eq!(net.state(), before);
+}
+
 #[test]
 fn two_downloads_at_once_do_not_meet() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
@@ -371,7 +403,7 @@ fn the_watch_tells_what_becomes_of_an_uplink() {
         change.unwrap()
     };
     let lost = |change: Change, said: &str| match change {
-        Change::Lost { interface, why } => assert!(interface == "usb1" && why.contains(said), "{why}"),
+        Change::Lost { interface, why, .. } => assert!(interface == "usb1" && why.contains(said), "{why}"),
         Change::Usable(uplink) => panic!("{uplink:?}"),
     };
     let usable = |change: Change| match change {

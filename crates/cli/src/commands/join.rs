@@ -1,6 +1,6 @@
 //! `anabranch join`: several uplinks of this device as one.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use cooperation::link::pairing::{Code, NoCode};
 use daemon::control::{self, Request};
@@ -8,26 +8,30 @@ use daemon::join::status::{JoinStatus, UplinkStatus};
 use daemon::join::{JoinOptions, Wanted, join as join_uplinks, rehearse};
 use daemon::kernel_mode::{self, KernelOptions};
 use daemon::links::LinkStatus;
-use daemon::pairing;
+use daemon::pairing::{self, Invitation};
 use daemon::proxy::ProxyConfig;
+use daemon::scoped::ScopedAddress;
 use daemon::store::Store;
 use lab::present::quantity;
 use linux::EngineOptions;
 use linux::stop::Stop;
+use serde::Serialize;
 
-use crate::arguments::{self, Change, JoinOrder};
+use crate::arguments::{self, Change, JoinOrder, PairTarget};
 use crate::commands::status::chosen;
 use crate::commands::{device, engine};
 use crate::console;
 use crate::failure::Failure;
+use crate::{log, service};
 
 /// Joins uplinks until Ctrl-C, or tells a running daemon something.
 pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
     if let Some(JoinOrder::Set(set)) = &arguments.order {
         return tell(set);
     }
-    if let Some(address) = arguments.pair {
-        return pair(arguments, address);
+    log::begin(&arguments.log);
+    if let Some(target) = &arguments.pair {
+        return pair(arguments, target.as_ref());
     }
     if arguments.kernel {
         return join_kernel(arguments);
@@ -39,10 +43,7 @@ pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
     let (engine, tape) = engine::options(&arguments.engine)?;
     let options = options(arguments, engine)?;
     let stop = Stop::on_signals()?;
-    // What is said is for people, and a log that nobody reads any more must not end the service.
-    let say = |line: &str| drop(console::complain(&format!("{line}\n")));
-    let ready = |status: &JoinStatus| drop(console::print(&describe(status)));
-    let ended = join_uplinks(options, &stop, ready, say);
+    let ended = join_uplinks(options, &stop, ready(arguments));
     let captured = tape.finish();
     ended?;
     captured
@@ -56,17 +57,30 @@ fn join_kernel(arguments: &arguments::Join) -> Result<(), Failure> {
         return Ok(console::print(&kernel_mode::rehearse(&options)?.to_string())?);
     }
     let stop = Stop::on_signals()?;
-    let say = |line: &str| drop(console::complain(&format!("{line}\n")));
-    let ready = |status: &JoinStatus| drop(console::print(&describe(status)));
-    Ok(kernel_mode::join(options, &stop, ready, say)?)
+    Ok(kernel_mode::join(options, &stop, ready(arguments))?)
+}
+
+/// Tells people and programs what there is. That nobody reads it any more must not end the service.
+fn ready(arguments: &arguments::Join) -> impl FnOnce(&JoinStatus) {
+    let json = arguments.json;
+    move |status| {
+        let text = if json { json_line(status) } else { describe(status) };
+        let _ = console::print(&text);
+        service::ready();
+    }
+}
+
+fn json_line(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default() + "\n"
 }
 
 fn options(arguments: &arguments::Join, engine: EngineOptions) -> Result<JoinOptions, Failure> {
     let mut proxy = ProxyConfig::new(arguments.listen);
     proxy.open = arguments.open;
+    proxy.ended = arguments.json.then_some(|connection| drop(console::print(&json_line(connection))));
     let control_group = arguments.control_group.as_deref().map(device::group).transpose()?;
-    let (uplinks, target) = (wanted(arguments), arguments.target);
-    Ok(JoinOptions { uplinks, target, proxy, control_group, engine })
+    let (uplinks, target, prices) = (wanted(arguments), arguments.target, arguments.prices.clone());
+    Ok(JoinOptions { uplinks, target, prices, proxy, control_group, engine })
 }
 
 fn wanted(arguments: &arguments::Join) -> Wanted {
@@ -78,17 +92,31 @@ fn wanted(arguments: &arguments::Join) -> Wanted {
 }
 
 /// Gets to know a relay.
-fn pair(arguments: &arguments::Join, address: Option<IpAddr>) -> Result<(), Failure> {
+fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), Failure> {
     let name = device::name(arguments.name.as_ref())?;
-    let address = address.map_or_else(find_pairing, Ok)?;
-    let code = arguments.code.map_or_else(ask_for_code, Ok)?;
-    let relay = pairing::accept(&Store::at(&arguments.state), &name, address, code, &Stop::on_signals()?)?;
+    let store = Store::at(&arguments.state);
+    // Who may not write down what comes of it hears so before a code is asked for, and used up.
+    store.identity()?;
+    let invitation = match target {
+        Some(PairTarget::Invited(_)) if arguments.code.is_some() => {
+            return Err(Failure::Input("the URI has the code in it: leave --code out".into()));
+        }
+        Some(PairTarget::Invited(invitation)) => invitation.clone(),
+        Some(PairTarget::At(address)) => invitation_at(address.clone(), arguments)?,
+        None => invitation_at(find_pairing()?, arguments)?,
+    };
+    let relay = pairing::accept(&store, &name, &invitation, &Stop::on_signals()?)?;
     Ok(console::print(&format!(
         "paired with {relay}: use it with `anabranch join`, or `anabranch join --relay {relay}`\n"
     ))?)
 }
 
-fn find_pairing() -> Result<IpAddr, Failure> {
+fn invitation_at(address: ScopedAddress, arguments: &arguments::Join) -> Result<Invitation, Failure> {
+    let code = arguments.code.map_or_else(ask_for_code, Ok)?;
+    Ok(Invitation::new(vec![address], code))
+}
+
+fn find_pairing() -> Result<ScopedAddress, Failure> {
     console::complain("looking for a relay that shows a code ...\n")?;
     // Until there is something to take back, Ctrl-C may end this at once.
     let (name, address) = pairing::find(&Stop::new()?)?;
@@ -161,6 +189,10 @@ fn tell(set: &arguments::Set) -> Result<(), Failure> {
             Change::Tier(uplink, tier) => {
                 let request = Request::SetTier { uplink: uplink.clone(), tier: *tier };
                 (request, format!("{uplink} is {} now\n", tier.name()))
+            }
+            Change::Price(uplink, price) => {
+                let request = Request::SetPrice { uplink: uplink.clone(), price: *price };
+                (request, format!("an octet over {uplink} costs {price} now\n"))
             }
             Change::Target(Some(rate)) => {
                 let done =

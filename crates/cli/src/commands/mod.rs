@@ -11,6 +11,7 @@ mod engine;
 pub mod fading;
 pub mod get;
 pub mod join;
+pub mod manual;
 pub mod peers;
 pub mod relay;
 pub mod run;

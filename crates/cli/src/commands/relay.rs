@@ -1,7 +1,9 @@
 //! `anabranch relay`: lends this device's own link.
 
+use std::io::IsTerminal as _;
+
 use daemon::control::{self, Request};
-use daemon::pairing;
+use daemon::pairing::{self, Invitation};
 use daemon::relay::status::RelayStatus;
 use daemon::relay::{Limit, Period, RelayOptions, rehearse, relay as lend};
 use daemon::store::Store;
@@ -13,9 +15,11 @@ use crate::arguments;
 use crate::commands::device;
 use crate::console;
 use crate::failure::Failure;
+use crate::{log, qr, service};
 
 /// Lends an interface until Ctrl-C, or pairs one more device with the relay that runs here.
 pub fn relay(arguments: &arguments::Relay) -> Result<(), Failure> {
+    log::begin(&arguments.log);
     let Some(share) = &arguments.share else { return pair(arguments) };
     let options = RelayOptions {
         share: share.clone(),
@@ -31,13 +35,25 @@ pub fn relay(arguments: &arguments::Relay) -> Result<(), Failure> {
         return Ok(console::print(&rehearse(&options)?.to_string())?);
     }
     let stop = Stop::on_signals()?;
-    let ready = |status: &RelayStatus| drop(console::print(&describe(status)));
-    Ok(lend(options, &stop, ready, say)?)
+    let ready = |status: &RelayStatus| {
+        let _ = console::print(&describe(status));
+        service::ready();
+    };
+    let qr = arguments.qr;
+    Ok(lend(options, &stop, ready, move |invitation| show(invitation, qr))?)
 }
 
-/// What is said is for people, and a log that nobody reads any more must not end the service.
-fn say(line: &str) {
-    let _ = console::complain(&format!("{line}\n"));
+/// Shows a code, for people and for cameras. It is no part of what is told on standard error, which may be kept.
+fn show(invitation: &Invitation, qr: bool) {
+    let wants_squares = qr || std::io::stdout().is_terminal();
+    let squares = if wants_squares { qr::draw(&invitation.to_string()) } else { String::new() };
+    let text = format!(
+        "{squares}pairing code: {}   (type it on the other device: anabranch join --pair; if that does not find this one, add its \
+         address on the network of both)\n",
+        invitation.code
+    );
+    // That nobody reads it any more must not end the service.
+    let _ = console::print(&text);
 }
 
 fn volume(arguments: &arguments::Relay) -> Result<Option<Limit>, Failure> {
@@ -65,7 +81,8 @@ fn pair(arguments: &arguments::Relay) -> Result<(), Failure> {
     // Where the relay that runs here keeps its keys, wherever that is.
     let state =
         status.pointer("/relay/state").and_then(serde_json::Value::as_str).map_or(arguments.state.clone(), Into::into);
-    let paired = pairing::offer(&Store::at(&state), &name, share, ipv6, &Stop::on_signals()?, &say)?;
+    let show = |invitation: &Invitation| show(invitation, arguments.qr);
+    let paired = pairing::offer(&Store::at(&state), &name, share, ipv6, &Stop::on_signals()?, &show)?;
     match paired {
         Some(name) => Ok(console::print(&format!("{name} is paired\n"))?),
         None => Err(linux::Error::Interrupted.into()),

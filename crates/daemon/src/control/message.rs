@@ -18,6 +18,13 @@ pub enum Request {
         /// When it is used.
         tier: Tier,
     },
+    /// An octet over an uplink costs so much from now on.
+    SetPrice {
+        /// Its interface.
+        uplink: String,
+        /// In any unit.
+        price: u32,
+    },
     /// As few uplinks as deliver this carry data from now on; without it all do.
     SetTarget {
         /// Bit/s.

@@ -2,15 +2,15 @@
 
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
-use std::sync::Arc;
 
 use linux::Result;
+use linux::clock::{Jump, Jumps, Times};
 use linux::driver::Remote;
 use linux::stop::Stop;
 use linux::uplink::{Change, Plumbing, Uplink, Watch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-
+use tracing::{debug, error, info, warn};
 use units::{Instant, Rate};
 
 use super::selection::Measured;
@@ -18,8 +18,8 @@ use super::{ProxyHost, Shared};
 use crate::lock;
 use crate::proxy::choice;
 
-/// How often it is looked who is to carry.
-const PERIOD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+/// How often it is looked who is to carry, and at the clocks.
+pub const PERIOD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Why the keeper looks up.
 enum Woken {
@@ -29,23 +29,24 @@ enum Woken {
 }
 
 /// Owns the plumbing: with it, everything is taken back.
-pub struct Keeper<Say> {
+pub struct Keeper {
     pub plumbing: Plumbing,
     pub watch: Watch,
     pub roster: Shared,
     pub remote: Remote<ProxyHost>,
-    pub say: Arc<Say>,
+    pub jumps: Jumps,
     /// Octets that uplinks had carried when they were last looked at, and when that was.
     pub sums: Vec<u64>,
     pub looked_at: Instant,
 }
 
-impl<Say: Fn(&str)> Keeper<Say> {
+impl Keeper {
     /// Until `over`, or until the driver has ended.
     pub fn keep(mut self, over: &Stop) {
         loop {
             match self.wait(over) {
                 Ok(Woken::Second) => {
+                    heed_clocks(&mut self.jumps, &mut self.watch);
                     if self.select().is_err() {
                         return;
                     }
@@ -56,7 +57,7 @@ impl<Say: Fn(&str)> Keeper<Say> {
                     }
                 }
                 Ok(Woken::Over) => return,
-                Err(errno) => return self.give_up(&errno.to_string()),
+                Err(errno) => return give_up(&errno),
             }
         }
     }
@@ -82,30 +83,28 @@ impl<Say: Fn(&str)> Keeper<Say> {
                 }
                 Ok(None) => return true,
                 Err(error) => {
-                    self.give_up(&error.to_string());
+                    give_up(&error);
                     return false;
                 }
             }
         }
     }
 
-    /// What is there goes on; what changes is no longer followed.
-    fn give_up(&self, why: &str) {
-        (self.say)(&format!("changes of uplinks are no longer followed ({why}): start again soon"));
-    }
-
     /// # Errors
     /// If the driver has ended.
     fn heed(&mut self, change: Change) -> Result<()> {
         match change {
-            Change::Lost { interface, why } => self.lost(&interface, why),
+            Change::Lost { interface, why, renamed } => {
+                note_renamed(&mut self.plumbing, &interface, renamed.as_deref());
+                self.lost(&interface, why)
+            }
             Change::Usable(uplink) => self.usable(uplink),
         }
     }
 
     fn lost(&self, interface: &str, why: String) -> Result<()> {
         let why = lock(&self.roster).why_lost(interface, why);
-        (self.say)(&format!("going on without {interface}: it {why}"));
+        warn!(uplink = interface, "going on without {interface}: it {why}");
         let addresses = lock(&self.roster).entry(interface).map(|entry| {
             entry.lost = Some(why);
             entry.addresses.clone()
@@ -127,10 +126,8 @@ impl<Say: Fn(&str)> Keeper<Say> {
         let differ = entry.replace(self.plumbing.paths()[index].uplink.clone());
         let used = roster.used_of(index).into_iter().filter(|uplink| differ.contains(&uplink.ip)).collect();
         drop(roster);
-        (self.say)(&format!(
-            "{name} {}",
-            if was_lost { "is there and in use" } else { "has changed, and is used as it is now" }
-        ));
+        let what = if was_lost { "is there and in use" } else { "has changed, and is used as it is now" };
+        info!(uplink = name, "{name} {what}");
         self.change(differ, used)
     }
 
@@ -161,13 +158,22 @@ impl<Say: Fn(&str)> Keeper<Say> {
             .enumerate()
             .map(|(index, entry)| {
                 let bytes = sums[index].saturating_sub(self.sums.get(index).copied().unwrap_or(sums[index]));
-                Measured { tier: entry.tier, usable: entry.lost.is_none(), rate: Rate::from_bytes_per(bytes, span) }
+                Measured {
+                    tier: entry.tier,
+                    price: entry.price,
+                    usable: entry.lost.is_none(),
+                    rate: Rate::from_bytes_per(bytes, span),
+                }
             })
             .collect();
         (self.sums, self.looked_at) = (sums, now);
         let changes = roster.selection.as_mut().is_some_and(|selection| selection.look(&measured, busy, now));
         drop(roster);
-        if changes { super::retier(&self.roster, &self.remote) } else { Ok(()) }
+        if !changes {
+            return Ok(());
+        }
+        debug!("other uplinks carry for the target bit rate");
+        super::retier(&self.roster, &self.remote)
     }
 
     /// What ran over `addresses` ends; what may be used is used anew.
@@ -179,4 +185,36 @@ impl<Say: Fn(&str)> Keeper<Say> {
             });
         })
     }
+}
+
+/// After a sleep uplinks may be others than before, whether the kernel has told so or not.
+pub fn heed_clocks(jumps: &mut Jumps, watch: &mut Watch) {
+    match jumps.look(Times::now()) {
+        Some(Jump::Slept(span)) => {
+            info!(
+                slept_s = span.as_secs_f64(),
+                "this device was asleep for {:.0} s: uplinks are looked at anew",
+                span.as_secs_f64()
+            );
+            if let Err(error) = watch.look_again() {
+                warn!("uplinks cannot be looked at anew: {error}");
+            }
+        }
+        Some(Jump::SetForward(span)) => debug!("the clock was set forward by {:.0} s", span.as_secs_f64()),
+        Some(Jump::SetBack(span)) => debug!("the clock was set back by {:.0} s", span.as_secs_f64()),
+        None => {}
+    }
+}
+
+/// What was changed for an uplink is to be taken back where it is now.
+pub fn note_renamed(plumbing: &mut Plumbing, from: &str, to: Option<&str>) {
+    let Some(to) = to else { return };
+    if let Err(error) = plumbing.note_renamed(from, to) {
+        warn!(uplink = from, "what was changed for {from} cannot be taken back from {to}: {error}");
+    }
+}
+
+/// What is there goes on; what changes is no longer followed.
+fn give_up(why: &dyn std::fmt::Display) {
+    error!("changes of uplinks are no longer followed ({why}): start again soon");
 }

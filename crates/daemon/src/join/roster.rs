@@ -29,6 +29,8 @@ pub struct Entry {
     pub addresses: Vec<IpAddr>,
     /// When it is used.
     pub tier: Tier,
+    /// What an octet over it costs, in any unit.
+    pub price: u32,
     /// Why it cannot be used now, to follow its name in a sentence.
     pub lost: Option<String>,
     /// The link to the relay, if it is one.
@@ -58,6 +60,7 @@ impl Roster {
             uplink: path.uplink.clone(),
             addresses: path.addresses.clone(),
             tier: *tier,
+            price: 0,
             lost: path.uplink.ways().next().is_none().then(|| "is not there yet".into()),
             link: None,
         };
@@ -130,16 +133,31 @@ impl Roster {
         }
     }
 
+    /// An octet over an uplink costs so much.
+    ///
+    /// # Errors
+    /// In one line: if there is no such uplink.
+    pub fn set_price(&mut self, interface: &str, price: u32) -> Result<(), String> {
+        let names = self.names();
+        let entry = self.entry(interface).ok_or_else(|| unknown(interface, &names))?;
+        entry.price = price;
+        Ok(())
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.entries.iter().map(|entry| entry.uplink.interface.clone()).collect()
+    }
+
     /// Uses an uplink in another way.
     ///
     /// # Errors
     /// In one line: if there is no such uplink, or no other would be left.
     pub fn set_tier(&mut self, interface: &str, tier: Tier) -> Result<(), String> {
-        let names: Vec<String> = self.entries.iter().map(|entry| entry.uplink.interface.clone()).collect();
+        let names = self.names();
         let others_used =
             self.entries.iter().any(|entry| entry.uplink.interface != interface && entry.tier != Tier::Never);
         let Some(entry) = self.entry(interface) else {
-            return Err(format!("there is no uplink {interface}: the uplinks are {}", names.join(", ")));
+            return Err(unknown(interface, &names));
         };
         if tier == Tier::Never && !others_used {
             return Err(format!("{interface} is the last uplink in use: give another one a tier first"));
@@ -147,6 +165,10 @@ impl Roster {
         entry.tier = tier;
         Ok(())
     }
+}
+
+fn unknown(interface: &str, names: &[String]) -> String {
+    format!("there is no uplink {interface}: the uplinks are {}", names.join(", "))
 }
 
 #[cfg(test)]

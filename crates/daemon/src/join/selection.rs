@@ -6,10 +6,13 @@
 //! estimates       ──► relay selection (SSRS) among primaries, then among primaries and secondaries
 //! ```
 //!
+//! Where uplinks have prices, all cheaper ones carry before a dearer one does, and of the dearest that are needed as few as deliver what is
+//! missing.
+//!
 //! An uplink that nothing is known of carries, so that something becomes known. Where less than the target arrives although somebody
 //! wants data, those that carry have shown what they deliver: their estimates fall to that, and others help.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use cooperation::relay_selection::{self, Goal, Offer, RelayId, RelaySelector, SelectorError, SelectorSettings};
 use units::{Duration, Instant, Rate};
@@ -34,6 +37,8 @@ const BELIEVED_FOR: Duration = Duration::from_secs(600);
 pub struct Measured {
     /// When it may be used.
     pub tier: Tier,
+    /// What an octet over it costs.
+    pub price: u32,
     /// Whether it can be used now.
     pub usable: bool,
     /// What arrived over it, and was sent and acknowledged.
@@ -114,7 +119,7 @@ impl Selection {
 
     /// The least sum that serves, bit/s.
     fn least(&self) -> u64 {
-        (self.target.as_bps() as f64 * (1.0 - TOLERANCE)) as u64
+        least(self.target)
     }
 
     fn note(&mut self, index: usize, uplink: Measured, busy: bool, now: Instant) {
@@ -144,37 +149,57 @@ impl Selection {
         let may = |tier: Tier| move |uplink: &Measured| uplink.usable && uplink.tier <= tier;
         for tiers in [Tier::Primary, Tier::Secondary] {
             let among: Vec<usize> = (0..measured.len()).filter(|index| may(tiers)(&measured[*index])).collect();
-            let unknown = among.iter().any(|index| self.estimate(*index).is_none());
-            let sum: u64 = among.iter().filter_map(|index| self.estimate(*index)).map(Rate::as_bps).sum();
-            if !among.is_empty() && (unknown || sum >= self.least()) {
-                let chosen = if unknown { among } else { self.choose(&among, now) };
+            if let Some(chosen) = self.choose_cheapest(&among, measured, now) {
                 return (0..measured.len()).map(|index| chosen.contains(&index)).collect();
             }
         }
         measured.iter().map(may(Tier::Secondary)).collect()
     }
 
-    /// Some of `among`, all of which are known and deliver enough together.
-    fn choose(&mut self, among: &[usize], now: Instant) -> Vec<usize> {
-        let rate = |index: &usize| self.estimate(*index).unwrap_or_default().as_bps().min(self.target.as_bps());
+    /// Those of `among` that are to carry, the dearer ones only if the cheaper do not deliver enough; `None`: all together do not.
+    fn choose_cheapest(&mut self, among: &[usize], measured: &[Measured], now: Instant) -> Option<Vec<usize>> {
+        let prices: BTreeSet<u32> = among.iter().map(|index| measured[*index].price).collect();
+        let mut cheaper: Vec<usize> = Vec::new();
+        for price in prices {
+            let before: u64 = cheaper.iter().filter_map(|index| self.estimate(*index)).map(Rate::as_bps).sum();
+            let level: Vec<usize> = among.iter().copied().filter(|index| measured[*index].price == price).collect();
+            let unknown = level.iter().any(|index| self.estimate(*index).is_none());
+            let sum: u64 = level.iter().filter_map(|index| self.estimate(*index)).map(Rate::as_bps).sum();
+            if unknown {
+                return Some([cheaper, level].concat());
+            }
+            if before.saturating_add(sum) >= self.least() {
+                let missing = Rate::from_bps(self.target.as_bps().saturating_sub(before));
+                let chosen = self.choose(&level, missing, now);
+                return Some([cheaper, chosen].concat());
+            }
+            cheaper.extend(level);
+        }
+        None
+    }
+
+    /// Some of `among`, all of which are known and deliver `target` together.
+    fn choose(&mut self, among: &[usize], target: Rate, now: Instant) -> Vec<usize> {
+        let least = least(target);
+        let rate = |index: &usize| self.estimate(*index).unwrap_or_default().as_bps().min(target.as_bps());
         let sum = |set: &[usize]| set.iter().map(rate).fold(0, u64::saturating_add);
         let in_use: Vec<usize> = among.iter().copied().filter(|index| self.carries(*index)).collect();
         let rests = self.changed_at.is_some_and(|at| now.saturating_since(at) < REST);
-        if rests && sum(&in_use) >= self.least() {
+        if rests && sum(&in_use) >= least {
             return in_use;
         }
         let id = |index: &usize| RelayId(u16::try_from(*index).unwrap_or(u16::MAX));
         let offers: Vec<Offer> =
             among.iter().map(|index| Offer { relay: id(index), available: Rate::from_bps(rate(index)) }).collect();
-        let goal = Goal { target: self.target, tolerance: TOLERANCE };
+        let goal = Goal { target, tolerance: TOLERANCE };
         let used: Vec<RelayId> = in_use.iter().map(id).collect();
         let found = self.selector.select(&offers, &goal, &used).active;
         let mut chosen: Vec<usize> = found.relays.iter().map(|relay| usize::from(relay.0)).collect();
         // The nearest miss may be too little: the smallest that makes it enough is added, or else the largest.
-        let rate = |index: &usize| self.estimate(*index).unwrap_or_default().as_bps().min(self.target.as_bps());
+        let rate = |index: &usize| self.estimate(*index).unwrap_or_default().as_bps().min(target.as_bps());
         let sum = |set: &[usize]| set.iter().map(rate).fold(0, u64::saturating_add);
-        while sum(&chosen) < self.least() {
-            let missing = self.least() - sum(&chosen);
+        while sum(&chosen) < least {
+            let missing = least - sum(&chosen);
             let others = || among.iter().filter(|index| !chosen.contains(index));
             let enough = others().filter(|index| rate(index) >= missing).min_by_key(|index| rate(index));
             let Some(next) = enough.or_else(|| others().max_by_key(|index| rate(index))) else { break };
@@ -182,6 +207,11 @@ impl Selection {
         }
         chosen
     }
+}
+
+/// The least sum that serves for `target`, bit/s.
+fn least(target: Rate) -> u64 {
+    (target.as_bps() as f64 * (1.0 - TOLERANCE)) as u64
 }
 
 fn keep_latest(rates: &mut VecDeque<u64>, most: usize) {
@@ -198,6 +228,7 @@ mod tests {
     struct World {
         selection: Selection,
         tiers: Vec<Tier>,
+        prices: Vec<u32>,
         mbps: Vec<u64>,
         wanted_mbps: u64,
         second: u64,
@@ -209,6 +240,7 @@ mod tests {
             Self {
                 selection: Selection::new(Rate::from_bps(target_mbps * 1_000_000), uplinks.len()).unwrap(),
                 tiers: uplinks.iter().map(|(tier, _)| *tier).collect(),
+                prices: vec![0; uplinks.len()],
                 mbps: uplinks.iter().map(|(_, mbps)| *mbps).collect(),
                 wanted_mbps: 1000,
                 second: 0,
@@ -224,8 +256,8 @@ mod tests {
                     .map(|index| {
                         let mbps = if self.selection.carries(index) { self.mbps[index].min(left) } else { 0 };
                         left -= mbps;
-                        let (tier, usable) = (self.tiers[index], self.mbps[index] > 0);
-                        Measured { tier, usable, rate: Rate::from_bps(mbps * 1_000_000) }
+                        let (tier, price, usable) = (self.tiers[index], self.prices[index], self.mbps[index] > 0);
+                        Measured { tier, price, usable, rate: Rate::from_bps(mbps * 1_000_000) }
                     })
                     .collect();
                 self.changes += usize::from(self.selection.look(&measured, BUSY, Instant::from_secs(self.second)));
@@ -265,6 +297,27 @@ mod tests {
     }
 
     #[test]
+    fn a_dear_uplink_carries_only_what_cheap_ones_do_not_deliver() {
+        let priced = |target: u64, mbps: &[u64], prices: &[u32]| {
+            let uplinks: Vec<_> = mbps.iter().map(|mbps| (Primary, *mbps)).collect();
+            let mut world = World::new(target, &uplinks);
+            world.prices = prices.into();
+            world
+        };
+        let mut world = priced(8, &[20, 9], &[5, 1]);
+        assert_eq!(world.run(100), [1], "the faster one is dearer");
+        world.mbps[1] = 3;
+        assert_eq!(world.run(100), [0, 1], "it helps, and the cheap one goes on");
+        // 8 of 12 are missing after the cheap one: of the dear ones the one that fits, and the dearest not at all.
+        assert_eq!(priced(12, &[4, 5, 8, 30], &[0, 1, 1, 2]).run(100), [0, 2]);
+        assert_eq!(priced(80, &[4, 20, 8], &[0, 1, 2]).run(100), [0, 1, 2]);
+        // A secondary that is cheap is a secondary.
+        let mut world = World::new(8, &[(Primary, 10), (Secondary, 10)]);
+        world.prices = vec![9, 0];
+        assert_eq!(world.run(100), [0]);
+    }
+
+    #[test]
     fn when_one_delivers_less_others_help() {
         let mut world = World::new(8, &[(Primary, 10), (Primary, 9)]);
         let first = world.run(60);
@@ -286,7 +339,7 @@ mod tests {
     #[test]
     fn odd_numbers_end_in_some_choice() {
         let mut selection = Selection::new(Rate::from_bps(0), 1).unwrap();
-        let measured = Measured { tier: Primary, usable: true, rate: Rate::from_bps(u64::MAX) };
+        let measured = Measured { tier: Primary, price: 0, usable: true, rate: Rate::from_bps(u64::MAX) };
         selection.look(&[measured, measured], BUSY, Instant::ZERO);
         selection.look(&[], !BUSY, Instant::FAR_FUTURE);
         assert!(selection.carries(7));

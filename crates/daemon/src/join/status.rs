@@ -40,6 +40,8 @@ pub struct UplinkStatus {
     pub interface: String,
     /// When it is used, as it was told.
     pub tier: Tier,
+    /// What an octet over it costs, in the unit of who has said so.
+    pub price: u32,
     /// Whether it carries for the target bit rate, if there is one.
     pub carries: bool,
     /// Whether it is a backup for some time, because connections waited for it more than it brought.
@@ -87,6 +89,7 @@ impl JoinStatus {
             estimate_bps: selection.and_then(|selection| selection.estimate(index)).map(Rate::as_bps),
             interface: entry.uplink.interface.clone(),
             tier: entry.tier,
+            price: entry.price,
             lost: entry.lost.clone(),
             ways: entry.uplink.ways().map(describe).collect(),
             base_rtt: views(entry).iter().filter_map(|view| view.base_rtt).min(),

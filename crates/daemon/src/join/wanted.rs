@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use linux::stop::Stop;
 use linux::uplink::{self, Uplink, lent};
 use linux::{Error, Result};
+use tracing::warn;
 use units::Duration;
 
 use crate::doctor::pointed;
@@ -53,8 +54,8 @@ impl Wanted {
     ///
     /// # Errors
     /// If nothing can be used now, or something is wrong with a name; if the process may not make devices; if `stop` was triggered.
-    pub(crate) fn find(&self, stop: &Stop, say: &dyn Fn(&str)) -> Result<Found> {
-        let chosen = self.choose(say)?;
+    pub(crate) fn find(&self, stop: &Stop) -> Result<Found> {
+        let chosen = self.choose(true)?;
         let mut links = None;
         if !chosen.is_empty() {
             links.insert(Links::open(&chosen, Store::at(&self.state))?).connect(PATIENCE, stop)?;
@@ -68,7 +69,7 @@ impl Wanted {
     /// # Errors
     /// As [`Self::find`].
     pub(crate) fn rehearse(&self) -> Result<(Vec<Uplink>, Vec<String>)> {
-        let chosen = self.choose(&|_| ())?;
+        let chosen = self.choose(false)?;
         let mut uplinks = match self.look_for(&[]) {
             Ok((uplinks, ..)) => uplinks,
             // Relays alone are enough.
@@ -86,14 +87,16 @@ impl Wanted {
         Ok((uplinks, notes.collect()))
     }
 
-    /// The relays that are wanted. Of those that nobody has named, the ones that another of our programs uses are left out.
-    fn choose(&self, say: &dyn Fn(&str)) -> Result<Vec<Chosen>> {
+    /// The relays that are wanted. Of those that nobody has named, the ones that another of our programs uses are left out, which is told if
+    /// it `tells`.
+    fn choose(&self, tells: bool) -> Result<Vec<Chosen>> {
         let mut chosen = choose(&self.state, &self.relays, self.is_everything())?;
         if self.is_everything() {
             chosen.retain(|Chosen { relay, interface, .. }| {
                 let is_taken = lent::exists(interface);
-                if is_taken {
-                    say(&format!("going on without the relay {}: another `anabranch join` uses it", relay.name));
+                if is_taken && tells {
+                    let relay = relay.name.as_str();
+                    warn!(relay, "going on without the relay {relay}: another `anabranch join` uses it");
                 }
                 !is_taken
             });
@@ -115,7 +118,10 @@ impl Wanted {
         }
         named.extend(lent.iter().map(|chosen| (chosen.interface.clone(), chosen.tier)));
         if named.is_empty() {
-            return Ok((Vec::new(), Vec::new(), Vec::new()));
+            return Err(Error::Usage(
+                "nothing is left to be used: no interface reaches the Internet by itself, and relays are used by another `anabranch join`"
+                    .into(),
+            ));
         }
         let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
         let (uplinks, wrong) = uplink::discover_some(&names)?;

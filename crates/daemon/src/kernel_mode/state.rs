@@ -161,6 +161,7 @@ impl State {
             UplinkStatus {
                 interface: entry.uplink.interface.clone(),
                 tier: entry.tier,
+                price: entry.price,
                 carries: true,
                 held_back: false,
                 estimate_bps: None,

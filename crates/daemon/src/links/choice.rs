@@ -1,12 +1,12 @@
 //! Which relays are used, and when.
 
-use std::net::IpAddr;
 use std::path::Path;
 
 use linux::uplink::lent;
 use linux::{Error, Result};
 
 use crate::proxy::choice::Tier;
+use crate::scoped::ScopedAddress;
 use crate::store::{Relay, Store};
 
 /// A relay that somebody has named.
@@ -15,7 +15,7 @@ pub struct RelayChoice {
     /// What it is called here.
     pub name: String,
     /// Where it is, if not where it was.
-    pub address: Option<IpAddr>,
+    pub address: Option<ScopedAddress>,
     /// When it is used.
     pub tier: Tier,
 }
@@ -45,7 +45,10 @@ pub fn choose(folder: &Path, named: &[RelayChoice], by_default: bool) -> Result<
         if chosen.iter().any(|(other, _)| other.key == relay.key) {
             return Err(Error::Usage(format!("--relay {} is named twice: name each relay once", choice.name)));
         }
-        chosen.push((Relay { address: choice.address.unwrap_or(relay.address), ..relay.clone() }, choice.tier));
+        chosen.push((
+            Relay { address: choice.address.clone().unwrap_or_else(|| relay.address.clone()), ..relay.clone() },
+            choice.tier,
+        ));
     }
     if named.is_empty() && by_default {
         chosen = known.into_iter().map(|relay| (relay, Tier::Primary)).collect();
@@ -93,7 +96,7 @@ mod tests {
         assert!(choose(folder.path(), &[], false).unwrap().is_empty());
         let chosen = choose(folder.path(), &[choice("bert", Some("10.0.0.7"))], true).unwrap();
         assert_eq!((chosen.len(), chosen[0].tier, chosen[0].interface.as_str()), (1, Tier::Backup, "via-bert"));
-        assert_eq!(chosen[0].relay.address, "10.0.0.7".parse::<IpAddr>().unwrap());
+        assert_eq!(chosen[0].relay.address, "10.0.0.7".parse().unwrap());
         assert!(refusal(&[choice("cleo", None)]).contains("anna, bert"));
         assert!(refusal(&[choice("anna", None), choice("anna", None)]).contains("twice"));
     }

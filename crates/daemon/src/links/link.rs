@@ -13,6 +13,7 @@ use serde::Serialize;
 use units::{Duration, Instant, Rate};
 
 use crate::discovery::{Found, mark};
+use crate::scoped::ScopedAddress;
 use crate::sockets;
 use crate::store::Relay;
 
@@ -58,7 +59,7 @@ pub struct Link {
     interface: String,
     place: SocketAddr,
     /// Where it was when that was last written down by this process.
-    noted: Option<IpAddr>,
+    noted: Option<SocketAddr>,
     /// Where it may be besides, as the network says.
     candidates: Vec<SocketAddr>,
     mark: String,
@@ -84,14 +85,14 @@ impl Link {
         let Chosen { relay, interface, .. } = chosen;
         let tun = lent::open(interface, INNER_MTU)?;
         let ways = lent::Ways::new(interface, relay.slot, index)?;
-        let any =
-            if relay.address.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
+        let place = relay.address.at(PORT).map_err(Error::system(format!("call the relay {}", relay.name)))?;
+        let any = if place.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
         let socket = UdpSocket::bind((any, 0)).map_err(Error::system("open a UDP socket"))?;
         socket.set_nonblocking(true).map_err(Error::system("set up a UDP socket"))?;
         sockets::widen(&socket);
         let caller = Caller::new(identity.clone(), relay.key, random_seed()?, now);
         Ok(Self {
-            place: SocketAddr::new(relay.address, PORT),
+            place,
             candidates: Vec::new(),
             mark: mark(relay.key),
             noted: None,
@@ -116,18 +117,17 @@ impl Link {
     pub fn heed_found(&mut self, found: &Found) {
         if found.mark == self.mark {
             let is_v4 = self.place.is_ipv4();
-            let places = found.addresses.iter().filter(|address| address.is_ipv4() == is_v4);
-            self.candidates = places.take(CANDIDATES_MAX).map(|address| SocketAddr::new(*address, PORT)).collect();
+            let places = found.addresses.iter().filter_map(|address| address.at(PORT).ok());
+            self.candidates = places.filter(|place| place.is_ipv4() == is_v4).take(CANDIDATES_MAX).collect();
         }
     }
 
     /// The relay's key, and where it is, if that is elsewhere than when this was asked before.
-    pub fn takes_move(&mut self) -> Option<(PublicKey, IpAddr)> {
-        let address = self.place.ip();
-        let has_moved = self.caller.is_up(self.now) && self.noted != Some(address);
+    pub fn takes_move(&mut self) -> Option<(PublicKey, ScopedAddress)> {
+        let has_moved = self.caller.is_up(self.now) && self.noted != Some(self.place);
         has_moved.then(|| {
-            self.noted = Some(address);
-            (self.relay.key, address)
+            self.noted = Some(self.place);
+            (self.relay.key, ScopedAddress::of(self.place))
         })
     }
 

@@ -417,6 +417,7 @@ impl Proxy {
         session.to_server = Bytes::new();
         if let Some(stats) = endpoint.stats(server.connection) {
             self.meters.look(&stats, &mut server.seen);
+            self.config.ended.inspect(|ended| ended(&stats));
         }
         if let Some(ip) = server.plain_on.filter(|_| server.counts) {
             self.choice.set_busy(ip, false);

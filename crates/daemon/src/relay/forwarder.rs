@@ -14,6 +14,7 @@ use linux::tun::Tun;
 use linux::uplink::{SLOTS_MAX, slot_addresses};
 use linux::wait::wait;
 use linux::{Error, Result};
+use tracing::info;
 use units::{Duration, Instant, Rate};
 
 use super::allowed::AllowList;
@@ -280,7 +281,7 @@ impl Forwarder {
             }
         }
         if before.0 != terms.lends {
-            self.allowed.say(&format!("this relay {}", terms.lends.describe()));
+            info!(lends = terms.lends.name(), "this relay {}", terms.lends.describe());
         }
     }
 

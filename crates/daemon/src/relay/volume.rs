@@ -11,6 +11,8 @@ const BACKUP_PERCENT: u64 = 80;
 /// How much is taken down in advance, or 1 % of the volume if that is less: a program that is killed has then counted too much rather
 /// than too little.
 const STEP_BYTES: u64 = 4_000_000;
+/// Periods that are remembered beside the one of now.
+const OTHERS_MAX: usize = 4;
 /// Of the file.
 const VERSION: u32 = 1;
 
@@ -49,13 +51,24 @@ impl Period {
 }
 
 /// What the file says.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     version: u32,
     /// The first day of the period.
     since: Date,
     /// Octets that have gone or may have gone since.
+    bytes: u64,
+    /// Other periods that this device has been in: a clock that was set may lead back there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    others: Vec<Other>,
+}
+
+/// What was used of another period's volume.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Other {
+    since: Date,
     bytes: u64,
 }
 
@@ -66,6 +79,8 @@ pub struct Volume {
     path: PathBuf,
     since: Date,
     bytes: u64,
+    /// The latest comes last.
+    others: Vec<Other>,
     /// As the file says.
     written: Entry,
 }
@@ -77,7 +92,7 @@ impl Volume {
     /// If the file cannot be read or written, or is broken.
     pub fn open(limit: Limit, path: PathBuf, today: Date) -> Result<Self> {
         let since = limit.period.start(today);
-        let empty = Entry { version: VERSION, since, bytes: 0 };
+        let empty = Entry { version: VERSION, since, bytes: 0, others: Vec::new() };
         let entry = match std::fs::read_to_string(&path) {
             Ok(text) => serde_json::from_str::<Entry>(&text)
                 .ok()
@@ -86,7 +101,8 @@ impl Volume {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => empty,
             Err(error) => return Err(Error::system(format!("read {}", path.display()))(error)),
         };
-        let mut volume = Self { limit, path, since: entry.since, bytes: entry.bytes, written: entry };
+        let (since, bytes, others) = (entry.since, entry.bytes, entry.others.clone());
+        let mut volume = Self { limit, path, since, bytes, others, written: entry };
         volume.roll(today);
         volume.write(volume.bytes)?;
         Ok(volume)
@@ -107,13 +123,22 @@ impl Volume {
     /// It is `today`: perhaps the volume begins anew.
     pub fn roll(&mut self, today: Date) {
         let start = self.limit.period.start(today);
-        // A clock that was wrong for a while, on a device without a battery for it, must not give the volume away twice; but a
-        // beginning in the future would never end.
-        if start > self.since {
-            (self.since, self.bytes) = (start, 0);
-        } else if self.since > today {
-            self.since = start;
+        // A limit that begins on another day than before begins anew with the next period only.
+        if start == self.since || (start < self.since && self.since <= today) {
+            return;
         }
+        // A clock that was wrong for a while, on a device without a battery for it or until the network has told the time, must not give
+        // the volume away twice, whichever way it was wrong.
+        let known = self.others.iter().position(|other| other.since == start).map(|index| self.others.remove(index));
+        self.others.push(Other { since: self.since, bytes: self.bytes });
+        self.others.drain(..self.others.len().saturating_sub(OTHERS_MAX));
+        self.bytes = match known {
+            Some(known) if start > self.since => known.bytes.max(self.bytes),
+            Some(known) => known.bytes.saturating_add(self.bytes),
+            None if start > self.since => 0,
+            None => self.bytes,
+        };
+        self.since = start;
     }
 
     /// Writes down what is true, without any advance.
@@ -125,7 +150,7 @@ impl Volume {
     }
 
     fn write(&mut self, bytes: u64) -> Result<()> {
-        let entry = Entry { version: VERSION, since: self.since, bytes };
+        let entry = Entry { version: VERSION, since: self.since, bytes, others: self.others.clone() };
         let text = serde_json::to_string(&entry).expect("it has no keys but names of fields") + "\n";
         atomic_file::write_private(&self.path, text.as_bytes())?;
         self.written = entry;
@@ -212,12 +237,53 @@ mod tests {
         assert_eq!(Volume::open(limit, path, today.tomorrow().unwrap()).unwrap().used_bytes(), 1_000_005);
     }
 
+    fn volume(folder: &tempfile::TempDir, today: Date) -> Volume {
+        let limit = Limit { bytes: 5_000, period: Period::Month { reset_day: 1 } };
+        Volume::open(limit, folder.path().join("volume.json"), today).unwrap()
+    }
+
+    #[test]
+    fn a_device_that_does_not_know_the_time_at_first_gives_nothing_away() {
+        let folder = tempfile::tempdir().unwrap();
+        volume(&folder, date(2026, 5, 20)).count(4_000).unwrap();
+        // It starts in 1970, or in the month before, and lends until it hears the time.
+        for wrong in [date(1970, 1, 1), date(2026, 4, 30)] {
+            let mut volume = volume(&folder, wrong);
+            let used = volume.used_bytes();
+            volume.count(100).unwrap();
+            volume.roll(date(2026, 5, 20));
+            volume.count(0).unwrap();
+            assert_eq!(volume.used_bytes(), used + 100, "{wrong}");
+        }
+        let mut volume = volume(&folder, date(2026, 5, 31));
+        assert!(volume.used_bytes() >= 4_200);
+        volume.roll(date(2026, 6, 1));
+        assert_eq!(volume.used_bytes(), 0);
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_for_a_while_gives_nothing_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut volume = volume(&folder, date(2026, 5, 20));
+        volume.count(4_000).unwrap();
+        volume.roll(date(2031, 1, 1));
+        assert_eq!(volume.used_bytes(), 0);
+        volume.count(100).unwrap();
+        volume.roll(date(2026, 5, 20));
+        assert_eq!(volume.used_bytes(), 4_100);
+        volume.roll(date(2026, 6, 1));
+        assert_eq!(volume.used_bytes(), 0);
+    }
+
     #[test]
     fn a_broken_file_is_told_of() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("volume.json");
         let limit = Limit { bytes: 1, period: Period::Day };
-        for text in ["", "{}", r#"{"version":9,"since":"2026-05-09","bytes":1}"#] {
+        Volume::open(limit, path.clone(), date(2026, 5, 9)).unwrap();
+        let whole = std::fs::read_to_string(&path).unwrap();
+        let cut = (0..whole.len() - 1).map(|len| &whole[..len]);
+        for text in cut.chain(["{}", r#"{"version":9,"since":"2026-05-09","bytes":1}"#]) {
             std::fs::write(&path, text).unwrap();
             let why = Volume::open(limit, path.clone(), date(2026, 5, 9)).unwrap_err().to_string();
             assert!(why.contains("volume.json") && why.contains("rm "), "{why}");

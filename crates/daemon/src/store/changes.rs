@@ -21,7 +21,7 @@ impl Changes {
     }
 
     /// The peers, the first time and whenever the file is another one; `None`: it is not.
-    pub fn next(&mut self) -> Option<Result<Peers>> {
+    pub fn poll(&mut self) -> Option<Result<Peers>> {
         let mark = |metadata: Metadata| (metadata.ino(), metadata.mtime(), metadata.mtime_nsec());
         let now = fs::metadata(self.store.path("peers.json")).ok().map(mark);
         (self.read.replace(now) != Some(now)).then(|| self.store.peers())

@@ -1,7 +1,5 @@
 //! The devices that this one is paired with.
 
-use std::net::IpAddr;
-
 use cooperation::channel::PublicKey;
 use cooperation::link::Name;
 use linux::uplink::SLOTS_MAX;
@@ -9,6 +7,7 @@ use linux::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::text;
+use crate::scoped::ScopedAddress;
 
 // What is agreed at pairing is what is plumbed.
 const _: () = assert!(SLOTS_MAX == cooperation::link::pairing::SLOTS_MAX);
@@ -41,7 +40,8 @@ pub struct Relay {
     /// Which of its destinations this device is: from 1 to [`SLOTS_MAX`].
     pub slot: u8,
     /// Where it was when it was last heard of.
-    pub address: IpAddr,
+    #[serde(with = "text")]
+    pub address: ScopedAddress,
     /// Whether it carries IPv6 too.
     pub ipv6: bool,
 }
@@ -140,8 +140,8 @@ impl Peers {
     }
 
     /// A relay is elsewhere now.
-    pub fn move_relay(&mut self, key: PublicKey, address: IpAddr) {
-        self.relays.iter_mut().filter(|relay| relay.key == key).for_each(|relay| relay.address = address);
+    pub fn move_relay(&mut self, key: PublicKey, address: &ScopedAddress) {
+        self.relays.iter_mut().filter(|relay| relay.key == key).for_each(|relay| relay.address = address.clone());
     }
 
     /// The name, or one like it that nobody has.

@@ -80,7 +80,12 @@ impl Uplinks {
     /// If the driver has ended.
     fn heed<A: App>(&mut self, change: &Change, remote: &Remote<EndpointHost<Alone, A>>) -> Result<()> {
         let (interface, is_back) = match change {
-            Change::Lost { interface, .. } => (interface.clone(), false),
+            Change::Lost { interface, renamed, .. } => {
+                if let Some(name) = renamed {
+                    self.plumbing.note_renamed(interface, name)?;
+                }
+                (interface.clone(), false)
+            }
             // One that cannot be laid again is gone again: that is told next.
             Change::Usable(uplink) => (uplink.interface.clone(), self.plumbing.replace(uplink).is_ok()),
         };

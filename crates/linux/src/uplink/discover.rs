@@ -162,6 +162,22 @@ pub fn own_addresses() -> Result<Vec<IpAddr>> {
     Ok(entries.filter_map(|entry| text(entry, "local")?.parse().ok()).collect())
 }
 
+/// The addresses by which devices on the networks around reach this one: of all interfaces but `except` and our own, IPv4 first.
+///
+/// # Errors
+/// If `ip` is missing or fails.
+pub fn reachable_addresses(except: &str) -> Result<Vec<IpAddr>> {
+    let interfaces = ip_json(&["-d", "address", "show"])?;
+    let is_near = |interface: &&Value| {
+        text(interface, "ifname").is_some_and(|name| {
+            name != except && !name.starts_with(super::lent::PREFIX) && refuse_kind(name, interface).is_ok()
+        })
+    };
+    let near: Vec<&Value> = interfaces.iter().filter(is_near).collect();
+    let of = |family: &'static str| near.iter().filter_map(move |interface| usable_address(interface, family));
+    Ok(of("inet").chain(of("inet6")).map(|network| network.address).collect())
+}
+
 /// Octets that the kernel counts in front of each packet of an interface: Ethernet's header, or nothing.
 pub fn header_bytes(interface: &str) -> u64 {
     const ETHERNET: u64 = 14;
@@ -218,6 +234,12 @@ impl Listing {
 
     fn interface(&self, name: &str) -> Option<&Value> {
         self.interfaces.iter().find(|interface| text(interface, "ifname") == Some(name))
+    }
+
+    /// What the interface with that number is called.
+    pub fn name_of(&self, index: u32) -> Option<String> {
+        let is_it = |interface: &&Value| interface.get("ifindex").and_then(Value::as_u64) == Some(u64::from(index));
+        self.interfaces.iter().find(is_it).and_then(|interface| text(interface, "ifname")).map(str::to_owned)
     }
 
     /// What the interface offers, or what is wrong with it, to follow its name in a sentence.

@@ -52,6 +52,7 @@ mod watch;
 
 pub use discover::{
     Network, Uplink, Way, discover, discover_all, discover_some, header_bytes, is_running, own_addresses,
+    reachable_addresses,
 };
 pub use kernel_plan::{KERNEL, kernel_plan, unbound_interface};
 pub use lending_plan::{LENDER, SLOTS_MAX, lending_plan, slot_addresses};

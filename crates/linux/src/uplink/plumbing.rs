@@ -86,6 +86,24 @@ impl Plumbing {
         self.change(&steps, Standing::Stays)
     }
 
+    /// An uplink is called otherwise now. Its variables are where its new name is, with the values that were set, and are to be restored
+    /// there.
+    ///
+    /// # Errors
+    /// If that cannot be written down.
+    pub fn note_renamed(&mut self, from: &str, to: &str) -> Result<()> {
+        let moved = |line: &String| {
+            let rest = line.strip_prefix("sysctl ")?;
+            let (family, rest) = rest.split_once("/conf/")?;
+            let rest = rest.strip_prefix(from)?.strip_prefix('/')?;
+            Some(format!("sysctl {family}/conf/{to}/{rest}"))
+        };
+        let moved: Vec<String> = self.undo.iter().filter_map(moved).filter(|line| !self.undo.contains(line)).collect();
+        let _turn = Turn::take()?;
+        self.undo.extend(moved);
+        self.claim.write(&self.undo)
+    }
+
     /// As [`Self::replace`], for the kernel's own MPTCP. Rules of addresses that no uplink has any more go first.
     fn replace_for_kernel(&mut self, index: usize, uplinks: &[Uplink]) -> Result<()> {
         let surroundings = Surroundings::look_for_kernel(uplinks)?;

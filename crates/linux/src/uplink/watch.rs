@@ -32,6 +32,8 @@ pub enum Change {
         interface: String,
         /// Why, to follow its name in a sentence.
         why: String,
+        /// What it is called now, if it is there under another name.
+        renamed: Option<String>,
     },
     /// It has come back, or has another number, address or gateway: its part is to be laid again
     /// ([`super::Plumbing::replace`]).
@@ -96,6 +98,14 @@ impl Watch {
         Ok(self.changes.pop_front())
     }
 
+    /// Has all uplinks looked at soon, although the kernel has told of no change.
+    ///
+    /// # Errors
+    /// If the kernel sets no timer.
+    pub fn look_again(&mut self) -> Result<()> {
+        self.arm()
+    }
+
     fn compare(&mut self, listing: &Listing) {
         for (interface, known) in &mut self.known {
             match listing.uplink(interface) {
@@ -104,10 +114,17 @@ impl Watch {
                     *known = Some(uplink.clone());
                     self.changes.push_back(Change::Usable(uplink));
                 }
-                Err(why) if known.take().is_some() => {
-                    self.changes.push_back(Change::Lost { interface: interface.clone(), why });
+                Err(why) => {
+                    let Some(lost) = known.take() else { continue };
+                    let renamed = listing.name_of(lost.index).filter(|name| name != interface);
+                    let why = renamed.as_ref().map_or(why, |name| {
+                        format!(
+                            "is called {name} now, and uplinks are known by their names: give it back its name (ip link set {name} name \
+                             {interface}), or begin again with {name}"
+                        )
+                    });
+                    self.changes.push_back(Change::Lost { interface: interface.clone(), why, renamed });
                 }
-                Err(_) => {}
             }
         }
     }

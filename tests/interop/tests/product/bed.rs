@@ -49,10 +49,16 @@ pub struct Bed {
 fn join_with(laptop: &Namespace, uplinks: &[&str]) -> Daemon<u16> {
     let uplinks = Wanted::interfaces(uplinks.iter().map(|name| ((*name).to_owned(), Tier::Primary)).collect());
     let proxy = ProxyConfig::new(([127, 0, 0, 1], 0).into());
-    let options =
-        JoinOptions { uplinks, proxy, target: None, control_group: None, engine: linux::EngineOptions::default() };
+    let options = JoinOptions {
+        uplinks,
+        proxy,
+        target: None,
+        prices: Vec::new(),
+        control_group: None,
+        engine: linux::EngineOptions::default(),
+    };
     Daemon::start(laptop, |stop, told| {
-        join(options, stop, |status| told.send(status.proxy.as_ref().unwrap().listen.port()).unwrap(), |_| {})
+        join(options, stop, |status| told.send(status.proxy.as_ref().unwrap().listen.port()).unwrap())
     })
 }
 

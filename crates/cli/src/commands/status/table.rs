@@ -82,14 +82,7 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
         Row {
             cells: vec![
                 now.word(&at("interface")),
-                match (&lost, now.0.pointer(&at("carries"))) {
-                    (Some(_), _) => format!("{}, lost", now.word(&at("tier"))),
-                    (None, Some(Value::Bool(false))) => format!("{}, waits", now.word(&at("tier"))),
-                    _ if now.0.pointer(&at("held_back")) == Some(&Value::Bool(true)) => {
-                        format!("{}, held back", now.word(&at("tier")))
-                    }
-                    _ => now.word(&at("tier")),
-                },
+                use_of(now, &at, lost.is_some()),
                 quantity(down_rate * 8.0, "bit/s"),
                 quantity(rate("meter/up_bytes") * 8.0, "bit/s"),
                 rtt.map_or_else(|| "–".into(), milliseconds),
@@ -102,6 +95,21 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
         }
     };
     (0..now.uplinks()).map(row).collect()
+}
+
+/// An uplink's tier, its price if it has one, and what keeps it from being used so.
+fn use_of(now: &Sample, at: &impl Fn(&str) -> String, is_lost: bool) -> String {
+    let is = |field: &str, value: bool| now.0.pointer(&at(field)) == Some(&Value::Bool(value));
+    let price = now.0.pointer(&at("price")).and_then(Value::as_u64).filter(|price| *price > 0);
+    let price = price.map(|price| format!("price {price}"));
+    let state = match () {
+        () if is_lost => Some("lost"),
+        () if is("carries", false) => Some("waits"),
+        () if is("held_back", true) => Some("held back"),
+        () => None,
+    };
+    let parts = [Some(now.word(&at("tier"))), price, state.map(str::to_owned)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn milliseconds(nanos: f64) -> String {
@@ -185,7 +193,7 @@ mod tests {
             "at": at_s * 1_000_000_000,
             "target_bps": 4_000_000,
             "uplinks": [
-                { "interface": "usb0", "tier": "primary", "carries": false, "lost": null, "base_rtt": 21_000_000, "queue": 3_000_000,
+                { "interface": "usb0", "tier": "primary", "price": 3, "carries": false, "lost": null, "base_rtt": 21_000_000, "queue": 3_000_000,
                   "meter": { "down_bytes": down_bytes, "up_bytes": 0, "sent_segments": 200, "retransmitted_segments": 3 } },
                 { "interface": "usb1", "tier": "backup", "lost": "does not exist", "base_rtt": null, "queue": 0, "meter": {} },
             ],
@@ -198,7 +206,7 @@ mod tests {
         let text = describe(&sample(1, 1_000_000), &sample(3, 2_000_000));
         for wanted in [
             "usb0",
-            "primary, waits",
+            "primary, price 3, waits",
             "deliver 4.00 Mbit/s",
             "4.00 Mbit/s",
             "21 ms",

@@ -1,0 +1,109 @@
+//! What a relay shows while it pairs: a code for people, and a URI for cameras.
+
+use std::fmt;
+use std::str::FromStr;
+
+use cooperation::link::PORT;
+use cooperation::link::pairing::{Code, NoCode};
+
+use crate::scoped::ScopedAddress;
+
+/// What the URI begins with.
+pub const SCHEME: &str = "anabranch:";
+/// What it is about.
+const KIND: &str = "pair";
+/// Addresses at most: a code of squares has to be read by a camera.
+const ADDRESSES_MAX: usize = 4;
+
+/// Where a relay pairs, and the code that it shows. As a text it is a URI:
+/// `anabranch:pair?address=192.168.43.1&port=8684&code=042117`, with an `address` for each of the relay's addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invitation {
+    /// Its addresses, the likeliest first.
+    pub addresses: Vec<ScopedAddress>,
+    /// The TCP port.
+    pub port: u16,
+    /// Good for one try.
+    pub code: Code,
+}
+
+impl Invitation {
+    /// To this device, with `code`.
+    pub fn new(mut addresses: Vec<ScopedAddress>, code: Code) -> Self {
+        addresses.truncate(ADDRESSES_MAX);
+        Self { addresses, port: PORT, code }
+    }
+}
+
+impl fmt::Display for Invitation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{SCHEME}{KIND}?")?;
+        for address in &self.addresses {
+            // A `%` begins an octet in hexadecimal digits (RFC 3986 section 2.1).
+            write!(f, "address={}&", address.to_string().replace('%', "%25"))?;
+        }
+        write!(f, "port={}&code={}", self.port, self.code.to_string().replace(' ', ""))
+    }
+}
+
+impl FromStr for Invitation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong =
+            || format!("is no invitation: it is like {SCHEME}{KIND}?address=192.168.43.1&port=8684&code=042117");
+        let query = text.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix(KIND)?.strip_prefix('?'));
+        let (mut addresses, mut port, mut code) = (Vec::new(), PORT, None);
+        for part in query.ok_or_else(wrong)?.split('&') {
+            match part.split_once('=').ok_or_else(wrong)? {
+                ("address", value) => addresses.push(value.replace("%25", "%").parse()?),
+                ("port", value) => {
+                    port =
+                        value.parse().ok().filter(|port| *port > 0).ok_or_else(|| format!("{value:?} is no port"))?;
+                }
+                ("code", value) => code = Some(value.parse().map_err(|error: NoCode| error.to_string())?),
+                // What a later release adds.
+                _ => {}
+            }
+        }
+        let code = code.filter(|_| !addresses.is_empty()).ok_or_else(wrong)?;
+        Ok(Self { addresses, port, code })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Invitation, String> {
+        text.parse()
+    }
+
+    #[test]
+    fn an_invitation_is_a_uri() {
+        let addresses = ["192.168.43.1", "fd00::1", "fe80::1%wlan0"].map(|text| text.parse().unwrap());
+        let invitation = Invitation::new(addresses.into(), "042 117".parse().unwrap());
+        let text = "anabranch:pair?address=192.168.43.1&address=fd00::1&address=fe80::1%25wlan0&port=8684&code=042117";
+        assert_eq!(invitation.to_string(), text);
+        assert_eq!(read(text).unwrap(), invitation);
+        assert_eq!(read("anabranch:pair?code=042117&more=x&address=10.0.0.1").unwrap().port, PORT);
+        assert!(!format!("{invitation:?}").contains("042"), "codes stay out of logs");
+    }
+
+    #[test]
+    fn what_is_none_is_refused() {
+        for (text, why) in [
+            ("", "no invitation"),
+            ("anabranch:pair", "no invitation"),
+            ("anabranch:pair?", "no invitation"),
+            ("anabranch:share?code=042117&address=10.0.0.1", "no invitation"),
+            ("anabranch:pair?code=042117", "no invitation"),
+            ("anabranch:pair?address=10.0.0.1", "no invitation"),
+            ("anabranch:pair?address=x&code=042117", "no IP address"),
+            ("anabranch:pair?address=10.0.0.1&code=42", "six digits"),
+            ("anabranch:pair?address=10.0.0.1&code=042117&port=0", "no port"),
+        ] {
+            assert!(read(text).unwrap_err().contains(why), "{text}: {}", read(text).unwrap_err());
+        }
+    }
+}
