@@ -153,10 +153,15 @@ impl DeviceLoop {
             let Some(index) = inside.leave(&mut self.scratch, now)? else { return Ok(()) };
             let device = &self.devices[index];
             match device.write(&[IoSlice::new(&self.scratch)]) {
-                // The kernel refuses packets that the network damaged, as a network card would.
-                Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {}
+                Err(error) if is_lost(&error) => {}
                 written => written.map_err(Error::system(format!("write to {}", device.name())))?,
             }
         }
     }
+}
+
+/// Whether a packet is lost that a device did not take, and nothing is wrong: the kernel refuses packets that the network damaged, as a
+/// network card would, and all packets while somebody has taken the device down.
+fn is_lost(error: &std::io::Error) -> bool {
+    [Errno::INVAL, Errno::IO].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }

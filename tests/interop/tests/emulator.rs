@@ -137,6 +137,16 @@ fn a_link_can_be_cut_and_healed() {
     assert_eq!(ping(&rig, "10.1.1.1", 3).loss(), 0.0);
 }
 
+/// As a test of an uplink that is unplugged does.
+#[test]
+fn a_device_may_be_taken_down_and_brought_up_again() {
+    let Some(rig) = Rig::new(&["delay = '1 ms'"]) else { return };
+    rig.host(1).ip(["link set path0 down".to_owned()]).unwrap();
+    assert_eq!(ping(&rig, "10.1.1.1", 3).loss(), 1.0);
+    rig.host(1).ip(["link set path0 up".to_owned()]).unwrap();
+    assert_eq!(ping(&rig, "10.1.1.1", 3).loss(), 0.0);
+}
+
 #[test]
 fn hosts_in_a_row_reach_each_other() {
     let hosts = ["a", "b", "c"].map(|name| format!("[[host]]\nname = '{name}'\n")).concat();
