@@ -50,8 +50,18 @@ pub struct Watch {
     /// Either of the two.
     any: OwnedFd,
     is_armed: bool,
-    known: Vec<(String, Option<Uplink>)>,
+    known: Vec<Known>,
     changes: VecDeque<Change>,
+}
+
+/// What is known of an uplink.
+#[derive(Debug)]
+struct Known {
+    interface: String,
+    /// As it was found, if it can be used now.
+    there: Option<Uplink>,
+    /// The number that it had last, until it was told that it has another name.
+    index: Option<u32>,
 }
 
 impl Watch {
@@ -71,7 +81,12 @@ impl Watch {
             epoll::add(&any, source, epoll::EventData::new_u64(number), epoll::EventFlags::IN).map_err(what())?;
         }
         let there = |uplink: &Uplink| uplink.ways().next().is_some().then(|| uplink.clone());
-        let known = uplinks.iter().map(|uplink| (uplink.interface.clone(), there(uplink))).collect();
+        let known = uplinks.iter().map(|uplink| Known {
+            interface: uplink.interface.clone(),
+            there: there(uplink),
+            index: there(uplink).map(|uplink| uplink.index),
+        });
+        let known = known.collect();
         let mut watch = Self { messages, timer, any, is_armed: false, known, changes: VecDeque::new() };
         // What has changed since the uplinks were discovered was told to nobody.
         watch.arm()?;
@@ -107,16 +122,20 @@ impl Watch {
     }
 
     fn compare(&mut self, listing: &Listing) {
-        for (interface, known) in &mut self.known {
+        for Known { interface, there, index } in &mut self.known {
             match listing.uplink(interface) {
-                Ok(uplink) if known.as_ref() == Some(&uplink) => {}
+                Ok(uplink) if there.as_ref() == Some(&uplink) => {}
                 Ok(uplink) => {
-                    *known = Some(uplink.clone());
+                    (*there, *index) = (Some(uplink.clone()), Some(uplink.index));
                     self.changes.push_back(Change::Usable(uplink));
                 }
                 Err(why) => {
-                    let Some(lost) = known.take() else { continue };
-                    let renamed = listing.name_of(lost.index).filter(|name| name != interface);
+                    let renamed = index.and_then(|index| listing.name_of(index)).filter(|name| name != interface);
+                    // One that was lost because it was taken down may be renamed only then.
+                    if there.take().is_none() && renamed.is_none() {
+                        continue;
+                    }
+                    *index = index.filter(|_| renamed.is_none());
                     let why = renamed.as_ref().map_or(why, |name| {
                         format!(
                             "is called {name} now, and uplinks are known by their names: give it back its name (ip link set {name} name \
