@@ -233,6 +233,58 @@ fn two_relays_are_used_as_one_and_nothing_is_left() {
     assert_eq!((bed.net.state(), [0, 1].map(|number| state_of(bed.net.phone(number)))), before);
 }
 
+/// The longest time in which nothing of a download arrived, looking every 10 ms until `end`.
+fn longest_pause(files: &Files, clock: Clock, end: units::Instant) -> units::Duration {
+    let arrived = || fs::metadata(files.copy()).map_or(0, |metadata| metadata.len());
+    let (mut bytes, mut since, mut longest) = (arrived(), clock.now(), units::Duration::ZERO);
+    while clock.now() < end {
+        sleep(Duration::from_millis(10));
+        let (now_bytes, now) = (arrived(), clock.now());
+        longest = longest.max(now.saturating_since(since));
+        if now_bytes > bytes {
+            (bytes, since) = (now_bytes, now);
+        }
+    }
+    longest
+}
+
+#[test]
+#[ignore = "the figures of two relays in docs/relay.md"]
+fn figures_of_two_relays() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(10 * BYTES);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    (0..2).for_each(|number| bed.pair(number));
+    let mut relays = [0, 1].map(|number| Some(bed.lend(number)));
+    let joined = bed.join();
+    let clock = Clock::start();
+    for _ in 0..3 {
+        let begin = clock.now();
+        wait_for(bed.curl(&files, &joined.ready));
+        let span = clock.now().saturating_since(begin).as_secs_f64();
+        println!("both: {:.1} Mbit/s", (10 * BYTES) as f64 * 8e-6 / span);
+    }
+    for (goes, leaves) in [("in good order", true), ("without a word", false)] {
+        let transfer = bed.curl(&files, &joined.ready);
+        sleep(Duration::from_secs(3));
+        let watched = thread::scope(|scope| {
+            let watch = scope.spawn(|| longest_pause(&files, clock, clock.now() + units::Duration::from_secs(5)));
+            sleep(Duration::from_millis(500));
+            if leaves {
+                relays[0].take().unwrap().end().unwrap();
+            } else {
+                bed.net.set_link(1, false);
+            }
+            watch.join().unwrap()
+        });
+        println!("one goes {goes}: nothing arrives for {:.0} ms", watched.as_secs_f64() * 1e3);
+        drop(transfer);
+        relays[0].get_or_insert_with(|| bed.lend(0));
+        bed.net.set_link(1, true);
+        wait_until("both are there", || (0..2).all(|index| bed.status()["uplinks"][index]["lost"].is_null()));
+    }
+}
+
 #[test]
 fn the_kernels_own_mptcp_uses_a_relay_beside_a_tethered_phone() {
     let Some(bed) = Bed::with_phones(&[0]) else { return };
