@@ -1,0 +1,139 @@
+//! Relays and destinations that are killed at any moment: nothing is left behind, and transfers go on.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use daemon::control;
+use daemon::join::{JoinOptions, Wanted, join};
+use daemon::proxy::ProxyConfig;
+use daemon::relay::{Limit, Period, RelayOptions, relay};
+use interop::{Files, Running, carried, wait_for, wait_until};
+use linux::EngineOptions;
+use linux::netns::Namespace;
+use linux::stop::Stop;
+
+use super::{BYTES, Bed, NAMES, sleep, state_of};
+
+/// Runs as a child of tests here, which kill it.
+#[test]
+#[ignore = "the child of tests here, which kill it"]
+fn lend_until_killed() {
+    let Ok(name) = std::env::var("INTEROP_NAMESPACE") else { return };
+    let phone = Namespace::open(&name).unwrap();
+    let options = RelayOptions {
+        share: "path0".into(),
+        name: NAMES[0].parse().unwrap(),
+        state: PathBuf::from(std::env::var_os("INTEROP_STATE").unwrap()),
+        rate: None,
+        volume: Some(Limit { bytes: 1_000_000_000, period: Period::Day }),
+        battery_min: None,
+        control_group: None,
+        pair: false,
+    };
+    phone.run(|| relay(options, &Stop::new()?, |_| (), |_| ())).unwrap().unwrap();
+}
+
+/// As [`lend_until_killed`].
+#[test]
+#[ignore = "the child of tests here, which kill it"]
+fn join_until_killed() {
+    let Ok(name) = std::env::var("INTEROP_NAMESPACE") else { return };
+    let laptop = Namespace::open(&name).unwrap();
+    let state = PathBuf::from(std::env::var_os("INTEROP_STATE").unwrap());
+    let options = JoinOptions {
+        uplinks: Wanted { interfaces: Vec::new(), relays: Vec::new(), state },
+        target: None,
+        prices: Vec::new(),
+        proxy: ProxyConfig::new("127.0.0.1:0".parse().unwrap()),
+        control_group: None,
+        engine: EngineOptions::default(),
+    };
+    laptop.run(|| join(options, &Stop::new()?, |_| ())).unwrap().unwrap();
+}
+
+fn child(name: &str, namespace: &Namespace, state: &Path) -> Running {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", &format!("lending::killed::{name}"), "--ignored", "--nocapture"]);
+    command.env("INTEROP_NAMESPACE", namespace.name()).env("INTEROP_STATE", state);
+    Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+}
+
+/// Moments spread over `span`, in no order.
+fn moments(rounds: u64, span: Duration) -> impl Iterator<Item = Duration> {
+    (0..rounds).map(move |round| Duration::from_millis(round * 7919 % span.as_millis() as u64))
+}
+
+fn kill_relays(rounds: u64) {
+    let Some(bed) = Bed::with_phones(&[0]) else { return };
+    let files = Files::new(2_000_000 * rounds as usize);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    bed.pair(0);
+    let (phone, state) = (bed.net.phone(0), bed.state("anna"));
+    let before = state_of(phone);
+    let joined = bed.join();
+    let transfer = bed.curl_for(&files, &joined.ready, rounds * 30);
+    for (round, moment) in moments(rounds, Duration::from_millis(2500)).enumerate() {
+        let relay = child("lend_until_killed", phone, &state);
+        sleep(moment);
+        drop(relay);
+        wait_until(&format!("round {round}, {moment:?}: all is as it was, {before}"), || state_of(phone) == before);
+    }
+    wait_for(transfer);
+    assert!(files.arrived());
+    let relay = bed.lend(0);
+    wait_until("the relay is used again", || bed.status()["uplinks"][1]["lost"].is_null());
+    drop(relay);
+}
+
+fn kill_destinations(rounds: u64) {
+    let Some(bed) = Bed::with_phones(&[0]) else { return };
+    bed.pair(0);
+    let _relay = bed.lend(0);
+    let (laptop, state, before) = (&bed.net.laptop, bed.state("laptop"), bed.net.state());
+    for (round, moment) in moments(rounds, Duration::from_millis(1200)).enumerate() {
+        let joined = child("join_until_killed", laptop, &state);
+        sleep(moment);
+        drop(joined);
+        wait_until(&format!("round {round}, {moment:?}: all is as it was, {before}"), || bed.net.state() == before);
+    }
+    let _joined = bed.join();
+    assert!(bed.status()["uplinks"][1]["lost"].is_null());
+}
+
+#[test]
+fn a_relay_that_was_killed_and_is_back_at_once_carries_again() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(4 * BYTES);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    bed.pair(0);
+    let (phone, state) = (bed.net.phone(0), bed.state("anna"));
+    let first = child("lend_until_killed", phone, &state);
+    wait_until("it lends", || phone.run(control::running).unwrap().unwrap().len() == 1);
+    let joined = bed.join();
+    let transfer = bed.curl(&files, &joined.ready);
+    wait_until("it carries", || carried(&bed.status(), 0) > 1_000_000);
+    drop(first);
+    // The phone has forgotten what it translated, and tells the server that it knows of no such connection.
+    sleep(Duration::from_millis(500));
+    let _second = child("lend_until_killed", phone, &state);
+    wait_for(transfer);
+    assert!(files.arrived());
+}
+
+#[test]
+fn a_relay_killed_at_any_moment_leaves_nothing_and_ends_no_transfer() {
+    kill_relays(8);
+}
+
+#[test]
+fn a_destination_killed_at_any_moment_leaves_nothing() {
+    kill_destinations(8);
+}
+
+#[test]
+#[ignore = "minutes: each daemon killed at 100 moments"]
+fn daemons_killed_at_two_hundred_moments_leave_nothing() {
+    kill_relays(100);
+    kill_destinations(100);
+}
