@@ -12,8 +12,9 @@
 //! client    its socket
 //! opening   what it says first: socks, head
 //! exchange  a request of plain HTTP and its answer: head, framing
-//! dial      connecting, the addresses of the server and our uplinks racing
+//! dial      connecting, the addresses of the server and our uplinks racing; losers of such races
 //! choice    which uplink a connection starts from
+//! bulk      whether a connection brings enough for several paths; priority acts on it
 //! harm      which subflows cost more than they bring, or are dead; guard acts on it
 //! resolver  names to addresses
 //! target    where nobody is taken
@@ -23,6 +24,7 @@
 //! window closes, and the server stops.
 
 mod accept;
+mod bulk;
 pub mod choice;
 mod client;
 mod dial;
@@ -32,9 +34,11 @@ mod framing;
 mod guard;
 mod harm;
 mod head;
+mod losers;
 mod meter;
 mod opening;
 mod poller;
+mod priority;
 mod progress;
 pub mod resolver;
 mod run;
@@ -59,6 +63,7 @@ use units::{Deadlines, Duration, Instant};
 use accept::Accepting;
 use choice::{Choice, Tier, Uplink, UplinkView};
 use guard::HeldBack;
+use losers::Loser;
 use meter::{Meters, UplinkMeter};
 use poller::Poller;
 use resolver::{Lookup, Resolver, system_lookup};
@@ -127,6 +132,7 @@ pub struct Proxy {
     unwatched: BTreeMap<IpAddr, u64>,
     sessions: Slab<Session>,
     by_connection: BTreeMap<ConnectionId, usize>,
+    losers: Vec<Loser>,
     /// When sessions want to be called.
     timers: Deadlines,
     /// Sessions that have another turn coming.
@@ -191,6 +197,7 @@ impl Proxy {
             unwatched: BTreeMap::new(),
             sessions: Slab::new(),
             by_connection: BTreeMap::new(),
+            losers: Vec::new(),
             timers: Deadlines::new(),
             again: VecDeque::new(),
             watched: Vec::new(),
@@ -259,7 +266,7 @@ impl Proxy {
             return self.remove_uplink(ip, endpoint, now);
         }
         self.add_uplink(Uplink { ip, tier }, endpoint, now);
-        self.set_backup(ip, tier == Tier::Backup, endpoint, now);
+        self.settle_all(endpoint, now);
     }
 
     /// Whether somebody's octets have moved lately.
@@ -356,6 +363,8 @@ impl Proxy {
 impl App for Proxy {
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         match event {
+            Event::Connected { connection, .. } if self.take_late_answer(*connection, true, endpoint, now) => {}
+            Event::Closed { connection, .. } if self.take_late_answer(*connection, false, endpoint, now) => {}
             Event::Connected { connection, mptcp } => self.connected(*connection, *mptcp, endpoint, now),
             Event::Closed { connection, reason } => self.closed(*connection, *reason, endpoint, now),
             Event::FellBack(connection) => self.fell_back(*connection, endpoint, now),

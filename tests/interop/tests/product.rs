@@ -5,7 +5,7 @@
 mod bed;
 mod table;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bed::{Bed, MPTCP, PLAIN, Way, numbers, plug_in_again};
 use table::Row;
@@ -57,15 +57,21 @@ fn trace(bed: &Bed, seconds: f64) {
                 connection["duplicate_bytes"]
             );
             for subflow in connection["subflows"].as_array().into_iter().flatten() {
-                eprintln!(
-                    "    {} {} backup {} received {} dup {} srtt {}",
-                    subflow["local"],
-                    subflow["state"],
-                    subflow["backup"],
-                    subflow["received_bytes"],
-                    subflow["duplicate_bytes"],
-                    subflow["srtt"]
-                );
+                let fields = [
+                    "local",
+                    "state",
+                    "backup",
+                    "received_bytes",
+                    "duplicate_bytes",
+                    "srtt",
+                    "acked_bytes",
+                    "cwnd_bytes",
+                    "in_flight_bytes",
+                    "retransmitted_bytes",
+                    "timeouts",
+                ];
+                let line: Vec<String> = fields.iter().map(|field| format!("{field} {}", subflow[field])).collect();
+                eprintln!("    {}", line.join(" "));
             }
         }
     }
@@ -206,6 +212,9 @@ fn first_octet() {
 #[ignore = "minutes; a table of docs/product.md"]
 fn servers_without_mptcp() {
     for [(rate, rtt), (other_rate, other_rtt)] in [[(20, 20), (20, 20)], [(20, 20), (10, 60)]] {
+        if !is_wanted(&format!("{rate}+{other_rate} Mbit/s")) {
+            continue;
+        }
         let links = [link(rate, rtt, ""), link(other_rate, other_rtt, "")];
         let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
         let [one, other] = [rate, other_rate].map(|mbit| f64::from(mbit) * 0.95);
@@ -261,9 +270,42 @@ fn flapping_uplinks() {
 }
 
 #[test]
+#[ignore = "more than ten minutes"]
+fn ten_minutes_of_flapping() {
+    const SECONDS: u64 = 600;
+    const RATE: usize = 4_000_000;
+    let links = [link(20, 30, ""), link(20, 50, "")];
+    let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().display().to_string();
+    let limit = (2 * SECONDS).to_string();
+    let more = ["--max-time", &limit, "--output", &path];
+    let mut curl = bed.curl(Way::Join, MPTCP, &format!("/paced/{RATE}/{SECONDS}"), &more);
+    let mut turns = 0;
+    while curl.0.try_wait().unwrap().is_none() {
+        turns += 1;
+        (0..2).for_each(|number| bed.net.set_link(number, turns % 2 == number));
+        sleep(Duration::from_secs(2));
+    }
+    let took = numbers(curl);
+    let octets = std::fs::read(&path).unwrap();
+    println!("{} octets in {took:?} s, in which uplinks took turns {turns} times", octets.len());
+    // A tick's worth of octets begins with its number, and goes on as all others do.
+    let tick_bytes = RATE / 50 / 8;
+    assert_eq!(octets.len(), tick_bytes * 50 * SECONDS as usize);
+    for (number, tick) in octets.chunks(tick_bytes).enumerate() {
+        assert_eq!(tick[..8], (number as u64).to_be_bytes(), "what comes {number}th");
+        assert!(tick[8..] == octets[8..tick_bytes], "tick {number} is not what was sent");
+    }
+}
+
+#[test]
 #[ignore = "minutes; a table of docs/product.md"]
 fn page_of_a_hundred_images() {
     for [(rate, rtt), (other_rate, other_rtt)] in [[(10, 40), (10, 40)], [(10, 40), (5, 80)]] {
+        if !is_wanted(&format!("{rate}+{other_rate} Mbit/s")) {
+            continue;
+        }
         let links = [link(rate, rtt, ""), link(other_rate, other_rtt, "")];
         let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
         for (port, protocol) in [(MPTCP, "MPTCP"), (PLAIN, "plain")] {
@@ -271,6 +313,43 @@ fn page_of_a_hundred_images() {
             for _ in 0..rounds() {
                 for (way, values) in &mut rows {
                     values.extend(bed.page(*way, port, 100));
+                }
+            }
+            let rows = rows.map(|(way, values)| Row { name: way.name(), values });
+            let case = format!("{protocol} server, {rate}+{other_rate} Mbit/s, {rtt}/{other_rtt} ms");
+            table::print(&case, "ms", &rows, &[("best", rows[0].median())]);
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "other programs work in real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// As a browser gets them: over six connections, each for many.
+#[test]
+#[ignore = "minutes; a table of docs/product.md"]
+fn a_hundred_small_files() {
+    for [(rate, rtt), (other_rate, other_rtt)] in [[(10, 40), (10, 40)], [(10, 40), (5, 80)]] {
+        if !is_wanted(&format!("{rate}+{other_rate} Mbit/s")) {
+            continue;
+        }
+        let links = [link(rate, rtt, ""), link(other_rate, other_rtt, "")];
+        let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
+        for (port, protocol) in [(MPTCP, "MPTCP"), (PLAIN, "plain")] {
+            let mut rows = [Way::Alone(0), Way::Kernel, Way::Join].map(|way| (way, Vec::new()));
+            for _ in 0..rounds() {
+                for (way, values) in &mut rows {
+                    let begin = now();
+                    let curl = bed.curl(
+                        *way,
+                        port,
+                        "/image/[0-99]",
+                        &["--parallel", "--parallel-max", "6", "--no-progress-meter"],
+                    );
+                    assert_eq!(numbers(curl).len(), 200);
+                    values.push(begin.elapsed().as_secs_f64() * 1000.0);
                 }
             }
             let rows = rows.map(|(way, values)| Row { name: way.name(), values });
@@ -292,11 +371,18 @@ fn uploads() {
         ("30 Mbit/s beside 5 % loss, 600 ms, 10 Mbit/s", [link(30, 20, ""), link(10, 600, "loss = '5 %'")]),
     ];
     for (case, links) in cases {
+        if !is_wanted(case) {
+            continue;
+        }
         let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
         let mut rows = [Way::Alone(0), Way::Kernel, Way::Join].map(|way| (way, Vec::new()));
         for _ in 0..rounds() {
             for (way, values) in &mut rows {
-                let took = numbers(bed.curl(*way, MPTCP, "/", &["--upload-file", &path]))[1];
+                let curl = bed.curl(*way, MPTCP, "/", &["--upload-file", &path]);
+                if *way == Way::Join && std::env::var_os("PRODUCT_TRACE").is_some() {
+                    trace(&bed, 5.0);
+                }
+                let took = numbers(curl)[1];
                 values.push(160.0 / took);
             }
         }

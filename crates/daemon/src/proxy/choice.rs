@@ -1,17 +1,20 @@
 //! Which uplink a connection starts from, and which ones race it. Pure: told what was measured, it gives a plan.
 //!
-//! With MPTCP the first subflow decides how soon the first octet comes, and the others follow by themselves. Plain TCP stays where
-//! it starts, so there the choice also decides who carries what.
+//! Small answers come on the first subflow alone (see [`super::bulk`]), and plain TCP stays where it starts: so the choice decides how
+//! soon the first octet comes, and who carries what.
 //!
 //! ```text
-//! nothing known            all of the best tier at once
-//! known, MPTCP             lowest (base RTT + queue) first, the next after twice that, within [50 ms, 1 s]
-//! known, plain TCP         fewest busy connections for what it delivers, among those whose base RTT is at most 1.2 times the
-//!                          best; all of the tier, once these are busy
+//! nothing known            all of the best tier at once, the one with the fewest connections first
+//! known                    in the order of base RTT + queue, the next after twice that, within [50 ms, 1 s]; but first the one with
+//!                          the fewest connections for what it delivers, among those that are near and free
+//! near                     base RTT at most 1.2 times the best
+//! free                     no queue, and no more than its share of busy downloads that stay where they are
+//! none is near and free    the lowest base RTT + queue of those that have their share of downloads still to get; of all, if none has
+//! downloads, plain TCP     near, until these have their share of connections; then all
 //! failing                  after all others, for 1, 2, 4 ... 64 s
 //! ```
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
@@ -34,13 +37,19 @@ const SILENCES: u32 = 2;
 /// How long an uplink that failed is left alone at first, and at most.
 const BACKOFF_MIN: Duration = Duration::from_secs(1);
 const BACKOFF_DOUBLINGS_MAX: u32 = 6;
-/// A connection that is not busy by then is no download.
-const BEGUN_FOR: Duration = Duration::from_secs(1);
 /// Queues up to this are none.
 const QUEUE_MIN: Duration = Duration::from_millis(10);
+/// A queue that nothing was heard of for so long has drained.
+const QUEUE_FOR: Duration = Duration::from_secs(2);
+/// For so long a server may keep back the acknowledgement of a request (Linux, TCP_DELACK_MIN), until it has an answer.
+const DELAYED_ACK: Duration = Duration::from_millis(40);
+/// Samples within one look from which on they are those of an upload, whose acknowledgements nobody keeps back.
+const UPLOAD_SAMPLES: u64 = 20;
 /// Servers whose protocol is remembered, and for how long: a middlebox may go away.
 const SERVERS_MAX: usize = 1024;
 const SERVER_FOR: Duration = Duration::from_secs(3600);
+/// Connections in a row of which a server is known to serve downloads, or small answers.
+const HABIT_MAX: i8 = 3;
 /// Rates of uplinks are compared as if none delivered less than this part of the best: who is not used delivers nothing.
 const RATE_FLOOR_PARTS: u64 = 10;
 
@@ -112,10 +121,19 @@ pub struct UplinkView {
     pub queue: Duration,
     /// Octets that it delivers in a second, both ways, when it is used.
     pub rate_bytes: u64,
-    /// Busy connections that use this uplink only.
+    /// Busy connections that use this uplink only, and those that are being opened.
     pub busy: u32,
     /// Failures in a row.
     pub failures: u32,
+}
+
+/// What a connection brings at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// Small answers, as far as anybody knows.
+    Light,
+    /// A download, or an upload.
+    Heavy,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -137,10 +155,11 @@ struct State {
     uplink: Uplink,
     base: Base,
     queue: Duration,
+    queue_at: Instant,
     rate_bytes: u64,
-    busy: u32,
-    /// When connections began here that stay where they start and are not busy yet.
-    begun: VecDeque<Instant>,
+    /// Connections that use this uplink only, and that are busy or being opened.
+    light: u32,
+    heavy: u32,
     failures: u32,
     /// Attempts in a row that were met with silence.
     silences: u32,
@@ -150,6 +169,8 @@ struct State {
 #[derive(Clone, Copy, Debug)]
 struct Server {
     mptcp: bool,
+    /// How many more connections of late were downloads than were not.
+    habit: i8,
     at: Instant,
 }
 
@@ -167,9 +188,10 @@ impl State {
             uplink,
             base,
             queue,
+            queue_at: at,
             rate_bytes: 0,
-            busy: 0,
-            begun: VecDeque::new(),
+            light: 0,
+            heavy: 0,
             failures: 0,
             silences: 0,
             failing_until: at,
@@ -189,7 +211,19 @@ impl State {
 
     /// What a round trip takes now.
     fn round_trip(&self, now: Instant) -> Option<Duration> {
-        Some(self.base(now)? + self.queue)
+        Some(self.base(now)? + self.queue(now))
+    }
+
+    fn queue(&self, now: Instant) -> Duration {
+        if now.saturating_since(self.queue_at) < QUEUE_FOR { self.queue } else { Duration::ZERO }
+    }
+
+    /// A round trip took so long, of which `elsewhere` may be somebody's pause.
+    fn note_queue(&mut self, rtt: Duration, elsewhere: Duration, now: Instant) {
+        let Some(base) = self.base(now) else { return };
+        let queue = rtt.saturating_sub(base + elsewhere);
+        self.queue = (self.queue(now) + queue) / 2;
+        self.queue_at = now;
     }
 
     fn note_rtt(&mut self, rtt: Duration, now: Instant) {
@@ -205,10 +239,16 @@ impl State {
         };
     }
 
-    /// Connections that share it: those that are busy, and those that are about to be.
-    fn load(&self, now: Instant) -> u32 {
-        let begun = self.begun.iter().filter(|at| now.saturating_since(**at) < BEGUN_FOR).count();
-        self.busy.saturating_add(u32::try_from(begun).unwrap_or(u32::MAX))
+    /// Connections that share it.
+    fn load(&self) -> u32 {
+        self.light.saturating_add(self.heavy)
+    }
+
+    fn counted(&mut self, weight: Weight) -> &mut u32 {
+        match weight {
+            Weight::Light => &mut self.light,
+            Weight::Heavy => &mut self.heavy,
+        }
     }
 
     fn is_failing(&self, now: Instant) -> bool {
@@ -221,8 +261,8 @@ impl State {
         self.failing_until = now + BACKOFF_MIN.saturating_mul(1 << doublings);
     }
 
-    fn has_queue(&self, base: Duration) -> bool {
-        self.queue > QUEUE_MIN.max(base / 2)
+    fn has_queue(&self, now: Instant) -> bool {
+        self.base(now).is_some_and(|base| self.queue(now) > QUEUE_MIN.max(base / 2))
     }
 }
 
@@ -260,9 +300,9 @@ impl Choice {
         let view = |state: &State| UplinkView {
             uplink: state.uplink,
             base_rtt: state.base(now),
-            queue: state.queue,
+            queue: state.queue(now),
             rate_bytes: state.rate_bytes,
-            busy: state.busy,
+            busy: state.load(),
             failures: state.failures,
         };
         self.uplinks.iter().map(view).collect()
@@ -277,16 +317,17 @@ impl Choice {
             let healthy = self.uplinks.iter().filter(|state| {
                 state.uplink.tier == tier && state.uplink.ip.is_ipv4() == remote.is_ipv4() && !state.is_failing(now)
             });
-            let (known, unknown): (Vec<_>, Vec<_>) = healthy.partition(|state| state.base(now).is_some());
-            let mut known = known;
+            let (mut known, unknown): (Vec<_>, Vec<_>) = healthy.partition(|state| state.base(now).is_some());
             known.sort_by_key(|state| state.round_trip(now));
-            if self.is_plain(remote, now) {
-                spread(&mut known, now);
-            }
+            spread(&mut known, self.is_plain(remote, now).then(|| self.weight(remote, now)), now);
             let mut waits = after;
-            // Those that nothing is known of race whoever is first, so that something is.
-            for (position, state) in known.iter().take(1).chain(&unknown).chain(known.iter().skip(1)).enumerate() {
-                let at_once = position > 0 && position <= unknown.len();
+            // Those that nothing is known of race whoever is first, so that something is. Of those that are as near as one another,
+            // the first to be asked wins.
+            let mut racing: Vec<_> = known.iter().take(1).chain(&unknown).collect();
+            racing.sort_by_key(|state| state.load());
+            let racers = racing.len();
+            for (position, state) in racing.into_iter().chain(known.iter().skip(1)).enumerate() {
+                let at_once = position > 0 && position < racers;
                 plan.push(Start {
                     ip: state.uplink.ip,
                     after: if at_once && !plan.is_empty() { Duration::ZERO } else { waits },
@@ -313,8 +354,27 @@ impl Choice {
 
     /// Whether the server is known to answer without MPTCP.
     pub fn is_plain(&self, remote: SocketAddr, now: Instant) -> bool {
-        let server = self.servers.get(&remote).filter(|server| now.saturating_since(server.at) < SERVER_FOR);
-        server.is_some_and(|server| !server.mptcp)
+        self.server(remote, now).is_some_and(|server| !server.mptcp)
+    }
+
+    /// What a connection to a server will be, going by those before it.
+    pub fn weight(&self, remote: SocketAddr, now: Instant) -> Weight {
+        match self.server(remote, now) {
+            Some(server) if server.habit > 0 => Weight::Heavy,
+            _ => Weight::Light,
+        }
+    }
+
+    fn server(&self, remote: SocketAddr, now: Instant) -> Option<&Server> {
+        self.servers.get(&remote).filter(|server| now.saturating_since(server.at) < SERVER_FOR)
+    }
+
+    /// A connection to a server turned out to be a download, or has ended without being one.
+    pub fn turned_out(&mut self, remote: SocketAddr, weight: Weight) {
+        if let Some(server) = self.servers.get_mut(&remote) {
+            let step = if weight == Weight::Heavy { 1 } else { -1 };
+            server.habit = (server.habit + step).clamp(-HABIT_MAX, HABIT_MAX);
+        }
     }
 
     /// An attempt from `ip` succeeded after `took`.
@@ -323,21 +383,31 @@ impl Choice {
             state.failures = 0;
             state.failing_until = Instant::ZERO;
             state.note_rtt(took, now);
+            state.note_queue(took, Duration::ZERO, now);
         }
-        self.note_server(remote, Server { mptcp, at: now });
+        self.note_server(remote, mptcp, now);
+    }
+
+    /// An attempt from `ip` was answered after `took`, too late to be used.
+    pub fn answered(&mut self, ip: IpAddr, took: Duration, now: Instant) {
+        if let Some(state) = self.get_mut(ip) {
+            state.note_rtt(took, now);
+            state.note_queue(took, Duration::ZERO, now);
+        }
     }
 
     /// A server turned out to speak plain TCP, or the way to it lets nothing else through.
     pub fn found_plain(&mut self, remote: SocketAddr, now: Instant) {
-        self.note_server(remote, Server { mptcp: false, at: now });
+        self.note_server(remote, false, now);
     }
 
-    fn note_server(&mut self, remote: SocketAddr, server: Server) {
+    fn note_server(&mut self, remote: SocketAddr, mptcp: bool, now: Instant) {
         if self.servers.len() >= SERVERS_MAX && !self.servers.contains_key(&remote) {
             let oldest = self.servers.iter().min_by_key(|(_, server)| server.at).map(|(remote, _)| *remote);
             oldest.and_then(|remote| self.servers.remove(&remote));
         }
-        self.servers.insert(remote, server);
+        let habit = self.server(remote, now).map_or(0, |server| server.habit);
+        self.servers.insert(remote, Server { mptcp, habit, at: now });
     }
 
     /// Nobody answered an attempt from `ip`. That a server refuses is an answer, and tells nothing bad of the uplink.
@@ -363,13 +433,19 @@ impl Choice {
         }
     }
 
-    /// What a subflow from `ip` has measured: smoothed and least round-trip time.
-    pub fn measured(&mut self, ip: IpAddr, srtt: Duration, least: Duration, now: Instant) {
-        let Some(state) = self.get_mut(ip) else { return };
-        state.note_rtt(least, now);
-        let queue = srtt.saturating_sub(least);
-        // An eighth of the new, as sRTT has it (RFC 6298).
-        state.queue = (state.queue.saturating_mul(7) + queue) / 8;
+    /// The least round-trip time that a subflow from `ip` has measured.
+    pub fn measured(&mut self, ip: IpAddr, least: Duration, now: Instant) {
+        if let Some(state) = self.get_mut(ip) {
+            state.note_rtt(least, now);
+        }
+    }
+
+    /// What round trips from `ip` took of late: the mean of so many.
+    pub fn measured_of_late(&mut self, ip: IpAddr, mean: Duration, samples: u64, now: Instant) {
+        if let Some(state) = self.get_mut(ip) {
+            let elsewhere = if samples < UPLOAD_SAMPLES { DELAYED_ACK } else { Duration::ZERO };
+            state.note_queue(mean, elsewhere, now);
+        }
     }
 
     /// What an uplink delivered, both ways, within `span`; called at even intervals while anything is busy.
@@ -380,29 +456,26 @@ impl Choice {
         let rate = u64::try_from(rate).unwrap_or(u64::MAX);
         // A short silence is no slowness: the rate falls by a sixteenth at a time.
         state.rate_bytes = rate.max(state.rate_bytes - state.rate_bytes / 16);
-        if bytes == 0 {
-            state.queue = state.queue.saturating_mul(7) / 8;
+    }
+
+    /// What a round trip takes now on the uplink of an address, as far as it is known.
+    pub fn round_trip(&self, ip: IpAddr, now: Instant) -> Option<Duration> {
+        self.uplinks.iter().find(|state| state.uplink.ip == ip).and_then(|state| state.round_trip(now))
+    }
+
+    /// A connection that uses `ip` only is being opened there, or is busy. Of several that begin at once each has to know of the
+    /// others.
+    pub fn count(&mut self, ip: IpAddr, weight: Weight) {
+        if let Some(state) = self.get_mut(ip) {
+            *state.counted(weight) += 1;
         }
     }
 
-    /// An attempt from `ip` begins. Of several that begin at once each has to know of the others, where it stays where it starts.
-    pub fn begun(&mut self, ip: IpAddr, remote: SocketAddr, now: Instant) {
-        if !self.is_plain(remote, now) {
-            return;
-        }
+    /// It is no longer.
+    pub fn discount(&mut self, ip: IpAddr, weight: Weight) {
         if let Some(state) = self.get_mut(ip) {
-            state.begun.retain(|at| now.saturating_since(*at) < BEGUN_FOR);
-            state.begun.push_back(now);
-        }
-    }
-
-    /// A connection that uses `ip` only is busy, or no longer.
-    pub fn set_busy(&mut self, ip: IpAddr, busy: bool) {
-        if let Some(state) = self.get_mut(ip) {
-            if busy {
-                state.begun.pop_front();
-            }
-            state.busy = if busy { state.busy + 1 } else { state.busy.saturating_sub(1) };
+            let counted = state.counted(weight);
+            *counted = counted.saturating_sub(1);
         }
     }
 
@@ -415,33 +488,63 @@ fn head_start(round_trip: Option<Duration>) -> Duration {
     round_trip.map_or(HEAD_START_MAX, |rtt| rtt.saturating_mul(2).clamp(HEAD_START_MIN, HEAD_START_MAX))
 }
 
-/// Moves to the front who is to carry one more connection that stays where it starts.
-fn spread(known: &mut [&State], now: Instant) {
+/// Moves to the front who is to carry one more connection, of which `plain` says what it will be if it stays where it starts.
+/// `known` is in the order of round-trip times.
+fn spread(known: &mut [&State], plain: Option<Weight>, now: Instant) {
     let base = |state: &State| state.base(now).unwrap_or(Duration::MAX);
     let Some(best) = known.iter().map(|state| base(state)).min() else { return };
-    let fastest = known.iter().map(|state| state.rate_bytes).max().unwrap_or(0);
-    // What nothing was delivered on yet counts as the best: it will show.
-    let weight = |state: &State| match state.rate_bytes {
-        0 => fastest.max(1),
-        rate => rate.max(fastest / RATE_FLOOR_PARTS).max(1),
-    };
-    let weights: u128 = known.iter().map(|state| u128::from(weight(state))).sum();
-    let connections: u128 = known.iter().map(|state| u128::from(state.load(now))).sum::<u128>() + 1;
+    let shares = Shares::of(known);
     let is_near = |state: &State| base(state).saturating_mul(5) <= best.saturating_mul(6);
-    // One more would be more than its share: (busy + 1) / connections > weight / weights.
-    let is_busy = |state: &State| {
-        state.load(now) > 0 && u128::from(state.load(now) + 1) * weights > connections * u128::from(weight(state))
-            || state.has_queue(base(state))
+    let all = || 0..known.len();
+    let pick = |among: &dyn Fn(&State) -> bool, added: u32, count: fn(&State) -> u32| {
+        all().filter(|index| among(known[*index])).min_by(|a, b| shares.compare(known[*a], known[*b], added, count))
     };
-    let all = known.iter().filter(|state| is_near(state)).all(|state| is_busy(state));
-    // The least (busy + 1) / weight, as products.
-    let chosen = (0..known.len()).filter(|index| all || is_near(known[*index])).min_by(|a, b| {
-        let (a, b) = (known[*a], known[*b]);
-        let load = |one: &State, other: &State| u128::from(one.load(now) + 1) * u128::from(weight(other));
-        load(a, b).cmp(&load(b, a)).then(a.round_trip(now).cmp(&b.round_trip(now)))
-    });
+    let is_free =
+        |state: &State, count: fn(&State) -> u32| !shares.has_its_share(state, known, count) && !state.has_queue(now);
+    let chosen = if plain == Some(Weight::Heavy) {
+        let near_is_free = known.iter().any(|state| is_near(state) && is_free(state, State::load));
+        pick(&|state| is_near(state) || !near_is_free, 1, State::load)
+    } else {
+        // What will spread anyway, once it is a download, leaves those alone that cannot.
+        let heavy: fn(&State) -> u32 = if plain.is_some() { |state| state.heavy } else { |_| 0 };
+        // What has nothing to do is taken in the order of round-trip times.
+        pick(&|state| is_near(state) && is_free(state, heavy), 0, State::load)
+            .or_else(|| all().find(|index| !shares.has_its_share(known[*index], known, heavy)))
+    };
     if let Some(chosen) = chosen {
         known[..=chosen].rotate_right(1);
+    }
+}
+
+/// How connections are shared out: by what uplinks deliver.
+struct Shares {
+    fastest: u64,
+}
+
+impl Shares {
+    fn of(known: &[&State]) -> Self {
+        Self { fastest: known.iter().map(|state| state.rate_bytes).max().unwrap_or(0) }
+    }
+
+    /// What nothing was delivered on yet counts as the best: it will show.
+    fn weight(&self, state: &State) -> u128 {
+        u128::from(match state.rate_bytes {
+            0 => self.fastest.max(1),
+            rate => rate.max(self.fastest / RATE_FLOOR_PARTS).max(1),
+        })
+    }
+
+    /// By `(count + added) / weight`, as products.
+    fn compare(&self, a: &State, b: &State, added: u32, count: fn(&State) -> u32) -> core::cmp::Ordering {
+        let load = |one: &State, other: &State| u128::from(count(one) + added) * self.weight(other);
+        load(a, b).cmp(&load(b, a))
+    }
+
+    /// Whether one more would be more than its share: `(count + 1) / connections > weight / weights`.
+    fn has_its_share(&self, state: &State, known: &[&State], count: fn(&State) -> u32) -> bool {
+        let weights: u128 = known.iter().map(|state| self.weight(state)).sum();
+        let connections: u128 = known.iter().map(|state| u128::from(count(state))).sum::<u128>() + 1;
+        count(state) > 0 && u128::from(count(state) + 1) * weights > connections * self.weight(state)
     }
 }
 

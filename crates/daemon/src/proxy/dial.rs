@@ -41,6 +41,7 @@ pub struct Dial {
     waiting: Vec<(Instant, IpAddr, SocketAddr)>,
     open: SmallVec<[Attempt; 2]>,
     failures: Vec<(IpAddr, SocketAddr, CloseReason)>,
+    first: (IpAddr, SocketAddr),
     give_up_at: Instant,
 }
 
@@ -59,19 +60,20 @@ impl Dial {
                 waiting.push((at, start.ip, remote));
             }
         }
-        if waiting.is_empty() {
+        waiting.sort_by_key(|(at, ..)| *at);
+        let Some((_, local, remote)) = waiting.first().copied() else {
             let family = if addresses.iter().any(IpAddr::is_ipv4) { "IPv4" } else { "IPv6" };
             return Err(Failure::NoUplink { family, target });
-        }
-        waiting.sort_by_key(|(at, ..)| *at);
+        };
         waiting.truncate(STEPS_MAX);
         waiting.reverse();
-        Ok(Self { target, waiting, open: SmallVec::new(), failures: Vec::new(), give_up_at: now + DIAL_MAX })
+        let (open, failures, first) = (SmallVec::new(), Vec::new(), (local, remote));
+        Ok(Self { target, waiting, open, failures, first, give_up_at: now + DIAL_MAX })
     }
 
-    /// From where to whom the first attempt is.
-    pub fn first(&self) -> Option<(IpAddr, SocketAddr)> {
-        self.waiting.last().map(|(_, local, remote)| (*local, *remote))
+    /// From where to whom the first attempt was, or is.
+    pub fn first(&self) -> (IpAddr, SocketAddr) {
+        self.first
     }
 
     /// Begins what is due, and the next one in any case if none is open; tells which connections are new.

@@ -8,18 +8,15 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use transport::path_manager::LocalAddress;
-use transport::{ConnectionId, Endpoint, SubflowId};
+use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowId};
 use units::{Duration, Instant};
 
 use super::Proxy;
-use super::choice::Tier;
+use super::bulk::HEAVY_BYTES;
 use super::harm::{Carrier, Finding, PERIOD};
 
 /// Clients that are looked at, at most: those that have been there longest.
 const LOOKS_MAX: usize = 16;
-/// Who has got less is not looked at yet.
-const HEAVY_MIN_BYTES: u64 = 128 << 10;
 /// For how long an uplink that was late is a backup, at first and at most.
 const HELD_BACK_MIN: Duration = Duration::from_secs(30);
 const DOUBLINGS_MAX: u32 = 4;
@@ -69,25 +66,38 @@ impl Proxy {
     pub(super) fn guard(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for ip in self.held_back.due(now) {
             self.renew(ip, endpoint, now);
-            self.set_backup(ip, false, endpoint, now);
         }
+        self.leave_losers(endpoint, now);
         let mut looks = 0;
         for token in self.watched.clone() {
             let Some(key) = self.key_of(token).filter(|_| looks < LOOKS_MAX) else { continue };
             looks += usize::from(self.look(key, endpoint, now));
         }
-        self.guard_at = (!self.watched.is_empty()).then_some(now + PERIOD);
+        let is_idle = self.watched.is_empty() && self.losers.is_empty();
+        self.guard_at = (!is_idle).then_some(now + PERIOD);
     }
 
     /// Whether there was anything to look at.
     fn look(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) -> bool {
         let session = &mut self.sessions[key];
-        let down_bytes = session.down_bytes;
-        let Some(server) = session.server.as_mut().filter(|server| server.plain_on.is_none()) else { return false };
+        let moved_bytes = session.down_bytes.max(session.up_bytes);
+        let Some(server) = session.server.as_mut().filter(|server| !server.plain) else { return false };
+        if moved_bytes < HEAVY_BYTES && !server.bulk.may_grow() {
+            return false;
+        }
         let connection = server.connection;
-        let Some(stats) = endpoint.stats(connection).filter(|stats| stats.received_bytes >= HEAVY_MIN_BYTES) else {
-            return down_bytes >= HEAVY_MIN_BYTES;
-        };
+        let Some(stats) = endpoint.stats(connection) else { return false };
+        server.bulk.note_backlog(stats.written_bytes.saturating_sub(stats.acked_bytes), stats.acked_bytes, now);
+        self.settle(key, Some(&stats), endpoint, now);
+        if stats.received_bytes >= HEAVY_BYTES {
+            self.look_for_harm(key, &stats, endpoint, now);
+        }
+        true
+    }
+
+    fn look_for_harm(&mut self, key: usize, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
+        let Some(server) = self.sessions[key].server.as_mut() else { return };
+        let connection = server.connection;
         let mut places = Vec::new();
         let mut carriers = Vec::new();
         for subflow in stats.subflows.iter().filter(|it| it.established_at.is_some() && it.closed_at.is_none()) {
@@ -107,7 +117,6 @@ impl Proxy {
         for finding in findings {
             self.act(finding, connection, &places, endpoint, now);
         }
-        true
     }
 
     fn act(
@@ -133,30 +142,7 @@ impl Proxy {
         let _ = endpoint.withdraw_address(connection, ip, now);
         self.renew(ip, endpoint, now);
         if matches!(finding, Finding::Late(_)) {
-            self.set_backup(ip, true, endpoint, now);
-        }
-    }
-
-    /// Connections that lack subflows from an address of ours open them, as what it is now.
-    pub(super) fn renew(&mut self, ip: IpAddr, endpoint: &mut Endpoint, now: Instant) {
-        let Some(tier) = self.choice.tier(ip) else { return };
-        let backup = tier == Tier::Backup || self.held_back.holds(ip);
-        endpoint.add_local_address(LocalAddress { ip, backup }, now);
-    }
-
-    /// Has the subflows from an address of ours be used as backup, or as others, unless it is a backup otherwise.
-    pub(super) fn set_backup(&self, ip: IpAddr, backup: bool, endpoint: &mut Endpoint, now: Instant) {
-        if !backup && (self.choice.tier(ip) == Some(Tier::Backup) || self.held_back.holds(ip)) {
-            return;
-        }
-        let connections: Vec<ConnectionId> = endpoint.connections().collect();
-        for connection in connections {
-            let Some(stats) = endpoint.stats(connection).filter(|stats| stats.mptcp) else { continue };
-            let own = stats.subflows.iter().filter(|subflow| subflow.local.ip() == ip && subflow.closed_at.is_none());
-            for subflow in own.filter(|subflow| subflow.backup != backup) {
-                // One that is closing has no priority to change.
-                let _ = endpoint.set_priority(connection, subflow.id, backup, now);
-            }
+            self.settle_all(endpoint, now);
         }
     }
 }

@@ -9,6 +9,7 @@ use units::{Duration, Instant};
 
 use super::Proxy;
 use super::accept::OPENING_MAX;
+use super::choice::Weight;
 use super::dial::{Attempt, Dial};
 use super::exchange::Exchange;
 use super::failure::Failure;
@@ -254,12 +255,10 @@ impl Proxy {
                 self.fail(key, &failure, endpoint, now);
             }
             Ok(dial) => {
-                if let Some((ip, remote)) = dial.first() {
-                    self.choice.begun(ip, remote, now);
-                }
                 let session = &mut self.sessions[key];
                 if let Stage::Resolving(target, purpose) = core::mem::replace(&mut session.stage, Stage::Opening) {
                     session.stage = Stage::Dialing(Box::new(dial), target, purpose);
+                    self.note_busy(key, now);
                     self.dial(key, endpoint, now);
                 }
             }
@@ -304,7 +303,7 @@ impl Proxy {
         }
     }
 
-    fn give_up(&mut self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
+    pub(super) fn give_up(&mut self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
         self.by_connection.remove(&connection);
         let _ = endpoint.abort(connection, now);
         endpoint.release(connection);
@@ -328,13 +327,14 @@ impl Proxy {
         let Attempt { local, remote, since, .. } = winner;
         self.choice.succeeded(local, remote, now.saturating_since(since), mptcp, now);
         for loser in losers {
-            if loser.remote == remote {
-                self.choice.outpaced(loser.local, now.saturating_since(loser.since), now);
+            match loser.remote == remote {
+                true => self.lose(loser, now.saturating_since(since), endpoint, now),
+                false => self.give_up(loser.connection, endpoint, now),
             }
-            self.give_up(loser.connection, endpoint, now);
         }
         let session = &mut self.sessions[key];
-        session.server = Some(Server::new(connection, target, (!mptcp).then_some(local)));
+        session.server = Some(Server::new(&winner, target, !mptcp, now));
+        session.moved_at = now;
         session.begin(purpose, endpoint, connection);
         self.note_moved(key, now);
         self.turn(key, endpoint, now);
@@ -372,7 +372,7 @@ impl Proxy {
         let Some((local, remote)) = endpoint.addresses(connection) else { return };
         self.choice.found_plain(remote, now);
         if let Some(server) = &mut self.sessions[key].server {
-            server.plain_on = Some(local.ip());
+            (server.plain, server.home) = (true, local.ip());
         }
     }
 
@@ -406,6 +406,7 @@ impl Proxy {
         session.inbox = Vec::new();
         session.say(answer);
         session.stage = Stage::Ending;
+        self.count(key, None);
         self.timers.set(key, Some(now + FAREWELL_MAX));
         self.turn(key, endpoint, now);
     }
@@ -419,9 +420,10 @@ impl Proxy {
             self.meters.look(&stats, &mut server.seen);
             self.config.ended.inspect(|ended| ended(&stats));
         }
-        if let Some(ip) = server.plain_on.filter(|_| server.counts) {
-            self.choice.set_busy(ip, false);
+        if !server.was_download {
+            self.choice.turned_out(server.remote, Weight::Light);
         }
+        self.count(key, None);
         self.by_connection.remove(&server.connection);
         let _ = if abort { endpoint.abort(server.connection, now) } else { endpoint.close(server.connection, now) };
         endpoint.release(server.connection);
@@ -440,6 +442,7 @@ impl Proxy {
     pub(super) fn finish(&mut self, key: usize, end: End, endpoint: &mut Endpoint, now: Instant) {
         self.give_up_all(key, endpoint, now);
         self.drop_server(key, end != End::Finished, endpoint, now);
+        self.count(key, None);
         let session = self.sessions.remove(key);
         self.timers.set(key, None);
         self.totals.up_bytes += session.up_bytes;

@@ -1,16 +1,18 @@
 //! One client: its socket, what it asked for, and the engine's connection that its octets go on.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use bytes::{Buf as _, Bytes};
 use smallvec::SmallVec;
 use transport::SettingsChange;
-use transport::{ConnectionId, Endpoint, Received};
-use units::Instant;
+use transport::{ConnectionId, Endpoint, Received, SubflowId};
+use units::{Duration, Instant};
 use wire::Payload;
 
+use super::bulk::Bulk;
+use super::choice::Weight;
 use super::client::Client;
-use super::dial::Dial;
+use super::dial::{Attempt, Dial};
 use super::exchange::{Ended, Exchange};
 use super::harm::Harm;
 use super::head::Forward;
@@ -58,6 +60,8 @@ pub struct Session {
     pub queued: bool,
     /// It is looked at now and then, as octets move.
     pub watched: bool,
+    /// The uplink that its connection counts for, and as what.
+    pub counted: Option<(IpAddr, Weight)>,
     /// The protocol, once it is known.
     pub protocol: &'static str,
     /// Octets kept at most for a client that does not read them.
@@ -70,12 +74,22 @@ pub struct Server {
     pub connection: ConnectionId,
     /// To whom.
     pub target: Target,
-    /// The only uplink, if it is plain TCP.
-    pub plain_on: Option<IpAddr>,
-    /// It counts as busy there.
-    pub counts: bool,
+    /// The server's address.
+    pub remote: SocketAddr,
+    /// The uplink of its first subflow.
+    pub home: IpAddr,
+    /// It is plain TCP, and stays there.
+    pub plain: bool,
+    /// What it brings at a time.
+    pub bulk: Bulk,
+    /// The server is known to have served a download on it.
+    pub was_download: bool,
+    /// Subflows that were told to be backups, or to be none.
+    pub priorities: SmallVec<[(SubflowId, bool); 2]>,
     /// What uplinks had carried of it when it was last looked at.
     pub seen: Seen,
+    /// The sum and the number of round-trip times that each of its subflows had measured then.
+    pub rtts_seen: SmallVec<[(SubflowId, Duration, u64); 2]>,
     /// What its subflows cost.
     pub harm: Harm,
     finished: bool,
@@ -130,10 +144,24 @@ pub enum End {
 
 impl Server {
     /// A connection that was just opened.
-    pub fn new(connection: ConnectionId, target: Target, plain_on: Option<IpAddr>) -> Self {
-        let (seen, harm) = (SmallVec::new(), Harm::default());
-        let room_bytes = ROOM_FIRST_BYTES;
-        Self { connection, target, plain_on, counts: false, seen, harm, finished: false, shut: false, room_bytes }
+    pub fn new(attempt: &Attempt, target: Target, plain: bool, now: Instant) -> Self {
+        let Attempt { connection, local: home, remote, since } = *attempt;
+        Self {
+            connection,
+            target,
+            remote,
+            home,
+            plain,
+            bulk: Bulk::new(now.saturating_since(since), now),
+            was_download: false,
+            priorities: SmallVec::new(),
+            seen: SmallVec::new(),
+            rtts_seen: SmallVec::new(),
+            harm: Harm::default(),
+            finished: false,
+            shut: false,
+            room_bytes: ROOM_FIRST_BYTES,
+        }
     }
 
     /// Keeps more for a client that has read `down_bytes`: a sender in slow start has as many in flight as were acknowledged.
@@ -170,6 +198,7 @@ impl Session {
             moved_at: now,
             queued: false,
             watched: false,
+            counted: None,
             protocol: "none",
             room_max_bytes,
         }
@@ -205,7 +234,8 @@ impl Session {
         if up + down > 0 {
             self.moved_at = now;
         }
-        if let Some(server) = self.server.as_mut().filter(|_| down > 0) {
+        if let Some(server) = self.server.as_mut().filter(|_| up + down > 0) {
+            server.bulk.moved(up as u64, down as u64, now);
             server.make_room(self.down_bytes, self.room_max_bytes, endpoint, now);
         }
         progress

@@ -7,11 +7,11 @@ use transport::{ConnectionStats, Endpoint};
 use units::{Duration, Instant};
 
 use super::Proxy;
-use super::choice::Choice;
+use super::choice::{Choice, Weight};
 use super::failure::Failure;
 use super::harm;
 use super::meter::Meters;
-use super::session::{End, Server, Stage};
+use super::session::{End, Server, Session, Stage};
 
 /// How often.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -42,15 +42,44 @@ impl Proxy {
         }
     }
 
-    /// Whether a session's connection counts among the busy ones of its only uplink: not if it is about to end, or waits for the
-    /// client's next request.
+    /// Counts a session's connection among those of its only uplink, or no longer.
     pub(super) fn note_busy(&mut self, key: usize, now: Instant) {
-        let session = &mut self.sessions[key];
+        let counted = self.counts_for(&self.sessions[key], now);
+        self.count(key, counted);
+        let Some(server) = &mut self.sessions[key].server else { return };
+        if !server.was_download && server.bulk.is_download() {
+            server.was_download = true;
+            self.choice.turned_out(server.remote, Weight::Heavy);
+        }
+    }
+
+    /// The uplink that a session's connection counts for: that where it is being opened; afterwards the only one that it uses, unless it
+    /// is about to end, or waits for the client's next request.
+    fn counts_for(&self, session: &Session, now: Instant) -> Option<(IpAddr, Weight)> {
+        let expected = |remote| match self.choice.is_plain(remote, now) {
+            true => self.choice.weight(remote, now),
+            false => Weight::Light,
+        };
+        if let Stage::Dialing(dial, ..) = &session.stage {
+            let (ip, remote) = dial.first();
+            return Some((ip, expected(remote)));
+        }
         let is_busy = session.is_at_work() && now.saturating_since(session.moved_at) < BUSY_FOR;
-        let Some(server) = session.server.as_mut().filter(|server| server.counts != is_busy) else { return };
-        if let Some(ip) = server.plain_on {
-            server.counts = is_busy;
-            self.choice.set_busy(ip, is_busy);
+        let server = session.server.as_ref().filter(|_| is_busy)?;
+        match (server.plain, server.bulk.is_heavy()) {
+            (true, true) => Some((server.home, Weight::Heavy)),
+            (true, false) => Some((server.home, expected(server.remote))),
+            (false, true) => None,
+            (false, false) => Some((server.home, Weight::Light)),
+        }
+    }
+
+    /// Has a session's connection count for an uplink, or for none.
+    pub(super) fn count(&mut self, key: usize, counted: Option<(IpAddr, Weight)>) {
+        let before = core::mem::replace(&mut self.sessions[key].counted, counted);
+        if before != counted {
+            before.inspect(|(ip, weight)| self.choice.discount(*ip, *weight));
+            counted.inspect(|(ip, weight)| self.choice.count(*ip, *weight));
         }
     }
 
@@ -68,20 +97,26 @@ impl Proxy {
     /// Looks at all that are watched.
     pub(super) fn watch(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let mut delivered = core::mem::take(&mut self.unwatched);
+        let mut round_trips = BTreeMap::new();
         let tokens = core::mem::take(&mut self.watched);
         for token in tokens {
             let Some(key) = self.key_of(token) else { continue };
-            let session = &mut self.sessions[key];
-            if let Some(server) = &mut session.server {
+            if let Some(server) = &mut self.sessions[key].server {
                 if let Some(stats) = endpoint.stats(server.connection) {
                     measure(server, &stats, (&mut self.choice, &mut self.meters), &mut delivered, now);
+                    note_round_trips(server, &stats, &mut round_trips);
+                    self.settle(key, Some(&stats), endpoint, now);
                 }
             }
+            let session = &mut self.sessions[key];
             session.watched = now.saturating_since(session.moved_at) < WATCHED_FOR;
             if session.watched {
                 self.watched.push(token);
             }
             self.note_busy(key, now);
+        }
+        for (ip, (mean, samples)) in round_trips {
+            self.choice.measured_of_late(ip, mean, samples, now);
         }
         let span = now.saturating_since(self.watched_at);
         for view in self.choice.view(now) {
@@ -128,11 +163,28 @@ fn measure(
 ) {
     for subflow in &stats.subflows {
         let lives = subflow.established_at.is_some() && subflow.closed_at.is_none();
-        if let (true, Some(srtt), Some(least)) = (lives, subflow.srtt, subflow.min_rtt) {
-            choice.measured(subflow.local.ip(), srtt, least, now);
+        if let Some(least) = subflow.min_rtt.filter(|_| lives) {
+            choice.measured(subflow.local.ip(), least, now);
         }
     }
+    server.bulk.note_backlog(stats.written_bytes.saturating_sub(stats.acked_bytes), stats.acked_bytes, now);
     for (ip, added) in meters.look(stats, &mut server.seen) {
         *delivered.entry(ip).or_default() += added.bytes();
     }
+}
+
+/// Means of the round-trip times that a connection's subflows have measured since it was last looked at, and of how many; of several
+/// connections the least, since some servers take their time before they acknowledge.
+fn note_round_trips(server: &mut Server, stats: &ConnectionStats, least: &mut BTreeMap<IpAddr, (Duration, u64)>) {
+    for subflow in &stats.subflows {
+        let before = server.rtts_seen.iter().find(|(id, ..)| *id == subflow.id);
+        let (sum, count) = before.map_or((Duration::ZERO, 0), |(_, sum, count)| (*sum, *count));
+        let samples = subflow.rtt_samples.saturating_sub(count);
+        if samples > 0 {
+            let mean = subflow.rtt_sum.saturating_sub(sum) / samples;
+            let known = least.entry(subflow.local.ip()).or_insert((mean, samples));
+            *known = (*known).min((mean, samples));
+        }
+    }
+    server.rtts_seen = stats.subflows.iter().map(|it| (it.id, it.rtt_sum, it.rtt_samples)).collect();
 }

@@ -42,7 +42,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         begin = time.monotonic()
         for number in range(count):
             time.sleep(max(0, begin + number * TICK - time.monotonic()))
-            self.wfile.write(memoryview(PIECE)[:size])
+            self.wfile.write(number.to_bytes(8, "big") + PIECE[8:size])
 
     def get_image(self, number):
         body = b"<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><!--" + b"x" * 8000 + b"--></svg>"

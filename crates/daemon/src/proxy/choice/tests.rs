@@ -30,7 +30,7 @@ fn choice(tiers: &[Tier]) -> Choice {
 fn known(rtts_ms: &[u64]) -> Choice {
     let mut choice = choice(&vec![Tier::Primary; rtts_ms.len()]);
     for (position, rtt) in rtts_ms.iter().enumerate() {
-        choice.measured(ip(position as u8 + 1), ms(*rtt), ms(*rtt), at(0));
+        choice.measured(ip(position as u8 + 1), ms(*rtt), at(0));
     }
     choice
 }
@@ -45,7 +45,18 @@ fn plan(choice: &Choice, now: Instant) -> Vec<(u8, u64)> {
 }
 
 fn plain(choice: &mut Choice) {
-    choice.note_server(server(), Server { mptcp: false, at: at(0) });
+    choice.found_plain(server(), at(0));
+}
+
+/// Where connections start that begin one after another and stay busy; how many on each of two uplinks.
+fn on_each(choice: &mut Choice, count: usize, weight: Weight) -> [u32; 2] {
+    let mut on = [0, 0];
+    for _ in 0..count {
+        let first = plan(choice, at(1))[0].0;
+        choice.count(ip(first), weight);
+        on[usize::from(first) - 1] += 1;
+    }
+    on
 }
 
 #[test]
@@ -77,15 +88,23 @@ fn the_lowest_round_trip_starts_and_the_next_follows_after_twice_that() {
 #[test]
 fn a_queue_counts_as_round_trip_time() {
     let mut choice = known(&[20, 40]);
-    for _ in 0..100 {
-        choice.measured(ip(1), ms(120), ms(20), at(1));
+    for _ in 0..10 {
+        choice.succeeded(ip(1), server(), ms(80), true, at(1));
     }
     assert_eq!(plan(&choice, at(1))[0], (2, 0));
-    // It empties while nothing is sent.
-    for _ in 0..20 {
-        choice.delivered(ip(1), 0, ms(500));
-    }
-    assert_eq!(plan(&choice, at(1))[0], (1, 0));
+    assert_eq!(plan(&choice, at(1999))[0], (2, 0));
+    assert_eq!(plan(&choice, at(2001))[0], (1, 0), "it has drained, as far as anybody knows");
+}
+
+#[test]
+fn a_server_that_takes_its_time_to_acknowledge_is_no_queue() {
+    let mut choice = known(&[20, 40]);
+    (0..10).for_each(|_| choice.measured_of_late(ip(1), ms(60), 3, at(1)));
+    assert_eq!(choice.view(at(1))[0].queue, Duration::ZERO);
+    (0..10).for_each(|_| choice.measured_of_late(ip(1), ms(160), 3, at(1)));
+    assert!(choice.view(at(1))[0].queue > ms(99));
+    (0..10).for_each(|_| choice.measured_of_late(ip(1), ms(60), 100, at(1)));
+    assert!(choice.view(at(1))[0].queue >= ms(40), "an upload has no pauses");
 }
 
 #[test]
@@ -105,7 +124,7 @@ fn who_lost_a_race_comes_second_and_is_raced_again_later() {
     assert_eq!(plan(&choice, at(101)), [(2, 0), (1, 60)]);
     assert_eq!(plan(&choice, at(31_000)), [(2, 0), (1, 0)]);
     // Measured by a subflow that joined, it is as good as it is.
-    choice.measured(ip(1), ms(20), ms(20), at(200));
+    choice.measured(ip(1), ms(20), at(200));
     assert_eq!(plan(&choice, at(201)), [(1, 0), (2, 50)]);
 }
 
@@ -131,8 +150,8 @@ fn failures_in_a_row_double_the_wait_up_to_64_s() {
         let began = now;
         while plan(&choice, now)[0].0 != 1 {
             now += Duration::from_millis(500);
-            choice.measured(ip(2), ms(40), ms(40), now);
-            choice.measured(ip(1), ms(20), ms(20), now);
+            choice.measured(ip(2), ms(40), now);
+            choice.measured(ip(1), ms(20), now);
         }
         waits.push(now.saturating_since(began).as_millis() / 1000);
     }
@@ -152,55 +171,96 @@ fn when_all_fail_all_are_tried() {
 }
 
 #[test]
-fn plain_connections_go_where_there_is_least_for_what_is_delivered() {
+fn of_uplinks_that_race_the_one_with_fewer_connections_is_first() {
+    let mut choice = choice(&[Tier::Primary, Tier::Primary]);
+    assert_eq!(on_each(&mut choice, 8, Weight::Light), [4, 4]);
+    let mut choice = known(&[40]);
+    choice.add(Uplink { ip: ip(2), tier: Tier::Primary });
+    assert_eq!(on_each(&mut choice, 8, Weight::Light), [4, 4]);
+}
+
+#[test]
+fn an_answer_that_comes_too_late_tells_the_round_trip() {
+    let mut choice = choice(&[Tier::Primary, Tier::Primary]);
+    choice.succeeded(ip(1), server(), ms(40), true, at(40));
+    choice.answered(ip(2), ms(41), at(41));
+    assert_eq!(plan(&choice, at(50)), [(1, 0), (2, 80)]);
+    assert_eq!(choice.round_trip(ip(2), at(50)), Some(ms(41)));
+}
+
+#[test]
+fn downloads_from_plain_servers_go_where_there_is_least_for_what_is_delivered() {
     let mut choice = known(&[20, 22]);
     plain(&mut choice);
+    choice.turned_out(server(), Weight::Heavy);
     choice.delivered(ip(1), 3_000_000, ms(1000));
     choice.delivered(ip(2), 1_000_000, ms(1000));
-    let mut on = [0, 0];
-    for _ in 0..8 {
-        let first = plan(&choice, at(1))[0].0;
-        choice.set_busy(ip(first), true);
-        on[usize::from(first) - 1] += 1;
-    }
-    assert_eq!(on, [6, 2]);
+    assert_eq!(on_each(&mut choice, 8, Weight::Heavy), [6, 2]);
     // As many as end, begin again.
-    choice.set_busy(ip(1), false);
+    choice.discount(ip(1), Weight::Heavy);
     assert_eq!(plan(&choice, at(1))[0].0, 1);
 }
 
 #[test]
-fn plain_connections_that_begin_at_once_spread_too() {
+fn connections_spread_over_uplinks_that_are_as_near_as_one_another() {
+    let mut choice = known(&[20, 20]);
+    assert_eq!(on_each(&mut choice, 8, Weight::Light), [4, 4], "with MPTCP, too: small answers stay where they start");
     let mut choice = known(&[20, 20]);
     plain(&mut choice);
-    let mut on = [0, 0];
-    for _ in 0..8 {
-        let first = plan(&choice, at(1))[0].0;
-        choice.begun(ip(first), SERVER.parse().unwrap(), at(1));
-        on[usize::from(first) - 1] += 1;
-    }
-    assert_eq!(on, [4, 4]);
-    // They become busy, and count once.
-    (1..=2).for_each(|n| (0..4).for_each(|_| choice.set_busy(ip(n), true)));
-    (1..=2).for_each(|n| (0..4).for_each(|_| choice.set_busy(ip(n), false)));
-    assert_eq!(plan(&choice, at(1))[0].0, 1);
-    choice.begun(ip(1), SERVER.parse().unwrap(), at(1));
-    assert_eq!(plan(&choice, at(1))[0].0, 2);
-    assert_eq!(plan(&choice, at(1002))[0].0, 1, "it was no download");
+    assert_eq!(on_each(&mut choice, 8, Weight::Light), [4, 4]);
+    assert_eq!(on_each(&mut known(&[20, 25]), 8, Weight::Light), [8, 0]);
 }
 
 #[test]
-fn a_plain_connection_takes_no_far_uplink_until_the_near_ones_are_busy() {
+fn small_answers_take_no_far_uplink_while_the_near_one_is_free() {
+    let mut choice = known(&[40, 80]);
+    plain(&mut choice);
+    assert_eq!(plan(&choice, at(1)), [(1, 0), (2, 80)]);
+    assert_eq!(on_each(&mut choice, 6, Weight::Light), [6, 0], "six that wait for small answers fill nothing");
+    for _ in 0..20 {
+        choice.measured_of_late(ip(1), ms(110), 1, at(1));
+    }
+    assert_eq!(plan(&choice, at(1))[0].0, 1, "it has a queue, and is the shorter way still");
+    for _ in 0..20 {
+        choice.measured_of_late(ip(1), ms(130), 1, at(1));
+    }
+    assert_eq!(plan(&choice, at(1))[0].0, 2);
+}
+
+#[test]
+fn downloads_from_plain_servers_take_the_far_uplink_once_the_near_one_has_its_share() {
     let mut choice = known(&[20, 60]);
     plain(&mut choice);
-    assert_eq!(plan(&choice, at(1)), [(1, 0), (2, 50)]);
-    choice.set_busy(ip(1), true);
-    assert_eq!(plan(&choice, at(1))[0], (2, 0), "the near one has more than its share");
-    choice.set_busy(ip(1), false);
-    for _ in 0..20 {
-        choice.measured(ip(1), ms(120), ms(20), at(1));
-    }
-    assert_eq!(plan(&choice, at(1))[0], (2, 0), "the near one has a queue");
+    choice.count(ip(1), Weight::Heavy);
+    assert_eq!(plan(&choice, at(1))[0], (2, 0), "whatever the next one is");
+    choice.discount(ip(1), Weight::Heavy);
+    choice.turned_out(server(), Weight::Heavy);
+    assert_eq!(on_each(&mut choice, 8, Weight::Heavy), [4, 4], "the server is known for downloads");
+}
+
+#[test]
+fn a_download_that_stays_keeps_no_mptcp_connection_from_the_near_uplink() {
+    let mut choice = known(&[20, 60]);
+    choice.count(ip(1), Weight::Heavy);
+    assert_eq!(plan(&choice, at(1))[0], (1, 0));
+}
+
+#[test]
+fn servers_are_known_by_what_they_served_of_late() {
+    let mut choice = known(&[20]);
+    plain(&mut choice);
+    let turned_out = |choice: &mut Choice, weight, times| (0..times).for_each(|_| choice.turned_out(server(), weight));
+    assert_eq!(choice.weight(server(), at(1)), Weight::Light);
+    turned_out(&mut choice, Weight::Heavy, 8);
+    assert_eq!(choice.weight(server(), at(1)), Weight::Heavy);
+    choice.succeeded(ip(1), server(), ms(20), false, at(2));
+    turned_out(&mut choice, Weight::Light, 2);
+    assert_eq!(choice.weight(server(), at(3)), Weight::Heavy);
+    turned_out(&mut choice, Weight::Light, 1);
+    assert_eq!(choice.weight(server(), at(3)), Weight::Light);
+    turned_out(&mut choice, Weight::Light, 20);
+    turned_out(&mut choice, Weight::Heavy, 4);
+    assert_eq!(choice.weight(server(), at(3)), Weight::Heavy, "four downloads in a row are enough");
 }
 
 #[test]
@@ -223,7 +283,7 @@ fn servers_are_remembered_for_an_hour_and_no_more_than_there_is_room_for() {
 fn a_base_that_has_changed_is_known_within_two_minutes() {
     let mut choice = known(&[20]);
     for second in 1..200 {
-        choice.measured(ip(1), ms(50), ms(50), Instant::from_secs(second));
+        choice.measured(ip(1), ms(50), Instant::from_secs(second));
         let base = choice.view(Instant::from_secs(second))[0].base_rtt.unwrap();
         assert_eq!(base, if second < 120 { ms(20) } else { ms(50) }, "{second}");
     }

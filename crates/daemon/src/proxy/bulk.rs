@@ -1,0 +1,253 @@
+//! Whether a connection's further subflows are to carry data yet. Pure.
+//!
+//! What a peer sends on which subflow is its scheduler's decision, and the kernel's splits what is small as well: an answer of 8 kB
+//! then takes the round trip of the longest path. So further subflows join as backups, and are made regular once there is more to send
+//! than comes on the first one in the time that the other takes for its first octets.
+//!
+//! ```text
+//! answer   octets from the server that no question interrupts: the client has sent nothing before which there was a pause
+//! backlog  octets to the server that it has not acknowledged
+//! joins    answer >= 128 kB, for RTT or longer; or answer >= 32 kB, for 3 RTT; or backlog >= 128 kB, for RTT
+//! blocks   rate * RTT > 1.5 MB: then never
+//!
+//! RTT      least round-trip time of the subflow that is to join
+//! rate     octets in a second of the answer, or of what was acknowledged of the backlog: the most of any 200 ms, since slow start comes
+//!          first
+//! ```
+//!
+//! Why some block: what comes meanwhile on the others waits for what was sent on the one with the long round trip, and the peer must keep
+//! it. Linux keeps 1.2 to 1.7 MB, unless it was told otherwise (tcp_wmem), and then sends nothing on any of them.
+
+use units::{Duration, Instant};
+
+/// An answer, or a backlog, from which on a connection is heavy.
+pub const HEAVY_BYTES: u64 = 128 << 10;
+/// An answer that is worth a second path if it takes long.
+const SLOW_BYTES: u64 = 32 << 10;
+/// Round trips that are long.
+const SLOW_ROUNDS: u64 = 3;
+/// An answer from which on a server is one of downloads.
+const DOWNLOAD_BYTES: u64 = 1 << 20;
+/// Octets that a peer keeps for a stream that waits.
+const KEPT_BYTES: u64 = 3 << 19;
+/// A question is one if nothing came for half a round trip, and for this long at least: whoever acknowledges a part of a download to its
+/// server's application (HTTP/2 does) asks for nothing new.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+/// Over what time rates are taken.
+const RATE_SPAN: Duration = Duration::from_millis(200);
+/// After this it is another answer even if nobody has asked.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// What one connection has brought of late.
+#[derive(Clone, Debug)]
+pub struct Bulk {
+    pause: Duration,
+    answer_bytes: u64,
+    since: Instant,
+    latest: Instant,
+    /// The client has sent something since.
+    asked: bool,
+    pace: Pace,
+    backlog: Option<Backlog>,
+}
+
+/// Octets to the server that have been too many for some time.
+#[derive(Clone, Copy, Debug)]
+struct Backlog {
+    since: Instant,
+    latest: Instant,
+    pace: Pace,
+}
+
+/// How fast octets come.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    since: Instant,
+    since_bytes: u64,
+    /// Octets in a second, at most.
+    peak_rate: u64,
+}
+
+impl Pace {
+    fn new(bytes: u64, now: Instant) -> Self {
+        Self { since: now, since_bytes: bytes, peak_rate: 0 }
+    }
+
+    /// So many have come in all.
+    fn note(&mut self, bytes: u64, now: Instant) {
+        let span = now.saturating_since(self.since);
+        if span < RATE_SPAN {
+            return;
+        }
+        let added = u128::from(bytes.saturating_sub(self.since_bytes));
+        let rate = u64::try_from(added * 1_000_000_000 / u128::from(span.as_nanos())).unwrap_or(u64::MAX);
+        *self = Self { since: now, since_bytes: bytes, peak_rate: self.peak_rate.max(rate) };
+    }
+
+    /// Whether more would wait for a subflow with this round-trip time than a peer keeps.
+    fn blocks(&self, rtt: Duration) -> bool {
+        u128::from(self.peak_rate) * u128::from(rtt.as_nanos()) > u128::from(KEPT_BYTES) * 1_000_000_000
+    }
+}
+
+impl Bulk {
+    /// Of a connection whose first subflow has this round-trip time.
+    pub fn new(rtt: Duration, now: Instant) -> Self {
+        let pause = (rtt / 2).clamp(PAUSE_MIN, PAUSE_MAX);
+        Self { pause, answer_bytes: 0, since: now, latest: now, asked: true, pace: Pace::new(0, now), backlog: None }
+    }
+
+    /// Octets have moved between client and server.
+    pub fn moved(&mut self, up_bytes: u64, down_bytes: u64, now: Instant) {
+        self.asked |= up_bytes > 0;
+        if down_bytes == 0 {
+            return;
+        }
+        let pause = now.saturating_since(self.latest);
+        if self.asked && pause >= self.pause || pause >= PAUSE_MAX {
+            (self.answer_bytes, self.since, self.pace) = (0, now, Pace::new(0, now));
+        }
+        self.asked = false;
+        self.answer_bytes += down_bytes;
+        self.latest = now;
+        self.pace.note(self.answer_bytes, now);
+    }
+
+    /// What the server has not acknowledged, and what it has, of all that was sent.
+    pub fn note_backlog(&mut self, backlog_bytes: u64, acked_bytes: u64, now: Instant) {
+        self.backlog = (backlog_bytes >= HEAVY_BYTES).then(|| {
+            let pace = Pace::new(acked_bytes, now);
+            let mut backlog = self.backlog.unwrap_or(Backlog { since: now, latest: now, pace });
+            backlog.pace.note(acked_bytes, now);
+            Backlog { latest: now, ..backlog }
+        });
+    }
+
+    /// Whether it is a download or an upload now, rather than small answers.
+    pub fn is_heavy(&self) -> bool {
+        self.answer_bytes >= HEAVY_BYTES || self.backlog.is_some()
+    }
+
+    /// Whether there is an answer, or a backlog, that may be worth another path.
+    pub fn may_grow(&self) -> bool {
+        self.answer_bytes >= SLOW_BYTES || self.backlog.is_some()
+    }
+
+    /// Whether it is as large as those for which people wait.
+    pub fn is_download(&self) -> bool {
+        self.answer_bytes >= DOWNLOAD_BYTES
+    }
+
+    /// Whether a subflow with this least round-trip time is to carry data.
+    pub fn is_worth(&self, rtt: Duration) -> bool {
+        let span = self.latest.saturating_since(self.since);
+        let is_slow = self.answer_bytes >= SLOW_BYTES && span >= rtt.saturating_mul(SLOW_ROUNDS);
+        let is_large = self.answer_bytes >= HEAVY_BYTES && span >= rtt;
+        let answer = (is_slow || is_large) && !self.pace.blocks(rtt);
+        answer || self.backlog.is_some_and(|backlog| backlog.is_worth(rtt))
+    }
+}
+
+impl Backlog {
+    fn is_worth(&self, rtt: Duration) -> bool {
+        self.latest.saturating_since(self.since) >= rtt && !self.pace.blocks(rtt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    /// A download at `mbit` Mbit/s that has lasted for `span_ms`, over a first path of 20 ms.
+    fn download(mbit: u64, span_ms: u64) -> Bulk {
+        let mut bulk = Bulk::new(ms(20), Instant::ZERO);
+        bulk.moved(100, 0, Instant::ZERO);
+        for milli in 0..=span_ms {
+            bulk.moved(0, mbit * 125, Instant::from_millis(20 + milli));
+        }
+        bulk
+    }
+
+    #[test]
+    fn a_page_of_small_answers_needs_no_other_path() {
+        let mut bulk = Bulk::new(ms(40), Instant::ZERO);
+        for round in 0..100 {
+            bulk.moved(400, 0, Instant::from_millis(round * 50));
+            for piece in 0..6 {
+                bulk.moved(0, 1400, Instant::from_millis(round * 50 + 40 + piece));
+                assert!(!bulk.is_worth(ms(1)) && !bulk.may_grow() && !bulk.is_heavy());
+            }
+        }
+    }
+
+    #[test]
+    fn a_download_needs_it_after_a_round_trip_of_it() {
+        // 10 Mbit/s: 128 KiB come within 105 ms.
+        assert!(!download(10, 103).is_worth(ms(80)));
+        assert!(download(10, 106).is_worth(ms(80)));
+        assert!(!download(10, 106).is_worth(ms(110)));
+        assert!(download(10, 111).is_worth(ms(110)));
+        assert!(download(10, 106).is_heavy() && !download(10, 106).is_download());
+        assert!(download(10, 840).is_download());
+    }
+
+    #[test]
+    fn a_slow_answer_needs_it_though_it_is_small() {
+        // 1 Mbit/s: 32 KiB come within 263 ms.
+        assert!(!download(1, 261).is_worth(ms(40)));
+        assert!(download(1, 264).is_worth(ms(40)));
+        assert!(!download(1, 264).is_worth(ms(100)));
+        assert!(download(1, 301).is_worth(ms(100)));
+    }
+
+    #[test]
+    fn what_acknowledges_parts_is_no_question() {
+        let mut bulk = download(10, 50);
+        bulk.moved(40, 0, Instant::from_millis(71));
+        bulk.moved(0, 1400, Instant::from_millis(72));
+        assert!(bulk.may_grow());
+        bulk.moved(40, 0, Instant::from_millis(73));
+        bulk.moved(0, 1400, Instant::from_millis(93));
+        assert!(!bulk.may_grow(), "an answer after a pause is another one");
+        let mut bulk = download(10, 50);
+        bulk.moved(0, 1400, Instant::from_millis(1069));
+        assert!(bulk.may_grow());
+        bulk.moved(0, 1400, Instant::from_millis(2069));
+        assert!(!bulk.may_grow(), "so is one after a second");
+    }
+
+    #[test]
+    fn one_that_would_block_the_others_is_never_needed() {
+        // 30 Mbit/s for 600 ms are 2.25 MB, 20 Mbit/s are 1.5 MB: less than the 1.57 MB that are kept.
+        assert!(!download(30, 5000).is_worth(ms(600)));
+        assert!(download(20, 5000).is_worth(ms(600)));
+        assert!(download(30, 5000).is_worth(ms(300)));
+        // That it began slowly makes no difference.
+        let mut bulk = download(1, 400);
+        (0..400).for_each(|milli| bulk.moved(0, 30 * 125, Instant::from_millis(421 + milli)));
+        assert!(!bulk.is_worth(ms(600)));
+    }
+
+    #[test]
+    fn an_upload_needs_it_while_it_waits() {
+        let mut bulk = Bulk::new(ms(20), Instant::ZERO);
+        let look = |bulk: &mut Bulk, backlog_bytes, rate_mbit: u64, milli: u64| {
+            bulk.note_backlog(backlog_bytes, rate_mbit * 125 * milli, Instant::from_millis(milli));
+        };
+        look(&mut bulk, HEAVY_BYTES - 1, 10, 0);
+        assert!(!bulk.is_heavy());
+        look(&mut bulk, 1 << 20, 10, 100);
+        assert!(bulk.is_heavy() && !bulk.is_worth(ms(60)));
+        look(&mut bulk, 1 << 20, 10, 160);
+        assert!(bulk.is_worth(ms(60)) && !bulk.is_worth(ms(61)));
+        look(&mut bulk, 0, 10, 180);
+        assert!(!bulk.is_worth(ms(60)), "it is done");
+        look(&mut bulk, 1 << 20, 30, 200);
+        look(&mut bulk, 1 << 20, 30, 1000);
+        assert!(!bulk.is_worth(ms(600)) && bulk.is_worth(ms(300)));
+    }
+}

@@ -1,0 +1,70 @@
+//! Attempts that have lost a race. Their answers are waited for a little, since they tell how far the server is by that uplink: without
+//! them the one that is asked first would look the best, and be it for all that follow.
+
+use units::{Duration, Instant};
+
+use transport::{ConnectionId, Endpoint};
+
+use super::Proxy;
+use super::dial::Attempt;
+
+/// Attempts at most; of more, nobody waits for the answer.
+const LOSERS_MAX: usize = 64;
+/// An answer is waited for so many times as long as it should take, or as the winner took, within this.
+const WAIT_ROUNDS: u64 = 3;
+const WAIT_MIN: Duration = Duration::from_millis(50);
+const WAIT_MAX: Duration = Duration::from_secs(3);
+
+/// An attempt of no more use, and until when its answer is waited for.
+#[derive(Debug)]
+pub struct Loser {
+    attempt: Attempt,
+    until: Instant,
+}
+
+impl Proxy {
+    /// Another attempt was answered first, `took` after it had begun.
+    pub(super) fn lose(&mut self, attempt: Attempt, took: Duration, endpoint: &mut Endpoint, now: Instant) {
+        self.by_connection.remove(&attempt.connection);
+        let expected = self.choice.round_trip(attempt.local, now).unwrap_or(took);
+        let wait = expected.saturating_mul(WAIT_ROUNDS).clamp(WAIT_MIN, WAIT_MAX);
+        let loser = Loser { attempt, until: attempt.since + wait };
+        match self.losers.len() < LOSERS_MAX {
+            true => self.losers.push(loser),
+            false => self.leave(&loser, endpoint, now),
+        }
+    }
+
+    /// Takes an answer to an attempt that has lost, or its end; whether it was one.
+    pub(super) fn take_late_answer(
+        &mut self,
+        connection: ConnectionId,
+        answered: bool,
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) -> bool {
+        let Some(place) = self.losers.iter().position(|loser| loser.attempt.connection == connection) else {
+            return false;
+        };
+        let Loser { attempt, .. } = self.losers.swap_remove(place);
+        if answered {
+            self.choice.answered(attempt.local, now.saturating_since(attempt.since), now);
+        }
+        self.give_up(connection, endpoint, now);
+        true
+    }
+
+    /// Gives up those whose time has passed.
+    pub(super) fn leave_losers(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        let (left, due): (Vec<_>, Vec<_>) =
+            core::mem::take(&mut self.losers).into_iter().partition(|loser| loser.until > now);
+        self.losers = left;
+        due.iter().for_each(|loser| self.leave(loser, endpoint, now));
+    }
+
+    fn leave(&mut self, loser: &Loser, endpoint: &mut Endpoint, now: Instant) {
+        let Attempt { local, since, connection, .. } = loser.attempt;
+        self.choice.outpaced(local, now.saturating_since(since), now);
+        self.give_up(connection, endpoint, now);
+    }
+}

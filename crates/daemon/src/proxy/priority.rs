@@ -1,0 +1,86 @@
+//! Which subflows are regular, and which are backups (MP_PRIO, RFC 8684 section 3.3.8).
+//!
+//! All further subflows join as backups: should the first one die, they are there. They become regular when there is enough to carry
+//! ([`super::bulk`]), or when what waits in front of the first one makes it the longer way. Uplinks that are backups by their tier, or are
+//! held back, carry only what nobody else can.
+
+use std::net::IpAddr;
+
+use transport::path_manager::LocalAddress;
+use transport::{ConnectionStats, Endpoint, SubflowId, SubflowStats};
+use units::Instant;
+
+use super::Proxy;
+use super::choice::Tier;
+
+impl Proxy {
+    /// Connections that lack subflows from an address of ours open them.
+    pub(super) fn renew(&mut self, ip: IpAddr, endpoint: &mut Endpoint, now: Instant) {
+        if self.choice.has(ip) {
+            endpoint.add_local_address(LocalAddress { ip, backup: true }, now);
+        }
+    }
+
+    /// An uplink is used in another way: all connections follow.
+    pub(super) fn settle_all(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        let keys: Vec<usize> = self.sessions.iter().map(|(key, _)| key).collect();
+        for key in keys {
+            self.settle(key, None, endpoint, now);
+        }
+    }
+
+    /// Makes a connection's subflows what they should be now. `stats` are its own, if somebody has just looked.
+    pub(super) fn settle(
+        &mut self,
+        key: usize,
+        stats: Option<&ConnectionStats>,
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) {
+        let Some(connection) = self.sessions[key].server.as_ref().map(|server| server.connection) else { return };
+        let own = if stats.is_none() { endpoint.stats(connection) } else { None };
+        let Some(stats) = stats.or(own.as_ref()).filter(|stats| stats.mptcp) else { return };
+        let open = || stats.subflows.iter().filter(|subflow| subflow.closed_at.is_none());
+        let is_any_regular = open().any(|subflow| !subflow.backup && self.may_carry(subflow.local.ip()));
+        for subflow in open() {
+            let backup = self.is_to_wait(key, subflow, is_any_regular, now);
+            if backup != subflow.backup && self.note_priority(key, subflow.id, backup) {
+                // One that is closing has no priority to change.
+                let _ = endpoint.set_priority(connection, subflow.id, backup, now);
+            }
+        }
+    }
+
+    /// Whether the uplink of an address carries data when others can.
+    fn may_carry(&self, ip: IpAddr) -> bool {
+        matches!(self.choice.tier(ip), Some(Tier::Primary | Tier::Secondary)) && !self.held_back.holds(ip)
+    }
+
+    /// Whether a subflow is to be a backup. One that is regular stays so, unless its uplink may not carry.
+    fn is_to_wait(&self, key: usize, subflow: &SubflowStats, is_any_regular: bool, now: Instant) -> bool {
+        let ip = subflow.local.ip();
+        if !self.may_carry(ip) {
+            return true;
+        }
+        let Some(server) = self.sessions[key].server.as_ref().filter(|_| subflow.backup && is_any_regular) else {
+            return false;
+        };
+        let Some(rtt) = subflow.min_rtt.filter(|_| subflow.established_at.is_some()) else { return true };
+        let round_trips = (self.choice.round_trip(server.home, now), self.choice.round_trip(ip, now));
+        let is_shorter = matches!(round_trips, (Some(first), Some(own)) if first > own.saturating_mul(2));
+        !is_shorter && !server.bulk.is_worth(rtt)
+    }
+
+    /// Whether a subflow's priority is news to the peer. Once is enough: if it is a backup still, that is the peer's wish.
+    fn note_priority(&mut self, key: usize, subflow: SubflowId, backup: bool) -> bool {
+        let Some(server) = &mut self.sessions[key].server else { return false };
+        let known = server.priorities.iter_mut().find(|(id, _)| *id == subflow);
+        match known {
+            Some((_, told)) => core::mem::replace(told, backup) != backup,
+            None => {
+                server.priorities.push((subflow, backup));
+                true
+            }
+        }
+    }
+}
