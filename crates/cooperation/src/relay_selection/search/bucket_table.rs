@@ -108,9 +108,11 @@ impl<'a> Table<'a> {
     }
 
     /// Puts what the relay makes of layer `from` into layer `to`, unless it leaves no room for a later relay and is no miss that
-    /// counts. That changes nothing for the others: what it would hide has no room either.
+    /// counts. That changes nothing for the others: what it would hide has no room either, and nothing is made of the last layer.
     fn keep(&mut self, from: usize, to: usize, newcomer: Newcomer) {
         let Newcomer { position, bps, smallest_left_bps } = newcomer;
+        let is_last = from != to && to + 1 == self.occupied.len();
+        let smallest_left_bps = smallest_left_bps.filter(|_| !is_last);
         let room_bps = smallest_left_bps.and_then(|left_bps| self.frame.limit_bps.checked_sub(left_bps));
         let last = if self.is_fruitless() { room_bps.max(self.range.low_bps.checked_sub(1)) } else { room_bps };
         let limit = last.and_then(|last| last.min(self.frame.limit_bps).checked_sub(bps));
@@ -123,12 +125,15 @@ impl<'a> Table<'a> {
         self.occupy(to, parents.start + moved..self.buckets.min(parents.end + moved + 1));
         let chains = &mut self.pool.chains;
         let (base_bps, shift) = (self.frame.base.sum_bps, self.frame.shift);
+        // In one layer, the number of relays differs from set to set.
+        let len = (from != to).then_some(self.base_count + to);
         let mut put = |cells: &mut [Found], parent: Found| {
             let sum_bps = parent.sum_bps + bps;
             let cell = &mut cells[((sum_bps - base_bps) >> shift) as usize];
             // Of equal sums the later one has the lower numbers.
             if sum_bps <= cell.sum_bps {
-                *cell = Found { sum_bps, chain: chains.push(parent.chain, position) };
+                let len = len.unwrap_or_else(|| chains.len(parent.chain) + 1);
+                *cell = Found { sum_bps, chain: chains.push_of(len, parent.chain, position) };
             }
         };
         if from == to {
@@ -150,6 +155,9 @@ impl<'a> Table<'a> {
     /// Makes room for sets in these buckets of a layer.
     fn occupy(&mut self, layer: usize, wanted: core::ops::Range<usize>) {
         let known = self.occupied[layer].clone();
+        if known.start <= wanted.start && wanted.end <= known.end {
+            return;
+        }
         let all = if known.is_empty() { wanted } else { known.start.min(wanted.start)..known.end.max(wanted.end) };
         let cells = &mut self.cells[layer * self.buckets..][..all.end];
         let vacant = Found { sum_bps: VACANT, chain: Chain::EMPTY };
@@ -171,7 +179,7 @@ impl<'a> Table<'a> {
         // Sets of a layer are ascending by sum: the first and the last in question have the extreme sums.
         let least = self.sets(from, low, limit.min(self.sums_bps.least.saturating_sub(bps))).next();
         let most = self.sets(from, low.max(self.sums_bps.most.saturating_sub(bps)), limit).next_back();
-        for parent in least.into_iter().chain(most) {
+        for parent in [least, most].into_iter().flatten() {
             self.sums_bps.add(parent.sum_bps + bps);
         }
         // With one layer, the number of relays differs from set to set.
@@ -179,10 +187,10 @@ impl<'a> Table<'a> {
         let distance = known.map_or(u64::MAX, |known| self.range.distance(known.sum_bps));
         let first = self.range.target_bps.saturating_sub(distance).saturating_sub(bps).max(low);
         let last = self.range.target_bps.saturating_add(distance).saturating_sub(bps).min(limit);
-        let start = from * self.buckets;
-        for bucket in self.buckets_of(from, first, last) {
-            let parent = self.cells[start + bucket];
-            if (first..=last).contains(&parent.sum_bps) {
+        let buckets = self.buckets_of(from, first, last);
+        for at in buckets.start + from * self.buckets..buckets.end + from * self.buckets {
+            let parent = self.cells[at];
+            if first <= parent.sum_bps && parent.sum_bps <= last {
                 self.consider(parent, newcomer);
             }
         }
@@ -235,10 +243,12 @@ impl<'a> Table<'a> {
     }
 
     /// The sets of a layer with sums from `first` to `last`, ascending.
+    #[inline]
     fn sets(&self, layer: usize, first: u64, last: u64) -> impl DoubleEndedIterator<Item = Found> {
         let buckets = self.buckets_of(layer, first, last);
-        let cells = if buckets.is_empty() { &[] } else { &self.cells[layer * self.buckets..][buckets] };
-        cells.iter().copied().filter(move |cell| (first..=last).contains(&cell.sum_bps))
+        let start = layer * self.buckets;
+        let cells = self.cells.get(start + buckets.start..start + buckets.end).unwrap_or_default();
+        cells.iter().copied().filter(move |cell| first <= cell.sum_bps && cell.sum_bps <= last)
     }
 
     /// Hands what was found to the pool.

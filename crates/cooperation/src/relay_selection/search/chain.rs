@@ -46,9 +46,17 @@ impl Chains {
         Chain((self.0.len() - 1) as u32)
     }
 
+    /// As [`push`](Self::push), where the size of the new set is known.
+    pub fn push_of(&mut self, len: usize, rest: Chain, newest: Position) -> Chain {
+        debug_assert_eq!(len, self.len(rest) + 1);
+        self.0.push(Node { rest, newest, len: len as u16 });
+        Chain((self.0.len() - 1) as u32)
+    }
+
     /// `rest` and all of `positions`.
     pub fn extend(&mut self, rest: Chain, positions: impl IntoIterator<Item = Position>) -> Chain {
-        positions.into_iter().fold(rest, |chain, position| self.push(chain, position))
+        let lengths = self.len(rest) + 1..;
+        lengths.zip(positions).fold(rest, |chain, (len, position)| self.push_of(len, chain, position))
     }
 
     /// Relays in the set.
@@ -81,11 +89,11 @@ impl Chains {
     /// Which set comes first, written in ascending order. Sets of different sizes are compared by size.
     pub fn compare(&self, a: Chain, b: Chain) -> Ordering {
         let by_numbers = || {
-            // Without a copy where the order allows it.
+            // Without memory of its own where the order allows it.
             if self.is_ascending(a) && self.is_ascending(b) {
                 self.compare_ascending(a, b)
             } else {
-                self.sorted(a).cmp(&self.sorted(b))
+                self.compare_unordered(a, b)
             }
         };
         self.len(a).cmp(&self.len(b)).then_with(by_numbers)
@@ -94,6 +102,15 @@ impl Chains {
     /// Whether the relays were added in ascending order.
     fn is_ascending(&self, chain: Chain) -> bool {
         self.iter(chain).is_sorted_by(|newer, older| newer > older)
+    }
+
+    /// Of two sets of one size that one comes first which has the lowest number that is not in both.
+    fn compare_unordered(&self, a: Chain, b: Chain) -> Ordering {
+        let mut in_one = Marks::default();
+        self.iter(a).chain(self.iter(b)).for_each(|position| in_one.flip(position));
+        in_one.lowest().map_or(Ordering::Equal, |lowest| {
+            if self.iter(a).any(|position| position == lowest) { Ordering::Less } else { Ordering::Greater }
+        })
     }
 
     /// The same as [`compare`](Self::compare) for two chains of one size whose relays were added in ascending order.
@@ -109,8 +126,31 @@ impl Chains {
     }
 }
 
+/// A mark or none for every position.
+#[derive(Default)]
+struct Marks(Vec<u64>);
+
+impl Marks {
+    fn flip(&mut self, position: Position) {
+        let (word, bit) = (usize::from(position) / 64, usize::from(position) % 64);
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] ^= 1 << bit;
+    }
+
+    /// The first position with a mark.
+    fn lowest(&self) -> Option<Position> {
+        let word = self.0.iter().position(|word| *word != 0)?;
+        Some((word * 64) as Position + self.0[word].trailing_zeros() as Position)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use proptest::sample;
+
     use super::*;
 
     #[test]
@@ -127,5 +167,20 @@ mod tests {
         assert!(!chains.precedes_descending(2, rest, c) && chains.precedes_descending(0, rest, c));
         assert_eq!(chains.compare(a, c), Ordering::Equal);
         assert_eq!(chains.marked(a, &[false, true, true, true, true, false, true]), 2);
+    }
+    proptest! {
+        /// In whatever order relays were added.
+        #[test]
+        fn sets_compare_as_their_sorted_numbers(
+            sets in (1_usize..6).prop_flat_map(|len| {
+                let set = || sample::subsequence(vec![0_u16, 1, 2, 62, 63, 64, 65, u16::MAX], len).prop_shuffle();
+                [set(), set()]
+            }),
+        ) {
+            let mut chains = Chains::default();
+            let [a, b] = sets.map(|set| chains.extend(Chain::EMPTY, set));
+            prop_assert_eq!(chains.compare(a, b), chains.sorted(a).cmp(&chains.sorted(b)));
+            prop_assert_eq!(chains.compare_unordered(a, b), chains.sorted(a).cmp(&chains.sorted(b)));
+        }
     }
 }

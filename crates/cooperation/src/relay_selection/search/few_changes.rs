@@ -30,7 +30,7 @@ pub fn search(pool: &mut Pool, field: &Field, ascending: &[Position], range: Ran
         }
     }
     let used_bps = used.iter().map(|position| u128::from(field.bps(*position))).sum();
-    let mut nearby = Nearby { field, range, used, used_bps, free, nearest: Default::default() };
+    let mut nearby = Nearby { field, range, in_use, used, used_bps, free, nearest: Default::default() };
     nearby.consider_all();
     for found in nearby.nearest.iter().flatten().flatten() {
         let chain = pool.chains.extend(Chain::EMPTY, nearby.set(found));
@@ -48,6 +48,8 @@ struct Change {
 struct Nearby<'a> {
     field: &'a Field,
     range: Range,
+    /// For every position whether the relay is in use.
+    in_use: &'a [bool],
     used: Vec<Position>,
     used_bps: u128,
     /// Relays not in use and what they offer, ascending by that.
@@ -95,19 +97,18 @@ impl Nearby<'_> {
         let change =
             Change { deleted: deleted.iter().copied().collect(), added: added.iter().copied().collect(), sum_bps };
         let is_as_near = |known: &Change| self.range.distance(known.sum_bps) == self.range.distance(sum_bps);
-        let precedes = known.is_none_or(|known| !is_as_near(known) || self.set(&change) < self.set(known));
+        let precedes = known.is_none_or(|known| !is_as_near(known) || self.set(&change).lt(self.set(known)));
         if precedes {
             self.nearest[deleted.len()][added.len()] = Some(change);
         }
     }
 
     /// The relays of a set, in ascending order.
-    fn set(&self, change: &Change) -> Vec<Position> {
-        let kept = self.used.iter().filter(|position| !change.deleted.contains(position));
-        let mut set = Vec::with_capacity(self.used.len() + change.added.len());
-        set.extend(kept.chain(&change.added));
-        set.sort_unstable();
-        set
+    fn set(&self, change: &Change) -> impl Iterator<Item = Position> + use<> {
+        let mut belongs = self.in_use.to_vec();
+        change.deleted.iter().for_each(|position| belongs[usize::from(*position)] = false);
+        change.added.iter().for_each(|position| belongs[usize::from(*position)] = true);
+        (0..).zip(belongs).filter_map(|(position, belongs)| belongs.then_some(position))
     }
 
     fn nearest_one(&self, sum_bps: u64) -> Option<Position> {
