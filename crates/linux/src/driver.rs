@@ -13,10 +13,10 @@ use bytes::Bytes;
 use host::Host;
 use rustix::io::Errno;
 use units::Instant;
-use wire::{Payload, Segment, TcpChecksum};
+use wire::{Payload, Segment};
 
 use crate::clock::Clock;
-use crate::gather::Gather;
+use crate::gather::{Gather, Next};
 use crate::offload::Offload;
 use crate::retention::SHARING_MIN;
 use crate::stop::Stop;
@@ -193,22 +193,32 @@ impl<H: Host> Driver<H> {
 
     fn receive(&mut self, host: &mut H) -> Result<()> {
         let Self { tun, gather, clock, stats, tap, .. } = self;
+        tun.rewind();
         let mut bytes = 0;
         for _ in 0..BATCH {
             if bytes >= BATCH_BYTES {
                 break;
             }
-            let Some(packet) = tun.read().map_err(Error::system("read from the TUN device"))? else { break };
+            let see = |octets: &[u8]| {
+                let Some(tap) = &tap else { return Ok(()) };
+                tap.see(clock.now(), Way::In, octets).map_err(Error::system(TAPPING))
+            };
+            let packet = match gather.read(tun, see)? {
+                Next::Nothing => break,
+                Next::Gathered(packet_bytes) => {
+                    bytes += packet_bytes;
+                    stats.received_segments += 1;
+                    continue;
+                }
+                Next::Other(packet) => packet,
+            };
             bytes += packet.octets().len();
-            if let Some(tap) = tap {
-                tap.see(clock.now(), Way::In, packet.octets()).map_err(Error::system(TAPPING))?;
-            }
-            let checksum = if packet.offload.checksum_valid { TcpChecksum::Trusted } else { TcpChecksum::Verify };
-            match Segment::parse_headers(packet.octets(), checksum) {
+            see(packet.octets())?;
+            match Segment::parse_headers(packet.octets(), packet.offload.tcp_checksum()) {
                 Ok((mut segment, payload)) => {
                     stats.received_segments += 1;
                     if payload.len() < SHARING_MIN {
-                        gather.push(segment, &packet.octets()[payload], |mut segment| {
+                        gather.push(segment, packet.octets(), payload, |mut segment| {
                             host.handle_segment(&mut segment, clock.now())
                         });
                     } else {

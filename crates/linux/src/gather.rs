@@ -6,48 +6,118 @@
 //! with the same acknowledgement, window, congestion marking and options join, so nothing that a peer said is lost, and
 //! every checksum has been verified before.
 //!
-//! Each flow gathers in memory of its own, so that flows that take turns do not end each other's runs.
+//! Each flow gathers in memory of its own, so that flows that take turns do not end each other's runs. While only one sends, the kernel
+//! writes its packets to where the run ends ([`Tun::read_behind`]); those of several are copied there.
+
+use std::io;
+use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use smallvec::SmallVec;
 use wire::{Flags, Segment};
 
+use crate::memory::Memory;
+use crate::offload::Offload;
 use crate::retention::SHARING_MIN;
-use crate::tun::POOL_BYTES;
+use crate::tun::{HEADERS_MAX, Incoming, PACKET_MAX, Placed, Tun};
+use crate::{Error, Result};
 
 /// Flows that gather at once.
 const RUNS_MAX: usize = 8;
 /// Octets of payload in a super-segment at most, so that it would still be an IP packet.
 const RUN_BYTES_MAX: usize = 65535 - 40 - 60;
+/// Room behind a run for whatever packet comes next.
+const ROOM_BYTES: usize = PACKET_MAX + Offload::LEN;
+/// Packets of a run without another between them, after which the next one is expected to be of it too.
+const STREAK: usize = 2;
 
 /// Runs of packets that may still grow.
 #[derive(Default)]
 pub struct Gather {
     runs: SmallVec<[Run; RUNS_MAX]>,
-    /// Memory of runs that are over.
-    memory: Vec<BytesMut>,
+    memory: Memory,
+    /// The run that grew last, and how many packets it got one after the other.
+    latest: (usize, usize),
 }
 
-struct Run {
+pub struct Run {
     /// Its headers; the payload is in `octets`.
     segment: Segment,
     octets: BytesMut,
+    /// Octets of headers of its last packet, and of the payload.
+    last: (usize, usize),
+}
+
+/// What became of a packet.
+pub enum Next<'a> {
+    /// It is part of a run now; octets of the packet.
+    Gathered(usize),
+    /// As [`Tun::read`] gives it.
+    Other(Incoming<'a>),
+    /// None waits.
+    Nothing,
 }
 
 impl Gather {
-    /// Takes a segment whose payload is lent, and hands on whatever is complete: segments of one flow in the order in which
-    /// they came, runs as one.
-    pub fn push(&mut self, mut segment: Segment, payload: &[u8], mut hand_on: impl FnMut(Segment)) {
+    /// Reads the next packet: to where it belongs, if it continues the run that the packets before it did, so that it need not be
+    /// moved. `see` sees it then.
+    ///
+    /// # Errors
+    /// If the device is gone; those of `see`.
+    pub fn read<'a>(&mut self, tun: &'a mut Tun, see: impl FnOnce(&[u8]) -> Result<()>) -> Result<Next<'a>> {
+        let (at, in_turn) = self.latest;
+        let run = self.runs.get_mut(at).filter(|run| in_turn >= STREAK && run.has_room_for_another());
+        let Some(Run { segment: own, octets, last }) = run else {
+            return Ok(tun.read().map_err(failed())?.map_or(Next::Nothing, Next::Other));
+        };
+        let (mut seen, mut packet_bytes, gathered) = (Ok(()), 0, octets.len());
+        let placed = tun.read_behind(octets, last.0, |offload, packet| {
+            packet_bytes = packet.len();
+            let parsed = Segment::parse_headers(packet, offload.tcp_checksum());
+            let joins = parsed.is_ok_and(|(segment, payload)| {
+                let is_in_place = payload == (last.0..packet_bytes);
+                let joins = is_in_place && continues(own, gathered, &segment, payload.len());
+                own.flags |= if joins { segment.flags } else { Flags::NONE };
+                joins
+            });
+            if joins {
+                seen = see(packet);
+            }
+            joins
+        });
+        Ok(match placed.map_err(failed())? {
+            Some(Placed::Behind) => {
+                seen?;
+                last.1 = packet_bytes - last.0;
+                Next::Gathered(packet_bytes)
+            }
+            Some(Placed::Apart(incoming)) => Next::Other(incoming),
+            None => Next::Nothing,
+        })
+    }
+
+    /// Takes a segment whose payload is a part of `packet`, which is lent, and hands on whatever is complete: segments of one flow in the
+    /// order in which they came, runs as one.
+    pub fn push(
+        &mut self,
+        mut segment: Segment,
+        packet: &[u8],
+        payload: Range<usize>,
+        mut hand_on: impl FnMut(Segment),
+    ) {
+        let (headers, payload) = (payload.start, &packet[payload]);
         if let Some(at) = self.runs.iter().position(|run| run.is_of_the_flow_of(&segment)) {
             let run = &mut self.runs[at];
-            if run.is_continued_by(&segment, payload) {
+            if continues(&run.segment, run.octets.len(), &segment, payload.len()) {
                 run.octets.extend_from_slice(payload);
                 run.segment.flags |= segment.flags;
+                run.last = (headers, payload.len());
+                self.latest = (at, if self.latest.0 == at { self.latest.1 + 1 } else { 1 });
                 return;
             }
             self.end(at, &mut hand_on);
         }
-        if !may_grow(&segment, payload) {
+        if !may_grow(&segment, payload.len()) {
             segment.payload = Bytes::copy_from_slice(payload).into();
             hand_on(segment);
             return;
@@ -55,13 +125,10 @@ impl Gather {
         if self.runs.len() == RUNS_MAX {
             self.end(0, &mut hand_on);
         }
-        let mut octets = self.memory.pop().unwrap_or_default();
-        if octets.capacity() < RUN_BYTES_MAX {
-            // Takes the old memory back if no run of it is left, and new memory otherwise.
-            octets.reserve(POOL_BYTES);
-        }
+        let mut octets = self.memory.take(RUN_BYTES_MAX + ROOM_BYTES);
         octets.extend_from_slice(payload);
-        self.runs.push(Run { segment, octets });
+        self.runs.push(Run { segment, octets, last: (headers, payload.len()) });
+        self.latest = (self.runs.len() - 1, 1);
     }
 
     /// Hands on a segment that is complete as it is, behind what came before it.
@@ -80,16 +147,15 @@ impl Gather {
     }
 
     fn end(&mut self, at: usize, hand_on: &mut impl FnMut(Segment)) {
-        let Run { mut segment, mut octets } = self.runs.remove(at);
+        let Run { mut segment, mut octets, .. } = self.runs.remove(at);
+        self.latest = (0, 0);
         segment.payload = if octets.len() >= SHARING_MIN {
             octets.split().freeze().into()
         } else {
             // As in `retention`: what is short must not keep the memory of what is long.
-            let own = Bytes::copy_from_slice(&octets);
-            octets.clear();
-            own.into()
+            Bytes::copy_from_slice(&octets).into()
         };
-        self.memory.push(octets);
+        self.memory.put(octets);
         hand_on(segment);
     }
 }
@@ -99,23 +165,40 @@ impl Run {
         self.segment.src == segment.src && self.segment.dst == segment.dst
     }
 
-    fn is_continued_by(&self, segment: &Segment, payload: &[u8]) -> bool {
-        let own = &self.segment;
-        may_grow(segment, payload)
-            && self.octets.len() + payload.len() <= RUN_BYTES_MAX
-            && segment.seq == own.seq + self.octets.len() as u32
-            && (segment.ack, segment.window, segment.ecn) == (own.ack, own.window, own.ecn)
-            && segment.options == own.options
+    /// Whether a packet like the last one can be read to behind it.
+    fn has_room_for_another(&self) -> bool {
+        let (headers, payload) = self.last;
+        headers <= HEADERS_MAX
+            && self.octets.len() >= Offload::LEN + HEADERS_MAX
+            && self.octets.len() + payload <= RUN_BYTES_MAX
+            && self.octets.capacity() - self.octets.len() >= ROOM_BYTES
     }
 }
 
+fn failed() -> impl FnOnce(io::Error) -> Error {
+    Error::system("read from the TUN device")
+}
+
+/// Whether a segment with so many octets of payload is the next one of a run with the headers `own` and `gathered` octets.
+fn continues(own: &Segment, gathered: usize, segment: &Segment, payload_len: usize) -> bool {
+    may_grow(segment, payload_len)
+        && (own.src, own.dst) == (segment.src, segment.dst)
+        && gathered + payload_len <= RUN_BYTES_MAX
+        && segment.seq == own.seq + gathered as u32
+        && (segment.ack, segment.window, segment.ecn) == (own.ack, own.window, own.ecn)
+        && segment.options == own.options
+}
+
 /// Whether it is nothing but data, and an acknowledgement as data always carry.
-fn may_grow(segment: &Segment, payload: &[u8]) -> bool {
-    !payload.is_empty() && segment.flags.without(Flags::PSH) == Flags::ACK
+fn may_grow(segment: &Segment, payload_len: usize) -> bool {
+    payload_len > 0 && segment.flags.without(Flags::PSH) == Flags::ACK
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixDatagram;
+
+    use proptest::prelude::*;
     use units::SeqNr;
     use wire::{Ecn, Payload};
 
@@ -142,7 +225,7 @@ mod tests {
     impl Rig {
         fn push(&mut self, segment: Segment) {
             let payload = octets(segment.seq.0);
-            self.gather.push(segment, &payload, |segment| self.out.push(segment));
+            self.gather.push(segment, &payload, 0..LEN, |segment| self.out.push(segment));
         }
 
         fn finish(&mut self) -> Vec<(u16, u32, usize)> {
@@ -226,7 +309,7 @@ mod tests {
         rig.push(segment(1, 0));
         rig.push(segment(2, 0));
         let pure = segment(1, LEN as u32);
-        rig.gather.push(pure.clone(), &[], |segment| rig.out.push(segment));
+        rig.gather.push(pure.clone(), &[], 0..0, |segment| rig.out.push(segment));
         rig.push(segment(2, LEN as u32));
         assert_eq!(rig.finish(), [(1, 0, LEN), (1, LEN as u32, 0), (2, 0, 2 * LEN)]);
         rig.push(segment(1, 0));
@@ -255,5 +338,122 @@ mod tests {
         let Payload::Bytes(short) = &rig.out[0].payload else { panic!("octets") };
         assert!(short.is_unique());
         assert!(rig.out[1].payload.len() >= SHARING_MIN);
+    }
+    fn packet(segment: &Segment, offload: bool) -> Vec<u8> {
+        let mut packet = vec![0; if offload { Offload::LEN } else { 0 }];
+        segment.emit(&mut packet);
+        packet
+    }
+
+    /// All that comes of a device that gives `packets`, with [`Gather::read`] or without; and how many were gathered without being moved.
+    fn read_all(offload: bool, packets: &[Vec<u8>], in_place: bool) -> (Vec<Segment>, usize) {
+        let (device, kernel) = UnixDatagram::pair().unwrap();
+        let mut tun = Tun::over(device.into(), "pair".into(), offload);
+        let (mut gather, mut out, mut gathered) = (Gather::default(), Vec::new(), 0);
+        for packet in packets {
+            kernel.send(packet).unwrap();
+            let next = if in_place {
+                gather.read(&mut tun, |_| Ok(())).unwrap()
+            } else {
+                tun.read().unwrap().map_or(Next::Nothing, Next::Other)
+            };
+            match next {
+                Next::Nothing => panic!("a packet waits"),
+                Next::Gathered(_) => gathered += 1,
+                Next::Other(packet) => {
+                    let checksum = packet.offload.tcp_checksum();
+                    let Ok((mut segment, payload)) = Segment::parse_headers(packet.octets(), checksum) else {
+                        continue;
+                    };
+                    if payload.len() < SHARING_MIN {
+                        gather.push(segment, packet.octets(), payload, |segment| out.push(segment));
+                    } else {
+                        segment.payload = packet.take().slice(payload).into();
+                        gather.pass(segment, |segment| out.push(segment));
+                    }
+                }
+            }
+        }
+        gather.finish(|segment| out.push(segment));
+        (out, gathered)
+    }
+
+    #[test]
+    fn packets_of_one_flow_are_read_to_where_they_belong() {
+        for offload in [false, true] {
+            let packets: Vec<_> = (0..60)
+                .map(|number| {
+                    let mut segment = segment(1, number * LEN as u32);
+                    segment.payload = octets(segment.seq.0).into();
+                    packet(&segment, offload)
+                })
+                .collect();
+            let (out, gathered) = read_all(offload, &packets, true);
+            let lens: Vec<usize> = out.iter().map(|segment| segment.payload.len()).collect();
+            assert_eq!(lens, [45 * LEN, 15 * LEN]);
+            // The first two of each run are moved.
+            assert_eq!(gathered, 56);
+        }
+    }
+
+    /// What a peer may send next.
+    #[derive(Clone, Debug)]
+    struct Sent {
+        flow: u16,
+        len: usize,
+        /// Octets that are left out before it.
+        skipped: u32,
+        flags: Flags,
+        ecn: Ecn,
+        mss_told: bool,
+        /// Its checksum is wrong.
+        damaged: bool,
+        /// Octets that the link adds.
+        padding: usize,
+    }
+
+    fn sent() -> impl Strategy<Value = Sent> {
+        let len = prop_oneof![8 => Just(LEN), 1 => 0..LEN, 1 => Just(RUN_BYTES_MAX)];
+        let flags =
+            prop_oneof![8 => Just(Flags::ACK), 1 => Just(Flags::ACK | Flags::PSH), 1 => Just(Flags::ACK | Flags::FIN)];
+        let rarely = || prop_oneof![15 => Just(false), 1 => Just(true)];
+        let flow = prop_oneof![9 => Just(1_u16), 1 => 1_u16..4];
+        (flow, len, rarely(), flags, rarely(), rarely(), rarely(), rarely()).prop_map(
+            |(flow, len, skips, flags, marked, mss_told, damaged, padded)| Sent {
+                flow,
+                len,
+                skipped: if skips { 7 } else { 0 },
+                flags,
+                ecn: if marked { Ecn::CongestionExperienced } else { Ecn::NotCapable },
+                mss_told,
+                damaged,
+                padding: if padded { 6 } else { 0 },
+            },
+        )
+    }
+
+    proptest! {
+        /// Where packets are read to changes nothing.
+        #[test]
+        fn read_in_place_or_moved_is_the_same(sent in proptest::collection::vec(sent(), 1..80), offload: bool) {
+            let mut next = [0_u32; 4];
+            let packets: Vec<Vec<u8>> = sent.iter().map(|sent| {
+                let at = &mut next[usize::from(sent.flow)];
+                *at += sent.skipped;
+                let mut segment = segment(sent.flow, *at);
+                (segment.flags, segment.ecn) = (sent.flags, sent.ecn);
+                segment.options.mss = sent.mss_told.then_some(1400);
+                let payload: Vec<u8> = (0..sent.len as u32).map(|position| (*at + position) as u8).collect();
+                segment.payload = payload.into();
+                *at += sent.len as u32;
+                let mut packet = packet(&segment, offload);
+                if sent.damaged {
+                    *packet.last_mut().unwrap() ^= 1;
+                }
+                packet.extend(core::iter::repeat_n(9, sent.padding));
+                packet
+            }).collect();
+            prop_assert_eq!(read_all(offload, &packets, true).0, read_all(offload, &packets, false).0);
+        }
     }
 }

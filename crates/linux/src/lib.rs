@@ -4,6 +4,7 @@
 //! ability     what this process may do on this machine, found out by trying
 //! lack        what it may not or cannot, with the remedy
 //! tun         packets between the kernel and this process, whole super-segments at a time
+//! memory      what is read into, used again
 //! gather      makes super-segments of packets where the kernel has not
 //! backlog     what waits in the kernel to be sent
 //! netns       network namespaces that vanish with the process, even when it is killed
@@ -32,6 +33,7 @@ pub mod get;
 pub mod http;
 mod ip_command;
 pub mod lack;
+mod memory;
 pub mod mptcp;
 pub mod netns;
 pub mod offload;

@@ -1,6 +1,6 @@
 //! The header in front of packets on a TUN device with offload: `struct virtio_net_hdr` (virtio 1.2 section 5.1.6).
 
-use wire::{ChecksumOffload, Flags, Segment};
+use wire::{ChecksumOffload, Flags, Segment, TcpChecksum};
 
 /// What the kernel leaves undone in a packet, or we do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -34,6 +34,11 @@ impl Offload {
             segment_bytes: (gso_type != GSO_NONE).then(|| field(4)),
             checksum_valid: flags & (DATA_VALID | NEEDS_CSUM) != 0,
         }
+    }
+
+    /// What is left to do about its TCP checksum.
+    pub fn tcp_checksum(self) -> TcpChecksum {
+        if self.checksum_valid { TcpChecksum::Trusted } else { TcpChecksum::Verify }
     }
 
     /// The header in front of `segment`, whose checksum the kernel completes, and which it cuts into pieces of `mss`

@@ -7,7 +7,7 @@
 use std::ffi::c_int;
 use std::io::{self, IoSlice};
 use std::net::IpAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use bytes::{Bytes, BytesMut};
 use rustix::fs::{Mode, OFlags};
@@ -15,10 +15,11 @@ use rustix::io::Errno;
 use rustix::ioctl::{Setter, ioctl, opcode};
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType};
-use tun_rs::{DeviceBuilder, Layer, SyncDevice};
+use tun_rs::{DeviceBuilder, Layer};
 
 use crate::ip_command::Family;
 use crate::lack::{Lack, Lacks, Right};
+use crate::memory::Memory;
 use crate::offload::Offload;
 use crate::{Error, Result, ip_command};
 
@@ -48,11 +49,15 @@ pub struct TunConfig {
 
 /// A TUN device of this process. It vanishes when dropped, and with the process.
 pub struct Tun {
-    device: SyncDevice,
+    device: OwnedFd,
     name: String,
     offload: bool,
+    memory: Memory,
     pool: BytesMut,
 }
+
+/// Octets of headers that [`Tun::read_behind`] takes: the longest of IPv4 and TCP, and more than IPv6 has without extensions.
+pub(crate) const HEADERS_MAX: usize = 120;
 
 impl Tun {
     /// Creates a device in the calling thread's network namespace, with its addresses, and sets it up. Reads and
@@ -74,7 +79,13 @@ impl Tun {
         })?;
         device.set_nonblocking(true).map_err(what())?;
         ip_command::batch(None, Family::Named, &configuration(config))?;
-        Ok(Self { device, name: config.name.clone(), offload: config.offload, pool: BytesMut::new() })
+        let device = device.as_fd().try_clone_to_owned().map_err(what())?;
+        Ok(Self::over(device, config.name.clone(), config.offload))
+    }
+
+    /// A device that is open already; whatever gives and takes packets will do.
+    pub(crate) fn over(device: OwnedFd, name: String, offload: bool) -> Self {
+        Self { device, name, offload, memory: Memory::default(), pool: BytesMut::new() }
     }
 
     /// Its name.
@@ -92,24 +103,95 @@ impl Tun {
     /// # Errors
     /// If the device is gone.
     pub fn read(&mut self) -> io::Result<Option<Incoming<'_>>> {
-        let header_bytes = if self.offload { Offload::LEN } else { 0 };
+        let header_bytes = self.header_bytes();
         if self.pool.capacity() < PACKET_MAX + header_bytes {
-            // Takes the old memory back if no packet of it is left, and new memory otherwise.
-            self.pool.reserve(POOL_BYTES);
+            self.renew_pool();
         }
-        let len = match rustix::io::read(self.device.as_fd(), self.pool.spare_capacity_mut()) {
+        if !self.read_to(None)? {
+            return Ok(None);
+        }
+        let offload = self.offload_of(&self.pool)?;
+        Ok(Some(Incoming { offload, header_bytes, pool: &mut self.pool }))
+    }
+
+    /// Reads on from the start of the memory if nobody holds a packet of it any more: it is still in the cache then.
+    pub(crate) fn rewind(&mut self) {
+        if !self.pool.try_reclaim(POOL_BYTES) {
+            self.renew_pool();
+        }
+    }
+
+    fn renew_pool(&mut self) {
+        self.memory.put(core::mem::take(&mut self.pool));
+        self.pool = self.memory.take(PACKET_MAX + self.header_bytes());
+    }
+
+    /// Reads the next packet to where what comes after its `headers` octets of headers continues `memory`, which has at least so many
+    /// octets, and room for a packet. There it stays if it `joins`, which is asked with what the kernel left undone in it;
+    /// otherwise it is moved away, and `memory` is as before.
+    ///
+    /// The headers lie where the octets before them do, which are put back afterwards.
+    ///
+    /// # Errors
+    /// If the device is gone.
+    pub(crate) fn read_behind(
+        &mut self,
+        memory: &mut BytesMut,
+        headers: usize,
+        joins: impl FnOnce(Offload, &[u8]) -> bool,
+    ) -> io::Result<Option<Placed<'_>>> {
+        let covered = self.header_bytes() + headers;
+        let start = memory.len() - covered;
+        let mut kept = [0; Offload::LEN + HEADERS_MAX];
+        kept[..covered].copy_from_slice(&memory[start..]);
+        memory.truncate(start);
+        let read = self.read_to(Some(memory));
+        let joined = matches!(read, Ok(true)) && {
+            let packet = &memory[start..];
+            self.offload_of(packet).is_ok_and(|offload| joins(offload, &packet[self.header_bytes()..]))
+        };
+        if joined {
+            memory[start..][..covered].copy_from_slice(&kept[..covered]);
+            return Ok(Some(Placed::Behind));
+        }
+        if self.pool.capacity() < PACKET_MAX + Offload::LEN {
+            self.renew_pool();
+        }
+        self.pool.extend_from_slice(&memory[start..]);
+        memory.truncate(start);
+        memory.extend_from_slice(&kept[..covered]);
+        if !read? {
+            return Ok(None);
+        }
+        let (offload, header_bytes) = (self.offload_of(&self.pool)?, self.header_bytes());
+        Ok(Some(Placed::Apart(Incoming { offload, header_bytes, pool: &mut self.pool })))
+    }
+
+    /// Octets in front of each packet.
+    fn header_bytes(&self) -> usize {
+        if self.offload { Offload::LEN } else { 0 }
+    }
+
+    /// Appends a packet to `memory`, or to the pool, with what is in front of it; false if none waits.
+    fn read_to(&mut self, memory: Option<&mut BytesMut>) -> io::Result<bool> {
+        let memory = memory.unwrap_or(&mut self.pool);
+        let len = match rustix::io::read(self.device.as_fd(), memory.spare_capacity_mut()) {
             Ok((filled, _)) => filled.len(),
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
             Err(errno) => return Err(errno.into()),
         };
         // SAFETY: the kernel has just written the first `len` octets of the spare capacity.
-        unsafe { self.pool.set_len(len) };
-        let mut incoming = Incoming { offload: Offload::default(), header_bytes, pool: &mut self.pool };
-        if header_bytes > 0 {
-            let header = incoming.pool.first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
-            incoming.offload = Offload::decode(header);
+        unsafe { memory.set_len(memory.len() + len) };
+        Ok(true)
+    }
+
+    /// What the kernel says in front of a packet.
+    fn offload_of(&self, read: &[u8]) -> io::Result<Offload> {
+        if !self.offload {
+            return Ok(Offload::default());
         }
-        Ok(Some(incoming))
+        let header = read.first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
+        Ok(Offload::decode(header))
     }
 
     /// Tells the kernel whether the device leads anywhere, as a plug that is pulled does. It needs no right.
@@ -132,6 +214,14 @@ impl Tun {
         rustix::io::writev(self.device.as_fd(), parts)?;
         Ok(())
     }
+}
+
+/// Where a packet is after [`Tun::read_behind`].
+pub(crate) enum Placed<'a> {
+    /// Behind what was there before.
+    Behind,
+    /// As [`Tun::read`] would have given it.
+    Apart(Incoming<'a>),
 }
 
 /// A packet that was read. Unless it is taken, the next one is read into its place.
