@@ -55,15 +55,17 @@ impl Flow {
         if segment.flags.contains(Flags::SYN) {
             self.begin_here(segment);
         }
-        let end = self.sent_position(segment.seq) + u64::from(segment.sequence_len());
-        if segment.sequence_len() > 0 && end <= self.sent_end {
+        let len = u64::from(segment.sequence_len());
+        let end = self.sent_position(segment.seq) + len;
+        if end > self.sent_end {
+            if !segment.payload.is_empty() {
+                self.has_new_data = true;
+                self.new_since_heard += 1;
+            }
+            self.sent_end = end;
+        } else if len > 0 {
             self.repaired_up_to = self.sent_end;
         }
-        if end > self.sent_end && !segment.payload.is_empty() {
-            self.has_new_data = true;
-            self.new_since_heard += 1;
-        }
-        self.sent_end = self.sent_end.max(end);
     }
 
     #[cold]
@@ -118,11 +120,19 @@ impl Flow {
     #[inline]
     fn note_acked(&mut self, ack: u64, segment: &Segment) {
         if ack > self.acked.next() {
-            self.acked.insert(0..ack);
+            self.acked.advance(ack);
             self.duplicates = 0;
         } else if segment.payload.is_empty() {
             self.duplicates += 1;
         }
+        if !segment.options.sack.is_empty() {
+            self.note_sacked(segment);
+        }
+    }
+
+    /// Apart, because nearly every ACK has no block: what all go through stays short.
+    #[inline(never)]
+    fn note_sacked(&mut self, segment: &Segment) {
         for block in &segment.options.sack {
             let range = self.sent_position(block.start)..self.sent_position(block.end);
             self.acked.insert(range);

@@ -215,7 +215,11 @@ impl Checker {
     pub fn settled(&mut self, at: Instant, look: impl FnOnce(FlowKey) -> Option<Inspection>) {
         let Some(id) = self.touched.take() else { return };
         let Some(inspection) = look(self.key(id)) else { return };
-        self.check_flight(at, id, |_| Some(inspection));
+        let known = &mut self.hosts[id.host.0 as usize].flows[id.place];
+        let flight = if known.has_new_data() { upkeep::flight(known, &inspection, at) } else { None };
+        if let Some(broken) = flight {
+            self.report(at, id, broken);
+        }
         if let Some(broken) = upkeep::timers(&inspection) {
             self.report(at, id, broken);
         }

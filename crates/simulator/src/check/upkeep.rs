@@ -20,26 +20,35 @@ pub(super) fn flight(flow: &mut Flow, inspection: &Inspection, at: Instant) -> O
         .then_some(Rule::BeyondCongestionWindow { flight, cwnd })
 }
 
-/// Nothing more can be sent now: what waits has a timer, and what does not wait has none.
+/// Nothing more can be sent now: what waits has a timer, and what does not wait has none. A host is looked at after every
+/// segment it is given and nearly always keeps all of it: so every rule is evaluated, and there is one branch for all.
+#[inline]
 pub(super) fn timers(inspection: &Inspection) -> Option<Rule> {
     let Inspection { outstanding, timers, connection, .. } = inspection;
-    let missing = if *outstanding && !timers.retransmit {
-        Some("something sent is unacknowledged")
-    } else if inspection.unsent_bytes > 0 && !(*outstanding || timers.persist || timers.pace) {
-        Some("data wait in the subflow, and none are in flight")
-    } else if connection.outstanding && connection.is_open && !connection.data_timer {
-        Some("data wait for their DATA_ACK")
-    } else if connection.is_open && connection.unsent_bytes > 0 && !connection.is_driven {
-        Some("data wait in the connection")
-    } else {
-        None
-    };
-    let needless = match outstanding {
-        true => None,
-        false if timers.retransmit => Some("retransmission"),
-        false if timers.tail_probe => Some("tail loss probes"),
-        false if timers.reorder => Some("reordering"),
-        false => None,
-    };
-    missing.map(|waits| Rule::NoTimer { waits }).or(needless.map(|of| Rule::NeedlessTimer { of }))
+    let unsent = inspection.unsent_bytes > 0;
+    let waits_in_connection = connection.unsent_bytes > 0;
+    let missing = [
+        outstanding & !timers.retransmit,
+        unsent & !(outstanding | timers.persist | timers.pace),
+        connection.outstanding & connection.is_open & !connection.data_timer,
+        connection.is_open & waits_in_connection & !connection.is_driven,
+    ];
+    let needless = [timers.retransmit, timers.tail_probe, timers.reorder].map(|runs| runs & !outstanding);
+    let is_broken = missing.iter().chain(&needless).fold(false, |any, broken| any | broken);
+    if is_broken { broken_rule(missing, needless) } else { None }
+}
+
+/// The first rule of [`timers`] that is broken: of what has no timer, then of what has one for nothing.
+#[cold]
+fn broken_rule(missing: [bool; 4], needless: [bool; 3]) -> Option<Rule> {
+    let waits = [
+        "something sent is unacknowledged",
+        "data wait in the subflow, and none are in flight",
+        "data wait for their DATA_ACK",
+        "data wait in the connection",
+    ];
+    let of = ["retransmission", "tail loss probes", "reordering"];
+    let missing = waits.into_iter().zip(missing).find(|(_, broken)| *broken);
+    let needless = of.into_iter().zip(needless).find(|(_, broken)| *broken);
+    missing.map(|(waits, _)| Rule::NoTimer { waits }).or(needless.map(|(of, _)| Rule::NeedlessTimer { of }))
 }
