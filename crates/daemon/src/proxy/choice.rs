@@ -1,6 +1,6 @@
 //! Which uplink a connection starts from, and which ones race it. Pure: told what was measured, it gives a plan.
 //!
-//! Small answers come on the first subflow alone (see [`super::bulk`]), and plain TCP stays where it starts: so the choice decides how
+//! Small answers come on the first subflow alone (see `bulk.rs`), and plain TCP stays where it starts: so the choice decides how
 //! soon the first octet comes, and who carries what.
 //!
 //! ```text
