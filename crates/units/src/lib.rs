@@ -2,7 +2,7 @@
 //!
 //! A bare integer never says what it counts; these newtypes do, and they refuse the arithmetic that makes no sense
 //! (adding two instants, comparing sequence numbers without wrap-around). Beside them are [`Deadlines`], for the many that wait for
-//! an instant, and [`prefetch`], for the many that a cache does not hold.
+//! an instant, and [`prefetch()`], for the many that a cache does not hold.
 
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 
