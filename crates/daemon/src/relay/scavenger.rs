@@ -89,6 +89,7 @@ pub struct Passed {
 #[derive(Clone, Copy)]
 struct Rates {
     all: f64,
+    all_up: f64,
     owner: f64,
     owner_both_ways: f64,
     lent: f64,
@@ -103,6 +104,7 @@ impl Passed {
         let owner = bps(all.down_bytes) - bps(lent.down_bytes);
         Rates {
             all: bps(all.down_bytes),
+            all_up: bps(all.up_bytes),
             owner,
             owner_both_ways: owner + bps(all.up_bytes) - bps(lent.up_bytes),
             lent: bps(lent.down_bytes),
@@ -188,7 +190,8 @@ impl Scavenger {
             self.owner_down_bps.pop_front();
         }
         self.lent_bps += NEWEST * (rates.lent_most - self.lent_bps);
-        if wait.is_some_and(|wait| wait >= BUSY) {
+        // Where more goes the other way, packets wait for that, and what comes is what the link is asked for, not what it carries.
+        if wait.is_some_and(|wait| wait >= BUSY) && rates.all >= rates.all_up {
             let known = self.capacity(now).unwrap_or(rates.all);
             self.capacity_bps = Some((known + NEWEST_OF_CAPACITY * (rates.all - known), now));
         }
@@ -340,6 +343,18 @@ mod tests {
         scavenger.heed_wait(Duration::from_millis(30));
         scavenger.tick(passed, Instant::from_millis(200));
         assert_eq!(scavenger.spare(), Some(Rate::from_mbps(8)));
+    }
+
+    #[test]
+    fn an_upload_says_nothing_of_what_can_come() {
+        let mut scavenger = Scavenger::new(Some(Rate::from_mbps(1)), None);
+        // 1 Mbit/s goes out, and its ACKs come in.
+        let lent = Counters { down_bytes: 400, up_bytes: 12_500 };
+        for tick in 1..200 {
+            scavenger.heed_wait(Duration::from_millis(30));
+            scavenger.tick(Passed { all: lent, lent, waits: true }, Instant::from_millis(tick * 100));
+        }
+        assert_eq!(scavenger.spare(), Some(Rate::from_mbps(1)));
     }
 
     #[test]
