@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cooperation::relay_selection::energy::EnergyPrice;
-use cooperation::relay_selection::manager::{ManagerSettings, RelayManager, Report};
+use cooperation::relay_selection::manager::{ManagerSettings, RelayManager, Report, SET_RELAYS_MAX};
 use cooperation::relay_selection::migration::{Command, LEGS_MAX, PathState};
 use cooperation::relay_selection::monitor::Advert;
 use cooperation::relay_selection::{Goal, RelayId, SelectorSettings, build};
@@ -221,9 +221,9 @@ fn uses_what_helps(kbps: &[u64], target_share: f64) {
     let (active, carried) = (world.manager.active(), world.throughput().as_bps());
     let mut descending: Vec<u64> = kbps.iter().map(|kbps| kbps * 1000).collect();
     descending.sort_unstable_by_key(|bps| core::cmp::Reverse(*bps));
-    let most_bps: u64 = descending.iter().take(SET_MAX).sum();
+    let most_bps: u64 = descending.iter().take(SET_RELAYS_MAX).sum();
     let range = world.manager.goal().range();
-    assert!(active.len() <= SET_MAX && !active.is_empty(), "{} relays", active.len());
+    assert!(active.len() <= SET_RELAYS_MAX && !active.is_empty(), "{} relays", active.len());
     if most_bps < range.low_bps {
         assert_eq!(carried, most_bps, "more could be had for {target:?} with {} relays", kbps.len());
     } else if descending.last().is_some_and(|least_bps| *least_bps <= range.high_bps - range.low_bps) {
@@ -231,9 +231,6 @@ fn uses_what_helps(kbps: &[u64], target_share: f64) {
         assert!(range.contains(carried), "{carried} bit/s for {target:?} with {} relays", kbps.len());
     }
 }
-
-/// Relays that a set has at most.
-const SET_MAX: usize = LEGS_MAX * 4 / 5;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]

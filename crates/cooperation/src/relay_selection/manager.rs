@@ -26,7 +26,7 @@ const PERIODS_TO_FORGIVE: u64 = 4;
 /// offers waver by less.
 const SCARCE_STEP: f64 = 0.05;
 /// Relays of a set at most: what is left of [`LEGS_MAX`] is room for those that take over from others.
-const RELAYS_MAX: usize = LEGS_MAX * 4 / 5;
+pub const SET_RELAYS_MAX: usize = LEGS_MAX * 4 / 5;
 /// Where more would help than a set may have, one in use gives way to one that offers a quarter more: offers waver by less.
 const KEPT_NUMERATOR: u128 = 5;
 const KEPT_DENOMINATOR: u128 = 4;
@@ -339,7 +339,7 @@ impl RelayManager {
         }
         let (in_use, wanted) = (self.target(), self.wanted());
         let choice = self.selector.select(&offers, &wanted, &in_use);
-        let fits = |set: &RelaySet| set.relays.len() <= RELAYS_MAX;
+        let fits = |set: &RelaySet| set.relays.len() <= SET_RELAYS_MAX;
         if fits(&choice.active) && choice.backup.as_ref().is_none_or(fits) {
             return choice;
         }
@@ -469,13 +469,13 @@ impl RelayManager {
     }
 }
 
-/// Leaves the largest [`RELAYS_MAX`] offers, in ascending order of relays; those `in_use` count for more.
+/// Leaves the largest [`SET_RELAYS_MAX`] offers, in ascending order of relays; those `in_use` count for more.
 fn keep_largest(offers: &mut Vec<Offer>, in_use: &[RelayId]) {
     let weight = |offer: &Offer| {
         let factor = if in_use.contains(&offer.relay) { KEPT_NUMERATOR } else { KEPT_DENOMINATOR };
         u128::from(offer.available.as_bps()) * factor
     };
     offers.sort_by_key(|offer| (Reverse(weight(offer)), offer.relay));
-    offers.truncate(RELAYS_MAX);
+    offers.truncate(SET_RELAYS_MAX);
     offers.sort_by_key(|offer| offer.relay);
 }
