@@ -52,10 +52,13 @@ fn a_map_has_every_condition_asked_for_and_is_kept() {
     // The runs are there: what is asked for again is read.
     let output = map(&["--json", "--jobs", "1"]);
     let object: serde_json::Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
-    let cells = object["claims"][0]["cells"].as_array().unwrap();
+    let squares = object["claims"][0]["squares"].as_array().unwrap();
     let measured = |cell: &serde_json::Value| cell["looked_at"]["findings"][0]["measured"].as_f64().unwrap();
-    assert!(measured(&cells[0]) != measured(&cells[1]) && measured(&cells[0]) != measured(&cells[2]));
-    assert_eq!((&cells[1]["unchanged"], &object["claims"][1]["cells"][1]["unchanged"]), (&false.into(), &true.into()));
+    assert!(measured(&squares[0]) != measured(&squares[1]) && measured(&squares[0]) != measured(&squares[2]));
+    assert_eq!(
+        (&squares[1]["unchanged"], &object["claims"][1]["squares"][1]["unchanged"]),
+        (&false.into(), &true.into())
+    );
 }
 
 #[test]

@@ -42,8 +42,8 @@ pub(super) fn map(claims: &[&'static Claim], arguments: &arguments::Claims, mode
     let text = match arguments.json {
         true => map.to_json(),
         false => format!(
-            "{}\nFinished runs are in {}.\n\nnext:\n  xdg-open {}    # every cell opens into its intervals\n  \
-             anabranch claims --map --ids C11,C20 --conditions short-units    # some cells alone\n",
+            "{}\nFinished runs are in {}.\n\nnext:\n  xdg-open {}    # every square opens into its intervals\n  \
+             anabranch claims --map --ids C11,C20 --conditions short-units    # some squares alone\n",
             to_text(&map),
             arguments.out.display(),
             page.display(),

@@ -1,28 +1,28 @@
 //! The claims' map: claims by conditions, and where each holds.
 //!
-//! Conditions are looked at on one set of seeds and confirmed on another. On the first set the cells are many tests at once, so an
+//! Conditions are looked at on one set of seeds and confirmed on another. On the first set the squares are many tests at once, so an
 //! ordering counts there only if it remains after the correction for all of them ([`crate::measure::statistics::discoveries`], at 5 %). On the second a claim must
 //! hold by its own criteria alone. Ranges are asked of the measured value, as in the table of claims; only the second set guards them
 //! against luck.
 //!
 //! ```text
-//! cell       a claim under a condition: what the two sets of seeds say
-//! verdict    where a claim holds, from its cells
+//! square       a claim under a condition: what the two sets of seeds say
+//! verdict    where a claim holds, from its squares
 //! causes     why those that hold nowhere do not
-//! text       for people: every cell in a table
-//! page       one HTML file; cells open into what was measured
+//! text       for people: every square in a table
+//! page       one HTML file; squares open into what was measured
 //! ```
 
 mod causes;
-mod cell;
 mod page;
+mod square;
 mod text;
 mod verdict;
 
 use serde::Serialize;
 
-pub use cell::{Cell, Reading, State};
 pub use page::to_html;
+pub use square::{Reading, Square, State};
 pub use text::to_text;
 pub use verdict::Place;
 
@@ -72,8 +72,8 @@ pub struct Row {
     pub place: Place,
     /// The measured cause, if it holds nowhere and is known.
     pub because: Option<&'static str>,
-    /// One cell for each condition, in their order.
-    pub cells: Vec<Cell>,
+    /// One square for each condition, in their order.
+    pub squares: Vec<Square>,
 }
 
 /// What the runs under one condition came to for one claim.
@@ -96,14 +96,15 @@ impl Map {
         looked_at: SeedRange,
         confirmed_on: Option<SeedRange>,
     ) -> Self {
-        let kept = cell::kept_after_correction(looked);
+        let kept = square::kept_after_correction(looked);
         let row = |(index, claim): (usize, &&'static Claim)| {
-            let cells = looked.iter().zip(&kept).zip(conditions);
-            let cells = cells.map(|((looked, kept), condition)| Cell::new(condition.name, &looked[index], kept[index]));
-            let cells: Vec<Cell> = cells.collect();
-            let place = Place::of(&cells);
+            let squares = looked.iter().zip(&kept).zip(conditions);
+            let squares =
+                squares.map(|((looked, kept), condition)| Square::new(condition.name, &looked[index], kept[index]));
+            let squares: Vec<Square> = squares.collect();
+            let place = Place::of(&squares);
             let because = if place == Place::Nowhere { causes::of(claim.id) } else { None };
-            Row { id: claim.id, paper: claim.paper, source: claim.source, place, because, cells }
+            Row { id: claim.id, paper: claim.paper, source: claim.source, place, because, squares }
         };
         let column = |condition: &&'static Condition| Column {
             name: condition.name,
@@ -159,10 +160,10 @@ pub(super) mod testing {
     }
 
     /// C05 under the first conditions.
-    pub fn map(cells: &[Looked]) -> Map {
+    pub fn map(squares: &[Looked]) -> Map {
         let claim = super::super::claims().find(|claim| claim.id == "C05").unwrap();
-        let conditions: Vec<_> = super::super::conditions::CONDITIONS.iter().take(cells.len()).collect();
-        let looked: Vec<_> = cells.iter().map(|cell| vec![cell.clone()]).collect();
+        let conditions: Vec<_> = super::super::conditions::CONDITIONS.iter().take(squares.len()).collect();
+        let looked: Vec<_> = squares.iter().map(|square| vec![square.clone()]).collect();
         Map::new(&[claim], &conditions, &looked, [1, 20], Some([21, 60]))
     }
 }

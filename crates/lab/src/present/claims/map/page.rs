@@ -1,11 +1,11 @@
-//! The map as one HTML file: a heat map whose cells open into what was measured.
+//! The map as one HTML file: a heat map whose squares open into what was measured.
 
 use std::fmt::Write;
 
 use super::super::table::{figure, shown};
 use super::super::{Finding, users};
 use super::text::verdict;
-use super::{Cell, Map, Place, Reading, Row, State};
+use super::{Map, Place, Reading, Row, Square, State};
 use crate::present::report::{document, escape};
 
 const STYLE: &str = include_str!("map.css");
@@ -50,14 +50,14 @@ fn table(map: &Map, first: &str, last: &str, rows: &str) -> String {
 fn effects_of(row: &users::Seen) -> String {
     let mut text =
         format!("<tr><th class=\"claim\"><b>{}</b><small>{}</small></th>", escape(row.module), escape(row.measure));
-    for cell in &row.cells {
-        let (class, word) = match cell.state {
+    for square in &row.squares {
+        let (class, word) = match square.state {
             users::State::Helps => ("holds", "better"),
             users::State::Hurts => ("not-measured", "worse"),
             users::State::NoDifference => ("holds-not", "no difference"),
             users::State::NotMeasured => ("informative", "not measured"),
         };
-        let readings = [("looked at", cell.looked_at), ("confirmed", cell.confirmed)];
+        let readings = [("looked at", square.looked_at), ("confirmed", square.confirmed)];
         let readings: String = readings.iter().map(|(name, difference)| difference_of(name, *difference)).collect();
         let _ = write!(
             text,
@@ -86,7 +86,7 @@ fn lead(map: &Map) -> String {
         .map_or("not confirmed on others".into(), |[first, last]| format!("confirmed on seeds {first} to {last}"));
     format!(
         "Of {} claims {shipped} hold as shipped, {under} under other conditions, {nowhere} under none of these. Looked at on seeds \
-         {first} to {last}, corrected for many comparisons; {confirmed}. A cell opens into its intervals.",
+         {first} to {last}, corrected for many comparisons; {confirmed}. A square opens into its intervals.",
         map.claims.len()
     )
 }
@@ -102,19 +102,19 @@ fn legend() -> String {
 fn row_of(row: &Row) -> String {
     let (paper, source) = (escape(row.paper), escape(row.source));
     let mut text = format!("<tr><th class=\"claim\"><b>{}</b> {paper}<small>{source}</small></th>", row.id);
-    row.cells.iter().for_each(|cell| text.push_str(&cell_of(cell)));
+    row.squares.iter().for_each(|square| text.push_str(&square_of(square)));
     let _ = writeln!(text, "<td class=\"verdict\">{}</td></tr>", escape(&verdict(row)));
     text
 }
 
-fn cell_of(cell: &Cell) -> String {
-    let (class, word) = (class(cell.state), word(cell.state));
-    let sign = if cell.unchanged { "=" } else { "" };
-    let confirmed = cell.confirmed.as_ref().map(|reading| reading_of("confirmed", reading)).unwrap_or_default();
+fn square_of(square: &Square) -> String {
+    let (class, word) = (class(square.state), word(square.state));
+    let sign = if square.unchanged { "=" } else { "" };
+    let confirmed = square.confirmed.as_ref().map(|reading| reading_of("confirmed", reading)).unwrap_or_default();
     format!(
         "<td class=\"{class}\"><details><summary title=\"{word}\">{sign}</summary><div><b>{}: {word}</b>{}{confirmed}</div></details></td>",
-        cell.condition,
-        reading_of("looked at", &cell.looked_at),
+        square.condition,
+        reading_of("looked at", &square.looked_at),
     )
 }
 

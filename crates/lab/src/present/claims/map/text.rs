@@ -6,7 +6,7 @@ use super::super::table::figure;
 use super::super::users;
 use super::{Map, Place, Row, State};
 
-/// Every cell of the map in Markdown tables, what people notice first, with a legend below, and what each condition changes.
+/// Every square of the map in Markdown tables, what people notice first, with a legend below, and what each condition changes.
 pub fn to_text(map: &Map) -> String {
     let mut text = users_of(map);
     if !map.claims.is_empty() {
@@ -30,8 +30,8 @@ fn claims_of(map: &Map) -> String {
     let mut text = format!("| claim | the paper | {} | verdict |\n", names.join(" | "));
     let _ = writeln!(text, "|---|---|{}---|", "---|".repeat(names.len()));
     for row in &map.claims {
-        let cells: Vec<_> = row.cells.iter().map(|cell| mark(cell.state, cell.unchanged)).collect();
-        let _ = writeln!(text, "| {} | {} | {} | {} |", row.id, row.paper, cells.join(" | "), verdict(row));
+        let squares: Vec<_> = row.squares.iter().map(|square| mark(square.state, square.unchanged)).collect();
+        let _ = writeln!(text, "| {} | {} | {} | {} |", row.id, row.paper, squares.join(" | "), verdict(row));
     }
     let _ = writeln!(text, "\n{LEGEND}\n");
     text
@@ -45,17 +45,17 @@ fn users_of(map: &Map) -> String {
     let mut text = format!("| module | what a person notices | {} |\n", names.join(" | "));
     let _ = writeln!(text, "|---|---|{}", "---|".repeat(names.len()));
     for row in &map.users {
-        let cells: Vec<_> = row.cells.iter().map(effect).collect();
-        let _ = writeln!(text, "| {} | {} | {} |", row.module, row.measure, cells.join(" | "));
+        let squares: Vec<_> = row.squares.iter().map(effect).collect();
+        let _ = writeln!(text, "| {} | {} | {} |", row.module, row.measure, squares.join(" | "));
     }
     text + "\nBold: better, or worse, with the module than without it; the means without and with it.\n\n"
 }
 
 /// Means without and with the module, and what they show.
-fn effect(cell: &users::Comparison) -> String {
-    let Some(difference) = cell.looked_at else { return "x".into() };
+fn effect(square: &users::Comparison) -> String {
+    let Some(difference) = square.looked_at else { return "x".into() };
     let means = format!("{} -> {}", figure(difference.without), figure(difference.with));
-    match cell.state {
+    match square.state {
         users::State::Helps => format!("**better** {means}"),
         users::State::Hurts => format!("**worse** {means}"),
         users::State::NoDifference => means,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Cell, State};
+use super::{Square, State};
 
 /// Where a claim holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -21,11 +21,11 @@ pub enum Place {
 }
 
 impl Place {
-    /// From the cells of a claim; the first is that of the scenarios as they ship, if that was looked at.
-    pub(super) fn of(cells: &[Cell]) -> Self {
-        let holding = cells.iter().filter(|cell| cell.state == State::Holds);
-        let holding: Vec<_> = holding.map(|cell| cell.condition).collect();
-        let every = |state: State| !cells.is_empty() && cells.iter().all(|cell| cell.state == state);
+    /// From the squares of a claim; the first is that of the scenarios as they ship, if that was looked at.
+    pub(super) fn of(squares: &[Square]) -> Self {
+        let holding = squares.iter().filter(|square| square.state == State::Holds);
+        let holding: Vec<_> = holding.map(|square| square.condition).collect();
+        let every = |state: State| !squares.is_empty() && squares.iter().all(|square| square.state == state);
         match holding.first() {
             Some(&"shipped") => Self::AsShipped,
             Some(_) => Self::Under(holding),
@@ -44,12 +44,12 @@ mod tests {
     #[test]
     fn a_claim_holds_as_shipped_or_under_conditions_or_nowhere() {
         let (holds, not) = (|| looked(0.001, 0.001), || looked(0.9, 0.9));
-        for (cells, expected) in [
+        for (squares, expected) in [
             (vec![holds(), not()], Place::AsShipped),
             (vec![not(), holds(), not()], Place::Under(vec!["short-units"])),
             (vec![not(), not()], Place::Nowhere),
         ] {
-            assert_eq!(map(&cells).claims[0].place, expected);
+            assert_eq!(map(&squares).claims[0].place, expected);
         }
     }
 }

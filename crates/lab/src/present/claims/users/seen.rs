@@ -18,7 +18,7 @@ pub struct Seen {
     /// What is measured.
     pub measure: &'static str,
     /// One for each condition, in their order.
-    pub cells: Vec<Comparison>,
+    pub squares: Vec<Comparison>,
 }
 
 /// An effect under one condition.
@@ -75,12 +75,12 @@ pub fn judge(conditions: &[Runs], look: &RangeInclusive<u64>, confirm: Option<&R
         tests.iter().zip(shown).filter(|(_, shown)| *shown).fold(-1.0, |largest: f64, (p, _)| largest.max(*p));
     let seen = |(effect, looked): (&Effect, Vec<Option<Difference>>)| {
         let confirmed = confirm.map(|seeds| compare(effect, seeds));
-        let cells = looked.into_iter().enumerate().map(|(index, looked_at)| {
+        let squares = looked.into_iter().enumerate().map(|(index, looked_at)| {
             let confirmed = confirmed.as_ref().map(|confirmed| confirmed[index]);
             let state = state(effect, looked_at.as_ref(), confirmed, largest);
             Comparison { state, looked_at, confirmed: confirmed.flatten() }
         });
-        Seen { module: effect.module, measure: effect.measure, cells: cells.collect() }
+        Seen { module: effect.module, measure: effect.measure, squares: squares.collect() }
     };
     EFFECTS.iter().zip(looked).map(seen).collect()
 }
@@ -146,7 +146,7 @@ mod tests {
     fn states(conditions: &[Runs]) -> Vec<State> {
         let seen = judge(conditions, &(1..=10), Some(&(11..=30)));
         let row = seen.iter().find(|seen| seen.module.contains("greedy") && seen.measure.contains("mean")).unwrap();
-        row.cells.iter().map(|cell| cell.state).collect()
+        row.squares.iter().map(|square| square.state).collect()
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::measure::statistics::discoveries;
 
 /// A claim under a condition.
 #[derive(Clone, Debug, Serialize)]
-pub struct Cell {
+pub struct Square {
     /// The condition.
     pub condition: &'static str,
     /// What both sets of seeds say.
@@ -52,7 +52,7 @@ pub enum State {
     NotMeasured,
 }
 
-impl Cell {
+impl Square {
     pub(super) fn new(condition: &'static str, looked: &Looked, kept: bool) -> Self {
         let state = state(looked.at.verdict, kept, looked.confirmed.as_ref().map(|outcome| outcome.verdict));
         Self {
@@ -83,7 +83,7 @@ fn state(looked_at: Verdict, kept: bool, confirmed: Option<Verdict>) -> State {
     }
 }
 
-/// For each cell whether its orderings remain after the correction for all cells; those that have none always do. A condition that
+/// For each square whether its orderings remain after the correction for all squares; those that have none always do. A condition that
 /// changes nothing is no further test.
 pub(super) fn kept_after_correction(looked: &[Vec<Looked>]) -> Vec<Vec<bool>> {
     let tested = |looked: &Looked| p_value(&looked.at).filter(|_| !looked.unchanged);
@@ -111,13 +111,13 @@ mod tests {
 
     #[test]
     fn a_cell_needs_both_sets_of_seeds() {
-        for (cell, expected) in [
+        for (square, expected) in [
             (looked(0.001, 0.001), State::Holds),
             (looked(0.001, 0.3), State::Unconfirmed),
             (looked(0.3, 0.001), State::HoldsNot),
             (Looked { confirmed: None, ..looked(0.001, 0.0) }, State::Holds),
         ] {
-            assert_eq!(map(&[cell]).claims[0].cells[0].state, expected);
+            assert_eq!(map(&[square]).claims[0].squares[0].state, expected);
         }
     }
 
@@ -125,14 +125,14 @@ mod tests {
     #[test]
     fn among_many_a_weak_ordering_may_be_luck() {
         let weak = looked(0.04, 0.001);
-        assert_eq!(map(&[weak.clone()]).claims[0].cells[0].state, State::Holds);
+        assert_eq!(map(&[weak.clone()]).claims[0].squares[0].state, State::Holds);
         let others = || (0..4).map(|_| looked(0.9, 0.9));
         let many: Vec<_> = [weak.clone()].into_iter().chain(others()).collect();
-        assert_eq!(map(&many).claims[0].cells[0].state, State::Luck);
+        assert_eq!(map(&many).claims[0].squares[0].state, State::Luck);
         // Conditions that change nothing are the same test again.
-        let same = others().map(|cell| Looked { unchanged: true, ..cell });
+        let same = others().map(|square| Looked { unchanged: true, ..square });
         let few: Vec<_> = [weak].into_iter().chain(same).collect();
-        assert_eq!(map(&few).claims[0].cells[0].state, State::Holds);
+        assert_eq!(map(&few).claims[0].squares[0].state, State::Holds);
     }
 
     #[test]
