@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn among_many_a_weak_ordering_may_be_luck() {
         let weak = looked(0.04, 0.001);
-        assert_eq!(map(&[weak.clone()]).claims[0].squares[0].state, State::Holds);
+        assert_eq!(map(core::slice::from_ref(&weak)).claims[0].squares[0].state, State::Holds);
         let others = || (0..4).map(|_| looked(0.9, 0.9));
         let many: Vec<_> = [weak.clone()].into_iter().chain(others()).collect();
         assert_eq!(map(&many).claims[0].squares[0].state, State::Luck);
