@@ -301,6 +301,15 @@ pub struct Claims {
     /// Algorithms as corrected, or as printed in the papers
     #[arg(long, value_enum, default_value_t = ClaimMode::Build)]
     pub mode: ClaimMode,
+    /// Claims by conditions: where each holds. A page and JSON go beside the runs
+    #[arg(long)]
+    pub map: bool,
+    /// With --map, only these conditions beside the scenarios as they ship
+    #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', requires = "map")]
+    pub conditions: Vec<String>,
+    /// With --map, further seeds on which what was found is confirmed; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(0..=10_000), requires = "map", allow_hyphen_values = true)]
+    pub confirm: u64,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,

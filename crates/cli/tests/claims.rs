@@ -35,3 +35,34 @@ fn what_it_cannot_judge_is_an_error_with_what_it_can() {
     claims(&["--ids", "C99"]).code(2).stderr(contains("C99").and(contains("known: C01")));
     claims(&["--seeds", "0"]).code(2).stderr(contains("--seeds"));
 }
+
+#[test]
+fn a_map_has_every_condition_asked_for_and_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let map = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+        let small =
+            ["claims", "--map", "--ids", "C02,C39", "--conditions", "no-sack,train", "--seeds", "2", "--confirm", "1"];
+        command.current_dir(directory.path()).args(small).args(more).assert().success()
+    };
+    map(&[])
+        .stdout(contains("| shipped | no-sack | train | verdict |").and(contains("| C02 |")).and(contains("next:")));
+    let page = std::fs::read_to_string(directory.path().join("out/claims/map.html")).unwrap();
+    assert_eq!(page.matches("<details>").count(), 6);
+    // The runs are there: what is asked for again is read.
+    let output = map(&["--json", "--jobs", "1"]);
+    let object: serde_json::Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let squares = object["claims"][0]["squares"].as_array().unwrap();
+    let measured = |cell: &serde_json::Value| cell["looked_at"]["findings"][0]["measured"].as_f64().unwrap();
+    assert!(measured(&squares[0]) != measured(&squares[1]) && measured(&squares[0]) != measured(&squares[2]));
+    assert_eq!(
+        (&squares[1]["unchanged"], &object["claims"][1]["squares"][1]["unchanged"]),
+        (&false.into(), &true.into())
+    );
+}
+
+#[test]
+fn a_condition_that_there_is_not_is_an_error_with_those_that_there_are() {
+    claims(&["--map", "--conditions", "moon"]).code(2).stderr(contains("moon").and(contains("known: shipped")));
+    claims(&["--conditions", "train"]).code(2).stderr(contains("--map"));
+}

@@ -76,6 +76,15 @@ impl Override {
         self.stands_at.as_deref()
     }
 
+    /// Whether it says what `other` would set: the same field, one within it, or a table around it that has the field.
+    pub fn decides(&self, other: &Self) -> bool {
+        if !self.path.overlaps(&other.path) {
+            return false;
+        }
+        let rest = other.path.0.get(self.path.0.len()..).unwrap_or_default();
+        rest.iter().try_fold(&self.value, |value, step| inside(value, step)).is_some()
+    }
+
     /// Whether it says how many relays of a kind there are.
     pub(super) fn counts_relays(&self) -> bool {
         let key = |step: &Step, name: &str| matches!(step, Step::Key(key) if key == name);
@@ -99,6 +108,14 @@ impl Override {
             *document = table;
         }
         result.map(|()| paths)
+    }
+}
+
+fn inside<'a>(value: &'a Value, step: &Step) -> Option<&'a Value> {
+    match step {
+        Step::Key(key) => value.get(key),
+        Step::Index(index) => value.get(index),
+        Step::Every => value.get(0),
     }
 }
 

@@ -9,16 +9,19 @@
 //! interval       mean with its confidence interval
 //! paired         two variants on the same seeds: difference, ratio, verdict
 //! correlation    Pearson's r, Kendall's tau
+//! many           many tests at once: how many of those that seem to show something do not
 //! ```
 
 mod correlation;
 mod interval;
+mod many;
 mod paired;
 mod sample;
 mod student;
 
 pub use correlation::{kendall_tau, pearson};
 pub use interval::Interval;
+pub use many::discoveries;
 pub use paired::{Paired, Verdict};
 pub use sample::{mean, standard_deviation};
 pub use student::{t_distribution, t_quantile};

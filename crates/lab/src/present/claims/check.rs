@@ -77,6 +77,9 @@ pub struct Finding {
     pub measured: Option<f64>,
     /// Its 95 % interval; null with a single seed, or for what is exact.
     pub interval: Option<[f64; 2]>,
+    /// How probable a difference of that size, either way, would be if there were none; null unless an ordering or a sign had to hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p_value: Option<f64>,
     /// Whether it holds; null if nothing had to.
     pub holds: Option<bool>,
 }
@@ -103,7 +106,8 @@ impl Check {
             Self::Positive { of } => {
                 let interval = interval(of);
                 let holds = interval.and_then(|interval| interval.low()).is_some_and(|low| low > 0.0);
-                Finding::of_mean(format!("{} above 0", of.name()), interval, Some(holds))
+                let p_value = interval.and_then(|interval| interval.p_value());
+                Finding { p_value, ..Finding::of_mean(format!("{} above 0", of.name()), interval, Some(holds)) }
             }
             Self::Show { of } => Finding::of_mean(of.name(), interval(of), None),
             Self::Mostly { of, above } => mostly(of, above, records),
@@ -115,6 +119,7 @@ impl Check {
                     what: format!("{} below 0", versus(less, than, " - ")),
                     measured: paired.map(|paired| paired.difference.mean),
                     interval: paired.and_then(|paired| bounds(&paired.difference)),
+                    p_value: paired.and_then(|paired| paired.difference.p_value()),
                     holds: Some(paired.is_some_and(|paired| paired.verdict == Order::Smaller)),
                 }
             }
@@ -126,14 +131,20 @@ impl Finding {
     /// Of something computed.
     pub(super) fn exact(what: &str, measured: Option<f64>, expected: f64) -> Self {
         let holds = measured.is_some_and(|measured| (measured / expected - 1.0).abs() <= EXACT_TOLERANCE);
-        Self { what: format!("{what}, {expected} expected"), measured, interval: None, holds: Some(holds) }
+        Self {
+            what: format!("{what}, {expected} expected"),
+            measured,
+            interval: None,
+            p_value: None,
+            holds: Some(holds),
+        }
     }
 
     /// Of the mean of other findings.
     pub(super) fn mean(of: &[&str], measured: Option<f64>, low: f64, high: f64) -> Self {
         let holds = measured.is_some_and(|measured| (low..=high).contains(&measured));
         let what = format!("mean of {} in {}", of.join(", "), range(low, high));
-        Self { what, measured, interval: None, holds: Some(holds) }
+        Self { what, measured, interval: None, p_value: None, holds: Some(holds) }
     }
 
     /// Says which scenario gave it.
@@ -143,7 +154,7 @@ impl Finding {
 
     fn of_mean(what: String, interval: Option<Interval>, holds: Option<bool>) -> Self {
         let measured = interval.map(|interval| interval.mean);
-        Self { what, measured, interval: interval.and_then(|interval| bounds(&interval)), holds }
+        Self { what, measured, interval: interval.and_then(|interval| bounds(&interval)), p_value: None, holds }
     }
 }
 
@@ -155,6 +166,7 @@ fn mostly(of: Quantity, above: f64, records: &[Record]) -> Finding {
         what: format!("share of runs with {} above {above} in (0.5, 1]", of.name()),
         measured: share,
         interval: None,
+        p_value: None,
         holds: Some(share.is_some_and(|share| share > 0.5)),
     }
 }
@@ -168,6 +180,7 @@ fn ratio(new: Quantity, old: Quantity, accepted: Option<(f64, f64)>, records: &[
         what: versus(new, old, " / ") + &suffix,
         measured: ratio.map(|ratio| ratio.mean),
         interval: ratio.and_then(|ratio| bounds(&ratio)),
+        p_value: None,
         holds: accepted.map(within),
     }
 }

@@ -11,16 +11,22 @@
 //! exact      what can be computed without runs
 //! printed    paper mode: what it changes in a scenario
 //! evaluate   from runs to a verdict
+//! conditions worlds in which claims are looked at
+//! map        claims by conditions: where each holds
+//! users      modules by conditions: what a person would notice
 //! table      verdicts for people and programs
 //! ```
 
 mod check;
+pub mod conditions;
 mod evaluate;
 mod exact;
 mod list;
+pub mod map;
 mod printed;
 mod quantity;
 mod table;
+pub mod users;
 
 use std::collections::BTreeMap;
 
@@ -34,6 +40,9 @@ pub use quantity::{Metric, Quantity};
 pub use table::{to_json, to_text};
 
 use crate::run::sweep::Record;
+
+/// Share of what is said to hold, or to differ, under the conditions of a map that may not.
+const FALSE_DISCOVERY_RATE: f64 = 0.05;
 
 /// A claim of one of the papers.
 #[derive(Clone, Copy, Debug)]

@@ -59,12 +59,12 @@ fn what(index: usize, finding: &Finding) -> String {
     }
 }
 
-fn shown([low, high]: [f64; 2]) -> String {
+pub(super) fn shown([low, high]: [f64; 2]) -> String {
     format!("{} to {}", figure(low), figure(high))
 }
 
 /// Three digits that count.
-fn figure(value: f64) -> String {
+pub(super) fn figure(value: f64) -> String {
     let size = value.abs();
     match size {
         _ if size >= 1e6 => format!("{:.2} M", value / 1e6),
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     fn finding(what: &str, measured: f64, interval: Option<[f64; 2]>, holds: bool) -> Finding {
-        Finding { what: what.into(), measured: Some(measured), interval, holds: Some(holds) }
+        Finding { what: what.into(), measured: Some(measured), interval, p_value: None, holds: Some(holds) }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Pieces of HTML.
 
 /// `text` as HTML: safe between tags and in attributes of either quote.
-pub(super) fn escape(text: &str) -> String {
+pub(in crate::present) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -18,7 +18,7 @@ use std::fmt::Write;
 
 use chart::{Chart, Curve};
 pub use comparison::render as render_sweep;
-use html::escape;
+pub(super) use html::escape;
 use river::Branch;
 use scale::{AMOUNTS, RATES, TIMES};
 
@@ -56,7 +56,7 @@ pub fn render(results: &Results) -> String {
 }
 
 /// A whole document with `body`; `style` comes after what all reports share.
-fn document(title: &str, style: &str, body: &str) -> String {
+pub(super) fn document(title: &str, style: &str, body: &str) -> String {
     let title = escape(title);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -71,6 +71,20 @@ impl Plan {
         overrides: &[Override],
         seeds: Option<Seeds>,
     ) -> Result<Self, PlanError> {
+        Self::under(load, overrides, seeds, |_| Vec::new())
+    }
+
+    /// Likewise, and in every case `besides` holds too: what it gives for the case's scenario, but for what the variant, the point or
+    /// an override says itself.
+    ///
+    /// # Errors
+    /// As for [`Plan::new`], and if a case is wrong with what `besides` gives.
+    pub fn under(
+        load: impl Fn(&[Override]) -> Result<Scenario, LoadError>,
+        overrides: &[Override],
+        seeds: Option<Seeds>,
+        besides: impl Fn(&Scenario) -> Vec<Override>,
+    ) -> Result<Self, PlanError> {
         let scenario = load(overrides)?;
         let conflicts = conflicts(&scenario, overrides);
         if !conflicts.is_empty() {
@@ -85,6 +99,7 @@ impl Plan {
             return Err(PlanError::TooMany { runs });
         }
         let baseline = variants.iter().find(|variant| variant.baseline).unwrap_or(&variants[0]).name.clone();
+        let load = |said: &[Override]| load_under(&load, said, &besides);
         let cases = cases(&load, overrides, &variants, &points_of(&axes))?;
         Ok(Self { scenario, cases, seeds, baseline, overrides: overrides.to_vec() })
     }
@@ -93,6 +108,21 @@ impl Plan {
     pub fn jobs(&self) -> impl Iterator<Item = Job> + '_ {
         (0..self.cases.len()).flat_map(|case| self.seeds.iter().map(move |seed| Job { case, seed: *seed }))
     }
+}
+
+/// The scenario with `said`, and with what `besides` gives for it and `said` does not decide.
+fn load_under(
+    load: &impl Fn(&[Override]) -> Result<Scenario, LoadError>,
+    said: &[Override],
+    besides: &impl Fn(&Scenario) -> Vec<Override>,
+) -> Result<Scenario, LoadError> {
+    let scenario = load(said)?;
+    let undecided = |more: &Override| !said.iter().any(|change| change.decides(more));
+    let besides: Vec<Override> = besides(&scenario).into_iter().filter(undecided).collect();
+    if besides.is_empty() {
+        return Ok(scenario);
+    }
+    load(&[said, &besides].concat())
 }
 
 struct NamedVariant {
@@ -195,6 +225,26 @@ mod tests {
         assert_eq!(plan.cases[1].scenario.connection.congestion.0.to_string(), "cubic");
         assert_eq!(plan.cases[2].point, [("connection.mtu".to_string(), "1500 B".to_string())]);
         assert_eq!(plan.cases[2].scenario.connection.mtu.0, 1500);
+    }
+
+    #[test]
+    fn what_holds_besides_leaves_variants_and_points_what_they_are_called() {
+        let besides = |scenario: &Scenario| {
+            let controller = scenario.connection.congestion.0.to_string();
+            let settings = [
+                "connection.congestion=olia".to_owned(),
+                "connection.mtu=576 B".to_owned(),
+                format!("connection.sack={}", controller == "lia"),
+            ];
+            settings.iter().map(|text| text.parse().unwrap()).collect()
+        };
+        let plan = Plan::under(|overrides| load("x.toml", TEXT, overrides), &[], None, besides).unwrap();
+        let plain = Plan::new(|overrides| load("x.toml", TEXT, overrides), &[], None).unwrap();
+        for (case, plain) in plan.cases.iter().zip(&plain.cases) {
+            let (connection, plain) = (&case.scenario.connection, &plain.scenario.connection);
+            assert_eq!((&connection.congestion, connection.mtu), (&plain.congestion, plain.mtu));
+            assert_eq!(connection.sack, case.variant == "a");
+        }
     }
 
     #[test]

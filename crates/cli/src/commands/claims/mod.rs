@@ -1,15 +1,15 @@
 //! `anabranch claims`: the papers' claims, measured.
 
-use std::collections::btree_map::Entry;
-use std::path::Path;
+mod map;
+mod runs;
 
-use lab::present::claims::{Claim, Mode, Needs, Outcome, Runs, Verdict, as_printed, evaluate, needs, to_json, to_text};
-use lab::run::sweep::{Journal, Manifest, Plan, Record};
-use lab::scenario::{Override, Seeds};
+use std::collections::btree_map::Entry;
+
+use lab::present::claims::conditions::CONDITIONS;
+use lab::present::claims::{Claim, Mode, Outcome, Runs, Verdict, evaluate, needs, to_json, to_text};
 
 use crate::arguments::{self, ClaimMode};
-use crate::commands::shipped;
-use crate::console::{self, RunsBar};
+use crate::console;
 use crate::failure::Failure;
 
 /// Runs what the claims need, and prints what comes of it.
@@ -19,10 +19,15 @@ pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
         ClaimMode::Build => Mode::Build,
         ClaimMode::Paper => Mode::Paper,
     };
+    if arguments.map {
+        return map::map(&chosen, arguments, mode);
+    }
+    let seeds = 1..=arguments.seeds;
     let mut runs = Runs::new();
     for needs in chosen.iter().flat_map(|claim| needs(claim)) {
         if let Entry::Vacant(missing) = runs.entry(needs) {
-            missing.insert(run(needs, arguments, mode)?);
+            let plan = runs::plan(needs, &CONDITIONS[0], seeds.clone(), mode)?;
+            missing.insert(runs::run(&plan, arguments, &format!("runs of {}", needs.scenario))?);
         }
     }
     let outcomes: Vec<Outcome> = chosen.iter().map(|claim| evaluate(claim, &runs, mode)).collect();
@@ -66,33 +71,6 @@ fn choose(ids: &[String]) -> Result<Vec<&'static Claim>, Failure> {
     Ok(chosen)
 }
 
-fn run(needs: Needs, arguments: &arguments::Claims, mode: Mode) -> Result<Vec<Record>, Failure> {
-    let plan = plan(needs, arguments.seeds, mode)?;
-    let manifest = Manifest::new(&plan);
-    // What was run with other settings is kept beside it.
-    let path = arguments.out.join(format!("{}-{}.jsonl", needs.scenario, &manifest.content[..12]));
-    let mut journal = Journal::open(&path, &manifest, false).map_err(|error| Failure::Input(error.to_string()))?;
-    let workers = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let bar = RunsBar::new(&format!("runs of {}", needs.scenario));
-    let ran = lab::run::sweep::run(&plan, &mut journal, workers, &mut |progress| bar.show(progress));
-    drop(bar);
-    ran.map_err(|error| Failure::Failed(error.to_string()))?;
-    let wanted = |record: &&Record| plan.seeds.contains(&record.seed);
-    Ok(journal.records().iter().filter(wanted).cloned().collect())
-}
-
-fn plan(needs: Needs, seeds: u64, mode: Mode) -> Result<Plan, Failure> {
-    let overrides: Result<Vec<Override>, _> = needs.set.iter().map(|text| text.parse()).collect();
-    let overrides = overrides.map_err(|error| Failure::Input(format!("{}: {error}", needs.scenario)))?;
-    let load = |overrides: &[Override]| shipped::load(Path::new(needs.scenario), overrides);
-    let seeds: Seeds = format!("1..{seeds}").parse().map_err(|error| Failure::Input(format!("--seeds: {error}")))?;
-    let mut plan = Plan::new(load, &overrides, Some(seeds)).map_err(|error| Failure::Input(error.to_string()))?;
-    if mode == Mode::Paper {
-        plan.cases.iter_mut().for_each(|case| as_printed(&mut case.scenario));
-    }
-    Ok(plan)
-}
-
 fn what_next(arguments: &arguments::Claims) -> String {
     format!(
         "{} seeds, {}. Finished runs are in {}.\n\nnext:\n  anabranch claims --ids C05 --seeds 50    # narrower intervals\n  \
@@ -106,10 +84,13 @@ fn what_next(arguments: &arguments::Claims) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::path::Path;
 
-    use lab::present::claims::{AS_PRINTED, Evidence, Quantity};
+    use lab::present::claims::{AS_PRINTED, Evidence, Needs, Quantity};
+    use lab::scenario::Override;
 
     use super::*;
+    use crate::commands::shipped;
 
     fn quantities(claim: &Claim) -> Vec<(Needs, Quantity)> {
         let of = |evidence: &Evidence| match *evidence {
@@ -125,7 +106,7 @@ mod tests {
     fn claims_speak_of_what_ships() {
         for claim in lab::present::claims::claims() {
             for (needs, quantity) in quantities(claim) {
-                let plan = plan(needs, 1, Mode::Build).unwrap();
+                let plan = runs::plan(needs, &CONDITIONS[0], 1..=1, Mode::Build).unwrap();
                 for variant in quantity.variants() {
                     assert!(plan.cases.iter().any(|case| case.variant == variant), "{}: {variant}", claim.id);
                 }

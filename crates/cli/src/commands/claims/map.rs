@@ -1,0 +1,167 @@
+//! `anabranch claims --map`: claims by conditions.
+
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::ops::RangeInclusive;
+
+use lab::present::claims::conditions::{CONDITIONS, Condition};
+use lab::present::claims::map::{Looked, Map, to_html, to_text};
+use lab::present::claims::{Claim, Mode, Needs, Runs, evaluate, needs, users};
+use lab::run::sweep::{Manifest, Record};
+
+use super::runs;
+use crate::arguments;
+use crate::console;
+use crate::failure::Failure;
+
+/// Runs what `claims` need under the conditions asked for, and prints the map; its page and its JSON go beside the runs. Without a
+/// choice of claims, what a person would notice of the modules is looked at too.
+pub(super) fn map(claims: &[&'static Claim], arguments: &arguments::Claims, mode: Mode) -> Result<(), Failure> {
+    let conditions = choose(&arguments.conditions)?;
+    let seeds = Seeds::new(arguments);
+    let shipped = contents(claims, &CONDITIONS[0], mode)?;
+    let (mut looked, mut of_users) = (Vec::new(), Vec::new());
+    for (index, condition) in conditions.iter().enumerate() {
+        let what = format!("{} ({} of {})", condition.name, index + 1, conditions.len());
+        let run = |needs: Needs| {
+            let plan = runs::plan(needs, condition, seeds.all(), mode)?;
+            runs::run(&plan, arguments, &format!("{what}: {}", needs.scenario))
+        };
+        looked.push(look(claims, condition, &shipped, &seeds, run, mode)?);
+        if arguments.ids.is_empty() {
+            of_users.push(all(users::needs(), run)?);
+        }
+    }
+    let confirmed_on = seeds.confirm.as_ref().map(bounds);
+    let mut map = Map::new(claims, &conditions, &looked, bounds(&seeds.look), confirmed_on);
+    if !of_users.is_empty() {
+        map.users = users::judge(&of_users, &seeds.look, seeds.confirm.as_ref());
+    }
+    let page = arguments.out.join("map.html");
+    atomic_file::write(&page, to_html(&map).as_bytes())?;
+    atomic_file::write(&arguments.out.join("map.json"), map.to_json().as_bytes())?;
+    let text = match arguments.json {
+        true => map.to_json(),
+        false => format!(
+            "{}\nFinished runs are in {}.\n\nnext:\n  xdg-open {}    # every square opens into its intervals\n  \
+             anabranch claims --map --ids C11,C20 --conditions short-units    # some squares alone\n",
+            to_text(&map),
+            arguments.out.display(),
+            page.display(),
+        ),
+    };
+    Ok(console::print(&text)?)
+}
+
+/// The seeds on which conditions are looked at, and those on which they are confirmed.
+struct Seeds {
+    look: RangeInclusive<u64>,
+    confirm: Option<RangeInclusive<u64>>,
+}
+
+impl Seeds {
+    fn new(arguments: &arguments::Claims) -> Self {
+        let (look, confirm) = (arguments.seeds, arguments.confirm);
+        Self { look: 1..=look, confirm: (confirm > 0).then(|| look + 1..=look + confirm) }
+    }
+
+    fn all(&self) -> RangeInclusive<u64> {
+        1..=*self.confirm.as_ref().unwrap_or(&self.look).end()
+    }
+}
+
+const fn bounds(seeds: &RangeInclusive<u64>) -> [u64; 2] {
+    [*seeds.start(), *seeds.end()]
+}
+
+fn choose(names: &[String]) -> Result<Vec<&'static Condition>, Failure> {
+    let unknown = names.iter().find(|name| CONDITIONS.iter().all(|condition| condition.name != name.trim()));
+    if let Some(name) = unknown {
+        let known: Vec<_> = CONDITIONS.iter().map(|condition| condition.name).collect();
+        return Err(Failure::Input(format!(
+            "--conditions {name}: there is no such condition\n  help: known: {}",
+            known.join(", ")
+        )));
+    }
+    // What ships is what the others are held against.
+    let wanted = |condition: &&Condition| {
+        names.is_empty() || condition.settings.is_empty() || names.iter().any(|name| name.trim() == condition.name)
+    };
+    Ok(CONDITIONS.iter().filter(wanted).collect())
+}
+
+/// What the runs of each of the claims' needs depend on, as journals name it.
+fn contents(claims: &[&'static Claim], condition: &Condition, mode: Mode) -> Result<BTreeMap<Needs, String>, Failure> {
+    let all = claims.iter().flat_map(|claim| needs(claim));
+    all.map(|needs| Ok((needs, Manifest::new(&runs::plan(needs, condition, 1..=1, mode)?).content))).collect()
+}
+
+/// The runs of all `needs`.
+fn all(
+    needs: impl IntoIterator<Item = Needs>,
+    run: impl Fn(Needs) -> Result<Vec<Record>, Failure>,
+) -> Result<Runs, Failure> {
+    let mut runs = Runs::new();
+    for needs in needs {
+        if let Entry::Vacant(missing) = runs.entry(needs) {
+            missing.insert(run(needs)?);
+        }
+    }
+    Ok(runs)
+}
+
+/// What the claims come to under one condition. The runs of one condition at a time are held in memory.
+fn look(
+    claims: &[&'static Claim],
+    condition: &'static Condition,
+    shipped: &BTreeMap<Needs, String>,
+    seeds: &Seeds,
+    run: impl Fn(Needs) -> Result<Vec<Record>, Failure>,
+    mode: Mode,
+) -> Result<Vec<Looked>, Failure> {
+    let at = all(claims.iter().flat_map(|claim| needs(claim)), run)?;
+    let confirmed = seeds.confirm.as_ref().map(|seeds| with_seeds(&at, seeds));
+    let at = with_seeds(&at, &seeds.look);
+    let changed = contents(claims, condition, mode)?;
+    let unchanged = |claim: &Claim| {
+        !condition.settings.is_empty() && needs(claim).iter().all(|needs| changed.get(needs) == shipped.get(needs))
+    };
+    let look = |claim: &&'static Claim| Looked {
+        at: evaluate(claim, &at, mode),
+        confirmed: confirmed.as_ref().map(|runs| evaluate(claim, runs, mode)),
+        unchanged: unchanged(claim),
+    };
+    Ok(claims.iter().map(look).collect())
+}
+
+fn with_seeds(runs: &Runs, seeds: &RangeInclusive<u64>) -> Runs {
+    let wanted = |record: &&Record| seeds.contains(&record.seed);
+    runs.iter().map(|(needs, records)| (*needs, records.iter().filter(wanted).cloned().collect())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A condition may have no place in a scenario, but it must not break one. Each of these is like many others.
+    #[test]
+    fn every_condition_suits_every_kind_of_claim() {
+        suits(&["C01", "C20", "C34", "C42", "C50", "C60"]);
+    }
+
+    #[test]
+    #[ignore = "a minute: every condition in every variant of every scenario"]
+    fn every_condition_suits_every_claim() {
+        let all: Vec<_> = lab::present::claims::claims().map(|claim| claim.id).collect();
+        suits(&all);
+    }
+
+    fn suits(ids: &[&str]) {
+        let claims: Vec<_> = lab::present::claims::claims().filter(|claim| ids.contains(&claim.id)).collect();
+        let shipped = contents(&claims, &CONDITIONS[0], Mode::Build).unwrap();
+        for condition in &CONDITIONS[1..] {
+            let changed = contents(&claims, condition, Mode::Build).unwrap_or_else(|error| panic!("{error:?}"));
+            let changes = changed.iter().any(|(needs, content)| shipped[needs] != *content);
+            assert!(changes, "{} changes nothing", condition.name);
+        }
+    }
+}

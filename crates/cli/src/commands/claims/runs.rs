@@ -1,0 +1,51 @@
+//! The runs that claims need, from a journal or made now.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use lab::present::claims::conditions::Condition;
+use lab::present::claims::{Mode, Needs, as_printed};
+use lab::run::sweep::{Journal, Manifest, Plan, Record};
+use lab::scenario::{Override, Scenario, Seeds};
+
+use crate::arguments;
+use crate::commands::shipped;
+use crate::console::RunsBar;
+use crate::failure::Failure;
+
+/// What must be run for `needs` under `condition`, with `seeds`.
+pub(super) fn plan(
+    needs: Needs,
+    condition: &Condition,
+    seeds: RangeInclusive<u64>,
+    mode: Mode,
+) -> Result<Plan, Failure> {
+    let overrides: Result<Vec<Override>, _> = needs.set.iter().map(|text| text.parse()).collect();
+    let overrides = overrides.map_err(|error| Failure::Input(format!("{}: {error}", needs.scenario)))?;
+    let load = |overrides: &[Override]| shipped::load(Path::new(needs.scenario), overrides);
+    let seeds = format!("{}..{}", seeds.start(), seeds.end());
+    let seeds: Seeds = seeds.parse().map_err(|error| Failure::Input(format!("--seeds: {error}")))?;
+    // A setting that does not parse is a mistake in the list of conditions, which a test would have found.
+    let besides = |scenario: &Scenario| condition.overrides(scenario).unwrap_or_default();
+    let plan = Plan::under(load, &overrides, Some(seeds), besides);
+    let mut plan = plan.map_err(|error| Failure::Input(format!("under {}: {error}", condition.name)))?;
+    if mode == Mode::Paper {
+        plan.cases.iter_mut().for_each(|case| as_printed(&mut case.scenario));
+    }
+    Ok(plan)
+}
+
+/// The records of `plan`; what was run before is not run again. `what` is said beside the progress.
+pub(super) fn run(plan: &Plan, arguments: &arguments::Claims, what: &str) -> Result<Vec<Record>, Failure> {
+    let manifest = Manifest::new(plan);
+    // What was run with other settings is kept beside it.
+    let path = arguments.out.join(format!("{}-{}.jsonl", plan.scenario.name, &manifest.content[..12]));
+    let mut journal = Journal::open(&path, &manifest, false).map_err(|error| Failure::Input(error.to_string()))?;
+    let workers = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let bar = RunsBar::new(what);
+    let ran = lab::run::sweep::run(plan, &mut journal, workers, &mut |progress| bar.show(progress));
+    drop(bar);
+    ran.map_err(|error| Failure::Failed(error.to_string()))?;
+    let wanted = |record: &&Record| plan.seeds.contains(&record.seed);
+    Ok(journal.records().iter().filter(wanted).cloned().collect())
+}

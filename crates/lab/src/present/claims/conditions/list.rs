@@ -1,0 +1,109 @@
+//! The conditions, in the order of the map's columns.
+
+use super::Setting::{Always, InCell, OnLinks, OnWlan, WithForwarding, WithTarget};
+use super::{Condition, Kind, Setting};
+
+const fn switch(name: &'static str, why: &'static str, settings: &'static [Setting]) -> Condition {
+    Condition { name, kind: Kind::Switch, why, settings }
+}
+
+const fn world(name: &'static str, why: &'static str, settings: &'static [Setting]) -> Condition {
+    Condition { name, kind: Kind::World, why, settings }
+}
+
+const SHORT_UNIT: Setting = WithTarget("metrics.unit_packets=100");
+const SHORT_RANGE: Setting = WithForwarding("cooperation.forwarding.range_packets=100");
+
+/// All of them; the first changes nothing.
+pub const CONDITIONS: &[Condition] = &[
+    Condition { name: "shipped", kind: Kind::Shipped, why: "the scenarios as they ship", settings: &[] },
+    switch(
+        "short-units",
+        "the thesis prints neither M nor H; with 100 packets a unit lasts 0.4 s at 3 Mbit/s instead of 2 s",
+        &[SHORT_UNIT, SHORT_RANGE],
+    ),
+    switch("no-sack", "ns-3 had no selective acknowledgements before 2016", &[Always("connection.sack=false")]),
+    switch("no-timestamps", "ns-3 had no TCP timestamps before 2015", &[Always("connection.timestamps=false")]),
+    switch("initial-window-1", "ns-3's default of the time", &[Always("connection.initial_window_segments=1")]),
+    switch(
+        "rto-1s",
+        "RFC 6298 (2.4): a time-out below one second is rounded up; ns-3's minimum until today",
+        &[Always("connection.rto_min=1 s")],
+    ),
+    switch("delayed-ack-200ms", "ns-3's and RFC 1122's common value", &[Always("connection.delayed_ack=200 ms")]),
+    switch(
+        "no-hystart",
+        "RFC 9406 is of 2023: slow start ended at the first loss",
+        &[Always("connection.hystart=false")],
+    ),
+    switch(
+        "queue-50kB",
+        "0.2 s at 2 Mbit/s: a small RLC buffer",
+        &[InCell("cell.queue=50 kB"), OnLinks("relays[*].cellular.queue=50 kB")],
+    ),
+    switch(
+        "queue-1MB",
+        "4 s at 2 Mbit/s: what is measured in mobile networks",
+        &[InCell("cell.queue=1 MB"), OnLinks("relays[*].cellular.queue=1 MB")],
+    ),
+    switch(
+        "queue-10MB",
+        "so large that windows end growth and not loss, as ns-3's LTE module was used",
+        &[InCell("cell.queue=10 MB"), OnLinks("relays[*].cellular.queue=10 MB")],
+    ),
+    switch(
+        "segments-1500",
+        "full packets instead of the 536 octets of ns-3's default",
+        &[Always("connection.mtu=1500 B")],
+    ),
+    switch("lossy-wifi", "noise destroys one frame in ten; 802.11 tries again", &[OnWlan("wlan.frame_loss=10 %")]),
+    world(
+        "home-wifi",
+        "a home network on a middling channel: 24 Mbit/s, one frame in twenty lost",
+        &[OnWlan("wlan.rate=24 Mbit/s"), OnWlan("wlan.frame_loss=5 %")],
+    ),
+    world(
+        "bufferbloated-lte",
+        "LTE as measured in the field: 1 MB for each device, 40 ms to the server",
+        &[InCell("cell.queue=1 MB"), InCell("cell.core_delay=40 ms"), OnLinks("relays[*].cellular.queue=1 MB")],
+    ),
+    world(
+        "5g",
+        "a mid-band cell: twice the carrier, short delays, 1 MB of queue",
+        &[
+            InCell("cell.resource_blocks=100"),
+            InCell("cell.core_delay=5 ms"),
+            InCell("cell.uplink_delay=3 ms"),
+            InCell("cell.uplink_rate=20 Mbit/s"),
+            InCell("cell.queue=1 MB"),
+            OnLinks("relays[*].cellular.queue=1 MB"),
+            OnWlan("wlan.rate=54 Mbit/s"),
+        ],
+    ),
+    world(
+        "train",
+        "devices in a carriage at 120 km/h: fast fading over many echoes, shadowing, and a channel shared with others",
+        &[
+            InCell("cell.fading=etu"),
+            InCell("cell.speed_kmh=120.0"),
+            InCell("cell.shadowing_db=6.0"),
+            OnWlan("wlan.frame_loss=5 %"),
+        ],
+    ),
+    world(
+        "thesis-ns3",
+        "what the thesis ran on, as far as it is known: the endpoints of ns-3 of 2012 to 2014, its queues, short units",
+        &[
+            SHORT_UNIT,
+            SHORT_RANGE,
+            Always("connection.sack=false"),
+            Always("connection.timestamps=false"),
+            Always("connection.initial_window_segments=1"),
+            Always("connection.rto_min=1 s"),
+            Always("connection.delayed_ack=200 ms"),
+            Always("connection.hystart=false"),
+            InCell("cell.queue=10 MB"),
+            OnLinks("relays[*].cellular.queue=10 MB"),
+        ],
+    ),
+];

@@ -1,0 +1,154 @@
+//! Conditions under which claims are looked at: worlds in which a paper's authors, or a reader, may have been.
+//!
+//! A condition changes what a scenario leaves open. What the scenario's variants and the points of its grid say stays as it is, so that
+//! rows remain what they are called; settings that a scenario has no place for (a cell's queue without a cell) do not touch it.
+//!
+//! ```text
+//! list       the conditions; a new one is one entry there, named before anything is run under it
+//! ```
+
+mod list;
+
+use crate::scenario::{Override, Scenario};
+
+pub use list::CONDITIONS;
+
+/// A world in which claims are looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Condition {
+    /// What `--conditions` calls it.
+    pub name: &'static str,
+    /// One difference, or several that go together.
+    pub kind: Kind,
+    /// Why somebody may have been there, and where its values come from.
+    pub why: &'static str,
+    /// What it changes.
+    pub settings: &'static [Setting],
+}
+
+/// What a condition is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing is changed.
+    Shipped,
+    /// One difference alone.
+    Switch,
+    /// Differences that go together somewhere.
+    World,
+}
+
+/// A setting, as after `--set`, and where there is a place for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// In every scenario.
+    Always(&'static str),
+    /// Where the application asks for a bit rate, which units and periods go by.
+    WithTarget(&'static str),
+    /// Where relays hold data back by their range.
+    WithForwarding(&'static str),
+    /// Where relays are in a cell.
+    InCell(&'static str),
+    /// Where each relay has a cellular link of its own.
+    OnLinks(&'static str),
+    /// Where relays and destination share a Wi-Fi channel.
+    OnWlan(&'static str),
+    /// Where relays and destination share a Wi-Fi channel: a field of each relay, its values in turn.
+    EachOnWlan {
+        /// The field of the relay.
+        field: &'static str,
+        /// The values, for the first relay, the second and so on, and then again.
+        values: &'static [&'static str],
+    },
+}
+
+impl Condition {
+    /// What it changes in `scenario`.
+    ///
+    /// # Errors
+    /// If a setting does not read as one, which is a mistake in the list.
+    pub fn overrides(&self, scenario: &Scenario) -> Result<Vec<Override>, String> {
+        self.settings.iter().flat_map(|setting| setting.texts(scenario)).map(|text| text.parse()).collect()
+    }
+}
+
+impl Setting {
+    /// What it comes to in `scenario`, each as after `--set`; nothing if there is no place for it.
+    fn texts(self, scenario: &Scenario) -> Vec<String> {
+        let if_so = |there: bool, text: &str| if there { vec![text.to_owned()] } else { Vec::new() };
+        match self {
+            Self::Always(text) => if_so(true, text),
+            Self::WithTarget(text) => if_so(scenario.target.is_some(), text),
+            Self::WithForwarding(text) => if_so(scenario.cooperation.forwarding.is_some(), text),
+            Self::InCell(text) => if_so(scenario.cell.is_some(), text),
+            Self::OnLinks(text) => if_so(scenario.cell.is_none(), text),
+            Self::OnWlan(text) => if_so(scenario.wlan.is_some(), text),
+            Self::EachOnWlan { field, values } if scenario.wlan.is_some() => {
+                let of_each = values.iter().cycle().take(scenario.relays.len());
+                of_each.enumerate().map(|(index, value)| format!("relays[{index}].{field}={value}")).collect()
+            }
+            Self::EachOnWlan { .. } => Vec::new(),
+        }
+    }
+
+    /// What it sets, for people.
+    pub fn text(self) -> String {
+        match self {
+            Self::Always(text) => text.into(),
+            Self::WithTarget(text) => format!("{text} (with a target)"),
+            Self::WithForwarding(text) => format!("{text} (with differentiated forwarding)"),
+            Self::InCell(text) => format!("{text} (in a cell)"),
+            Self::OnLinks(text) => format!("{text} (without a cell)"),
+            Self::OnWlan(text) => format!("{text} (with a Wi-Fi channel)"),
+            Self::EachOnWlan { field, values } => format!("{field} of each relay: {} in turn", values.join(", ")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::load;
+
+    const CELL: &str = "name = \"x\"\nduration = \"1 s\"\ntarget = { bit_rate = \"3 Mbit/s\" }\nworkload = { kind = \"bulk\" }\n\
+        [cell]\n[wlan]\n[[relays]]\ncount = 3\nplace = { distance_m = [800.0, 1000.0] }\n";
+    const LINKS: &str = "name = \"x\"\nduration = \"1 s\"\nworkload = { kind = \"bulk\" }\n\
+        [[relays]]\ncellular = { rate = \"3 Mbit/s\", delay = \"5 ms\" }\n";
+
+    fn texts(setting: Setting, text: &str) -> Vec<String> {
+        setting.texts(&load("x.toml", text, &[]).unwrap())
+    }
+
+    #[test]
+    fn a_setting_changes_only_what_is_there() {
+        for (setting, in_cell, on_links) in [
+            (Setting::Always("connection.sack=false"), 1, 1),
+            (Setting::InCell("cell.queue=1 MB"), 1, 0),
+            (Setting::OnLinks("relays[*].cellular.queue=1 MB"), 0, 1),
+            (Setting::OnWlan("wlan.frame_loss=5 %"), 1, 0),
+            (Setting::WithTarget("metrics.unit_packets=100"), 1, 0),
+            (Setting::WithForwarding("cooperation.forwarding.range_packets=100"), 0, 0),
+            (Setting::EachOnWlan { field: "name", values: &["a", "b"] }, 3, 0),
+        ] {
+            assert_eq!((texts(setting, CELL).len(), texts(setting, LINKS).len()), (in_cell, on_links), "{setting:?}");
+        }
+    }
+
+    #[test]
+    fn values_go_round() {
+        let setting = Setting::EachOnWlan { field: "bit_rate_max", values: &["1 Mbit/s", "2 Mbit/s"] };
+        let expected =
+            ["relays[0].bit_rate_max=1 Mbit/s", "relays[1].bit_rate_max=2 Mbit/s", "relays[2].bit_rate_max=1 Mbit/s"];
+        assert_eq!(texts(setting, CELL), expected);
+    }
+
+    #[test]
+    fn every_condition_has_a_name_of_its_own_and_a_reason() {
+        let names: std::collections::BTreeSet<_> = CONDITIONS.iter().map(|condition| condition.name).collect();
+        assert_eq!(names.len(), CONDITIONS.len());
+        assert_eq!((CONDITIONS[0].name, CONDITIONS[0].settings.len()), ("shipped", 0));
+        assert!(CONDITIONS.iter().all(|condition| !condition.why.is_empty()));
+        let switches = CONDITIONS.iter().filter(|condition| condition.kind == Kind::Switch).count();
+        let worlds = CONDITIONS.iter().filter(|condition| condition.kind == Kind::World).count();
+        assert!(switches + worlds >= 12 && worlds >= 5, "{switches} {worlds}");
+    }
+}

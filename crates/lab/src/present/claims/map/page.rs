@@ -1,0 +1,180 @@
+//! The map as one HTML file: a heat map whose squares open into what was measured.
+
+use std::fmt::Write;
+
+use super::super::table::{figure, shown};
+use super::super::{Finding, users};
+use super::text::verdict;
+use super::{Map, Place, Reading, Row, Square, State};
+use crate::present::report::{document, escape};
+
+const STYLE: &str = include_str!("map.css");
+
+/// One page without anything from elsewhere.
+pub fn to_html(map: &Map) -> String {
+    let mut page = format!(
+        "<header><p class=\"brand\">Anabranch</p><h1>Which claims hold where</h1><p class=\"lead\">{}</p></header>\n\
+         <p class=\"states\">{}</p>\n",
+        lead(map),
+        legend()
+    );
+    if !map.users.is_empty() {
+        page.push_str("<h2>What a person would notice</h2>\n");
+        let rows: String = map.users.iter().map(effects_of).collect();
+        page.push_str(&table(map, "module", "", &rows));
+    }
+    if !map.claims.is_empty() {
+        page.push_str("<h2>Claims</h2>\n");
+        let rows: String = map.claims.iter().map(row_of).collect();
+        page.push_str(&table(map, "claim", "<th>verdict</th>", &rows));
+    }
+    page.push_str("<h2>Conditions</h2>\n<dl class=\"conditions\">\n");
+    for condition in &map.conditions {
+        let (why, settings) = (escape(condition.why), escape(&condition.settings.join("; ")));
+        let _ = writeln!(page, "<dt>{}</dt><dd>{why}<br><code>{settings}</code></dd>", condition.name);
+    }
+    page.push_str("</dl>\n");
+    document("The claims' map", STYLE, &page)
+}
+
+/// A table with a column for every condition.
+fn table(map: &Map, first: &str, last: &str, rows: &str) -> String {
+    let mut text = format!("<table class=\"map\"><thead><tr><th>{first}</th>");
+    for condition in &map.conditions {
+        let why = format!("{}. {}", condition.why, condition.settings.join("; "));
+        let _ = write!(text, "<th class=\"condition\" title=\"{}\"><span>{}</span></th>", escape(&why), condition.name);
+    }
+    text + last + "</tr></thead><tbody>\n" + rows + "</tbody></table>\n"
+}
+
+fn effects_of(row: &users::Seen) -> String {
+    let mut text =
+        format!("<tr><th class=\"claim\"><b>{}</b><small>{}</small></th>", escape(row.module), escape(row.measure));
+    for square in &row.squares {
+        let (class, word) = match square.state {
+            users::State::Helps => ("holds", "better"),
+            users::State::Hurts => ("not-measured", "worse"),
+            users::State::NoDifference => ("holds-not", "no difference"),
+            users::State::NotMeasured => ("informative", "not measured"),
+        };
+        let readings = [("looked at", square.looked_at), ("confirmed", square.confirmed)];
+        let readings: String = readings.iter().map(|(name, difference)| difference_of(name, *difference)).collect();
+        let _ = write!(
+            text,
+            "<td class=\"{class}\"><details><summary title=\"{word}\"></summary><div><b>{word}</b><ul>{readings}</ul></div></details></td>"
+        );
+    }
+    text + "</tr>\n"
+}
+
+fn difference_of(name: &str, difference: Option<users::Difference>) -> String {
+    let Some(difference) = difference else { return String::new() };
+    let interval = difference.interval.map_or(String::new(), |interval| format!(", difference {}", shown(interval)));
+    let p_value = difference.p_value.map_or(String::new(), |p_value| format!(", p = {p_value:.2e}"));
+    let (without, with) = (figure(difference.without), figure(difference.with));
+    format!("<li>{name}, {} seeds: without {without}, with <b>{with}</b>{interval}{p_value}</li>", difference.seeds)
+}
+
+fn lead(map: &Map) -> String {
+    let count = |is: fn(&Place) -> bool| map.claims.iter().filter(|row| is(&row.place)).count();
+    let shipped = count(|place| matches!(place, Place::AsShipped));
+    let under = count(|place| matches!(place, Place::Under(_)));
+    let nowhere = count(|place| matches!(place, Place::Nowhere));
+    let [first, last] = map.looked_at;
+    let confirmed = map
+        .confirmed_on
+        .map_or("not confirmed on others".into(), |[first, last]| format!("confirmed on seeds {first} to {last}"));
+    format!(
+        "Of {} claims {shipped} hold as shipped, {under} under other conditions, {nowhere} under none of these. Looked at on seeds \
+         {first} to {last}, corrected for many comparisons; {confirmed}. A square opens into its intervals.",
+        map.claims.len()
+    )
+}
+
+const STATES: [State; 6] =
+    [State::Holds, State::Unconfirmed, State::Luck, State::HoldsNot, State::Informative, State::NotMeasured];
+
+fn legend() -> String {
+    let entries = STATES.iter().map(|state| format!("<span class=\"mark {}\">{}</span>", class(*state), word(*state)));
+    entries.chain(["= the condition changes no run of it".to_owned()]).collect::<Vec<_>>().join(" ")
+}
+
+fn row_of(row: &Row) -> String {
+    let (paper, source) = (escape(row.paper), escape(row.source));
+    let mut text = format!("<tr><th class=\"claim\"><b>{}</b> {paper}<small>{source}</small></th>", row.id);
+    row.squares.iter().for_each(|square| text.push_str(&square_of(square)));
+    let _ = writeln!(text, "<td class=\"verdict\">{}</td></tr>", escape(&verdict(row)));
+    text
+}
+
+fn square_of(square: &Square) -> String {
+    let (class, word) = (class(square.state), word(square.state));
+    let sign = if square.unchanged { "=" } else { "" };
+    let confirmed = square.confirmed.as_ref().map(|reading| reading_of("confirmed", reading)).unwrap_or_default();
+    format!(
+        "<td class=\"{class}\"><details><summary title=\"{word}\">{sign}</summary><div><b>{}: {word}</b>{}{confirmed}</div></details></td>",
+        square.condition,
+        reading_of("looked at", &square.looked_at),
+    )
+}
+
+fn reading_of(name: &str, reading: &Reading) -> String {
+    let findings: String = reading.findings.iter().map(finding_of).collect();
+    let faulty = match reading.faulty_runs {
+        0 => String::new(),
+        faulty => format!(", {faulty} runs with faults"),
+    };
+    format!("<p>{name}, {} seeds{faulty}</p><ul>{findings}</ul>", reading.seeds)
+}
+
+fn finding_of(finding: &Finding) -> String {
+    let measured = finding.measured.map_or("nothing measured".into(), figure);
+    let interval = finding.interval.map_or(String::new(), |interval| format!(" ({})", shown(interval)));
+    let p_value = finding.p_value.map_or(String::new(), |p_value| format!(", p = {p_value:.2e}"));
+    let holds = match finding.holds {
+        Some(true) => "holds",
+        Some(false) => "does not hold",
+        None => "shown",
+    };
+    format!("<li>{}: <b>{measured}</b>{interval}{p_value}: {holds}</li>", escape(&finding.what))
+}
+
+fn class(state: State) -> &'static str {
+    match state {
+        State::Holds => "holds",
+        State::Unconfirmed => "unconfirmed",
+        State::Luck => "luck",
+        State::HoldsNot => "holds-not",
+        State::Informative => "informative",
+        State::NotMeasured => "not-measured",
+    }
+}
+
+fn word(state: State) -> &'static str {
+    match state {
+        State::Holds => "holds",
+        State::Unconfirmed => "held, not confirmed",
+        State::Luck => "held, may be luck",
+        State::HoldsNot => "does not hold",
+        State::Informative => "informative",
+        State::NotMeasured => "not measured",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{looked, map};
+    use super::*;
+
+    #[test]
+    fn every_cell_opens_into_its_intervals() {
+        let html = to_html(&map(&[looked(0.9, 0.9), looked(0.001, 0.001)]));
+        assert_eq!(html.matches("<details>").count(), 2);
+        assert!(html.contains("0 hold as shipped, 1 under other conditions"), "{html}");
+        assert!(
+            html.contains("<td class=\"holds\">") && html.contains("-1.00</b> (-2.00 to 0.50), p = 1.00e-3: holds"),
+            "{html}"
+        );
+        assert!(!html.contains("src="), "the page needs nothing from elsewhere");
+    }
+}

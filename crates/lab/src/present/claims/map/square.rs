@@ -1,0 +1,149 @@
+//! A claim under a condition.
+
+use serde::Serialize;
+
+use super::super::{FALSE_DISCOVERY_RATE, Finding, Outcome, Verdict};
+use super::Looked;
+use crate::measure::statistics::discoveries;
+
+/// A claim under a condition.
+#[derive(Clone, Debug, Serialize)]
+pub struct Square {
+    /// The condition.
+    pub condition: &'static str,
+    /// What both sets of seeds say.
+    pub state: State,
+    /// Whether the condition changes no run that the claim needs: what is shown is that of the scenarios as they ship.
+    pub unchanged: bool,
+    /// On the seeds on which conditions were looked at.
+    pub looked_at: Reading,
+    /// On those on which they were confirmed; null without.
+    pub confirmed: Option<Reading>,
+}
+
+/// What one set of seeds says.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reading {
+    /// By the claim's own criteria.
+    pub verdict: Verdict,
+    /// What had to hold, and what was measured.
+    pub findings: Vec<Finding>,
+    /// Seeds.
+    pub seeds: usize,
+    /// Runs that had faults.
+    pub faulty_runs: usize,
+}
+
+/// What both sets of seeds say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It holds on both.
+    Holds,
+    /// It holds where conditions were looked at, and not where they were to be confirmed.
+    Unconfirmed,
+    /// It holds where conditions were looked at, but so many were looked at that it may be luck.
+    Luck,
+    /// It does not hold.
+    HoldsNot,
+    /// It cannot be right or wrong.
+    Informative,
+    /// No run gave the numbers that it is about.
+    NotMeasured,
+}
+
+impl Square {
+    pub(super) fn new(condition: &'static str, looked: &Looked, kept: bool) -> Self {
+        let state = state(looked.at.verdict, kept, looked.confirmed.as_ref().map(|outcome| outcome.verdict));
+        Self {
+            condition,
+            state,
+            unchanged: looked.unchanged,
+            looked_at: Reading::new(&looked.at),
+            confirmed: looked.confirmed.as_ref().map(Reading::new),
+        }
+    }
+}
+
+impl Reading {
+    fn new(outcome: &Outcome) -> Self {
+        let (verdict, findings) = (outcome.verdict, outcome.findings.clone());
+        Self { verdict, findings, seeds: outcome.seeds, faulty_runs: outcome.faulty_runs }
+    }
+}
+
+fn state(looked_at: Verdict, kept: bool, confirmed: Option<Verdict>) -> State {
+    match (looked_at, confirmed) {
+        (Verdict::NotMeasured, _) | (_, Some(Verdict::NotMeasured)) => State::NotMeasured,
+        (Verdict::Informative, _) => State::Informative,
+        (Verdict::NotReproduced, _) => State::HoldsNot,
+        (Verdict::Reproduced, _) if !kept => State::Luck,
+        (Verdict::Reproduced, Some(Verdict::NotReproduced)) => State::Unconfirmed,
+        (Verdict::Reproduced, _) => State::Holds,
+    }
+}
+
+/// For each square whether its orderings remain after the correction for all squares; those that have none always do. A condition that
+/// changes nothing is no further test.
+pub(super) fn kept_after_correction(looked: &[Vec<Looked>]) -> Vec<Vec<bool>> {
+    let tested = |looked: &Looked| p_value(&looked.at).filter(|_| !looked.unchanged);
+    let tests: Vec<f64> = looked.iter().flatten().filter_map(tested).collect();
+    let shown = discoveries(&tests, FALSE_DISCOVERY_RATE);
+    let largest = tests.iter().zip(&shown).filter(|(_, shown)| **shown).map(|(p_value, _)| *p_value);
+    let largest = largest.fold(-1.0, f64::max);
+    let kept = |looked: &Looked| p_value(&looked.at).is_none_or(|p_value| p_value <= largest);
+    looked.iter().map(|row| row.iter().map(kept).collect()).collect()
+}
+
+/// All that must hold of a claim must hold, so the weakest of its orderings speaks for it. One that goes the wrong way shows nothing.
+fn p_value(outcome: &Outcome) -> Option<f64> {
+    let of = |finding: &Finding| match finding.holds {
+        Some(true) => finding.p_value,
+        _ => finding.p_value.map(|_| 1.0),
+    };
+    outcome.findings.iter().filter_map(of).fold(None, |largest, p_value| Some(p_value.max(largest.unwrap_or(0.0))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{looked, map, outcome};
+    use super::*;
+
+    #[test]
+    fn a_cell_needs_both_sets_of_seeds() {
+        for (square, expected) in [
+            (looked(0.001, 0.001), State::Holds),
+            (looked(0.001, 0.3), State::Unconfirmed),
+            (looked(0.3, 0.001), State::HoldsNot),
+            (Looked { confirmed: None, ..looked(0.001, 0.0) }, State::Holds),
+        ] {
+            assert_eq!(map(&[square]).claims[0].squares[0].state, expected);
+        }
+    }
+
+    /// Of five tests 0.04 is no discovery; alone it is.
+    #[test]
+    fn among_many_a_weak_ordering_may_be_luck() {
+        let weak = looked(0.04, 0.001);
+        assert_eq!(map(core::slice::from_ref(&weak)).claims[0].squares[0].state, State::Holds);
+        let others = || (0..4).map(|_| looked(0.9, 0.9));
+        let many: Vec<_> = [weak.clone()].into_iter().chain(others()).collect();
+        assert_eq!(map(&many).claims[0].squares[0].state, State::Luck);
+        // Conditions that change nothing are the same test again.
+        let same = others().map(|square| Looked { unchanged: true, ..square });
+        let few: Vec<_> = [weak].into_iter().chain(same).collect();
+        assert_eq!(map(&few).claims[0].squares[0].state, State::Holds);
+    }
+
+    #[test]
+    fn ranges_are_not_corrected_and_the_weakest_ordering_counts() {
+        let mut ranges = outcome(0.001);
+        ranges.findings[0].p_value = None;
+        assert_eq!(p_value(&ranges), None);
+        let mut two = outcome(0.001);
+        two.findings.push(outcome(0.02).findings[0].clone());
+        assert_eq!(p_value(&two), Some(0.02));
+        two.findings[0].holds = Some(false);
+        assert_eq!(p_value(&two), Some(1.0));
+    }
+}

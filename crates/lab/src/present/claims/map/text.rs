@@ -1,0 +1,114 @@
+//! The map as text.
+
+use std::fmt::Write;
+
+use super::super::table::figure;
+use super::super::users;
+use super::{Map, Place, Row, State};
+
+/// Every square of the map in Markdown tables, what people notice first, with a legend below, and what each condition changes.
+pub fn to_text(map: &Map) -> String {
+    let mut text = users_of(map);
+    if !map.claims.is_empty() {
+        text += &claims_of(map);
+    }
+    let [first, last] = map.looked_at;
+    let confirmed = map
+        .confirmed_on
+        .map_or("not confirmed on others".into(), |[first, last]| format!("confirmed on seeds {first} to {last}"));
+    let _ = writeln!(text, "Looked at on seeds {first} to {last}, corrected for many comparisons; {confirmed}.\n");
+    for condition in &map.conditions {
+        let settings =
+            if condition.settings.is_empty() { String::new() } else { format!(": {}", condition.settings.join("; ")) };
+        let _ = writeln!(text, "- {}: {}{settings}", condition.name, condition.why);
+    }
+    text
+}
+
+fn claims_of(map: &Map) -> String {
+    let names: Vec<_> = map.conditions.iter().map(|condition| condition.name).collect();
+    let mut text = format!("| claim | the paper | {} | verdict |\n", names.join(" | "));
+    let _ = writeln!(text, "|---|---|{}---|", "---|".repeat(names.len()));
+    for row in &map.claims {
+        let squares: Vec<_> = row.squares.iter().map(|square| mark(square.state, square.unchanged)).collect();
+        let _ = writeln!(text, "| {} | {} | {} | {} |", row.id, row.paper, squares.join(" | "), verdict(row));
+    }
+    let _ = writeln!(text, "\n{LEGEND}\n");
+    text
+}
+
+fn users_of(map: &Map) -> String {
+    if map.users.is_empty() {
+        return String::new();
+    }
+    let names: Vec<_> = map.conditions.iter().map(|condition| condition.name).collect();
+    let mut text = format!("| module | what a person notices | {} |\n", names.join(" | "));
+    let _ = writeln!(text, "|---|---|{}", "---|".repeat(names.len()));
+    for row in &map.users {
+        let squares: Vec<_> = row.squares.iter().map(effect).collect();
+        let _ = writeln!(text, "| {} | {} | {} |", row.module, row.measure, squares.join(" | "));
+    }
+    text + "\nBold: better, or worse, with the module than without it; the means without and with it.\n\n"
+}
+
+/// Means without and with the module, and what they show.
+fn effect(square: &users::Comparison) -> String {
+    let Some(difference) = square.looked_at else { return "x".into() };
+    let means = format!("{} -> {}", figure(difference.without), figure(difference.with));
+    match square.state {
+        users::State::Helps => format!("**better** {means}"),
+        users::State::Hurts => format!("**worse** {means}"),
+        users::State::NoDifference => means,
+        users::State::NotMeasured => "x".into(),
+    }
+}
+
+const LEGEND: &str = "+ holds; (+) held and was not confirmed; ? held, and may be luck among so many; - does not hold; \
+    = the condition changes no run of it; i informative; x not measured.";
+
+fn mark(state: State, unchanged: bool) -> String {
+    let mark = match state {
+        State::Holds => "+",
+        State::Unconfirmed => "(+)",
+        State::Luck => "?",
+        State::HoldsNot => "-",
+        State::Informative => "i",
+        State::NotMeasured => "x",
+    };
+    if unchanged { format!("{mark} =") } else { mark.into() }
+}
+
+/// Where a claim holds, in words.
+pub(super) fn verdict(row: &Row) -> String {
+    match &row.place {
+        Place::AsShipped => "holds as shipped".into(),
+        Place::Under(conditions) => format!("holds under {}", conditions.join(", ")),
+        Place::Nowhere => match row.because {
+            Some(cause) => format!("never here, because {cause}"),
+            None => "never here; the cause is not measured yet".into(),
+        },
+        Place::Informative => "informative".into(),
+        Place::NotMeasured => "not measured".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Looked;
+    use super::super::testing::{looked, map};
+    use super::*;
+
+    #[test]
+    fn every_cell_is_there_with_what_it_means() {
+        let same = Looked { unchanged: true, ..looked(0.9, 0.9) };
+        let text = to_text(&map(&[looked(0.9, 0.9), looked(0.001, 0.001), looked(0.001, 0.9), same]));
+        let row = "| C05 | 1 outage against 3 while bandwidth falls | - | + | (+) | - = | holds under short-units |";
+        assert!(text.contains(row), "{text}");
+        assert!(
+            text.contains("seeds 1 to 20") && text.contains("seeds 21 to 60") && text.contains("- short-units: "),
+            "{text}"
+        );
+        let nowhere = to_text(&map(&[looked(0.9, 0.9)]));
+        assert!(nowhere.contains("never here; the cause is not measured yet"), "{nowhere}");
+    }
+}
