@@ -26,6 +26,9 @@ const TURN_BYTES: usize = 1 << 20;
 /// wait here.
 const PIECE_BYTES: usize = 256 << 10;
 
+/// A connection on which nothing has moved for so long is not busy, though it may be held up.
+const BUSY_FOR: Duration = Duration::from_millis(500);
+
 /// Octets kept for a client that has read little so far. One that reads gets room for as many again, up to what the connection's
 /// settings say: a hundred clients that do not read must not cost what a hundred that do are worth.
 pub const ROOM_FIRST_BYTES: u64 = 512 << 10;
@@ -420,6 +423,11 @@ impl Session {
     pub fn is_at_work(&self) -> bool {
         let is_open = self.server.as_ref().is_some_and(Server::is_open);
         is_open && !self.client.is_finished() && matches!(self.stage, Stage::Tunnel | Stage::Exchange(_))
+    }
+
+    /// Whether they have moved lately, too.
+    pub fn is_busy(&self, now: Instant) -> bool {
+        self.is_at_work() && now.saturating_since(self.moved_at) < BUSY_FOR
     }
 
     /// Whether nothing is on its way.
