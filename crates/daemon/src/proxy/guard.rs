@@ -17,6 +17,8 @@ use super::harm::{Carrier, Finding, PERIOD};
 
 /// Clients that are looked at, at most: those that have been there longest.
 const LOOKS_MAX: usize = 16;
+/// A round-trip time that most paths do not exceed.
+const RTT_UNKNOWN: Duration = Duration::from_millis(200);
 /// For how long an uplink that was late is a backup, at first and at most.
 const HELD_BACK_MIN: Duration = Duration::from_secs(30);
 const DOUBLINGS_MAX: u32 = 4;
@@ -109,7 +111,8 @@ impl Proxy {
                 received_bytes: subflow.received_bytes,
                 held_bytes: hearing.held_bytes,
                 heard_at: hearing.heard_at,
-                rtt: subflow.srtt.unwrap_or_default(),
+                // One whose handshake took several attempts has measured nothing.
+                rtt: subflow.srtt.or_else(|| self.choice.round_trip(ip, now)).unwrap_or(RTT_UNKNOWN),
                 backup: subflow.backup,
             });
         }
