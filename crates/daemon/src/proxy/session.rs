@@ -14,6 +14,7 @@ use super::choice::Weight;
 use super::client::Client;
 use super::dial::{Attempt, Dial};
 use super::exchange::{Ended, Exchange};
+use super::guard::Lack;
 use super::harm::Harm;
 use super::head::Forward;
 use super::meter::Seen;
@@ -95,6 +96,8 @@ pub struct Server {
     pub rtts_seen: SmallVec<[(SubflowId, Duration, u64); 2]>,
     /// What its subflows cost.
     pub harm: Harm,
+    /// Uplinks from which it has no subflow.
+    pub lacks: SmallVec<[Lack; 1]>,
     finished: bool,
     shut: bool,
     /// Octets kept for a client that does not read them.
@@ -161,6 +164,7 @@ impl Server {
             seen: SmallVec::new(),
             rtts_seen: SmallVec::new(),
             harm: Harm::default(),
+            lacks: SmallVec::new(),
             finished: false,
             shut: false,
             room_bytes: ROOM_FIRST_BYTES,

@@ -109,6 +109,9 @@ impl Proxy {
                         note_filled(&stats, &mut filled);
                     }
                     self.settle(key, Some(&stats), endpoint, now);
+                    if is_busy {
+                        self.join_again(key, &stats, endpoint, now);
+                    }
                 }
             }
             let session = &mut self.sessions[key];
