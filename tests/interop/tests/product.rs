@@ -3,6 +3,7 @@
 //! Those that are ignored take minutes, and print tables: `scripts/product.sh` runs them.
 
 mod bed;
+mod programs;
 mod table;
 
 use std::time::{Duration, Instant};
@@ -229,7 +230,36 @@ fn servers_without_mptcp() {
         });
         let case = format!("eight at once, {rate}+{other_rate} Mbit/s, {rtt}/{other_rtt} ms");
         table::print(&case, "Mbit/s", &rows, &[("best", best), ("sum", sum)]);
+        println!("  round by round: {:?}", rows[2].values);
     }
+}
+
+/// Those that end make room for others: 24 in all, eight at a time, from servers without MPTCP.
+#[test]
+#[ignore = "minutes; a table of docs/product.md"]
+fn eight_at_a_time() {
+    for [(rate, rtt), (other_rate, other_rtt)] in [[(20, 20), (20, 20)], [(20, 20), (10, 60)]] {
+        if !is_wanted(&format!("{rate}+{other_rate} Mbit/s")) {
+            continue;
+        }
+        let links = [link(rate, rtt, ""), link(other_rate, other_rtt, "")];
+        let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
+        let rows = [Way::Alone(0), Way::Alone(1), Way::Join]
+            .map(|way| Row { name: way.name(), values: (0..rounds()).map(|_| some_at_a_time(&bed, way)).collect() });
+        let [best, sum] = [f64::max(rows[0].median(), rows[1].median()), rows[0].median() + rows[1].median()];
+        let case = format!("24, eight at a time, {rate}+{other_rate} Mbit/s, {rtt}/{other_rtt} ms");
+        table::print(&case, "Mbit/s", &rows, &[("best", best), ("sum", sum)]);
+        println!("  round by round: {:?}", rows[2].values);
+    }
+}
+
+/// Mbit/s of 24 downloads of 1.5 MB, eight at a time.
+fn some_at_a_time(bed: &Bed, way: Way) -> f64 {
+    let begin = now();
+    let more = ["--parallel", "--parallel-max", "8", "--no-progress-meter", "--header", "Connection: close"];
+    let curl = bed.curl(way, PLAIN, "/bytes/1500000?[1-24]", &more);
+    assert_eq!(numbers(curl).len(), 48);
+    24.0 * 12.0 / begin.elapsed().as_secs_f64()
 }
 
 /// Mbit/s of eight downloads together, until the last one is there.

@@ -157,6 +157,8 @@ struct State {
     queue: Duration,
     queue_at: Instant,
     rate_bytes: u64,
+    /// When somebody last took all that it brings: until then nobody knows what it could.
+    filled_at: Option<Instant>,
     /// Connections that use this uplink only, and that are busy or being opened.
     light: u32,
     heavy: u32,
@@ -190,6 +192,7 @@ impl State {
             queue,
             queue_at: at,
             rate_bytes: 0,
+            filled_at: None,
             light: 0,
             heavy: 0,
             failures: 0,
@@ -237,6 +240,11 @@ impl State {
             }
             _ => Base::Known { now: rtt, before: rtt, since: now, latest: now },
         };
+    }
+
+    /// Octets in a second that it can bring, if anybody has tried.
+    fn capacity_bytes(&self, now: Instant) -> Option<u64> {
+        self.filled_at.filter(|at| now.saturating_since(*at) < KNOWN_FOR).map(|_| self.rate_bytes)
     }
 
     /// Connections that share it.
@@ -293,6 +301,11 @@ impl Choice {
     /// Whether an uplink has addresses of this family.
     pub fn has_family(&self, is_ipv4: bool) -> bool {
         self.uplinks.iter().any(|state| state.uplink.ip.is_ipv4() == is_ipv4)
+    }
+
+    /// The addresses of all uplinks.
+    pub fn ips(&self) -> Vec<IpAddr> {
+        self.uplinks.iter().map(|state| state.uplink.ip).collect()
     }
 
     /// What is known of each uplink.
@@ -448,14 +461,19 @@ impl Choice {
         }
     }
 
-    /// What an uplink delivered, both ways, within `span`; called at even intervals while anything is busy.
-    pub fn delivered(&mut self, ip: IpAddr, bytes: u64, span: Duration) {
+    /// What an uplink delivered, both ways, within `span`; called at even intervals while anything is busy. `filled` says that somebody
+    /// there took all that came: only then does little mean that it is slow.
+    pub fn delivered(&mut self, ip: IpAddr, bytes: u64, span: Duration, filled: bool, now: Instant) {
         let Some(state) = self.get_mut(ip) else { return };
         let nanos = u128::from(span.as_nanos().max(1));
         let rate = u128::from(bytes) * 1_000_000_000 / nanos;
         let rate = u64::try_from(rate).unwrap_or(u64::MAX);
         // A short silence is no slowness: the rate falls by a sixteenth at a time.
-        state.rate_bytes = rate.max(state.rate_bytes - state.rate_bytes / 16);
+        let kept = if filled { state.rate_bytes - state.rate_bytes / 16 } else { state.rate_bytes };
+        state.rate_bytes = rate.max(kept);
+        if filled {
+            state.filled_at = Some(now);
+        }
     }
 
     /// What a round trip takes now on the uplink of an address, as far as it is known.
@@ -493,7 +511,7 @@ fn head_start(round_trip: Option<Duration>) -> Duration {
 fn spread(known: &mut [&State], plain: Option<Weight>, now: Instant) {
     let base = |state: &State| state.base(now).unwrap_or(Duration::MAX);
     let Some(best) = known.iter().map(|state| base(state)).min() else { return };
-    let shares = Shares::of(known);
+    let shares = Shares::of(known, now);
     let is_near = |state: &State| base(state).saturating_mul(5) <= best.saturating_mul(6);
     let all = || 0..known.len();
     let pick = |among: &dyn Fn(&State) -> bool, added: u32, count: fn(&State) -> u32| {
@@ -516,22 +534,22 @@ fn spread(known: &mut [&State], plain: Option<Weight>, now: Instant) {
     }
 }
 
-/// How connections are shared out: by what uplinks deliver.
+/// How connections are shared out: by what uplinks can bring.
 struct Shares {
     fastest: u64,
+    now: Instant,
 }
 
 impl Shares {
-    fn of(known: &[&State]) -> Self {
-        Self { fastest: known.iter().map(|state| state.rate_bytes).max().unwrap_or(0) }
+    fn of(known: &[&State], now: Instant) -> Self {
+        Self { fastest: known.iter().filter_map(|state| state.capacity_bytes(now)).max().unwrap_or(0), now }
     }
 
-    /// What nothing was delivered on yet counts as the best: it will show.
+    /// One that nobody has tried counts as the best: it will show.
     fn weight(&self, state: &State) -> u128 {
-        u128::from(match state.rate_bytes {
-            0 => self.fastest.max(1),
-            rate => rate.max(self.fastest / RATE_FLOOR_PARTS).max(1),
-        })
+        let floor = self.fastest / RATE_FLOOR_PARTS;
+        let bytes = state.capacity_bytes(self.now).map_or(self.fastest.max(state.rate_bytes), |bytes| bytes.max(floor));
+        u128::from(bytes.max(1))
     }
 
     /// By `(count + added) / weight`, as products.

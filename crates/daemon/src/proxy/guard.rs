@@ -17,6 +17,12 @@ use super::harm::{Carrier, Finding, PERIOD};
 
 /// Clients that are looked at, at most: those that have been there longest.
 const LOOKS_MAX: usize = 16;
+/// A busy connection that has no subflow from an uplink for so long begins the join anew, and then after twice as long: the attempts of a
+/// join come ever more seldom, and an uplink that comes and goes may be away at each of them.
+const JOIN_PATIENCE: Duration = Duration::from_secs(3);
+const JOIN_DOUBLINGS_MAX: u32 = 5;
+/// A round-trip time that most paths do not exceed.
+const RTT_UNKNOWN: Duration = Duration::from_millis(200);
 /// For how long an uplink that was late is a backup, at first and at most.
 const HELD_BACK_MIN: Duration = Duration::from_secs(30);
 const DOUBLINGS_MAX: u32 = 4;
@@ -31,6 +37,22 @@ struct Late {
     times: u32,
     /// It is a backup now.
     holds: bool,
+}
+
+/// An uplink from which a connection has no subflow.
+#[derive(Clone, Copy, Debug)]
+pub struct Lack {
+    ip: IpAddr,
+    /// Since when, or since the join was begun anew.
+    since: Instant,
+    times: u32,
+}
+
+impl Lack {
+    fn is_due(&self, now: Instant) -> bool {
+        let patience = JOIN_PATIENCE.saturating_mul(1 << self.times.min(JOIN_DOUBLINGS_MAX));
+        now.saturating_since(self.since) >= patience
+    }
 }
 
 impl HeldBack {
@@ -109,13 +131,46 @@ impl Proxy {
                 received_bytes: subflow.received_bytes,
                 held_bytes: hearing.held_bytes,
                 heard_at: hearing.heard_at,
-                rtt: subflow.srtt.unwrap_or_default(),
+                // One whose handshake took several attempts has measured nothing.
+                rtt: subflow.srtt.or_else(|| self.choice.round_trip(ip, now)).unwrap_or(RTT_UNKNOWN),
                 backup: subflow.backup,
             });
         }
         let findings = server.harm.look(&carriers, now);
         for finding in findings {
             self.act(finding, connection, &places, endpoint, now);
+        }
+    }
+
+    /// Begins joins of a busy connection anew that take too long.
+    pub(super) fn join_again(&mut self, key: usize, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
+        let Some(server) = self.sessions[key].server.as_mut().filter(|server| stats.mptcp && server.bulk.is_heavy())
+        else {
+            return;
+        };
+        let lives = |ip: IpAddr| {
+            let mut open = stats.subflows.iter().filter(|it| it.established_at.is_some() && it.closed_at.is_none());
+            open.any(|subflow| subflow.local.ip() == ip)
+        };
+        let mut due = Vec::new();
+        for ip in self.choice.ips().into_iter().filter(|ip| ip.is_ipv4() == server.remote.is_ipv4()) {
+            let known = server.lacks.iter().position(|lack| lack.ip == ip);
+            match known {
+                Some(place) if lives(ip) => drop(server.lacks.swap_remove(place)),
+                None if !lives(ip) => server.lacks.push(Lack { ip, since: now, times: 0 }),
+                Some(place) if server.lacks[place].is_due(now) => {
+                    let Lack { times, .. } = server.lacks[place];
+                    server.lacks[place] = Lack { ip, since: now, times: times + 1 };
+                    due.push(ip);
+                }
+                _ => {}
+            }
+        }
+        let connection = server.connection;
+        for ip in due {
+            // It fails where no join was begun.
+            let _ = endpoint.withdraw_address(connection, ip, now);
+            self.renew(ip, endpoint, now);
         }
     }
 

@@ -7,8 +7,11 @@
 //!
 //! ```text
 //! lag      what waits / greatest rate of late: how far the stream is behind what has come
+//! rate     over 300 ms, since what was held up comes all at once
 //! late     lag > 100 ms, twice in a row, on account of a subflow that brings less than an eighth,
 //!          or that brings less than half of what the others did not bring meanwhile
+//! fair     octets are counted from when a subflow was last new, or made regular. Nobody is late before that one has had 2 RTT + 100 ms,
+//!          and before what waited then has gone on, for a second at most: a withdrawn one leaves a hole that is not the next one's
 //! silent   nothing heard for 60 ms of a subflow that did bring something, no answer to a probe for 1.5 RTT + 10 ms, and another one
 //!          was heard since
 //! ```
@@ -29,6 +32,12 @@ const HELD_MIN_BYTES: u64 = 32 << 10;
 const WORTHLESS_PARTS: u64 = 8;
 /// Looks in a row at which a subflow was to blame.
 const STRIKES: u32 = 2;
+/// Looks over which rates are taken.
+const RATE_LOOKS: usize = 3;
+/// One of which nothing was heard for so long and two round trips is not late, but dead: who comes back need not be held back.
+const LATE_UNHEARD: Duration = Duration::from_millis(250);
+/// After a change of who carries, what waited before it is waited for so long at most until somebody may be blamed.
+const SETTLING_MAX: Duration = Duration::from_secs(1);
 /// A subflow of which nothing was heard for so long is asked for a sign of life; twice as long after each one that had to go.
 const SILENCE: Duration = Duration::from_millis(60);
 const SILENCE_DOUBLINGS_MAX: u32 = 5;
@@ -76,6 +85,10 @@ struct Seen {
     received_bytes: u64,
     /// Octets brought of late: what was brought counts half after a second or so.
     recent_bytes: u64,
+    /// The same, since who carries has changed.
+    fair_bytes: u64,
+    /// It may carry data.
+    regular: bool,
     probed_at: Option<Instant>,
     strikes: u32,
 }
@@ -86,6 +99,10 @@ pub struct Harm {
     seen: SmallVec<[Seen; 2]>,
     looks: u32,
     looked_at: Option<Instant>,
+    /// What the latest looks found: octets, and within what time.
+    brought: [(u64, Duration); RATE_LOOKS],
+    /// Until when nobody is to blame, and at the latest, since who carries has changed.
+    unfair_until: Option<[Instant; 2]>,
     /// Octets in a second that all brought at best; it falls slowly.
     peak_rate_bytes: u64,
     /// Octets that were not brought, compared with the peak, while the stream was late.
@@ -97,13 +114,7 @@ pub struct Harm {
 impl Harm {
     /// Looks at all subflows that are established; to be called every [`PERIOD`] while octets move.
     pub fn look(&mut self, carriers: &[Carrier], now: Instant) -> Findings {
-        self.seen.retain(|seen| carriers.iter().any(|carrier| carrier.id == seen.id));
-        for carrier in carriers {
-            if self.seen.iter().all(|seen| seen.id != carrier.id) {
-                let (id, received_bytes) = (carrier.id, carrier.received_bytes);
-                self.seen.push(Seen { id, received_bytes, recent_bytes: 0, probed_at: None, strikes: 0 });
-            }
-        }
+        self.enter(carriers, now);
         let mut findings = Findings::new();
         if carriers.len() >= 2 {
             self.find_silent(carriers, &mut findings, now);
@@ -113,6 +124,50 @@ impl Harm {
             self.find_late(carriers, &mut findings, now);
         }
         findings
+    }
+
+    /// Notes who is there, and who carries.
+    fn enter(&mut self, carriers: &[Carrier], now: Instant) {
+        self.seen.retain(|seen| carriers.iter().any(|carrier| carrier.id == seen.id));
+        for carrier in carriers {
+            if self.seen.iter().all(|seen| seen.id != carrier.id) {
+                self.seen.push(Seen {
+                    id: carrier.id,
+                    received_bytes: carrier.received_bytes,
+                    recent_bytes: 0,
+                    fair_bytes: 0,
+                    regular: false,
+                    probed_at: None,
+                    strikes: 0,
+                });
+            }
+            let regular = !carrier.backup;
+            if regular && !core::mem::replace(&mut self.seen_mut(carrier.id).regular, regular) {
+                self.begin_anew(carrier.rtt, now);
+            }
+        }
+    }
+
+    /// One more carries, whose round-trip time this is.
+    fn begin_anew(&mut self, rtt: Duration, now: Instant) {
+        let chance = now + rtt.saturating_mul(2) + LAG_MIN;
+        self.unfair_until = Some([chance, chance + SETTLING_MAX]);
+        self.lost_bytes = 0;
+        self.seen.iter_mut().for_each(|seen| (seen.fair_bytes, seen.strikes) = (0, 0));
+    }
+
+    /// Whether who carries has changed too short a time ago.
+    fn is_unfair(&mut self, is_behind: bool, now: Instant) -> bool {
+        let Some([chance, latest]) = &mut self.unfair_until else { return false };
+        if !is_behind {
+            // What comes to wait from now on is of those that carry now.
+            *latest = *chance;
+        }
+        let is_unfair = now < *latest;
+        if !is_unfair {
+            self.unfair_until = None;
+        }
+        is_unfair
     }
 
     fn find_silent(&mut self, carriers: &[Carrier], findings: &mut Findings, now: Instant) {
@@ -155,29 +210,40 @@ impl Harm {
             let added = carrier.received_bytes - seen.received_bytes;
             seen.received_bytes = carrier.received_bytes;
             seen.recent_bytes = seen.recent_bytes - seen.recent_bytes / 16 + added;
+            seen.fair_bytes = seen.fair_bytes - seen.fair_bytes / 16 + added;
+            seen.regular = !carrier.backup;
             brought_bytes += added;
         }
         let Some(span) = span.filter(|span| !span.is_zero()) else { return };
-        let rate_bytes = per_second(brought_bytes, span);
-        self.peak_rate_bytes = rate_bytes.max(self.peak_rate_bytes - self.peak_rate_bytes / 64);
-        let Some(blamed) = self.blame(carriers) else {
+        self.note_rate(brought_bytes, span);
+        let blamed = self.blame(carriers);
+        let is_unfair = self.is_unfair(blamed.is_some(), now);
+        let Some(blamed) = blamed.filter(|_| !is_unfair) else {
             self.seen.iter_mut().for_each(|seen| seen.strikes = 0);
             self.lost_bytes -= self.lost_bytes / 16;
             return;
         };
         let possible_bytes = self.peak_rate_bytes / 1000 * span.as_millis();
         self.lost_bytes += possible_bytes.saturating_sub(brought_bytes);
-        let all_recent_bytes: u64 = self.seen.iter().map(|seen| seen.recent_bytes).sum();
+        let all_bytes: u64 = self.seen.iter().map(|seen| seen.fair_bytes).sum();
         let lost_bytes = self.lost_bytes;
         let seen = self.seen_mut(blamed.id);
-        let is_worthless = seen.recent_bytes < all_recent_bytes / WORTHLESS_PARTS;
-        let is_harmful = seen.recent_bytes < lost_bytes / 2;
+        let is_worthless = seen.fair_bytes < all_bytes / WORTHLESS_PARTS;
+        let is_harmful = seen.fair_bytes < lost_bytes / 2;
         seen.strikes = if is_worthless || is_harmful { seen.strikes + 1 } else { 0 };
         if seen.strikes >= STRIKES {
             seen.strikes = 0;
             self.lost_bytes = 0;
-            findings.push(Finding::Late(blamed.id));
+            let is_heard = now.saturating_since(blamed.heard_at) < LATE_UNHEARD + blamed.rtt.saturating_mul(2);
+            findings.push(if is_heard { Finding::Late(blamed.id) } else { Finding::Silent(blamed.id) });
         }
+    }
+
+    fn note_rate(&mut self, brought_bytes: u64, span: Duration) {
+        self.brought.rotate_right(1);
+        self.brought[0] = (brought_bytes, span);
+        let (bytes, time) = self.brought.iter().fold((0, Duration::ZERO), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        self.peak_rate_bytes = per_second(bytes, time).max(self.peak_rate_bytes - self.peak_rate_bytes / 64);
     }
 
     /// Whom the stream waits for, if it is late and that can be told.
@@ -194,7 +260,7 @@ impl Harm {
             return None;
         }
         let blamed = regular().filter(|carrier| !waits(carrier));
-        blamed.min_by_key(|carrier| self.seen_of(carrier.id).recent_bytes).copied()
+        blamed.min_by_key(|carrier| self.seen_of(carrier.id).fair_bytes).copied()
     }
 
     fn seen_of(&self, id: SubflowId) -> &Seen {

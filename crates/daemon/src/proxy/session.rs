@@ -14,6 +14,7 @@ use super::choice::Weight;
 use super::client::Client;
 use super::dial::{Attempt, Dial};
 use super::exchange::{Ended, Exchange};
+use super::guard::Lack;
 use super::harm::Harm;
 use super::head::Forward;
 use super::meter::Seen;
@@ -25,6 +26,9 @@ const TURN_BYTES: usize = 1 << 20;
 /// Octets taken from the engine at a time. They stay where they are, and only those that the client's socket does not take at once
 /// wait here.
 const PIECE_BYTES: usize = 256 << 10;
+
+/// A connection on which nothing has moved for so long is not busy, though it may be held up.
+const BUSY_FOR: Duration = Duration::from_millis(500);
 
 /// Octets kept for a client that has read little so far. One that reads gets room for as many again, up to what the connection's
 /// settings say: a hundred clients that do not read must not cost what a hundred that do are worth.
@@ -92,6 +96,8 @@ pub struct Server {
     pub rtts_seen: SmallVec<[(SubflowId, Duration, u64); 2]>,
     /// What its subflows cost.
     pub harm: Harm,
+    /// Uplinks from which it has no subflow.
+    pub lacks: SmallVec<[Lack; 1]>,
     finished: bool,
     shut: bool,
     /// Octets kept for a client that does not read them.
@@ -158,6 +164,7 @@ impl Server {
             seen: SmallVec::new(),
             rtts_seen: SmallVec::new(),
             harm: Harm::default(),
+            lacks: SmallVec::new(),
             finished: false,
             shut: false,
             room_bytes: ROOM_FIRST_BYTES,
@@ -420,6 +427,11 @@ impl Session {
     pub fn is_at_work(&self) -> bool {
         let is_open = self.server.as_ref().is_some_and(Server::is_open);
         is_open && !self.client.is_finished() && matches!(self.stage, Stage::Tunnel | Stage::Exchange(_))
+    }
+
+    /// Whether they have moved lately, too.
+    pub fn is_busy(&self, now: Instant) -> bool {
+        self.is_at_work() && now.saturating_since(self.moved_at) < BUSY_FOR
     }
 
     /// Whether nothing is on its way.

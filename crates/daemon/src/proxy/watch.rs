@@ -1,9 +1,9 @@
 //! Looking now and then at connections whose octets move: what uplinks deliver, and who is busy. Nobody looks while nothing moves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use transport::{ConnectionStats, Endpoint};
+use transport::{ConnectionStats, Endpoint, SubflowStats};
 use units::{Duration, Instant};
 
 use super::Proxy;
@@ -17,8 +17,6 @@ use super::session::{End, Server, Session, Stage};
 const PERIOD: Duration = Duration::from_millis(500);
 /// How often while the proxy ends.
 const ENDING_PERIOD: Duration = Duration::from_millis(20);
-/// A connection on which nothing has moved for so long is not busy, though it may be held up.
-const BUSY_FOR: Duration = Duration::from_millis(500);
 /// For how long a connection is looked at after something has moved.
 const WATCHED_FOR: Duration = Duration::from_secs(2);
 /// While the proxy ends, a connection on which nothing has moved for so long has nothing under way.
@@ -64,8 +62,7 @@ impl Proxy {
             let (ip, remote) = dial.first();
             return Some((ip, expected(remote)));
         }
-        let is_busy = session.is_at_work() && now.saturating_since(session.moved_at) < BUSY_FOR;
-        let server = session.server.as_ref().filter(|_| is_busy)?;
+        let server = session.server.as_ref().filter(|_| session.is_busy(now))?;
         match (server.plain, server.bulk.is_heavy()) {
             (true, true) => Some((server.home, Weight::Heavy)),
             (true, false) => Some((server.home, expected(server.remote))),
@@ -98,14 +95,23 @@ impl Proxy {
     pub(super) fn watch(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let mut delivered = core::mem::take(&mut self.unwatched);
         let mut round_trips = BTreeMap::new();
+        let mut filled = BTreeSet::new();
         let tokens = core::mem::take(&mut self.watched);
         for token in tokens {
             let Some(key) = self.key_of(token) else { continue };
-            if let Some(server) = &mut self.sessions[key].server {
+            let session = &mut self.sessions[key];
+            let is_busy = session.is_busy(now);
+            if let Some(server) = &mut session.server {
                 if let Some(stats) = endpoint.stats(server.connection) {
                     measure(server, &stats, (&mut self.choice, &mut self.meters), &mut delivered, now);
                     note_round_trips(server, &stats, &mut round_trips);
+                    if is_busy && server.bulk.is_heavy() {
+                        note_filled(&stats, &mut filled);
+                    }
                     self.settle(key, Some(&stats), endpoint, now);
+                    if is_busy {
+                        self.join_again(key, &stats, endpoint, now);
+                    }
                 }
             }
             let session = &mut self.sessions[key];
@@ -119,9 +125,8 @@ impl Proxy {
             self.choice.measured_of_late(ip, mean, samples, now);
         }
         let span = now.saturating_since(self.watched_at);
-        for view in self.choice.view(now) {
-            let ip = view.uplink.ip;
-            self.choice.delivered(ip, delivered.get(&ip).copied().unwrap_or(0), span);
+        for ip in self.choice.ips() {
+            self.choice.delivered(ip, delivered.get(&ip).copied().unwrap_or(0), span, filled.contains(&ip), now);
         }
         self.watched_at = now;
         self.watch_at = (!self.watched.is_empty()).then_some(now + PERIOD);
@@ -171,6 +176,12 @@ fn measure(
     for (ip, added) in meters.look(stats, &mut server.seen) {
         *delivered.entry(ip).or_default() += added.bytes();
     }
+}
+
+/// Uplinks of which a connection takes all that they bring.
+fn note_filled(stats: &ConnectionStats, filled: &mut BTreeSet<IpAddr>) {
+    let carries = |it: &&SubflowStats| it.established_at.is_some() && it.closed_at.is_none() && !it.backup;
+    filled.extend(stats.subflows.iter().filter(carries).map(|it| it.local.ip()));
 }
 
 /// Means of the round-trip times that a connection's subflows have measured since it was last looked at, and of how many; of several

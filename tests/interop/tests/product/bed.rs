@@ -1,5 +1,6 @@
 //! The network of a measurement: a laptop with two phones, a server with MPTCP and one without, and three ways to use them.
 
+use std::path::Path;
 use std::process::Stdio;
 
 use daemon::control::{self, Request};
@@ -16,6 +17,10 @@ pub const PLAIN: u16 = 8001;
 
 const SERVER: &str = include_str!("server.py");
 const STREAM: &str = include_str!("stream.py");
+const VIDEO: &str = include_str!("video.py");
+const FORWARD: &str = include_str!("forward.py");
+/// Where nginx listens.
+const NGINX: u16 = 8002;
 
 /// How a program reaches the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +46,7 @@ impl Way {
 /// A running network.
 pub struct Bed {
     pub net: Tethered,
-    _servers: [Running; 2],
+    servers: Vec<Running>,
     joined: Daemon<u16>,
 }
 
@@ -70,9 +75,60 @@ impl Bed {
             set_up_kernel(&net, number);
         }
         net.server().ip(["mptcp limits set subflow 4 add_addr_accepted 4".to_owned()]).unwrap();
-        let servers = [MPTCP, PLAIN].map(|port| serve_in(net.server(), port));
+        if let Ok(name) = std::env::var("PRODUCT_CONGESTION") {
+            output(net.server(), "sh", &["-c", &format!("echo {name} > /proc/sys/net/ipv4/tcp_congestion_control")]);
+        }
+        let congestion = output(net.server(), "cat", &["/proc/sys/net/ipv4/tcp_congestion_control"]);
+        println!("the server's congestion control: {}", congestion.trim());
+        let servers = [MPTCP, PLAIN].map(|port| serve_in(net.server(), port)).into();
         let joined = join_with(&net.laptop, &USB);
-        Some(Self { net, _servers: servers, joined })
+        Some(Self { net, servers, joined })
+    }
+
+    /// The server also has nginx for a folder, and iperf3, both with MPTCP.
+    pub fn serve_folder(&mut self, folder: &Path) {
+        let place = folder.display();
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|what| format!("{what}_temp_path {place}/{what};"))
+            .concat();
+        let settings = format!(
+            "daemon off; master_process off; user root; pid {place}/pid; error_log stderr; events {{}} \
+             http {{ access_log off; {temporary} server {{ listen {NGINX}; root {place}; }} }}"
+        );
+        std::fs::write(folder.join("nginx.conf"), settings).unwrap();
+        let configuration = folder.join("nginx.conf").display().to_string();
+        for program in [&["nginx", "-c", &configuration][..], &["iperf3", "--server"]] {
+            let mut command = self.net.server().command("mptcpize").unwrap();
+            command.arg("run").args(program).stdout(Stdio::null()).stderr(Stdio::null());
+            self.servers.push(Running(command.spawn().unwrap()));
+        }
+        for port in [NGINX, 5201] {
+            let answers =
+                || self.net.server().run(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()).unwrap();
+            wait_until("the server answers", answers);
+        }
+    }
+
+    /// Takes programs that know no proxies to a port of the server.
+    pub fn forward(&self, port: u16) -> Running {
+        let mut command = self.net.laptop.command("python3").unwrap();
+        command.args(["-c", FORWARD, &self.joined.ready.to_string(), &port.to_string()]).stdin(Stdio::piped());
+        let forward = Running(command.spawn().unwrap());
+        wait_until("it listens", || output(&self.net.laptop, "ss", &["-tln"]).contains(&format!("127.0.0.1:{port} ")));
+        forward
+    }
+
+    /// Starts a player of a video, which prints when it begins to play, how often it stalls, and for how long.
+    pub fn video(&self, way: Way, rate_bps: u32, seconds: u32) -> Running {
+        let mut command = self.program(way, "python3");
+        let (device, proxy_port) = match way {
+            Way::Alone(number) => (USB[number], 0),
+            Way::Kernel => ("-", 0),
+            Way::Join => ("-", self.joined.ready),
+        };
+        command.args(["-c", VIDEO, device]).args([proxy_port, NGINX].map(|port| port.to_string()));
+        command.args([rate_bps, seconds].map(|number| number.to_string()));
+        Running(command.stdout(Stdio::piped()).spawn().unwrap())
     }
 
     /// A daemon that knows nothing yet.
@@ -82,7 +138,7 @@ impl Bed {
     }
 
     /// A program in the laptop's namespace that speaks MPTCP if the way is the kernel's.
-    fn program(&self, way: Way, program: &str) -> std::process::Command {
+    pub fn program(&self, way: Way, program: &str) -> std::process::Command {
         match way {
             Way::Kernel => {
                 let mut command = self.net.laptop.command("mptcpize").unwrap();
@@ -96,7 +152,11 @@ impl Bed {
     /// Starts curl, which says what `format` asks for.
     pub fn curl(&self, way: Way, port: u16, path: &str, more: &[&str]) -> Running {
         let mut command = self.program(way, "curl");
-        command.args(["--silent", "--show-error", "--fail", "--max-time", "120", "--output", "/dev/null"]);
+        command.args(["--silent", "--show-error", "--fail", "--max-time", "120"]);
+        if !more.contains(&"--output") {
+            // Of two, the first one counts.
+            command.args(["--output", "/dev/null"]);
+        }
         command.args(["--write-out", "%{time_starttransfer} %{time_total}\n"]).args(more);
         match way {
             Way::Alone(number) => drop(command.args(["--interface", USB[number]])),
@@ -128,6 +188,11 @@ impl Bed {
     pub fn status(&self) -> Value {
         self.net.laptop.run(|| control::ask("anabranch0", &Request::Status)).unwrap().unwrap()
     }
+}
+
+/// Where nginx serves a file.
+pub fn nginx_url(name: &str) -> String {
+    format!("http://10.9.9.9:{NGINX}/{name}")
 }
 
 /// The numbers that a program prints.

@@ -25,7 +25,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         try:
-            name, *numbers = self.path.strip("/").split("/")
+            name, *numbers = self.path.partition("?")[0].strip("/").split("/")
             getattr(self, "get_" + name)(*map(int, numbers))
         except (ConnectionError, BrokenPipeError):
             self.close_connection = True

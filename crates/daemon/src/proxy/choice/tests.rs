@@ -193,12 +193,40 @@ fn downloads_from_plain_servers_go_where_there_is_least_for_what_is_delivered() 
     let mut choice = known(&[20, 22]);
     plain(&mut choice);
     choice.turned_out(server(), Weight::Heavy);
-    choice.delivered(ip(1), 3_000_000, ms(1000));
-    choice.delivered(ip(2), 1_000_000, ms(1000));
+    choice.delivered(ip(1), 3_000_000, ms(1000), true, at(0));
+    choice.delivered(ip(2), 1_000_000, ms(1000), true, at(0));
     assert_eq!(on_each(&mut choice, 8, Weight::Heavy), [6, 2]);
     // As many as end, begin again.
     choice.discount(ip(1), Weight::Heavy);
     assert_eq!(plan(&choice, at(1))[0].0, 1);
+}
+
+#[test]
+fn an_uplink_that_nobody_fills_is_no_slower_for_it() {
+    let mut choice = known(&[20, 60]);
+    plain(&mut choice);
+    choice.turned_out(server(), Weight::Heavy);
+    choice.delivered(ip(1), 2_000_000, ms(1000), true, at(0));
+    // A page that came by the second one says nothing of what it can bring.
+    choice.delivered(ip(2), 10_000, ms(1000), false, at(0));
+    assert_eq!(on_each(&mut choice, 8, Weight::Heavy), [4, 4]);
+    choice = known(&[20, 60]);
+    plain(&mut choice);
+    choice.turned_out(server(), Weight::Heavy);
+    choice.delivered(ip(1), 2_000_000, ms(1000), true, at(0));
+    choice.delivered(ip(2), 1_000_000, ms(1000), true, at(0));
+    // For ten seconds the second one still brings something, and the first one has nothing to do.
+    for look in 0..20 {
+        choice.delivered(ip(1), 0, ms(500), false, at(500 * look));
+        choice.delivered(ip(2), 500_000, ms(500), true, at(500 * look));
+    }
+    let [near, far] = on_each(&mut choice, 9, Weight::Heavy);
+    assert_eq!([near, far], [6, 3], "two thirds and one third");
+    // One that is filled and brings less has become slow.
+    for look in 0..40 {
+        choice.delivered(ip(1), 100_000, ms(500), true, at(10_000 + 500 * look));
+    }
+    assert!(choice.view(at(1))[0].rate_bytes < 400_000);
 }
 
 #[test]

@@ -93,6 +93,42 @@ fn one_that_blocks_more_than_it_brings_goes() {
 }
 
 #[test]
+fn one_that_has_just_come_is_not_to_blame_for_what_waited_before() {
+    let mut download = Download::new([20, 130]);
+    assert_eq!(download.until_found(100, [FAST, FAST], [0, 0]), None);
+    // The second one was withdrawn, and comes again: what it had is sent once more on the first one, for 0.8 s.
+    (download.carriers[1].id, download.carriers[1].received_bytes) = (SubflowId(2), 0);
+    assert_eq!(download.until_found(40, [FAST, 1000], [1_500_000, 0]), None);
+    assert_eq!(download.until_found(10, [FAST, FAST / 2], [0, 0]), None);
+    // After that it is to blame as anybody.
+    let (found, _) = download.until_found(100, [0, 1000], [1_500_000, 0]).unwrap();
+    assert_eq!(found, Finding::Late(SubflowId(2)));
+}
+
+#[test]
+fn one_that_blocks_from_the_start_goes_all_the_same() {
+    let mut download = Download::new([20, 100]);
+    download.carriers[1].backup = true;
+    assert_eq!(download.until_found(100, [FAST, 0], [0, 0]), None);
+    download.carriers[1].backup = false;
+    assert_eq!(download.until_found(5, [FAST, 0], [0, 0]), None);
+    let (found, took) = download.until_found(100, [FAST, 1000], [1_000_000, 0]).unwrap();
+    assert_eq!(found, Finding::Late(SubflowId(1)));
+    assert!(took <= Duration::from_millis(500), "{took:?}");
+}
+
+#[test]
+fn one_that_is_dead_is_not_held_back_for_being_late() {
+    let mut download = Download::new([20, 60]);
+    assert_eq!(download.until_found(100, [FAST, FAST / 4], [0, 0]), None);
+    // So many have been silent before that silence alone tells nothing yet.
+    download.harm.silences = 9;
+    assert_eq!(download.until_found(15, [FAST, 0], [0, 0]), None);
+    let (found, _) = download.until_found(100, [0, 0], [1_500_000, 0]).unwrap();
+    assert_eq!(found, Finding::Silent(SubflowId(1)));
+}
+
+#[test]
 fn nobody_is_blamed_where_it_cannot_be_told() {
     let mut download = Download::new([20, 20]);
     assert_eq!(download.until_found(100, [FAST, FAST], [400_000, 400_000]), None);
