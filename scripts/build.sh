@@ -3,5 +3,5 @@
 . "$(dirname "$0")/lib.sh"
 need_cargo
 say "building the anabranch command (release): a minute or two"
-cargo build --release "${LOCKED[@]}" -p anabranch
+cargo build --release "${LOCKED[@]}" "${FEATURES[@]}" -p anabranch
 say "the command is $TARGET/release/anabranch. Next: '$TARGET/release/anabranch scenarios' lists what it can run"

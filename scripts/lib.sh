@@ -12,6 +12,9 @@ export DEBIAN_FRONTEND=noninteractive
 # CI builds exactly what the lock file says; a person may just have edited a manifest.
 LOCKED=(); if [ "${CI:-}" = true ]; then LOCKED=(--locked); fi
 
+# What can be built here beyond what always can: controllers for the running kernel, whose loader links with these two.
+FEATURES=(); if [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ]; then FEATURES=(--features kernel-cc); fi
+
 # In CI nobody looks into a program afterwards: without line tables the compiler does an eighth less.
 if [ "${CI:-}" = true ]; then export CARGO_PROFILE_DEV_DEBUG=${CARGO_PROFILE_DEV_DEBUG:-none}; fi
 # Where nobody has edited and built yet: what makes the build after an edit fast makes this one take half as long again.

@@ -4,12 +4,18 @@
 . "$(dirname "$0")/lib.sh"
 purpose=${1:-test}
 
-# command, Debian package that brings it, and what is left out without it ("-": nothing works without it)
+# command or file, Debian package that brings it, and what is left out without it ("-": nothing works without it)
 demo_tools='cc build-essential -
 ip iproute2 the part of the demo against the kernel'
+kernel_cc_tools='clang clang controllers for the running kernel (anabranch cc)
+/usr/include/libelf.h libelf-dev controllers for the running kernel (anabranch cc)
+/usr/include/zlib.h zlib1g-dev controllers for the running kernel (anabranch cc)
+pkg-config pkg-config controllers for the running kernel (anabranch cc)'
 build_tools="$demo_tools
+$kernel_cc_tools
 nft nftables phones and other uplinks (anabranch join, get --interface)"
 test_tools="$demo_tools
+$kernel_cc_tools
 mptcpize mptcpize interop tests against the kernel
 curl curl interop tests against the kernel
 wget wget interop tests of the proxy
@@ -30,7 +36,7 @@ missing_tools() {
     if [ "$purpose" = test ]; then tools=$test_tools; fi
     if [ "$purpose" = test ] && in_ci; then tools=$ci_tools; fi
     while read -r command package without; do
-        have "$command" || say "$package $without"
+        have "$command" || [ -e "$command" ] || say "$package $without"
     done <<<"$tools"
 }
 

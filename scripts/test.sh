@@ -107,28 +107,28 @@ summary() {
 lint() {
     local deny=()
     if in_ci || [ "$(rust_minor)" = $RUST_LINTED_MINOR ]; then deny=(-- -D warnings); fi
-    cargo clippy "${LOCKED[@]}" --workspace --all-targets "${deny[@]}"
+    cargo clippy "${LOCKED[@]}" "${FEATURES[@]}" --workspace --all-targets "${deny[@]}"
 }
 
 # Libraries only: the doc comments of the command are its help texts, not links. There are no examples; but with that word cargo
 # takes the features of a build of tests, and what the lint has checked of other people's crates need not be checked again.
 docs() {
-    RUSTDOCFLAGS='-D warnings' cargo doc "${LOCKED[@]}" --workspace --lib --examples --no-deps --document-private-items
+    RUSTDOCFLAGS='-D warnings' cargo doc "${LOCKED[@]}" "${FEATURES[@]}" --workspace --lib --examples --no-deps --document-private-items
 }
 
 # Properties are tried with the same cases every time: a change that passes once passes always. The long tests look for new ones.
 tests() {
     PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-8684} \
-        cargo test "${LOCKED[@]}" --no-fail-fast --workspace --exclude interop --exclude soak-kernel -- --show-output
+        cargo test "${LOCKED[@]}" "${FEATURES[@]}" --no-fail-fast --workspace --exclude interop --exclude soak-kernel -- --show-output
 }
 
 # The slow ones too, more cases for every property, and optimised as a user's build is, but for checks of overflow.
 long_tests() {
-    PROPTEST_CASES=4096 cargo test "${LOCKED[@]}" --no-fail-fast --profile long-test --workspace --exclude interop --exclude soak-kernel -- --include-ignored
+    PROPTEST_CASES=4096 cargo test "${LOCKED[@]}" "${FEATURES[@]}" --no-fail-fast --profile long-test --workspace --exclude interop --exclude soak-kernel -- --include-ignored
 }
 
 # What needs a kernel: built with the features that all is built with, which cargo takes only where both are named.
-with_kernel() { cargo test "${LOCKED[@]}" --no-fail-fast -p interop -p soak-kernel "$@"; }
+with_kernel() { cargo test "${LOCKED[@]}" "${FEATURES[@]}" --no-fail-fast -p interop -p soak-kernel "$@"; }
 
 # They wait most of the time, one for another: each has the devices' time for itself.
 interop() { with_kernel --test integration "$@" -- --test-threads=1 --show-output "${DAEMON_TESTS[@]/#/--skip=}"; }
@@ -141,20 +141,21 @@ uplinks() { with_kernel --test integration "$@" -- --test-threads=1 --show-outpu
 kernel_soak() { with_kernel --lib --test short "$@" -- --test-threads=1 --show-output; }
 
 # Each bench once, unmeasured: it still builds and runs.
-bench_smoke() { cargo test "${LOCKED[@]}" --workspace --bench '*'; }
+bench_smoke() { cargo test "${LOCKED[@]}" "${FEATURES[@]}" --workspace --bench '*'; }
 
 # The fuzz targets are a workspace of their own. Checking them needs neither nightly nor libFuzzer.
 fuzz_check() {
     CUSTOM_LIBFUZZER_PATH=none/libfuzzer.a cargo check --manifest-path fuzz/Cargo.toml --target-dir "$TARGET/fuzz"
 }
 
+if [ ${#FEATURES[@]} = 0 ]; then leave_out "the tests of controllers in the kernel: libelf-dev or zlib1g-dev is missing"; fi
 if have rustfmt; then step "format" cargo fmt --all --check; else leave_out "the format check: rustfmt is missing"; fi
 step "build interop" with_kernel --no-run
 # In real time, mostly waiting, and made to bear a busy machine.
 start_beside "interop" interop
 start_beside "uplinks" uplinks
 renice -n 10 -p $$ >/dev/null # what follows gives way to it
-step "build tests" cargo test "${LOCKED[@]}" --workspace --no-run
+step "build tests" cargo test "${LOCKED[@]}" "${FEATURES[@]}" --workspace --no-run
 step "tests" tests
 if have cargo-clippy; then step "lint" lint; else leave_out "the lint: clippy is missing"; fi
 step "docs" docs

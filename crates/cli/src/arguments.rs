@@ -1,5 +1,7 @@
 //! What can be typed after `anabranch`.
 
+mod cc;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -17,6 +19,8 @@ use lab::scenario::{Override, Seeds};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use transport::congestion::ControllerSpec;
 use units::{ByteCount, Duration, Rate};
+
+pub use cc::{Cc, CcOrder, CcStatus};
 
 /// A shorter patience would end connections between two round trips of a slow link.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
@@ -65,6 +69,8 @@ pub enum Command {
     Status(Status),
     /// Find out what keeps uplinks from being used as one, and say what to change (root finds out more)
     Doctor(Doctor),
+    /// The engine's congestion controllers in the running kernel, for its own Multipath TCP (needs root)
+    Cc(Cc),
     /// Take back what a killed `anabranch join`, `relay` or `get` has left on this host (needs root)
     Clean,
     /// Write the manual: a page for every command into a folder, or the first page to standard output

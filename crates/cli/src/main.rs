@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Peers(arguments) => commands::peers::peers(&arguments),
         Command::Status(arguments) => commands::status::status(&arguments),
         Command::Doctor(arguments) => commands::doctor::doctor(&arguments),
+        Command::Cc(arguments) => commands::cc::cc(&arguments),
         Command::Clean => commands::clean::clean(),
         Command::Manual(arguments) => commands::manual::manual(&arguments),
         Command::Completions(arguments) => commands::manual::completions(&arguments),

@@ -1,5 +1,6 @@
 //! Whether this machine can run the tests.
 
+use std::fmt::Display;
 use std::sync::OnceLock;
 
 use linux::ability::{Needs, has, rehearse};
@@ -28,6 +29,17 @@ pub fn available_with(programs: &[(&str, &str)]) -> bool {
         return available();
     }
     leave_out(&format!("interop tests with other programs (apt-get install {})", missing.join(" ")))
+}
+
+/// As [`available`], unless something else is lacking.
+///
+/// # Panics
+/// As [`available`].
+pub fn available_unless(what: &str, lacking: Option<impl Display>) -> bool {
+    match lacking {
+        Some(lacking) => leave_out(&format!("interop tests of {what}: {lacking}")),
+        None => available(),
+    }
 }
 
 /// A person is told in one line what is left out; whoever relies on the tests must not miss it.

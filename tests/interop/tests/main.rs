@@ -6,6 +6,8 @@ mod captures;
 mod closing;
 mod confined;
 mod congestion;
+#[cfg(feature = "kernel-cc")]
+mod congestion_in_kernel;
 mod doctor;
 mod emulator;
 mod flood;

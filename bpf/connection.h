@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Connections and their subflows: who belongs to whom, and what is remembered where.
+ *
+ * A subflow's socket has the connection's token; tokens are unique on a machine. Under it stands what all subflows share, with a place for
+ * each. A socket knows its place, and looks whether it still has it: what was lost with an entry is made anew. Where there is neither
+ * memory nor a place left, a subflow goes without siblings.
+ */
+#pragma once
+
+#include "kernel.h"
+#include "rules/controllers.h"
+
+/* Callbacks for which a subflow that got no place does not ask again. */
+#define PATIENCE 64
+
+/* Who has a place, for those who look. Ports in host order, addresses of IPv4 as on the wire. */
+struct place {
+	u64 owner;
+	u32 local_address;
+	u32 remote_address;
+	u16 local_port;
+	u16 remote_port;
+	u32 acks;
+};
+
+struct connection {
+	struct cc_connection rules;
+	/* Bit i: place i is somebody's; `rules.used` follows as soon as there is something to see. */
+	u64 taken;
+	struct place places[CC_PATHS_MAX];
+};
+
+/* crates/kernel-cc/src/layout.rs reads it. */
+_Static_assert(sizeof(struct connection) == 2056, "as it is read");
+
+/* In the socket itself: zero at first. */
+struct own {
+	u64 key;
+	/* Window beyond whole segments, 2^-16 octet. */
+	u64 carried_q16;
+	u64 min_rtt_ns;
+	u32 place;
+	u32 in_recovery;
+	u32 round_end;
+	u32 delivered;
+	u32 round_has_ended;
+	u32 wait;
+	/* The kernel has said so. What it tells of a handshake comes before. */
+	u32 has_begun;
+};
+_Static_assert(sizeof(struct own) <= 13 * sizeof(u64), "what a socket has for its controller");
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
+	MAP_NUMBER(map_flags, BPF_F_NO_PREALLOC);
+	MAP_NUMBER(max_entries, 16384);
+	MAP_TYPE(key, u64);
+	MAP_TYPE(value, struct connection);
+} connections SEC(".maps");
+
+enum counter { COUNT_ADDED, COUNT_REMOVED, COUNT_WITHOUT_PLACE, COUNTERS };
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
+	MAP_NUMBER(max_entries, COUNTERS);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, u64);
+} counters SEC(".maps");
+
+/* What a connection begins with; never written. */
+struct connection nothing;
+
+CC_INLINE void count(u32 which)
+{
+	u64 *counter = bpf_map_lookup_elem(&counters, &which);
+	if (counter)
+		__sync_fetch_and_add(counter, 1);
+}
+
+CC_INLINE struct own *own_of(struct tcp_sock *tp)
+{
+	return (struct own *)tp->inet_conn.icsk_ca_priv;
+}
+
+/* The token of the socket's connection; for plain TCP, which is alone, the address of the socket, which exceeds all tokens. */
+CC_INLINE u64 key_of(struct tcp_sock *tp)
+{
+	void *data = tp->inet_conn.icsk_ulp_data;
+	if (tp->is_mptcp && data) {
+		struct mptcp_subflow_context *subflow =
+			bpf_rdonly_cast(data, __builtin_btf_type_id(*(struct mptcp_subflow_context *)0, 1));
+		if (subflow->token)
+			return subflow->token;
+	}
+	return (u64)tp;
+}
+
+/* What there is to see of a socket. */
+CC_INLINE void see(struct tcp_sock *tp, const struct own *own, struct cc_path *path)
+{
+	u64 mss = tp->mss_cache;
+	path->mss = mss;
+	path->cwnd = tp->snd_cwnd * mss + (own->carried_q16 >> 16);
+	path->ssthresh = tp->snd_ssthresh * mss;
+	path->srtt_ns = tp->srtt_us ? (tp->srtt_us >> 3) * 1000ULL : CC_NONE;
+	path->min_rtt_ns = own->min_rtt_ns;
+	path->in_recovery = own->in_recovery;
+}
+
+CC_INLINE void describe(struct tcp_sock *tp, struct place *place)
+{
+	const struct sock_common *common = &tp->inet_conn.icsk_inet.sk.__sk_common;
+	place->owner = (u64)tp;
+	place->local_address = common->skc_rcv_saddr;
+	place->remote_address = common->skc_daddr;
+	place->local_port = common->skc_num;
+	place->remote_port = __builtin_bswap16(common->skc_dport);
+	place->acks = 0;
+}
+
+/* A free place, now taken; CC_PATHS_MAX if there is none. */
+CC_RULE u64 take_place(struct connection *connection)
+{
+	if (!connection)
+		return CC_PATHS_MAX;
+	for (u64 i = 0; i < CC_PATHS_MAX; i++) {
+		u64 bit = 1ULL << i;
+		if (!(connection->taken & bit) && !(__sync_fetch_and_or(&connection->taken, bit) & bit))
+			return i;
+	}
+	return CC_PATHS_MAX;
+}
+
+/* Finds or makes the connection of a socket and gives it a place there. Nothing if that cannot be. */
+CC_INLINE struct connection *attach(enum cc_kind kind, struct tcp_sock *tp, struct own *own)
+{
+	static const struct cc_mveno_state forgotten;
+	struct connection *connection;
+	u64 key = key_of(tp), i;
+	if (!own->has_begun)
+		return 0;
+	if (own->wait) {
+		own->wait -= 1;
+		return 0;
+	}
+	own->wait = PATIENCE;
+	connection = bpf_map_lookup_elem(&connections, &key);
+	if (!connection) {
+		bpf_map_update_elem(&connections, &key, &nothing, BPF_NOEXIST);
+		connection = bpf_map_lookup_elem(&connections, &key);
+	}
+	i = connection ? take_place(connection) : CC_PATHS_MAX;
+	if (!connection || i >= CC_PATHS_MAX) {
+		count(COUNT_WITHOUT_PLACE);
+		return 0;
+	}
+	describe(tp, &connection->places[i]);
+	see(tp, own, &connection->rules.paths[i]);
+	connection->rules.paths[i].mveno = forgotten;
+	__sync_fetch_and_or(&connection->rules.used, 1ULL << i);
+	cc_added(kind, &connection->rules, i);
+	own->key = key;
+	own->place = i;
+	own->wait = 0;
+	count(COUNT_ADDED);
+	return connection;
+}
+
+/* The connection in which a socket has its place; nothing if it has none. */
+CC_INLINE struct connection *attached(struct tcp_sock *tp, const struct own *own)
+{
+	struct connection *connection;
+	u64 key = own->key, i = own->place;
+	if (!key || i >= CC_PATHS_MAX)
+		return 0;
+	connection = bpf_map_lookup_elem(&connections, &key);
+	if (!connection || connection->places[i].owner != (u64)tp)
+		return 0;
+	return connection;
+}
+
+/* The connection of a socket, with what is to be seen of it brought up to date. */
+CC_INLINE struct connection *connection_of(enum cc_kind kind, struct tcp_sock *tp, struct own *own)
+{
+	struct connection *connection = attached(tp, own);
+	if (!connection)
+		connection = attach(kind, tp, own);
+	else if (own->place < CC_PATHS_MAX)
+		see(tp, own, &connection->rules.paths[own->place]);
+	return connection;
+}
+
+/* Gives the place of a socket back, and the connection's memory with its last. */
+CC_INLINE void detach(enum cc_kind kind, struct tcp_sock *tp, struct own *own)
+{
+	struct connection *connection = attached(tp, own);
+	u64 key = own->key, i = own->place, bit;
+	own->key = 0;
+	own->has_begun = CC_FALSE;
+	if (!connection || i >= CC_PATHS_MAX)
+		return;
+	bit = 1ULL << i;
+	connection->places[i].owner = 0;
+	__sync_fetch_and_and(&connection->rules.used, ~bit);
+	cc_removed(kind, &connection->rules);
+	count(COUNT_REMOVED);
+	if (!(__sync_fetch_and_and(&connection->taken, ~bit) & ~bit))
+		bpf_map_delete_elem(&connections, &key);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is used of the kernel: the members of its structures by name. The loader finds where the running kernel has them, so that nothing of
+ * a kernel is needed to build, and one object fits every kernel.
+ */
+#pragma once
+
+#include "rules/types.h"
+
+#define SEC(name) __attribute__((section(name), used))
+#define KERNEL_TYPE __attribute__((preserve_access_index))
+#define KERNEL_FUNCTION __attribute__((section(".ksyms")))
+#define MAP_NUMBER(name, value) int(*name)[value]
+#define MAP_TYPE(name, type) type *name
+
+/* include/uapi/linux/bpf.h */
+#define BPF_MAP_TYPE_HASH 1
+#define BPF_MAP_TYPE_ARRAY 2
+#define BPF_F_NO_PREALLOC 1
+#define BPF_NOEXIST 1
+
+static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
+
+extern void *bpf_rdonly_cast(const void *object, u32 type) KERNEL_FUNCTION;
+
+/* include/net/tcp.h: enum tcp_ca_state, enum tcp_ca_event and the flags of controllers. */
+#define TCP_CA_CWR 2
+#define CA_EVENT_LOSS 3
+#define TCP_CONG_NON_RESTRICTED 1
+
+struct sock_common {
+	u16 skc_family;
+	u16 skc_num;
+	u16 skc_dport;
+	u32 skc_daddr;
+	u32 skc_rcv_saddr;
+} KERNEL_TYPE;
+
+struct sock {
+	struct sock_common __sk_common;
+} KERNEL_TYPE;
+
+struct inet_sock {
+	struct sock sk;
+} KERNEL_TYPE;
+
+struct inet_connection_sock {
+	struct inet_sock icsk_inet;
+	void *icsk_ulp_data;
+	u8 icsk_ca_state : 5;
+	u64 icsk_ca_priv[13];
+} KERNEL_TYPE;
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	u32 mss_cache;
+	u32 snd_cwnd;
+	u32 snd_ssthresh;
+	u32 snd_cwnd_clamp;
+	u32 snd_nxt;
+	u32 snd_una;
+	u32 srtt_us;
+	u32 delivered;
+	u32 prior_cwnd;
+	u32 max_packets_out;
+	u8 is_cwnd_limited : 1;
+	_Bool is_mptcp;
+} KERNEL_TYPE;
+
+struct mptcp_subflow_context {
+	u32 token;
+} KERNEL_TYPE;
+
+struct ack_sample {
+	s32 rtt_us;
+} KERNEL_TYPE;
+
+/* What is given to the kernel; it takes members by their names too. */
+struct tcp_congestion_ops {
+	u32 (*ssthresh)(struct sock *sk);
+	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
+	void (*set_state)(struct sock *sk, u8 new_state);
+	void (*cwnd_event)(struct sock *sk, u32 event);
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	u32 (*undo_cwnd)(struct sock *sk);
+	void (*init)(struct sock *sk);
+	void (*release)(struct sock *sk);
+	char name[16];
+	u32 flags;
+};
+
+/* A bit field of a structure of the kernel: which octets to load and which of their bits, as the loader finds them. */
+#define KERNEL_BITS(structure, field)                                                                                   \
+	({                                                                                                              \
+		u64 value_ = 0;                                                                                         \
+		const u8 *at_ = (const u8 *)(structure) + __builtin_preserve_field_info((structure)->field, 0);         \
+		switch (__builtin_preserve_field_info((structure)->field, 1)) {                                         \
+		case 1:                                                                                                 \
+			value_ = *at_;                                                                                  \
+			break;                                                                                          \
+		case 2:                                                                                                 \
+			value_ = *(const u16 *)at_;                                                                     \
+			break;                                                                                          \
+		case 4:                                                                                                 \
+			value_ = *(const u32 *)at_;                                                                     \
+			break;                                                                                          \
+		case 8:                                                                                                 \
+			value_ = *(const u64 *)at_;                                                                     \
+			break;                                                                                          \
+		}                                                                                                       \
+		value_ <<= __builtin_preserve_field_info((structure)->field, 4);                                        \
+		value_ >>= __builtin_preserve_field_info((structure)->field, 5);                                        \
+		value_;                                                                                                 \
+	})

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the rules of all controllers share: a connection with its paths, as they see it.
+ *
+ * No kernel type and no floating point: the same files compile for a kernel and for the test that holds them to the engine. A function
+ * that a verifier should look at once, not at each of its calls, is a CC_RULE: it takes up to five numbers or pointers to whole
+ * structures and checks the pointers.
+ */
+#pragma once
+
+typedef unsigned long long u64;
+typedef long long s64;
+typedef unsigned int u32;
+typedef int s32;
+typedef unsigned short u16;
+typedef unsigned char u8;
+
+#ifdef __BPF__
+#define CC_RULE __attribute__((noinline))
+#else
+#define CC_RULE static __attribute__((unused))
+#endif
+#define CC_INLINE static inline __attribute__((always_inline, unused))
+
+/* Linux gives a connection nine subflows at most; the others are room for those that are going. */
+#define CC_PATHS_MAX 12
+
+/* A time that is not known, a window that is to stay, a place that is not there. */
+#define CC_NONE (~0ULL)
+
+#define CC_TRUE 1
+#define CC_FALSE 0
+
+/* A mean in the making: of round-trip times in nanoseconds or of windows in octets. */
+struct cc_mean {
+	u64 sum;
+	u64 samples;
+};
+
+/* The last round of a path, as mVeno remembers it. `samples` is zero as long as there was none. */
+struct cc_round {
+	struct cc_mean rtts;
+	u64 mean_rtt_ns;
+	u64 base_rtt_ns;
+	u64 mean_cwnd;
+	u64 cwnd_max;
+	u64 mss;
+};
+
+struct cc_mveno_state {
+	u64 delta_q16;
+	u64 cwnd_max;
+	struct cc_mean rtts;
+	struct cc_mean cwnds;
+	struct cc_round last;
+};
+
+struct cc_olia_state {
+	u64 since_last_loss;
+	u64 between_losses;
+	/* Zero; n for a gain of 1/n; -n for a loss of 1/n. */
+	s64 alpha;
+};
+
+struct cc_wvegas_state {
+	struct cc_mean round;
+	u64 was_limited;
+	u64 alpha;
+	u64 rate_q16;
+	u64 smallest_delay_ns;
+};
+
+/* A path and what its controller remembers of it. Windows count octets. */
+struct cc_path {
+	u64 cwnd;
+	u64 ssthresh;
+	u64 srtt_ns;
+	u64 min_rtt_ns;
+	u32 mss;
+	u32 in_recovery;
+	union {
+		struct cc_mveno_state mveno;
+		struct cc_olia_state olia;
+		struct cc_wvegas_state wvegas;
+	};
+};
+
+/*
+ * A connection. Each path writes its own place; of others' places it writes single words only, so that a reader on another processor
+ * sees a whole value, the old or the new one.
+ */
+struct cc_connection {
+	/* Bit i: place i is taken. */
+	u64 used;
+	/* LIA's alpha and the sum of windows for which it was found; the sum is zero as long as alpha is to be found anew. */
+	u64 alpha_scaled;
+	u64 alpha_cwnd_total;
+	/* OLIA: whether every alpha is up to date. */
+	u64 is_current;
+	struct cc_path paths[CC_PATHS_MAX];
+};
+
+CC_INLINE int cc_is_used(const struct cc_connection *c, u64 i)
+{
+	return i < CC_PATHS_MAX && (c->used >> i & 1);
+}
+
+/* How many of the places are among `places`. */
+CC_RULE u64 cc_bits(u64 places)
+{
+	u64 count = 0;
+	for (u64 i = 0; i < CC_PATHS_MAX; i++)
+		count += places >> i & 1;
+	return count;
+}
+
+CC_INLINE u64 cc_path_count(const struct cc_connection *c)
+{
+	return cc_bits(c->used);
+}
+
+CC_INLINE u64 cc_min(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+CC_INLINE u64 cc_max(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+CC_INLINE u64 cc_add_capped(u64 a, u64 b)
+{
+	return a + b < a ? ~0ULL : a + b;
+}
+
+CC_INLINE u64 cc_sub_floored(u64 a, u64 b)
+{
+	return a > b ? a - b : 0;
+}
+
+CC_INLINE int cc_in_slow_start(const struct cc_path *p)
+{
+	return p->cwnd < p->ssthresh;
+}

@@ -1,0 +1,225 @@
+//! `anabranch cc`: the engine's congestion controllers in the running kernel.
+
+use std::time::Duration;
+
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use kernel_cc::{CONTROLLERS, Connection, Controller, Counters, Subflow};
+use serde::Serialize;
+
+use crate::arguments::{self, CcOrder};
+use crate::console;
+use crate::failure::Failure;
+
+/// Does what was ordered; without an order, lists.
+pub fn cc(arguments: &arguments::Cc) -> Result<(), Failure> {
+    match &arguments.order {
+        CcOrder::List => list(),
+        CcOrder::Load(order) => each(&order.names, |controller| load(controller, order.connections_max)),
+        CcOrder::Unload(order) => each(&order.names, unload),
+        CcOrder::Status(order) => status(order),
+        CcOrder::Set(order) => set(&order.name),
+    }
+}
+
+impl From<kernel_cc::Error> for Failure {
+    fn from(error: kernel_cc::Error) -> Self {
+        match error {
+            kernel_cc::Error::Unknown { .. } => Self::Input(error.to_string()),
+            error => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+/// All names are looked up before anything is done.
+fn each(names: &[String], act: impl Fn(&Controller) -> Result<(), Failure>) -> Result<(), Failure> {
+    let controllers: Vec<_> = names.iter().map(|name| Controller::named(name)).collect::<Result<_, _>>()?;
+    controllers.iter().try_for_each(act)
+}
+
+fn list() -> Result<(), Failure> {
+    let default = kernel_cc::default().unwrap_or_default();
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_header(["controller", "the kernel calls it", "state", "what it is"]);
+    for controller in CONTROLLERS {
+        let state = match () {
+            () if default == controller.kernel_name => "loaded, default here",
+            () if kernel_cc::is_loaded(&controller) => "loaded",
+            () => "",
+        };
+        table.add_row([controller.name, controller.kernel_name, state, controller.summary]);
+    }
+    let mut text = format!("{table}\n");
+    if let Err(error) = kernel_cc::check() {
+        text += &format!("none can be loaded now: {error}\n");
+    }
+    Ok(console::print(&text)?)
+}
+
+fn load(controller: &Controller, connections_max: u32) -> Result<(), Failure> {
+    kernel_cc::load(controller, connections_max)?;
+    let name = controller.kernel_name;
+    Ok(console::print(&format!(
+        "{name} is loaded: `anabranch cc set {name}` for all new connections, or TCP_CONGESTION on a socket\n"
+    ))?)
+}
+
+fn unload(controller: &Controller) -> Result<(), Failure> {
+    kernel_cc::unload(controller)?;
+    Ok(console::print(&format!("{} is unloaded; connections that use it go on with it\n", controller.kernel_name))?)
+}
+
+/// Ours by either of its names, the kernel's by its own.
+fn set(name: &str) -> Result<(), Failure> {
+    let name = Controller::named(name).map_or(name, |controller| controller.kernel_name);
+    let available = kernel_cc::available()?;
+    if !available.iter().any(|known| known == name) {
+        let known = available.join(", ");
+        let remedy =
+            if Controller::named(name).is_ok() { format!("; `anabranch cc load {name}` first") } else { String::new() };
+        return Err(Failure::Failed(format!("the kernel has no controller `{name}` now, only {known}{remedy}")));
+    }
+    kernel_cc::set_default(name)?;
+    Ok(console::print(&format!("new connections of this network namespace use {name}\n"))?)
+}
+
+/// What `--json` prints of a controller.
+#[derive(Serialize)]
+struct Status {
+    controller: &'static str,
+    subflows_added: u64,
+    subflows_removed: u64,
+    without_place: u64,
+    connections: Vec<ConnectionStatus>,
+}
+
+#[derive(Serialize)]
+struct ConnectionStatus {
+    token: Option<u32>,
+    subflows: Vec<SubflowStatus>,
+}
+
+#[derive(Serialize)]
+struct SubflowStatus {
+    local: String,
+    remote: String,
+    cwnd_bytes: u64,
+    ssthresh_bytes: Option<u64>,
+    mss_bytes: u32,
+    srtt_s: Option<f64>,
+    base_rtt_s: Option<f64>,
+    in_recovery: bool,
+    delta: Option<f64>,
+    q: Option<f64>,
+}
+
+fn status(order: &arguments::CcStatus) -> Result<(), Failure> {
+    let chosen = match &order.name {
+        Some(name) => vec![Controller::named(name)?],
+        None => CONTROLLERS.into_iter().filter(kernel_cc::is_loaded).collect(),
+    };
+    loop {
+        let all = chosen.iter().map(look).collect::<Result<Vec<_>, _>>()?;
+        let text = if order.json {
+            serde_json::to_string(&all).map_err(|error| Failure::Failed(error.to_string()))? + "\n"
+        } else {
+            describe(&all)
+        };
+        if !order.watch {
+            return Ok(console::print(&text)?);
+        }
+        // The upper left corner, and nothing below what follows.
+        console::print(&format!("\u{1b}[H\u{1b}[J{text}"))?;
+        pause();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a live view, in real time")]
+fn pause() {
+    std::thread::sleep(Duration::from_secs(1));
+}
+
+fn look(controller: &Controller) -> Result<Status, Failure> {
+    let Counters { added, removed, without_place } = kernel_cc::counters(controller)?;
+    let connections = kernel_cc::connections(controller)?.iter().map(ConnectionStatus::from).collect();
+    Ok(Status {
+        controller: controller.name,
+        subflows_added: added,
+        subflows_removed: removed,
+        without_place,
+        connections,
+    })
+}
+
+impl From<&Connection> for ConnectionStatus {
+    fn from(connection: &Connection) -> Self {
+        Self { token: connection.token, subflows: connection.subflows.iter().map(SubflowStatus::from).collect() }
+    }
+}
+
+impl From<&Subflow> for SubflowStatus {
+    fn from(subflow: &Subflow) -> Self {
+        Self {
+            local: subflow.local.to_string(),
+            remote: subflow.remote.to_string(),
+            cwnd_bytes: subflow.cwnd_bytes,
+            ssthresh_bytes: subflow.ssthresh_bytes,
+            mss_bytes: subflow.mss_bytes,
+            srtt_s: subflow.srtt.map(|rtt| rtt.as_secs_f64()),
+            base_rtt_s: subflow.base_rtt.map(|rtt| rtt.as_secs_f64()),
+            in_recovery: subflow.in_recovery,
+            delta: subflow.delta,
+            q: subflow.q,
+        }
+    }
+}
+
+fn describe(all: &[Status]) -> String {
+    if all.is_empty() {
+        return "no controller is loaded: `anabranch cc load lia`\n".into();
+    }
+    all.iter().map(describe_one).collect()
+}
+
+fn describe_one(status: &Status) -> String {
+    let (name, count) = (status.controller, status.connections.len());
+    let mut text = format!("{name}: {count} connection{}\n", if count == 1 { "" } else { "s" });
+    if status.without_place > 0 {
+        text += &format!(
+            "  {} times without room: such subflows are controlled like single paths (`cc load --connections-max`)\n",
+            status.without_place
+        );
+    }
+    if count == 0 {
+        return text;
+    }
+    let mut table = Table::new();
+    table
+        .load_preset(NOTHING)
+        .set_header(["token", "local", "remote", "cwnd", "ssthresh", "RTT", "base RTT", "delta", "Q", ""]);
+    for connection in &status.connections {
+        let token = connection.token.map_or("plain TCP".into(), |token| format!("{token:08x}"));
+        for subflow in &connection.subflows {
+            table.add_row(row(&token, subflow));
+        }
+    }
+    format!("{text}{table}\n")
+}
+
+fn row(token: &str, subflow: &SubflowStatus) -> Vec<String> {
+    let segments = |bytes: u64| format!("{:.1}", bytes as f64 / f64::from(subflow.mss_bytes.max(1)));
+    let millis = |rtt: Option<f64>| rtt.map_or("–".into(), |rtt| format!("{:.1} ms", rtt * 1e3));
+    let fraction = |value: Option<f64>| value.map_or("–".into(), |value| format!("{value:.2}"));
+    vec![
+        token.into(),
+        subflow.local.clone(),
+        subflow.remote.clone(),
+        segments(subflow.cwnd_bytes),
+        subflow.ssthresh_bytes.map_or("–".into(), segments),
+        millis(subflow.srtt_s),
+        millis(subflow.base_rtt_s),
+        fraction(subflow.delta),
+        fraction(subflow.q),
+        if subflow.in_recovery { "repairs a loss" } else { "" }.into(),
+    ]
+}

@@ -1,0 +1,82 @@
+//! What is refused, and why.
+
+use std::io;
+
+use crate::CONTROLLERS;
+
+/// Why a controller could not be loaded, unloaded, used or looked at, with the remedy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no such controller.
+    #[error("no controller `{name}` for the kernel; there are {}", CONTROLLERS.map(|known| known.name).join(", "))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// This program was built without what it takes.
+    #[error(
+        "this build has no programs for the kernel: it was built without clang or libelf (apt-get install clang-14 \
+         libelf-dev zlib1g-dev, then make build)"
+    )]
+    NotBuilt,
+    /// The process is not root's.
+    #[error(
+        "controllers of the kernel need root (try sudo), and in a container CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON"
+    )]
+    Root,
+    /// The kernel does not describe its types.
+    #[error("the kernel has no /sys/kernel/btf/vmlinux: it needs CONFIG_DEBUG_INFO_BTF")]
+    Btf,
+    /// The file system that keeps what is loaded is not there.
+    #[error("/sys/fs/bpf cannot be used: {0} (try mount -t bpf bpf /sys/fs/bpf)")]
+    FileSystem(io::Error),
+    /// The controller is loaded already.
+    #[error("`{name}` is loaded already; `anabranch cc unload {name}` first")]
+    Loaded {
+        /// Which.
+        name: &'static str,
+    },
+    /// Somebody else's controller has the name.
+    #[error("the kernel has another controller called `{name}` already: unload that one")]
+    Taken {
+        /// Which.
+        name: &'static str,
+    },
+    /// The controller is not loaded.
+    #[error("`{name}` is not loaded; `anabranch cc load {name}` first")]
+    NotLoaded {
+        /// Which.
+        name: &'static str,
+    },
+    /// New connections would go on using it.
+    #[error("`{name}` is the default of this network namespace; `anabranch cc set cubic`, or another, first")]
+    IsDefault {
+        /// Which.
+        name: &'static str,
+    },
+    /// The kernel took something else than a controller of this version for one.
+    #[error("what is pinned for `{name}` is of another version: unload it with that one, or remove {folder}")]
+    Version {
+        /// Which.
+        name: &'static str,
+        /// Where.
+        folder: String,
+    },
+    /// The kernel refused it.
+    #[error("the kernel refuses `{name}`: {why}")]
+    Refused {
+        /// Which.
+        name: &'static str,
+        /// The first thing that was said about it.
+        why: String,
+    },
+    /// A setting cannot be read or written.
+    #[error("{path}: {error}")]
+    Setting {
+        /// Its file.
+        path: String,
+        /// Why.
+        error: io::Error,
+    },
+}

@@ -1,0 +1,33 @@
+//! The engine's congestion controllers in the running kernel, by eBPF.
+//!
+//! [`load`] gives the kernel a controller from `bpf/`, which from then on stands in `net.ipv4.tcp_available_congestion_control` of every
+//! network namespace, until [`unload`]. What holds it is a pin in the BPF file system, so no process has to stay. [`connections`] tells
+//! what its connections do.
+//!
+//! Built without the feature `load`, or without a clang that compiles for BPF, it says so and does nothing.
+
+mod controllers;
+mod error;
+#[cfg(bpf_programs)]
+mod loader;
+mod sysctl;
+#[cfg(not(bpf_programs))]
+mod without;
+
+mod connection;
+#[cfg(any(test, bpf_programs))]
+mod layout;
+#[cfg(any(test, bpf_programs))]
+mod reading;
+
+pub use connection::{Connection, Counters, Subflow};
+pub use controllers::{CONTROLLERS, Controller};
+pub use error::Error;
+#[cfg(bpf_programs)]
+pub use loader::{check, connections, counters, is_loaded, load, unload};
+pub use sysctl::{available, default, set_default};
+#[cfg(not(bpf_programs))]
+pub use without::{check, connections, counters, is_loaded, load, unload};
+
+/// The result of what may be refused.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,206 @@
+//! Loading, by libbpf.
+//!
+//! What keeps a controller is the pin of its link; beside it are pinned the maps in which it remembers its connections. A socket that uses a
+//! controller keeps its programs and maps, pinned or not, until it closes.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject, PrintLevel};
+use rustix::mount::{MountFlags, mount};
+
+use crate::{Connection, Controller, Counters, Error, Result, layout, sysctl};
+
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/anabranch.bpf.o"));
+
+const FILE_SYSTEM: &str = "/sys/fs/bpf";
+
+/// `BPF_FS_MAGIC` of include/uapi/linux/magic.h.
+const FILE_SYSTEM_MAGIC: i64 = 0xcafe_4a11;
+
+/// What libbpf says while it loads; its functions give a number only.
+static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// One load at a time, since they share what is said.
+static LOADING: Mutex<()> = Mutex::new(());
+
+fn folder(controller: &Controller) -> PathBuf {
+    Path::new(FILE_SYSTEM).join("anabranch-cc").join(controller.kernel_name)
+}
+
+fn link(controller: &Controller) -> PathBuf {
+    folder(controller).join("link")
+}
+
+/// Whether this build and this machine could load a controller.
+///
+/// # Errors
+/// They cannot: what is lacking.
+pub fn check() -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Error::Root);
+    }
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return Err(Error::Btf);
+    }
+    mount_file_system().map_err(Error::FileSystem)
+}
+
+/// As bpftool does: systems with systemd have it mounted, containers often not.
+fn mount_file_system() -> io::Result<()> {
+    let found = rustix::fs::statfs(FILE_SYSTEM)?;
+    #[expect(clippy::useless_conversion, reason = "its type differs between platforms")]
+    if i64::from(found.f_type) == FILE_SYSTEM_MAGIC {
+        return Ok(());
+    }
+    Ok(mount("bpf", FILE_SYSTEM, "bpf", MountFlags::empty(), None)?)
+}
+
+/// Whether it is loaded.
+pub fn is_loaded(controller: &Controller) -> bool {
+    link(controller).exists()
+}
+
+/// Gives the kernel a controller, with room for so many connections, plain ones included.
+///
+/// # Errors
+/// If it is there already, or the kernel or this machine lacks something, which the error names.
+pub fn load(controller: &Controller, connections_max: u32) -> Result<()> {
+    check()?;
+    let _turn = LOADING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if is_loaded(controller) {
+        return Err(Error::Loaded { name: controller.name });
+    }
+    if sysctl::available()?.iter().any(|name| name == controller.kernel_name) {
+        return Err(Error::Taken { name: controller.kernel_name });
+    }
+    listen();
+    let loaded = register(controller, connections_max);
+    if loaded.is_err() {
+        // What is pinned of it is of no use.
+        let _ = fs::remove_dir_all(folder(controller));
+    }
+    loaded.map_err(|error| Error::Refused { name: controller.name, why: explain(&error) })
+}
+
+fn register(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<()> {
+    let mut object = open(controller, connections_max)?.load()?;
+    let folder = folder(controller);
+    // Left by a version that pinned something else, if anything: the link would be there otherwise.
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).map_err(libbpf_rs::Error::from)?;
+    for name in ["connections", "counters"] {
+        map(&mut object, name)?.pin(folder.join(name))?;
+    }
+    map(&mut object, controller.map)?.attach_struct_ops()?.pin(link(controller))
+}
+
+fn map<'a>(object: &'a mut Object, name: &str) -> libbpf_rs::Result<libbpf_rs::MapMut<'a>> {
+    let found = object.maps_mut().find(|map| map.name() == OsStr::new(name));
+    found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no map {name}")).into())
+}
+
+/// The object with one of its controllers: the others' programs are neither loaded nor checked.
+fn open(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<OpenObject> {
+    let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
+    for mut map in open.maps_mut() {
+        if map.map_type() == MapType::StructOps {
+            map.set_autocreate(map.name() == OsStr::new(controller.map))?;
+        } else if map.name() == OsStr::new("connections") {
+            map.set_max_entries(connections_max.max(1))?;
+        }
+    }
+    Ok(open)
+}
+
+fn listen() {
+    said().clear();
+    let note = |_, text: String| said().push(text);
+    libbpf_rs::set_print(Some((PrintLevel::Warn, note)));
+}
+
+fn said() -> std::sync::MutexGuard<'static, Vec<String>> {
+    SAID.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The first complaint names what is lacking; those that follow only pass it on.
+fn explain(error: &libbpf_rs::Error) -> String {
+    let first = said().first().and_then(|text| text.lines().next()).map(|line| line.replace("libbpf: ", ""));
+    match first {
+        Some(first) if !first.trim().is_empty() => format!("{} ({error})", first.trim()),
+        _ => error.to_string(),
+    }
+}
+
+/// Takes a controller back. Connections that use it go on with it until they end.
+///
+/// # Errors
+/// If it is not loaded, or new connections of this network namespace would use it by default.
+pub fn unload(controller: &Controller) -> Result<()> {
+    check()?;
+    if !is_loaded(controller) {
+        return Err(Error::NotLoaded { name: controller.name });
+    }
+    if sysctl::default()? == controller.kernel_name {
+        return Err(Error::IsDefault { name: controller.kernel_name });
+    }
+    fs::remove_file(link(controller)).map_err(Error::FileSystem)?;
+    fs::remove_dir_all(folder(controller)).map_err(Error::FileSystem)?;
+    // The kernel does it a moment later.
+    for _ in 0..200 {
+        if !sysctl::available()?.iter().any(|name| name == controller.kernel_name) {
+            break;
+        }
+        pause();
+    }
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "it waits for the kernel, in real time")]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(10));
+}
+
+fn pinned(controller: &Controller, map: &str) -> Result<MapHandle> {
+    check()?;
+    if !is_loaded(controller) {
+        return Err(Error::NotLoaded { name: controller.name });
+    }
+    let path = folder(controller).join(map);
+    let version = || Error::Version { name: controller.name, folder: folder(controller).display().to_string() };
+    MapHandle::from_pinned_path(path).map_err(|_| version())
+}
+
+/// What its connections do.
+///
+/// # Errors
+/// If it is not loaded, or by another version.
+pub fn connections(controller: &Controller) -> Result<Vec<Connection>> {
+    let map = pinned(controller, "connections")?;
+    if map.value_size() as usize != layout::CONNECTION_OCTETS {
+        let folder = folder(controller).display().to_string();
+        return Err(Error::Version { name: controller.name, folder });
+    }
+    let values = map.keys().filter_map(|key| {
+        let value = map.lookup(&key, MapFlags::ANY).ok()??;
+        Some(Connection::parse(controller, layout::word(&key, 0), &value))
+    });
+    Ok(values.collect())
+}
+
+/// What became of subflows so far.
+///
+/// # Errors
+/// If it is not loaded.
+pub fn counters(controller: &Controller) -> Result<Counters> {
+    let map = pinned(controller, "counters")?;
+    let count = |which: u32| {
+        let value = map.lookup(&which.to_ne_bytes(), MapFlags::ANY).ok().flatten();
+        value.map_or(0, |value| layout::word(&value, 0))
+    };
+    Ok(Counters { added: count(0), removed: count(1), without_place: count(2) })
+}

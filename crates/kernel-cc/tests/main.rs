@@ -1,0 +1,5 @@
+//! The rules in C against the engine's controllers: the same questions, the same answers.
+
+mod golden;
+mod program;
+mod wide;

@@ -1,0 +1,230 @@
+//! The engine's controllers in the kernel, loaded by eBPF: what they do to a neighbour, and that connections outlive what may happen to
+//! them.
+
+use std::io::{self, Read};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use interop::{
+    Digest, Protocol, Rig, accept, available_unless, connect_with, counter, listen, receive_all, send_pattern,
+    wait_until,
+};
+use kernel_cc::{CONTROLLERS, Controller, Counters};
+use socket2::Socket;
+
+/// The queue holds what the wire does.
+const BOTTLENECK: &str = "rate = '8 Mbit/s'\ndelay = '20 ms'\nqueue = '30 packets'";
+const WIDE: &str = "rate = '50 Mbit/s'\ndelay = '5 ms'\nqueue = '60 packets'";
+/// How long neighbours are compared, and how long they have to find each other before.
+const COMPARED: Duration = Duration::from_secs(20);
+const FOUND: Duration = Duration::from_secs(5);
+
+/// A controller that is loaded as long as a test needs it. Tests of this file run one at a time: a rig is among what each holds.
+struct Loaded(Controller);
+
+impl Loaded {
+    fn new(name: &str, connections_max: u32) -> Self {
+        let controller = Controller::named(name).unwrap();
+        if kernel_cc::is_loaded(&controller) {
+            // By a test that was killed.
+            kernel_cc::unload(&controller).unwrap();
+        }
+        kernel_cc::load(&controller, connections_max).unwrap();
+        Self(controller)
+    }
+
+    fn counters(&self) -> Counters {
+        kernel_cc::counters(&self.0).unwrap()
+    }
+
+    /// Places of the connections that there are.
+    fn subflows(&self) -> Vec<usize> {
+        kernel_cc::connections(&self.0).unwrap().iter().map(|connection| connection.subflows.len()).collect()
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        if let Err(error) = kernel_cc::unload(&self.0) {
+            eprintln!("{error}");
+        }
+    }
+}
+
+/// Hosts a, which receives, and b, which sends. Where `addresses` are more than one, b has as many on its first link.
+fn rig(links: &[&str], addresses: u8) -> Option<Rig> {
+    if !available_unless("controllers in the kernel", kernel_cc::check().err()) {
+        return None;
+    }
+    let rig = Rig::new(links)?;
+    for host in 0..2 {
+        rig.host(host).ip(["mptcp limits set subflow 8 add_addr_accepted 8".into()]).unwrap();
+    }
+    for number in 1..addresses {
+        let address = format!("10.1.1.{}", 100 + number);
+        rig.host(1).ip([format!("address add {address}/23 dev path0")]).unwrap();
+        rig.host(1).ip([format!("mptcp endpoint add {address} dev path0 subflow")]).unwrap();
+    }
+    Some(rig)
+}
+
+fn remote(port: u16) -> SocketAddr {
+    SocketAddr::new("10.1.0.1".parse().unwrap(), port)
+}
+
+/// A stream, and how much of it was read.
+struct Counted(TcpStream, Arc<AtomicU64>);
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.0.read(buffer)?;
+        self.1.fetch_add(len as u64, Ordering::Relaxed);
+        Ok(len)
+    }
+}
+
+/// A connection over which b sends as much as it can, until it is closed.
+struct Flow {
+    sender: TcpStream,
+    sending: JoinHandle<()>,
+    receiving: JoinHandle<Digest>,
+    received_bytes: Arc<AtomicU64>,
+    /// Further subflows are for it too.
+    _listener: Socket,
+}
+
+impl Flow {
+    fn start(rig: &Rig, protocol: Protocol, controller: &str, port: u16) -> Self {
+        let listener = listen(rig.host(0), protocol, remote(port)).unwrap();
+        let sender = connect_with(rig.host(1), protocol, controller, remote(port)).unwrap();
+        let received_bytes = Arc::new(AtomicU64::new(0));
+        let mut receiver = Counted(accept(&listener).unwrap(), Arc::clone(&received_bytes));
+        let mut writer = sender.try_clone().unwrap();
+        let sending = thread::spawn(move || drop(send_pattern(&mut writer, u64::MAX)));
+        let receiving = thread::spawn(move || receive_all(&mut receiver).unwrap());
+        Self { sender, sending, receiving, received_bytes, _listener: listener }
+    }
+
+    /// Octets that have arrived.
+    fn received(&self) -> u64 {
+        self.received_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Octets that arrived, unspoilt.
+    fn end(self) -> u64 {
+        self.sender.shutdown(Shutdown::Write).unwrap();
+        self.sending.join().unwrap();
+        let digest = self.receiving.join().unwrap();
+        assert_eq!(digest, Digest::of_pattern(digest.bytes), "what arrived is what was sent");
+        digest.bytes
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the kernel runs in real time")]
+fn sleep(span: Duration) {
+    thread::sleep(span);
+}
+
+#[expect(clippy::disallowed_methods, reason = "the kernel runs in real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// How many times as much as a plain connection two subflows carry over the same bottleneck.
+fn shares(rig: &Rig, controller: &str) -> f64 {
+    let plain = Flow::start(rig, Protocol::Tcp, "reno", 5001);
+    let coupled = Flow::start(rig, Protocol::Mptcp, controller, 5002);
+    sleep(FOUND);
+    let (plain_before, coupled_before) = (plain.received(), coupled.received());
+    sleep(COMPARED);
+    let (plain_after, coupled_after) = (plain.received(), coupled.received());
+    plain.end();
+    coupled.end();
+    (coupled_after - coupled_before) as f64 / (plain_after - plain_before) as f64
+}
+
+/// RFC 6356 section 2, goal 2: no more than a single path would take. Without coupling each subflow takes about as much.
+#[test]
+fn lia_takes_no_more_than_one_share_of_a_bottleneck_and_reno_more() {
+    let Some(rig) = rig(&[BOTTLENECK], 2) else { return };
+    let _lia = Loaded::new("lia", 1024);
+    let (uncoupled, coupled) = (shares(&rig, "reno"), shares(&rig, "lia"));
+    println!("two subflows carry {uncoupled:.2} times as much as a plain connection with reno, {coupled:.2} with lia");
+    assert_eq!(counter(rig.host(0), "MPJoinSynRx"), 2, "both connections had two subflows");
+    // Where all lose at once shares go as increases do, and LIA's two together are half of a plain connection's; where they lose by turns
+    // they have as much as one.
+    assert!((0.4..1.25).contains(&coupled), "lia: {coupled}");
+    assert!(uncoupled > 1.25 && uncoupled > 1.5 * coupled, "reno: {uncoupled}, lia: {coupled}");
+}
+
+#[test]
+fn every_controller_carries_a_connection_and_gives_its_places_back() {
+    let Some(rig) = rig(&[WIDE], 3) else { return };
+    for controller in CONTROLLERS {
+        let loaded = Loaded::new(controller.name, 1024);
+        for protocol in [Protocol::Mptcp, Protocol::Tcp] {
+            let flow = Flow::start(&rig, protocol, controller.kernel_name, 5000);
+            let expected = if protocol == Protocol::Mptcp { 3 } else { 1 };
+            wait_until("every subflow has its place", || loaded.subflows() == [expected]);
+            sleep(Duration::from_secs(2));
+            let found = kernel_cc::connections(&controller).unwrap().remove(0);
+            assert_eq!(found.token.is_some(), protocol == Protocol::Mptcp, "{controller:?}: {found:?}");
+            assert!(found.subflows.iter().all(|subflow| subflow.remote.port() == 5000), "{found:?}");
+            assert!(found.subflows.iter().any(|subflow| subflow.srtt.is_some()), "{found:?}");
+            assert!(flow.end() > 2_000_000, "{} carries", controller.name);
+            wait_until("places are given back", || loaded.subflows().is_empty());
+        }
+        let counters = loaded.counters();
+        assert_eq!((counters.added, counters.removed, counters.without_place), (4, 4, 0), "{}", controller.name);
+    }
+}
+
+#[test]
+fn connections_outlive_reloads_of_their_controller() {
+    let Some(rig) = rig(&[WIDE], 2) else { return };
+    let mut loaded = Some(Loaded::new("mveno", 1024));
+    let long = Flow::start(&rig, Protocol::Mptcp, "mveno", 5000);
+    let until = now() + Duration::from_secs(6);
+    while now() < until {
+        let short = Flow::start(&rig, Protocol::Mptcp, "mveno", 5001);
+        // The old one goes while both are under way; a new one comes that knows neither.
+        drop(loaded.take());
+        loaded = Some(Loaded::new("mveno", 1024));
+        sleep(Duration::from_millis(100));
+        assert!(short.end() > 0);
+    }
+    assert!(long.end() > 5_000_000);
+}
+
+#[test]
+fn without_room_a_connection_is_controlled_like_single_paths() {
+    let Some(rig) = rig(&[WIDE], 2) else { return };
+    let lia = Loaded::new("lia", 1);
+    let first = Flow::start(&rig, Protocol::Mptcp, "lia", 5000);
+    wait_until("the first has the only entry", || lia.subflows() == [2]);
+    let second = Flow::start(&rig, Protocol::Mptcp, "lia", 5001);
+    sleep(Duration::from_secs(3));
+    assert!(lia.counters().without_place > 0, "{:?}", lia.counters());
+    assert!(first.end() > 1_000_000);
+    wait_until("the first is gone, and the second in its place", || lia.subflows().len() == 1);
+    assert!(second.end() > 1_000_000);
+    wait_until("no place is left behind", || lia.subflows().is_empty());
+}
+
+#[test]
+fn a_connection_outlives_seven_of_its_eight_subflows() {
+    let Some(rig) = rig(&[WIDE], 8) else { return };
+    let olia = Loaded::new("olia", 1024);
+    let flow = Flow::start(&rig, Protocol::Mptcp, "olia", 5000);
+    wait_until("there are eight subflows", || olia.subflows() == [8]);
+    sleep(Duration::from_secs(1));
+    for id in 1..8 {
+        rig.host(1).ip([format!("mptcp endpoint delete id {id}")]).unwrap();
+    }
+    wait_until("seven have given their places back", || olia.subflows() == [1]);
+    sleep(Duration::from_secs(1));
+    assert!(flow.end() > 2_000_000);
+}
