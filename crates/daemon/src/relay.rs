@@ -15,6 +15,7 @@
 //! volume       how much of a data plan may be lent, and how much was
 //! battery      how much charge there is
 //! scavenger    how much may be lent while the owner uses the link too
+//! capacity     what the shared link carries
 //! pauses       moments in which the owner's traffic is seen alone
 //! passive_rtt  how long packets wait on the shared link
 //! modem        what the link can be expected to carry, before anything was sent
@@ -24,6 +25,7 @@
 
 mod allowed;
 mod battery;
+mod capacity;
 mod counters;
 mod courtesy;
 mod forwarder;
