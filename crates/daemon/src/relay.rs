@@ -176,12 +176,9 @@ pub fn relay(
 
 /// Pairs one more device; whether that works or not, lending goes on.
 fn pair(store: &Store, name: &Name, shared: &Mutex<Shared>, over: &Stop, show: &dyn Fn(&Invitation)) {
-    let (share, ipv6) = {
-        let relay = &lock(shared).status.relay;
-        (relay.interface.clone(), relay.ipv6)
-    };
+    let share = lock(shared).status.relay.interface.clone();
     // The allow list tells who is paired.
-    if let Err(error) = pairing::offer(store, name, &share, ipv6, over, show) {
+    if let Err(error) = pairing::offer(store, name, &share, over, show) {
         warn!("{error} (anabranch relay --pair shows another code)");
     }
 }
