@@ -186,7 +186,7 @@ fn pair(store: &Store, name: &Name, shared: &Mutex<Shared>, over: &Stop, show: &
 /// The interface to share, if none is shared already.
 fn find(share: &str) -> Result<Uplink> {
     if control::running()?.iter().any(|device| device == LENDER) {
-        return Err(Error::Usage("a relay runs here already, and lends one interface: end it first".into()));
+        return Err(Error::Unready("a relay runs here already, and lends one interface: end it first".into()));
     }
     let (found, _) = uplink::discover_some(&[share.to_owned()]).map_err(pointed)?;
     found.into_iter().next().ok_or_else(|| Error::Usage(format!("{share} cannot be shared")))
@@ -284,7 +284,7 @@ fn answer(request: Request, shared: &Mutex<Shared>) -> Answer {
             Ok(status) => Answer::Done(status),
             Err(error) => Answer::Refused(format!("the status cannot be written: {error}")),
         },
-        Request::SetTier { .. } | Request::SetPrice { .. } | Request::SetTarget { .. } => {
+        Request::SetTier { .. } | Request::SetPrice { .. } | Request::SetTarget { .. } | Request::SetAll { .. } => {
             Answer::Refused(format!("a relay has no uplinks to set: `anabranch join set` with --device, not {LENDER}"))
         }
     }
