@@ -121,8 +121,8 @@ fn other_services_and_other_releases_are_named() {
     let error = |octets: &[u8]| ends("042 117", "042 117").1.handle_octets(octets).unwrap_err();
     assert_eq!(error(b"SSH-2.0-OpenSSH_9.2\r\n"), PairingError::OtherService);
     assert_eq!(error(b"\0\x05hello"), PairingError::OtherService);
-    assert_eq!(error(b"\0\x05ABPR\x02"), PairingError::Version(2));
-    assert_eq!(error(b"\0\x08ABPR\x01123"), PairingError::Broken);
+    assert_eq!(error(b"\0\x05ABPR\x01"), PairingError::Version(1));
+    assert_eq!(error(b"\0\x08ABPR\x02123"), PairingError::Broken);
     assert_eq!(error(&[0; 2]), PairingError::WrongCode);
 }
 
