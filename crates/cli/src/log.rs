@@ -28,16 +28,18 @@ pub fn begin(log: &Log) {
             .boxed(),
         LogFormat::Text => {
             let clock = Clock::start();
-            layer().event_format(Text { clock }).log_internal_errors(false).with_writer(io::stderr).boxed()
+            let is_plain = !log.level.would_enable("daemon", &Level::DEBUG);
+            layer().event_format(Text { clock, is_plain }).log_internal_errors(false).with_writer(io::stderr).boxed()
         }
     };
     // A process is one daemon; a second one would be told of like the first.
     let _ = tracing_subscriber::registry().with(layer.with_filter(log.level.clone())).try_init();
 }
 
-/// The message alone. What is told to those who ask for more than others has its time, level and fields beside it.
+/// The message alone. Those who ask for more than others get all lines with their time, level and fields.
 struct Text {
     clock: Clock,
+    is_plain: bool,
 }
 
 impl<S, N> FormatEvent<S, N> for Text
@@ -49,7 +51,7 @@ where
         let mut words = Words::default();
         event.record(&mut words);
         let level = *event.metadata().level();
-        if level <= Level::INFO {
+        if self.is_plain && level <= Level::INFO {
             return writeln!(writer, "{}", words.message);
         }
         let (seconds, target) = (self.clock.now().as_secs_f64(), event.metadata().target());

@@ -17,9 +17,14 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use arguments::{Arguments, Command};
+use failure::Failure;
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(answer) => return said(&answer),
+    };
+    let outcome = match arguments.command {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Sweep(arguments) => commands::sweep::sweep(&arguments),
         Command::Check(arguments) => commands::check::check(&arguments),
@@ -44,5 +49,17 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
+    }
+}
+
+/// Says what the parser has to say: help and the version on standard output, which are results that may fail to be written, and what is wrong
+/// with the command on standard error.
+fn said(answer: &clap::Error) -> ExitCode {
+    match answer.print() {
+        Err(error) if !answer.use_stderr() => {
+            let what = format!("cannot write to standard output: {error}");
+            Failure::from(std::io::Error::new(error.kind(), what)).report()
+        }
+        _ => ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2)),
     }
 }

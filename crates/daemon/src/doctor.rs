@@ -48,6 +48,7 @@ pub const POINTER: &str = "; `anabranch doctor` finds out why";
 pub(crate) fn pointed(error: Error) -> Error {
     match error {
         Error::Usage(message) => Error::Usage(message + POINTER),
+        Error::Unready(message) => Error::Unready(message + POINTER),
         error => error,
     }
 }

@@ -32,14 +32,14 @@ use linux::attachment::{Attachment, MTU};
 use linux::clock::{Jumps, Times};
 use linux::driver::{Driver, Remote};
 use linux::stop::Stop;
-use linux::uplink::{self, Plan, Plumbing, Surroundings, Watch};
+use linux::uplink::{self, LENDER, Plan, Plumbing, Surroundings, Watch};
 use linux::{EngineOptions, Error, Result};
 use serde_json::Value;
 use tracing::{debug, error, info, trace, warn};
 use units::{Instant, Rate};
 
 use crate::control::message::{Answer, Request};
-use crate::control::{Place, server};
+use crate::control::{self, Place, server};
 use crate::links::{LinkStatus, Links};
 use crate::lock;
 use crate::proxy::choice::Tier;
@@ -94,7 +94,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     let mut proxy_config = options.proxy;
     options.engine.apply(&mut proxy_config.connection)?;
     let Found { uplinks, tiers, wrong, links } = options.uplinks.find(stop)?;
-    wrong.iter().for_each(|line| warn!("going on without an uplink until it is there: {line}"));
+    tell_what_there_is(&wrong)?;
     let (Attachment { mut endpoint, tun, addresses }, paths) = uplink::attach(&uplinks)?;
     let device = tun.name().to_owned();
     let plan = uplink::plan(&device, &paths, &Surroundings::look(&uplinks)?)?;
@@ -115,6 +115,9 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     // Of all addresses that the engine was given, it begins with those in use.
     addresses.iter().for_each(|ip| endpoint.remove_local_address(*ip, driver.now()));
     used.iter().for_each(|uplink| proxy.add_uplink(*uplink, &mut endpoint, driver.now()));
+    for (ip, name) in roster.named() {
+        proxy.set_name(ip, name);
+    }
     proxy.end_at(stop.as_fd()).map_err(Error::system("watch a socket"))?;
     let source = proxy.source().map_err(Error::system("duplicate an epoll descriptor"))?;
     let server = server::Server::open(&Place::here()?, &device, options.control_group)?;
@@ -155,6 +158,21 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     })
 }
 
+/// What is `wrong` with uplinks, and what else runs here.
+fn tell_what_there_is(wrong: &[String]) -> Result<()> {
+    for line in wrong {
+        // It begins with the name.
+        let uplink = line.split(' ').next();
+        warn!(uplink, "going on without an uplink until it is there: {line}");
+    }
+    if control::running()?.iter().any(|device| device == LENDER) {
+        info!(
+            "this device lends a link as well (`anabranch relay`): what goes through this proxy is its owner's there, and comes first"
+        );
+    }
+    Ok(())
+}
+
 /// Carries packets to relays until `over`; without that, what runs over them dies, and the others go on.
 pub(crate) fn follow(links: Links, over: &Stop, told: impl FnMut(&LinkStatus)) {
     if let Err(error) = links.run(over, told) {
@@ -184,6 +202,7 @@ fn answer(request: Request, roster: &Shared, remote: &Remote<ProxyHost>) -> Answ
             Err(why) => Ok(Answer::Refused(why)),
         },
         Request::SetTarget { bps } => set_target(bps.map(Rate::from_bps), roster, remote),
+        Request::SetAll { changes } => set_all(&changes, roster, remote),
     };
     done.unwrap_or_else(|error| Answer::Refused(error.to_string()))
 }
@@ -202,6 +221,14 @@ fn look(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<Answer> {
 
 fn set_tier(interface: &str, tier: Tier, roster: &Shared, remote: &Remote<ProxyHost>) -> Result<Answer> {
     if let Err(why) = lock(roster).set_tier(interface, tier) {
+        return Ok(Answer::Refused(why));
+    }
+    retier(roster, remote)?;
+    Ok(Answer::Done(Value::Null))
+}
+
+fn set_all(changes: &[Request], roster: &Shared, remote: &Remote<ProxyHost>) -> Result<Answer> {
+    if let Err(why) = lock(roster).set_all(changes) {
         return Ok(Answer::Refused(why));
     }
     retier(roster, remote)?;
@@ -227,6 +254,7 @@ fn retier(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<()> {
     remote.call(move |host, now| {
         host.with_app_mut(|proxy, endpoint| {
             tiers.iter().for_each(|(ip, tier)| proxy.set_tier(*ip, *tier, endpoint, now));
+            proxy.strand_all(endpoint, now);
         });
     })
 }

@@ -223,7 +223,10 @@ fn answer(request: Request, state: &Mutex<State>, clock: Clock) -> Answer {
             serde_json::to_value(status).map_err(|error| format!("the status cannot be written: {error}"))
         }),
         Request::SetTier { uplink, tier } => lock(state).set_tier(&uplink, tier, now).map(|()| Value::Null),
-        Request::SetPrice { .. } | Request::SetTarget { .. } => {
+        Request::SetAll { changes } if changes.iter().all(|change| matches!(change, Request::SetTier { .. })) => {
+            lock(state).set_all(&changes, now).map(|()| Value::Null)
+        }
+        Request::SetAll { .. } | Request::SetPrice { .. } | Request::SetTarget { .. } => {
             Err("with --kernel all uplinks carry: a target needs `join` without it".into())
         }
     };

@@ -56,14 +56,7 @@ const SEARCH_STEP: StdDuration = StdDuration::from_millis(250);
 ///
 /// # Errors
 /// If nobody may listen, all slots are taken, nobody came while the code was good, or somebody guesses.
-pub fn offer(
-    store: &Store,
-    own: &Name,
-    shared: &str,
-    ipv6: bool,
-    stop: &Stop,
-    show: &dyn Fn(&Invitation),
-) -> Result<Option<Name>> {
+pub fn offer(store: &Store, own: &Name, shared: &str, stop: &Stop, show: &dyn Fn(&Invitation)) -> Result<Option<Name>> {
     // Better now than when somebody has typed the code.
     store.peers()?.free_slot()?;
     let listener = listen()?;
@@ -72,7 +65,7 @@ pub fn offer(
     let invitation = Invitation::new(addresses, Code::draw(random_seed()?));
     show(&invitation);
     let identity = store.identity()?;
-    let mut offer = Offer { store, own, identity, ipv6, show, invitation, visitors: Visitors::default() };
+    let mut offer = Offer { store, own, identity, show, invitation, visitors: Visitors::default() };
     let (clock, awake) = (Clock::start(), SleepClock::start());
     let mut ready = Vec::new();
     loop {
@@ -100,7 +93,6 @@ struct Offer<'a> {
     store: &'a Store,
     own: &'a Name,
     identity: Identity,
-    ipv6: bool,
     show: &'a dyn Fn(&Invitation),
     invitation: Invitation,
     visitors: Visitors,
@@ -117,7 +109,7 @@ impl Offer<'_> {
                     let added =
                         self.store.change_peers(|peers| peers.add_destination(destination.name, destination.key));
                     let (name, slot) = added?;
-                    visitor.confirm(slot, self.ipv6);
+                    visitor.confirm(slot);
                     return Ok(Some(name));
                 }
                 Outcome::WrongCode(from) => self.replace_code(from)?,
@@ -238,7 +230,7 @@ pub fn accept(store: &Store, own: &Name, invitation: &Invitation, stop: &Stop) -
             Error::Peer(format!("the relay breaks off ({error}): look at what it says, and start anew"))
         }
     })?;
-    let relay = Relay { name: relay.name, key: relay.key, slot: relay.slot, address, ipv6: relay.ipv6 };
+    let relay = Relay { name: relay.name, key: relay.key, slot: relay.slot, address };
     store.change_peers(|peers| Ok(peers.add_relay(relay)))
 }
 

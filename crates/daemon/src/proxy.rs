@@ -127,6 +127,8 @@ pub struct Proxy {
     poller: Poller,
     resolver: Resolver,
     choice: Choice,
+    /// What people call the uplinks of the engine's addresses.
+    names: BTreeMap<IpAddr, String>,
     meters: Meters,
     /// Octets that were metered since the watch looked last.
     unwatched: BTreeMap<IpAddr, u64>,
@@ -193,6 +195,7 @@ impl Proxy {
             accepting,
             poller,
             choice,
+            names: BTreeMap::new(),
             meters: Meters::default(),
             unwatched: BTreeMap::new(),
             sessions: Slab::new(),
@@ -233,6 +236,11 @@ impl Proxy {
     /// If the kernel watches no more descriptors.
     pub fn end_at(&self, stop: BorrowedFd<'_>) -> io::Result<()> {
         self.poller.add(stop, STOP)
+    }
+
+    /// What people call the uplink of an address of the engine.
+    pub fn set_name(&mut self, ip: IpAddr, name: &str) {
+        self.names.insert(ip, name.to_owned());
     }
 
     /// Accepts no more clients, and gives those that are there a second to finish what is under way.

@@ -15,6 +15,7 @@
 //! volume       how much of a data plan may be lent, and how much was
 //! battery      how much charge there is
 //! scavenger    how much may be lent while the owner uses the link too
+//! capacity     what the shared link carries
 //! pauses       moments in which the owner's traffic is seen alone
 //! passive_rtt  how long packets wait on the shared link
 //! modem        what the link can be expected to carry, before anything was sent
@@ -24,6 +25,7 @@
 
 mod allowed;
 mod battery;
+mod capacity;
 mod counters;
 mod courtesy;
 mod forwarder;
@@ -174,12 +176,9 @@ pub fn relay(
 
 /// Pairs one more device; whether that works or not, lending goes on.
 fn pair(store: &Store, name: &Name, shared: &Mutex<Shared>, over: &Stop, show: &dyn Fn(&Invitation)) {
-    let (share, ipv6) = {
-        let relay = &lock(shared).status.relay;
-        (relay.interface.clone(), relay.ipv6)
-    };
+    let share = lock(shared).status.relay.interface.clone();
     // The allow list tells who is paired.
-    if let Err(error) = pairing::offer(store, name, &share, ipv6, over, show) {
+    if let Err(error) = pairing::offer(store, name, &share, over, show) {
         warn!("{error} (anabranch relay --pair shows another code)");
     }
 }
@@ -187,7 +186,7 @@ fn pair(store: &Store, name: &Name, shared: &Mutex<Shared>, over: &Stop, show: &
 /// The interface to share, if none is shared already.
 fn find(share: &str) -> Result<Uplink> {
     if control::running()?.iter().any(|device| device == LENDER) {
-        return Err(Error::Usage("a relay runs here already, and lends one interface: end it first".into()));
+        return Err(Error::Unready("a relay runs here already, and lends one interface: end it first".into()));
     }
     let (found, _) = uplink::discover_some(&[share.to_owned()]).map_err(pointed)?;
     found.into_iter().next().ok_or_else(|| Error::Usage(format!("{share} cannot be shared")))
@@ -285,7 +284,7 @@ fn answer(request: Request, shared: &Mutex<Shared>) -> Answer {
             Ok(status) => Answer::Done(status),
             Err(error) => Answer::Refused(format!("the status cannot be written: {error}")),
         },
-        Request::SetTier { .. } | Request::SetPrice { .. } | Request::SetTarget { .. } => {
+        Request::SetTier { .. } | Request::SetPrice { .. } | Request::SetTarget { .. } | Request::SetAll { .. } => {
             Answer::Refused(format!("a relay has no uplinks to set: `anabranch join set` with --device, not {LENDER}"))
         }
     }

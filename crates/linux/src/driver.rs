@@ -276,7 +276,7 @@ impl<H: Host> Driver<H> {
             Err((Some(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM | Errno::INVAL), _)) => {
                 self.stats.refused_packets += 1;
             }
-            Err((_, error)) => return Err(Error::system("write to the TUN device")(error)),
+            Err((_, error)) => return Err(Error::device("write to", error)),
         }
         Ok(())
     }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use rustix::io::Errno;
+
 use crate::lack::{Lack, Lacks};
 
 /// An error of the machine around the engine. Each says what was attempted and, where there is one, the remedy.
@@ -39,6 +41,9 @@ pub enum Error {
     /// An argument or a setting cannot be used.
     #[error("{0}")]
     Usage(String),
+    /// Nothing is wrong with what was asked for, but this device is not ready for it now.
+    #[error("{0}")]
+    Unready(String),
     /// The peer, or the way to it, failed.
     #[error("{0}")]
     Peer(String),
@@ -69,6 +74,16 @@ impl Error {
     /// For `map_err`: a system call that was to do `what`.
     pub fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
         move |source| Self::System { what: what.into(), source: source.into() }
+    }
+
+    /// The engine's TUN device can no longer be used as `what` says.
+    pub(crate) fn device(what: &str, source: io::Error) -> Self {
+        // EIO: it is down. EBADFD: it is gone.
+        let remedy = match source.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::IO | Errno::BADFD) => ", which another program has set down or removed: start again",
+            _ => "",
+        };
+        Self::System { what: format!("{what} the TUN device{remedy}"), source }
     }
 
     /// For `map_err`: something wrong with the file at `path`.

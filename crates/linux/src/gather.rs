@@ -176,7 +176,7 @@ impl Run {
 }
 
 fn failed() -> impl FnOnce(io::Error) -> Error {
-    Error::system("read from the TUN device")
+    |error| Error::device("read from", error)
 }
 
 /// Whether a segment with so many octets of payload is the next one of a run with the headers `own` and `gathered` octets.

@@ -116,6 +116,33 @@ fn phones_may_have_ipv6_only() {
     assert!(said.starts_with("50") && said.ends_with(|c: char| c.is_ascii_digit()), "{said}");
 }
 
+/// What `docs/join.md` promises of a device that has no uplink for a while.
+#[test]
+fn without_any_uplink_new_connections_hear_so_and_old_ones_wait() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(4 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    let old = curl(&files, &net, &joined.ready);
+    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 500_000));
+    net.laptop.ip(USB.map(|usb| format!("link set {usb} down"))).unwrap();
+    wait_until("both are lost", || (0..2).all(|index| status(&net)["uplinks"][index]["lost"].is_string()));
+    for (url, expected) in [(URL, "503"), ("http://name.example/", "503")] {
+        let mut curl = net.laptop.command("curl").unwrap();
+        curl.args(["--silent", "--max-time", "10", "--proxy", &format!("http://{}", joined.ready)]);
+        let ended = curl.args(["--output", "/dev/null", "--write-out", "%{http_code}", url]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&ended.stdout), expected, "{url}");
+    }
+    // Up again, but without its route: that is said, and it is not used.
+    net.laptop.ip(["link set usb0 up".into()]).unwrap();
+    let why = || status(&net)["uplinks"][0]["lost"].as_str().unwrap_or_default().to_owned();
+    wait_until("the reason is told", || why().contains("no default route"));
+    net.laptop.ip(["route add default via 192.168.42.129 dev usb0 metric 100".into()]).unwrap();
+    wait_until("it is used again", || status(&net)["uplinks"][0]["lost"].is_null());
+    wait_for(old);
+    assert!(files.arrived());
+}
+
 #[test]
 fn a_phone_gets_another_address_and_goes_on() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };

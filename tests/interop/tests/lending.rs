@@ -113,7 +113,7 @@ impl Bed {
         let offer = Daemon::start(self.net.phone(number), move |stop, told| {
             told.send(()).unwrap();
             let show = |invitation: &Invitation| drop(say.send(invitation.clone()));
-            pairing::offer(&store, &NAMES[number].parse().unwrap(), "path0", true, stop, &show).map(drop)
+            pairing::offer(&store, &NAMES[number].parse().unwrap(), "path0", stop, &show).map(drop)
         });
         (offer, said)
     }

@@ -331,7 +331,7 @@ fn a_phone_that_is_plugged_in_again_is_used_again() {
 fn a_phone_with_a_loose_plug_does_no_harm() {
     let link = "rate = '8 Mbit/s'\ndelay = '10 ms'";
     let Some(net) = Tethered::new([link, link]) else { return };
-    let files = Files::new("loose", 12_000_000);
+    let files = Files::new("loose", 40_000_000);
     let _server = net.web_server(&files.0, "0.0.0.0");
     let before = net.state();
     thread::scope(|scope| {
@@ -431,6 +431,13 @@ fn the_watch_tells_what_becomes_of_an_uplink() {
         .unwrap();
     let other = "192.168.42.77".parse().ok();
     while usable(next()).v4.map(|way| way.address) != other {}
+    // Its routes are gone when it was down, and nobody has given them back.
+    laptop.ip(["link set usb1 down".into()]).unwrap();
+    lost(next(), "is down");
+    laptop.ip(["link set usb1 up".into()]).unwrap();
+    lost(next(), "no default route");
+    laptop.ip(["route add default via 192.168.42.129 dev usb1 metric 101".into()]).unwrap();
+    assert!(usable(next()).v4.is_some());
     // What does not concern the uplinks is no change.
     laptop.ip(["link add other type veth peer name far".into()]).unwrap();
     sleep(Duration::from_millis(500));

@@ -36,7 +36,7 @@ struct Tape(Arc<Mutex<Capture<AtomicFile>>>);
 
 impl Tape {
     fn start(path: &Path, devices: &[String]) -> Result<Self, Failure> {
-        let file = AtomicFile::create_with_folders(path)?;
+        let file = AtomicFile::create(path)?;
         Ok(Self(Arc::new(Mutex::new(Capture::new(file, devices)?))))
     }
 

@@ -30,7 +30,7 @@ pub fn options(arguments: &arguments::Engine) -> Result<(EngineOptions, Tape), F
     let capture = match &arguments.pcap {
         None => None,
         Some(path) => {
-            let file = AtomicFile::create_with_folders(path)?;
+            let file = AtomicFile::create(path)?;
             Some(Capture::new(file, &["engine"])?)
         }
     };

@@ -127,7 +127,9 @@ fn find_pairing() -> Result<ScopedAddress, Failure> {
 fn ask_for_code() -> Result<Code, Failure> {
     console::print("code that the relay shows: ")?;
     let mut line = String::new();
-    std::io::stdin().read_line(&mut line)?;
+    if std::io::stdin().read_line(&mut line)? == 0 {
+        return Err(Failure::Input("standard input has ended without a code: type it, or give it with --code".into()));
+    }
     line.trim().parse().map_err(|error: NoCode| Failure::Input(error.to_string()))
 }
 
@@ -182,27 +184,30 @@ fn uses(proxy: SocketAddr) -> String {
     )
 }
 
+/// All changes, or none of them.
 fn tell(set: &arguments::Set) -> Result<(), Failure> {
     let device = chosen(set.device.as_deref())?;
-    for change in &set.changes {
-        let (request, done) = match change {
-            Change::Tier(uplink, tier) => {
-                let request = Request::SetTier { uplink: uplink.clone(), tier: *tier };
-                (request, format!("{uplink} is {} now\n", tier.name()))
-            }
-            Change::Price(uplink, price) => {
-                let request = Request::SetPrice { uplink: uplink.clone(), price: *price };
-                (request, format!("an octet over {uplink} costs {price} now\n"))
-            }
-            Change::Target(Some(rate)) => {
-                let done =
-                    format!("as few uplinks as deliver {} carry data now\n", quantity(rate.as_bps() as f64, "bit/s"));
-                (Request::SetTarget { bps: Some(rate.as_bps()) }, done)
-            }
-            Change::Target(None) => (Request::SetTarget { bps: None }, "all uplinks carry data now\n".into()),
-        };
-        control::ask(&device, &request)?;
-        console::print(&done)?;
+    let (changes, done): (Vec<Request>, Vec<String>) = set.changes.iter().map(request).unzip();
+    control::ask(&device, &Request::SetAll { changes })?;
+    Ok(console::print(&done.concat())?)
+}
+
+/// What is asked for a change, and what is said once it is done.
+fn request(change: &Change) -> (Request, String) {
+    match change {
+        Change::Tier(uplink, tier) => {
+            let request = Request::SetTier { uplink: uplink.clone(), tier: *tier };
+            (request, format!("{uplink} is {} now\n", tier.name()))
+        }
+        Change::Price(uplink, price) => {
+            let request = Request::SetPrice { uplink: uplink.clone(), price: *price };
+            (request, format!("an octet over {uplink} costs {price} now\n"))
+        }
+        Change::Target(Some(rate)) => {
+            let done =
+                format!("as few uplinks as deliver {} carry data now\n", quantity(rate.as_bps() as f64, "bit/s"));
+            (Request::SetTarget { bps: Some(rate.as_bps()) }, done)
+        }
+        Change::Target(None) => (Request::SetTarget { bps: None }, "all uplinks carry data now\n".into()),
     }
-    Ok(())
 }

@@ -35,8 +35,9 @@ pub fn relay(arguments: &arguments::Relay) -> Result<(), Failure> {
         return Ok(console::print(&rehearse(&options)?.to_string())?);
     }
     let stop = Stop::on_signals()?;
+    let pairs = arguments.pair;
     let ready = |status: &RelayStatus| {
-        let _ = console::print(&describe(status));
+        let _ = console::print(&describe(status, pairs));
         service::ready();
     };
     let qr = arguments.qr;
@@ -74,23 +75,39 @@ fn pair(arguments: &arguments::Relay) -> Result<(), Failure> {
         ));
     }
     let status = control::ask(LENDER, &Request::Status)?;
+    note_ignored(arguments, &status)?;
     let name = status.pointer("/relay/name").and_then(serde_json::Value::as_str).unwrap_or_default();
     let name = name.parse().map_err(|_| Failure::Failed("the relay that runs here is of another release".into()))?;
     let share = status.pointer("/relay/interface").and_then(serde_json::Value::as_str).unwrap_or_default();
-    let ipv6 = status.pointer("/relay/ipv6") == Some(&serde_json::Value::Bool(true));
     // Where the relay that runs here keeps its keys, wherever that is.
     let state =
         status.pointer("/relay/state").and_then(serde_json::Value::as_str).map_or(arguments.state.clone(), Into::into);
     let show = |invitation: &Invitation| show(invitation, arguments.qr);
-    let paired = pairing::offer(&Store::at(&state), &name, share, ipv6, &Stop::on_signals()?, &show)?;
+    let paired = pairing::offer(&Store::at(&state), &name, share, &Stop::on_signals()?, &show)?;
     match paired {
         Some(name) => Ok(console::print(&format!("{name} is paired\n"))?),
         None => Err(linux::Error::Interrupted.into()),
     }
 }
 
+/// Says which options do nothing, because they are those of the relay that runs here already.
+fn note_ignored(arguments: &arguments::Relay, status: &serde_json::Value) -> Result<(), Failure> {
+    let of_relay = |field: &str| status.pointer(&format!("/relay/{field}")).and_then(serde_json::Value::as_str);
+    let (name, state) = (of_relay("name").unwrap_or_default(), of_relay("state").unwrap_or_default());
+    let wants_name = arguments.name.as_ref().is_some_and(|wanted| wanted.as_str() != name);
+    let wanted_state = std::path::absolute(&arguments.state).unwrap_or_else(|_| arguments.state.clone());
+    let is_default = arguments.state == std::path::Path::new(daemon::store::FOLDER);
+    let wants_state = !is_default && wanted_state != std::path::Path::new(state);
+    for (option, is_ignored, own) in [("--name", wants_name, name), ("--state", wants_state, state)] {
+        if is_ignored {
+            console::complain(&format!("{option} is ignored: the relay that runs here began with {own}\n"))?;
+        }
+    }
+    Ok(())
+}
+
 /// What is lent, and how others use it.
-fn describe(status: &RelayStatus) -> String {
+fn describe(status: &RelayStatus, pairs: bool) -> String {
     let relay = &status.relay;
     let rate = relay.rate_bps.map_or("all that there is".into(), |bps| {
         format!("{} each way at most (--rate)", quantity(bps as f64, "bit/s"))
@@ -103,7 +120,12 @@ fn describe(status: &RelayStatus) -> String {
     };
     let names: Vec<&str> = relay.destinations.iter().map(|destination| destination.name.as_str()).collect();
     let to = if names.is_empty() {
-        "nobody yet: pair a device with `anabranch relay --pair` in another terminal".into()
+        if pairs {
+            "nobody yet: the code below is for the first device"
+        } else {
+            "nobody yet: pair a device with `anabranch relay --pair` in another terminal"
+        }
+        .into()
     } else {
         names.join(", ")
     };

@@ -92,7 +92,8 @@ impl Caller {
         self.session.as_ref().and(self.heard_at).map(|at| at + SILENCE_MAX + Duration::from_nanos(1))
     }
 
-    fn silence(&self, now: Instant) -> Option<Duration> {
+    /// For how long nothing was heard of the relay, if anything ever was.
+    pub fn silence(&self, now: Instant) -> Option<Duration> {
         self.heard_at.map(|at| now.saturating_since(at))
     }
 

@@ -31,14 +31,14 @@ use crate::channel::{Identity, KEY_BYTES, PublicKey};
 
 const MAGIC: [u8; 4] = *b"ABPR";
 /// Version of all this.
-pub const PAIRING_VERSION: u8 = 1;
+pub const PAIRING_VERSION: u8 = 2;
 const SPAKE_BYTES: usize = 33;
 /// Octets of a message at most: the second of the handshake, with the longest name.
 const MESSAGE_BYTES_MAX: usize = 256;
 const LEN_BYTES: usize = 2;
 /// Destinations of one relay.
 pub const SLOTS_MAX: u8 = 8;
-const PROLOGUE: &[u8] = b"anabranch pairing 1";
+const PROLOGUE: &[u8] = b"anabranch pairing 2";
 
 /// A short code: six digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,8 +98,6 @@ pub struct Relay {
     pub name: Name,
     /// Which of its destinations this one is: from 1 to [`SLOTS_MAX`].
     pub slot: u8,
-    /// Whether it carries IPv6 too.
-    pub ipv6: bool,
 }
 
 /// What the relay learns.
@@ -301,11 +299,11 @@ impl Pairing<Lender> {
         }
     }
 
-    /// Tells the destination that it is written down, which of the relay's destinations it is, and whether the relay carries IPv6 too.
-    pub fn confirm(&mut self, slot: u8, ipv6: bool) {
+    /// Tells the destination that it is written down, and which of the relay's destinations it is.
+    pub fn confirm(&mut self, slot: u8) {
         if let Stage::Confirmation(mut transport) = core::mem::replace(&mut self.stage, Stage::Over) {
             let mut message = [0; MESSAGE_BYTES_MAX];
-            if let Ok(len) = transport.write_message(&[slot, ipv6.into()], &mut message) {
+            if let Ok(len) = transport.write_message(&[slot], &mut message) {
                 self.say(&message[..len]);
             }
         }
@@ -356,11 +354,11 @@ impl Pairing<Borrower> {
             Stage::Confirmation(mut transport) => {
                 let mut told = [0; MESSAGE_BYTES_MAX];
                 let len = transport.read_message(message, &mut told).map_err(|_| PairingError::Broken)?;
-                let &[slot, ipv6] = &told[..len] else { return Err(PairingError::Broken) };
+                let &[slot] = &told[..len] else { return Err(PairingError::Broken) };
                 if !(1..=SLOTS_MAX).contains(&slot) {
                     return Err(PairingError::Broken);
                 }
-                Ok(self.end.relay.take().map(|(key, name)| Relay { key, name, slot, ipv6: ipv6 != 0 }))
+                Ok(self.end.relay.take().map(|(key, name)| Relay { key, name, slot }))
             }
             Stage::Proof(_) | Stage::Over => Err(PairingError::Broken),
         }

@@ -36,7 +36,7 @@ fn exchange(
             }
         }
         if matches!(at_relay, Ok(Some(_))) {
-            relay.confirm(3, true);
+            relay.confirm(3);
         }
         for octets in to_destination.chunks(piece) {
             match at_destination {
@@ -54,7 +54,7 @@ fn both_learn_each_others_keys_and_names() {
         let (at_relay, at_destination) = exchange(&mut lends, &mut borrows, piece);
         let known = Destination { key: destination().public(), name: "laptop".parse().unwrap() };
         assert_eq!(at_relay, Ok(Some(known)));
-        let known = Relay { key: relay().public(), name: lender().name, slot: 3, ipv6: true };
+        let known = Relay { key: relay().public(), name: lender().name, slot: 3 };
         assert_eq!(at_destination, Ok(Some(known)));
     }
 }
@@ -88,7 +88,7 @@ fn a_destination_stays_unpaired_until_the_relay_has_written_it_down() {
     assert_eq!(borrows.handle_octets(&lends.take_octets()), Ok(None));
     assert!(lends.handle_octets(&borrows.take_octets()).unwrap().is_some());
     assert!(lends.take_octets().is_empty());
-    lends.confirm(3, true);
+    lends.confirm(3);
     assert!(borrows.handle_octets(&lends.take_octets()).unwrap().is_some());
 }
 
@@ -121,8 +121,8 @@ fn other_services_and_other_releases_are_named() {
     let error = |octets: &[u8]| ends("042 117", "042 117").1.handle_octets(octets).unwrap_err();
     assert_eq!(error(b"SSH-2.0-OpenSSH_9.2\r\n"), PairingError::OtherService);
     assert_eq!(error(b"\0\x05hello"), PairingError::OtherService);
-    assert_eq!(error(b"\0\x05ABPR\x02"), PairingError::Version(2));
-    assert_eq!(error(b"\0\x08ABPR\x01123"), PairingError::Broken);
+    assert_eq!(error(b"\0\x05ABPR\x01"), PairingError::Version(1));
+    assert_eq!(error(b"\0\x08ABPR\x02123"), PairingError::Broken);
     assert_eq!(error(&[0; 2]), PairingError::WrongCode);
 }
 

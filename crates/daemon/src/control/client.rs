@@ -51,7 +51,7 @@ pub fn ask(device: &str, request: &Request) -> Result<Value> {
     let path = Place::here()?.socket(device);
     let answer = exchange(&path, request).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            Error::Usage(format!("only root and the group of `join --control-group` may ask {device} (try sudo)"))
+            Error::Peer(format!("only root and the group of `join --control-group` may ask {device} (try sudo)"))
         }
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Error::Peer(format!(
             "{device} does not run here{}",

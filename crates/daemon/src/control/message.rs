@@ -30,6 +30,11 @@ pub enum Request {
         /// Bit/s.
         bps: Option<u64>,
     },
+    /// All of these, or none if one of them cannot be done.
+    SetAll {
+        /// What is set, in this order.
+        changes: Vec<Self>,
+    },
 }
 
 /// What is answered.
@@ -52,6 +57,10 @@ mod tests {
         let line = serde_json::to_string(&request).unwrap();
         assert_eq!(line, r#"{"request":"set-tier","uplink":"usb0","tier":"backup"}"#);
         assert_eq!(serde_json::from_str::<Request>(&line).unwrap(), request);
+        let all = Request::SetAll { changes: vec![request] };
+        let line = serde_json::to_string(&all).unwrap();
+        assert_eq!(line, r#"{"request":"set-all","changes":[{"request":"set-tier","uplink":"usb0","tier":"backup"}]}"#);
+        assert_eq!(serde_json::from_str::<Request>(&line).unwrap(), all);
         for line in ["", "{}", r#"{"request":"x"}"#, r#"{"request":"set-tier","uplink":"usb0","tier":"x"}"#] {
             assert!(serde_json::from_str::<Request>(line).is_err(), "{line}");
         }

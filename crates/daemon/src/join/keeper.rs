@@ -109,6 +109,9 @@ impl Keeper {
             entry.lost = Some(why);
             entry.addresses.clone()
         });
+        if lock(&self.roster).used().is_empty() {
+            warn!("no uplink is left: new connections are refused, and those with MPTCP wait a minute for one");
+        }
         self.change(addresses.unwrap_or_default(), Vec::new())
     }
 
@@ -182,6 +185,7 @@ impl Keeper {
             host.with_app_mut(|proxy, endpoint| {
                 addresses.iter().for_each(|ip| proxy.remove_uplink(*ip, endpoint, now));
                 used.iter().for_each(|uplink| proxy.add_uplink(*uplink, endpoint, now));
+                proxy.strand_all(endpoint, now);
             });
         })
     }

@@ -7,6 +7,7 @@ use linux::uplink::{EnginePath, Uplink};
 use units::Rate;
 
 use super::selection::Selection;
+use crate::control::message::Request;
 use crate::links::LinkStatus;
 use crate::proxy::choice::{self, Tier};
 
@@ -72,6 +73,11 @@ impl Roster {
         (0..self.entries.len()).flat_map(|index| self.used_of(index)).collect()
     }
 
+    /// The engine's addresses, with the names of their uplinks.
+    pub fn named(&self) -> impl Iterator<Item = (IpAddr, &str)> {
+        self.entries.iter().flat_map(|entry| entry.addresses.iter().map(|ip| (*ip, entry.uplink.interface.as_str())))
+    }
+
     /// The addresses of the uplink at `index` that connections may use now, and how.
     pub fn used_of(&self, index: usize) -> Vec<choice::Uplink> {
         let (entry, tier) = (&self.entries[index], self.tier_of(index));
@@ -92,6 +98,10 @@ impl Roster {
     pub fn heed_link(&mut self, status: &LinkStatus) -> Option<String> {
         let entry = self.entry(&status.interface)?;
         let before = entry.link.replace(status.clone());
+        // That its device has no carrier was told before the relay has said why, or means less.
+        if let Some(why) = status.why_not().filter(|_| entry.lost.is_some()) {
+            entry.lost = Some(why);
+        }
         let lent_before = before.map(|before| before.lends).unwrap_or(Some("fully"));
         let words = status.lends_in_words.filter(|_| status.lends != lent_before)?;
         Some(format!("the relay {} {words}", status.relay))
@@ -126,11 +136,7 @@ impl Roster {
     /// Why an uplink is lost: what its relay has said counts more than that its device leads nowhere.
     pub fn why_lost(&self, interface: &str, why: String) -> String {
         let entry = self.position(interface).map(|index| &self.entries[index]);
-        let link = entry.and_then(|entry| entry.link.as_ref()).filter(|link| link.is_up);
-        match link.and_then(|link| Some((&link.relay, link.lends_in_words?))) {
-            Some((relay, words)) => format!("is not lent now: the relay {relay} {words}"),
-            None => why,
-        }
+        entry.and_then(|entry| entry.link.as_ref()).and_then(LinkStatus::why_not).unwrap_or(why)
     }
 
     /// An octet over an uplink costs so much.
@@ -142,6 +148,49 @@ impl Roster {
         let entry = self.entry(interface).ok_or_else(|| unknown(interface, &names))?;
         entry.price = price;
         Ok(())
+    }
+
+    /// Does all that is asked for, or nothing. What counts is what comes of all of it together.
+    ///
+    /// # Errors
+    /// In one line: if there is no such uplink, if none would be left in use, if there is no selector, or if something else is asked for.
+    pub fn set_all(&mut self, changes: &[Request]) -> Result<(), String> {
+        let before: Vec<(Tier, u32)> = self.entries.iter().map(|entry| (entry.tier, entry.price)).collect();
+        // The target comes last: it cannot fail for the sake of what follows it.
+        let is_target = |change: &&Request| matches!(change, Request::SetTarget { .. });
+        let (targets, others): (Vec<_>, Vec<_>) = changes.iter().partition(is_target);
+        let done = others.into_iter().try_for_each(|change| self.set_one(change));
+        let done = done.and_then(|()| self.check_used());
+        let done = done.and_then(|()| targets.last().map_or(Ok(()), |change| self.set_one(change)));
+        if done.is_err() {
+            self.entries
+                .iter_mut()
+                .zip(before)
+                .for_each(|(entry, (tier, price))| (entry.tier, entry.price) = (tier, price));
+        }
+        done
+    }
+
+    fn set_one(&mut self, change: &Request) -> Result<(), String> {
+        match change {
+            Request::SetTier { uplink, tier } => {
+                let names = self.names();
+                self.entry(uplink).ok_or_else(|| unknown(uplink, &names))?.tier = *tier;
+                Ok(())
+            }
+            Request::SetPrice { uplink, price } => self.set_price(uplink, *price),
+            Request::SetTarget { bps } => self.set_target(bps.map(Rate::from_bps)),
+            Request::Status | Request::SetAll { .. } => {
+                Err("only tiers, prices and a target can be set together".into())
+            }
+        }
+    }
+
+    fn check_used(&self) -> Result<(), String> {
+        match self.entries.iter().any(|entry| entry.tier != Tier::Never) {
+            true => Ok(()),
+            false => Err("no uplink would be left in use: give one another tier than never".into()),
+        }
     }
 
     fn names(&self) -> Vec<String> {
@@ -234,6 +283,8 @@ mod tests {
             place: "192.168.7.1".parse().unwrap(),
             is_up: lends.is_some(),
             round_trip: None,
+            is_paired: true,
+            silent: None,
             lends,
             lends_in_words: lends,
             is_backup,
@@ -249,6 +300,27 @@ mod tests {
         assert_eq!(roster.heed_link(&status(None, false)), None, "it is lost: its device tells");
         assert!(roster.heed_link(&status(Some("fully"), false)).is_some());
         assert_eq!(roster.tier_of(0), Tier::Primary);
+    }
+
+    #[test]
+    fn what_is_set_together_is_set_whole_or_not_at_all() {
+        let tier = |uplink: &str, tier| Request::SetTier { uplink: uplink.into(), tier };
+        let price = |uplink: &str, price| Request::SetPrice { uplink: uplink.into(), price };
+        let mut roster = roster();
+        for (changes, why) in [
+            (vec![tier("usb0", Tier::Never), tier("usb1", Tier::Never)], "no uplink would be left"),
+            (vec![tier("usb0", Tier::Backup), price("usb7", 2)], "usb0, usb1"),
+            (vec![price("usb0", 7), Request::Status], "only tiers"),
+        ] {
+            assert!(roster.set_all(&changes).unwrap_err().contains(why), "{changes:?}");
+            let now: Vec<_> = roster.entries.iter().map(|entry| (entry.tier, entry.price)).collect();
+            assert_eq!(now, [(Tier::Primary, 0), (Tier::Backup, 0)], "{changes:?}");
+        }
+        // Neither could be said alone in this order.
+        roster.set_tier("usb1", Tier::Never).unwrap();
+        roster.set_all(&[tier("usb0", Tier::Never), tier("usb1", Tier::Primary), price("usb1", 2)]).unwrap();
+        let now: Vec<_> = roster.entries.iter().map(|entry| (entry.tier, entry.price)).collect();
+        assert_eq!(now, [(Tier::Never, 0), (Tier::Primary, 2)]);
     }
 
     #[test]

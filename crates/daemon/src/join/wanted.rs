@@ -9,7 +9,7 @@ use tracing::warn;
 use units::Duration;
 
 use crate::doctor::pointed;
-use crate::links::{Chosen, Links, RelayChoice, choose};
+use crate::links::{Chosen, LinkStatus, Links, RelayChoice, choose};
 use crate::proxy::choice::Tier;
 use crate::store::{self, Store};
 
@@ -60,7 +60,10 @@ impl Wanted {
         if !chosen.is_empty() {
             links.insert(Links::open(&chosen, Store::at(&self.state))?).connect(PATIENCE, stop)?;
         }
-        let (uplinks, tiers, wrong) = self.look_for(&chosen).map_err(pointed)?;
+        let statuses = links.iter().flat_map(Links::statuses).collect::<Vec<_>>();
+        let (uplinks, tiers, mut wrong) =
+            self.look_for(&chosen).map_err(|error| pointed(explained(error, &statuses)))?;
+        wrong.iter_mut().for_each(|line| *line = explain(line, &statuses));
         Ok(Found { uplinks, tiers, wrong, links })
     }
 
@@ -90,6 +93,10 @@ impl Wanted {
     /// The relays that are wanted. Of those that nobody has named, the ones that another of our programs uses are left out, which is told if
     /// it `tells`.
     fn choose(&self, tells: bool) -> Result<Vec<Chosen>> {
+        let names: Vec<&String> = self.interfaces.iter().map(|(name, _)| name).collect();
+        if let Some(twice) = names.iter().enumerate().find(|(position, name)| names[..*position].contains(name)) {
+            return Err(Error::Usage(format!("--interface {} is named twice: name each uplink once", twice.1)));
+        }
         let mut chosen = choose(&self.state, &self.relays, self.is_everything())?;
         if self.is_everything() {
             chosen.retain(|Chosen { relay, interface, .. }| {
@@ -118,7 +125,7 @@ impl Wanted {
         }
         named.extend(lent.iter().map(|chosen| (chosen.interface.clone(), chosen.tier)));
         if named.is_empty() {
-            return Err(Error::Usage(
+            return Err(Error::Unready(
                 "nothing is left to be used: no interface reaches the Internet by itself, and relays are used by another `anabranch join`"
                     .into(),
             ));
@@ -133,5 +140,22 @@ impl Wanted {
             ));
         }
         Ok((uplinks, tiers, wrong))
+    }
+}
+
+/// What is wrong with an uplink, in the words of its relay if that has said why.
+fn explain(line: &str, statuses: &[LinkStatus]) -> String {
+    let of = statuses.iter().find(|status| line.split(' ').next() == Some(&status.interface));
+    match of.and_then(LinkStatus::why_not) {
+        Some(why) => format!("{} {why}", line.split(' ').next().unwrap_or_default()),
+        None => line.to_owned(),
+    }
+}
+
+fn explained(error: Error, statuses: &[LinkStatus]) -> Error {
+    let lines = |text: &str| text.split("; ").map(|line| explain(line, statuses)).collect::<Vec<_>>().join("; ");
+    match error {
+        Error::Unready(text) => Error::Unready(lines(&text)),
+        error => error,
     }
 }

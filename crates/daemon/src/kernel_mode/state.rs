@@ -10,6 +10,7 @@ use units::Instant;
 use super::KernelStatus;
 use super::manager::{Command, Manager, View};
 use super::meters::Meters;
+use crate::control::message::Request;
 use crate::join::roster::{Entry, Roster};
 use crate::join::status::{JoinStatus, UplinkStatus, describe};
 use crate::links::LinkStatus;
@@ -117,6 +118,14 @@ impl State {
     /// Uses an uplink in another way.
     pub fn set_tier(&mut self, interface: &str, tier: Tier, now: Instant) -> Result<(), String> {
         self.roster.set_tier(interface, tier)?;
+        self.tell_uplinks();
+        self.act(now);
+        Ok(())
+    }
+
+    /// Uses several in another way, or none of them.
+    pub fn set_all(&mut self, changes: &[Request], now: Instant) -> Result<(), String> {
+        self.roster.set_all(changes)?;
         self.tell_uplinks();
         self.act(now);
         Ok(())

@@ -88,7 +88,7 @@ mod tests {
         for (number, name) in [(1, "anna"), (2, "bert")] {
             let key = Identity::from_secret([number; 32]).public();
             let address = "192.168.7.1".parse().unwrap();
-            let relay = Relay { name: name.parse().unwrap(), key, slot: 1, address, ipv6: true };
+            let relay = Relay { name: name.parse().unwrap(), key, slot: 1, address };
             store.change_peers(|peers| Ok(peers.add_relay(relay))).unwrap();
         }
         let all = choose(folder.path(), &[], true).unwrap();

@@ -23,6 +23,8 @@ use super::Chosen;
 const CANDIDATES_MAX: usize = 4;
 /// For so long a link is down whose relay has started anew: those who watch devices look that often.
 const RESTART: Duration = Duration::from_millis(1500);
+/// A relay answers every second: one that has not for so long may be gone.
+const QUIET: Duration = Duration::from_millis(1200);
 /// Datagrams or packets taken at a time before the others have their turn.
 const BATCH: usize = 64;
 
@@ -37,6 +39,10 @@ pub struct LinkStatus {
     pub place: IpAddr,
     /// Whether it is there.
     pub is_up: bool,
+    /// Whether this device is still paired with it.
+    pub is_paired: bool,
+    /// For how long nothing was heard of it, if that is longer than its words are apart.
+    pub silent: Option<Duration>,
     /// From a word to its answer, the last time.
     pub round_trip: Option<Duration>,
     /// Whether it lends: a word for programs, once it has said so.
@@ -51,6 +57,21 @@ pub struct LinkStatus {
     pub owner_bps: Option<u64>,
     /// Octets that are left of its volume; `None`: it has not said, or has no limit.
     pub left_bytes: Option<u64>,
+}
+
+impl LinkStatus {
+    /// Why nothing is carried over it, if that is known, to follow its name in a sentence.
+    pub fn why_not(&self) -> Option<String> {
+        if !self.is_paired {
+            return Some(format!("leads nowhere: the relay {} was removed here (anabranch join --pair)", self.relay));
+        }
+        let words = self.lends_in_words.filter(|_| self.is_up && self.lends.is_some_and(|lends| !carries(lends)))?;
+        Some(format!("is not lent now: the relay {} {words}", self.relay))
+    }
+}
+
+fn carries(lends: &str) -> bool {
+    [Lends::Fully, Lends::AsBackup].iter().any(|known| known.name() == lends)
 }
 
 /// One of them.
@@ -261,6 +282,8 @@ impl Link {
             relay: self.relay.name.to_string(),
             place: self.place.ip(),
             is_up,
+            is_paired: self.is_known,
+            silent: self.caller.silence(self.now).filter(|span| is_up && *span > QUIET),
             round_trip: self.caller.round_trip().filter(|_| is_up),
             lends: terms.map(|terms| terms.lends.name()),
             lends_in_words: terms.map(|terms| terms.lends.describe()),

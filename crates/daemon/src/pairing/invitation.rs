@@ -53,7 +53,7 @@ impl FromStr for Invitation {
         let wrong =
             || format!("is no invitation: it is like {SCHEME}{KIND}?address=192.168.43.1&port=8684&code=042117");
         let query = text.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix(KIND)?.strip_prefix('?'));
-        let (mut addresses, mut port, mut code) = (Vec::new(), PORT, None);
+        let (mut addresses, mut port, mut code, mut unknown) = (Vec::new(), PORT, None, Vec::new());
         for part in query.ok_or_else(wrong)?.split('&') {
             match part.split_once('=').ok_or_else(wrong)? {
                 ("address", value) => addresses.push(value.replace("%25", "%").parse()?),
@@ -63,11 +63,18 @@ impl FromStr for Invitation {
                 }
                 ("code", value) => code = Some(value.parse().map_err(|error: NoCode| error.to_string())?),
                 // What a later release adds.
-                _ => {}
+                (name, _) => unknown.push(name),
             }
         }
-        let code = code.filter(|_| !addresses.is_empty()).ok_or_else(wrong)?;
-        Ok(Self { addresses, port, code })
+        // One that is missing may have been misspelt.
+        let lacks = |name: &str| match &unknown[..] {
+            [] => wrong(),
+            unknown => format!("has no {name}; what is {} in it?", unknown.join(" and ")),
+        };
+        if addresses.is_empty() {
+            return Err(lacks("address"));
+        }
+        Ok(Self { addresses, port, code: code.ok_or_else(|| lacks("code"))? })
     }
 }
 
@@ -99,6 +106,8 @@ mod tests {
             ("anabranch:share?code=042117&address=10.0.0.1", "no invitation"),
             ("anabranch:pair?code=042117", "no invitation"),
             ("anabranch:pair?address=10.0.0.1", "no invitation"),
+            ("anabranch:pair?adress=10.0.0.1&code=042117", "has no address; what is adress in it?"),
+            ("anabranch:pair?address=10.0.0.1&cod=042117", "has no code; what is cod in it?"),
             ("anabranch:pair?address=x&code=042117", "no IP address"),
             ("anabranch:pair?address=10.0.0.1&code=42", "six digits"),
             ("anabranch:pair?address=10.0.0.1&code=042117&port=0", "no port"),

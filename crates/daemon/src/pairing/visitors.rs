@@ -96,8 +96,8 @@ impl Visitor {
     }
 
     /// Tells the device that it is paired, whether it hears so or not; if not, it can be paired again.
-    pub fn confirm(&mut self, slot: u8, ipv6: bool) {
-        self.pairing.confirm(slot, ipv6);
+    pub fn confirm(&mut self, slot: u8) {
+        self.pairing.confirm(slot);
         let _ = self.send();
     }
 

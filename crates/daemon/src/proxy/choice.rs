@@ -298,6 +298,11 @@ impl Choice {
         self.uplinks.iter().find(|state| state.uplink.ip == ip).map(|state| state.uplink.tier)
     }
 
+    /// Whether there is no uplink now.
+    pub fn is_empty(&self) -> bool {
+        self.uplinks.is_empty()
+    }
+
     /// Whether an uplink has addresses of this family.
     pub fn has_family(&self, is_ipv4: bool) -> bool {
         self.uplinks.iter().any(|state| state.uplink.ip.is_ipv4() == is_ipv4)

@@ -1,5 +1,6 @@
 //! Connecting to one of several addresses from one of several uplinks: who answers first is taken (RFC 8305).
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use smallvec::SmallVec;
@@ -62,6 +63,9 @@ impl Dial {
         }
         waiting.sort_by_key(|(at, ..)| *at);
         let Some((_, local, remote)) = waiting.first().copied() else {
+            if choice.is_empty() {
+                return Err(Failure::NoUplinks(target));
+            }
             let family = if addresses.iter().any(IpAddr::is_ipv4) { "IPv4" } else { "IPv6" };
             return Err(Failure::NoUplink { family, target });
         };
@@ -138,17 +142,18 @@ impl Dial {
         now >= self.give_up_at || self.waiting.is_empty() && self.open.is_empty()
     }
 
-    /// Why nobody was reached.
-    pub fn verdict(&self) -> Failure {
+    /// Why nobody was reached; `names` are those of the uplinks of our addresses.
+    pub fn verdict(&self, names: &BTreeMap<IpAddr, String>) -> Failure {
         let silent = self.open.iter().map(|attempt| (attempt.local, attempt.remote, CloseReason::TimedOut));
         let all: Vec<_> = self.failures.iter().copied().chain(silent).collect();
         // That the server has refused says more than that others did not answer.
         let refused = all.iter().find(|(.., reason)| *reason == CloseReason::Refused);
         let reason = refused.or(all.last()).map_or(CloseReason::TimedOut, |(.., reason)| *reason);
+        let called = |ip: &IpAddr| names.get(ip).cloned().unwrap_or_else(|| ip.to_string());
         let texts = all.iter().map(|(local, remote, reason)| match reason {
-            CloseReason::TimedOut => format!("no answer from {remote} to {local}"),
-            CloseReason::Aborted => format!("no port left from {local} to {remote}"),
-            reason => format!("from {local} to {remote}: {reason}"),
+            CloseReason::TimedOut => format!("no answer from {remote} over {}", called(local)),
+            CloseReason::Aborted => format!("no port left for {remote} over {}", called(local)),
+            reason => format!("{remote} over {}: {reason}", called(local)),
         });
         Failure::Unreachable { target: self.target.clone(), reason, attempts: texts.collect::<Vec<_>>().join("; ") }
     }
@@ -224,7 +229,9 @@ mod tests {
         let second = dial.go_on(&mut endpoint, &config, Instant::from_millis(249));
         assert_eq!(second.len(), 1, "the next one begins, the last one waits for its time");
         assert!(!dial.is_over(Instant::from_millis(20)) && dial.is_over(Instant::from_secs(30)));
-        let failure = dial.verdict();
+        let names = BTreeMap::from([("10.0.0.1".parse().unwrap(), "usb0".to_owned())]);
+        let failure = dial.verdict(&names);
+        assert!(failure.to_string().contains("over usb0"), "{failure}");
         assert_eq!((failure.socks_reply(), failure.http_status().0), (5, 502));
         let (winner, losers) = dial.succeeded(second[0]).unwrap();
         assert_eq!((winner.remote.ip(), losers.len()), (ips(&["192.0.2.2"])[0], 1));

@@ -40,6 +40,9 @@ pub enum Failure {
         /// Where to.
         target: Target,
     },
+    /// There is none at all.
+    #[error("no uplink is there, so nobody reaches {0}: connect one, or wait for one{POINTER}")]
+    NoUplinks(Target),
     /// No attempt had success.
     #[error("cannot connect to {target}: {attempts}{}", pointer(*.reason))]
     Unreachable {
@@ -66,7 +69,7 @@ impl Failure {
         match self {
             Self::TooMany(_) | Self::Ending => 1,
             Self::Forbidden { .. } => 2,
-            Self::NoUplink { .. } => 3,
+            Self::NoUplink { .. } | Self::NoUplinks(_) => 3,
             Self::NoSuchName { .. } | Self::NameTimedOut(_) => 4,
             Self::Unreachable { reason: CloseReason::Refused, .. } => 5,
             Self::Unreachable { reason: CloseReason::TimedOut, .. } => 6,
@@ -78,7 +81,9 @@ impl Failure {
     pub fn http_status(&self) -> (u16, &'static str) {
         match self {
             Self::Forbidden { .. } => (403, "Forbidden"),
-            Self::TooMany(_) | Self::NoUplink { .. } | Self::Ending => (503, "Service Unavailable"),
+            Self::TooMany(_) | Self::NoUplink { .. } | Self::NoUplinks(_) | Self::Ending => {
+                (503, "Service Unavailable")
+            }
             Self::NameTimedOut(_) | Self::Unreachable { reason: CloseReason::TimedOut, .. } => (504, "Gateway Timeout"),
             Self::NoSuchName { .. } | Self::Unreachable { .. } => (502, "Bad Gateway"),
         }

@@ -22,6 +22,8 @@ use super::target::{Host, Target, why_not};
 
 /// How long name servers may take.
 const RESOLVING_MAX: Duration = Duration::from_secs(15);
+/// Of HTTP, with its phrase.
+type Status = (u16, &'static str);
 /// How long a client may take to read a last answer.
 const FAREWELL_MAX: Duration = Duration::from_secs(5);
 
@@ -88,7 +90,7 @@ impl Proxy {
                 let target = forward.target.clone();
                 self.resolve(key, target, Purpose::Forward(forward), endpoint, now);
             }
-            Progress::Fault(why) => self.fault(key, why, endpoint, now),
+            Progress::Fault(why) => self.fault(key, (502, "Bad Gateway"), why, endpoint, now),
         }
         match self.sessions.contains(key) {
             true if moved => self.note_moved(key, now),
@@ -113,18 +115,13 @@ impl Proxy {
     }
 
     /// What the server says makes no sense. The client is told, unless it has part of an answer.
-    fn fault(&mut self, key: usize, why: &str, endpoint: &mut Endpoint, now: Instant) {
+    fn fault(&mut self, key: usize, status: Status, why: &str, endpoint: &mut Endpoint, now: Instant) {
         let session = &self.sessions[key];
         let silent = matches!(&session.stage, Stage::Exchange(exchange) if exchange.is_silent());
         let target = session.target().map(ToString::to_string).unwrap_or_default();
         self.drop_server(key, true, endpoint, now);
         match silent {
-            true => self.refuse(
-                key,
-                own_answer((502, "Bad Gateway"), format!("no answer from {target}: {why}")),
-                endpoint,
-                now,
-            ),
+            true => self.refuse(key, own_answer(status, format!("no answer from {target}: {why}")), endpoint, now),
             false => self.finish(key, End::ServerGone, endpoint, now),
         }
     }
@@ -222,6 +219,10 @@ impl Proxy {
             Host::Name(name) => name.clone(),
         };
         session.stage = Stage::Resolving(target, purpose);
+        if self.choice.is_empty() {
+            // Without an uplink name servers are silent as well.
+            return self.strand(key, endpoint, now);
+        }
         let token = self.token(key);
         match self.resolver.ask(&name, token, now) {
             Asked::Known(answer) => self.resolved(key, answer, endpoint, now),
@@ -265,6 +266,24 @@ impl Proxy {
         }
     }
 
+    /// There is no uplink: those that have no connection yet hear so at once. Connections that exist wait for one, as long as the engine lets them.
+    pub fn strand_all(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        if !self.choice.is_empty() {
+            return;
+        }
+        let waits = |session: &Session| matches!(session.stage, Stage::Resolving(..) | Stage::Dialing(..));
+        let stranded: Vec<usize> =
+            self.sessions.iter().filter(|(_, session)| waits(session)).map(|(key, _)| key).collect();
+        stranded.into_iter().for_each(|key| self.strand(key, endpoint, now));
+    }
+
+    fn strand(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) {
+        let Some(target) = self.sessions[key].target().cloned() else { return };
+        self.give_up_all(key, endpoint, now);
+        self.totals.unreached += 1;
+        self.fail(key, &Failure::NoUplinks(target), endpoint, now);
+    }
+
     fn why_not(&self, ip: IpAddr) -> Option<&'static str> {
         match ip {
             ip if self.choice.has(ip) => Some("is an address of the engine itself"),
@@ -286,7 +305,7 @@ impl Proxy {
             let next_at = dial.next_at();
             return self.timers.set(key, Some(next_at));
         }
-        let failure = dial.verdict();
+        let failure = dial.verdict(&self.names);
         for attempt in dial.open().to_vec() {
             self.choice.failed(attempt.local, now);
             self.give_up(attempt.connection, endpoint, now);
@@ -362,6 +381,13 @@ impl Proxy {
                 }
             }
             Stage::Opening => self.drop_server(key, false, endpoint, now),
+            // A client that has no part of an answer hears what the engine has waited for in vain.
+            Stage::Exchange(exchange)
+                if exchange.is_silent() && reason == CloseReason::TimedOut && self.choice.is_empty() =>
+            {
+                let why = "no uplink was there for a minute";
+                self.fault(key, (504, "Gateway Timeout"), why, endpoint, now);
+            }
             _ => self.turn(key, endpoint, now),
         }
     }

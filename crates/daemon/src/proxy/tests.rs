@@ -11,6 +11,8 @@ use transport::EndpointConfig;
 
 use super::*;
 
+const UPLINK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 99, 0, 2));
+
 struct World {
     proxy: Proxy,
     endpoint: Endpoint,
@@ -28,6 +30,14 @@ impl World {
         let say = move |line: &str| say.lock().unwrap().send(line.to_owned()).unwrap_or_default();
         let proxy = Proxy::new(config, &[], || {}, say).unwrap();
         Self { proxy, endpoint: Endpoint::with_seed(EndpointConfig::default(), 1), clock: Clock::start(), said }
+    }
+
+    /// With an uplink behind which nobody is.
+    fn with_uplink() -> Self {
+        let mut world = Self::new(|_| {});
+        let now = world.clock.now();
+        world.proxy.add_uplink(Uplink { ip: UPLINK, tier: Tier::Primary }, &mut world.endpoint, now);
+        world
     }
 
     fn client(&self) -> TcpStream {
@@ -85,8 +95,46 @@ fn only_the_loopback_is_open_without_a_word() {
 }
 
 #[test]
-fn answers_are_the_same_however_requests_are_cut() {
+fn without_an_uplink_everybody_hears_so_at_once() {
     let mut world = World::new(|_| {});
+    let socks = [&[5, 1, 0, 5, 1, 0, 3, 6][..], b"a.test", &[0, 80]].concat();
+    let requests = [
+        (socks, &[5, 0, 5, 3][..]),
+        (b"CONNECT a.test:80 HTTP/1.1\r\n\r\n".to_vec(), b"HTTP/1.1 503 "),
+        (b"GET http://192.0.2.1/ HTTP/1.1\r\n\r\n".to_vec(), b"HTTP/1.1 503 "),
+    ];
+    for (request, expected) in requests {
+        let mut client = world.client();
+        client.write_all(&request).unwrap();
+        let answer = world.answer(&mut client);
+        assert!(answer.starts_with(expected), "{:?}", String::from_utf8_lossy(&answer));
+    }
+    assert_eq!((world.proxy.totals.unreached, world.proxy.totals.unresolved), (3, 0));
+}
+
+#[test]
+fn whoever_connects_when_the_last_uplink_goes_does_not_wait() {
+    let mut world = World::with_uplink();
+    let mut client = world.client();
+    client.write_all(b"CONNECT 192.0.2.1:80 HTTP/1.1\r\n\r\n").unwrap();
+    let is_dialing = |session: &Session| matches!(session.stage, Stage::Dialing(..));
+    world.until(|world| world.proxy.sessions.iter().any(|(_, session)| is_dialing(session)).then_some(()));
+    let now = world.clock.now();
+    // Another address of the same uplink is no loss.
+    world.proxy.remove_uplink(UPLINK, &mut world.endpoint, now);
+    world.proxy.add_uplink(Uplink { ip: UPLINK, tier: Tier::Primary }, &mut world.endpoint, now);
+    world.proxy.strand_all(&mut world.endpoint, now);
+    assert_eq!(world.proxy.totals.unreached, 0);
+    world.proxy.remove_uplink(UPLINK, &mut world.endpoint, now);
+    world.proxy.strand_all(&mut world.endpoint, now);
+    let answer = String::from_utf8_lossy(&world.answer(&mut client)).into_owned();
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("no uplink is there"), "{answer}");
+    assert!(world.proxy.by_connection.is_empty());
+}
+
+#[test]
+fn answers_are_the_same_however_requests_are_cut() {
+    let mut world = World::with_uplink();
     let socks = [&[5, 1, 0, 5, 1, 0, 3, 6][..], b"a.test", &[0, 80]].concat();
     let connect = b"CONNECT a.test:80 HTTP/1.1\r\n\r\n".to_vec();
     let get = b"GET http://a.test/ HTTP/1.1\r\n\r\n".to_vec();

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use units::{Duration, Instant, Rate};
 
+use super::capacity::Capacity;
 use super::counters::Counters;
 use super::pauses::{Pauses, Seen};
 
@@ -30,8 +31,8 @@ const PAUSE_TICKS: u32 = 30;
 const BUSY_TICKS: u32 = 5;
 /// Packets that wait so long wait for others: the link is busy.
 const BUSY: Duration = Duration::from_millis(5);
-/// For so long it counts what the link was seen to carry.
-const CAPACITY_LIFE: Duration = Duration::from_secs(60);
+/// A full link has so much waiting at least, four packets of 1500 octets: fewer are the way, which takes longer for a moment.
+const QUEUED_BITS: f64 = 48_000.0;
 /// How much it may get less at each tick, and how much more, as a part of all traffic.
 const LESS: f64 = 0.12;
 const MORE: f64 = 0.004;
@@ -41,10 +42,9 @@ const SAFE: f64 = 0.9;
 const SOON: f64 = 0.15;
 /// Ticks for which it is remembered what the owner took, if there was no pause since.
 const MEMORY_TICKS: usize = 120;
-/// Weights of the newest figure in averages: of what is shown, and of what the owner takes, the link carries and can be spared.
+/// Weights of the newest figure in averages: of what is shown, and of what the owner takes and can be spared.
 const NEWEST: f64 = 0.3;
 const NEWEST_OF_WANTED: f64 = 0.1;
-const NEWEST_OF_CAPACITY: f64 = 0.2;
 const NEWEST_OF_SPARE: f64 = 0.1;
 
 /// What there is to know about it.
@@ -58,8 +58,8 @@ pub struct Scavenger {
     /// What they took towards this device, on average, at the last ticks.
     owner_down_bps: VecDeque<f64>,
     lent_bps: f64,
-    /// What the link can carry towards this device, once that was seen, and when it was.
-    capacity_bps: Option<(f64, Instant)>,
+    /// What the link can carry towards this device.
+    capacity: Capacity,
     allowed_bps: f64,
     spare_bps: f64,
     /// Ticks until an owner who has paused is done; 0: the owner wants nothing.
@@ -113,6 +113,14 @@ impl Passed {
     }
 }
 
+impl Rates {
+    /// Whether the link was full when packets waited for `wait` at least: what passed is what it carries then, and not what it was asked for.
+    fn is_full(&self, wait: Duration) -> bool {
+        // By Little's law, what waits is what passes in the time that it waits. Where more goes the other way, packets wait for that.
+        wait >= BUSY && self.all * wait.as_secs_f64() >= QUEUED_BITS && self.all >= self.all_up
+    }
+}
+
 impl Scavenger {
     /// With the highest rate that is lent, and what can be expected of the link until it was seen full.
     pub const fn new(cap: Option<Rate>, expected: Option<Rate>) -> Self {
@@ -122,7 +130,7 @@ impl Scavenger {
             owner_bps: 0.0,
             owner_down_bps: VecDeque::new(),
             lent_bps: 0.0,
-            capacity_bps: None,
+            capacity: Capacity::new(),
             allowed_bps: FLOOR_BPS,
             spare_bps: 0.0,
             active_ticks: 0,
@@ -190,11 +198,7 @@ impl Scavenger {
             self.owner_down_bps.pop_front();
         }
         self.lent_bps += NEWEST * (rates.lent_most - self.lent_bps);
-        // Where more goes the other way, packets wait for that, and what comes is what the link is asked for, not what it carries.
-        if wait.is_some_and(|wait| wait >= BUSY) && rates.all >= rates.all_up {
-            let known = self.capacity(now).unwrap_or(rates.all);
-            self.capacity_bps = Some((known + NEWEST_OF_CAPACITY * (rates.all - known), now));
-        }
+        self.capacity.heed(rates.all, wait.is_some_and(|wait| rates.is_full(wait)), now);
     }
 
     /// What the owner wants, as far as a pause shows it.
@@ -203,7 +207,7 @@ impl Scavenger {
             owner_bps: rates.owner.max(0.0),
             owner_mean_bps: self.owner_down_bps.back().copied().unwrap_or(0.0),
             lent_bps: rates.lent,
-            capacity_bps: self.capacity(now),
+            capacity_bps: self.capacity.bps(now),
             wait,
             is_long: wait.is_some_and(|wait| wait > TARGET),
             empty: self.knows_base.then_some(BUSY),
@@ -218,19 +222,13 @@ impl Scavenger {
         self.allowed_bps = self.allowed_bps.min(self.left_bps(now).unwrap_or(f64::MAX));
     }
 
-    /// What the link can carry, if that was seen not long ago.
-    fn capacity(&self, now: Instant) -> Option<f64> {
-        let (bps, at) = self.capacity_bps?;
-        (now.saturating_since(at) <= CAPACITY_LIFE).then_some(bps)
-    }
-
     /// What the owner leaves of the link, once it is known what that can carry.
     fn left_bps(&self, now: Instant) -> Option<f64> {
         if self.pauses.is_backlogged() {
             return Some(0.0);
         }
         let most = self.owner_down_bps.iter().copied().fold(0.0, f64::max);
-        self.capacity(now).map(|capacity| (capacity - most).max(0.0))
+        self.capacity.bps(now).map(|capacity| (capacity - most).max(0.0))
     }
 
     fn adapt(&mut self, wait: Duration, more_waits: bool, now: Instant) {
@@ -257,8 +255,8 @@ impl Scavenger {
         if self.active_ticks > 0 {
             return Some(Rate::from_bps(self.spare_bps as u64));
         }
-        let capacity = self.capacity(self.ticked_at).map(|bps| Rate::from_bps(bps as u64));
-        let guess = self.expected.filter(|_| self.capacity_bps.is_none());
+        let capacity = self.capacity.bps(self.ticked_at).map(|bps| Rate::from_bps(bps as u64));
+        let guess = self.expected.filter(|_| !self.capacity.was_known());
         self.cap.into_iter().chain(capacity).chain(guess).min()
     }
 
@@ -343,6 +341,52 @@ mod tests {
         scavenger.heed_wait(Duration::from_millis(30));
         scavenger.tick(passed, Instant::from_millis(200));
         assert_eq!(scavenger.spare(), Some(Rate::from_mbps(8)));
+    }
+
+    /// A link that was full, and then carries `little_bps` for a minute while packets take up to 30 ms longer than they did at their best.
+    fn spare_after_a_quiet_minute(little_bps: f64, waits_ms: impl Fn(u64) -> u64) -> f64 {
+        let mut scavenger = Scavenger::new(None, None);
+        for tick in 1..=650_u64 {
+            let (bps, wait_ms) = if tick <= 100 { (CAPACITY_BPS, 40) } else { (little_bps, waits_ms(tick)) };
+            let down = Counters { down_bytes: (bps * TICK.as_secs_f64() / 8.0) as u64, up_bytes: 0 };
+            scavenger.heed_wait(Duration::from_millis(wait_ms));
+            scavenger.tick(Passed { all: down, lent: down, waits: false }, Instant::ZERO + TICK.saturating_mul(tick));
+        }
+        scavenger.spare().map_or(f64::NAN, |rate| rate.as_bps() as f64)
+    }
+
+    #[test]
+    fn little_traffic_over_a_way_that_wavers_says_nothing_of_what_the_link_carries() {
+        for little_bps in [50e3, 300e3, 1e6] {
+            for waits_ms in [|tick| 5 + tick % 26, |_| 20, |tick| 5 + tick / 22] {
+                let spare = spare_after_a_quiet_minute(little_bps, waits_ms);
+                assert!((spare - CAPACITY_BPS).abs() < 0.01 * CAPACITY_BPS, "{little_bps}: {spare}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_link_that_was_never_full_is_not_known() {
+        let mut scavenger = Scavenger::new(None, None);
+        let down = Counters { down_bytes: 3_000, up_bytes: 0 };
+        for tick in 1..=100 {
+            scavenger.heed_wait(Duration::from_millis(5 + tick % 26));
+            scavenger.tick(Passed { all: down, lent: down, waits: false }, Instant::from_millis(tick * 100));
+        }
+        assert_eq!(scavenger.spare(), None);
+    }
+
+    #[test]
+    fn a_link_that_gets_slower_is_believed_soon() {
+        let mut scavenger = Scavenger::new(None, None);
+        for tick in 1..=200_u64 {
+            let bps = if tick <= 100 { CAPACITY_BPS } else { 0.4 * CAPACITY_BPS };
+            let down = Counters { down_bytes: (bps * TICK.as_secs_f64() / 8.0) as u64, up_bytes: 0 };
+            scavenger.heed_wait(Duration::from_millis(60));
+            scavenger.tick(Passed { all: down, lent: down, waits: true }, Instant::ZERO + TICK.saturating_mul(tick));
+        }
+        let spare = scavenger.spare().unwrap().as_bps() as f64;
+        assert!((spare - 0.4 * CAPACITY_BPS).abs() < 0.01 * CAPACITY_BPS, "{spare}");
     }
 
     #[test]

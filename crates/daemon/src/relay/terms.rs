@@ -8,8 +8,10 @@ use super::volume::Volume;
 
 /// A battery that was too empty has to gain so much before the relay lends again, in percent.
 const BATTERY_GAIN: u8 = 3;
-/// Before the volume is spent the relay says so, so that connections can leave it in good order: so long before, at the rate of now.
+/// Before the volume is spent the relay says so, so that connections can leave it in good order: so long before, at the rate of now, and with one
+/// part in so many of the volume left at most, which is what may stay unused.
 const NOTICE: Duration = Duration::from_secs(2);
+const NOTICE_PARTS: u64 = 50;
 
 /// What the owner allows, and what was found.
 #[derive(Debug)]
@@ -74,7 +76,8 @@ impl Lending {
     /// So much is lent now. Once the volume is as good as spent, it is, until the next one begins.
     pub fn heed_rate(&mut self, lent: Rate) {
         let Some(volume) = &self.volume else { return };
-        let is_ending = volume.left_bytes() <= lent.bytes_in(NOTICE);
+        let notice_bytes = lent.bytes_in(NOTICE).min(volume.limit().bytes / NOTICE_PARTS);
+        let is_ending = volume.left_bytes() <= notice_bytes;
         self.was_spent = volume.is_low() && (self.was_spent || is_ending);
     }
 
@@ -130,14 +133,17 @@ mod tests {
         assert_eq!(lending.lends(), Lends::Fully);
         lending.count(800_000).unwrap();
         assert_eq!((lending.lends(), lending.terms().left_bytes), (Lends::AsBackup, 200_000));
-        lending.heed_rate(Rate::from_bps(799_000));
-        assert_eq!(lending.lends(), Lends::AsBackup);
-        lending.heed_rate(Rate::from_bps(800_000));
+        lending.heed_rate(Rate::from_bps(8_000_000));
+        assert_eq!(lending.lends(), Lends::AsBackup, "2 % at most stay unused");
+        lending.count(180_000).unwrap();
+        lending.heed_rate(Rate::from_bps(79_000));
+        assert_eq!(lending.lends(), Lends::AsBackup, "20 kB are two seconds of 80 kbit/s");
+        lending.heed_rate(Rate::from_bps(80_000));
         assert_eq!(lending.lends(), Lends::NoVolume);
         lending.heed_rate(Rate::ZERO);
         assert_eq!(lending.lends(), Lends::NoVolume, "it does not flutter");
         assert!(lending.admits(), "what is under way still goes");
-        lending.count(199_999).unwrap();
+        lending.count(19_999).unwrap();
         assert!(lending.admits());
         lending.count(1).unwrap();
         assert!(!lending.admits());

@@ -29,7 +29,7 @@ pub struct Peers {
 
 /// A device whose link this one may use.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "WrittenRelay")]
 pub struct Relay {
     /// What it is called here.
     #[serde(with = "text")]
@@ -42,8 +42,27 @@ pub struct Relay {
     /// Where it was when it was last heard of.
     #[serde(with = "text")]
     pub address: ScopedAddress,
-    /// Whether it carries IPv6 too.
-    pub ipv6: bool,
+}
+
+/// As it is read: earlier releases wrote down whether it carried IPv6 when it was paired, which its terms tell.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRelay {
+    #[serde(with = "text")]
+    name: Name,
+    #[serde(with = "text")]
+    key: PublicKey,
+    slot: u8,
+    #[serde(with = "text")]
+    address: ScopedAddress,
+    #[serde(default, rename = "ipv6")]
+    _ipv6: Option<bool>,
+}
+
+impl From<WrittenRelay> for Relay {
+    fn from(WrittenRelay { name, key, slot, address, .. }: WrittenRelay) -> Self {
+        Self { name, key, slot, address }
+    }
 }
 
 /// A device that may use the link of this one.
@@ -215,13 +234,26 @@ mod tests {
             key: key(number),
             slot,
             address: "192.168.7.1".parse().unwrap(),
-            ipv6: false,
         };
         let mut peers = Peers::default();
         assert_eq!(peers.add_relay(relay("anna", 1, 1)), name("anna"));
         assert_eq!(peers.add_relay(relay("anna", 2, 1)), name("anna-2"));
         assert_eq!(peers.add_relay(relay("anna", 1, 4)), name("anna"));
         assert_eq!(peers.relays.len(), 2);
+    }
+
+    #[test]
+    fn files_of_earlier_releases_are_read() {
+        let key = key(1);
+        let file = |more: &str| {
+            format!(
+                r#"{{"version":1,"relays":[{{"name":"anna","key":"{key}","slot":2,"address":"192.168.7.1"{more}}}]}}"#
+            )
+        };
+        let old = Peers::parse(&file(r#","ipv6":true"#)).unwrap();
+        assert_eq!(old, Peers::parse(&file("")).unwrap());
+        assert!(!old.text().contains("ipv6") && old.text().contains("192.168.7.1"));
+        assert!(Peers::parse(&file(r#","colour":1"#)).unwrap_err().contains("colour"));
     }
 
     #[test]

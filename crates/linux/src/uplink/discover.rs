@@ -33,7 +33,7 @@ pub struct Way {
     pub address: IpAddr,
     /// How many bits of it name the network.
     pub prefix_len: u8,
-    /// The next hop, of either family. A point-to-point link needs none.
+    /// The next hop, of either family. A point-to-point link needs none, but a default route.
     pub gateway: Option<IpAddr>,
 }
 
@@ -123,7 +123,7 @@ pub fn discover(names: &[String]) -> Result<Vec<Uplink>> {
         if uplinks.iter().any(|known| known.interface == *name) {
             return Err(Error::Usage(format!("--interface {name} is named twice: name each uplink once")));
         }
-        uplinks.push(listing.uplink(name).map_err(|why| Error::Usage(format!("--interface {name} {why}")))?);
+        uplinks.push(listing.uplink(name).map_err(|why| Error::Unready(format!("--interface {name} {why}")))?);
     }
     Ok(uplinks)
 }
@@ -147,7 +147,7 @@ pub fn discover_some(names: &[String]) -> Result<(Vec<Uplink>, Vec<String>)> {
         }));
     }
     if wrong.len() == uplinks.len() {
-        return Err(Error::Usage(wrong.join("; ")));
+        return Err(Error::Unready(wrong.join("; ")));
     }
     Ok((uplinks, wrong))
 }
@@ -201,7 +201,7 @@ pub fn discover_all() -> Result<Vec<Uplink>> {
     let names = listing.interfaces.iter().filter_map(|interface| text(interface, "ifname"));
     let uplinks: Vec<Uplink> = names.filter_map(|name| listing.uplink(name).ok()).collect();
     if uplinks.is_empty() {
-        return Err(Error::Usage(format!(
+        return Err(Error::Unready(format!(
             "no interface reaches the Internet by itself (there are {}): switch on a phone's tethering, or name an interface to see \
              what is wrong with it",
             listing.candidates()
@@ -249,7 +249,7 @@ impl Listing {
         };
         refuse(name, interface)?;
         let number = |key: &str| interface.get(key).and_then(Value::as_u64).and_then(|value| u32::try_from(value).ok());
-        let (v4, v6) = (self.way(name, interface, "inet")?, self.way(name, interface, "inet6")?);
+        let (v4, v6) = (self.way(name, interface, "inet"), self.way(name, interface, "inet6"));
         if let Some(why) = [&v4, &v6].into_iter().all(Option::is_none).then(|| self.why_no_way(name, interface)) {
             return Err(why);
         }
@@ -284,14 +284,10 @@ impl Listing {
     }
 
     /// The way out in one family, if there is one.
-    fn way(&self, name: &str, interface: &Value, family: &str) -> Result<Option<Way>, String> {
-        let Some(network) = usable_address(interface, family) else { return Ok(None) };
-        let way = |gateway| Some(Way { address: network.address, prefix_len: network.prefix_len, gateway });
-        Ok(match self.gateway(name, family) {
-            Some(gateway) => way(gateway),
-            None if has_flag(interface, "POINTOPOINT") => way(None),
-            None => None,
-        })
+    fn way(&self, name: &str, interface: &Value, family: &str) -> Option<Way> {
+        let Network { address, prefix_len } = usable_address(interface, family)?;
+        // Without a default route even a point-to-point link reaches its peer only, and the plumbing would send everything there.
+        self.gateway(name, family).map(|gateway| Way { address, prefix_len, gateway })
     }
 
     /// The next hop of the best default route out of the interface in any table but ours; `Some(None)`: a default route
@@ -323,7 +319,9 @@ impl Listing {
         }
         if has_flag(interface, "NO-CARRIER") || !has_flag(interface, "LOWER_UP") {
             if name.starts_with(super::lent::PREFIX) && has_flag(interface, "POINTOPOINT") {
-                return "has no relay behind it: does `anabranch relay` run there and lend, and is it on the same network?".into();
+                return "has no relay behind it: does `anabranch relay` run there, on the same network, and does `anabranch peers` there \
+                        still have this device?"
+                    .into();
             }
             return "has no carrier: is the cable or the phone plugged in, or the Wi-Fi joined?".into();
         }
@@ -332,8 +330,10 @@ impl Listing {
             return "has no address: is the phone's tethering switched on, and does a DHCP client run for it?".into();
         }
         let v6 = if has("inet") { "" } else { "-6 " };
+        let via = if has_flag(interface, "POINTOPOINT") { "" } else { " via GATEWAY" };
         format!(
-            "has an address and no gateway: add a route (ip {v6}route add default via GATEWAY dev {name} metric 900)"
+            "has an address and no default route: add one (ip {v6}route add default{via} dev {name} metric 900), or let the network \
+             manager do so"
         )
     }
 }

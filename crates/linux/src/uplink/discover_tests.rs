@@ -62,11 +62,15 @@ fn the_gateway_is_that_of_the_best_route_in_any_table_but_ours() {
 }
 
 #[test]
-fn a_point_to_point_link_needs_no_gateway() {
+fn a_point_to_point_link_needs_no_gateway_but_a_default_route() {
     let stick = json!({"ifindex": 9, "ifname": "ppp0", "flags": ["POINTOPOINT", "NOARP", "UP", "LOWER_UP"], "mtu": 1428,
         "addr_info": [{"family": "inet", "local": "100.64.3.4", "address": "10.64.64.64", "prefixlen": 32, "scope": "global"}]});
-    let uplink = listing(vec![stick], Vec::new(), Vec::new()).uplink("ppp0").unwrap();
+    let route = json!({"dst": "default", "dev": "ppp0", "table": "100"});
+    let uplink = listing(vec![stick.clone()], vec![route], Vec::new()).uplink("ppp0").unwrap();
     assert_eq!((uplink.v4.unwrap().gateway, uplink.mtu), (None, 1428));
+    // It was down, and nobody has given it back its route.
+    let why = listing(vec![stick], Vec::new(), Vec::new()).uplink("ppp0").unwrap_err();
+    assert!(why.contains("no default route: add one (ip route add default dev ppp0 metric 900)"), "{why}");
 }
 
 #[test]

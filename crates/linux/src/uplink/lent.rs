@@ -50,14 +50,14 @@ pub fn exists(name: &str) -> bool {
 /// If the process may not make a TUN device, or if the name is taken.
 pub fn open(name: &str, mtu: u16) -> Result<Tun> {
     if tun::exists(LENDER) {
-        return Err(Error::Usage(
+        return Err(Error::Unready(
             "this device lends its own link (anabranch relay), and cannot use a relay's at the same time: end that, or name interfaces only \
              (--interface)"
                 .into(),
         ));
     }
     if tun::exists(name) {
-        return Err(Error::Usage(format!(
+        return Err(Error::Unready(format!(
             "there is an interface {name} already: does another `anabranch join` use that relay?"
         )));
     }

@@ -22,6 +22,9 @@ use crate::{Error, Result};
 const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
 /// From the first message to the look: a phone that is plugged in causes dozens.
 const DEBOUNCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// For so long one that is lost must have another reason to be before that is told: one that comes back is up first, then has an address, then
+/// a route.
+const SETTLED: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
 /// What has become of an uplink.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +52,8 @@ pub struct Watch {
     timer: OwnedFd,
     /// Either of the two.
     any: OwnedFd,
-    is_armed: bool,
+    /// For what the timer is set, if it is.
+    armed: Option<Timespec>,
     known: Vec<Known>,
     changes: VecDeque<Change>,
 }
@@ -62,6 +66,19 @@ struct Known {
     there: Option<Uplink>,
     /// The number that it had last, until it was told that it has another name.
     index: Option<u32>,
+    /// Why it cannot be used, as it was told.
+    told: Option<String>,
+    /// Whether it cannot be used for another reason by now.
+    differs: bool,
+}
+
+impl Known {
+    /// Whether it was lost before, for this reason or for one that nobody was told. What follows the colon is the remedy, which names what else
+    /// there is.
+    fn was_told(&self, why: &str) -> bool {
+        let what = |why: &str| why.split(':').next().map(str::to_owned);
+        self.there.is_none() && self.told.as_deref().is_none_or(|before| what(before) == what(why))
+    }
 }
 
 impl Watch {
@@ -85,11 +102,13 @@ impl Watch {
             interface: uplink.interface.clone(),
             there: there(uplink),
             index: there(uplink).map(|uplink| uplink.index),
+            told: None,
+            differs: false,
         });
         let known = known.collect();
-        let mut watch = Self { messages, timer, any, is_armed: false, known, changes: VecDeque::new() };
+        let mut watch = Self { messages, timer, any, armed: None, known, changes: VecDeque::new() };
         // What has changed since the uplinks were discovered was told to nobody.
-        watch.arm()?;
+        watch.arm(DEBOUNCE)?;
         Ok(watch)
     }
 
@@ -99,15 +118,18 @@ impl Watch {
     /// If the kernel no longer tells of changes.
     #[expect(clippy::should_implement_trait, reason = "none now does not mean none ever")]
     pub fn next(&mut self) -> Result<Option<Change>> {
-        if self.has_messages()? && !self.is_armed {
-            self.arm()?;
+        if self.has_messages()? && self.armed != Some(DEBOUNCE) {
+            self.arm(DEBOUNCE)?;
         }
-        if self.is_armed && self.has_rung()? {
-            self.is_armed = false;
+        if self.armed.is_some() && self.has_rung()? {
+            let has_settled = self.armed.take() == Some(SETTLED);
             match Listing::read() {
-                Ok(listing) => self.compare(&listing),
+                Ok(listing) => self.compare(&listing, has_settled),
                 // For want of processes, perhaps: later, then.
-                Err(_) => self.arm()?,
+                Err(_) => self.arm(DEBOUNCE)?,
+            }
+            if self.armed.is_none() && self.known.iter().any(|known| known.differs) {
+                self.arm(SETTLED)?;
             }
         }
         Ok(self.changes.pop_front())
@@ -118,31 +140,39 @@ impl Watch {
     /// # Errors
     /// If the kernel sets no timer.
     pub fn look_again(&mut self) -> Result<()> {
-        self.arm()
+        self.arm(DEBOUNCE)
     }
 
-    fn compare(&mut self, listing: &Listing) {
-        for Known { interface, there, index } in &mut self.known {
-            match listing.uplink(interface) {
-                Ok(uplink) if there.as_ref() == Some(&uplink) => {}
+    fn compare(&mut self, listing: &Listing, has_settled: bool) {
+        for known in &mut self.known {
+            match listing.uplink(&known.interface) {
+                Ok(uplink) if known.there.as_ref() == Some(&uplink) => {}
                 Ok(uplink) => {
-                    (*there, *index) = (Some(uplink.clone()), Some(uplink.index));
+                    (known.there, known.index) = (Some(uplink.clone()), Some(uplink.index));
+                    (known.told, known.differs) = (None, false);
                     self.changes.push_back(Change::Usable(uplink));
                 }
                 Err(why) => {
-                    let renamed = index.and_then(|index| listing.name_of(index)).filter(|name| name != interface);
+                    let interface = known.interface.clone();
+                    let renamed = known.index.and_then(|index| listing.name_of(index));
+                    let renamed = renamed.filter(|name| *name != interface);
+                    known.differs = !known.was_told(&why);
+                    let is_news = known.there.take().is_some() || known.differs && has_settled;
                     // One that was lost because it was taken down may be renamed only then.
-                    if there.take().is_none() && renamed.is_none() {
+                    if !is_news && renamed.is_none() {
+                        // Whoever was there from the start without it has said why.
+                        known.told.get_or_insert(why);
                         continue;
                     }
-                    *index = index.filter(|_| renamed.is_none());
+                    (known.told, known.differs) = (Some(why.clone()), false);
+                    known.index = known.index.filter(|_| renamed.is_none());
                     let why = renamed.as_ref().map_or(why, |name| {
                         format!(
                             "is called {name} now, and uplinks are known by their names: give it back its name (ip link set {name} name \
                              {interface}), or begin again with {name}"
                         )
                     });
-                    self.changes.push_back(Change::Lost { interface: interface.clone(), why, renamed });
+                    self.changes.push_back(Change::Lost { interface, why, renamed });
                 }
             }
         }
@@ -163,10 +193,10 @@ impl Watch {
         }
     }
 
-    fn arm(&mut self) -> Result<()> {
-        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: DEBOUNCE };
+    fn arm(&mut self, span: Timespec) -> Result<()> {
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: span };
         timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once).map_err(Error::system("set a timer"))?;
-        self.is_armed = true;
+        self.armed = Some(span);
         Ok(())
     }
 

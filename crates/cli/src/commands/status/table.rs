@@ -112,6 +112,11 @@ fn use_of(now: &Sample, at: &impl Fn(&str) -> String, is_lost: bool) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+/// So many of them.
+fn counted(count: f64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1.0 { "" } else { "s" })
+}
+
 fn milliseconds(nanos: f64) -> String {
     let ms = nanos / 1e6;
     if ms < 10.0 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
@@ -128,12 +133,12 @@ pub fn clients(now: &Sample) -> String {
     let count = now.0.pointer("/proxy/clients").and_then(Value::as_array).map_or(0, Vec::len);
     let total = |name: &str| now.number(&format!("/proxy/totals/{name}"));
     format!(
-        "proxy on {}: {count} client{} now, {} since the start; {} connections, {} of them over MPTCP; {} refused, {} not resolved, \
+        "proxy on {}: {count} client{} now, {} since the start; {}, {} of them over MPTCP; {} refused, {} not resolved, \
          {} not reached",
         now.word("/proxy/listen"),
         if count == 1 { "" } else { "s" },
         total("accepted"),
-        total("connected"),
+        counted(total("connected"), "connection"),
         total("mptcp"),
         total("refused"),
         total("unresolved"),
@@ -155,11 +160,12 @@ fn kernel(now: &Sample) -> String {
     let subflows: f64 = (0..now.uplinks()).map(|index| now.number(&format!("/uplinks/{index}/subflows"))).sum();
     let connections = number("connections");
     format!(
-        "the kernel's Multipath TCP: {connections} connection{} with {subflows} subflows now, {} since the start; {} subflows asked for, \
-         {} of them instead of one that died; {} not established",
-        if connections == 1.0 { "" } else { "s" },
+        "the kernel's Multipath TCP: {} with {} now, {} since the start; {} asked for, {} of them instead of one that died; {} not \
+         established",
+        counted(connections, "connection"),
+        counted(subflows, "subflow"),
         number("totals/connections"),
-        number("totals/created"),
+        counted(number("totals/created"), "subflow"),
         number("totals/remade"),
         number("totals/failed"),
     )

@@ -3,7 +3,7 @@
 use lab::present::quantity;
 use serde_json::Value;
 
-use super::{Row, Sample, milliseconds, span};
+use super::{Row, Sample, counted, milliseconds, span};
 
 /// Each destination in words.
 pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
@@ -47,10 +47,10 @@ pub fn lent(now: &Sample) -> String {
     let spare = known("spare_bps").filter(|spare| *spare < cap);
     let spare = spare.map_or(String::new(), |bps| format!(", {} can be lent beside it", quantity(bps, "bit/s")));
     format!(
-        "{} {state}{rate}; its owner's own traffic takes {}{spare}{volume}{battery}; {} datagrams of strangers",
+        "{} {state}{rate}; its owner's own traffic takes {}{spare}{volume}{battery}; {} of strangers",
         now.word(&at("name")),
         quantity(now.number(&at("owner_bps")), "bit/s"),
-        now.number(&at("refused_datagrams")),
+        counted(now.number(&at("refused_datagrams")), "datagram"),
     )
 }
 
@@ -60,6 +60,8 @@ pub fn links(now: &Sample) -> Vec<String> {
         let at = |field: &str| format!("/uplinks/{index}/link/{field}");
         let known = |field: &str| now.0.pointer(&at(field)).and_then(Value::as_f64);
         let lends = now.0.pointer(&at("lends_in_words"))?.as_str()?;
+        let silent = known("silent").map(|nanos| format!("nothing heard of it for {:.1} s", nanos / 1e9));
+        let lends = silent.as_deref().unwrap_or(lends);
         let far = known("round_trip").map_or(String::new(), |nanos| format!(", {} away", milliseconds(nanos)));
         let rate =
             known("spare_bps").map_or(String::new(), |bps| format!(", {} each way at most", quantity(bps, "bit/s")));
