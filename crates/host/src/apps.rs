@@ -15,13 +15,21 @@ pub struct Apps {
     deadlines: Vec<Instant>,
     /// The earliest of them.
     next_deadline: Instant,
-    /// Those that were called and may have datagrams now; the last one's go first.
+    /// All from here on were called and may have datagrams now.
+    next_talker: usize,
+    /// Others that were called and may have datagrams; the last one's go first.
     talkers: Vec<usize>,
 }
 
 impl Default for Apps {
     fn default() -> Self {
-        Self { apps: Vec::new(), deadlines: Vec::new(), next_deadline: Instant::FAR_FUTURE, talkers: Vec::new() }
+        Self {
+            apps: Vec::new(),
+            deadlines: Vec::new(),
+            next_deadline: Instant::FAR_FUTURE,
+            next_talker: 0,
+            talkers: Vec::new(),
+        }
     }
 }
 
@@ -30,6 +38,7 @@ impl Apps {
     pub fn push(&mut self, app: impl App + 'static) {
         self.apps.push(Box::new(app));
         self.deadlines.push(Instant::FAR_FUTURE);
+        self.next_talker = self.apps.len();
     }
 
     /// What each did, in the order in which they were added.
@@ -38,12 +47,42 @@ impl Apps {
     }
 
     fn note_all_called(&mut self) {
+        self.next_deadline = Instant::FAR_FUTURE;
         for (deadline, app) in self.deadlines.iter_mut().zip(&self.apps) {
             *deadline = app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+            self.next_deadline = self.next_deadline.min(*deadline);
         }
         self.talkers.clear();
-        self.talkers.extend((0..self.apps.len()).rev());
-        self.find_next_deadline();
+        self.next_talker = 0;
+    }
+
+    /// Who may have a datagram, if anybody.
+    #[inline]
+    fn talker(&self) -> Option<usize> {
+        if self.next_talker < self.apps.len() { Some(self.next_talker) } else { self.talkers.last().copied() }
+    }
+
+    /// The one of [`Self::talker`] has none.
+    fn pass_talker(&mut self) {
+        if self.next_talker < self.apps.len() {
+            self.next_talker += 1;
+        } else {
+            self.talkers.pop();
+        }
+    }
+
+    fn ask_talkers(&mut self, now: Instant) -> Option<Datagram> {
+        while let Some(talker) = self.talker() {
+            let app = &mut self.apps[talker];
+            if let Some(datagram) = app.poll_datagram(now) {
+                // What it has sent moves its next one on.
+                self.deadlines[talker] = app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+                self.find_next_deadline();
+                return Some(datagram);
+            }
+            self.pass_talker();
+        }
+        None
     }
 
     fn find_next_deadline(&mut self) {
@@ -67,22 +106,15 @@ impl App for Apps {
         self.note_all_called();
     }
 
+    #[inline]
     fn poll_datagram(&mut self, now: Instant) -> Option<Datagram> {
-        while let Some(talker) = self.talkers.last() {
-            let app = &mut self.apps[*talker];
-            if let Some(datagram) = app.poll_datagram(now) {
-                // What it has sent moves its next one on.
-                self.deadlines[*talker] = app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
-                self.find_next_deadline();
-                return Some(datagram);
-            }
-            self.talkers.pop();
-        }
-        None
+        self.talker()?;
+        self.ask_talkers(now)
     }
 
     fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.talkers.clear();
+        self.next_talker = self.apps.len();
         for (index, (deadline, app)) in self.deadlines.iter_mut().zip(&mut self.apps).enumerate() {
             if *deadline <= now {
                 app.handle_timeout(endpoint, now);

@@ -4,8 +4,8 @@ use core::net::SocketAddr;
 
 use bytes::Bytes;
 use network::Datagram;
+use transport::Endpoint;
 use transport::inspection::Inspection;
-use transport::{Endpoint, Event};
 use units::Instant;
 use wire::{Segment, TooBig};
 
@@ -109,27 +109,21 @@ impl<A: Agent, P: App> EndpointHost<A, P> {
     /// Tells agent and applications what happened; false if nothing did.
     #[inline]
     fn dispatch_events(&mut self, now: Instant) -> bool {
-        let any = match self.endpoint.poll_event() {
-            Some(event) => {
-                self.dispatch(event, now);
-                true
-            }
-            None => false,
-        };
+        let any = self.endpoint.has_events();
+        if any {
+            self.dispatch(now);
+        }
         let before = self.started;
         self.start_apps(now);
         any || self.started != before
     }
 
-    /// Tells of `first`, and of all that follows.
-    fn dispatch(&mut self, first: Event, now: Instant) {
-        let mut next = Some(first);
-        while let Some(event) = next {
+    fn dispatch(&mut self, now: Instant) {
+        while let Some(event) = self.endpoint.poll_event() {
             self.agent.handle_event(&event, &mut self.endpoint, now);
             if self.started {
                 self.apps.handle_event(&event, &mut self.endpoint, now);
             }
-            next = self.endpoint.poll_event();
         }
         self.find_next_deadline();
     }

@@ -28,9 +28,16 @@ impl<T: Copy> AddressTable<T> {
     #[inline]
     pub(crate) fn get(&self, address: IpAddr) -> Option<T> {
         match address {
-            IpAddr::V4(address) => get(&self.v4, address.to_bits()),
+            IpAddr::V4(address) => self.get_v4(address.to_bits()),
             IpAddr::V6(address) => get(&self.v6, address.to_bits()),
         }
+    }
+
+    /// The value of an IPv4 address.
+    #[inline]
+    pub(crate) fn get_v4(&self, address: u32) -> Option<T> {
+        // Most vertices know no hosts.
+        if self.v4.is_empty() { None } else { get(&self.v4, address) }
     }
 }
 

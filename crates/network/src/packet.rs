@@ -156,6 +156,15 @@ impl Packet {
         }
     }
 
+    /// Where it comes from and where it goes; `None` for octets that are not an IP packet.
+    #[inline]
+    pub(crate) fn ends(&self) -> Option<(IpAddr, IpAddr)> {
+        match &self.0.content {
+            Content::Segment(segment) => Some((segment.src.ip(), segment.dst.ip())),
+            Content::Raw(_) | Content::Datagram(_) => self.source().zip(self.destination()),
+        }
+    }
+
     /// Marks congestion experienced if the packet is ECN-capable; false if it is not (RFC 3168 section 5).
     pub fn mark_congestion(&mut self) -> bool {
         match &mut self.0.content {

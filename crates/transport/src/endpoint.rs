@@ -136,7 +136,7 @@ impl Endpoint {
     /// Has memory fetched for a segment that will be handled after a few others. What is to be fetched leads from one to the next, and
     /// none of it is waited for: each call goes one step for this segment, and one for each of the two before it.
     pub fn expect(&mut self, segment: &Segment) {
-        let route = self.host.route(&Tuple { local: segment.dst, remote: segment.src });
+        let route = self.host.route_of(segment);
         let connection = |route: &Route| self.slots.get(route.slot as usize)?.connection.as_deref();
         if let Some(connection) = route.as_ref().and_then(connection) {
             units::prefetch(connection);
@@ -153,8 +153,7 @@ impl Endpoint {
 
     fn take_segment(&mut self, segment: &mut Segment, now: Instant) {
         self.advance(now);
-        let tuple = Tuple { local: segment.dst, remote: segment.src };
-        if let Some(route) = self.host.route(&tuple) {
+        if let Some(route) = self.host.route_of(segment) {
             let Self { host, slots, timers, ready, .. } = self;
             let Some(connection) = slots[route.slot as usize].connection.as_deref_mut() else { return };
             if !connection.handle_segment(route.subflow, segment, host, now) {
@@ -368,6 +367,12 @@ impl Endpoint {
             return Some(self.now);
         }
         self.timers.first().map(|(at, _)| at)
+    }
+
+    /// Whether [`Self::poll_event`] has one: most calls lead to none.
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.host.events.is_empty()
     }
 
     /// The next event, if any.

@@ -126,6 +126,10 @@ impl EventQueue {
         event
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// Whether the event has not been polled.
     pub(crate) fn waits(&self, ticket: Ticket) -> bool {
         ticket.0 >= self.polled

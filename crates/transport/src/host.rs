@@ -128,6 +128,12 @@ impl Host {
         self.routes.get(tuple)
     }
 
+    /// Where a segment belongs that has arrived.
+    #[inline(always)]
+    pub(crate) fn route_of(&self, segment: &Segment) -> Option<Route> {
+        self.routes.between(&segment.dst, &segment.src)
+    }
+
     /// Claims a four-tuple; false if it is taken.
     pub(crate) fn claim(&mut self, tuple: Tuple, route: Route) -> bool {
         if self.routes.get(&tuple).is_some() {

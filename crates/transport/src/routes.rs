@@ -27,12 +27,18 @@ impl Routes {
 
     #[inline(always)]
     pub(crate) fn get(&self, tuple: &Tuple) -> Option<Route> {
-        match words(tuple) {
-            Some(words) => match self.few[place(words)] {
-                Some((known, route)) if known == words => Some(route),
+        self.between(&tuple.local, &tuple.remote)
+    }
+
+    /// As [`Self::get`], of two ends that lie where they are.
+    #[inline(always)]
+    pub(crate) fn between(&self, local: &SocketAddr, remote: &SocketAddr) -> Option<Route> {
+        match words(local, remote) {
+            Some(words) => match &self.few[place(words)] {
+                Some((known, route)) if *known == words => Some(*route),
                 _ => self.get_v4(words),
             },
-            None => self.get_other(tuple),
+            None => self.get_other(local, remote),
         }
     }
 
@@ -43,13 +49,13 @@ impl Routes {
 
     /// Apart, so that what all of IPv4 goes through is short.
     #[inline(never)]
-    fn get_other(&self, tuple: &Tuple) -> Option<Route> {
-        self.others.get(tuple).copied()
+    fn get_other(&self, local: &SocketAddr, remote: &SocketAddr) -> Option<Route> {
+        self.others.get(&Tuple { local: *local, remote: *remote }).copied()
     }
 
     /// Notes where a four-tuple leads.
     pub(crate) fn insert(&mut self, tuple: Tuple, route: Route) {
-        match words(&tuple) {
+        match words(&tuple.local, &tuple.remote) {
             Some(words) => {
                 self.few[place(words)] = Some((words, route));
                 self.v4.insert(words, route)
@@ -59,7 +65,7 @@ impl Routes {
     }
 
     pub(crate) fn remove(&mut self, tuple: &Tuple) {
-        match words(tuple) {
+        match words(&tuple.local, &tuple.remote) {
             Some(words) => {
                 self.few[place(words)].take_if(|(known, _)| *known == words);
                 self.v4.remove(&words)
@@ -82,8 +88,8 @@ fn place((local, remote): (u64, u64)) -> usize {
 
 /// Both ends of a four-tuple of IPv4.
 #[inline]
-fn words(tuple: &Tuple) -> Option<(u64, u64)> {
-    match (tuple.local, tuple.remote) {
+fn words(local: &SocketAddr, remote: &SocketAddr) -> Option<(u64, u64)> {
+    match (local, remote) {
         (SocketAddr::V4(local), SocketAddr::V4(remote)) => {
             let word = |ip: u32, port: u16| u64::from(ip) << 16 | u64::from(port);
             Some((word(local.ip().to_bits(), local.port()), word(remote.ip().to_bits(), remote.port())))

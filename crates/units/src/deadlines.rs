@@ -4,22 +4,22 @@
 //! traffic, by hours' worth for keep-alives; here each source has one place, however often it moves.
 
 use crate::Instant;
-use crate::narrow::u32_from;
+
+/// Of a key, those that say whose it is.
+const SOURCE_BITS: u32 = 24;
+const SOURCES_MAX: usize = 1 << SOURCE_BITS;
 
 /// A tournament in which every source (a small integer) has at most one deadline, which can move: the earlier one of two goes on. A
 /// change plays again what it can change.
 #[derive(Debug, Default)]
 pub struct Deadlines {
-    /// By source, up to a power of two.
-    keys: Vec<Key>,
-    /// Who meets in match `n`: the winners of matches `2 n` and `2 n + 1`, in the first round two sources. Match 1 is the last one.
-    matches: Vec<[u32; 2]>,
-    /// The winner of all.
-    earliest: u32,
+    /// Who goes on from match `n`: the earlier one of places `2 n` and `2 n + 1`, which lie beside each other. Place 1 is the winner
+    /// of all, and the second half are the sources, up to a power of two.
+    places: Vec<Key>,
     next_order: u64,
 }
 
-/// When, and by how many others it was set before: as one number, which compares without a branch.
+/// When, by how many others it was set before, and whose it is: as one number, which compares without a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key(u128);
 
@@ -27,14 +27,21 @@ impl Key {
     /// Of a source without a deadline.
     const NEVER: Self = Self(u128::MAX);
 
+    /// The order starts anew after 2^40: then two that are equal may change places.
     #[inline]
-    fn new(at: Instant, order: u64) -> Self {
-        Self(u128::from(at.as_nanos()) << 64 | u128::from(order))
+    fn new(at: Instant, order: u64, source: usize) -> Self {
+        let low = order << SOURCE_BITS | source as u64;
+        Self(u128::from(at.as_nanos()) << 64 | u128::from(low))
     }
 
     #[inline]
     fn at(self) -> Instant {
         Instant::from_nanos((self.0 >> 64) as u64)
+    }
+
+    #[inline]
+    fn source(self) -> usize {
+        self.0 as usize % SOURCES_MAX
     }
 }
 
@@ -47,58 +54,59 @@ impl Deadlines {
     /// The earliest deadline and its source.
     #[inline]
     pub fn first(&self) -> Option<(Instant, usize)> {
-        let source = self.earliest as usize;
-        self.get(source).map(|at| (at, source))
+        let key = *self.places.get(1)?;
+        (key.at() < Instant::FAR_FUTURE).then(|| (key.at(), key.source()))
     }
 
     /// The deadline of `source`.
     #[inline]
     pub fn get(&self, source: usize) -> Option<Instant> {
-        let at = self.keys.get(source)?.at();
+        let at = self.places.get(self.places.len() / 2 + source)?.at();
         (at < Instant::FAR_FUTURE).then_some(at)
     }
 
     /// Sets, moves or removes the deadline of `source`; never is none. One that stays at its time keeps its turn among equals.
+    ///
+    /// # Panics
+    /// If `source` is 2^24 or more.
     #[inline]
     pub fn set(&mut self, source: usize, at: Option<Instant>) {
         let at = at.unwrap_or(Instant::FAR_FUTURE);
-        if self.keys.get(source).map_or(Instant::FAR_FUTURE, |key| key.at()) == at {
+        if self.get(source).unwrap_or(Instant::FAR_FUTURE) == at {
             return;
         }
-        if source >= self.keys.len() {
+        if source >= self.places.len() / 2 {
             self.grow(source + 1);
         }
         self.next_order += 1;
-        self.keys[source] = Key::new(at, self.next_order);
-        self.play(source);
+        self.play(source, Key::new(at, self.next_order, source));
     }
 
-    /// Plays the matches of `source`, whose key has changed, and those of whoever wins in its place.
+    /// Gives `source` another key, and plays the matches that this can change.
     #[inline]
-    fn play(&mut self, source: usize) {
-        let mut winner = u32_from(source as u64);
-        let mut place = self.keys.len() + source;
+    fn play(&mut self, source: usize, key: Key) {
+        let places = &mut self.places[..];
+        let (mut place, mut winner) = (places.len() / 2 + source, key);
+        places[place] = key;
         while place > 1 {
-            let pair = &mut self.matches[place / 2];
-            // Whoever came here before, and has not changed, changes nothing from here on.
-            if core::mem::replace(&mut pair[place % 2], winner) == winner && winner as usize != source {
+            winner = winner.min(places[place ^ 1]);
+            place /= 2;
+            // Where the same one wins as before, all goes on as before.
+            if core::mem::replace(&mut places[place], winner) == winner {
                 return;
             }
-            let [one, other] = *pair;
-            winner = if self.keys[one as usize] <= self.keys[other as usize] { one } else { other };
-            place /= 2;
         }
-        self.earliest = winner;
     }
 
     /// Makes room for so many sources.
     #[cold]
     fn grow(&mut self, sources: usize) {
+        assert!(sources <= SOURCES_MAX, "{sources} sources of deadlines, of at most {SOURCES_MAX}");
         let leaves = sources.next_power_of_two().max(2);
-        self.keys.resize(leaves, Key::NEVER);
-        self.matches.clear();
-        self.matches.resize(leaves, [0; 2]);
-        (0..leaves).for_each(|source| self.play(source));
+        let known = self.places.split_off(self.places.len() / 2);
+        self.places.clear();
+        self.places.resize(2 * leaves, Key::NEVER);
+        known.into_iter().enumerate().for_each(|(source, key)| self.play(source, key));
     }
 }
 

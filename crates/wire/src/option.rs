@@ -107,6 +107,7 @@ impl Options {
         self.encoded_len_without_sack() + Self::sack_len(self.sack.len())
     }
 
+    #[inline]
     pub(crate) fn encoded_len_without_sack(&self) -> usize {
         let mss = if self.mss.is_some() { 4 } else { 0 };
         // SACK-permitted takes the place of the two NOPs before timestamps.
@@ -116,7 +117,12 @@ impl Options {
             (None, false) => 0,
         };
         let window_scale = if self.window_scale.is_some() { 4 } else { 0 };
-        let mptcp: usize = self.mptcp.iter().map(|option| option.encoded_len().next_multiple_of(4)).sum();
+        // Nearly all have one, and that is a DSS.
+        let mptcp = match self.mptcp.as_slice() {
+            [] => 0,
+            [MptcpOption::Dss(dss)] => dss.len().next_multiple_of(4),
+            several => several.iter().map(|option| option.encoded_len().next_multiple_of(4)).sum(),
+        };
         let round = if self.round.is_some() { Round::LEN } else { 0 };
         mss + timestamps + window_scale + mptcp + round
     }

@@ -36,6 +36,20 @@ struct Announcement {
     next_at: Instant,
 }
 
+/// Options that wait for a segment to carry them.
+#[derive(Debug, Default)]
+struct Due {
+    announcements: VecDeque<AddressId>,
+    echoes: VecDeque<AddAddr>,
+    removals: VecDeque<AddressId>,
+}
+
+impl Due {
+    fn is_empty(&self) -> bool {
+        self.echoes.is_empty() && self.removals.is_empty() && self.announcements.is_empty()
+    }
+}
+
 /// Both sides' addresses and what is to be said about them.
 #[derive(Debug)]
 pub(super) struct Addresses {
@@ -47,9 +61,8 @@ pub(super) struct Addresses {
     next_id: u8,
     remote: Vec<(AddressId, SocketAddr)>,
     announcements: Vec<Announcement>,
-    announce_due: VecDeque<AddressId>,
-    echoes_due: VecDeque<AddAddr>,
-    removals_due: VecDeque<AddressId>,
+    /// What waits to be sent; never empty. Nearly always there is nothing, and every segment asks.
+    due: Option<Box<Due>>,
     wake_at: Instant,
     /// What the owner was told of each identifier and has not polled yet.
     told: Vec<(AddressId, Ticket)>,
@@ -63,9 +76,7 @@ impl Addresses {
             next_id: 1,
             remote: vec![(AddressId(0), first_remote)],
             announcements: Vec::new(),
-            announce_due: VecDeque::new(),
-            echoes_due: VecDeque::new(),
-            removals_due: VecDeque::new(),
+            due: None,
             wake_at: Instant::FAR_FUTURE,
             told: Vec::new(),
         }
@@ -121,7 +132,21 @@ impl Addresses {
     /// The peer has heard of our address.
     pub(super) fn on_echo(&mut self, address_id: AddressId) {
         self.announcements.retain(|announcement| announcement.address_id != address_id);
-        self.announce_due.retain(|due| *due != address_id);
+        self.change_due(|due| due.announcements.retain(|due| *due != address_id));
+    }
+
+    /// Changes what is due, if anything is.
+    fn change_due(&mut self, change: impl FnOnce(&mut Due)) {
+        let Some(due) = &mut self.due else { return };
+        change(due);
+        if due.is_empty() {
+            self.due = None;
+        }
+    }
+
+    /// What is due, for something to be added.
+    fn more_due(&mut self) -> &mut Due {
+        self.due.get_or_insert_default()
     }
 
     pub(super) fn next_timeout(&self) -> Instant {
@@ -131,26 +156,26 @@ impl Addresses {
     /// The connection is over.
     pub(super) fn stop(&mut self) {
         self.announcements.clear();
-        self.announce_due.clear();
-        self.echoes_due.clear();
-        self.removals_due.clear();
+        self.due = None;
         self.wake_at = Instant::FAR_FUTURE;
     }
 
+    #[inline]
     pub(super) fn has_due(&self) -> bool {
-        !self.echoes_due.is_empty() || !self.removals_due.is_empty() || !self.announce_due.is_empty()
+        self.due.is_some()
     }
 
     /// The most urgent option; the caller tells with [`Self::on_sent`] if it went out.
     fn next_option(&self, keys: &KeyPair) -> Option<MptcpOption> {
-        if let Some(echo) = self.echoes_due.front() {
+        let due = self.due.as_deref()?;
+        if let Some(echo) = due.echoes.front() {
             return Some(MptcpOption::AddAddr(*echo));
         }
-        if !self.removals_due.is_empty() {
-            let address_ids = self.removals_due.iter().copied().take(REMOVE_IDS_MAX).collect();
+        if !due.removals.is_empty() {
+            let address_ids = due.removals.iter().copied().take(REMOVE_IDS_MAX).collect();
             return Some(MptcpOption::RemoveAddr(RemoveAddr { address_ids }));
         }
-        let id = self.announce_due.front()?;
+        let id = due.announcements.front()?;
         let announcement = self.announcements.iter().find(|announcement| announcement.address_id == *id)?;
         let Announcement { address_id, ip, port, .. } = *announcement;
         let hmac = Some(keys.address_hmac(address_id, ip, port));
@@ -158,17 +183,37 @@ impl Addresses {
     }
 
     fn on_sent(&mut self, option: &MptcpOption) {
-        match option {
+        self.change_due(|due| match option {
             MptcpOption::AddAddr(add) if add.is_echo() => {
-                self.echoes_due.pop_front();
+                due.echoes.pop_front();
             }
             MptcpOption::RemoveAddr(remove) => {
-                self.removals_due.drain(..remove.address_ids.len());
+                due.removals.drain(..remove.address_ids.len());
             }
             _ => {
-                self.announce_due.pop_front();
+                due.announcements.pop_front();
+            }
+        });
+    }
+}
+
+impl Addresses {
+    /// Has those announced again whose time has come, and lets go of those that were announced often enough.
+    fn repeat_announcements(&mut self, now: Instant) {
+        if self.announcements.is_empty() {
+            return;
+        }
+        let due = &mut self.due.get_or_insert_default().announcements;
+        for announcement in self.announcements.iter_mut().filter(|announcement| announcement.next_at <= now) {
+            announcement.next_at = now + ANNOUNCE_INTERVAL.saturating_mul(1 << announcement.tries);
+            announcement.tries += 1;
+            if announcement.tries <= ANNOUNCE_TRIES && !due.contains(&announcement.address_id) {
+                due.push_back(announcement.address_id);
             }
         }
+        let is_due = |announcement: &Announcement| due.contains(&announcement.address_id);
+        self.announcements.retain(|announcement| announcement.tries <= ANNOUNCE_TRIES || is_due(announcement));
+        self.change_due(|_| {});
     }
 }
 
@@ -191,7 +236,7 @@ impl Connection {
         self.addresses.on_echo(address_id);
         let next_at = now + ANNOUNCE_INTERVAL;
         self.addresses.announcements.push(Announcement { address_id, ip, port, tries: 1, next_at });
-        self.addresses.announce_due.push_back(address_id);
+        self.addresses.more_due().announcements.push_back(address_id);
         self.demand_for_addresses();
         Ok(())
     }
@@ -205,7 +250,7 @@ impl Connection {
         if ids.is_empty() {
             return Err(ConnectionError::WrongState);
         }
-        self.addresses.removals_due.extend(ids);
+        self.addresses.more_due().removals.extend(ids);
         for id in self.subflows.ids() {
             if self.subflows[id].local().ip() == ip && !self.subflows[id].is_finished() {
                 self.reset_subflow(id, ResetReason::Unspecified, false, CloseReason::AddressWithdrawn);
@@ -263,8 +308,9 @@ impl Connection {
     pub(super) fn on_add_addr(&mut self, id: SubflowId, add: &AddAddr, host: &mut Host, now: Instant) {
         let verified = self.key_pair().and_then(|keys| keys.verify_address(add));
         let Some(verified) = verified.filter(|_| !self.is_closed()) else { return };
-        if self.addresses.echoes_due.len() < ECHOES_MAX {
-            self.addresses.echoes_due.push_back(AddAddr { hmac: None, ..*add });
+        let echoes = &mut self.addresses.more_due().echoes;
+        if echoes.len() < ECHOES_MAX {
+            echoes.push_back(AddAddr { hmac: None, ..*add });
             self.subflows[id].tcb.demand_ack();
         }
         let address_id = verified.address_id();
@@ -358,16 +404,7 @@ impl Connection {
         if self.addresses.next_timeout() > now {
             return;
         }
-        let Addresses { announcements, announce_due, .. } = &mut self.addresses;
-        for announcement in announcements.iter_mut().filter(|announcement| announcement.next_at <= now) {
-            announcement.next_at = now + ANNOUNCE_INTERVAL.saturating_mul(1 << announcement.tries);
-            announcement.tries += 1;
-            if announcement.tries <= ANNOUNCE_TRIES && !announce_due.contains(&announcement.address_id) {
-                announce_due.push_back(announcement.address_id);
-            }
-        }
-        let is_due = |announcement: &Announcement| announce_due.contains(&announcement.address_id);
-        announcements.retain(|announcement| announcement.tries <= ANNOUNCE_TRIES || is_due(announcement));
+        self.addresses.repeat_announcements(now);
         if self.addresses.wake_at <= now {
             self.addresses.wake_at = Instant::FAR_FUTURE;
             self.tell_path_manager(&PathEvent::Woken, host, now);

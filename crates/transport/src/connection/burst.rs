@@ -14,7 +14,7 @@ use super::transmit::note_sent;
 use super::{Connection, Protocol};
 use crate::SubflowId;
 use crate::label::Label;
-use crate::tcp::Chunk;
+use crate::tcp::{Chunk, TailProbe};
 
 /// What holds from one segment to the next.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,8 @@ pub(super) struct Burst {
     position: usize,
     /// The least that a segment of a usable subflow takes, octets.
     mss: u64,
+    /// When its latest segment left, if one has.
+    sent_at: Option<Instant>,
 }
 
 /// What came of asking for a segment.
@@ -57,7 +59,7 @@ impl Connection {
         }
         self.send_past_queue(&burst, dsn, len, segment, now);
         if self.subflows.at_mut(burst.position).has_room() {
-            self.burst = Some(burst);
+            self.burst = Some(Burst { sent_at: Some(now), ..burst });
             return Next::Sent;
         }
         if self.is_settled() { Next::Last } else { Next::Sent }
@@ -86,7 +88,7 @@ impl Connection {
                 only = Some((position, subflow.id));
             }
         }
-        only.map(|(position, subflow)| Burst { subflow, position, mss: mss.into() }).ok_or(Next::Nothing)
+        only.map(|(position, subflow)| Burst { subflow, position, mss: mss.into(), sent_at: None }).ok_or(Next::Nothing)
     }
 
     /// Neither handshake nor fallback, checksums or the peer's rates have a say in segments with data, nor the scheduler where
@@ -111,17 +113,25 @@ impl Connection {
             self.rearm_data_timer(now);
         }
         let receive_window = self.receive_window();
+        // The tail loss probe is as the segment before has set it: nothing that it depends on has changed.
+        let probes = if burst.sent_at == Some(now) { TailProbe::Stays } else { TailProbe::Moves };
         let (is_mptcp, number, ack) = (self.is_mptcp(), self.sent_number(dsn), self.ack_signal());
         let subflow = self.subflows.at_mut(burst.position);
         subflow.reinjected = false;
         if !is_mptcp {
-            subflow.tcb.transmit_at_once(Chunk { label: Label::new(dsn), payload }, segment, receive_window, now);
+            subflow.tcb.transmit_at_once(
+                Chunk { label: Label::new(dsn), payload },
+                probes,
+                segment,
+                receive_window,
+                now,
+            );
             return note_sent(&mut self.receiver, &mut subflow.tcb, segment);
         }
         let ssn = subflow.relative_sent(subflow.tcb.next_seq());
         let mapping = Mapping { dsn: number, ssn, len: u16_from(len.into()), checksum: None };
         let label = Label::new(dsn).sent_with(mapping, false);
-        subflow.tcb.transmit_at_once(Chunk { label, payload }, segment, receive_window, now);
+        subflow.tcb.transmit_at_once(Chunk { label, payload }, probes, segment, receive_window, now);
         segment.options.mptcp.push(MptcpOption::Dss(Dss { mapping: Some(mapping), ..ack }));
         note_sent(&mut self.receiver, &mut subflow.tcb, segment);
     }

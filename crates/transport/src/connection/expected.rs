@@ -4,14 +4,24 @@
 //! takes the long way in `arrival.rs`, which would leave the same state.
 
 use units::Instant;
-use wire::Segment;
 use wire::mptcp::{DataSeq, Dss, Mapping, MptcpOption};
+use wire::{Payload, Segment};
 
 use super::subflow::{Handshake, Subflow};
 use super::{Connection, Protocol};
 use crate::SubflowId;
 use crate::host::Host;
 use crate::tcp::AckOutcome;
+
+/// What came of taking a segment.
+enum Taken {
+    /// It takes the long way.
+    Not,
+    /// It brings no data.
+    Ack,
+    /// Its data go here.
+    Data(DataSeq),
+}
 
 impl Subflow {
     /// Takes data that are all of what `mapping` maps, but leaves them where they are; false if there is anything special about
@@ -41,24 +51,25 @@ impl Connection {
         host: &mut Host,
         now: Instant,
     ) -> bool {
-        match (self.protocol, segment.options.mptcp.as_slice()) {
-            (Protocol::Mptcp { fully_established: true, .. }, &[MptcpOption::Dss(dss)]) => {
-                self.rate_control.is_none() && self.take_with_dss(id, segment, &dss, host, now)
+        match (&self.protocol, segment.options.mptcp.as_slice()) {
+            (Protocol::Mptcp { fully_established: true, .. }, [MptcpOption::Dss(dss)])
+                if self.rate_control.is_none() =>
+            {
+                match self.take_with_dss(id, segment, dss, host, now) {
+                    Taken::Not => return false,
+                    Taken::Ack => {}
+                    Taken::Data(dsn) => self.place_expected(id, dsn, core::mem::take(&mut segment.payload), host, now),
+                }
+                true
             }
             (Protocol::Tcp { fell_back: false }, []) => self.take_without_options(id, segment, host, now),
             _ => false,
         }
     }
 
-    #[inline]
-    fn take_with_dss(
-        &mut self,
-        id: SubflowId,
-        segment: &mut Segment,
-        dss: &Dss,
-        host: &mut Host,
-        now: Instant,
-    ) -> bool {
+    /// Takes all but the data, which stay where they are.
+    #[inline(always)]
+    fn take_with_dss(&mut self, id: SubflowId, segment: &Segment, dss: &Dss, host: &mut Host, now: Instant) -> Taken {
         let promised = self.promised_window();
         // What makes a difference to mappings: see `on_mapping`.
         let is_plain = |mapping: &Mapping| {
@@ -66,10 +77,10 @@ impl Connection {
             !dss.data_fin && !is_wider && !self.checksum && mapping.checksum.is_none()
         };
         let is_mapped = dss.mapping.as_ref().is_some_and(is_plain);
-        let Some(subflow) = self.subflows.get_mut(id) else { return false };
+        let Some(subflow) = self.subflows.get_mut(id) else { return Taken::Not };
         // Before a DSS has come through on it, one that is missing would mean something.
         if !matches!(subflow.handshake, Handshake::Complete) || !subflow.dss_seen {
-            return false;
+            return Taken::Not;
         }
         if promised > 0 {
             subflow.tcb.promise_window(promised);
@@ -80,19 +91,21 @@ impl Connection {
             None => self.take_ack(id, segment, now).is_some(),
         };
         if !is_taken {
-            return false;
+            return Taken::Not;
         }
         if let Some(ack) = dss.data_ack {
             self.on_data_ack(ack, window_bytes, host, now);
         }
-        if let Some(mapping) = dss.mapping {
-            let (dsn, edge) = (mapping.dsn.expand(self.receiver.stream.next()), self.receivable_edge());
-            let payload = core::mem::take(&mut segment.payload);
-            self.totals.duplicate_bytes += self.receiver.stream.insert(id, dsn, payload, edge).duplicate_bytes;
-            self.note_received(host);
-            self.check_data_fin(host, now);
-        }
-        true
+        dss.mapping.as_ref().map_or(Taken::Ack, |mapping| Taken::Data(mapping.dsn))
+    }
+
+    /// Puts data that were taken where their mapping says.
+    #[inline(always)]
+    fn place_expected(&mut self, id: SubflowId, dsn: DataSeq, payload: Payload, host: &mut Host, now: Instant) {
+        let (dsn, edge) = (dsn.expand(self.receiver.stream.next()), self.receivable_edge());
+        self.totals.duplicate_bytes += self.receiver.stream.insert(id, dsn, payload, edge).duplicate_bytes;
+        self.note_received(host);
+        self.check_data_fin(host, now);
     }
 
     /// Takes an ACK, as far as the subflow is concerned: the octets that it acknowledges.

@@ -77,14 +77,20 @@ impl Connection {
     /// Restarts the data-level time-out: twice the slowest subflow's, because that subflow may still deliver. Those without
     /// signs of life count only where no others are: what they owe, others have been given.
     pub(super) fn rearm_data_timer(&mut self, now: Instant) {
-        if !self.data_outstanding() || self.is_closed() || !self.is_mptcp() {
+        if !self.is_mptcp() || !self.data_outstanding() || self.is_closed() {
             self.data_timer = Instant::FAR_FUTURE;
             return;
         }
-        let lives = |subflow: &&Subflow| subflow.is_usable() && !subflow.is_stale();
-        let slowest_living = self.subflows.iter().filter(lives).map(|subflow| subflow.tcb.rto()).max();
-        let slowest = slowest_living.or_else(|| self.subflows.iter().map(|subflow| subflow.tcb.rto()).max());
-        let slowest = slowest.unwrap_or(DATA_TIMEOUT_MIN);
+        let (mut slowest, mut slowest_living) = (Duration::ZERO, Duration::ZERO);
+        for subflow in self.subflows.iter() {
+            let rto = subflow.tcb.rto();
+            slowest = slowest.max(rto);
+            if subflow.is_usable() && !subflow.is_stale() {
+                slowest_living = slowest_living.max(rto);
+            }
+        }
+        // No time-out is zero.
+        let slowest = if slowest_living.is_zero() { slowest } else { slowest_living };
         let base = (slowest * 2).max(DATA_TIMEOUT_MIN);
         self.data_timer = now + base.saturating_mul(1 << self.sender.backoff.min(6)).min(DATA_TIMEOUT_MAX);
     }

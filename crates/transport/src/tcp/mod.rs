@@ -48,7 +48,7 @@ pub(crate) use acknowledgment::AckOutcome;
 pub(crate) use arrival::{Arrival, Verdict};
 pub(crate) use expiry::Expired;
 pub(crate) use handshake::Secrets;
-pub(crate) use send::{OutgoingKind, SendLimits};
+pub(crate) use send::{OutgoingKind, SendLimits, TailProbe};
 
 use crate::ConnectionConfig;
 use crate::inspection::{ArmedTimers, ConnectionInspection, Inspection};

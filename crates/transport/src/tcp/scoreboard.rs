@@ -197,6 +197,7 @@ impl Scoreboard {
     }
 
     /// Adds a segment just sent for the first time.
+    #[inline(always)]
     pub(crate) fn push(&mut self, sent: Sent) {
         debug_assert!(self.ring.back().is_none_or(|last| last.end() == sent.seq), "segments are contiguous");
         self.outstanding += u64::from(sent.len);

@@ -39,6 +39,15 @@ pub(crate) enum OutgoingKind {
     Reset,
 }
 
+/// What a segment with new data means for the tail loss probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TailProbe {
+    /// It is to follow the segment.
+    Moves,
+    /// It follows one that left at the same time, and nothing has happened since.
+    Stays,
+}
+
 /// What the last octet of a segment is marked with.
 #[derive(Clone, Copy, Debug)]
 struct Ending {
@@ -287,6 +296,7 @@ impl Tcb {
         let fits = chunk.payload.sequence_len() != self.usable_window();
         let fin = last && fits && self.fin_requested && !self.fin_sent;
         self.fill(chunk, piece, Ending { push: last && !limits.more, fin }, segment, now);
+        self.arm_tail_probe(now);
         OutgoingKind::Data(label)
     }
 
@@ -300,12 +310,23 @@ impl Tcb {
     /// Makes `segment` one with these data, more of which follow at once: what [`Self::transmit`] makes of them if they are pushed
     /// where [`Self::is_free_for_data`].
     #[inline]
-    pub(crate) fn transmit_at_once(&mut self, data: Chunk, segment: &mut Segment, receive_window: u32, now: Instant) {
+    pub(crate) fn transmit_at_once(
+        &mut self,
+        data: Chunk,
+        probe: TailProbe,
+        segment: &mut Segment,
+        receive_window: u32,
+        now: Instant,
+    ) {
         self.fill(data, self.payload_max(), Ending { push: false, fin: false }, segment, now);
+        if probe == TailProbe::Moves {
+            self.arm_tail_probe(now);
+        }
         self.finish(segment, receive_window, now);
     }
 
-    /// Makes `segment` one with data that go out for the first time, in packets of `piece` octets of payload.
+    /// Makes `segment` one with data that go out for the first time, in packets of `piece` octets of payload. The caller sees to the
+    /// tail loss probe.
     #[inline(always)]
     fn fill(&mut self, chunk: Chunk, piece: u32, ending: Ending, segment: &mut Segment, now: Instant) {
         self.begin(segment);
@@ -328,7 +349,6 @@ impl Tcb {
             segment.flags |= Flags::FIN;
         }
         self.note_use_of_window();
-        self.arm_tail_probe(now);
     }
 
     /// Whether the window has room for another segment, now that one has been sent, for the first time or again.
@@ -408,6 +428,7 @@ impl Tcb {
     }
 
     /// What every segment of a synchronised connection carries.
+    #[inline(always)]
     fn finish(&mut self, segment: &mut Segment, receive_window: u32, now: Instant) {
         segment.ack = self.receive.nxt();
         let scale = self.negotiated.rcv_wscale;

@@ -95,7 +95,8 @@ const DATA_ACK: u8 = 0x01;
 
 impl Dss {
     /// Octets of figure 9: 4 to 28.
-    pub(super) const fn len(&self) -> usize {
+    #[inline]
+    pub(crate) const fn len(&self) -> usize {
         let mut len = LEN;
         if let Some(data_ack) = self.data_ack {
             len += data_ack.len();

@@ -104,6 +104,7 @@ pub(crate) enum Unread {
 impl MptcpOption {
     /// Octets on the wire, padding not included: the option's length field. Zero if it has nothing to say and is not
     /// sent, which only an empty [`RemoveAddr`] is.
+    #[inline(never)]
     pub fn encoded_len(&self) -> usize {
         match self {
             Self::Capable(option) => option.len(),
