@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 
 use bytes::Bytes;
 use network::Datagram;
-use transport::inspection::Inspection;
+use transport::inspection::Sight;
 use transport::{Endpoint, Event};
 use units::Instant;
 use wire::{Segment, TooBig};
@@ -275,7 +275,8 @@ impl<A: Agent, P: App> Host for EndpointHost<A, P> {
         self.agent.is_in_transit(segment)
     }
 
-    fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Inspection> {
+    #[inline]
+    fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Sight<'_>> {
         self.endpoint.inspect(local, remote)
     }
 
