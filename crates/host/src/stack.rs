@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use bytes::Bytes;
 use network::Datagram;
 use transport::Endpoint;
-use transport::inspection::Inspection;
+use transport::inspection::Sight;
 use units::Instant;
 use wire::{Segment, TooBig};
 
@@ -269,7 +269,8 @@ impl<A: Agent, P: App> Host for EndpointHost<A, P> {
         self.agent.is_in_transit(segment)
     }
 
-    fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Inspection> {
+    #[inline]
+    fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Sight<'_>> {
         self.endpoint.inspect(local, remote)
     }
 

@@ -19,6 +19,7 @@ use wire::{Flags, Segment};
 use crate::memory::Memory;
 use crate::offload::Offload;
 use crate::retention::SHARING_MIN;
+use crate::template::Template;
 use crate::tun::{HEADERS_MAX, Incoming, PACKET_MAX, Placed, Tun};
 use crate::{Error, Result};
 
@@ -46,6 +47,7 @@ pub struct Run {
     octets: BytesMut,
     /// Octets of headers of its last packet, and of the payload.
     last: (usize, usize),
+    template: Template,
 }
 
 /// What became of a packet.
@@ -67,19 +69,24 @@ impl Gather {
     pub fn read<'a>(&mut self, tun: &'a mut Tun, see: impl FnOnce(&[u8]) -> Result<()>) -> Result<Next<'a>> {
         let (at, in_turn) = self.latest;
         let run = self.runs.get_mut(at).filter(|run| in_turn >= STREAK && run.has_room_for_another());
-        let Some(Run { segment: own, octets, last }) = run else {
+        let Some(Run { segment: own, octets, last, template }) = run else {
             return Ok(tun.read().map_err(failed())?.map_or(Next::Nothing, Next::Other));
         };
         let (mut seen, mut packet_bytes, gathered) = (Ok(()), 0, octets.len());
         let placed = tun.read_behind(octets, last.0, |offload, packet| {
             packet_bytes = packet.len();
-            let parsed = Segment::parse_headers(packet, offload.tcp_checksum());
-            let joins = parsed.is_ok_and(|(segment, payload)| {
+            let seq = (own.seq + gathered as u32).0;
+            let has_room = gathered + packet_bytes - last.0.min(packet_bytes) <= RUN_BYTES_MAX;
+            let repeated = template.repeats(packet, offload.tcp_checksum(), seq).filter(|_| has_room);
+            let flags = repeated.or_else(|| {
+                let (segment, payload) = Segment::parse_headers(packet, offload.tcp_checksum()).ok()?;
                 let is_in_place = payload == (last.0..packet_bytes);
                 let joins = is_in_place && continues(own, gathered, &segment, payload.len());
-                own.flags |= if joins { segment.flags } else { Flags::NONE };
-                joins
+                *template = if joins { Template::of(packet, &payload) } else { *template };
+                joins.then_some(segment.flags)
             });
+            let joins = flags.is_some();
+            own.flags |= flags.unwrap_or(Flags::NONE);
             if joins {
                 seen = see(packet);
             }
@@ -105,13 +112,14 @@ impl Gather {
         payload: Range<usize>,
         mut hand_on: impl FnMut(Segment),
     ) {
+        let template = Template::of(packet, &payload);
         let (headers, payload) = (payload.start, &packet[payload]);
         if let Some(at) = self.runs.iter().position(|run| run.is_of_the_flow_of(&segment)) {
             let run = &mut self.runs[at];
             if continues(&run.segment, run.octets.len(), &segment, payload.len()) {
                 run.octets.extend_from_slice(payload);
                 run.segment.flags |= segment.flags;
-                run.last = (headers, payload.len());
+                (run.last, run.template) = ((headers, payload.len()), template);
                 self.latest = (at, if self.latest.0 == at { self.latest.1 + 1 } else { 1 });
                 return;
             }
@@ -127,7 +135,7 @@ impl Gather {
         }
         let mut octets = self.memory.take(RUN_BYTES_MAX + ROOM_BYTES);
         octets.extend_from_slice(payload);
-        self.runs.push(Run { segment, octets, last: (headers, payload.len()) });
+        self.runs.push(Run { segment, octets, last: (headers, payload.len()), template });
         self.latest = (self.runs.len() - 1, 1);
     }
 
@@ -339,8 +347,14 @@ mod tests {
         assert!(short.is_unique());
         assert!(rig.out[1].payload.len() >= SHARING_MIN);
     }
+
+    /// The device vouches for its checksum if it has offload, as the kernel does for what comes from this machine.
     fn packet(segment: &Segment, offload: bool) -> Vec<u8> {
         let mut packet = vec![0; if offload { Offload::LEN } else { 0 }];
+        if offload {
+            // VIRTIO_NET_HDR_F_DATA_VALID
+            packet[0] = 2;
+        }
         segment.emit(&mut packet);
         packet
     }
@@ -406,8 +420,10 @@ mod tests {
         flags: Flags,
         ecn: Ecn,
         mss_told: bool,
-        /// Its checksum is wrong.
+        /// Its checksum is wrong, which matters to nobody if the device vouches for it.
         damaged: bool,
+        /// The device does not.
+        unvouched: bool,
         /// Octets that the link adds.
         padding: usize,
     }
@@ -418,8 +434,8 @@ mod tests {
             prop_oneof![8 => Just(Flags::ACK), 1 => Just(Flags::ACK | Flags::PSH), 1 => Just(Flags::ACK | Flags::FIN)];
         let rarely = || prop_oneof![15 => Just(false), 1 => Just(true)];
         let flow = prop_oneof![9 => Just(1_u16), 1 => 1_u16..4];
-        (flow, len, rarely(), flags, rarely(), rarely(), rarely(), rarely()).prop_map(
-            |(flow, len, skips, flags, marked, mss_told, damaged, padded)| Sent {
+        (flow, len, rarely(), flags, rarely(), rarely(), rarely(), rarely(), rarely()).prop_map(
+            |(flow, len, skips, flags, marked, mss_told, damaged, unvouched, padded)| Sent {
                 flow,
                 len,
                 skipped: if skips { 7 } else { 0 },
@@ -427,6 +443,7 @@ mod tests {
                 ecn: if marked { Ecn::CongestionExperienced } else { Ecn::NotCapable },
                 mss_told,
                 damaged,
+                unvouched,
                 padding: if padded { 6 } else { 0 },
             },
         )
@@ -447,6 +464,9 @@ mod tests {
                 segment.payload = payload.into();
                 *at += sent.len as u32;
                 let mut packet = packet(&segment, offload);
+                if offload && sent.unvouched {
+                    packet[0] = 0;
+                }
                 if sent.damaged {
                     *packet.last_mut().unwrap() ^= 1;
                 }

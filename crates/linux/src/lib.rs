@@ -41,6 +41,7 @@ pub mod retention;
 pub mod serve;
 pub mod stop;
 pub mod tap;
+mod template;
 pub mod tun;
 pub mod uplink;
 pub mod wait;

@@ -2,10 +2,11 @@
 
 use host::Host;
 use network::{Medium, MediumId, Network, Packet, PortId};
+use transport::inspection::Sight;
 use units::{Deadlines, Instant};
 use wire::Segment;
 
-use crate::check::Checker;
+use crate::check::{Checker, FlowKey};
 use crate::{Direction, Fingerprint, Interface, Tap};
 
 /// A host that asks for so many calls without time moving is broken.
@@ -45,7 +46,9 @@ struct Watchers {
     checker: Option<Checker>,
     fingerprint: Option<Fingerprint>,
     taps: Vec<Box<dyn Tap>>,
+    /// Whether there is any of them; and whether any but the checker.
     any: bool,
+    shows: bool,
 }
 
 impl<H: Host> Simulation<H> {
@@ -84,13 +87,13 @@ impl<H: Host> Simulation<H> {
     /// Keeps a fingerprint of every segment.
     pub fn take_fingerprint(&mut self) {
         self.watchers.fingerprint = Some(Fingerprint::default());
-        self.watchers.any = true;
+        (self.watchers.any, self.watchers.shows) = (true, true);
     }
 
     /// Shows every segment to `tap`.
     pub fn add_tap(&mut self, tap: Box<dyn Tap>) {
         self.watchers.taps.push(tap);
-        self.watchers.any = true;
+        (self.watchers.any, self.watchers.shows) = (true, true);
     }
 
     /// The time.
@@ -289,6 +292,12 @@ impl<H> Attached<H> {
     }
 }
 
+/// Apart, so that what nearly every segment goes past is short.
+#[inline(never)]
+fn look_inside<'a>(host: &'a impl Host, (local, remote): &FlowKey) -> Option<Sight<'a>> {
+    host.inspect(*local, *remote)
+}
+
 impl Watchers {
     #[inline]
     fn see_arrival(&mut self, at: Instant, id: HostId, segment: &Segment, host: &impl Host) {
@@ -307,7 +316,7 @@ impl Watchers {
             return;
         }
         if let Some(checker) = &mut self.checker {
-            checker.sent(at, id, segment, |(local, remote)| host.inspect(local, remote));
+            checker.sent(at, id, segment, |flow| look_inside(host, flow));
         }
         self.show(at, id, Direction::Sent, segment);
     }
@@ -316,17 +325,18 @@ impl Watchers {
     #[inline]
     fn see_rest(&mut self, at: Instant, host: &impl Host) {
         if let Some(checker) = &mut self.checker {
-            checker.settled(at, |(local, remote)| host.inspect(local, remote));
+            checker.settled(at, |(local, remote)| host.inspect(*local, *remote));
         }
     }
 
     #[inline]
     fn show(&mut self, at: Instant, id: HostId, direction: Direction, segment: &Segment) {
-        if self.fingerprint.is_some() || !self.taps.is_empty() {
+        if self.shows {
             self.show_taps(at, id, direction, segment);
         }
     }
 
+    #[inline(never)]
     fn show_taps(&mut self, at: Instant, id: HostId, direction: Direction, segment: &Segment) {
         let address = match direction {
             Direction::Sent => segment.src.ip(),

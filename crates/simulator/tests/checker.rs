@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 
 use simulator::check::{Checker, Rule};
 use simulator::{Direction, HostId, Interface, Tap};
-use transport::inspection::{ArmedTimers, ConnectionInspection, Inspection};
+use transport::inspection::{FlightInspection, Inspect, SubflowTimer};
 use units::{Instant, SeqNr};
 use wire::mptcp::{
     AddAddr, AddressId, CapableFlags, DataSeq, Dss, Key, Mapping, MpCapable, MpFail, MpJoin, MptcpOption, Token,
@@ -365,11 +365,85 @@ fn an_announced_address_proves_the_keys() {
     assert_eq!(host.sends(add("10.0.0.8", None, None)), [], "an echo proves nothing");
 }
 
+/// What a host says, made by hand.
+#[derive(Clone, Copy, Debug, Default)]
+struct Inspection {
+    flight: FlightInspection,
+    outstanding: bool,
+    unsent_bytes: u64,
+    timers: ArmedTimers,
+    connection: ConnectionInspection,
+}
+
+/// Which timers of a subflow run.
+#[derive(Clone, Copy, Debug, Default)]
+struct ArmedTimers {
+    retransmit: bool,
+    reorder: bool,
+    tail_probe: bool,
+    persist: bool,
+    pace: bool,
+}
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, Default)]
+struct ConnectionInspection {
+    is_open: bool,
+    unsent_bytes: u64,
+    outstanding: bool,
+    data_timer: bool,
+    is_driven: bool,
+}
+
+impl Inspect for Inspection {
+    fn flight(&self) -> FlightInspection {
+        self.flight
+    }
+
+    fn is_outstanding(&self) -> bool {
+        self.outstanding
+    }
+
+    fn unsent_bytes(&self) -> u64 {
+        self.unsent_bytes
+    }
+
+    fn runs(&self, timer: SubflowTimer) -> bool {
+        match timer {
+            SubflowTimer::Retransmit => self.timers.retransmit,
+            SubflowTimer::Reorder => self.timers.reorder,
+            SubflowTimer::TailProbe => self.timers.tail_probe,
+            SubflowTimer::Persist => self.timers.persist,
+            SubflowTimer::Pace => self.timers.pace,
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.connection.is_open
+    }
+
+    fn connection_unsent_bytes(&self) -> u64 {
+        self.connection.unsent_bytes
+    }
+
+    fn is_data_outstanding(&self) -> bool {
+        self.connection.outstanding
+    }
+
+    fn data_timer_runs(&self) -> bool {
+        self.connection.data_timer
+    }
+
+    fn is_driven(&self) -> bool {
+        self.connection.is_driven
+    }
+}
+
 /// A subflow with data in flight and a window of 4000 octets, in good order.
 fn sending() -> Inspection {
     let timers = ArmedTimers { retransmit: true, ..ArmedTimers::default() };
-    let (mss_bytes, cwnd_bytes) = (1000, 4000);
-    Inspection { mss_bytes, cwnd_bytes, in_flight_bytes: 4000, outstanding: true, timers, ..Inspection::default() }
+    let flight = FlightInspection { mss_bytes: 1000, cwnd_bytes: 4000, in_flight_bytes: 4000, in_recovery: false };
+    Inspection { flight, outstanding: true, timers, ..Inspection::default() }
 }
 
 #[test]
@@ -422,10 +496,11 @@ fn flight_is_reckoned_without_what_was_selectively_acknowledged() {
 fn in_recovery_the_hosts_own_reckoning_counts() {
     let mut host = plain();
     host.sends(data(0, 9000));
-    let repairing = Inspection { in_recovery: true, ..sending() };
+    let flight = FlightInspection { in_recovery: true, ..sending().flight };
+    let repairing = Inspection { flight, ..sending() };
     assert_eq!(host.says(repairing), [], "of 9000 octets all but 4000 may be lost");
     host.sends(data(9000, 100));
-    let beyond = Inspection { in_flight_bytes: 7001, ..repairing };
+    let beyond = Inspection { flight: FlightInspection { in_flight_bytes: 7001, ..flight }, ..repairing };
     assert_eq!(host.says(beyond), [Rule::BeyondCongestionWindow { flight: 7001, cwnd: 4000 }]);
 }
 

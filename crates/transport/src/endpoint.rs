@@ -20,7 +20,7 @@ use crate::connection::{Connection, JoinAnswer, JoinRequest, Policies, Polled, k
 use crate::error::{CloseReason, ConnectError, ConnectionError, ListenError};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
-use crate::inspection::Inspection;
+use crate::inspection::Sight;
 use crate::path_manager::{LocalAddress, PathEvent};
 use crate::received::Received;
 use crate::{
@@ -738,7 +738,8 @@ impl Endpoint {
     }
 
     /// A look at the subflow from `local` to `remote`, if there is one: for checkers.
-    pub fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Inspection> {
+    #[inline]
+    pub fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Sight<'_>> {
         let route = self.host.route(&Tuple { local, remote })?;
         self.slots[route.slot as usize].connection.as_deref()?.inspect(route.subflow)
     }

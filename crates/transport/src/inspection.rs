@@ -1,8 +1,41 @@
 //! A look at one subflow and its connection from outside, for checkers: what only the engine knows, and cheap to take.
 
-/// What is on a subflow now, and which timers run.
+use crate::connection::Connection;
+use crate::tcp::Tcb;
+
+/// Answers what checkers ask. They ask after every segment and need little of it then, so each answer is worked out when it is asked for.
+pub trait Inspect {
+    /// What is in flight on the subflow, and what may be.
+    fn flight(&self) -> FlightInspection;
+    /// Whether anything sent is unacknowledged: SYN, data or FIN.
+    fn is_outstanding(&self) -> bool;
+    /// Octets that wait in the subflow, not sent yet.
+    fn unsent_bytes(&self) -> u64;
+    /// Whether a timer of the subflow runs.
+    fn runs(&self, timer: SubflowTimer) -> bool;
+    /// Whether the connection is established and not over.
+    fn is_open(&self) -> bool;
+    /// Octets written to the connection that no subflow was given yet.
+    fn connection_unsent_bytes(&self) -> u64;
+    /// Whether data given to subflows, or a DATA_FIN, wait for their DATA_ACK.
+    fn is_data_outstanding(&self) -> bool;
+    /// Whether the data-level time-out runs.
+    fn data_timer_runs(&self) -> bool;
+    /// Whether anything will happen by itself (a timer of the connection runs, or of any subflow but its keep-alive), or nothing
+    /// can because every subflow is being opened or closed.
+    fn is_driven(&self) -> bool;
+}
+
+/// A look at a subflow of the engine.
+#[derive(Clone, Copy)]
+pub struct Sight<'a> {
+    pub(crate) connection: &'a Connection,
+    pub(crate) tcb: &'a Tcb,
+}
+
+/// What is in flight on a subflow, and what may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Inspection {
+pub struct FlightInspection {
     /// Largest payload of a segment, octets.
     pub mss_bytes: u32,
     /// Congestion window, octets.
@@ -11,43 +44,19 @@ pub struct Inspection {
     pub in_flight_bytes: u64,
     /// Whether it is repairing a loss.
     pub in_recovery: bool,
-    /// Whether anything sent is unacknowledged: SYN, data or FIN.
-    pub outstanding: bool,
-    /// Octets that wait in the subflow, not sent yet.
-    pub unsent_bytes: u64,
-    /// The subflow's timers that run.
-    pub timers: ArmedTimers,
-    /// Of its connection.
-    pub connection: ConnectionInspection,
 }
 
-/// Which timers of a subflow run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ArmedTimers {
+/// The timers of a subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubflowTimer {
     /// Retransmission time-out (RFC 6298).
-    pub retransmit: bool,
+    Retransmit,
     /// RACK's reordering window (RFC 8985 section 6.2).
-    pub reorder: bool,
+    Reorder,
     /// Tail loss probe (RFC 8985 section 7).
-    pub tail_probe: bool,
+    TailProbe,
     /// Zero-window probe (RFC 9293 section 3.8.6.1).
-    pub persist: bool,
+    Persist,
     /// The next segment waits for its time.
-    pub pace: bool,
-}
-
-/// What a connection waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ConnectionInspection {
-    /// Established and not over.
-    pub is_open: bool,
-    /// Octets written that no subflow was given yet.
-    pub unsent_bytes: u64,
-    /// Whether data given to subflows, or a DATA_FIN, wait for their DATA_ACK.
-    pub outstanding: bool,
-    /// Whether the data-level time-out runs.
-    pub data_timer: bool,
-    /// Whether anything will happen by itself (a timer of the connection runs, or of any subflow but its keep-alive), or nothing
-    /// has to because no data wait, or nothing can because every subflow is being opened or closed.
-    pub is_driven: bool,
+    Pace,
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use cooperation::agent::Role;
 use host::Host;
 use simulator::EndpointHost;
-use transport::inspection::Inspection;
+use transport::inspection::Sight;
 use units::{Duration, Instant};
 use wire::Segment;
 
@@ -88,7 +88,7 @@ impl Host for Clocked {
     }
 
     /// Checkers compare its timers with the network's time.
-    fn inspect(&self, local: core::net::SocketAddr, remote: core::net::SocketAddr) -> Option<Inspection> {
+    fn inspect(&self, local: core::net::SocketAddr, remote: core::net::SocketAddr) -> Option<Sight<'_>> {
         if self.clock == Clock::TRUE { self.host.inspect(local, remote) } else { None }
     }
 

@@ -7,7 +7,7 @@ use cooperation::agent::Role;
 use network::Datagram;
 use simulator::traffic::UdpSink;
 use simulator::{EndpointHost, Host, Portal};
-use transport::inspection::Inspection;
+use transport::inspection::Sight;
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, Endpoint, EndpointConfig, SUBFLOWS_CAP};
 use units::{Instant, Prng};
@@ -191,7 +191,7 @@ impl Host for LabHost {
         each!(self, host => host.is_in_transit(segment))
     }
 
-    fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Inspection> {
+    fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Sight<'_>> {
         each!(self, host => host.inspect(local, remote))
     }
 

@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use units::Dsn;
-use wire::mptcp::{AddAddr, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, Token};
+use wire::mptcp::{AddAddr, DataSeq, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, Token};
 use wire::{Flags, Segment};
 
 use super::Rule;
@@ -41,6 +41,8 @@ pub(super) struct Connection {
     remote_key: Option<Key>,
     local_start: Option<Dsn>,
     remote_start: Option<Dsn>,
+    /// Both, once both are known.
+    starts: Option<(Dsn, Dsn)>,
     arrived: Received,
     /// Mappings whose data have not all arrived: flow, subflow positions, and the position of the first octet.
     open_mappings: Vec<(usize, Range<u64>, u64)>,
@@ -172,6 +174,7 @@ impl Connections {
             if start.is_none() {
                 let (token, initial) = derive(key);
                 (*known_key, *start) = (Some(key), Some(initial + 1));
+                known.starts = known.local_start.zip(known.remote_start);
                 self.by_token.push((token, connection));
             }
         }
@@ -210,6 +213,46 @@ impl Active<'_> {
             let mapping = self.connection.mapping(segment, dss);
             self.connection.received(self.flow, flow, segment, dss, mapping);
         }
+    }
+
+    /// Whether a segment with `len` octets of data, which continues its flow, acknowledges just what has arrived of the connection's data
+    /// and stays within its window.
+    #[inline(always)]
+    pub(super) fn expects_sent(&self, dss: &Dss, len: u64) -> bool {
+        let known = &*self.connection;
+        let (Some((local, remote)), Some(data_ack)) = (known.starts, dss.data_ack) else { return false };
+        if ahead(data_ack, remote + known.arrived.next()) != 0 {
+            return false;
+        }
+        let Some(mapping) = &dss.mapping else { return len == 0 };
+        let end = ahead(mapping.dsn, local + known.data_acked).saturating_add(len);
+        mapping.len > 0 && end <= known.edge.saturating_sub(known.data_acked)
+    }
+
+    /// Takes a segment into account that continues its flow, of which all up to `position` has arrived: `len` octets of data with exactly
+    /// their mapping, or none, and the peer's window. If it is not so, nothing has been done.
+    #[inline(always)]
+    pub(super) fn receive_expected(&mut self, dss: &Dss, position: u64, len: u64, window: u64) -> bool {
+        let known = &mut *self.connection;
+        let (Some((local, remote)), Some(data_ack)) = (known.starts, dss.data_ack) else { return false };
+        let acked = ahead(data_ack, local + known.data_acked);
+        if acked >= 1 << 31 || !known.open_mappings.is_empty() {
+            return false;
+        }
+        if let Some(mapping) = &dss.mapping {
+            let is_whole = len > 0 && u64::from(mapping.len) == len && u64::from(mapping.ssn) == position;
+            let next = known.arrived.next();
+            let before = ahead(mapping.dsn, remote + next);
+            if !is_whole || before >= 1 << 31 {
+                return false;
+            }
+            known.arrived.insert(next + before..next + before + len);
+        } else if len > 0 {
+            return false;
+        }
+        known.data_acked += acked;
+        known.edge = known.edge.max(known.data_acked + window);
+        true
     }
 
     /// The DSS of a segment, if it has one; nothing at all if it gives MPTCP up.
@@ -356,6 +399,15 @@ impl Connection {
         }
         // Subflow numbers are relative and 32 bits wide; a checker's streams stay below that.
         Some((u64::from(ssn)..u64::from(ssn) + data_len, first))
+    }
+}
+
+/// By how much `number` lies beyond `reference`; 2^31 or more if it lies before it, or far away.
+#[inline]
+fn ahead(number: DataSeq, reference: Dsn) -> u64 {
+    match number {
+        DataSeq::Short(low) => low.wrapping_sub(reference.low()).into(),
+        DataSeq::Long(dsn) => Dsn(dsn).since(reference),
     }
 }
 

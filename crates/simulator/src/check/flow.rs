@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use units::narrow::low_u32;
 use units::{Instant, SeqNr};
 use wire::{Flags, Segment};
 
@@ -139,8 +140,60 @@ impl Flow {
         }
     }
 
+    /// Whether a segment of the host, which has no SYN, continues what was sent and acknowledges just what has arrived.
+    #[inline]
+    pub(super) fn is_next_sent(&self, segment: &Segment) -> bool {
+        let (Some(local), Some(remote)) = (self.local_isn, self.remote_isn) else { return false };
+        segment.seq == local + low_u32(self.sent_end) && segment.ack == remote + low_u32(self.arrived.next())
+    }
+
+    /// Takes such a segment with `len` octets of data into account, and nothing but data.
+    #[inline]
+    pub(super) fn send_next(&mut self, len: u64) {
+        if len > 0 {
+            self.has_new_data = true;
+            self.new_since_heard += 1;
+            self.sent_end += len;
+        }
+    }
+
+    /// Whether `len` octets more lie within the peer's window.
+    #[inline]
+    pub(super) fn is_within_window(&self, len: u64) -> bool {
+        self.sent_end + len <= self.edge
+    }
+
+    /// Whether a segment that arrives, which has no SYN, is the next one; what it acknowledges beyond what was, octets.
+    #[inline]
+    pub(super) fn is_next_received(&self, segment: &Segment) -> Option<u64> {
+        let (Some(local), Some(remote)) = (self.local_isn, self.remote_isn) else { return None };
+        let acked = segment.ack.since(local + low_u32(self.acked.next()));
+        // Not more than was sent, and so not a number of the past.
+        let is_next = segment.seq == remote + low_u32(self.arrived.next())
+            && self.acked.next() + u64::from(acked) <= self.sent_end;
+        is_next.then_some(acked.into())
+    }
+
+    /// Takes such a segment into account: `len` octets of data, an ACK of `acked` more, no SACK block.
+    #[inline(always)]
+    pub(super) fn receive_next(&mut self, segment: &Segment, len: u64, acked: u64, at: Instant) {
+        (self.new_since_heard, self.heard_at) = (0, at);
+        let ack = self.acked.next() + acked;
+        self.edge = self.edge.max(ack + self.window_of_data(segment));
+        if acked > 0 {
+            self.acked.advance(ack);
+            self.duplicates = 0;
+        } else if len == 0 {
+            self.duplicates += 1;
+        }
+        if len > 0 {
+            self.arrived.advance(self.arrived.next() + len);
+        }
+    }
+
     /// Octets sent and, as far as ACKs tell, not arrived, if something was sent for the first time since the last call. Each
     /// duplicate ACK tells of one segment of `mss_bytes`.
+    #[inline]
     pub(super) fn flight_of_new_data(&mut self, mss_bytes: u64) -> Option<u64> {
         if !core::mem::take(&mut self.has_new_data) {
             return None;
@@ -178,6 +231,12 @@ impl Flow {
     pub(super) fn window(&self, segment: &Segment) -> u64 {
         let scale = if segment.flags.contains(Flags::SYN) { 0 } else { self.scale };
         u64::from(segment.window) << scale
+    }
+
+    /// As [`Self::window`], of a segment without SYN.
+    #[inline]
+    pub(super) fn window_of_data(&self, segment: &Segment) -> u64 {
+        u64::from(segment.window) << self.scale
     }
 
     /// An ACK, and each SACK block, covers only what has arrived.

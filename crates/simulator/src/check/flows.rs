@@ -65,10 +65,10 @@ impl Flows {
         self.places_v6.get(&key).copied().unwrap_or_else(|| self.add(key, NO_WORDS))
     }
 
-    /// The addresses of the flow at `place`.
+    /// The flow at `place`, with its addresses.
     #[inline]
-    pub(super) fn key(&self, place: usize) -> FlowKey {
-        self.keys[place]
+    pub(super) fn at(&mut self, place: usize) -> (&FlowKey, &mut Flow) {
+        (&self.keys[place], &mut self.all[place])
     }
 
     #[cold]
@@ -116,7 +116,7 @@ mod tests {
         for number in 0..100 {
             let (local, remote) = key(number);
             let place = flows.place_of(&local, &remote);
-            assert_eq!((place, flows[place].member, flows.key(place)), (number.into(), None, (local, remote)));
+            assert_eq!((place, flows[place].member, *flows.at(place).0), (number.into(), None, (local, remote)));
             flows[place].member = Some(Member { connection: number.into(), flow: 0 });
         }
         for number in (0..100).chain((0..100).rev()) {

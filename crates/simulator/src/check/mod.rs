@@ -16,6 +16,7 @@
 //! conserve octets, by [`network::Network::imbalances`].
 
 mod connection;
+mod expected;
 mod flow;
 mod flows;
 mod proof;
@@ -23,7 +24,7 @@ mod received;
 mod upkeep;
 
 use core::net::SocketAddr;
-use transport::inspection::Inspection;
+use transport::inspection::{Inspect, Sight};
 use units::Instant;
 use wire::mptcp::{Dss, MptcpOption};
 use wire::{Flags, Segment};
@@ -168,13 +169,13 @@ impl Checker {
     }
 
     /// A segment leaves or reaches a host: [`Self::sent`] or [`Self::received`].
-    pub fn see(
+    pub fn see<I: Inspect>(
         &mut self,
         at: Instant,
         host: HostId,
         direction: Direction,
         segment: &Segment,
-        look: impl FnOnce(FlowKey) -> Option<Inspection>,
+        look: impl FnOnce(&FlowKey) -> Option<I>,
     ) {
         match direction {
             Direction::Sent => self.sent(at, host, segment, look),
@@ -184,14 +185,18 @@ impl Checker {
 
     /// A segment leaves a host. `look` gives what only the host itself knows of a flow, its side first.
     #[inline]
-    pub fn sent(
+    pub fn sent<I: Inspect>(
         &mut self,
         at: Instant,
         host: HostId,
         segment: &Segment,
-        look: impl FnOnce(FlowKey) -> Option<Inspection>,
+        look: impl FnOnce(&FlowKey) -> Option<I>,
     ) {
-        let place = self.note_sent(at, host, segment);
+        let view = self.view(host);
+        let place = view.flows.place_of(&segment.src, &segment.dst);
+        if !view.sent_as_expected(place, segment) {
+            self.sent_unexpected(at, host, place, segment);
+        }
         let id = FlowId { host, place };
         let before = self.touched.replace(id);
         // A host sends all it can before time goes on, and by that its flight only grows: to look when it turns to another
@@ -202,60 +207,54 @@ impl Checker {
     }
 
     /// A segment reaches a host.
+    #[inline]
     pub fn received(&mut self, at: Instant, host: HostId, segment: &Segment) {
         let view = self.view(host);
         let place = view.flows.place_of(&segment.dst, &segment.src);
-        view.received(at, place, segment);
+        if !view.received_as_expected(at, place, segment) {
+            view.received(at, place, segment);
+        }
         self.touched = Some(FlowId { host, place });
     }
 
     /// A host has nothing more to send, for now: what it says of the flow that was touched last is compared with what its
     /// segments show.
     #[inline]
-    pub fn settled(&mut self, at: Instant, look: impl FnOnce(FlowKey) -> Option<Inspection>) {
+    pub fn settled<I: Inspect>(&mut self, at: Instant, look: impl FnOnce(&FlowKey) -> Option<I>) {
         let Some(id) = self.touched.take() else { return };
-        let Some(inspection) = look(self.key(id)) else { return };
-        let known = &mut self.hosts[id.host.0 as usize].flows[id.place];
-        let flight = if known.has_new_data() { upkeep::flight(known, &inspection, at) } else { None };
-        if let Some(broken) = flight {
-            self.report(at, id, broken);
-        }
-        if let Some(broken) = upkeep::timers(&inspection) {
-            self.report(at, id, broken);
+        let (key, known) = self.hosts[id.host.0 as usize].flows.at(id.place);
+        let Some(seen) = look(key) else { return };
+        let flight = if known.has_new_data() { upkeep::flight(known, &seen.flight(), at) } else { None };
+        let broken = (flight, upkeep::timers(&seen));
+        if broken != (None, None) {
+            [broken.0, broken.1].into_iter().flatten().for_each(|broken| self.report(at, id, broken));
         }
     }
 
     /// Only new data make it worth a look inside.
-    #[inline]
-    fn check_flight(&mut self, at: Instant, id: FlowId, look: impl FnOnce(FlowKey) -> Option<Inspection>) {
-        let key = self.key(id);
-        let known = &mut self.hosts[id.host.0 as usize].flows[id.place];
+    #[inline(never)]
+    fn check_flight<I: Inspect>(&mut self, at: Instant, id: FlowId, look: impl FnOnce(&FlowKey) -> Option<I>) {
+        let (key, known) = self.hosts[id.host.0 as usize].flows.at(id.place);
         if !known.has_new_data() {
             return;
         }
-        if let Some(broken) = look(key).and_then(|inspection| upkeep::flight(known, &inspection, at)) {
+        if let Some(broken) = look(key).and_then(|seen| upkeep::flight(known, &seen.flight(), at)) {
             self.report(at, id, broken);
         }
     }
 
-    fn key(&self, id: FlowId) -> FlowKey {
-        self.hosts[id.host.0 as usize].flows.key(id.place)
-    }
-
     #[cold]
     fn report(&mut self, at: Instant, id: FlowId, broken: Rule) {
-        let key = self.key(id);
-        keep(&mut self.faults, at, id.host, key, broken);
+        let (key, _) = self.hosts[id.host.0 as usize].flows.at(id.place);
+        keep(&mut self.faults, at, id.host, *key, broken);
     }
 
-    /// Takes a segment into account that leaves a host; gives the place of its flow.
-    fn note_sent(&mut self, at: Instant, host: HostId, segment: &Segment) -> usize {
-        self.view(host);
+    /// Takes any segment into account that leaves a host.
+    #[inline(never)]
+    fn sent_unexpected(&mut self, at: Instant, host: HostId, place: usize, segment: &Segment) {
         let Self { hosts, faults, .. } = self;
         let view = &mut hosts[host.0 as usize];
-        let place = view.flows.place_of(&segment.src, &segment.dst);
         view.sent(place, segment, &mut |broken| keep(faults, at, host, (segment.src, segment.dst), broken));
-        place
     }
 
     #[inline]
@@ -278,7 +277,7 @@ fn keep(faults: &mut Vec<Fault>, at: Instant, host: HostId, (local, remote): Flo
 /// Without a look inside hosts.
 impl Tap for Checker {
     fn segment(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment) {
-        self.see(at, interface.host, direction, segment, |_| None);
+        self.see(at, interface.host, direction, segment, |_| None::<Sight<'_>>);
     }
 }
 
@@ -310,7 +309,7 @@ impl HostView {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn received(&mut self, at: Instant, place: usize, segment: &Segment) {
         if segment.flags.contains(Flags::RST) {
             return;

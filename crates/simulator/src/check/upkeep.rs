@@ -1,6 +1,6 @@
 //! Windows and timers: what a host says of a subflow, beside what its segments show.
 
-use transport::inspection::Inspection;
+use transport::inspection::{FlightInspection, Inspect, SubflowTimer};
 use units::Instant;
 
 use super::Rule;
@@ -11,44 +11,56 @@ const SEGMENTS_BEYOND: u64 = 3;
 
 /// New data were sent: they are within the congestion window. In recovery only the host knows what is lost, and so not in
 /// flight; otherwise what ACKs have shown is reckoned with, whatever the host believes.
-pub(super) fn flight(flow: &mut Flow, inspection: &Inspection, at: Instant) -> Option<Rule> {
-    let mss = u64::from(inspection.mss_bytes);
+#[inline(always)]
+pub(super) fn flight(flow: &mut Flow, said: &FlightInspection, at: Instant) -> Option<Rule> {
+    let mss = u64::from(said.mss_bytes);
     let shown = flow.flight_of_new_data(mss)?;
-    let flight = if inspection.in_recovery || flow.is_repairing() { inspection.in_flight_bytes } else { shown };
-    let cwnd = inspection.cwnd_bytes;
+    let flight = if said.in_recovery || flow.is_repairing() { said.in_flight_bytes } else { shown };
+    let cwnd = said.cwnd_bytes;
     (flight > cwnd.max(mss) + SEGMENTS_BEYOND * mss && !flow.may_be_probe(at))
         .then_some(Rule::BeyondCongestionWindow { flight, cwnd })
 }
 
 /// Nothing more can be sent now: what waits has a timer, and what does not wait has none. A host is looked at after every
-/// segment it is given and nearly always keeps all of it: so every rule is evaluated, and there is one branch for all.
+/// segment it is given and nearly always keeps all of it: what a rule does not depend on is not asked.
 #[inline]
-pub(super) fn timers(inspection: &Inspection) -> Option<Rule> {
-    let Inspection { outstanding, timers, connection, .. } = inspection;
-    let unsent = inspection.unsent_bytes > 0;
-    let waits_in_connection = connection.unsent_bytes > 0;
-    let missing = [
-        outstanding & !timers.retransmit,
-        unsent & !(outstanding | timers.persist | timers.pace),
-        connection.outstanding & connection.is_open & !connection.data_timer,
-        connection.is_open & waits_in_connection & !connection.is_driven,
-    ];
-    let needless = [timers.retransmit, timers.tail_probe, timers.reorder].map(|runs| runs & !outstanding);
-    let is_broken = missing.iter().chain(&needless).fold(false, |any, broken| any | broken);
-    if is_broken { broken_rule(missing, needless) } else { None }
+pub(super) fn timers(seen: &impl Inspect) -> Option<Rule> {
+    let is_subflow_kept = if seen.is_outstanding() {
+        seen.runs(SubflowTimer::Retransmit)
+    } else {
+        !NEEDLESS.iter().any(|(timer, _)| seen.runs(*timer))
+            && (seen.unsent_bytes() == 0 || seen.runs(SubflowTimer::Persist) || seen.runs(SubflowTimer::Pace))
+    };
+    let is_connection_kept = !seen.is_open()
+        || (!seen.is_data_outstanding() || seen.data_timer_runs())
+            && (seen.connection_unsent_bytes() == 0 || seen.is_driven());
+    if is_subflow_kept && is_connection_kept { None } else { broken_rule(seen) }
 }
 
-/// The first rule of [`timers`] that is broken: of what has no timer, then of what has one for nothing.
+/// Timers that run only while something is unacknowledged.
+const NEEDLESS: [(SubflowTimer, &str); 3] = [
+    (SubflowTimer::Retransmit, "retransmission"),
+    (SubflowTimer::TailProbe, "tail loss probes"),
+    (SubflowTimer::Reorder, "reordering"),
+];
+
+/// The first rule that is broken: of what has no timer, then of what has one for nothing.
 #[cold]
-fn broken_rule(missing: [bool; 4], needless: [bool; 3]) -> Option<Rule> {
-    let waits = [
-        "something sent is unacknowledged",
-        "data wait in the subflow, and none are in flight",
-        "data wait for their DATA_ACK",
-        "data wait in the connection",
+fn broken_rule(seen: &impl Inspect) -> Option<Rule> {
+    let runs = |timer| seen.runs(timer);
+    let outstanding = seen.is_outstanding();
+    let waits_here = seen.unsent_bytes() > 0 && !outstanding;
+    let waits_in_connection = seen.is_open() && seen.connection_unsent_bytes() > 0;
+    let missing = [
+        (outstanding && !runs(SubflowTimer::Retransmit), "something sent is unacknowledged"),
+        (
+            waits_here && !runs(SubflowTimer::Persist) && !runs(SubflowTimer::Pace),
+            "data wait in the subflow, and none are in flight",
+        ),
+        (seen.is_data_outstanding() && seen.is_open() && !seen.data_timer_runs(), "data wait for their DATA_ACK"),
+        (waits_in_connection && !seen.is_driven(), "data wait in the connection"),
     ];
-    let of = ["retransmission", "tail loss probes", "reordering"];
-    let missing = waits.into_iter().zip(missing).find(|(_, broken)| *broken);
-    let needless = of.into_iter().zip(needless).find(|(_, broken)| *broken);
-    missing.map(|(waits, _)| Rule::NoTimer { waits }).or(needless.map(|(of, _)| Rule::NeedlessTimer { of }))
+    let missing = missing.into_iter().find(|(is_broken, _)| *is_broken);
+    let needless = NEEDLESS.into_iter().find(|(timer, _)| !outstanding && runs(*timer));
+    missing.map(|(_, waits)| Rule::NoTimer { waits }).or(needless.map(|(_, of)| Rule::NeedlessTimer { of }))
 }

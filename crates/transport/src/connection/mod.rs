@@ -39,6 +39,7 @@ mod fallback;
 mod half_closed;
 mod handshake;
 mod held;
+mod inspection;
 pub(crate) mod join_proof;
 pub(crate) mod keys;
 pub(crate) mod mapping;
@@ -65,7 +66,6 @@ use crate::congestion::CongestionController;
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
-use crate::inspection::{ConnectionInspection, Inspection};
 use crate::path_manager::PathManager;
 use crate::received::Received;
 use crate::scheduler::Scheduler;
@@ -378,24 +378,6 @@ impl Connection {
             subflow.tcb.prefetch_queues();
             subflow.mappings.prefetch();
         }
-    }
-
-    /// What checkers may see of subflow `id`, if there is such a subflow.
-    pub(crate) fn inspect(&self, id: SubflowId) -> Option<Inspection> {
-        let subflow = self.subflows.get(id)?;
-        let own = self.data_timer.min(self.orphan_timer).min(self.linger_timer);
-        let unsent_bytes = self.sender.buffer.end().since(self.sender.next);
-        let connection = ConnectionInspection {
-            is_open: self.is_established() && !self.is_closed(),
-            unsent_bytes,
-            outstanding: self.is_mptcp() && self.data_outstanding(),
-            data_timer: self.data_timer != Instant::FAR_FUTURE,
-            is_driven: unsent_bytes == 0
-                || own != Instant::FAR_FUTURE
-                || self.subflows.iter().any(|subflow| subflow.tcb.is_driven())
-                || !self.subflows.iter().any(Subflow::is_usable),
-        };
-        Some(Inspection { connection, ..subflow.tcb.inspect() })
     }
 
     /// Something happens to the connection other than that it sends. True if it was not in the endpoint's queue before.

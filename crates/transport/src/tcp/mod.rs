@@ -24,6 +24,7 @@ mod expected;
 mod expiry;
 mod handshake;
 mod hystart;
+mod inspection;
 mod pacer;
 mod path_mtu;
 mod probing;
@@ -51,7 +52,6 @@ pub(crate) use handshake::Secrets;
 pub(crate) use send::{OutgoingKind, SendLimits, TailProbe};
 
 use crate::ConnectionConfig;
-use crate::inspection::{ArmedTimers, ConnectionInspection, Inspection};
 use crate::label::Label;
 use crate::state::State;
 use ack_policy::AckPolicy;
@@ -488,27 +488,6 @@ impl Tcb {
             self.timers.set(Timer::Pace, at);
         }
         until.is_some()
-    }
-
-    /// What checkers may see.
-    pub(crate) fn inspect(&self) -> Inspection {
-        let runs = |timer| self.timers.is_set(timer);
-        Inspection {
-            mss_bytes: self.payload_max(),
-            cwnd_bytes: self.window.cwnd(),
-            in_flight_bytes: self.in_flight(),
-            in_recovery: self.window.in_recovery(),
-            outstanding: self.snd_una != self.snd_nxt && !matches!(self.state, State::Closed | State::TimeWait),
-            unsent_bytes: self.unsent_bytes,
-            timers: ArmedTimers {
-                retransmit: runs(Timer::Retransmit),
-                reorder: runs(Timer::Reorder),
-                tail_probe: runs(Timer::TailProbe),
-                persist: runs(Timer::Persist),
-                pace: runs(Timer::Pace),
-            },
-            connection: ConnectionInspection::default(),
-        }
     }
 
     /// Whether anything but a keep-alive, or the end of TIME-WAIT, will happen by itself.

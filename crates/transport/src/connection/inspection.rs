@@ -1,0 +1,67 @@
+//! What checkers may see of a connection and one of its subflows.
+
+use units::Instant;
+
+use super::Connection;
+use super::subflow::Subflow;
+use crate::SubflowId;
+use crate::inspection::{FlightInspection, Inspect, Sight, SubflowTimer};
+
+impl Connection {
+    /// A look at subflow `id`, if there is such a subflow.
+    #[inline]
+    pub(crate) fn inspect(&self, id: SubflowId) -> Option<Sight<'_>> {
+        let tcb = &self.subflows.get(id)?.tcb;
+        Some(Sight { connection: self, tcb })
+    }
+}
+
+impl Inspect for Sight<'_> {
+    #[inline]
+    fn flight(&self) -> FlightInspection {
+        self.tcb.flight()
+    }
+
+    #[inline]
+    fn is_outstanding(&self) -> bool {
+        self.tcb.is_outstanding()
+    }
+
+    #[inline]
+    fn unsent_bytes(&self) -> u64 {
+        self.tcb.waiting_bytes()
+    }
+
+    #[inline]
+    fn runs(&self, timer: SubflowTimer) -> bool {
+        self.tcb.runs(timer)
+    }
+
+    #[inline]
+    fn is_open(&self) -> bool {
+        self.connection.is_established() && !self.connection.is_closed()
+    }
+
+    #[inline]
+    fn connection_unsent_bytes(&self) -> u64 {
+        self.connection.sender.buffer.end().since(self.connection.sender.next)
+    }
+
+    #[inline]
+    fn is_data_outstanding(&self) -> bool {
+        self.connection.is_mptcp() && self.connection.data_outstanding()
+    }
+
+    #[inline]
+    fn data_timer_runs(&self) -> bool {
+        self.connection.data_timer != Instant::FAR_FUTURE
+    }
+
+    #[inline]
+    fn is_driven(&self) -> bool {
+        let Connection { data_timer, orphan_timer, linger_timer, subflows, .. } = self.connection;
+        [data_timer, orphan_timer, linger_timer].into_iter().any(|timer| *timer != Instant::FAR_FUTURE)
+            || subflows.iter().any(|subflow| subflow.tcb.is_driven())
+            || !subflows.iter().any(Subflow::is_usable)
+    }
+}
