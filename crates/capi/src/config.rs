@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::de::{DeserializeOwned, Error, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use transport::congestion::ControllerSpec;
+use transport::era::Era;
 use transport::path_manager::LocalAddress;
 use transport::receiver_centric::ReceiverCentric;
 use transport::{ConnectionConfig, EndpointConfig, SettingsChange};
@@ -125,6 +126,8 @@ struct ConnectionFields {
     remote_addresses_max: usize,
     #[serde(with = "units::text::duration")]
     time_wait: Duration,
+    #[serde(skip)]
+    era: Era,
 }
 
 /// The fields of `SettingsChange`, and what else is there.

@@ -5,6 +5,7 @@ mod attacks;
 mod bad_input;
 mod control_plane;
 mod elements;
+mod eras;
 mod fast_ack;
 mod lending;
 mod media;

@@ -1,7 +1,7 @@
 //! What a scenario asks that Linux cannot do.
 
 use lab::run::{RunError, Unsupported};
-use lab::scenario::Scenario;
+use lab::scenario::{Era, Scenario};
 
 use crate::Source;
 
@@ -41,6 +41,7 @@ fn beyond_the_kernel(scenario: &Scenario) -> Vec<Unsupported> {
     }
     for (field, asked, what) in [
         ("connection.receiver_centric", connection.receiver_centric.is_some(), "receiver-centric scheduling"),
+        ("connection.era", connection.era != Era::default(), "endpoints of other years"),
         ("cooperation.adaptive_congestion", cooperation.adaptive_congestion.is_some(), "adaptive congestion control"),
         ("cooperation.bandwidth_sharing", cooperation.bandwidth_sharing.is_some(), "bandwidth sharing"),
     ] {
@@ -101,6 +102,7 @@ mod tests {
         assert_eq!(refused(&[]), ["connection.congestion"], "LIA");
         assert_eq!(refused(&[cubic, "connection.hystart=false"]), ["connection.hystart"]);
         assert_eq!(refused(&[cubic, "connection.scheduler=round-robin"]), ["connection.scheduler"]);
+        assert_eq!(refused(&[cubic, "connection.era.rack=false"]), ["connection.era"]);
         assert_eq!(refused(&[cubic, "connection.receiver_centric={}"]), ["connection.receiver_centric"]);
         assert_eq!(refused(&[cubic, "connection.subflows_max=10"]), ["connection.subflows_max"]);
         let several = ["connection.scheduler=round-robin", "connection.receiver_centric={}"];

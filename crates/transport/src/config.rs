@@ -3,6 +3,7 @@
 use units::Duration;
 
 use crate::congestion::ControllerSpec;
+use crate::era::{Binding, Era};
 use crate::error::UnusableSetting;
 use crate::path_manager::LocalAddress;
 use crate::receiver_centric::ReceiverCentric;
@@ -78,6 +79,8 @@ pub struct ConnectionConfig {
     pub remote_addresses_max: usize,
     /// Time spent in TIME-WAIT: 2 MSL (RFC 9293 section 3.4.2).
     pub time_wait: Duration,
+    /// How it differs from an endpoint of today.
+    pub era: Era,
 }
 
 /// Octets that a window can announce at most (RFC 7323 section 2.3); a larger buffer would never fill.
@@ -95,11 +98,17 @@ impl ConnectionConfig {
     /// Refuses what no connection could run with.
     pub(crate) fn check(&self) -> Result<(), UnusableSetting> {
         let buffers = 1..=BUFFER_BYTES_MAX;
+        let queue_bytes = match self.era.binding {
+            Binding::Late => 1,
+            Binding::Early { buffer_bytes } => buffer_bytes,
+        };
         let settings = [
             ("send_buffer_bytes", self.send_buffer_bytes, buffers.clone()),
             ("receive_buffer_bytes", self.receive_buffer_bytes, buffers),
             ("mtu", self.mtu.into(), MTU_MIN..=u16::MAX.into()),
             ("initial_window_segments", self.initial_window_segments.into(), 1..=u32::MAX.into()),
+            ("era.subflow_window_bytes", self.era.subflow_window_bytes.into(), 1..=u32::MAX.into()),
+            ("era.binding.buffer_bytes", queue_bytes, 1..=BUFFER_BYTES_MAX),
         ];
         match settings.into_iter().find(|(_, value, usable)| !usable.contains(value)) {
             Some((field, value, usable)) => {
@@ -149,6 +158,7 @@ impl Default for ConnectionConfig {
             subflows_max: 8,
             remote_addresses_max: 8,
             time_wait: Duration::from_secs(60),
+            era: Era::default(),
         }
     }
 }
@@ -177,6 +187,10 @@ mod tests {
         assert_eq!(refusal(|config| config.mtu = 127).as_deref(), Some("mtu cannot be 127: set 128 to 65535"));
         let said = "initial_window_segments cannot be 0: set 1 to 4294967295";
         assert_eq!(refusal(|config| config.initial_window_segments = 0).as_deref(), Some(said));
+        let said = "era.subflow_window_bytes cannot be 0: set 1 to 4294967295";
+        assert_eq!(refusal(|config| config.era.subflow_window_bytes = 0).as_deref(), Some(said));
+        let said = "era.binding.buffer_bytes cannot be 0: set 1 to 1073741824";
+        assert_eq!(refusal(|config| config.era.binding = Binding::Early { buffer_bytes: 0 }).as_deref(), Some(said));
     }
 
     #[test]

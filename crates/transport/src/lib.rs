@@ -19,6 +19,7 @@ mod connection;
 mod control_loop;
 mod crumbs;
 mod endpoint;
+pub mod era;
 pub mod error;
 pub mod event;
 mod exceptions;

@@ -1,6 +1,7 @@
 //! The engine through its public face.
 
 mod allocation;
+mod eras;
 mod forger;
 mod hostile_acks;
 mod hostile_data;

@@ -11,11 +11,13 @@
 //! Where a relay does more with packets than to route them, its host stands between router and Wi-Fi.
 //! Backbone and core are joined by the bottleneck, if the scenario has one, and are one otherwise. Each hop is a link of its own, or the relay's gates of a medium that all relays share.
 
+use network::impairment::Delay;
 use network::{Gate, MediumId, Network, PortId, Prefix, Route, VertexId};
 
 use simulator::relay::{DESTINATION_GATE, SOURCE_GATE};
 use simulator::swallower::Swallower;
-use units::Instant;
+use units::text::Text;
+use units::{Duration, Instant};
 
 use super::attacker::Attacker;
 use super::hop::{Hop, HopKind};
@@ -73,6 +75,7 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses, relay_hosts: boo
             Some(wlan) => wlan.hop(&network, index),
             None => links::wifi(&mut network, scenario, index)?,
         };
+        let wlan_delay = scenario.relays[index].wlan_delay.map_or(Duration::ZERO, |Text(delay)| delay);
         let between = [
             attacker.map(|id| Between {
                 id,
@@ -81,7 +84,7 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses, relay_hosts: boo
             }),
             add_swallower(&mut network, &scenario.relays[index]),
         ];
-        let hops = RelayHops { cellular, wifi, between: between.into_iter().flatten().collect() };
+        let hops = RelayHops { cellular, wifi, between: between.into_iter().flatten().collect(), wlan_delay };
         let mut builder = Builder { network: &mut network, addresses, backbone, core, destination };
         let plan = Plan {
             on_the_way: is_on_the_way(scenario) || relay_hosts && has_relays(scenario),
@@ -126,6 +129,8 @@ struct RelayHops {
     wifi: Hop,
     /// From the source's side to the destination's.
     between: Vec<Between>,
+    /// From the relay to the channel that it shares, one way.
+    wlan_delay: Duration,
 }
 
 /// Something that packets pass on their way between a relay and its Wi-Fi.
@@ -157,12 +162,13 @@ fn add_swallower(network: &mut Network, relay: &scenario::Relay) -> Option<Betwe
 impl Builder<'_> {
     /// Joins the two hops of a relay by its router, and both ends to the rest.
     fn wire_relay(&mut self, index: usize, hops: RelayHops, plan: Plan) -> RelayParts {
-        let RelayHops { cellular, wifi, between } = hops;
+        let RelayHops { cellular, wifi, between, wlan_delay } = hops;
         let (network, path) = (&mut *self.network, self.addresses.paths[index]);
+        let [wifi_in, wifi_out] = far_ends(network, &wifi, wlan_delay);
         let router = network.add_router();
         let own = (plan.on_the_way || plan.converses || plan.has_local).then(|| network.add_port());
         let on_the_way = own.filter(|_| plan.on_the_way).map(PortId::vertex);
-        let (down, up) = chain(network, &between, on_the_way.unwrap_or(router), wifi.down_in);
+        let (down, up) = chain(network, &between, on_the_way.unwrap_or(router), wifi_in);
         network.add_host_route(self.core, path, cellular.down_in);
         network.connect(cellular.down_out, router);
         network.add_host_route(router, path, on_the_way.unwrap_or(down));
@@ -174,7 +180,7 @@ impl Builder<'_> {
             let from_path = Route { from: Some(Prefix::host(path)), to: None, via: wifi.up_in };
             network.add_route(self.destination.vertex(), from_path);
         }
-        network.connect(wifi.up_out, up);
+        network.connect(wifi_out, up);
         network.connect(cellular.up_out, self.core);
         cellular.send_answers(network, self.core, router);
         wifi.send_answers(network, up, self.destination.vertex());
@@ -218,6 +224,18 @@ fn chain(network: &mut Network, elements: &[Between], router: VertexId, wifi: Ve
         network.connect(up, wifi);
     }
     (down, up)
+}
+
+/// Where packets enter the Wi-Fi hop of a relay, and where they leave it towards the source: a way off where the relay is far
+/// from the channel.
+fn far_ends(network: &mut Network, wifi: &Hop, delay: Duration) -> [VertexId; 2] {
+    if delay.is_zero() {
+        return [wifi.down_in, wifi.up_out];
+    }
+    let [down, up] = [(); 2].map(|()| network.add_node(Box::new(Delay::new(delay))));
+    network.connect(down, wifi.down_in);
+    network.connect(wifi.up_out, up);
+    [down, up]
 }
 
 impl RelayParts {

@@ -7,6 +7,7 @@ use transport::congestion::ControllerSpec;
 use units::text::Text;
 use units::{ByteCount, Duration};
 
+use super::era::{Era, is_default};
 use super::receiver_centric::ReceiverCentric;
 use super::schema::Written;
 
@@ -74,6 +75,9 @@ pub struct Connection {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Duration>>")]
     pub keep_alive: Option<Text<Duration>>,
+    /// What endpoints of other years did otherwise; by default none of it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub era: Era,
 }
 
 impl Default for Connection {
@@ -101,6 +105,7 @@ impl Default for Connection {
             user_timeout: config.user_timeout,
             subflows_max: None,
             keep_alive: config.keep_alive.map(Text),
+            era: Era::default(),
         }
     }
 }
@@ -130,6 +135,7 @@ impl Connection {
             keep_alive: self.keep_alive.map(|Text(idle)| idle),
             user_timeout: self.user_timeout,
             subflows_max: self.subflows_max.unwrap_or(paths.max(1)),
+            era: self.era.to_config(),
             ..ConnectionConfig::default()
         }
     }
@@ -145,5 +151,6 @@ mod tests {
         let engine = ConnectionConfig::default();
         assert_eq!((config.mtu, config.receive_buffer_bytes), (engine.mtu, engine.receive_buffer_bytes));
         assert_eq!((config.scheduler, config.subflows_max), (engine.scheduler, 4));
+        assert_eq!(config.era, engine.era);
     }
 }

@@ -1,4 +1,4 @@
-//! `extends = "base.toml"`: a scenario that says only what differs from another.
+//! `extends = "base.toml"`: a scenario that says only what differs from another, or from several put together.
 
 use std::collections::BTreeSet;
 
@@ -26,15 +26,21 @@ pub type FindBase<'a> = dyn Fn(&Layer, &str) -> Result<Layer, String> + 'a;
 /// Reads `top` and all it extends; the first layer is `top`.
 pub(super) fn read(top: Layer, find_base: &FindBase<'_>) -> Result<Vec<Layer>, LoadError> {
     let mut layers = vec![top];
-    while let Some(base) = base_of(&layers[layers.len() - 1])? {
+    read_bases(0, &mut layers, find_base)?;
+    Ok(layers)
+}
+
+/// Reads what the layer at position `at` extends: of several files the last lies on top, each on what it extends itself.
+fn read_bases(at: usize, layers: &mut Vec<Layer>, find_base: &FindBase<'_>) -> Result<(), LoadError> {
+    for base in bases_of(&layers[at])?.iter().rev() {
         if layers.len() == DEPTH_MAX {
             return Err(mistake(&layers[0], "names a file that leads back here, or too many of them".into()));
         }
-        let extending = &layers[layers.len() - 1];
-        let found = find_base(extending, &base).map_err(|why| mistake(extending, why))?;
+        let found = find_base(&layers[at], base).map_err(|why| mistake(&layers[at], why))?;
         layers.push(found);
+        read_bases(layers.len() - 1, layers, find_base)?;
     }
-    Ok(layers)
+    Ok(())
 }
 
 /// The document of all layers: tables are merged, everything else is replaced.
@@ -75,11 +81,15 @@ fn is_whole_number(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit() || octet == b'_')
 }
 
-fn base_of(layer: &Layer) -> Result<Option<String>, LoadError> {
+fn bases_of(layer: &Layer) -> Result<Vec<String>, LoadError> {
+    let name = |value: &Value| match value {
+        Value::String(base) => Ok(base.clone()),
+        other => Err(mistake(layer, format!("{other} is no file name"))),
+    };
     match parse(layer)?.get("extends") {
-        None => Ok(None),
-        Some(Value::String(base)) => Ok(Some(base.clone())),
-        Some(other) => Err(mistake(layer, format!("{other} is no file name"))),
+        None => Ok(Vec::new()),
+        Some(Value::Array(list)) => list.iter().map(name).collect(),
+        Some(one) => Ok(vec![name(one)?]),
     }
 }
 
@@ -129,6 +139,7 @@ mod tests {
     fn find(_: &Layer, name: &str) -> Result<Layer, String> {
         match name {
             "base.toml" => Ok(layer(name, BASE)),
+            "profile.toml" => Ok(layer(name, "[connection]\nmtu = \"576 B\"\nscheduler = \"random\"\n")),
             "circle.toml" => Ok(layer(name, "extends = \"circle.toml\"")),
             _ => Err("there is no such file".into()),
         }
@@ -147,6 +158,20 @@ mod tests {
         assert_eq!(document["connection"]["scheduler"].as_str(), Some("redundant"));
         assert_eq!(document["relays"].as_array().unwrap().len(), 2);
         assert!(!document.contains_key("extends"));
+    }
+
+    #[test]
+    fn of_several_the_last_lies_on_top() {
+        let merged = |bases: &str| {
+            let top = format!("extends = {bases}\nname = \"top\"\n");
+            merge(&read(layer("top.toml", &top), &find).unwrap()).unwrap()
+        };
+        let mtu = |document: &Table| document["connection"]["mtu"].as_str().map(String::from);
+        let document = merged("[\"base.toml\", \"profile.toml\"]");
+        assert_eq!((mtu(&document), document["relays"].as_array().map(Vec::len)), (Some("576 B".into()), Some(2)));
+        assert_eq!(mtu(&merged("[\"profile.toml\", \"base.toml\"]")).as_deref(), Some("1400 B"));
+        assert!(refusal("extends = [\"base.toml\", 7]").contains("7 is no file name"));
+        assert!(refusal("extends = [\"base.toml\", \"circle.toml\"]").contains("leads back"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod connection;
 mod cooperation;
 mod draw;
 mod energy;
+mod era;
 mod expand;
 mod field_path;
 mod impairment;
@@ -50,6 +51,7 @@ pub use cooperation::{
 };
 pub use draw::{Draw, Drawn, Uniform, value_of};
 pub use energy::EnergyPrice;
+pub use era::{Binding, Era, RtoFloor};
 pub use field_path::FieldPath;
 pub use impairment::{
     Deed, Impairments, Merge, Middlebox, NarrowBox, NarrowOn, Nat, OptionKind, Outage, Overwrite, Reorder, ShiftDsn,
@@ -57,7 +59,7 @@ pub use impairment::{
 };
 pub use layers::{FindBase, Layer};
 pub use lends::Lends;
-pub use link::{Burst, Link, Loss, Mtu, Narrow, Queue, RateModel, Uplink};
+pub use link::{Burst, Link, Loss, Mtu, Narrow, QUEUE_PROFILES, Queue, RateModel, Uplink};
 pub use load::{load, load_file, load_layers};
 pub use local::{Change, LocalKind, LocalTraffic, OnOff};
 pub use mistake::{LoadError, Mistake, Place};
@@ -304,6 +306,10 @@ pub struct Relay {
     /// From the relay to the destination; not with a [`Wlan`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wifi: Option<Link>,
+    /// One-way delay between it and the shared channel, both ways; only with a [`Wlan`], and by default none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Written<Duration>>")]
+    pub wlan_delay: Option<Text<Duration>>,
     /// Its place in the cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Placement>,

@@ -137,13 +137,13 @@ pub(super) static WHOLE: LazyLock<Value> = LazyLock::new(|| schemars::schema_for
 pub fn schema() -> String {
     let mut schema = WHOLE.clone();
     // Fields that the loader takes away before the rest is read.
-    add_property(
-        &mut schema,
-        "/properties",
-        "extends",
-        "string",
-        "Another scenario file, of which this one says what differs.",
-    );
+    let extends = json!({
+        "description": "Another scenario file, of which this one says what differs, or several, of which the last lies on top.",
+        "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
+    });
+    if let Some(properties) = schema.pointer_mut("/properties").and_then(Value::as_object_mut) {
+        properties.insert("extends".into(), extends);
+    }
     add_property(&mut schema, "/$defs/Relay/properties", "count", "integer", "That many of a kind.");
     // A file that extends another may leave out everything, except in lists, which are replaced as a whole.
     for table in ["", "/$defs/Workload", "/$defs/Target"] {

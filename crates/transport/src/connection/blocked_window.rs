@@ -37,7 +37,7 @@ impl Connection {
         let remedy = self.policies.scheduler.when_window_blocks();
         let start = self.sender.buffer.start();
         let nothing_new = self.blocked_window.examined == Some(start) || start == self.sender.next;
-        if remedy == Remedy::Wait || !self.is_mptcp() || nothing_new {
+        if remedy == Remedy::Wait || !self.config.era.reinjection || !self.is_mptcp() || nothing_new {
             return false;
         }
         let Some(rtt_fast) = candidates.iter().filter(|view| view.has_room).filter_map(|view| view.srtt).min() else {

@@ -13,6 +13,7 @@ use wire::mptcp::{Dss, Mapping, MptcpOption};
 use super::transmit::note_sent;
 use super::{Connection, Protocol};
 use crate::SubflowId;
+use crate::era::Binding;
 use crate::label::Label;
 use crate::tcp::{Chunk, TailProbe};
 
@@ -99,7 +100,8 @@ impl Connection {
             Protocol::Tcp { .. } => self.sender.infinite_mapping_due.is_none(),
             Protocol::Negotiating => false,
         };
-        let is_plain = !self.checksum && self.rate_control.is_none() && self.is_established();
+        let is_late = self.config.era.binding == Binding::Late;
+        let is_plain = is_late && !self.checksum && self.rate_control.is_none() && self.is_established();
         is_agreed && is_plain && self.policies.scheduler.takes_the_only_one()
     }
 

@@ -87,13 +87,16 @@ impl Connection {
     /// A time-out on subflow `id`: others that show life take over, once.
     pub(super) fn reinject_after_timeout(&mut self, id: SubflowId) {
         let others = self.subflows.others(id).any(|subflow| subflow.is_usable() && !subflow.is_stale());
-        if others && self.is_mptcp() && !self.subflows[id].reinjected {
+        if others && self.config.era.reinjection && self.is_mptcp() && !self.subflows[id].reinjected {
             self.reinject_from(id);
         }
     }
 
     /// A subflow has come to life: it takes over from all that show none.
     pub(super) fn reinject_from_stale(&mut self) {
+        if !self.config.era.reinjection {
+            return;
+        }
         for id in self.subflows.ids() {
             if self.subflows[id].is_stale() && !self.subflows[id].reinjected {
                 self.reinject_from(id);
@@ -106,7 +109,9 @@ impl Connection {
     pub(super) fn reinject_uncarried_head(&mut self) {
         let start = self.sender.buffer.start();
         let mut end = self.sender.next;
-        let alive = self.subflows.iter().any(|subflow| subflow.is_usable() && !subflow.is_stale());
+        // Who takes over from none is still at work on it.
+        let takes_over = self.config.era.reinjection;
+        let alive = takes_over && self.subflows.iter().any(|subflow| subflow.is_usable() && !subflow.is_stale());
         for subflow in self.subflows.iter().filter(|subflow| !(subflow.is_finished() || alive && subflow.is_stale())) {
             for (label, payload) in subflow.tcb.unacknowledged() {
                 let dsn = label.dsn();

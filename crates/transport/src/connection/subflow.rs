@@ -11,6 +11,7 @@ use super::mapping::MappingTable;
 use super::suspension::Suspension;
 use crate::SubflowId;
 use crate::congestion::Competition;
+use crate::era::Binding;
 use crate::error::CloseReason;
 use crate::event::Ticket;
 use crate::scheduler::SubflowView;
@@ -232,6 +233,18 @@ impl Subflow {
                 && self.window_room() >= u64::from(self.tcb.least_worth_sending())
         };
         used == 0 || fits()
+    }
+
+    /// It takes more data: as [`Self::has_room`] says where they are bound late, else as long as its own buffer has room.
+    #[inline]
+    pub(crate) fn takes_more(&self, binding: Binding) -> bool {
+        match binding {
+            Binding::Late => self.has_room(),
+            Binding::Early { buffer_bytes } => {
+                let held = self.tcb.held_bytes();
+                held == 0 || held + u64::from(self.tcb.payload_max()) <= buffer_bytes
+            }
+        }
     }
 
     /// Nothing speaks against giving it data, but perhaps that it is full: it lives, is no backup, and swallows nothing.

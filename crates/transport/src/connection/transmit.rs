@@ -260,7 +260,8 @@ impl Connection {
     fn schedule(&mut self, host: &mut Host, now: Instant) -> bool {
         let Some(waiting) = self.next_waiting() else { return false };
         // Nearly every second time all windows are full: no need to look closer.
-        let has_room = |subflow: &Subflow| subflow.has_room() && subflow.is_usable();
+        let binding = self.config.era.binding;
+        let has_room = |subflow: &Subflow| subflow.takes_more(binding) && subflow.is_usable();
         let Some(first_with_room) = self.subflows.iter().position(has_room) else { return false };
         let (mut candidates, mut views) = (Candidates::default(), Views::new());
         self.find_candidates(&mut candidates, first_with_room, waiting.again);
@@ -331,7 +332,7 @@ impl Connection {
     /// signs of life before all without. None has room before the subflow at position `first_with_room`, which has.
     fn find_candidates(&self, candidates: &mut Candidates, first_with_room: usize, again: bool) {
         let mut best = (true, true, true);
-        let una = self.sender.buffer.start();
+        let (una, binding) = (self.sender.buffer.start(), self.config.era.binding);
         let is_better = |subflow: &Subflow| subflow.is_usable() && !subflow.is_stale();
         let avoid = self.reinjection.avoid().filter(|_| again);
         let avoid = avoid.filter(|id| self.subflows.others(*id).any(is_better));
@@ -345,7 +346,7 @@ impl Connection {
                 candidates.list.clear();
             }
             let is_shut = subflow.is_shut();
-            let is_full = position < first_with_room || (position > first_with_room && !subflow.has_room());
+            let is_full = position < first_with_room || (position > first_with_room && !subflow.takes_more(binding));
             let has_room = !is_shut && !is_full;
             candidates.list.push(Candidate { id: subflow.id, mss: subflow.tcb.payload_max(), is_shut, has_room });
         }

@@ -129,7 +129,7 @@ impl Tcb {
             && segment.ack == self.snd_una
             && !self.board.is_empty()
             && !exceptions::speaks_for_itself(segment)
-            && u32::from(segment.window) << self.negotiated.snd_wscale == self.snd_wnd
+            && self.window_of(segment) == self.snd_wnd
     }
 
     fn collect_delivered(&mut self, segment: &Segment, now: Instant) -> Delivered {
@@ -204,11 +204,16 @@ impl Tcb {
         if !newer || segment.ack.before(self.snd_una) {
             return;
         }
-        let window = u32::from(segment.window) << self.negotiated.snd_wscale;
+        let window = self.window_of(segment);
         self.snd_wnd = window;
         self.max_snd_wnd = self.max_snd_wnd.max(window);
         self.snd_wl1 = self.snd_wl1.max(segment.seq);
         self.snd_wl2 = segment.ack;
+    }
+
+    /// The window that a segment announces, as far as this side makes use of it.
+    fn window_of(&self, segment: &Segment) -> u32 {
+        (u32::from(segment.window) << self.negotiated.snd_wscale).min(self.config.era.subflow_window_bytes)
     }
 
     fn on_advance(&mut self, segment: &Segment, acked_bytes: u64, now: Instant, outcome: &mut AckOutcome) {
@@ -261,7 +266,7 @@ impl Tcb {
         if is_duplicate && clocks {
             let before = self.reno_sacked;
             self.duplicate_acks += 1;
-            self.reno_sacked = (before + mss).min(self.board.in_flight());
+            self.reno_sacked = (before + mss * self.segments_told_by_duplicate()).min(self.board.in_flight());
             outcome.delivered_bytes = self.reno_sacked.saturating_sub(before);
         } else if advanced {
             self.duplicate_acks = 0;
@@ -273,12 +278,27 @@ impl Tcb {
         self.reno_sacked = self.reno_sacked.min(self.board.in_flight());
     }
 
+    /// Segments that a duplicate ACK tells to have left the network. Without limited transmit (RFC 3042) it is the third that lets
+    /// the first two count (RFC 5681 section 3.2 step 3).
+    fn segments_told_by_duplicate(&self) -> u64 {
+        if self.config.era.limited_transmit || self.window.phase() != Phase::Open {
+            return 1;
+        }
+        match self.duplicate_acks {
+            0..DUP_ACK_THRESHOLD => 0,
+            DUP_ACK_THRESHOLD => DUP_ACK_THRESHOLD.into(),
+            _ => 1,
+        }
+    }
+
     fn detect_losses(&mut self, segment: &Segment, advanced: bool, now: Instant, outcome: &mut AckOutcome) {
         let dsack = self.note_dsack(segment);
         if self.board.is_empty() {
             self.timers.stop(Timer::Reorder);
-        } else if self.negotiated.sack {
+        } else if self.negotiated.rack {
             outcome.lost_bytes = self.detect_losses_by_time(now);
+        } else if self.negotiated.sack {
+            outcome.lost_bytes = self.board.mark_lost_below_sacks(DUP_ACK_THRESHOLD, self.payload_max());
         } else {
             outcome.lost_bytes = self.detect_losses_by_count();
         }
@@ -427,7 +447,7 @@ impl Tcb {
         const ACK_DELAY_MAX: Duration = Duration::from_millis(200);
         /// Where the round-trip time is next to nothing, what hosts need to answer is not.
         const PROBE_TIMEOUT_MIN: Duration = Duration::from_millis(2);
-        let wanted = self.negotiated.sack
+        let wanted = self.negotiated.tail_probe
             && self.state.is_synchronized()
             && !self.window.in_recovery()
             && self.board.sacked() == 0

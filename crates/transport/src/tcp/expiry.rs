@@ -133,7 +133,7 @@ impl Tcb {
         self.reno_sacked = 0;
         self.duplicate_acks = 0;
         let context = self.rack_context(now);
-        if self.negotiated.sack {
+        if self.negotiated.rack {
             self.rack.mark_losses_on_rto(&mut self.board, self.snd_una, &context);
         } else {
             self.board.mark_lost(|_| true, |_| false);

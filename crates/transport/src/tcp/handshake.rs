@@ -87,7 +87,7 @@ impl Tcb {
         now: Instant,
     ) -> Self {
         let iss = secrets.iss;
-        let rto_min = config.rto_min;
+        let (rto_min, rto_floor) = (config.rto_min, config.era.rto_floor);
         let peer_mss = if remote.is_ipv4() { MSS_DEFAULT_V4 } else { MSS_DEFAULT_V6 };
         Self {
             local,
@@ -103,7 +103,7 @@ impl Tcb {
             max_snd_wnd: 0,
             receive: ReceiveSpace::new(SeqNr(0)),
             // Offers, until the peer's SYN settles them.
-            negotiated: Negotiated { sack: config.sack, ecn: config.ecn, scaling: true, snd_wscale: 0, rcv_wscale: 0 },
+            negotiated: Negotiated::offered(&config),
             timestamps: config.timestamps.then(|| TimestampState::new(secrets.timestamp_offset)),
             reserved_options: 0,
             payload_max: u32::from(MSS_DEFAULT_V4),
@@ -114,7 +114,7 @@ impl Tcb {
             fin_sent: false,
             board: Scoreboard::new(iss),
             rack: Rack::new(iss),
-            rtt: RttEstimator::new(rto_min),
+            rtt: RttEstimator::new(rto_min, rto_floor),
             window: CongestionWindow::new(u32::from(MSS_DEFAULT_V4), config.initial_window_segments),
             pacer: super::pacer::Pacer::default(),
             hystart: HyStart::default(),
@@ -165,6 +165,8 @@ impl Tcb {
             self.path_mtu = first_path_mtu(&self.config, &self.remote, mss.max(MSS_MIN));
         }
         self.negotiated.sack &= options.sack_permitted;
+        self.negotiated.rack &= options.sack_permitted;
+        self.negotiated.tail_probe &= options.sack_permitted;
         self.negotiated.ecn &= peer_wants_ecn(syn.flags);
         self.negotiated.scaling = options.window_scale.is_some();
         if let Some(shift) = options.window_scale {
@@ -176,7 +178,7 @@ impl Tcb {
             (state, _) => *state = None,
         }
         // The window of a SYN is never scaled (RFC 7323 section 2.2).
-        self.snd_wnd = u32::from(syn.window);
+        self.snd_wnd = u32::from(syn.window).min(self.config.era.subflow_window_bytes);
         self.max_snd_wnd = self.snd_wnd;
         self.snd_wl1 = syn.seq;
         self.snd_wl2 = syn.ack;

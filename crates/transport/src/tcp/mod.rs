@@ -95,6 +95,10 @@ pub(crate) struct Counters {
 #[derive(Clone, Copy, Debug)]
 struct Negotiated {
     sack: bool,
+    /// SACK, and losses are told by time.
+    rack: bool,
+    /// SACK, and the end of a flight is probed.
+    tail_probe: bool,
     ecn: bool,
     /// Both sent the window scale option (RFC 7323 section 2.2).
     scaling: bool,
@@ -102,6 +106,22 @@ struct Negotiated {
     snd_wscale: u8,
     /// Shift of windows we announce; zero without the option.
     rcv_wscale: u8,
+}
+
+impl Negotiated {
+    /// What a host of `config` offers, until the peer's SYN settles it.
+    fn offered(config: &ConnectionConfig) -> Self {
+        let sack = config.sack;
+        Self {
+            sack,
+            rack: sack && config.era.rack,
+            tail_probe: sack && config.era.tail_loss_probe,
+            ecn: config.ecn,
+            scaling: true,
+            snd_wscale: 0,
+            rcv_wscale: 0,
+        }
+    }
 }
 
 /// ECN (RFC 3168 section 6.1).
@@ -276,6 +296,10 @@ impl Tcb {
     pub(crate) fn reserve_options(&mut self, bytes: u32) {
         self.change_reserved_options(bytes);
         self.window = CongestionWindow::new(self.payload_max(), self.initial_window_segments());
+        let ssthresh = self.config.era.initial_ssthresh_bytes;
+        if ssthresh != u64::MAX {
+            self.window.set(self.window.cwnd(), ssthresh);
+        }
     }
 
     /// RFC 6928, or one segment where the SYN or SYN/ACK was lost (RFC 5681 section 3.1).
@@ -367,6 +391,11 @@ impl Tcb {
     pub(crate) fn take_unsent(&mut self) -> VecDeque<Chunk> {
         self.unsent_bytes = 0;
         core::mem::take(&mut self.unsent)
+    }
+
+    /// Octets that its owner has given it and the peer has not acknowledged.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.board.outstanding() + self.unsent_bytes
     }
 
     pub(crate) fn unsent_bytes(&self) -> u64 {

@@ -2,6 +2,8 @@
 
 use units::{Duration, Instant};
 
+use crate::era::RtoFloor;
+
 /// Before the first sample (RFC 6298 section 2.1).
 const RTO_INITIAL: Duration = Duration::from_secs(1);
 /// Where a SYN needed a time-out, until there is a sample (RFC 6298 section 5.7).
@@ -25,6 +27,7 @@ pub(crate) struct RttEstimator {
     sum: Duration,
     samples: u64,
     rto_min: Duration,
+    rto_floor: RtoFloor,
     rto_initial: Duration,
     /// Where doubling ends.
     rto_max: Duration,
@@ -34,7 +37,7 @@ pub(crate) struct RttEstimator {
 }
 
 impl RttEstimator {
-    pub(crate) fn new(rto_min: Duration) -> Self {
+    pub(crate) fn new(rto_min: Duration, rto_floor: RtoFloor) -> Self {
         Self {
             srtt: None,
             rttvar: Duration::ZERO,
@@ -43,6 +46,7 @@ impl RttEstimator {
             sum: Duration::ZERO,
             samples: 0,
             rto_min,
+            rto_floor,
             rto_initial: RTO_INITIAL,
             rto_max: RTO_MAX,
             backoff: 0,
@@ -86,8 +90,14 @@ impl RttEstimator {
     fn base(&self) -> Duration {
         match self.srtt {
             None => self.rto_initial,
-            // The floor applies to the variance term, as in Linux: a path of 400 ms keeps a margin of its own.
-            Some(srtt) => srtt + (self.rttvar * 4).max(GRANULARITY).max(self.rto_min),
+            Some(srtt) => {
+                let variance = (self.rttvar * 4).max(GRANULARITY);
+                match self.rto_floor {
+                    // As in Linux: a path of 400 ms keeps a margin of its own.
+                    RtoFloor::Variance => srtt + variance.max(self.rto_min),
+                    RtoFloor::Whole => (srtt + variance).max(self.rto_min),
+                }
+            }
         }
     }
 
@@ -159,7 +169,7 @@ mod tests {
 
     #[test]
     fn follows_rfc_6298() {
-        let mut rtt = RttEstimator::new(MS(200));
+        let mut rtt = RttEstimator::new(MS(200), RtoFloor::Variance);
         assert_eq!(rtt.rto(), Duration::from_secs(1));
         rtt.sample(MS(100), Instant::ZERO);
         assert_eq!((rtt.srtt(), rtt.rttvar()), (Some(MS(100)), MS(50)));
@@ -172,9 +182,23 @@ mod tests {
         assert_eq!((rtt.sum(), rtt.samples()), (MS(280), 2));
     }
 
+    /// Section 2.4: a second, whatever the round-trip time is made of, and no more where that is longer.
+    #[test]
+    fn the_floor_may_be_under_all_of_it() {
+        let mut rtt = RttEstimator::new(MS(1000), RtoFloor::Whole);
+        rtt.sample(MS(100), Instant::ZERO);
+        assert_eq!(rtt.rto(), MS(1000));
+        let mut rtt = RttEstimator::new(MS(1000), RtoFloor::Whole);
+        rtt.sample(MS(500), Instant::ZERO);
+        assert_eq!(rtt.rto(), MS(1500));
+        let mut rtt = RttEstimator::new(MS(1000), RtoFloor::Variance);
+        rtt.sample(MS(100), Instant::ZERO);
+        assert_eq!(rtt.rto(), MS(1100));
+    }
+
     #[test]
     fn backs_off_up_to_the_bound_and_recovers() {
-        let mut rtt = RttEstimator::new(MS(200));
+        let mut rtt = RttEstimator::new(MS(200), RtoFloor::Variance);
         rtt.sample(MS(100), Instant::ZERO);
         rtt.back_off();
         assert_eq!(rtt.rto(), MS(600));
@@ -187,7 +211,7 @@ mod tests {
 
     #[test]
     fn doubling_ends_at_a_quarter_of_the_user_time_out() {
-        let mut rtt = RttEstimator::new(MS(200));
+        let mut rtt = RttEstimator::new(MS(200), RtoFloor::Variance);
         rtt.sample(MS(100), Instant::ZERO);
         rtt.leave_room_within(MS(4000));
         (0..2).for_each(|_| rtt.back_off());
@@ -201,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_lost_syn_makes_the_first_time_out_three_seconds() {
-        let mut rtt = RttEstimator::new(MS(200));
+        let mut rtt = RttEstimator::new(MS(200), RtoFloor::Variance);
         rtt.back_off();
         assert_eq!(rtt.rto(), Duration::from_secs(2));
         rtt.end_handshake();

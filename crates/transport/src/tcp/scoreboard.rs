@@ -400,6 +400,24 @@ impl Scoreboard {
         self.ring.insert(position + 1, back);
     }
 
+    /// Deems lost what `threshold` SACKed runs, or more octets than so many segments less one of `mss` octets, lie above (IsLost of
+    /// RFC 6675 section 4). A retransmission is not judged: only a time-out tells that it was lost. Gives the octets newly lost.
+    pub(crate) fn mark_lost_below_sacks(&mut self, threshold: u32, mss: u32) -> u64 {
+        let enough_bytes = u64::from((threshold - 1) * mss);
+        let (mut runs, mut bytes, mut in_run, mut judged) = (0, 0, false, 0);
+        for (position, sent) in self.ring.iter().enumerate().rev() {
+            if !sent.sacked && (runs >= threshold || bytes > enough_bytes) {
+                judged = position + 1;
+                break;
+            }
+            runs += u32::from(sent.sacked && !in_run);
+            bytes += if sent.sacked { u64::from(sent.len) } else { 0 };
+            in_run = sent.sacked;
+        }
+        let Some(end) = self.ring.get(judged).map(|sent| sent.seq).filter(|_| judged > 0) else { return 0 };
+        self.mark_lost(|sent| !sent.retransmitted, |sent| sent.seq == end)
+    }
+
     /// Deems lost every segment in flight for which `is_lost` says so, up to the first for which `stop` holds.
     /// Gives the octets newly lost.
     pub(crate) fn mark_lost(

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use transport::congestion::{self, CONTROLLERS, ControllerSpec};
+use transport::era::{Binding, Era, RtoFloor};
 use transport::path_manager::{LocalAddress, PATH_MANAGERS};
 use transport::receiver_centric::{Reading, ReceiverCentric, WindowRule};
 use transport::scheduler::SCHEDULERS;
@@ -113,6 +114,25 @@ fn local_ip(n: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, n], 0))
 }
 
+/// Half of the time that of today, else a mixture of the times.
+fn era(source: &mut Source) -> Era {
+    let bits = source.u8();
+    let bit = |n: u8| bits >> n & 1 == 1;
+    if !bit(0) {
+        return Era::default();
+    }
+    Era {
+        binding: if bit(1) { Binding::Early { buffer_bytes: source.pick(&[131_072, 9000, 1]) } } else { Binding::Late },
+        initial_ssthresh_bytes: if bit(2) { source.pick(&[65_535, 1]) } else { u64::MAX },
+        subflow_window_bytes: if bit(3) { source.pick(&[65_535, 2000, 1]) } else { u32::MAX },
+        reinjection: !bit(4),
+        limited_transmit: !bit(5),
+        rack: !bit(6),
+        tail_loss_probe: !bit(6),
+        rto_floor: if bit(7) { RtoFloor::Whole } else { RtoFloor::Variance },
+    }
+}
+
 fn config(source: &mut Source) -> ConnectionConfig {
     let bits = source.u16();
     let bit = |n: u16| bits >> n & 1 == 1;
@@ -141,6 +161,7 @@ fn config(source: &mut Source) -> ConnectionConfig {
         suspension: source.pick(&[true, true, false]),
         subflows_max: 4,
         remote_addresses_max: 4,
+        era: era(source),
     }
 }
 

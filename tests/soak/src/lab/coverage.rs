@@ -1,6 +1,6 @@
 //! What of everything that can be drawn a scenario has.
 
-use lab::scenario::{Connection, Cooperation, Link, LocalTraffic, Loss, Relay, Scenario, TextOr};
+use lab::scenario::{Binding, Connection, Cooperation, Link, LocalTraffic, Loss, Relay, RtoFloor, Scenario, TextOr};
 
 use super::goals;
 use crate::coverage::{Values, word};
@@ -70,6 +70,14 @@ fn of_connection(connection: &Connection, values: &mut Values) {
         (connection.ecn, "ecn"),
         (connection.nagle, "nagle"),
         (connection.keep_alive.is_some(), "keep-alive"),
+        (connection.era.binding == Binding::Late, "late binding"),
+        (connection.era.reinjection, "reinjection"),
+        (connection.era.limited_transmit, "limited transmit"),
+        (connection.era.rack, "RACK"),
+        (connection.era.tail_loss_probe, "TLP"),
+        (connection.era.subflow_window.is_some(), "subflow window"),
+        (connection.era.initial_ssthresh.is_some(), "initial ssthresh"),
+        (connection.era.rto_floor == RtoFloor::Whole, "whole RTO floor"),
     ];
     values.extend(on.map(|(on, name)| ("option", format!("{}{name}", if on { "" } else { "no " }))));
 }

@@ -85,16 +85,23 @@ fn completes(case: &Case) -> bool {
         && Side::ALL.iter().all(|side| outlasts_queues(case, first, *side));
     // A relay that nobody has told all bits of the numbers cannot make checksums anew, and ends the subflow.
     let passes = first.relay.is_none() || !has_checksums(case);
-    let serves = repairs_well(case, first) && keeps_the_first(case);
+    let serves = repairs_well(case, first) && keeps_the_first(case) && hands_over(case);
     has_room && are_patient && passes && serves && (has_checksums(case) || !case.paths.iter().any(shifts))
 }
 
 /// Whether losses are found without waiting for a time-out each: with SACK, or next to none.
 fn repairs_well(case: &Case, path: &PathCase) -> bool {
     let strips = |element: &Element| matches!(element, Element::StripSyn { sack: true, .. });
-    let has_sack = case.client.sack && case.server.sack && !ways(path).any(|way| way.elements.iter().any(strips));
+    let has_rack = !case.client.era.no_rack && !case.server.era.no_rack;
+    let has_sack =
+        has_rack && case.client.sack && case.server.sack && !ways(path).any(|way| way.elements.iter().any(strips));
     let is_roomy = |way: &Way| way.queue_packets >= 30 && way.queue_bytes.is_none_or(|bytes| bytes >= 30 * 1500);
     has_sack || ways(path).all(|way| lost_percent(way) == 0.0 && is_roomy(way))
+}
+
+/// Whether nothing stays behind on a path that is not sound: without reinjection it does as long as the subflow lasts.
+fn hands_over(case: &Case) -> bool {
+    Side::ALL.iter().all(|side| !case.settings(*side).era.no_reinjection) || case.paths.iter().all(is_sound)
 }
 
 /// Whether nothing puts backups in the place of the first subflow while a path is not sound: a backup waits for its turn.

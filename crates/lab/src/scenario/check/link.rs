@@ -9,7 +9,7 @@ use crate::scenario::{Deed, Drawn, Link, Loss, Mtu, Narrow, Queue, RateModel, Sc
 /// Highest rate of a link: beyond it, packets take less than a nanosecond's worth of octets each.
 const RATE_MAX: Rate = Rate::from_mbps(1_000_000);
 /// Longest delay of a link.
-const DELAY_MAX: Duration = Duration::from_secs(10);
+pub(super) const DELAY_MAX: Duration = Duration::from_secs(10);
 /// Smallest MTU that every sender finds without a word from the router, unless its own is as small (RFC 8899 section 5.1.2).
 const SILENT_MTU_MIN: ByteCount = ByteCount(1280);
 /// Highest rate of a trace, whose length in memory grows with it.

@@ -1,6 +1,7 @@
 //! What a scenario may not say although every field by itself is well-formed.
 
 mod cooperation;
+mod era;
 mod link;
 mod local;
 mod names;
@@ -69,6 +70,7 @@ pub(super) fn complaints(scenario: &Scenario) -> Vec<Complaint> {
     check_times(scenario, &mut found);
     workload::check_workload(&scenario.workload, &mut found);
     check_connection(scenario, &mut found);
+    era::check_era(scenario, &mut found);
     check_relays(scenario, &mut found);
     radio::check_radio(scenario, &mut found);
     local::check_local(scenario, &mut found);

@@ -1,6 +1,6 @@
 //! Settings of the connection.
 
-use lab::scenario::{Connection, ReceiverCentric};
+use lab::scenario::{Binding, Connection, Era, ReceiverCentric, RtoFloor};
 use proptest::prelude::*;
 use proptest::sample::select;
 use transport::congestion::{CONTROLLERS, ControllerSpec};
@@ -16,8 +16,9 @@ use super::{odd, pick, rarely, text_ms};
 pub fn connection() -> BoxedStrategy<Connection> {
     let protocol = (odd(true, 0.08), odd(false, 0.3), proptest::option::weighted(0.12, receiver_centric()));
     let options = (odd(true, 0.3), odd(true, 0.2), odd(false, 0.3), odd(true, 0.4), odd(true, 0.3));
-    (protocol, policies(), sizes(), options, times(), rarely(0.15, &[1_usize, 2, 64]))
-        .prop_map(|(protocol, policies, sizes, (timestamps, sack, ecn, nagle, hystart), times, subflows_max)| {
+    let last = (rarely(0.15, &[1_usize, 2, 64]), era());
+    (protocol, policies(), sizes(), options, times(), last)
+        .prop_map(|(protocol, policies, sizes, (timestamps, sack, ecn, nagle, hystart), times, (subflows_max, era))| {
             Connection {
                 mptcp: protocol.0,
                 checksum: protocol.1,
@@ -41,9 +42,33 @@ pub fn connection() -> BoxedStrategy<Connection> {
                 user_timeout: Duration::from_millis(times.2),
                 keep_alive: text_ms(times.3),
                 subflows_max,
+                era,
             }
         })
         .boxed()
+}
+
+/// Half of them of today, else with some of the switches of other years.
+fn era() -> impl Strategy<Value = Era> {
+    let bytes = |known: &'static [u64]| rarely(0.4, known);
+    let sizes =
+        (bytes(&[131_072, 20_000, 9000, 1_000_000]), bytes(&[65_535, 20_000, 9000]), bytes(&[65_535, 9000, 1 << 30]));
+    let switches = (odd(true, 0.2), odd(true, 0.4), odd(true, 0.4), odd(true, 0.4), odd(false, 0.4));
+    let drawn = (proptest::bool::weighted(0.5), sizes, switches).prop_map(|(early, sizes, switches)| {
+        let size = |bytes: Option<u64>| bytes.map(|bytes| Text(ByteCount(bytes)));
+        Era {
+            binding: if early { Binding::Early } else { Binding::Late },
+            subflow_send_buffer: size(sizes.0),
+            subflow_window: size(sizes.1),
+            initial_ssthresh: size(sizes.2),
+            reinjection: switches.0,
+            limited_transmit: switches.1,
+            rack: switches.2,
+            tail_loss_probe: switches.3,
+            rto_floor: if switches.4 { RtoFloor::Whole } else { RtoFloor::Variance },
+        }
+    });
+    prop_oneof![1 => Just(Era::default()), 1 => drawn]
 }
 
 fn receiver_centric() -> impl Strategy<Value = ReceiverCentric> {

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use lab::scenario::{
-    Analysis, Attack, Connection, Host, Link, LocalTraffic, Metrics, Queue, Relay, RelayMode, Scenario,
+    Analysis, Attack, Binding, Connection, Host, Link, LocalTraffic, Metrics, Queue, Relay, RelayMode, Scenario,
     SelectionMethod, Target, Wlan, Workload, WorkloadKind,
 };
 use units::text::Text;
@@ -42,6 +42,7 @@ pub fn together(parts: Parts) -> Scenario {
         workload.connections = 1;
     }
     fit_sizes(&mut connection, ipv6);
+    fit_era(&mut connection);
     let mtu = connection.mtu;
     let relay = |(index, relay): (usize, RelayParts)| fit_relay(relay, index, &world, mode, mtu);
     let relays: Vec<Relay> = relays.into_iter().enumerate().map(relay).collect();
@@ -91,6 +92,23 @@ fn fit_sizes(connection: &mut Connection, ipv6: bool) {
     }
 }
 
+/// Takes back what another setting rules out.
+fn fit_era(connection: &mut Connection) {
+    let least = connection.mtu;
+    let era = &mut connection.era;
+    for size in [&mut era.subflow_send_buffer, &mut era.subflow_window, &mut era.initial_ssthresh] {
+        *size = size.map(|Text(size)| Text(size.max(least)));
+    }
+    if connection.receiver_centric.is_some() {
+        era.binding = Binding::Late;
+    }
+    if era.binding == Binding::Late {
+        era.subflow_send_buffer = None;
+    }
+    era.reinjection |= matches!(connection.scheduler.as_str(), "opportunistic" | "penalizing");
+    era.limited_transmit |= connection.sack;
+}
+
 fn metrics(times: Times, duration: Duration) -> Metrics {
     let part = |thousandths: u64| Duration::from_nanos(duration.as_nanos() / 1000 * thousandths);
     let window = Duration::from_millis(times.window_ms).min(duration);
@@ -125,12 +143,14 @@ fn fit_cooperation(
 
 fn fit_relay(parts: RelayParts, index: usize, world: &World, mode: RelayMode, mtu: ByteCount) -> Relay {
     let [cellular, wifi] = parts.links.map(|link| fit_link(link, mtu));
+    let on_channel = world.wlan.is_some() && mode != RelayMode::MultiHomed;
     let own_wifi = world.wlan.is_none() && mode != RelayMode::MultiHomed;
     let in_cell = world.cell.is_some();
     Relay {
         name: format!("relay-{}", index + 1),
         address: None,
         cellular: (!in_cell).then_some(cellular),
+        wlan_delay: parts.wlan_delay_ms.filter(|_| on_channel).map(|ms| Text(Duration::from_millis(ms))),
         wifi: own_wifi.then(|| if parts.own_wifi { wifi } else { Link::wifi() }),
         place: parts.place.filter(|_| in_cell),
         bit_rate_max: parts.kbps_max.filter(|_| in_cell).map(|rate| Text(kbps(rate))),

@@ -17,6 +17,8 @@ pub struct RelayParts {
     pub links: [Link; 2],
     /// Whether it says something of its Wi-Fi.
     pub own_wifi: bool,
+    /// How far it is from a channel, ms.
+    pub wlan_delay_ms: Option<u64>,
     /// Its place in a cell, if it says one.
     pub place: Option<Placement>,
     /// Ceiling of a cell, kbit/s.
@@ -42,7 +44,7 @@ pub fn relay(calm: bool) -> BoxedStrategy<RelayParts> {
 }
 
 fn relay_of(sound: bool) -> BoxedStrategy<RelayParts> {
-    let links = (link(sound), link(sound), proptest::bool::weighted(0.5));
+    let links = (link(sound), link(sound), proptest::bool::weighted(0.5), rarely(0.3, &[1_u64, 30, 300]));
     let leaves = if sound { Just(None).boxed() } else { weighted(0.4, 0..8000_u64).boxed() };
     let swallows = if sound { Just(None).boxed() } else { weighted(0.25, swallows()).boxed() };
     let lends = if sound { Just(None).boxed() } else { weighted(0.25, lends()).boxed() };
@@ -57,7 +59,7 @@ fn relay_of(sound: bool) -> BoxedStrategy<RelayParts> {
     (links, weighted(if sound { 0.98 } else { 0.7 }, place(sound)), ends, offers, local)
         .prop_map(
             |(
-                (cellular, wifi, own_wifi),
+                (cellular, wifi, own_wifi, wlan_delay_ms),
                 place,
                 (leaves_ms, swallows, lends),
                 (kbps_max, energy, exaggerates),
@@ -66,6 +68,7 @@ fn relay_of(sound: bool) -> BoxedStrategy<RelayParts> {
                 RelayParts {
                     links: [cellular, wifi],
                     own_wifi,
+                    wlan_delay_ms,
                     place,
                     kbps_max,
                     lends,

@@ -1,6 +1,7 @@
 //! A case: everything that decides a run, as data. Its text is what a failure prints and what a regression test keeps.
 
 mod action;
+mod era;
 mod path;
 mod settings;
 mod talk;
@@ -8,6 +9,7 @@ mod talk;
 use serde::{Deserialize, Serialize};
 
 pub use action::{Action, Deed};
+pub use era::EraCase;
 pub use path::{Element, Gateway, Loss, PathCase, Relay, Segments, Strip, Way};
 pub use settings::Settings;
 pub use talk::{Ending, Speaker, Talk};

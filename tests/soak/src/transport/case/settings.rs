@@ -6,6 +6,8 @@ use transport::congestion::ControllerSpec;
 use transport::receiver_centric::ReceiverCentric;
 use units::Duration;
 
+use super::era::EraCase;
+
 /// Settings of all connections of a host; see [`ConnectionConfig`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,6 +59,9 @@ pub struct Settings {
     pub remote_addresses_max: usize,
     /// Seconds.
     pub time_wait_s: u64,
+    /// What it does as endpoints of other years did.
+    #[serde(default, skip_serializing_if = "EraCase::is_of_today")]
+    pub era: EraCase,
 }
 
 impl Settings {
@@ -88,6 +93,7 @@ impl Settings {
             subflows_max: self.subflows_max,
             remote_addresses_max: self.remote_addresses_max,
             time_wait: Duration::from_secs(self.time_wait_s),
+            era: self.era.config(),
         }
     }
 }

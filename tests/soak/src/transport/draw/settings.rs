@@ -1,5 +1,6 @@
 //! Settings of hosts.
 
+use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::select;
 use transport::congestion::CONTROLLERS;
@@ -7,39 +8,42 @@ use transport::path_manager::PATH_MANAGERS;
 use transport::scheduler::SCHEDULERS;
 
 use super::pick;
-use crate::transport::case::Settings;
+use crate::transport::case::{EraCase, Settings};
 
 /// Settings: half of them as they are by default, each of the others with some chance.
 pub fn settings() -> BoxedStrategy<Settings> {
     let protocol = (odd(true, 0.15), odd(false, 0.3), odd(false, 0.1));
-    (protocol, policies(), buffers(), segments(), options(), times(), limits())
-        .prop_map(|((mptcp, checksum, receiver_centric), policies, buffers, segments, options, times, limits)| {
-            Settings {
-                mptcp,
-                checksum,
-                congestion: policies.0.into(),
-                scheduler: policies.1.into(),
-                path_manager: policies.2.into(),
-                receiver_centric,
-                send_buffer_bytes: buffers.0,
-                receive_buffer_bytes: buffers.1,
-                mtu: segments.0,
-                offload_max_bytes: segments.1,
-                initial_window_segments: segments.2,
-                hystart: options.0,
-                timestamps: options.1,
-                sack: options.2,
-                ecn: options.3,
-                nagle: options.4,
-                delayed_ack_ms: times.0,
-                rto_min_ms: times.1,
-                keep_alive_s: times.2,
-                user_timeout_s: times.3,
-                subflows_max: limits.0,
-                remote_addresses_max: limits.1,
-                time_wait_s: limits.2,
-            }
-        })
+    (protocol, policies(), buffers(), segments(), options(), times(), (limits(), era()))
+        .prop_map(
+            |((mptcp, checksum, receiver_centric), policies, buffers, segments, options, times, (limits, era))| {
+                Settings {
+                    mptcp,
+                    checksum,
+                    congestion: policies.0.into(),
+                    scheduler: policies.1.into(),
+                    path_manager: policies.2.into(),
+                    receiver_centric,
+                    send_buffer_bytes: buffers.0,
+                    receive_buffer_bytes: buffers.1,
+                    mtu: segments.0,
+                    offload_max_bytes: segments.1,
+                    initial_window_segments: segments.2,
+                    hystart: options.0,
+                    timestamps: options.1,
+                    sack: options.2,
+                    ecn: options.3,
+                    nagle: options.4,
+                    delayed_ack_ms: times.0,
+                    rto_min_ms: times.1,
+                    keep_alive_s: times.2,
+                    user_timeout_s: times.3,
+                    subflows_max: limits.0,
+                    remote_addresses_max: limits.1,
+                    time_wait_s: limits.2,
+                    era,
+                }
+            },
+        )
         .boxed()
 }
 
@@ -89,4 +93,25 @@ fn limits() -> impl Strategy<Value = (usize, usize, u64)> {
     let subflows = prop_oneof![3 => Just(8_usize), 1 => pick(&[1_usize, 2, 3, 64])];
     let addresses = prop_oneof![3 => Just(8_usize), 1 => pick(&[0_usize, 1, 2])];
     (subflows, addresses, pick(&[60_u64, 1, 0]))
+}
+
+/// Half of them of today, else with some of the switches of other years.
+fn era() -> impl Strategy<Value = EraCase> {
+    let sizes = (
+        weighted(0.5, pick(&[131_072_u64, 20_000, 3000, 1])),
+        weighted(0.4, pick(&[65_535_u32, 20_000, 9000])),
+        weighted(0.4, pick(&[65_535_u64, 9000, 1])),
+    );
+    let switches = (odd(false, 0.2), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4));
+    let drawn = (sizes, switches).prop_map(|(sizes, switches)| EraCase {
+        subflow_send_buffer_bytes: sizes.0,
+        subflow_window_bytes: sizes.1,
+        initial_ssthresh_bytes: sizes.2,
+        no_reinjection: switches.0,
+        no_limited_transmit: switches.1,
+        no_rack: switches.2,
+        no_tail_loss_probe: switches.3,
+        whole_rto_floor: switches.4,
+    });
+    prop_oneof![1 => Just(EraCase::default()), 1 => drawn]
 }

@@ -1,0 +1,71 @@
+//! What endpoints of other years cannot do together.
+
+use units::ByteCount;
+use units::text::Text;
+
+use super::Complaint;
+use super::link::DELAY_MAX;
+use crate::scenario::{Binding, Connection, Era, Relay, RelayMode, Scenario};
+
+/// Schedulers that send again on another subflow what one has in flight.
+const REINJECTING: [&str; 2] = ["opportunistic", "penalizing"];
+
+pub(super) fn check_era(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let connection = &scenario.connection;
+    check_sizes(connection, found);
+    check_together(connection, found);
+    for (index, relay) in scenario.relays.iter().enumerate() {
+        check_wlan_delay(relay, index, scenario, found);
+    }
+}
+
+fn check_sizes(connection: &Connection, found: &mut Vec<Complaint>) {
+    let Era { subflow_send_buffer, subflow_window, initial_ssthresh, .. } = connection.era;
+    let least = connection.mtu;
+    let sizes = [
+        ("subflow_send_buffer", subflow_send_buffer),
+        ("subflow_window", subflow_window),
+        ("initial_ssthresh", initial_ssthresh),
+    ];
+    for (field, size) in sizes {
+        let Some(Text(size)) = size.filter(|Text(size)| *size < least || size.0 > 1 << 30) else { continue };
+        let remedy = format!("write a size from one MTU (\"{}\") to \"{}\"", least, ByteCount(1 << 30));
+        found.push(Complaint::new(format!("connection.era.{field}"), format!("{size} is no size for it"), remedy));
+    }
+}
+
+fn check_together(connection: &Connection, found: &mut Vec<Complaint>) {
+    let era = &connection.era;
+    let mut refuse = |field: &str, problem: &str, remedy: &str| {
+        found.push(Complaint::new(format!("connection.era.{field}"), problem, remedy));
+    };
+    if era.binding == Binding::Late && era.subflow_send_buffer.is_some() {
+        let remedy = "write binding = \"early\" beside it, or remove it";
+        refuse("subflow_send_buffer", "nothing waits at a subflow that data are bound to late", remedy);
+    }
+    if era.binding == Binding::Early && connection.receiver_centric.is_some() {
+        let remedy = "write \"late\", or remove connection.receiver_centric";
+        refuse("binding", "MPTCP-rec says for every moment which subflow is to send", remedy);
+    }
+    if !era.reinjection && REINJECTING.contains(&connection.scheduler.as_str()) {
+        let problem = format!("the scheduler \"{}\" does nothing without it", connection.scheduler);
+        refuse("reinjection", &problem, "write true, or choose another connection.scheduler");
+    }
+    if !era.limited_transmit && connection.sack {
+        let remedy = "write connection.sack = false as well, or remove it";
+        refuse("limited_transmit", "with SACK the pipe of RFC 6675 lets these segments out by itself", remedy);
+    }
+}
+
+fn check_wlan_delay(relay: &Relay, index: usize, scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let Some(Text(delay)) = relay.wlan_delay else { return };
+    let field = format!("relays[{index}].wlan_delay");
+    if scenario.wlan.is_none() || scenario.cooperation.relays == RelayMode::MultiHomed {
+        let remedy = "add a section [wlan], or say the delay in `wifi` of the relay";
+        return found.push(Complaint::new(field, "there is no channel that the relay could be far from", remedy));
+    }
+    if delay > DELAY_MAX {
+        let remedy = format!("write a time up to \"{}\"", DELAY_MAX);
+        found.push(Complaint::new(field, format!("{delay} is no delay of a hop"), remedy));
+    }
+}

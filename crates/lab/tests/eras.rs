@@ -1,0 +1,126 @@
+//! Switches of other years in scenarios: what they say, what they change, and what does not go together.
+
+use lab::measure::results::Results;
+use lab::run::run;
+use lab::scenario::{Binding, Era, Layer, Override, QUEUE_PROFILES, Queue, Scenario, load, load_layers};
+use units::ByteCount;
+
+/// Two unlike paths that lose, one of which is gone for some time.
+const PATHS: &str = "name = \"x\"\nduration = \"20 s\"\nworkload = { kind = \"bulk\" }\n\
+    [[relays]]\ncellular = { rate = \"5 Mbit/s\", delay = \"10 ms\", loss = \"1 %\", queue = \"shallow\" }\n\
+    [[relays]]\ncellular = { rate = \"5 Mbit/s\", delay = \"150 ms\", loss = \"1 %\", queue = \"shallow\",\n\
+    outages = [{ from = \"5 s\", until = \"8 s\" }] }\n";
+/// Two relays before a channel.
+const CHANNEL: &str = "name = \"x\"\nduration = \"10 s\"\nworkload = { kind = \"bulk\" }\n[wlan]\n\
+    [[relays]]\ncount = 2\ncellular = { rate = \"2 Mbit/s\", delay = \"10 ms\", queue = \"4 packets\" }\n";
+const MODERN: &str = include_str!("../../../scenarios/base/modern.toml");
+const NS3_2013: &str = include_str!("../../../scenarios/base/ns3-2013.toml");
+
+fn read(text: &str, overrides: &[&str]) -> Result<Scenario, String> {
+    let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
+    load("x.toml", text, &overrides).map_err(|error| error.to_string())
+}
+
+fn results_of(scenario: &Scenario) -> Results {
+    let run = run(scenario, None, &mut |_| {}).unwrap();
+    assert_eq!(run.faults, [""; 0]);
+    assert!(run.results.totals.intact);
+    run.results
+}
+
+fn run_text(text: &str, overrides: &[&str]) -> Results {
+    results_of(&read(text, overrides).unwrap())
+}
+
+/// `PATHS` under a profile.
+fn under(profile: &'static str) -> Scenario {
+    let find = |_: &Layer, name: &str| {
+        let text = if name == "paths.toml" { PATHS } else { profile };
+        Ok(Layer { name: name.into(), text: text.into() })
+    };
+    let text = "extends = [\"paths.toml\", \"profile.toml\"]".into();
+    load_layers(Layer { name: "top.toml".into(), text }, &find, &[]).unwrap()
+}
+
+#[test]
+fn the_modern_profile_is_what_is_there_anyway() {
+    assert_eq!(under(MODERN).connection, read(PATHS, &[]).unwrap().connection);
+}
+
+#[test]
+fn the_profile_of_2013_sets_every_switch() {
+    let scenario = under(NS3_2013);
+    let (connection, today) = (&scenario.connection, Era::default());
+    let era = connection.era;
+    assert!(era.binding == Binding::Early && !era.reinjection && !era.limited_transmit && !era.rack);
+    assert!(!era.tail_loss_probe && era.rto_floor != today.rto_floor);
+    assert!(era.subflow_window.is_some() && era.initial_ssthresh.is_some() && era.subflow_send_buffer.is_some());
+    assert!(!connection.sack && !connection.timestamps && !connection.hystart);
+    assert_eq!(connection.initial_window_segments, 1);
+    let [old, new] = [scenario, read(PATHS, &[]).unwrap()].map(|scenario| results_of(&scenario).totals);
+    assert!(old.delivered_bytes < new.delivered_bytes, "{} {}", old.delivered_bytes, new.delivered_bytes);
+}
+
+/// Each alone makes another run of the same seed, and nothing breaks.
+#[test]
+fn every_switch_changes_a_run() {
+    let plain = run_text(PATHS, &[]).totals.delivered_bytes;
+    let no_sack = run_text(PATHS, &["connection.sack=false"]).totals.delivered_bytes;
+    for switch in [
+        "binding=early",
+        "subflow_window=9 kB",
+        "initial_ssthresh=9 kB",
+        "reinjection=false",
+        "rack=false",
+        "tail_loss_probe=false",
+        "rto_floor=whole",
+    ] {
+        let changed = run_text(PATHS, &[&format!("connection.era.{switch}")]).totals.delivered_bytes;
+        assert_ne!(changed, plain, "{switch}");
+    }
+    let changed = run_text(PATHS, &["connection.sack=false", "connection.era.limited_transmit=false"]);
+    assert_ne!(changed.totals.delivered_bytes, no_sack);
+}
+
+/// 30 ms to the channel and back are 60 ms of the round trip of one relay and none of the other's.
+#[test]
+fn a_relay_may_be_far_from_the_channel() {
+    let min_rtt = |overrides: &[&str]| {
+        let results = run_text(CHANNEL, overrides);
+        [0, 1].map(|path| results.subflows[path].min_rtt_s.unwrap())
+    };
+    let (near, far) = (min_rtt(&[]), min_rtt(&["relays[1].wlan_delay=30 ms"]));
+    assert!((far[1] - near[1] - 0.060).abs() < 0.003, "{near:?} {far:?}");
+    assert!((far[0] - near[0]).abs() < 0.003, "{near:?} {far:?}");
+}
+
+#[test]
+fn queues_have_names() {
+    for (name, bytes) in QUEUE_PROFILES {
+        assert_eq!(name.parse::<Queue>(), Ok(Queue::Bytes(bytes)));
+    }
+    let scenario = read(PATHS, &[]).unwrap();
+    assert_eq!(scenario.relays[0].cellular.as_ref().unwrap().queue, Queue::Bytes(ByteCount(50_000)));
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_in_one_sentence() {
+    for (overrides, words) in [
+        (&["connection.era.limited_transmit=false"][..], "connection.era.limited_transmit: with SACK"),
+        (&["connection.era.subflow_send_buffer=64 KiB"], "connection.era.subflow_send_buffer: nothing waits"),
+        (&["connection.era.subflow_window=7 B"], "connection.era.subflow_window: 7 B is no size"),
+        (&["connection.era.initial_ssthresh=2 GiB"], "connection.era.initial_ssthresh: 2 GiB is no size"),
+        (&["connection.era.binding=soon"], "connection.era.binding: unknown value"),
+        (
+            &["connection.era.reinjection=false", "connection.scheduler=penalizing"],
+            "connection.era.reinjection: the scheduler \"penalizing\" does nothing",
+        ),
+        (&["connection.era.binding=early", "connection.receiver_centric={}"], "connection.era.binding: MPTCP-rec says"),
+        (&["relays[0].wlan_delay=5 ms"], "relays[0].wlan_delay: there is no channel"),
+    ] {
+        let refusal = read(PATHS, overrides).unwrap_err();
+        assert!(refusal.contains(words), "{overrides:?}: {refusal}");
+    }
+    let refusal = read(CHANNEL, &["relays[0].wlan_delay=11 s"]).unwrap_err();
+    assert!(refusal.contains("relays[0].wlan_delay: 11 s is no delay"), "{refusal}");
+}

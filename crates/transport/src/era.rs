@@ -1,0 +1,68 @@
+//! What endpoints of other years did otherwise, one switch each.
+//!
+//! The papers that this project repeats ran on ns-3 of 2012 to 2014, whose TCP had little of what came since. Every difference is a
+//! setting of its own, off by default, so that its part in a result can be told. All of it is read rarely: what every segment asks
+//! for is worked out when a TCB is made.
+
+/// When data are bound to a subflow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Binding {
+    /// When its window opens: nothing waits at a subflow that another could carry sooner.
+    #[default]
+    Late,
+    /// As long as its own send buffer has room, and for good: the scheduler is asked then, and an opening window sends what waits
+    /// there (MPTCP of ns-3, thesis 3.2.1).
+    Early {
+        /// Octets that a subflow holds at most, unsent and unacknowledged (ns-3's `SndBufSize`: 128 KiB).
+        buffer_bytes: u64,
+    },
+}
+
+/// What the lower bound of the retransmission time-out bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RtoFloor {
+    /// Its part that comes from the variance, as in Linux: every path keeps a margin above its round-trip time.
+    #[default]
+    Variance,
+    /// All of it (RFC 6298 section 2.4).
+    Whole,
+}
+
+/// How an endpoint differs from one of today. [`Default`] is one of today.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Era {
+    /// When data are bound to a subflow.
+    pub binding: Binding,
+    /// Slow-start threshold of a new subflow in octets, two segments at least; `u64::MAX` as RFC 5681 section 3.1 advises. With one
+    /// of its own the first slow start ends there, and HyStart++ has no part in it.
+    pub initial_ssthresh_bytes: u64,
+    /// Octets in flight on a subflow at most, whatever window the peer announces. Without window scaling (RFC 7323) it was 65535.
+    pub subflow_window_bytes: u32,
+    /// What a subflow timed out on goes out on others as well. Without it data change the subflow only when theirs ends, or has
+    /// acknowledged what never arrived.
+    pub reinjection: bool,
+    /// The first two duplicate ACKs let a segment out each (RFC 3042). With SACK the pipe of RFC 6675 does that by itself, and this
+    /// has no part in it.
+    pub limited_transmit: bool,
+    /// With SACK, losses are told by time (RACK, RFC 8985); otherwise by what was SACKed above them (RFC 6675 section 4).
+    pub rack: bool,
+    /// With SACK, the end of a flight is probed before its time-out (TLP, RFC 8985 section 7).
+    pub tail_loss_probe: bool,
+    /// What [`crate::ConnectionConfig::rto_min`] bounds.
+    pub rto_floor: RtoFloor,
+}
+
+impl Default for Era {
+    fn default() -> Self {
+        Self {
+            binding: Binding::Late,
+            initial_ssthresh_bytes: u64::MAX,
+            subflow_window_bytes: u32::MAX,
+            reinjection: true,
+            limited_transmit: true,
+            rack: true,
+            tail_loss_probe: true,
+            rto_floor: RtoFloor::Variance,
+        }
+    }
+}

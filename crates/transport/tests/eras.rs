@@ -1,0 +1,175 @@
+//! What each switch of `ConnectionConfig::era` changes on the wire.
+
+use transport::ConnectionConfig;
+use transport::congestion::ControllerSpec;
+use transport::era::{Binding, Era, RtoFloor};
+use units::Duration;
+
+use crate::pair::{self, Pair, Side};
+use crate::script::{Script, config};
+
+/// A sender of 30 segments of 1000 octets, of which the initial window of ten is out.
+fn sending(era: Era, peer_options: &str) -> Script {
+    let config = ConnectionConfig { congestion: ControllerSpec::named("newreno"), era, ..config() };
+    let mut script = Script::established(config, peer_options);
+    script.send(30_000);
+    script
+}
+
+/// RFC 3042 lets a segment out for each of the first two duplicate ACKs. Without it there is silence until the third
+/// (RFC 5681 section 3.2), which retransmits.
+#[test]
+fn without_limited_transmit_two_duplicate_acks_let_nothing_out() {
+    let mut script = sending(Era { limited_transmit: false, ..Era::default() }, "mss 1000");
+    assert_eq!(script.drain().len(), 10);
+    script.run_until(200);
+    (0..2).for_each(|_| script.inject("A 1 ack 1"));
+    script.expect_nothing();
+    script.inject("A 1 ack 1");
+    script.expect("A 1+1000 ack 1");
+    assert_eq!((script.stats().ssthresh_bytes, script.stats().congestion_events), (5000, 1));
+    assert_eq!(script.stats().in_flight_bytes, 7000, "three have left the network");
+}
+
+#[test]
+fn a_window_of_its_own_is_all_that_a_subflow_has_in_flight() {
+    let mut script = sending(Era { subflow_window_bytes: 5000, ..Era::default() }, "win 65535 mss 1000 sackok");
+    assert_eq!(script.drain().len(), 5);
+    script.run_until(200);
+    script.inject("A 1 ack 5001 win 65535");
+    assert_eq!(script.drain().len(), 5);
+    script.inject("A 1 ack 10001 win 2000");
+    assert_eq!(script.drain().len(), 2, "the peer may take less");
+}
+
+/// RFC 5681 section 3.1: slow start ends at the threshold, here after two of ten segments.
+#[test]
+fn an_initial_threshold_ends_slow_start() {
+    let mut script = sending(Era { initial_ssthresh_bytes: 12_000, ..Era::default() }, "mss 1000");
+    assert_eq!(script.drain().len(), 10);
+    assert_eq!(script.stats().ssthresh_bytes, 12_000);
+    script.run_until(200);
+    script.inject("A 1 ack 10001");
+    let cwnd = script.stats().cwnd_bytes;
+    assert!((12_000..13_000).contains(&cwnd), "{cwnd}");
+}
+
+/// One segment SACKed above a hole: RACK waits a quarter of the round-trip time (RFC 8985 section 6.2). RFC 6675 section 4 wants three.
+#[test]
+fn without_rack_three_segments_above_tell_a_loss() {
+    let options = "win 65535 mss 1000 sackok";
+    let quiet = Era { tail_loss_probe: false, ..Era::default() };
+    for (rack, retransmitted) in [(true, 1), (false, 0)] {
+        let mut script = sending(Era { rack, ..quiet }, options);
+        script.drain();
+        script.run_until(150);
+        script.inject("A 1 ack 1 sack 1001-2001");
+        script.run_until(190);
+        assert_eq!(script.stats().retransmitted_segments, retransmitted, "RACK: {rack}");
+    }
+    let mut script = sending(Era { rack: false, ..quiet }, options);
+    script.drain();
+    script.run_until(150);
+    script.inject("A 1 ack 1 sack 1001-3001");
+    assert_eq!(script.stats().retransmitted_segments, 0, "two");
+    script.inject("A 1 ack 1 sack 1001-4001");
+    assert_eq!(script.stats().retransmitted_segments, 1, "three");
+    assert_eq!(script.stats().congestion_events, 1);
+}
+
+/// RFC 8985 section 7.2: a probe after twice the round-trip time of 100 ms, here before the time-out of 300 ms after the last segment.
+#[test]
+fn without_tail_loss_probes_the_time_out_comes_first() {
+    for (tail_loss_probe, at_ms) in [(true, 200), (false, 300)] {
+        let era = Era { tail_loss_probe, ..Era::default() };
+        let config = ConnectionConfig { era, nagle: false, ..config() };
+        let mut script = Script::established(config, "win 65535 mss 1000 sackok");
+        script.send(3000);
+        assert_eq!(script.drain().len(), 3);
+        let first = if tail_loss_probe { "A 2001+1000 ack 1" } else { "A 1+1000 ack 1" };
+        script.expect_at(100 + at_ms, first);
+    }
+}
+
+/// RFC 6298 section 2.4: a second, where Linux's floor is on the variance alone.
+#[test]
+fn the_floor_under_all_of_the_time_out_is_its_least() {
+    for (rto_floor, at_ms) in [(RtoFloor::Variance, 1100), (RtoFloor::Whole, 1000)] {
+        let era = Era { rto_floor, ..Era::default() };
+        let config = ConnectionConfig { era, rto_min: Duration::from_secs(1), ..config() };
+        let mut script = Script::established(config, "mss 1000");
+        script.send(1000);
+        script.expect("A 1+1000 ack 1");
+        script.expect_at(100 + at_ms, "A 1+1000 ack 1");
+    }
+}
+
+/// Two paths, of 10 and 200 ms one way, over which data go out in turns.
+fn two_paths(era: Era) -> (Pair, ConnectionConfig) {
+    let config = ConnectionConfig { scheduler: "round-robin".into(), era, ..ConnectionConfig::default() };
+    (Pair::new(&[10, 200], config.clone(), 1), config)
+}
+
+/// Payload octets of first transmissions on each path.
+fn carried(pair: &Pair) -> [u64; 2] {
+    let on = |path| {
+        let data = pair.logged(|side, segment| side == Side::Client && pair::path_of(side, segment) == path);
+        data.iter().map(|segment| segment.payload.len() as u64).sum()
+    };
+    [on(0), on(1)]
+}
+
+/// 200 kB fit the two buffers of 128 KiB: in turns, each subflow gets half of them at once, and the slow one keeps its half. Bound
+/// late, the fast one carries what the slow one's window has no room for.
+#[test]
+fn what_is_bound_early_stays_where_it_is() {
+    let shares = [Binding::Late, Binding::Early { buffer_bytes: 131_072 }].map(|binding| {
+        let (mut pair, config) = two_paths(Era { binding, ..Era::default() });
+        let (client, server) = pair.establish(config);
+        pair.run_for(Duration::from_secs(2));
+        pair.log = Some(Vec::new());
+        let received = pair.transfer(Side::Client, client, server, 200_000);
+        pair::assert_pattern(&received, 200_000);
+        carried(&pair)
+    });
+    let [late, early] = shares;
+    assert!(late[1] < 60_000, "{late:?}");
+    assert!((95_000..=105_000).contains(&early[1]), "{early:?}");
+}
+
+/// A subflow's own buffer holds no more than it says: the rest waits for whichever has room next.
+#[test]
+fn a_full_buffer_takes_no_more() {
+    let (mut pair, config) = two_paths(Era { binding: Binding::Early { buffer_bytes: 20_000 }, ..Era::default() });
+    let (client, server) = pair.establish(config);
+    pair.run_for(Duration::from_secs(2));
+    pair.log = Some(Vec::new());
+    let received = pair.transfer(Side::Client, client, server, 400_000);
+    pair::assert_pattern(&received, 400_000);
+    let [fast, slow] = carried(&pair);
+    assert!(slow < fast / 4, "{fast} and {slow}: the slow one is full most of the time");
+}
+
+/// A path goes dark with data under way: with reinjection the other delivers them, without it they wait for the path.
+#[test]
+fn without_reinjection_data_wait_for_their_subflow() {
+    let reinjected = [true, false].map(|reinjection| {
+        let (mut pair, config) = two_paths(Era { reinjection, ..Era::default() });
+        let (client, server) = pair.establish(config);
+        pair.run_for(Duration::from_secs(2));
+        let now = pair.now;
+        pair.dark[1] = true;
+        pair.client.send(client, pair::pattern(0, 100_000), now).unwrap();
+        pair.run_for(Duration::from_secs(20));
+        let reinjected = pair.client.stats(client).unwrap().reinjected_bytes;
+        pair.dark[1] = false;
+        pair.run_for(Duration::from_secs(100));
+        let mut bytes = 0;
+        while let Ok(transport::Received::Data(payload)) = pair.server.recv(server, usize::MAX, pair.now) {
+            bytes += payload.len();
+        }
+        assert_eq!(bytes, 100_000);
+        reinjected
+    });
+    assert!(reinjected[0] > 0 && reinjected[1] == 0, "{reinjected:?}");
+}

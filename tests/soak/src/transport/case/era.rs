@@ -1,0 +1,52 @@
+//! What a host does as endpoints of other years did.
+
+use serde::{Deserialize, Serialize};
+use transport::era::{Binding, Era, RtoFloor};
+
+/// See [`Era`]; nothing of it by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EraCase {
+    /// Octets of a subflow's own send buffer; with one, data are bound early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subflow_send_buffer_bytes: Option<u64>,
+    /// Octets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subflow_window_bytes: Option<u32>,
+    /// Octets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_ssthresh_bytes: Option<u64>,
+    /// Nothing that timed out goes out on other subflows.
+    pub no_reinjection: bool,
+    /// RFC 3042 is off.
+    pub no_limited_transmit: bool,
+    /// RFC 6675 instead.
+    pub no_rack: bool,
+    /// RFC 8985 section 7 is off.
+    pub no_tail_loss_probe: bool,
+    /// RFC 6298 section 2.4 to the letter.
+    pub whole_rto_floor: bool,
+}
+
+impl EraCase {
+    /// Whether there is nothing of it.
+    pub fn is_of_today(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// As the engine wants it.
+    pub fn config(&self) -> Era {
+        Era {
+            binding: self
+                .subflow_send_buffer_bytes
+                .map_or(Binding::Late, |buffer_bytes| Binding::Early { buffer_bytes }),
+            initial_ssthresh_bytes: self.initial_ssthresh_bytes.unwrap_or(u64::MAX),
+            subflow_window_bytes: self.subflow_window_bytes.unwrap_or(u32::MAX),
+            reinjection: !self.no_reinjection,
+            limited_transmit: !self.no_limited_transmit,
+            rack: !self.no_rack,
+            tail_loss_probe: !self.no_tail_loss_probe,
+            rto_floor: if self.whole_rto_floor { RtoFloor::Whole } else { RtoFloor::Variance },
+        }
+    }
+}
