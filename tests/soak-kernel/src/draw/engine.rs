@@ -39,6 +39,8 @@ pub fn engines() -> impl Strategy<Value = Settings> {
             subflows_max,
             remote_addresses_max: 8,
             time_wait_s: times.3,
+            // Endpoints of other years are the simulator's.
+            era: soak::transport::case::EraCase::default(),
         },
     )
 }
