@@ -184,7 +184,7 @@ fn numbers_out_of_range_are_bad_input_by_name() {
     anabranch(&["get", "10.1.0.1/file", "--dry-run"]).code(2).stderr(contains("--interface <NAME>"));
     anabranch(&["get", "10.1.0.1/file", "--via", "10.1.0.3", "--interface", "usb0"]).code(2).stderr(contains("--via"));
     let nowhere = contains("--interface no-such-usb does not exist: there are").and(contains("\n").count(1));
-    anabranch(&["get", "10.1.0.1/file", "--interface", "no-such-usb", "--dry-run"]).code(2).stderr(nowhere);
+    anabranch(&["get", "10.1.0.1/file", "--interface", "no-such-usb", "--dry-run"]).code(1).stderr(nowhere);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use simulator::check::{Checker, Rule};
 use simulator::{Direction, HostId, Interface, Tap};
 use transport::inspection::{FlightInspection, Inspect, SubflowTimer};
-use units::{Instant, SeqNr};
+use units::{Duration, Instant, SeqNr};
 use wire::mptcp::{
     AddAddr, AddressId, CapableFlags, DataSeq, Dss, Key, Mapping, MpCapable, MpFail, MpJoin, MptcpOption, Token,
 };
@@ -442,7 +442,13 @@ impl Inspect for Inspection {
 /// A subflow with data in flight and a window of 4000 octets, in good order.
 fn sending() -> Inspection {
     let timers = ArmedTimers { retransmit: true, ..ArmedTimers::default() };
-    let flight = FlightInspection { mss_bytes: 1000, cwnd_bytes: 4000, in_flight_bytes: 4000, in_recovery: false };
+    let flight = FlightInspection {
+        mss_bytes: 1000,
+        cwnd_bytes: 4000,
+        in_flight_bytes: 4000,
+        in_recovery: false,
+        penalized_at: None,
+    };
     Inspection { flight, outstanding: true, timers, ..Inspection::default() }
 }
 
@@ -490,6 +496,20 @@ fn flight_is_reckoned_without_what_was_selectively_acknowledged() {
     assert_eq!(host.says(sending()), []);
     host.sends(data(9000, 100));
     assert_eq!(host.says(sending()), [Rule::BeyondCongestionWindow { flight: 7100, cwnd: 4000 }]);
+}
+
+#[test]
+fn what_left_before_a_penalty_of_the_same_moment_had_the_window_of_before() {
+    let penalized = |at| Inspection { flight: FlightInspection { penalized_at: at, ..sending().flight }, ..sending() };
+    let mut host = plain();
+    host.sends(data(0, 8000));
+    let now = host.now;
+    assert_eq!(host.says(penalized(Some(now))), [], "8000 octets were the window");
+    for (sent, at) in [(8000, None), (8100, Some(now + Duration::from_millis(1)))] {
+        host.sends(data(sent, 100));
+        let beyond = Rule::BeyondCongestionWindow { flight: u64::from(sent) + 100, cwnd: 4000 };
+        assert_eq!(host.says(penalized(at)), [beyond]);
+    }
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! A look at one subflow and its connection from outside, for checkers: what only the engine knows, and cheap to take.
 
+use units::Instant;
+
+use crate::SubflowId;
 use crate::connection::Connection;
 use crate::tcp::Tcb;
 
@@ -30,6 +33,7 @@ pub trait Inspect {
 #[derive(Clone, Copy)]
 pub struct Sight<'a> {
     pub(crate) connection: &'a Connection,
+    pub(crate) id: SubflowId,
     pub(crate) tcb: &'a Tcb,
 }
 
@@ -44,6 +48,9 @@ pub struct FlightInspection {
     pub in_flight_bytes: u64,
     /// Whether it is repairing a loss.
     pub in_recovery: bool,
+    /// When its window was last halved because the peer's window was full of what it carries (NSDI 2012, section 4.2), if that is
+    /// still known: what was sent at the same time before that had the window of before.
+    pub penalized_at: Option<Instant>,
 }
 
 /// The timers of a subflow.

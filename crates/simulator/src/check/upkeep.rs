@@ -17,7 +17,8 @@ pub(super) fn flight(flow: &mut Flow, said: &FlightInspection, at: Instant) -> O
     let shown = flow.flight_of_new_data(mss)?;
     let flight = if said.in_recovery || flow.is_repairing() { said.in_flight_bytes } else { shown };
     let cwnd = said.cwnd_bytes;
-    (flight > cwnd.max(mss) + SEGMENTS_BEYOND * mss && !flow.may_be_probe(at))
+    let before = if said.penalized_at == Some(at) { 2 * cwnd } else { cwnd };
+    (flight > before.max(mss) + SEGMENTS_BEYOND * mss && !flow.may_be_probe(at))
         .then_some(Rule::BeyondCongestionWindow { flight, cwnd })
 }
 

@@ -28,6 +28,11 @@ impl BlockedWindow {
         }
         due
     }
+
+    /// When `subflow` was penalised last, if that is still known.
+    pub(super) fn penalized_at(&self, subflow: SubflowId) -> Option<Instant> {
+        self.penalties.iter().find(|(id, _)| *id == subflow).map(|(_, at)| *at)
+    }
 }
 
 impl Connection {

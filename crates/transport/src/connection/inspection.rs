@@ -12,14 +12,14 @@ impl Connection {
     #[inline]
     pub(crate) fn inspect(&self, id: SubflowId) -> Option<Sight<'_>> {
         let tcb = &self.subflows.get(id)?.tcb;
-        Some(Sight { connection: self, tcb })
+        Some(Sight { connection: self, id, tcb })
     }
 }
 
 impl Inspect for Sight<'_> {
     #[inline]
     fn flight(&self) -> FlightInspection {
-        self.tcb.flight()
+        FlightInspection { penalized_at: self.connection.blocked_window.penalized_at(self.id), ..self.tcb.flight() }
     }
 
     #[inline]

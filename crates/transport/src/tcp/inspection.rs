@@ -5,7 +5,7 @@ use super::{State, Tcb};
 use crate::inspection::{FlightInspection, SubflowTimer};
 
 impl Tcb {
-    /// Flight and window.
+    /// Flight and window; of penalties the connection knows.
     #[inline]
     pub(crate) fn flight(&self) -> FlightInspection {
         FlightInspection {
@@ -13,6 +13,7 @@ impl Tcb {
             cwnd_bytes: self.window.cwnd(),
             in_flight_bytes: self.in_flight(),
             in_recovery: self.window.in_recovery(),
+            penalized_at: None,
         }
     }
 
