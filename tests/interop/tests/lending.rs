@@ -475,7 +475,8 @@ fn a_volume_that_is_spent_ends_the_lending_in_good_order() {
     let files = Files::new(4 * BYTES);
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     (0..2).for_each(|number| bed.pair(number));
-    let bytes = 2 * BYTES as u64;
+    // From four fifths on it is a backup and gets nothing new: what is under way then must be more than the last fifth.
+    let bytes = BYTES as u64 / 2;
     let volume = Some(Limit { bytes, period: Period::Month { reset_day: 15 } });
     let first = bed.lend_with(0, RelayOptions { volume, ..bed.options(0) });
     let _second = bed.lend(1);
@@ -644,13 +645,8 @@ fn both_families_follow_the_relays_own_link() {
     let addresses = ["10.1.1.1/23", "fd00:1:1::1/47"];
     let take = |family: usize| phone.ip([format!("address delete {} dev path0", addresses[family])]).unwrap();
     let give = |family: usize| {
-        let [v4, v6] = ["10.9.9.9", "fd09::9"];
-        phone
-            .ip([
-                format!("address add {} dev path0", addresses[family]),
-                format!("route replace {} dev path0", [v4, v6][family]),
-            ])
-            .unwrap();
+        let route = format!("route replace {} dev path0", ["0.0.0.0/0", "::/0"][family]);
+        phone.ip([format!("address add {} dev path0", addresses[family]), route]).unwrap();
     };
     take(1);
     let _relay = bed.lend(0);
