@@ -298,7 +298,7 @@ pub enum Profile {
     anabranch claims --ids C05,C06 --seeds 20\n  \
     anabranch claims --json > claims.json")]
 pub struct Claims {
-    /// Only these, by number
+    /// Only these, by number; with --map also "users", what people notice of modules
     #[arg(long, value_name = "ID,ID...", value_delimiter = ',')]
     pub ids: Vec<String>,
     /// Seeds of every comparison

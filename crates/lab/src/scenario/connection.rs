@@ -110,7 +110,15 @@ impl Default for Connection {
     }
 }
 
+/// Schedulers that send again on another subflow what one has in flight.
+const REINJECTING: [&str; 2] = ["opportunistic", "penalizing"];
+
 impl Connection {
+    /// Whether the scheduler itself sends again on another subflow what one has in flight.
+    pub fn scheduler_reinjects(&self) -> bool {
+        REINJECTING.contains(&self.scheduler.as_str())
+    }
+
     /// The engine's settings for a scenario with `paths` paths.
     pub fn to_config(&self, paths: usize) -> ConnectionConfig {
         ConnectionConfig {

@@ -13,8 +13,11 @@ use crate::arguments;
 use crate::console;
 use crate::failure::Failure;
 
-/// Runs what `claims` need under the conditions asked for, and prints the map; its page and its JSON go beside the runs. Without a
-/// choice of claims, what a person would notice of the modules is looked at too.
+/// What `--ids` calls the table of what people notice.
+pub(super) const USERS: &str = "users";
+
+/// Runs what `claims` need under the conditions asked for, and prints the map; its page and its JSON go beside the runs. What a person
+/// would notice of the modules is looked at too, unless claims alone were chosen.
 pub(super) fn map(claims: &[&'static Claim], arguments: &arguments::Claims, mode: Mode) -> Result<(), Failure> {
     let conditions = choose(&arguments.conditions)?;
     let seeds = Seeds::new(arguments);
@@ -27,7 +30,7 @@ pub(super) fn map(claims: &[&'static Claim], arguments: &arguments::Claims, mode
             runs::run(&plan, arguments, &format!("{what}: {}", needs.scenario))
         };
         looked.push(look(claims, condition, &shipped, &seeds, run, mode)?);
-        if arguments.ids.is_empty() {
+        if arguments.ids.is_empty() || arguments.ids.iter().any(|id| id == USERS) {
             of_users.push(all(users::needs(), run)?);
         }
     }

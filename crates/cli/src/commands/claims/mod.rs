@@ -14,6 +14,9 @@ use crate::failure::Failure;
 
 /// Runs what the claims need, and prints what comes of it.
 pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
+    if !arguments.map && arguments.ids.iter().any(|id| id == map::USERS) {
+        return Err(Failure::Input("--ids users: what people notice is looked at with --map".into()));
+    }
     let chosen = choose(&arguments.ids)?;
     let mode = match arguments.mode {
         ClaimMode::Build => Mode::Build,
@@ -62,7 +65,7 @@ fn choose(ids: &[String]) -> Result<Vec<&'static Claim>, Failure> {
         })
     };
     let mut chosen: Vec<&'static Claim> = Vec::new();
-    for claim in ids.iter().map(find) {
+    for claim in ids.iter().filter(|id| id.as_str() != map::USERS).map(find) {
         let claim = claim?;
         if chosen.iter().all(|other| other.id != claim.id) {
             chosen.push(claim);

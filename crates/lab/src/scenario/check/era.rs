@@ -7,9 +7,6 @@ use super::Complaint;
 use super::link::DELAY_MAX;
 use crate::scenario::{Binding, Connection, Era, Relay, RelayMode, Scenario};
 
-/// Schedulers that send again on another subflow what one has in flight.
-const REINJECTING: [&str; 2] = ["opportunistic", "penalizing"];
-
 pub(super) fn check_era(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let connection = &scenario.connection;
     check_sizes(connection, found);
@@ -47,7 +44,7 @@ fn check_together(connection: &Connection, found: &mut Vec<Complaint>) {
         let remedy = "write \"late\", or remove connection.receiver_centric";
         refuse("binding", "MPTCP-rec says for every moment which subflow is to send", remedy);
     }
-    if !era.reinjection && REINJECTING.contains(&connection.scheduler.as_str()) {
+    if !era.reinjection && connection.scheduler_reinjects() {
         let problem = format!("the scheduler \"{}\" does nothing without it", connection.scheduler);
         refuse("reinjection", &problem, "write true, or choose another connection.scheduler");
     }

@@ -1,6 +1,8 @@
 //! The conditions, in the order of the map's columns.
 
-use super::Setting::{Always, InCell, OnLinks, OnWlan, WithForwarding, WithTarget};
+use super::Setting::{
+    Always, EachOnWlan, InCell, OnLinks, OnWlan, WithForwarding, WithScheduler, WithTarget, WithoutRemedy,
+};
 use super::{Condition, Kind, Setting};
 
 const fn switch(name: &'static str, why: &'static str, settings: &'static [Setting]) -> Condition {
@@ -13,6 +15,16 @@ const fn world(name: &'static str, why: &'static str, settings: &'static [Settin
 
 const SHORT_UNIT: Setting = WithTarget("metrics.unit_packets=100");
 const SHORT_RANGE: Setting = WithForwarding("cooperation.forwarding.range_packets=100");
+const EARLY: Setting = WithScheduler("connection.era.binding=early");
+const EARLY_BUFFER: Setting = WithScheduler("connection.era.subflow_send_buffer=128 KiB");
+const WINDOW_64K: Setting = Always("connection.era.subflow_window=65535 B");
+const THRESHOLD_64K: Setting = Always("connection.era.initial_ssthresh=65535 B");
+const NO_SACK: Setting = Always("connection.sack=false");
+const NO_LIMITED_TRANSMIT: Setting = Always("connection.era.limited_transmit=false");
+const NO_REINJECTION: Setting = WithoutRemedy("connection.era.reinjection=false");
+const NO_RACK: Setting = Always("connection.era.rack=false");
+const NO_TAIL_PROBE: Setting = Always("connection.era.tail_loss_probe=false");
+const UNEQUAL_WIFI: Setting = EachOnWlan { field: "wlan_delay", values: &["1 ms", "30 ms", "100 ms", "300 ms"] };
 
 /// All of them; the first changes nothing.
 pub const CONDITIONS: &[Condition] = &[
@@ -22,13 +34,28 @@ pub const CONDITIONS: &[Condition] = &[
         "the thesis prints neither M nor H; with 100 packets a unit lasts 0.4 s at 3 Mbit/s instead of 2 s",
         &[SHORT_UNIT, SHORT_RANGE],
     ),
-    switch("no-sack", "ns-3 had no selective acknowledgements before 2016", &[Always("connection.sack=false")]),
+    switch(
+        "early-binding",
+        "thesis 3.2.1 gives data to subflows with room in their sending buffers, of 128 KiB each in ns-3",
+        &[EARLY, EARLY_BUFFER],
+    ),
+    switch("no-sack", "ns-3 had no selective acknowledgements before 2018", &[NO_SACK]),
+    switch(
+        "no-sack-no-limited-transmit",
+        "and its NewReno did not send beyond the window for the first duplicate ACKs",
+        &[NO_SACK, NO_LIMITED_TRANSMIT],
+    ),
+    switch("no-rack", "RFC 8985 is of 2021: losses are told by what was SACKed above them", &[NO_RACK]),
+    switch("no-tail-loss-probe", "likewise: the end of a flight waits for its time-out", &[NO_TAIL_PROBE]),
+    switch("no-reinjection", "what a subflow timed out on stays on it, as in ns-3's MPTCP", &[NO_REINJECTION]),
+    switch("window-64k", "no window scaling: 64 KiB in flight on a subflow at most", &[WINDOW_64K]),
+    switch("threshold-64k", "ns-3's first slow start ends at 64 KiB", &[THRESHOLD_64K]),
     switch("no-timestamps", "ns-3 had no TCP timestamps before 2015", &[Always("connection.timestamps=false")]),
     switch("initial-window-1", "ns-3's default of the time", &[Always("connection.initial_window_segments=1")]),
     switch(
         "rto-1s",
         "RFC 6298 (2.4): a time-out below one second is rounded up; ns-3's minimum until today",
-        &[Always("connection.rto_min=1 s")],
+        &[Always("connection.rto_min=1 s"), Always("connection.era.rto_floor=whole")],
     ),
     switch("delayed-ack-200ms", "ns-3's and RFC 1122's common value", &[Always("connection.delayed_ack=200 ms")]),
     switch(
@@ -51,6 +78,7 @@ pub const CONDITIONS: &[Condition] = &[
         "so large that windows end growth and not loss, as ns-3's LTE module was used",
         &[InCell("cell.queue=10 MB"), OnLinks("relays[*].cellular.queue=10 MB")],
     ),
+    switch("unequal-wifi", "Wi-Fi hops of 1 to 300 ms: relays of unlike age, load and distance", &[UNEQUAL_WIFI]),
     switch(
         "segments-1500",
         "full packets instead of the 536 octets of ns-3's default",
@@ -59,8 +87,12 @@ pub const CONDITIONS: &[Condition] = &[
     switch("lossy-wifi", "noise destroys one frame in ten; 802.11 tries again", &[OnWlan("wlan.frame_loss=10 %")]),
     world(
         "home-wifi",
-        "a home network on a middling channel: 24 Mbit/s, one frame in twenty lost",
-        &[OnWlan("wlan.rate=24 Mbit/s"), OnWlan("wlan.frame_loss=5 %")],
+        "a home network on a middling channel: 24 Mbit/s, one frame in twenty lost, hops of 2 to 20 ms",
+        &[
+            OnWlan("wlan.rate=24 Mbit/s"),
+            OnWlan("wlan.frame_loss=5 %"),
+            EachOnWlan { field: "wlan_delay", values: &["2 ms", "5 ms", "20 ms"] },
+        ],
     ),
     world(
         "bufferbloated-lte",
@@ -96,10 +128,19 @@ pub const CONDITIONS: &[Condition] = &[
         &[
             SHORT_UNIT,
             SHORT_RANGE,
-            Always("connection.sack=false"),
+            EARLY,
+            EARLY_BUFFER,
+            WINDOW_64K,
+            THRESHOLD_64K,
+            NO_REINJECTION,
+            NO_LIMITED_TRANSMIT,
+            NO_RACK,
+            NO_TAIL_PROBE,
+            NO_SACK,
             Always("connection.timestamps=false"),
             Always("connection.initial_window_segments=1"),
             Always("connection.rto_min=1 s"),
+            Always("connection.era.rto_floor=whole"),
             Always("connection.delayed_ack=200 ms"),
             Always("connection.hystart=false"),
             InCell("cell.queue=10 MB"),

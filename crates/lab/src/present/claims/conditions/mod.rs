@@ -9,7 +9,7 @@
 
 mod list;
 
-use crate::scenario::{Override, Scenario};
+use crate::scenario::{Override, RelayMode, Scenario};
 
 pub use list::CONDITIONS;
 
@@ -44,6 +44,10 @@ pub enum Setting {
     Always(&'static str),
     /// Where the application asks for a bit rate, which units and periods go by.
     WithTarget(&'static str),
+    /// Where the sender's scheduler chooses the subflow, and not the receiver (MPTCP-rec).
+    WithScheduler(&'static str),
+    /// Where the scheduler does not itself send again what a subflow is late with.
+    WithoutRemedy(&'static str),
     /// Where relays hold data back by their range.
     WithForwarding(&'static str),
     /// Where relays are in a cell.
@@ -52,7 +56,7 @@ pub enum Setting {
     OnLinks(&'static str),
     /// Where relays and destination share a Wi-Fi channel.
     OnWlan(&'static str),
-    /// Where relays and destination share a Wi-Fi channel: a field of each relay, its values in turn.
+    /// Where relays and destination share a Wi-Fi channel, and the relays are devices of their own: a field of each relay, its values in turn.
     EachOnWlan {
         /// The field of the relay.
         field: &'static str,
@@ -78,11 +82,13 @@ impl Setting {
         match self {
             Self::Always(text) => if_so(true, text),
             Self::WithTarget(text) => if_so(scenario.target.is_some(), text),
+            Self::WithScheduler(text) => if_so(scenario.connection.receiver_centric.is_none(), text),
+            Self::WithoutRemedy(text) => if_so(!scenario.connection.scheduler_reinjects(), text),
             Self::WithForwarding(text) => if_so(scenario.cooperation.forwarding.is_some(), text),
             Self::InCell(text) => if_so(scenario.cell.is_some(), text),
             Self::OnLinks(text) => if_so(scenario.cell.is_none(), text),
             Self::OnWlan(text) => if_so(scenario.wlan.is_some(), text),
-            Self::EachOnWlan { field, values } if scenario.wlan.is_some() => {
+            Self::EachOnWlan { field, values } if has_hops(scenario) => {
                 let of_each = values.iter().cycle().take(scenario.relays.len());
                 of_each.enumerate().map(|(index, value)| format!("relays[{index}].{field}={value}")).collect()
             }
@@ -95,6 +101,8 @@ impl Setting {
         match self {
             Self::Always(text) => text.into(),
             Self::WithTarget(text) => format!("{text} (with a target)"),
+            Self::WithScheduler(text) => format!("{text} (not with MPTCP-rec)"),
+            Self::WithoutRemedy(text) => format!("{text} (not with schedulers that send again themselves)"),
             Self::WithForwarding(text) => format!("{text} (with differentiated forwarding)"),
             Self::InCell(text) => format!("{text} (in a cell)"),
             Self::OnLinks(text) => format!("{text} (without a cell)"),
@@ -102,6 +110,10 @@ impl Setting {
             Self::EachOnWlan { field, values } => format!("{field} of each relay: {} in turn", values.join(", ")),
         }
     }
+}
+
+fn has_hops(scenario: &Scenario) -> bool {
+    scenario.wlan.is_some() && scenario.cooperation.relays != RelayMode::MultiHomed
 }
 
 #[cfg(test)]
@@ -126,6 +138,8 @@ mod tests {
             (Setting::OnLinks("relays[*].cellular.queue=1 MB"), 0, 1),
             (Setting::OnWlan("wlan.frame_loss=5 %"), 1, 0),
             (Setting::WithTarget("metrics.unit_packets=100"), 1, 0),
+            (Setting::WithScheduler("connection.era.binding=early"), 1, 1),
+            (Setting::WithoutRemedy("connection.era.reinjection=false"), 1, 1),
             (Setting::WithForwarding("cooperation.forwarding.range_packets=100"), 0, 0),
             (Setting::EachOnWlan { field: "name", values: &["a", "b"] }, 3, 0),
         ] {
