@@ -21,7 +21,7 @@ mod student;
 
 pub use correlation::{kendall_tau, pearson};
 pub use interval::Interval;
-pub use many::discoveries;
+pub use many::largest_discovery;
 pub use paired::{Paired, Verdict};
 pub use sample::{mean, standard_deviation};
 pub use student::{t_distribution, t_quantile};

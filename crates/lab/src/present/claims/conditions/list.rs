@@ -39,7 +39,7 @@ pub const CONDITIONS: &[Condition] = &[
         "thesis 3.2.1 gives data to subflows with room in their sending buffers, of 128 KiB each in ns-3",
         &[EARLY, EARLY_BUFFER],
     ),
-    switch("no-sack", "ns-3 had no selective acknowledgements before 2018", &[NO_SACK]),
+    switch("no-sack", "ns-3 had no selective acknowledgements before its version 3.28", &[NO_SACK]),
     switch(
         "no-sack-no-limited-transmit",
         "and its NewReno did not send beyond the window for the first duplicate ACKs",
@@ -50,7 +50,11 @@ pub const CONDITIONS: &[Condition] = &[
     switch("no-reinjection", "what a subflow timed out on stays on it, as in ns-3's MPTCP", &[NO_REINJECTION]),
     switch("window-64k", "no window scaling: 64 KiB in flight on a subflow at most", &[WINDOW_64K]),
     switch("threshold-64k", "ns-3's first slow start ends at 64 KiB", &[THRESHOLD_64K]),
-    switch("no-timestamps", "ns-3 had no TCP timestamps before 2015", &[Always("connection.timestamps=false")]),
+    switch(
+        "no-timestamps",
+        "ns-3 had no TCP timestamps before its version 3.20",
+        &[Always("connection.timestamps=false")],
+    ),
     switch("initial-window-1", "ns-3's default of the time", &[Always("connection.initial_window_segments=1")]),
     switch(
         "rto-1s",

@@ -1,7 +1,7 @@
 //! The claims' map: claims by conditions, and where each holds.
 //!
 //! Conditions are looked at on one set of seeds and confirmed on another. On the first set the squares are many tests at once, so an
-//! ordering counts there only if it remains after the correction for all of them ([`crate::measure::statistics::discoveries`], at 5 %). On the second a claim must
+//! ordering counts there only if it remains after the correction for all of them ([`crate::measure::statistics::largest_discovery`], at 5 %). On the second a claim must
 //! hold by its own criteria alone. Ranges are asked of the measured value, as in the table of claims; only the second set guards them
 //! against luck.
 //!
@@ -118,6 +118,15 @@ impl Map {
             claims: claims.iter().enumerate().map(row).collect(),
             users: Vec::new(),
         }
+    }
+
+    /// On which seeds it rests, in words.
+    fn seeds_in_words(&self) -> String {
+        let [first, last] = self.looked_at;
+        let confirmed = self
+            .confirmed_on
+            .map_or("not confirmed on others".into(), |[first, last]| format!("confirmed on seeds {first} to {last}"));
+        format!("Looked at on seeds {first} to {last}, corrected for many comparisons; {confirmed}.")
     }
 
     /// As JSON.

@@ -80,14 +80,10 @@ fn lead(map: &Map) -> String {
     let shipped = count(|place| matches!(place, Place::AsShipped));
     let under = count(|place| matches!(place, Place::Under(_)));
     let nowhere = count(|place| matches!(place, Place::Nowhere));
-    let [first, last] = map.looked_at;
-    let confirmed = map
-        .confirmed_on
-        .map_or("not confirmed on others".into(), |[first, last]| format!("confirmed on seeds {first} to {last}"));
     format!(
-        "Of {} claims {shipped} hold as shipped, {under} under other conditions, {nowhere} under none of these. Looked at on seeds \
-         {first} to {last}, corrected for many comparisons; {confirmed}. A square opens into its intervals.",
-        map.claims.len()
+        "Of {} claims {shipped} hold as shipped, {under} under other conditions, {nowhere} under none of these. {} A square opens into its intervals.",
+        map.claims.len(),
+        map.seeds_in_words()
     )
 }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::super::{FALSE_DISCOVERY_RATE, Finding, Outcome, Verdict};
 use super::Looked;
-use crate::measure::statistics::discoveries;
+use crate::measure::statistics::largest_discovery;
 
 /// A claim under a condition.
 #[derive(Clone, Debug, Serialize)]
@@ -88,10 +88,9 @@ fn state(looked_at: Verdict, kept: bool, confirmed: Option<Verdict>) -> State {
 pub(super) fn kept_after_correction(looked: &[Vec<Looked>]) -> Vec<Vec<bool>> {
     let tested = |looked: &Looked| p_value(&looked.at).filter(|_| !looked.unchanged);
     let tests: Vec<f64> = looked.iter().flatten().filter_map(tested).collect();
-    let shown = discoveries(&tests, FALSE_DISCOVERY_RATE);
-    let largest = tests.iter().zip(&shown).filter(|(_, shown)| **shown).map(|(p_value, _)| *p_value);
-    let largest = largest.fold(-1.0, f64::max);
-    let kept = |looked: &Looked| p_value(&looked.at).is_none_or(|p_value| p_value <= largest);
+    let largest = largest_discovery(&tests, FALSE_DISCOVERY_RATE);
+    let is_shown = |p_value: f64| largest.is_some_and(|largest| p_value <= largest);
+    let kept = |looked: &Looked| p_value(&looked.at).is_none_or(is_shown);
     looked.iter().map(|row| row.iter().map(kept).collect()).collect()
 }
 

@@ -12,11 +12,7 @@ pub fn to_text(map: &Map) -> String {
     if !map.claims.is_empty() {
         text += &claims_of(map);
     }
-    let [first, last] = map.looked_at;
-    let confirmed = map
-        .confirmed_on
-        .map_or("not confirmed on others".into(), |[first, last]| format!("confirmed on seeds {first} to {last}"));
-    let _ = writeln!(text, "Looked at on seeds {first} to {last}, corrected for many comparisons; {confirmed}.\n");
+    let _ = writeln!(text, "{}\n", map.seeds_in_words());
     for condition in &map.conditions {
         let settings =
             if condition.settings.is_empty() { String::new() } else { format!(": {}", condition.settings.join("; ")) };

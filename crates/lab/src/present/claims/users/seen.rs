@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::super::quantity::paired;
 use super::super::{FALSE_DISCOVERY_RATE, Quantity, Runs};
 use super::{EFFECTS, Effect};
-use crate::measure::statistics::{Paired, Verdict, discoveries, mean};
+use crate::measure::statistics::{Paired, Verdict, largest_discovery, mean};
 use crate::run::sweep::Record;
 
 /// An effect under every condition.
@@ -70,9 +70,7 @@ pub fn judge(conditions: &[Runs], look: &RangeInclusive<u64>, confirm: Option<&R
     };
     let looked: Vec<_> = EFFECTS.iter().map(|effect| compare(effect, look)).collect();
     let tests: Vec<f64> = looked.iter().flatten().filter_map(|difference| difference.as_ref()?.p_value).collect();
-    let shown = discoveries(&tests, FALSE_DISCOVERY_RATE);
-    let largest =
-        tests.iter().zip(shown).filter(|(_, shown)| *shown).fold(-1.0, |largest: f64, (p, _)| largest.max(*p));
+    let largest = largest_discovery(&tests, FALSE_DISCOVERY_RATE);
     let seen = |(effect, looked): (&Effect, Vec<Option<Difference>>)| {
         let confirmed = confirm.map(|seeds| compare(effect, seeds));
         let squares = looked.into_iter().enumerate().map(|(index, looked_at)| {
@@ -109,10 +107,10 @@ fn state(
     effect: &Effect,
     looked_at: Option<&Difference>,
     confirmed: Option<Option<Difference>>,
-    largest_p_value: f64,
+    largest_p_value: Option<f64>,
 ) -> State {
     let (Some(looked_at), false) = (looked_at, matches!(confirmed, Some(None))) else { return State::NotMeasured };
-    let is_shown = looked_at.p_value.is_some_and(|p_value| p_value <= largest_p_value);
+    let is_shown = looked_at.p_value.zip(largest_p_value).is_some_and(|(p_value, largest)| p_value <= largest);
     let is_confirmed = confirmed.flatten().is_none_or(|confirmed| confirmed.verdict == looked_at.verdict);
     match looked_at.verdict {
         Verdict::Smaller | Verdict::Larger if is_shown && is_confirmed => {
