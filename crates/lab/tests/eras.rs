@@ -53,7 +53,7 @@ fn the_profile_of_2013_sets_every_switch() {
     let (connection, today) = (&scenario.connection, Era::default());
     let era = connection.era;
     assert!(era.binding == Binding::Early && !era.reinjection && !era.limited_transmit && !era.rack);
-    assert!(!era.tail_loss_probe && era.rto_floor != today.rto_floor);
+    assert!(!era.tail_loss_probe && era.rto_floor != today.rto_floor && era.partial_acks != today.partial_acks);
     assert!(era.subflow_window.is_some() && era.initial_ssthresh.is_some() && era.subflow_send_buffer.is_some());
     assert!(!connection.sack && !connection.timestamps && !connection.hystart);
     assert_eq!(connection.initial_window_segments, 1);
@@ -82,6 +82,19 @@ fn every_switch_changes_a_run() {
     assert_ne!(changed.totals.delivered_bytes, no_sack);
 }
 
+/// What takes long to repair without SACK: a first slow start that overshoots a queue of 0.8 s.
+#[test]
+fn the_timer_of_a_long_repair_changes_a_run() {
+    let overshoots = ["connection.sack=false", "connection.hystart=false", "relays[*].cellular.queue=100 kB"];
+    let slow = ["relays[*].cellular.rate=1 Mbit/s", "relays[*].cellular.loss=0 %", "connection.congestion=newreno"];
+    let delivered = |switch: &str| {
+        let overrides = [&overshoots[..], &slow[..], &[switch]].concat();
+        run_text(PATHS, &overrides).totals.delivered_bytes
+    };
+    let [first, every] = ["first", "every"].map(|which| delivered(&format!("connection.era.partial_acks={which}")));
+    assert_ne!(first, every);
+}
+
 /// 30 ms to the channel and back are 60 ms of the round trip of one relay and none of the other's.
 #[test]
 fn a_relay_may_be_far_from_the_channel() {
@@ -107,6 +120,7 @@ fn queues_have_names() {
 fn what_does_not_go_together_is_refused_in_one_sentence() {
     for (overrides, words) in [
         (&["connection.era.limited_transmit=false"][..], "connection.era.limited_transmit: with SACK"),
+        (&["connection.era.partial_acks=every"], "connection.era.partial_acks: with SACK"),
         (&["connection.era.subflow_send_buffer=64 KiB"], "connection.era.subflow_send_buffer: nothing waits"),
         (&["connection.era.subflow_window=7 B"], "connection.era.subflow_window: 7 B is no size"),
         (&["connection.era.initial_ssthresh=2 GiB"], "connection.era.initial_ssthresh: 2 GiB is no size"),

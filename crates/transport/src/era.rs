@@ -28,6 +28,16 @@ pub enum RtoFloor {
     Whole,
 }
 
+/// Which partial ACKs of a fast recovery without SACK restart the retransmission timer (RFC 6582 section 4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PartialAcks {
+    /// The first alone: a long repair ends in a time-out and slow start (RFC 6582 section 3.2, Impatient).
+    #[default]
+    First,
+    /// Every one, as in Linux and ns-3: a long repair goes on at a segment for each round trip (Slow-but-Steady).
+    Every,
+}
+
 /// How an endpoint differs from one of today. [`Default`] is one of today.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Era {
@@ -50,6 +60,8 @@ pub struct Era {
     pub tail_loss_probe: bool,
     /// What [`crate::ConnectionConfig::rto_min`] bounds.
     pub rto_floor: RtoFloor,
+    /// Without SACK, which partial ACKs restart the retransmission timer.
+    pub partial_acks: PartialAcks,
 }
 
 impl Default for Era {
@@ -63,6 +75,7 @@ impl Default for Era {
             rack: true,
             tail_loss_probe: true,
             rto_floor: RtoFloor::Variance,
+            partial_acks: PartialAcks::First,
         }
     }
 }

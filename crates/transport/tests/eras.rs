@@ -2,7 +2,7 @@
 
 use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
-use transport::era::{Binding, Era, RtoFloor};
+use transport::era::{Binding, Era, PartialAcks, RtoFloor};
 use units::Duration;
 
 use crate::pair::{self, Pair, Side};
@@ -101,6 +101,23 @@ fn the_floor_under_all_of_the_time_out_is_its_least() {
         script.send(1000);
         script.expect("A 1+1000 ack 1");
         script.expect_at(100 + at_ms, "A 1+1000 ack 1");
+    }
+}
+
+/// Three partial ACKs, 100 ms apart: the time-out comes after the last of them, or after the first (RFC 6582 section 4).
+#[test]
+fn the_first_partial_ack_alone_may_restart_the_timer() {
+    for (partial_acks, timeouts) in [(PartialAcks::Every, 0), (PartialAcks::First, 1)] {
+        let mut script = sending(Era { partial_acks, ..Era::default() }, "mss 1000");
+        script.drain();
+        script.run_until(150);
+        (0..3).for_each(|_| script.inject("A 1 ack 1"));
+        for (at_ms, ack) in [(250, 1001), (350, 2001), (450, 3001), (550, 4001)] {
+            script.run_until(at_ms);
+            script.inject(&format!("A 1 ack {ack}"));
+        }
+        script.run_until(640);
+        assert_eq!(script.stats().timeouts, timeouts, "{partial_acks:?}");
     }
 }
 

@@ -33,6 +33,17 @@ pub enum RtoFloor {
     Whole,
 }
 
+/// Which partial ACKs of a recovery without SACK restart the retransmission timer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartialAcks {
+    /// The first alone (RFC 6582 section 3.2).
+    #[default]
+    First,
+    /// Every one, as in Linux and ns-3.
+    Every,
+}
+
 /// The switches: `connection.era`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -68,6 +79,10 @@ pub struct Era {
     /// What `rto_min` bounds: `"variance"`, as in Linux, or `"whole"`, as in RFC 6298.
     #[serde(skip_serializing_if = "is_default")]
     pub rto_floor: RtoFloor,
+    /// Without SACK, which partial ACKs restart the retransmission timer: the `"first"`, so that a long repair ends in a time-out
+    /// (RFC 6582 section 3.2), or `"every"` one, as in Linux and ns-3.
+    #[serde(skip_serializing_if = "is_default")]
+    pub partial_acks: PartialAcks,
 }
 
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -91,6 +106,7 @@ impl Default for Era {
             rack: true,
             tail_loss_probe: true,
             rto_floor: RtoFloor::Variance,
+            partial_acks: PartialAcks::First,
         }
     }
 }
@@ -115,6 +131,10 @@ impl Era {
             rto_floor: match self.rto_floor {
                 RtoFloor::Variance => era::RtoFloor::Variance,
                 RtoFloor::Whole => era::RtoFloor::Whole,
+            },
+            partial_acks: match self.partial_acks {
+                PartialAcks::Every => era::PartialAcks::Every,
+                PartialAcks::First => era::PartialAcks::First,
             },
         }
     }

@@ -10,6 +10,7 @@ use super::scoreboard::{Delivered, Sent};
 use super::window::Phase;
 use super::{Due, Eifel, Tcb, Timer};
 use crate::congestion::CongestionSignal;
+use crate::era::PartialAcks;
 use crate::exceptions;
 
 /// RFC 5681 section 3.2.
@@ -432,13 +433,26 @@ impl Tcb {
             self.timers.stop(Timer::Retransmit);
             self.timers.stop(Timer::TailProbe);
         } else if advanced {
-            self.timers.set(Timer::Retransmit, now + self.rtt.rto());
+            if self.restarts_retransmission_timer() {
+                self.timers.set(Timer::Retransmit, now + self.rtt.rto());
+            }
             self.arm_tail_probe(now);
         }
         if advanced || self.usable_window() >= self.payload_max() {
             self.timers.stop(Timer::Persist);
             self.persist_backoff = 0;
         }
+    }
+
+    /// Whether an ACK that moved on restarts the timer: but for some partial ACKs of a recovery, if it is so configured, each does
+    /// (RFC 6298 section 5.3, RFC 6582 section 4).
+    fn restarts_retransmission_timer(&mut self) -> bool {
+        if self.config.era.partial_acks == PartialAcks::Every || self.negotiated.sack {
+            return true;
+        }
+        let is_partial = matches!(self.window.phase(), Phase::Recovery(_));
+        let was_partial = std::mem::replace(&mut self.had_partial_ack, is_partial);
+        !(is_partial && was_partial)
     }
 
     /// Schedules a tail loss probe (RFC 8985 section 7.2).

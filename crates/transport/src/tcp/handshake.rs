@@ -120,6 +120,7 @@ impl Tcb {
             hystart: HyStart::default(),
             duplicate_acks: 0,
             reno_sacked: 0,
+            had_partial_ack: false,
             recover: iss,
             timeouts: 0,
             persist_backoff: 0,

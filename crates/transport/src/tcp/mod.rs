@@ -188,6 +188,8 @@ pub(crate) struct Tcb {
     duplicate_acks: u32,
     /// The same as octets that have left the network (RFC 5681 section 3.2).
     reno_sacked: u64,
+    /// Without SACK and where only the first partial ACK restarts the retransmission timer: whether the last ACK that moved on was one.
+    had_partial_ack: bool,
     /// SND.NXT when the window last shrank: `recover` of RFC 6582 section 3.2.
     recover: SeqNr,
     /// Time-outs in a row without progress.

@@ -1,6 +1,8 @@
 //! What of everything that can be drawn a scenario has.
 
-use lab::scenario::{Binding, Connection, Cooperation, Link, LocalTraffic, Loss, Relay, RtoFloor, Scenario, TextOr};
+use lab::scenario::{
+    Binding, Connection, Cooperation, Link, LocalTraffic, Loss, PartialAcks, Relay, RtoFloor, Scenario, TextOr,
+};
 
 use super::goals;
 use crate::coverage::{Values, word};
@@ -78,6 +80,7 @@ fn of_connection(connection: &Connection, values: &mut Values) {
         (connection.era.subflow_window.is_some(), "subflow window"),
         (connection.era.initial_ssthresh.is_some(), "initial ssthresh"),
         (connection.era.rto_floor == RtoFloor::Whole, "whole RTO floor"),
+        (connection.era.partial_acks == PartialAcks::Every, "every partial ACK"),
     ];
     values.extend(on.map(|(on, name)| ("option", format!("{}{name}", if on { "" } else { "no " }))));
 }

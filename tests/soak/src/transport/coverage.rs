@@ -41,6 +41,7 @@ fn of_settings(settings: &Settings, values: &mut Values) {
         (settings.era.subflow_window_bytes.is_some(), "subflow window"),
         (settings.era.initial_ssthresh_bytes.is_some(), "initial ssthresh"),
         (settings.era.whole_rto_floor, "whole RTO floor"),
+        (settings.era.every_partial_ack, "every partial ACK"),
         (settings.keep_alive_s.is_some(), "keep-alive"),
         (settings.offload_max_bytes > 0, "offload"),
     ];

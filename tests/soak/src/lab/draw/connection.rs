@@ -1,6 +1,6 @@
 //! Settings of the connection.
 
-use lab::scenario::{Binding, Connection, Era, ReceiverCentric, RtoFloor};
+use lab::scenario::{Binding, Connection, Era, PartialAcks, ReceiverCentric, RtoFloor};
 use proptest::prelude::*;
 use proptest::sample::select;
 use transport::congestion::{CONTROLLERS, ControllerSpec};
@@ -53,7 +53,7 @@ fn era() -> impl Strategy<Value = Era> {
     let bytes = |known: &'static [u64]| rarely(0.4, known);
     let sizes =
         (bytes(&[131_072, 20_000, 9000, 1_000_000]), bytes(&[65_535, 20_000, 9000]), bytes(&[65_535, 9000, 1 << 30]));
-    let switches = (odd(true, 0.2), odd(true, 0.4), odd(true, 0.4), odd(true, 0.4), odd(false, 0.4));
+    let switches = (odd(true, 0.2), odd(true, 0.4), odd(true, 0.4), odd(true, 0.4), odd(false, 0.4), odd(false, 0.4));
     let drawn = (proptest::bool::weighted(0.5), sizes, switches).prop_map(|(early, sizes, switches)| {
         let size = |bytes: Option<u64>| bytes.map(|bytes| Text(ByteCount(bytes)));
         Era {
@@ -66,6 +66,7 @@ fn era() -> impl Strategy<Value = Era> {
             rack: switches.2,
             tail_loss_probe: switches.3,
             rto_floor: if switches.4 { RtoFloor::Whole } else { RtoFloor::Variance },
+            partial_acks: if switches.5 { PartialAcks::Every } else { PartialAcks::First },
         }
     });
     prop_oneof![1 => Just(Era::default()), 1 => drawn]

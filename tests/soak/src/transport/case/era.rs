@@ -1,7 +1,7 @@
 //! What a host does as endpoints of other years did.
 
 use serde::{Deserialize, Serialize};
-use transport::era::{Binding, Era, RtoFloor};
+use transport::era::{Binding, Era, PartialAcks, RtoFloor};
 
 /// See [`Era`]; nothing of it by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,8 @@ pub struct EraCase {
     pub no_tail_loss_probe: bool,
     /// RFC 6298 section 2.4 to the letter.
     pub whole_rto_floor: bool,
+    /// RFC 6582 section 4, Slow-but-Steady.
+    pub every_partial_ack: bool,
 }
 
 impl EraCase {
@@ -47,6 +49,7 @@ impl EraCase {
             rack: !self.no_rack,
             tail_loss_probe: !self.no_tail_loss_probe,
             rto_floor: if self.whole_rto_floor { RtoFloor::Whole } else { RtoFloor::Variance },
+            partial_acks: if self.every_partial_ack { PartialAcks::Every } else { PartialAcks::First },
         }
     }
 }

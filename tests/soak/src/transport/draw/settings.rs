@@ -102,7 +102,8 @@ fn era() -> impl Strategy<Value = EraCase> {
         weighted(0.4, pick(&[65_535_u32, 20_000, 9000])),
         weighted(0.4, pick(&[65_535_u64, 9000, 1])),
     );
-    let switches = (odd(false, 0.2), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4));
+    let switches =
+        (odd(false, 0.2), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4));
     let drawn = (sizes, switches).prop_map(|(sizes, switches)| EraCase {
         subflow_send_buffer_bytes: sizes.0,
         subflow_window_bytes: sizes.1,
@@ -112,6 +113,7 @@ fn era() -> impl Strategy<Value = EraCase> {
         no_rack: switches.2,
         no_tail_loss_probe: switches.3,
         whole_rto_floor: switches.4,
+        every_partial_ack: switches.5,
     });
     prop_oneof![1 => Just(EraCase::default()), 1 => drawn]
 }

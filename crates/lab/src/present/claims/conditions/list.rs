@@ -20,6 +20,8 @@ const EARLY_BUFFER: Setting = WithScheduler("connection.era.subflow_send_buffer=
 const WINDOW_64K: Setting = Always("connection.era.subflow_window=65535 B");
 const THRESHOLD_64K: Setting = Always("connection.era.initial_ssthresh=65535 B");
 const NO_SACK: Setting = Always("connection.sack=false");
+// What repairs without SACK did at the time; with it nothing asks for it.
+const PARTIAL_ACKS: Setting = Always("connection.era.partial_acks=every");
 const NO_LIMITED_TRANSMIT: Setting = Always("connection.era.limited_transmit=false");
 const NO_REINJECTION: Setting = WithoutRemedy("connection.era.reinjection=false");
 const NO_RACK: Setting = Always("connection.era.rack=false");
@@ -39,11 +41,11 @@ pub const CONDITIONS: &[Condition] = &[
         "thesis 3.2.1 gives data to subflows with room in their sending buffers, of 128 KiB each in ns-3",
         &[EARLY, EARLY_BUFFER],
     ),
-    switch("no-sack", "ns-3 had no selective acknowledgements before its version 3.28", &[NO_SACK]),
+    switch("no-sack", "ns-3 had no selective acknowledgements before its version 3.28", &[NO_SACK, PARTIAL_ACKS]),
     switch(
         "no-sack-no-limited-transmit",
         "and its NewReno did not send beyond the window for the first duplicate ACKs",
-        &[NO_SACK, NO_LIMITED_TRANSMIT],
+        &[NO_SACK, PARTIAL_ACKS, NO_LIMITED_TRANSMIT],
     ),
     switch("no-rack", "RFC 8985 is of 2021: losses are told by what was SACKed above them", &[NO_RACK]),
     switch("no-tail-loss-probe", "likewise: the end of a flight waits for its time-out", &[NO_TAIL_PROBE]),
@@ -141,6 +143,7 @@ pub const CONDITIONS: &[Condition] = &[
             NO_RACK,
             NO_TAIL_PROBE,
             NO_SACK,
+            PARTIAL_ACKS,
             Always("connection.timestamps=false"),
             Always("connection.initial_window_segments=1"),
             Always("connection.rto_min=1 s"),
