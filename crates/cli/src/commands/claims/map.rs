@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use lab::present::claims::conditions::{CONDITIONS, Condition};
 use lab::present::claims::map::{Looked, Map, to_html, to_text};
-use lab::present::claims::{Claim, Mode, Needs, Runs, evaluate, needs, users};
+use lab::present::claims::{Claim, Mode, Needs, Outcome, Runs, Verdict, evaluate, needs, users};
 use lab::run::sweep::{Manifest, Record};
 
 use super::runs;
@@ -25,13 +25,13 @@ pub(super) fn map(claims: &[&'static Claim], arguments: &arguments::Claims, mode
     let (mut looked, mut of_users) = (Vec::new(), Vec::new());
     for (index, condition) in conditions.iter().enumerate() {
         let what = format!("{} ({} of {})", condition.name, index + 1, conditions.len());
-        let run = |needs: Needs| {
-            let plan = runs::plan(needs, condition, seeds.all(), mode)?;
+        let run = |needs: Needs, seeds: &RangeInclusive<u64>| {
+            let plan = runs::plan(needs, condition, seeds.clone(), mode)?;
             runs::run(&plan, arguments, &format!("{what}: {}", needs.scenario))
         };
         looked.push(look(claims, condition, &shipped, &seeds, run, mode)?);
         if arguments.ids.is_empty() || arguments.ids.iter().any(|id| id == USERS) {
-            of_users.push(all(users::needs(), run)?);
+            of_users.push(all(users::needs(), |needs| run(needs, &seeds.all()))?);
         }
     }
     let confirmed_on = seeds.confirm.as_ref().map(bounds);
@@ -118,27 +118,28 @@ fn look(
     condition: &'static Condition,
     shipped: &BTreeMap<Needs, String>,
     seeds: &Seeds,
-    run: impl Fn(Needs) -> Result<Vec<Record>, Failure>,
+    run: impl Fn(Needs, &RangeInclusive<u64>) -> Result<Vec<Record>, Failure>,
     mode: Mode,
 ) -> Result<Vec<Looked>, Failure> {
-    let at = all(claims.iter().flat_map(|claim| needs(claim)), run)?;
-    let confirmed = seeds.confirm.as_ref().map(|seeds| with_seeds(&at, seeds));
-    let at = with_seeds(&at, &seeds.look);
+    let of = |claims: &mut dyn Iterator<Item = &&'static Claim>, seeds: &RangeInclusive<u64>| {
+        all(claims.flat_map(|claim| needs(claim)), |needs| run(needs, seeds))
+    };
+    let runs = of(&mut claims.iter(), &seeds.look)?;
+    let at: Vec<Outcome> = claims.iter().map(|claim| evaluate(claim, &runs, mode)).collect();
+    // What does not hold where conditions are looked at has nothing to be confirmed.
+    let holds = |index: usize| at[index].verdict == Verdict::Reproduced;
+    let holding = claims.iter().enumerate().filter(|(index, _)| holds(*index)).map(|(_, claim)| claim);
+    let confirming = seeds.confirm.as_ref().map(|seeds| of(&mut holding.into_iter(), seeds)).transpose()?;
     let changed = contents(claims, condition, mode)?;
     let unchanged = |claim: &Claim| {
         !condition.settings.is_empty() && needs(claim).iter().all(|needs| changed.get(needs) == shipped.get(needs))
     };
-    let look = |claim: &&'static Claim| Looked {
-        at: evaluate(claim, &at, mode),
-        confirmed: confirmed.as_ref().map(|runs| evaluate(claim, runs, mode)),
+    let look = |(index, claim): (usize, &&'static Claim)| Looked {
+        at: at[index].clone(),
+        confirmed: confirming.as_ref().filter(|_| holds(index)).map(|runs| evaluate(claim, runs, mode)),
         unchanged: unchanged(claim),
     };
-    Ok(claims.iter().map(look).collect())
-}
-
-fn with_seeds(runs: &Runs, seeds: &RangeInclusive<u64>) -> Runs {
-    let wanted = |record: &&Record| seeds.contains(&record.seed);
-    runs.iter().map(|(needs, records)| (*needs, records.iter().filter(wanted).cloned().collect())).collect()
+    Ok(claims.iter().enumerate().map(look).collect())
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub struct Square {
     pub unchanged: bool,
     /// On the seeds on which conditions were looked at.
     pub looked_at: Reading,
-    /// On those on which they were confirmed; null without.
+    /// On those on which they were confirmed; null without, and where nothing was to be confirmed.
     pub confirmed: Option<Reading>,
 }
 
