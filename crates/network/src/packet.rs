@@ -1,6 +1,6 @@
 //! A packet on its way: a TCP segment, a UDP datagram, or raw octets of any protocol.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
 use wire::{Ecn, Payload, Segment};
@@ -157,11 +157,17 @@ impl Packet {
     }
 
     /// Where it comes from and where it goes; `None` for octets that are not an IP packet.
-    #[inline]
     pub(crate) fn ends(&self) -> Option<(IpAddr, IpAddr)> {
-        match &self.0.content {
-            Content::Segment(segment) => Some((segment.src.ip(), segment.dst.ip())),
-            Content::Raw(_) | Content::Datagram(_) => self.source().zip(self.destination()),
+        self.source().zip(self.destination())
+    }
+
+    /// [`Self::ends`] of a segment of IPv4, as most are.
+    #[inline]
+    pub(crate) fn ends_v4(&self) -> Option<(u32, u32)> {
+        let segment = self.segment()?;
+        match (&segment.src, &segment.dst) {
+            (SocketAddr::V4(src), SocketAddr::V4(dst)) => Some((src.ip().to_bits(), dst.ip().to_bits())),
+            _ => None,
         }
     }
 

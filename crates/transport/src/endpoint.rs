@@ -507,12 +507,12 @@ impl Endpoint {
     #[inline]
     pub fn recv(&mut self, connection: ConnectionId, max: usize, now: Instant) -> Result<Received, ConnectionError> {
         let reader = self.get_mut(connection, now)?;
-        let received = reader.recv(max)?;
+        let Some(payload) = reader.take(max) else { return reader.nothing_to_read() };
         // Reading gives something to say only where it opens the window by much.
-        if matches!(received, Received::Data(_)) && reader.announce_window_if_worthwhile() {
+        if reader.announce_window_if_worthwhile() {
             self.after(connection.slot);
         }
-        Ok(received)
+        Ok(Received::Data(payload))
     }
 
     /// Octets that [`Self::send`] would take now.
@@ -739,8 +739,8 @@ impl Endpoint {
 
     /// A look at the subflow from `local` to `remote`, if there is one: for checkers.
     #[inline]
-    pub fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Sight<'_>> {
-        let route = self.host.route(&Tuple { local, remote })?;
+    pub fn inspect(&self, local: &SocketAddr, remote: &SocketAddr) -> Option<Sight<'_>> {
+        let route = self.host.route_between(local, remote)?;
         self.slots[route.slot as usize].connection.as_deref()?.inspect(route.subflow)
     }
 

@@ -223,6 +223,7 @@ impl Subflow {
     /// Another segment may join those in flight or queued, as far as congestion window and receive window go: what must
     /// wait for the window of this subflow may fit that of another. Where pacing holds one back, none joins it for the
     /// same reason.
+    #[inline]
     pub(crate) fn has_room(&self) -> bool {
         if self.tcb.is_paced() && self.tcb.unsent_bytes() > 0 {
             return false;
