@@ -380,6 +380,11 @@ impl Connection {
         }
     }
 
+    /// Has fetched what says when subflows want to be called.
+    pub(crate) fn prefetch_timers(&self) {
+        self.subflows.iter().for_each(Subflow::prefetch_timers);
+    }
+
     /// Something happens to the connection other than that it sends. True if it was not in the endpoint's queue before.
     #[inline]
     pub(crate) fn note_touch(&mut self) -> bool {

@@ -203,6 +203,12 @@ impl Subflow {
         }
     }
 
+    /// Has fetched what [`Self::next_timeout`] depends on.
+    pub(crate) fn prefetch_timers(&self) {
+        self.tcb.prefetch_timers();
+        units::prefetch(&self.handshake);
+    }
+
     pub(crate) fn next_timeout(&self) -> Instant {
         self.tcb.next_timeout().min(self.next_handshake_timeout())
     }
