@@ -20,7 +20,12 @@ pub trait App {
         let _ = (datagram, now);
     }
 
-    /// The next UDP datagram to send; called after every other call until it gives nothing.
+    /// Whether it may ever have datagrams to send ([`Self::poll_datagram`]), which must not change: most have not, and are not asked.
+    fn sends_datagrams(&self) -> bool {
+        false
+    }
+
+    /// The next UDP datagram to send; called after every other call until it gives nothing, if [`Self::sends_datagrams`].
     fn poll_datagram(&mut self, now: Instant) -> Option<Datagram> {
         let _ = now;
         None

@@ -15,8 +15,10 @@ pub struct Apps {
     deadlines: Vec<Instant>,
     /// The earliest of them.
     next_deadline: Instant,
-    /// All from here on were called and may have datagrams now.
-    next_talker: usize,
+    /// Those that send datagrams, in their order.
+    senders: Vec<usize>,
+    /// All of them from here on were called and may have datagrams now.
+    next_sender: usize,
     /// Others that were called and may have datagrams; the last one's go first.
     talkers: Vec<usize>,
 }
@@ -27,7 +29,8 @@ impl Default for Apps {
             apps: Vec::new(),
             deadlines: Vec::new(),
             next_deadline: Instant::FAR_FUTURE,
-            next_talker: 0,
+            senders: Vec::new(),
+            next_sender: 0,
             talkers: Vec::new(),
         }
     }
@@ -36,9 +39,12 @@ impl Default for Apps {
 impl Apps {
     /// Adds an application.
     pub fn push(&mut self, app: impl App + 'static) {
+        if app.sends_datagrams() {
+            self.senders.push(self.apps.len());
+            self.next_sender = self.senders.len();
+        }
         self.apps.push(Box::new(app));
         self.deadlines.push(Instant::FAR_FUTURE);
-        self.next_talker = self.apps.len();
     }
 
     /// What each did, in the order in which they were added.
@@ -53,19 +59,19 @@ impl Apps {
             self.next_deadline = self.next_deadline.min(*deadline);
         }
         self.talkers.clear();
-        self.next_talker = 0;
+        self.next_sender = 0;
     }
 
     /// Who may have a datagram, if anybody.
     #[inline]
     fn talker(&self) -> Option<usize> {
-        if self.next_talker < self.apps.len() { Some(self.next_talker) } else { self.talkers.last().copied() }
+        self.senders.get(self.next_sender).or(self.talkers.last()).copied()
     }
 
     /// The one of [`Self::talker`] has none.
     fn pass_talker(&mut self) {
-        if self.next_talker < self.apps.len() {
-            self.next_talker += 1;
+        if self.next_sender < self.senders.len() {
+            self.next_sender += 1;
         } else {
             self.talkers.pop();
         }
@@ -91,6 +97,10 @@ impl Apps {
 }
 
 impl App for Apps {
+    fn sends_datagrams(&self) -> bool {
+        !self.senders.is_empty()
+    }
+
     fn start(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.apps.iter_mut().for_each(|app| app.start(endpoint, now));
         self.note_all_called();
@@ -114,12 +124,14 @@ impl App for Apps {
 
     fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.talkers.clear();
-        self.next_talker = self.apps.len();
+        self.next_sender = self.senders.len();
         for (index, (deadline, app)) in self.deadlines.iter_mut().zip(&mut self.apps).enumerate() {
             if *deadline <= now {
                 app.handle_timeout(endpoint, now);
                 *deadline = app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
-                self.talkers.push(index);
+                if app.sends_datagrams() {
+                    self.talkers.push(index);
+                }
             }
         }
         self.talkers.reverse();

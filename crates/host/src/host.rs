@@ -93,7 +93,7 @@ pub trait Host {
     }
 
     /// A look at the subflow from `local` to `remote`, for checkers; nothing if the host is not the engine.
-    fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Sight<'_>> {
+    fn inspect(&self, local: &SocketAddr, remote: &SocketAddr) -> Option<Sight<'_>> {
         let _ = (local, remote);
         None
     }
@@ -169,7 +169,7 @@ impl Host for Box<dyn Host> {
         self.as_ref().is_in_transit(segment)
     }
 
-    fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Sight<'_>> {
+    fn inspect(&self, local: &SocketAddr, remote: &SocketAddr) -> Option<Sight<'_>> {
         self.as_ref().inspect(local, remote)
     }
 

@@ -270,7 +270,7 @@ impl<A: Agent, P: App> Host for EndpointHost<A, P> {
     }
 
     #[inline]
-    fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Sight<'_>> {
+    fn inspect(&self, local: &SocketAddr, remote: &SocketAddr) -> Option<Sight<'_>> {
         self.endpoint.inspect(local, remote)
     }
 

@@ -47,6 +47,10 @@ impl App for Noted {
         self.note("datagram");
     }
 
+    fn sends_datagrams(&self) -> bool {
+        true
+    }
+
     fn poll_datagram(&mut self, _: Instant) -> Option<Datagram> {
         core::mem::take(&mut self.talks).then(|| datagram(self.number.into()))
     }

@@ -51,19 +51,20 @@ impl Routes {
 
     #[inline(never)]
     pub fn next(&self, packet: &Packet) -> Option<VertexId> {
-        match packet.ends()? {
-            (IpAddr::V4(source), IpAddr::V4(destination)) => {
-                let (source, destination) = (source.to_bits(), destination.to_bits());
+        match packet.ends_v4() {
+            Some((source, destination)) => {
                 self.by_host.get_v4(destination).or_else(|| first(&self.v4, source, destination))
             }
-            (source, destination) => self.next_other(source, destination),
+            None => self.next_other(packet),
         }
     }
 
-    /// Apart, so that what all of IPv4 goes through is short.
+    /// Apart, so that what all segments of IPv4 go through is short.
     #[inline(never)]
-    fn next_other(&self, source: IpAddr, destination: IpAddr) -> Option<VertexId> {
+    fn next_other(&self, packet: &Packet) -> Option<VertexId> {
+        let (source, destination) = packet.ends()?;
         self.by_host.get(destination).or_else(|| match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => first(&self.v4, source.to_bits(), destination.to_bits()),
             (IpAddr::V6(source), IpAddr::V6(destination)) => first(&self.v6, source.to_bits(), destination.to_bits()),
             _ => None,
         })

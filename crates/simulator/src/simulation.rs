@@ -295,7 +295,7 @@ impl<H> Attached<H> {
 /// Apart, so that what nearly every segment goes past is short.
 #[inline(never)]
 fn look_inside<'a>(host: &'a impl Host, (local, remote): &FlowKey) -> Option<Sight<'a>> {
-    host.inspect(*local, *remote)
+    host.inspect(local, remote)
 }
 
 impl Watchers {
@@ -325,7 +325,7 @@ impl Watchers {
     #[inline]
     fn see_rest(&mut self, at: Instant, host: &impl Host) {
         if let Some(checker) = &mut self.checker {
-            checker.settled(at, |(local, remote)| host.inspect(*local, *remote));
+            checker.settled(at, |(local, remote)| host.inspect(local, remote));
         }
     }
 

@@ -26,7 +26,7 @@ pub struct EndpointConfig {
 }
 
 /// Settings of a connection. [`Default`] is what a user of a real network would want.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionConfig {
     /// Speak MPTCP; otherwise plain TCP.
     pub mptcp: bool,

@@ -1,6 +1,7 @@
 //! One host: demultiplexes segments to connections, and tokens to the connections they join.
 
 mod application;
+mod expectation;
 mod lingering;
 mod passive_open;
 
@@ -38,9 +39,6 @@ pub struct Footprint {
     /// MPTCP tokens in use.
     pub tokens: usize,
 }
-
-/// With so many connections what they need does not fit into the cache.
-const CROWD: usize = 256;
 
 fn owned(slots: &mut [Slot], id: ConnectionId) -> Result<&mut Connection, ConnectionError> {
     slots
@@ -81,6 +79,10 @@ pub struct Endpoint {
     now: Instant,
     /// The latest subflows of [`Self::expect`].
     expected: [Option<Route>; 2],
+    /// Whose timer came first with the latest calls of it.
+    expected_due: [Option<usize>; 2],
+    /// The settings of the connection that was opened last.
+    latest_config: Option<Arc<ConnectionConfig>>,
 }
 
 #[derive(Default)]
@@ -106,6 +108,8 @@ impl Endpoint {
             preferred_address: None,
             now: Instant::ZERO,
             expected: [None; 2],
+            expected_due: [None; 2],
+            latest_config: None,
         }
     }
 
@@ -125,30 +129,6 @@ impl Endpoint {
     #[inline]
     pub fn handle_segment(&mut self, mut segment: impl BorrowMut<Segment>, now: Instant) {
         self.take_segment(segment.borrow_mut(), now);
-    }
-
-    /// Whether [`Self::expect`] is worth its while: what few connections need is in the cache anyway.
-    #[inline]
-    pub fn is_crowded(&self) -> bool {
-        self.open >= CROWD
-    }
-
-    /// Has memory fetched for a segment that will be handled after a few others. What is to be fetched leads from one to the next, and
-    /// none of it is waited for: each call goes one step for this segment, and one for each of the two before it.
-    pub fn expect(&mut self, segment: &Segment) {
-        let route = self.host.route_of(segment);
-        let connection = |route: &Route| self.slots.get(route.slot as usize)?.connection.as_deref();
-        if let Some(connection) = route.as_ref().and_then(connection) {
-            units::prefetch(connection);
-        }
-        let [latest, before] = self.expected;
-        if let Some((route, connection)) = latest.as_ref().and_then(|route| Some((route, connection(route)?))) {
-            connection.prefetch_subflow(route.subflow);
-        }
-        if let Some((route, connection)) = before.as_ref().and_then(|route| Some((route, connection(route)?))) {
-            connection.prefetch_queues(route.subflow);
-        }
-        self.expected = [route, latest];
     }
 
     fn take_segment(&mut self, segment: &mut Segment, now: Instant) {
@@ -454,7 +434,8 @@ impl Endpoint {
             _ => local,
         };
         let tuple = Tuple { local, remote };
-        let slot = self.create(Arc::new(config), tuple, true, None)?;
+        let config = self.share(config);
+        let slot = self.create(config, tuple, true, None)?;
         let Self { host, slots, .. } = self;
         let place = &mut slots[slot as usize];
         if let Some(connection) = place.connection.as_deref_mut() {
@@ -463,6 +444,14 @@ impl Endpoint {
         let id = ConnectionId { slot, generation: place.generation };
         self.after(slot);
         Ok(id)
+    }
+
+    /// The same settings, where those of the connection before are the same: among many connections they stay in the cache.
+    fn share(&mut self, config: ConnectionConfig) -> Arc<ConnectionConfig> {
+        match &self.latest_config {
+            Some(latest) if **latest == config => latest.clone(),
+            _ => self.latest_config.insert(Arc::new(config)).clone(),
+        }
     }
 
     fn get(&self, id: ConnectionId) -> Option<&Connection> {
@@ -507,12 +496,12 @@ impl Endpoint {
     #[inline]
     pub fn recv(&mut self, connection: ConnectionId, max: usize, now: Instant) -> Result<Received, ConnectionError> {
         let reader = self.get_mut(connection, now)?;
-        let received = reader.recv(max)?;
+        let Some(payload) = reader.take(max) else { return reader.nothing_to_read() };
         // Reading gives something to say only where it opens the window by much.
-        if matches!(received, Received::Data(_)) && reader.announce_window_if_worthwhile() {
+        if reader.announce_window_if_worthwhile() {
             self.after(connection.slot);
         }
-        Ok(received)
+        Ok(Received::Data(payload))
     }
 
     /// Octets that [`Self::send`] would take now.
@@ -739,8 +728,8 @@ impl Endpoint {
 
     /// A look at the subflow from `local` to `remote`, if there is one: for checkers.
     #[inline]
-    pub fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Sight<'_>> {
-        let route = self.host.route(&Tuple { local, remote })?;
+    pub fn inspect(&self, local: &SocketAddr, remote: &SocketAddr) -> Option<Sight<'_>> {
+        let route = self.host.route_between(local, remote)?;
         self.slots[route.slot as usize].connection.as_deref()?.inspect(route.subflow)
     }
 

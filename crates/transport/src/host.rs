@@ -131,7 +131,12 @@ impl Host {
     /// Where a segment belongs that has arrived.
     #[inline(always)]
     pub(crate) fn route_of(&self, segment: &Segment) -> Option<Route> {
-        self.routes.between(&segment.dst, &segment.src)
+        self.route_between(&segment.dst, &segment.src)
+    }
+
+    #[inline(always)]
+    pub(crate) fn route_between(&self, local: &SocketAddr, remote: &SocketAddr) -> Option<Route> {
+        self.routes.between(local, remote)
     }
 
     /// Claims a four-tuple; false if it is taken.

@@ -72,11 +72,12 @@ impl Deadlines {
     #[inline]
     pub fn set(&mut self, source: usize, at: Option<Instant>) {
         let at = at.unwrap_or(Instant::FAR_FUTURE);
-        if self.get(source).unwrap_or(Instant::FAR_FUTURE) == at {
-            return;
-        }
-        if source >= self.places.len() / 2 {
-            self.grow(source + 1);
+        let place = self.places.len() / 2 + source;
+        match self.places.get(place) {
+            Some(known) if known.at() == at => return,
+            Some(_) => {}
+            None if at == Instant::FAR_FUTURE => return,
+            None => self.grow(source + 1),
         }
         self.next_order += 1;
         self.play(source, Key::new(at, self.next_order, source));

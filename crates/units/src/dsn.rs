@@ -17,7 +17,8 @@ impl Dsn {
 
     /// `self <= other` in data sequence space.
     pub const fn before_or_at(self, other: Self) -> bool {
-        self.0 == other.0 || self.before(other)
+        // Equal, or before: in one comparison.
+        other.0.wrapping_sub(self.0) <= 1 << 63
     }
 
     /// `self > other` in data sequence space.
@@ -105,5 +106,14 @@ mod tests {
         let last = Dsn(u64::MAX);
         assert!(last.before(last + 1));
         assert_eq!((last + 2).since(last), 2);
+    }
+
+    #[test]
+    fn before_or_at_is_either_however_far() {
+        for distance in [0, 1, (1 << 63) - 1, 1 << 63, (1 << 63) + 1, u64::MAX] {
+            let (first, other) = (Dsn(5), Dsn(5) + distance);
+            assert_eq!(first.before_or_at(other), first == other || first.before(other), "{distance}");
+            assert_eq!(first.at_or_after(other), first == other || first.after(other), "{distance}");
+        }
     }
 }

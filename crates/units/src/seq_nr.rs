@@ -17,7 +17,8 @@ impl SeqNr {
 
     /// `self <= other` in sequence space.
     pub const fn before_or_at(self, other: Self) -> bool {
-        self.0 == other.0 || self.before(other)
+        // Equal, or before: in one comparison.
+        other.0.wrapping_sub(self.0) <= 1 << 31
     }
 
     /// `self > other` in sequence space.
@@ -92,5 +93,14 @@ mod tests {
         assert_eq!(before_wrap.max(after_wrap), after_wrap);
         assert!(after_wrap.in_window(before_wrap, 5));
         assert!(!after_wrap.in_window(before_wrap, 4));
+    }
+
+    #[test]
+    fn before_or_at_is_either_however_far() {
+        for distance in [0, 1, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, u32::MAX] {
+            let (first, other) = (SeqNr(5), SeqNr(5) + distance);
+            assert_eq!(first.before_or_at(other), first == other || first.before(other), "{distance}");
+            assert_eq!(first.at_or_after(other), first == other || first.after(other), "{distance}");
+        }
     }
 }

@@ -40,8 +40,13 @@ impl Payload {
     }
 
     /// Number of octets as sequence numbers count them. No segment has 4 GiB: a payload that has counts as the most there is.
+    #[inline]
     pub fn sequence_len(&self) -> u32 {
-        u32_from(self.len() as u64)
+        match self {
+            Self::Empty => 0,
+            Self::Pattern(pattern) => pattern.len,
+            Self::Bytes(bytes) => u32_from(bytes.len() as u64),
+        }
     }
 
     /// Whether there are no octets.

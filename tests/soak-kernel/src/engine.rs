@@ -54,7 +54,7 @@ impl Watched {
     fn see(&mut self, direction: Direction, segment: &Segment, now: Instant) {
         let host = &self.host;
         // One host is watched; its number means nothing.
-        self.checker.see(now, CLIENT, direction, segment, |(local, remote)| host.inspect(*local, *remote));
+        self.checker.see(now, CLIENT, direction, segment, |(local, remote)| host.inspect(local, remote));
         if self.lists {
             let own = if direction == Direction::Sent { segment.src } else { segment.dst };
             Listing.segment(now, Interface { host: CLIENT, address: own.ip() }, direction, segment);
@@ -63,7 +63,7 @@ impl Watched {
 
     fn settled(&mut self, now: Instant) {
         let host = &self.host;
-        self.checker.settled(now, |(local, remote)| host.inspect(*local, *remote));
+        self.checker.settled(now, |(local, remote)| host.inspect(local, remote));
     }
 
     fn look(&self) -> Look {

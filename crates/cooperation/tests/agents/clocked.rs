@@ -88,7 +88,7 @@ impl Host for Clocked {
     }
 
     /// Checkers compare its timers with the network's time.
-    fn inspect(&self, local: core::net::SocketAddr, remote: core::net::SocketAddr) -> Option<Sight<'_>> {
+    fn inspect(&self, local: &core::net::SocketAddr, remote: &core::net::SocketAddr) -> Option<Sight<'_>> {
         if self.clock == Clock::TRUE { self.host.inspect(local, remote) } else { None }
     }
 

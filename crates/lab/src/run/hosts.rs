@@ -191,7 +191,7 @@ impl Host for LabHost {
         each!(self, host => host.is_in_transit(segment))
     }
 
-    fn inspect(&self, local: SocketAddr, remote: SocketAddr) -> Option<Sight<'_>> {
+    fn inspect(&self, local: &SocketAddr, remote: &SocketAddr) -> Option<Sight<'_>> {
         each!(self, host => host.inspect(local, remote))
     }
 

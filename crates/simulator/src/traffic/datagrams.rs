@@ -131,6 +131,10 @@ impl App for UdpSource {
         self.advance(now);
     }
 
+    fn sends_datagrams(&self) -> bool {
+        true
+    }
+
     fn poll_datagram(&mut self, _: Instant) -> Option<Datagram> {
         let payload_len = self.next_payload()?;
         Some(Datagram { src: self.flow.local, dst: self.flow.remote, payload_len })

@@ -5,6 +5,7 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
 
 use arrayvec::ArrayVec;
+use smallvec::{SmallVec, smallvec};
 use units::{Duration, Instant};
 use wire::Segment;
 use wire::mptcp::{AddAddr, AddressId, MpPrio, MptcpOption, RemoveAddr, ResetReason};
@@ -50,16 +51,16 @@ impl Due {
     }
 }
 
-/// Both sides' addresses and what is to be said about them.
+/// Both sides' addresses and what is to be said about them. Most connections have one each: those need no memory of their own.
 #[derive(Debug)]
 pub(super) struct Addresses {
     /// The peer takes joins at the address of its first subflow (flag C absent).
     pub(super) join_to_first: bool,
     /// Identifier, address, and the port if one was announced with it.
-    local: Vec<(AddressId, IpAddr, Option<u16>)>,
+    local: SmallVec<[(AddressId, IpAddr, Option<u16>); 1]>,
     /// Where the search for a free identifier starts, so that one that was withdrawn rests for long.
     next_id: u8,
-    remote: Vec<(AddressId, SocketAddr)>,
+    remote: SmallVec<[(AddressId, SocketAddr); 1]>,
     announcements: Vec<Announcement>,
     /// What waits to be sent; never empty. Nearly always there is nothing, and every segment asks.
     due: Option<Box<Due>>,
@@ -72,9 +73,9 @@ impl Addresses {
     pub(super) fn new(first_local: IpAddr, first_remote: SocketAddr) -> Self {
         Self {
             join_to_first: true,
-            local: vec![(AddressId(0), first_local, None)],
+            local: smallvec![(AddressId(0), first_local, None)],
             next_id: 1,
-            remote: vec![(AddressId(0), first_remote)],
+            remote: smallvec![(AddressId(0), first_remote)],
             announcements: Vec::new(),
             due: None,
             wake_at: Instant::FAR_FUTURE,

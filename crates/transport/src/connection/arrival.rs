@@ -154,6 +154,7 @@ impl Connection {
     }
 
     /// In plain TCP the subflow's ACK is the data level's.
+    #[inline]
     pub(super) fn on_tcp_ack(
         &mut self,
         id: SubflowId,

@@ -33,6 +33,8 @@ struct Again {
 #[derive(Debug, Default)]
 pub(super) struct Carriers {
     runs: VecDeque<Run>,
+    /// That of the last run, if there is one: every segment that is sent asks, and the runs lie elsewhere.
+    latest: Option<Option<SubflowId>>,
     /// Ascending and disjoint.
     again: VecDeque<Again>,
 }
@@ -41,7 +43,7 @@ impl Carriers {
     /// New octets from `start` on.
     #[inline]
     pub(super) fn note(&mut self, start: Dsn, carrier: Option<SubflowId>) {
-        if self.runs.back().is_none_or(|last| last.carrier != carrier) {
+        if self.latest != Some(carrier) {
             self.begin_run(start, carrier);
         }
     }
@@ -49,8 +51,14 @@ impl Carriers {
     fn begin_run(&mut self, start: Dsn, carrier: Option<SubflowId>) {
         let is_full = self.runs.len() >= RUNS_MAX;
         match self.runs.back_mut() {
-            Some(last) if is_full => last.carrier = None,
-            _ => self.runs.push_back(Run { start, carrier }),
+            Some(last) if is_full => {
+                last.carrier = None;
+                self.latest = Some(None);
+            }
+            _ => {
+                self.runs.push_back(Run { start, carrier });
+                self.latest = Some(carrier);
+            }
         }
     }
 

@@ -137,7 +137,9 @@ impl Connection {
             return false;
         }
         subflow.tcb.take_expected_data(segment, now);
-        self.on_tcp_ack(id, 0, false, host, now);
+        // It acknowledges nothing, but may widen the window.
+        let window = subflow.tcb.peer_window();
+        self.note_window(self.sender.buffer.start(), window.into());
         self.append_in_order(core::mem::take(&mut segment.payload));
         self.note_received(host);
         self.check_data_fin(host, now);

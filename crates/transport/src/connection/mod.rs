@@ -380,6 +380,11 @@ impl Connection {
         }
     }
 
+    /// Has fetched what says when subflows want to be called.
+    pub(crate) fn prefetch_timers(&self) {
+        self.subflows.iter().for_each(Subflow::prefetch_timers);
+    }
+
     /// Something happens to the connection other than that it sends. True if it was not in the endpoint's queue before.
     #[inline]
     pub(crate) fn note_touch(&mut self) -> bool {
@@ -452,20 +457,16 @@ impl Connection {
     }
 
     /// Takes at most `max` octets in order. Whoever takes some looks whether that opens the window
-    /// ([`Self::announce_window_if_worthwhile`]).
+    /// ([`Self::announce_window_if_worthwhile`]); where there are none, [`Self::nothing_to_read`] says why.
     #[inline]
-    pub(crate) fn recv(&mut self, max: usize) -> Result<Received, ConnectionError> {
+    pub(crate) fn take(&mut self, max: usize) -> Option<Payload> {
         self.receiver.readable_told = false;
-        match self.receiver.stream.take(max) {
-            Some(payload) => {
-                self.totals.read_bytes += payload.len() as u64;
-                Ok(Received::Data(payload))
-            }
-            None => self.nothing_to_read(),
-        }
+        let payload = self.receiver.stream.take(max)?;
+        self.totals.read_bytes += payload.len() as u64;
+        Some(payload)
     }
 
-    fn nothing_to_read(&self) -> Result<Received, ConnectionError> {
+    pub(crate) fn nothing_to_read(&self) -> Result<Received, ConnectionError> {
         if self.receiver.finished || self.receiver.shut {
             return Ok(Received::Finished);
         }

@@ -203,6 +203,12 @@ impl Subflow {
         }
     }
 
+    /// Has fetched what [`Self::next_timeout`] depends on.
+    pub(crate) fn prefetch_timers(&self) {
+        self.tcb.prefetch_timers();
+        units::prefetch(&self.handshake);
+    }
+
     pub(crate) fn next_timeout(&self) -> Instant {
         self.tcb.next_timeout().min(self.next_handshake_timeout())
     }
@@ -223,6 +229,7 @@ impl Subflow {
     /// Another segment may join those in flight or queued, as far as congestion window and receive window go: what must
     /// wait for the window of this subflow may fit that of another. Where pacing holds one back, none joins it for the
     /// same reason.
+    #[inline]
     pub(crate) fn has_room(&self) -> bool {
         if self.tcb.is_paced() && self.tcb.unsent_bytes() > 0 {
             return false;

@@ -314,6 +314,7 @@ impl Tcb {
     }
 
     /// RACK, after an ACK or when its timer fires. Gives the octets newly lost.
+    #[inline]
     pub(super) fn detect_losses_by_time(&mut self, now: Instant) -> u64 {
         if self.rack.has_overtaken_nothing(&self.board) {
             self.timers.stop(Timer::Reorder);

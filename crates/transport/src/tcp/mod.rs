@@ -232,6 +232,11 @@ impl Tcb {
         self.unsent.front().into_iter().for_each(units::prefetch);
     }
 
+    /// Has fetched when [`Self::on_timeout`] wants to be called.
+    pub(crate) fn prefetch_timers(&self) {
+        units::prefetch(&self.timers);
+    }
+
     /// Hands over data. The caller sees to it that they fit [`Self::payload_max`] or the offload limit.
     pub(crate) fn push(&mut self, chunk: Chunk) {
         self.unsent_bytes += chunk.payload.len() as u64;

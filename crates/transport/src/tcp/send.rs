@@ -454,9 +454,13 @@ impl Tcb {
     /// Fills what room the other options left with SACK blocks.
     #[inline]
     pub(crate) fn add_sack_blocks(&mut self, segment: &mut Segment) {
-        if !self.has_blocks_to_report() {
-            return;
+        if self.has_blocks_to_report() {
+            self.add_blocks(segment);
         }
+    }
+
+    #[inline(never)]
+    fn add_blocks(&mut self, segment: &mut Segment) {
         let used = segment.options.encoded_len();
         let by_mtu = (self.mss() as usize).saturating_sub(segment.payload.len());
         let room = OPTION_SPACE.min(by_mtu.max(used)).saturating_sub(used);
