@@ -18,6 +18,7 @@
 //! capacity     what the shared link carries
 //! pauses       moments in which the owner's traffic is seen alone
 //! passive_rtt  how long packets wait on the shared link
+//! one_way      which way they do, by the server's clock
 //! modem        what the link can be expected to carry, before anything was sent
 //! counters     what passes over the shared interface, whoever sends it
 //! status       what all of it does, for people and programs
@@ -30,6 +31,7 @@ mod counters;
 mod courtesy;
 mod forwarder;
 mod modem;
+mod one_way;
 mod passive_rtt;
 mod pauses;
 mod scavenger;

@@ -329,9 +329,8 @@ fn ten_minutes_of_flapping() {
     }
 }
 
-#[test]
-#[ignore = "minutes; a table of docs/product.md"]
-fn page_of_a_hundred_images() {
+/// Tables of a page of small files, as it takes `milliseconds` by each way from a server's port, if it comes.
+fn pages(milliseconds: impl Fn(&Bed, Way, u16) -> Option<f64>) {
     for [(rate, rtt), (other_rate, other_rtt)] in [[(10, 40), (10, 40)], [(10, 40), (5, 80)]] {
         if !is_wanted(&format!("{rate}+{other_rate} Mbit/s")) {
             continue;
@@ -342,7 +341,7 @@ fn page_of_a_hundred_images() {
             let mut rows = [Way::Alone(0), Way::Kernel, Way::Join].map(|way| (way, Vec::new()));
             for _ in 0..rounds() {
                 for (way, values) in &mut rows {
-                    values.extend(bed.page(*way, port, 100));
+                    values.extend(milliseconds(&bed, *way, port));
                 }
             }
             let rows = rows.map(|(way, values)| Row { name: way.name(), values });
@@ -350,6 +349,12 @@ fn page_of_a_hundred_images() {
             table::print(&case, "ms", &rows, &[("best", rows[0].median())]);
         }
     }
+}
+
+#[test]
+#[ignore = "minutes; a table of docs/product.md"]
+fn page_of_a_hundred_images() {
+    pages(|bed, way, port| bed.page(way, port, 100));
 }
 
 #[expect(clippy::disallowed_methods, reason = "other programs work in real time")]
@@ -361,32 +366,12 @@ fn now() -> Instant {
 #[test]
 #[ignore = "minutes; a table of docs/product.md"]
 fn a_hundred_small_files() {
-    for [(rate, rtt), (other_rate, other_rtt)] in [[(10, 40), (10, 40)], [(10, 40), (5, 80)]] {
-        if !is_wanted(&format!("{rate}+{other_rate} Mbit/s")) {
-            continue;
-        }
-        let links = [link(rate, rtt, ""), link(other_rate, other_rtt, "")];
-        let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
-        for (port, protocol) in [(MPTCP, "MPTCP"), (PLAIN, "plain")] {
-            let mut rows = [Way::Alone(0), Way::Kernel, Way::Join].map(|way| (way, Vec::new()));
-            for _ in 0..rounds() {
-                for (way, values) in &mut rows {
-                    let begin = now();
-                    let curl = bed.curl(
-                        *way,
-                        port,
-                        "/image/[0-99]",
-                        &["--parallel", "--parallel-max", "6", "--no-progress-meter"],
-                    );
-                    assert_eq!(numbers(curl).len(), 200);
-                    values.push(begin.elapsed().as_secs_f64() * 1000.0);
-                }
-            }
-            let rows = rows.map(|(way, values)| Row { name: way.name(), values });
-            let case = format!("{protocol} server, {rate}+{other_rate} Mbit/s, {rtt}/{other_rtt} ms");
-            table::print(&case, "ms", &rows, &[("best", rows[0].median())]);
-        }
-    }
+    pages(|bed, way, port| {
+        let begin = now();
+        let more = ["--parallel", "--parallel-max", "6", "--no-progress-meter"];
+        assert_eq!(numbers(bed.curl(way, port, "/image/[0-99]", &more)).len(), 200);
+        Some(begin.elapsed().as_secs_f64() * 1000.0)
+    });
 }
 
 #[test]

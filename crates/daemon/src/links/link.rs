@@ -41,7 +41,7 @@ pub struct LinkStatus {
     pub is_up: bool,
     /// Whether this device is still paired with it.
     pub is_paired: bool,
-    /// For how long nothing was heard of it, if that is longer than its words are apart.
+    /// For how long nothing was heard of it, if that is longer than its words are apart; `None` also: it was never heard.
     pub silent: Option<Duration>,
     /// From a word to its answer, the last time.
     pub round_trip: Option<Duration>,
@@ -283,7 +283,7 @@ impl Link {
             place: self.place.ip(),
             is_up,
             is_paired: self.is_known,
-            silent: self.caller.silence(self.now).filter(|span| is_up && *span > QUIET),
+            silent: self.caller.silence(self.now).filter(|span| *span > QUIET),
             round_trip: self.caller.round_trip().filter(|_| is_up),
             lends: terms.map(|terms| terms.lends.name()),
             lends_in_words: terms.map(|terms| terms.lends.describe()),

@@ -157,6 +157,11 @@ impl Exchange {
         matches!(self.answer, Answering::Head(_)) && self.informational == 0
     }
 
+    /// Whether the request may go on another connection, should this one end now.
+    pub fn can_begin_again(&self) -> bool {
+        self.again.is_some()
+    }
+
     /// Whether the client's and the server's connection can be used again.
     pub fn keeps(&self) -> (bool, bool) {
         let request_done = self.request_body.is_done();

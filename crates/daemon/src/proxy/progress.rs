@@ -26,6 +26,8 @@ const RESOLVING_MAX: Duration = Duration::from_secs(15);
 type Status = (u16, &'static str);
 /// How long a client may take to read a last answer.
 const FAREWELL_MAX: Duration = Duration::from_secs(5);
+/// Somebody was waited for in vain.
+const GATEWAY_TIMEOUT: Status = (504, "Gateway Timeout");
 
 impl Session {
     /// Where it wants to go, or is connected to.
@@ -383,10 +385,12 @@ impl Proxy {
             Stage::Opening => self.drop_server(key, false, endpoint, now),
             // A client that has no part of an answer hears what the engine has waited for in vain.
             Stage::Exchange(exchange)
-                if exchange.is_silent() && reason == CloseReason::TimedOut && self.choice.is_empty() =>
+                if exchange.is_silent() && (self.choice.is_empty() || !exchange.can_begin_again()) =>
             {
-                let why = "no uplink was there for a minute";
-                self.fault(key, (504, "Gateway Timeout"), why, endpoint, now);
+                match why_ended(reason, self.choice.is_empty()) {
+                    Some((status, why)) => self.fault(key, status, why, endpoint, now),
+                    None => self.turn(key, endpoint, now),
+                }
             }
             _ => self.turn(key, endpoint, now),
         }
@@ -480,6 +484,19 @@ impl Proxy {
             End::ClientGone => drop(session),
         }
         self.made_room(now);
+    }
+}
+
+/// What a client hears of a connection that did not end by the server's will.
+const fn why_ended(reason: CloseReason, without_uplinks: bool) -> Option<(Status, &'static str)> {
+    match reason {
+        CloseReason::TimedOut if without_uplinks => Some((GATEWAY_TIMEOUT, "no uplink was there for a minute")),
+        CloseReason::TimedOut => Some((GATEWAY_TIMEOUT, "it acknowledges nothing any more")),
+        CloseReason::AddressWithdrawn => Some((
+            (502, "Bad Gateway"),
+            "the uplink of this connection is gone, and without MPTCP it goes on over no other",
+        )),
+        _ => None,
     }
 }
 

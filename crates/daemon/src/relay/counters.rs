@@ -28,6 +28,11 @@ impl Counters {
         }
     }
 
+    /// As whoever looks from the other end of the link has it.
+    pub const fn turned(self) -> Self {
+        Self { down_bytes: self.up_bytes, up_bytes: self.down_bytes }
+    }
+
     /// `proc_net_dev(5)`: for each interface its name, eight numbers for what it received, and eight for what it sent.
     fn parse(text: &str, interface: &str) -> Option<Self> {
         let (_, numbers) =

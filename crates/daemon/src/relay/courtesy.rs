@@ -8,7 +8,7 @@
 use units::{Instant, Rate};
 
 use super::counters::Counters;
-use super::passive_rtt::PassiveRtt;
+use super::passive_rtt::{PassiveRtt, Wait};
 use super::scavenger::{Passed, Scavenger};
 use super::shaper::Shaper;
 
@@ -18,35 +18,51 @@ pub struct Courtesy<D, U> {
     down: Shaper<D>,
     up: Shaper<U>,
     scavenger: Scavenger,
+    of_uploads: Scavenger,
     passive_rtt: PassiveRtt,
-    /// Of the shared interface, at the last tick.
-    counters: Counters,
+    /// Of the shared interface, at the last tick, if it was there.
+    counters: Option<Counters>,
     /// Octets on the wire that were lent since then.
     lent: Counters,
 }
 
 impl<D, U> Courtesy<D, U> {
     /// With the highest rate of each direction, and what the link can be expected to carry, if anybody knows. What the shared interface has counted so far is nobody's.
-    pub fn new(rate: Option<Rate>, expected: Option<Rate>, counters: Counters) -> Self {
+    pub fn new(rate: Option<Rate>, expected: Option<Rate>, counters: Option<Counters>) -> Self {
         Self {
             down: Shaper::new(rate),
             up: Shaper::new(rate),
             scavenger: Scavenger::new(rate, expected),
+            of_uploads: Scavenger::of_uploads(rate),
             passive_rtt: PassiveRtt::default(),
             counters,
             lent: Counters::default(),
         }
     }
 
-    /// What is lent, and what was found.
+    /// What is lent, and what was found, of the direction towards destinations.
     pub const fn scavenger(&self) -> &Scavenger {
         &self.scavenger
     }
 
+    /// The same of the other direction.
+    #[cfg(test)]
+    pub const fn of_uploads(&self) -> &Scavenger {
+        &self.of_uploads
+    }
+
     /// A packet for a destination has come through the shared link, which counts `header_bytes` in front of its `octets`. False: it is lost.
     pub fn enter_down(&mut self, packet: D, octets: &[u8], header_bytes: u64, now: Instant) -> bool {
-        if let Some(wait) = self.passive_rtt.heed_down(octets, now) {
-            self.scavenger.heed_wait(wait);
+        match self.passive_rtt.heed_down(octets, now) {
+            Some(Wait::Somewhere(wait)) => {
+                self.scavenger.heed_wait(wait, false);
+                self.of_uploads.heed_wait(wait, false);
+            }
+            Some(Wait::Split { down, up }) => {
+                self.scavenger.heed_wait(down, true);
+                self.of_uploads.heed_wait(up, true);
+            }
+            None => {}
         }
         // It has come through the owner's link, whatever becomes of it.
         self.lent.down_bytes += octets.len() as u64 + header_bytes;
@@ -85,19 +101,22 @@ impl<D, U> Courtesy<D, U> {
         self.scavenger.next_at()
     }
 
-    /// A tick has passed; what the shared interface has counted until now.
-    pub fn tick(&mut self, counters: Counters, now: Instant) {
-        let passed = Passed {
-            all: counters.since(self.counters),
-            lent: core::mem::take(&mut self.lent),
-            waits: self.down.is_waiting() || self.up.is_waiting(),
-        };
+    /// A tick has passed; what the shared interface has counted until now, if it is there.
+    pub fn tick(&mut self, counters: Option<Counters>, now: Instant) {
+        // What one that was away has counted meanwhile, perhaps under another name, did not pass in this tick.
+        let counted = counters.zip(self.counters).map(|(counters, before)| counters.since(before));
         self.counters = counters;
-        let rate = self.scavenger.tick(passed, now);
-        self.down.set_rate(rate);
-        self.down.slow_down(self.scavenger.pause_rate());
-        self.up.set_rate(rate);
+        let (all, lent) = (counted.unwrap_or_default(), core::mem::take(&mut self.lent));
+        let down = Passed { all, lent, waits: self.down.is_waiting() };
+        let up = Passed { waits: self.up.is_waiting(), ..down }.turned();
+        follow(&mut self.down, &mut self.scavenger, down, now);
+        follow(&mut self.up, &mut self.of_uploads, up, now);
     }
+}
+
+fn follow<T>(shaper: &mut Shaper<T>, scavenger: &mut Scavenger, passed: Passed, now: Instant) {
+    shaper.set_rate(scavenger.tick(passed, now));
+    shaper.slow_down(scavenger.pause_rate());
 }
 
 #[cfg(test)]

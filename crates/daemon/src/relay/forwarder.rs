@@ -78,11 +78,7 @@ impl Forwarder {
     ) -> Self {
         let (rate, expected, counters) = {
             let shared = lock(&shared);
-            (
-                shared.lending.rate,
-                shared.lending.expected,
-                Counters::read(&shared.status.relay.interface).unwrap_or_default(),
-            )
+            (shared.lending.rate, shared.lending.expected, Counters::read(&shared.status.relay.interface))
         };
         Self {
             socket,
@@ -224,7 +220,7 @@ impl Forwarder {
     fn give_way(&mut self, now: Instant) {
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
-        let counters = Counters::read(&shared.status.relay.interface).unwrap_or_default();
+        let counters = Counters::read(&shared.status.relay.interface);
         self.courtesy.tick(counters, now);
         let found = self.courtesy.scavenger();
         (shared.lending.owner, shared.lending.spare) = (found.owner(), found.spare());

@@ -1,14 +1,16 @@
-//! How long packets wait on the shared link, seen from what is lent: no probes are sent. Sans-IO.
+//! How long packets wait on the shared link, each way, seen from what is lent: no probes are sent. Sans-IO.
 //!
 //! A destination's segment carries a timestamp (RFC 7323), which the server's next one passive. The time in between is a round trip over the
 //! shared link; what it is longer than the shortest one to that server is time in queues. They are the link's, by far: the rest of the way is
-//! wider.
+//! wider. Which way they are, the server's own timestamps tell ([`OneWay`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use units::{Duration, Instant};
 use wire::{Segment, TcpChecksum, Timestamps};
+
+use super::one_way::OneWay;
 
 /// Flows that are watched; what others say is left out.
 const FLOWS_MAX: usize = 64;
@@ -23,12 +25,33 @@ const SERVERS_MAX: usize = 256;
 const PERIOD: Duration = Duration::from_secs(300);
 
 /// A flow of a destination: its end, and the server's.
-type Flow = (SocketAddr, SocketAddr);
+type Ends = (SocketAddr, SocketAddr);
+
+/// How long a packet, or what it answers, waited in queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Either way, or both.
+    Somewhere(Duration),
+    /// Each way.
+    Split {
+        /// Towards this device.
+        down: Duration,
+        /// From it.
+        up: Duration,
+    },
+}
+
+/// What was seen of a flow.
+#[derive(Debug, Default)]
+struct Flow {
+    stamps: VecDeque<(u32, Instant)>,
+    one_way: OneWay,
+}
 
 /// What was seen under way.
 #[derive(Debug, Default)]
 pub struct PassiveRtt {
-    flows: BTreeMap<Flow, VecDeque<(u32, Instant)>>,
+    flows: BTreeMap<Ends, Flow>,
     shortest: BTreeMap<IpAddr, Duration>,
     shortest_before: BTreeMap<IpAddr, Duration>,
     period_ends: Option<Instant>,
@@ -38,15 +61,15 @@ impl PassiveRtt {
     /// A destination's packet leaves through the shared link.
     pub fn heed_up(&mut self, packet: &[u8], now: Instant) {
         let Some((source, destination, Timestamps { value: stamp, .. })) = stamped(packet) else { return };
-        let flow = (source, destination);
-        if !self.flows.contains_key(&flow) && self.flows.len() >= FLOWS_MAX {
+        let ends = (source, destination);
+        if !self.flows.contains_key(&ends) && self.flows.len() >= FLOWS_MAX {
             let is_live = |(_, sent): &(u32, Instant)| now.saturating_since(*sent) < ECHO_MAX;
-            self.flows.retain(|_, stamps| stamps.back().is_some_and(is_live));
+            self.flows.retain(|_, flow| flow.stamps.back().is_some_and(is_live));
             if self.flows.len() >= FLOWS_MAX {
                 return;
             }
         }
-        let stamps = self.flows.entry(flow).or_default();
+        let stamps = &mut self.flows.entry(ends).or_default().stamps;
         // Of several packets with one stamp the server echoes the first that it has, as RFC 7323 section 4.3 says.
         if stamps.back().is_none_or(|(last, sent)| *last != stamp && now.saturating_since(*sent) >= STEP) {
             if stamps.len() == STAMPS_MAX {
@@ -57,13 +80,19 @@ impl PassiveRtt {
     }
 
     /// A packet for a destination has come through the shared link: how long it, or what it answers, waited in queues, if it tells.
-    pub fn heed_down(&mut self, packet: &[u8], now: Instant) -> Option<Duration> {
-        let (source, destination, Timestamps { echo, .. }) = stamped(packet)?;
-        let stamps = self.flows.get_mut(&(destination, source))?;
+    pub fn heed_down(&mut self, packet: &[u8], now: Instant) -> Option<Wait> {
+        let (source, destination, Timestamps { value, echo }) = stamped(packet)?;
+        let ends = (destination, source);
+        let stamps = &mut self.flows.get_mut(&ends)?.stamps;
         let position = stamps.iter().position(|(stamp, _)| *stamp == echo)?;
         let (_, sent) = stamps.drain(..=position).next_back()?;
         let span = now.saturating_since(sent);
-        (span <= ECHO_MAX).then(|| span.saturating_sub(self.base(source.ip(), span, now)))
+        if span > ECHO_MAX {
+            return None;
+        }
+        let both = span.saturating_sub(self.base(source.ip(), span, now));
+        let down = self.flows.get_mut(&ends)?.one_way.heed(value, both, now);
+        Some(down.map_or(Wait::Somewhere(both), |down| Wait::Split { down, up: both.saturating_sub(down) }))
     }
 
     /// The shortest round trip to a server, now that there was one of `span`.
@@ -116,7 +145,8 @@ mod tests {
         for (value, sent, heard, queue) in [(1, 0, 50, 0), (2, 60, 130, 20), (3, 140, 180, 0), (4, 190, 240, 10)] {
             passive.heed_up(&packet(true, value, 0), ms(sent));
             passive.heed_up(&packet(true, value, 0), ms(sent + 5));
-            assert_eq!(passive.heed_down(&packet(false, 9, value), ms(heard)), Some(Duration::from_millis(queue)));
+            let wait = Wait::Somewhere(Duration::from_millis(queue));
+            assert_eq!(passive.heed_down(&packet(false, 9, value), ms(heard)), Some(wait));
             assert_eq!(passive.heed_down(&packet(false, 9, value), ms(heard + 1)), None, "told once");
         }
         assert_eq!(passive.heed_down(&packet(false, 9, 77), ms(300)), None, "nobody said that");
@@ -135,7 +165,10 @@ mod tests {
         let mut passive = PassiveRtt::default();
         let round_trip = |passive: &mut PassiveRtt, at: Instant, span: Duration| {
             passive.heed_up(&packet(true, 1, 0), at);
-            passive.heed_down(&packet(false, 9, 1), at + span).unwrap()
+            match passive.heed_down(&packet(false, 9, 1), at + span).unwrap() {
+                Wait::Somewhere(wait) => wait,
+                split @ Wait::Split { .. } => panic!("the server's clock stands still: {split:?}"),
+            }
         };
         let (short, long) = (Duration::from_millis(20), Duration::from_millis(80));
         assert_eq!(round_trip(&mut passive, Instant::ZERO, short), Duration::ZERO);

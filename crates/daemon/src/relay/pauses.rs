@@ -12,6 +12,8 @@ const EVERY: Duration = Duration::from_secs(10);
 const GAP: Duration = Duration::from_millis(2500);
 /// What is lent has drained when it takes less than this part of what passes.
 const DRAINED: f64 = 0.05;
+/// Or no more than this part of what is lent in any case.
+const LITTLE: f64 = 1.25;
 /// Ticks for which the owner is looked at alone; the last ones count.
 const LOOK_TICKS: u32 = 4;
 const COUNTED_TICKS: u32 = 2;
@@ -35,6 +37,8 @@ pub struct Seen {
     pub owner_mean_bps: f64,
     /// What was lent.
     pub lent_bps: f64,
+    /// What is lent in any case.
+    pub floor_bps: f64,
     /// What the link carries, if that is known.
     pub capacity_bps: Option<f64>,
     /// How long packets wait at least, if that was seen.
@@ -109,7 +113,8 @@ impl Pauses {
             }
             Phase::Lending => {}
             Phase::Draining => {
-                if seen.lent_bps <= DRAINED * (seen.owner_bps + seen.lent_bps) || self.ticks >= TICKS_MAX {
+                let drained_bps = (DRAINED * (seen.owner_bps + seen.lent_bps)).max(LITTLE * seen.floor_bps);
+                if seen.lent_bps <= drained_bps || self.ticks >= TICKS_MAX {
                     self.phase = Phase::Looking { ticks: 1, sum_bps: 0.0, last_bps: seen.owner_bps };
                 }
             }
@@ -171,6 +176,7 @@ mod tests {
             owner_bps,
             owner_mean_bps: owner_bps,
             lent_bps,
+            floor_bps: 48e3,
             capacity_bps: Some(CAPACITY_BPS),
             wait,
             is_long: wait_ms.is_some_and(|wait| wait > 25),

@@ -1,5 +1,7 @@
 //! The owner's traffic first: how much may be lent while the owner uses the link too. Less than best effort, as RFC 6297 calls it. Sans-IO.
 //!
+//! It is about one direction, and speaks of the one towards this device: for the other one, all that passes is told [turned](Counters::turned).
+//!
 //! What is lent fills what the owner leaves, and no queue: while packets wait longer than [`TARGET`], it gets less; while they do not, it
 //! gets more, as in LEDBAT (RFC 6817). An owner who wants all there is fills the queue, and gets it. While the owner wants nothing, only the
 //! cap counts.
@@ -22,6 +24,12 @@ pub const TICK: Duration = Duration::from_millis(100);
 const TARGET: Duration = Duration::from_millis(25);
 /// It never gets less: without any packet nothing is heard of queues.
 const FLOOR_BPS: f64 = 48_000.0;
+/// Uploads get this part of what the link carries as well: ACKs of downloads are among them, which need not stop for an owner who uploads.
+const FLOOR_PART_OF_UPLOADS: f64 = 0.015;
+/// A server may wait so long for a second segment before it acknowledges one (40 ms in Linux): that looks like a queue, and is none. At a higher rate the
+/// second one comes earlier; so long is one in bits.
+const DELAYED_ACK: Duration = Duration::from_millis(40);
+const SEGMENT_BITS: f64 = 12_000.0;
 /// An owner who takes less uses the link for its household only; so much, and part of what is lent.
 const IDLE_BPS: f64 = 100_000.0;
 const IDLE_PART: f64 = 0.03;
@@ -53,11 +61,17 @@ pub struct Scavenger {
     cap: Option<Rate>,
     /// What is offered at most until there is a sample.
     expected: Option<Rate>,
+    /// The part of what the link carries that is always lent.
+    floor_part: f64,
     /// What the owner takes, both ways.
     owner_bps: f64,
     /// What they took towards this device, on average, at the last ticks.
     owner_down_bps: VecDeque<f64>,
     lent_bps: f64,
+    /// Where more is lent, in this direction or the other one.
+    lent_most_bps: f64,
+    /// What was lent in the last tick.
+    last_lent_bps: f64,
     /// What the link can carry towards this device.
     capacity: Capacity,
     allowed_bps: f64,
@@ -67,7 +81,7 @@ pub struct Scavenger {
     /// Ticks for which the owner has used the link without a break.
     busy_ticks: u32,
     /// The shortest waits of this tick and of the one before.
-    waits: [Option<Duration>; 2],
+    waits: [Option<Waited>; 2],
     /// Whether the shortest way was seen without the owner's queue in it.
     knows_base: bool,
     pauses: Pauses,
@@ -83,6 +97,20 @@ pub struct Passed {
     pub lent: Counters,
     /// Whether more waits to be lent.
     pub waits: bool,
+}
+
+impl Passed {
+    /// The same, for the other direction.
+    pub const fn turned(self) -> Self {
+        Self { all: self.all.turned(), lent: self.lent.turned(), waits: self.waits }
+    }
+}
+
+/// How long a packet has waited, and whether in this direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Waited {
+    span: Duration,
+    is_here: bool,
 }
 
 /// The same in bit/s, towards this device unless said otherwise.
@@ -115,9 +143,10 @@ impl Passed {
 
 impl Rates {
     /// Whether the link was full when packets waited for `wait` at least: what passed is what it carries then, and not what it was asked for.
-    fn is_full(&self, wait: Duration) -> bool {
+    fn is_full(&self, waited: Waited) -> bool {
+        let Waited { span, is_here } = waited;
         // By Little's law, what waits is what passes in the time that it waits. Where more goes the other way, packets wait for that.
-        wait >= BUSY && self.all * wait.as_secs_f64() >= QUEUED_BITS && self.all >= self.all_up
+        span >= BUSY && self.all * span.as_secs_f64() >= QUEUED_BITS && (is_here || self.all >= self.all_up)
     }
 }
 
@@ -127,9 +156,12 @@ impl Scavenger {
         Self {
             cap,
             expected,
+            floor_part: 0.0,
             owner_bps: 0.0,
             owner_down_bps: VecDeque::new(),
             lent_bps: 0.0,
+            lent_most_bps: 0.0,
+            last_lent_bps: 0.0,
             capacity: Capacity::new(),
             allowed_bps: FLOOR_BPS,
             spare_bps: 0.0,
@@ -142,9 +174,43 @@ impl Scavenger {
         }
     }
 
-    /// A packet has waited so long in queues.
-    pub fn heed_wait(&mut self, wait: Duration) {
-        self.waits[0] = Some(self.waits[0].map_or(wait, |shortest| shortest.min(wait)));
+    /// The same for uploads.
+    pub fn of_uploads(cap: Option<Rate>) -> Self {
+        Self { floor_part: FLOOR_PART_OF_UPLOADS, ..Self::new(cap, None) }
+    }
+
+    /// A packet has waited so long in queues; whether in this direction, or nobody knows in which.
+    pub fn heed_wait(&mut self, span: Duration, is_here: bool) {
+        let waited = Waited { span, is_here };
+        self.waits[0] = Some(self.waits[0].map_or(waited, |shortest| shortest.min(waited)));
+    }
+
+    /// How many times as long as `span` the link takes for what was counted in it. Uploads are counted when they come to the queue: where it has grown
+    /// by a tenth of a second since the last tick, the link needs so much longer for what came in this one. Downloads are counted behind it.
+    fn queue_growth(&self, span: Duration) -> f64 {
+        let [Some(now), Some(before)] = self.waits else { return 1.0 };
+        if !self.is_of_uploads() {
+            return 1.0;
+        }
+        let growth = now.span.as_secs_f64() - before.span.as_secs_f64();
+        (1.0 + growth / span.as_secs_f64()).clamp(0.5, 2.0)
+    }
+
+    fn without_delayed_ack(&self, waited: Waited, lent_bps: f64) -> Waited {
+        if !self.is_of_uploads() {
+            return waited;
+        }
+        let apart = Duration::from_secs_f64(SEGMENT_BITS / lent_bps.max(FLOOR_BPS));
+        Waited { span: waited.span.saturating_sub(apart.min(DELAYED_ACK)), ..waited }
+    }
+
+    const fn is_of_uploads(&self) -> bool {
+        self.floor_part > 0.0
+    }
+
+    fn floor_bps(&self) -> f64 {
+        let capacity = self.capacity.bps(self.ticked_at).unwrap_or(0.0);
+        FLOOR_BPS.max(self.floor_part * capacity)
     }
 
     /// When the next tick is due.
@@ -157,10 +223,13 @@ impl Scavenger {
         let span = now.saturating_since(self.ticked_at).max(Duration::from_millis(1));
         self.ticked_at = now;
         let rates = passed.rates(span);
-        let wait = self.waits.into_iter().flatten().min();
+        let carried_bps = rates.all / self.queue_growth(span);
+        let lent_least = rates.lent.min(core::mem::replace(&mut self.last_lent_bps, rates.lent));
+        let waited = self.waits.into_iter().flatten().min().map(|waited| self.without_delayed_ack(waited, lent_least));
+        let wait = waited.map(|waited| waited.span);
         self.waits = [None, self.waits[0]];
         let was_active = self.active_ticks > 0;
-        self.heed_rates(rates, wait, now);
+        self.heed_rates(rates, carried_bps, waited, now);
         if self.active_ticks == 0 {
             self.pauses.forget();
             self.owner_down_bps.clear();
@@ -177,18 +246,18 @@ impl Scavenger {
             self.adapt(wait, passed.waits, now);
         }
         let cap_bps = self.cap.map_or(f64::MAX, |cap| cap.as_bps() as f64);
-        self.allowed_bps = self.allowed_bps.min(cap_bps).max(FLOOR_BPS);
+        self.allowed_bps = self.allowed_bps.min(cap_bps).max(self.floor_bps());
         let spare_bps = self.left_bps(now).unwrap_or(self.allowed_bps).min(cap_bps);
         self.spare_bps += NEWEST_OF_SPARE * (spare_bps - self.spare_bps);
         Some(Rate::from_bps(self.allowed_bps as u64))
     }
 
-    fn heed_rates(&mut self, rates: Rates, wait: Option<Duration>, now: Instant) {
+    fn heed_rates(&mut self, rates: Rates, carried_bps: f64, waited: Option<Waited>, now: Instant) {
         self.owner_bps += NEWEST * (rates.owner_both_ways - self.owner_bps);
-        let is_active = self.owner_bps > IDLE_BPS.max(IDLE_PART * self.lent_bps);
+        let is_active = self.owner_bps > IDLE_BPS.max(IDLE_PART * self.lent_most_bps);
         self.active_ticks = if is_active { PAUSE_TICKS } else { self.active_ticks.saturating_sub(1) };
         self.busy_ticks = if is_active { self.busy_ticks + 1 } else { 0 };
-        self.knows_base |= self.active_ticks == 0 && wait.is_some();
+        self.knows_base |= self.active_ticks == 0 && waited.is_some();
         if self.pauses.is_pausing() {
             return;
         }
@@ -197,8 +266,9 @@ impl Scavenger {
         if self.owner_down_bps.len() > MEMORY_TICKS {
             self.owner_down_bps.pop_front();
         }
-        self.lent_bps += NEWEST * (rates.lent_most - self.lent_bps);
-        self.capacity.heed(rates.all, wait.is_some_and(|wait| rates.is_full(wait)), now);
+        self.lent_bps += NEWEST * (rates.lent - self.lent_bps);
+        self.lent_most_bps += NEWEST * (rates.lent_most - self.lent_most_bps);
+        self.capacity.heed(carried_bps, waited.is_some_and(|waited| rates.is_full(waited)), now);
     }
 
     /// What the owner wants, as far as a pause shows it.
@@ -207,6 +277,7 @@ impl Scavenger {
             owner_bps: rates.owner.max(0.0),
             owner_mean_bps: self.owner_down_bps.back().copied().unwrap_or(0.0),
             lent_bps: rates.lent,
+            floor_bps: self.floor_bps(),
             capacity_bps: self.capacity.bps(now),
             wait,
             is_long: wait.is_some_and(|wait| wait > TARGET),
@@ -247,7 +318,7 @@ impl Scavenger {
 
     /// How fast it may be while the owner's traffic is to be seen alone; none: there is no pause.
     pub fn pause_rate(&self) -> Option<Rate> {
-        self.pauses.is_pausing().then(|| Rate::from_bps(FLOOR_BPS as u64))
+        self.pauses.is_pausing().then(|| Rate::from_bps(self.floor_bps() as u64))
     }
 
     /// What can be lent now; none: it is not known, since the owner wants nothing, there is no cap, and the link was not filled lately.
@@ -262,7 +333,7 @@ impl Scavenger {
 
     /// What is lent, each way.
     pub fn lent(&self) -> Rate {
-        Rate::from_bps(self.lent_bps as u64)
+        Rate::from_bps(self.lent_most_bps as u64)
     }
 
     /// What the owner's own traffic takes.
@@ -294,7 +365,7 @@ mod tests {
             let share = (CAPACITY_BPS / (wanted_bps + owner)).min(1.0);
             let (lent, own) = (wanted_bps * share * step, owner * share * step);
             let wait = Duration::from_secs_f64(queued_bits / CAPACITY_BPS);
-            scavenger.heed_wait(wait);
+            scavenger.heed_wait(wait, false);
             let down = |bits: f64| Counters { down_bytes: (bits / 8.0) as u64, up_bytes: 0 };
             let passed = Passed { all: down(lent + own), lent: down(lent), waits: true };
             allowed = scavenger.tick(passed, Instant::ZERO + TICK.saturating_mul(tick));
@@ -338,7 +409,7 @@ mod tests {
         let passed = Passed { all: down, lent: down, waits: true };
         assert_eq!(scavenger.tick(passed, Instant::from_millis(100)), Some(Rate::from_mbps(10)), "it is no limit");
         assert_eq!(scavenger.spare(), Some(Rate::from_mbps(4)));
-        scavenger.heed_wait(Duration::from_millis(30));
+        scavenger.heed_wait(Duration::from_millis(30), false);
         scavenger.tick(passed, Instant::from_millis(200));
         assert_eq!(scavenger.spare(), Some(Rate::from_mbps(8)));
     }
@@ -349,7 +420,7 @@ mod tests {
         for tick in 1..=650_u64 {
             let (bps, wait_ms) = if tick <= 100 { (CAPACITY_BPS, 40) } else { (little_bps, waits_ms(tick)) };
             let down = Counters { down_bytes: (bps * TICK.as_secs_f64() / 8.0) as u64, up_bytes: 0 };
-            scavenger.heed_wait(Duration::from_millis(wait_ms));
+            scavenger.heed_wait(Duration::from_millis(wait_ms), false);
             scavenger.tick(Passed { all: down, lent: down, waits: false }, Instant::ZERO + TICK.saturating_mul(tick));
         }
         scavenger.spare().map_or(f64::NAN, |rate| rate.as_bps() as f64)
@@ -370,7 +441,7 @@ mod tests {
         let mut scavenger = Scavenger::new(None, None);
         let down = Counters { down_bytes: 3_000, up_bytes: 0 };
         for tick in 1..=100 {
-            scavenger.heed_wait(Duration::from_millis(5 + tick % 26));
+            scavenger.heed_wait(Duration::from_millis(5 + tick % 26), false);
             scavenger.tick(Passed { all: down, lent: down, waits: false }, Instant::from_millis(tick * 100));
         }
         assert_eq!(scavenger.spare(), None);
@@ -382,7 +453,7 @@ mod tests {
         for tick in 1..=200_u64 {
             let bps = if tick <= 100 { CAPACITY_BPS } else { 0.4 * CAPACITY_BPS };
             let down = Counters { down_bytes: (bps * TICK.as_secs_f64() / 8.0) as u64, up_bytes: 0 };
-            scavenger.heed_wait(Duration::from_millis(60));
+            scavenger.heed_wait(Duration::from_millis(60), false);
             scavenger.tick(Passed { all: down, lent: down, waits: true }, Instant::ZERO + TICK.saturating_mul(tick));
         }
         let spare = scavenger.spare().unwrap().as_bps() as f64;
@@ -395,7 +466,7 @@ mod tests {
         // 1 Mbit/s goes out, and its ACKs come in.
         let lent = Counters { down_bytes: 400, up_bytes: 12_500 };
         for tick in 1..200 {
-            scavenger.heed_wait(Duration::from_millis(30));
+            scavenger.heed_wait(Duration::from_millis(30), false);
             scavenger.tick(Passed { all: lent, lent, waits: true }, Instant::from_millis(tick * 100));
         }
         assert_eq!(scavenger.spare(), Some(Rate::from_mbps(1)));
@@ -409,7 +480,7 @@ mod tests {
         assert_eq!(scavenger.tick(passed, Instant::from_millis(100)), Some(Rate::from_mbps(1)));
         passed.all = down(100_000);
         for tick in 2..100 {
-            scavenger.heed_wait(Duration::ZERO);
+            scavenger.heed_wait(Duration::ZERO, false);
             let rate = scavenger.tick(passed, Instant::from_millis(tick * 100)).unwrap();
             assert!(rate <= Rate::from_mbps(1));
         }

@@ -1,5 +1,7 @@
 //! Servers over uplinks: whether they are reached, and with packets of which size.
 
+use std::net::IpAddr;
+
 use super::super::facts::{Facts, GatewayState, Inquiry, Reached, ServerFacts, WayFacts};
 use super::{Finding, MACHINE, answered, has_reached, list, machine, unique};
 
@@ -8,6 +10,7 @@ const LOSSY_ONE_IN: usize = 5;
 
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = names(facts);
+    findings.extend(facts.servers.iter().filter_map(|server| without_family(server, facts)));
     findings.extend(reached(facts));
     findings.extend(black_holes(facts));
     findings.extend(facts.inquiries.iter().filter_map(lossy));
@@ -38,6 +41,18 @@ fn names(facts: &Facts) -> Vec<Finding> {
         Finding::problem("no-address", &server.name, text).remedy(remedy)
     };
     failed.iter().map(finding).collect()
+}
+
+/// A server that no uplink has the family of: nobody has asked it.
+fn without_family(server: &ServerFacts, facts: &Facts) -> Option<Finding> {
+    let mut ways = facts.uplinks.iter().flat_map(|uplink| &uplink.ways).peekable();
+    ways.peek()?;
+    let is_missed = |family_of: &IpAddr| ways.clone().all(|way| way.address.is_ipv4() != family_of.is_ipv4());
+    let first = server.addresses.first().filter(|_| server.addresses.iter().all(is_missed))?;
+    let family = if first.is_ipv4() { "IPv4" } else { "IPv6" };
+    let text = format!("it has {family} only, which no uplink has, so that it was not asked");
+    let remedy = format!("name a server that has both families, or let an uplink have {family} as well");
+    Some(Finding::warning("no-family", &server.name, text).remedy(remedy))
 }
 
 /// Servers that nobody reaches, uplinks that reach nobody, and pairs of them.

@@ -183,6 +183,18 @@ fn firewalls_are_judged_by_what_passes() {
 }
 
 #[test]
+fn a_server_of_a_family_that_no_uplink_has_was_not_asked() {
+    let other = with(|facts| {
+        facts.servers[1].addresses = vec!["2001:db8::1".parse().unwrap()];
+        facts.inquiries.retain(|inquiry| inquiry.server == S);
+        facts.joins.retain(|join| join.server == S);
+    });
+    assert_eq!((asked(&other), join_works(&other)), (vec!["no-family t.example:443".to_owned()], true));
+    let both = with(|facts| facts.servers[1].addresses.push("2001:db8::1".parse().unwrap()));
+    assert!(asked(&both).is_empty(), "{:?}", asked(&both));
+}
+
+#[test]
 fn uplinks_by_themselves() {
     let down = with(|facts| {
         facts.uplinks[1] = UplinkFacts { wrong: Some("is down: bring it up".into()), ..uplink("b", 3) };

@@ -34,17 +34,20 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
 pub fn lent(now: &Sample) -> String {
     let at = |field: &str| format!("/relay/{field}");
     let known = |field: &str| now.0.pointer(&at(field)).and_then(Value::as_f64);
-    let state = match now.0.pointer(&at("lost")).and_then(Value::as_str) {
+    let lost = now.0.pointer(&at("lost")).and_then(Value::as_str);
+    let state = match lost {
         Some(why) => format!("lends nothing for now: {} {why}", now.word(&at("interface"))),
         None => format!("{} ({})", now.word(&at("lends_in_words")), now.word(&at("interface"))),
     };
-    let rate = known("rate_bps").map_or(String::new(), |bps| format!(", {} each way at most", quantity(bps, "bit/s")));
+    // A limit of what is not lent would read as part of the reason.
+    let rate = known("rate_bps").filter(|_| lost.is_none());
+    let rate = rate.map_or(String::new(), |bps| format!(", {} each way at most", quantity(bps, "bit/s")));
     let volume = known("volume_bytes").map_or(String::new(), |bytes| {
         format!("; {} of {} used", quantity(now.number(&at("volume_used_bytes")), "B"), quantity(bytes, "B"))
     });
     let battery = known("battery_percent").map_or(String::new(), |percent| format!("; battery {percent} %"));
     let cap = known("rate_bps").unwrap_or(f64::MAX);
-    let spare = known("spare_bps").filter(|spare| *spare < cap);
+    let spare = known("spare_bps").filter(|spare| lost.is_none() && *spare < cap);
     let spare = spare.map_or(String::new(), |bps| format!(", {} can be lent beside it", quantity(bps, "bit/s")));
     format!(
         "{} {state}{rate}; its owner's own traffic takes {}{spare}{volume}{battery}; {} of strangers",
@@ -54,24 +57,25 @@ pub fn lent(now: &Sample) -> String {
     )
 }
 
-/// A line for each uplink over a relay that is there.
+/// A line for each uplink over a relay that was heard.
 pub fn links(now: &Sample) -> Vec<String> {
     let line = |index: usize| {
         let at = |field: &str| format!("/uplinks/{index}/link/{field}");
         let known = |field: &str| now.0.pointer(&at(field)).and_then(Value::as_f64);
+        let interface = now.word(&format!("/uplinks/{index}/interface"));
+        let relay = format!("{interface}: the relay {} at {}", now.word(&at("relay")), now.word(&at("place")));
+        // What it said before it fell silent holds no longer.
+        if let Some(nanos) = known("silent") {
+            let is_up = now.0.pointer(&at("is_up")) == Some(&Value::Bool(true));
+            let gone = if is_up { "" } else { ", gone" };
+            return Some(format!("{relay}{gone}, not heard for {:.1} s", nanos / 1e9));
+        }
         let lends = now.0.pointer(&at("lends_in_words"))?.as_str()?;
-        let silent = known("silent").map(|nanos| format!("nothing heard of it for {:.1} s", nanos / 1e9));
-        let lends = silent.as_deref().unwrap_or(lends);
         let far = known("round_trip").map_or(String::new(), |nanos| format!(", {} away", milliseconds(nanos)));
         let rate =
             known("spare_bps").map_or(String::new(), |bps| format!(", {} each way at most", quantity(bps, "bit/s")));
         let left = known("left_bytes").map_or(String::new(), |bytes| format!(", {} left", quantity(bytes, "B")));
-        let interface = now.word(&format!("/uplinks/{index}/interface"));
-        Some(format!(
-            "{interface}: the relay {} at {}{far}, {lends}{rate}{left}",
-            now.word(&at("relay")),
-            now.word(&at("place"))
-        ))
+        Some(format!("{relay}{far}, {lends}{rate}{left}"))
     };
     (0..now.uplinks()).filter_map(line).collect()
 }
