@@ -629,6 +629,21 @@ impl Endpoint {
         self.with(connection, now, |connection, _| connection.cut_window(subflow, cut))
     }
 
+    /// Lets a subflow hold at most `held_max_bytes` octets, unsent and unacknowledged, or its window if that is more; `None` for
+    /// what its buffer takes. Where data are bound late ([`crate::Binding::Late`]), nothing waits at subflows, and this has no effect.
+    ///
+    /// # Errors
+    /// If there is no such subflow.
+    pub fn limit_held(
+        &mut self,
+        connection: ConnectionId,
+        subflow: SubflowId,
+        held_max_bytes: Option<u64>,
+        now: Instant,
+    ) -> Result<(), ConnectionError> {
+        self.with(connection, now, |connection, _| connection.limit_held(subflow, held_max_bytes))
+    }
+
     /// Announces an address to the peer of one connection (ADD_ADDR).
     ///
     /// # Errors

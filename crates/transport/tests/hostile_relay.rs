@@ -12,21 +12,21 @@ use wire::{Flags, Payload, SackBlock, Segment};
 
 const BUFFER_BYTES: u64 = 20_000;
 
-fn host(side: Side) -> SocketAddr {
+pub(super) fn host(side: Side) -> SocketAddr {
     let last = if side == Side::Source { 1 } else { 2 };
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)), 80)
 }
 
 /// What the two hosts have seen of the relay, so that lies may come close to the truth.
 #[derive(Default)]
-struct Seen {
+pub(super) struct Seen {
     /// Latest segment to each side.
-    latest: [Option<Segment>; 2],
+    pub(super) latest: [Option<Segment>; 2],
     /// Segments with data to the destination.
-    data: Vec<Segment>,
+    pub(super) data: Vec<Segment>,
 }
 
-fn index(side: Side) -> usize {
+pub(super) fn index(side: Side) -> usize {
     usize::from(side == Side::Destination)
 }
 
@@ -117,7 +117,7 @@ fn deliver(relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
     panic!("the relay talks without end");
 }
 
-fn syn() -> Segment {
+pub(super) fn syn() -> Segment {
     let mut syn = Segment::new(host(Side::Destination), host(Side::Source));
     syn.flags = Flags::SYN;
     let join = MpJoin::Syn { backup: false, address_id: AddressId(1), token: Token(5), nonce: 3 };
@@ -130,7 +130,8 @@ fn join(relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
     join_by(syn(), relay, seen, now);
 }
 
-fn join_by(syn: Segment, relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
+pub(super) fn join_by(syn: Segment, relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
+    let sack = syn.options.sack_permitted;
     relay.handle_segment(Side::Destination, syn, now);
     deliver(relay, seen, now);
     let answer = |side: Side, flags, join: Option<MpJoin>, seen: &Seen| {
@@ -143,6 +144,7 @@ fn join_by(syn: Segment, relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, n
     let syn_ack = MpJoin::SynAck { backup: false, address_id: AddressId(0), hmac: 9, nonce: 4 };
     let mut second = answer(Side::Source, Flags::SYN | Flags::ACK, Some(syn_ack), seen);
     second.seq = SeqNr(100);
+    second.options.sack_permitted = sack;
     relay.handle_segment(Side::Source, second, now);
     deliver(relay, seen, now);
     let mut third = answer(Side::Destination, Flags::ACK, Some(MpJoin::Ack { hmac: [1; 20] }), seen);

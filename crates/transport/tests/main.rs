@@ -40,6 +40,7 @@ mod mptcp_unused_paths;
 mod mptcp_windows;
 mod operations;
 mod pair;
+mod relay_news;
 mod rough;
 mod script;
 mod source_ports;

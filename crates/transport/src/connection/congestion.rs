@@ -49,6 +49,12 @@ impl Connection {
         Ok(())
     }
 
+    /// Lets a subflow hold less than its buffer takes, where data are bound early; `None` lets it fill its buffer again.
+    pub(crate) fn limit_held(&mut self, id: SubflowId, held_max_bytes: Option<u64>) -> Result<(), ConnectionError> {
+        self.subflows.get_mut(id).ok_or(ConnectionError::UnknownSubflow)?.held_max_bytes = held_max_bytes;
+        Ok(())
+    }
+
     /// Lowers a subflow's window; whether anything changed.
     pub(crate) fn cut_window(&mut self, id: SubflowId, cut: WindowSet) -> Result<bool, ConnectionError> {
         let subflow = self.subflows.get_mut(id).ok_or(ConnectionError::UnknownSubflow)?;

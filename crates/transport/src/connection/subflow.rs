@@ -93,6 +93,8 @@ pub(crate) struct Subflow {
     pub(crate) probe_end: Option<SeqNr>,
     /// What it competes with at its relay, as far as the owner knows.
     pub(crate) competition: Option<Competition>,
+    /// Octets that it holds at most where data are bound early, if that is less than its buffer.
+    pub(crate) held_max_bytes: Option<u64>,
 }
 
 impl Subflow {
@@ -124,6 +126,7 @@ impl Subflow {
             data_fins: 0,
             probe_end: None,
             competition: None,
+            held_max_bytes: None,
         }
     }
 
@@ -249,6 +252,10 @@ impl Subflow {
             Binding::Late => self.has_room(),
             Binding::Early { buffer_bytes } => {
                 let held = self.tcb.held_bytes();
+                let buffer_bytes = self.held_max_bytes.map_or(buffer_bytes, |limit| {
+                    // A full window may be in flight: less would keep the path idle.
+                    buffer_bytes.min(limit.max(self.tcb.window().cwnd()))
+                });
                 held == 0 || held + u64::from(self.tcb.payload_max()) <= buffer_bytes
             }
         }
@@ -341,6 +348,7 @@ impl Subflow {
             cwnd_bytes: window.cwnd(),
             ssthresh_bytes: window.ssthresh(),
             in_flight_bytes: self.tcb.in_flight(),
+            unsent_bytes: self.tcb.unsent_bytes(),
             srtt: self.tcb.rtt().srtt(),
             min_rtt: self.tcb.rtt().min(),
             rtt_sum: self.tcb.rtt().sum(),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use units::{Duration, Instant};
+use units::{Duration, Instant, SeqNr};
 use wire::Segment;
 use wire::mptcp::{MpJoin, MpTcpRst, MptcpOption, ResetReason};
 
@@ -34,7 +34,23 @@ pub(super) struct Leg {
     proof: Option<JoinProof>,
     congestion: Box<dyn CongestionController>,
     admitted: bool,
+    /// The ACKs that said the same of the subflow as the latest one to say something new.
+    repeats: Repeats,
 }
+
+/// ACKs without data that repeat one another but for what they say of the connection.
+#[derive(Clone, Copy, Debug)]
+struct Repeats {
+    ack: SeqNr,
+    count: u32,
+    latest: Instant,
+}
+
+/// Of three a sender without SACK concludes that it lost something (RFC 5681 section 3.2).
+const REPEATS_MAX: u32 = 2;
+/// After so long without news of the subflow another one does no harm: a sender that waits for it has timed out by then (RFC 6298
+/// section 2.4), and one that waits for nothing counts no repeats.
+const REPEAT_WAIT: Duration = Duration::from_secs(1);
 
 impl Leg {
     /// Opens a leg with the join of the other host.
@@ -59,7 +75,23 @@ impl Leg {
             proof: None,
             congestion,
             admitted: false,
+            repeats: Repeats { ack: SeqNr(0), count: 0, latest: Instant::ZERO },
         }
+    }
+
+    /// This segment goes out.
+    pub(super) fn note_sent(&mut self, segment: &Segment, now: Instant) {
+        if segment.ack != self.repeats.ack {
+            self.repeats = Repeats { ack: segment.ack, count: 0, latest: now };
+        } else if segment.payload.is_empty() {
+            self.repeats = Repeats { count: self.repeats.count + 1, latest: now, ..self.repeats };
+        }
+    }
+
+    /// When an ACK that repeats the one before may go out: not while it could be the third, where those count.
+    pub(super) fn may_repeat_at(&self) -> Instant {
+        let counts = !self.tcb.has_sack() && self.repeats.count >= REPEATS_MAX;
+        if counts { self.repeats.latest + REPEAT_WAIT } else { Instant::ZERO }
     }
 
     /// Data may flow; `reserved_bytes` of option space belong to the data sequence signal.

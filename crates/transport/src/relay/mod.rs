@@ -80,6 +80,17 @@ impl Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpliceId(u64);
 
+/// When a host hears what the other has (DATA_ACK) and takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NewsPace {
+    /// At once when it is much, soon when it is little.
+    #[default]
+    AtOnce,
+    /// The same, but no third time in ACKs that otherwise repeat each other: without SACK a host takes them for the sign of a loss
+    /// (RFC 5681 section 3.2; RFC 8684 section 3 excepts MPTCP options, but not the DSS).
+    Sparing,
+}
+
 /// Packets for which the buffer of a relay must have room at least: one on its way, and one to come.
 const PACKETS_MIN: u64 = 2;
 
@@ -96,6 +107,8 @@ pub struct RelayConfig {
     pub address_towards_destination: Option<IpAddr>,
     /// Spliced subflows at most.
     pub splices_max: usize,
+    /// When a host hears what the other has.
+    pub news_pace: NewsPace,
 }
 
 impl RelayConfig {
@@ -123,6 +136,7 @@ impl Default for RelayConfig {
             address_towards_source: None,
             address_towards_destination: None,
             splices_max: 256,
+            news_pace: NewsPace::AtOnce,
         }
     }
 }

@@ -10,7 +10,7 @@ use wire::{Flags, Payload, Segment};
 use super::flow::Flow;
 use super::leg::{Leg, LegSecrets, reset_reason, with_shift_of};
 use super::per_side::PerSide;
-use super::{LegStats, Piece, RelayConfig, RelayEvent, Side, SpliceId, SpliceStats};
+use super::{LegStats, NewsPace, Piece, RelayConfig, RelayEvent, Side, SpliceId, SpliceStats};
 use crate::ConnectionConfig;
 use crate::connection::dss_room;
 use crate::connection::mapping::{MappingChecksum, ReceivedMapping, Unresolved};
@@ -378,7 +378,8 @@ impl Splice {
         let Some(leg) = self.legs[of.opposite()].as_mut().filter(can_tell) else { return };
         let untold = flow.untold_bytes();
         let is_end = flow.fin.is_some() && untold > 0;
-        if is_end || untold >= NEWS_SEGMENTS * u64::from(leg.tcb.payload_max()) {
+        let is_much = untold >= NEWS_SEGMENTS * u64::from(leg.tcb.payload_max());
+        if is_end || is_much && may_tell_at(&self.config, leg) <= now {
             leg.tcb.demand_ack();
         } else if untold > 0 && flow.news_at == Instant::FAR_FUTURE {
             flow.news_at = now + leg.news_delay();
@@ -410,6 +411,7 @@ impl Splice {
         self.add_options(side, kind, &mut segment);
         if let Some(leg) = &mut self.legs[side] {
             leg.tcb.add_sack_blocks(&mut segment);
+            leg.note_sent(&segment, now);
         }
         if self.stage == Stage::Joined {
             self.flows[side.opposite()].note_told();
@@ -445,7 +447,10 @@ impl Splice {
             if flow.news_at <= now {
                 flow.news_at = Instant::FAR_FUTURE;
                 if let Some(leg) = &mut self.legs[side.opposite()] {
-                    leg.tcb.demand_ack();
+                    match may_tell_at(&self.config, leg) {
+                        at if at > now => flow.news_at = at,
+                        _ => leg.tcb.demand_ack(),
+                    }
                 }
             }
         }
@@ -510,6 +515,14 @@ impl Splice {
             stored_bytes: self.flows[Side::Destination].stored_bytes,
             overflowed_segments: self.overflowed_segments,
         }
+    }
+}
+
+/// When `leg` may say again what it has said, for the sake of news of the connection.
+fn may_tell_at(config: &RelayConfig, leg: &Leg) -> Instant {
+    match config.news_pace {
+        NewsPace::AtOnce => Instant::ZERO,
+        NewsPace::Sparing => leg.may_repeat_at(),
     }
 }
 

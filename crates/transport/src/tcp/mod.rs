@@ -333,6 +333,11 @@ impl Tcb {
         self.iss
     }
 
+    /// Whether SACK was agreed upon.
+    pub(crate) fn has_sack(&self) -> bool {
+        self.negotiated.sack
+    }
+
     /// Shift of the windows that the peer announces.
     pub(crate) fn snd_wscale(&self) -> u8 {
         self.negotiated.snd_wscale
