@@ -88,6 +88,7 @@ fn of_connection(connection: &Connection, values: &mut Values) {
 fn of_cooperation(cooperation: &Cooperation, values: &mut Values) {
     let selection = &cooperation.selection;
     values.insert(("relays do", word(&cooperation.relays)));
+    values.insert(("news", word(&cooperation.news)));
     values.insert(("selection", selection.method.name().into()));
     if selection.method.steers() {
         values.insert(("trigger", word(&selection.trigger)));
@@ -103,6 +104,7 @@ fn of_cooperation(cooperation: &Cooperation, values: &mut Values) {
     values.extend(modules.into_iter().filter(|(_, on)| *on).map(|(name, _)| ("module", name.into())));
     if let Some(acc) = &cooperation.adaptive_congestion {
         values.insert(("beyond", word(&acc.beyond)));
+        values.insert(("acts on", word(&acc.acts_on)));
     }
     if let Some(forwarding) = &cooperation.forwarding {
         values.insert(("ranges", format!("{:?} {:?}", forwarding.shares, forwarding.count)));

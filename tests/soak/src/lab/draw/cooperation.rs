@@ -37,11 +37,11 @@ pub fn cooperation() -> BoxedStrategy<CooperationParts> {
     );
     let fixed = proptest::collection::vec(0..5_usize, 1..4);
     let ratios = prop_oneof![3 => Just(Vec::new()), 1 => proptest::collection::vec(pick(&[0.0, 1.0, 0.5, 10.0]), 1..3)];
-    (word(), selection(), modules, target(), fixed, ratios)
-        .prop_map(|(relays, selection, modules, (target, has_target), fixed, ratios)| {
+    (word(), word(), selection(), modules, target(), fixed, ratios)
+        .prop_map(|(relays, news, selection, modules, (target, has_target), fixed, ratios)| {
             let (adaptive_congestion, forwarding, watch, bandwidth_sharing) = modules;
             let cooperation =
-                Cooperation { relays, selection, adaptive_congestion, forwarding, watch, bandwidth_sharing };
+                Cooperation { relays, news, selection, adaptive_congestion, forwarding, watch, bandwidth_sharing };
             CooperationParts { cooperation, target, has_target, fixed, ratios }
         })
         .boxed()
@@ -97,14 +97,15 @@ fn buffered_tolerance() -> impl Strategy<Value = BufferedTolerance> {
 fn adaptive_congestion() -> impl Strategy<Value = AdaptiveCongestion> {
     let bounds = pick(&[(1.0, 3.0), (1.5, 2.0), (1.0, 100.0)]);
     let periods = (pick(&[3_u32, 1, 100]), pick(&[2000_u64, 500, 50]));
-    (bounds, word(), odd(false, 0.4), word(), periods).prop_map(
-        |((eta_min, eta_max), beyond, relay_delays, mode, (reductions_max, period))| AdaptiveCongestion {
+    (bounds, word(), odd(false, 0.4), word(), word(), periods).prop_map(
+        |((eta_min, eta_max), beyond, relay_delays, mode, acts_on, (reductions_max, period))| AdaptiveCongestion {
             eta_min,
             eta_max,
             beyond,
             relay_delays,
             reductions_max,
             mode,
+            acts_on,
             period: Duration::from_millis(period),
         },
     )

@@ -7,6 +7,11 @@ pub(super) fn of(id: &str) -> Option<&'static str> {
 
 const CAUSES: &[(&str, &str)] = &[
     (
+        "C14",
+        "delays of the paths in use differ 1.3 times (1.7 times with the endpoints of 2013); ACC evens them out to 1.03 to 1.05 times, \
+         and G1 gains 14 % at most from that",
+    ),
+    (
         "C31",
         "AIMD(0.7, 0.625) is TCP-friendly by the thesis's own (7.2), so LIA cannot take more from it than from TCP",
     ),
