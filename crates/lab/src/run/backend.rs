@@ -17,6 +17,7 @@ use network::{Network, PortId};
 use simulator::{HostId, Portal, Simulation};
 use transport::SubflowStats;
 use units::Instant;
+use wire::Payload;
 
 use super::RunError;
 use super::hosts::LabHost;
@@ -129,6 +130,11 @@ pub trait Backend {
         None
     }
 
+    /// The destination, if the kernel is.
+    fn destination(&self) -> Option<Rc<dyn KernelDestination>> {
+        None
+    }
+
     /// How well it kept up with the clock; `None` where time jumps.
     fn lateness(&self) -> Option<Lateness> {
         None
@@ -145,6 +151,31 @@ pub trait KernelSource {
 
     /// What went wrong there.
     fn fault(&self) -> Option<String>;
+}
+
+/// A destination that is none of the run's engines: its applications ask for the data and read them.
+pub trait KernelDestination {
+    /// What came of it since the last call, of each stream in order. It is asked after every event.
+    fn take(&self) -> Vec<Arrival>;
+}
+
+/// Something that an application of such a destination has seen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arrival {
+    /// The next octets of a stream.
+    Data {
+        /// Number of the stream, from 0.
+        stream: usize,
+        /// The octets; where they are those that were to come, as the source gives them.
+        data: Payload,
+    },
+    /// The source has ended a stream, and everything is there.
+    End {
+        /// Number of the stream, from 0.
+        stream: usize,
+    },
+    /// It cannot go on, and why.
+    Failure(String),
 }
 
 /// The simulator: time jumps from event to event.

@@ -2,6 +2,7 @@
 
 mod cooperate;
 mod sample;
+mod tally;
 
 use core::cell::RefCell;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -18,9 +19,10 @@ use units::{Duration, Instant};
 
 pub(in crate::run) use sample::Recorders;
 use sample::SubflowNumbers;
+use tally::Tally;
 
 use super::agents::{Agents, Journal};
-use super::backend::{Backend, Berth, KernelSource, Party, Passed, Place, Standing};
+use super::backend::{Backend, Berth, KernelDestination, KernelSource, Party, Passed, Place, Standing};
 use super::hosts::{LabHost, config, host};
 use super::local::{LocalCounts, LocalHosts};
 use super::meter::Meter;
@@ -49,6 +51,8 @@ pub(in crate::run) struct Stage {
     pub journal: Journal,
     /// The source, where the kernel is.
     pub kernel_source: Option<Rc<dyn KernelSource>>,
+    /// The destination, where the kernel is, and what arrived there.
+    kernel_destination: Option<(Rc<dyn KernelDestination>, Tally)>,
     /// When a relay looks at its counters next.
     next_measurement: Instant,
     /// Whether relays hold data back.
@@ -94,7 +98,8 @@ impl Stage {
         let server = inputs::server(scenario, source, listen_at, config.clone());
         // The destination's agent knows over which path a connection begins.
         let anywhere = SocketAddr::new(unspecified(listen_at.ip()), 0);
-        let sink = Sink::new(anywhere, listen_at, config, inputs::users(scenario));
+        let users = inputs::users(scenario);
+        let (users, sink) = (users.len(), Sink::new(anywhere, listen_at, config, users));
         let delivered = sink.delivered();
         let berths = Berths::new(backend, scenario, &mut topology, addresses)?;
         let mut simulation = Simulation::new(topology.network);
@@ -127,6 +132,11 @@ impl Stage {
         let paths = addresses.paths.iter().copied().zip(0..).collect();
         let (ended_at, gone) = (Instant::ZERO, vec![false; scenario.relays.len()]);
         let (connections, numbers) = (scenario.workload.connections, RefCell::default());
+        let kernel_destination = backend.destination().map(|destination| (destination, Tally::new(DESTINATION)));
+        if let Some((_, tally)) = &kernel_destination {
+            simulation.add_tap(tally.tap());
+            delivered.borrow_mut().expect(users);
+        }
         Ok(Self {
             simulation,
             relays,
@@ -135,6 +145,7 @@ impl Stage {
             delivered,
             journal,
             kernel_source: backend.source(),
+            kernel_destination,
             next_measurement: Instant::ZERO,
             holds: scenario.cooperation.forwarding.is_some(),
             attacker: topology.attacker,
@@ -211,7 +222,9 @@ impl Stage {
             let stop = departure.map_or(end, |(at, _)| at).min(self.next_measurement());
             let delivered = Rc::clone(&self.delivered);
             let meter = &self.meter;
+            let kernel = self.kernel_destination.as_ref().map(|(kernel, _)| kernel.as_ref());
             let goes_on = |simulation: &Simulation<LabHost>| {
+                note_arrivals(kernel, &delivered, simulation.now());
                 let delivered = delivered.borrow();
                 let waits = !delivered.finished() && delivered.failure.is_none() && !has_news(simulation);
                 waits && meter.tick(simulation.now())
@@ -246,6 +259,12 @@ impl Stage {
             self.simulation.with_host(host, |host, _| host.switch_off());
         }
     }
+}
+
+/// Takes what applications of the kernel have read.
+fn note_arrivals(kernel: Option<&dyn KernelDestination>, delivered: &RefCell<Delivered>, now: Instant) {
+    let arrivals = kernel.map(KernelDestination::take).unwrap_or_default();
+    arrivals.into_iter().for_each(|arrival| delivered.borrow_mut().note(arrival, now));
 }
 
 /// Room for all hosts but those that only send to relays.
