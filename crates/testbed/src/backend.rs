@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use lab::measure::results::Lateness;
-use lab::run::{Backend, GoesOn, KernelDestination, KernelSource, LabHost, Party, Passed, Place, Portals, RunError, Seat, Standing};
+use lab::run::{
+    Backend, GoesOn, KernelDestination, KernelFlow, KernelSource, LabHost, Party, Passed, Place, Portals, RunError,
+    Seat, Standing,
+};
 use lab::scenario::Scenario;
 use linux::Result;
 use linux::device_loop::{DeviceLoop, Ended, Inside};
@@ -20,6 +23,7 @@ use wire::Segment;
 
 use crate::destination::{DestinationPlan, KernelReceiver};
 use crate::host::{HostPlan, NET, RealHost};
+use crate::neighbours::Neighbours;
 use crate::source::{KernelSender, SourcePlan};
 use crate::{Ends, Stack, broken};
 
@@ -35,6 +39,7 @@ pub struct RealTime {
     mtu: u16,
     sender: Option<Rc<KernelSender>>,
     receiver: Option<Rc<KernelReceiver>>,
+    neighbours: Neighbours,
     has_begun: bool,
     /// Devices whose portals are not yet known.
     seated: Vec<(Party, RealHost)>,
@@ -62,6 +67,7 @@ impl RealTime {
             mtu: scenario.connection.mtu.0.try_into().unwrap_or(u16::MAX),
             sender: None,
             receiver: None,
+            neighbours: Neighbours::new(scenario, ends),
             has_begun: false,
             seated: Vec::new(),
             devices: DeviceLoop::default(),
@@ -76,12 +82,15 @@ impl RealTime {
         match party {
             Party::Source => self.ends.source == Stack::Kernel,
             Party::Destination => self.ends.destination == Stack::Kernel,
-            Party::Relay(_) => false,
+            Party::Relay(index) | Party::Correspondent(index) => self.neighbours.is_kernel(index),
         }
     }
 
     fn set_up(&mut self, place: &Place<'_>) -> Result<Seat> {
         let is_kernel = self.is_kernel(place.party);
+        if matches!(place.party, Party::Correspondent(_)) && !is_kernel {
+            return Ok(Seat::Network);
+        }
         let standing = (!is_kernel).then_some(place.standing);
         let route = if is_kernel { self.sending.route() } else { String::new() };
         let name = format!("anabranch-{}-{}-{}", std::process::id(), self.number, name(place.party));
@@ -96,6 +105,12 @@ impl RealTime {
             Party::Destination if is_kernel => {
                 self.receiver = Some(Rc::new(self.receiving.start(&host.namespace, NET)?));
             }
+            Party::Relay(index) if is_kernel => self.receiving.set(&host.namespace).map(|()| {
+                self.neighbours.receive_in(index, &host.namespace);
+            })?,
+            Party::Correspondent(index) if is_kernel => self.sending.set(&host.namespace).map(|()| {
+                self.neighbours.send_from(index, &host.namespace);
+            })?,
             _ => {}
         }
         self.seated.push((place.party, host));
@@ -186,9 +201,10 @@ impl Backend for RealTime {
         until: Instant,
         goes_on: &GoesOn<'_>,
     ) -> Result<Passed, RunError> {
-        // Not before somebody carries its packets.
-        if let Some(receiver) = self.receiver.as_ref().filter(|_| !std::mem::replace(&mut self.has_begun, true)) {
-            receiver.begin();
+        // Not before somebody carries their packets.
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.neighbours.begin().map_err(broken)?;
+            self.receiver.iter().for_each(|receiver| receiver.begin());
         }
         let mut between = Between { simulation, portals: &self.portals, goes_on };
         let ended = self.devices.run(&mut between, until, &self.stop).map_err(broken)?;
@@ -200,6 +216,10 @@ impl Backend for RealTime {
         let (behind, passed_s) = (self.devices.behind(), self.passed_until.as_secs_f64());
         let behind_ratio = if passed_s > 0.0 { (behind.total.as_secs_f64() / passed_s).min(1.0) } else { 0.0 };
         Some(Lateness { behind_ratio, max_s: behind.max.as_secs_f64() })
+    }
+
+    fn carry(&mut self, relay: usize, flows: Vec<KernelFlow>) {
+        self.neighbours.carry(relay, flows);
     }
 
     fn destination(&self) -> Option<Rc<dyn KernelDestination>> {
@@ -216,5 +236,6 @@ fn name(party: Party) -> String {
         Party::Source => "source".into(),
         Party::Destination => "destination".into(),
         Party::Relay(index) => format!("relay{}", index + 1),
+        Party::Correspondent(index) => format!("correspondent{}", index + 1),
     }
 }

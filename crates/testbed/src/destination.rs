@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use lab::run::{Arrival, KernelDestination, RunError, SOURCE_PORT, workload};
 use lab::scenario::{Connection, Scenario};
-use linux::netns::Namespace;
 use linux::Result;
+use linux::netns::Namespace;
 use simulator::Source;
 use socket2::{Domain, Protocol, Socket, Type};
 use wire::Payload;
@@ -65,9 +65,7 @@ impl DestinationPlan {
     /// # Errors
     /// If the kernel refuses a setting.
     pub fn start(&self, namespace: &Arc<Namespace>, device: &str) -> Result<KernelReceiver> {
-        for (variable, value) in self.settings() {
-            namespace.set(variable, &value)?;
-        }
+        self.set(namespace)?;
         let further = self.paths.iter().skip(1).map(|ip| format!("mptcp endpoint add {ip} dev {device} subflow"));
         let limits = format!("mptcp limits set subflows {KERNEL_SUBFLOWS_MAX} add_addr_accepted 0");
         [limits].into_iter().chain(further).try_for_each(|command| run_ip(namespace, &command))?;
@@ -81,6 +79,14 @@ impl DestinationPlan {
             sockets: Arc::default(),
         };
         Ok(KernelReceiver { reading, connections: self.connections, namespace: Arc::clone(namespace) })
+    }
+
+    /// Sets what a host that receives is set to.
+    ///
+    /// # Errors
+    /// If the kernel refuses a setting.
+    pub fn set(&self, namespace: &Namespace) -> Result<()> {
+        self.settings().iter().try_for_each(|(variable, value)| namespace.set(variable, value))
     }
 
     fn settings(&self) -> Vec<(&'static str, String)> {

@@ -63,12 +63,7 @@ pub struct Observer {
 
 impl Observer {
     /// Watches the connections of `port` in `namespace`, which `controller` is to control, for somebody who looks every `window`.
-    pub fn start(
-        namespace: Arc<Namespace>,
-        port: u16,
-        controller: &'static str,
-        window: Duration,
-    ) -> Result<Self> {
+    pub fn start(namespace: Arc<Namespace>, port: u16, controller: &'static str, window: Duration) -> Result<Self> {
         let interval = (window / 2).max(INTERVAL_MIN);
         let view = Arc::new(Mutex::new(KernelView::new(controller)));
         let (end, ended) = channel();
@@ -156,7 +151,9 @@ mod tests {
     #[test]
     fn who_controls_a_subflow_is_noticed() {
         let mut view = KernelView::new("mveno");
-        view.update("ESTAB 0 0 10.1.0.1:40000 10.5.1.2:1 ts sack mveno rto:252 cwnd:20\nSYN-RECV 0 0 10.1.0.1:40000 10.5.1.2:2");
+        view.update(
+            "ESTAB 0 0 10.1.0.1:40000 10.5.1.2:1 ts sack mveno rto:252 cwnd:20\nSYN-RECV 0 0 10.1.0.1:40000 10.5.1.2:2",
+        );
         assert_eq!(view.stranger(), None);
         view.update("ESTAB 0 0 10.1.0.1:40000 10.5.1.2:1 ts sack reno rto:252 cwnd:20");
         assert!(view.stranger().unwrap().starts_with("a subflow is not controlled by mveno: ESTAB"));

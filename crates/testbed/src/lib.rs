@@ -20,6 +20,7 @@
 //! host         a namespace with its devices and routes
 //! source       the kernel as the source: sockets that send the workload
 //! destination  the kernel as the destination: sockets that read it
+//! neighbours   plain TCP between kernels, beside the scenario's connections
 //! controllers  what controls the kernel's congestion: its own, and ours by eBPF
 //! stream       a stream that is made while it is sent
 //! kernel_view  what the kernel knows of its subflows
@@ -34,6 +35,7 @@ pub mod emulator;
 mod ends;
 mod host;
 mod kernel_view;
+mod neighbours;
 mod refusal;
 mod source;
 mod stream;

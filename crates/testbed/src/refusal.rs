@@ -133,7 +133,8 @@ mod tests {
         assert_eq!(refused(&[cubic, "connection.era.rack=false"]), ["connection.era"]);
         assert_eq!(refused(&[cubic, "connection.receiver_centric={}"]), ["connection.receiver_centric"]);
         assert_eq!(refused(&[cubic, "connection.subflows_max=10"]), ["connection.subflows_max"]);
-        let several = ["connection.congestion=coupled", "connection.scheduler=round-robin", "connection.receiver_centric={}"];
+        let several =
+            ["connection.congestion=coupled", "connection.scheduler=round-robin", "connection.receiver_centric={}"];
         assert_eq!(
             refused(&several),
             ["connection.congestion", "connection.scheduler", "connection.receiver_centric"],

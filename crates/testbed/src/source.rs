@@ -16,8 +16,8 @@ use simulator::traffic::Script;
 use socket2::{Domain, Protocol, Socket, Type};
 use transport::SubflowStats;
 
-use crate::kernel_view::{Observer, lock};
 use crate::controllers::kernel_name;
+use crate::kernel_view::{Observer, lock};
 use crate::refusal::KERNEL_SUBFLOWS_MAX;
 use crate::stream::follow;
 
@@ -87,9 +87,7 @@ impl SourcePlan {
     /// # Errors
     /// If the kernel refuses a setting.
     pub fn start(&self, namespace: &Arc<Namespace>, address: IpAddr) -> Result<KernelSender> {
-        for (variable, value) in self.settings() {
-            namespace.set(variable, &value)?;
-        }
+        self.set(namespace)?;
         allow_subflows(namespace)?;
         let listen_at = SocketAddr::new(address, SOURCE_PORT);
         let controller = kernel_name(&self.connection.congestion.0.to_string()).unwrap_or_default();
@@ -111,6 +109,14 @@ impl SourcePlan {
         let (connections, accepting) = (self.connections, Arc::clone(&listener));
         std::thread::spawn(move || (0..connections).for_each(|_| serving.accept(&accepting)));
         Ok(KernelSender { observer, written_bytes, fault, listener, sockets })
+    }
+
+    /// Sets what a host that sends is set to.
+    ///
+    /// # Errors
+    /// If the kernel refuses a setting.
+    pub fn set(&self, namespace: &Namespace) -> Result<()> {
+        self.settings().iter().try_for_each(|(variable, value)| namespace.set(variable, value))
     }
 
     fn settings(&self) -> Vec<(&'static str, String)> {

@@ -83,7 +83,9 @@ fn the_kernel_gets_its_data_through_though_a_relay_dies_with_some() {
 /// destination to close that subflow.
 #[test]
 fn a_relay_that_swallows_what_the_kernel_sent_is_found_out() {
-    let Some(run) = survives(KERNEL, &["relays[1].swallows={ from = \"1 s\" }"], Ends::KERNEL_TO_ENGINE) else { return };
+    let Some(run) = survives(KERNEL, &["relays[1].swallows={ from = \"1 s\" }"], Ends::KERNEL_TO_ENGINE) else {
+        return;
+    };
     assert_eq!(run.attacked.guilty, ["relay-2"]);
 }
 
@@ -100,7 +102,8 @@ fn an_interrupted_run_keeps_what_it_measured() {
             kill_process(getpid(), Signal::TERM).unwrap();
         }
     };
-    let run = testbed::run(&scenario(KERNEL, &[]), Ends::KERNEL_TO_ENGINE, Some(folder.path()), &mut interrupt).unwrap();
+    let run =
+        testbed::run(&scenario(KERNEL, &[]), Ends::KERNEL_TO_ENGINE, Some(folder.path()), &mut interrupt).unwrap();
     assert!(run.faults[0].starts_with("interrupted after 1."), "{:?}", run.faults);
     let results = &run.results;
     assert!((1.0..2.0).contains(&results.totals.duration_s) && results.totals.delivered_bytes > 50_000);

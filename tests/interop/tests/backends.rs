@@ -128,7 +128,8 @@ fn the_kernel_sends_a_video() {
 /// What Linux cannot do is refused before anything is set up.
 #[test]
 fn what_the_kernel_cannot_do_is_refused() {
-    let refused = testbed::run(&scenario(LINKS, &["connection.congestion=coupled"]), Ends::KERNEL_TO_ENGINE, None, &mut |_| {});
+    let refused =
+        testbed::run(&scenario(LINKS, &["connection.congestion=coupled"]), Ends::KERNEL_TO_ENGINE, None, &mut |_| {});
     let message = refused.unwrap_err().to_string();
     assert!(message.contains("connection.congestion") && message.contains("--source engine"), "{message}");
 }

@@ -162,7 +162,8 @@ fn what_next(arguments: &arguments::Run, results: &Results, written: &[PathBuf])
     }
     let _ = writeln!(text, "  anabranch run {} --seed {}", words(&seedless), results.manifest.seed.wrapping_add(1));
     // The kernel as the source has one scheduler.
-    if arguments.world.backend == Backend::Simulator && !all.iter().any(|change| change.starts_with("connection.scheduler="))
+    if arguments.world.backend == Backend::Simulator
+        && !all.iter().any(|change| change.starts_with("connection.scheduler="))
     {
         let _ = writeln!(text, "  anabranch run {} --set connection.scheduler=round-robin", words(&all));
     }

@@ -10,10 +10,11 @@
 //! Seat::Kernel         outer portal ── kernel
 //! ```
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use network::{Network, PortId};
+use simulator::traffic::Octets;
 use simulator::{HostId, Portal, Simulation};
 use transport::SubflowStats;
 use units::Instant;
@@ -33,6 +34,8 @@ pub enum Party {
     Destination,
     /// A relay, by its number in the scenario.
     Relay(usize),
+    /// The host that sends to the owner of a relay, by the relay's number.
+    Correspondent(usize),
 }
 
 /// What the engine of a relay does, as far as packets must find it.
@@ -135,6 +138,11 @@ pub trait Backend {
         None
     }
 
+    /// The flows between a relay's correspondent and the relay, where the kernel has been seated as both.
+    fn carry(&mut self, relay: usize, flows: Vec<KernelFlow>) {
+        let _ = (relay, flows);
+    }
+
     /// How well it kept up with the clock; `None` where time jumps.
     fn lateness(&self) -> Option<Lateness> {
         None
@@ -151,6 +159,19 @@ pub trait KernelSource {
 
     /// What went wrong there.
     fn fault(&self) -> Option<String>;
+}
+
+/// A TCP connection of a relay's owner that takes all it can get, between two kernels.
+#[derive(Clone, Debug)]
+pub struct KernelFlow {
+    /// Where it comes from.
+    pub from: SocketAddr,
+    /// Where somebody listens for it.
+    pub to: SocketAddr,
+    /// The congestion controller of the sender, as the engine calls it.
+    pub controller: String,
+    /// What has arrived is counted here.
+    pub received: Octets,
 }
 
 /// A destination that is none of the run's engines: its applications ask for the data and read them.
@@ -211,6 +232,11 @@ pub(super) struct Berth {
 }
 
 impl Berth {
+    /// Whether the kernel is the host.
+    pub fn is_kernel(&self) -> bool {
+        self.seat == Seat::Kernel
+    }
+
     /// Room for the host of `place` at `port`.
     pub fn new(
         backend: &mut dyn Backend,

@@ -43,11 +43,15 @@ use crate::measure::results::{RelaySeries, Results, Series};
 use crate::measure::{Paths, Recorder, RelayRecorder};
 use crate::scenario::{Hop, Scenario};
 use assemble::Faults;
-pub use backend::{Arrival, Backend, GoesOn, KernelDestination, KernelSource, Party, Passed, Place, Portals, Seat, Standing, VirtualTime};
+pub use backend::{
+    Arrival, Backend, GoesOn, KernelDestination, KernelFlow, KernelSource, Party, Passed, Place, Portals, Seat,
+    Standing, VirtualTime,
+};
 use capture::Captures;
 pub use examine::{Examined, examine};
 pub use hosts::LabHost;
 pub use inputs::{rate_trace, script, workload};
+pub use local::greedy_controllers;
 use meter::Meter;
 pub use meter::Supervisor;
 pub use stage::SOURCE_PORT;

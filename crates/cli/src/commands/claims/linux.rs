@@ -1,15 +1,12 @@
 //! Claims in real time: the kernel at both ends of emulated paths, with the controllers of `bpf/` in it.
 
 use std::collections::btree_map::Entry;
-use std::fmt::Write;
 use std::ops::RangeInclusive;
 
 use lab::present::claims::conditions::CONDITIONS;
 use lab::present::claims::{Claim, Mode, Needs, Outcome, Runs, evaluate, needs, to_json, to_text};
 use lab::run::sweep::Plan;
-use lab::scenario::{Link, Scenario, TextOr};
 use testbed::{Ends, Held};
-use units::text::Text;
 
 use super::{complain_of_gaps, runs};
 use crate::arguments;
@@ -18,24 +15,15 @@ use crate::failure::Failure;
 
 /// The paper that has a test bed, as claims name their source.
 const PAPER: &str = "mVeno";
+/// How long a run took, in its record.
+const DURATION: &str = "duration_s";
+/// What a run takes besides, to set its world up and for the hosts to say goodbye.
+const AROUND_S: f64 = 3.0;
 
 /// Runs what `chosen` need, or the mVeno paper's claims if nothing was asked for by number, and prints what comes of it.
 pub(super) fn claims(chosen: &[&'static Claim], arguments: &arguments::Claims, mode: Mode) -> Result<(), Failure> {
-    testbed::rehearse(Ends::KERNELS)?;
-    kernel_cc::check()?;
-    let is_asked = |claim: &&&Claim| !arguments.ids.is_empty() || claim.source.starts_with(PAPER);
     let seeds = 1..=arguments.seeds();
-    let (mut judged, mut left_out) = (Vec::new(), String::new());
-    for claim in chosen.iter().filter(is_asked) {
-        match obstacle(claim, &seeds, mode)? {
-            None => judged.push(*claim),
-            Some(why) => drop(writeln!(left_out, "{} is not judged on Linux: {why}", claim.id)),
-        }
-    }
-    if judged.is_empty() {
-        return Err(Failure::Input(left_out.trim_end().replace('\n', "\nerror: ")));
-    }
-    console::complain(&left_out)?;
+    let judged = judged(chosen, arguments, &seeds, mode)?;
     let runs = all_runs(&judged, arguments, &seeds, mode)?;
     let outcomes: Vec<Outcome> = judged.iter().map(|claim| evaluate(claim, &runs, mode)).collect();
     match arguments.json {
@@ -45,13 +33,41 @@ pub(super) fn claims(chosen: &[&'static Claim], arguments: &arguments::Claims, m
     complain_of_gaps(&outcomes)
 }
 
-/// Why a claim cannot be judged here; `None` if it can.
-fn obstacle(claim: &Claim, seeds: &RangeInclusive<u64>, mode: Mode) -> Result<Option<String>, Failure> {
-    let needs = needs(claim);
-    if needs.is_empty() {
-        return Ok(Some("it is computed, and has nothing to run".into()));
+/// The claims that can be judged here; the others are named, each with the reason.
+fn judged(
+    chosen: &[&'static Claim],
+    arguments: &arguments::Claims,
+    seeds: &RangeInclusive<u64>,
+    mode: Mode,
+) -> Result<Vec<&'static Claim>, Failure> {
+    let is_asked = |claim: &&&Claim| !arguments.ids.is_empty() || claim.source.starts_with(PAPER);
+    let (runnable, computed): (Vec<&'static Claim>, Vec<&'static Claim>) =
+        chosen.iter().filter(is_asked).partition(|claim| !needs(claim).is_empty());
+    let mut left_out: Vec<String> = computed
+        .iter()
+        .map(|claim| format!("{} is not judged on Linux: it is computed, and has nothing to run", claim.id))
+        .collect();
+    let mut judged = Vec::new();
+    if !runnable.is_empty() {
+        testbed::rehearse(Ends::KERNELS)?;
+        kernel_cc::check()?;
     }
-    for needs in needs {
+    for claim in runnable {
+        match obstacle(claim, seeds, mode)? {
+            None => judged.push(claim),
+            Some(why) => left_out.push(format!("{} is not judged on Linux: {why}", claim.id)),
+        }
+    }
+    if judged.is_empty() {
+        return Err(Failure::Input(left_out.join("\nerror: ")));
+    }
+    left_out.iter().try_for_each(|line| console::complain(&format!("{line}\n")))?;
+    Ok(judged)
+}
+
+/// What a claim's scenarios ask that kernels at both ends cannot do; `None` if that is nothing.
+fn obstacle(claim: &Claim, seeds: &RangeInclusive<u64>, mode: Mode) -> Result<Option<String>, Failure> {
+    for needs in needs(claim) {
         let plan = runs::plan(needs, &CONDITIONS[0], seeds.clone(), mode)?;
         let refused = plan.cases.iter().find_map(|case| testbed::check(&case.scenario, Ends::KERNELS).err());
         if let Some(error) = refused {
@@ -75,7 +91,7 @@ fn all_runs(
             plans.push((needs, runs::plan(needs, &CONDITIONS[0], seeds.clone(), mode)?));
         }
     }
-    console::complain(&how_long(&plans, arguments.jobs.unwrap_or(1)))?;
+    console::complain(&how_long(&plans, arguments, mode)?)?;
     let cases = plans.iter().flat_map(|(_, plan)| &plan.cases);
     let _held: Vec<Held> = cases.map(|case| Held::of(&case.scenario)).collect::<Result<_, _>>()?;
     let mut all = Runs::new();
@@ -88,31 +104,21 @@ fn all_runs(
     Ok(all)
 }
 
-/// How long all runs take at least: as long as their links would, if they were never idle.
-fn how_long(plans: &[(Needs, Plan)], jobs: usize) -> String {
-    let runs: usize = plans.iter().map(|(_, plan)| plan.cases.len() * plan.seeds.len()).sum();
-    let of_plan = |plan: &Plan| -> f64 {
-        let once: f64 = plan.cases.iter().map(|case| least_s(&case.scenario)).sum();
-        once * plan.seeds.len() as f64
-    };
-    let minutes = plans.iter().map(|(_, plan)| of_plan(plan)).sum::<f64>() / 60.0 / jobs as f64;
-    format!(
-        "{runs} runs in real time, {jobs} at a time: {minutes:.0} minutes if no link were ever idle, and with losses two or three times \
-         that; what is finished is kept, and the same command goes on from it\n"
-    )
-}
-
-/// The workload over all that the links carry; the duration, if that is less.
-fn least_s(scenario: &Scenario) -> f64 {
-    let link_bps = |link: &Link| match &link.rate {
-        TextOr::Text(rate) => rate.as_bps() as f64,
-        TextOr::Table(model) => model.mean.map_or(f64::INFINITY, |Text(mean)| mean.as_bps() as f64),
-    };
-    let paths_bps: f64 = scenario.relays.iter().filter_map(|relay| relay.cellular.as_ref()).map(link_bps).sum();
-    let all_bps = scenario.bottleneck.as_ref().map_or(paths_bps, |link| paths_bps.min(link_bps(link)));
-    let size_bytes = scenario.workload.size.map_or(0, |size| size.0.0) as f64;
-    let bits = 8.0 * size_bytes * f64::from(scenario.workload.connections);
-    (bits / all_bps.max(1.0)).min(scenario.duration.as_secs_f64())
+/// How long all runs take, as the simulator has it: the runs of one seed are made there first, unless they are kept from before.
+fn how_long(plans: &[(Needs, Plan)], arguments: &arguments::Claims, mode: Mode) -> Result<String, Failure> {
+    let (mut count, mut seconds, jobs) = (0, 0.0, arguments.jobs.unwrap_or(1));
+    for (needs, plan) in plans {
+        let simulated = runs::plan(*needs, &CONDITIONS[0], 1..=1, mode)?;
+        let records = runs::run(&simulated, arguments, &format!("runs of {} in the simulator", needs.scenario))?;
+        let once: f64 = records.iter().filter_map(|record| record.values.get(DURATION)).map(|s| s + AROUND_S).sum();
+        seconds += once * plan.seeds.len() as f64;
+        count += plan.cases.len() * plan.seeds.len();
+    }
+    Ok(format!(
+        "{count} runs in real time, {jobs} at a time: about {:.0} minutes for all of them; what is finished is kept, and the same \
+         command goes on from there\n",
+        (seconds / 60.0 / jobs as f64).ceil()
+    ))
 }
 
 fn what_next(arguments: &arguments::Claims) -> String {

@@ -107,15 +107,19 @@ impl Stage {
         let source = berths.source.attach(&mut simulation, LabHost::Engine(server(origin)));
         let destination = host(scenario, "destination", &paths, agents.destination()?).app(sink);
         let destination = berths.destination.attach(&mut simulation, LabHost::Engine(destination));
-        let mut relays = Vec::new();
-        for (index, (parts, berth)) in topology.relays.into_iter().zip(&berths.relays).enumerate() {
+        let (mut relays, mut correspondents) = (Vec::new(), Vec::new());
+        let relay_berths = berths.relays.iter().zip(&berths.correspondents);
+        for (index, (parts, (berth, correspondent))) in topology.relays.into_iter().zip(relay_berths).enumerate() {
             let local = local::hosts(scenario, index, addresses, agents.relay(index)?);
             let LocalHosts { sources, feeds, sinks, counts } = local;
             let has_engine = standing(scenario, index) != Standing::Absent;
             let host = berth.as_ref().filter(|_| has_engine).map(|berth| berth.attach(&mut simulation, sinks));
-            if let Some((port, sources)) = parts.correspondent.zip(sources) {
-                simulation.attach(port, LabHost::Engine(sources));
-            }
+            let is_kernel = correspondent.as_ref().is_some_and(Berth::is_kernel);
+            let flows = is_kernel.then(|| local::kernel_flows(scenario, index, addresses, &counts));
+            let from = correspondent.as_ref().zip(sources);
+            let from = from.map(|(berth, sources)| berth.attach(&mut simulation, LabHost::Engine(sources)));
+            correspondents.push(from);
+            flows.into_iter().for_each(|flows| backend.carry(index, flows));
             feed(&mut simulation, topology.cell, index, feeds)?;
             relays.push(RelayOnStage { parts, local: counts, host });
         }
@@ -123,6 +127,9 @@ impl Stage {
         berths.destination.open(&mut simulation, Some(destination), backend);
         for (berth, relay) in berths.relays.iter().zip(&relays) {
             berth.iter().for_each(|berth| berth.open(&mut simulation, relay.host, backend));
+        }
+        for (berth, host) in berths.correspondents.iter().zip(correspondents) {
+            berth.iter().for_each(|berth| berth.open(&mut simulation, host, backend));
         }
         simulation.check();
         let names = scenario.relays.iter().map(|relay| relay.name.clone()).collect();
@@ -267,12 +274,14 @@ fn note_arrivals(kernel: Option<&dyn KernelDestination>, delivered: &RefCell<Del
     arrivals.into_iter().for_each(|arrival| delivered.borrow_mut().note(arrival, now));
 }
 
-/// Room for all hosts but those that only send to relays.
+/// Room for all hosts.
 struct Berths {
     source: Berth,
     destination: Berth,
     /// In the relays' order, where they have hosts.
     relays: Vec<Option<Berth>>,
+    /// In the relays' order, where their owners have traffic.
+    correspondents: Vec<Option<Berth>>,
 }
 
 impl Berths {
@@ -288,13 +297,17 @@ impl Berths {
         };
         let source = berth(Party::Source, slice::from_ref(&addresses.source), Standing::Beside, *source)?;
         let destination = berth(Party::Destination, &addresses.paths, Standing::Beside, *destination)?;
-        let mut of_relays = Vec::new();
+        let (mut of_relays, mut correspondents) = (Vec::new(), Vec::new());
         for (index, parts) in relays.iter().enumerate() {
             let address = slice::from_ref(&addresses.relays[index]);
             let own = parts.own.map(|port| berth(Party::Relay(index), address, standing(scenario, index), port));
             of_relays.push(own.transpose()?);
+            let address = slice::from_ref(&addresses.correspondents[index]);
+            let from = parts.correspondent;
+            let from = from.map(|port| berth(Party::Correspondent(index), address, Standing::Beside, port));
+            correspondents.push(from.transpose()?);
         }
-        Ok(Self { source, destination, relays: of_relays })
+        Ok(Self { source, destination, relays: of_relays, correspondents })
     }
 }
 
