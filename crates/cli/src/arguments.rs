@@ -1,6 +1,8 @@
 //! What can be typed after `anabranch`.
 
 mod cc;
+mod claims;
+mod world;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -21,6 +23,8 @@ use transport::congestion::ControllerSpec;
 use units::{ByteCount, Duration, Rate};
 
 pub use cc::{Cc, CcOrder, CcStatus};
+pub use claims::{ClaimMode, Claims};
+pub use world::{Backend, World};
 
 /// A shorter patience would end connections between two round trips of a slow link.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
@@ -140,12 +144,8 @@ pub struct Run {
     /// Change a field: relays[0].cellular.delay=10 ms; also chooses a point of the grid; repeatable
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub overrides: Vec<Override>,
-    /// Where it runs
-    #[arg(long, value_enum, default_value_t)]
-    pub backend: Backend,
-    /// With --backend linux: who sends; by default the kernel
-    #[arg(long, value_enum)]
-    pub source: Option<SourceKind>,
+    #[command(flatten)]
+    pub world: World,
     /// Print the results as one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
@@ -160,26 +160,6 @@ pub struct Run {
     pub out: Option<PathBuf>,
 }
 
-/// Where a scenario runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Backend {
-    /// In the simulator, as fast as it goes
-    #[default]
-    Simulator,
-    /// On real Linux, in real time: hosts in network namespaces, links and radio as in the simulator (needs root)
-    Linux,
-}
-
-/// Who sends on real Linux.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum SourceKind {
-    /// The kernel's Multipath TCP
-    #[default]
-    Kernel,
-    /// The engine, with adaptive congestion control and bandwidth sharing if the scenario has them
-    Engine,
-}
-
 /// Arguments of `anabranch sweep`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
@@ -191,7 +171,9 @@ pub struct Sweep {
     /// Seeds, first and last included: 1..30; by default the scenario's
     #[arg(long, value_name = "FIRST..LAST", allow_hyphen_values = true)]
     pub seeds: Option<Seeds>,
-    /// Runs at the same time; by default one for each core
+    #[command(flatten)]
+    pub world: World,
+    /// Runs at the same time; by default one for each core, and one on Linux
     #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true)]
     pub jobs: Option<usize>,
     /// Change a field in all runs. In place of an axis of the grid it is the only value there; what variants set it may not
@@ -290,50 +272,6 @@ pub enum Profile {
     Eva,
     /// Extended typical urban
     Etu,
-}
-
-/// Arguments of `anabranch claims`.
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    anabranch claims --ids C05,C06 --seeds 20\n  \
-    anabranch claims --json > claims.json")]
-pub struct Claims {
-    /// Only these, by number; with --map also "users", what people notice of modules
-    #[arg(long, value_name = "ID,ID...", value_delimiter = ',')]
-    pub ids: Vec<String>,
-    /// Seeds of every comparison
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000), allow_hyphen_values = true)]
-    pub seeds: u64,
-    /// Algorithms as corrected, or as printed in the papers
-    #[arg(long, value_enum, default_value_t = ClaimMode::Build)]
-    pub mode: ClaimMode,
-    /// Claims by conditions: where each holds. A page and JSON go beside the runs
-    #[arg(long)]
-    pub map: bool,
-    /// With --map, only these conditions beside the scenarios as they ship
-    #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', requires = "map")]
-    pub conditions: Vec<String>,
-    /// With --map, further seeds on which what was found is confirmed; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(0..=10_000), requires = "map", allow_hyphen_values = true)]
-    pub confirm: u64,
-    /// Print one JSON object instead of a table
-    #[arg(long)]
-    pub json: bool,
-    /// Where finished runs are kept, so that nothing runs twice
-    #[arg(long, value_name = "DIR", default_value = "out/claims")]
-    pub out: PathBuf,
-    /// Runs at a time; by default as many as there are cores
-    #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true)]
-    pub jobs: Option<usize>,
-}
-
-/// How algorithms are run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ClaimMode {
-    /// As corrected
-    Build,
-    /// As printed
-    Paper,
 }
 
 /// Arguments of `anabranch demo`.

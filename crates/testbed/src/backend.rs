@@ -1,10 +1,14 @@
 //! Lets the time of a run pass as the clock does, and moves packets between devices and portals.
 
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use lab::measure::results::Lateness;
-use lab::run::{Backend, GoesOn, KernelSource, LabHost, Party, Passed, Place, Portals, RunError, Seat, Standing};
+use lab::run::{
+    Backend, GoesOn, KernelDestination, KernelFlow, KernelSource, LabHost, Party, Passed, Place, Portals, RunError,
+    Seat, Standing,
+};
 use lab::scenario::Scenario;
 use linux::Result;
 use linux::device_loop::{DeviceLoop, Ended, Inside};
@@ -17,16 +21,26 @@ use simulator::{HostId, Passing, Simulation};
 use units::Instant;
 use wire::Segment;
 
-use crate::host::{HostPlan, RealHost};
+use crate::destination::{DestinationPlan, KernelReceiver};
+use crate::host::{HostPlan, NET, RealHost};
+use crate::neighbours::Neighbours;
 use crate::source::{KernelSender, SourcePlan};
-use crate::{Source, broken};
+use crate::{Ends, Stack, broken};
+
+/// Worlds of this process so far: each has namespaces of its own.
+static WORLDS: AtomicU32 = AtomicU32::new(0);
 
 /// The hosts of a run in namespaces, and the clock.
 pub struct RealTime {
-    source: Source,
-    plan: SourcePlan,
+    ends: Ends,
+    number: u32,
+    sending: SourcePlan,
+    receiving: DestinationPlan,
     mtu: u16,
     sender: Option<Rc<KernelSender>>,
+    receiver: Option<Rc<KernelReceiver>>,
+    neighbours: Neighbours,
+    has_begun: bool,
     /// Devices whose portals are not yet known.
     seated: Vec<(Party, RealHost)>,
     devices: DeviceLoop,
@@ -44,12 +58,17 @@ impl RealTime {
     ///
     /// # Errors
     /// If the process may not, or a file that the scenario names cannot be read.
-    pub fn new(scenario: &Scenario, source: Source) -> Result<Self, RunError> {
+    pub fn new(scenario: &Scenario, ends: Ends) -> Result<Self, RunError> {
         Ok(Self {
-            source,
-            plan: SourcePlan::new(scenario)?,
+            ends,
+            number: WORLDS.fetch_add(1, Ordering::Relaxed),
+            sending: SourcePlan::new(scenario)?,
+            receiving: DestinationPlan::new(scenario)?,
             mtu: scenario.connection.mtu.0.try_into().unwrap_or(u16::MAX),
             sender: None,
+            receiver: None,
+            neighbours: Neighbours::new(scenario, ends),
+            has_begun: false,
             seated: Vec::new(),
             devices: DeviceLoop::default(),
             portals: Vec::new(),
@@ -59,17 +78,40 @@ impl RealTime {
         })
     }
 
+    fn is_kernel(&self, party: Party) -> bool {
+        match party {
+            Party::Source => self.ends.source == Stack::Kernel,
+            Party::Destination => self.ends.destination == Stack::Kernel,
+            Party::Relay(index) | Party::Correspondent(index) => self.neighbours.is_kernel(index),
+        }
+    }
+
     fn set_up(&mut self, place: &Place<'_>) -> Result<Seat> {
-        let is_kernel = place.party == Party::Source && self.source == Source::Kernel;
+        let is_kernel = self.is_kernel(place.party);
+        if matches!(place.party, Party::Correspondent(_)) && !is_kernel {
+            return Ok(Seat::Network);
+        }
         let standing = (!is_kernel).then_some(place.standing);
-        let route = if is_kernel { self.plan.route() } else { String::new() };
-        let name = format!("anabranch-{}-{}", std::process::id(), name(place.party));
+        let route = if is_kernel { self.sending.route() } else { String::new() };
+        let name = format!("anabranch-{}-{}-{}", std::process::id(), self.number, name(place.party));
         // Only the kernel as a host goes by the MTU of its device. Between others a middlebox may have merged what passes.
         let mtu = if is_kernel { self.mtu } else { u16::MAX };
         let plan = HostPlan { name, addresses: place.addresses, mtu, standing, route };
         let host = RealHost::new(&mut self.keeper, &plan)?;
-        if is_kernel {
-            self.sender = Some(Rc::new(self.plan.start(&host.namespace, place.addresses[0])?));
+        match place.party {
+            Party::Source if is_kernel => {
+                self.sender = Some(Rc::new(self.sending.start(&host.namespace, place.addresses[0])?));
+            }
+            Party::Destination if is_kernel => {
+                self.receiver = Some(Rc::new(self.receiving.start(&host.namespace, NET)?));
+            }
+            Party::Relay(index) if is_kernel => self.receiving.set(&host.namespace).map(|()| {
+                self.neighbours.receive_in(index, &host.namespace);
+            })?,
+            Party::Correspondent(index) if is_kernel => self.sending.set(&host.namespace).map(|()| {
+                self.neighbours.send_from(index, &host.namespace);
+            })?,
+            _ => {}
         }
         self.seated.push((place.party, host));
         Ok(if is_kernel || place.standing == Standing::Absent { Seat::Kernel } else { Seat::BehindKernel })
@@ -159,6 +201,11 @@ impl Backend for RealTime {
         until: Instant,
         goes_on: &GoesOn<'_>,
     ) -> Result<Passed, RunError> {
+        // Not before somebody carries their packets.
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.neighbours.begin().map_err(broken)?;
+            self.receiver.iter().for_each(|receiver| receiver.begin());
+        }
         let mut between = Between { simulation, portals: &self.portals, goes_on };
         let ended = self.devices.run(&mut between, until, &self.stop).map_err(broken)?;
         self.passed_until = simulation.now();
@@ -171,6 +218,14 @@ impl Backend for RealTime {
         Some(Lateness { behind_ratio, max_s: behind.max.as_secs_f64() })
     }
 
+    fn carry(&mut self, relay: usize, flows: Vec<KernelFlow>) {
+        self.neighbours.carry(relay, flows);
+    }
+
+    fn destination(&self) -> Option<Rc<dyn KernelDestination>> {
+        self.receiver.clone().map(|receiver| receiver as Rc<dyn KernelDestination>)
+    }
+
     fn source(&self) -> Option<Rc<dyn KernelSource>> {
         self.sender.clone().map(|sender| sender as Rc<dyn KernelSource>)
     }
@@ -181,5 +236,6 @@ fn name(party: Party) -> String {
         Party::Source => "source".into(),
         Party::Destination => "destination".into(),
         Party::Relay(index) => format!("relay{}", index + 1),
+        Party::Correspondent(index) => format!("correspondent{}", index + 1),
     }
 }

@@ -9,7 +9,7 @@ use linux::netns::{Family, HOST_SETTINGS, Keeper, Namespace};
 use linux::tun::{Tun, TunConfig};
 
 /// The device towards the network.
-const NET: &str = "net";
+pub const NET: &str = "net";
 /// The device towards the engine.
 const ENGINE: &str = "engine";
 /// The least MTU of IPv6, octets.

@@ -12,22 +12,45 @@ use linux::netns::Namespace;
 use linux::{Error, Result};
 use transport::SubflowStats;
 
-/// Time between questions.
-const INTERVAL: Duration = Duration::from_millis(100);
+/// The least time between questions, each of which starts a program.
+const INTERVAL_MIN: Duration = Duration::from_millis(100);
 
-/// The latest about every subflow, by the destination's address and port.
-#[derive(Clone, Debug, Default)]
-pub struct KernelView(BTreeMap<SocketAddr, Sender>);
+/// The latest about every subflow.
+#[derive(Clone, Debug)]
+pub struct KernelView {
+    /// By the destination's address and port.
+    subflows: BTreeMap<SocketAddr, Sender>,
+    /// What is to control them, as the kernel calls it.
+    controller: &'static str,
+    /// The first subflow that something else controlled, in words.
+    stranger: Option<String>,
+}
 
 impl KernelView {
+    /// A view of subflows that `controller` is to control.
+    fn new(controller: &'static str) -> Self {
+        Self { subflows: BTreeMap::new(), controller, stranger: None }
+    }
+
     /// The kernel's view of one of the destination's subflows.
     pub fn of(&self, subflow: &SubflowStats) -> Option<Sender> {
-        self.0.get(&subflow.local).copied()
+        self.subflows.get(&subflow.local).copied()
+    }
+
+    /// The first subflow that was seen under another controller, in words.
+    pub fn stranger(&self) -> Option<&str> {
+        self.stranger.as_deref()
     }
 
     /// Takes what `ss -HtinO` printed.
     fn update(&mut self, text: &str) {
-        self.0.extend(text.lines().filter_map(subflow));
+        for (destination, sender) in text.lines().filter_map(subflow) {
+            self.subflows.insert(destination, sender);
+        }
+        let is_strange = |line: &&str| !is_controlled_by(line, self.controller);
+        if let Some(line) = text.lines().find(is_strange).filter(|_| self.stranger.is_none()) {
+            self.stranger = Some(format!("a subflow is not controlled by {}: {line}", self.controller));
+        }
     }
 }
 
@@ -39,14 +62,15 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Watches the connections of `port` in `namespace`.
-    pub fn start(namespace: Arc<Namespace>, port: u16) -> Result<Self> {
-        let view = Arc::<Mutex<KernelView>>::default();
+    /// Watches the connections of `port` in `namespace`, which `controller` is to control, for somebody who looks every `window`.
+    pub fn start(namespace: Arc<Namespace>, port: u16, controller: &'static str, window: Duration) -> Result<Self> {
+        let interval = (window / 2).max(INTERVAL_MIN);
+        let view = Arc::new(Mutex::new(KernelView::new(controller)));
         let (end, ended) = channel();
         let shared = Arc::clone(&view);
         let asking = std::thread::Builder::new().spawn(move || {
             let filter = format!("sport = :{port}");
-            while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
                 let ask = namespace.command("ss").map(|mut ss| ss.args(["-HtinO", &filter]).output());
                 // A question that fails leaves the view as it was.
                 if let Ok(Ok(answer)) = ask {
@@ -76,6 +100,13 @@ impl Drop for Observer {
 /// What is shared with a thread, whatever happened to that thread.
 pub fn lock<T>(view: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     view.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a line of `ss` is about something that `controller` controls, as far as it says.
+fn is_controlled_by(line: &str, controller: &str) -> bool {
+    // A connection that begins or has ended has no window.
+    let says = line.starts_with("ESTAB") && line.contains(" cwnd:");
+    !says || line.split_whitespace().any(|word| word == controller)
 }
 
 /// One line: `ESTAB 0 0 10.1.0.1:40000 10.5.1.2:49152 cubic rtt:50.1/2 cwnd:10 ... retrans:0/3`.
@@ -115,5 +146,16 @@ mod tests {
         assert_eq!((sender.data_packets, sender.retransmitted_packets, sender.retransmitted_bytes), (88, 3, 4200));
         assert!(subflow("LISTEN 0 1 10.1.0.1:40000 0.0.0.0:*").is_none());
         assert!(subflow("").is_none());
+    }
+
+    #[test]
+    fn who_controls_a_subflow_is_noticed() {
+        let mut view = KernelView::new("mveno");
+        view.update(
+            "ESTAB 0 0 10.1.0.1:40000 10.5.1.2:1 ts sack mveno rto:252 cwnd:20\nSYN-RECV 0 0 10.1.0.1:40000 10.5.1.2:2",
+        );
+        assert_eq!(view.stranger(), None);
+        view.update("ESTAB 0 0 10.1.0.1:40000 10.5.1.2:1 ts sack reno rto:252 cwnd:20");
+        assert!(view.stranger().unwrap().starts_with("a subflow is not controlled by mveno: ESTAB"));
     }
 }

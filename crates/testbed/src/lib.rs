@@ -15,9 +15,13 @@
 //! forwards between the two. What a relay routes never leaves its kernel.
 //!
 //! ```text
+//! ends         who sends and who receives: the kernel or the engine
 //! backend      lets a run's time pass as the clock does, and moves packets between devices and portals
 //! host         a namespace with its devices and routes
 //! source       the kernel as the source: sockets that send the workload
+//! destination  the kernel as the destination: sockets that read it
+//! neighbours   plain TCP between kernels, beside the scenario's connections
+//! controllers  what controls the kernel's congestion: its own, and ours by eBPF
 //! stream       a stream that is made while it is sent
 //! kernel_view  what the kernel knows of its subflows
 //! refusal      what a scenario asks that Linux cannot do
@@ -25,9 +29,13 @@
 //! ```
 
 mod backend;
+mod controllers;
+mod destination;
 pub mod emulator;
+mod ends;
 mod host;
 mod kernel_view;
+mod neighbours;
 mod refusal;
 mod source;
 mod stream;
@@ -40,25 +48,26 @@ use linux::ability::{self, Needs};
 
 use backend::RealTime;
 
-/// Who the source is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Source {
-    /// The kernel's Multipath TCP.
-    #[default]
-    Kernel,
-    /// The engine, with the source's agent.
-    Engine,
-}
+pub use controllers::Held;
+pub use ends::{Ends, Stack};
 
 /// Whether this machine can do it, found out by trying.
 ///
 /// # Errors
 /// What is lacking, in one line.
-pub fn rehearse(source: Source) -> linux::Result<()> {
-    match source {
-        Source::Kernel => ability::rehearse(Needs { kernel_mptcp: true, programs: &[("ss", "iproute2")] }),
-        Source::Engine => ability::rehearse(Needs::default()),
+pub fn rehearse(ends: Ends) -> linux::Result<()> {
+    match ends.has_kernel() {
+        true => ability::rehearse(Needs { kernel_mptcp: true, programs: &[("ss", "iproute2")] }),
+        false => ability::rehearse(Needs::default()),
     }
+}
+
+/// What `scenario` asks that cannot be run between these ends on this machine.
+///
+/// # Errors
+/// All of it, by the names of the fields.
+pub fn check(scenario: &Scenario, ends: Ends) -> Result<(), RunError> {
+    refusal::check(scenario, ends)
 }
 
 /// Runs `scenario` in real time; `progress` is called once a window. Nothing of it stays behind.
@@ -68,13 +77,17 @@ pub fn rehearse(source: Source) -> linux::Result<()> {
 /// error, and one that is interrupted (Ctrl-C, SIGTERM) has the results of its time.
 pub fn run(
     scenario: &Scenario,
-    source: Source,
+    ends: Ends,
     pcap: Option<&Path>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Run, RunError> {
-    refusal::check(scenario, source)?;
-    rehearse(source).map_err(broken)?;
-    let mut backend = RealTime::new(scenario, source)?;
+    check(scenario, ends)?;
+    rehearse(ends).map_err(broken)?;
+    let _held = match ends.source {
+        Stack::Kernel => Some(Held::of(scenario).map_err(|error| RunError::Backend(Box::new(error)))?),
+        Stack::Engine => None,
+    };
+    let mut backend = RealTime::new(scenario, ends)?;
     run_on(&mut backend, scenario, pcap, progress)
 }
 

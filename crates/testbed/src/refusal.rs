@@ -1,37 +1,54 @@
 //! What a scenario asks that Linux cannot do.
 
 use lab::run::{RunError, Unsupported};
-use lab::scenario::{Era, Scenario};
+use lab::scenario::{Era, RelayMode, Scenario, WorkloadKind};
 
-use crate::Source;
+use crate::controllers::{kernel_name, lack};
+use crate::{Ends, Stack};
 
 /// Subflows that the kernel's path manager allows besides the first.
 pub const KERNEL_SUBFLOWS_MAX: usize = 8;
 /// What helps against most that a kernel cannot do as the source.
 const OUR_SOURCE: &str = "our engine can: --source engine";
-
-/// The kernel's name of a congestion controller of ours.
-pub fn kernel_controller(name: &str) -> Option<&'static str> {
-    match name {
-        "cubic" => Some("cubic"),
-        "newreno" => Some("reno"),
-        _ => None,
-    }
-}
+/// What helps against all that a kernel cannot do as the destination.
+const OUR_DESTINATION: &str = "our engine can: --destination engine";
 
 /// Checks what the kernel would have to do.
 ///
 /// # Errors
 /// All that it cannot do, by the names of the fields.
-pub fn check(scenario: &Scenario, source: Source) -> Result<(), RunError> {
-    let refused = match source {
-        Source::Engine => Vec::new(),
-        Source::Kernel => beyond_the_kernel(scenario),
-    };
+pub fn check(scenario: &Scenario, ends: Ends) -> Result<(), RunError> {
+    let mut refused = Vec::new();
+    if ends.source == Stack::Kernel {
+        refused.extend(beyond_the_source(scenario));
+    }
+    if ends.destination == Stack::Kernel {
+        refused.extend(beyond_the_destination(scenario));
+    }
     if refused.is_empty() { Ok(()) } else { Err(RunError::Unsupported(refused)) }
 }
 
-fn beyond_the_kernel(scenario: &Scenario) -> Vec<Unsupported> {
+/// What the kernel as the destination knows nothing of: all that the destination's agent does, and who uses the data.
+fn beyond_the_destination(scenario: &Scenario) -> Vec<Unsupported> {
+    let (connection, cooperation) = (&scenario.connection, &scenario.cooperation);
+    let is_used = matches!(scenario.workload.kind, WorkloadKind::Video | WorkloadKind::Requests);
+    let asked = [
+        ("connection.receiver_centric", connection.receiver_centric.is_some(), "rates that the receiver says"),
+        ("cooperation.selection", cooperation.selection.method.steers(), "relay selection"),
+        ("cooperation.relays", cooperation.relays == RelayMode::FastAck, "relays that splice subflows"),
+        ("cooperation.forwarding", cooperation.forwarding.is_some(), "differentiated forwarding"),
+        ("cooperation.watch", cooperation.watch.is_some(), "a watch over its relays"),
+        ("workload.kind", is_used, "who watches a video or asks for answers"),
+    ];
+    let refuse = |(field, _, what)| Unsupported {
+        field,
+        problem: format!("the kernel as the destination knows nothing of {what}"),
+        remedy: OUR_DESTINATION,
+    };
+    asked.into_iter().filter(|(_, asked, _)| *asked).map(refuse).collect()
+}
+
+fn beyond_the_source(scenario: &Scenario) -> Vec<Unsupported> {
     let (connection, cooperation) = (&scenario.connection, &scenario.cooperation);
     let mut refused: Vec<Unsupported> = controller(scenario).into_iter().collect();
     let mut refuse = |field, problem| refused.push(Unsupported { field, problem, remedy: OUR_SOURCE });
@@ -64,12 +81,17 @@ fn beyond_the_kernel(scenario: &Scenario) -> Vec<Unsupported> {
 /// What the kernel lacks of the congestion control that is asked for.
 fn controller(scenario: &Scenario) -> Option<Unsupported> {
     let congestion = scenario.connection.congestion.0.to_string();
-    if kernel_controller(&congestion).is_none() {
-        return Some(Unsupported {
-            field: "connection.congestion",
-            problem: format!("the kernel's Multipath TCP has no congestion controller \"{congestion}\""),
-            remedy: "it has cubic and newreno (--set connection.congestion=cubic); our engine has all: --source engine",
-        });
+    let refuse = |problem| Unsupported {
+        field: "connection.congestion",
+        problem,
+        remedy: "cubic and newreno are always there (--set connection.congestion=cubic); our engine has all: --source engine",
+    };
+    if kernel_name(&congestion).is_none() {
+        let problem = format!("the kernel's Multipath TCP has no congestion controller \"{congestion}\"");
+        return Some(refuse(problem));
+    }
+    if let Some(lack) = lack(&congestion) {
+        return Some(refuse(format!("the kernel cannot be given \"{congestion}\": {lack}")));
     }
     (congestion == "cubic" && !scenario.connection.hystart).then(|| Unsupported {
         field: "connection.hystart",
@@ -86,8 +108,12 @@ mod tests {
         let changes: Vec<_> = changes.iter().map(|change| change.parse().unwrap()).collect();
         let scenario =
             lab::scenario::load("demo.toml", include_str!("../../../scenarios/demo.toml"), &changes).unwrap();
-        assert!(check(&scenario, Source::Engine).is_ok());
-        match check(&scenario, Source::Kernel) {
+        assert!(check(&scenario, Ends::ENGINES).is_ok());
+        fields(check(&scenario, Ends::KERNEL_TO_ENGINE))
+    }
+
+    fn fields(checked: Result<(), RunError>) -> Vec<&'static str> {
+        match checked {
             Ok(()) => Vec::new(),
             Err(RunError::Unsupported(all)) => all.into_iter().map(|one| one.field).collect(),
             Err(other) => panic!("{other}"),
@@ -99,18 +125,25 @@ mod tests {
         let cubic = "connection.congestion=cubic";
         assert!(refused(&[cubic]).is_empty());
         assert!(refused(&["connection.congestion=newreno"]).is_empty());
-        assert_eq!(refused(&[]), ["connection.congestion"], "LIA");
+        assert_eq!(refused(&["connection.congestion=coupled"]), ["connection.congestion"]);
+        let can_load = kernel_cc::check().is_ok();
+        assert_eq!(refused(&[]).is_empty(), can_load, "LIA");
         assert_eq!(refused(&[cubic, "connection.hystart=false"]), ["connection.hystart"]);
         assert_eq!(refused(&[cubic, "connection.scheduler=round-robin"]), ["connection.scheduler"]);
         assert_eq!(refused(&[cubic, "connection.era.rack=false"]), ["connection.era"]);
         assert_eq!(refused(&[cubic, "connection.receiver_centric={}"]), ["connection.receiver_centric"]);
         assert_eq!(refused(&[cubic, "connection.subflows_max=10"]), ["connection.subflows_max"]);
-        let several = ["connection.scheduler=round-robin", "connection.receiver_centric={}"];
+        let several =
+            ["connection.congestion=coupled", "connection.scheduler=round-robin", "connection.receiver_centric={}"];
         assert_eq!(
             refused(&several),
             ["connection.congestion", "connection.scheduler", "connection.receiver_centric"],
             "all at once"
         );
+        let destination = Ends { source: Stack::Engine, destination: Stack::Kernel };
+        let asks = ["cooperation.watch={}", "cooperation.relays=fast-ack"].map(|change| change.parse().unwrap());
+        let scenario = lab::scenario::load("demo.toml", include_str!("../../../scenarios/demo.toml"), &asks).unwrap();
+        assert_eq!(fields(check(&scenario, destination)), ["cooperation.relays", "cooperation.watch"]);
         let video = ["workload={ kind = 'video', rate = '2 Mbit/s' }", cubic];
         assert!(refused(&video).is_empty());
     }

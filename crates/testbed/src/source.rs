@@ -16,11 +16,12 @@ use simulator::traffic::Script;
 use socket2::{Domain, Protocol, Socket, Type};
 use transport::SubflowStats;
 
+use crate::controllers::kernel_name;
 use crate::kernel_view::{Observer, lock};
-use crate::refusal::{KERNEL_SUBFLOWS_MAX, kernel_controller};
+use crate::refusal::KERNEL_SUBFLOWS_MAX;
 use crate::stream::follow;
 
-/// Longest time the source waits for the destination to connect or to close.
+/// Longest time the source waits for the destination to connect, and to close once it has everything.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Octets handed to the kernel at once.
 const PIECE_BYTES: u32 = 1 << 16;
@@ -36,6 +37,10 @@ pub struct SourcePlan {
     connections: u32,
     /// Whether a run ends before the data do.
     lasts: bool,
+    /// How long a run may take.
+    duration: Duration,
+    /// How often somebody looks at what it knows.
+    window: Duration,
     /// A link drops what is too large for it and says nothing.
     has_silent_link: bool,
 }
@@ -65,6 +70,8 @@ impl SourcePlan {
             script: script(scenario),
             connections: scenario.workload.connections,
             lasts: scenario.workload.lasts(),
+            duration: scenario.duration.into(),
+            window: scenario.metrics.window.into(),
             has_silent_link,
         })
     }
@@ -80,16 +87,14 @@ impl SourcePlan {
     /// # Errors
     /// If the kernel refuses a setting.
     pub fn start(&self, namespace: &Arc<Namespace>, address: IpAddr) -> Result<KernelSender> {
-        for (variable, value) in self.settings() {
-            namespace.set(variable, &value)?;
-        }
+        self.set(namespace)?;
         allow_subflows(namespace)?;
         let listen_at = SocketAddr::new(address, SOURCE_PORT);
-        let controller = kernel_controller(&self.connection.congestion.0.to_string()).unwrap_or_default();
+        let controller = kernel_name(&self.connection.congestion.0.to_string()).unwrap_or_default();
         let protocol = if self.connection.mptcp { Protocol::MPTCP } else { Protocol::TCP };
         let listener = namespace.run(|| listen(protocol, listen_at, self.connections, controller))?;
         let listener = Arc::new(listener.map_err(Error::system(format!("listen at {listen_at}")))?);
-        let observer = Observer::start(Arc::clone(namespace), SOURCE_PORT)?;
+        let observer = Observer::start(Arc::clone(namespace), SOURCE_PORT, controller, self.window)?;
         let (written_bytes, fault, sockets) = (Arc::default(), Arc::default(), Arc::default());
         let serving = Serving {
             controller,
@@ -97,12 +102,21 @@ impl SourcePlan {
             script: self.script.clone(),
             sockets: Arc::clone(&sockets),
             lasts: self.lasts,
+            patience: self.duration + PATIENCE,
             written_bytes: Arc::clone(&written_bytes),
             fault: Arc::clone(&fault),
         };
         let (connections, accepting) = (self.connections, Arc::clone(&listener));
         std::thread::spawn(move || (0..connections).for_each(|_| serving.accept(&accepting)));
         Ok(KernelSender { observer, written_bytes, fault, listener, sockets })
+    }
+
+    /// Sets what a host that sends is set to.
+    ///
+    /// # Errors
+    /// If the kernel refuses a setting.
+    pub fn set(&self, namespace: &Namespace) -> Result<()> {
+        self.settings().iter().try_for_each(|(variable, value)| namespace.set(variable, value))
     }
 
     fn settings(&self) -> Vec<(&'static str, String)> {
@@ -146,7 +160,7 @@ impl KernelSource for KernelSender {
     }
 
     fn fault(&self) -> Option<String> {
-        lock(&self.fault).clone()
+        lock(&self.fault).clone().or_else(|| lock(&self.observer.view()).stranger().map(str::to_owned))
     }
 }
 
@@ -159,6 +173,8 @@ struct Serving {
     script: Option<Script>,
     sockets: Arc<Mutex<Vec<Socket>>>,
     lasts: bool,
+    /// How long what waits in the kernel may take.
+    patience: Duration,
     written_bytes: Arc<AtomicU64>,
     fault: Arc<Mutex<Option<String>>>,
 }
@@ -205,7 +221,7 @@ impl Serving {
             self.written_bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
         }
         socket.shutdown(Shutdown::Write)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_read_timeout(Some(self.patience))?;
         // The destination sends nothing but its end.
         stream.read(&mut [0]).map(|_| ())
     }
@@ -223,12 +239,16 @@ fn listen(protocol: Protocol, at: SocketAddr, connections: u32, controller: &str
 
 /// The kernel accepts two subflows by default.
 fn allow_subflows(source: &Namespace) -> Result<()> {
-    let most = KERNEL_SUBFLOWS_MAX.to_string();
-    let arguments = ["mptcp", "limits", "set", "subflows", &most, "add_addr_accepted", &most];
-    let limits = source.command("ip")?.args(arguments).output().map_err(Error::system("run ip"))?;
-    if limits.status.success() {
+    let most = KERNEL_SUBFLOWS_MAX;
+    run_ip(source, &format!("mptcp limits set subflows {most} add_addr_accepted {most}"))
+}
+
+/// Runs `ip` in a namespace. Its batches know nothing of Multipath TCP.
+pub fn run_ip(namespace: &Namespace, command: &str) -> Result<()> {
+    let said = namespace.command("ip")?.args(command.split(' ')).output().map_err(Error::system("run ip"))?;
+    if said.status.success() {
         return Ok(());
     }
-    let message = String::from_utf8_lossy(&limits.stderr).trim().to_owned();
-    Err(Error::Command { command: format!("ip {}", arguments.join(" ")), message })
+    let message = String::from_utf8_lossy(&said.stderr).trim().to_owned();
+    Err(Error::Command { command: format!("ip {command}"), message })
 }

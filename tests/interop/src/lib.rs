@@ -26,6 +26,6 @@ pub use kernel::{MptcpInfo, Protocol, abort, accept, connect, connect_with, coun
 pub use patience::wait_until;
 pub use priority::go_first;
 pub use relaying::{Place, Relaying};
-pub use rig::Rig;
+pub use rig::{Rig, one_at_a_time};
 pub use stream::{Digest, pattern, receive_all, receive_rest, send_pattern, send_pattern_from};
 pub use tethered::{Running, Tethered, USB, output};

@@ -18,6 +18,11 @@ use crate::priority::go_first;
 /// Tests measure time, so one at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+/// A turn, for a test without a rig that shares something with those that have one.
+pub fn one_at_a_time() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A running emulation; it ends when dropped.
 pub struct Rig {
     hosts: Vec<Arc<Namespace>>,
@@ -79,7 +84,7 @@ impl Rig {
         if !available() {
             return None;
         }
-        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = one_at_a_time();
         Some(Self::build(text, capture, Some(turn)))
     }
 

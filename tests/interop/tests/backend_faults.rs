@@ -5,7 +5,7 @@ use interop::available_with;
 use lab::run::Run;
 use lab::scenario::{Override, Scenario};
 use rustix::process::{Signal, getpid, kill_process};
-use testbed::Source;
+use testbed::Ends;
 
 /// All modules at work on one Wi-Fi channel, over links that disturb the order of what they carry.
 const MODULES: &str = "
@@ -50,11 +50,11 @@ fn scenario(text: &str, changes: &[&str]) -> Scenario {
 }
 
 /// Runs it; `None` where this machine cannot.
-fn survives(text: &str, changes: &[&str], source: Source) -> Option<Run> {
+fn survives(text: &str, changes: &[&str], ends: Ends) -> Option<Run> {
     if !available_with(&[("ss", "iproute2")]) {
         return None;
     }
-    let run = testbed::run(&scenario(text, changes), source, None, &mut |_| {}).unwrap();
+    let run = testbed::run(&scenario(text, changes), ends, None, &mut |_| {}).unwrap();
     assert_eq!(run.faults, [""; 0]);
     let totals = &run.results.totals;
     assert!(totals.completed && totals.intact, "{} octets", totals.delivered_bytes);
@@ -70,20 +70,22 @@ fn relays_leave_and_stall_while_messages_are_touched() {
         "relays[1].leaves=2 s",
         "relays[2].cellular.outages=[{ from = \"2 s\", until = \"4 s\" }]",
     ];
-    let Some(run) = survives(MODULES, &changes, Source::Engine) else { return };
+    let Some(run) = survives(MODULES, &changes, Ends::ENGINES) else { return };
     assert!(run.attacked.messages > 10 && run.attacked.channels > 0, "{:?}", run.attacked);
 }
 
 #[test]
 fn the_kernel_gets_its_data_through_though_a_relay_dies_with_some() {
-    survives(KERNEL, &["relays[0].leaves=1 s", "workload.size=2 MB"], Source::Kernel);
+    survives(KERNEL, &["relays[0].leaves=1 s", "workload.size=2 MB"], Ends::KERNEL_TO_ENGINE);
 }
 
 /// It acknowledges data in the destination's name and drops them: the kernel, which forgets nothing before the DATA_ACK, needs the
 /// destination to close that subflow.
 #[test]
 fn a_relay_that_swallows_what_the_kernel_sent_is_found_out() {
-    let Some(run) = survives(KERNEL, &["relays[1].swallows={ from = \"1 s\" }"], Source::Kernel) else { return };
+    let Some(run) = survives(KERNEL, &["relays[1].swallows={ from = \"1 s\" }"], Ends::KERNEL_TO_ENGINE) else {
+        return;
+    };
     assert_eq!(run.attacked.guilty, ["relay-2"]);
 }
 
@@ -100,7 +102,8 @@ fn an_interrupted_run_keeps_what_it_measured() {
             kill_process(getpid(), Signal::TERM).unwrap();
         }
     };
-    let run = testbed::run(&scenario(KERNEL, &[]), Source::Kernel, Some(folder.path()), &mut interrupt).unwrap();
+    let run =
+        testbed::run(&scenario(KERNEL, &[]), Ends::KERNEL_TO_ENGINE, Some(folder.path()), &mut interrupt).unwrap();
     assert!(run.faults[0].starts_with("interrupted after 1."), "{:?}", run.faults);
     let results = &run.results;
     assert!((1.0..2.0).contains(&results.totals.duration_s) && results.totals.delivered_bytes > 50_000);

@@ -4,7 +4,7 @@ use interop::available_with;
 use lab::measure::results::Results;
 use lab::run::Run;
 use lab::scenario::{Override, Scenario};
-use testbed::Source;
+use testbed::Ends;
 
 /// As `docs/backends.md` has it.
 const THROUGHPUT_TOLERANCE: f64 = 0.10;
@@ -49,12 +49,12 @@ fn scenario(text: &str, changes: &[&str]) -> Scenario {
 }
 
 /// Runs both; `None` where this machine cannot.
-fn both(scenario: &Scenario, source: Source) -> Option<[Run; 2]> {
+fn both(scenario: &Scenario, ends: Ends) -> Option<[Run; 2]> {
     if !available_with(&[("ss", "iproute2")]) {
         return None;
     }
     let simulated = lab::run::run(scenario, None, &mut |_| {}).unwrap();
-    let real = testbed::run(scenario, source, None, &mut |_| {}).unwrap();
+    let real = testbed::run(scenario, ends, None, &mut |_| {}).unwrap();
     for run in [&simulated, &real] {
         assert_eq!(run.faults, [""; 0], "{}", run.results.manifest.backend);
     }
@@ -82,7 +82,7 @@ fn first_active_set(run: &Run) -> Vec<String> {
 
 #[test]
 fn the_kernel_sends_over_two_relays_that_route() {
-    let Some(runs) = both(&scenario(LINKS, &[]), Source::Kernel) else { return };
+    let Some(runs) = both(&scenario(LINKS, &[]), Ends::KERNEL_TO_ENGINE) else { return };
     assert_alike(&runs);
     let [_, real] = &runs;
     assert_eq!(real.results.manifest.backend, "linux");
@@ -94,7 +94,7 @@ fn the_kernel_sends_over_two_relays_that_route() {
 #[test]
 fn the_kernel_sends_plain_tcp() {
     let changes = ["connection.mptcp=false", "workload.size=1 MB"];
-    let Some(runs) = both(&scenario(LINKS, &changes), Source::Kernel) else { return };
+    let Some(runs) = both(&scenario(LINKS, &changes), Ends::KERNEL_TO_ENGINE) else { return };
     assert_alike(&runs);
     assert_eq!(runs[1].results.subflows.len(), 1);
 }
@@ -108,7 +108,7 @@ fn relays_with_agents_are_chosen_as_in_the_simulator() {
         "cooperation.forwarding={}",
         "cooperation.adaptive_congestion={}",
     ];
-    let Some(runs) = both(&scenario(CELL, &changes), Source::Engine) else { return };
+    let Some(runs) = both(&scenario(CELL, &changes), Ends::ENGINES) else { return };
     assert_alike(&runs);
     assert_eq!(first_active_set(&runs[0]), first_active_set(&runs[1]));
     let control = runs[1].results.totals.control.expect("relays and destination talk");
@@ -119,7 +119,7 @@ fn relays_with_agents_are_chosen_as_in_the_simulator() {
 #[test]
 fn the_kernel_sends_a_video() {
     let changes = ["workload={ kind = 'video', rate = '2 Mbit/s' }", "duration=8 s", "connection.mtu=608 B"];
-    let Some(runs) = both(&scenario(LINKS, &changes), Source::Kernel) else { return };
+    let Some(runs) = both(&scenario(LINKS, &changes), Ends::KERNEL_TO_ENGINE) else { return };
     assert_alike(&runs);
     let [simulated, real] = runs.each_ref().map(|run| run.results.totals.video.expect("somebody watches"));
     assert_eq!(real.stalls, simulated.stalls);
@@ -128,7 +128,8 @@ fn the_kernel_sends_a_video() {
 /// What Linux cannot do is refused before anything is set up.
 #[test]
 fn what_the_kernel_cannot_do_is_refused() {
-    let refused = testbed::run(&scenario(LINKS, &["connection.congestion=lia"]), Source::Kernel, None, &mut |_| {});
+    let refused =
+        testbed::run(&scenario(LINKS, &["connection.congestion=coupled"]), Ends::KERNEL_TO_ENGINE, None, &mut |_| {});
     let message = refused.unwrap_err().to_string();
     assert!(message.contains("connection.congestion") && message.contains("--source engine"), "{message}");
 }

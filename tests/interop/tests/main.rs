@@ -14,6 +14,8 @@ mod flood;
 mod handshake;
 mod join;
 mod kernel_mode;
+#[cfg(feature = "kernel-cc")]
+mod kernels;
 mod killed;
 mod lending;
 mod middleboxes;

@@ -28,7 +28,7 @@ pub fn demo(arguments: &arguments::Demo) -> Result<(), Failure> {
     let run = simulate(&scenario, Some(&arguments.out))?;
     show(&run, &arguments.out)?;
     show_cell(arguments)?;
-    match testbed::rehearse(testbed::Source::Kernel) {
+    match testbed::rehearse(testbed::Ends::KERNEL_TO_ENGINE) {
         Ok(()) => send_for_real(&scenario, &subject, &arguments.out)?,
         Err(lacking) => console::print(&format!("Left out: the same on real Linux: {lacking}\n\n"))?,
     }
@@ -52,7 +52,7 @@ fn send_for_real(scenario: &Scenario, subject: &str, out: &Path) -> Result<(), F
     // The kernel has no coupled controller.
     scenario.connection.congestion = Text(ControllerSpec::named("cubic"));
     let bar = Bar::new("s");
-    let mut run = testbed::run(&scenario, testbed::Source::Kernel, None, &mut |progress| bar.show(progress))?;
+    let mut run = testbed::run(&scenario, testbed::Ends::KERNEL_TO_ENGINE, None, &mut |progress| bar.show(progress))?;
     run.add_digests(&scenario);
     drop(bar);
     show(&run, &out.join("real"))

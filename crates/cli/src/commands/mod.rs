@@ -14,6 +14,7 @@ pub mod get;
 pub mod join;
 pub mod manual;
 pub mod peers;
+mod real_time;
 pub mod relay;
 pub mod run;
 pub mod scenarios;

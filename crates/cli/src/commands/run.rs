@@ -12,7 +12,7 @@ use lab::scenario::shell;
 use lab::scenario::{Override, Scenario};
 
 use super::shipped;
-use crate::arguments::{self, Backend, SourceKind};
+use crate::arguments::{self, Backend};
 use crate::console::{self, Bar, LiveView};
 use crate::failure::Failure;
 use crate::interruptible::Interruptible;
@@ -24,10 +24,7 @@ const NAMED_MAX: usize = 8;
 
 /// Runs the scenario, prints and writes what was asked for.
 pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
-    if arguments.source.is_some() && arguments.backend == Backend::Simulator {
-        let problem = "--source: in the simulator the engine always sends\n  help: add --backend linux";
-        return Err(Failure::Input(problem.into()));
-    }
+    arguments.world.check().map_err(Failure::Input)?;
     let mut scenario = load(arguments)?;
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
     let note = what_else(&scenario);
@@ -91,14 +88,14 @@ fn how_late(results: &Results) -> String {
 /// Runs `scenario` where it was asked to run, and shows how far it is.
 fn play(arguments: &arguments::Run, scenario: &Scenario) -> Result<Run, Failure> {
     let pcap = arguments.pcap.as_deref();
-    let go = |progress: &mut dyn FnMut(Progress<'_>)| match arguments.backend {
+    let go = |progress: &mut dyn FnMut(Progress<'_>)| match arguments.world.backend {
         Backend::Simulator => match Interruptible::new() {
             Ok(mut backend) => lab::run::run_on(&mut backend, scenario, pcap, progress),
             Err(error) => Err(RunError::Backend(Box::new(error))),
         },
-        Backend::Linux => testbed::run(scenario, source(arguments.source.unwrap_or_default()), pcap, progress),
+        Backend::Linux => testbed::run(scenario, arguments.world.ends(), pcap, progress),
     };
-    let seconds = if arguments.backend == Backend::Linux { "s" } else { "s simulated" };
+    let seconds = if arguments.world.backend == Backend::Linux { "s" } else { "s simulated" };
     let run = if arguments.live {
         let view = LiveView::new(seconds);
         go(&mut |progress| view.show(progress))
@@ -109,13 +106,6 @@ fn play(arguments: &arguments::Run, scenario: &Scenario) -> Result<Run, Failure>
     let mut run = run?;
     run.add_digests(scenario);
     Ok(run)
-}
-
-fn source(kind: SourceKind) -> testbed::Source {
-    match kind {
-        SourceKind::Kernel => testbed::Source::Kernel,
-        SourceKind::Engine => testbed::Source::Engine,
-    }
 }
 
 /// Runs `scenario` in the simulator with a progress bar.
@@ -163,12 +153,8 @@ fn what_next(arguments: &arguments::Run, results: &Results, written: &[PathBuf])
     let seedless: Vec<String> =
         arguments.overrides.iter().filter(|change| !change.is_of("seed")).map(text_of).collect();
     let all: Vec<String> = arguments.overrides.iter().map(text_of).collect();
-    let world = match (arguments.backend, arguments.source.unwrap_or_default()) {
-        (Backend::Simulator, _) => "",
-        (Backend::Linux, SourceKind::Kernel) => " --backend linux",
-        (Backend::Linux, SourceKind::Engine) => " --backend linux --source engine",
-    };
-    let words = |overrides: &[String]| shell::scenario(&file, arguments.variant.as_deref(), overrides) + world;
+    let world = arguments.world.words();
+    let words = |overrides: &[String]| shell::scenario(&file, arguments.variant.as_deref(), overrides) + &world;
     text.push_str("next:\n");
     if arguments.out.is_none() {
         let seed = arguments.seed.map_or(String::new(), |seed| format!(" --seed {seed}"));
@@ -176,7 +162,8 @@ fn what_next(arguments: &arguments::Run, results: &Results, written: &[PathBuf])
     }
     let _ = writeln!(text, "  anabranch run {} --seed {}", words(&seedless), results.manifest.seed.wrapping_add(1));
     // The kernel as the source has one scheduler.
-    if arguments.backend == Backend::Simulator && !all.iter().any(|change| change.starts_with("connection.scheduler="))
+    if arguments.world.backend == Backend::Simulator
+        && !all.iter().any(|change| change.starts_with("connection.scheduler="))
     {
         let _ = writeln!(text, "  anabranch run {} --set connection.scheduler=round-robin", words(&all));
     }

@@ -8,13 +8,14 @@ use lab::present::{Summary, csv};
 use lab::run::sweep::{Journal, Manifest, Plan};
 use lab::scenario::shell::{self, quote};
 
-use crate::arguments;
-use crate::commands::shipped;
+use crate::arguments::{self, Backend};
+use crate::commands::{real_time, shipped};
 use crate::console::{self, RunsBar};
 use crate::failure::Failure;
 
 /// Runs what is missing, then writes and prints what all runs come to.
 pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
+    arguments.world.check().map_err(Failure::Input)?;
     if arguments.seeds.is_some()
         && arguments.overrides.iter().any(|change| change.text.trim().starts_with("sweep.seeds"))
     {
@@ -25,14 +26,14 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
     let load = |overrides: &[_]| shipped::load(&arguments.scenario, overrides);
     let plan =
         Plan::new(load, &arguments.overrides, arguments.seeds).map_err(|error| Failure::Input(error.to_string()))?;
-    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&plan.scenario.name));
+    let folder = match arguments.world.backend {
+        Backend::Simulator => plan.scenario.name.clone(),
+        Backend::Linux => format!("{}-linux", plan.scenario.name),
+    };
+    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(folder));
     let mut journal = Journal::open(&out.join("runs.jsonl"), &Manifest::new(&plan), arguments.restart)
         .map_err(|error| Failure::Input(error.to_string()))?;
-    let workers = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let bar = RunsBar::new("runs");
-    let ran = lab::run::sweep::run(&plan, &mut journal, workers, &mut |progress| bar.show(progress));
-    drop(bar);
-    ran.map_err(|error| Failure::Failed(error.to_string()))?;
+    run_missing(&plan, &mut journal, arguments)?;
     let summary = Summary::new(&plan, journal.records());
     let records = journal.records();
     let files = [
@@ -48,6 +49,19 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
         false => console::print(&format!("{}\n{}", summary.to_text(), what_next(&plan, arguments, &out)))?,
     }
     judge(&plan, &summary)
+}
+
+/// Runs what is not in the journal, where it was asked to run.
+fn run_missing(plan: &Plan, journal: &mut Journal, arguments: &arguments::Sweep) -> Result<(), Failure> {
+    if arguments.world.backend == Backend::Linux {
+        let (ends, jobs) = (arguments.world.ends(), arguments.jobs.unwrap_or(1));
+        return real_time::complete(plan, journal, ends, jobs, "runs on Linux");
+    }
+    let workers = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let bar = RunsBar::new("runs");
+    let ran = lab::run::sweep::run(plan, journal, workers, &mut |progress| bar.show(progress));
+    drop(bar);
+    ran.map_err(|error| Failure::Failed(error.to_string()))
 }
 
 fn what_next(plan: &Plan, arguments: &arguments::Sweep, out: &Path) -> String {

@@ -10,13 +10,15 @@
 //! Seat::Kernel         outer portal ── kernel
 //! ```
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use network::{Network, PortId};
+use simulator::traffic::Octets;
 use simulator::{HostId, Portal, Simulation};
 use transport::SubflowStats;
 use units::Instant;
+use wire::Payload;
 
 use super::RunError;
 use super::hosts::LabHost;
@@ -32,6 +34,8 @@ pub enum Party {
     Destination,
     /// A relay, by its number in the scenario.
     Relay(usize),
+    /// The host that sends to the owner of a relay, by the relay's number.
+    Correspondent(usize),
 }
 
 /// What the engine of a relay does, as far as packets must find it.
@@ -129,6 +133,16 @@ pub trait Backend {
         None
     }
 
+    /// The destination, if the kernel is.
+    fn destination(&self) -> Option<Rc<dyn KernelDestination>> {
+        None
+    }
+
+    /// The flows between a relay's correspondent and the relay, where the kernel has been seated as both.
+    fn carry(&mut self, relay: usize, flows: Vec<KernelFlow>) {
+        let _ = (relay, flows);
+    }
+
     /// How well it kept up with the clock; `None` where time jumps.
     fn lateness(&self) -> Option<Lateness> {
         None
@@ -145,6 +159,44 @@ pub trait KernelSource {
 
     /// What went wrong there.
     fn fault(&self) -> Option<String>;
+}
+
+/// A TCP connection of a relay's owner that takes all it can get, between two kernels.
+#[derive(Clone, Debug)]
+pub struct KernelFlow {
+    /// Where it comes from.
+    pub from: SocketAddr,
+    /// Where somebody listens for it.
+    pub to: SocketAddr,
+    /// The congestion controller of the sender, as the engine calls it.
+    pub controller: String,
+    /// What has arrived is counted here.
+    pub received: Octets,
+}
+
+/// A destination that is none of the run's engines: its applications ask for the data and read them.
+pub trait KernelDestination {
+    /// What came of it since the last call, of each stream in order. It is asked after every event.
+    fn take(&self) -> Vec<Arrival>;
+}
+
+/// Something that an application of such a destination has seen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arrival {
+    /// The next octets of a stream.
+    Data {
+        /// Number of the stream, from 0.
+        stream: usize,
+        /// The octets; where they are those that were to come, as the source gives them.
+        data: Payload,
+    },
+    /// The source has ended a stream, and everything is there.
+    End {
+        /// Number of the stream, from 0.
+        stream: usize,
+    },
+    /// It cannot go on, and why.
+    Failure(String),
 }
 
 /// The simulator: time jumps from event to event.
@@ -180,6 +232,11 @@ pub(super) struct Berth {
 }
 
 impl Berth {
+    /// Whether the kernel is the host.
+    pub fn is_kernel(&self) -> bool {
+        self.seat == Seat::Kernel
+    }
+
     /// Room for the host of `place` at `port`.
     pub fn new(
         backend: &mut dyn Backend,

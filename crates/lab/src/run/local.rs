@@ -13,6 +13,7 @@ use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
 use units::{Duration, Instant, Prng, Rate};
 
+use super::KernelFlow;
 use super::hosts::{Counter, EngineHost, LabHost, host};
 use crate::measure::results::{LatencyResults, VideoResults};
 use crate::scenario::{self, Addresses, LocalKind, LocalTraffic, Scenario, drawing, value_of};
@@ -113,6 +114,40 @@ pub(super) struct LocalHosts {
 /// Whether datagrams of correspondents come with the cell's own wire: nothing is between them.
 fn feeds_cell(scenario: &Scenario) -> bool {
     scenario.cell.is_some() && scenario.bottleneck.is_none()
+}
+
+/// The controllers of the flows of relay `index`, if all of its own traffic is TCP connections that take all they can get from the begin of
+/// the run to its end.
+pub fn greedy_controllers(scenario: &Scenario, index: usize) -> Option<Vec<String>> {
+    let local = &scenario.relays[index].local;
+    let is_greedy = |local: &LocalTraffic| {
+        local.kind == LocalKind::Tcp && local.rate.is_none() && local.start.is_none() && local.stop.is_none()
+    };
+    let flows = local.iter().flat_map(|local| (0..local.count).map(move |_| controller(local).to_string()));
+    (!local.is_empty() && local.iter().all(is_greedy)).then(|| flows.collect())
+}
+
+/// What controls a TCP flow.
+fn controller(local: &LocalTraffic) -> ControllerSpec {
+    local.congestion.as_ref().map_or_else(|| ControllerSpec::named("newreno"), |spec| spec.0.clone())
+}
+
+/// The flows of relay `index` for kernels that are its correspondent and itself, counted in `counts`.
+pub(super) fn kernel_flows(
+    scenario: &Scenario,
+    index: usize,
+    addresses: &Addresses,
+    counts: &LocalCounts,
+) -> Vec<KernelFlow> {
+    let controllers = greedy_controllers(scenario, index).unwrap_or_default();
+    let flows = controllers.into_iter().zip(&counts.0).zip(PORT_FIRST..);
+    let flow = |((controller, flow), port): ((String, &Flow), u16)| KernelFlow {
+        from: SocketAddr::new(addresses.correspondents[index], port),
+        to: SocketAddr::new(addresses.relays[index], port),
+        controller,
+        received: flow.received.clone(),
+    };
+    flows.map(flow).collect()
 }
 
 /// The host of relay `index`, whose agent is `role`, and the one that sends to it.
@@ -279,8 +314,7 @@ impl Adding<'_> {
     }
 
     fn config(&self) -> ConnectionConfig {
-        let congestion = self.local.congestion.as_ref();
-        let congestion = congestion.map_or_else(|| ControllerSpec::named("newreno"), |spec| spec.0.clone());
+        let congestion = controller(self.local);
         ConnectionConfig { mptcp: false, congestion, ..self.scenario.connection.to_config(1) }
     }
 }

@@ -43,11 +43,15 @@ use crate::measure::results::{RelaySeries, Results, Series};
 use crate::measure::{Paths, Recorder, RelayRecorder};
 use crate::scenario::{Hop, Scenario};
 use assemble::Faults;
-pub use backend::{Backend, GoesOn, KernelSource, Party, Passed, Place, Portals, Seat, Standing, VirtualTime};
+pub use backend::{
+    Arrival, Backend, GoesOn, KernelDestination, KernelFlow, KernelSource, Party, Passed, Place, Portals, Seat,
+    Standing, VirtualTime,
+};
 use capture::Captures;
 pub use examine::{Examined, examine};
 pub use hosts::LabHost;
 pub use inputs::{rate_trace, script, workload};
+pub use local::greedy_controllers;
 use meter::Meter;
 pub use meter::Supervisor;
 pub use stage::SOURCE_PORT;
@@ -146,6 +150,8 @@ pub struct Run {
     pub captures: Vec<PathBuf>,
     /// What an attacker did, and what came of it.
     pub attacked: Attacked,
+    /// Somebody ended it before its time.
+    pub interrupted: bool,
     delivery: Delivery,
 }
 
@@ -248,7 +254,8 @@ fn play(
     let (messages, channels) = stage.attacked();
     let guilty = stage.journal.guilty.iter().map(|relay| scenario.relays[*relay].name.clone()).collect();
     let attacked = Attacked { messages, channels, guilty };
-    Ok(Played { run: Run { results, faults, captures: Vec::new(), attacked, delivery }, captures, stage, broken })
+    let run = Run { results, faults, captures: Vec::new(), attacked, interrupted: stage.interrupted, delivery };
+    Ok(Played { run, captures, stage, broken })
 }
 
 /// Reads the files that `scenario` names, without running it: what is wrong with them, in words.

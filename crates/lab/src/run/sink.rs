@@ -12,6 +12,7 @@ use units::Instant;
 use wire::{Pattern, Payload};
 
 use crate::measure::metrics::{self, Shared};
+use crate::run::Arrival;
 
 /// Octets taken from the endpoint at once.
 const TAKE_BYTES: usize = 1 << 20;
@@ -54,6 +55,20 @@ impl Delivered {
     /// Whether the source sent all it had on every connection, and everything is here.
     pub fn finished(&self) -> bool {
         self.finished == self.streams.len() && self.finished > 0
+    }
+
+    /// So many streams are to arrive, from which somebody else reads.
+    pub fn expect(&mut self, streams: usize) {
+        self.streams.resize_with(streams, Stream::default);
+    }
+
+    /// Notes what somebody else has read by `now`.
+    pub fn note(&mut self, arrival: Arrival, now: Instant) {
+        match arrival {
+            Arrival::Data { stream, data } => self.add(stream, data, now),
+            Arrival::End { stream } => self.finish(stream),
+            Arrival::Failure(why) => drop(self.failure.get_or_insert(why)),
+        }
     }
 
     /// Tells `collector` of what the first connection delivers.

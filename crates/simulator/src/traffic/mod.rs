@@ -54,7 +54,8 @@ impl Octets {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn add(&self, octets: u64) {
+    /// Counts so many more.
+    pub fn add(&self, octets: u64) {
         self.set(self.get() + octets);
     }
 

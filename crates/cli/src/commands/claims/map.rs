@@ -63,7 +63,7 @@ struct Seeds {
 
 impl Seeds {
     fn new(arguments: &arguments::Claims) -> Self {
-        let (look, confirm) = (arguments.seeds, arguments.confirm);
+        let (look, confirm) = (arguments.seeds(), arguments.confirm);
         Self { look: 1..=look, confirm: (confirm > 0).then(|| look + 1..=look + confirm) }
     }
 

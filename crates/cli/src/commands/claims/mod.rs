@@ -1,5 +1,6 @@
 //! `anabranch claims`: the papers' claims, measured.
 
+mod linux;
 mod map;
 mod runs;
 
@@ -8,7 +9,7 @@ use std::collections::btree_map::Entry;
 use lab::present::claims::conditions::CONDITIONS;
 use lab::present::claims::{Claim, Mode, Outcome, Runs, Verdict, evaluate, needs, to_json, to_text};
 
-use crate::arguments::{self, ClaimMode};
+use crate::arguments::{self, Backend, ClaimMode};
 use crate::console;
 use crate::failure::Failure;
 
@@ -22,10 +23,13 @@ pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
         ClaimMode::Build => Mode::Build,
         ClaimMode::Paper => Mode::Paper,
     };
+    if arguments.backend == Backend::Linux {
+        return linux::claims(&chosen, arguments, mode);
+    }
     if arguments.map {
         return map::map(&chosen, arguments, mode);
     }
-    let seeds = 1..=arguments.seeds;
+    let seeds = 1..=arguments.seeds();
     let mut runs = Runs::new();
     for needs in chosen.iter().flat_map(|claim| needs(claim)) {
         if let Entry::Vacant(missing) = runs.entry(needs) {
@@ -78,7 +82,7 @@ fn what_next(arguments: &arguments::Claims) -> String {
     format!(
         "{} seeds, {}. Finished runs are in {}.\n\nnext:\n  anabranch claims --ids C05 --seeds 50    # narrower intervals\n  \
          anabranch sweep thesis-4.5a --seeds 1..20    # the runs behind a claim, with a report",
-        arguments.seeds,
+        arguments.seeds(),
         if arguments.mode == ClaimMode::Paper { "as printed" } else { "as corrected" },
         arguments.out.display(),
     )

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use lab::present::claims::conditions::Condition;
 use lab::present::claims::{Mode, Needs, as_printed};
-use lab::run::sweep::{Journal, Manifest, Plan, Record};
+use lab::run::sweep::{self, Journal, Manifest, Plan, Record};
 use lab::scenario::{Override, Scenario, Seeds};
+use testbed::Ends;
 
 use crate::arguments;
-use crate::commands::shipped;
+use crate::commands::{real_time, shipped};
 use crate::console::RunsBar;
 use crate::failure::Failure;
 
@@ -37,15 +38,33 @@ pub(super) fn plan(
 
 /// The records of `plan`; what was run before is not run again. `what` is said beside the progress.
 pub(super) fn run(plan: &Plan, arguments: &arguments::Claims, what: &str) -> Result<Vec<Record>, Failure> {
-    let manifest = Manifest::new(plan);
-    // What was run with other settings is kept beside it.
-    let path = arguments.out.join(format!("{}-{}.jsonl", plan.scenario.name, &manifest.content[..12]));
-    let mut journal = Journal::open(&path, &manifest, false).map_err(|error| Failure::Input(error.to_string()))?;
     let workers = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let bar = RunsBar::new(what);
-    let ran = lab::run::sweep::run(plan, &mut journal, workers, &mut |progress| bar.show(progress));
-    drop(bar);
-    ran.map_err(|error| Failure::Failed(error.to_string()))?;
+    records(plan, arguments, "", |journal| {
+        let ran = sweep::run(plan, journal, workers, &mut |progress| bar.show(progress));
+        drop(bar);
+        ran.map_err(|error| Failure::Failed(error.to_string()))
+    })
+}
+
+/// As [`run`], in real time with the kernel at both ends.
+pub(super) fn run_on_linux(plan: &Plan, arguments: &arguments::Claims, what: &str) -> Result<Vec<Record>, Failure> {
+    let jobs = arguments.jobs.unwrap_or(1);
+    records(plan, arguments, "linux-", |journal| real_time::complete(plan, journal, Ends::KERNELS, jobs, what))
+}
+
+/// The records of `plan` after `complete` has added to the journal what is missing. `world` is a part of the journal's name.
+fn records(
+    plan: &Plan,
+    arguments: &arguments::Claims,
+    world: &str,
+    complete: impl FnOnce(&mut Journal) -> Result<(), Failure>,
+) -> Result<Vec<Record>, Failure> {
+    let manifest = Manifest::new(plan);
+    // What was run with other settings is kept beside it.
+    let path = arguments.out.join(format!("{}-{world}{}.jsonl", plan.scenario.name, &manifest.content[..12]));
+    let mut journal = Journal::open(&path, &manifest, false).map_err(|error| Failure::Input(error.to_string()))?;
+    complete(&mut journal)?;
     let wanted = |record: &&Record| plan.seeds.contains(&record.seed);
     Ok(journal.records().iter().filter(wanted).cloned().collect())
 }

@@ -2,6 +2,7 @@
 
 mod cooperate;
 mod sample;
+mod tally;
 
 use core::cell::RefCell;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -18,9 +19,10 @@ use units::{Duration, Instant};
 
 pub(in crate::run) use sample::Recorders;
 use sample::SubflowNumbers;
+use tally::Tally;
 
 use super::agents::{Agents, Journal};
-use super::backend::{Backend, Berth, KernelSource, Party, Passed, Place, Standing};
+use super::backend::{Backend, Berth, KernelDestination, KernelSource, Party, Passed, Place, Standing};
 use super::hosts::{LabHost, config, host};
 use super::local::{LocalCounts, LocalHosts};
 use super::meter::Meter;
@@ -49,6 +51,8 @@ pub(in crate::run) struct Stage {
     pub journal: Journal,
     /// The source, where the kernel is.
     pub kernel_source: Option<Rc<dyn KernelSource>>,
+    /// The destination, where the kernel is, and what arrived there.
+    kernel_destination: Option<(Rc<dyn KernelDestination>, Tally)>,
     /// When a relay looks at its counters next.
     next_measurement: Instant,
     /// Whether relays hold data back.
@@ -94,7 +98,8 @@ impl Stage {
         let server = inputs::server(scenario, source, listen_at, config.clone());
         // The destination's agent knows over which path a connection begins.
         let anywhere = SocketAddr::new(unspecified(listen_at.ip()), 0);
-        let sink = Sink::new(anywhere, listen_at, config, inputs::users(scenario));
+        let users = inputs::users(scenario);
+        let (users, sink) = (users.len(), Sink::new(anywhere, listen_at, config, users));
         let delivered = sink.delivered();
         let berths = Berths::new(backend, scenario, &mut topology, addresses)?;
         let mut simulation = Simulation::new(topology.network);
@@ -102,15 +107,19 @@ impl Stage {
         let source = berths.source.attach(&mut simulation, LabHost::Engine(server(origin)));
         let destination = host(scenario, "destination", &paths, agents.destination()?).app(sink);
         let destination = berths.destination.attach(&mut simulation, LabHost::Engine(destination));
-        let mut relays = Vec::new();
-        for (index, (parts, berth)) in topology.relays.into_iter().zip(&berths.relays).enumerate() {
+        let (mut relays, mut correspondents) = (Vec::new(), Vec::new());
+        let relay_berths = berths.relays.iter().zip(&berths.correspondents);
+        for (index, (parts, (berth, correspondent))) in topology.relays.into_iter().zip(relay_berths).enumerate() {
             let local = local::hosts(scenario, index, addresses, agents.relay(index)?);
             let LocalHosts { sources, feeds, sinks, counts } = local;
             let has_engine = standing(scenario, index) != Standing::Absent;
             let host = berth.as_ref().filter(|_| has_engine).map(|berth| berth.attach(&mut simulation, sinks));
-            if let Some((port, sources)) = parts.correspondent.zip(sources) {
-                simulation.attach(port, LabHost::Engine(sources));
-            }
+            let is_kernel = correspondent.as_ref().is_some_and(Berth::is_kernel);
+            let flows = is_kernel.then(|| local::kernel_flows(scenario, index, addresses, &counts));
+            let from = correspondent.as_ref().zip(sources);
+            let from = from.map(|(berth, sources)| berth.attach(&mut simulation, LabHost::Engine(sources)));
+            correspondents.push(from);
+            flows.into_iter().for_each(|flows| backend.carry(index, flows));
             feed(&mut simulation, topology.cell, index, feeds)?;
             relays.push(RelayOnStage { parts, local: counts, host });
         }
@@ -118,6 +127,9 @@ impl Stage {
         berths.destination.open(&mut simulation, Some(destination), backend);
         for (berth, relay) in berths.relays.iter().zip(&relays) {
             berth.iter().for_each(|berth| berth.open(&mut simulation, relay.host, backend));
+        }
+        for (berth, host) in berths.correspondents.iter().zip(correspondents) {
+            berth.iter().for_each(|berth| berth.open(&mut simulation, host, backend));
         }
         simulation.check();
         let names = scenario.relays.iter().map(|relay| relay.name.clone()).collect();
@@ -127,6 +139,11 @@ impl Stage {
         let paths = addresses.paths.iter().copied().zip(0..).collect();
         let (ended_at, gone) = (Instant::ZERO, vec![false; scenario.relays.len()]);
         let (connections, numbers) = (scenario.workload.connections, RefCell::default());
+        let kernel_destination = backend.destination().map(|destination| (destination, Tally::new(DESTINATION)));
+        if let Some((_, tally)) = &kernel_destination {
+            simulation.add_tap(tally.tap());
+            delivered.borrow_mut().expect(users);
+        }
         Ok(Self {
             simulation,
             relays,
@@ -135,6 +152,7 @@ impl Stage {
             delivered,
             journal,
             kernel_source: backend.source(),
+            kernel_destination,
             next_measurement: Instant::ZERO,
             holds: scenario.cooperation.forwarding.is_some(),
             attacker: topology.attacker,
@@ -211,7 +229,9 @@ impl Stage {
             let stop = departure.map_or(end, |(at, _)| at).min(self.next_measurement());
             let delivered = Rc::clone(&self.delivered);
             let meter = &self.meter;
+            let kernel = self.kernel_destination.as_ref().map(|(kernel, _)| kernel.as_ref());
             let goes_on = |simulation: &Simulation<LabHost>| {
+                note_arrivals(kernel, &delivered, simulation.now());
                 let delivered = delivered.borrow();
                 let waits = !delivered.finished() && delivered.failure.is_none() && !has_news(simulation);
                 waits && meter.tick(simulation.now())
@@ -248,12 +268,20 @@ impl Stage {
     }
 }
 
-/// Room for all hosts but those that only send to relays.
+/// Takes what applications of the kernel have read.
+fn note_arrivals(kernel: Option<&dyn KernelDestination>, delivered: &RefCell<Delivered>, now: Instant) {
+    let arrivals = kernel.map(KernelDestination::take).unwrap_or_default();
+    arrivals.into_iter().for_each(|arrival| delivered.borrow_mut().note(arrival, now));
+}
+
+/// Room for all hosts.
 struct Berths {
     source: Berth,
     destination: Berth,
     /// In the relays' order, where they have hosts.
     relays: Vec<Option<Berth>>,
+    /// In the relays' order, where their owners have traffic.
+    correspondents: Vec<Option<Berth>>,
 }
 
 impl Berths {
@@ -269,13 +297,17 @@ impl Berths {
         };
         let source = berth(Party::Source, slice::from_ref(&addresses.source), Standing::Beside, *source)?;
         let destination = berth(Party::Destination, &addresses.paths, Standing::Beside, *destination)?;
-        let mut of_relays = Vec::new();
+        let (mut of_relays, mut correspondents) = (Vec::new(), Vec::new());
         for (index, parts) in relays.iter().enumerate() {
             let address = slice::from_ref(&addresses.relays[index]);
             let own = parts.own.map(|port| berth(Party::Relay(index), address, standing(scenario, index), port));
             of_relays.push(own.transpose()?);
+            let address = slice::from_ref(&addresses.correspondents[index]);
+            let from = parts.correspondent;
+            let from = from.map(|port| berth(Party::Correspondent(index), address, Standing::Beside, port));
+            correspondents.push(from.transpose()?);
         }
-        Ok(Self { source, destination, relays: of_relays })
+        Ok(Self { source, destination, relays: of_relays, correspondents })
     }
 }
 

@@ -68,8 +68,12 @@ impl Stage {
         }
     }
 
-    /// Statistics of the connections of `host`, as if they were one; zeros where the engine is not the host.
+    /// Statistics of the connections of `host`, as if they were one. Where the kernel is the host there are those that packets
+    /// show at the destination, and zeros at the source.
     pub fn stats(&self, host: HostId) -> ConnectionStats {
+        if let Some((_, tally)) = self.kernel_destination.as_ref().filter(|_| host == DESTINATION) {
+            return tally.stats();
+        }
         let Some(endpoint) = self.simulation.host(host).engine().map(|engine| &engine.endpoint) else {
             return ConnectionStats::default();
         };

@@ -24,4 +24,4 @@ pub(crate) use plan::described;
 pub use plan::{Case, Job, Plan, PlanError};
 pub use record::{Manifest, Record};
 pub(crate) use samples::{Samples, numbers, samples, sorted};
-pub use workers::{Progress, run};
+pub use workers::{How, Progress, run, run_in_turns};

@@ -8,6 +8,8 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 
 use super::{Job, Journal, JournalError, Plan, Record, numbers};
+use crate::run::{Run, RunError};
+use crate::scenario::Scenario;
 
 /// How far a sweep is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +22,10 @@ pub struct Progress {
     pub faulty: usize,
 }
 
-/// Runs what is missing in `journal` on `workers` threads; `progress` is called after every run.
+/// How one scenario is run.
+pub type How<'a> = dyn Fn(&Scenario) -> Result<Run, RunError> + Sync + 'a;
+
+/// Runs what is missing in `journal` in the simulator on `workers` threads; `progress` is called after every run.
 ///
 /// # Errors
 /// If the journal cannot be written; the runs under way are abandoned.
@@ -30,7 +35,36 @@ pub fn run(
     workers: usize,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), JournalError> {
-    let missing = missing(plan, journal);
+    let jobs = missing(plan, journal);
+    run_jobs(plan, &jobs, journal, workers, &|scenario| crate::run::run(scenario, None, &mut |_| {}), progress)
+}
+
+/// As [`run`], in real time: `how` runs a scenario. The variants take turns, a seed after the other, so that what disturbs the
+/// machine for a while disturbs all of them. What somebody interrupts, or the
+/// machine cannot run, is not kept, and the rest is not begun: `how` knows which it was.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_in_turns(
+    plan: &Plan,
+    journal: &mut Journal,
+    workers: usize,
+    how: &How<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), JournalError> {
+    let mut jobs = missing(plan, journal);
+    jobs.sort_by_key(|job| (job.seed, job.case));
+    run_jobs(plan, &jobs, journal, workers, how, progress)
+}
+
+fn run_jobs(
+    plan: &Plan,
+    missing: &[Job],
+    journal: &mut Journal,
+    workers: usize,
+    how: &How<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), JournalError> {
     let all = plan.cases.len() * plan.seeds.len();
     let faulty = journal.records().iter().filter(|record| !record.faults.is_empty()).count();
     let mut state = Progress { finished: all - missing.len(), all, faulty };
@@ -40,7 +74,7 @@ pub fn run(
     thread::scope(|scope| {
         for _ in 0..workers.clamp(1, missing.len().max(1)) {
             let sender = sender.clone();
-            scope.spawn(|| work(plan, &missing, &next, sender));
+            scope.spawn(|| work(plan, missing, how, &next, sender));
         }
         drop(sender);
         for record in receiver {
@@ -67,23 +101,29 @@ fn missing(plan: &Plan, journal: &Journal) -> Vec<Job> {
     plan.jobs().filter(|job| !there.contains(&(job.case, job.seed))).collect()
 }
 
-fn work(plan: &Plan, jobs: &[Job], next: &AtomicUsize, sender: Sender<Record>) {
+fn work(plan: &Plan, jobs: &[Job], how: &How<'_>, next: &AtomicUsize, sender: Sender<Record>) {
     while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-        if sender.send(run_one(plan, *job)).is_err() {
+        let Some(record) = run_one(plan, *job, how) else {
+            next.store(jobs.len(), Ordering::Relaxed);
+            return;
+        };
+        if sender.send(record).is_err() {
             return;
         }
     }
 }
 
-fn run_one(plan: &Plan, job: Job) -> Record {
+/// What the job comes to; `None` if somebody interrupted it, or the machine cannot run it.
+fn run_one(plan: &Plan, job: Job, how: &How<'_>) -> Option<Record> {
     let case = &plan.cases[job.case];
     let mut scenario = case.scenario.clone();
     scenario.seed = job.seed;
     // A defect that one run hits must not take the others with it.
-    match catch_unwind(AssertUnwindSafe(|| crate::run::run(&scenario, None, &mut |_| {}))) {
-        Ok(Ok(run)) => Record::new(case, job.seed, &run),
-        Ok(Err(error)) => Record::failed(case, job.seed, error.to_string()),
-        Err(panic) => Record::failed(case, job.seed, format!("the simulator panicked: {}", said(&*panic))),
+    match catch_unwind(AssertUnwindSafe(|| how(&scenario))) {
+        Ok(Ok(run)) => (!run.interrupted).then(|| Record::new(case, job.seed, &run)),
+        Ok(Err(RunError::Backend(_))) => None,
+        Ok(Err(error)) => Some(Record::failed(case, job.seed, error.to_string())),
+        Err(panic) => Some(Record::failed(case, job.seed, format!("the run panicked: {}", said(&*panic)))),
     }
 }
 

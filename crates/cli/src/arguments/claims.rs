@@ -1,0 +1,66 @@
+//! Arguments of `anabranch claims`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{Backend, jobs};
+
+/// Arguments of `anabranch claims`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    anabranch claims --ids C05,C06 --seeds 20\n  \
+    anabranch claims --json > claims.json\n  \
+    anabranch claims --backend linux --ids C50,C51 --seeds 2   # as root, in real time: a day for all")]
+pub struct Claims {
+    /// Only these, by number; with --map also "users", what people notice of modules
+    #[arg(long, value_name = "ID,ID...", value_delimiter = ',')]
+    pub ids: Vec<String>,
+    /// Seeds of every comparison; by default 20, and 3 on Linux
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000), allow_hyphen_values = true)]
+    pub seeds: Option<u64>,
+    /// Where the runs are; on Linux the kernel is at both ends, in real time
+    #[arg(long, value_enum, default_value_t, conflicts_with = "map")]
+    pub backend: Backend,
+    /// Algorithms as corrected, or as printed in the papers
+    #[arg(long, value_enum, default_value_t = ClaimMode::Build)]
+    pub mode: ClaimMode,
+    /// Claims by conditions: where each holds. A page and JSON go beside the runs
+    #[arg(long)]
+    pub map: bool,
+    /// With --map, only these conditions beside the scenarios as they ship
+    #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', requires = "map")]
+    pub conditions: Vec<String>,
+    /// With --map, further seeds on which what was found is confirmed; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(0..=10_000), requires = "map", allow_hyphen_values = true)]
+    pub confirm: u64,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
+    /// Where finished runs are kept, so that nothing runs twice
+    #[arg(long, value_name = "DIR", default_value = "out/claims")]
+    pub out: PathBuf,
+    /// Runs at a time; by default as many as there are cores, and one on Linux
+    #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true)]
+    pub jobs: Option<usize>,
+}
+
+impl Claims {
+    /// Seeds of every comparison.
+    pub fn seeds(&self) -> u64 {
+        let usual = match self.backend {
+            Backend::Simulator => 20,
+            Backend::Linux => 3,
+        };
+        self.seeds.unwrap_or(usual)
+    }
+}
+
+/// How algorithms are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ClaimMode {
+    /// As corrected
+    Build,
+    /// As printed
+    Paper,
+}

@@ -1,0 +1,78 @@
+//! Where scenarios run, and who is at their ends.
+
+use clap::{Args, ValueEnum};
+
+/// Where a scenario runs, and who sends and receives there.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct World {
+    /// Where it runs
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: Backend,
+    /// With --backend linux: who sends; by default the kernel
+    #[arg(long, value_enum)]
+    pub source: Option<StackKind>,
+    /// With --backend linux: who receives; by default the engine
+    #[arg(long, value_enum)]
+    pub destination: Option<StackKind>,
+}
+
+/// Where a scenario runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// In the simulator, as fast as it goes
+    #[default]
+    Simulator,
+    /// On real Linux, in real time: hosts in network namespaces, links and radio as in the simulator (needs root)
+    Linux,
+}
+
+/// Whose Multipath TCP a host has on real Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StackKind {
+    /// The kernel's
+    Kernel,
+    /// The engine's, with all that the scenario asks of the host
+    Engine,
+}
+
+impl World {
+    /// Who sends and who receives can be chosen on Linux only.
+    ///
+    /// # Errors
+    /// If it is chosen in the simulator.
+    pub fn check(&self) -> Result<(), String> {
+        let chosen = [("--source", self.source, "sends"), ("--destination", self.destination, "receives")];
+        let in_simulator = self.backend == Backend::Simulator;
+        let refused = chosen.into_iter().find(|(_, chosen, _)| chosen.is_some() && in_simulator);
+        refused.map_or(Ok(()), |(option, _, does)| {
+            Err(format!("{option}: in the simulator the engine always {does}\n  help: add --backend linux"))
+        })
+    }
+
+    /// Who sends and who receives on Linux.
+    pub fn ends(&self) -> testbed::Ends {
+        let stack = |kind| match kind {
+            StackKind::Kernel => testbed::Stack::Kernel,
+            StackKind::Engine => testbed::Stack::Engine,
+        };
+        testbed::Ends {
+            source: stack(self.source.unwrap_or(StackKind::Kernel)),
+            destination: stack(self.destination.unwrap_or(StackKind::Engine)),
+        }
+    }
+
+    /// What the command line says of it, with a space before every word.
+    pub fn words(&self) -> String {
+        let mut words = String::new();
+        if self.backend == Backend::Linux {
+            words.push_str(" --backend linux");
+        }
+        if self.source == Some(StackKind::Engine) {
+            words.push_str(" --source engine");
+        }
+        if self.destination == Some(StackKind::Kernel) {
+            words.push_str(" --destination kernel");
+        }
+        words
+    }
+}

@@ -1,0 +1,131 @@
+//! Claims in real time: the kernel at both ends of emulated paths, with the controllers of `bpf/` in it.
+
+use std::collections::btree_map::Entry;
+use std::ops::RangeInclusive;
+
+use lab::present::claims::conditions::CONDITIONS;
+use lab::present::claims::{Claim, Mode, Needs, Outcome, Runs, evaluate, needs, to_json, to_text};
+use lab::run::sweep::Plan;
+use testbed::{Ends, Held};
+
+use super::{complain_of_gaps, runs};
+use crate::arguments;
+use crate::console;
+use crate::failure::Failure;
+
+/// The paper that has a test bed, as claims name their source.
+const PAPER: &str = "mVeno";
+/// How long a run took, in its record.
+const DURATION: &str = "duration_s";
+/// What a run takes besides, to set its world up and for the hosts to say goodbye.
+const AROUND_S: f64 = 3.0;
+
+/// Runs what `chosen` need, or the mVeno paper's claims if nothing was asked for by number, and prints what comes of it.
+pub(super) fn claims(chosen: &[&'static Claim], arguments: &arguments::Claims, mode: Mode) -> Result<(), Failure> {
+    let seeds = 1..=arguments.seeds();
+    let judged = judged(chosen, arguments, &seeds, mode)?;
+    let runs = all_runs(&judged, arguments, &seeds, mode)?;
+    let outcomes: Vec<Outcome> = judged.iter().map(|claim| evaluate(claim, &runs, mode)).collect();
+    match arguments.json {
+        true => console::print(&to_json(&outcomes))?,
+        false => console::print(&format!("{}\n{}", to_text(&outcomes), what_next(arguments)))?,
+    }
+    complain_of_gaps(&outcomes)
+}
+
+/// The claims that can be judged here; the others are named, each with the reason.
+fn judged(
+    chosen: &[&'static Claim],
+    arguments: &arguments::Claims,
+    seeds: &RangeInclusive<u64>,
+    mode: Mode,
+) -> Result<Vec<&'static Claim>, Failure> {
+    let is_asked = |claim: &&&Claim| !arguments.ids.is_empty() || claim.source.starts_with(PAPER);
+    let (runnable, computed): (Vec<&'static Claim>, Vec<&'static Claim>) =
+        chosen.iter().filter(is_asked).partition(|claim| !needs(claim).is_empty());
+    let mut left_out: Vec<String> = computed
+        .iter()
+        .map(|claim| format!("{} is not judged on Linux: it is computed, and has nothing to run", claim.id))
+        .collect();
+    let mut judged = Vec::new();
+    if !runnable.is_empty() {
+        testbed::rehearse(Ends::KERNELS)?;
+        kernel_cc::check()?;
+    }
+    for claim in runnable {
+        match obstacle(claim, seeds, mode)? {
+            None => judged.push(claim),
+            Some(why) => left_out.push(format!("{} is not judged on Linux: {why}", claim.id)),
+        }
+    }
+    if judged.is_empty() {
+        return Err(Failure::Input(left_out.join("\nerror: ")));
+    }
+    left_out.iter().try_for_each(|line| console::complain(&format!("{line}\n")))?;
+    Ok(judged)
+}
+
+/// What a claim's scenarios ask that kernels at both ends cannot do; `None` if that is nothing.
+fn obstacle(claim: &Claim, seeds: &RangeInclusive<u64>, mode: Mode) -> Result<Option<String>, Failure> {
+    for needs in needs(claim) {
+        let plan = runs::plan(needs, &CONDITIONS[0], seeds.clone(), mode)?;
+        let refused = plan.cases.iter().find_map(|case| testbed::check(&case.scenario, Ends::KERNELS).err());
+        if let Some(error) = refused {
+            let first = error.to_string().lines().next().unwrap_or_default().to_owned();
+            return Ok(Some(format!("{}: {first}", needs.scenario)));
+        }
+    }
+    Ok(None)
+}
+
+/// The runs of all that `judged` need. Controllers stay in the kernel from the first run to the last.
+fn all_runs(
+    judged: &[&'static Claim],
+    arguments: &arguments::Claims,
+    seeds: &RangeInclusive<u64>,
+    mode: Mode,
+) -> Result<Runs, Failure> {
+    let mut plans: Vec<(Needs, Plan)> = Vec::new();
+    for needs in judged.iter().flat_map(|claim| needs(claim)) {
+        if plans.iter().all(|(known, _)| *known != needs) {
+            plans.push((needs, runs::plan(needs, &CONDITIONS[0], seeds.clone(), mode)?));
+        }
+    }
+    console::complain(&how_long(&plans, arguments, mode)?)?;
+    let cases = plans.iter().flat_map(|(_, plan)| &plan.cases);
+    let _held: Vec<Held> = cases.map(|case| Held::of(&case.scenario)).collect::<Result<_, _>>()?;
+    let mut all = Runs::new();
+    for (needs, plan) in &plans {
+        if let Entry::Vacant(missing) = all.entry(*needs) {
+            let what = format!("runs of {} on Linux", needs.scenario);
+            missing.insert(runs::run_on_linux(plan, arguments, &what)?);
+        }
+    }
+    Ok(all)
+}
+
+/// How long all runs take, as the simulator has it: the runs of one seed are made there first, unless they are kept from before.
+fn how_long(plans: &[(Needs, Plan)], arguments: &arguments::Claims, mode: Mode) -> Result<String, Failure> {
+    let (mut count, mut seconds, jobs) = (0, 0.0, arguments.jobs.unwrap_or(1));
+    for (needs, plan) in plans {
+        let simulated = runs::plan(*needs, &CONDITIONS[0], 1..=1, mode)?;
+        let records = runs::run(&simulated, arguments, &format!("runs of {} in the simulator", needs.scenario))?;
+        let once: f64 = records.iter().filter_map(|record| record.values.get(DURATION)).map(|s| s + AROUND_S).sum();
+        seconds += once * plan.seeds.len() as f64;
+        count += plan.cases.len() * plan.seeds.len();
+    }
+    Ok(format!(
+        "{count} runs in real time, {jobs} at a time: about {:.0} minutes for all of them; what is finished is kept, and the same \
+         command goes on from there\n",
+        (seconds / 60.0 / jobs as f64).ceil()
+    ))
+}
+
+fn what_next(arguments: &arguments::Claims) -> String {
+    format!(
+        "{} seeds, the kernel at both ends. Finished runs are in {}.\n\nnext:\n  anabranch claims --backend linux --ids C50 --seeds 5    # \
+         narrower intervals\n  anabranch run mveno-5 --variant mVeno --backend linux --destination kernel    # one of the runs",
+        arguments.seeds(),
+        arguments.out.display(),
+    )
+}

@@ -1,0 +1,73 @@
+//! Congestion controllers of the kernel: its own, and the engine's where they can be loaded.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use kernel_cc::{Controller, Error};
+use lab::scenario::Scenario;
+
+use crate::kernel_view::lock;
+
+/// Connections for which a controller that is loaded for runs has room.
+const CONNECTIONS_MAX: u32 = 16_384;
+
+/// How often runs of this process hold each controller that they have loaded, by the kernel's name.
+static HELD: Mutex<BTreeMap<&'static str, usize>> = Mutex::new(BTreeMap::new());
+
+/// The kernel's name of a congestion controller of the engine.
+pub fn kernel_name(name: &str) -> Option<&'static str> {
+    match name {
+        "cubic" => Some("cubic"),
+        "newreno" => Some("reno"),
+        _ => Controller::named(name).ok().filter(|known| known.name == name).map(|known| known.kernel_name),
+    }
+}
+
+/// Why the kernel cannot have a controller that it has a name for; `None` if it can.
+pub fn lack(name: &str) -> Option<Error> {
+    let controller = ours(name)?;
+    if kernel_cc::is_loaded(&controller) { None } else { kernel_cc::check().err() }
+}
+
+/// The controller of that name, if it is one that has to be loaded.
+fn ours(name: &str) -> Option<Controller> {
+    kernel_name(name).and_then(|kernel_name| Controller::named(kernel_name).ok())
+}
+
+/// Holds a controller in the kernel. What was loaded for it is taken back with the last one that holds it; what somebody else had loaded
+/// stays.
+#[derive(Debug)]
+pub struct Held(Option<Controller>);
+
+impl Held {
+    /// The one that `scenario` asks for; nothing is to be done for the kernel's own.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn of(scenario: &Scenario) -> Result<Self, Error> {
+        let Some(controller) = ours(&scenario.connection.congestion.0.to_string()) else { return Ok(Self(None)) };
+        let mut held = lock(&HELD);
+        if !held.contains_key(controller.kernel_name) {
+            if kernel_cc::is_loaded(&controller) {
+                return Ok(Self(None));
+            }
+            kernel_cc::load(&controller, CONNECTIONS_MAX)?;
+        }
+        *held.entry(controller.kernel_name).or_default() += 1;
+        Ok(Self(Some(controller)))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let Some(controller) = self.0 else { return };
+        let mut held = lock(&HELD);
+        let Some(count) = held.get_mut(controller.kernel_name) else { return };
+        *count -= 1;
+        if *count == 0 {
+            held.remove(controller.kernel_name);
+            // It stays if somebody made it the default meanwhile; `anabranch cc` shows and removes it.
+            let _ = kernel_cc::unload(&controller);
+        }
+    }
+}

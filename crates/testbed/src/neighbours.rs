@@ -1,0 +1,136 @@
+//! Plain TCP between kernels, beside the scenario's connections: what owners of relays send and receive.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lab::run::{KernelFlow, greedy_controllers};
+use lab::scenario::{RelayMode, Scenario};
+use linux::netns::Namespace;
+use linux::{Error, Result};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::Ends;
+use crate::controllers::kernel_name;
+use crate::kernel_view::lock;
+
+/// Octets handed to the kernel, or taken from it, at once.
+const PIECE_BYTES: usize = 1 << 16;
+
+/// The owners' traffic of a run, as far as kernels carry it, until it is dropped.
+#[derive(Default)]
+pub struct Neighbours {
+    /// Of each relay, whether kernels carry what is its owner's.
+    are_kernels: Vec<bool>,
+    owners: Vec<Owner>,
+    sockets: Arc<Mutex<Vec<Socket>>>,
+}
+
+/// The traffic of one relay's owner.
+#[derive(Default)]
+struct Owner {
+    receives: Option<Arc<Namespace>>,
+    sends: Option<Arc<Namespace>>,
+    flows: Vec<KernelFlow>,
+}
+
+impl Neighbours {
+    /// Those of `scenario`: where the kernel is at both ends of its connections, relays are links of the destination, and each flow beside them is a TCP connection
+    /// under a controller of the kernel's own that takes all it can get, kernels carry that too.
+    pub fn new(scenario: &Scenario, ends: Ends) -> Self {
+        let both = ends == Ends::KERNELS && scenario.cooperation.relays == RelayMode::MultiHomed;
+        let fits = |name: &String| ["newreno", "cubic"].contains(&name.as_str());
+        let is_kernel = |relay| both && greedy_controllers(scenario, relay).is_some_and(|names| names.iter().all(fits));
+        let are_kernels: Vec<bool> = (0..scenario.relays.len()).map(is_kernel).collect();
+        let owners = are_kernels.iter().map(|_| Owner::default()).collect();
+        Self { are_kernels, owners, sockets: Arc::default() }
+    }
+
+    /// Whether kernels carry what is the owner's of `relay`.
+    pub fn is_kernel(&self, relay: usize) -> bool {
+        self.are_kernels[relay]
+    }
+
+    /// Where the owner of `relay` is.
+    pub fn receive_in(&mut self, relay: usize, namespace: &Arc<Namespace>) {
+        self.owners[relay].receives = Some(Arc::clone(namespace));
+    }
+
+    /// Where what the owner of `relay` receives comes from.
+    pub fn send_from(&mut self, relay: usize, namespace: &Arc<Namespace>) {
+        self.owners[relay].sends = Some(Arc::clone(namespace));
+    }
+
+    /// What the owner of `relay` receives.
+    pub fn carry(&mut self, relay: usize, flows: Vec<KernelFlow>) {
+        self.owners[relay].flows = flows;
+    }
+
+    /// Opens all flows, each in two threads of its own that end with it.
+    ///
+    /// # Errors
+    /// If the kernel refuses to listen.
+    pub fn begin(&mut self) -> Result<()> {
+        for owner in &mut self.owners {
+            let (Some(receives), Some(sends)) = (&owner.receives, &owner.sends) else { continue };
+            for flow in owner.flows.drain(..) {
+                let listener = receives.run(|| listen(&flow))?;
+                let listener = listener.map_err(Error::system(format!("listen at {}", flow.to)))?;
+                let (namespace, sockets) = (Arc::clone(sends), Arc::clone(&self.sockets));
+                let (received, received_by) = (flow.received.clone(), Arc::clone(&self.sockets));
+                // What ends a flow is the end of the run.
+                std::thread::spawn(move || drop(receive(&listener, &received_by, |len| received.add(len))));
+                std::thread::spawn(move || namespace.enter().is_ok().then(|| drop(send(&flow, &sockets))));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Neighbours {
+    fn drop(&mut self) {
+        for socket in lock(&self.sockets).drain(..) {
+            let _ = socket.set_linger(Some(Duration::ZERO));
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+fn tcp(flow: &KernelFlow) -> io::Result<Socket> {
+    Socket::new(Domain::for_address(flow.to), Type::STREAM, Some(Protocol::TCP))
+}
+
+fn listen(flow: &KernelFlow) -> io::Result<Socket> {
+    let socket = tcp(flow)?;
+    socket.bind(&flow.to.into())?;
+    socket.listen(1)?;
+    Ok(socket)
+}
+
+fn receive(listener: &Socket, sockets: &Mutex<Vec<Socket>>, count: impl Fn(u64)) -> io::Result<()> {
+    lock(sockets).push(listener.try_clone()?);
+    let (socket, _) = listener.accept()?;
+    lock(sockets).push(socket.try_clone()?);
+    let mut octets = vec![0; PIECE_BYTES];
+    loop {
+        match (&socket).read(&mut octets) {
+            Ok(0) => return Ok(()),
+            Ok(len) => count(len as u64),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn send(flow: &KernelFlow, sockets: &Mutex<Vec<Socket>>) -> io::Result<()> {
+    let socket = tcp(flow)?;
+    lock(sockets).push(socket.try_clone()?);
+    socket.set_tcp_congestion(kernel_name(&flow.controller).unwrap_or(&flow.controller).as_bytes())?;
+    socket.bind(&flow.from.into())?;
+    socket.connect(&flow.to.into())?;
+    let octets = vec![0; PIECE_BYTES];
+    loop {
+        (&socket).write_all(&octets)?;
+    }
+}
