@@ -1,6 +1,6 @@
 use super::*;
 
-/// A download over two subflows, in looks of [`PERIOD`].
+/// A download over two subflows, looked at when that is wanted.
 struct Download {
     harm: Harm,
     now: Instant,
@@ -14,6 +14,7 @@ impl Download {
     fn new(rtts_ms: [u64; 2]) -> Self {
         let carrier = |id: u16| Carrier {
             id: SubflowId(id),
+            ip: IpAddr::from([10, 0, 0, id as u8]),
             received_bytes: 0,
             held_bytes: 0,
             heard_at: Instant::ZERO,
@@ -31,7 +32,7 @@ impl Download {
 
     /// The next look, at which each has brought so many octets more, and so many wait.
     fn look(&mut self, brought: [u64; 2], held: [u64; 2]) -> Findings {
-        self.now += PERIOD;
+        self.now = self.harm.next_at().unwrap_or(self.now + PERIOD);
         for (index, carrier) in self.carriers.iter_mut().enumerate() {
             carrier.received_bytes += brought[index];
             carrier.held_bytes = held[index];
@@ -121,8 +122,8 @@ fn one_that_blocks_from_the_start_goes_all_the_same() {
 fn one_that_is_dead_is_not_held_back_for_being_late() {
     let mut download = Download::new([20, 60]);
     assert_eq!(download.until_found(100, [FAST, FAST / 4], [0, 0]), None);
-    // So many have been silent before that silence alone tells nothing yet.
-    download.harm.silences = 9;
+    // So many alarms were false that silence alone tells nothing yet.
+    download.harm.false_alarms = 9;
     assert_eq!(download.until_found(15, [FAST, 0], [0, 0]), None);
     let (found, _) = download.until_found(100, [0, 0], [1_500_000, 0]).unwrap();
     assert_eq!(found, Finding::Silent(SubflowId(1)));

@@ -77,6 +77,7 @@ fn unheard(id: SubflowId, local: SocketAddr, remote: SocketAddr, at: Instant) ->
         cwnd_bytes: 0,
         ssthresh_bytes: 0,
         in_flight_bytes: 0,
+        unsent_bytes: 0,
         srtt: None,
         min_rtt: None,
         rtt_sum: Duration::ZERO,
