@@ -53,12 +53,12 @@ fn sample(stats: &SubflowStats, since: Sums) -> Option<PathSample> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use units::Instant;
 
     use super::*;
 
-    fn stats(id: u16, rtt_sum_ms: u64, rtt_samples: u64) -> SubflowStats {
+    pub(in crate::adaptive_congestion) fn stats(id: u16, rtt_sum_ms: u64, rtt_samples: u64) -> SubflowStats {
         let address = core::net::SocketAddr::from(([10, 0, 0, 1], 80));
         SubflowStats {
             id: SubflowId(id),
@@ -73,6 +73,7 @@ mod tests {
             cwnd_bytes: 20_000,
             ssthresh_bytes: 10_000,
             in_flight_bytes: 0,
+            unsent_bytes: 0,
             srtt: Some(Duration::from_millis(90)),
             min_rtt: None,
             rtt_sum: Duration::from_millis(rtt_sum_ms),

@@ -14,10 +14,12 @@ mod acc;
 mod delay_meter;
 pub mod model;
 mod settings;
+mod waiting;
 
 pub use acc::Acc;
 pub use delay_meter::DelayMeter;
-pub use settings::{Beyond, Mode, Settings, SettingsError};
+pub use settings::{ActsOn, Beyond, Mode, Settings, SettingsError};
+pub use waiting::Waiting;
 
 use transport::SubflowId;
 use units::{Duration, Instant};

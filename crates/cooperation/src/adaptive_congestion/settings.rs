@@ -25,6 +25,16 @@ pub enum Beyond {
     Spread,
 }
 
+/// What is lowered of the slowest path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ActsOn {
+    /// Its congestion window, as printed.
+    #[default]
+    Window,
+    /// What it holds, where data are bound to subflows before their windows open ([`super::Waiting`]); the window stays.
+    Waiting,
+}
+
 /// Settings of adaptive congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
@@ -40,12 +50,22 @@ pub struct Settings {
     pub age_rtts: u64,
     /// By the meaning or by the letter.
     pub mode: Mode,
+    /// What is lowered.
+    pub acts_on: ActsOn,
 }
 
 impl Default for Settings {
     /// Those of the thesis, section 5.3; for Gamma, which it calls several times the largest round-trip time, 4.
     fn default() -> Self {
-        Self { eta_min: 1.0, eta_max: 3.0, beyond: Beyond::Ignore, cuts_max: 3, age_rtts: 4, mode: Mode::Build }
+        Self {
+            eta_min: 1.0,
+            eta_max: 3.0,
+            beyond: Beyond::Ignore,
+            cuts_max: 3,
+            age_rtts: 4,
+            mode: Mode::Build,
+            acts_on: ActsOn::Window,
+        }
     }
 }
 

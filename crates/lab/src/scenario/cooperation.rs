@@ -42,6 +42,9 @@ impl Target {
 pub struct Cooperation {
     /// What a relay does with the packets.
     pub relays: RelayMode,
+    /// When relays that acknowledge at once tell the source what the destination has.
+    #[serde(skip_serializing_if = "NewsKind::is_at_once")]
+    pub news: NewsKind,
     /// Which relays carry data.
     pub selection: Selection,
     /// Adaptive congestion control at the source (thesis chapter 5); by default off.
@@ -69,6 +72,24 @@ pub enum RelayMode {
     FastAck,
     /// Nothing: the destination has the cellular interfaces itself, and there is no Wi-Fi hop.
     MultiHomed,
+}
+
+/// When relays that acknowledge at once tell the source what the destination has (DATA_ACK).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NewsKind {
+    /// At once when it is much, within 40 ms when it is little.
+    #[default]
+    AtOnce,
+    /// The same, but no third time in ACKs that a source without SACK takes for the sign of a loss.
+    Sparing,
+}
+
+impl NewsKind {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+    fn is_at_once(&self) -> bool {
+        *self == Self::AtOnce
+    }
 }
 
 /// Which relays carry data.
@@ -241,10 +262,32 @@ pub struct AdaptiveCongestion {
     pub reductions_max: u32,
     /// As printed in the thesis, or as corrected.
     pub mode: Mode,
+    /// What is lowered of the slowest path.
+    #[serde(skip_serializing_if = "ActsOnKind::is_window")]
+    pub acts_on: ActsOnKind,
     /// How often (F).
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub period: Duration,
+}
+
+/// What adaptive congestion control lowers of the slowest path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ActsOnKind {
+    /// Its congestion window, as printed.
+    #[default]
+    Window,
+    /// What it holds, where data are bound before windows open (`connection.era.binding = "early"`); delays then include the wait
+    /// for the window. Otherwise nothing waits at subflows, and nothing is done.
+    Waiting,
+}
+
+impl ActsOnKind {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+    fn is_window(&self) -> bool {
+        *self == Self::Window
+    }
 }
 
 impl Default for AdaptiveCongestion {
@@ -257,6 +300,7 @@ impl Default for AdaptiveCongestion {
             relay_delays: false,
             reductions_max: 3,
             mode,
+            acts_on: ActsOnKind::Window,
             period: Duration::from_secs(2),
         }
     }

@@ -46,8 +46,9 @@ pub use addresses::Addresses;
 pub use attack::{Attack, Swallows};
 pub use connection::Connection;
 pub use cooperation::{
-    AdaptiveCongestion, BandwidthSharing, BeyondKind, BufferedTolerance, Cooperation, CountKind, DemandKind, Estimator,
-    Forwarding, Mode, RangeShareKind, RelayMode, RhoDefinition, Selection, SelectionMethod, Target, TriggerKind, Watch,
+    ActsOnKind, AdaptiveCongestion, BandwidthSharing, BeyondKind, BufferedTolerance, Cooperation, CountKind,
+    DemandKind, Estimator, Forwarding, Mode, NewsKind, RangeShareKind, RelayMode, RhoDefinition, Selection,
+    SelectionMethod, Target, TriggerKind, Watch,
 };
 pub use draw::{Draw, Drawn, Uniform, value_of};
 pub use energy::EnergyPrice;

@@ -8,14 +8,21 @@ use units::Instant;
 
 use super::settings::AdaptingSettings;
 use super::{Path, first_end, forget};
-use crate::adaptive_congestion::{Acc, Cut, DelayMeter};
+use crate::adaptive_congestion::{Acc, ActsOn, Cut, DelayMeter, Waiting};
 use crate::channel::to_destination::Delay;
+
+/// What it knows of a connection.
+struct Adapted {
+    acc: Acc,
+    meter: DelayMeter,
+    waiting: Waiting,
+}
 
 /// What it knows of the source's connections.
 pub(super) struct Adapting {
     settings: AdaptingSettings,
     next_at: Instant,
-    connections: BTreeMap<ConnectionId, (Acc, DelayMeter)>,
+    connections: BTreeMap<ConnectionId, Adapted>,
     /// What relays reported of their ways to the destination.
     ways: BTreeMap<Path, Delay>,
 }
@@ -54,18 +61,37 @@ impl Adapting {
             let Some(stats) = endpoint.stats(connection).filter(|stats| stats.closed_at.is_none()) else { continue };
             if !self.connections.contains_key(&connection) {
                 let Ok(acc) = Acc::new(self.settings.acc) else { continue };
-                self.connections.insert(connection, (acc, DelayMeter::default()));
+                let (meter, waiting) = (DelayMeter::default(), Waiting::default());
+                self.connections.insert(connection, Adapted { acc, meter, waiting });
             }
-            let Some((acc, meter)) = self.connections.get_mut(&connection) else { continue };
-            let mut paths = meter.take(&stats.subflows);
-            for path in &mut paths {
-                let subflow = stats.subflows.iter().find(|subflow| subflow.id == path.path);
-                path.mean_delay += self.ways.get(&at(connection, subflow)).map(|way| way.delay).unwrap_or_default();
+            self.adapt(connection, &stats.subflows, endpoint, now);
+        }
+    }
+
+    /// The period of one connection has ended.
+    fn adapt(&mut self, connection: ConnectionId, subflows: &[SubflowStats], endpoint: &mut Endpoint, now: Instant) {
+        let AdaptingSettings { acc: settings, period } = self.settings;
+        let Some(Adapted { acc, meter, waiting }) = self.connections.get_mut(&connection) else { return };
+        let mut paths = meter.take(subflows);
+        for path in &mut paths {
+            let subflow = subflows.iter().find(|subflow| subflow.id == path.path);
+            path.mean_delay += self.ways.get(&at(connection, subflow)).map(|way| way.delay).unwrap_or_default();
+        }
+        if settings.acts_on == ActsOn::Waiting {
+            waiting.lengthen(&mut paths, subflows, period);
+        }
+        let cut = acc.on_period(now, &paths);
+        // A subflow that has just ended needs neither cut nor limit.
+        match (settings.acts_on, cut) {
+            (ActsOn::Waiting, cut) => {
+                for (path, held_max_bytes) in waiting.limit(cut, &paths, subflows) {
+                    let _ = endpoint.limit_held(connection, path, held_max_bytes, now);
+                }
             }
-            if let Some(Cut { path, cwnd, ssthresh }) = acc.on_period(now, &paths) {
-                // A subflow that has just ended needs no cut.
+            (ActsOn::Window, Some(Cut { path, cwnd, ssthresh })) => {
                 let _ = endpoint.cut_window(connection, path, WindowSet { cwnd, ssthresh }, now);
             }
+            (ActsOn::Window, None) => {}
         }
     }
 }

@@ -12,14 +12,16 @@ use cooperation::relay_selection::monitor::{
     CapacityEstimator, Configured, LinkMonitor, MeasuredDelivery, SchedulerShare,
 };
 use transport::ConnectionConfig;
-use transport::relay::{RelayConfig, RelayError};
+use transport::relay::{NewsPace, RelayConfig, RelayError};
 use units::text::{Text, TextOr};
 use units::{Duration, Instant, Rate};
 
 use super::Agents;
 use crate::run::plan::{hold_limits, is_on_the_way, relays_converse, relays_report_delay, selects_relays};
 use crate::run::{RunError, Unsupported};
-use crate::scenario::{DemandKind, Estimator, LocalTraffic, Relay, RelayMode, RhoDefinition, Scenario, value_of};
+use crate::scenario::{
+    DemandKind, Estimator, LocalTraffic, NewsKind, Relay, RelayMode, RhoDefinition, Scenario, value_of,
+};
 
 /// What a relay stores besides what it holds: as much as its two links keep under way.
 const UNDER_WAY_BYTES: u64 = 1 << 20;
@@ -118,7 +120,11 @@ fn legs(scenario: &Scenario, limits: HoldLimits) -> RelayConfig {
     let hosts = scenario.connection.to_config(1);
     let keep_alive = hosts.keep_alive.or(own.keep_alive);
     let tcp = ConnectionConfig { congestion: own.congestion, nagle: own.nagle, keep_alive, ..hosts };
-    RelayConfig { tcp, buffer_bytes: limits.size_bytes + UNDER_WAY_BYTES, ..RelayConfig::default() }
+    let news_pace = match scenario.cooperation.news {
+        NewsKind::AtOnce => NewsPace::AtOnce,
+        NewsKind::Sparing => NewsPace::Sparing,
+    };
+    RelayConfig { tcp, buffer_bytes: limits.size_bytes + UNDER_WAY_BYTES, news_pace, ..RelayConfig::default() }
 }
 
 /// What the scenario says of a relay's link. Of a rate that follows a file it says nothing.

@@ -1,13 +1,13 @@
 //! What the source is told.
 
-use cooperation::adaptive_congestion::{Beyond, Mode, Settings};
+use cooperation::adaptive_congestion::{ActsOn, Beyond, Mode, Settings};
 use cooperation::agent::Role;
 use cooperation::agent::source::{AdaptingSettings, SourceAgent, SourceSettings};
 
 use super::Agents;
 use crate::run::plan::source_listens;
 use crate::run::{RunError, Unsupported};
-use crate::scenario::{self, BeyondKind, Scenario};
+use crate::scenario::{self, ActsOnKind, BeyondKind, Scenario};
 
 pub(super) fn agent(agents: &Agents<'_>) -> Result<Role, RunError> {
     let Agents { scenario, addresses, .. } = agents;
@@ -36,6 +36,10 @@ fn adapting(scenario: &Scenario) -> Result<Option<AdaptingSettings>, RunError> {
         mode: match asked.mode {
             scenario::Mode::Build => Mode::Build,
             scenario::Mode::Paper => Mode::Paper,
+        },
+        acts_on: match asked.acts_on {
+            ActsOnKind::Window => ActsOn::Window,
+            ActsOnKind::Waiting => ActsOn::Waiting,
         },
         ..Settings::default()
     };

@@ -1,0 +1,142 @@
+//! Data that are bound to a subflow before its window opens wait there: a part of the path's delay that its round trips do not show,
+//! and that a smaller window makes longer.
+//!
+//! ```text
+//! U_r octets wait unsent, A_r were acknowledged in the period F:     d_r = mean RTT + F U_r / A_r
+//! where ACC would cut cwnd_j to cwnd_j / eta:                        B_j = (octets that j holds) / eta
+//! each period without a cut of j:                                    B_j = 2 B_j, none once that is LIMIT_END
+//! ```
+//!
+//! What a path delivers in d_r is what it holds (Little's law), so that B_j is what it delivers in the delay of the fastest path. The
+//! engine lets a subflow hold its window in any case: a path is never left idle for it.
+
+use std::collections::BTreeMap;
+
+use transport::{SubflowId, SubflowStats};
+use units::Duration;
+
+use super::{Cut, PathSample};
+
+/// A limit that has grown to so many octets is none: no sending buffer of one subflow is larger.
+const LIMIT_END: u64 = 1 << 20;
+
+/// What waits at the subflows of one connection, and how much may.
+#[derive(Clone, Debug, Default)]
+pub struct Waiting {
+    /// Octets that had been acknowledged when the period before ended.
+    acked: BTreeMap<SubflowId, u64>,
+    /// B_r, octets.
+    limits: BTreeMap<SubflowId, u64>,
+}
+
+impl Waiting {
+    /// A period of length `period` has ended: adds to the delays of `paths` how long data wait for their windows.
+    pub fn lengthen(&mut self, paths: &mut [PathSample], subflows: &[SubflowStats], period: Duration) {
+        let before = core::mem::take(&mut self.acked);
+        for subflow in subflows {
+            self.acked.insert(subflow.id, subflow.acked_bytes);
+            let acked = subflow.acked_bytes.saturating_sub(before.get(&subflow.id).copied().unwrap_or(0));
+            if let Some(path) = paths.iter_mut().find(|path| path.path == subflow.id) {
+                path.mean_delay += period.mul_div(subflow.unsent_bytes, acked.max(1));
+            }
+        }
+    }
+
+    /// What each of `paths` may hold from now on, where the window of one of them would be `cut`.
+    pub fn limit(
+        &mut self,
+        cut: Option<Cut>,
+        paths: &[PathSample],
+        subflows: &[SubflowStats],
+    ) -> Vec<(SubflowId, Option<u64>)> {
+        let mut told = Vec::new();
+        for path in paths {
+            let Some(subflow) = subflows.iter().find(|subflow| subflow.id == path.path) else { continue };
+            let limit = match cut.filter(|cut| cut.path == path.path) {
+                Some(cut) => {
+                    let held = subflow.in_flight_bytes + subflow.unsent_bytes;
+                    Some(held.saturating_mul(cut.cwnd) / path.cwnd.max(1))
+                }
+                None => self.limits.get(&path.path).map(|limit| limit * 2),
+            };
+            match limit.filter(|limit| *limit < LIMIT_END) {
+                Some(limit) => self.limits.insert(path.path, limit),
+                None => self.limits.remove(&path.path),
+            };
+            told.push((path.path, self.limits.get(&path.path).copied()));
+        }
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Instant;
+
+    use super::*;
+    use crate::adaptive_congestion::delay_meter::tests::stats;
+
+    const F: Duration = Duration::from_secs(2);
+    const SLOW: SubflowId = SubflowId(1);
+
+    fn subflow(id: u16, acked_bytes: u64, unsent_bytes: u64) -> SubflowStats {
+        SubflowStats { acked_bytes, unsent_bytes, in_flight_bytes: 20_000, ..stats(id, 0, 0) }
+    }
+
+    fn path(id: u16) -> PathSample {
+        let delay = Duration::from_millis(100);
+        PathSample {
+            path: SubflowId(id),
+            mean_delay: delay,
+            srtt: delay,
+            min_rtt: delay,
+            cwnd: 20_000,
+            ssthresh: 10_000,
+            mss: 1000,
+            in_recovery: false,
+            established_at: Instant::ZERO,
+        }
+    }
+
+    fn cut() -> Cut {
+        Cut { path: SLOW, cwnd: 5_000, ssthresh: 5_000 }
+    }
+
+    /// 100 kB wait on a path that delivered 50 kB in 2 s: 4 s. In the next period it delivers 200 kB: 1 s.
+    #[test]
+    fn what_waits_counts_at_the_rate_of_the_latest_period() {
+        let mut waiting = Waiting::default();
+        let mut delays_ms = |slow: SubflowStats| {
+            let mut paths = [path(0), path(1)];
+            waiting.lengthen(&mut paths, &[subflow(0, 500_000, 0), slow], F);
+            paths.map(|path| path.mean_delay.as_millis())
+        };
+        assert_eq!(delays_ms(subflow(1, 50_000, 100_000)), [100, 4100]);
+        assert_eq!(delays_ms(subflow(1, 250_000, 100_000)), [100, 1100]);
+    }
+
+    /// A path that delivered nothing is the slowest there is, and nothing is divided by zero.
+    #[test]
+    fn a_path_that_stands_still_waits_for_ever() {
+        let mut paths = [path(0), path(1)];
+        Waiting::default().lengthen(&mut paths, &[subflow(0, 500_000, 10), subflow(1, 0, 100_000)], F);
+        assert!(paths[1].mean_delay > Duration::from_secs(3600), "{paths:?}");
+    }
+
+    #[test]
+    fn what_is_cut_of_the_window_is_cut_of_what_is_held() {
+        let (paths, subflows) = ([path(0), path(1)], [subflow(0, 0, 60_000), subflow(1, 0, 60_000)]);
+        let told = Waiting::default().limit(Some(cut()), &paths, &subflows);
+        assert_eq!(told, [(SubflowId(0), None), (SLOW, Some(20_000))]);
+    }
+
+    #[test]
+    fn limits_double_until_they_are_none() {
+        let (paths, subflows) = ([path(1)], [subflow(1, 0, 60_000)]);
+        let mut waiting = Waiting::default();
+        waiting.limit(Some(cut()), &paths, &subflows);
+        let later: Vec<_> = (0..7).map(|_| waiting.limit(None, &paths, &subflows)[0].1).collect();
+        let doubled = [40_000, 80_000, 160_000, 320_000, 640_000].map(Some);
+        assert_eq!(later, [&doubled[..], &[None, None]].concat());
+    }
+}
