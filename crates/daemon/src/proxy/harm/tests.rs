@@ -30,11 +30,13 @@ impl Download {
         }
     }
 
-    /// The next look, at which each has brought so many octets more, and so many wait.
+    /// The next look, before which each brings so many octets in a [`PERIOD`], and at which so many wait.
     fn look(&mut self, brought: [u64; 2], held: [u64; 2]) -> Findings {
-        self.now = self.harm.next_at().unwrap_or(self.now + PERIOD);
+        let at = self.harm.next_at().unwrap_or(self.now + PERIOD);
+        let elapsed = at.saturating_since(self.now);
+        self.now = at;
         for (index, carrier) in self.carriers.iter_mut().enumerate() {
-            carrier.received_bytes += brought[index];
+            carrier.received_bytes += brought[index] * elapsed.as_micros() / PERIOD.as_micros();
             carrier.held_bytes = held[index];
             if brought[index] > 0 || self.answers[index].take_if(|at| *at <= self.now).is_some() {
                 carrier.heard_at = self.now;
@@ -64,7 +66,7 @@ impl Download {
     }
 }
 
-/// Octets in a look at 40 Mbit/s.
+/// Octets in a [`PERIOD`] at about 40 Mbit/s.
 const FAST: u64 = 100_000;
 
 #[test]
