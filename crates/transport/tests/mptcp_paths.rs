@@ -173,6 +173,28 @@ fn the_full_mesh_replaces_subflows_that_time_out() {
     assert_pattern(&stream.received, stream.received_bytes());
 }
 
+/// RFC 9293 section 3.8.4: a sign of life is given as often as somebody asks for one, and the question's octet is no data.
+#[test]
+fn questions_are_answered_however_soon_one_follows_another() {
+    let (mut pair, client, server) = established(&[10, 40], config());
+    let mut stream = Stream { written: 0, received: Vec::new() };
+    stream.run(&mut pair, (client, server), Duration::from_millis(500));
+    pair.run_for(Duration::from_secs(1));
+    let before = pair.server.stats(server).unwrap().received_bytes;
+    let subflows = pair.client.stats(client).unwrap().subflows;
+    for subflow in subflows.iter().cycle().take(6) {
+        let asked_at = pair.now;
+        pair.client.probe_subflow(client, subflow.id, asked_at).unwrap();
+        pair.run_for(Duration::from_millis(90));
+        assert!(pair.client.hearing(client, subflow.id).unwrap().heard_at > asked_at);
+    }
+    assert_eq!(pair.server.stats(server).unwrap().received_bytes, before);
+    stream.run(&mut pair, (client, server), Duration::from_millis(100));
+    pair.run_for(Duration::from_secs(1));
+    stream.run(&mut pair, (client, server), Duration::from_millis(100));
+    assert_pattern(&stream.received, stream.received_bytes());
+}
+
 /// RFC 6897: subflows added and removed while data flow, by either side; the stream never notices.
 #[test]
 fn subflows_come_and_go_under_load() {

@@ -90,13 +90,18 @@ impl Proxy {
             self.renew(ip, endpoint, now);
         }
         self.leave_losers(endpoint, now);
-        let mut looks = 0;
+        let (mut looks, mut next_at) = (0, now + PERIOD);
         for token in self.watched.clone() {
             let Some(key) = self.key_of(token).filter(|_| looks < LOOKS_MAX) else { continue };
-            looks += usize::from(self.look(key, endpoint, now));
+            if !self.look(key, endpoint, now) {
+                continue;
+            }
+            looks += 1;
+            let wanted_at = self.sessions[key].server.as_ref().and_then(|server| server.harm.next_at());
+            next_at = wanted_at.filter(|at| *at > now).map_or(next_at, |at| next_at.min(at));
         }
         let is_idle = self.watched.is_empty() && self.losers.is_empty();
-        self.guard_at = (!is_idle).then_some(now + PERIOD);
+        self.guard_at = (!is_idle).then_some(next_at);
     }
 
     /// Whether there was anything to look at.
@@ -128,6 +133,7 @@ impl Proxy {
             places.push((subflow.id, ip));
             carriers.push(Carrier {
                 id: subflow.id,
+                ip,
                 received_bytes: subflow.received_bytes,
                 held_bytes: hearing.held_bytes,
                 heard_at: hearing.heard_at,

@@ -12,18 +12,25 @@
 //!          or that brings less than half of what the others did not bring meanwhile
 //! fair     octets are counted from when a subflow was last new, or made regular. Nobody is late before that one has had 2 RTT + 100 ms,
 //!          and before what waited then has gone on, for a second at most: a withdrawn one leaves a hole that is not the next one's
-//! silent   nothing heard for 60 ms of a subflow that did bring something, no answer to a probe for 1.5 RTT + 10 ms, and another one
-//!          was heard since
+//! silent   nothing heard of a subflow that did bring something, for twice its longest pause of the last second or two, within [30, 60] ms;
+//!          no answer to a probe for 1.5 RTT + 10 ms; and another one was heard since, or could not have answered yet
 //! ```
+
+use std::net::IpAddr;
 
 use smallvec::SmallVec;
 use transport::SubflowId;
 use units::{Duration, Instant};
 
-/// How often subflows are looked at.
-pub const PERIOD: Duration = Duration::from_millis(20);
-/// Looks of which one is about lateness.
-const LATE_EVERY: u32 = 5;
+/// How often subflows are looked at: no multiple of the pauses of a stream that has 50 or 60 pieces in a second, of which only the
+/// shortest part would be seen else.
+pub const PERIOD: Duration = Duration::from_millis(19);
+/// The same while an answer is waited for.
+const DOUBT_PERIOD: Duration = Duration::from_millis(5);
+/// A look that comes so much later than it was wanted judges nobody: what has come meanwhile may wait to be read.
+const UNPUNCTUAL: Duration = Duration::from_millis(10);
+/// Between two looks that are about lateness.
+const LATE_PERIOD: Duration = Duration::from_millis(95);
 /// A stream that is so far behind is late.
 const LAG_MIN: Duration = Duration::from_millis(100);
 /// Octets that wait at least: below, a rate says nothing.
@@ -38,11 +45,18 @@ const RATE_LOOKS: usize = 3;
 const LATE_UNHEARD: Duration = Duration::from_millis(250);
 /// After a change of who carries, what waited before it is waited for so long at most until somebody may be blamed.
 const SETTLING_MAX: Duration = Duration::from_secs(1);
-/// A subflow of which nothing was heard for so long is asked for a sign of life; twice as long after each one that had to go.
-const SILENCE: Duration = Duration::from_millis(60);
+/// A subflow of which nothing was heard for twice its usual pause, within this, is asked for a sign of life; twice as long after each
+/// false alarm.
+const SILENCE_MIN: Duration = Duration::from_millis(30);
+const SILENCE_MAX: Duration = Duration::from_millis(60);
 const SILENCE_DOUBLINGS_MAX: u32 = 5;
-/// Linux answers no more often (tcp_invalid_ratelimit).
-const PROBES_APART: Duration = Duration::from_millis(600);
+/// Its usual pause is the longest of this span and the one before.
+const RHYTHM_SPAN: Duration = Duration::from_secs(1);
+/// Who is there again so soon after having been silent was not dead: the first attempt of a join was answered.
+const FALSE_ALARM: Duration = Duration::from_secs(1);
+/// Between two questions, and if the first one was not answered.
+const PROBES_APART: Duration = Duration::from_millis(100);
+const UNANSWERED_APART: Duration = Duration::from_millis(600);
 /// What a sign of life may be late beside 1.5 RTT.
 const SLACK: Duration = Duration::from_millis(10);
 /// A subflow that brought so little of late is not missed.
@@ -53,6 +67,8 @@ const MISSED_MIN_BYTES: u64 = 16 << 10;
 pub struct Carrier {
     /// Which.
     pub id: SubflowId,
+    /// Our address.
+    pub ip: IpAddr,
     /// Octets that it ever brought.
     pub received_bytes: u64,
     /// Of these, octets that wait for others.
@@ -90,14 +106,57 @@ struct Seen {
     /// It may carry data.
     regular: bool,
     probed_at: Option<Instant>,
+    /// The longest pauses, of this span and of the one before.
+    pauses: [Duration; 2],
+    pauses_since: Instant,
     strikes: u32,
+}
+
+impl Seen {
+    fn new(carrier: &Carrier, now: Instant) -> Self {
+        Self {
+            id: carrier.id,
+            received_bytes: carrier.received_bytes,
+            recent_bytes: 0,
+            fair_bytes: 0,
+            regular: false,
+            probed_at: None,
+            pauses: [SILENCE_MAX / 2; 2],
+            pauses_since: now,
+            strikes: 0,
+        }
+    }
+
+    /// How long it may be silent before it is asked.
+    fn patience(&self) -> Duration {
+        self.pauses[0].max(self.pauses[1]).saturating_mul(2).clamp(SILENCE_MIN, SILENCE_MAX)
+    }
+
+    /// Whether the last question is long enough ago. One that is not answered goes on being one.
+    fn may_be_asked(&self, heard_at: Instant, now: Instant) -> bool {
+        self.probed_at.is_none_or(|at| {
+            let apart = if heard_at > at { PROBES_APART } else { UNANSWERED_APART };
+            now.saturating_since(at) >= apart
+        })
+    }
+
+    /// Nothing was heard of it for so long now.
+    fn note_pause(&mut self, pause: Duration, now: Instant) {
+        if now.saturating_since(self.pauses_since) >= RHYTHM_SPAN {
+            (self.pauses, self.pauses_since) = ([Duration::ZERO, self.pauses[0]], now);
+        }
+        self.pauses[0] = self.pauses[0].max(pause.min(self.patience()));
+    }
 }
 
 /// One connection's subflows.
 #[derive(Debug, Default)]
 pub struct Harm {
     seen: SmallVec<[Seen; 2]>,
-    looks: u32,
+    /// When the next look is wanted.
+    next_at: Option<Instant>,
+    /// The last look came late, and judged nobody.
+    was_late: bool,
     looked_at: Option<Instant>,
     /// What the latest looks found: octets, and within what time.
     brought: [(u64, Duration); RATE_LOOKS],
@@ -107,23 +166,32 @@ pub struct Harm {
     peak_rate_bytes: u64,
     /// Octets that were not brought, compared with the peak, while the stream was late.
     lost_bytes: u64,
-    /// Subflows that were silent so far.
-    silences: u32,
+    /// Addresses whose subflows were silent, and since when they are gone.
+    dismissed: SmallVec<[(IpAddr, Instant); 2]>,
+    /// Of these, those that were there again at once.
+    false_alarms: u32,
 }
 
 impl Harm {
-    /// Looks at all subflows that are established; to be called every [`PERIOD`] while octets move.
+    /// Looks at all subflows that are established; to be called when [`Self::next_at`] says so, while octets move.
     pub fn look(&mut self, carriers: &[Carrier], now: Instant) -> Findings {
         self.enter(carriers, now);
         let mut findings = Findings::new();
-        if carriers.len() >= 2 {
+        let is_late = self.next_at.is_some_and(|at| now.saturating_since(at) >= UNPUNCTUAL);
+        self.was_late = is_late && !self.was_late;
+        self.next_at = Some(now + if self.was_late { DOUBT_PERIOD } else { PERIOD });
+        if carriers.len() >= 2 && !self.was_late {
             self.find_silent(carriers, &mut findings, now);
         }
-        self.looks += 1;
-        if self.looks % LATE_EVERY == 0 {
+        if self.looked_at.is_none_or(|at| now.saturating_since(at) >= LATE_PERIOD) {
             self.find_late(carriers, &mut findings, now);
         }
         findings
+    }
+
+    /// When it wants to look again, if it has looked.
+    pub fn next_at(&self) -> Option<Instant> {
+        self.next_at
     }
 
     /// Notes who is there, and who carries.
@@ -131,21 +199,21 @@ impl Harm {
         self.seen.retain(|seen| carriers.iter().any(|carrier| carrier.id == seen.id));
         for carrier in carriers {
             if self.seen.iter().all(|seen| seen.id != carrier.id) {
-                self.seen.push(Seen {
-                    id: carrier.id,
-                    received_bytes: carrier.received_bytes,
-                    recent_bytes: 0,
-                    fair_bytes: 0,
-                    regular: false,
-                    probed_at: None,
-                    strikes: 0,
-                });
+                self.seen.push(Seen::new(carrier, now));
+                self.welcome(carrier.ip, now);
             }
             let regular = !carrier.backup;
             if regular && !core::mem::replace(&mut self.seen_mut(carrier.id).regular, regular) {
                 self.begin_anew(carrier.rtt, now);
             }
         }
+    }
+
+    /// Somebody is there who may have been dismissed.
+    fn welcome(&mut self, ip: IpAddr, now: Instant) {
+        let Some(place) = self.dismissed.iter().position(|(known, _)| *known == ip) else { return };
+        let (_, since) = self.dismissed.swap_remove(place);
+        self.false_alarms += u32::from(now.saturating_since(since) < FALSE_ALARM);
     }
 
     /// One more carries, whose round-trip time this is.
@@ -171,34 +239,51 @@ impl Harm {
     }
 
     fn find_silent(&mut self, carriers: &[Carrier], findings: &mut Findings, now: Instant) {
-        let patience = SILENCE.saturating_mul(1 << self.silences.min(SILENCE_DOUBLINGS_MAX));
-        let is_missed = |seen: &Seen, carrier: &Carrier| {
-            seen.recent_bytes + (carrier.received_bytes - seen.received_bytes) >= MISSED_MIN_BYTES
-                && now.saturating_since(carrier.heard_at) >= patience
-        };
-        let missed = carriers.iter().filter(|carrier| is_missed(self.seen_of(carrier.id), carrier));
-        let missed: SmallVec<[Carrier; 2]> = missed.copied().collect();
+        let doublings = 1 << self.false_alarms.min(SILENCE_DOUBLINGS_MAX);
+        let quiet = |carrier: &Carrier| now.saturating_since(carrier.heard_at);
+        let mut missed = SmallVec::<[Carrier; 2]>::new();
+        for carrier in carriers {
+            let seen = self.seen_mut(carrier.id);
+            let brought_bytes = seen.recent_bytes + (carrier.received_bytes - seen.received_bytes);
+            let ask_at = carrier.heard_at + seen.patience().saturating_mul(doublings);
+            if brought_bytes >= MISSED_MIN_BYTES && now >= ask_at {
+                missed.push(*carrier);
+            } else {
+                seen.note_pause(quiet(carrier), now);
+                self.want_look(ask_at, now);
+            }
+        }
         if missed.is_empty() {
             return;
         }
         for carrier in carriers {
             let seen = self.seen_mut(carrier.id);
-            let is_quiet = now.saturating_since(carrier.heard_at) >= SILENCE;
-            if is_quiet && seen.probed_at.is_none_or(|at| now.saturating_since(at) >= PROBES_APART) {
+            if quiet(carrier) >= SILENCE_MIN && seen.may_be_asked(carrier.heard_at, now) {
                 seen.probed_at = Some(now);
                 findings.push(Finding::Doubtful(carrier.id));
             }
         }
-        for lost in missed {
+        for lost in &missed {
             let Some(probed_at) = self.seen_of(lost.id).probed_at else { continue };
-            let answer_due = probed_at + lost.rtt + lost.rtt / 2 + SLACK;
-            let is_overdue = lost.heard_at < probed_at && now >= answer_due;
-            let others = carriers.iter().filter(|other| other.id != lost.id);
-            if is_overdue && others.into_iter().any(|other| other.heard_at > probed_at) {
-                self.silences += 1;
+            let answer_due = |carrier: &Carrier| probed_at + carrier.rtt + carrier.rtt / 2 + SLACK;
+            if lost.heard_at > probed_at {
+                continue;
+            }
+            self.want_look(now + DOUBT_PERIOD, now);
+            // Of one that brought something too, silence says that it is not the path.
+            let is_missed = |other: &Carrier| missed.iter().any(|one| one.id == other.id);
+            let could_not_answer = |other: &Carrier| now < probed_at + other.rtt && !is_missed(other);
+            let mut others = carriers.iter().filter(|other| other.id != lost.id);
+            if now >= answer_due(lost) && others.any(|other| other.heard_at > probed_at || could_not_answer(other)) {
+                self.dismissed.push((lost.ip, now));
                 findings.push(Finding::Silent(lost.id));
             }
         }
+    }
+
+    /// Another look is wanted then, if that is to come and sooner than the next.
+    fn want_look(&mut self, at: Instant, now: Instant) {
+        self.next_at = self.next_at.map(|next| if at > now { next.min(at) } else { next });
     }
 
     fn find_late(&mut self, carriers: &[Carrier], findings: &mut Findings, now: Instant) {

@@ -355,8 +355,8 @@ impl Tcb {
         if !first.end.before_or_at(segment.ack) && !inside {
             return None;
         }
-        // A duplicate that a tail loss probe made is no sign of reordering.
-        if self.tail_probe != Some((first.end, true)) {
+        // A duplicate that a tail loss probe made is no sign of reordering, nor is the octet of a question.
+        if self.tail_probe != Some((first.end, true)) && self.asked != Some(first.end) {
             self.rack.on_dsack(self.snd_una, self.snd_nxt);
         }
         Some(*first)

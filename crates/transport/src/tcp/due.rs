@@ -17,6 +17,8 @@ impl Due {
     pub(super) const SMALL_SEGMENT: Self = Self(1 << 4);
     /// RST.
     pub(super) const RESET: Self = Self(1 << 5);
+    /// A probe with an octet that the peer has: it answers at once, however short a time ago it answered another one.
+    pub(super) const QUESTION: Self = Self(1 << 6);
 
     pub(super) const fn is_empty(self) -> bool {
         self.0 == 0
@@ -44,7 +46,8 @@ mod tests {
 
     #[test]
     fn things_are_told_apart() {
-        let all = [Due::SYN, Due::PROBE, Due::TAIL_PROBE, Due::FIRST_AGAIN, Due::SMALL_SEGMENT, Due::RESET];
+        let all =
+            [Due::SYN, Due::PROBE, Due::TAIL_PROBE, Due::FIRST_AGAIN, Due::SMALL_SEGMENT, Due::RESET, Due::QUESTION];
         for thing in all {
             let mut due = Due::default();
             due.add(thing);

@@ -221,6 +221,8 @@ pub(crate) struct Tcb {
     /// Challenge ACKs are limited to one per interval (RFC 5961 section 7).
     challenge_allowed_at: Instant,
     keep_alive_probes: u32,
+    /// Where the octet of the last question ended.
+    asked: Option<SeqNr>,
 }
 
 impl Tcb {
@@ -450,10 +452,11 @@ impl Tcb {
         self.last_heard_at
     }
 
-    /// Asks the peer for a sign of life (RFC 9293 section 3.8.4), unless data are outstanding, which do so by themselves.
+    /// Asks the peer for a sign of life (RFC 9293 section 3.8.4), unless data are outstanding, which do so by themselves. The question has
+    /// the one octet that RFC 1122 section 4.2.3.6 allows for: to those without, Linux answers twice in a second only (tcp_invalid_ratelimit).
     pub(crate) fn demand_sign_of_life(&mut self) {
         if self.state.is_synchronized() && self.board.is_empty() {
-            self.due.add(Due::PROBE);
+            self.due.add(Due::QUESTION);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What goes out next: handshake, retransmissions, new data, FIN, probes, ACKs (RFC 9293 sections 3.8 and 3.10).
 
+use bytes::Bytes;
 use units::Instant;
 use units::narrow::u32_from;
 use wire::{Ecn, Flags, Payload, Segment};
@@ -416,13 +417,18 @@ impl Tcb {
     }
 
     fn next_control(&mut self, segment: &mut Segment) -> Option<OutgoingKind> {
-        let probe = self.due.take(Due::PROBE);
+        let question = self.due.take(Due::QUESTION);
+        let probe = self.due.take(Due::PROBE) | question;
         if !probe && !self.ack_policy.is_due() {
             return None;
         }
         self.begin(segment);
         if probe {
             segment.seq = self.snd_una - 1;
+        }
+        if question {
+            segment.payload = Bytes::from_static(&[0]).into();
+            self.asked = Some(self.snd_una);
         }
         Some(OutgoingKind::Control)
     }
