@@ -148,6 +148,29 @@ fn the_engine_joins() {
     assert_eq!(counter(rig.host(0), "MPJoinAckHMacFailure"), 0);
 }
 
+/// A bare keep-alive probe it answers twice in a second (tcp_invalid_ratelimit), and this question whenever it is asked; to the stream it is
+/// nothing, on a subflow that has never sent an octet too.
+#[test]
+fn the_kernel_gives_a_sign_of_life_whenever_it_is_asked() {
+    let Some((rig, engine)) = two_links() else { return };
+    let (id, stream) = engine_connects(&rig, &engine, engine_config());
+    wait_for_subflow(&engine);
+    let subflows: Vec<_> = engine.stats(id).subflows.iter().map(|subflow| subflow.id).collect();
+    for subflow in subflows.into_iter().cycle().take(8) {
+        let asked_at = engine.call(move |endpoint, now| {
+            endpoint.probe_subflow(id, subflow, now).unwrap();
+            now
+        });
+        wait_until("the kernel answers", || {
+            engine.call(move |endpoint, _| endpoint.hearing(id, subflow).unwrap().heard_at > asked_at)
+        });
+        let took = engine.call(move |endpoint, _| endpoint.hearing(id, subflow).unwrap().heard_at) - asked_at;
+        assert!(took < units::Duration::from_millis(300), "it took {took:?}: half a second is the kernel's limit");
+    }
+    exchange(&engine, id, &stream);
+    assert_both_used(&engine, id);
+}
+
 #[test]
 fn the_kernel_joins() {
     let Some((rig, engine)) = two_links() else { return };

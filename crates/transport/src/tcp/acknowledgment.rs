@@ -358,8 +358,7 @@ impl Tcb {
             return None;
         }
         // A duplicate that a tail loss probe made is no sign of reordering, nor is the octet of a question.
-        let is_answer = first.end.since(first.start) == 1;
-        if self.tail_probe != Some((first.end, true)) && !is_answer {
+        if self.tail_probe != Some((first.end, true)) && self.asked != Some(first.end) {
             self.rack.on_dsack(self.snd_una, self.snd_nxt);
         }
         Some(*first)

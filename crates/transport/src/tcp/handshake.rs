@@ -141,6 +141,7 @@ impl Tcb {
             probing_since: now,
             challenge_allowed_at: Instant::ZERO,
             keep_alive_probes: 0,
+            asked: None,
             config,
         }
     }

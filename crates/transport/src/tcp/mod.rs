@@ -223,6 +223,8 @@ pub(crate) struct Tcb {
     /// Challenge ACKs are limited to one per interval (RFC 5961 section 7).
     challenge_allowed_at: Instant,
     keep_alive_probes: u32,
+    /// Where the octet of the last question ended.
+    asked: Option<SeqNr>,
 }
 
 impl Tcb {

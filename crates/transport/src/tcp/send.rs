@@ -428,6 +428,7 @@ impl Tcb {
         }
         if question {
             segment.payload = Bytes::from_static(&[0]).into();
+            self.asked = Some(self.snd_una);
         }
         Some(OutgoingKind::Control)
     }

@@ -30,13 +30,13 @@ impl Download {
         }
     }
 
-    /// The next look, before which each brings so many octets in a [`PERIOD`], and at which so many wait.
+    /// The next look, at which so many octets wait; each brings so many in [`PERIOD`].
     fn look(&mut self, brought: [u64; 2], held: [u64; 2]) -> Findings {
-        let at = self.harm.next_at().unwrap_or(self.now + PERIOD);
-        let elapsed = at.saturating_since(self.now);
-        self.now = at;
+        let before = self.now;
+        self.now = self.harm.next_at().unwrap_or(self.now + PERIOD);
+        let span = self.now.saturating_since(before);
         for (index, carrier) in self.carriers.iter_mut().enumerate() {
-            carrier.received_bytes += brought[index] * elapsed.as_micros() / PERIOD.as_micros();
+            carrier.received_bytes += brought[index] * span.as_nanos() / PERIOD.as_nanos();
             carrier.held_bytes = held[index];
             if brought[index] > 0 || self.answers[index].take_if(|at| *at <= self.now).is_some() {
                 carrier.heard_at = self.now;
@@ -45,17 +45,17 @@ impl Download {
         let findings = self.harm.look(&self.carriers, self.now);
         for finding in &findings {
             if let Finding::Doubtful(id) = finding {
-                let index = usize::from(id.0);
+                let index = self.carriers.iter().position(|carrier| carrier.id == *id).unwrap();
                 self.answers[index] = self.alive[index].then(|| self.now + self.carriers[index].rtt);
             }
         }
         findings
     }
 
-    /// Looks alike, up to a finding that is no probe; how long it took.
-    fn until_found(&mut self, looks: usize, brought: [u64; 2], held: [u64; 2]) -> Option<(Finding, Duration)> {
+    /// Looks alike for so many times [`PERIOD`], up to a finding that is no probe; how long it took.
+    fn until_found(&mut self, periods: u64, brought: [u64; 2], held: [u64; 2]) -> Option<(Finding, Duration)> {
         let since = self.now;
-        for _ in 0..looks {
+        while self.now < since + PERIOD.saturating_mul(periods) {
             let findings = self.look(brought, held);
             let found = findings.into_iter().find(|finding| !matches!(finding, Finding::Doubtful(_)));
             if let Some(found) = found {
@@ -66,7 +66,7 @@ impl Download {
     }
 }
 
-/// Octets in a [`PERIOD`] at about 40 Mbit/s.
+/// Octets in a look at 40 Mbit/s.
 const FAST: u64 = 100_000;
 
 #[test]
@@ -161,4 +161,73 @@ fn a_pause_of_all_is_no_death_and_an_answer_is_a_sign_of_life() {
 fn one_that_carries_nothing_is_not_missed() {
     let mut download = Download::new([40, 40]);
     assert_eq!(download.until_found(200, [10_000, 0], [0, 0]), None);
+}
+
+/// The far one carries nothing: its answer takes longer than that of the one that has died is late.
+#[test]
+fn a_dead_one_is_not_waited_for_until_a_far_one_answers() {
+    let mut download = Download::new([30, 200]);
+    assert_eq!(download.until_found(100, [10_000, 0], [0, 0]), None);
+    download.alive[0] = false;
+    let (found, took) = download.until_found(50, [0, 0], [0, 0]).unwrap();
+    assert_eq!(found, Finding::Silent(SubflowId(0)));
+    assert!(took <= Duration::from_millis(120), "{took:?}");
+}
+
+#[test]
+fn silence_of_all_that_carried_is_nobodys_until_one_is_heard() {
+    let mut download = Download::new([30, 200]);
+    assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
+    download.alive = [false; 2];
+    assert_eq!(download.until_found(100, [0, 0], [0, 0]), None);
+}
+
+#[test]
+fn a_look_that_comes_late_judges_nobody() {
+    let mut download = Download::new([40, 40]);
+    assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
+    // This device was busy: what came meanwhile waits to be read.
+    let late = download.now + Duration::from_millis(500);
+    assert!(download.harm.look(&download.carriers, late).is_empty());
+    let again = download.harm.next_at().unwrap();
+    assert!(again < late + PERIOD && !download.harm.look(&download.carriers, again).is_empty());
+}
+
+#[test]
+fn only_false_alarms_make_it_more_patient() {
+    let mut download = Download::new([40, 40]);
+    let mut death = |back_after_ms: u64| {
+        assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
+        download.alive[1] = false;
+        let (found, took) = download.until_found(60, [10_000, 0], [0, 0]).unwrap();
+        let Finding::Silent(SubflowId(id)) = found else { panic!("{found:?}") };
+        // It is withdrawn, and joins again.
+        let [first, second] = download.carriers;
+        let until = download.now + Duration::from_millis(back_after_ms);
+        while download.now < until {
+            download.now += PERIOD;
+            download.carriers[0].heard_at = download.now;
+            download.harm.look(&[download.carriers[0]], download.now);
+        }
+        let heard_at = download.now;
+        download.carriers =
+            [Carrier { heard_at, ..first }, Carrier { id: SubflowId(id + 2), heard_at, received_bytes: 0, ..second }];
+        download.alive[1] = true;
+        took
+    };
+    let took = [death(3000), death(3000), death(200), death(200)];
+    assert!(took[1] <= took[0] + Duration::from_millis(20), "the deaths were real: {took:?}");
+    assert!(took[3] >= took[1] + Duration::from_millis(20), "one alarm was false: {took:?}");
+}
+
+#[test]
+fn one_that_has_answered_is_asked_again_soon() {
+    let mut download = Download::new([40, 40]);
+    assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
+    // The second one brings nothing for a while, and answers; then it dies.
+    assert_eq!(download.until_found(8, [10_000, 0], [0, 0]), None);
+    download.alive[1] = false;
+    let (found, took) = download.until_found(60, [10_000, 0], [0, 0]).unwrap();
+    assert_eq!(found, Finding::Silent(SubflowId(1)));
+    assert!(took <= Duration::from_millis(250), "{took:?}");
 }
