@@ -66,3 +66,23 @@ fn a_condition_that_there_is_not_is_an_error_with_those_that_there_are() {
     claims(&["--map", "--conditions", "moon"]).code(2).stderr(contains("moon").and(contains("known: shipped")));
     claims(&["--conditions", "train"]).code(2).stderr(contains("--map"));
 }
+
+/// What needs no kernel to be refused is refused before the machine is looked at.
+#[test]
+fn on_linux_what_is_computed_is_not_judged() {
+    claims(&["--backend", "linux", "--ids", "C48,C59"])
+        .code(2)
+        .stderr(contains("error: C48 is not judged on Linux: it is computed").and(contains("error: C59 is not")));
+    claims(&["--backend", "linux", "--map"]).code(2).stderr(contains("--map"));
+}
+
+/// Where something is lacking, it is named in one line.
+#[test]
+fn on_linux_what_is_lacking_is_said() {
+    if kernel_cc::check().is_ok() {
+        return;
+    }
+    let output = claims(&["--backend", "linux", "--ids", "C50"]).code(1).get_output().clone();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: ") && !said.contains("panicked"), "{said}");
+}

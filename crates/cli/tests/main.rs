@@ -1,5 +1,6 @@
 //! The command as a program.
 
+mod cc;
 mod claims;
 mod command;
 mod confined;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lab::run::{Arrival, KernelDestination, RunError, SOURCE_PORT, workload};
-use lab::scenario::{Connection, Scenario};
+use lab::scenario::{Connection, Scenario, WorkloadKind};
 use linux::Result;
 use linux::netns::Namespace;
 use simulator::Source;
@@ -53,7 +53,7 @@ impl DestinationPlan {
         Ok(Self {
             connection: scenario.connection.clone(),
             data: workload(scenario)?,
-            connections: scenario.workload.connections,
+            connections: if scenario.workload.kind == WorkloadKind::None { 0 } else { scenario.workload.connections },
             paths,
             source: SocketAddr::new(addresses.source, SOURCE_PORT),
             patience: scenario.duration.into(),

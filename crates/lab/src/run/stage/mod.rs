@@ -23,8 +23,8 @@ use tally::Tally;
 
 use super::agents::{Agents, Journal};
 use super::backend::{Backend, Berth, KernelDestination, KernelSource, Party, Passed, Place, Standing};
-use super::hosts::{LabHost, config, host};
-use super::local::{LocalCounts, LocalHosts};
+use super::hosts::{EngineHost, LabHost, config, host};
+use super::local::LocalCounts;
 use super::meter::Meter;
 use super::plan::{selects_relays, standing};
 use super::sink::{Delivered, Sink};
@@ -98,8 +98,7 @@ impl Stage {
         let server = inputs::server(scenario, source, listen_at, config.clone());
         // The destination's agent knows over which path a connection begins.
         let anywhere = SocketAddr::new(unspecified(listen_at.ip()), 0);
-        let users = inputs::users(scenario);
-        let (users, sink) = (users.len(), Sink::new(anywhere, listen_at, config, users));
+        let sink = Sink::new(anywhere, listen_at, config, inputs::users(scenario));
         let delivered = sink.delivered();
         let berths = Berths::new(backend, scenario, &mut topology, addresses)?;
         let mut simulation = Simulation::new(topology.network);
@@ -108,47 +107,35 @@ impl Stage {
         let destination = host(scenario, "destination", &paths, agents.destination()?).app(sink);
         let destination = berths.destination.attach(&mut simulation, LabHost::Engine(destination));
         let (mut relays, mut correspondents) = (Vec::new(), Vec::new());
-        let relay_berths = berths.relays.iter().zip(&berths.correspondents);
-        for (index, (parts, (berth, correspondent))) in topology.relays.into_iter().zip(relay_berths).enumerate() {
+        for (index, parts) in topology.relays.into_iter().enumerate() {
             let local = local::hosts(scenario, index, addresses, agents.relay(index)?);
-            let LocalHosts { sources, feeds, sinks, counts } = local;
-            let has_engine = standing(scenario, index) != Standing::Absent;
-            let host = berth.as_ref().filter(|_| has_engine).map(|berth| berth.attach(&mut simulation, sinks));
-            let is_kernel = correspondent.as_ref().is_some_and(Berth::is_kernel);
-            let flows = is_kernel.then(|| local::kernel_flows(scenario, index, addresses, &counts));
-            let from = correspondent.as_ref().zip(sources);
-            let from = from.map(|(berth, sources)| berth.attach(&mut simulation, LabHost::Engine(sources)));
-            correspondents.push(from);
-            flows.into_iter().for_each(|flows| backend.carry(index, flows));
-            feed(&mut simulation, topology.cell, index, feeds)?;
-            relays.push(RelayOnStage { parts, local: counts, host });
+            let host = berths.attach_relay(index, &mut simulation, local.sinks, standing(scenario, index));
+            correspondents.push(berths.attach_correspondent(index, &mut simulation, local.sources));
+            if berths.has_kernel_correspondent(index) {
+                backend.carry(index, local::kernel_flows(scenario, index, addresses, &local.counts));
+            }
+            feed(&mut simulation, topology.cell, index, local.feeds)?;
+            relays.push(RelayOnStage { parts, local: local.counts, host });
         }
         berths.source.open(&mut simulation, Some(source), backend);
         berths.destination.open(&mut simulation, Some(destination), backend);
-        for (berth, relay) in berths.relays.iter().zip(&relays) {
-            berth.iter().for_each(|berth| berth.open(&mut simulation, relay.host, backend));
-        }
-        for (berth, host) in berths.correspondents.iter().zip(correspondents) {
-            berth.iter().for_each(|berth| berth.open(&mut simulation, host, backend));
-        }
+        let behind = relays.iter().map(|relay| relay.host).chain(correspondents);
+        berths.open_others(&mut simulation, behind, backend);
         simulation.check();
         let names = scenario.relays.iter().map(|relay| relay.name.clone()).collect();
         let journal = Journal::new(names, selects_relays(scenario));
-        let departures = departures(scenario);
-        let (cell, wlan) = (topology.cell, topology.wlan);
         let paths = addresses.paths.iter().copied().zip(0..).collect();
         let (ended_at, gone) = (Instant::ZERO, vec![false; scenario.relays.len()]);
         let (connections, numbers) = (scenario.workload.connections, RefCell::default());
-        let kernel_destination = backend.destination().map(|destination| (destination, Tally::new(DESTINATION)));
-        if let Some((_, tally)) = &kernel_destination {
-            simulation.add_tap(tally.tap());
-            delivered.borrow_mut().expect(users);
+        let kernel_destination = tallied(backend, &mut simulation);
+        if kernel_destination.is_some() {
+            delivered.borrow_mut().expect(scenario.workload.connections as usize);
         }
         Ok(Self {
             simulation,
             relays,
-            cell,
-            wlan,
+            cell: topology.cell,
+            wlan: topology.wlan,
             delivered,
             journal,
             kernel_source: backend.source(),
@@ -158,7 +145,7 @@ impl Stage {
             attacker: topology.attacker,
             ended_at,
             paths,
-            departures,
+            departures: departures(scenario),
             gone,
             connections,
             numbers,
@@ -268,6 +255,13 @@ impl Stage {
     }
 }
 
+/// The destination, if the kernel is, with what counts its packets from now on.
+fn tallied(backend: &dyn Backend, simulation: &mut Simulation<LabHost>) -> Option<(Rc<dyn KernelDestination>, Tally)> {
+    let (destination, tally) = (backend.destination()?, Tally::new(DESTINATION));
+    simulation.add_tap(tally.tap());
+    Some((destination, tally))
+}
+
 /// Takes what applications of the kernel have read.
 fn note_arrivals(kernel: Option<&dyn KernelDestination>, delivered: &RefCell<Delivered>, now: Instant) {
     let arrivals = kernel.map(KernelDestination::take).unwrap_or_default();
@@ -308,6 +302,46 @@ impl Berths {
             correspondents.push(from.transpose()?);
         }
         Ok(Self { source, destination, relays: of_relays, correspondents })
+    }
+
+    /// Attaches the host of relay `index`, if it does more than to route.
+    fn attach_relay(
+        &self,
+        index: usize,
+        simulation: &mut Simulation<LabHost>,
+        host: LabHost,
+        standing: Standing,
+    ) -> Option<HostId> {
+        let berth = self.relays[index].as_ref().filter(|_| standing != Standing::Absent);
+        berth.map(|berth| berth.attach(simulation, host))
+    }
+
+    /// Attaches the host that sends to the owner of relay `index`, if there is one.
+    fn attach_correspondent(
+        &self,
+        index: usize,
+        simulation: &mut Simulation<LabHost>,
+        host: Option<EngineHost>,
+    ) -> Option<HostId> {
+        let berth = self.correspondents[index].as_ref().zip(host);
+        berth.map(|(berth, host)| berth.attach(simulation, LabHost::Engine(host)))
+    }
+
+    /// Whether the kernel sends to the owner of relay `index`.
+    fn has_kernel_correspondent(&self, index: usize) -> bool {
+        self.correspondents[index].as_ref().is_some_and(Berth::is_kernel)
+    }
+
+    /// Opens the portals of all relays, then of all correspondents, which `attached` has in this order.
+    fn open_others(
+        &self,
+        simulation: &mut Simulation<LabHost>,
+        attached: impl Iterator<Item = Option<HostId>>,
+        backend: &mut dyn Backend,
+    ) {
+        for (berth, host) in self.relays.iter().chain(&self.correspondents).zip(attached) {
+            berth.iter().for_each(|berth| berth.open(simulation, host, backend));
+        }
     }
 }
 

@@ -1,0 +1,44 @@
+//! `anabranch cc` as a program: what is refused, in words that help. Nothing of this loads anything.
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use predicates::str::contains;
+
+fn cc(arguments: &[&str]) -> assert_cmd::assert::Assert {
+    Command::new(env!("CARGO_BIN_EXE_anabranch")).arg("cc").args(arguments).assert()
+}
+
+/// A name is looked up before anything is done, so that nothing is done by halves.
+#[test]
+fn names_that_nobody_has_are_refused_with_those_there_are() {
+    let lia = kernel_cc::Controller::named("lia").unwrap();
+    let before = kernel_cc::is_loaded(&lia);
+    for arguments in [&["load", "lia", "nosuch"][..], &["unload", "nosuch"], &["status", "nosuch"]] {
+        cc(arguments).code(2).stderr(contains("no controller `nosuch`").and(contains("lia, olia, balia")));
+    }
+    assert_eq!(kernel_cc::is_loaded(&lia), before, "the other name was not acted upon");
+}
+
+#[test]
+fn orders_without_their_words_are_refused() {
+    cc(&[]).code(2);
+    cc(&["load"]).code(2).stderr(contains("<NAME>"));
+    cc(&["load", "lia", "--connections-max", "0"]).code(2).stderr(contains("1..=1048576"));
+    cc(&["load", "lia", "--connections-max", "many"]).code(2).stderr(contains("many"));
+    cc(&["status", "--json", "--watch"]).code(2).stderr(contains("--watch"));
+}
+
+/// With root and without, built for it or not: one line that says why.
+#[test]
+fn what_cannot_be_done_is_said_in_one_line() {
+    for arguments in [&["unload", "anabranch_veno"][..], &["set", "no-such-controller"]] {
+        let output = cc(arguments).code(1).get_output().clone();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.starts_with("error: ") && said.trim_end().lines().count() == 1, "{said}");
+    }
+}
+
+#[test]
+fn the_list_is_there_for_everybody() {
+    cc(&["list"]).success().stdout(contains("mveno_own_rtt").and(contains("linked increases")));
+}
