@@ -630,7 +630,7 @@ impl Endpoint {
     }
 
     /// Lets a subflow hold at most `held_max_bytes` octets, unsent and unacknowledged, or its window if that is more; `None` for
-    /// what its buffer takes. Where data are bound late ([`crate::Binding::Late`]), nothing waits at subflows, and this has no effect.
+    /// what its buffer takes. Where data are bound late ([`crate::era::Binding::Late`]), nothing waits at subflows, and this has no effect.
     ///
     /// # Errors
     /// If there is no such subflow.

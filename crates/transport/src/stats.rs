@@ -83,7 +83,7 @@ pub struct SubflowStats {
     pub ssthresh_bytes: u64,
     /// Octets in flight.
     pub in_flight_bytes: u64,
-    /// Octets that were given to it and wait for its window; many only where data are bound early ([`crate::Binding::Early`]).
+    /// Octets that were given to it and wait for its window; many only where data are bound early ([`crate::era::Binding::Early`]).
     pub unsent_bytes: u64,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
