@@ -120,7 +120,6 @@ fn queues_have_names() {
 fn what_does_not_go_together_is_refused_in_one_sentence() {
     for (overrides, words) in [
         (&["connection.era.limited_transmit=false"][..], "connection.era.limited_transmit: with SACK"),
-        (&["connection.era.partial_acks=every"], "connection.era.partial_acks: with SACK"),
         (&["connection.era.subflow_send_buffer=64 KiB"], "connection.era.subflow_send_buffer: nothing waits"),
         (&["connection.era.subflow_window=7 B"], "connection.era.subflow_window: 7 B is no size"),
         (&["connection.era.initial_ssthresh=2 GiB"], "connection.era.initial_ssthresh: 2 GiB is no size"),

@@ -1,6 +1,5 @@
 //! Claims in real time: the kernel at both ends of emulated paths, with the controllers of `bpf/` in it.
 
-use std::collections::btree_map::Entry;
 use std::ops::RangeInclusive;
 
 use lab::present::claims::conditions::CONDITIONS;
@@ -94,14 +93,11 @@ fn all_runs(
     console::complain(&how_long(&plans, arguments, mode)?)?;
     let cases = plans.iter().flat_map(|(_, plan)| &plan.cases);
     let _held: Vec<Held> = cases.map(|case| Held::of(&case.scenario)).collect::<Result<_, _>>()?;
-    let mut all = Runs::new();
-    for (needs, plan) in &plans {
-        if let Entry::Vacant(missing) = all.entry(*needs) {
-            let what = format!("runs of {} on Linux", needs.scenario);
-            missing.insert(runs::run_on_linux(plan, arguments, &what)?);
-        }
-    }
-    Ok(all)
+    let run = |(needs, plan): &(Needs, Plan)| {
+        let what = format!("runs of {} on Linux", needs.scenario);
+        Ok((*needs, runs::run_on_linux(plan, arguments, &what)?))
+    };
+    plans.iter().map(run).collect()
 }
 
 /// How long all runs take, as the simulator has it: the runs of one seed are made there first, unless they are kept from before.

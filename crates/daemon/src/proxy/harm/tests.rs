@@ -66,7 +66,7 @@ impl Download {
     }
 }
 
-/// Octets in a look at 40 Mbit/s.
+/// Octets in [`PERIOD`] at 40 Mbit/s.
 const FAST: u64 = 100_000;
 
 #[test]

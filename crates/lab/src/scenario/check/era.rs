@@ -5,7 +5,7 @@ use units::text::Text;
 
 use super::Complaint;
 use super::link::DELAY_MAX;
-use crate::scenario::{Binding, Connection, Era, PartialAcks, Relay, RelayMode, Scenario};
+use crate::scenario::{Binding, Connection, Era, Relay, RelayMode, Scenario};
 
 pub(super) fn check_era(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let connection = &scenario.connection;
@@ -51,10 +51,6 @@ fn check_together(connection: &Connection, found: &mut Vec<Complaint>) {
     if !era.limited_transmit && connection.sack {
         let remedy = "write connection.sack = false as well, or remove it";
         refuse("limited_transmit", "with SACK the pipe of RFC 6675 lets these segments out by itself", remedy);
-    }
-    if era.partial_acks == PartialAcks::Every && connection.sack {
-        let remedy = "write connection.sack = false as well, or remove it";
-        refuse("partial_acks", "with SACK every ACK that moves on restarts the timer", remedy);
     }
 }
 

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use lab::scenario::{
-    Analysis, Attack, Binding, Connection, Host, Link, LocalTraffic, Metrics, PartialAcks, Queue, Relay, RelayMode,
-    Scenario, SelectionMethod, Target, Wlan, Workload, WorkloadKind,
+    Analysis, Attack, Binding, Connection, Host, Link, LocalTraffic, Metrics, Queue, Relay, RelayMode, Scenario,
+    SelectionMethod, Target, Wlan, Workload, WorkloadKind,
 };
 use units::text::Text;
 use units::{ByteCount, Duration};
@@ -107,9 +107,6 @@ fn fit_era(connection: &mut Connection) {
     }
     era.reinjection |= matches!(connection.scheduler.as_str(), "opportunistic" | "penalizing");
     era.limited_transmit |= connection.sack;
-    if connection.sack {
-        era.partial_acks = PartialAcks::First;
-    }
 }
 
 fn metrics(times: Times, duration: Duration) -> Metrics {
