@@ -26,6 +26,8 @@ const TARGET: Duration = Duration::from_millis(25);
 const FLOOR_BPS: f64 = 48_000.0;
 /// Uploads get this part of what the link carries as well: ACKs of downloads are among them, which need not stop for an owner who uploads.
 const FLOOR_PART_OF_UPLOADS: f64 = 0.015;
+/// Less than this part of what is lent the other way is its ACKs: 52 to 100 octets for one or two segments of 1500 are 2 to 7 %.
+const ACKS_PART: f64 = 0.1;
 /// A server may wait so long for a second segment before it acknowledges one (40 ms in Linux): that looks like a queue, and is none. At a higher rate the
 /// second one comes earlier; so long is one in bits.
 const DELAYED_ACK: Duration = Duration::from_millis(40);
@@ -254,7 +256,9 @@ impl Scavenger {
 
     fn heed_rates(&mut self, rates: Rates, carried_bps: f64, waited: Option<Waited>, now: Instant) {
         self.owner_bps += NEWEST * (rates.owner_both_ways - self.owner_bps);
-        let is_active = self.owner_bps > IDLE_BPS.max(IDLE_PART * self.lent_most_bps);
+        // What acknowledges a lent download is slowed with that one, and no second time here.
+        let is_acks = self.is_of_uploads() && self.lent_bps < ACKS_PART * self.lent_most_bps;
+        let is_active = !is_acks && self.owner_bps > IDLE_BPS.max(IDLE_PART * self.lent_most_bps);
         self.active_ticks = if is_active { PAUSE_TICKS } else { self.active_ticks.saturating_sub(1) };
         self.busy_ticks = if is_active { self.busy_ticks + 1 } else { 0 };
         self.knows_base |= self.active_ticks == 0 && waited.is_some();
@@ -470,6 +474,21 @@ mod tests {
             scavenger.tick(Passed { all: lent, lent, waits: true }, Instant::from_millis(tick * 100));
         }
         assert_eq!(scavenger.spare(), Some(Rate::from_mbps(1)));
+    }
+
+    /// 9 Mbit/s are lent, from 2 s on beside 6 of the owner's; what goes up are the ACKs.
+    #[test]
+    fn acks_of_a_download_are_not_slowed_a_second_time() {
+        let cap = Some(Rate::from_mbps(10));
+        let mut scavenger = Scavenger::of_uploads(cap);
+        let counted = |down_bytes: u64| Counters { down_bytes, up_bytes: 2_500 };
+        for tick in 1..300 {
+            let all = counted(if tick < 20 { 112_500 } else { 187_500 });
+            let passed = Passed { all, lent: counted(112_500), waits: true }.turned();
+            scavenger.heed_wait(Duration::from_millis(30), false);
+            let rate = scavenger.tick(passed, Instant::from_millis(tick * 100));
+            assert_eq!((rate, scavenger.pause_rate()), (cap, None), "tick {tick}");
+        }
     }
 
     #[test]
