@@ -23,7 +23,7 @@ pub use echo::{Echo, echo};
 pub use engine::{ENGINE_MTU, Engine, engine_config, engine_device};
 pub use environment::{available, available_unless, available_with};
 pub use kernel::{MptcpInfo, Protocol, abort, accept, connect, connect_with, counter, listen, mptcp_info, srtt};
-pub use patience::wait_until;
+pub use patience::{in_three_tries, wait_until};
 pub use priority::go_first;
 pub use relaying::{Place, Relaying};
 pub use rig::{Rig, one_at_a_time};

@@ -23,3 +23,18 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
     assert!(holds(), "waited in vain until {what}");
 }
+
+/// Measures something in real time until it is as it should be, three times at most: others use this machine too, and what is broken is so every time.
+///
+/// # Errors
+/// What was wrong each time, if it never was as it should be.
+pub fn in_three_tries(mut measure: impl FnMut() -> Result<(), String>) -> Result<(), Vec<String>> {
+    let mut wrong = Vec::new();
+    while wrong.len() < 3 {
+        match measure() {
+            Ok(()) => return Ok(()),
+            Err(what) => wrong.push(what),
+        }
+    }
+    Err(wrong)
+}

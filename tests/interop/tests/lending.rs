@@ -22,7 +22,7 @@ use daemon::proxy::ProxyConfig;
 use daemon::proxy::choice::Tier;
 use daemon::relay::{Limit, Period, RelayOptions, relay};
 use daemon::store::Store;
-use interop::{Daemon, Files, Running, Tethered, USB, ask, carried, output, wait_for, wait_until};
+use interop::{Daemon, Files, Running, Tethered, USB, ask, carried, in_three_tries, output, wait_for, wait_until};
 use linux::EngineOptions;
 use linux::clock::Clock;
 use linux::netns::Namespace;
@@ -479,17 +479,20 @@ fn a_volume_that_is_spent_ends_the_lending_in_good_order() {
     let bytes = BYTES as u64 / 2;
     let volume = Some(Limit { bytes, period: Period::Month { reset_day: 15 } });
     let first = bed.lend_with(0, RelayOptions { volume, ..bed.options(0) });
-    let _second = bed.lend(1);
+    let second = bed.lend(1);
     let joined = bed.join();
     wait_for(bed.curl(&files, &joined.ready));
     assert!(files.arrived());
+    // Most of it is spent, and it may be a backup since: nobody else lends, so that the last of it is used too.
+    second.end().unwrap();
+    let _rest = bed.curl(&files, &joined.ready);
+    wait_until("all of it is spent", || bed.relay_status(0)["relay"]["lends"] == "no-volume");
     // What a relay says of itself is up to a second old.
     sleep(Duration::from_millis(1500));
     let (relay, uplink) = (bed.relay_status(0)["relay"].clone(), bed.status()["uplinks"][0].clone());
     let used = relay["volume_used_bytes"].as_u64().unwrap();
     // What was under way when it was spent has come through the phone's link.
-    assert!((bytes * 7 / 10..bytes + 1_000_000).contains(&used), "{relay:#}");
-    assert_eq!(relay["lends"], "no-volume", "{relay:#}");
+    assert!((bytes..bytes + 1_000_000).contains(&used), "{relay:#}");
     assert!(uplink["lost"].is_string() || uplink["carries"] == false, "{uplink:#}");
     first.end().unwrap();
     // It is remembered, with the last packets.
@@ -574,20 +577,24 @@ fn the_owners_traffic_goes_first() {
     thread::scope(|scope| {
         scope.spawn(|| bed.net.server().run(|| send_steadily(SocketAddr::new(owner, 9), 6_000_000, &stop)).unwrap());
         sleep(Duration::from_secs(5));
-        let before = down();
-        let seen: Vec<[f64; 2]> = (0..8)
-            .map(|_| {
-                sleep(Duration::from_millis(500));
-                ["spare_bps", "owner_bps"].map(|name| lent()[name].as_f64().unwrap())
-            })
-            .collect();
+        let is_known = in_three_tries(|| {
+            let before = down();
+            let seen: Vec<[f64; 2]> = (0..8)
+                .map(|_| {
+                    sleep(Duration::from_millis(500));
+                    ["spare_bps", "owner_bps"].map(|name| lent()[name].as_f64().unwrap())
+                })
+                .collect();
+            let mean = |index: usize| seen.iter().map(|pair| pair[index]).sum::<f64>() / seen.len() as f64;
+            let lent_bps = (down() - before) as f64 * 8.0 / 4.0;
+            let figures = [mean(0), mean(1), lent_bps].map(|bps| bps / 1e6);
+            println!("Mbit/s: {:.2} to spare, {:.2} the owner's, {:.2} lent", figures[0], figures[1], figures[2]);
+            // The owner gets it all, and what is left is known.
+            let is_right = (mean(1) / 6e6 - 1.0).abs() < 0.05 && (mean(0) / 10e6 - 1.0).abs() < 0.1;
+            is_right.then_some(()).ok_or_else(|| format!("of 10 Mbit/s to spare and 6 of the owner's: {seen:?}"))
+        });
         stop.store(true, Ordering::Relaxed);
-        let mean = |index: usize| seen.iter().map(|pair| pair[index]).sum::<f64>() / seen.len() as f64;
-        let lent_bps = (down() - before) as f64 * 8.0 / 4.0;
-        let figures = [mean(0), mean(1), lent_bps].map(|bps| bps / 1e6);
-        println!("Mbit/s: {:.2} to spare, {:.2} the owner's, {:.2} lent", figures[0], figures[1], figures[2]);
-        assert!((mean(1) / 6e6 - 1.0).abs() < 0.05, "the owner gets it all: {seen:?}");
-        assert!((mean(0) / 10e6 - 1.0).abs() < 0.1, "what is left is known: {seen:?}");
+        is_known.unwrap();
     });
     // A download, which takes all that there is.
     let mut command = bed.net.phone(0).command("curl").unwrap();

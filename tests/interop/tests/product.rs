@@ -9,6 +9,7 @@ mod table;
 use std::time::{Duration, Instant};
 
 use bed::{Bed, MPTCP, PLAIN, Way, numbers, plug_in_again};
+use interop::in_three_tries;
 use table::Row;
 
 /// Rounds of every measurement.
@@ -441,16 +442,23 @@ fn one_core() {
 fn a_bad_uplink_does_little_harm() {
     let links = [link(20, 20, ""), link(5, 600, "loss = '5 %'")];
     let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
-    let [alone, joined] = [Way::Alone(0), Way::Join].map(|way| download(&bed, way, MPTCP, 19.0, 6.0));
-    // It was half as much when nothing was done about it, and should be 95 % (docs/product.md); others use this machine.
-    assert!(joined > 0.8 * alone, "{joined} Mbit/s through the proxy, {alone} Mbit/s without");
+    in_three_tries(|| {
+        let [alone, joined] = [Way::Alone(0), Way::Join].map(|way| download(&bed, way, MPTCP, 19.0, 6.0));
+        // It was half as much when nothing was done about it, and should be 95 % (docs/product.md).
+        let is_enough = joined > 0.8 * alone;
+        is_enough.then_some(()).ok_or_else(|| format!("{joined} Mbit/s through the proxy, {alone} Mbit/s without"))
+    })
+    .unwrap();
 }
 
 #[test]
 fn a_stream_hardly_stalls_when_its_uplink_dies_without_a_word() {
     let links = [link(10, 40, ""), link(10, 40, "")];
-    let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
-    let stalled = stall(&bed, Way::Join, Death::Silent);
-    // Nearly 800 ms when nothing was done about it, and about 200 now.
-    assert!(stalled < 500.0, "{stalled} ms");
+    in_three_tries(|| {
+        let Some(bed) = Bed::new([&links[0], &links[1]]) else { return Ok(()) };
+        let stalled = stall(&bed, Way::Join, Death::Silent);
+        // Nearly 800 ms when nothing was done about it, and about 200 now.
+        (stalled < 500.0).then_some(()).ok_or_else(|| format!("{stalled} ms"))
+    })
+    .unwrap();
 }
