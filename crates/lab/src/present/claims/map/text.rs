@@ -104,7 +104,13 @@ mod tests {
             text.contains("seeds 1 to 20") && text.contains("seeds 21 to 60") && text.contains("- short-units: "),
             "{text}"
         );
-        let nowhere = to_text(&map(&[looked(0.9, 0.9)]));
-        assert!(nowhere.contains("never here; the cause is not measured yet"), "{nowhere}");
+        let mut nowhere = map(&[looked(0.9, 0.9)]);
+        for (because, verdict) in
+            [(Some("of this"), "never here, because of this"), (None, "never here; the cause is not measured yet")]
+        {
+            nowhere.claims[0].because = because;
+            let text = to_text(&nowhere);
+            assert!(text.contains(verdict), "{text}");
+        }
     }
 }
