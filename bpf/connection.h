@@ -9,16 +9,16 @@
 #pragma once
 
 #include "kernel.h"
-#include "rules/controllers.h"
+#include "rules/types.h"
 
 /* Callbacks for which a subflow that got no place does not ask again. */
 #define PATIENCE 64
 
-/* Who has a place, for those who look. Ports in host order, addresses of IPv4 as on the wire. */
+/* Who has a place, for those who look. Ports in host order; addresses as on the wire, those of IPv4 mapped (RFC 4291 section 2.5.5.2). */
 struct place {
 	u64 owner;
-	u32 local_address;
-	u32 remote_address;
+	u32 local_address[4];
+	u32 remote_address[4];
 	u16 local_port;
 	u16 remote_port;
 	u32 acks;
@@ -32,7 +32,7 @@ struct connection {
 };
 
 /* crates/kernel-cc/src/layout.rs reads it. */
-_Static_assert(sizeof(struct connection) == 2056, "as it is read");
+_Static_assert(sizeof(struct connection) == 2344, "as it is read");
 
 /* In the socket itself: zero at first. */
 struct own {
@@ -108,12 +108,31 @@ CC_INLINE void see(struct tcp_sock *tp, const struct own *own, struct cc_path *p
 	path->in_recovery = own->in_recovery;
 }
 
+CC_INLINE void map_address(u32 *mapped, u32 address)
+{
+	mapped[0] = mapped[1] = 0;
+	mapped[2] = __builtin_bswap32(0xffff);
+	mapped[3] = address;
+}
+
+CC_INLINE void copy_address(u32 *copy, const u32 *address)
+{
+	for (int i = 0; i < 4; i++)
+		copy[i] = address[i];
+}
+
 CC_INLINE void describe(struct tcp_sock *tp, struct place *place)
 {
 	const struct sock_common *common = &tp->inet_conn.icsk_inet.sk.__sk_common;
+	const u32 *local = KERNEL_MEMBER(common, skc_v6_rcv_saddr), *remote = KERNEL_MEMBER(common, skc_v6_daddr);
+	if (common->skc_family == AF_INET6 && local && remote) {
+		copy_address(place->local_address, local);
+		copy_address(place->remote_address, remote);
+	} else {
+		map_address(place->local_address, common->skc_rcv_saddr);
+		map_address(place->remote_address, common->skc_daddr);
+	}
 	place->owner = (u64)tp;
-	place->local_address = common->skc_rcv_saddr;
-	place->remote_address = common->skc_daddr;
 	place->local_port = common->skc_num;
 	place->remote_port = __builtin_bswap16(common->skc_dport);
 	place->acks = 0;

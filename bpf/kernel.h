@@ -30,12 +30,22 @@ extern void *bpf_rdonly_cast(const void *object, u32 type) KERNEL_FUNCTION;
 #define CA_EVENT_LOSS 3
 #define TCP_CONG_NON_RESTRICTED 1
 
+/* include/linux/socket.h */
+#define AF_INET6 10
+
+struct in6_addr {
+	u64 words[2];
+};
+
 struct sock_common {
 	u16 skc_family;
 	u16 skc_num;
 	u16 skc_dport;
 	u32 skc_daddr;
 	u32 skc_rcv_saddr;
+	/* Not there where the kernel has no IPv6. */
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
 } KERNEL_TYPE;
 
 struct sock {
@@ -90,6 +100,12 @@ struct tcp_congestion_ops {
 	char name[16];
 	u32 flags;
 };
+
+/* Where the running kernel has a member; nothing where it has none. */
+#define KERNEL_MEMBER(structure, field)                                                                                 \
+	(__builtin_preserve_field_info((structure)->field, 2) ?                                                         \
+		 (const void *)((const u8 *)(structure) + __builtin_preserve_field_info((structure)->field, 0)) :       \
+		 (const void *)0)
 
 /* A bit field of a structure of the kernel: which octets to load and which of their bits, as the loader finds them. */
 #define KERNEL_BITS(structure, field)                                                                                   \

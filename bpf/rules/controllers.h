@@ -12,22 +12,6 @@
 #include "veno.h"
 #include "wvegas.h"
 
-enum cc_kind {
-	CC_LIA,
-	CC_OLIA,
-	CC_BALIA,
-	CC_WVEGAS,
-	CC_VENO,
-	CC_MVENO,
-	CC_MVENO_OWN_RTT,
-	CC_MPVENO,
-};
-
-CC_INLINE int cc_is_mveno(enum cc_kind kind)
-{
-	return kind == CC_MVENO || kind == CC_MVENO_OWN_RTT;
-}
-
 CC_INLINE int cc_has_olia_increases(enum cc_kind kind)
 {
 	return kind == CC_OLIA || kind == CC_MPVENO;
@@ -90,6 +74,8 @@ CC_INLINE s64 cc_acked(enum cc_kind kind, struct cc_connection *c, u64 i, u64 ac
 		if (i < CC_PATHS_MAX)
 			c->paths[i].wvegas.was_limited |= cwnd_limited;
 		return 0;
+	case CC_OWN:
+		return 0;
 	}
 	return 0;
 }
@@ -120,6 +106,8 @@ CC_INLINE u64 cc_lost_unbounded(enum cc_kind kind, struct cc_connection *c, u64 
 		return cc_mveno_loss(c, i);
 	case CC_MPVENO:
 		return cc_mpveno_loss(c, i);
+	case CC_OWN:
+		return 0;
 	}
 	return 0;
 }

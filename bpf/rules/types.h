@@ -28,8 +28,29 @@ typedef unsigned char u8;
 /* A time that is not known, a window that is to stay, a place that is not there. */
 #define CC_NONE (~0ULL)
 
+/* What a controller of one's own can remember of a path, words. */
+#define CC_OWN_WORDS 13
+
 #define CC_TRUE 1
 #define CC_FALSE 0
+
+enum cc_kind {
+	CC_LIA,
+	CC_OLIA,
+	CC_BALIA,
+	CC_WVEGAS,
+	CC_VENO,
+	CC_MVENO,
+	CC_MVENO_OWN_RTT,
+	CC_MPVENO,
+	/* None of these: template.bpf.c, and what is made of it. */
+	CC_OWN,
+};
+
+CC_INLINE int cc_is_mveno(enum cc_kind kind)
+{
+	return kind == CC_MVENO || kind == CC_MVENO_OWN_RTT;
+}
 
 /* A mean in the making: of round-trip times in nanoseconds or of windows in octets. */
 struct cc_mean {
@@ -82,6 +103,8 @@ struct cc_path {
 		struct cc_mveno_state mveno;
 		struct cc_olia_state olia;
 		struct cc_wvegas_state wvegas;
+		/* For a controller of one's own; zero when a path begins. */
+		u64 own[CC_OWN_WORDS];
 	};
 };
 

@@ -1,8 +1,10 @@
 //! Compiles the BPF programs, if there is a clang that can. Without one everything else is built.
 
-use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
+
+const FOLDER: &str = "../../bpf";
 
 /// Newest first: what a distribution calls `clang` may be older than what it also has.
 const COMPILERS: [&str; 9] =
@@ -21,16 +23,38 @@ fn main() {
         println!("cargo::warning=no clang for BPF: `anabranch cc` will load nothing (apt-get install clang-14)");
         return;
     };
-    let object = Path::new(&env::var_os("OUT_DIR").expect("cargo sets it")).join("anabranch.bpf.o");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    let objects: String = sources().iter().map(|source| compile(compiler, source, &out)).collect();
+    let objects = format!("static OBJECTS: &[(&str, &[u8])] = &[\n{objects}];\n");
+    fs::write(out.join("objects.rs"), objects).expect("cargo's own folder can be written");
+    println!("cargo::rustc-cfg=bpf_programs");
+}
+
+/// Every `bpf/*.bpf.c`, in the order of their names.
+fn sources() -> Vec<PathBuf> {
+    let files = fs::read_dir(FOLDER).expect("the folder is part of the tree");
+    let mut sources: Vec<_> = files.map(|file| file.expect("it can be read").path()).collect();
+    sources.retain(|path| path.to_string_lossy().ends_with(".bpf.c"));
+    sources.sort();
+    sources
+}
+
+/// Compiles a file into `out`. What the library has of it: its name without endings, and the object.
+fn compile(compiler: &str, source: &Path, out: &Path) -> String {
+    let object = out.join(source.with_extension("o").file_name().expect("it has a name"));
     let status = Command::new(compiler)
-        .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-c", "../../bpf/anabranch.bpf.c", "-o"])
+        .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-c"])
+        .arg(source)
+        .arg("-o")
         .arg(&object)
         // Debugging information names the source: not by where it was built.
-        .arg("-fdebug-prefix-map=../../bpf=bpf")
+        .arg(format!("-fdebug-prefix-map={FOLDER}=bpf"))
         .status()
         .expect("it was started before");
-    assert!(status.success(), "{compiler} cannot compile bpf/anabranch.bpf.c: {status}");
-    println!("cargo::rustc-cfg=bpf_programs");
+    assert!(status.success(), "{compiler} cannot compile {}: {status}", source.display());
+    let object = object.file_name().expect("it has a name").to_string_lossy().into_owned();
+    let name = object.trim_end_matches(".bpf.o");
+    format!("    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{object}\"))),\n")
 }
 
 fn compiles_for_bpf(compiler: &str) -> bool {

@@ -1,6 +1,6 @@
 //! What there is to know of a connection.
 
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// A connection with its subflows.
@@ -15,10 +15,10 @@ pub struct Connection {
 /// A subflow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subflow {
-    /// This end; the address is unspecified for IPv6.
-    pub local: SocketAddrV4,
+    /// This end.
+    pub local: SocketAddr,
     /// The other end.
-    pub remote: SocketAddrV4,
+    pub remote: SocketAddr,
     /// Congestion window, octets.
     pub cwnd_bytes: u64,
     /// Slow start threshold, octets; none as long as there was no loss.

@@ -9,14 +9,16 @@ pub struct Controller {
     pub name: &'static str,
     /// What the kernel calls it: at most 15 characters, none of them a hyphen, and none of the kernel's own.
     pub kernel_name: &'static str,
-    /// How `bpf/anabranch.bpf.c` calls it.
+    /// Its file, without `.bpf.c`.
+    pub(crate) file: &'static str,
+    /// How that calls it.
     pub(crate) map: &'static str,
     /// What it is.
     pub summary: &'static str,
 }
 
-/// Every one, in the order of `enum cc_kind`.
-pub const CONTROLLERS: [Controller; 8] = [
+/// Every one: the engine's, in the order of `enum cc_kind`, and those with a file of their own in `bpf/`.
+pub const CONTROLLERS: [Controller; 9] = [
     controller("lia", "lia", "lia", "linked increases (RFC 6356)"),
     controller("olia", "olia", "olia", "opportunistic linked increases"),
     controller("balia", "balia", "balia", "balanced linked adaptation"),
@@ -25,7 +27,13 @@ pub const CONTROLLERS: [Controller; 8] = [
     controller("mveno", "mveno", "mveno", "Veno with weighted increases, as the paper prints it"),
     controller("mveno-own-rtt", "mveno_own_rtt", "mveno_own_rtt", "mVeno by each subflow's own round-trip time"),
     controller("mpveno", "mpveno", "mpveno", "OLIA's increases and Veno's decreases"),
+    own("template", "to be copied for a controller of your own (docs/linux-cc.md)"),
 ];
+
+/// One with a file of its own, which has its name everywhere.
+const fn own(name: &'static str, summary: &'static str) -> Controller {
+    Controller { name, kernel_name: name, file: name, map: name, summary }
+}
 
 const fn controller(
     name: &'static str,
@@ -33,7 +41,7 @@ const fn controller(
     map: &'static str,
     summary: &'static str,
 ) -> Controller {
-    Controller { name, kernel_name, map, summary }
+    Controller { name, kernel_name, file: "anabranch", map, summary }
 }
 
 impl Controller {

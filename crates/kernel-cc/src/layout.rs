@@ -1,4 +1,4 @@
-//! Where `struct connection` of `bpf/connection.h` has what; a test holds its size to what the compiler makes of it.
+//! Where `struct connection` of `bpf/connection.h` has what; there its size is held to what the compiler makes of it.
 
 /// Places of a connection.
 pub const PLACES: usize = 12;
@@ -13,7 +13,7 @@ pub const PATH_OCTETS: usize = 144;
 pub const PLACES_AT: usize = PATHS_AT + PLACES * PATH_OCTETS + 8;
 
 /// `struct place`.
-pub const PLACE_OCTETS: usize = 24;
+pub const PLACE_OCTETS: usize = 48;
 
 /// The whole.
 pub const CONNECTION_OCTETS: usize = PLACES_AT + PLACES * PLACE_OCTETS;

@@ -6,16 +6,19 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject, PrintLevel};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::mount::{MountFlags, mount};
 
 use crate::{Connection, Controller, Counters, Error, Result, layout, sysctl};
 
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/anabranch.bpf.o"));
+// `OBJECTS`: what `build.rs` has compiled, by the names of the files.
+include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
 
@@ -27,6 +30,17 @@ static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// One load at a time, since they share what is said.
 static LOADING: Mutex<()> = Mutex::new(());
+
+/// Holds other processes off: who finds a controller half loaded, or a name taken, would remove what the other has pinned. It ends with the
+/// value, and with the process.
+fn turn() -> Result<OwnedFd> {
+    let lock = || {
+        let folder = open(FILE_SYSTEM, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        flock(&folder, FlockOperation::LockExclusive)?;
+        Ok::<_, rustix::io::Errno>(folder)
+    };
+    lock().map_err(|error| Error::FileSystem(error.into()))
+}
 
 fn folder(controller: &Controller) -> PathBuf {
     Path::new(FILE_SYSTEM).join("anabranch-cc").join(controller.kernel_name)
@@ -72,6 +86,7 @@ pub fn is_loaded(controller: &Controller) -> bool {
 pub fn load(controller: &Controller, connections_max: u32) -> Result<()> {
     check()?;
     let _turn = LOADING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = turn()?;
     if is_loaded(controller) {
         return Err(Error::Loaded { name: controller.name });
     }
@@ -88,7 +103,7 @@ pub fn load(controller: &Controller, connections_max: u32) -> Result<()> {
 }
 
 fn register(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<()> {
-    let mut object = open(controller, connections_max)?.load()?;
+    let mut object = opened(controller, connections_max)?.load()?;
     let folder = folder(controller);
     // Left by a version that pinned something else, if anything: the link would be there otherwise.
     let _ = fs::remove_dir_all(&folder);
@@ -105,8 +120,10 @@ fn map<'a>(object: &'a mut Object, name: &str) -> libbpf_rs::Result<libbpf_rs::M
 }
 
 /// The object with one of its controllers: the others' programs are neither loaded nor checked.
-fn open(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<OpenObject> {
-    let mut open = ObjectBuilder::default().open_memory(OBJECT)?;
+fn opened(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<OpenObject> {
+    let object = OBJECTS.iter().find(|(file, _)| *file == controller.file);
+    let (_, object) = object.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, controller.file))?;
+    let mut open = ObjectBuilder::default().open_memory(object)?;
     for mut map in open.maps_mut() {
         if map.map_type() == MapType::StructOps {
             map.set_autocreate(map.name() == OsStr::new(controller.map))?;
@@ -142,6 +159,7 @@ fn explain(error: &libbpf_rs::Error) -> String {
 /// If it is not loaded, or new connections of this network namespace would use it by default.
 pub fn unload(controller: &Controller) -> Result<()> {
     check()?;
+    let _alone = turn()?;
     if !is_loaded(controller) {
         return Err(Error::NotLoaded { name: controller.name });
     }

@@ -1,6 +1,6 @@
 //! Reading what the kernel's programs remember of a connection.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use crate::layout::{self, half, port, word};
@@ -20,13 +20,12 @@ impl Subflow {
     fn parse(controller: &Controller, value: &[u8], place: usize) -> Self {
         let path = &value[layout::PATHS_AT + place * layout::PATH_OCTETS..];
         let owner = &value[layout::PLACES_AT + place * layout::PLACE_OCTETS..];
-        let address = |at: usize| Ipv4Addr::from(half(owner, at).to_ne_bytes());
         let mss = half(path, 32);
         let ssthresh = word(path, 8);
         let weighs = controller.name.starts_with("mveno");
         Self {
-            local: SocketAddrV4::new(address(8), port(owner, 16)),
-            remote: SocketAddrV4::new(address(12), port(owner, 18)),
+            local: SocketAddr::new(address(owner, 8), port(owner, 40)),
+            remote: SocketAddr::new(address(owner, 24), port(owner, 42)),
             cwnd_bytes: word(path, 0),
             // The kernel's infinity is 2^31 - 1 segments.
             ssthresh_bytes: (ssthresh < u64::from(mss) * 0x7fff_ffff).then_some(ssthresh),
@@ -38,6 +37,12 @@ impl Subflow {
             q: if weighs { congestion(path) } else { None },
         }
     }
+}
+
+/// IPv4 stands there as IPv6 maps it (RFC 4291 section 2.5.5.2).
+fn address(octets: &[u8], at: usize) -> IpAddr {
+    let octets: Option<[u8; 16]> = octets.get(at..at + 16).and_then(|octets| octets.try_into().ok());
+    octets.map_or(Ipv6Addr::UNSPECIFIED, Ipv6Addr::from).to_canonical()
 }
 
 /// All bits set: not known.
@@ -71,12 +76,15 @@ mod tests {
         }
         put(path + 32, &1428_u32.to_ne_bytes());
         let place = layout::PLACES_AT + layout::PLACE_OCTETS;
-        put(place + 8, &[10, 0, 0, 1]);
-        put(place + 16, &80_u16.to_ne_bytes());
+        put(place + 8, &"::ffff:10.0.0.1".parse::<Ipv6Addr>().unwrap().octets());
+        put(place + 24, &"2001:db8::2".parse::<Ipv6Addr>().unwrap().octets());
+        put(place + 40, &80_u16.to_ne_bytes());
+        put(place + 42, &5000_u16.to_ne_bytes());
         let found = Connection::parse(&Controller::named("mveno").unwrap(), 7, &value);
         assert_eq!(found.token, Some(7));
         let [subflow] = &found.subflows[..] else { panic!("{found:?}") };
         assert_eq!(subflow.local, "10.0.0.1:80".parse().unwrap());
+        assert_eq!(subflow.remote, "[2001:db8::2]:5000".parse().unwrap());
         assert_eq!((subflow.cwnd_bytes, subflow.ssthresh_bytes, subflow.mss_bytes), (14_280, None, 1428));
         assert_eq!((subflow.srtt, subflow.base_rtt), (Some(Duration::from_millis(30)), None));
         assert_eq!(subflow.delta, Some(0.5));

@@ -51,7 +51,11 @@ impl Held {
             if kernel_cc::is_loaded(&controller) {
                 return Ok(Self(None));
             }
-            kernel_cc::load(&controller, CONNECTIONS_MAX)?;
+            match kernel_cc::load(&controller, CONNECTIONS_MAX) {
+                // Another process was faster, and takes it back.
+                Err(Error::Loaded { .. }) => return Ok(Self(None)),
+                loaded => loaded?,
+            }
         }
         *held.entry(controller.kernel_name).or_default() += 1;
         Ok(Self(Some(controller)))

@@ -25,6 +25,8 @@ use crate::stream::follow;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Octets handed to the kernel at once.
 const PIECE_BYTES: u32 = 1 << 16;
+/// The least room for subflows that nobody has accepted yet.
+const WAITING_MIN: u32 = 128;
 /// The least and the usual size of the kernel's send buffers.
 const SEND_BUFFER_BYTES: [u64; 2] = [4096, 16_384];
 
@@ -231,7 +233,9 @@ fn listen(protocol: Protocol, at: SocketAddr, connections: u32, controller: &str
     let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(protocol))?;
     socket.set_tcp_congestion(controller.as_bytes())?;
     socket.bind(&at.into())?;
-    socket.listen(connections.try_into().unwrap_or(i32::MAX))?;
+    // Joins wait in the same queue; where it is full, the kernel answers with SYN cookies.
+    let waiting = connections.saturating_mul(1 + KERNEL_SUBFLOWS_MAX as u32).max(WAITING_MIN);
+    socket.listen(waiting.try_into().unwrap_or(i32::MAX))?;
     // Also the limit of `accept`.
     socket.set_read_timeout(Some(PATIENCE))?;
     Ok(socket)

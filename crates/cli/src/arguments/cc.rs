@@ -35,7 +35,7 @@ pub struct CcLoad {
     /// Which controllers
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
-    /// For how many connections, plain ones included, there is room: 2 KiB for each while it is there
+    /// For how many connections, plain ones included, there is room: 2.3 KiB for each while it is there
     #[arg(long, value_name = "N", default_value_t = 16384, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub connections_max: u32,
 }

@@ -116,6 +116,7 @@ fn metrics(times: Times, duration: Duration) -> Metrics {
         window,
         period: Duration::from_millis(times.period_ms).max(window),
         unit_packets: times.unit_packets,
+        unit_clocks: times.unit_packets.is_some(),
         analysis: times.analysis.map(|(from, to)| Analysis { from: part(from), to: part(to) }),
     }
 }
