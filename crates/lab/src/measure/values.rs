@@ -58,6 +58,7 @@ fn at(seconds: f64) -> Instant {
 fn add_metrics(values: &mut Values, metrics: &PaperMetrics) {
     add(values, "analysis.", &serde_json::to_value(&metrics.summary).expect("metrics are finite"));
     add(values, "whole.", &serde_json::to_value(&metrics.totals).expect("metrics are finite"));
+    add(values, "clocks.", &serde_json::to_value(metrics.unit_clocks).expect("metrics are finite"));
     add(values, "blocks.", &serde_json::to_value(metrics.blocks).expect("metrics are finite"));
     insert(values, "jain_index", metrics.jain_index);
     insert(values, "greedy_goodput_bps", metrics.greedy_goodput_bps);

@@ -52,7 +52,8 @@ fn settings(scenario: &Scenario) -> Settings {
         }
     };
     let papers = Settings::papers(metrics.period, tbr, packet_bytes as u32);
-    Settings { theta, unit_bytes, file_bytes, blocks_max: BLOCKS_MAX, ..papers }
+    let unit_clocks = metrics.unit_clocks;
+    Settings { theta, unit_bytes, file_bytes, blocks_max: BLOCKS_MAX, unit_clocks, ..papers }
 }
 
 fn analysis(scenario: &Scenario) -> Analysis {

@@ -163,6 +163,9 @@ pub struct Metrics {
     /// Packets in a unit of the goodput G1 (M); by default what the target bit rate carries in one period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit_packets: Option<u32>,
+    /// Whether the units of G1 are timed by other clocks, too: `unit_clocks` in the results.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub unit_clocks: bool,
     /// The part of the run that the papers' metrics cover; by default all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub analysis: Option<Analysis>,
@@ -171,7 +174,7 @@ pub struct Metrics {
 impl Default for Metrics {
     fn default() -> Self {
         let (window, period) = (Duration::from_millis(100), Duration::from_secs(2));
-        Self { window, period, unit_packets: None, analysis: None }
+        Self { window, period, unit_packets: None, unit_clocks: false, analysis: None }
     }
 }
 

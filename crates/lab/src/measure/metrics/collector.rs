@@ -6,7 +6,7 @@ use units::{Duration, Instant, Rate};
 use super::{
     Acked, ActiveSet, Arrival, Arrived, BlockGoodput, Delay, DelayRatio, Delivered, FileGoodput, FinishedBlock,
     InOrderGoodput, Jitter, MeanThroughput, ReceiveBuffer, Reordering, SendLog, Sent, SubflowCount, SubflowThroughput,
-    UnitGoodput, WindowThroughput, range_bytes,
+    UnitClock, UnitClocks, UnitGoodput, WindowThroughput, range_bytes,
 };
 
 /// N of CoMPTCP.
@@ -31,6 +31,8 @@ pub struct Settings {
     pub began: Instant,
     /// Blocks that are kept one by one; 0 for none.
     pub blocks_max: usize,
+    /// Whether the units of G1 are timed by other clocks, too.
+    pub unit_clocks: bool,
 }
 
 impl Settings {
@@ -39,7 +41,7 @@ impl Settings {
         let unit_bytes = range_bytes(tbr, window, packet_bytes);
         let block_bytes = BLOCK_PACKETS * u64::from(packet_bytes.max(1));
         let (file_bytes, began) = (None, Instant::ZERO);
-        Self { window, tbr, theta: 0.1, unit_bytes, block_bytes, file_bytes, began, blocks_max: 0 }
+        Self { window, tbr, theta: 0.1, unit_bytes, block_bytes, file_bytes, began, blocks_max: 0, unit_clocks: false }
     }
 }
 
@@ -118,6 +120,7 @@ pub struct Collector {
     mean_throughput: MeanThroughput,
     unit_goodput: UnitGoodput,
     block_unit_goodput: UnitGoodput,
+    unit_clock: Option<UnitClock>,
     block_goodput: BlockGoodput,
     in_order_goodput: InOrderGoodput,
     file_goodput: Option<FileGoodput>,
@@ -145,6 +148,7 @@ impl Collector {
             mean_throughput: MeanThroughput::default(),
             unit_goodput: UnitGoodput::new(settings.unit_bytes),
             block_unit_goodput: UnitGoodput::new(settings.block_bytes),
+            unit_clock: settings.unit_clocks.then(|| UnitClock::new(settings.unit_bytes)),
             block_goodput: BlockGoodput::new(settings.block_bytes),
             in_order_goodput: InOrderGoodput::default(),
             file_goodput: settings.file_bytes.map(|bytes| FileGoodput::new(settings.began, bytes)),
@@ -172,14 +176,23 @@ impl Collector {
         self.reordering.arrival(event.dsn);
         let (mut first, mut fresh_bytes) = (None, 0);
         let (unit, block_unit) = (&mut self.unit_goodput, &mut self.block_unit_goodput);
+        let (clock, log) = (&mut self.unit_clock, self.sent_by_subflow.get(event.subflow));
         self.arrived.insert(event.range(), |piece| {
             first = first.or(Some(piece.start));
             fresh_bytes += piece.end - piece.start;
             unit.fresh(event.at, piece.clone());
-            block_unit.fresh(event.at, piece);
+            block_unit.fresh(event.at, piece.clone());
+            if let Some(clock) = clock {
+                let sent_at = log.and_then(|log| log.first_sent(piece.start));
+                let delay = sent_at.map(|sent_at| event.at.saturating_since(sent_at));
+                clock.fresh(event.at, piece, event.subflow, delay);
+            }
         });
         if let Some(first) = first {
             self.blocks(event.at, fresh_bytes);
+            if let Some(clock) = &mut self.unit_clock {
+                clock.arrived(event.at, self.arrived.in_order());
+            }
             self.delays(event, first);
         }
     }
@@ -232,6 +245,9 @@ impl Collector {
     pub fn sent(&mut self, event: &Sent) {
         self.close_before(event.at);
         self.sent.sent(event.at, event.range());
+        if let Some(clock) = &mut self.unit_clock {
+            clock.sent(event.at, event.range());
+        }
         if self.sent_by_subflow.len() <= event.subflow {
             self.sent_by_subflow.resize(event.subflow + 1, SendLog::default());
         }
@@ -310,6 +326,11 @@ impl Collector {
     /// Octets stored when each of the first blocks was complete, as many as the settings keep.
     pub fn buffer_blocks(&self) -> &[u64] {
         &self.buffer_blocks
+    }
+
+    /// The units of the run by other clocks, if the settings ask for them.
+    pub fn unit_clocks(&self) -> Option<UnitClocks> {
+        self.unit_clock.as_ref().map(UnitClock::values)
     }
 
     /// The run up to `at`.

@@ -39,6 +39,7 @@ mod subflow_throughput;
 mod summary;
 mod target_distance;
 mod throughput;
+mod unit_clocks;
 mod unit_goodput;
 mod variation;
 
@@ -68,6 +69,7 @@ pub use subflow_throughput::SubflowThroughput;
 pub use summary::Summary;
 pub use target_distance::mean_distance_bps;
 pub use throughput::{MeanThroughput, WindowThroughput};
+pub use unit_clocks::{Clock, UnitClock, UnitClocks};
 pub use unit_goodput::UnitGoodput;
 pub use variation::{Variation, variation_percent};
 

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::metrics::{BlockSummary, Collector, Settings, Summary, Totals, WindowValues, jain_index};
+use crate::measure::metrics::{
+    BlockSummary, Collector, Settings, Summary, Totals, UnitClocks, WindowValues, jain_index,
+};
 use crate::measure::statistics::mean;
 
 /// The metrics of `docs/algorithms/metrics.md`. With several connections, those of the first but for `connections` and
@@ -28,6 +30,9 @@ pub struct PaperMetrics {
     /// Over the first blocks of 100 packets.
     #[serde(default)]
     pub blocks: BlockSummary,
+    /// Units of G1 by other clocks; only with `metrics.unit_clocks`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit_clocks: Option<UnitClocks>,
     /// Every connection.
     pub connections: Vec<ConnectionGoodput>,
     /// Mean goodput of the relays' own flows that take all they can get; null if there are none.
@@ -107,6 +112,7 @@ impl PaperMetrics {
             totals,
             points: Points::new(collector.values()),
             blocks: BlockSummary::of(collector.goodput_blocks(), collector.buffer_blocks()),
+            unit_clocks: collector.unit_clocks(),
             jain_index: jain_index(&goodputs),
             connections,
             greedy_goodput_bps: mean(greedy_bps),
