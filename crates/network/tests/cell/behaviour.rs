@@ -5,7 +5,7 @@ use network::cell::{
     RlcConfig, SiteConfig, StrongestSite, Track, UeConfig, UeId,
 };
 use network::{DropCause, Queue};
-use units::{Duration, Instant, Probability, Rate};
+use units::{ByteCount, Duration, Instant, Probability, Rate};
 
 use super::rig::{PAYLOAD, Rig, WIRE_LEN, at_m, spread, without_fading};
 
@@ -22,6 +22,30 @@ fn bet_gives_equal_throughput_at_unequal_distances() {
         assert!(spread(&throughput) <= 1.05, "{throughput:?}");
         rig.assert_balanced();
     }
+}
+
+#[test]
+fn what_equal_throughput_leaves_unequal_is_half_a_block() {
+    // Claim C01. All are served when their averages have fallen to the same value, and a block of 4395 octets (1 km) then raises that by
+    // 44 octets a TTI, one of 1800 (6 km) by 18: half of the difference is 5 % of 261 octets a TTI. Headers have no part in it.
+    let near_over_far = |averaging_ttis, rlc| {
+        let (radio, ues) = (without_fading(), at_m(&[[1000.0; 5], [6000.0; 5]].concat()));
+        let mut rig = Rig::new(CellConfig { ues, radio, averaging_ttis, rlc, ..CellConfig::default() });
+        let end = Instant::from_secs(20);
+        rig.saturate(60, end);
+        spread(&rig.throughput_mbps(end))
+    };
+    let no_headers = RlcConfig {
+        pdcp_header: ByteCount(0),
+        rlc_header: ByteCount(0),
+        length_indicator: ByteCount(0),
+        ..RlcConfig::default()
+    };
+    let close =
+        |measured: f64, expected: f64| assert!((measured - expected).abs() < 0.002, "{measured} for {expected}");
+    close(near_over_far(99.0, RlcConfig::default()), 1.051);
+    close(near_over_far(99.0, no_headers), 1.050);
+    close(near_over_far(990.0, RlcConfig::default()), 1.006);
 }
 
 #[test]
