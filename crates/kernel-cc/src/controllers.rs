@@ -18,7 +18,7 @@ pub struct Controller {
 }
 
 /// Every one: the engine's, in the order of `enum cc_kind`, and those with a file of their own in `bpf/`.
-pub const CONTROLLERS: [Controller; 9] = [
+pub const CONTROLLERS: &[Controller] = &[
     controller("lia", "lia", "lia", "linked increases (RFC 6356)"),
     controller("olia", "olia", "olia", "opportunistic linked increases"),
     controller("balia", "balia", "balia", "balanced linked adaptation"),
@@ -50,8 +50,8 @@ impl Controller {
     /// # Errors
     /// If there is none.
     pub fn named(name: &str) -> Result<Self> {
-        let found = CONTROLLERS.into_iter().find(|known| known.name == name || known.kernel_name == name);
-        found.ok_or_else(|| Error::Unknown { name: name.into() })
+        let found = CONTROLLERS.iter().find(|known| known.name == name || known.kernel_name == name);
+        found.copied().ok_or_else(|| Error::Unknown { name: name.into() })
     }
 }
 

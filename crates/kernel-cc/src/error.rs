@@ -9,7 +9,7 @@ use crate::CONTROLLERS;
 #[non_exhaustive]
 pub enum Error {
     /// There is no such controller.
-    #[error("no controller `{name}` for the kernel; there are {}", CONTROLLERS.map(|known| known.name).join(", "))]
+    #[error("no controller `{name}` for the kernel; there are {}", CONTROLLERS.iter().map(|known| known.name).collect::<Vec<_>>().join(", "))]
     Unknown {
         /// What was asked for.
         name: String,
@@ -31,6 +31,9 @@ pub enum Error {
     /// The file system that keeps what is loaded is not there.
     #[error("/sys/fs/bpf cannot be used: {0} (try mount -t bpf bpf /sys/fs/bpf)")]
     FileSystem(io::Error),
+    /// Another process does not come to an end with what it loads or unloads.
+    #[error("another process has been loading or unloading a controller for half a minute: end it, then try again")]
+    Busy,
     /// The controller is loaded already.
     #[error("`{name}` is loaded already; `anabranch cc unload {name}` first")]
     Loaded {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject, PrintLevel};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
 use crate::{Connection, Controller, Counters, Error, Result, layout, sysctl};
@@ -28,18 +29,23 @@ const FILE_SYSTEM_MAGIC: i64 = 0xcafe_4a11;
 /// What libbpf says while it loads; its functions give a number only.
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// One load at a time, since they share what is said.
-static LOADING: Mutex<()> = Mutex::new(());
+/// Looks at whether it is one's turn: half a minute of them, while a load takes a second or two.
+const LOOKS_MAX: u32 = 3000;
 
-/// Holds other processes off: who finds a controller half loaded, or a name taken, would remove what the other has pinned. It ends with the
-/// value, and with the process.
+/// Holds others off, threads of this process too: who finds a controller half loaded, or a name taken, would remove what the other has
+/// pinned, and all share what is said. It ends with the value, and with the process.
 fn turn() -> Result<OwnedFd> {
-    let lock = || {
-        let folder = open(FILE_SYSTEM, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        flock(&folder, FlockOperation::LockExclusive)?;
-        Ok::<_, rustix::io::Errno>(folder)
-    };
-    lock().map_err(|error| Error::FileSystem(error.into()))
+    let failed = |error: Errno| Error::FileSystem(error.into());
+    let folder = open(FILE_SYSTEM, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    let folder = folder.map_err(failed)?;
+    for _ in 0..LOOKS_MAX {
+        match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(folder),
+            Err(Errno::WOULDBLOCK) => pause(),
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Err(Error::Busy)
 }
 
 fn folder(controller: &Controller) -> PathBuf {
@@ -85,8 +91,7 @@ pub fn is_loaded(controller: &Controller) -> bool {
 /// If it is there already, or the kernel or this machine lacks something, which the error names.
 pub fn load(controller: &Controller, connections_max: u32) -> Result<()> {
     check()?;
-    let _turn = LOADING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let _alone = turn()?;
+    let _turn = turn()?;
     if is_loaded(controller) {
         return Err(Error::Loaded { name: controller.name });
     }
@@ -159,7 +164,7 @@ fn explain(error: &libbpf_rs::Error) -> String {
 /// If it is not loaded, or new connections of this network namespace would use it by default.
 pub fn unload(controller: &Controller) -> Result<()> {
     check()?;
-    let _alone = turn()?;
+    let _turn = turn()?;
     if !is_loaded(controller) {
         return Err(Error::NotLoaded { name: controller.name });
     }
@@ -178,7 +183,7 @@ pub fn unload(controller: &Controller) -> Result<()> {
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "it waits for the kernel, in real time")]
+#[expect(clippy::disallowed_methods, reason = "it waits for the kernel and for other processes, in real time")]
 fn pause() {
     std::thread::sleep(Duration::from_millis(10));
 }

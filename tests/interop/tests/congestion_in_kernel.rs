@@ -12,7 +12,7 @@ use interop::{
     Digest, Protocol, Rig, accept, available_unless, connect_with, counter, listen, receive_all, send_pattern,
     wait_until,
 };
-use kernel_cc::{CONTROLLERS, Controller, Counters};
+use kernel_cc::{CONTROLLERS, Controller, Counters, Error};
 use socket2::Socket;
 
 /// The queue holds what the wire does.
@@ -170,7 +170,7 @@ fn every_controller_carries_a_connection_and_gives_its_places_back() {
             let expected = if protocol == Protocol::Mptcp { 3 } else { 1 };
             wait_until("every subflow has its place", || loaded.subflows() == [expected]);
             sleep(Duration::from_secs(2));
-            let found = kernel_cc::connections(&controller).unwrap().remove(0);
+            let found = kernel_cc::connections(controller).unwrap().remove(0);
             assert_eq!(found.token.is_some(), protocol == Protocol::Mptcp, "{controller:?}: {found:?}");
             assert!(found.subflows.iter().all(|subflow| subflow.remote.port() == 5000), "{found:?}");
             assert!(found.subflows.iter().any(|subflow| subflow.srtt.is_some()), "{found:?}");
@@ -197,6 +197,26 @@ fn connections_outlive_reloads_of_their_controller() {
         assert!(short.end() > 0);
     }
     assert!(long.end() > 5_000_000);
+}
+
+#[test]
+fn of_two_who_load_at_once_one_does() {
+    if !available_unless("controllers in the kernel", kernel_cc::check().err()) {
+        return;
+    }
+    let loaded = Loaded::new("balia", 1024);
+    let balia = loaded.0;
+    drop(loaded);
+    for _ in 0..3 {
+        let loads = [0; 2].map(|_| thread::spawn(move || kernel_cc::load(&balia, 1024)));
+        let loads = loads.map(|load| load.join().unwrap());
+        let (done, refused): (Vec<_>, Vec<_>) = loads.into_iter().partition(Result::is_ok);
+        assert_eq!(done.len(), 1, "{refused:?}");
+        assert!(matches!(refused[..], [Err(Error::Loaded { .. })]), "{refused:?}");
+        // The one that was refused has taken nothing away.
+        assert!(kernel_cc::connections(&balia).unwrap().is_empty());
+        kernel_cc::unload(&balia).unwrap();
+    }
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn list() -> Result<(), Failure> {
     for controller in CONTROLLERS {
         let state = match () {
             () if default == controller.kernel_name => "loaded, default here",
-            () if kernel_cc::is_loaded(&controller) => "loaded",
+            () if kernel_cc::is_loaded(controller) => "loaded",
             () => "",
         };
         table.add_row([controller.name, controller.kernel_name, state, controller.summary]);
@@ -116,7 +116,7 @@ struct SubflowStatus {
 fn status(order: &arguments::CcStatus) -> Result<(), Failure> {
     let chosen = match &order.name {
         Some(name) => vec![Controller::named(name)?],
-        None => CONTROLLERS.into_iter().filter(kernel_cc::is_loaded).collect(),
+        None => CONTROLLERS.iter().copied().filter(kernel_cc::is_loaded).collect(),
     };
     loop {
         let all = chosen.iter().map(look).collect::<Result<Vec<_>, _>>()?;
