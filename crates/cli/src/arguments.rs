@@ -465,23 +465,23 @@ pub struct Relay {
     #[arg(long, value_name = "NAME", value_parser = device_name)]
     pub name: Option<Name>,
     /// The highest rate that is lent, each way; all: no limit
-    #[arg(long, value_name = "RATE", default_value = "10M", value_parser = cap, allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE", default_value = "10M", requires = "share", value_parser = cap, allow_hyphen_values = true)]
     pub rate: Cap,
     /// How much is lent, both ways together, in a day or month: 500MB/day, 5GB/month. From 80 % on this is a backup for the others, and
     /// at 100 % it lends nothing. By default there is no limit
-    #[arg(long, value_name = "SIZE/PERIOD", value_parser = volume, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE/PERIOD", requires = "share", value_parser = volume, allow_hyphen_values = true)]
     pub volume: Option<Limit>,
     /// The day on which a month begins
     #[arg(long, value_name = "DAY", requires = "volume", value_parser = clap::value_parser!(i8).range(1..=31), allow_hyphen_values = true)]
     pub reset_day: Option<i8>,
     /// Lend nothing below so much charge, in percent, while no charger is plugged in; 0: never mind
-    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u8).range(0..=100), allow_hyphen_values = true)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, requires = "share", value_parser = clap::value_parser!(u8).range(0..=100), allow_hyphen_values = true)]
     pub battery: u8,
     /// Where this device's key is kept, the keys of those that it is paired with, and how much was lent
     #[arg(long, value_name = "DIR", default_value = store::FOLDER)]
     pub state: PathBuf,
     /// A group whose members may ask for the status without being root
-    #[arg(long, value_name = "GROUP")]
+    #[arg(long, value_name = "GROUP", requires = "share")]
     pub control_group: Option<String>,
     /// What is told.
     #[command(flatten)]
@@ -684,9 +684,9 @@ fn volume(text: &str) -> Result<Limit, String> {
     let period = match period.trim() {
         "day" => Period::Day,
         "month" => Period::Month { reset_day: 1 },
-        _ => return Err(wrong()),
+        other => return Err(format!("the period is day or month, as in 5GB/month, not {other:?}")),
     };
-    let bytes = bytes.parse::<ByteCount>().map_err(|_| wrong())?.0;
+    let bytes = bytes.parse::<ByteCount>().map_err(|why| format!("{why}, as in 5GB/month"))?.0;
     if bytes > 0 { Ok(Limit { bytes, period }) } else { Err("write an amount above 0, like 5GB/month".into()) }
 }
 

@@ -83,10 +83,19 @@ pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Resu
     let lookup = names::begin(&places);
     let mut facts =
         Facts { machine: collect::machine(), uplinks_named: !options.interfaces.is_empty(), ..Facts::default() };
+    if !facts.uplinks_named {
+        facts.relays = collect::relays();
+    }
     let (uplinks, uplink_facts, others) = collect::uplinks(&options.interfaces);
     (facts.uplinks, facts.others) = (uplink_facts, others);
     collect::ask_gateways(&uplinks);
     facts.servers = lookup.end(&places);
+    if !facts.relays.is_empty() {
+        facts.left_out.push(format!(
+            "the relays that this device is paired with ({}): `anabranch join` says which of them lend",
+            facts.relays.join(", ")
+        ));
+    }
     if facts.servers.is_empty() {
         facts.left_out.push(
             "whether servers are reached and MPTCP gets through: name one or two (anabranch doctor SERVER:PORT)".into(),

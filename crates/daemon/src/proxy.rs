@@ -66,7 +66,7 @@ use guard::HeldBack;
 use losers::Loser;
 use meter::{Meters, UplinkMeter};
 use poller::Poller;
-use resolver::{Lookup, Resolver, system_lookup};
+use resolver::{Lookup, Resolver, is_silence, system_lookup};
 use session::{Session, Stage};
 use status::{AddressStatus, ClientStatus, ProxyStatus, Totals};
 
@@ -144,6 +144,8 @@ pub struct Proxy {
     watch_at: Option<Instant>,
     watched_at: Instant,
     held_back: HeldBack,
+    /// The last name that was looked up found no name server.
+    names_are_silent: bool,
     guard_at: Option<Instant>,
     /// Until when what is under way may finish.
     ending: Option<Instant>,
@@ -207,6 +209,7 @@ impl Proxy {
             watch_at: None,
             watched_at: Instant::ZERO,
             held_back: HeldBack::default(),
+            names_are_silent: false,
             guard_at: None,
             ending: None,
             next_serial: 0,
@@ -338,6 +341,7 @@ impl Proxy {
             }
         }
         for (waiters, answer) in self.resolver.poll(now) {
+            self.names_are_silent &= answer.as_ref().is_err_and(|why| is_silence(why));
             for token in waiters {
                 if let Some(key) = self.key_of(token) {
                     self.resolved(key, answer.clone(), endpoint, now);

@@ -48,9 +48,9 @@ pub fn rehearse(needs: Needs) -> Result<()> {
     Ok(lacks.into_result()?)
 }
 
-/// Whether `program` is on the path.
+/// Whether `program` is on the path, or where [`program`](crate::program::program) looks as well.
 pub fn has(program: &str) -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
+    let path = crate::program::with_folders(env::var_os("PATH").unwrap_or_default());
     env::split_paths(&path).any(|folder| {
         let file = folder.join(program);
         file.is_file() && access(&file, Access::EXEC_OK).is_ok()

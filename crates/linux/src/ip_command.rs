@@ -1,9 +1,10 @@
 //! Addresses, routes and rules through iproute2's `ip`, many changes at a time.
 
 use std::io::{ErrorKind, Write as _};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::lack::Lack;
+use crate::program::program;
 use crate::{Error, Result};
 
 pub(crate) const MISSING_IP: Lack = Lack::Program { program: "ip", package: "iproute2" };
@@ -25,7 +26,7 @@ pub enum Family {
 /// # Errors
 /// What `ip` said, in words that help, with the command it said it of.
 pub(crate) fn batch(namespace: Option<&str>, family: Family, commands: &[String]) -> Result<()> {
-    let mut ip = Command::new("ip");
+    let mut ip = program("ip");
     match family {
         Family::Named => {}
         Family::V4 => drop(ip.arg("-4")),

@@ -7,6 +7,7 @@
 //! memory      what is read into, used again
 //! gather      makes super-segments of packets where the kernel has not
 //! backlog     what waits in the kernel to be sent
+//! program     `ip`, `nft` and the shell, wherever they are
 //! netns       network namespaces that vanish with the process, even when it is killed
 //! mptcp       the kernel's own Multipath TCP, from outside
 //! driver      drives a host over a TUN device
@@ -37,6 +38,7 @@ mod memory;
 pub mod mptcp;
 pub mod netns;
 pub mod offload;
+pub mod program;
 pub mod retention;
 pub mod serve;
 pub mod stop;

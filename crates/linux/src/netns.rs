@@ -18,6 +18,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 pub use crate::ip_command::Family;
 use crate::lack::{Lack, Right};
+use crate::program::program;
 use crate::{Error, Result, ip_command};
 
 /// Where the kernel's variables of the calling thread's network namespace are.
@@ -69,12 +70,12 @@ impl Keeper {
     /// # Errors
     /// If `ip` or the shell is missing.
     pub fn start() -> Result<Self> {
-        Command::new("ip")
+        program("ip")
             .arg("-Version")
             .stdout(Stdio::null())
             .status()
             .map_err(|_| Error::from(ip_command::MISSING_IP))?;
-        let mut child = Command::new("/bin/sh")
+        let mut child = program("/bin/sh")
             .args(["-c", KEEPER])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

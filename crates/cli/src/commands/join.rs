@@ -15,6 +15,7 @@ use daemon::store::Store;
 use lab::present::quantity;
 use linux::EngineOptions;
 use linux::stop::Stop;
+use linux::uplink::LENDER;
 use serde::Serialize;
 
 use crate::arguments::{self, Change, JoinOrder, PairTarget};
@@ -106,8 +107,10 @@ fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), 
         None => invitation_at(find_pairing()?, arguments)?,
     };
     let relay = pairing::accept(&store, &name, &invitation, &Stop::on_signals()?)?;
+    let joins = control::running()?.iter().any(|device| device != LENDER);
+    let when = if joins { "; the one that runs here uses it when it is started again" } else { "" };
     Ok(console::print(&format!(
-        "paired with {relay}: use it with `anabranch join`, or `anabranch join --relay {relay}`\n"
+        "paired with {relay}: use it with `anabranch join`, or `anabranch join --relay {relay}`{when}\n"
     ))?)
 }
 

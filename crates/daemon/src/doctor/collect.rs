@@ -4,14 +4,18 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use caps::{CapSet, Capability};
 use linux::ability::has;
+use linux::program::program;
 use linux::uplink::{self, Uplink};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::store::{self, Store};
 
 use super::facts::{Chain, GatewayState, Ipv6Forwarding, KernelMptcp, Machine, Manager, UplinkFacts, Vpn, WayFacts};
 
@@ -21,6 +25,12 @@ const PROGRAMS: [(&str, &str); 2] = [("ip", "iproute2"), ("nft", "nftables")];
 const TUNNELS: [&str; 7] = ["wireguard", "tun", "ppp", "xfrm", "vti", "ipip", "gre"];
 /// Where programs that set up interfaces say so.
 const RUN: &str = "/run";
+
+/// Relays that this device is paired with, where their keys are kept by default. Who may not look there has none.
+pub fn relays() -> Vec<String> {
+    let peers = Store::at(Path::new(store::FOLDER)).peers();
+    peers.map_or(Vec::new(), |peers| peers.relays.iter().map(|relay| relay.name.to_string()).collect())
+}
 
 /// The machine, without what only a trial tells.
 pub fn machine() -> Machine {
@@ -34,10 +44,9 @@ pub fn machine() -> Machine {
             .unwrap_or_default(),
         forwards_ipv6: forwards_ipv6(),
         clock_unix_s: u64::try_from(clock_gettime(ClockId::Realtime).tv_sec).unwrap_or(0),
-        dropping_chains: json(Command::new("nft").args(["-j", "list", "chains"]))
-            .map(|answer| dropping_chains(&answer)),
-        vpn: json(Command::new("ip").args(["-j", "route", "show", "table", "main"]))
-            .zip(json(Command::new("ip").args(["-j", "-d", "link", "show"])))
+        dropping_chains: json(program("nft").args(["-j", "list", "chains"])).map(|answer| dropping_chains(&answer)),
+        vpn: json(program("ip").args(["-j", "route", "show", "table", "main"]))
+            .zip(json(program("ip").args(["-j", "-d", "link", "show"])))
             .and_then(|(routes, links)| vpn(&routes, &links)),
         ..Machine::default()
     }
@@ -118,7 +127,7 @@ fn any(family_of: IpAddr) -> IpAddr {
 /// What the kernel knows of the gateways by now.
 pub fn note_gateways(uplinks: &mut [UplinkFacts]) {
     for uplink in uplinks.iter_mut().filter(|uplink| uplink.wrong.is_none()) {
-        let Some(neighbours) = json(Command::new("ip").args(["-j", "neigh", "show", "dev", &uplink.interface])) else {
+        let Some(neighbours) = json(program("ip").args(["-j", "neigh", "show", "dev", &uplink.interface])) else {
             continue;
         };
         for way in &mut uplink.ways {
@@ -142,7 +151,7 @@ fn gateway_state(neighbours: &Value, gateway: IpAddr) -> GatewayState {
 
 /// Interfaces that could be uplinks: not the loopback, no ports of bridges, none of ours.
 fn interfaces() -> Vec<String> {
-    let links = json(Command::new("ip").args(["-j", "link", "show"])).unwrap_or_default();
+    let links = json(program("ip").args(["-j", "link", "show"])).unwrap_or_default();
     let fit = |link: &&Value| {
         let flags = link.get("flags").and_then(Value::as_array);
         let is_loopback = flags.is_some_and(|flags| flags.iter().any(|flag| flag.as_str() == Some("LOOPBACK")));
@@ -154,7 +163,7 @@ fn interfaces() -> Vec<String> {
 
 fn kernel_mptcp() -> KernelMptcp {
     let enabled = sysctl("mptcp/enabled").map(|value| value == "1");
-    let endpoints = json(Command::new("ip").args(["-j", "mptcp", "endpoint", "show"]));
+    let endpoints = json(program("ip").args(["-j", "mptcp", "endpoint", "show"]));
     KernelMptcp {
         enabled,
         has_command: endpoints.is_some(),

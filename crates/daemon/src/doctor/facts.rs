@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use serde::Serialize;
 use units::Duration;
 
+use crate::proxy::resolver::is_silence;
+
 /// Everything.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Facts {
@@ -16,6 +18,8 @@ pub struct Facts {
     pub uplinks_named: bool,
     /// Interfaces that are no uplinks at the moment, with the reason, to follow the name in a sentence; only if none was named.
     pub others: Vec<(String, String)>,
+    /// The relays that this device is paired with, which are not looked at.
+    pub relays: Vec<String>,
     /// The servers that were named.
     pub servers: Vec<ServerFacts>,
     /// What came of asking each server over each uplink.
@@ -166,6 +170,13 @@ pub struct ServerFacts {
     pub addresses: Vec<IpAddr>,
     /// Why there are none.
     pub lookup_failed: Option<String>,
+}
+
+impl ServerFacts {
+    /// Whether its address is not known because no name server answers.
+    pub fn names_are_silent(&self) -> bool {
+        self.lookup_failed.as_deref().is_some_and(is_silence)
+    }
 }
 
 /// A server asked over an uplink.

@@ -93,9 +93,14 @@ pub fn join_works(facts: &Facts) -> bool {
         && machine.missing_programs.is_empty()
         && machine.tun_refused.is_none()
         && machine.plumbing_refused.is_none();
-    let has_uplink = facts.uplinks.iter().any(|uplink| uplink.wrong.is_none());
+    let has_uplink = facts.uplinks.iter().any(|uplink| uplink.wrong.is_none())
+        || (facts.uplinks.is_empty() && !facts.relays.is_empty());
     let reaches = facts.inquiries.is_empty() || facts.inquiries.iter().any(answered);
-    let finds_names = facts.servers.is_empty() || facts.servers.iter().any(|server| server.lookup_failed.is_none());
+    // One name that is not found may be wrong itself.
+    let finds_names = match facts.servers.as_slice() {
+        [only] => !only.names_are_silent(),
+        servers => servers.is_empty() || servers.iter().any(|server| server.lookup_failed.is_none()),
+    };
     is_able && has_uplink && reaches && finds_names
 }
 

@@ -11,11 +11,10 @@ use linux::stop::Stop;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::facts::ServerFacts;
-use crate::proxy::resolver::{explain, system_lookup};
+use crate::proxy::resolver::{TOO_LATE, explain, system_lookup};
 
 /// How long the name servers may take.
 const PATIENCE: Duration = Duration::from_secs(4);
-const TOO_LATE: &str = "the name servers did not answer within 4 s";
 
 /// Look-ups under way.
 pub struct Lookup {

@@ -159,7 +159,7 @@ impl Roster {
         // The target comes last: it cannot fail for the sake of what follows it.
         let is_target = |change: &&Request| matches!(change, Request::SetTarget { .. });
         let (targets, others): (Vec<_>, Vec<_>) = changes.iter().partition(is_target);
-        let done = others.into_iter().try_for_each(|change| self.set_one(change));
+        let done = named_once(changes).and_then(|()| others.into_iter().try_for_each(|change| self.set_one(change)));
         let done = done.and_then(|()| self.check_used());
         let done = done.and_then(|()| targets.last().map_or(Ok(()), |change| self.set_one(change)));
         if done.is_err() {
@@ -218,6 +218,23 @@ impl Roster {
 
 fn unknown(interface: &str, names: &[String]) -> String {
     format!("there is no uplink {interface}: the uplinks are {}", names.join(", "))
+}
+
+/// The last of two tiers of an uplink would win, and the answer would name both.
+fn named_once(changes: &[Request]) -> Result<(), String> {
+    let mut seen = Vec::new();
+    for change in changes {
+        let what = match change {
+            Request::SetTier { uplink, .. } => format!("the tier of {uplink}"),
+            Request::SetPrice { uplink, .. } => format!("the price of {uplink}"),
+            _ => "the target".into(),
+        };
+        if seen.contains(&what) {
+            return Err(format!("{what} is set twice: leave one out"));
+        }
+        seen.push(what);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

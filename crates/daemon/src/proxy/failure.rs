@@ -26,9 +26,11 @@ pub enum Failure {
         /// What the resolver said.
         why: String,
     },
-    /// The resolver does not answer.
-    #[error("the name servers did not answer for {0} in time: check this device's connection")]
-    NameTimedOut(String),
+    /// No name server answers.
+    #[error(
+        "no name server answers for {0}: look at /etc/resolv.conf (resolvectl status), which may name that of an uplink that is gone{POINTER}"
+    )]
+    NamesSilent(String),
     /// There are too many of something.
     #[error("too many {0} at the same time: try again in a moment")]
     TooMany(&'static str),
@@ -70,7 +72,7 @@ impl Failure {
             Self::TooMany(_) | Self::Ending => 1,
             Self::Forbidden { .. } => 2,
             Self::NoUplink { .. } | Self::NoUplinks(_) => 3,
-            Self::NoSuchName { .. } | Self::NameTimedOut(_) => 4,
+            Self::NoSuchName { .. } | Self::NamesSilent(_) => 4,
             Self::Unreachable { reason: CloseReason::Refused, .. } => 5,
             Self::Unreachable { reason: CloseReason::TimedOut, .. } => 6,
             Self::Unreachable { .. } => 4,
@@ -84,7 +86,7 @@ impl Failure {
             Self::TooMany(_) | Self::NoUplink { .. } | Self::NoUplinks(_) | Self::Ending => {
                 (503, "Service Unavailable")
             }
-            Self::NameTimedOut(_) | Self::Unreachable { reason: CloseReason::TimedOut, .. } => (504, "Gateway Timeout"),
+            Self::NamesSilent(_) | Self::Unreachable { reason: CloseReason::TimedOut, .. } => (504, "Gateway Timeout"),
             Self::NoSuchName { .. } | Self::Unreachable { .. } => (502, "Bad Gateway"),
         }
     }

@@ -15,7 +15,7 @@ use super::exchange::Exchange;
 use super::failure::Failure;
 use super::head::{Forward, HEAD_BYTES_MAX, own_answer};
 use super::opening::{Opening, Purpose, read};
-use super::resolver::{Answer, Asked};
+use super::resolver::{Answer, Asked, is_silence};
 use super::session::{End, Progress, Server, Session, Stage};
 use super::socks;
 use super::target::{Host, Target, why_not};
@@ -240,6 +240,7 @@ impl Proxy {
         let target = target.clone();
         let addresses = match answer {
             Ok(addresses) => addresses,
+            Err(why) if is_silence(&why) => return self.names_silent(key, target.host.to_string(), endpoint, now),
             Err(why) => {
                 self.totals.unresolved += 1;
                 let failure = Failure::NoSuchName { name: target.host.to_string(), why };
@@ -266,6 +267,16 @@ impl Proxy {
                 }
             }
         }
+    }
+
+    /// No name server answers. People who look at the log hear so once, and again when names were found meanwhile.
+    fn names_silent(&mut self, key: usize, name: String, endpoint: &mut Endpoint, now: Instant) {
+        self.totals.unresolved += 1;
+        let failure = Failure::NamesSilent(name);
+        if !core::mem::replace(&mut self.names_are_silent, true) {
+            (self.say)(&failure.to_string());
+        }
+        self.fail(key, &failure, endpoint, now);
     }
 
     /// There is no uplink: those that have no connection yet hear so at once. Connections that exist wait for one, as long as the engine lets them.
@@ -411,9 +422,8 @@ impl Proxy {
         match &self.sessions[key].stage {
             Stage::Dialing(..) => self.dial(key, endpoint, now),
             Stage::Resolving(target, _) => {
-                self.totals.unresolved += 1;
-                let failure = Failure::NameTimedOut(target.host.to_string());
-                self.fail(key, &failure, endpoint, now);
+                let name = target.host.to_string();
+                self.names_silent(key, name, endpoint, now);
             }
             Stage::Opening => self.finish(key, End::Finished, endpoint, now),
             Stage::Ending => self.finish(key, End::ClientGone, endpoint, now),

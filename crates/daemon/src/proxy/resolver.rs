@@ -180,6 +180,15 @@ fn without_repetitions(addresses: Vec<IpAddr>) -> Vec<IpAddr> {
     seen
 }
 
+/// Whether a look-up failed because no name server answered, and not for its name: what the system's resolver says of EAI_AGAIN, and what we
+/// say of one that took too long.
+pub(crate) fn is_silence(why: &str) -> bool {
+    why == TOO_LATE || why.starts_with("Temporary failure")
+}
+
+/// Why there is no answer where nobody waited for it any longer.
+pub(crate) const TOO_LATE: &str = "the name servers did not answer in time";
+
 /// What the system's resolver means, without what it repeats.
 pub(crate) fn explain(error: &io::Error) -> String {
     let text = error.to_string();

@@ -113,6 +113,38 @@ fn without_an_uplink_everybody_hears_so_at_once() {
 }
 
 #[test]
+fn name_servers_that_are_silent_are_told_of_once() {
+    let mut world = World::with_uplink();
+    // As the system's resolver says it, and with another name each time, since answers are kept.
+    world.proxy.resolver = Resolver::new(
+        Arc::new(|name| match name {
+            "known.test" => Ok(vec!["127.0.0.1".parse().unwrap()]),
+            _ => Err(io::Error::other("failed to lookup address information: Temporary failure in name resolution")),
+        }),
+        || {},
+    );
+    let mut ask = |name: &str| {
+        let mut client = world.client();
+        client.write_all(format!("CONNECT {name}:80 HTTP/1.1\r\n\r\n").as_bytes()).unwrap();
+        String::from_utf8_lossy(&world.answer(&mut client)).into_owned()
+    };
+    for name in ["a.test", "b.test"] {
+        let answer = ask(name);
+        assert!(answer.starts_with("HTTP/1.1 504 ") && answer.contains("resolv.conf"), "{answer}");
+    }
+    assert!(ask("known.test").starts_with("HTTP/1.1 403 "));
+    assert!(ask("c.test").starts_with("HTTP/1.1 504 "));
+    assert_eq!(
+        world
+            .said
+            .try_iter()
+            .map(|line| line.contains("no name server answers for a.test") || line.contains("c.test"))
+            .collect::<Vec<_>>(),
+        [true, true]
+    );
+}
+
+#[test]
 fn whoever_connects_when_the_last_uplink_goes_does_not_wait() {
     let mut world = World::with_uplink();
     let mut client = world.client();

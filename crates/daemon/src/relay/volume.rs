@@ -93,8 +93,8 @@ impl Volume {
     pub fn open(limit: Limit, path: PathBuf, today: Date) -> Result<Self> {
         let since = limit.period.start(today);
         let empty = Entry { version: VERSION, since, bytes: 0, others: Vec::new() };
-        let entry = match std::fs::read_to_string(&path) {
-            Ok(text) => serde_json::from_str::<Entry>(&text)
+        let entry = match std::fs::read(&path) {
+            Ok(octets) => serde_json::from_slice::<Entry>(&octets)
                 .ok()
                 .filter(|entry| entry.version == VERSION)
                 .ok_or_else(|| broken(&path))?,
@@ -283,7 +283,8 @@ mod tests {
         Volume::open(limit, path.clone(), date(2026, 5, 9)).unwrap();
         let whole = std::fs::read_to_string(&path).unwrap();
         let cut = (0..whole.len() - 1).map(|len| &whole[..len]);
-        for text in cut.chain(["{}", r#"{"version":9,"since":"2026-05-09","bytes":1}"#]) {
+        let others: [&[u8]; 3] = [b"{}", br#"{"version":9,"since":"2026-05-09","bytes":1}"#, &[0xff, 0xfe]];
+        for text in cut.map(str::as_bytes).chain(others) {
             std::fs::write(&path, text).unwrap();
             let why = Volume::open(limit, path.clone(), date(2026, 5, 9)).unwrap_err().to_string();
             assert!(why.contains("volume.json") && why.contains("rm "), "{why}");

@@ -2,11 +2,12 @@
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
 use crate::ip_command::MISSING_IP;
+use crate::program::program;
 use crate::uplink::OWN_PREFIX;
 use crate::uplink::plan::is_own_table;
 use crate::{Error, Result};
@@ -415,11 +416,9 @@ fn next_hop(hop: &Value) -> Option<IpAddr> {
 fn ip_json(arguments: &[&str]) -> Result<Vec<Value>> {
     let command = || format!("ip -j {}", arguments.join(" "));
     let output =
-        Command::new("ip").arg("-j").args(arguments).stdin(Stdio::null()).output().map_err(|error| {
-            match error.kind() {
-                ErrorKind::NotFound => Error::from(MISSING_IP),
-                _ => Error::system("run ip")(error),
-            }
+        program("ip").arg("-j").args(arguments).stdin(Stdio::null()).output().map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::from(MISSING_IP),
+            _ => Error::system("run ip")(error),
         })?;
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");

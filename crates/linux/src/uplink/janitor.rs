@@ -11,6 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::state::Claim;
+use crate::program::program;
 use crate::{Error, Result};
 
 const SCRIPT: &str = include_str!("janitor.sh");
@@ -66,19 +67,26 @@ impl Drop for Janitor {
 /// Undoes what is written down in the file of a claim whose process has ended.
 ///
 /// # Errors
-/// If there is no shell.
+/// If there is no shell, or not all of it can be undone now: then it stays written down.
 pub(super) fn undo(claim: &Claim) -> Result<()> {
     let mut command = command(claim)?;
     command.stdin(Stdio::null()).stdout(Stdio::null());
-    command.status().map_err(Error::system("start /bin/sh"))?;
-    Ok(())
+    let status = command.status().map_err(Error::system("start /bin/sh"))?;
+    if status.success() {
+        return Ok(());
+    }
+    let [folder, namespace, device] = claim.names();
+    Err(Error::Unready(format!(
+        "what an earlier process changed for {device} cannot be taken back ({folder}/{namespace}-{device}.undo says what it is): see that \
+         `ip` and `nft` are there (apt-get install iproute2 nftables) and that this process may use them, then anabranch clean"
+    )))
 }
 
 /// A janitor that keeps the claim for as long as it lives.
 fn command(claim: &Claim) -> Result<Command> {
     let alive: File = claim.alive()?;
     let [folder, namespace, device] = claim.names();
-    let mut command = Command::new("/bin/sh");
+    let mut command = program("/bin/sh");
     command.args(["-c", SCRIPT, "anabranch-janitor"]).arg(folder).arg(namespace).arg(device).stderr(Stdio::null());
     let prepare = move || {
         rustix::process::setsid()?;
@@ -88,4 +96,32 @@ fn command(claim: &Claim) -> Result<Command> {
     // SAFETY: between fork and exec there are two system calls, which allocate nothing and take no lock.
     unsafe { command.pre_exec(prepare) };
     Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// How a janitor ends that is to undo `change`, and whether that is still written down.
+    fn undone(change: &str, path: &str) -> (Option<i32>, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("1-dev.undo");
+        fs::write(&file, format!("{change}\n")).unwrap();
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", SCRIPT, "anabranch-janitor"]).arg(folder.path()).args(["1", "dev"]).env("PATH", path);
+        let status = command.stdin(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+        (status.code(), file.exists())
+    }
+
+    #[test]
+    fn what_cannot_be_undone_stays_written_down() {
+        for change in ["filter dev", "rule 4 10.99.0.2 990000 100", "table 4 990000"] {
+            assert_eq!(undone(change, "/no-such-folder"), (Some(3), true), "{change}");
+        }
+        // It is gone already.
+        let path = std::env::var("PATH").unwrap() + ":/usr/sbin";
+        assert_eq!(undone("sysctl ipv4/conf/no-such-device/forwarding 1 0", &path), (Some(0), false));
+    }
 }

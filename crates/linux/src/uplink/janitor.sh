@@ -38,9 +38,22 @@ restore() {
     if [ "$(cat "/proc/sys/net/$1")" = "$2" ]; then printf '%s' "$3" >"/proc/sys/net/$1"; fi
 }
 
+# What cannot be undone now stays written down: whoever comes next tries again.
+lacks() {
+    while read -r kind rest; do
+        case $kind in
+            rule | lookup | table) command -v ip >/dev/null || return 0 ;;
+            filter) command -v nft >/dev/null || return 0 ;;
+        esac
+    done <"$own"
+    return 1
+}
+if [ -e "$own" ] && lacks; then exit 3; fi 2>/dev/null
+
 # Whoever makes a plan sees all of this or nothing.
 exec 9>>"$folder/lock"
 flock -w 30 9
+left=
 while read -r kind first second third fourth; do
     case $kind in
         rule) ip "-$first" rule del from "$second" lookup "$third" priority "$fourth" ;;
@@ -48,7 +61,8 @@ while read -r kind first second third fourth; do
         lookup) ip "-$first" rule del $fourth lookup "$second" priority "$third" ;;
         table) ip "-$first" route flush table "$second" ;;
         sysctl) restore "$first" "$second" "$third" ;;
-        filter) nft delete table inet "$first" ;;
+        filter) nft delete table inet "$first" || { nft list table inet "$first" >/dev/null && left=1; } ;;
     esac
 done <"$own" 2>/dev/null
+[ -z "$left" ] || exit 3
 rm -f "$own" "$folder/$namespace-$device.alive"

@@ -5,12 +5,13 @@
 //! address. What programs bind to an uplink's address takes the table too, but for networks that the main table knows.
 
 use std::net::IpAddr;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
 use super::plan::{DEVICES, EnginePath, PRIORITY_FIRST, Plan, Purpose, Step, UPLINKS_MAX, loosen, routes, table};
 use super::{Surroundings, Uplink};
+use crate::program::program;
 use crate::{Error, Result};
 
 /// Stands for the device in plans and state files: there is none.
@@ -119,7 +120,7 @@ pub(super) fn rule_del(line: &str) -> Option<String> {
 
 /// The interface through which connections begin that are bound to none, towards `remote`; `None` if there is no way.
 pub fn unbound_interface(remote: IpAddr) -> Option<String> {
-    let mut command = Command::new("ip");
+    let mut command = program("ip");
     command.args(["-j", "route", "get", &remote.to_string()]).stdin(Stdio::null()).stderr(Stdio::null());
     let answer: Value = serde_json::from_slice(&command.output().ok()?.stdout).ok()?;
     Some(answer.get(0)?.get("dev")?.as_str()?.to_owned())

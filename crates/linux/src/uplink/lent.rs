@@ -6,9 +6,10 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use super::lending_plan::{LENDER, slot_addresses};
+use crate::program::program;
 use crate::tun::{self, Tun, TunConfig};
 use crate::{Error, Result};
 
@@ -101,7 +102,7 @@ impl Ways {
     /// # Errors
     /// If there is no shell.
     pub fn new(name: &str, slot: u8, index: usize) -> Result<Self> {
-        let mut command = Command::new("/bin/sh");
+        let mut command = program("/bin/sh");
         command
             .args(["-c", SCRIPT, "anabranch-ways", name])
             .stdin(Stdio::piped())

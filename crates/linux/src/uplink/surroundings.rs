@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -12,6 +12,7 @@ use super::discover::{Listing, Network};
 use super::{Uplink, state};
 use crate::lack::Lack;
 use crate::netns::SYSCTL_ROOT;
+use crate::program::program;
 use crate::{Error, Result};
 
 const MISSING_NFT: Lack = Lack::Program { program: "nft", package: "nftables" };
@@ -93,7 +94,7 @@ impl Setting {
 
 /// Chains of other programs (iptables' through nftables included) that drop forwarded packets by policy.
 fn dropping_chains() -> Result<Vec<String>> {
-    let output = Command::new("nft").args(["-j", "list", "chains"]).stdin(Stdio::null()).output();
+    let output = program("nft").args(["-j", "list", "chains"]).stdin(Stdio::null()).output();
     let output = output.map_err(|error| match error.kind() {
         ErrorKind::NotFound => Error::from(MISSING_NFT),
         _ => Error::system("run nft")(error),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use linux::stop::Stop;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Modifier, Style};
@@ -13,6 +14,8 @@ use super::table::{self, Row, Sample};
 use crate::failure::Failure;
 
 const PERIOD: Duration = Duration::from_secs(1);
+/// How often in a period it is looked whether a signal has come.
+const LOOKS: u32 = 10;
 /// Seconds of the course.
 const COURSE: usize = 300;
 /// Lines of an uplink's course.
@@ -27,12 +30,13 @@ struct View {
     courses: BTreeMap<String, VecDeque<u64>>,
 }
 
-/// Shows the daemons until q, Esc or Ctrl-C, or until one of them has ended.
+/// Shows the daemons until q, Esc, Ctrl-C or a signal, or until one of them has ended.
 pub fn watch(devices: &[String]) -> Result<(), Failure> {
     let mut before = super::samples(devices)?;
     let mut views: Vec<View> = before.iter().map(View::new).collect();
+    let stop = Stop::on_signals()?;
     let mut terminal = ratatui::try_init()?;
-    let shown = show(devices, &mut before, &mut views, &mut terminal);
+    let shown = show(devices, &mut before, &mut views, &mut terminal, &stop);
     ratatui::restore();
     shown
 }
@@ -42,10 +46,11 @@ fn show(
     before: &mut Vec<Sample>,
     views: &mut [View],
     terminal: &mut DefaultTerminal,
+    stop: &Stop,
 ) -> Result<(), Failure> {
     loop {
         terminal.draw(|frame| draw(frame, views))?;
-        if is_over()? {
+        if is_over(stop)? {
             return Ok(());
         }
         let now = super::samples(devices)?;
@@ -57,10 +62,20 @@ fn show(
 }
 
 /// Waits for the next second, and whether somebody has seen enough.
-fn is_over() -> Result<bool, Failure> {
-    if !event::poll(PERIOD)? {
-        return Ok(false);
+fn is_over(stop: &Stop) -> Result<bool, Failure> {
+    for _ in 0..LOOKS {
+        let is_ready = event::poll(PERIOD / LOOKS)?;
+        if stop.is_triggered() {
+            return Ok(true);
+        }
+        if is_ready {
+            return is_enough();
+        }
     }
+    Ok(false)
+}
+
+fn is_enough() -> Result<bool, Failure> {
     Ok(match event::read()? {
         Event::Key(key) => {
             let is_interrupt = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);

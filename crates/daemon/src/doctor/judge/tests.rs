@@ -207,6 +207,13 @@ fn uplinks_by_themselves() {
         facts.others = vec![("b".into(), "is down: bring it up".into())];
     });
     assert_eq!((asked(&none), join_works(&none)), (vec!["no-uplinks machine".to_owned()], false));
+    let relays_alone = with(|facts| {
+        facts.uplinks.clear();
+        facts.inquiries.clear();
+        facts.joins.clear();
+        facts.relays = vec!["anna".into()];
+    });
+    assert_eq!((asked(&relays_alone), join_works(&relays_alone)), (vec!["relays-alone machine".to_owned()], true));
     let mute = |facts: &mut Facts| facts.uplinks[1].ways[0].gateway_state = GatewayState::Silent;
     let gateway = with(|facts| {
         mute(facts);
@@ -254,6 +261,14 @@ fn who_is_not_reached() {
     let no_names =
         with(|facts| facts.servers.iter_mut().for_each(|server| server.lookup_failed = Some("timed out".into())));
     assert_eq!((asked(&no_names), join_works(&no_names)), (vec!["no-names machine".to_owned()], false));
+    for (why, works) in [("Name or service not known", true), ("Temporary failure in name resolution", false)] {
+        let one_name = with(|facts| {
+            facts.servers.truncate(1);
+            facts.servers[0].lookup_failed = Some(why.into());
+            facts.inquiries.clear();
+        });
+        assert_eq!(join_works(&one_name), works, "{why}");
+    }
 }
 
 #[test]

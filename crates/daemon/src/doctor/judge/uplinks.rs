@@ -33,6 +33,10 @@ fn unusable(uplink: &UplinkFacts) -> Option<Finding> {
 fn none(facts: &Facts) -> Option<Finding> {
     let text = "no interface reaches the Internet by itself";
     let remedy = "switch on a phone's tethering, or join a Wi-Fi";
+    if !facts.relays.is_empty() {
+        let text = format!("{text}: `anabranch join` has the relays it is paired with alone ({})", list(&facts.relays));
+        return facts.uplinks.is_empty().then(|| Finding::warning("relays-alone", MACHINE, text).remedy(remedy));
+    }
     facts.uplinks.is_empty().then(|| Finding::problem("no-uplinks", MACHINE, text).remedy(remedy))
 }
 
