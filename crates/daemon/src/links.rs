@@ -66,7 +66,7 @@ impl Links {
     /// Waits until all relays have answered, or as many as do within `patience`.
     ///
     /// # Errors
-    /// If a device is gone, or `stop` was triggered.
+    /// If it cannot be waited, or `stop` was triggered.
     pub fn connect(&mut self, patience: Duration, stop: &Stop) -> Result<()> {
         let until = self.clock.now() + patience;
         // Who looks for uplinks then shall find them.
@@ -85,7 +85,7 @@ impl Links {
     /// Carries packets until `stop`. Whoever listens is told how each link is, once a second and when that changes.
     ///
     /// # Errors
-    /// If a device is gone.
+    /// If it cannot be waited.
     pub fn run(mut self, stop: &Stop, mut told: impl FnMut(&LinkStatus)) -> Result<()> {
         loop {
             if !self.step(self.look_at, stop)? {
@@ -110,11 +110,11 @@ impl Links {
     /// Does what there is to do until `until` at the latest; false means stop.
     fn step(&mut self, until: Instant, stop: &Stop) -> Result<bool> {
         let until = self.links.iter().map(Link::deadline).fold(until, Instant::min);
-        let devices = self.links.iter().flat_map(|link| [link.socket.as_fd(), link.tun.as_fd()]);
+        let devices = self.links.iter().flat_map(Link::sources);
         let mut ready = Vec::new();
         let goes_on = wait(&self.clock, Some(until), stop.as_fd(), devices, &mut ready)?;
         let now = self.clock.now();
-        self.links.iter_mut().try_for_each(|link| link.advance(now))?;
+        self.links.iter_mut().for_each(|link| link.advance(now));
         Ok(goes_on)
     }
 

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use bytes::{Bytes, BytesMut};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::ioctl::{Setter, ioctl, opcode};
+use rustix::ioctl::{IntegerSetter, Setter, ioctl, opcode};
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType};
 use tun_rs::{DeviceBuilder, Layer};
@@ -66,6 +66,17 @@ impl Tun {
     /// # Errors
     /// If the process may not or the machine cannot; if the name is taken; if `ip` refuses an address.
     pub fn open(config: &TunConfig) -> Result<Self> {
+        let tun = Self::take(config)?;
+        ip_command::batch(None, Family::Named, &configuration(config))?;
+        Ok(tun)
+    }
+
+    /// Creates a device as [`Self::open`] does, or takes one that was made for this user and is held by nobody, which needs no right. It is
+    /// not set up yet.
+    ///
+    /// # Errors
+    /// If the process may not or the machine cannot; if the name is taken.
+    pub(crate) fn take(config: &TunConfig) -> Result<Self> {
         let what = || Error::system(format!("create the TUN device {}", config.name));
         // The builder would make a missing device node, which is not ours to leave on a machine.
         node()?;
@@ -78,7 +89,6 @@ impl Tun {
             _ => what()(error),
         })?;
         device.set_nonblocking(true).map_err(what())?;
-        ip_command::batch(None, Family::Named, &configuration(config))?;
         let device = device.as_fd().try_clone_to_owned().map_err(what())?;
         Ok(Self::over(device, config.name.clone(), config.offload))
     }
@@ -205,6 +215,16 @@ impl Tun {
         Ok(())
     }
 
+    /// From now on the device vanishes with this process, if it was made to stay. It needs no right.
+    ///
+    /// # Errors
+    /// If the device is gone.
+    pub(crate) fn vanish_when_dropped(&self) -> io::Result<()> {
+        // SAFETY: the kernel takes the value itself, not a pointer (TUNSETPERSIST in linux/if_tun.h).
+        unsafe { ioctl(self.device.as_fd(), IntegerSetter::<{ opcode::write::<c_int>(b'T', 203) }>::new_usize(0)) }?;
+        Ok(())
+    }
+
     /// Hands the kernel a packet whose octets stand in `parts`, one after the other. With offload the first part is
     /// an encoded [`Offload`].
     ///
@@ -277,7 +297,7 @@ pub(crate) fn exists(name: &str) -> bool {
 }
 
 /// The `ip` commands that bring a new device up.
-fn configuration(config: &TunConfig) -> Vec<String> {
+pub(crate) fn configuration(config: &TunConfig) -> Vec<String> {
     let name = &config.name;
     // Without link-local addresses the kernel sends nothing of its own into the device. A device that is too narrow for IPv6
     // knows nothing of them any more.

@@ -1,6 +1,7 @@
 //! `anabranch relay` on two phones that are on a laptop's network, and `anabranch join` on the laptop: paired with a code, over sealed
 //! links.
 
+mod devices;
 mod killed;
 
 use std::fs;

@@ -284,6 +284,7 @@ mod tests {
             is_up: lends.is_some(),
             round_trip: None,
             is_paired: true,
+            no_device: None,
             silent: None,
             lends,
             lends_in_words: lends,

@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd as _, BorrowedFd};
 
 use cooperation::channel::{Identity, PublicKey};
 use cooperation::link::{Caller, DATAGRAM_BYTES_MAX, Heard, INNER_MTU, Lends, PORT, Terms};
@@ -10,6 +11,7 @@ use linux::tun::Tun;
 use linux::uplink::{lent, slot_addresses};
 use linux::{Error, Result};
 use serde::Serialize;
+use tracing::{info, warn};
 use units::{Duration, Instant, Rate};
 
 use crate::discovery::{Found, mark};
@@ -25,6 +27,8 @@ const CANDIDATES_MAX: usize = 4;
 const RESTART: Duration = Duration::from_millis(1500);
 /// A relay answers every second: one that has not for so long may be gone.
 const QUIET: Duration = Duration::from_millis(1200);
+/// From the loss of a device, or an attempt to make it again, to the next attempt.
+const REMAKE_PAUSE: Duration = Duration::from_secs(1);
 /// Datagrams or packets taken at a time before the others have their turn.
 const BATCH: usize = 64;
 
@@ -41,6 +45,8 @@ pub struct LinkStatus {
     pub is_up: bool,
     /// Whether this device is still paired with it.
     pub is_paired: bool,
+    /// Why it has no device, if it has none.
+    pub no_device: Option<String>,
     /// For how long nothing was heard of it, if that is longer than its words are apart; `None` also: it was never heard.
     pub silent: Option<Duration>,
     /// From a word to its answer, the last time.
@@ -65,6 +71,9 @@ impl LinkStatus {
         if !self.is_paired {
             return Some(format!("leads nowhere: the relay {} was removed here (anabranch join --pair)", self.relay));
         }
+        if self.no_device.is_some() {
+            return self.no_device.clone();
+        }
         let words = self.lends_in_words.filter(|_| self.is_up && self.lends.is_some_and(|lends| !carries(lends)))?;
         Some(format!("is not lent now: the relay {} {words}", self.relay))
     }
@@ -72,6 +81,16 @@ impl LinkStatus {
 
 fn carries(lends: &str) -> bool {
     [Lends::Fully, Lends::AsBackup].iter().any(|known| known.name() == lends)
+}
+
+/// The device of a link.
+enum Device {
+    There(Tun),
+    /// Somebody has deleted it: since when or the last attempt to make it again, and why there is none, to follow its name in a sentence.
+    Gone {
+        since: Instant,
+        why: String,
+    },
 }
 
 /// One of them.
@@ -96,7 +115,7 @@ pub struct Link {
     told: Option<Lends>,
     changed: bool,
     pub socket: UdpSocket,
-    pub tun: Tun,
+    device: Device,
     ways: lent::Ways,
 }
 
@@ -129,7 +148,7 @@ impl Link {
             told: None,
             changed: false,
             socket,
-            tun,
+            device: Device::There(tun),
             ways,
         })
     }
@@ -156,7 +175,11 @@ impl Link {
     pub fn deadline(&self) -> Instant {
         let down_at = self.caller.up_until().filter(|_| self.has_carrier);
         let up_at = (self.down_until > self.now).then_some(self.down_until);
-        down_at.into_iter().chain(up_at).fold(self.caller.poll_timeout(), Instant::min)
+        let remake_at = match &self.device {
+            Device::There(_) => None,
+            Device::Gone { since, .. } => Some(*since + REMAKE_PAUSE),
+        };
+        down_at.into_iter().chain(up_at).chain(remake_at).fold(self.caller.poll_timeout(), Instant::min)
     }
 
     /// The device.
@@ -164,19 +187,26 @@ impl Link {
         &self.interface
     }
 
+    /// What is to be read, when [`Self::advance`] is due.
+    pub fn sources(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let device = match &self.device {
+            Device::There(tun) => Some(tun.as_fd()),
+            // Nothing comes from it, and whoever waits for that is woken without end.
+            Device::Gone { .. } => None,
+        };
+        core::iter::once(self.socket.as_fd()).chain(device)
+    }
+
     /// Whether packets are carried.
     pub const fn has_carrier(&self) -> bool {
         self.has_carrier
     }
 
-    /// Does what there is to do.
-    ///
-    /// # Errors
-    /// If the device is gone.
-    pub fn advance(&mut self, now: Instant) -> Result<()> {
+    /// Does what there is to do. A device that is gone is this link's affair alone.
+    pub fn advance(&mut self, now: Instant) {
         self.now = now;
         self.take_datagrams();
-        self.take_packets()?;
+        let done = self.take_packets();
         self.caller.handle_timeout(now);
         let is_up = self.caller.is_up(now);
         while let Some(datagram) = self.caller.poll_transmit() {
@@ -187,7 +217,50 @@ impl Link {
                 let _ = self.socket.send_to(&datagram, place);
             }
         }
-        self.heed_terms()
+        if let Err(error) = done.and_then(|()| self.heed_terms()) {
+            self.lose(&error);
+        }
+        self.remake();
+    }
+
+    /// The device is gone: it is to be made again.
+    fn lose(&mut self, error: &Error) {
+        let (interface, relay) = (&self.interface, self.relay.name.to_string());
+        // Dropping it deletes what may be left of it.
+        self.device = Device::Gone { since: self.now, why: "was deleted by somebody, and is made again soon".into() };
+        (self.has_carrier, self.changed) = (false, true);
+        warn!(
+            uplink = interface,
+            relay,
+            "the device {interface} was deleted by somebody ({error}): it is made again in a second, the other uplinks go on"
+        );
+    }
+
+    /// Makes the device again, if it is gone and has been for a moment.
+    fn remake(&mut self) {
+        let Device::Gone { since, why } = &mut self.device else { return };
+        if self.now < *since + REMAKE_PAUSE {
+            return;
+        }
+        let (interface, relay) = (&self.interface, self.relay.name.to_string());
+        match self.ways.remake(INNER_MTU) {
+            Ok(tun) => {
+                info!(uplink = interface, relay, "the device {interface} was made again");
+                self.device = Device::There(tun);
+                self.changed = true;
+            }
+            Err(error) => {
+                *since = self.now;
+                let now = format!(
+                    "was deleted by somebody, and cannot be made again now ({error}); if that does not help, start anabranch join again"
+                );
+                if *why != now {
+                    warn!(uplink = interface, relay, "going on without {interface}: it {now}");
+                    *why = now;
+                    self.changed = true;
+                }
+            }
+        }
     }
 
     fn take_datagrams(&mut self) {
@@ -207,7 +280,9 @@ impl Link {
                     let is_ours = wire::destination(packet).is_some_and(|address| self.own.contains(&address));
                     if is_ours {
                         // The kernel drops what is no packet.
-                        let _ = self.tun.write(&[IoSlice::new(packet)]);
+                        if let Device::There(tun) = &self.device {
+                            let _ = tun.write(&[IoSlice::new(packet)]);
+                        }
                     }
                 }
             }
@@ -215,10 +290,11 @@ impl Link {
     }
 
     fn take_packets(&mut self) -> Result<()> {
+        let Device::There(tun) = &mut self.device else { return Ok(()) };
         let mut room = [0; DATAGRAM_BYTES_MAX];
         for _ in 0..BATCH {
             let gone = || Error::system(format!("read from {}", self.interface));
-            let Some(packet) = self.tun.read().map_err(gone())? else { break };
+            let Some(packet) = tun.read().map_err(gone())? else { break };
             let packet = packet.octets();
             // Packets to the relay itself are our own datagrams, if there is no other way to it any more; others it would refuse.
             let is_circular = wire::destination(packet).is_none_or(|address| address == self.place.ip());
@@ -233,6 +309,7 @@ impl Link {
 
     /// The device has a carrier while the relay is there and lends, and addresses for what the relay's own link carries.
     fn heed_terms(&mut self) -> Result<()> {
+        let Device::There(tun) = &self.device else { return Ok(()) };
         let terms = self.caller.terms().filter(|_| self.is_up());
         if let Some(terms) = terms {
             if self.instance.replace(terms.instance).is_some_and(|before| before != terms.instance) {
@@ -246,7 +323,7 @@ impl Link {
         let carries = lends.is_some_and(Lends::carries) && self.down_until <= self.now;
         if carries != self.has_carrier {
             let what = || Error::system(format!("change the carrier of {}", self.interface));
-            self.tun.set_carrier(carries).map_err(what())?;
+            tun.set_carrier(carries).map_err(what())?;
             self.has_carrier = carries;
         }
         self.changed |= lends != self.told;
@@ -283,6 +360,10 @@ impl Link {
             place: self.place.ip(),
             is_up,
             is_paired: self.is_known,
+            no_device: match &self.device {
+                Device::There(_) => None,
+                Device::Gone { why, .. } => Some(why.clone()),
+            },
             silent: self.caller.silence(self.now).filter(|span| *span > QUIET),
             round_trip: self.caller.round_trip().filter(|_| is_up),
             lends: terms.map(|terms| terms.lends.name()),

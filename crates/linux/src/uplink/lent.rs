@@ -61,10 +61,17 @@ pub fn open(name: &str, mtu: u16) -> Result<Tun> {
             "there is an interface {name} already: does another `anabranch join` use that relay?"
         )));
     }
-    let config = TunConfig { name: name.into(), mtu, offload: false, addresses: Vec::new() };
-    let tun = Tun::open(&config)?;
-    tun.set_carrier(false).map_err(Error::system(format!("take the carrier from {name}")))?;
+    let tun = Tun::open(&config(name, mtu))?;
+    lead_nowhere(&tun)?;
     Ok(tun)
+}
+
+fn config(name: &str, mtu: u16) -> TunConfig {
+    TunConfig { name: name.into(), mtu, offload: false, addresses: Vec::new() }
+}
+
+fn lead_nowhere(tun: &Tun) -> Result<()> {
+    tun.set_carrier(false).map_err(Error::system(format!("take the carrier from {}", tun.name())))
 }
 
 /// The address and the default route of one of these devices in each family, which come and go with what the relay carries. A small shell of
@@ -81,8 +88,11 @@ pub struct Ways {
     answers: BufReader<ChildStdout>,
 }
 
-/// Each line of the input is what `ip` shall do. Whether it could, the device shows: the answer is only that it has ended.
-const SCRIPT: &str = "set -f; while read -r line; do ip $line >/dev/null 2>&1; echo; done";
+/// Each line of the input is what `ip` shall do. Whether it could, the device shows: the answer is only that it has ended. A device that
+/// was made to stay until the process has taken it must not stay if that has ended before; one that somebody holds is not deleted so.
+const SCRIPT: &str = "set -f; made=; while read -r line; do ip $line >/dev/null 2>&1; echo; \
+    case $line in 'tuntap add'*) made=$1;; esac; done; \
+    [ -z \"$made\" ] || ! ip link show \"$made\" >/dev/null 2>&1 || ip tuntap del dev \"$made\" mode tun >/dev/null 2>&1";
 
 impl Ways {
     /// Of the device `name`, the `index`th one here, for a destination in `slot` of the relay: none yet. In the calling thread's network
@@ -93,7 +103,7 @@ impl Ways {
     pub fn new(name: &str, slot: u8, index: usize) -> Result<Self> {
         let mut command = Command::new("/bin/sh");
         command
-            .args(["-c", SCRIPT, "anabranch-ways"])
+            .args(["-c", SCRIPT, "anabranch-ways", name])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
@@ -125,6 +135,38 @@ impl Ways {
             }
         }
         Ok(())
+    }
+
+    /// Makes the device again, which was deleted, as [`open`] made it. It needs no right but the shell's: that makes the device for this user,
+    /// and whoever a device was made for may take it.
+    ///
+    /// # Errors
+    /// If there is an interface of that name, or the device cannot be made; it may be tried again.
+    pub fn remake(&mut self, mtu: u16) -> Result<Tun> {
+        let device = self.device.clone();
+        self.there = [false; 2];
+        if tun::exists(&device) {
+            return Err(Error::Unready(format!("there is an interface {device} already: ip link delete {device}")));
+        }
+        let config = config(&device, mtu);
+        let user = rustix::process::geteuid().as_raw();
+        let made = self.request(&format!("tuntap add dev {device} mode tun user {user}"));
+        made.map_err(Error::system(format!("make {device} again")))?;
+        let taken = Tun::take(&config).and_then(|tun| {
+            lead_nowhere(&tun)?;
+            tun.vanish_when_dropped().map_err(Error::system(format!("set up {device}")))?;
+            Ok(tun)
+        });
+        if taken.is_err() {
+            // Not by its name alone: whoever has taken that meanwhile keeps it.
+            let _ = self.request(&format!("tuntap del dev {device} mode tun"));
+        }
+        let tun = taken?;
+        tun::configuration(&config)
+            .iter()
+            .try_for_each(|request| self.request(request))
+            .map_err(Error::system(format!("set up {device}")))?;
+        Ok(tun)
     }
 
     fn change(&mut self, own: IpAddr, wanted: bool) -> std::io::Result<()> {

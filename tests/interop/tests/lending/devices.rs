@@ -1,0 +1,57 @@
+//! Devices of links that somebody takes away.
+
+use interop::{Files, carried, output, wait_for, wait_until};
+
+use super::{BYTES, Bed, state_of};
+
+/// The numbers of the devices of links that are there.
+fn numbers(bed: &Bed) -> [String; 2] {
+    ["via-anna", "via-bert"].map(|name| {
+        output(&bed.net.laptop, "sh", &["-c", &format!("ip -o link show {name} 2>/dev/null | cut -d: -f1")])
+            .trim()
+            .to_owned()
+    })
+}
+
+#[test]
+fn a_device_that_is_deleted_is_made_again_and_the_other_link_goes_on() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(4 * BYTES);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    (0..2).for_each(|number| bed.pair(number));
+    let before = (bed.net.state(), state_of(&bed.net.laptop));
+    let _relays = [0, 1].map(|number| bed.lend(number));
+    let joined = bed.join();
+    let transfer = bed.curl(&files, &joined.ready);
+    wait_until("both carry", || (0..2).all(|index| carried(&bed.status(), index) > 200_000));
+    let first = numbers(&bed);
+    output(&bed.net.laptop, "ip", &["link", "delete", "via-anna"]);
+    wait_until("it is lost, and it is said why", || {
+        let lost = bed.status()["uplinks"][0]["lost"].to_string();
+        lost.contains("deleted") && lost.contains("made again")
+    });
+    let (had, other) = (carried(&bed.status(), 0), carried(&bed.status(), 1));
+    wait_until("the other goes on", || carried(&bed.status(), 1) > other + 100_000);
+    wait_until("it is used again", || carried(&bed.status(), 0) > had + 100_000);
+    let second = numbers(&bed);
+    assert!(second[0] != first[0] && second[1] == first[1], "{first:?}, {second:?}");
+    wait_for(transfer);
+    assert!(files.arrived());
+    joined.end().unwrap();
+    assert_eq!((bed.net.state(), state_of(&bed.net.laptop)), before);
+}
+
+#[test]
+fn a_name_that_somebody_else_has_taken_is_left_to_them_and_said() {
+    let Some(bed) = Bed::with_phones(&[0]) else { return };
+    bed.pair(0);
+    let _relay = bed.lend(0);
+    let _joined = bed.join();
+    let laptop = &bed.net.laptop;
+    laptop.ip(["link delete via-anna".to_owned(), "link add via-anna type veth peer name other".to_owned()]).unwrap();
+    let lost = || bed.status()["uplinks"][1]["lost"].to_string();
+    wait_until("it is said what to do", || lost().contains("already") && lost().contains("ip link delete via-anna"));
+    assert!(output(laptop, "ip", &["-d", "link", "show", "via-anna"]).contains("veth"), "it is not ours");
+    laptop.ip(["link delete via-anna".to_owned()]).unwrap();
+    wait_until("the device is made again", || bed.status()["uplinks"][1]["lost"].is_null());
+}
