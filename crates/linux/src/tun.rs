@@ -84,7 +84,7 @@ impl Tun {
         if config.offload {
             builder = builder.offload(true);
         }
-        let device = builder.enable(false).build_sync().map_err(|error| match error.kind() {
+        let device = builder.inherit_enable_state().build_sync().map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => Right::TunDevices.denied(error).into(),
             _ => what()(error),
         })?;
