@@ -377,7 +377,7 @@ pub struct Join {
     pub prices: Vec<(String, u32)>,
     /// Leave data to the kernel's own Multipath TCP, and manage its paths: for programs under `mptcpize run` or with sockets of
     /// IPPROTO_MPTCP, instead of the proxy (Linux 5.19 or newer)
-    #[arg(long, conflicts_with_all = ["listen", "open", "congestion", "scheduler", "path_manager", "pcap", "target", "prices"])]
+    #[arg(long, conflicts_with_all = ["listen", "open", "system_names", "congestion", "scheduler", "path_manager", "pcap", "target", "prices"])]
     pub kernel: bool,
     /// Where the proxy listens for programs, SOCKS5 and HTTP on the same port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:1080", value_parser = place)]
@@ -385,6 +385,10 @@ pub struct Join {
     /// Listen on an address that others can reach: whoever does may use the proxy
     #[arg(long)]
     pub open: bool,
+    /// Have names looked up by this device's name servers alone. By default, where none of them answers, they and the uplinks' gateways
+    /// are asked over each uplink by itself
+    #[arg(long)]
+    pub system_names: bool,
     /// Print the status as a JSON object, on a line of its own, once all is set up, and one with the statistics of every connection that has
     /// ended; times are in nanoseconds
     #[arg(long)]

@@ -42,6 +42,7 @@ use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
 use crate::links::{LinkStatus, Links};
 use crate::lock;
+use crate::names;
 use crate::proxy::choice::Tier;
 use crate::proxy::{Proxy, ProxyConfig};
 use keeper::Keeper;
@@ -66,6 +67,8 @@ pub struct JoinOptions {
     pub prices: Vec<(String, u32)>,
     /// The proxy.
     pub proxy: ProxyConfig,
+    /// Where this device's name servers are silent, names are asked for over each uplink.
+    pub names_over_uplinks: bool,
     /// The number of a group that may ask and change this daemon, besides its owner.
     pub control_group: Option<u32>,
     /// How the engine is to work.
@@ -111,24 +114,29 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     let waker = driver.waker()?;
     let used = roster.used();
     proxy_config.forbidden.extend(uplink::own_addresses()?);
+    let shared: Shared = Arc::new(Mutex::new(roster));
+    if options.names_over_uplinks {
+        let roster = Arc::clone(&shared);
+        proxy_config.lookup = names::over_uplinks(proxy_config.lookup, move || lock(&roster).there());
+    }
     let mut proxy = Proxy::new(proxy_config, &used, move || waker.wake(), |line| warn!("{line}"))?;
     // Of all addresses that the engine was given, it begins with those in use.
     addresses.iter().for_each(|ip| endpoint.remove_local_address(*ip, driver.now()));
     used.iter().for_each(|uplink| proxy.add_uplink(*uplink, &mut endpoint, driver.now()));
-    for (ip, name) in roster.named() {
+    for (ip, name) in lock(&shared).named() {
         proxy.set_name(ip, name);
     }
     proxy.end_at(stop.as_fd()).map_err(Error::system("watch a socket"))?;
     let source = proxy.source().map_err(Error::system("duplicate an epoll descriptor"))?;
     let server = server::Server::open(&Place::here()?, &device, options.control_group)?;
     let watch = Watch::new(&uplinks)?;
-    for entry in &roster.entries {
+    for entry in &lock(&shared).entries {
         let (uplink, addresses) = (&entry.uplink.interface, &entry.addresses);
         debug!(device, uplink, ?addresses, tier = entry.tier.name(), "an uplink is laid");
     }
-    ready(&JoinStatus::new(&roster, &mut proxy, &endpoint, driver.now()));
+    let status = JoinStatus::new(&lock(&shared), &mut proxy, &endpoint, driver.now());
+    ready(&status);
     let remote = driver.remote()?;
-    let shared: Shared = Arc::new(Mutex::new(roster));
     let keeper = Keeper {
         plumbing,
         watch,

@@ -7,6 +7,7 @@
 //! control      how a running daemon is asked and told things
 //! discovery    relays tell the networks around that they are there, and are found
 //! doctor       what keeps uplinks from being used as one, and what to change
+//! names        names over uplinks, where this device's name servers are silent
 //! pairing      two devices get to know each other by a short code
 //! proxy        SOCKS5 and HTTP on the loopback: every client's connection becomes one of the engine's
 //! relay        lends this device's own link to others that are paired with it
@@ -23,6 +24,7 @@ mod heard;
 pub mod join;
 pub mod kernel_mode;
 pub mod links;
+mod names;
 pub mod pairing;
 pub mod proxy;
 pub mod relay;

@@ -166,6 +166,10 @@ impl Tethered {
                 format!("route add default via fdc0:{net}::129 dev {usb} metric {metric}"),
             ])
             .unwrap();
+        // The kernel makes an IPv6 address its own a moment after it was added.
+        let own = format!("local fdc0:{net}::{host} ");
+        let table = ["-6", "route", "show", "table", "local", "dev", usb];
+        wait_until("the laptop has its address", || output(&self.laptop, "ip", &table).contains(&own));
     }
 
     /// Pulls a phone's plug.

@@ -158,6 +158,7 @@ impl Bed {
             target: None,
             prices: Vec::new(),
             proxy: ProxyConfig::new("127.0.0.1:0".parse().unwrap()),
+            names_over_uplinks: true,
             control_group: None,
             engine: EngineOptions::default(),
         };
@@ -406,6 +407,7 @@ fn strangers_and_those_removed_are_not_served() {
             target: None,
             prices: Vec::new(),
             proxy,
+            names_over_uplinks: true,
             control_group: None,
             engine: EngineOptions::default(),
         };

@@ -81,7 +81,8 @@ fn options(arguments: &arguments::Join, engine: EngineOptions) -> Result<JoinOpt
     proxy.ended = arguments.json.then_some(|connection| drop(console::print(&json_line(connection))));
     let control_group = arguments.control_group.as_deref().map(device::group).transpose()?;
     let (uplinks, target, prices) = (wanted(arguments), arguments.target, arguments.prices.clone());
-    Ok(JoinOptions { uplinks, target, prices, proxy, control_group, engine })
+    let names_over_uplinks = !arguments.system_names;
+    Ok(JoinOptions { uplinks, target, prices, proxy, names_over_uplinks, control_group, engine })
 }
 
 fn wanted(arguments: &arguments::Join) -> Wanted {

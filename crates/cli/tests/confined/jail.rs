@@ -36,7 +36,10 @@ impl Confinement {
             }
             Self::NotRoot => wrapper("setpriv", &["--reuid=65534", "--regid=65534", "--clear-groups"]),
             Self::WithoutTun => mounting("mount -t tmpfs none /dev/net; exec \"$0\" \"$@\""),
-            Self::WithoutPrograms => mounting("export PATH=/nowhere; exec \"$0\" \"$@\""),
+            // Those of administrators are found without a path.
+            Self::WithoutPrograms => mounting(
+                "for folder in /usr/local/sbin /usr/sbin /sbin; do mount -t tmpfs none $folder; done; export PATH=/nowhere; exec \"$0\" \"$@\"",
+            ),
             Self::BareChroot => mounting("exec chroot . /anabranch \"$@\""),
             Self::Chroot => mounting(
                 "mount -t proc proc proc; for node in null net/tun; do \

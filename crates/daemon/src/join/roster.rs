@@ -107,6 +107,12 @@ impl Roster {
         Some(format!("the relay {} {words}", status.relay))
     }
 
+    /// The uplinks that are there and may be used.
+    pub fn there(&self) -> Vec<Uplink> {
+        let there = self.entries.iter().filter(|entry| entry.lost.is_none() && entry.tier != Tier::Never);
+        there.map(|entry| entry.uplink.clone()).collect()
+    }
+
     /// The position of the uplink of an interface.
     pub fn position(&self, interface: &str) -> Option<usize> {
         self.entries.iter().position(|entry| entry.uplink.interface == interface)

@@ -46,6 +46,7 @@ fn join_until_killed() {
         target: None,
         prices: Vec::new(),
         proxy: ProxyConfig::new("127.0.0.1:0".parse().unwrap()),
+        names_over_uplinks: true,
         control_group: None,
         engine: EngineOptions::default(),
     };

@@ -59,6 +59,7 @@ fn join_with(laptop: &Namespace, uplinks: &[&str]) -> Daemon<u16> {
         proxy,
         target: None,
         prices: Vec::new(),
+        names_over_uplinks: true,
         control_group: None,
         engine: linux::EngineOptions::default(),
     };

@@ -1,0 +1,113 @@
+//! Names over uplinks, where this device's name servers are silent.
+//!
+//! A device with several uplinks often asks the name server of one of them alone, the one that came last. Where that uplink is there and leads
+//! nowhere, no name is found, although the others work. So when no name server answers, those that are known are asked over each uplink by
+//! itself, beside the uplinks' gateways: tethering telephones and home routers answer for their networks.
+//!
+//! ```text
+//! message  a question and what answers it: octets
+//! servers  whom to ask, over which uplink
+//! ask      asks all of them at once
+//! ```
+
+mod ask;
+mod message;
+mod servers;
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use linux::uplink::Uplink;
+
+use crate::proxy::resolver::{Lookup, TOO_LATE, explain, is_silence};
+
+/// What the system's resolver may take before uplinks are asked beside it: a working one answers sooner.
+const PATIENCE: Duration = Duration::from_millis(1500);
+/// Look-ups of the system that nobody waits for any longer, at most; then it is known to be silent, and is not asked.
+const ABANDONED_MAX: usize = 32;
+
+/// Looks names up as `system` does and, where no name server answers that, over the `uplinks` of the moment.
+pub fn over_uplinks(system: Lookup, uplinks: impl Fn() -> Vec<Uplink> + Send + Sync + 'static) -> Lookup {
+    let abandoned = Arc::new(AtomicUsize::new(0));
+    Arc::new(move |name| {
+        let answer = by_system(&system, name, &abandoned);
+        match answer {
+            Err(error) if is_silence(&explain(&error)) && servers::may_be_asked(name) => {
+                ask::ask(name, &servers::list(&uplinks())).ok_or(error)
+            }
+            answer => answer,
+        }
+    })
+}
+
+/// What the system's resolver says in time.
+fn by_system(system: &Lookup, name: &str, abandoned: &Arc<AtomicUsize>) -> io::Result<Vec<IpAddr>> {
+    let silent = || Err(io::Error::other(TOO_LATE));
+    if abandoned.fetch_add(1, Ordering::Relaxed) >= ABANDONED_MAX {
+        abandoned.fetch_sub(1, Ordering::Relaxed);
+        return silent();
+    }
+    let (tell, told) = channel();
+    let (lookup, asked, under_way) = (Arc::clone(system), name.to_owned(), Arc::clone(abandoned));
+    let look = move || {
+        let answer = lookup(&asked);
+        under_way.fetch_sub(1, Ordering::Relaxed);
+        // Nobody waits for one that is too late.
+        let _ = tell.send(answer);
+    };
+    if thread::Builder::new().name("names".into()).stack_size(256 << 10).spawn(look).is_err() {
+        abandoned.fetch_sub(1, Ordering::Relaxed);
+        return silent();
+    }
+    match told.recv_timeout(PATIENCE) {
+        Ok(answer) => answer,
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => silent(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_of_a_name_stands() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counts = Arc::clone(&asked);
+        let uplinks = move || {
+            counts.fetch_add(1, Ordering::Relaxed);
+            Vec::new()
+        };
+        let system: Lookup = Arc::new(|name| match name {
+            "known.test" => Ok(vec![IpAddr::from([192, 0, 2, 1])]),
+            "unknown.test" => Err(io::Error::other("failed to lookup address information: Name or service not known")),
+            _ => Err(io::Error::other("failed to lookup address information: Temporary failure in name resolution")),
+        });
+        let lookup = over_uplinks(system, uplinks);
+        assert_eq!(lookup("known.test").unwrap(), [IpAddr::from([192, 0, 2, 1])]);
+        assert!(explain(&lookup("unknown.test").unwrap_err()).starts_with("Name or"));
+        assert_eq!(asked.load(Ordering::Relaxed), 0);
+        assert!(is_silence(&explain(&lookup("other.test").unwrap_err())));
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        // Names of the local network are no affair of an uplink's name server.
+        assert!(lookup("printer").is_err() && lookup("printer.local").is_err());
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_system_that_never_answers_holds_up_a_bounded_number() {
+        let system: Lookup = Arc::new(|_| {
+            loop {
+                thread::park();
+            }
+        });
+        let abandoned = Arc::new(AtomicUsize::new(ABANDONED_MAX - 1));
+        assert!(is_silence(&explain(&by_system(&system, "a.test", &abandoned).unwrap_err())));
+        assert!(is_silence(&explain(&by_system(&system, "b.test", &abandoned).unwrap_err())));
+        assert_eq!(abandoned.load(Ordering::Relaxed), ABANDONED_MAX, "it was not asked any more");
+    }
+}

@@ -1,0 +1,119 @@
+//! Asks all name servers at once, each over its uplink, and takes what comes first.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::os::fd::AsFd as _;
+
+use linux::clock::Clock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{Domain, Protocol, Socket, Type};
+use units::Duration;
+
+use super::message::{ANSWER_BYTES_MAX, Family, answer, question};
+use super::servers::Server;
+
+/// When what was not answered is asked again, and when nobody waits any longer.
+const AGAIN: Duration = Duration::from_millis(800);
+const PATIENCE: Duration = Duration::from_secs(3);
+/// From the addresses of one family to the end of the wait for those of the other: both are asked for at the same time.
+const OTHER_FAMILY: Duration = Duration::from_millis(100);
+/// Questions under way at most.
+const QUESTIONS_MAX: usize = 64;
+const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
+
+/// A question to a server, on a socket of its own that hears of that server alone.
+struct Question {
+    socket: UdpSocket,
+    octets: Vec<u8>,
+    id: u16,
+    family: Family,
+    is_answered: bool,
+}
+
+/// The addresses of a name; `None` if nobody gave any in time.
+pub fn ask(name: &str, servers: &[Server]) -> Option<Vec<IpAddr>> {
+    let begin = |server| FAMILIES.into_iter().filter_map(move |family| Question::new(name, server, family).ok());
+    let mut questions: Vec<Question> = servers.iter().flat_map(begin).take(QUESTIONS_MAX).collect();
+    let clock = Clock::start();
+    let now = clock.now();
+    let (mut again_at, mut until) = (Some(now + AGAIN), now + PATIENCE);
+    let mut found: [Vec<IpAddr>; 2] = Default::default();
+    while questions.iter().any(|question| !question.is_answered) && clock.now() < until {
+        if again_at.is_some_and(|at| at <= clock.now()) {
+            again_at = None;
+            // What cannot be sent is not answered.
+            questions.iter().filter(|question| !question.is_answered).for_each(|question| drop(question.send()));
+        }
+        wait(&questions, again_at.map_or(until, |at| at.min(until)).saturating_since(clock.now()));
+        for question in questions.iter_mut().filter(|question| !question.is_answered) {
+            let Some(addresses) = question.take(name) else { continue };
+            let place = &mut found[usize::from(question.family == Family::V6)];
+            if place.is_empty() && !addresses.is_empty() {
+                *place = addresses;
+                until = until.min(clock.now() + OTHER_FAMILY);
+            }
+        }
+        if found.iter().all(|addresses| !addresses.is_empty()) {
+            break;
+        }
+    }
+    let addresses = found.concat();
+    (!addresses.is_empty()).then_some(addresses)
+}
+
+/// Until something can be read, and no longer than `left`.
+fn wait(questions: &[Question], left: Duration) {
+    let open = questions.iter().filter(|question| !question.is_answered);
+    let mut fds: Vec<PollFd<'_>> =
+        open.map(|question| PollFd::from_borrowed_fd(question.socket.as_fd(), PollFlags::IN)).collect();
+    let left = Timespec {
+        tv_sec: (left.as_nanos() / 1_000_000_000) as i64,
+        tv_nsec: (left.as_nanos() % 1_000_000_000) as i64,
+    };
+    // Interrupted is as good as over: it is looked again.
+    let _ = poll(&mut fds, Some(&left));
+}
+
+impl Question {
+    /// Asks, over the server's uplink whatever the routes say. Binding to an interface needs no right from Linux 5.7 on.
+    fn new(name: &str, server: &Server, family: Family) -> io::Result<Self> {
+        let mut number = [0; 2];
+        getrandom::fill(&mut number).map_err(io::Error::other)?;
+        let id = u16::from_ne_bytes(number);
+        let octets = question(id, name, family).ok_or(io::ErrorKind::InvalidInput)?;
+        let (domain, any): (_, IpAddr) = match server.place {
+            std::net::SocketAddr::V4(_) => (Domain::IPV4, Ipv4Addr::UNSPECIFIED.into()),
+            std::net::SocketAddr::V6(_) => (Domain::IPV6, Ipv6Addr::UNSPECIFIED.into()),
+        };
+        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+        socket.set_nonblocking(true)?;
+        socket.bind_device(Some(server.interface.as_bytes()))?;
+        socket.bind(&std::net::SocketAddr::new(any, 0).into())?;
+        socket.connect(&server.place.into())?;
+        let question = Self { socket: socket.into(), octets, id, family, is_answered: false };
+        question.send()?;
+        Ok(question)
+    }
+
+    fn send(&self) -> io::Result<()> {
+        self.socket.send(&self.octets).map(|_| ())
+    }
+
+    /// The addresses that have come, none if there are none; `None` if nothing has. A server that cannot tell has answered too.
+    fn take(&mut self, name: &str) -> Option<Vec<IpAddr>> {
+        let mut room = [0; ANSWER_BYTES_MAX];
+        match self.socket.recv(&mut room) {
+            Ok(len) => {
+                let addresses = answer(&room[..len], self.id, name, self.family)?;
+                self.is_answered = true;
+                Some(addresses)
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => None,
+            // Nobody is there (ICMP).
+            Err(_) => {
+                self.is_answered = true;
+                None
+            }
+        }
+    }
+}

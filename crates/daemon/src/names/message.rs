@@ -1,0 +1,127 @@
+//! A question and what answers it (RFC 1035 section 4): octets from a network, which may be anything.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use simple_dns::rdata::RData;
+use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE};
+
+/// Octets of an answer at most, without EDNS (RFC 1035 section 4.2.1).
+pub const ANSWER_BYTES_MAX: usize = 512;
+
+/// Addresses of which family are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    V4,
+    V6,
+}
+
+impl Family {
+    const fn record(self) -> TYPE {
+        match self {
+            Self::V4 => TYPE::A,
+            Self::V6 => TYPE::AAAA,
+        }
+    }
+}
+
+/// A question for the addresses of a name; `None` if it cannot be one (RFC 1035 section 2.3.4).
+pub fn question(id: u16, name: &str, family: Family) -> Option<Vec<u8>> {
+    let mut packet = Packet::new_query(id);
+    packet.set_flags(PacketFlag::RECURSION_DESIRED);
+    let name = Name::new(name).ok()?;
+    packet.questions.push(Question::new(name, QTYPE::TYPE(family.record()), QCLASS::CLASS(CLASS::IN), false));
+    packet.build_bytes_vec().ok()
+}
+
+/// The addresses that `octets` give, if they answer that question; none where there are none. `None`: they answer something else, or say that
+/// the server cannot tell.
+pub fn answer(octets: &[u8], id: u16, name: &str, family: Family) -> Option<Vec<IpAddr>> {
+    let packet = Packet::parse(octets).ok()?;
+    let asked = packet.questions.first()?;
+    let is_ours = packet.id() == id
+        && packet.has_flags(PacketFlag::RESPONSE)
+        && asked.qtype == QTYPE::TYPE(family.record())
+        && asked.qname.to_string().eq_ignore_ascii_case(name.trim_end_matches('.'));
+    if !is_ours || !matches!(packet.rcode(), RCODE::NoError | RCODE::NameError) {
+        return None;
+    }
+    // Names behind aliases (CNAME) have other owners: a server that recurs gives what belongs to the question.
+    let address = |data: &RData<'_>| match data {
+        RData::A(record) => Some(IpAddr::V4(Ipv4Addr::from(record.address))),
+        RData::AAAA(record) => Some(IpAddr::V6(Ipv6Addr::from(record.address))),
+        _ => None,
+    };
+    Some(packet.answers.iter().filter_map(|record| address(&record.rdata)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use simple_dns::ResourceRecord;
+    use simple_dns::rdata::{A, AAAA};
+
+    use super::*;
+
+    /// What a server answers to `question`.
+    fn answered(question: &[u8], change: impl FnOnce(&mut Packet<'_>)) -> Vec<u8> {
+        let mut packet = Packet::parse(question).unwrap().into_reply();
+        let name = packet.questions[0].qname.clone();
+        let data = match packet.questions[0].qtype {
+            QTYPE::TYPE(TYPE::A) => RData::A(A { address: 0xc000_0201 }),
+            _ => RData::AAAA(AAAA { address: 1 }),
+        };
+        packet.answers.push(ResourceRecord::new(name, CLASS::IN, 60, data));
+        change(&mut packet);
+        packet.build_bytes_vec().unwrap()
+    }
+
+    #[test]
+    fn an_answer_is_read() {
+        for (family, address) in
+            [(Family::V4, IpAddr::from([192, 0, 2, 1])), (Family::V6, IpAddr::from(1u128.to_be_bytes()))]
+        {
+            let asked = question(7, "a.Example", family).unwrap();
+            let octets = answered(&asked, |_| {});
+            assert_eq!(answer(&octets, 7, "a.example", family), Some(vec![address]));
+            let none = answered(&asked, |packet| {
+                packet.answers.clear();
+                *packet.rcode_mut() = RCODE::NameError;
+            });
+            assert_eq!(answer(&none, 7, "a.example", family), Some(Vec::new()));
+        }
+    }
+
+    #[test]
+    fn what_answers_something_else_is_none() {
+        let asked = question(7, "a.example", Family::V4).unwrap();
+        let octets = answered(&asked, |_| {});
+        assert_eq!(answer(&octets, 8, "a.example", Family::V4), None, "another number");
+        assert_eq!(answer(&octets, 7, "b.example", Family::V4), None, "another name");
+        assert_eq!(answer(&octets, 7, "a.example", Family::V6), None, "another family");
+        assert_eq!(answer(&asked, 7, "a.example", Family::V4), None, "a question");
+        let refused = answered(&asked, |packet| *packet.rcode_mut() = RCODE::Refused);
+        assert_eq!(answer(&refused, 7, "a.example", Family::V4), None);
+    }
+
+    #[test]
+    fn what_cannot_be_a_name_is_not_asked_for() {
+        assert_eq!(question(1, &"a".repeat(64), Family::V4), None);
+        assert_eq!(question(1, &"a.".repeat(200), Family::V4), None);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_arrives_is_read_without_a_panic(octets in proptest::collection::vec(any::<u8>(), 0..600)) {
+            answer(&octets, 7, "a.example", Family::V4);
+        }
+
+        #[test]
+        fn answers_with_errors_are_read_without_a_panic(place in 0usize..60, octet: u8) {
+            let asked = question(7, "a.example", Family::V4).unwrap();
+            let mut octets = answered(&asked, |_| {});
+            let place = place % octets.len();
+            octets[place] = octet;
+            answer(&octets, 7, "a.example", Family::V4);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Whom to ask, over which uplink.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+
+use linux::uplink::Uplink;
+
+/// The port of name servers.
+const PORT: u16 = 53;
+/// Where the system's name servers are named: the second has those behind the stub that systemd-resolved puts into the first.
+const FILES: [&str; 2] = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];
+/// Name servers of the system that are asked, at most: three is what resolvers read.
+const SYSTEM_MAX: usize = 3;
+
+/// A name server, to be asked over one uplink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// The uplink's interface.
+    pub interface: String,
+    /// Where the server is.
+    pub place: SocketAddr,
+}
+
+/// Whether the name is one of the Internet's: others are no affair of an uplink's name server (RFC 6762 section 3).
+pub fn may_be_asked(name: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    name.contains('.') && !name.to_ascii_lowercase().ends_with(".local")
+}
+
+/// All name servers for each of these uplinks: the system's, and its gateways.
+pub fn list(uplinks: &[Uplink]) -> Vec<Server> {
+    let files: String = FILES.iter().filter_map(|file| fs::read_to_string(file).ok()).collect::<Vec<_>>().join("\n");
+    let system = parse(&files);
+    uplinks.iter().flat_map(|uplink| of(uplink, &system)).collect()
+}
+
+/// The name servers that files like `resolv.conf` name. What is on this device itself is the stub that was asked before.
+fn parse(text: &str) -> Vec<IpAddr> {
+    let mut servers: Vec<IpAddr> = Vec::new();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        let address = (words.next() == Some("nameserver")).then(|| words.next()?.parse::<IpAddr>().ok()).flatten();
+        servers.extend(address.filter(|ip| !ip.is_loopback() && !servers.contains(ip)));
+    }
+    servers.truncate(SYSTEM_MAX);
+    servers
+}
+
+fn of(uplink: &Uplink, system: &[IpAddr]) -> Vec<Server> {
+    let gateways = uplink.ways().filter_map(|way| way.gateway);
+    let has_family = |ip: &IpAddr| uplink.ways().any(|way| way.address.is_ipv4() == ip.is_ipv4());
+    let mut servers: Vec<Server> = Vec::new();
+    for ip in gateways.chain(system.iter().copied().filter(has_family)) {
+        let server = Server { interface: uplink.interface.clone(), place: place(ip, uplink.index) };
+        if !servers.contains(&server) {
+            servers.push(server);
+        }
+    }
+    servers
+}
+
+/// A link-local address means something beside its interface alone.
+fn place(ip: IpAddr, index: u32) -> SocketAddr {
+    match ip {
+        IpAddr::V6(ip) if ip.is_unicast_link_local() => SocketAddrV6::new(ip, PORT, 0, index).into(),
+        ip => (ip, PORT).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use linux::uplink::Way;
+
+    use super::*;
+
+    #[test]
+    fn the_internets_names_are_asked_for_alone() {
+        for (name, may) in [
+            ("a.example", true),
+            ("A.Example.", true),
+            ("printer", false),
+            ("printer.local", false),
+            ("x.LOCAL.", false),
+        ] {
+            assert_eq!(may_be_asked(name), may, "{name}");
+        }
+    }
+
+    #[test]
+    fn name_servers_are_those_of_the_files_and_the_gateways() {
+        let text = "# a comment\nnameserver 127.0.0.53\nnameserver 198.51.100.1\noptions edns0\nnameserver nonsense\n\
+                    nameserver 198.51.100.1\nnameserver 2001:db8::1\nnameserver fe80::1%eth0\nnameserver 198.51.100.2\nnameserver 198.51.100.3\n";
+        let system = parse(text);
+        assert_eq!(system, ["198.51.100.1", "2001:db8::1", "198.51.100.2"].map(|ip| ip.parse::<IpAddr>().unwrap()));
+        let way = |address: &str, gateway: &str| {
+            Some(Way { address: address.parse().unwrap(), prefix_len: 24, gateway: Some(gateway.parse().unwrap()) })
+        };
+        let mut uplink = Uplink {
+            interface: "usb0".into(),
+            index: 7,
+            mtu: 1500,
+            v4: way("192.168.42.10", "192.168.42.129"),
+            v6: None,
+        };
+        let places =
+            |uplink: &Uplink| of(uplink, &system).iter().map(|server| server.place.to_string()).collect::<Vec<_>>();
+        assert_eq!(places(&uplink), ["192.168.42.129:53", "198.51.100.1:53", "198.51.100.2:53"]);
+        uplink.v4 = None;
+        uplink.v6 = way("2001:db8:1::10", "fe80::1");
+        assert_eq!(places(&uplink), ["[fe80::1%7]:53", "[2001:db8::1]:53"]);
+    }
+}
