@@ -116,16 +116,13 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     proxy_config.forbidden.extend(uplink::own_addresses()?);
     let shared: Shared = Arc::new(Mutex::new(roster));
     if options.names_over_uplinks {
-        let roster = Arc::clone(&shared);
-        proxy_config.lookup = names::over_uplinks(proxy_config.lookup, move || lock(&roster).there());
+        look_up_over_uplinks(&mut proxy_config, &shared);
     }
     let mut proxy = Proxy::new(proxy_config, &used, move || waker.wake(), |line| warn!("{line}"))?;
     // Of all addresses that the engine was given, it begins with those in use.
     addresses.iter().for_each(|ip| endpoint.remove_local_address(*ip, driver.now()));
     used.iter().for_each(|uplink| proxy.add_uplink(*uplink, &mut endpoint, driver.now()));
-    for (ip, name) in lock(&shared).named() {
-        proxy.set_name(ip, name);
-    }
+    lock(&shared).named().for_each(|(ip, name)| proxy.set_name(ip, name));
     proxy.end_at(stop.as_fd()).map_err(Error::system("watch a socket"))?;
     let source = proxy.source().map_err(Error::system("duplicate an epoll descriptor"))?;
     let server = server::Server::open(&Place::here()?, &device, options.control_group)?;
@@ -164,6 +161,12 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
         end.stop();
         ended.map(|_| ())
     })
+}
+
+/// Names are looked up over the uplinks that are there when one is asked for.
+fn look_up_over_uplinks(proxy: &mut ProxyConfig, roster: &Shared) {
+    let roster = Arc::clone(roster);
+    proxy.lookup = names::over_uplinks(Arc::clone(&proxy.lookup), move || lock(&roster).there());
 }
 
 /// What is `wrong` with uplinks, and what else runs here.

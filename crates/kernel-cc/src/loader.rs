@@ -173,8 +173,8 @@ pub fn unload(controller: &Controller) -> Result<()> {
     }
     fs::remove_file(link(controller)).map_err(Error::FileSystem)?;
     fs::remove_dir_all(folder(controller)).map_err(Error::FileSystem)?;
-    // The kernel does it a moment later.
-    for _ in 0..200 {
+    // The kernel does it a moment later, on a busy machine seconds later.
+    for _ in 0..LOOKS_MAX {
         if !sysctl::available()?.iter().any(|name| name == controller.kernel_name) {
             break;
         }
