@@ -323,6 +323,38 @@ fn mappings_that_wait_move_with_the_numbers() {
     }
 }
 
+/// RFC 9293 section 3.8.4: who asks for a sign of life wants the other host's, not the relay's.
+#[test]
+fn questions_are_answered_when_the_other_host_lives() {
+    for octets in [0, 1] {
+        for side in [Side::Source, Side::Destination] {
+            let (mut relay, mut seen, now) = joined();
+            let heard = |seen: &Seen, side| seen.latest[index(side)].clone().unwrap();
+            let mut question = Segment::new(host(side), host(side.opposite()));
+            (question.seq, question.ack) = (heard(&seen, side).ack - 1, heard(&seen, side).end());
+            (question.flags, question.window) = (Flags::ACK, 60_000);
+            question.payload = Payload::Bytes(vec![0; octets].into());
+            seen.latest = [None, None];
+            relay.handle_segment(side, question.clone(), now);
+            deliver(&mut relay, &mut seen, now);
+            assert_eq!(seen.latest[index(side)], None, "nobody knows yet");
+            let passed_on = heard(&seen, side.opposite());
+            assert_eq!((passed_on.src, passed_on.payload.len()), (host(side), 1));
+            let mut answer = Segment::new(passed_on.dst, passed_on.src);
+            (answer.seq, answer.ack) = (passed_on.ack, passed_on.seq + 1);
+            (answer.flags, answer.window) = (Flags::ACK, 60_000);
+            relay.handle_segment(side.opposite(), answer.clone(), now);
+            deliver(&mut relay, &mut seen, now);
+            assert_eq!(heard(&seen, side).ack, question.seq + 1);
+            // One answer for a question.
+            seen.latest = [None, None];
+            relay.handle_segment(side.opposite(), answer, now);
+            deliver(&mut relay, &mut seen, now);
+            assert_eq!(seen.latest, [None, None]);
+        }
+    }
+}
+
 /// A segment with its headers is one IP packet, and its mapping has 16 bits for its length, however much the owner of the relay
 /// hands over and the driver takes at once.
 #[test]

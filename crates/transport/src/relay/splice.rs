@@ -55,6 +55,8 @@ pub(super) struct Splice {
     /// The hosts use DSS checksums.
     pub(super) checksum: bool,
     pub(super) widened_bytes: u64,
+    /// The host at this side waits for a sign of life of the other one.
+    asked: PerSide<bool>,
     overflowed_segments: u64,
     events: VecDeque<RelayEvent>,
 }
@@ -92,6 +94,7 @@ impl Splice {
             flows: PerSide::from_fn(|_| Flow::new()),
             checksum: false,
             widened_bytes: 0,
+            asked: PerSide::from_fn(|_| false),
             overflowed_segments: 0,
             events: VecDeque::new(),
         }
@@ -109,6 +112,9 @@ impl Splice {
         data: &mut VecDeque<Piece>,
         now: Instant,
     ) {
+        if self.is_question(side, &segment) {
+            return self.pass_question(side);
+        }
         if self.is_full(side.opposite()) && !segment.payload.is_empty() {
             // Not acknowledged, so the sender keeps it.
             self.overflowed_segments += 1;
@@ -143,6 +149,7 @@ impl Splice {
         if !self.progress(side, segment, arrival, now) {
             return self.abort(ResetReason::MptcpSpecific);
         }
+        self.answer_question(side.opposite());
         let Some(leg) = &mut self.legs[side] else { return };
         leg.on_ack(&arrival.ack, now);
         let flow = &mut self.flows[side];
@@ -157,6 +164,27 @@ impl Splice {
             let to = side.opposite();
             self.flows[to].ended = true;
             self.events.push_back(RelayEvent::Ending { splice: self.id, to });
+        }
+    }
+
+    /// Whether the host at `side` only wants to know if the other one lives (RFC 9293 section 3.8.4), or takes data again.
+    fn is_question(&self, side: Side, segment: &Segment) -> bool {
+        self.stage == Stage::Joined && self.legs[side].as_ref().is_some_and(|leg| leg.tcb.is_question(segment))
+    }
+
+    /// This relay lives, but that is not what was asked: the other host is, and the answer waits for its own.
+    fn pass_question(&mut self, from: Side) {
+        self.asked[from] = true;
+        if let Some(leg) = &mut self.legs[from.opposite()] {
+            leg.tcb.demand_sign_of_life();
+        }
+    }
+
+    /// The other host was heard.
+    fn answer_question(&mut self, of: Side) {
+        let is_asked = core::mem::take(&mut self.asked[of]);
+        if let Some(leg) = self.legs[of].as_mut().filter(|_| is_asked) {
+            leg.tcb.demand_ack();
         }
     }
 

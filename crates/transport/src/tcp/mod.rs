@@ -472,6 +472,15 @@ impl Tcb {
         }
     }
 
+    /// Whether the peer asks so: with the octet before the next one that is expected, or with none at its place.
+    pub(crate) fn is_question(&self, segment: &Segment) -> bool {
+        self.state.is_synchronized()
+            && segment.flags.contains(Flags::ACK)
+            && !segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST)
+            && segment.seq + 1 == self.receive.nxt()
+            && segment.payload.sequence_len() <= 1
+    }
+
     /// Time-outs in a row without progress.
     pub(crate) fn consecutive_timeouts(&self) -> u32 {
         self.timeouts
