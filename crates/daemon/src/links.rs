@@ -98,6 +98,7 @@ impl Links {
                 self.heed_found();
                 self.note_places();
                 self.heed_removed();
+                self.links.iter_mut().for_each(Link::heed_lost_ways);
             }
             for link in &mut self.links {
                 if link.takes_change() || is_time {

@@ -331,6 +331,13 @@ impl Link {
         Ok(())
     }
 
+    /// A device that somebody has set down and up again has lost its address and route.
+    pub fn heed_lost_ways(&mut self) {
+        if self.has_carrier {
+            self.ways.heed_loss();
+        }
+    }
+
     /// Whether it is otherwise than when this was asked before.
     pub const fn takes_change(&mut self) -> bool {
         core::mem::replace(&mut self.changed, false)

@@ -3,6 +3,7 @@
 //! It is a point-to-point link with an address and a default route for each family that the relay's own link carries, so it is discovered,
 //! watched and plumbed as any other uplink is. While the relay is not there, it has no carrier.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt as _;
@@ -138,6 +139,13 @@ impl Ways {
         Ok(())
     }
 
+    /// Whoever sets a device down takes its ways from it: those that are gone are made anew by the next [`Self::set`].
+    pub fn heed_loss(&mut self) {
+        for family in 0..2 {
+            self.there[family] &= has_way(&self.device, self.addresses[family]);
+        }
+    }
+
     /// Makes the device again, which was deleted, as [`open`] made it. It needs no right but the shell's: that makes the device for this user,
     /// and whoever a device was made for may take it.
     ///
@@ -186,6 +194,23 @@ impl Ways {
         writeln!(self.requests.as_mut().expect("open until drop"), "{change}")?;
         let len = self.answers.read_line(&mut String::new())?;
         if len == 0 { Err(std::io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+    }
+}
+
+/// Whether the kernel still has what [`Ways`] made: of IPv4 the default route, of IPv6 the address, which goes with it. Where that cannot be
+/// read, it has.
+fn has_way(device: &str, own: IpAddr) -> bool {
+    let file = if own.is_ipv4() { "route" } else { "if_inet6" };
+    let Ok(text) = fs::read_to_string(format!("/proc/thread-self/net/{file}")) else { return true };
+    match own {
+        // Interface, destination, gateway, flags, counts, metric, mask.
+        IpAddr::V4(_) => text.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>()).any(|fields| {
+            fields.first() == Some(&device) && fields.get(1) == Some(&"00000000") && fields.get(7) == Some(&"00000000")
+        }),
+        IpAddr::V6(own) => {
+            let address = format!("{:032x}", u128::from(own));
+            text.lines().any(|line| line.starts_with(&address) && line.ends_with(device))
+        }
     }
 }
 

@@ -55,3 +55,19 @@ fn a_name_that_somebody_else_has_taken_is_left_to_them_and_said() {
     laptop.ip(["link delete via-anna".to_owned()]).unwrap();
     wait_until("the device is made again", || bed.status()["uplinks"][1]["lost"].is_null());
 }
+
+#[test]
+fn a_device_that_was_down_is_used_again_when_it_is_up() {
+    let Some(bed) = Bed::with_phones(&[0]) else { return };
+    let files = Files::new(1000);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    bed.pair(0);
+    let _relay = bed.lend(0);
+    let _joined = bed.join();
+    bed.net.laptop.ip(["link set via-anna down".to_owned()]).unwrap();
+    let lost = || bed.status()["uplinks"][1]["lost"].to_string();
+    wait_until("it is said that it is down", || lost().contains("is down"));
+    bed.net.laptop.ip(["link set via-anna up".to_owned()]).unwrap();
+    wait_until("it is used again", || bed.status()["uplinks"][1]["lost"].is_null());
+    assert!(bed.reaches("via-anna", super::URL));
+}
