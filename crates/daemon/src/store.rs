@@ -50,7 +50,10 @@ impl Store {
     pub fn make(&self) -> Result<()> {
         let mut builder = DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(&self.folder);
-        made.map_err(Error::system(format!("make {}, where keys are kept (try sudo)", self.folder.display())))
+        made.map_err(|error| {
+            let what = format!("make {}, where keys are kept{}", self.folder.display(), remedy(&error));
+            Error::system(what)(error)
+        })
     }
 
     /// The folder.
@@ -130,7 +133,8 @@ impl Store {
         let path = self.path("lock");
         let mut options = OpenOptions::new();
         let file = options.append(true).create(true).mode(0o600).open(&path);
-        let file = file.map_err(Error::system(format!("write to {} (try sudo)", path.display())))?;
+        let file =
+            file.map_err(|error| Error::system(format!("write to {}{}", path.display(), remedy(&error)))(error))?;
         loop {
             match flock(&file, FlockOperation::LockExclusive) {
                 Ok(()) => return Ok(file),
@@ -141,10 +145,20 @@ impl Store {
     }
 }
 
+/// What to do about it, in parentheses, where that is known.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::PermissionDenied => " (try sudo)",
+        ErrorKind::AlreadyExists | ErrorKind::NotADirectory => " (name a folder with --state: this is a file)",
+        ErrorKind::IsADirectory => " (a folder is in its place: move that away)",
+        ErrorKind::ReadOnlyFilesystem => " (name a folder that can be written to with --state)",
+        _ => "",
+    }
+}
+
 /// The text of a file, if there is one.
 fn read(path: &Path) -> Result<Option<String>> {
-    let denied = |error: &io::Error| if error.kind() == ErrorKind::PermissionDenied { " (try sudo)" } else { "" };
-    let cannot = |error: io::Error| Error::system(format!("read {}{}", path.display(), denied(&error)))(error);
+    let cannot = |error: io::Error| Error::system(format!("read {}{}", path.display(), remedy(&error)))(error);
     match fs::metadata(path) {
         Ok(metadata) if metadata.len() > FILE_BYTES_MAX => {
             Err(cannot(io::Error::new(ErrorKind::InvalidData, "it is larger than any that this program writes")))
