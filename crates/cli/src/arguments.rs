@@ -468,6 +468,9 @@ pub struct Relay {
     /// What the others call this device; by default its host name
     #[arg(long, value_name = "NAME", value_parser = device_name)]
     pub name: Option<Name>,
+    /// What becomes of subflows on their way
+    #[arg(long, value_enum, default_value_t, requires = "share")]
+    pub mode: RelayMode,
     /// The highest rate that is lent, each way; all: no limit
     #[arg(long, value_name = "RATE", default_value = "10M", requires = "share", value_parser = cap, allow_hyphen_values = true)]
     pub rate: Cap,
@@ -493,6 +496,16 @@ pub struct Relay {
     /// Print what would be changed on this host, each step with its undo, and change nothing
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// What a relay does with subflows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum RelayMode {
+    /// Pass them on as packets
+    #[default]
+    Route,
+    /// End those that join a connection here, acknowledge at once and carry the data on: for a Wi-Fi that loses packets
+    FastAck,
 }
 
 /// Arguments of `anabranch peers`.

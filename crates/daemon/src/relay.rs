@@ -3,11 +3,12 @@
 //! ```text
 //!  destinations ── sealed datagrams ── forwarder ── TUN device ── plumbing ── the shared interface
 //!                                          ▲
-//!                     terms, shapers, scavenger, volume, battery
+//!             splices, terms, shapers, scavenger, volume, battery
 //! ```
 //!
 //! ```text
 //! forwarder    the loop between the links and the device
+//! splices      subflows that end here and go on from here
 //! allowed      who may use it
 //! terms        whether it lends now, and how much
 //! courtesy     the limits on what is lent, and what is seen through them
@@ -36,6 +37,7 @@ mod passive_rtt;
 mod pauses;
 mod scavenger;
 mod shaper;
+mod splices;
 pub mod status;
 mod terms;
 mod volume;
@@ -68,6 +70,8 @@ use crate::pairing::{self, Invitation};
 use crate::store::Store;
 use allowed::AllowList;
 use forwarder::{Forwarder, Shared};
+pub use splices::Mode;
+use splices::Splices;
 use status::{Lent, RelayStatus};
 use terms::Lending;
 use volume::Volume;
@@ -82,6 +86,8 @@ pub struct RelayOptions {
     pub name: Name,
     /// Where keys and what was used are kept.
     pub state: PathBuf,
+    /// What becomes of subflows on their way.
+    pub mode: Mode,
     /// The highest rate of each direction; none: all that there is.
     pub rate: Option<Rate>,
     /// How much may be lent; none: no end.
@@ -144,6 +150,7 @@ pub fn relay(
                 name: options.name.to_string(),
                 state: std::path::absolute(&options.state).unwrap_or_else(|_| options.state.clone()),
                 port: PORT,
+                mode: options.mode,
                 ..shown(lent_uplink)
             },
             ..RelayStatus::default()
@@ -155,7 +162,8 @@ pub fn relay(
     let announcement = announcement.map_err(|error| warn!("{error}")).ok();
     let answerer = Answerer::new(identity, random_seed()?);
     lock(&shared).lending.expected = modem::expected(&options.share);
-    let mut forwarder = Forwarder::new(socket, tun, answerer, allowed, Arc::clone(&shared), Clock::start());
+    let splices = Splices::new(options.mode, random_seed()?);
+    let mut forwarder = Forwarder::new(socket, tun, answerer, allowed, Arc::clone(&shared), splices, Clock::start());
     forwarder.look_first()?;
     ready(&lock(&shared).status);
     rights::give_up()?;

@@ -2,6 +2,7 @@
 //! links.
 
 mod devices;
+mod fast_ack;
 mod killed;
 
 use std::fs;
@@ -21,7 +22,7 @@ use daemon::links::RelayChoice;
 use daemon::pairing::{self, Invitation};
 use daemon::proxy::ProxyConfig;
 use daemon::proxy::choice::Tier;
-use daemon::relay::{Limit, Period, RelayOptions, relay};
+use daemon::relay::{Limit, Mode, Period, RelayOptions, relay};
 use daemon::store::Store;
 use interop::{Daemon, Files, Running, Tethered, USB, ask, carried, in_three_tries, output, wait_for, wait_until};
 use linux::EngineOptions;
@@ -81,6 +82,7 @@ impl Bed {
             share: self.share(number),
             name: NAMES[number].parse().unwrap(),
             state: self.state(NAMES[number]),
+            mode: Mode::Route,
             rate: None,
             volume: None,
             battery_min: None,

@@ -5,13 +5,13 @@ use std::io::IsTerminal as _;
 use daemon::control::{self, Request};
 use daemon::pairing::{self, Invitation};
 use daemon::relay::status::RelayStatus;
-use daemon::relay::{Limit, Period, RelayOptions, rehearse, relay as lend};
+use daemon::relay::{Limit, Mode, Period, RelayOptions, rehearse, relay as lend};
 use daemon::store::Store;
 use lab::present::quantity;
 use linux::stop::Stop;
 use linux::uplink::LENDER;
 
-use crate::arguments;
+use crate::arguments::{self, RelayMode};
 use crate::commands::device;
 use crate::console;
 use crate::failure::Failure;
@@ -25,6 +25,7 @@ pub fn relay(arguments: &arguments::Relay) -> Result<(), Failure> {
         share: share.clone(),
         name: device::name(arguments.name.as_ref())?,
         state: arguments.state.clone(),
+        mode: mode(arguments.mode),
         rate: arguments.rate.0,
         volume: volume(arguments)?,
         battery_min: (arguments.battery > 0).then_some(arguments.battery),
@@ -55,6 +56,13 @@ fn show(invitation: &Invitation, qr: bool) {
     );
     // That nobody reads it any more must not end the service.
     let _ = console::print(&text);
+}
+
+const fn mode(mode: RelayMode) -> Mode {
+    match mode {
+        RelayMode::Route => Mode::Route,
+        RelayMode::FastAck => Mode::FastAck,
+    }
 }
 
 fn volume(arguments: &arguments::Relay) -> Result<Option<Limit>, Failure> {
@@ -118,6 +126,10 @@ fn describe(status: &RelayStatus, pairs: bool) -> String {
         }
         _ => String::new(),
     };
+    let mode = match relay.mode {
+        Mode::Route => "",
+        Mode::FastAck => ", acknowledges at once",
+    };
     let names: Vec<&str> = relay.destinations.iter().map(|destination| destination.name.as_str()).collect();
     let to = if names.is_empty() {
         if pairs {
@@ -130,7 +142,7 @@ fn describe(status: &RelayStatus, pairs: bool) -> String {
         names.join(", ")
     };
     format!(
-        "{} lends {} ({})\n  to {to}\n  {rate}{volume}\n  heard on UDP port {}, from every network but that of {}\nCtrl-C ends it and takes \
+        "{} lends {} ({})\n  to {to}\n  {rate}{volume}{mode}\n  heard on UDP port {}, from every network but that of {}\nCtrl-C ends it and takes \
          everything back; `anabranch status --watch` in another terminal shows what it does\n",
         relay.name,
         relay.interface,

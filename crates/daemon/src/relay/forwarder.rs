@@ -15,11 +15,13 @@ use linux::uplink::{SLOTS_MAX, slot_addresses};
 use linux::wait::wait;
 use linux::{Error, Result};
 use tracing::info;
+use transport::relay::Side;
 use units::{Duration, Instant, Rate};
 
 use super::allowed::AllowList;
 use super::counters::Counters;
 use super::courtesy::Courtesy;
+use super::splices::{Made, Splices};
 use super::status::{LentTo, RelayStatus};
 use super::terms::Lending;
 use super::{battery, today};
@@ -59,6 +61,7 @@ pub struct Forwarder {
     shared: Arc<Mutex<Shared>>,
     clock: Clock,
     courtesy: Courtesy<(u8, Bytes), (u8, Vec<u8>)>,
+    splices: Splices,
     meters: [Meter; SLOTS_MAX as usize + 1],
     refused_datagrams: u64,
     looked_at: Instant,
@@ -74,6 +77,7 @@ impl Forwarder {
         answerer: Answerer,
         allowed: AllowList,
         shared: Arc<Mutex<Shared>>,
+        splices: Splices,
         clock: Clock,
     ) -> Self {
         let (rate, expected, counters) = {
@@ -88,6 +92,7 @@ impl Forwarder {
             shared,
             clock,
             courtesy: Courtesy::new(rate, expected, counters),
+            splices,
             meters: [Meter::default(); SLOTS_MAX as usize + 1],
             refused_datagrams: 0,
             looked_at: Instant::ZERO,
@@ -113,7 +118,8 @@ impl Forwarder {
     pub fn run(&mut self, stop: &Stop) -> Result<()> {
         let mut ready = Vec::new();
         loop {
-            let until = self.courtesy.next_at().into_iter().fold(self.looked_at + LOOK, Instant::min);
+            let due = [self.courtesy.next_at(), self.splices.poll_timeout()].into_iter().flatten();
+            let until = due.fold(self.looked_at + LOOK, Instant::min);
             let devices = [self.socket.as_fd(), self.tun.as_fd()];
             if !wait(&self.clock, Some(until), stop.as_fd(), devices, &mut ready)? {
                 return self.end();
@@ -121,7 +127,10 @@ impl Forwarder {
             let now = self.clock.now();
             self.take_datagrams(now);
             self.take_packets(now)?;
-            self.release(now)?;
+            self.splices.handle_timeout(now);
+            self.release_down(now);
+            self.release_made(now);
+            self.release_up(now)?;
             self.answer();
             if self.courtesy.tick_at() <= now {
                 self.give_way(now);
@@ -158,9 +167,10 @@ impl Forwarder {
             };
             match self.answerer.handle_datagram(place, &octets[..len], &mut room, now) {
                 // Whoever sends for others sends nothing.
+                Caught::Packet(slot, packet) if !is_from(packet, slot) => self.note_lost(slot),
                 Caught::Packet(slot, packet) => {
-                    if !is_from(packet, slot) || !self.courtesy.enter_up((slot, packet.to_vec()), packet.len()) {
-                        self.meters[usize::from(slot)].lost_packets += 1;
+                    if !self.splices.take(slot, Side::Destination, packet, now) {
+                        self.enter_up(slot, packet.to_vec());
                     }
                 }
                 Caught::Unknown(_) if self.refresh_at <= now => {
@@ -182,38 +192,67 @@ impl Forwarder {
             let packet = packet.take();
             shared.lending.count(packet.len())?;
             if !self.courtesy.enter_down((slot, packet.clone()), &packet, shared.header_bytes, now) {
-                self.meters[usize::from(slot)].lost_packets += 1;
+                self.note_lost(slot);
             }
         }
         Ok(())
     }
 
-    /// Sends what the limits let go by now.
-    fn release(&mut self, now: Instant) -> Result<()> {
-        let shared = Arc::clone(&self.shared);
-        let mut shared = lock(&shared);
-        let mut room = [0; DATAGRAM_BYTES_MAX];
+    /// What the limits let go by now, towards destinations.
+    fn release_down(&mut self, now: Instant) {
         while let Some((slot, packet)) = self.courtesy.leave_down(now) {
-            let admits = shared.lending.admits();
-            let sealed = admits.then(|| self.answerer.seal(slot, &packet, &mut room, now)).flatten();
-            let meter = &mut self.meters[usize::from(slot)];
-            if sealed.is_some_and(|(place, len)| self.socket.send_to(&room[..len], place).is_ok()) {
-                meter.down_bytes += packet.len() as u64;
-            } else {
-                meter.lost_packets += 1;
+            if !self.splices.take(slot, Side::Source, &packet, now) {
+                self.send_to_destination(slot, &packet, now);
             }
         }
+    }
+
+    /// What this relay's own TCPs have to say.
+    fn release_made(&mut self, now: Instant) {
+        while let Some(Made { slot, to, octets }) = self.splices.poll_transmit(now) {
+            match to {
+                Side::Destination => self.send_to_destination(slot, &octets, now),
+                Side::Source => self.enter_up(slot, octets),
+            }
+        }
+    }
+
+    /// What the limits let go by now, towards the shared link.
+    fn release_up(&mut self, now: Instant) -> Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let mut shared = lock(&shared);
         while let Some((slot, packet)) = self.courtesy.leave_up(now) {
-            let meter = &mut self.meters[usize::from(slot)];
             if shared.lending.admits() && self.tun.write(&[IoSlice::new(&packet)]).is_ok() {
-                meter.up_bytes += packet.len() as u64;
+                self.meters[usize::from(slot)].up_bytes += packet.len() as u64;
                 self.courtesy.sent_up(&packet, shared.header_bytes, now);
                 shared.lending.count(packet.len())?;
             } else {
-                meter.lost_packets += 1;
+                self.note_lost(slot);
             }
         }
         Ok(())
+    }
+
+    fn enter_up(&mut self, slot: u8, packet: Vec<u8>) {
+        let bytes = packet.len();
+        if !self.courtesy.enter_up((slot, packet), bytes) {
+            self.note_lost(slot);
+        }
+    }
+
+    fn send_to_destination(&mut self, slot: u8, packet: &[u8], now: Instant) {
+        let mut room = [0; DATAGRAM_BYTES_MAX];
+        let admits = lock(&self.shared).lending.admits();
+        let sealed = admits.then(|| self.answerer.seal(slot, packet, &mut room, now)).flatten();
+        if sealed.is_some_and(|(place, len)| self.socket.send_to(&room[..len], place).is_ok()) {
+            self.meters[usize::from(slot)].down_bytes += packet.len() as u64;
+        } else {
+            self.note_lost(slot);
+        }
+    }
+
+    fn note_lost(&mut self, slot: u8) {
+        self.meters[usize::from(slot)].lost_packets += 1;
     }
 
     /// The owner's traffic first.
@@ -243,6 +282,7 @@ impl Forwarder {
     fn refresh_allowed(&mut self) {
         if let Some(peers) = self.allowed.refresh() {
             self.answerer.set_peers(&peers);
+            self.splices.keep(|slot| peers.iter().any(|(known, _)| *known == slot));
             let terms = lock(&self.shared).lending.terms();
             peers.iter().for_each(|(slot, _)| self.answerer.set_terms(*slot, terms));
         }
@@ -309,6 +349,7 @@ impl Forwarder {
                     down_bytes: meter.down_bytes,
                     up_bytes: meter.up_bytes,
                     lost_packets: meter.lost_packets,
+                    spliced_subflows: self.splices.count(destination.slot),
                 }
             })
             .collect();

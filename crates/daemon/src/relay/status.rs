@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 use units::Instant;
 
+use super::splices::Mode;
+
 /// Everything at one time.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RelayStatus {
@@ -41,6 +43,8 @@ pub struct Lent {
     pub lends: &'static str,
     /// The same in words that follow its name.
     pub lends_in_words: &'static str,
+    /// What becomes of subflows on their way.
+    pub mode: Mode,
     /// The highest rate of each direction, bit/s; `None`: all that there is.
     pub rate_bps: Option<u64>,
     /// What the owner's own traffic takes, both ways, bit/s.
@@ -76,4 +80,6 @@ pub struct LentTo {
     pub up_bytes: u64,
     /// Its packets that were lost at the limits, both ways.
     pub lost_packets: u64,
+    /// Its subflows that end at this relay and go on from here.
+    pub spliced_subflows: usize,
 }

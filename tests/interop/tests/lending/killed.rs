@@ -7,11 +7,12 @@ use std::time::Duration;
 use daemon::control;
 use daemon::join::{JoinOptions, Wanted, join};
 use daemon::proxy::ProxyConfig;
-use daemon::relay::{Limit, Period, RelayOptions, relay};
+use daemon::relay::{Limit, Mode, Period, RelayOptions, relay};
 use interop::{Files, Running, carried, wait_for, wait_until};
 use linux::EngineOptions;
 use linux::netns::Namespace;
 use linux::stop::Stop;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::{BYTES, Bed, NAMES, sleep, state_of};
 
@@ -25,6 +26,7 @@ fn lend_until_killed() {
         share: "path0".into(),
         name: NAMES[0].parse().unwrap(),
         state: PathBuf::from(std::env::var_os("INTEROP_STATE").unwrap()),
+        mode: Mode::Route,
         rate: None,
         volume: Some(Limit { bytes: 1_000_000_000, period: Period::Day }),
         battery_min: None,
@@ -120,6 +122,26 @@ fn a_relay_that_was_killed_and_is_back_at_once_carries_again() {
     let _second = child("lend_until_killed", phone, &state);
     wait_for(transfer);
     assert!(files.arrived());
+}
+
+#[test]
+fn a_relay_that_stands_still_is_used_again_when_it_goes_on() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(4 * BYTES);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    bed.pair(0);
+    let relay = child("lend_until_killed", bed.net.phone(0), &bed.state("anna"));
+    wait_until("it lends", || bed.net.phone(0).run(control::running).unwrap().unwrap().len() == 1);
+    let joined = bed.join();
+    let transfer = bed.curl(&files, &joined.ready);
+    wait_until("it carries", || carried(&bed.status(), 0) > 1_000_000);
+    let process = Pid::from_child(&relay.0);
+    kill_process(process, Signal::STOP).unwrap();
+    wait_until("it is lost", || bed.status()["uplinks"][0]["lost"].is_string());
+    kill_process(process, Signal::CONT).unwrap();
+    wait_for(transfer);
+    assert!(files.arrived());
+    assert!(bed.status()["uplinks"][0]["lost"].is_null());
 }
 
 #[test]

@@ -250,7 +250,7 @@ mod tests {
                     "name": "anna", "interface": "wwan0", "lends_in_words": "lends its link", "rate_bps": 10_000_000, "owner_bps": 1_200_000,
                     "volume_bytes": 5_000_000_000_u64, "volume_used_bytes": 100_000_000, "battery_percent": 80, "refused_datagrams": 3,
                     "destinations": [{ "name": "laptop", "is_up": true, "place": "192.168.43.7", "down_bytes": bytes, "up_bytes": 0,
-                        "lost_packets": 7 }],
+                        "lost_packets": 7, "spliced_subflows": 2 }], "mode": "fast-ack",
                 },
             })
         };
@@ -262,6 +262,7 @@ mod tests {
             "7",
             "2.00 MB",
             "anna lends its link",
+            "acknowledges 2 subflows at once",
             "10.0 Mbit/s",
             "1.20 Mbit/s",
             "100 MB of 5.00 GB",

@@ -45,12 +45,19 @@ pub fn lent(now: &Sample) -> String {
     let volume = known("volume_bytes").map_or(String::new(), |bytes| {
         format!("; {} of {} used", quantity(now.number(&at("volume_used_bytes")), "B"), quantity(bytes, "B"))
     });
+    let splices = || {
+        let count = now.0.pointer(&at("destinations")).and_then(Value::as_array).map_or(0, Vec::len);
+        (0..count).map(|index| now.number(&at(&format!("destinations/{index}/spliced_subflows")))).sum()
+    };
+    let acknowledges = now.0.pointer(&at("mode")).is_some_and(|mode| mode == "fast-ack");
+    let mode =
+        if acknowledges { format!(", acknowledges {} at once", counted(splices(), "subflow")) } else { String::new() };
     let battery = known("battery_percent").map_or(String::new(), |percent| format!("; battery {percent} %"));
     let cap = known("rate_bps").unwrap_or(f64::MAX);
     let spare = known("spare_bps").filter(|spare| lost.is_none() && *spare < cap);
     let spare = spare.map_or(String::new(), |bps| format!(", {} can be lent beside it", quantity(bps, "bit/s")));
     format!(
-        "{} {state}{rate}; its owner's own traffic takes {}{spare}{volume}{battery}; {} of strangers",
+        "{} {state}{rate}{mode}; its owner's own traffic takes {}{spare}{volume}{battery}; {} of strangers",
         now.word(&at("name")),
         quantity(now.number(&at("owner_bps")), "bit/s"),
         counted(now.number(&at("refused_datagrams")), "datagram"),

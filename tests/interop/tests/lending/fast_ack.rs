@@ -1,0 +1,175 @@
+//! Relays that acknowledge at once.
+
+use std::thread;
+
+use daemon::control::Request;
+use daemon::kernel_mode::{self, KernelOptions};
+use daemon::relay::{Mode, RelayOptions};
+use interop::{Daemon, Files, Running, ask, carried, output, wait_for, wait_until};
+use linux::clock::Clock;
+use linux::uplink::KERNEL;
+
+use super::{BYTES, Bed, URL, longest_pause, sleep, state_of};
+
+fn lend(bed: &Bed, number: usize, mode: Mode) -> Daemon<()> {
+    bed.lend_with(number, RelayOptions { mode, ..bed.options(number) })
+}
+
+/// Subflows of the laptop that end at a relay.
+fn spliced(bed: &Bed, number: usize) -> u64 {
+    let status = bed.relay_status(number);
+    assert_eq!(status["relay"]["mode"], "fast-ack");
+    status["relay"]["destinations"][0]["spliced_subflows"].as_u64().unwrap()
+}
+
+/// The relay at which the second subflow ends. The first has the keys, and is routed.
+fn where_one_ends(bed: &Bed) -> usize {
+    let find = || (0..2).find(|number| spliced(bed, *number) == 1);
+    wait_until("the second subflow ends at its relay", || find().is_some());
+    find().expect("it lasts")
+}
+
+/// Loses one datagram of so many on their way from a relay to the laptop, as a Wi-Fi out of reach does; with none, nothing.
+fn lose_one_of(bed: &Bed, number: usize, many: Option<u32>) {
+    let phone = bed.net.phone(number);
+    output(phone, "sh", &["-c", "nft delete table inet loss 2>/dev/null; true"]);
+    let Some(many) = many else { return };
+    let table = format!(
+        "table inet loss {{ chain out {{ type filter hook output priority 0; udp sport 8684 numgen random mod {many} < 1 drop; }}; }}"
+    );
+    output(phone, "nft", &[&table]);
+}
+
+#[test]
+fn subflows_that_end_at_relays_carry_a_stream_over_a_network_that_loses() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(2 * BYTES);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    (0..2).for_each(|number| bed.pair(number));
+    let before = (bed.net.state(), [0, 1].map(|number| state_of(bed.net.phone(number))));
+    let relays = [0, 1].map(|number| lend(&bed, number, Mode::FastAck));
+    let joined = bed.join();
+    (0..2).for_each(|number| lose_one_of(&bed, number, Some(50)));
+    let transfer = bed.curl(&files, &joined.ready);
+    where_one_ends(&bed);
+    wait_for(transfer);
+    assert!(files.arrived());
+    let status = bed.status();
+    assert!((0..2).all(|index| carried(&status, index) > BYTES as u64 / 4), "{status:#}");
+    wait_until("it is forgotten", || (0..2).all(|number| spliced(&bed, number) == 0));
+    (0..2).for_each(|number| lose_one_of(&bed, number, None));
+    joined.end().unwrap();
+    relays.into_iter().for_each(|relay| relay.end().unwrap());
+    assert_eq!((bed.net.state(), [0, 1].map(|number| state_of(bed.net.phone(number)))), before);
+}
+
+#[test]
+fn the_kernels_own_mptcp_joins_through_a_relay_that_acknowledges() {
+    let Some(bed) = Bed::with_phones(&[0]) else { return };
+    let files = Files::new(3 * BYTES);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    bed.pair(0);
+    let _relay = lend(&bed, 0, Mode::FastAck);
+    let options = KernelOptions { uplinks: bed.wanted(), control_group: None };
+    let _joined =
+        Daemon::start(&bed.net.laptop, |stop, told| kernel_mode::join(options, stop, |_| told.send(()).unwrap()));
+    let mut command = bed.net.laptop.command("mptcpize").unwrap();
+    command.args(["run", "curl", "--silent", "--fail", "--max-time", "60", "--output"]).arg(files.copy()).arg(URL);
+    let transfer = Running(command.spawn().unwrap());
+    wait_until("the second subflow ends at the relay", || spliced(&bed, 0) == 1);
+    wait_for(transfer);
+    assert!(files.arrived());
+    let status = ask(&bed.net, KERNEL, &Request::Status).unwrap();
+    assert!((0..2).all(|index| carried(&status, index) > BYTES as u64 / 5), "{status:#}");
+}
+
+/// A relay that acknowledges answers no question in the place of a server that cannot be reached.
+#[test]
+fn a_dead_way_behind_a_relay_is_found_out() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(4 * BYTES);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    (0..2).for_each(|number| bed.pair(number));
+    let _relays = [0, 1].map(|number| lend(&bed, number, Mode::FastAck));
+    let joined = bed.join();
+    let transfer = bed.curl(&files, &joined.ready);
+    wait_until("both carry", || (0..2).all(|index| carried(&bed.status(), index) > 200_000));
+    let dies = where_one_ends(&bed);
+    bed.net.set_link(dies, false);
+    let clock = Clock::start();
+    let pause = longest_pause(&files, clock, clock.now() + units::Duration::from_secs(4));
+    assert!(pause < units::Duration::from_secs(2), "nothing arrived for {pause:?}");
+    wait_for(transfer);
+    assert!(files.arrived());
+}
+
+#[test]
+fn a_relay_that_ends_leaves_nothing_undelivered() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(7 * BYTES);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    (0..2).for_each(|number| bed.pair(number));
+    let mut relays = [0, 1].map(|number| Some(lend(&bed, number, Mode::FastAck)));
+    let joined = bed.join();
+    let transfer = bed.curl(&files, &joined.ready);
+    wait_until("both carry", || (0..2).all(|index| carried(&bed.status(), index) > 200_000));
+    let ends = where_one_ends(&bed);
+    relays[ends].take().unwrap().end().unwrap();
+    wait_until("it is lost", || bed.status()["uplinks"][ends]["lost"].is_string());
+    // One that begins anew knows nothing of the subflows before.
+    relays[ends] = Some(lend(&bed, ends, Mode::FastAck));
+    wait_until("a new subflow ends at it", || spliced(&bed, ends) == 1);
+    wait_for(transfer);
+    assert!(files.arrived());
+}
+
+#[test]
+#[ignore = "the figures of modes in docs/relay.md"]
+fn figures_of_modes() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(5 * BYTES);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    (0..2).for_each(|number| bed.pair(number));
+    // A server that takes losses for congestion, as most do; the machine's own may be another.
+    output(bed.net.server(), "sh", &["-c", "echo reno > /proc/sys/net/ipv4/tcp_congestion_control"]);
+    let clock = Clock::start();
+    for many in [Some(1000), Some(100), Some(33)] {
+        (0..2).for_each(|number| lose_one_of(&bed, number, many));
+        let loss = many.map_or(0.0, |many| 100.0 / f64::from(many));
+        for round in 0..3 {
+            for mode in [Mode::Route, Mode::FastAck] {
+                let relays = [0, 1].map(|number| lend(&bed, number, mode));
+                let joined = bed.join();
+                let begin = clock.now();
+                wait_for(bed.curl_for(&files, &joined.ready, 300));
+                let span = clock.now().saturating_since(begin).as_secs_f64();
+                println!("{loss:.1} % lost, {mode:?}, round {round}: {:.1} Mbit/s", (5 * BYTES) as f64 * 8e-6 / span);
+                joined.end().unwrap();
+                relays.into_iter().for_each(|relay| relay.end().unwrap());
+            }
+        }
+    }
+    (0..2).for_each(|number| lose_one_of(&bed, number, None));
+    figures_of_a_death(&bed, &files);
+}
+
+fn figures_of_a_death(bed: &Bed, files: &Files) {
+    for mode in [Mode::Route, Mode::FastAck].repeat(3) {
+        let relays = [0, 1].map(|number| lend(bed, number, mode));
+        let joined = bed.join();
+        let clock = Clock::start();
+        let transfer = bed.curl_for(files, &joined.ready, 300);
+        wait_until("both carry", || (0..2).all(|index| carried(&bed.status(), index) > 1_000_000));
+        let pause = thread::scope(|scope| {
+            let watch = scope.spawn(|| longest_pause(files, clock, clock.now() + units::Duration::from_secs(4)));
+            sleep(std::time::Duration::from_millis(500));
+            bed.net.set_link(1, false);
+            watch.join().unwrap()
+        });
+        println!("{mode:?}, one cellular link dies silently: nothing arrives for {:.0} ms", pause.as_secs_f64() * 1e3);
+        drop(transfer);
+        bed.net.set_link(1, true);
+        joined.end().unwrap();
+        relays.into_iter().for_each(|relay| relay.end().unwrap());
+    }
+}
