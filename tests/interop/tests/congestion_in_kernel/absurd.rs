@@ -1,0 +1,136 @@
+//! Values in the maps of controllers that no controller writes: whoever may write there is root, or something else is wrong. What is
+//! carried is whole, the kernel is as it was, and windows come back.
+
+use std::time::Duration;
+
+use interop::{Protocol, Rig, wait_until};
+use kernel_cc::{CONTROLLERS, Connection, Controller, layout};
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
+use units::Prng;
+
+use super::kernel_log::KernelLog;
+use super::{Flow, Loaded, WIDE, now, rig, sleep};
+
+/// How long values of one kind are written.
+const SPOILT: Duration = Duration::from_millis(120);
+
+#[derive(Clone, Copy, Debug)]
+enum Fill {
+    Zeros,
+    Ones,
+    Random,
+}
+
+/// What stays as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    /// Every subflow finds that it has no place any more, and takes one, if one seems to be free.
+    Nothing,
+    /// Whose each place is: subflows go on with the rest, beside siblings that are not there.
+    Owners,
+    /// Which places are in use, too.
+    Places,
+}
+
+fn value(fill: Fill, len: usize, random: &mut Prng) -> Vec<u8> {
+    match fill {
+        Fill::Zeros => vec![0; len],
+        Fill::Ones => vec![0xff; len],
+        Fill::Random => (0..len).map(|_| random.below(256) as u8).collect(),
+    }
+}
+
+/// Where words stand that are to stay.
+fn words(kept: Kept) -> Vec<usize> {
+    let owners = (0..layout::PLACES).map(|place| layout::PLACES_AT + place * layout::PLACE_OCTETS);
+    // `used` is the first word, `taken` the one before the places.
+    let bits = [0, layout::PLACES_AT - 8];
+    match kept {
+        Kept::Nothing => Vec::new(),
+        Kept::Owners => owners.collect(),
+        Kept::Places => owners.chain(bits).collect(),
+    }
+}
+
+/// Writes over every connection once.
+fn spoil(map: &MapHandle, fill: Fill, kept: Kept, random: &mut Prng) {
+    for key in map.keys() {
+        let Ok(Some(before)) = map.lookup(&key, MapFlags::ANY) else { continue };
+        let mut after = value(fill, before.len(), random);
+        for at in words(kept) {
+            after[at..at + 8].copy_from_slice(&before[at..at + 8]);
+        }
+        // It may be gone.
+        let _ = map.update(&key, &after, MapFlags::EXIST);
+    }
+}
+
+fn spoil_for_a_while(map: &MapHandle, fill: Fill, kept: Kept, random: &mut Prng) {
+    let until = now() + SPOILT;
+    let mut writes = 0;
+    while now() < until || writes < 10 {
+        spoil(map, fill, kept, random);
+        writes += 1;
+        sleep(Duration::from_millis(1));
+    }
+}
+
+fn carries(flow: &Flow, bytes: u64, what: &str) {
+    let before = flow.received();
+    wait_until(&format!("it carries on: {what}"), || flow.received() > before + bytes);
+}
+
+/// Both subflows have windows of some segments.
+fn has_windows(connections: &[Connection]) -> bool {
+    let is_open = |subflow: &kernel_cc::Subflow| subflow.cwnd_bytes >= 5 * u64::from(subflow.mss_bytes.max(500));
+    let [connection] = connections else { return false };
+    connection.subflows.len() == 2 && connection.subflows.iter().all(is_open)
+}
+
+fn bears(rig: &Rig, controller: &Controller, log: &mut KernelLog) {
+    let name = controller.name;
+    let loaded = Loaded::new(name, 1024);
+    let map = MapHandle::from_pinned_path(controller.folder().join("connections")).unwrap();
+    let mut random = Prng::fork(31, name);
+    let flow = Flow::start(rig, Protocol::Mptcp, controller.kernel_name, 5000);
+    wait_until("both subflows have their places", || loaded.subflows() == [2]);
+    for kept in [Kept::Nothing, Kept::Owners, Kept::Places] {
+        for fill in [Fill::Zeros, Fill::Ones, Fill::Random] {
+            spoil_for_a_while(&map, fill, kept, &mut random);
+            // What was written last stands there until somebody changes it.
+            carries(&flow, 200_000, &format!("{name} {fill:?} {kept:?}"));
+            log.assert_calm();
+        }
+    }
+    if let Some(key) = map.keys().next() {
+        map.delete(&key).unwrap();
+    }
+    wait_until(&format!("{name}: windows are back"), || has_windows(&kernel_cc::connections(controller).unwrap()));
+    carries(&flow, 1_000_000, name);
+    flow.end();
+    wait_until("places are given back", || loaded.subflows().is_empty());
+    log.assert_calm();
+}
+
+fn all_bear(controllers: &[Controller]) {
+    let Some(rig) = rig(&[WIDE], 2) else { return };
+    let mut log = KernelLog::start();
+    for controller in controllers {
+        bears(&rig, controller, &mut log);
+    }
+}
+
+#[test]
+fn the_first_third_of_controllers_bears_absurd_values() {
+    all_bear(&CONTROLLERS[..CONTROLLERS.len() / 3]);
+}
+
+#[test]
+fn the_second_third_of_controllers_bears_absurd_values() {
+    all_bear(&CONTROLLERS[CONTROLLERS.len() / 3..CONTROLLERS.len() * 2 / 3]);
+}
+
+#[test]
+fn the_last_third_of_controllers_bears_absurd_values() {
+    all_bear(&CONTROLLERS[CONTROLLERS.len() * 2 / 3..]);
+}
