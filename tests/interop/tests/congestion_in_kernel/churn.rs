@@ -5,15 +5,16 @@ use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use interop::{
     Digest, Protocol, Rig, accept, connect_with, counter, listen, mptcp_info, receive_rest, send_pattern,
     send_pattern_from, wait_until,
 };
-use kernel_cc::Controller;
+use kernel_cc::{Controller, layout};
 use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use socket2::Socket;
 
 use super::kernel_log::KernelLog;
@@ -90,6 +91,46 @@ fn programs(controller: &Controller) -> BTreeSet<u32> {
     ProgInfoIter::default().filter(|program| is_its(&program.name)).map(|program| program.id).collect()
 }
 
+/// The maps of one load, which stay as long as somebody has them open.
+struct Generation {
+    connections: MapHandle,
+    counters: MapHandle,
+}
+
+impl Generation {
+    fn of(loaded: &Loaded) -> Self {
+        let open = |name| MapHandle::from_pinned_path(loaded.0.folder().join(name)).unwrap();
+        Self { connections: open("connections"), counters: open("counters") }
+    }
+
+    /// Subflows that were added and removed, and how often there was no place.
+    fn counters(&self) -> [u64; 3] {
+        [0_u32, 1, 2].map(|which| {
+            let value = self.counters.lookup(&which.to_ne_bytes(), MapFlags::ANY).unwrap().unwrap();
+            layout::word(&value, 0)
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.connections.keys().next().is_none()
+    }
+}
+
+/// Loads and unloads it as long as a lane is at work.
+fn reload(lanes: &[ScopedJoinHandle<'_, ()>], first: Loaded) -> (Loaded, Vec<Generation>) {
+    let name = first.0.name;
+    let mut generations = vec![Generation::of(&first)];
+    let mut loaded = Some(first);
+    while lanes.iter().any(|lane| !lane.is_finished()) {
+        sleep(Duration::from_millis(100));
+        drop(loaded.take());
+        let next = Loaded::new(name, 1024);
+        generations.push(Generation::of(&next));
+        loaded = Some(next);
+    }
+    (loaded.unwrap(), generations)
+}
+
 #[test]
 fn a_thousand_connections_outlive_reloads_of_their_controller() {
     let Some(rig) = rig(&[FAST], 2) else { return };
@@ -97,28 +138,24 @@ fn a_thousand_connections_outlive_reloads_of_their_controller() {
     let lia = Controller::named("lia").unwrap();
     // A connection of another test that could not end keeps those it has for minutes.
     let before = programs(&lia);
-    let mut loaded = Some(Loaded::new("lia", 1024));
-    let (refused, mut reloads) = (AtomicU32::new(0), 0);
-    thread::scope(|scope| {
+    let first = Loaded::new("lia", 1024);
+    let refused = AtomicU32::new(0);
+    let (loaded, generations) = thread::scope(|scope| {
         let (rig, refused) = (&rig, &refused);
-        let lanes: Vec<_> =
-            (0..LANES).map(|number| scope.spawn(move || lane(rig, lia.kernel_name, number, refused))).collect();
-        while lanes.iter().any(|lane| !lane.is_finished()) {
-            sleep(Duration::from_millis(100));
-            drop(loaded.take());
-            loaded = Some(Loaded::new("lia", 1024));
-            reloads += 1;
-        }
+        let lane = |number| scope.spawn(move || lane(rig, lia.kernel_name, number, refused));
+        let lanes: Vec<_> = (0..LANES).map(lane).collect();
+        reload(&lanes, first)
     });
     let joins = counter(rig.host(0), "MPJoinAckRx");
-    println!("{reloads} reloads, {} connects refused meanwhile, {joins} further subflows", refused.into_inner());
-    assert!(reloads >= 10 && joins >= 500, "{reloads} reloads, {joins} further subflows");
-    let loaded = loaded.unwrap();
-    wait_until("no place is taken", || loaded.subflows().is_empty());
-    let counters = loaded.counters();
-    assert_eq!((counters.added, counters.without_place), (counters.removed, 0));
-    drop(loaded);
-    wait_until("no program of any generation is left", || programs(&lia).is_subset(&before));
+    wait_until("no place is taken, in the maps of no load", || generations.iter().all(Generation::is_empty));
+    let counters: Vec<[u64; 3]> = generations.iter().map(Generation::counters).collect();
+    let added: u64 = counters.iter().map(|[added, ..]| added).sum();
+    let (loads, refused) = (generations.len(), refused.into_inner());
+    println!("{loads} loads, {refused} connects refused in between, {joins} second subflows, {added} under control");
+    assert!(loads >= 5 && joins >= 500 && added >= 1000, "{counters:?}");
+    assert!(counters.iter().all(|[added, removed, without]| added == removed && *without == 0), "{counters:?}");
+    drop((loaded, generations));
+    wait_until("no program of any load is left", || programs(&lia).is_subset(&before));
     assert!(!kernel_cc::available().unwrap().iter().any(|name| name == lia.kernel_name));
     assert!(!lia.folder().exists());
     log.assert_calm();
