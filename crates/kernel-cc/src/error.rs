@@ -105,3 +105,16 @@ fn some(namespaces: &[String]) -> String {
         others => format!("{shown} and {others} more"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_are_named_but_not_hundreds() {
+        let namespaces = (1..=5).map(|number| format!("/proc/{number}/ns/net")).collect();
+        let said = Error::IsDefaultElsewhere { name: "lia", namespaces }.to_string();
+        assert!(said.contains("(/proc/1/ns/net, /proc/2/ns/net, /proc/3/ns/net and 2 more)"), "{said}");
+        assert!(said.ends_with("nsenter --net=/proc/1/ns/net sysctl net.ipv4.tcp_congestion_control=reno"), "{said}");
+    }
+}
