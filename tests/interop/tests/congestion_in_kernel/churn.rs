@@ -152,7 +152,7 @@ fn a_thousand_connections_outlive_reloads_of_their_controller() {
     let added: u64 = counters.iter().map(|[added, ..]| added).sum();
     let (loads, refused) = (generations.len(), refused.into_inner());
     println!("{loads} loads, {refused} connects refused in between, {joins} second subflows, {added} under control");
-    assert!(loads >= 5 && joins >= 500 && added >= 1000, "{counters:?}");
+    assert!(loads >= 5 && joins >= 300 && added >= 1000, "{counters:?}");
     assert!(counters.iter().all(|[added, removed, without]| added == removed && *without == 0), "{counters:?}");
     drop((loaded, generations));
     wait_until("no program of any load is left", || programs(&lia).is_subset(&before));
