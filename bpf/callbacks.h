@@ -122,6 +122,16 @@ CC_INLINE s64 parent_step(enum cc_kind kind, struct tcp_sock *tp, const struct o
 	return cc_signed(is_veno_like(kind) ? cc_veno_gain(&path, acked_bytes) : cc_newreno_gain(&path, acked_bytes));
 }
 
+/*
+ * As fast as slow start at most. No rule of ours asks for more; but if something else has written to the maps, a window that doubles with
+ * each ACK loses so much at once that the path stands still for seconds.
+ */
+CC_INLINE s64 no_faster_than_slow_start(s64 step_q16, u64 acked_bytes)
+{
+	s64 most = (s64)(cc_min(acked_bytes, CC_CWND_MAX) * CC_ONE_Q16);
+	return step_q16 > most ? most : step_q16;
+}
+
 CC_INLINE void on_growth(enum cc_kind kind, struct tcp_sock *tp, u32 acked)
 {
 	struct own *own = own_of(tp);
@@ -135,7 +145,7 @@ CC_INLINE void on_growth(enum cc_kind kind, struct tcp_sock *tp, u32 acked)
 			u64 acked_bytes = (u64)acked * tp->mss_cache;
 			step = connection ? cc_acked(kind, &connection->rules, own->place, acked_bytes, 1) :
 					    parent_step(kind, tp, own, acked_bytes);
-			step_window(tp, own, step);
+			step_window(tp, own, no_faster_than_slow_start(step, acked_bytes));
 		}
 	}
 	if (own->round_has_ended)

@@ -38,7 +38,7 @@ CC_RULE u64 sum_of_windows(const struct cc_connection *c)
 	return cc_max(sum, 1);
 }
 
-/* Octets were acknowledged in congestion avoidance: by how much the window grows, 2^-16 octet; it may shrink. */
+/* Octets were acknowledged in congestion avoidance: by how much the window grows, 2^-16 octet, at most by `acked_bytes`; it may shrink. */
 CC_INLINE s64 cc_acked(enum cc_kind kind, struct cc_connection *c, u64 i, u64 acked_bytes, u64 cwnd_limited)
 {
 	u64 acked;
@@ -69,7 +69,8 @@ CC_INLINE u64 cc_round_ended(enum cc_kind kind, struct cc_connection *c, u64 i)
 {
 	if (i >= CC_PATHS_MAX)
 		return CC_NONE;
-	of(&c->paths[i])->rounds_to_wait = cc_sub_floored(of(&c->paths[i])->rounds_to_wait, 1);
+	/* One at most, whatever somebody else may have written there. */
+	of(&c->paths[i])->rounds_to_wait = cc_min(cc_sub_floored(of(&c->paths[i])->rounds_to_wait, 1), 1);
 	return CC_NONE;
 }
 

@@ -1,6 +1,11 @@
 //! Which controllers there are.
 
+use std::path::{Path, PathBuf};
+
 use crate::{Error, Result};
+
+/// Where the BPF file system is.
+pub(crate) const FILE_SYSTEM: &str = "/sys/fs/bpf";
 
 /// A controller for the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +57,11 @@ impl Controller {
     pub fn named(name: &str) -> Result<Self> {
         let found = CONTROLLERS.iter().find(|known| known.name == name || known.kernel_name == name);
         found.copied().ok_or_else(|| Error::Unknown { name: name.into() })
+    }
+
+    /// Where it is pinned while it is loaded: its `link`, and its maps `connections` and `counters`.
+    pub fn folder(&self) -> PathBuf {
+        Path::new(FILE_SYSTEM).join("anabranch-cc").join(self.kernel_name)
     }
 }
 

@@ -53,10 +53,22 @@ pub enum Error {
         name: &'static str,
     },
     /// New connections would go on using it.
-    #[error("`{name}` is the default of this network namespace; `anabranch cc set cubic`, or another, first")]
+    #[error("`{name}` is the default of this network namespace; `anabranch cc set reno`, or another, first")]
     IsDefault {
         /// Which.
         name: &'static str,
+    },
+    /// New connections of other network namespaces would go on using it, and `cc status` would not know of them.
+    #[error(
+        "`{name}` is the default of other network namespaces ({}): give each another one first, as by nsenter --net={} \
+         sysctl net.ipv4.tcp_congestion_control=reno",
+        some(namespaces), namespaces.first().map_or("", String::as_str)
+    )]
+    IsDefaultElsewhere {
+        /// Which.
+        name: &'static str,
+        /// The files that stand for them.
+        namespaces: Vec<String>,
     },
     /// The kernel took something else than a controller of this version for one.
     #[error("what is pinned for `{name}` is of another version: unload it with that one, or remove {folder}")]
@@ -82,4 +94,27 @@ pub enum Error {
         /// Why.
         error: io::Error,
     },
+}
+
+/// The first few, and how many others: on a machine with containers they may be hundreds.
+fn some(namespaces: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let shown = namespaces.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    match namespaces.len().saturating_sub(SHOWN) {
+        0 => shown,
+        others => format!("{shown} and {others} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_are_named_but_not_hundreds() {
+        let namespaces = (1..=5).map(|number| format!("/proc/{number}/ns/net")).collect();
+        let said = Error::IsDefaultElsewhere { name: "lia", namespaces }.to_string();
+        assert!(said.contains("(/proc/1/ns/net, /proc/2/ns/net, /proc/3/ns/net and 2 more)"), "{said}");
+        assert!(said.ends_with("nsenter --net=/proc/1/ns/net sysctl net.ipv4.tcp_congestion_control=reno"), "{said}");
+    }
 }

@@ -10,13 +10,14 @@ mod controllers;
 mod error;
 #[cfg(bpf_programs)]
 mod loader;
+#[cfg(bpf_programs)]
+mod namespaces;
 mod sysctl;
 #[cfg(not(bpf_programs))]
 mod without;
 
 mod connection;
-#[cfg(any(test, bpf_programs))]
-mod layout;
+pub mod layout;
 #[cfg(any(test, bpf_programs))]
 mod reading;
 

@@ -16,12 +16,11 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
-use crate::{Connection, Controller, Counters, Error, Result, layout, sysctl};
+use crate::controllers::FILE_SYSTEM;
+use crate::{Connection, Controller, Counters, Error, Result, layout, namespaces, sysctl};
 
 // `OBJECTS`: what `build.rs` has compiled, by the names of the files.
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
-
-const FILE_SYSTEM: &str = "/sys/fs/bpf";
 
 /// `BPF_FS_MAGIC` of include/uapi/linux/magic.h.
 const FILE_SYSTEM_MAGIC: i64 = 0xcafe_4a11;
@@ -48,12 +47,8 @@ fn turn() -> Result<OwnedFd> {
     Err(Error::Busy)
 }
 
-fn folder(controller: &Controller) -> PathBuf {
-    Path::new(FILE_SYSTEM).join("anabranch-cc").join(controller.kernel_name)
-}
-
 fn link(controller: &Controller) -> PathBuf {
-    folder(controller).join("link")
+    controller.folder().join("link")
 }
 
 /// Whether this build and this machine could load a controller.
@@ -102,14 +97,14 @@ pub fn load(controller: &Controller, connections_max: u32) -> Result<()> {
     let loaded = register(controller, connections_max);
     if loaded.is_err() {
         // What is pinned of it is of no use.
-        let _ = fs::remove_dir_all(folder(controller));
+        let _ = fs::remove_dir_all(controller.folder());
     }
     loaded.map_err(|error| Error::Refused { name: controller.name, why: explain(&error) })
 }
 
 fn register(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<()> {
     let mut object = opened(controller, connections_max)?.load()?;
-    let folder = folder(controller);
+    let folder = controller.folder();
     // Left by a version that pinned something else, if anything: the link would be there otherwise.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(libbpf_rs::Error::from)?;
@@ -161,7 +156,7 @@ fn explain(error: &libbpf_rs::Error) -> String {
 /// Takes a controller back. Connections that use it go on with it until they end.
 ///
 /// # Errors
-/// If it is not loaded, or new connections of this network namespace would use it by default.
+/// If it is not loaded, or new connections of this network namespace, or of another one that can be found, would use it by default.
 pub fn unload(controller: &Controller) -> Result<()> {
     check()?;
     let _turn = turn()?;
@@ -171,8 +166,12 @@ pub fn unload(controller: &Controller) -> Result<()> {
     if sysctl::default()? == controller.kernel_name {
         return Err(Error::IsDefault { name: controller.kernel_name });
     }
+    let elsewhere = namespaces::that_use(controller.kernel_name);
+    if !elsewhere.is_empty() {
+        return Err(Error::IsDefaultElsewhere { name: controller.kernel_name, namespaces: elsewhere });
+    }
     fs::remove_file(link(controller)).map_err(Error::FileSystem)?;
-    fs::remove_dir_all(folder(controller)).map_err(Error::FileSystem)?;
+    fs::remove_dir_all(controller.folder()).map_err(Error::FileSystem)?;
     // The kernel does it a moment later, on a busy machine seconds later.
     for _ in 0..LOOKS_MAX {
         if !sysctl::available()?.iter().any(|name| name == controller.kernel_name) {
@@ -193,8 +192,8 @@ fn pinned(controller: &Controller, map: &str) -> Result<MapHandle> {
     if !is_loaded(controller) {
         return Err(Error::NotLoaded { name: controller.name });
     }
-    let path = folder(controller).join(map);
-    let version = || Error::Version { name: controller.name, folder: folder(controller).display().to_string() };
+    let path = controller.folder().join(map);
+    let version = || Error::Version { name: controller.name, folder: controller.folder().display().to_string() };
     MapHandle::from_pinned_path(path).map_err(|_| version())
 }
 
@@ -205,7 +204,7 @@ fn pinned(controller: &Controller, map: &str) -> Result<MapHandle> {
 pub fn connections(controller: &Controller) -> Result<Vec<Connection>> {
     let map = pinned(controller, "connections")?;
     if map.value_size() as usize != layout::CONNECTION_OCTETS {
-        let folder = folder(controller).display().to_string();
+        let folder = controller.folder().display().to_string();
         return Err(Error::Version { name: controller.name, folder });
     }
     let values = map.keys().filter_map(|key| {

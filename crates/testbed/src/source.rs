@@ -207,7 +207,7 @@ impl Serving {
 
     fn send(&self, socket: &Socket) -> io::Result<()> {
         // Those of namespaces can only be set to what every process of the machine may use.
-        socket.set_tcp_congestion(self.controller.as_bytes())?;
+        control(socket, self.controller)?;
         lock(&self.sockets).push(socket.try_clone()?);
         if let Some(script) = &self.script {
             return follow(socket, script.clone(), &self.data, &self.written_bytes);
@@ -231,14 +231,31 @@ impl Serving {
 
 fn listen(protocol: Protocol, at: SocketAddr, connections: u32, controller: &str) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(protocol))?;
-    socket.set_tcp_congestion(controller.as_bytes())?;
     socket.bind(&at.into())?;
+    control(&socket, controller)?;
     // Joins wait in the same queue; where it is full, the kernel answers with SYN cookies.
     let waiting = connections.saturating_mul(1 + KERNEL_SUBFLOWS_MAX as u32).max(WAITING_MIN);
     socket.listen(waiting.try_into().unwrap_or(i32::MAX))?;
     // Also the limit of `accept`.
     socket.set_read_timeout(Some(PATIENCE))?;
     Ok(socket)
+}
+
+/// Puts a socket under a controller that was there when the run began. It has to be bound: before, a socket of Multipath TCP takes every
+/// name, and is silent when there turns out to be none of it.
+fn control(socket: &Socket, controller: &str) -> io::Result<()> {
+    let Err(error) = socket.set_tcp_congestion(controller.as_bytes()) else { return Ok(()) };
+    // Who listened under it hands it on to those that are accepted, even after it was unloaded.
+    let has_it = |name: Vec<u8>| name.split(|octet| *octet == 0).next() == Some(controller.as_bytes());
+    match error.kind() {
+        _ if socket.tcp_congestion().is_ok_and(has_it) => Ok(()),
+        io::ErrorKind::NotFound => {
+            let what =
+                format!("somebody has unloaded the congestion controller `{controller}` meanwhile; run it again");
+            Err(io::Error::new(io::ErrorKind::NotFound, what))
+        }
+        _ => Err(error),
+    }
 }
 
 /// The kernel accepts two subflows by default.

@@ -1,7 +1,7 @@
 //! The kernel's sockets, opened inside a namespace and usable from any thread.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
@@ -121,10 +121,18 @@ pub fn connect_with(
 ) -> io::Result<TcpStream> {
     inside(namespace, || {
         let socket = open(protocol, remote)?;
+        // Before that a socket of Multipath TCP takes every name, and is silent when there turns out to be none of it.
+        socket.bind(&any(remote).into())?;
         socket.set_tcp_congestion(controller.as_bytes())?;
         socket.connect(&remote.into())?;
         patient(socket)
     })
+}
+
+/// Any port of any address of the family.
+fn any(remote: SocketAddr) -> SocketAddr {
+    let address: IpAddr = if remote.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    SocketAddr::new(address, 0)
 }
 
 /// What the kernel says about an MPTCP connection.
