@@ -6,6 +6,7 @@
  *   new KIND                                          a connection without paths
  *   view I CWND SSTHRESH SRTT_NS MIN_RTT_NS MSS REC   what there is to see of path I; -1: not known
  *   add I, remove I
+ *   tell I RATIO INCREASE DECREASE     what the relay of path I tells, 2^-16; a ratio of 0: nothing
  *   delivery I OCTETS RTT_NS
  *   ack I OCTETS LIMITED      answers the step in 2^-16 octet
  *   loss I, timeout I         answers the threshold in octets
@@ -53,6 +54,8 @@ static void answer(const char *question, u64 i, const u64 *v)
 	} else if (!strcmp(question, "remove")) {
 		connection.used &= ~(1ULL << i);
 		cc_removed(kind, &connection);
+	} else if (!strcmp(question, "tell")) {
+		connection.paths[i].told = (struct cc_told_state){ v[0], v[1], v[2] };
 	} else if (!strcmp(question, "delivery")) {
 		cc_delivered(kind, &connection.paths[i], v[0], v[1]);
 	} else if (!strcmp(question, "ack")) {
