@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "connection.h"
+#include "layers.h"
 #include "rules/veno.h"
 
 char terms[] SEC("license") = "GPL";
@@ -105,6 +105,8 @@ CC_INLINE void on_acked(enum cc_kind kind, struct tcp_sock *tp, s32 rtt_us)
 	if (connection && own->place < CC_PATHS_MAX) {
 		connection->places[own->place].acks += 1;
 		cc_delivered(kind, &connection->rules.paths[own->place], delivered_bytes, rtt_ns);
+		if (cc_shares(kind))
+			hear(&connection->rules, own->place, told_of(own));
 	}
 	/* What follows from the end of a round comes after what follows from the ACK: in cong_avoid, or with the next ACK. */
 	if ((s32)(tp->snd_una - own->round_end) >= 0) {

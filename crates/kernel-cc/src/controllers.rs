@@ -27,6 +27,8 @@ pub const CONTROLLERS: &[Controller] = &[
     controller("mveno", "mveno", "mveno", "Veno with weighted increases, as the paper prints it"),
     controller("mveno-own-rtt", "mveno_own_rtt", "mveno_own_rtt", "mVeno by each subflow's own round-trip time"),
     controller("mpveno", "mpveno", "mpveno", "OLIA's increases and Veno's decreases"),
+    controller("mcc-coop", "mcc_coop", "mcc_coop", "LIA that yields to TCP flows of relays, as told"),
+    controller("gmcc-coop", "gmcc_coop", "gmcc_coop", "LIA that yields to AIMD flows of relays, as told"),
     own("template", "to be copied for a controller of your own (docs/linux-cc.md)"),
 ];
 
@@ -52,6 +54,11 @@ impl Controller {
     pub fn named(name: &str) -> Result<Self> {
         let found = CONTROLLERS.iter().find(|known| known.name == name || known.kernel_name == name);
         found.copied().ok_or_else(|| Error::Unknown { name: name.into() })
+    }
+
+    /// Whether it yields to the flows of relays, as [`crate::tell`] tells of them.
+    pub fn shares(&self) -> bool {
+        ["mcc-coop", "gmcc-coop"].contains(&self.name)
     }
 }
 

@@ -13,7 +13,7 @@ pub const PATH_OCTETS: usize = 144;
 pub const PLACES_AT: usize = PATHS_AT + PLACES * PATH_OCTETS + 8;
 
 /// `struct place`.
-pub const PLACE_OCTETS: usize = 48;
+pub const PLACE_OCTETS: usize = 56;
 
 /// The whole.
 pub const CONNECTION_OCTETS: usize = PLACES_AT + PLACES * PLACE_OCTETS;

@@ -2,12 +2,14 @@
 //!
 //! [`load`] gives the kernel a controller from `bpf/`, which from then on stands in `net.ipv4.tcp_available_congestion_control` of every
 //! network namespace, until [`unload`]. What holds it is a pin in the BPF file system, so no process has to stay. [`connections`] tells
-//! what its connections do.
+//! what its connections do, and [`tell`] tells it what their paths compete with.
 //!
 //! Built without the feature `load`, or without a clang that compiles for BPF, it says so and does nothing.
 
 mod controllers;
 mod error;
+#[cfg(bpf_programs)]
+mod layers;
 #[cfg(bpf_programs)]
 mod loader;
 mod sysctl;
@@ -19,15 +21,19 @@ mod connection;
 mod layout;
 #[cfg(any(test, bpf_programs))]
 mod reading;
+mod told;
 
 pub use connection::{Connection, Counters, Subflow};
 pub use controllers::{CONTROLLERS, Controller};
 pub use error::Error;
 #[cfg(bpf_programs)]
+pub use layers::tell;
+#[cfg(bpf_programs)]
 pub use loader::{check, connections, counters, is_loaded, load, unload};
 pub use sysctl::{available, default, set_default};
+pub use told::{Competition, PathId};
 #[cfg(not(bpf_programs))]
-pub use without::{check, connections, counters, is_loaded, load, unload};
+pub use without::{check, connections, counters, is_loaded, load, tell, unload};
 
 /// The result of what may be refused.
 pub type Result<T> = std::result::Result<T, Error>;

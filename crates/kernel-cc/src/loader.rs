@@ -16,7 +16,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
-use crate::{Connection, Controller, Counters, Error, Result, layout, sysctl};
+use crate::{Connection, Controller, Counters, Error, PathId, Result, layers, layout, sysctl};
 
 // `OBJECTS`: what `build.rs` has compiled, by the names of the files.
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
@@ -113,7 +113,7 @@ fn register(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<
     // Left by a version that pinned something else, if anything: the link would be there otherwise.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(libbpf_rs::Error::from)?;
-    for name in ["connections", "counters"] {
+    for name in ["connections", "counters", "told"] {
         map(&mut object, name)?.pin(folder.join(name))?;
     }
     map(&mut object, controller.map)?.attach_struct_ops()?.pin(link(controller))
@@ -188,7 +188,7 @@ fn pause() {
     std::thread::sleep(Duration::from_millis(10));
 }
 
-fn pinned(controller: &Controller, map: &str) -> Result<MapHandle> {
+pub(crate) fn pinned(controller: &Controller, map: &str) -> Result<MapHandle> {
     check()?;
     if !is_loaded(controller) {
         return Err(Error::NotLoaded { name: controller.name });
@@ -208,9 +208,16 @@ pub fn connections(controller: &Controller) -> Result<Vec<Connection>> {
         let folder = folder(controller).display().to_string();
         return Err(Error::Version { name: controller.name, folder });
     }
+    let told = pinned(controller, "told")?;
     let values = map.keys().filter_map(|key| {
         let value = map.lookup(&key, MapFlags::ANY).ok()??;
-        Some(Connection::parse(controller, layout::word(&key, 0), &value))
+        let mut connection = Connection::parse(controller, layout::word(&key, 0), &value);
+        if let Some(token) = connection.token {
+            for subflow in &mut connection.subflows {
+                subflow.told = layers::told_of(&told, PathId { token, address_id: subflow.address_id });
+            }
+        }
+        Some(connection)
     });
     Ok(values.collect())
 }

@@ -26,6 +26,7 @@ impl Subflow {
         Self {
             local: SocketAddr::new(address(owner, 8), port(owner, 40)),
             remote: SocketAddr::new(address(owner, 24), port(owner, 42)),
+            address_id: u8::try_from(half(owner, 48)).unwrap_or(0),
             cwnd_bytes: word(path, 0),
             // The kernel's infinity is 2^31 - 1 segments.
             ssthresh_bytes: (ssthresh < u64::from(mss) * 0x7fff_ffff).then_some(ssthresh),
@@ -35,6 +36,7 @@ impl Subflow {
             in_recovery: half(path, 36) != 0,
             delta: weighs.then(|| word(path, 40) as f64 / 65536.0),
             q: if weighs { congestion(path) } else { None },
+            told: None,
         }
     }
 }
@@ -80,11 +82,13 @@ mod tests {
         put(place + 24, &"2001:db8::2".parse::<Ipv6Addr>().unwrap().octets());
         put(place + 40, &80_u16.to_ne_bytes());
         put(place + 42, &5000_u16.to_ne_bytes());
+        put(place + 48, &3_u32.to_ne_bytes());
         let found = Connection::parse(&Controller::named("mveno").unwrap(), 7, &value);
         assert_eq!(found.token, Some(7));
         let [subflow] = &found.subflows[..] else { panic!("{found:?}") };
         assert_eq!(subflow.local, "10.0.0.1:80".parse().unwrap());
         assert_eq!(subflow.remote, "[2001:db8::2]:5000".parse().unwrap());
+        assert_eq!((subflow.address_id, subflow.told), (3, None));
         assert_eq!((subflow.cwnd_bytes, subflow.ssthresh_bytes, subflow.mss_bytes), (14_280, None, 1428));
         assert_eq!((subflow.srtt, subflow.base_rtt), (Some(Duration::from_millis(30)), None));
         assert_eq!(subflow.delta, Some(0.5));

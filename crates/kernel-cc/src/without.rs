@@ -1,6 +1,9 @@
 //! A build that has nothing for the kernel.
 
-use crate::{Connection, Controller, Counters, Error, Result};
+use std::time::Duration;
+
+use crate::told::check_time;
+use crate::{Competition, Connection, Controller, Counters, Error, PathId, Result};
 
 /// Whether this build and this machine could load a controller.
 ///
@@ -44,5 +47,14 @@ pub fn connections(_controller: &Controller) -> Result<Vec<Connection>> {
 /// # Errors
 /// It has none.
 pub fn counters(_controller: &Controller) -> Result<Counters> {
+    Err(Error::NotBuilt)
+}
+
+/// Tells what the subflows of a path compete with.
+///
+/// # Errors
+/// There are none.
+pub fn tell(_controller: &Controller, _path: PathId, told: Option<Competition>, holds: Duration) -> Result<()> {
+    told.map_or(Ok(()), |told| told.check().and_then(|()| check_time(holds)))?;
     Err(Error::NotBuilt)
 }

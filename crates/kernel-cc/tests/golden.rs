@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 use transport::SubflowId;
 use transport::congestion::{
-    AckSample, Competition, CongestionController, CongestionSignal, ControllerSpec, DeliverySample, LossSample, PathView, Paths,
-    build,
+    AckSample, Competition, CongestionController, CongestionSignal, ControllerSpec, DeliverySample, LossSample,
+    PathView, Paths, build,
 };
 use units::{Duration, Instant};
 
@@ -31,11 +31,19 @@ struct Extent {
     told_max_q16: u64,
 }
 
-const USUAL: Extent = Extent { cwnd_max: 1 << 22, acked_max: 1 << 16, rtt_max_ns: 1_000_000_000, rtt_step_ns: 1, told_max_q16: 1 << 21 };
+const USUAL: Extent =
+    Extent { cwnd_max: 1 << 22, acked_max: 1 << 16, rtt_max_ns: 1_000_000_000, rtt_step_ns: 1, told_max_q16: 1 << 21 };
 /// Far beyond what TCP can have: what is bounded must be bounded alike.
-const ABSURD: Extent = Extent { cwnd_max: 1 << 44, acked_max: 1 << 44, rtt_max_ns: 1 << 54, rtt_step_ns: 1, told_max_q16: 1 << 50 };
+const ABSURD: Extent =
+    Extent { cwnd_max: 1 << 44, acked_max: 1 << 44, rtt_max_ns: 1 << 54, rtt_step_ns: 1, told_max_q16: 1 << 50 };
 /// So few different numbers that subflows are often equal.
-const TIED: Extent = Extent { cwnd_max: 30_000, acked_max: 4096, rtt_max_ns: 200_000_000, rtt_step_ns: 50_000_000, told_max_q16: 1 << 18 };
+const TIED: Extent = Extent {
+    cwnd_max: 30_000,
+    acked_max: 4096,
+    rtt_max_ns: 200_000_000,
+    rtt_step_ns: 50_000_000,
+    told_max_q16: 1 << 18,
+};
 
 /// One thing that happens, with two numbers to make of what it needs.
 type Event = (u8, u64, u64);
@@ -172,13 +180,13 @@ impl Sequence {
             return;
         }
         let id = self.paths[at].id;
-        let told = [two, one.rotate_left(21), two.rotate_left(42)].map(|random| scaled(random, self.extent.told_max_q16));
+        let told =
+            [two, one.rotate_left(21), two.rotate_left(42)].map(|random| scaled(random, self.extent.told_max_q16));
         let [ratio, increase, decrease] = [told[0] + 1, told[1], told[2]];
         let is_told = one & 0x700 != 0;
         let [decimal_ratio, decimal_increase, decimal_decrease] =
             [ratio, increase, decrease].map(|q16| q16 as f64 / 65_536.0);
-        let competition =
-            Competition { ratio: decimal_ratio, increase: decimal_increase, decrease: decimal_decrease };
+        let competition = Competition { ratio: decimal_ratio, increase: decimal_increase, decrease: decimal_decrease };
         self.paths[at].competition = is_told.then_some(competition);
         let ratio = if is_told { ratio } else { 0 };
         self.tell(&format!("tell {} {ratio} {increase} {decrease}", id.0));

@@ -7,7 +7,8 @@ use clap::{Args, Subcommand};
 #[command(after_help = "Examples:\n  \
     sudo anabranch cc load lia          # until unload, or the next start of the machine\n  \
     sudo anabranch cc set lia           # for all new connections of this network namespace\n  \
-    sudo anabranch cc status --watch    # windows and round-trip times of every subflow")]
+    sudo anabranch cc status --watch    # windows and round-trip times of every subflow\n  \
+    sudo anabranch cc tell 1f2e3d4c 1 --rho 5  # what the subflows of a path compete with, for mcc-coop")]
 pub struct Cc {
     /// What to do.
     #[command(subcommand)]
@@ -25,6 +26,8 @@ pub enum CcOrder {
     Unload(CcUnload),
     /// Show what every subflow of their connections does
     Status(CcStatus),
+    /// Tell what the subflows of a path compete with at its relay, for those that yield: mcc-coop and gmcc-coop
+    Tell(CcTell),
     /// Choose what new connections of this network namespace use; of the kernel's own too
     Set(CcSet),
 }
@@ -60,6 +63,29 @@ pub struct CcStatus {
     /// Show it again every second, until Ctrl-C
     #[arg(long, conflicts_with = "json")]
     pub watch: bool,
+}
+
+/// Arguments of `anabranch cc tell`.
+#[derive(Args, Debug)]
+pub struct CcTell {
+    /// Token of the connection, as `cc status` shows it
+    #[arg(value_parser = |text: &str| u32::from_str_radix(text, 16))]
+    pub token: u32,
+    /// Identifier of the other end's address, as `cc status` shows it; 0 is that of the connection itself
+    #[arg(value_name = "ADDRESS-ID")]
+    pub address_id: u8,
+    /// Competition with flows of the relay: above 1 there is some; without it, what was told is taken back
+    #[arg(long, value_name = "RATIO")]
+    pub rho: Option<f64>,
+    /// Segments that such a flow gains per round trip (alpha'), for gmcc-coop
+    #[arg(long, value_name = "SEGMENTS", default_value_t = 1.0, requires = "rho")]
+    pub alpha: f64,
+    /// What a loss leaves of the window of such a flow (beta'), for gmcc-coop
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, requires = "rho")]
+    pub beta: f64,
+    /// How long it holds, seconds: as long as the subflow should yield if it is not told again
+    #[arg(long = "for", value_name = "SECONDS", default_value_t = 6, requires = "rho")]
+    pub holds_s: u64,
 }
 
 /// Arguments of `anabranch cc set`.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use kernel_cc::{CONTROLLERS, Connection, Controller, Counters, Subflow};
+use kernel_cc::{CONTROLLERS, Competition, Connection, Controller, Counters, PathId, Subflow};
 use serde::Serialize;
 
 use crate::arguments::{self, CcOrder};
@@ -18,6 +18,7 @@ pub fn cc(arguments: &arguments::Cc) -> Result<(), Failure> {
         CcOrder::Load(order) => each(&order.names, |controller| load(controller, order.connections_max)),
         CcOrder::Unload(order) => each(&order.names, unload),
         CcOrder::Status(order) => status(order),
+        CcOrder::Tell(order) => tell(order),
         CcOrder::Set(order) => set(&order.name),
     }
 }
@@ -25,7 +26,7 @@ pub fn cc(arguments: &arguments::Cc) -> Result<(), Failure> {
 impl From<kernel_cc::Error> for Failure {
     fn from(error: kernel_cc::Error) -> Self {
         match error {
-            kernel_cc::Error::Unknown { .. } => Self::Input(error.to_string()),
+            kernel_cc::Error::Unknown { .. } | kernel_cc::Error::Absurd { .. } => Self::Input(error.to_string()),
             error => Self::Failed(error.to_string()),
         }
     }
@@ -83,6 +84,27 @@ fn set(name: &str) -> Result<(), Failure> {
     Ok(console::print(&format!("new connections of this network namespace use {name}\n"))?)
 }
 
+/// To the controller that has the connection: tokens are unique on a machine.
+fn tell(order: &arguments::CcTell) -> Result<(), Failure> {
+    let path = PathId { token: order.token, address_id: order.address_id };
+    let competition = order.rho.map(|ratio| Competition { ratio, increase: order.alpha, decrease: order.beta });
+    let holds = Duration::from_secs(order.holds_s);
+    let loaded: Vec<_> = CONTROLLERS.iter().filter(|known| kernel_cc::is_loaded(known)).collect();
+    let has = |known: &&&Controller| {
+        let connections = kernel_cc::connections(known);
+        connections.is_ok_and(|all| all.iter().any(|connection| connection.token == Some(order.token)))
+    };
+    // Where nobody has it, the first that yields says so.
+    let yields = || CONTROLLERS.iter().find(|known| known.shares());
+    let Some(controller) = loaded.iter().find(has).copied().or_else(yields) else { return Ok(()) };
+    kernel_cc::tell(controller, path, competition, holds)?;
+    let (token, id) = (order.token, order.address_id);
+    Ok(console::print(&match order.rho {
+        Some(rho) => format!("{token:08x}, address {id}: {} yields to rho = {rho} for {holds:?}\n", controller.name),
+        None => format!("{token:08x}, address {id}: {} yields to nobody\n", controller.name),
+    })?)
+}
+
 /// What `--json` prints of a controller.
 #[derive(Serialize)]
 struct Status {
@@ -103,6 +125,7 @@ struct ConnectionStatus {
 struct SubflowStatus {
     local: String,
     remote: String,
+    address_id: u8,
     cwnd_bytes: u64,
     ssthresh_bytes: Option<u64>,
     mss_bytes: u32,
@@ -111,6 +134,9 @@ struct SubflowStatus {
     in_recovery: bool,
     delta: Option<f64>,
     q: Option<f64>,
+    rho: Option<f64>,
+    alpha: Option<f64>,
+    beta: Option<f64>,
 }
 
 fn status(order: &arguments::CcStatus) -> Result<(), Failure> {
@@ -162,6 +188,7 @@ impl From<&Subflow> for SubflowStatus {
         Self {
             local: subflow.local.to_string(),
             remote: subflow.remote.to_string(),
+            address_id: subflow.address_id,
             cwnd_bytes: subflow.cwnd_bytes,
             ssthresh_bytes: subflow.ssthresh_bytes,
             mss_bytes: subflow.mss_bytes,
@@ -170,6 +197,9 @@ impl From<&Subflow> for SubflowStatus {
             in_recovery: subflow.in_recovery,
             delta: subflow.delta,
             q: subflow.q,
+            rho: subflow.told.map(|told| told.ratio),
+            alpha: subflow.told.map(|told| told.increase),
+            beta: subflow.told.map(|told| told.decrease),
         }
     }
 }
@@ -196,7 +226,7 @@ fn describe_one(status: &Status) -> String {
     let mut table = Table::new();
     table
         .load_preset(NOTHING)
-        .set_header(["token", "local", "remote", "cwnd", "ssthresh", "RTT", "base RTT", "delta", "Q", ""]);
+        .set_header(["token", "local", "remote", "id", "cwnd", "ssthresh", "RTT", "base RTT", "delta", "Q", "rho", ""]);
     for connection in &status.connections {
         let token = connection.token.map_or("plain TCP".into(), |token| format!("{token:08x}"));
         for subflow in &connection.subflows {
@@ -214,12 +244,14 @@ fn row(token: &str, subflow: &SubflowStatus) -> Vec<String> {
         token.into(),
         subflow.local.clone(),
         subflow.remote.clone(),
+        subflow.address_id.to_string(),
         segments(subflow.cwnd_bytes),
         subflow.ssthresh_bytes.map_or("–".into(), segments),
         millis(subflow.srtt_s),
         millis(subflow.base_rtt_s),
         fraction(subflow.delta),
         fraction(subflow.q),
+        fraction(subflow.rho),
         if subflow.in_recovery { "repairs a loss" } else { "" }.into(),
     ]
 }
