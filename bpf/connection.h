@@ -8,8 +8,7 @@
  */
 #pragma once
 
-#include "kernel.h"
-#include "rules/types.h"
+#include "layers.h"
 
 /* Callbacks for which a subflow that got no place does not ask again. */
 #define PATIENCE 64
@@ -50,6 +49,7 @@ struct own {
 	u32 round_has_ended;
 	u32 wait;
 	u32 remote_id;
+	u64 since_ns;
 	/* The kernel has said so. What it tells of a handshake comes before. */
 	u32 has_begun;
 };
@@ -181,6 +181,7 @@ CC_INLINE struct connection *attach(enum cc_kind kind, struct tcp_sock *tp, stru
 		count(COUNT_WITHOUT_PLACE);
 		return 0;
 	}
+	own->since_ns = bpf_ktime_get_ns();
 	own->remote_id = subflow ? subflow->remote_id : 0;
 	describe(tp, &connection->places[i]);
 	connection->places[i].remote_id = own->remote_id;
@@ -233,6 +234,8 @@ CC_INLINE void detach(enum cc_kind kind, struct tcp_sock *tp, struct own *own)
 	__sync_fetch_and_and(&connection->rules.used, ~bit);
 	cc_removed(kind, &connection->rules);
 	count(COUNT_REMOVED);
-	if (!(__sync_fetch_and_and(&connection->taken, ~bit) & ~bit))
-		bpf_map_delete_elem(&connections, &key);
+	if (__sync_fetch_and_and(&connection->taken, ~bit) & ~bit)
+		return;
+	bpf_map_delete_elem(&connections, &key);
+	bpf_map_delete_elem(&adapted, &key);
 }

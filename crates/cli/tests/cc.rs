@@ -33,6 +33,10 @@ fn what_nobody_could_tell_is_refused() {
     cc(&["tell", "token", "1", "--rho", "5"]).code(2).stderr(contains("token"));
     cc(&["tell", "1f2e3d4c", "256", "--rho", "5"]).code(2).stderr(contains("256"));
     cc(&["tell", "1f2e3d4c", "1", "--beta", "0.7"]).code(2).stderr(contains("--rho"));
+    cc(&["adapt", "nosuch"]).code(2).stderr(contains("no controller `nosuch`"));
+    cc(&["adapt", "lia", "--eta-max", "0.5"]).code(2).stderr(contains("eta_max = 0.5"));
+    cc(&["adapt", "lia", "--period", "nan"]).code(2).stderr(contains("the period"));
+    cc(&["adapt", "lia", "--beyond", "all"]).code(2).stderr(contains("ignore, cap and spread"));
 }
 
 /// With root and without, built for it or not: one line that says why.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::Competition;
+use crate::Told;
 
 /// A connection with its subflows.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,8 +39,10 @@ pub struct Subflow {
     pub delta: Option<f64>,
     /// mVeno's probability that a loss means congestion, once a round has ended.
     pub q: Option<f64>,
-    /// What it competes with, where that is told and holds.
-    pub told: Option<Competition>,
+    /// What is told of its path, and holds.
+    pub told: Told,
+    /// How often adaptive congestion control has cut its window.
+    pub cuts: u64,
 }
 
 /// What became of subflows since a controller was loaded.

@@ -98,6 +98,9 @@ pub enum Error {
         /// What can be meant.
         range: &'static str,
     },
+    /// Adaptive congestion control cannot be meant like that.
+    #[error(transparent)]
+    Adapting(#[from] cooperation::adaptive_congestion::SettingsError),
     /// A setting cannot be read or written.
     #[error("{path}: {error}")]
     Setting {

@@ -5,9 +5,10 @@ use std::time::Duration;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::adapting::OFF;
 use crate::loader::pinned;
-use crate::told::{Competition, PathId, check_time};
-use crate::{Controller, Error, Result};
+use crate::told::{PathId, Told, check_time, nanos};
+use crate::{Adapting, Controller, Error, Result};
 
 /// The clock of `bpf_ktime_get_ns`.
 pub(crate) fn now_ns() -> u64 {
@@ -16,30 +17,29 @@ pub(crate) fn now_ns() -> u64 {
     seconds * 1_000_000_000 + nanos
 }
 
-/// Tells what the subflows of a path compete with, for so long or until it is told anew; `None` takes it back.
+/// Tells what there is to know of a path, in place of what was told before, for so long; what is nothing takes it back.
 ///
 /// # Errors
-/// If the controller does not yield to anybody or is not loaded, it has no such connection, or the numbers cannot be meant.
-pub fn tell(controller: &Controller, path: PathId, competition: Option<Competition>, holds: Duration) -> Result<()> {
-    if !controller.shares() {
+/// If the controller is not loaded or has no such connection, is told of competition but yields to nobody, or the numbers cannot be meant.
+pub fn tell(controller: &Controller, path: PathId, what: Told, holds: Duration) -> Result<()> {
+    if what.competition.is_some() && !controller.shares() {
         return Err(Error::Deaf { name: controller.name });
     }
+    what.check()?;
+    check_time("how long it holds", holds)?;
     let connections = pinned(controller, "connections")?;
     let told = pinned(controller, "told")?;
     let refused = |error: libbpf_rs::Error| Error::Refused { name: controller.name, why: error.to_string() };
-    let Some(competition) = competition else {
+    if what.is_nothing() {
         return match told.delete(&path.key()) {
             Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => Err(refused(error)),
             _ => Ok(()),
         };
-    };
-    competition.check()?;
-    check_time(holds)?;
+    }
     if !has_connection(&connections, path.token) {
         return Err(Error::NoConnection { name: controller.name, token: path.token });
     }
-    let nanos = u64::try_from(holds.as_nanos()).unwrap_or(u64::MAX);
-    let value = competition.octets(now_ns().saturating_add(nanos));
+    let value = what.octets(now_ns().saturating_add(nanos(holds)));
     if let Err(error) = told.update(&path.key(), &value, MapFlags::ANY) {
         // Full of what was told of connections that have ended, perhaps.
         sweep(&told, &connections);
@@ -62,7 +62,27 @@ fn sweep(told: &MapHandle, connections: &MapHandle) {
 }
 
 /// What still holds of a path.
-pub(crate) fn told_of(told: &MapHandle, path: PathId) -> Option<Competition> {
-    let value = told.lookup(&path.key(), MapFlags::ANY).ok().flatten()?;
-    Competition::parse(&value, now_ns())
+pub(crate) fn told_of(told: &MapHandle, path: PathId) -> Told {
+    let value = told.lookup(&path.key(), MapFlags::ANY).ok().flatten();
+    value.map(|value| Told::parse(&value, now_ns())).unwrap_or_default()
+}
+
+/// Sets adaptive congestion control for all connections of a controller, or ends it; what it has cut grows again.
+///
+/// # Errors
+/// If the controller is not loaded, or the kernel has nothing like it.
+pub fn adapt(controller: &Controller, adapting: Option<&Adapting>) -> Result<()> {
+    adapting.map_or(Ok(()), Adapting::check)?;
+    let value = adapting.map_or(OFF.to_vec(), Adapting::octets);
+    let refused = |error: libbpf_rs::Error| Error::Refused { name: controller.name, why: error.to_string() };
+    pinned(controller, "adapting")?.update(&[0; 4], &value, MapFlags::ANY).map_err(refused)
+}
+
+/// The adaptive congestion control of a controller, where it is on.
+///
+/// # Errors
+/// If the controller is not loaded.
+pub fn adapting(controller: &Controller) -> Result<Option<Adapting>> {
+    let value = pinned(controller, "adapting")?.lookup(&[0; 4], MapFlags::ANY).ok().flatten();
+    Ok(value.and_then(|value| Adapting::parse(&value)))
 }

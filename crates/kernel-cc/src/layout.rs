@@ -18,6 +18,11 @@ pub const PLACE_OCTETS: usize = 56;
 /// The whole.
 pub const CONNECTION_OCTETS: usize = PLACES_AT + PLACES * PLACE_OCTETS;
 
+/// `struct cc_acc` of `bpf/rules/acc.h`: where it has how often a path was cut.
+pub const fn cuts_at(place: usize) -> usize {
+    8 + place * 80 + 72
+}
+
 /// The word at an offset.
 pub fn word(octets: &[u8], at: usize) -> u64 {
     octets.get(at..at + 8).and_then(|word| word.try_into().ok()).map_or(0, u64::from_ne_bytes)

@@ -113,7 +113,7 @@ fn register(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<
     // Left by a version that pinned something else, if anything: the link would be there otherwise.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(libbpf_rs::Error::from)?;
-    for name in ["connections", "counters", "told"] {
+    for name in ["connections", "counters", "told", "adapting", "adapted"] {
         map(&mut object, name)?.pin(folder.join(name))?;
     }
     map(&mut object, controller.map)?.attach_struct_ops()?.pin(link(controller))
@@ -132,7 +132,7 @@ fn opened(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<Op
     for mut map in open.maps_mut() {
         if map.map_type() == MapType::StructOps {
             map.set_autocreate(map.name() == OsStr::new(controller.map))?;
-        } else if map.name() == OsStr::new("connections") {
+        } else if ["connections", "adapted"].iter().any(|name| map.name() == OsStr::new(name)) {
             map.set_max_entries(connections_max.max(1))?;
         }
     }
@@ -208,10 +208,11 @@ pub fn connections(controller: &Controller) -> Result<Vec<Connection>> {
         let folder = folder(controller).display().to_string();
         return Err(Error::Version { name: controller.name, folder });
     }
-    let told = pinned(controller, "told")?;
+    let (told, adapted) = (pinned(controller, "told")?, pinned(controller, "adapted")?);
     let values = map.keys().filter_map(|key| {
         let value = map.lookup(&key, MapFlags::ANY).ok()??;
-        let mut connection = Connection::parse(controller, layout::word(&key, 0), &value);
+        let adapted = adapted.lookup(&key, MapFlags::ANY).ok().flatten().unwrap_or_default();
+        let mut connection = Connection::parse(controller, layout::word(&key, 0), &value, &adapted);
         if let Some(token) = connection.token {
             for subflow in &mut connection.subflows {
                 subflow.told = layers::told_of(&told, PathId { token, address_id: subflow.address_id });

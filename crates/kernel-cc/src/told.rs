@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use transport::congestion::Competition;
+
 #[cfg(any(test, bpf_programs))]
 use crate::layout::word;
 use crate::{Error, Result};
@@ -10,10 +12,10 @@ use crate::{Error, Result};
 const ONE_Q16: f64 = 65_536.0;
 
 /// What is told holds a day at most: who tells of what changes tells again.
-const HOLDS_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+const TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A path of a connection, as agents know it: by the connection's token and the identifier of the other end's address
-/// (RFC 8684 section 3.2), which its subflows may share.
+/// (RFC 8684 section 3.2), which several subflows may share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathId {
     /// Of the connection, at this end.
@@ -22,16 +24,14 @@ pub struct PathId {
     pub address_id: u8,
 }
 
-/// What the relay of a path tells of the flows that end there (docs/algorithms/bandwidth-sharing.md). The rules take numbers out of the
-/// range that they believe for the nearest inside it, as the engine does.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Competition {
-    /// How far the subflow would exceed what it can have without harm (rho); above 1 there is competition. Up to 1000 is believed.
-    pub ratio: f64,
-    /// Segments that a competing flow gains per round trip (alpha'), 1/64 to 3; 1 is NewReno. For `gmcc-coop` only.
-    pub increase: f64,
-    /// What a loss leaves of the window of a competing flow (beta'), up to 7/8; 1/2 is NewReno. For `gmcc-coop` only.
-    pub decrease: f64,
+/// What the relay of a path tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Told {
+    /// Of the flows that end there, for controllers that yield to them. The rules take numbers out of the range that they believe for the nearest
+    /// inside it, as the engine does.
+    pub competition: Option<Competition>,
+    /// How long data take from it to the destination: a part of the path's delay that no round trip shows, for adaptive congestion control.
+    pub way: Option<Duration>,
 }
 
 impl PathId {
@@ -48,43 +48,51 @@ impl PathId {
     }
 }
 
-impl Competition {
-    /// Flows of TCP, with which a subflow competes by so much.
-    pub const fn with_tcp(ratio: f64) -> Self {
-        Self { ratio, increase: 1.0, decrease: 0.5 }
+impl Told {
+    /// Whether it is nothing.
+    #[cfg(any(test, bpf_programs))]
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Self::default()
     }
 
     /// What the map has of it, until `until_ns`.
     #[cfg(any(test, bpf_programs))]
     pub(crate) fn octets(&self, until_ns: u64) -> Vec<u8> {
         // A ratio of zero is none.
-        let words = [q16(self.ratio).max(1), q16(self.increase), q16(self.decrease), until_ns];
-        words.into_iter().flat_map(u64::to_ne_bytes).collect()
+        let competition = self.competition.map(|told| [q16(told.ratio).max(1), q16(told.increase), q16(told.decrease)]);
+        let way = self.way.map_or(0, nanos);
+        let words = competition.unwrap_or_default().into_iter().chain([way, until_ns]);
+        words.flat_map(u64::to_ne_bytes).collect()
     }
 
     /// What still holds of what the map has.
     #[cfg(any(test, bpf_programs))]
-    pub(crate) fn parse(octets: &[u8], now_ns: u64) -> Option<Self> {
+    pub(crate) fn parse(octets: &[u8], now_ns: u64) -> Self {
+        if word(octets, 32) <= now_ns {
+            return Self::default();
+        }
         let [ratio, increase, decrease] = [0, 8, 16].map(|at| word(octets, at) as f64 / ONE_Q16);
-        (ratio > 0.0 && word(octets, 24) > now_ns).then_some(Self { ratio, increase, decrease })
+        let competition = (ratio > 0.0).then_some(Competition { ratio, increase, decrease });
+        Self { competition, way: Some(word(octets, 24)).filter(|way| *way > 0).map(Duration::from_nanos) }
     }
 
     /// Refuses what no relay could mean.
     pub(crate) fn check(&self) -> Result<()> {
-        for (what, value) in [("rho", self.ratio), ("alpha'", self.increase), ("beta'", self.decrease)] {
+        let told = self.competition.unwrap_or(Competition::NONE);
+        for (what, value) in [("rho", told.ratio), ("alpha'", told.increase), ("beta'", told.decrease)] {
             if !(value.is_finite() && value > 0.0) {
                 return Err(Error::Absurd { what, value: value.to_string(), range: "a number above zero" });
             }
         }
-        Ok(())
+        self.way.map_or(Ok(()), |way| check_time("the way", way))
     }
 }
 
 /// Refuses a time that cannot be meant.
-pub(crate) fn check_time(holds: Duration) -> Result<()> {
-    if holds.is_zero() || holds > HOLDS_MAX {
-        let value = format!("{} s", holds.as_secs_f64());
-        return Err(Error::Absurd { what: "how long it holds", value, range: "above zero, and a day at most" });
+pub(crate) fn check_time(what: &'static str, time: Duration) -> Result<()> {
+    if time.is_zero() || time > TIME_MAX {
+        let value = format!("{} s", time.as_secs_f64());
+        return Err(Error::Absurd { what, value, range: "above zero, and a day at most" });
     }
     Ok(())
 }
@@ -96,13 +104,22 @@ pub(crate) fn check_time(holds: Duration) -> Result<()> {
     clippy::cast_sign_loss,
     reason = "a float that does not fit gives the nearest integer that does"
 )]
-fn q16(value: f64) -> u64 {
+pub(crate) fn q16(value: f64) -> u64 {
     (value * ONE_Q16).round() as u64
+}
+
+#[cfg(any(test, bpf_programs))]
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn tcp(ratio: f64) -> Told {
+        Told { competition: Some(Competition { ratio, ..Competition::NONE }), way: None }
+    }
 
     #[test]
     fn a_path_is_its_token_below_its_identifier() {
@@ -112,31 +129,37 @@ mod tests {
 
     #[test]
     fn what_is_told_is_read_back_until_it_holds_no_longer() {
-        let told = Competition { ratio: 2.5, increase: 0.75, decrease: 0.625 };
-        assert_eq!(Competition::parse(&told.octets(1000), 999), Some(told));
-        assert_eq!(Competition::parse(&told.octets(1000), 1000), None);
-        assert_eq!(word(&told.octets(0), 0), 163_840);
-        assert_eq!(Competition::parse(&[0; 32], 0), None);
+        let competition = Some(Competition { ratio: 2.5, increase: 0.75, decrease: 0.625 });
+        let way = Some(Duration::from_millis(20));
+        for told in [Told { competition, way }, Told { competition, way: None }, Told { competition: None, way }] {
+            assert_eq!(Told::parse(&told.octets(1000), 999), told);
+            assert!(Told::parse(&told.octets(1000), 1000).is_nothing());
+        }
+        assert_eq!(tcp(2.5).octets(0)[..8], 163_840_u64.to_ne_bytes());
     }
 
     /// Not even the smallest ratio is none, and the largest is one.
     #[test]
     fn every_number_has_its_word() {
-        let told = |ratio| word(&Competition::with_tcp(ratio).octets(0), 0);
-        assert_eq!([1e-9, 1.0, 1e300].map(told), [1, 65_536, u64::MAX]);
+        let word_of = |ratio| word(&tcp(ratio).octets(0), 0);
+        assert_eq!([1e-9, 1.0, 1e300].map(word_of), [1, 65_536, u64::MAX]);
     }
 
     #[test]
     fn what_nobody_could_mean_is_refused() {
-        assert!(Competition::with_tcp(5.0).check().is_ok());
+        assert!(tcp(5.0).check().is_ok());
         for number in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
-            let message = Competition::with_tcp(number).check().unwrap_err().to_string();
+            let message = tcp(number).check().unwrap_err().to_string();
             assert!(message.starts_with("rho"), "{message}");
-            assert!(Competition { increase: number, ..Competition::with_tcp(5.0) }.check().is_err());
-            assert!(Competition { decrease: number, ..Competition::with_tcp(5.0) }.check().is_err());
+            for competition in [
+                Competition { increase: number, ..Competition::NONE },
+                Competition { decrease: number, ..Competition::NONE },
+            ] {
+                assert!(Told { competition: Some(competition), way: None }.check().is_err());
+            }
         }
-        assert!(check_time(Duration::from_secs(6)).is_ok());
-        assert!(check_time(Duration::ZERO).is_err());
-        assert!(check_time(Duration::MAX).is_err());
+        assert!(Told { way: Some(Duration::MAX), ..Told::default() }.check().is_err());
+        assert!(check_time("it", Duration::from_secs(6)).is_ok());
+        assert!(check_time("it", Duration::ZERO).is_err());
     }
 }
