@@ -19,7 +19,7 @@ struct told {
 	u64 until_ns;
 };
 
-/* crates/kernel-cc/src/told.rs and adapting.rs read and write these. */
+/* crates/kernel-cc/src/words.rs and layout.rs read and write these. */
 _Static_assert(sizeof(struct told) == 40, "as it is written");
 _Static_assert(sizeof(struct cc_acc_settings) == 48, "as they are written");
 _Static_assert(sizeof(struct cc_acc) == 968, "as it is read");

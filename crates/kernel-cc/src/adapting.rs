@@ -1,13 +1,9 @@
-//! Adaptive congestion control as `struct cc_acc_settings` of `bpf/rules/acc.h` has it.
+//! Adaptive congestion control over a controller.
 
 use std::time::Duration;
 
-use cooperation::adaptive_congestion::{ActsOn, Beyond, Mode, Settings};
+use cooperation::adaptive_congestion::{ActsOn, Mode, Settings};
 
-#[cfg(any(test, bpf_programs))]
-use crate::layout::word;
-#[cfg(any(test, bpf_programs))]
-use crate::told::{nanos, q16};
 use crate::{Error, Result};
 
 /// A period that is shorter measures no mean.
@@ -45,66 +41,16 @@ impl Adapting {
         }
         Ok(())
     }
-
-    /// What the map has of it.
-    #[cfg(any(test, bpf_programs))]
-    pub(crate) fn octets(&self) -> Vec<u8> {
-        let Settings { eta_min, eta_max, beyond, cuts_max, age_rtts, .. } = self.acc;
-        let words = [nanos(self.period), q16(eta_min), q16(eta_max), beyond_word(beyond), cuts_max.into(), age_rtts];
-        words.into_iter().flat_map(u64::to_ne_bytes).collect()
-    }
-
-    /// From what the map has; nothing where it is off.
-    #[cfg(any(test, bpf_programs))]
-    pub(crate) fn parse(octets: &[u8]) -> Option<Self> {
-        let period = Some(word(octets, 0)).filter(|period| *period > 0).map(Duration::from_nanos)?;
-        let eta = |at| word(octets, at) as f64 / 65_536.0;
-        let beyond = [Beyond::Ignore, Beyond::Cap, Beyond::Spread];
-        let acc = Settings {
-            eta_min: eta(8),
-            eta_max: eta(16),
-            beyond: beyond.into_iter().find(|known| beyond_word(*known) == word(octets, 24))?,
-            cuts_max: u32::try_from(word(octets, 32)).unwrap_or(u32::MAX),
-            age_rtts: word(octets, 40),
-            ..Settings::default()
-        };
-        Some(Self { acc, period })
-    }
 }
-
-/// `enum cc_beyond`
-#[cfg(any(test, bpf_programs))]
-fn beyond_word(beyond: Beyond) -> u64 {
-    match beyond {
-        Beyond::Ignore => 0,
-        Beyond::Cap => 1,
-        Beyond::Spread => 2,
-    }
-}
-
-/// How many words the map has of it.
-#[cfg(bpf_programs)]
-pub(crate) const OFF: [u8; 48] = [0; 48];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn it_is_read_back_as_it_was_written() {
-        for beyond in [Beyond::Ignore, Beyond::Cap, Beyond::Spread] {
-            let acc =
-                Settings { eta_min: 1.125, eta_max: 2.5, beyond, cuts_max: 2, age_rtts: 5, ..Settings::default() };
-            let adapting = Adapting { acc, period: Duration::from_millis(500) };
-            assert!(adapting.check().is_ok());
-            assert_eq!(Adapting::parse(&adapting.octets()), Some(adapting));
-        }
-        assert_eq!(Adapting::parse(&[0; 48]), None);
-    }
-
-    #[test]
     fn what_cannot_be_meant_is_refused() {
         let default = Adapting::default();
+        assert!(default.check().is_ok());
         let with = |acc| Adapting { acc, ..default };
         for adapting in [
             with(Settings { eta_max: 0.5, ..default.acc }),

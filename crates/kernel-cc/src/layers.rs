@@ -5,10 +5,10 @@ use std::time::Duration;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::adapting::OFF;
 use crate::loader::pinned;
-use crate::told::{PathId, Told, check_time, nanos};
-use crate::{Adapting, Controller, Error, Result};
+use crate::told::check_time;
+use crate::words::nanos;
+use crate::{Adapting, Controller, Error, PathId, Result, Told};
 
 /// The clock of `bpf_ktime_get_ns`.
 pub(crate) fn now_ns() -> u64 {
@@ -73,7 +73,7 @@ pub(crate) fn told_of(told: &MapHandle, path: PathId) -> Told {
 /// If the controller is not loaded, or the kernel has nothing like it.
 pub fn adapt(controller: &Controller, adapting: Option<&Adapting>) -> Result<()> {
     adapting.map_or(Ok(()), Adapting::check)?;
-    let value = adapting.map_or(OFF.to_vec(), Adapting::octets);
+    let value = adapting.map_or(Adapting::OFF.to_vec(), Adapting::octets);
     let refused = |error: libbpf_rs::Error| Error::Refused { name: controller.name, why: error.to_string() };
     pinned(controller, "adapting")?.update(&[0; 4], &value, MapFlags::ANY).map_err(refused)
 }

@@ -24,6 +24,8 @@ mod layout;
 #[cfg(any(test, bpf_programs))]
 mod reading;
 mod told;
+#[cfg(any(test, bpf_programs))]
+mod words;
 
 pub use adapting::Adapting;
 pub use connection::{Connection, Counters, Subflow};
