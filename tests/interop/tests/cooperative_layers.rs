@@ -19,8 +19,8 @@ const DEEP: &str = "rate = '1 Mbit/s'\ndelay = '20 ms'\nqueue = '40 packets'";
 /// The identifier of a's address on the second link.
 const SECOND: u8 = 7;
 /// How long neighbours are compared, and how long they have to find each other before.
-const COMPARED: Duration = Duration::from_secs(15);
-const FOUND: Duration = Duration::from_secs(8);
+const COMPARED: Duration = Duration::from_secs(10);
+const FOUND: Duration = Duration::from_secs(6);
 const LONG: Duration = Duration::from_secs(600);
 
 /// A controller that is loaded as long as a test needs it. Tests of this file run one at a time: a rig is among what each holds.
