@@ -91,6 +91,40 @@ CC_INLINE void on_init(enum cc_kind kind, struct tcp_sock *tp)
 	connection_of(kind, tp, own);
 }
 
+/* Not while a loss is being repaired, when the window follows the recovery. */
+CC_INLINE void cut_window(struct tcp_sock *tp, struct own *own, u64 cut)
+{
+	u64 mss = cc_max(tp->mss_cache, 1), segments = cc_max(cut / mss, 2);
+	if (own->in_recovery)
+		return;
+	if (segments < tp->snd_cwnd)
+		set_window(tp, own, cc_max(cut, 2 * mss) * CC_ONE_Q16);
+	if (segments < tp->snd_ssthresh)
+		tp->snd_ssthresh = segments;
+}
+
+/*
+ * Adaptive congestion control, where it is on: whoever has an ACK after the end of a period finds the slowest path, and that path's own
+ * socket lowers its window with its next one.
+ */
+CC_INLINE void adapt(struct tcp_sock *tp, struct own *own, struct connection *connection, u64 rtt_ns)
+{
+	const struct cc_acc_settings *settings = acc_settings(own->key);
+	struct cc_acc *acc = settings ? acc_of(own->key) : 0;
+	const struct told *told;
+	u64 now_ns, cut;
+	if (!acc)
+		return;
+	told = told_of(own->key, own->remote_id);
+	cc_acc_delivered(acc, own->place, rtt_ns, told ? told->way_ns : 0, own->since_ns);
+	now_ns = bpf_ktime_get_ns();
+	if (is_over(acc, settings->period_ns, now_ns))
+		cc_acc_period(&connection->rules, acc, settings, now_ns);
+	cut = taken_cut(acc, own->place);
+	if (cut)
+		cut_window(tp, own, cut);
+}
+
 CC_INLINE void on_acked(enum cc_kind kind, struct tcp_sock *tp, s32 rtt_us)
 {
 	struct own *own = own_of(tp);
@@ -105,6 +139,9 @@ CC_INLINE void on_acked(enum cc_kind kind, struct tcp_sock *tp, s32 rtt_us)
 	if (connection && own->place < CC_PATHS_MAX) {
 		connection->places[own->place].acks += 1;
 		cc_delivered(kind, &connection->rules.paths[own->place], delivered_bytes, rtt_ns);
+		if (cc_shares(kind))
+			hear(&connection->rules, own->place, told_of(own->key, own->remote_id));
+		adapt(tp, own, connection, rtt_ns);
 	}
 	/* What follows from the end of a round comes after what follows from the ACK: in cong_avoid, or with the next ACK. */
 	if ((s32)(tp->snd_una - own->round_end) >= 0) {

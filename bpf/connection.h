@@ -8,8 +8,7 @@
  */
 #pragma once
 
-#include "kernel.h"
-#include "rules/types.h"
+#include "layers.h"
 
 /* Callbacks for which a subflow that got no place does not ask again. */
 #define PATIENCE 64
@@ -22,6 +21,9 @@ struct place {
 	u16 local_port;
 	u16 remote_port;
 	u32 acks;
+	/* Of the other end's address (RFC 8684 section 3.2). */
+	u32 remote_id;
+	u32 unused;
 };
 
 struct connection {
@@ -32,7 +34,7 @@ struct connection {
 };
 
 /* crates/kernel-cc/src/layout.rs reads it. */
-_Static_assert(sizeof(struct connection) == 2344, "as it is read");
+_Static_assert(sizeof(struct connection) == 2440, "as it is read");
 
 /* In the socket itself: zero at first. */
 struct own {
@@ -46,6 +48,8 @@ struct own {
 	u32 delivered;
 	u32 round_has_ended;
 	u32 wait;
+	u32 remote_id;
+	u64 since_ns;
 	/* The kernel has said so. What it tells of a handshake comes before. */
 	u32 has_begun;
 };
@@ -83,17 +87,19 @@ CC_INLINE struct own *own_of(struct tcp_sock *tp)
 	return (struct own *)tp->inet_conn.icsk_ca_priv;
 }
 
-/* The token of the socket's connection; for plain TCP, which is alone, the address of the socket, which exceeds all tokens. */
-CC_INLINE u64 key_of(struct tcp_sock *tp)
+/* What Multipath TCP knows of a socket; nothing where it is not one of its. */
+CC_INLINE const struct mptcp_subflow_context *subflow_of(struct tcp_sock *tp)
 {
 	void *data = tp->inet_conn.icsk_ulp_data;
-	if (tp->is_mptcp && data) {
-		struct mptcp_subflow_context *subflow =
-			bpf_rdonly_cast(data, __builtin_btf_type_id(*(struct mptcp_subflow_context *)0, 1));
-		if (subflow->token)
-			return subflow->token;
-	}
-	return (u64)tp;
+	if (!tp->is_mptcp || !data)
+		return 0;
+	return bpf_rdonly_cast(data, __builtin_btf_type_id(*(struct mptcp_subflow_context *)0, 1));
+}
+
+/* The token of the socket's connection; for plain TCP, which is alone, the address of the socket, which exceeds all tokens. */
+CC_INLINE u64 key_of(struct tcp_sock *tp, const struct mptcp_subflow_context *subflow)
+{
+	return subflow && subflow->token ? subflow->token : (u64)tp;
 }
 
 /* What there is to see of a socket. */
@@ -156,7 +162,8 @@ CC_INLINE struct connection *attach(enum cc_kind kind, struct tcp_sock *tp, stru
 {
 	static const struct cc_mveno_state forgotten;
 	struct connection *connection;
-	u64 key = key_of(tp), i;
+	const struct mptcp_subflow_context *subflow = subflow_of(tp);
+	u64 key = key_of(tp, subflow), i;
 	if (!own->has_begun)
 		return 0;
 	if (own->wait) {
@@ -174,7 +181,10 @@ CC_INLINE struct connection *attach(enum cc_kind kind, struct tcp_sock *tp, stru
 		count(COUNT_WITHOUT_PLACE);
 		return 0;
 	}
+	own->since_ns = bpf_ktime_get_ns();
+	own->remote_id = subflow ? subflow->remote_id : 0;
 	describe(tp, &connection->places[i]);
+	connection->places[i].remote_id = own->remote_id;
 	see(tp, own, &connection->rules.paths[i]);
 	connection->rules.paths[i].mveno = forgotten;
 	__sync_fetch_and_or(&connection->rules.used, 1ULL << i);
@@ -224,6 +234,8 @@ CC_INLINE void detach(enum cc_kind kind, struct tcp_sock *tp, struct own *own)
 	__sync_fetch_and_and(&connection->rules.used, ~bit);
 	cc_removed(kind, &connection->rules);
 	count(COUNT_REMOVED);
-	if (!(__sync_fetch_and_and(&connection->taken, ~bit) & ~bit))
-		bpf_map_delete_elem(&connections, &key);
+	if (__sync_fetch_and_and(&connection->taken, ~bit) & ~bit)
+		return;
+	bpf_map_delete_elem(&connections, &key);
+	bpf_map_delete_elem(&adapted, &key);
 }

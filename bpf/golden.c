@@ -6,19 +6,24 @@
  *   new KIND                                          a connection without paths
  *   view I CWND SSTHRESH SRTT_NS MIN_RTT_NS MSS REC   what there is to see of path I; -1: not known
  *   add I, remove I
+ *   tell I RATIO INCREASE DECREASE     what the relay of path I tells, 2^-16; a ratio of 0: nothing
  *   delivery I OCTETS RTT_NS
  *   ack I OCTETS LIMITED      answers the step in 2^-16 octet
  *   loss I, timeout I         answers the threshold in octets
  *   round I                   answers the new window in octets, or -1
+ *   sample I RTT_NS WAY_NS BORN_NS     for adaptive congestion control
+ *   period NOW_NS ETA_MIN ETA_MAX BEYOND CUTS_MAX AGE_RTTS    answers the path to cut, or -1, and the window left
  *   product A B C             answers A * B / C
  *   ratio AH AL BH BL SHIFT   answers A / B / 2^SHIFT
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "rules/acc.h"
 #include "rules/controllers.h"
 
 static struct cc_connection connection;
+static struct cc_acc acc;
 static enum cc_kind kind;
 
 static void view(u64 i, const u64 *v)
@@ -41,10 +46,18 @@ static void add(u64 i)
 	cc_added(kind, &connection, i);
 }
 
+static void end_period(u64 now_ns, const u64 *v)
+{
+	struct cc_acc_settings settings = { 1, v[0], v[1], v[2], v[3], v[4] };
+	u64 i = cc_acc_period(&connection, &acc, &settings, now_ns);
+	printf("%lld %llu\n", (s64)i, i < CC_PATHS_MAX ? acc.paths[i].cut : 0);
+}
+
 static void answer(const char *question, u64 i, const u64 *v)
 {
 	if (!strcmp(question, "new")) {
 		memset(&connection, 0, sizeof(connection));
+		memset(&acc, 0, sizeof(acc));
 		kind = (enum cc_kind)i;
 	} else if (!strcmp(question, "view")) {
 		view(i, v);
@@ -53,6 +66,8 @@ static void answer(const char *question, u64 i, const u64 *v)
 	} else if (!strcmp(question, "remove")) {
 		connection.used &= ~(1ULL << i);
 		cc_removed(kind, &connection);
+	} else if (!strcmp(question, "tell")) {
+		connection.paths[i].told = (struct cc_told_state){ v[0], v[1], v[2] };
 	} else if (!strcmp(question, "delivery")) {
 		cc_delivered(kind, &connection.paths[i], v[0], v[1]);
 	} else if (!strcmp(question, "ack")) {
@@ -63,6 +78,10 @@ static void answer(const char *question, u64 i, const u64 *v)
 		printf("%llu\n", cc_timed_out(kind, &connection, i));
 	} else if (!strcmp(question, "round")) {
 		printf("%lld\n", (s64)cc_round_ended(kind, &connection, i));
+	} else if (!strcmp(question, "sample")) {
+		cc_acc_delivered(&acc, i, v[0], v[1], v[2]);
+	} else if (!strcmp(question, "period")) {
+		end_period(i, v);
 	} else if (!strcmp(question, "product")) {
 		printf("%llu\n", cc_mul_div(i, v[0], v[1]));
 	} else if (!strcmp(question, "ratio")) {

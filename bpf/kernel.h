@@ -23,6 +23,8 @@ static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)
 static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
 static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 
+static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
+
 extern void *bpf_rdonly_cast(const void *object, u32 type) KERNEL_FUNCTION;
 
 /* include/net/tcp.h: enum tcp_ca_state, enum tcp_ca_event and the flags of controllers. */
@@ -81,6 +83,7 @@ struct tcp_sock {
 
 struct mptcp_subflow_context {
 	u32 token;
+	u8 remote_id;
 } KERNEL_TYPE;
 
 struct ack_sample {

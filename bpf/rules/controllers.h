@@ -9,6 +9,7 @@
 #include "lia.h"
 #include "mveno.h"
 #include "olia.h"
+#include "sharing.h"
 #include "veno.h"
 #include "wvegas.h"
 
@@ -20,7 +21,7 @@ CC_INLINE int cc_has_olia_increases(enum cc_kind kind)
 /* A path was established; its place is taken and its view is there, what was remembered in the place is not. */
 CC_INLINE void cc_added(enum cc_kind kind, struct cc_connection *c, u64 i)
 {
-	if (kind == CC_LIA)
+	if (cc_is_linked(kind))
 		cc_lia_forget(c);
 	if (cc_has_olia_increases(kind))
 		c->is_current = CC_FALSE;
@@ -33,7 +34,7 @@ CC_INLINE void cc_added(enum cc_kind kind, struct cc_connection *c, u64 i)
 /* A path is gone; its place is free. */
 CC_INLINE void cc_removed(enum cc_kind kind, struct cc_connection *c)
 {
-	if (kind == CC_LIA)
+	if (cc_is_linked(kind))
 		cc_lia_forget(c);
 	if (cc_has_olia_increases(kind))
 		c->is_current = CC_FALSE;
@@ -70,6 +71,9 @@ CC_INLINE s64 cc_acked(enum cc_kind kind, struct cc_connection *c, u64 i, u64 ac
 	case CC_MVENO:
 	case CC_MVENO_OWN_RTT:
 		return cc_mveno_ack(c, i, acked_bytes, cwnd_limited);
+	case CC_MCC_COOP:
+	case CC_GMCC_COOP:
+		return cc_sharing_ack(c, i, acked_bytes, cwnd_limited, kind == CC_GMCC_COOP);
 	case CC_WVEGAS:
 		if (i < CC_PATHS_MAX)
 			c->paths[i].wvegas.was_limited |= cwnd_limited;
@@ -106,6 +110,9 @@ CC_INLINE u64 cc_lost_unbounded(enum cc_kind kind, struct cc_connection *c, u64 
 		return cc_mveno_loss(c, i);
 	case CC_MPVENO:
 		return cc_mpveno_loss(c, i);
+	case CC_MCC_COOP:
+	case CC_GMCC_COOP:
+		return cc_sharing_reduced(c, i, kind == CC_GMCC_COOP);
 	case CC_OWN:
 		return 0;
 	}
@@ -125,19 +132,21 @@ CC_INLINE u64 cc_timed_out(enum cc_kind kind, struct cc_connection *c, u64 i)
 {
 	if (i >= CC_PATHS_MAX)
 		return 0;
-	if (kind == CC_LIA)
+	if (cc_is_linked(kind))
 		cc_lia_forget(c);
 	if (cc_has_olia_increases(kind))
 		cc_olia_loss(c, i);
 	if (kind == CC_WVEGAS)
 		cc_wvegas_restart(&c->paths[i]);
+	if (cc_shares(kind))
+		return cc_lost(kind, c, i);
 	return cc_max(c->paths[i].cwnd / 2, cc_least(kind, c, &c->paths[i]));
 }
 
 /* All that was in flight when the round began is acknowledged. A new window in octets, or none. */
 CC_INLINE u64 cc_round_ended(enum cc_kind kind, struct cc_connection *c, u64 i)
 {
-	if (kind == CC_LIA)
+	if (cc_is_linked(kind))
 		cc_lia_forget(c);
 	if (cc_has_olia_increases(kind))
 		c->is_current = CC_FALSE;

@@ -35,15 +35,11 @@ CC_INLINE void cc_lia_forget(struct cc_connection *c)
 	c->alpha_cwnd_total = 0;
 }
 
-CC_RULE s64 cc_lia_ack(struct cc_connection *c, u64 i, u64 acked_bytes, u64 cwnd_limited)
+/* What `acked` octets gain by equation (1) without its cap, 2^-16 octet. */
+CC_RULE u64 cc_lia_linked(struct cc_connection *c, u64 i, u64 acked)
 {
-	u64 cwnd_total = 0, known, moved, alpha, acked, linked;
-	const struct cc_path *p;
+	u64 cwnd_total = 0, known, moved, alpha;
 	if (!c || i >= CC_PATHS_MAX)
-		return 0;
-	p = &c->paths[i];
-	acked = cc_creditable(p, acked_bytes, cwnd_limited);
-	if (!acked)
 		return 0;
 	for (u64 j = 0; j < CC_PATHS_MAX; j++)
 		if (cc_is_used(c, j))
@@ -56,8 +52,18 @@ CC_RULE s64 cc_lia_ack(struct cc_connection *c, u64 i, u64 acked_bytes, u64 cwnd
 		c->alpha_scaled = alpha;
 		c->alpha_cwnd_total = cwnd_total;
 	}
-	linked = cc_mul_div(acked, cc_mul_div(alpha, p->mss, 1), cwnd_total);
-	return cc_signed(cc_min(linked, cc_newreno_gain(p, acked)));
+	return cc_mul_div(acked, cc_mul_div(alpha, c->paths[i].mss, 1), cwnd_total);
+}
+
+CC_RULE s64 cc_lia_ack(struct cc_connection *c, u64 i, u64 acked_bytes, u64 cwnd_limited)
+{
+	u64 acked;
+	if (!c || i >= CC_PATHS_MAX)
+		return 0;
+	acked = cc_creditable(&c->paths[i], acked_bytes, cwnd_limited);
+	if (!acked)
+		return 0;
+	return cc_signed(cc_min(cc_lia_linked(c, i, acked), cc_newreno_gain(&c->paths[i], acked)));
 }
 
 CC_RULE u64 cc_lia_loss(struct cc_connection *c, u64 i)

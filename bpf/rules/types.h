@@ -43,6 +43,8 @@ enum cc_kind {
 	CC_MVENO,
 	CC_MVENO_OWN_RTT,
 	CC_MPVENO,
+	CC_MCC_COOP,
+	CC_GMCC_COOP,
 	/* None of these: template.bpf.c, and what is made of it. */
 	CC_OWN,
 };
@@ -50,6 +52,18 @@ enum cc_kind {
 CC_INLINE int cc_is_mveno(enum cc_kind kind)
 {
 	return kind == CC_MVENO || kind == CC_MVENO_OWN_RTT;
+}
+
+/* Those that grow by LIA's alpha. */
+CC_INLINE int cc_is_linked(enum cc_kind kind)
+{
+	return kind == CC_LIA || kind == CC_MCC_COOP || kind == CC_GMCC_COOP;
+}
+
+/* Those that yield to the flows of relays. */
+CC_INLINE int cc_shares(enum cc_kind kind)
+{
+	return kind == CC_MCC_COOP || kind == CC_GMCC_COOP;
 }
 
 /* A mean in the making: of round-trip times in nanoseconds or of windows in octets. */
@@ -91,6 +105,14 @@ struct cc_wvegas_state {
 	u64 smallest_delay_ns;
 };
 
+/* What the relay of a path tells of the flows that end there, 2^-16: rho, alpha' and beta' of docs/algorithms/bandwidth-sharing.md. Nothing is
+ * told where the ratio is zero. */
+struct cc_told_state {
+	u64 ratio_q16;
+	u64 increase_q16;
+	u64 decrease_q16;
+};
+
 /* A path and what its controller remembers of it. Windows count octets. */
 struct cc_path {
 	u64 cwnd;
@@ -103,6 +125,7 @@ struct cc_path {
 		struct cc_mveno_state mveno;
 		struct cc_olia_state olia;
 		struct cc_wvegas_state wvegas;
+		struct cc_told_state told;
 		/* For a controller of one's own; zero when a path begins. */
 		u64 own[CC_OWN_WORDS];
 	};

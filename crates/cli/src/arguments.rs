@@ -22,7 +22,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use transport::congestion::ControllerSpec;
 use units::{ByteCount, Duration, Rate};
 
-pub use cc::{Cc, CcOrder, CcStatus};
+pub use cc::{Cc, CcAdapt, CcOrder, CcStatus, CcTell};
 pub use claims::{ClaimMode, Claims};
 pub use world::{Backend, World};
 

@@ -28,10 +28,23 @@ fn orders_without_their_words_are_refused() {
     cc(&["status", "--json", "--watch"]).code(2).stderr(contains("--watch"));
 }
 
+#[test]
+fn what_nobody_could_tell_is_refused() {
+    cc(&["tell", "token", "1", "--rho", "5"]).code(2).stderr(contains("token"));
+    cc(&["tell", "1f2e3d4c", "256", "--rho", "5"]).code(2).stderr(contains("256"));
+    cc(&["tell", "1f2e3d4c", "1", "--beta", "0.7"]).code(2).stderr(contains("--rho"));
+    cc(&["adapt", "nosuch"]).code(2).stderr(contains("no controller `nosuch`"));
+    cc(&["adapt", "lia", "--eta-max", "0.5"]).code(2).stderr(contains("eta_max = 0.5"));
+    cc(&["adapt", "lia", "--period", "nan"]).code(2).stderr(contains("the period"));
+    cc(&["adapt", "lia", "--beyond", "all"]).code(2).stderr(contains("ignore, cap and spread"));
+}
+
 /// With root and without, built for it or not: one line that says why.
 #[test]
 fn what_cannot_be_done_is_said_in_one_line() {
-    for arguments in [&["unload", "anabranch_veno"][..], &["set", "no-such-controller"]] {
+    for arguments in
+        [&["unload", "anabranch_veno"][..], &["set", "no-such-controller"], &["tell", "0", "1", "--rho", "5"]]
+    {
         let output = cc(arguments).code(1).get_output().clone();
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.starts_with("error: ") && said.trim_end().lines().count() == 1, "{said}");

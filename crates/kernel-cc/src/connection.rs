@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::Told;
+
 /// A connection with its subflows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connection {
@@ -19,6 +21,8 @@ pub struct Subflow {
     pub local: SocketAddr,
     /// The other end.
     pub remote: SocketAddr,
+    /// Identifier of the other end's address (RFC 8684 section 3.2); 0 for that of the connection itself.
+    pub address_id: u8,
     /// Congestion window, octets.
     pub cwnd_bytes: u64,
     /// Slow start threshold, octets; none as long as there was no loss.
@@ -35,6 +39,10 @@ pub struct Subflow {
     pub delta: Option<f64>,
     /// mVeno's probability that a loss means congestion, once a round has ended.
     pub q: Option<f64>,
+    /// What is told of its path, and holds.
+    pub told: Told,
+    /// How often adaptive congestion control has cut its window.
+    pub cuts: u64,
 }
 
 /// What became of subflows since a controller was loaded.

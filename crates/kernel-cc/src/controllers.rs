@@ -32,6 +32,8 @@ pub const CONTROLLERS: &[Controller] = &[
     controller("mveno", "mveno", "mveno", "Veno with weighted increases, as the paper prints it"),
     controller("mveno-own-rtt", "mveno_own_rtt", "mveno_own_rtt", "mVeno by each subflow's own round-trip time"),
     controller("mpveno", "mpveno", "mpveno", "OLIA's increases and Veno's decreases"),
+    controller("mcc-coop", "mcc_coop", "mcc_coop", "LIA that yields to TCP flows of relays, as told"),
+    controller("gmcc-coop", "gmcc_coop", "gmcc_coop", "LIA that yields to AIMD flows of relays, as told"),
     own("template", "to be copied for a controller of your own (docs/linux-cc.md)"),
 ];
 
@@ -59,9 +61,14 @@ impl Controller {
         found.copied().ok_or_else(|| Error::Unknown { name: name.into() })
     }
 
-    /// Where it is pinned while it is loaded: its `link`, and its maps `connections` and `counters`.
+    /// Where it is pinned while it is loaded: its `link`, and its maps `connections`, `counters` and those of layers.
     pub fn folder(&self) -> PathBuf {
         Path::new(FILE_SYSTEM).join("anabranch-cc").join(self.kernel_name)
+    }
+
+    /// Whether it yields to the flows of relays, as [`crate::tell`] tells of them.
+    pub fn shares(&self) -> bool {
+        ["mcc-coop", "gmcc-coop"].contains(&self.name)
     }
 }
 

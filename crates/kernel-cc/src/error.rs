@@ -86,6 +86,33 @@ pub enum Error {
         /// The first thing that was said about it.
         why: String,
     },
+    /// The controller has no use for what is told.
+    #[error("`{name}` yields to nobody: mcc-coop and gmcc-coop do")]
+    Deaf {
+        /// Which.
+        name: &'static str,
+    },
+    /// The controller has no such connection.
+    #[error("`{name}` has no connection {token:08x}; `anabranch cc status` shows those there are")]
+    NoConnection {
+        /// Which.
+        name: &'static str,
+        /// Of the connection.
+        token: u32,
+    },
+    /// A number that cannot be meant.
+    #[error("{what} = {value}: it must be {range}")]
+    Absurd {
+        /// Of what.
+        what: &'static str,
+        /// What was given.
+        value: String,
+        /// What can be meant.
+        range: &'static str,
+    },
+    /// Adaptive congestion control cannot be meant like that.
+    #[error(transparent)]
+    Adapting(#[from] cooperation::adaptive_congestion::SettingsError),
     /// A setting cannot be read or written.
     #[error("{path}: {error}")]
     Setting {

@@ -13,10 +13,15 @@ pub const PATH_OCTETS: usize = 144;
 pub const PLACES_AT: usize = PATHS_AT + PLACES * PATH_OCTETS + 8;
 
 /// `struct place`.
-pub const PLACE_OCTETS: usize = 48;
+pub const PLACE_OCTETS: usize = 56;
 
 /// The whole.
 pub const CONNECTION_OCTETS: usize = PLACES_AT + PLACES * PLACE_OCTETS;
+
+/// `struct cc_acc` of `bpf/rules/acc.h`: where it has how often a path was cut.
+pub const fn cuts_at(place: usize) -> usize {
+    8 + place * 80 + 72
+}
 
 /// The word at an offset.
 pub fn word(octets: &[u8], at: usize) -> u64 {

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
 use crate::controllers::FILE_SYSTEM;
-use crate::{Connection, Controller, Counters, Error, Result, layout, namespaces, sysctl};
+use crate::{Connection, Controller, Counters, Error, PathId, Result, layers, layout, namespaces, sysctl};
 
 // `OBJECTS`: what `build.rs` has compiled, by the names of the files.
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
@@ -108,7 +108,7 @@ fn register(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<
     // Left by a version that pinned something else, if anything: the link would be there otherwise.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(libbpf_rs::Error::from)?;
-    for name in ["connections", "counters"] {
+    for name in ["connections", "counters", "told", "adapting", "adapted"] {
         map(&mut object, name)?.pin(folder.join(name))?;
     }
     map(&mut object, controller.map)?.attach_struct_ops()?.pin(link(controller))
@@ -127,7 +127,7 @@ fn opened(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<Op
     for mut map in open.maps_mut() {
         if map.map_type() == MapType::StructOps {
             map.set_autocreate(map.name() == OsStr::new(controller.map))?;
-        } else if map.name() == OsStr::new("connections") {
+        } else if ["connections", "adapted"].iter().any(|name| map.name() == OsStr::new(name)) {
             map.set_max_entries(connections_max.max(1))?;
         }
     }
@@ -187,7 +187,7 @@ fn pause() {
     std::thread::sleep(Duration::from_millis(10));
 }
 
-fn pinned(controller: &Controller, map: &str) -> Result<MapHandle> {
+pub(crate) fn pinned(controller: &Controller, map: &str) -> Result<MapHandle> {
     check()?;
     if !is_loaded(controller) {
         return Err(Error::NotLoaded { name: controller.name });
@@ -207,9 +207,17 @@ pub fn connections(controller: &Controller) -> Result<Vec<Connection>> {
         let folder = controller.folder().display().to_string();
         return Err(Error::Version { name: controller.name, folder });
     }
+    let (told, adapted) = (pinned(controller, "told")?, pinned(controller, "adapted")?);
     let values = map.keys().filter_map(|key| {
         let value = map.lookup(&key, MapFlags::ANY).ok()??;
-        Some(Connection::parse(controller, layout::word(&key, 0), &value))
+        let adapted = adapted.lookup(&key, MapFlags::ANY).ok().flatten().unwrap_or_default();
+        let mut connection = Connection::parse(controller, layout::word(&key, 0), &value, &adapted);
+        if let Some(token) = connection.token {
+            for subflow in &mut connection.subflows {
+                subflow.told = layers::told_of(&told, PathId { token, address_id: subflow.address_id });
+            }
+        }
+        Some(connection)
     });
     Ok(values.collect())
 }

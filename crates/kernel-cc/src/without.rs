@@ -1,6 +1,9 @@
 //! A build that has nothing for the kernel.
 
-use crate::{Connection, Controller, Counters, Error, Result};
+use std::time::Duration;
+
+use crate::told::check_time;
+use crate::{Adapting, Connection, Controller, Counters, Error, PathId, Result, Told};
 
 /// Whether this build and this machine could load a controller.
 ///
@@ -44,5 +47,31 @@ pub fn connections(_controller: &Controller) -> Result<Vec<Connection>> {
 /// # Errors
 /// It has none.
 pub fn counters(_controller: &Controller) -> Result<Counters> {
+    Err(Error::NotBuilt)
+}
+
+/// Tells what there is to know of a path.
+///
+/// # Errors
+/// There is none.
+pub fn tell(_controller: &Controller, _path: PathId, what: Told, holds: Duration) -> Result<()> {
+    what.check().and_then(|()| check_time("how long it holds", holds))?;
+    Err(Error::NotBuilt)
+}
+
+/// Sets adaptive congestion control for all connections of a controller.
+///
+/// # Errors
+/// There are none.
+pub fn adapt(_controller: &Controller, adapting: Option<&Adapting>) -> Result<()> {
+    adapting.map_or(Ok(()), Adapting::check)?;
+    Err(Error::NotBuilt)
+}
+
+/// The adaptive congestion control of a controller.
+///
+/// # Errors
+/// It has none.
+pub fn adapting(_controller: &Controller) -> Result<Option<Adapting>> {
     Err(Error::NotBuilt)
 }

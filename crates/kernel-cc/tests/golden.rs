@@ -1,20 +1,22 @@
 //! Golden sequences: connections whose subflows come, acknowledge, lose, time out and go. The engine's controller answers each
-//! event, and what it answers is what windows become; the rules in C see the same windows and must answer the same number.
+//! event, and what it answers is what windows become; the rules in C see the same windows and must answer the same number. What relays
+//! tell is drawn in the unit of C, 2^-16, which the engine's decimal numbers hold exactly.
 
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use transport::SubflowId;
 use transport::congestion::{
-    AckSample, CongestionController, CongestionSignal, ControllerSpec, DeliverySample, LossSample, PathView, Paths,
-    build,
+    AckSample, Competition, CongestionController, CongestionSignal, ControllerSpec, DeliverySample, LossSample,
+    PathView, Paths, build,
 };
 use units::{Duration, Instant};
 
 use crate::program::ask;
 
 /// The engine's names, in the order of `enum cc_kind`.
-const KINDS: [&str; 8] = ["lia", "olia", "balia", "wvegas", "veno", "mveno", "mveno-own-rtt", "mpveno"];
+const KINDS: [&str; 10] =
+    ["lia", "olia", "balia", "wvegas", "veno", "mveno", "mveno-own-rtt", "mpveno", "mcc-coop", "gmcc-coop"];
 
 /// Places of a connection in C; none is used twice, so that both know subflows in the order of their creation.
 const PLACES: u16 = 12;
@@ -26,13 +28,22 @@ struct Extent {
     acked_max: u64,
     rtt_max_ns: u64,
     rtt_step_ns: u64,
+    told_max_q16: u64,
 }
 
-const USUAL: Extent = Extent { cwnd_max: 1 << 22, acked_max: 1 << 16, rtt_max_ns: 1_000_000_000, rtt_step_ns: 1 };
+const USUAL: Extent =
+    Extent { cwnd_max: 1 << 22, acked_max: 1 << 16, rtt_max_ns: 1_000_000_000, rtt_step_ns: 1, told_max_q16: 1 << 21 };
 /// Far beyond what TCP can have: what is bounded must be bounded alike.
-const ABSURD: Extent = Extent { cwnd_max: 1 << 44, acked_max: 1 << 44, rtt_max_ns: 1 << 54, rtt_step_ns: 1 };
+const ABSURD: Extent =
+    Extent { cwnd_max: 1 << 44, acked_max: 1 << 44, rtt_max_ns: 1 << 54, rtt_step_ns: 1, told_max_q16: 1 << 50 };
 /// So few different numbers that subflows are often equal.
-const TIED: Extent = Extent { cwnd_max: 30_000, acked_max: 4096, rtt_max_ns: 200_000_000, rtt_step_ns: 50_000_000 };
+const TIED: Extent = Extent {
+    cwnd_max: 30_000,
+    acked_max: 4096,
+    rtt_max_ns: 200_000_000,
+    rtt_step_ns: 50_000_000,
+    told_max_q16: 1 << 18,
+};
 
 /// One thing that happens, with two numbers to make of what it needs.
 type Event = (u8, u64, u64);
@@ -131,6 +142,7 @@ impl Sequence {
             12..15 => self.time_out(at),
             15..35 => self.end_round(at),
             35..40 => self.acknowledge(at, two, one, false),
+            40..45 => self.hear(at, one, two),
             _ => self.acknowledge(at, two, one, true),
         }
     }
@@ -160,6 +172,24 @@ impl Sequence {
         self.ask(&format!("ack {} {acked_bytes} {}", id.0, u8::from(cwnd_limited)), step);
         let path = &mut self.paths[at];
         path.cwnd = path.cwnd.saturating_add_signed(step >> 16).clamp(path.mss.into(), self.extent.cwnd_max);
+    }
+
+    /// The relay of a path tells of its flows, or what it told holds no longer. Others than those that share have no ear for it.
+    fn hear(&mut self, at: usize, one: u64, two: u64) {
+        if !self.controller.name().ends_with("-coop") {
+            return;
+        }
+        let id = self.paths[at].id;
+        let told =
+            [two, one.rotate_left(21), two.rotate_left(42)].map(|random| scaled(random, self.extent.told_max_q16));
+        let [ratio, increase, decrease] = [told[0] + 1, told[1], told[2]];
+        let is_told = one & 0x700 != 0;
+        let [decimal_ratio, decimal_increase, decimal_decrease] =
+            [ratio, increase, decrease].map(|q16| q16 as f64 / 65_536.0);
+        let competition = Competition { ratio: decimal_ratio, increase: decimal_increase, decrease: decimal_decrease };
+        self.paths[at].competition = is_told.then_some(competition);
+        let ratio = if is_told { ratio } else { 0 };
+        self.tell(&format!("tell {} {ratio} {increase} {decrease}", id.0));
     }
 
     /// The smoothed round-trip time follows a sample as RFC 6298 has it.
@@ -219,7 +249,7 @@ impl Sequence {
         let differs = found.iter().zip(&self.expected).position(|(found, expected)| found != expected);
         if let Some(position) = differs {
             let questions = self.questions.lines().filter(|line| !line.starts_with("view") && !line.starts_with("del"));
-            let asked = questions.filter(|line| !["new", "add", "rem"].contains(&&line[..3])).nth(position);
+            let asked = questions.filter(|line| !["new", "add", "rem", "tel"].contains(&&line[..3])).nth(position);
             let (found, expected) = (&found[position], &self.expected[position]);
             panic!("{}, question {position}, {asked:?}: C {found}, engine {expected}", KINDS[kind]);
         }

@@ -1,5 +1,6 @@
 //! The rules in C against the engine's controllers: the same questions, the same answers.
 
+mod acc;
 mod golden;
 mod program;
 mod wide;

@@ -8,6 +8,8 @@ mod confined;
 mod congestion;
 #[cfg(feature = "kernel-cc")]
 mod congestion_in_kernel;
+#[cfg(feature = "kernel-cc")]
+mod cooperative_layers;
 mod doctor;
 mod emulator;
 mod flood;

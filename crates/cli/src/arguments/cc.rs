@@ -1,13 +1,16 @@
 //! Arguments of `anabranch cc`.
 
 use clap::{Args, Subcommand};
+use cooperation::adaptive_congestion::Beyond;
 
 /// Arguments of `anabranch cc`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     sudo anabranch cc load lia          # until unload, or the next start of the machine\n  \
     sudo anabranch cc set lia           # for all new connections of this network namespace\n  \
-    sudo anabranch cc status --watch    # windows and round-trip times of every subflow")]
+    sudo anabranch cc status --watch    # windows and round-trip times of every subflow\n  \
+    sudo anabranch cc tell 1f2e3d4c 1 --rho 5  # what the subflows of a path compete with, for mcc-coop\n  \
+    sudo anabranch cc adapt lia         # adaptive congestion control over it, as in the thesis")]
 pub struct Cc {
     /// What to do.
     #[command(subcommand)]
@@ -25,6 +28,10 @@ pub enum CcOrder {
     Unload(CcUnload),
     /// Show what every subflow of their connections does
     Status(CcStatus),
+    /// Tell what the relay of a path tells: how much its own flows compete, and how far it is to the destination
+    Tell(CcTell),
+    /// Cut the windows of the slowest paths: adaptive congestion control over a controller
+    Adapt(CcAdapt),
     /// Choose what new connections of this network namespace use; of the kernel's own too
     Set(CcSet),
 }
@@ -35,7 +42,7 @@ pub struct CcLoad {
     /// Which controllers
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
-    /// For how many connections, plain ones included, there is room: 2.3 KiB for each while it is there
+    /// For how many connections, plain ones included, there is room: 2.4 KiB for each while it is there
     #[arg(long, value_name = "N", default_value_t = 16384, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub connections_max: u32,
 }
@@ -60,6 +67,61 @@ pub struct CcStatus {
     /// Show it again every second, until Ctrl-C
     #[arg(long, conflicts_with = "json")]
     pub watch: bool,
+}
+
+/// Arguments of `anabranch cc tell`.
+#[derive(Args, Debug)]
+pub struct CcTell {
+    /// Token of the connection, as `cc status` shows it
+    #[arg(value_parser = |text: &str| u32::from_str_radix(text, 16))]
+    pub token: u32,
+    /// Identifier of the other end's address, as `cc status` shows it; 0 is that of the connection itself
+    #[arg(value_name = "ADDRESS-ID")]
+    pub address_id: u8,
+    /// Competition with flows of the relay, for mcc-coop and gmcc-coop: above 1 there is some. With neither this nor `--way` what was told is taken back
+    #[arg(long, value_name = "RATIO")]
+    pub rho: Option<f64>,
+    /// Segments that such a flow gains per round trip (alpha'), for gmcc-coop
+    #[arg(long, value_name = "SEGMENTS", default_value_t = 1.0, requires = "rho")]
+    pub alpha: f64,
+    /// What a loss leaves of the window of such a flow (beta'), for gmcc-coop
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, requires = "rho")]
+    pub beta: f64,
+    /// How long data take from the relay to the destination, milliseconds, for adaptive congestion control
+    #[arg(long = "way", value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub way_ms: Option<u64>,
+    /// How long that holds, seconds, if nothing is told again
+    #[arg(long = "for", value_name = "SECONDS", default_value_t = 6)]
+    pub holds_s: u64,
+}
+
+/// Arguments of `anabranch cc adapt`.
+#[derive(Args, Debug)]
+pub struct CcAdapt {
+    /// Over which controller: all its connections
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// End it; windows grow again
+    #[arg(long)]
+    pub off: bool,
+    /// How often, seconds (F)
+    #[arg(long = "period", value_name = "SECONDS", default_value_t = 2.0)]
+    pub period_s: f64,
+    /// Ratio of the largest to the smallest delay above which windows are cut
+    #[arg(long, value_name = "RATIO", default_value_t = 1.0)]
+    pub eta_min: f64,
+    /// Ratio up to which a window is divided by it
+    #[arg(long, value_name = "RATIO", default_value_t = 3.0)]
+    pub eta_max: f64,
+    /// Beyond that: `ignore`, as in the thesis, `cap`, or `spread` with a limit for each path
+    #[arg(long, value_name = "WHAT", default_value = "ignore")]
+    pub beyond: Beyond,
+    /// Cuts in a row of the same path, before one period without (m)
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub cuts_max: u32,
+    /// Round-trip times that a subflow has lived before it is cut (Gamma)
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub age_rtts: u64,
 }
 
 /// Arguments of `anabranch cc set`.

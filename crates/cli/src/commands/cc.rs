@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use kernel_cc::{CONTROLLERS, Connection, Controller, Counters, Subflow};
+use cooperation::adaptive_congestion::Settings;
+use kernel_cc::{Adapting, CONTROLLERS, Competition, Connection, Controller, Counters, PathId, Subflow, Told};
 use serde::Serialize;
 
 use crate::arguments::{self, CcOrder};
@@ -18,6 +19,8 @@ pub fn cc(arguments: &arguments::Cc) -> Result<(), Failure> {
         CcOrder::Load(order) => each(&order.names, |controller| load(controller, order.connections_max)),
         CcOrder::Unload(order) => each(&order.names, unload),
         CcOrder::Status(order) => status(order),
+        CcOrder::Tell(order) => tell(order),
+        CcOrder::Adapt(order) => adapt(order),
         CcOrder::Set(order) => set(&order.name),
     }
 }
@@ -25,7 +28,9 @@ pub fn cc(arguments: &arguments::Cc) -> Result<(), Failure> {
 impl From<kernel_cc::Error> for Failure {
     fn from(error: kernel_cc::Error) -> Self {
         match error {
-            kernel_cc::Error::Unknown { .. } => Self::Input(error.to_string()),
+            kernel_cc::Error::Unknown { .. } | kernel_cc::Error::Absurd { .. } | kernel_cc::Error::Adapting(_) => {
+                Self::Input(error.to_string())
+            }
             error => Self::Failed(error.to_string()),
         }
     }
@@ -83,6 +88,38 @@ fn set(name: &str) -> Result<(), Failure> {
     Ok(console::print(&format!("new connections of this network namespace use {name}\n"))?)
 }
 
+/// To the controller that has the connection: tokens are unique on a machine.
+fn tell(order: &arguments::CcTell) -> Result<(), Failure> {
+    let arguments::CcTell { token, address_id, rho, alpha, beta, way_ms, holds_s } = *order;
+    let competition = rho.map(|ratio| Competition { ratio, increase: alpha, decrease: beta });
+    let told = Told { competition, way: way_ms.map(Duration::from_millis) };
+    let has = |known: &&Controller| {
+        let connections = kernel_cc::connections(known);
+        connections.is_ok_and(|all| all.iter().any(|connection| connection.token == Some(token)))
+    };
+    let controller = CONTROLLERS.iter().filter(|known| kernel_cc::is_loaded(known)).find(has).ok_or_else(|| {
+        Failure::Failed(format!("no controller that is loaded has a connection {token:08x}: see `anabranch cc status`"))
+    })?;
+    kernel_cc::tell(controller, PathId { token, address_id }, told, Duration::from_secs(holds_s))?;
+    let what = if told == Told::default() { "nothing".into() } else { format!("this for {holds_s} s") };
+    Ok(console::print(&format!("{token:08x}, address {address_id}: {} is told {what}\n", controller.name))?)
+}
+
+fn adapt(order: &arguments::CcAdapt) -> Result<(), Failure> {
+    let controller = Controller::named(&order.name)?;
+    if order.off {
+        kernel_cc::adapt(&controller, None)?;
+        return Ok(console::print(&format!("{} cuts no window of slow paths\n", controller.name))?);
+    }
+    let arguments::CcAdapt { period_s, eta_min, eta_max, beyond, cuts_max, age_rtts, .. } = *order;
+    let acc = Settings { eta_min, eta_max, beyond, cuts_max, age_rtts, ..Settings::default() };
+    // What is no time is refused as one that is too short.
+    let period = Duration::try_from_secs_f64(period_s).unwrap_or_default();
+    kernel_cc::adapt(&controller, Some(&Adapting { acc, period }))?;
+    let name = controller.name;
+    Ok(console::print(&format!("{name} cuts windows of the slowest paths, every {period_s} s at most\n"))?)
+}
+
 /// What `--json` prints of a controller.
 #[derive(Serialize)]
 struct Status {
@@ -90,7 +127,15 @@ struct Status {
     subflows_added: u64,
     subflows_removed: u64,
     without_place: u64,
+    adapting: Option<AdaptingStatus>,
     connections: Vec<ConnectionStatus>,
+}
+
+#[derive(Serialize)]
+struct AdaptingStatus {
+    period_s: f64,
+    eta_min: f64,
+    eta_max: f64,
 }
 
 #[derive(Serialize)]
@@ -103,6 +148,7 @@ struct ConnectionStatus {
 struct SubflowStatus {
     local: String,
     remote: String,
+    address_id: u8,
     cwnd_bytes: u64,
     ssthresh_bytes: Option<u64>,
     mss_bytes: u32,
@@ -111,6 +157,11 @@ struct SubflowStatus {
     in_recovery: bool,
     delta: Option<f64>,
     q: Option<f64>,
+    rho: Option<f64>,
+    alpha: Option<f64>,
+    beta: Option<f64>,
+    way_s: Option<f64>,
+    cuts: u64,
 }
 
 fn status(order: &arguments::CcStatus) -> Result<(), Failure> {
@@ -147,8 +198,16 @@ fn look(controller: &Controller) -> Result<Status, Failure> {
         subflows_added: added,
         subflows_removed: removed,
         without_place,
+        adapting: kernel_cc::adapting(controller)?.as_ref().map(AdaptingStatus::from),
         connections,
     })
+}
+
+impl From<&Adapting> for AdaptingStatus {
+    fn from(adapting: &Adapting) -> Self {
+        let Adapting { acc, period } = adapting;
+        Self { period_s: period.as_secs_f64(), eta_min: acc.eta_min, eta_max: acc.eta_max }
+    }
 }
 
 impl From<&Connection> for ConnectionStatus {
@@ -162,6 +221,7 @@ impl From<&Subflow> for SubflowStatus {
         Self {
             local: subflow.local.to_string(),
             remote: subflow.remote.to_string(),
+            address_id: subflow.address_id,
             cwnd_bytes: subflow.cwnd_bytes,
             ssthresh_bytes: subflow.ssthresh_bytes,
             mss_bytes: subflow.mss_bytes,
@@ -170,6 +230,11 @@ impl From<&Subflow> for SubflowStatus {
             in_recovery: subflow.in_recovery,
             delta: subflow.delta,
             q: subflow.q,
+            rho: subflow.told.competition.map(|told| told.ratio),
+            alpha: subflow.told.competition.map(|told| told.increase),
+            beta: subflow.told.competition.map(|told| told.decrease),
+            way_s: subflow.told.way.map(|way| way.as_secs_f64()),
+            cuts: subflow.cuts,
         }
     }
 }
@@ -190,13 +255,17 @@ fn describe_one(status: &Status) -> String {
             status.without_place
         );
     }
+    if let Some(AdaptingStatus { period_s, eta_min, eta_max }) = status.adapting {
+        text +=
+            &format!("  slowest paths are cut every {period_s} s, for delay ratios of {eta_min:.2} to {eta_max:.2}\n");
+    }
     if count == 0 {
         return text;
     }
     let mut table = Table::new();
-    table
-        .load_preset(NOTHING)
-        .set_header(["token", "local", "remote", "cwnd", "ssthresh", "RTT", "base RTT", "delta", "Q", ""]);
+    table.load_preset(NOTHING).set_header([
+        "token", "local", "remote", "id", "cwnd", "ssthresh", "RTT", "base RTT", "delta", "Q", "rho", "way", "cuts", "",
+    ]);
     for connection in &status.connections {
         let token = connection.token.map_or("plain TCP".into(), |token| format!("{token:08x}"));
         for subflow in &connection.subflows {
@@ -214,12 +283,16 @@ fn row(token: &str, subflow: &SubflowStatus) -> Vec<String> {
         token.into(),
         subflow.local.clone(),
         subflow.remote.clone(),
+        subflow.address_id.to_string(),
         segments(subflow.cwnd_bytes),
         subflow.ssthresh_bytes.map_or("–".into(), segments),
         millis(subflow.srtt_s),
         millis(subflow.base_rtt_s),
         fraction(subflow.delta),
         fraction(subflow.q),
+        fraction(subflow.rho),
+        millis(subflow.way_s),
+        subflow.cuts.to_string(),
         if subflow.in_recovery { "repairs a loss" } else { "" }.into(),
     ]
 }

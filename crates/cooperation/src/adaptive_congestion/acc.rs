@@ -40,35 +40,49 @@ impl Acc {
         let eta = slowest.mean_delay.as_nanos() as f64 / fastest.mean_delay.as_nanos() as f64;
         let gamma = paths.iter().map(|path| path.srtt).max()?.saturating_mul(self.settings.age_rtts);
         match self.settings.mode {
-            Mode::Build => self.by_meaning(now, slowest, eta, gamma),
+            Mode::Build => self.by_meaning(now, slowest, fastest, eta, gamma),
             Mode::Paper => self.by_letter(now, slowest, fastest, eta, gamma),
         }
     }
 
-    /// The delay ratio to divide by, if it is in range.
-    fn divisor(&self, eta: f64, slowest: &PathSample) -> Option<f64> {
+    /// What is left of the window of the slowest path, if the delay ratio is in range. By delays, which are integers, it is found in integers: a
+    /// kernel has nothing else (`bpf/rules/acc.h`).
+    fn left(&self, eta: f64, slowest: &PathSample, fastest: &PathSample) -> Option<u64> {
+        let of = |part: Duration| {
+            let product = u128::from(slowest.cwnd) * u128::from(part.as_nanos());
+            u64::try_from(product / u128::from(slowest.mean_delay.as_nanos().max(1))).unwrap_or(u64::MAX)
+        };
         let Settings { eta_min, beyond, mode, .. } = self.settings;
         let eta_max = if beyond == Beyond::Spread { spread(slowest) } else { self.settings.eta_max };
         let is_above = if mode == Mode::Paper { eta >= eta_min } else { eta > eta_min };
         match (is_above, eta <= eta_max, beyond) {
-            (true, true, _) => Some(eta),
-            (true, false, Beyond::Cap) => Some(eta_max),
-            (true, false, Beyond::Spread) => Some(eta_max).filter(|limit| *limit > eta_min),
+            (true, true, _) => Some(of(fastest.mean_delay)),
+            (true, false, Beyond::Cap) => Some((slowest.cwnd as f64 / eta_max) as u64),
+            (true, false, Beyond::Spread) if eta_max > eta_min => {
+                Some(of(slowest.min_rtt.max(Duration::from_nanos(1))))
+            }
             _ => None,
         }
     }
 
     /// Counts cuts in a row, so anything else that happens to the path starts the count anew.
-    fn by_meaning(&mut self, now: Instant, slowest: &PathSample, eta: f64, gamma: Duration) -> Option<Cut> {
+    fn by_meaning(
+        &mut self,
+        now: Instant,
+        slowest: &PathSample,
+        fastest: &PathSample,
+        eta: f64,
+        gamma: Duration,
+    ) -> Option<Cut> {
         self.counts.retain(|path, _| *path == slowest.path);
         let count = self.counts.entry(slowest.path).or_default();
         let made = core::mem::take(count);
-        let divisor = self.divisor(eta, slowest)?;
+        let left = self.left(eta, slowest, fastest)?;
         if made >= self.settings.cuts_max {
             return None;
         }
         let is_settled = now.saturating_since(slowest.established_at) > gamma;
-        let cut = cut(slowest, divisor).filter(|_| is_settled && is_avoiding_congestion(slowest));
+        let cut = cut(slowest, left).filter(|_| is_settled && is_avoiding_congestion(slowest));
         // A period in which the path could not be cut does not count, and does not break the row either.
         self.counts.insert(slowest.path, made + u32::from(cut.is_some()));
         cut
@@ -83,7 +97,7 @@ impl Acc {
         eta: f64,
         gamma: Duration,
     ) -> Option<Cut> {
-        let divisor = self.divisor(eta, slowest)?;
+        let left = self.left(eta, slowest, fastest)?;
         let count = self.counts.entry(slowest.path).or_default();
         if *count >= self.settings.cuts_max {
             *count = 0;
@@ -93,7 +107,7 @@ impl Acc {
             return None;
         }
         *count += 1;
-        cut(slowest, divisor)
+        cut(slowest, left)
     }
 }
 
@@ -107,9 +121,9 @@ fn is_avoiding_congestion(path: &PathSample) -> bool {
     path.cwnd >= path.ssthresh && !path.in_recovery
 }
 
-/// The window of `path` divided by `divisor`, if that makes it smaller.
-fn cut(path: &PathSample, divisor: f64) -> Option<Cut> {
-    let cwnd = ((path.cwnd as f64 / divisor) as u64).max(CWND_MIN_SEGMENTS * u64::from(path.mss));
+/// The window of `path` lowered to `left`, if that makes it smaller.
+fn cut(path: &PathSample, left: u64) -> Option<Cut> {
+    let cwnd = left.max(CWND_MIN_SEGMENTS * u64::from(path.mss));
     (cwnd < path.cwnd).then(|| Cut { path: path.path, cwnd, ssthresh: path.ssthresh.min(cwnd) })
 }
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What processes tell of connections while they last, and what adaptive congestion control remembers of them. Why as it is:
+ * docs/decisions/0038-layers-in-the-kernel.md.
+ */
+#pragma once
+
+#include "kernel.h"
+#include "rules/acc.h"
+
+/*
+ * What is told of a path, which is known by its connection's token and the identifier of the other end's address (RFC 8684 section 3.2), as
+ * the engine's agents know it. It holds until `until_ns`, by CLOCK_MONOTONIC: a process that has gone slows nothing down for long.
+ */
+struct told {
+	struct cc_told_state competition;
+	/* How long data take from the relay to the destination. */
+	u64 way_ns;
+	u64 until_ns;
+};
+
+/* crates/kernel-cc/src/words.rs and layout.rs read and write these. */
+_Static_assert(sizeof(struct told) == 40, "as it is written");
+_Static_assert(sizeof(struct cc_acc_settings) == 48, "as they are written");
+_Static_assert(sizeof(struct cc_acc) == 968, "as it is read");
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
+	MAP_NUMBER(map_flags, BPF_F_NO_PREALLOC);
+	MAP_NUMBER(max_entries, 16384);
+	/* The token, and above it the identifier. */
+	MAP_TYPE(key, u64);
+	MAP_TYPE(value, struct told);
+} told SEC(".maps");
+
+/* Adaptive congestion control of all connections. */
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
+	MAP_NUMBER(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct cc_acc_settings);
+} adapting SEC(".maps");
+
+/* What it remembers of each, by the token. */
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
+	MAP_NUMBER(map_flags, BPF_F_NO_PREALLOC);
+	MAP_NUMBER(max_entries, 16384);
+	MAP_TYPE(key, u64);
+	MAP_TYPE(value, struct cc_acc);
+} adapted SEC(".maps");
+
+/* What that begins with; never written. */
+struct cc_acc unadapted;
+
+/* What is told of a path and holds. Of plain TCP, whose key is no token, nothing is. */
+CC_INLINE const struct told *told_of(u64 key, u32 remote_id)
+{
+	const struct told *found;
+	u64 path = key | (u64)remote_id << 32;
+	if (!key || key >> 32)
+		return 0;
+	found = bpf_map_lookup_elem(&told, &path);
+	return found && found->until_ns > bpf_ktime_get_ns() ? found : 0;
+}
+
+/* What is told goes to where the rules look. */
+CC_RULE u64 hear(struct cc_connection *c, u64 i, const struct told *told)
+{
+	static const struct cc_told_state untold;
+	if (c && i < CC_PATHS_MAX)
+		c->paths[i].told = told ? told->competition : untold;
+	return 0;
+}
+
+/* Nothing if it is off, and of plain TCP. */
+CC_INLINE const struct cc_acc_settings *acc_settings(u64 key)
+{
+	u32 only = 0;
+	const struct cc_acc_settings *settings = bpf_map_lookup_elem(&adapting, &only);
+	return settings && settings->period_ns && key && !(key >> 32) ? settings : 0;
+}
+
+CC_INLINE struct cc_acc *acc_of(u64 key)
+{
+	struct cc_acc *found = bpf_map_lookup_elem(&adapted, &key);
+	if (found)
+		return found;
+	bpf_map_update_elem(&adapted, &key, &unadapted, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&adapted, &key);
+}
+
+/* Whether the period is over, and it is the caller who ends it. The first to ask begins one. */
+CC_INLINE int is_over(struct cc_acc *acc, u64 period_ns, u64 now_ns)
+{
+	u64 next = acc->next_ns;
+	if (now_ns < next)
+		return 0;
+	return __sync_val_compare_and_swap(&acc->next_ns, next, now_ns + period_ns) == next && next;
+}
+
+/* The window to which path `i` is to be lowered, octets, once; zero if there is none. */
+CC_RULE u64 taken_cut(struct cc_acc *acc, u64 i)
+{
+	u64 cut;
+	if (!acc || i >= CC_PATHS_MAX)
+		return 0;
+	cut = acc->paths[i].cut;
+	acc->paths[i].cut = 0;
+	return cut;
+}

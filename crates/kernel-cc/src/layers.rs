@@ -1,0 +1,88 @@
+//! What goes to the kernel while connections last.
+
+use std::time::Duration;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::loader::pinned;
+use crate::told::check_time;
+use crate::words::nanos;
+use crate::{Adapting, Controller, Error, PathId, Result, Told};
+
+/// The clock of `bpf_ktime_get_ns`.
+pub(crate) fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    let [seconds, nanos] = [now.tv_sec, now.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
+    seconds * 1_000_000_000 + nanos
+}
+
+/// Tells what there is to know of a path, in place of what was told before, for so long; what is nothing takes it back.
+///
+/// # Errors
+/// If the controller is not loaded or has no such connection, is told of competition but yields to nobody, or the numbers cannot be meant.
+pub fn tell(controller: &Controller, path: PathId, what: Told, holds: Duration) -> Result<()> {
+    if what.competition.is_some() && !controller.shares() {
+        return Err(Error::Deaf { name: controller.name });
+    }
+    what.check()?;
+    check_time("how long it holds", holds)?;
+    let connections = pinned(controller, "connections")?;
+    let told = pinned(controller, "told")?;
+    let refused = |error: libbpf_rs::Error| Error::Refused { name: controller.name, why: error.to_string() };
+    if what.is_nothing() {
+        return match told.delete(&path.key()) {
+            Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => Err(refused(error)),
+            _ => Ok(()),
+        };
+    }
+    if !has_connection(&connections, path.token) {
+        return Err(Error::NoConnection { name: controller.name, token: path.token });
+    }
+    let value = what.octets(now_ns().saturating_add(nanos(holds)));
+    if let Err(error) = told.update(&path.key(), &value, MapFlags::ANY) {
+        // Full of what was told of connections that have ended, perhaps.
+        sweep(&told, &connections);
+        told.update(&path.key(), &value, MapFlags::ANY).map_err(|_| refused(error))?;
+    }
+    Ok(())
+}
+
+fn has_connection(connections: &MapHandle, token: u32) -> bool {
+    connections.lookup(&u64::from(token).to_ne_bytes(), MapFlags::ANY).is_ok_and(|found| found.is_some())
+}
+
+/// Removes what was told of connections that are no more. The kernel leaves it there: it cannot tell which of them are still wanted.
+fn sweep(told: &MapHandle, connections: &MapHandle) {
+    for key in told.keys().collect::<Vec<_>>() {
+        if !has_connection(connections, PathId::token_of(&key)) {
+            let _ = told.delete(&key);
+        }
+    }
+}
+
+/// What still holds of a path.
+pub(crate) fn told_of(told: &MapHandle, path: PathId) -> Told {
+    let value = told.lookup(&path.key(), MapFlags::ANY).ok().flatten();
+    value.map(|value| Told::parse(&value, now_ns())).unwrap_or_default()
+}
+
+/// Sets adaptive congestion control for all connections of a controller, or ends it; what it has cut grows again.
+///
+/// # Errors
+/// If the controller is not loaded, or the kernel has nothing like it.
+pub fn adapt(controller: &Controller, adapting: Option<&Adapting>) -> Result<()> {
+    adapting.map_or(Ok(()), Adapting::check)?;
+    let value = adapting.map_or(Adapting::OFF.to_vec(), Adapting::octets);
+    let refused = |error: libbpf_rs::Error| Error::Refused { name: controller.name, why: error.to_string() };
+    pinned(controller, "adapting")?.update(&[0; 4], &value, MapFlags::ANY).map_err(refused)
+}
+
+/// The adaptive congestion control of a controller, where it is on.
+///
+/// # Errors
+/// If the controller is not loaded.
+pub fn adapting(controller: &Controller) -> Result<Option<Adapting>> {
+    let value = pinned(controller, "adapting")?.lookup(&[0; 4], MapFlags::ANY).ok().flatten();
+    Ok(value.and_then(|value| Adapting::parse(&value)))
+}
