@@ -217,7 +217,7 @@ fn sleep(span: Duration) {
 #[test]
 fn two_relays_are_used_as_one_and_nothing_is_left() {
     let Some(bed) = Bed::new() else { return };
-    let files = Files::new(BYTES);
+    let files = Files::new(2 * BYTES);
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     (0..2).for_each(|number| bed.pair(number));
     let before = (bed.net.state(), [0, 1].map(|number| state_of(bed.net.phone(number))));
