@@ -126,6 +126,12 @@ fn shares_lie_between_nothing_and_everything() {
 }
 
 #[test]
+fn controllers_of_local_traffic_are_known() {
+    refused("relays[0].local[0].congestion=reno", &["relays[0].local[0].congestion", "reno", "newreno"]);
+    refused("relays[0].local[0].congestion=aimd(2,9)", &["relays[0].local[0].congestion", "aimd"]);
+}
+
+#[test]
 fn counts_and_sizes_are_refused_before_they_take_memory() {
     refused("relays[0].local[0].count=0", &["no number of flows"]);
     refused("relays[0].local[0].count=4000000000", &["no number of flows"]);

@@ -3,6 +3,7 @@
 
 mod absurd;
 mod churn;
+mod cost;
 mod fallback;
 mod kernel_log;
 mod six;
@@ -206,12 +207,12 @@ fn every_controller_carries_a_connection_and_gives_its_places_back() {
             let flow = Flow::start(&rig, protocol, controller.kernel_name, 5000);
             let expected = if protocol == Protocol::Mptcp { 3 } else { 1 };
             wait_until("every subflow has its place", || loaded.subflows() == [expected]);
-            sleep(Duration::from_secs(2));
+            sleep(Duration::from_secs(1));
             let found = kernel_cc::connections(controller).unwrap().remove(0);
             assert_eq!(found.token.is_some(), protocol == Protocol::Mptcp, "{controller:?}: {found:?}");
             assert!(found.subflows.iter().all(|subflow| subflow.remote.port() == 5000), "{found:?}");
             assert!(found.subflows.iter().any(|subflow| subflow.srtt.is_some()), "{found:?}");
-            assert!(flow.end() > 2_000_000, "{} carries", controller.name);
+            assert!(flow.end() > 1_000_000, "{} carries", controller.name);
             wait_until("places are given back", || loaded.subflows().is_empty());
         }
         let counters = loaded.counters();

@@ -21,8 +21,8 @@ const DEEP: &str = "rate = '1 Mbit/s'\ndelay = '20 ms'\nqueue = '40 packets'";
 /// The identifier of a's address on the second link.
 const SECOND: u8 = 7;
 /// How long neighbours are compared, and how long they have to find each other before.
-const COMPARED: Duration = Duration::from_secs(10);
-const FOUND: Duration = Duration::from_secs(6);
+const COMPARED: Duration = Duration::from_secs(6);
+const FOUND: Duration = Duration::from_secs(4);
 const LONG: Duration = Duration::from_secs(600);
 
 /// A controller that is loaded as long as a test needs it. Tests of this file run one at a time: a rig is among what each holds.

@@ -1,5 +1,6 @@
 //! Local traffic of the relays.
 
+use transport::congestion;
 use units::text::Text;
 use units::{Duration, Rate};
 
@@ -40,6 +41,10 @@ fn check_kind(local: &LocalTraffic, refuse: &mut impl Refuse) {
     let sized = kind == LocalKind::ShortFlows;
     if kind == LocalKind::Udp && local.congestion.is_some() {
         refuse("congestion", "datagrams have no congestion control".into(), "remove it, or write kind = \"tcp\"");
+    }
+    let unknown = local.congestion.as_ref().and_then(|spec| congestion::build(&spec.0).err());
+    if let Some(error) = unknown {
+        refuse("congestion", error.to_string(), "");
     }
     if local.rate.is_none() && !sized && kind != LocalKind::Tcp {
         refuse("rate", "is missing: only TCP finds a rate by itself".into(), "add a line `rate = \"1 Mbit/s\"`");
