@@ -93,7 +93,7 @@ report() {
         panics "$2"
     fi
     # Tests run what was built for them: built again with other features, it would take minutes that nobody sees.
-    case $1 in tests | interop | uplinks | lending | "random cases with a kernel")
+    case $1 in tests | interop | daemons | "random cases with a kernel")
         if grep -q '^ *Compiling' "$2"; then
             say "  built again: $(sed -n 's/^ *Compiling \([^ ]*\).*/\1/p' "$2" | tr '\n' ' ')"
             if in_ci; then failed+=("$1, which builds again"); fi
@@ -142,12 +142,10 @@ with_kernel() { cargo test "${LOCKED[@]}" "${FEATURES[@]}" --no-fail-fast -p int
 # They wait most of the time, one for another: each has the devices' time for itself.
 interop() { with_kernel --test integration "$@" -- --test-threads=1 --show-output "${DAEMON_TESTS[@]/#/--skip=}"; }
 
-# What people's devices run, and what that takes: rates are low, and times have room, so that these groups run at once.
-UPLINK_TESTS=(join:: kernel_mode:: uplinks::)
-LENDING_TESTS=(doctor:: lending:: product:: proxy::)
-DAEMON_TESTS=("${UPLINK_TESTS[@]}" "${LENDING_TESTS[@]}")
-uplinks() { with_kernel --test integration "$@" -- --test-threads=1 --show-output "${UPLINK_TESTS[@]}"; }
-lending() { with_kernel --test integration "$@" -- --test-threads=1 --show-output "${LENDING_TESTS[@]}"; }
+# What people's devices run, and what that takes: rates are low, and times have room, so that these run beside the others. Not in two groups at
+# once: links keep a core busy, and with a build beside them that is more than their times have room for.
+DAEMON_TESTS=(join:: kernel_mode:: uplinks:: doctor:: lending:: product:: proxy::)
+daemons() { with_kernel --test integration "$@" -- --test-threads=1 --show-output "${DAEMON_TESTS[@]}"; }
 
 # Gives way to what measures times with little of the processor. Going before all others would not do: the kernel's own threads, which pass
 # packets on, have no priority either.
@@ -172,8 +170,7 @@ if have rustfmt; then step "format" cargo fmt --all --check; else leave_out "the
 step "build interop" with_kernel --no-run
 # In real time, mostly waiting, and made to bear a busy machine.
 start_beside "interop" later interop
-start_beside "uplinks" uplinks
-start_beside "lending" lending
+start_beside "daemons" daemons
 renice -n 10 -p $$ >/dev/null # what follows gives way to it
 step "build tests" cargo test "${LOCKED[@]}" "${FEATURES[@]}" --workspace --no-run
 step "tests" tests
@@ -186,8 +183,7 @@ step "random cases with a kernel" kernel_soak
 if [ "$mode" = long ]; then
     step "long tests" long_tests
     step "interop, optimised" interop --profile long-test
-    step "uplinks, optimised" uplinks --profile long-test
-    step "lending, optimised" lending --profile long-test
+    step "daemons, optimised" daemons --profile long-test
     step "random cases, optimised" kernel_soak --profile long-test
 fi
 

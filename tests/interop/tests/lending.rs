@@ -318,7 +318,8 @@ fn the_kernels_own_mptcp_uses_a_relay_beside_a_tethered_phone() {
 #[test]
 fn a_relay_that_is_gone_is_left_and_used_again_when_it_is_back() {
     let Some(bed) = Bed::new() else { return };
-    let files = Files::new(4 * BYTES);
+    // More than a busy machine brings until the first one is back.
+    let files = Files::new(10 * BYTES);
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     (0..2).for_each(|number| bed.pair(number));
     let (first, _second) = (bed.lend(0), bed.lend(1));
