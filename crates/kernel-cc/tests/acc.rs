@@ -46,36 +46,11 @@ struct Sequence {
 fn subflow(id: u16, now: Instant) -> SubflowStats {
     let address = SocketAddr::from(([10, 0, 0, 1], 80));
     SubflowStats {
-        id: SubflowId(id),
-        local: address,
-        remote: address,
-        local_address_id: 0,
-        remote_address_id: 0,
-        state: "ESTABLISHED",
-        backup: false,
         mss_bytes: 1000,
         path_mtu_bytes: 1052,
         cwnd_bytes: 20_000,
         ssthresh_bytes: 10_000,
-        in_flight_bytes: 0,
-        unsent_bytes: 0,
-        srtt: None,
-        min_rtt: None,
-        rtt_sum: Duration::ZERO,
-        rtt_samples: 0,
-        in_recovery: false,
-        sent_segments: 0,
-        sent_bytes: 0,
-        retransmitted_bytes: 0,
-        retransmitted_segments: 0,
-        timeouts: 0,
-        congestion_events: 0,
-        acked_bytes: 0,
-        received_segments: 0,
-        received_bytes: 0,
-        duplicate_bytes: 0,
-        established_at: Some(now),
-        closed_at: None,
+        ..SubflowStats::unheard(SubflowId(id), address, address, now)
     }
 }
 

@@ -120,3 +120,42 @@ pub struct SubflowStats {
     /// When it ended.
     pub closed_at: Option<Instant>,
 }
+
+impl SubflowStats {
+    /// An established subflow of which nothing was counted yet, and nothing is known of its sender: all counts, octets and times are zero. For
+    /// whoever counts it from outside.
+    pub const fn unheard(id: SubflowId, local: SocketAddr, remote: SocketAddr, established_at: Instant) -> Self {
+        Self {
+            id,
+            local,
+            remote,
+            local_address_id: 0,
+            remote_address_id: 0,
+            state: "ESTABLISHED",
+            backup: false,
+            mss_bytes: 0,
+            path_mtu_bytes: 0,
+            cwnd_bytes: 0,
+            ssthresh_bytes: 0,
+            in_flight_bytes: 0,
+            unsent_bytes: 0,
+            srtt: None,
+            min_rtt: None,
+            rtt_sum: Duration::ZERO,
+            rtt_samples: 0,
+            in_recovery: false,
+            sent_segments: 0,
+            sent_bytes: 0,
+            retransmitted_bytes: 0,
+            retransmitted_segments: 0,
+            timeouts: 0,
+            congestion_events: 0,
+            acked_bytes: 0,
+            received_segments: 0,
+            received_bytes: 0,
+            duplicate_bytes: 0,
+            established_at: Some(established_at),
+            closed_at: None,
+        }
+    }
+}

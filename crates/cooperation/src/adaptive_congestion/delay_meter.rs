@@ -61,36 +61,15 @@ pub(super) mod tests {
     pub(in crate::adaptive_congestion) fn stats(id: u16, rtt_sum_ms: u64, rtt_samples: u64) -> SubflowStats {
         let address = core::net::SocketAddr::from(([10, 0, 0, 1], 80));
         SubflowStats {
-            id: SubflowId(id),
-            local: address,
-            remote: address,
-            local_address_id: 0,
-            remote_address_id: 0,
-            state: "ESTABLISHED",
-            backup: false,
             mss_bytes: 1000,
             path_mtu_bytes: 1052,
             cwnd_bytes: 20_000,
             ssthresh_bytes: 10_000,
-            in_flight_bytes: 0,
-            unsent_bytes: 0,
             srtt: Some(Duration::from_millis(90)),
-            min_rtt: None,
             rtt_sum: Duration::from_millis(rtt_sum_ms),
             rtt_samples,
             in_recovery: true,
-            sent_segments: 0,
-            sent_bytes: 0,
-            retransmitted_bytes: 0,
-            retransmitted_segments: 0,
-            timeouts: 0,
-            congestion_events: 0,
-            acked_bytes: 0,
-            received_segments: 0,
-            received_bytes: 0,
-            duplicate_bytes: 0,
-            established_at: Some(Instant::from_millis(30)),
-            closed_at: None,
+            ..SubflowStats::unheard(SubflowId(id), address, address, Instant::from_millis(30))
         }
     }
 

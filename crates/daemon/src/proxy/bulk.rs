@@ -8,9 +8,11 @@
 //! answer   octets from the server that no question interrupts: the client has sent nothing before which there was a pause
 //! backlog  octets to the server that it has not acknowledged
 //! joins    answer >= 128 kB, for RTT or longer; or answer >= 32 kB, for 3 RTT; or backlog >= 128 kB, for RTT
-//! blocks   rate * RTT > 1.5 MB: then never
+//! blocks   rate * base > 1.5 MB: then never
 //!
 //! RTT      least round-trip time of the subflow that is to join
+//! base     the same of its uplink, if that is less: a subflow that carries nothing has the one of its handshake only, which may have
+//!          met a queue, or a relay that gave way to its owner
 //! rate     octets in a second of the answer, or of what was acknowledged of the backlog: the most of any 200 ms, since slow start comes
 //!          first
 //! ```
@@ -138,19 +140,19 @@ impl Bulk {
         self.answer_bytes >= DOWNLOAD_BYTES
     }
 
-    /// Whether a subflow with this least round-trip time is to carry data.
-    pub fn is_worth(&self, rtt: Duration) -> bool {
+    /// Whether a subflow with this least round-trip time is to carry data, over an uplink with that one.
+    pub fn is_worth(&self, rtt: Duration, base: Duration) -> bool {
         let span = self.latest.saturating_since(self.since);
         let is_slow = self.answer_bytes >= SLOW_BYTES && span >= rtt.saturating_mul(SLOW_ROUNDS);
         let is_large = self.answer_bytes >= HEAVY_BYTES && span >= rtt;
-        let answer = (is_slow || is_large) && !self.pace.blocks(rtt);
-        answer || self.backlog.is_some_and(|backlog| backlog.is_worth(rtt))
+        let answer = (is_slow || is_large) && !self.pace.blocks(base);
+        answer || self.backlog.is_some_and(|backlog| backlog.is_worth(rtt, base))
     }
 }
 
 impl Backlog {
-    fn is_worth(&self, rtt: Duration) -> bool {
-        self.latest.saturating_since(self.since) >= rtt && !self.pace.blocks(rtt)
+    fn is_worth(&self, rtt: Duration, base: Duration) -> bool {
+        self.latest.saturating_since(self.since) >= rtt && !self.pace.blocks(base)
     }
 }
 
@@ -179,18 +181,24 @@ mod tests {
             bulk.moved(400, 0, Instant::from_millis(round * 50));
             for piece in 0..6 {
                 bulk.moved(0, 1400, Instant::from_millis(round * 50 + 40 + piece));
-                assert!(!bulk.is_worth(ms(1)) && !bulk.may_grow() && !bulk.is_heavy());
+                assert!(!bulk.is_worth(ms(1), ms(1)) && !bulk.may_grow() && !bulk.is_heavy());
             }
         }
     }
 
     #[test]
+    fn a_handshake_that_took_long_blocks_no_near_uplink() {
+        let bulk = download(30, 1000);
+        assert!(!bulk.is_worth(ms(480), ms(480)) && bulk.is_worth(ms(480), ms(20)));
+    }
+
+    #[test]
     fn a_download_needs_it_after_a_round_trip_of_it() {
         // 10 Mbit/s: 128 KiB come within 105 ms.
-        assert!(!download(10, 103).is_worth(ms(80)));
-        assert!(download(10, 106).is_worth(ms(80)));
-        assert!(!download(10, 106).is_worth(ms(110)));
-        assert!(download(10, 111).is_worth(ms(110)));
+        assert!(!download(10, 103).is_worth(ms(80), ms(80)));
+        assert!(download(10, 106).is_worth(ms(80), ms(80)));
+        assert!(!download(10, 106).is_worth(ms(110), ms(110)));
+        assert!(download(10, 111).is_worth(ms(110), ms(110)));
         assert!(download(10, 106).is_heavy() && !download(10, 106).is_download());
         assert!(download(10, 840).is_download());
     }
@@ -198,10 +206,10 @@ mod tests {
     #[test]
     fn a_slow_answer_needs_it_though_it_is_small() {
         // 1 Mbit/s: 32 KiB come within 263 ms.
-        assert!(!download(1, 261).is_worth(ms(40)));
-        assert!(download(1, 264).is_worth(ms(40)));
-        assert!(!download(1, 264).is_worth(ms(100)));
-        assert!(download(1, 301).is_worth(ms(100)));
+        assert!(!download(1, 261).is_worth(ms(40), ms(40)));
+        assert!(download(1, 264).is_worth(ms(40), ms(40)));
+        assert!(!download(1, 264).is_worth(ms(100), ms(100)));
+        assert!(download(1, 301).is_worth(ms(100), ms(100)));
     }
 
     #[test]
@@ -223,13 +231,13 @@ mod tests {
     #[test]
     fn one_that_would_block_the_others_is_never_needed() {
         // 30 Mbit/s for 600 ms are 2.25 MB, 20 Mbit/s are 1.5 MB: less than the 1.57 MB that are kept.
-        assert!(!download(30, 5000).is_worth(ms(600)));
-        assert!(download(20, 5000).is_worth(ms(600)));
-        assert!(download(30, 5000).is_worth(ms(300)));
+        assert!(!download(30, 5000).is_worth(ms(600), ms(600)));
+        assert!(download(20, 5000).is_worth(ms(600), ms(600)));
+        assert!(download(30, 5000).is_worth(ms(300), ms(300)));
         // That it began slowly makes no difference.
         let mut bulk = download(1, 400);
         (0..400).for_each(|milli| bulk.moved(0, 30 * 125, Instant::from_millis(421 + milli)));
-        assert!(!bulk.is_worth(ms(600)));
+        assert!(!bulk.is_worth(ms(600), ms(600)));
     }
 
     #[test]
@@ -241,13 +249,13 @@ mod tests {
         look(&mut bulk, HEAVY_BYTES - 1, 10, 0);
         assert!(!bulk.is_heavy());
         look(&mut bulk, 1 << 20, 10, 100);
-        assert!(bulk.is_heavy() && !bulk.is_worth(ms(60)));
+        assert!(bulk.is_heavy() && !bulk.is_worth(ms(60), ms(60)));
         look(&mut bulk, 1 << 20, 10, 160);
-        assert!(bulk.is_worth(ms(60)) && !bulk.is_worth(ms(61)));
+        assert!(bulk.is_worth(ms(60), ms(60)) && !bulk.is_worth(ms(61), ms(61)));
         look(&mut bulk, 0, 10, 180);
-        assert!(!bulk.is_worth(ms(60)), "it is done");
+        assert!(!bulk.is_worth(ms(60), ms(60)), "it is done");
         look(&mut bulk, 1 << 20, 30, 200);
         look(&mut bulk, 1 << 20, 30, 1000);
-        assert!(!bulk.is_worth(ms(600)) && bulk.is_worth(ms(300)));
+        assert!(!bulk.is_worth(ms(600), ms(600)) && bulk.is_worth(ms(300), ms(300)));
     }
 }

@@ -68,7 +68,8 @@ impl Proxy {
         let Some(rtt) = subflow.min_rtt.filter(|_| subflow.established_at.is_some()) else { return true };
         let round_trips = (self.choice.round_trip(server.home, now), self.choice.round_trip(ip, now));
         let is_shorter = matches!(round_trips, (Some(first), Some(own)) if first > own.saturating_mul(2));
-        !is_shorter && !server.bulk.is_worth(rtt)
+        let base = self.choice.base(ip, now).map_or(rtt, |base| base.min(rtt));
+        !is_shorter && !server.bulk.is_worth(rtt, base)
     }
 
     /// Whether a subflow's priority is news to the peer. Once is enough: if it is a backup still, that is the peer's wish.

@@ -209,7 +209,7 @@ fn has_way(device: &str, own: IpAddr) -> bool {
         }),
         IpAddr::V6(own) => {
             let address = format!("{:032x}", u128::from(own));
-            text.lines().any(|line| line.starts_with(&address) && line.ends_with(device))
+            text.lines().any(|line| line.starts_with(&address) && line.split_ascii_whitespace().last() == Some(device))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Relays that acknowledge at once.
 
 use std::thread;
+use std::time::Duration;
 
 use daemon::control::Request;
 use daemon::kernel_mode::{self, KernelOptions};
@@ -9,7 +10,7 @@ use interop::{Daemon, Files, Running, ask, carried, output, wait_for, wait_until
 use linux::clock::Clock;
 use linux::uplink::KERNEL;
 
-use super::{BYTES, Bed, URL, longest_pause, sleep, state_of};
+use super::{BYTES, Bed, URL, lent_bytes, longest_pause, sleep, state_of, what_a_stream_leaves_is_known};
 
 fn lend(bed: &Bed, number: usize, mode: Mode) -> Daemon<()> {
     bed.lend_with(number, RelayOptions { mode, ..bed.options(number) })
@@ -103,6 +104,55 @@ fn a_dead_way_behind_a_relay_is_found_out() {
     assert!(files.arrived());
 }
 
+/// Beside a download over both relays, one of which its owner uses too. In its pauses nothing comes, so that its subflow is given up and joins anew.
+fn the_owner_goes_first_and_what_is_left_is_used(mode: Mode) {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(150_000_000);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    (0..2).for_each(|number| bed.pair(number));
+    let _relays = [0, 1].map(|number| lend(&bed, number, mode));
+    let joined = bed.join();
+    let _transfer = bed.curl(&files, &joined.ready);
+    wait_until("all of both is lent", || (0..2).all(|number| lent_bytes(&bed, number) > 2_000_000));
+    let shared = if mode == Mode::FastAck { where_one_ends(&bed) } else { 1 };
+    let before = lent_bytes(&bed, shared);
+    what_a_stream_leaves_is_known(&bed, shared).unwrap();
+    // The 10 Mbit/s that are left would be 11 MB in nine seconds.
+    let lent = lent_bytes(&bed, shared) - before;
+    assert!(lent > 2_000_000, "{lent} octets beside the owner's");
+}
+
+#[test]
+fn the_owners_traffic_goes_first_where_subflows_end() {
+    the_owner_goes_first_and_what_is_left_is_used(Mode::FastAck);
+}
+
+#[test]
+fn what_an_owner_leaves_is_used_beside_another_relay() {
+    the_owner_goes_first_and_what_is_left_is_used(Mode::Route);
+}
+
+#[test]
+fn a_limit_holds_where_subflows_end() {
+    let Some(bed) = Bed::new() else { return };
+    let files = Files::new(BYTES);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    (0..2).for_each(|number| bed.pair(number));
+    let rate = Some(units::Rate::from_mbps(2));
+    let _relays =
+        [0, 1].map(|number| bed.lend_with(number, RelayOptions { rate, mode: Mode::FastAck, ..bed.options(number) }));
+    let joined = bed.join();
+    let transfer = bed.curl(&files, &joined.ready);
+    let ends = where_one_ends(&bed);
+    wait_until("it carries", || lent_bytes(&bed, ends) > 200_000);
+    let (before, span) = (lent_bytes(&bed, ends), Duration::from_secs(3));
+    sleep(span);
+    let lent_bps = (lent_bytes(&bed, ends) - before) * 8 / span.as_secs();
+    assert!((1_400_000..2_200_000).contains(&lent_bps), "{lent_bps} bit/s");
+    wait_for(transfer);
+    assert!(files.arrived());
+}
+
 #[test]
 fn a_relay_that_ends_leaves_nothing_undelivered() {
     let Some(bed) = Bed::new() else { return };
@@ -162,7 +212,7 @@ fn figures_of_a_death(bed: &Bed, files: &Files) {
         wait_until("both carry", || (0..2).all(|index| carried(&bed.status(), index) > 1_000_000));
         let pause = thread::scope(|scope| {
             let watch = scope.spawn(|| longest_pause(files, clock, clock.now() + units::Duration::from_secs(4)));
-            sleep(std::time::Duration::from_millis(500));
+            sleep(Duration::from_millis(500));
             bed.net.set_link(1, false);
             watch.join().unwrap()
         });

@@ -1,12 +1,11 @@
 //! The destination's subflows where the kernel is the destination: what packets show of them.
 
 use core::cell::RefCell;
-use core::net::SocketAddr;
 use std::rc::Rc;
 
 use simulator::{Direction, HostId, Interface, Tap};
 use transport::{ConnectionStats, SubflowId, SubflowStats};
-use units::{Duration, Instant};
+use units::Instant;
 use wire::{Flags, Segment};
 
 use super::SOURCE_PORT;
@@ -45,7 +44,7 @@ impl Tap for Tally {
         let known = seen.iter().position(|subflow| (subflow.local, subflow.remote) == (segment.dst, segment.src));
         let index = known.unwrap_or_else(|| {
             let id = SubflowId(seen.len() as u16);
-            seen.push(unheard(id, segment.dst, segment.src, at));
+            seen.push(SubflowStats::unheard(id, segment.dst, segment.src, at));
             seen.len() - 1
         });
         count(&mut seen[index], segment, at);
@@ -59,41 +58,5 @@ fn count(subflow: &mut SubflowStats, segment: &Segment, at: Instant) {
     if segment.flags.contains(Flags::FIN) || segment.flags.contains(Flags::RST) {
         subflow.state = "CLOSED";
         subflow.closed_at.get_or_insert(at);
-    }
-}
-
-/// A subflow of which nothing is known but that the source answers on it.
-fn unheard(id: SubflowId, local: SocketAddr, remote: SocketAddr, at: Instant) -> SubflowStats {
-    SubflowStats {
-        id,
-        local,
-        remote,
-        local_address_id: 0,
-        remote_address_id: 0,
-        state: "ESTABLISHED",
-        backup: false,
-        mss_bytes: 0,
-        path_mtu_bytes: 0,
-        cwnd_bytes: 0,
-        ssthresh_bytes: 0,
-        in_flight_bytes: 0,
-        unsent_bytes: 0,
-        srtt: None,
-        min_rtt: None,
-        rtt_sum: Duration::ZERO,
-        rtt_samples: 0,
-        in_recovery: false,
-        sent_segments: 0,
-        sent_bytes: 0,
-        retransmitted_bytes: 0,
-        retransmitted_segments: 0,
-        timeouts: 0,
-        congestion_events: 0,
-        acked_bytes: 0,
-        received_segments: 0,
-        received_bytes: 0,
-        duplicate_bytes: 0,
-        established_at: Some(at),
-        closed_at: None,
     }
 }
