@@ -26,8 +26,11 @@ impl Default for Adapting {
 }
 
 impl Adapting {
-    /// Refuses what cannot be meant, and what the kernel does not have.
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Whether the kernel can be set like that.
+    ///
+    /// # Errors
+    /// If it cannot be meant, or the kernel does not have it.
+    pub fn check(&self) -> Result<()> {
         let absurd = |what, value, range| Err(Error::Absurd { what, value, range });
         self.acc.check()?;
         if self.acc.mode != Mode::Build {

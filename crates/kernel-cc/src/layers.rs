@@ -3,19 +3,12 @@
 use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use rustix::time::{ClockId, clock_gettime};
 
+use crate::clock::now;
 use crate::loader::pinned;
 use crate::told::check_time;
 use crate::words::nanos;
 use crate::{Adapting, Controller, Error, PathId, Result, Told};
-
-/// The clock of `bpf_ktime_get_ns`.
-pub(crate) fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    let [seconds, nanos] = [now.tv_sec, now.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
-    seconds * 1_000_000_000 + nanos
-}
 
 /// Tells what there is to know of a path, in place of what was told before, for so long; what is nothing takes it back.
 ///
@@ -39,7 +32,7 @@ pub fn tell(controller: &Controller, path: PathId, what: Told, holds: Duration) 
     if !has_connection(&connections, path.token) {
         return Err(Error::NoConnection { name: controller.name, token: path.token });
     }
-    let value = what.octets(now_ns().saturating_add(nanos(holds)));
+    let value = what.octets(now().as_nanos().saturating_add(nanos(holds)));
     if let Err(error) = told.update(&path.key(), &value, MapFlags::ANY) {
         // Full of what was told of connections that have ended, perhaps.
         sweep(&told, &connections);
@@ -64,7 +57,7 @@ fn sweep(told: &MapHandle, connections: &MapHandle) {
 /// What still holds of a path.
 pub(crate) fn told_of(told: &MapHandle, path: PathId) -> Told {
     let value = told.lookup(&path.key(), MapFlags::ANY).ok().flatten();
-    value.map(|value| Told::parse(&value, now_ns())).unwrap_or_default()
+    value.map(|value| Told::parse(&value, now().as_nanos())).unwrap_or_default()
 }
 
 /// Sets adaptive congestion control for all connections of a controller, or ends it; what it has cut grows again.

@@ -3,11 +3,13 @@
 //! [`load`] gives the kernel a controller from `bpf/`, which from then on stands in `net.ipv4.tcp_available_congestion_control` of every
 //! network namespace, until [`unload`]. What holds it is a pin in the BPF file system, so no process has to stay. [`connections`] tells
 //! what its connections do, [`tell`] tells it what relays tell
-//! of their paths, and [`adapt`] lays adaptive congestion control over it.
+//! of their paths, as an [`Agent`] hears it from destinations, and [`adapt`] lays adaptive congestion control over it.
 //!
 //! Built without the feature `load`, or without a clang that compiles for BPF, it says so and does nothing.
 
 mod adapting;
+mod agent;
+mod clock;
 mod controllers;
 mod error;
 #[cfg(bpf_programs)]
@@ -29,6 +31,7 @@ mod told;
 mod words;
 
 pub use adapting::Adapting;
+pub use agent::Agent;
 pub use connection::{Connection, Counters, Subflow};
 pub use controllers::{CONTROLLERS, Controller};
 pub use error::Error;

@@ -11,7 +11,7 @@ const TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A path of a connection, as agents know it: by the connection's token and the identifier of the other end's address
 /// (RFC 8684 section 3.2), which several subflows may share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PathId {
     /// Of the connection, at this end.
     pub token: u32,

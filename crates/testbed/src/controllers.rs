@@ -34,6 +34,11 @@ fn ours(name: &str) -> Option<Controller> {
     kernel_name(name).and_then(|kernel_name| Controller::named(kernel_name).ok())
 }
 
+/// The controller that `scenario` asks for, if it is one that has to be loaded.
+pub fn of(scenario: &Scenario) -> Option<Controller> {
+    ours(&scenario.connection.congestion.0.to_string())
+}
+
 /// Holds a controller in the kernel. What was loaded for it is taken back with the last one that holds it; what somebody else had loaded
 /// stays.
 #[derive(Debug)]
@@ -45,7 +50,7 @@ impl Held {
     /// # Errors
     /// If the kernel refuses it.
     pub fn of(scenario: &Scenario) -> Result<Self, Error> {
-        let Some(controller) = ours(&scenario.connection.congestion.0.to_string()) else { return Ok(Self(None)) };
+        let Some(controller) = of(scenario) else { return Ok(Self(None)) };
         let mut held = lock(&HELD);
         if !held.contains_key(controller.kernel_name) {
             if kernel_cc::is_loaded(&controller) {
@@ -59,6 +64,11 @@ impl Held {
         }
         *held.entry(controller.kernel_name).or_default() += 1;
         Ok(Self(Some(controller)))
+    }
+
+    /// Whether this process has loaded it.
+    pub(crate) const fn is_ours(&self) -> bool {
+        self.0.is_some()
     }
 }
 

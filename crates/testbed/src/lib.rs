@@ -22,12 +22,14 @@
 //! destination  the kernel as the destination: sockets that read it
 //! neighbours   plain TCP between kernels, beside the scenario's connections
 //! controllers  what controls the kernel's congestion: its own, and ours by eBPF
+//! adapting     adaptive congestion control over those
 //! stream       a stream that is made while it is sent
 //! kernel_view  what the kernel knows of its subflows
 //! refusal      what a scenario asks that Linux cannot do
 //! emulator     links between namespaces, for whatever programs run in them: `anabranch emulate`
 //! ```
 
+mod adapting;
 mod backend;
 mod controllers;
 mod destination;
@@ -42,10 +44,11 @@ mod stream;
 
 use std::path::Path;
 
-use lab::run::{Progress, Run, RunError, run_on};
+use lab::run::{Progress, Run, RunError, run_on, source_settings};
 use lab::scenario::Scenario;
 use linux::ability::{self, Needs};
 
+use adapting::Adapted;
 use backend::RealTime;
 
 pub use controllers::Held;
@@ -83,12 +86,26 @@ pub fn run(
 ) -> Result<Run, RunError> {
     check(scenario, ends)?;
     rehearse(ends).map_err(broken)?;
-    let _held = match ends.source {
-        Stack::Kernel => Some(Held::of(scenario).map_err(|error| RunError::Backend(Box::new(error)))?),
+    let _controlled = match ends.source {
+        Stack::Kernel => Some(control(scenario)?),
         Stack::Engine => None,
     };
     let mut backend = RealTime::new(scenario, ends)?;
     run_on(&mut backend, scenario, pcap, progress)
+}
+
+/// Gives the kernel the controller that `scenario` asks for, and its layer.
+fn control(scenario: &Scenario) -> Result<(Option<Adapted>, Held), RunError> {
+    let held = Held::of(scenario).map_err(broken_controller)?;
+    let wanted = adapting::of(source_settings(scenario)?.as_ref());
+    let adapted = controllers::of(scenario).map(|controller| Adapted::to(controller, wanted, held.is_ours()));
+    // The layer goes before the controller does.
+    Ok((adapted.transpose()?, held))
+}
+
+/// An error of the kernel's controllers, as a run tells it.
+fn broken_controller(error: kernel_cc::Error) -> RunError {
+    RunError::Backend(Box::new(error))
 }
 
 /// An error of the machine, as a run tells it.

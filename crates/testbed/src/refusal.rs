@@ -1,10 +1,10 @@
 //! What a scenario asks that Linux cannot do.
 
-use lab::run::{RunError, Unsupported};
+use lab::run::{RunError, Unsupported, source_settings};
 use lab::scenario::{Era, RelayMode, Scenario, WorkloadKind};
 
 use crate::controllers::{kernel_name, lack};
-use crate::{Ends, Stack};
+use crate::{Ends, Stack, adapting, controllers};
 
 /// Subflows that the kernel's path manager allows besides the first.
 pub const KERNEL_SUBFLOWS_MAX: usize = 8;
@@ -38,6 +38,7 @@ fn beyond_the_destination(scenario: &Scenario) -> Vec<Unsupported> {
         ("cooperation.relays", cooperation.relays == RelayMode::FastAck, "relays that splice subflows"),
         ("cooperation.forwarding", cooperation.forwarding.is_some(), "differentiated forwarding"),
         ("cooperation.watch", cooperation.watch.is_some(), "a watch over its relays"),
+        ("cooperation.bandwidth_sharing", cooperation.bandwidth_sharing.is_some(), "what relays tell the source"),
         ("workload.kind", is_used, "who watches a video or asks for answers"),
     ];
     let refuse = |(field, _, what)| Unsupported {
@@ -50,7 +51,7 @@ fn beyond_the_destination(scenario: &Scenario) -> Vec<Unsupported> {
 
 fn beyond_the_source(scenario: &Scenario) -> Vec<Unsupported> {
     let (connection, cooperation) = (&scenario.connection, &scenario.cooperation);
-    let mut refused: Vec<Unsupported> = controller(scenario).into_iter().collect();
+    let mut refused: Vec<Unsupported> = controller(scenario).into_iter().chain(layer(scenario)).collect();
     let mut refuse = |field, problem| refused.push(Unsupported { field, problem, remedy: OUR_SOURCE });
     if connection.scheduler != "lowest-rtt" {
         let problem = format!("the kernel's Multipath TCP has no scheduler \"{}\"", connection.scheduler);
@@ -59,8 +60,6 @@ fn beyond_the_source(scenario: &Scenario) -> Vec<Unsupported> {
     for (field, asked, what) in [
         ("connection.receiver_centric", connection.receiver_centric.is_some(), "receiver-centric scheduling"),
         ("connection.era", connection.era != Era::default(), "endpoints of other years"),
-        ("cooperation.adaptive_congestion", cooperation.adaptive_congestion.is_some(), "adaptive congestion control"),
-        ("cooperation.bandwidth_sharing", cooperation.bandwidth_sharing.is_some(), "bandwidth sharing"),
     ] {
         if asked {
             refuse(field, format!("the kernel as the source knows nothing of {what}"));
@@ -98,6 +97,18 @@ fn controller(scenario: &Scenario) -> Option<Unsupported> {
         problem: "the kernel's CUBIC always uses HyStart".into(),
         remedy: OUR_SOURCE,
     })
+}
+
+/// What the kernel lacks of adaptive congestion control, if that is asked for.
+fn layer(scenario: &Scenario) -> Option<Unsupported> {
+    // Settings that nobody can have are refused where they are read.
+    let wanted = adapting::of(source_settings(scenario).ok()?.as_ref())?;
+    let problem = match (controllers::of(scenario), wanted.check()) {
+        (Some(_), Ok(())) => return None,
+        (Some(_), Err(error)) => format!("the kernel as the source has it not like that: {error}"),
+        (None, _) => "the kernel has it over controllers of ours only (--set connection.congestion=lia)".into(),
+    };
+    Some(Unsupported { field: adapting::FIELD, problem, remedy: OUR_SOURCE })
 }
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
 //! The kernel as the source: Multipath TCP sockets that send the workload.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cooperation::agent::control::ControlStats;
+use cooperation::agent::source::SourceSettings;
+use kernel_cc::{Agent, Controller};
 use lab::measure::Sender;
-use lab::run::{KernelSource, RunError, SOURCE_PORT, script, workload};
+use lab::run::{KernelSource, RunError, SOURCE_PORT, script, source_settings, workload};
 use lab::scenario::{Connection, Link, Scenario};
 use linux::netns::Namespace;
 use linux::{Error, Result};
@@ -16,7 +19,7 @@ use simulator::traffic::Script;
 use socket2::{Domain, Protocol, Socket, Type};
 use transport::SubflowStats;
 
-use crate::controllers::kernel_name;
+use crate::controllers::{self, kernel_name};
 use crate::kernel_view::{Observer, lock};
 use crate::refusal::KERNEL_SUBFLOWS_MAX;
 use crate::stream::follow;
@@ -43,6 +46,10 @@ pub struct SourcePlan {
     duration: Duration,
     /// How often somebody looks at what it knows.
     window: Duration,
+    /// What its agent is told, if there is one.
+    agent: Option<SourceSettings>,
+    /// The one of ours that controls it, if it is one.
+    ours: Option<Controller>,
     /// A link drops what is too large for it and says nothing.
     has_silent_link: bool,
 }
@@ -50,6 +57,7 @@ pub struct SourcePlan {
 /// The kernel at work, until it is dropped.
 pub struct KernelSender {
     observer: Observer,
+    agent: Option<Agent>,
     written_bytes: Arc<AtomicU64>,
     fault: Arc<Mutex<Option<String>>>,
     /// Further subflows are for who still listens.
@@ -74,6 +82,8 @@ impl SourcePlan {
             lasts: scenario.workload.lasts(),
             duration: scenario.duration.into(),
             window: scenario.metrics.window.into(),
+            agent: source_settings(scenario)?,
+            ours: controllers::of(scenario),
             has_silent_link,
         })
     }
@@ -88,7 +98,7 @@ impl SourcePlan {
     ///
     /// # Errors
     /// If the kernel refuses a setting.
-    pub fn start(&self, namespace: &Arc<Namespace>, address: IpAddr) -> Result<KernelSender> {
+    pub fn start(&mut self, namespace: &Arc<Namespace>, address: IpAddr) -> Result<KernelSender> {
         self.set(namespace)?;
         allow_subflows(namespace)?;
         let listen_at = SocketAddr::new(address, SOURCE_PORT);
@@ -97,6 +107,7 @@ impl SourcePlan {
         let listener = namespace.run(|| listen(protocol, listen_at, self.connections, controller))?;
         let listener = Arc::new(listener.map_err(Error::system(format!("listen at {listen_at}")))?);
         let observer = Observer::start(Arc::clone(namespace), SOURCE_PORT, controller, self.window)?;
+        let agent = self.start_agent(namespace)?;
         let (written_bytes, fault, sockets) = (Arc::default(), Arc::default(), Arc::default());
         let serving = Serving {
             controller,
@@ -110,7 +121,15 @@ impl SourcePlan {
         };
         let (connections, accepting) = (self.connections, Arc::clone(&listener));
         std::thread::spawn(move || (0..connections).for_each(|_| serving.accept(&accepting)));
-        Ok(KernelSender { observer, written_bytes, fault, listener, sockets })
+        Ok(KernelSender { observer, agent, written_bytes, fault, listener, sockets })
+    }
+
+    /// Has the source's agent wait for destinations, where there is one and a controller that it can tell something.
+    fn start_agent(&mut self, namespace: &Namespace) -> Result<Option<Agent>> {
+        let Some((settings, controller)) = self.agent.take().zip(self.ours) else { return Ok(None) };
+        let at = settings.control.address;
+        let listener = namespace.run(|| TcpListener::bind(at))?.map_err(Error::system(format!("listen at {at}")))?;
+        Agent::start(listener, controller, settings).map(Some).map_err(Error::system("start the source's agent"))
     }
 
     /// Sets what a host that sends is set to.
@@ -161,8 +180,15 @@ impl KernelSource for KernelSender {
         self.written_bytes.load(Ordering::Relaxed)
     }
 
+    fn control_stats(&self) -> ControlStats {
+        self.agent.as_ref().map(Agent::control_stats).unwrap_or_default()
+    }
+
     fn fault(&self) -> Option<String> {
-        lock(&self.fault).clone().or_else(|| lock(&self.observer.view()).stranger().map(str::to_owned))
+        let stranger = || lock(&self.observer.view()).stranger().map(str::to_owned);
+        let of_agent =
+            || self.agent.as_ref().and_then(Agent::fault).map(|fault| format!("the source's agent: {fault}"));
+        lock(&self.fault).clone().or_else(stranger).or_else(of_agent)
     }
 }
 

@@ -1,6 +1,7 @@
 //! One scenario in two worlds: the simulator, and namespaces on the real clock. Their results are near each other.
 
-use interop::available_with;
+use interop::{available_unless, available_with};
+use kernel_cc::Controller;
 use lab::measure::results::Results;
 use lab::run::Run;
 use lab::scenario::{Override, Scenario};
@@ -132,4 +133,72 @@ fn what_the_kernel_cannot_do_is_refused() {
         testbed::run(&scenario(LINKS, &["connection.congestion=coupled"]), Ends::KERNEL_TO_ENGINE, None, &mut |_| {});
     let message = refused.unwrap_err().to_string();
     assert!(message.contains("connection.congestion") && message.contains("--source engine"), "{message}");
+}
+
+/// Two relays whose owners' TCP flows want all that their links carry.
+const OWNERS: &str = "
+name = 'owners'
+duration = '30 s'
+workload = { kind = 'bulk' }
+connection = { congestion = 'mcc-coop' }
+metrics = { period = '2 s', analysis = { from = '10 s', to = '30 s' } }
+[[relays]]
+cellular = { rate = '2 Mbit/s', delay = '20 ms', queue = '20 packets' }
+[[relays.local]]
+kind = 'tcp'
+[[relays]]
+cellular = { rate = '2 Mbit/s', delay = '20 ms', queue = '20 packets' }
+[[relays.local]]
+kind = 'tcp'
+";
+
+fn owners_bytes(run: &Run) -> u64 {
+    run.results.relays.iter().map(|relay| relay.local_received_bytes).sum()
+}
+
+/// The kernel under MCC-Coop hears of its relays' owners by the control plane, and leaves them more.
+#[test]
+fn the_kernel_as_the_source_hears_of_owners() {
+    if !available_unless("controllers in the kernel", kernel_cc::check().err()) {
+        return;
+    }
+    let told = "cooperation.bandwidth_sharing.fixed=[8.0, 8.0]";
+    let Some([_, untold]) = both(&scenario(OWNERS, &[]), Ends::KERNEL_TO_ENGINE) else { return };
+    let Some([simulated, told]) = both(&scenario(OWNERS, &[told]), Ends::KERNEL_TO_ENGINE) else { return };
+    let control = told.results.totals.control.expect("the destination talks to relays and source");
+    assert!(control.channels_opened >= 6 && control.channels_refused == 0, "{control:?}");
+    let bytes = [&simulated, &told, &untold].map(owners_bytes);
+    assert!(bytes[1] * 10 > bytes[2] * 12, "owners' octets in the simulator, told and untold: {bytes:?}");
+}
+
+/// A path with a short queue, and a slower one with a long queue.
+const DEEP: &str = "
+name = 'deep'
+duration = '20 s'
+workload = { kind = 'bulk' }
+connection = { congestion = 'lia' }
+metrics = { period = '2 s' }
+[[relays]]
+cellular = { rate = '4 Mbit/s', delay = '20 ms', queue = '20 packets' }
+[[relays]]
+cellular = { rate = '1 Mbit/s', delay = '20 ms', queue = '60 packets' }
+";
+
+/// The layer over the kernel's LIA keeps the longer delay down, and goes with the run.
+#[test]
+fn adaptive_congestion_control_is_laid_over_the_kernels_controller() {
+    if !available_unless("controllers in the kernel", kernel_cc::check().err()) {
+        return;
+    }
+    let adapt = "cooperation.adaptive_congestion={ beyond = 'cap', period = '1 s' }";
+    let mean_rtts_s = |changes: &[&str]| {
+        let runs = both(&scenario(DEEP, changes), Ends::KERNEL_TO_ENGINE)?;
+        Some(runs.map(|run| run.results.subflows[1].mean_rtt_s.expect("the source tells")))
+    };
+    let Some((plain, adapted)) = mean_rtts_s(&[]).zip(mean_rtts_s(&[adapt])) else { return };
+    for (world, [plain, adapted]) in [("simulator", [plain[0], adapted[0]]), ("kernel", [plain[1], adapted[1]])] {
+        assert!(adapted < 0.7 * plain, "mean round-trip times, {world}: {plain} s without, {adapted} s with it");
+    }
+    // Whoever runs beside this may hold the controller, but not the layer.
+    assert_eq!(kernel_cc::adapting(&Controller::named("lia").unwrap()).ok().flatten(), None);
 }

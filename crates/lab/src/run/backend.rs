@@ -13,6 +13,7 @@
 use core::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
+use cooperation::agent::control::ControlStats;
 use network::{Network, PortId};
 use simulator::traffic::Octets;
 use simulator::{HostId, Portal, Simulation};
@@ -156,6 +157,9 @@ pub trait KernelSource {
 
     /// Octets of all streams that its application has written.
     fn written_bytes(&self) -> u64;
+
+    /// What the control plane did there.
+    fn control_stats(&self) -> ControlStats;
 
     /// What went wrong there.
     fn fault(&self) -> Option<String>;

@@ -42,6 +42,7 @@ use crate::measure::integrity::Delivery;
 use crate::measure::results::{RelaySeries, Results, Series};
 use crate::measure::{Paths, Recorder, RelayRecorder};
 use crate::scenario::{Hop, Scenario};
+pub use agents::source_settings;
 use assemble::Faults;
 pub use backend::{
     Arrival, Backend, GoesOn, KernelDestination, KernelFlow, KernelSource, Party, Passed, Place, Portals, Seat,

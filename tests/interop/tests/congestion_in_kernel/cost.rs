@@ -9,13 +9,21 @@ use std::time::Duration;
 
 use interop::{Protocol, Running, accept, available_unless, connect_with, listen, wait_until};
 use kernel_cc::CONTROLLERS;
+use linux::clock::Clock;
 use linux::netns::{Keeper, Namespace};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use socket2::SockRef;
 
 use super::{Loaded, sleep};
 
 const CONNECTIONS: usize = 10_000;
 const REMOTE: &str = "10.9.0.1:5000";
+/// Pairs of a figure, and the times of each: of the beginning, after a change of the controller, and of what counts.
+const ROUNDS: usize = 121;
+const BEGINS: Duration = Duration::from_millis(300);
+const CHANGES: Duration = Duration::from_millis(10);
+const LASTS: Duration = Duration::from_millis(40);
 
 /// A sender with two addresses and a receiver, on one wire.
 struct Wire {
@@ -35,6 +43,9 @@ impl Wire {
         sender.connect("wire", &receiver, "wire").unwrap();
         let limits = || "mptcp limits set subflow 8 add_addr_accepted 8".to_owned();
         receiver.ip([limits(), "address add 10.9.0.1/24 dev wire".into()]).unwrap();
+        // Room enough from the beginning: where windows are small, the kernel's own choice lets one subflow stand still for want of it
+        // until what arrived is acknowledged a second time, with its own controllers too.
+        sender.set("ipv4/tcp_wmem", "4096 4194304 4194304").unwrap();
         sender
             .ip([limits(), "address add 10.9.0.2/24 dev wire".into(), "address add 10.9.0.3/24 dev wire".into()])
             .unwrap();
@@ -46,33 +57,47 @@ impl Wire {
         self
     }
 
-    /// Gbit/s of one connection.
-    fn rate(&self, protocol: Protocol, controller: &str) -> f64 {
-        const BEGINS: Duration = Duration::from_millis(300);
-        const LASTS: Duration = Duration::from_millis(1500);
+    /// One connection that sends as fast as it can, while its controller changes from CUBIC to the others and back: Gbit/s with each of
+    /// `names`, and with CUBIC directly before or after.
+    fn rates(&self, protocol: Protocol, name: &str) -> Vec<[f64; 2]> {
         let remote: SocketAddr = REMOTE.parse().unwrap();
         let listener = listen(&self.receiver, protocol, remote).unwrap();
-        let mut sender = connect_with(&self.sender, protocol, controller, remote).unwrap();
+        let mut sender = connect_with(&self.sender, protocol, "cubic", remote).unwrap();
         let mut receiver = accept(&listener).unwrap();
         let end = sender.try_clone().unwrap();
         let received = AtomicU64::new(0);
         thread::scope(|scope| {
             scope.spawn(move || {
+                stay_on(0);
                 let octets = vec![7; 1 << 18];
                 while sender.write_all(&octets).is_ok() {}
             });
             scope.spawn(|| {
+                stay_on(1);
                 let mut room = vec![0; 1 << 18];
                 while let Ok(len @ 1..) = receiver.read(&mut room) {
                     received.fetch_add(len as u64, Ordering::Relaxed);
                 }
             });
             sleep(BEGINS);
-            let before = received.load(Ordering::Relaxed);
-            sleep(LASTS);
-            let bytes = received.load(Ordering::Relaxed) - before;
+            let under = |controller: &str| {
+                SockRef::from(&end).set_tcp_congestion(controller.as_bytes()).unwrap();
+                sleep(CHANGES);
+                let (before, clock) = (received.load(Ordering::Relaxed), Clock::start());
+                sleep(LASTS);
+                let bytes = received.load(Ordering::Relaxed) - before;
+                bytes as f64 * 8.0 / clock.now().as_nanos() as f64
+            };
+            let turn = |round: usize| match round % 2 {
+                0 => [under(name), under("cubic")],
+                _ => {
+                    let cubic = under("cubic");
+                    [under(name), cubic]
+                }
+            };
+            let rates = (0..ROUNDS).map(turn).collect();
             end.shutdown(Shutdown::Both).unwrap();
-            bytes as f64 * 8e-9 / LASTS.as_secs_f64()
+            rates
         })
     }
 }
@@ -146,23 +171,33 @@ fn figures_of_throughput() {
         ("two subflows", &two, Protocol::Mptcp),
     ];
     for (case, wire, protocol) in cases {
-        let mut rates = vec![Vec::new(); names.len()];
-        for _ in 0..7 {
-            for (name, rates) in names.iter().zip(&mut rates) {
-                rates.push(wire.rate(protocol, name));
-            }
-        }
-        // Of each round by itself: what disturbs a machine disturbs neighbours in time alike.
-        let ratios: Vec<f64> =
-            rates.iter().map(|row| median(row.iter().zip(&rates[0]).map(|(one, cubic)| one / cubic))).collect();
-        for ((name, rates), ratio) in names.iter().zip(&rates).zip(ratios) {
-            println!("{case}, {name}: {:.1} Gbit/s, {ratio:.2} of CUBIC", median(rates.iter().copied()));
+        for name in &names {
+            let rates = wire.rates(protocol, name);
+            let rate = median(rates.iter().map(|[rate, _]| *rate).collect());
+            // What disturbs a machine disturbs neighbours in time alike.
+            let ratios: Vec<f64> = rates.iter().map(|[rate, cubic]| rate / cubic).collect();
+            let (ratio, error) = (median(ratios.clone()), error_of_median(ratios));
+            println!("{case}, {name}: {rate:.1} Gbit/s, {ratio:.3} of CUBIC (standard error {error:.3})");
         }
     }
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
+/// How far the median of others would be: half of the distance between the values that are a standard deviation of a rank before and
+/// behind it.
+fn error_of_median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let (middle, ranks) = (values.len() / 2, (values.len() as f64).sqrt() as usize / 2);
+    (values[middle + ranks] - values[middle - ranks]) / 2.0
+}
+
+/// Keeps this thread on one processor: where threads move about, so do rates.
+fn stay_on(processor: usize) {
+    let mut only = CpuSet::new();
+    only.set(processor);
+    sched_setaffinity(None, &only).unwrap();
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }

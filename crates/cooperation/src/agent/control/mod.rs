@@ -19,7 +19,7 @@ mod settings;
 
 pub(super) use answerer::Answerer;
 pub(super) use caller::{Called, Caller};
-pub(super) use keys::Seeds;
+pub use keys::Seeds;
 pub use settings::{AnswererSettings, ControlSettings};
 
 /// What control connections did.

@@ -18,6 +18,7 @@ use core::net::{IpAddr, SocketAddr};
 
 use cooperation::agent::Role;
 use cooperation::agent::control::{AnswererSettings, ControlSettings};
+use cooperation::agent::source::SourceSettings;
 use cooperation::channel::Identity;
 use units::Prng;
 
@@ -27,7 +28,17 @@ pub(super) use measuring::measurement;
 
 use crate::run::RunError;
 use crate::run::hosts::CONTROL_PORT;
+use crate::run::stage::SOURCE_PORT;
 use crate::scenario::{Addresses, Scenario};
+
+/// What the source's agent is told in a run of `scenario`, for a source that is none of the run's engines; `None` if it has nothing to do.
+///
+/// # Errors
+/// If a module is asked for something that it cannot do.
+pub fn source_settings(scenario: &Scenario) -> Result<Option<SourceSettings>, RunError> {
+    let addresses = scenario.addresses();
+    source::settings(&Agents::new(scenario, &addresses, SocketAddr::new(addresses.source, SOURCE_PORT)))
+}
 
 /// Makes the agents of one run.
 pub(super) struct Agents<'a> {

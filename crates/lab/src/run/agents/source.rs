@@ -10,16 +10,21 @@ use crate::run::{RunError, Unsupported};
 use crate::scenario::{self, ActsOnKind, BeyondKind, Scenario};
 
 pub(super) fn agent(agents: &Agents<'_>) -> Result<Role, RunError> {
+    Ok(settings(agents)?.map_or(Role::Alone, |settings| Role::Source(Box::new(SourceAgent::new(settings)))))
+}
+
+/// None if it has nothing to do.
+pub(super) fn settings(agents: &Agents<'_>) -> Result<Option<SourceSettings>, RunError> {
     let Agents { scenario, addresses, .. } = agents;
     let adapting = adapting(scenario)?;
     if adapting.is_none() && !source_listens(scenario) {
-        return Ok(Role::Alone);
+        return Ok(None);
     }
-    Ok(Role::Source(Box::new(SourceAgent::new(SourceSettings {
+    Ok(Some(SourceSettings {
         control: agents.answerer("source", "channels of the source", addresses.source),
         adapting,
         sharing_period: scenario.cooperation.bandwidth_sharing.as_ref().map(|asked| asked.period),
-    }))))
+    }))
 }
 
 fn adapting(scenario: &Scenario) -> Result<Option<AdaptingSettings>, RunError> {

@@ -66,6 +66,7 @@ impl Stage {
         let mut all = ControlStats::default();
         let engines = hosts.filter_map(|host| self.simulation.host(host).engine());
         engines.for_each(|host| all += host.agent().control_stats());
+        self.kernel_source.iter().for_each(|source| all += source.control_stats());
         let ControlStats { sent_bytes, opened: channels_opened, refused: channels_refused, .. } = all;
         (all != ControlStats::default()).then_some(ControlResults { sent_bytes, channels_opened, channels_refused })
     }

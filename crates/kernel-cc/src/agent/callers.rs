@@ -1,0 +1,182 @@
+//! Who has called, and what comes from them.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use bytes::Bytes;
+use cooperation::agent::control::{AnswererSettings, ControlStats, Seeds};
+use cooperation::channel::to_source::ToSource;
+use cooperation::channel::{PublicKey, SourceEnd};
+use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl};
+use units::Instant;
+
+/// Octets taken from a socket at once.
+const TAKE_BYTES: usize = 4096;
+/// Questions for a sign of life, a second apart, before a caller counts as gone.
+const QUESTIONS: u32 = 5;
+
+/// Those whose keys are known, and those who may still show theirs.
+pub(super) struct Callers {
+    settings: AnswererSettings,
+    seeds: Seeds,
+    callers: Vec<Caller>,
+    past: ControlStats,
+}
+
+struct Caller {
+    stream: TcpStream,
+    end: SourceEnd,
+    /// By when it must have proven who it is.
+    greets_by: Instant,
+    stats: ControlStats,
+}
+
+impl Callers {
+    pub fn new(settings: AnswererSettings) -> Self {
+        let seeds = Seeds::new(settings.seed);
+        Self { settings, seeds, callers: Vec::new(), past: ControlStats::default() }
+    }
+
+    /// Their sockets, in order.
+    pub fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.callers.iter().map(|caller| caller.stream.as_fd())
+    }
+
+    /// What all channels did.
+    pub fn stats(&self) -> ControlStats {
+        let mut stats = self.past;
+        self.callers.iter().for_each(|caller| stats += caller.stats);
+        stats
+    }
+
+    /// When [`Self::handle_timeout`] is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.callers.iter().filter(|caller| caller.end.peer().is_none()).map(|caller| caller.greets_by).min()
+    }
+
+    /// Hangs up on callers that did not say who they are.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let late = |caller: &Caller| caller.end.peer().is_none() && caller.greets_by <= now;
+        while let Some(index) = self.callers.iter().position(late) {
+            self.hang_up(index);
+        }
+    }
+
+    /// Lets everybody in who waits. A stranger may take the place of one that has not said who it is either, never that of a known caller.
+    ///
+    /// # Errors
+    /// If the system has no descriptor for one more.
+    pub fn admit(&mut self, listener: &TcpListener, now: Instant) -> io::Result<()> {
+        loop {
+            let stream = match listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // It has hung up already.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(error) => return Err(error),
+            };
+            if self.callers.len() >= self.settings.connections.channels_max {
+                match self.callers.iter().position(|caller| caller.end.peer().is_none()) {
+                    Some(oldest) => self.hang_up(oldest),
+                    None => continue,
+                }
+            }
+            let greets_by = now + self.settings.connections.greeting_max;
+            let end = SourceEnd::responder(&self.settings.identity, self.seeds.draw());
+            let mut caller = Caller { stream, end, greets_by, stats: ControlStats::default() };
+            if caller.prepare().and_then(|()| caller.say()).is_ok() {
+                self.callers.push(caller);
+            }
+        }
+    }
+
+    /// What those say who have something, as far as they are known.
+    pub fn hear(&mut self, ready: &[bool]) -> Vec<ToSource> {
+        let mut words = Vec::new();
+        let mut gone = Vec::new();
+        for index in (0..self.callers.len()).filter(|index| ready.get(*index).is_some_and(|ready| *ready)) {
+            let caller = &mut self.callers[index];
+            let (was_open, goes_on) = (caller.end.peer(), caller.hear(&self.settings.serves, &mut words).is_ok());
+            let peer = self.callers[index].end.peer();
+            if !goes_on {
+                gone.push(index);
+            } else if was_open.is_none() && peer.is_some() {
+                // Who calls again has lost the channel before, whatever our end of it believes.
+                let stale = |other: &usize| *other != index && self.callers[*other].end.peer() == peer;
+                gone.extend((0..self.callers.len()).filter(stale));
+            }
+        }
+        gone.sort_unstable();
+        gone.dedup();
+        gone.into_iter().rev().for_each(|index| self.hang_up(index));
+        words
+    }
+
+    fn hang_up(&mut self, index: usize) {
+        self.past += self.callers.remove(index).stats;
+    }
+}
+
+impl Caller {
+    fn prepare(&self) -> io::Result<()> {
+        self.stream.set_nonblocking(true)?;
+        self.stream.set_nodelay(true)?;
+        set_socket_keepalive(&self.stream, true)?;
+        set_tcp_keepidle(&self.stream, std::time::Duration::from_secs(10))?;
+        set_tcp_keepintvl(&self.stream, std::time::Duration::from_secs(1))?;
+        set_tcp_keepcnt(&self.stream, QUESTIONS)?;
+        Ok(())
+    }
+
+    /// Sends what is to be sent: the answer to a greeting, which has room in any socket.
+    fn say(&mut self) -> io::Result<()> {
+        let octets = self.end.take_octets();
+        self.stats.sent_bytes += octets.len() as u64;
+        self.stream.write_all(&octets)
+    }
+
+    /// Adds what it says to `words`.
+    ///
+    /// # Errors
+    /// It has hung up, is none of `known`, or what came is not a caller's.
+    fn hear(&mut self, known: &[PublicKey], words: &mut Vec<ToSource>) -> io::Result<()> {
+        let mut room = [0; TAKE_BYTES];
+        loop {
+            let taken = match self.stream.read(&mut room) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(taken) => taken,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            self.stats.received_bytes += taken as u64;
+            let mut octets = Bytes::copy_from_slice(&room[..taken]);
+            let heard = self.understand(&mut octets, known, words);
+            // Also after a fault: the caller may learn our version from it.
+            self.say()?;
+            heard?;
+        }
+    }
+
+    fn understand(&mut self, octets: &mut Bytes, known: &[PublicKey], words: &mut Vec<ToSource>) -> io::Result<()> {
+        loop {
+            let was_open = self.end.peer().is_some();
+            let received = self.end.receive(octets);
+            let peer = self.end.peer();
+            self.stats.opened += u64::from(!was_open && peer.is_some());
+            let is_strange = peer.is_some_and(|peer| !known.contains(&peer));
+            match received {
+                _ if is_strange => {
+                    self.stats.refused += 1;
+                    return Err(io::ErrorKind::PermissionDenied.into());
+                }
+                Ok(Some(word)) => words.push(word),
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    self.stats.refused += 1;
+                    return Err(io::Error::other(error));
+                }
+            }
+        }
+    }
+}
