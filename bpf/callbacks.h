@@ -81,6 +81,7 @@ CC_INLINE void on_init(enum cc_kind kind, struct tcp_sock *tp)
 	struct own *own = own_of(tp);
 	own->key = 0;
 	own->carried_q16 = 0;
+	own->left_q16 = 0;
 	own->min_rtt_ns = CC_NONE;
 	own->in_recovery = KERNEL_BITS(&tp->inet_conn, icsk_ca_state) >= TCP_CA_CWR;
 	own->round_end = tp->snd_nxt;
@@ -189,9 +190,15 @@ CC_INLINE void on_growth(enum cc_kind kind, struct tcp_sock *tp, u32 acked)
 		end_round(kind, tp, own);
 }
 
-CC_INLINE u32 threshold_segments(struct tcp_sock *tp, u64 bytes)
+/*
+ * Whole segments for the kernel; the rest waits for the end of the repair. With windows of a few segments it matters: half of five would be
+ * two, and who grows by a quarter of a segment in a round trip needs two of them to make up for it.
+ */
+CC_INLINE u32 threshold_segments(struct tcp_sock *tp, struct own *own, u64 bytes)
 {
-	return cc_max(cc_min(bytes / cc_max(tp->mss_cache, 1), 0x7fffffff), 1);
+	u64 mss = cc_max(tp->mss_cache, 1);
+	own->left_q16 = bytes < mss ? 0 : bytes % mss * CC_ONE_Q16;
+	return cc_max(cc_min(bytes / mss, 0x7fffffff), 1);
 }
 
 CC_INLINE u32 on_loss(enum cc_kind kind, struct tcp_sock *tp)
@@ -201,10 +208,10 @@ CC_INLINE u32 on_loss(enum cc_kind kind, struct tcp_sock *tp)
 	struct cc_path path;
 	u64 left;
 	if (connection)
-		return threshold_segments(tp, cc_lost(kind, &connection->rules, own->place));
+		return threshold_segments(tp, own, cc_lost(kind, &connection->rules, own->place));
 	see(tp, own, &path);
 	left = is_veno_like(kind) ? cc_veno_reduced(path.cwnd, cc_veno_is_congested(&path)) : path.cwnd / 2;
-	return threshold_segments(tp, cc_max(left, 2ULL * path.mss));
+	return threshold_segments(tp, own, cc_max(left, 2ULL * path.mss));
 }
 
 /* The kernel has asked for a threshold as after a loss; now it tells that the timer expired. */
@@ -215,17 +222,18 @@ CC_INLINE void on_timeout(enum cc_kind kind, struct tcp_sock *tp)
 	u64 half = (u64)tp->snd_cwnd * tp->mss_cache / 2;
 	own->carried_q16 = 0;
 	if (connection)
-		tp->snd_ssthresh = threshold_segments(tp, cc_timed_out(kind, &connection->rules, own->place));
+		tp->snd_ssthresh = threshold_segments(tp, own, cc_timed_out(kind, &connection->rules, own->place));
 	else
-		tp->snd_ssthresh = threshold_segments(tp, cc_max(half, 2ULL * tp->mss_cache));
+		tp->snd_ssthresh = threshold_segments(tp, own, cc_max(half, 2ULL * tp->mss_cache));
 }
 
 CC_INLINE void on_state(enum cc_kind kind, struct tcp_sock *tp, u8 state)
 {
 	struct own *own = own_of(tp);
 	own->in_recovery = state >= TCP_CA_CWR;
-	if (own->in_recovery)
-		own->carried_q16 = 0;
+	own->carried_q16 = own->in_recovery ? 0 : own->carried_q16 + own->left_q16;
+	if (!own->in_recovery)
+		own->left_q16 = 0;
 	connection_of(kind, tp, own);
 }
 

@@ -41,6 +41,8 @@ struct own {
 	u64 key;
 	/* Window beyond whole segments, 2^-16 octet. */
 	u64 carried_q16;
+	/* The threshold beyond whole segments: what the window has, too, once the loss is repaired. */
+	u64 left_q16;
 	u64 min_rtt_ns;
 	u32 place;
 	u32 in_recovery;

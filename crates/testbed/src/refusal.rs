@@ -143,6 +143,14 @@ mod tests {
         assert_eq!(refused(&[cubic, "connection.scheduler=round-robin"]), ["connection.scheduler"]);
         assert_eq!(refused(&[cubic, "connection.era.rack=false"]), ["connection.era"]);
         assert_eq!(refused(&[cubic, "connection.receiver_centric={}"]), ["connection.receiver_centric"]);
+        assert!(refused(&[cubic, "cooperation.bandwidth_sharing={}"]).is_empty());
+        assert_eq!(refused(&[cubic, "cooperation.adaptive_congestion={}"]), ["cooperation.adaptive_congestion"]);
+        let lacks = if can_load { vec![] } else { vec!["connection.congestion"] };
+        assert_eq!(refused(&["cooperation.adaptive_congestion={}"]), lacks, "over LIA");
+        for setting in ["mode = 'paper'", "acts_on = 'waiting'"] {
+            let changes = format!("cooperation.adaptive_congestion={{ {setting} }}");
+            assert!(refused(&[&changes]).contains(&"cooperation.adaptive_congestion"), "{setting}");
+        }
         assert_eq!(refused(&[cubic, "connection.subflows_max=10"]), ["connection.subflows_max"]);
         let several =
             ["connection.congestion=coupled", "connection.scheduler=round-robin", "connection.receiver_centric={}"];
@@ -152,9 +160,13 @@ mod tests {
             "all at once"
         );
         let destination = Ends { source: Stack::Engine, destination: Stack::Kernel };
-        let asks = ["cooperation.watch={}", "cooperation.relays=fast-ack"].map(|change| change.parse().unwrap());
+        let asks = ["cooperation.watch={}", "cooperation.relays=fast-ack", "cooperation.bandwidth_sharing={}"]
+            .map(|change| change.parse().unwrap());
         let scenario = lab::scenario::load("demo.toml", include_str!("../../../scenarios/demo.toml"), &asks).unwrap();
-        assert_eq!(fields(check(&scenario, destination)), ["cooperation.relays", "cooperation.watch"]);
+        assert_eq!(
+            fields(check(&scenario, destination)),
+            ["cooperation.relays", "cooperation.watch", "cooperation.bandwidth_sharing"]
+        );
         let video = ["workload={ kind = 'video', rate = '2 Mbit/s' }", cubic];
         assert!(refused(&video).is_empty());
     }
