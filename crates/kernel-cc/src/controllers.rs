@@ -1,11 +1,9 @@
 //! Which controllers there are.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use crate::file_system::file_system;
 use crate::{Error, Result};
-
-/// Where the BPF file system is.
-pub(crate) const FILE_SYSTEM: &str = "/sys/fs/bpf";
 
 /// A controller for the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +61,7 @@ impl Controller {
 
     /// Where it is pinned while it is loaded: its `link`, and its maps `connections`, `counters` and those of layers.
     pub fn folder(&self) -> PathBuf {
-        Path::new(FILE_SYSTEM).join("anabranch-cc").join(self.kernel_name)
+        file_system().join("anabranch-cc").join(self.kernel_name)
     }
 
     /// Whether it yields to the flows of relays, as [`crate::tell`] tells of them.

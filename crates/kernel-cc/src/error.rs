@@ -113,6 +113,15 @@ pub enum Error {
     /// Adaptive congestion control cannot be meant like that.
     #[error(transparent)]
     Adapting(#[from] cooperation::adaptive_congestion::SettingsError),
+    /// This network namespace may not use it.
+    #[error(
+        "this network namespace may not use `{name}`: outside of it add that to net.ipv4.tcp_allowed_congestion_control, or take \
+         one that is there (reno is always)"
+    )]
+    NotAllowed {
+        /// Which.
+        name: String,
+    },
     /// A setting cannot be read or written.
     #[error("{path}: {error}")]
     Setting {

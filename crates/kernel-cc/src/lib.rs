@@ -12,6 +12,7 @@ mod agent;
 mod clock;
 mod controllers;
 mod error;
+mod file_system;
 #[cfg(bpf_programs)]
 mod layers;
 #[cfg(bpf_programs)]

@@ -16,7 +16,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
-use crate::controllers::FILE_SYSTEM;
+use crate::file_system::file_system;
 use crate::{Connection, Controller, Counters, Error, PathId, Result, layers, layout, namespaces, sysctl};
 
 // `OBJECTS`: what `build.rs` has compiled, by the names of the files.
@@ -35,7 +35,7 @@ const LOOKS_MAX: u32 = 3000;
 /// pinned, and all share what is said. It ends with the value, and with the process.
 fn turn() -> Result<OwnedFd> {
     let failed = |error: Errno| Error::FileSystem(error.into());
-    let folder = open(FILE_SYSTEM, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    let folder = open(file_system(), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     let folder = folder.map_err(failed)?;
     for _ in 0..LOOKS_MAX {
         match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
@@ -67,12 +67,13 @@ pub fn check() -> Result<()> {
 
 /// As bpftool does: systems with systemd have it mounted, containers often not.
 fn mount_file_system() -> io::Result<()> {
-    let found = rustix::fs::statfs(FILE_SYSTEM)?;
+    let folder = file_system();
+    let found = rustix::fs::statfs(&folder)?;
     #[expect(clippy::useless_conversion, reason = "its type differs between platforms")]
     if i64::from(found.f_type) == FILE_SYSTEM_MAGIC {
         return Ok(());
     }
-    Ok(mount("bpf", FILE_SYSTEM, "bpf", MountFlags::empty(), None)?)
+    Ok(mount("bpf", &folder, "bpf", MountFlags::empty(), None)?)
 }
 
 /// Whether it is loaded.

@@ -58,6 +58,8 @@ pub struct SourcePlan {
 pub struct KernelSender {
     observer: Observer,
     agent: Option<Agent>,
+    /// Under which of ours, and how often somebody had found no room there before.
+    crowd: Option<(Controller, u64)>,
     written_bytes: Arc<AtomicU64>,
     fault: Arc<Mutex<Option<String>>>,
     /// Further subflows are for who still listens.
@@ -108,6 +110,7 @@ impl SourcePlan {
         let listener = Arc::new(listener.map_err(Error::system(format!("listen at {listen_at}")))?);
         let observer = Observer::start(Arc::clone(namespace), SOURCE_PORT, controller, self.window)?;
         let agent = self.start_agent(namespace)?;
+        let crowd = self.ours.map(|ours| (ours, without_room(&ours)));
         let (written_bytes, fault, sockets) = (Arc::default(), Arc::default(), Arc::default());
         let serving = Serving {
             controller,
@@ -121,7 +124,7 @@ impl SourcePlan {
         };
         let (connections, accepting) = (self.connections, Arc::clone(&listener));
         std::thread::spawn(move || (0..connections).for_each(|_| serving.accept(&accepting)));
-        Ok(KernelSender { observer, agent, written_bytes, fault, listener, sockets })
+        Ok(KernelSender { observer, agent, crowd, written_bytes, fault, listener, sockets })
     }
 
     /// Has the source's agent wait for destinations, where there is one and a controller that it can tell something.
@@ -188,7 +191,9 @@ impl KernelSource for KernelSender {
         let stranger = || lock(&self.observer.view()).stranger().map(str::to_owned);
         let of_agent =
             || self.agent.as_ref().and_then(Agent::fault).map(|fault| format!("the source's agent: {fault}"));
-        lock(&self.fault).clone().or_else(stranger).or_else(of_agent)
+        let crowded =
+            || self.crowd.filter(|(ours, before)| without_room(ours) > *before).map(|(ours, _)| too_little(&ours));
+        lock(&self.fault).clone().or_else(stranger).or_else(crowded).or_else(of_agent)
     }
 }
 
@@ -282,6 +287,18 @@ fn control(socket: &Socket, controller: &str) -> io::Result<()> {
         }
         _ => Err(error),
     }
+}
+
+/// How often a subflow had no room under a controller, and went on as a single path.
+fn without_room(controller: &Controller) -> u64 {
+    kernel_cc::counters(controller).map_or(0, |counters| counters.without_place)
+}
+
+fn too_little(controller: &Controller) -> String {
+    let name = controller.name;
+    format!(
+        "the source: `{name}` had no room for all connections, and controlled some as single paths: unload it, or load it with a larger --connections-max"
+    )
 }
 
 /// The kernel accepts two subflows by default.

@@ -202,3 +202,18 @@ fn adaptive_congestion_control_is_laid_over_the_kernels_controller() {
     // Whoever runs beside this may hold the controller, but not the layer.
     assert_eq!(kernel_cc::adapting(&Controller::named("lia").unwrap()).ok().flatten(), None);
 }
+
+/// Whoever has loaded the controller gave it too little room: what comes of it is not what the scenario asks.
+#[test]
+fn connections_without_room_are_a_fault() {
+    if !available_unless("controllers in the kernel", kernel_cc::check().err()) {
+        return;
+    }
+    let wvegas = Controller::named("wvegas").unwrap();
+    kernel_cc::load(&wvegas, 1).unwrap();
+    let changes = ["connection.congestion=wvegas", "workload.connections=3", "workload.size=100 kB"];
+    let ran = testbed::run(&scenario(LINKS, &changes), Ends::KERNEL_TO_ENGINE, None, &mut |_| {});
+    kernel_cc::unload(&wvegas).unwrap();
+    let faults = ran.unwrap().faults;
+    assert!(faults.iter().any(|fault| fault.contains("`wvegas` had no room")), "{faults:?}");
+}

@@ -43,8 +43,8 @@ impl Wire {
         sender.connect("wire", &receiver, "wire").unwrap();
         let limits = || "mptcp limits set subflow 8 add_addr_accepted 8".to_owned();
         receiver.ip([limits(), "address add 10.9.0.1/24 dev wire".into()]).unwrap();
-        // Room enough from the beginning: where windows are small, the kernel's own choice lets one subflow stand still for want of it
-        // until what arrived is acknowledged a second time, with its own controllers too.
+        // Room enough from the beginning: by itself the kernel goes by the window, and one of small windows waits for room when an
+        // acknowledgment of the connection comes late, with the kernel's own controllers too.
         sender.set("ipv4/tcp_wmem", "4096 4194304 4194304").unwrap();
         sender
             .ip([limits(), "address add 10.9.0.2/24 dev wire".into(), "address add 10.9.0.3/24 dev wire".into()])

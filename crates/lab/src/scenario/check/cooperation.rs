@@ -1,5 +1,6 @@
 //! The target, the metrics that follow from it, and how relays work together.
 
+use cooperation::bandwidth_sharing::RATIO_MAX;
 use cooperation::relay_selection::energy::EnergyPrice as Price;
 use transport::SUBFLOWS_CAP;
 use units::text::Text;
@@ -211,6 +212,11 @@ fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
         if !sharing.fixed.is_empty() && sharing.fixed.len() != scenario.relays.len() {
             let problem = format!("has {} values for {} relays", sharing.fixed.len(), scenario.relays.len());
             found.push(Complaint::new("cooperation.bandwidth_sharing.fixed", problem, "write one for each relay"));
+        }
+        if let Some(rho) = sharing.fixed.iter().find(|rho| !(**rho > 0.0 && **rho <= RATIO_MAX)) {
+            let problem = format!("has {rho}, which no relay tells");
+            let remedy = format!("write numbers above zero, {RATIO_MAX} at most");
+            found.push(Complaint::new("cooperation.bandwidth_sharing.fixed", problem, remedy));
         }
     }
 }
