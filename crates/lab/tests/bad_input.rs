@@ -284,3 +284,11 @@ fn a_trace_with_a_gap_is_an_outage() {
     let times = (1..=100).chain(300..=400).map(|count: u32| format!("{}\n", count * 10));
     with_trace(times.collect::<String>().as_bytes()).unwrap();
 }
+
+#[test]
+fn competition_that_no_relay_tells_is_refused() {
+    for rho in ["-5.0", "0.0", "1e300", "nan"] {
+        refused(&format!("cooperation.bandwidth_sharing.fixed=[5.0, {rho}]"), &["which no relay tells", "50 at most"]);
+    }
+    assert!(read(&["cooperation.bandwidth_sharing.fixed=[5.0, 0.5]"]).is_ok());
+}
