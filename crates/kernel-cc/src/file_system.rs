@@ -1,26 +1,29 @@
 //! Where what is loaded is pinned.
 
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 const FOLDER: &str = "sys/fs/bpf";
+/// BPF_FS_MAGIC.
+const MAGIC: i64 = 0xcafe_4a11;
 
 /// The machine's BPF file system. `ip netns exec` gives a program a /sys of its own, which goes with it: what was pinned there would be
-/// nowhere, and what others have pinned is not there. So it is that of the outermost ancestor that can be seen.
+/// nowhere, and what others have pinned is not there. So where there is none, an ancestor's is looked for.
 pub(crate) fn file_system() -> PathBuf {
-    let (own, mut outermost) = (mounts_of("self"), "self".to_owned());
-    while let Some(parent) = parent_of(&outermost).filter(|parent| mounts_of(parent).is_some()) {
-        outermost = parent;
+    let own = Path::new("/").join(FOLDER);
+    if is_mounted(&own) {
+        return own;
     }
-    match mounts_of(&outermost) == own {
-        true => Path::new("/").join(FOLDER),
-        false => Path::new("/proc").join(outermost).join("root").join(FOLDER),
-    }
+    let ancestors = iter::successors(parent_of("self"), |process| parent_of(process));
+    let mut theirs = ancestors.map(|process| Path::new("/proc").join(process).join("root").join(FOLDER));
+    theirs.find(|folder| is_mounted(folder)).unwrap_or(own)
 }
 
-/// What tells one mount namespace from another, where one may look.
-fn mounts_of(process: &str) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{process}/ns/mnt")).ok()
+/// Whether a BPF file system is there.
+pub(crate) fn is_mounted(folder: &Path) -> bool {
+    #[expect(clippy::useless_conversion, reason = "its type differs between platforms")]
+    rustix::fs::statfs(folder).is_ok_and(|found| i64::from(found.f_type) == MAGIC)
 }
 
 fn parent_of(process: &str) -> Option<String> {
@@ -33,10 +36,12 @@ fn parent_of(process: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// As nobody has moved this test into mounts of its own.
     #[test]
-    fn it_is_the_machines() {
-        assert_eq!(file_system(), Path::new("/sys/fs/bpf"));
+    fn it_is_where_everybody_looks_for_it() {
+        let found = file_system();
+        assert!(found.ends_with(FOLDER), "{}", found.display());
+        assert_eq!(found.starts_with("/proc"), is_mounted(&found) && !is_mounted(Path::new("/sys/fs/bpf")));
         assert_eq!(parent_of("self"), Some(std::os::unix::process::parent_id().to_string()));
+        assert_eq!(parent_of("1"), None);
     }
 }

@@ -16,14 +16,11 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
-use crate::file_system::file_system;
+use crate::file_system::{file_system, is_mounted};
 use crate::{Connection, Controller, Counters, Error, PathId, Result, layers, layout, namespaces, sysctl};
 
 // `OBJECTS`: what `build.rs` has compiled, by the names of the files.
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
-
-/// `BPF_FS_MAGIC` of include/uapi/linux/magic.h.
-const FILE_SYSTEM_MAGIC: i64 = 0xcafe_4a11;
 
 /// What libbpf says while it loads; its functions give a number only.
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -68,9 +65,7 @@ pub fn check() -> Result<()> {
 /// As bpftool does: systems with systemd have it mounted, containers often not.
 fn mount_file_system() -> io::Result<()> {
     let folder = file_system();
-    let found = rustix::fs::statfs(&folder)?;
-    #[expect(clippy::useless_conversion, reason = "its type differs between platforms")]
-    if i64::from(found.f_type) == FILE_SYSTEM_MAGIC {
+    if is_mounted(&folder) {
         return Ok(());
     }
     Ok(mount("bpf", &folder, "bpf", MountFlags::empty(), None)?)
