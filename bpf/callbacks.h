@@ -240,6 +240,7 @@ CC_INLINE void on_state(enum cc_kind kind, struct tcp_sock *tp, u8 state)
 /* A reduction for nothing: as before it. */
 CC_INLINE u32 on_undo(struct tcp_sock *tp)
 {
+	own_of(tp)->left_q16 = 0;
 	return cc_max(tp->snd_cwnd, tp->prior_cwnd);
 }
 

@@ -2,10 +2,10 @@
 
 use std::fs;
 
+use rustix::io::Errno;
+
 use crate::{Error, Result};
 
-/// Operation not permitted.
-const EPERM: i32 = 1;
 const FOLDER: &str = "/proc/sys/net/ipv4";
 
 fn path(variable: &str) -> String {
@@ -39,9 +39,9 @@ pub fn default() -> Result<String> {
 /// If the kernel has none of that name, or the setting cannot be written.
 pub fn set_default(name: &str) -> Result<()> {
     let path = path("tcp_congestion_control");
-    fs::write(&path, name).map_err(|error| match error.raw_os_error() {
+    fs::write(&path, name).map_err(|error| match Errno::from_io_error(&error) {
         // As root: a namespace may have what the machine allows all of them.
-        Some(EPERM) => Error::NotAllowed { name: name.into() },
+        Some(Errno::PERM) => Error::NotAllowed { name: name.into() },
         _ => Error::Setting { path: format!("{path} = {name}"), error },
     })
 }

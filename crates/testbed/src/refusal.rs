@@ -103,10 +103,14 @@ fn controller(scenario: &Scenario) -> Option<Unsupported> {
 fn layer(scenario: &Scenario) -> Option<Unsupported> {
     // Settings that nobody can have are refused where they are read.
     let wanted = adapting::of(source_settings(scenario).ok()?.as_ref())?;
+    // One that it does not know is refused by itself.
+    let name = kernel_name(&scenario.connection.congestion.0.to_string())?;
     let problem = match (controllers::of(scenario), wanted.check()) {
         (Some(_), Ok(())) => return None,
         (Some(_), Err(error)) => format!("the kernel as the source has it not like that: {error}"),
-        (None, _) => "the kernel has it over controllers of ours only (--set connection.congestion=lia)".into(),
+        (None, _) => format!(
+            "the kernel has it over controllers of ours, not over its own `{name}` (--set connection.congestion=lia)"
+        ),
     };
     Some(Unsupported { field: adapting::FIELD, problem, remedy: OUR_SOURCE })
 }
@@ -147,6 +151,8 @@ mod tests {
         assert_eq!(refused(&[cubic, "cooperation.adaptive_congestion={}"]), ["cooperation.adaptive_congestion"]);
         let lacks = if can_load { vec![] } else { vec!["connection.congestion"] };
         assert_eq!(refused(&["cooperation.adaptive_congestion={}"]), lacks, "over LIA");
+        let unknown = ["connection.congestion=mcc-coop(1)", "cooperation.adaptive_congestion={}"];
+        assert_eq!(refused(&unknown), ["connection.congestion"]);
         for setting in ["mode = 'paper'", "acts_on = 'waiting'"] {
             let changes = format!("cooperation.adaptive_congestion={{ {setting} }}");
             assert!(refused(&[&changes]).contains(&"cooperation.adaptive_congestion"), "{setting}");

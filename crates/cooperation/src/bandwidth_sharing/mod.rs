@@ -15,7 +15,7 @@ mod sharing_state;
 pub use definition::{Definition, UnknownDefinition};
 pub use demand::{DemandEstimator, FlowId, LinkCount};
 pub use relay_load::{Estimate, RATIO_MAX, RelayLoad};
-pub use sharing_state::SharingState;
+pub use sharing_state::{LIFETIME_PERIODS, SharingState};
 
 use units::Instant;
 

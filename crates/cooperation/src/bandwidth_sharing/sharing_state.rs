@@ -10,8 +10,8 @@ use crate::relay_selection::RelayId;
 
 /// Weight of a new ratio in the moving average (the thesis names none).
 const NEW_WEIGHT: f64 = 0.5;
-/// Periods after which a signal holds no longer.
-const LIFETIME_PERIODS: u64 = 3;
+/// Periods after which what was told holds no longer.
+pub const LIFETIME_PERIODS: u64 = 3;
 
 /// What a source knows of the flows at its relays.
 #[derive(Clone, Debug)]

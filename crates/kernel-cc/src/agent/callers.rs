@@ -136,26 +136,24 @@ impl Caller {
         self.stream.write_all(&octets)
     }
 
-    /// Adds what it says to `words`.
+    /// Adds what it says to `words`: one piece, so that nobody who talks without end keeps others waiting.
     ///
     /// # Errors
     /// It has hung up, is none of `known`, or what came is not a caller's.
     fn hear(&mut self, known: &[PublicKey], words: &mut Vec<ToSource>) -> io::Result<()> {
         let mut room = [0; TAKE_BYTES];
-        loop {
-            let taken = match self.stream.read(&mut room) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(taken) => taken,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
-            };
-            self.stats.received_bytes += taken as u64;
-            let mut octets = Bytes::copy_from_slice(&room[..taken]);
-            let heard = self.understand(&mut octets, known, words);
-            // Also after a fault: the caller may learn our version from it.
-            self.say()?;
-            heard?;
-        }
+        let taken = match self.stream.read(&mut room) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(taken) => taken,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        self.stats.received_bytes += taken as u64;
+        let mut octets = Bytes::copy_from_slice(&room[..taken]);
+        let heard = self.understand(&mut octets, known, words);
+        // Also after a fault: the caller may learn our version from it.
+        self.say()?;
+        heard
     }
 
     fn understand(&mut self, octets: &mut Bytes, known: &[PublicKey], words: &mut Vec<ToSource>) -> io::Result<()> {

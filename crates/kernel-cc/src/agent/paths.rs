@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cooperation::agent::source::SourceSettings;
-use cooperation::bandwidth_sharing::SharingState;
+use cooperation::bandwidth_sharing::{LIFETIME_PERIODS, SharingState};
 use cooperation::channel::to_destination::Delay;
 use cooperation::channel::to_source::ToSource;
 use cooperation::relay_selection::RelayId;
@@ -14,8 +14,6 @@ use crate::{PathId, Told};
 
 /// The relay of a path: one, since a path is one.
 const THE_RELAY: RelayId = RelayId(0);
-/// Periods for which the kernel believes what it was told.
-const HOLDS_PERIODS: u64 = 3;
 /// Paths that are known at most: callers may name connections that there never were.
 const PATHS_MAX: usize = 4096;
 
@@ -41,7 +39,7 @@ impl Paths {
         let sharing_period = settings.sharing_period.filter(|_| yields);
         let adapting_period = settings.adapting.map(|adapting| adapting.period);
         let longest = sharing_period.max(adapting_period).unwrap_or_default();
-        let holds = longest.saturating_mul(HOLDS_PERIODS);
+        let holds = longest.saturating_mul(LIFETIME_PERIODS);
         Self { sharing_period, compares: adapting_period.is_some(), holds, paths: BTreeMap::new() }
     }
 

@@ -57,8 +57,8 @@ impl Wire {
         self
     }
 
-    /// One connection that sends as fast as it can, while its controller changes from CUBIC to the others and back: Gbit/s with each of
-    /// `names`, and with CUBIC directly before or after.
+    /// One connection that sends as fast as it can, while its controller changes between `name` and CUBIC: pairs of Gbit/s, with the one and
+    /// with CUBIC directly before or after it.
     fn rates(&self, protocol: Protocol, name: &str) -> Vec<[f64; 2]> {
         let remote: SocketAddr = REMOTE.parse().unwrap();
         let listener = listen(&self.receiver, protocol, remote).unwrap();

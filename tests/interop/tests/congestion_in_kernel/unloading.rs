@@ -1,4 +1,4 @@
-//! Unloading at bad moments: one error, in words, and nothing hangs.
+//! What somebody else has loaded, and unloads at bad moments or gave too little room: one error, in words, and nothing hangs.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -154,4 +154,18 @@ fn a_run_whose_controller_goes_meanwhile_goes_on() {
     let run = testbed::run(&scenario(), Ends::KERNELS, None, &mut unloading).unwrap();
     assert_intact(&run);
     assert!(!kernel_cc::is_loaded(&controller));
+}
+
+/// Some connections are controlled as single paths: that is not what the scenario asks.
+#[test]
+fn a_run_whose_controller_has_too_little_room_says_so() {
+    if !available_unless("controllers in the kernel", kernel_cc::check().err()) {
+        return;
+    }
+    let _turn = one_at_a_time();
+    let _mveno = Loaded::new("mveno", 1);
+    let several = "workload.connections=3".parse().unwrap();
+    let scenario = lab::scenario::load("test.toml", LINKS, &[several]).unwrap();
+    let faults = testbed::run(&scenario, Ends::KERNELS, None, &mut |_| {}).unwrap().faults;
+    assert!(faults.iter().any(|fault| fault.contains("`mveno` had no room")), "{faults:?}");
 }

@@ -114,7 +114,8 @@ fn use_of(now: &Sample, at: &impl Fn(&str) -> String, is_lost: bool) -> String {
 
 /// So many of them.
 fn counted(count: f64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1.0 { "" } else { "s" })
+    // The sum of no numbers is -0.
+    format!("{} {what}{}", count + 0.0, if count == 1.0 { "" } else { "s" })
 }
 
 fn milliseconds(nanos: f64) -> String {

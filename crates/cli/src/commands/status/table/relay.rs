@@ -47,10 +47,7 @@ pub fn lent(now: &Sample) -> String {
     });
     let splices = || {
         let count = now.0.pointer(&at("destinations")).and_then(Value::as_array).map_or(0, Vec::len);
-        // From zero: the sum of no numbers is -0.
-        (0..count)
-            .map(|index| now.number(&at(&format!("destinations/{index}/spliced_subflows"))))
-            .fold(0.0, |a, b| a + b)
+        (0..count).map(|index| now.number(&at(&format!("destinations/{index}/spliced_subflows")))).sum()
     };
     let acknowledges = now.0.pointer(&at("mode")).is_some_and(|mode| mode == "fast-ack");
     let mode =
