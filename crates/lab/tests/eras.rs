@@ -14,6 +14,7 @@ const PATHS: &str = "name = \"x\"\nduration = \"20 s\"\nworkload = { kind = \"bu
 const CHANNEL: &str = "name = \"x\"\nduration = \"10 s\"\nworkload = { kind = \"bulk\" }\n[wlan]\n\
     [[relays]]\ncount = 2\ncellular = { rate = \"2 Mbit/s\", delay = \"10 ms\", queue = \"4 packets\" }\n";
 const MODERN: &str = include_str!("../../../scenarios/base/modern.toml");
+const LINUX: &str = include_str!("../../../scenarios/base/linux.toml");
 const NS3_2013: &str = include_str!("../../../scenarios/base/ns3-2013.toml");
 
 fn read(text: &str, overrides: &[&str]) -> Result<Scenario, String> {
@@ -61,6 +62,23 @@ fn the_profile_of_2013_sets_every_switch() {
     assert!(old.delivered_bytes < new.delivered_bytes, "{} {}", old.delivered_bytes, new.delivered_bytes);
 }
 
+/// A window of two segments beside a large one: bursts wait there, and what they block is missed elsewhere.
+#[test]
+fn a_sender_like_linux_pays_for_bursts_where_windows_are_small() {
+    let linux = under(LINUX);
+    assert_eq!((linux.connection.scheduler.as_str(), linux.connection.era.binding), ("linux", Binding::Autotuned));
+    let set = |overrides: &[&str]| {
+        let lossy = ["relays[1].cellular.loss=8 %", "connection.congestion=newreno"];
+        run_text(PATHS, &[&lossy[..], overrides].concat()).totals.delivered_bytes
+    };
+    let ours = set(&[]);
+    let linux = set(&["connection.scheduler=linux", "connection.era.binding=autotuned"]);
+    assert!(linux < ours * 9 / 10, "{linux} {ours}");
+    // It is the buffer, not the choice: by windows, nothing waits at the slow subflow.
+    let late = set(&["connection.scheduler=linux"]);
+    assert!(late > linux, "{late} {linux}");
+}
+
 /// Each alone makes another run of the same seed, and nothing breaks.
 #[test]
 fn every_switch_changes_a_run() {
@@ -68,6 +86,7 @@ fn every_switch_changes_a_run() {
     let no_sack = run_text(PATHS, &["connection.sack=false"]).totals.delivered_bytes;
     for switch in [
         "binding=early",
+        "binding=autotuned",
         "subflow_window=9 kB",
         "initial_ssthresh=9 kB",
         "reinjection=false",
@@ -121,6 +140,10 @@ fn what_does_not_go_together_is_refused_in_one_sentence() {
     for (overrides, words) in [
         (&["connection.era.limited_transmit=false"][..], "connection.era.limited_transmit: with SACK"),
         (&["connection.era.subflow_send_buffer=64 KiB"], "connection.era.subflow_send_buffer: nothing waits"),
+        (
+            &["connection.era.binding=autotuned", "connection.era.subflow_send_buffer=64 KiB"],
+            "connection.era.subflow_send_buffer: an autotuned buffer",
+        ),
         (&["connection.era.subflow_window=7 B"], "connection.era.subflow_window: 7 B is no size"),
         (&["connection.era.initial_ssthresh=2 GiB"], "connection.era.initial_ssthresh: 2 GiB is no size"),
         (&["connection.era.binding=soon"], "connection.era.binding: unknown value"),
@@ -129,6 +152,10 @@ fn what_does_not_go_together_is_refused_in_one_sentence() {
             "connection.era.reinjection: the scheduler \"penalizing\" does nothing",
         ),
         (&["connection.era.binding=early", "connection.receiver_centric={}"], "connection.era.binding: MPTCP-rec says"),
+        (
+            &["connection.era.binding=autotuned", "connection.receiver_centric={}"],
+            "connection.era.binding: MPTCP-rec says",
+        ),
         (&["relays[0].wlan_delay=5 ms"], "relays[0].wlan_delay: there is no channel"),
     ] {
         let refusal = read(PATHS, overrides).unwrap_err();

@@ -186,7 +186,7 @@ proptest! {
     }
 }
 
-const PROFILES: [&str; 2] = ["base/modern.toml", "base/ns3-2013.toml"];
+const PROFILES: [&str; 3] = ["base/linux.toml", "base/modern.toml", "base/ns3-2013.toml"];
 
 #[test]
 fn what_ships_runs_its_first_moment() {

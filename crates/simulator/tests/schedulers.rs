@@ -6,6 +6,7 @@ use network::{Link, LossModel, Queue, TwoHosts};
 use simulator::app::Transfer;
 use simulator::{CLIENT, SERVER, Source, two_hosts};
 use transport::ConnectionConfig;
+use transport::era::{Binding, Era};
 use transport::scheduler::SCHEDULERS;
 use units::{Duration, Instant, Rate};
 
@@ -13,12 +14,17 @@ const LIMIT: Instant = Instant::from_secs(300);
 
 /// How long 4 MB take, in seconds, over 10 Mbit/s with 20 ms and 2 Mbit/s with 200 ms, by what the receive buffer holds.
 fn duration_s(scheduler: &str, receive_buffer_bytes: u64, loss: f64) -> f64 {
+    let config = ConnectionConfig { scheduler: scheduler.into(), receive_buffer_bytes, ..ConnectionConfig::default() };
+    duration_with_s(&config, loss)
+}
+
+fn duration_with_s(config: &ConnectionConfig, loss: f64) -> f64 {
+    let scheduler = &config.scheduler;
     let link = |rate_mbps, delay_ms| {
         let link = Link::new(Rate::from_mbps(rate_mbps), Duration::from_millis(delay_ms));
         link.queue(Queue::packets(50)).loss(LossModel::uniform(loss))
     };
     let topology = TwoHosts::new(5).one_server_address().path(link(10, 10)).path(link(2, 100));
-    let config = ConnectionConfig { scheduler: scheduler.into(), receive_buffer_bytes, ..ConnectionConfig::default() };
     let source = Source::pattern(4_000_000);
     let (mut simulation, _) = two_hosts(topology, 9, |(id, paths), host| {
         let server = SocketAddr::new(paths[0].server, 80);
@@ -42,6 +48,17 @@ fn all_deliver_over_unlike_lossy_paths() {
     for registration in SCHEDULERS {
         let seconds = duration_s(registration.name, 100_000, 0.01);
         assert!(seconds < 10.0, "{}: {seconds} s", registration.name);
+    }
+}
+
+#[test]
+fn all_deliver_from_buffers_that_grow() {
+    let era = Era { binding: Binding::Autotuned, ..Era::default() };
+    for registration in SCHEDULERS {
+        let scheduler = registration.name.into();
+        let config = ConnectionConfig { scheduler, era, receive_buffer_bytes: 100_000, ..ConnectionConfig::default() };
+        let seconds = duration_with_s(&config, 0.01);
+        assert!(seconds < 30.0, "{}: {seconds} s", registration.name);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a scenario asks that Linux cannot do.
 
 use lab::run::{RunError, Unsupported, source_settings};
-use lab::scenario::{Era, RelayMode, Scenario, WorkloadKind};
+use lab::scenario::{Binding, Era, RelayMode, Scenario, WorkloadKind};
 
 use crate::controllers::{kernel_name, lack};
 use crate::{Ends, Stack, adapting, controllers};
@@ -53,13 +53,13 @@ fn beyond_the_source(scenario: &Scenario) -> Vec<Unsupported> {
     let (connection, cooperation) = (&scenario.connection, &scenario.cooperation);
     let mut refused: Vec<Unsupported> = controller(scenario).into_iter().chain(layer(scenario)).collect();
     let mut refuse = |field, problem| refused.push(Unsupported { field, problem, remedy: OUR_SOURCE });
-    if connection.scheduler != "lowest-rtt" {
+    if !["linux", "lowest-rtt"].contains(&connection.scheduler.as_str()) {
         let problem = format!("the kernel's Multipath TCP has no scheduler \"{}\"", connection.scheduler);
         refuse("connection.scheduler", problem);
     }
     for (field, asked, what) in [
         ("connection.receiver_centric", connection.receiver_centric.is_some(), "receiver-centric scheduling"),
-        ("connection.era", connection.era != Era::default(), "endpoints of other years"),
+        ("connection.era", !is_kernels(&connection.era), "endpoints of other years"),
     ] {
         if asked {
             refuse(field, format!("the kernel as the source knows nothing of {what}"));
@@ -75,6 +75,11 @@ fn beyond_the_source(scenario: &Scenario) -> Vec<Unsupported> {
         });
     }
     refused
+}
+
+/// Whether an era is today's, be its binding what scenarios have by default or what the kernel does.
+fn is_kernels(era: &Era) -> bool {
+    era.binding != Binding::Early && Era { binding: Binding::default(), ..*era } == Era::default()
 }
 
 /// What the kernel lacks of the congestion control that is asked for.
@@ -145,6 +150,8 @@ mod tests {
         assert_eq!(refused(&[]).is_empty(), can_load, "LIA");
         assert_eq!(refused(&[cubic, "connection.hystart=false"]), ["connection.hystart"]);
         assert_eq!(refused(&[cubic, "connection.scheduler=round-robin"]), ["connection.scheduler"]);
+        assert_eq!(refused(&[cubic, "connection.scheduler=linux", "connection.era.binding=autotuned"]), [""; 0]);
+        assert_eq!(refused(&[cubic, "connection.era.binding=early"]), ["connection.era"]);
         assert_eq!(refused(&[cubic, "connection.era.rack=false"]), ["connection.era"]);
         assert_eq!(refused(&[cubic, "connection.receiver_centric={}"]), ["connection.receiver_centric"]);
         assert!(refused(&[cubic, "cooperation.bandwidth_sharing={}"]).is_empty());

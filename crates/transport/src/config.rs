@@ -3,7 +3,7 @@
 use units::Duration;
 
 use crate::congestion::ControllerSpec;
-use crate::era::{Binding, Era};
+use crate::era::{Binding, Era, autotuned_bytes};
 use crate::error::UnusableSetting;
 use crate::path_manager::LocalAddress;
 use crate::receiver_centric::ReceiverCentric;
@@ -95,11 +95,19 @@ impl ConnectionConfig {
         self.offload_max_bytes.min(0xffff - HEADERS_MAX)
     }
 
+    /// What the send buffer of a new connection holds, octets.
+    pub(crate) fn first_send_buffer_bytes(&self) -> u64 {
+        match self.era.binding {
+            Binding::Autotuned => autotuned_bytes(0, self.mtu.into()).min(self.send_buffer_bytes),
+            Binding::Late | Binding::Early { .. } => self.send_buffer_bytes,
+        }
+    }
+
     /// Refuses what no connection could run with.
     pub(crate) fn check(&self) -> Result<(), UnusableSetting> {
         let buffers = 1..=BUFFER_BYTES_MAX;
         let queue_bytes = match self.era.binding {
-            Binding::Late => 1,
+            Binding::Late | Binding::Autotuned => 1,
             Binding::Early { buffer_bytes } => buffer_bytes,
         };
         let settings = [

@@ -16,6 +16,31 @@ pub enum Binding {
         /// Octets that a subflow holds at most, unsent and unacknowledged (ns-3's `SndBufSize`: 128 KiB).
         buffer_bytes: u64,
     },
+    /// Likewise, with a send buffer as Linux makes it: it grows with the window, and the connection's is the sum of its subflows'
+    /// ([`crate::ConnectionConfig::send_buffer_bytes`] at most). For the scheduler `linux`.
+    Autotuned,
+}
+
+impl Binding {
+    /// Octets that a subflow holds at most; none where data are bound late.
+    pub(crate) fn held_max(self, cwnd_bytes: u64, mss: u32) -> Option<u64> {
+        match self {
+            Self::Late => None,
+            Self::Early { buffer_bytes } => Some(buffer_bytes),
+            Self::Autotuned => Some(autotuned_bytes(cwnd_bytes, mss)),
+        }
+    }
+}
+
+/// A send buffer as Linux makes it (`tcp_wmem`): room for two windows of ten segments at least, each counted with its headers and
+/// what the kernel keeps beside it. With an MSS of Ethernet's it starts at 87040 octets.
+pub(crate) fn autotuned_bytes(cwnd_bytes: u64, mss: u32) -> u64 {
+    const HEADERS: u32 = 640;
+    const KEPT_BESIDE: u32 = 256;
+    const WINDOW_MIN_SEGMENTS: u64 = 10;
+    let segments = (cwnd_bytes / u64::from(mss.max(1))).max(WINDOW_MIN_SEGMENTS);
+    let segment_bytes = (mss + HEADERS).next_power_of_two() + KEPT_BESIDE;
+    segments.saturating_mul(2 * u64::from(segment_bytes))
 }
 
 /// What the lower bound of the retransmission time-out bounds.
@@ -77,5 +102,22 @@ impl Default for Era {
             rto_floor: RtoFloor::Variance,
             partial_acks: PartialAcks::First,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn send_buffers_are_as_large_as_those_of_linux() {
+        // As `ss --memory` shows a new connection, and one with a window of 100 segments.
+        let held_max = |segments: u64, mss: u32| Binding::Autotuned.held_max(segments * u64::from(mss), mss);
+        assert_eq!(held_max(10, 1448), Some(87_040));
+        assert_eq!(held_max(2, 1448), Some(87_040));
+        assert_eq!(held_max(100, 1448), Some(870_400));
+        assert_eq!(held_max(10, 1000), Some(46_080));
+        assert_eq!(Binding::Early { buffer_bytes: 5000 }.held_max(9000, 1000), Some(5000));
+        assert_eq!(Binding::Late.held_max(9000, 1000), None);
     }
 }

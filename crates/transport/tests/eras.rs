@@ -167,6 +167,47 @@ fn a_full_buffer_takes_no_more() {
     assert!(slow < fast / 4, "{fast} and {slow}: the slow one is full most of the time");
 }
 
+/// Linux gives a subflow a burst of 64 kB, whatever its window, and the rest to the one that holds less.
+#[test]
+fn bursts_wait_where_linux_puts_them() {
+    let unsent = [Binding::Late, Binding::Autotuned].map(|binding| {
+        let (mut pair, config) = two_paths(Era { binding, ..Era::default() });
+        let config = ConnectionConfig { scheduler: "linux".into(), ..config };
+        let (client, _) = pair.establish(config);
+        pair.run_for(Duration::from_secs(2));
+        let now = pair.now;
+        assert_eq!(pair.client.send(client, pair::pattern(0, 80_000), now), Ok(80_000));
+        pair.run_for(Duration::from_millis(1));
+        let stats = pair.client.stats(client).unwrap();
+        [0, 1].map(|subflow| stats.subflows[subflow].unsent_bytes)
+    });
+    let [late, autotuned] = unsent;
+    assert_eq!(late, [0, 0]);
+    // Windows of ten segments: of 65428 octets 14 kB are on their way, and of the 15 kB left a few hundred wait.
+    assert!((50_000..53_000).contains(&autotuned[0]) && autotuned[1] < 2000, "{autotuned:?}");
+}
+
+/// As in Linux, what a connection holds grows with its windows, up to what it is allowed.
+#[test]
+fn a_send_buffer_grows_with_the_windows() {
+    let era = Era { binding: Binding::Autotuned, ..Era::default() };
+    let config = ConnectionConfig { era, ..config() };
+    // Twice ten, then twice twenty segments, of 2304 octets each with all that is counted.
+    for (send_buffer_bytes, first, then) in
+        [(1 << 20, 46_080, 92_160), (50_000, 46_080, 50_000), (15_000, 15_000, 15_000)]
+    {
+        let config = ConnectionConfig { send_buffer_bytes, ..config.clone() };
+        let mut script = Script::established(config, "win 65535 mss 1000");
+        let capacity = |script: &Script| script.endpoint.send_capacity(script.id());
+        assert_eq!(capacity(&script), first);
+        script.send(10_000);
+        assert_eq!(script.drain().len(), 10);
+        script.run_until(200);
+        script.inject("A 1 ack 10001");
+        assert_eq!(capacity(&script), then);
+    }
+}
+
 /// A path goes dark with data under way: with reinjection the other delivers them, without it they wait for the path.
 #[test]
 fn without_reinjection_data_wait_for_their_subflow() {

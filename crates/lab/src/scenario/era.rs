@@ -20,6 +20,8 @@ pub enum Binding {
     Late,
     /// As long as its own send buffer has room, and for good (thesis 3.2.1).
     Early,
+    /// Likewise, with a send buffer that grows with the window as Linux's does.
+    Autotuned,
 }
 
 /// What `rto_min` bounds.
@@ -48,8 +50,8 @@ pub enum PartialAcks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Era {
-    /// When data are bound to a subflow: `"late"`, when its window opens, or `"early"`, as long as its send buffer has room
-    /// (thesis 3.2.1).
+    /// When data are bound to a subflow: `"late"`, when its window opens, `"early"`, as long as its send buffer has room
+    /// (thesis 3.2.1), or `"autotuned"`, likewise with a send buffer that grows with the window as Linux's does.
     #[serde(skip_serializing_if = "is_default")]
     pub binding: Binding,
     /// Octets that a subflow holds at most, unsent and unacknowledged; only with `binding = "early"`, and then by default 128 KiB.
@@ -120,6 +122,7 @@ impl Era {
         era::Era {
             binding: match self.binding {
                 Binding::Late => era::Binding::Late,
+                Binding::Autotuned => era::Binding::Autotuned,
                 Binding::Early => era::Binding::Early { buffer_bytes },
             },
             initial_ssthresh_bytes: bytes(self.initial_ssthresh).unwrap_or(u64::MAX),

@@ -68,7 +68,7 @@ impl Connection {
     }
 
     fn adopt(&mut self, config: Arc<ConnectionConfig>, host: &mut Host, now: Instant) {
-        self.sender.buffer.set_limit(config.send_buffer_bytes);
+        self.sender.buffer.set_limit(config.first_send_buffer_bytes());
         self.receiver.stream.set_limit(config.receive_buffer_bytes);
         self.subflows.iter_mut().for_each(|subflow| subflow.tcb.adopt(&config, now));
         self.config = config;
@@ -116,7 +116,7 @@ impl Connection {
     /// to tell the owner of room: both sides would wait.
     pub(super) fn holds_back(&self, waiting: u64) -> bool {
         let Cork { set, more_follows } = self.sender.cork;
-        let limit = self.config.send_buffer_bytes;
+        let limit = self.sender.buffer.limit();
         (set || more_follows) && !self.sender.finished && waiting <= limit - limit.div_ceil(4)
     }
 

@@ -63,6 +63,7 @@ use wire::mptcp::{Key, Token};
 use wire::{Payload, Segment, TooBig};
 
 use crate::congestion::CongestionController;
+use crate::era::Binding;
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
@@ -280,7 +281,7 @@ impl Connection {
             joined: false,
             capable_due: true,
             sender: Sender {
-                buffer: SendBuffer::new(start, config.send_buffer_bytes),
+                buffer: SendBuffer::new(start, config.first_send_buffer_bytes()),
                 first: start,
                 next: start,
                 edge: start,
@@ -486,11 +487,22 @@ impl Connection {
         }
     }
 
+    /// Makes the send buffer as large as its subflows' are together, where theirs grow with their windows; it never shrinks.
+    fn grow_send_buffer(&mut self) {
+        let binding = self.config.era.binding;
+        if binding == Binding::Autotuned {
+            let sum = self.subflows.iter().filter_map(|subflow| subflow.send_buffer_bytes(binding)).sum::<u64>();
+            let limit = sum.min(self.config.send_buffer_bytes).max(self.sender.buffer.limit());
+            self.sender.buffer.set_limit(limit);
+        }
+    }
+
     /// Tells the owner that the send buffer has room again.
     fn tell_writable(&mut self, host: &mut Host) {
+        self.grow_send_buffer();
         // A quarter of the buffer at a time, so that the owner is not woken for crumbs.
         let room = self.sender.buffer.capacity();
-        if self.sender.writable_wanted && room >= self.config.send_buffer_bytes / 4 {
+        if self.sender.writable_wanted && room >= self.sender.buffer.limit() / 4 {
             self.sender.writable_wanted = false;
             host.events.push_back(Event::Writable(self.id));
         }

@@ -49,6 +49,11 @@ impl SendBuffer {
         self.limit = limit;
     }
 
+    /// Octets that it holds at most.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Octets that still fit.
     pub(crate) fn capacity(&self) -> u64 {
         self.limit.saturating_sub(self.end.since(self.start))

@@ -248,17 +248,18 @@ impl Subflow {
     /// It takes more data: as [`Self::has_room`] says where they are bound late, else as long as its own buffer has room.
     #[inline]
     pub(crate) fn takes_more(&self, binding: Binding) -> bool {
-        match binding {
-            Binding::Late => self.has_room(),
-            Binding::Early { buffer_bytes } => {
-                let held = self.tcb.held_bytes();
-                let buffer_bytes = self.held_max_bytes.map_or(buffer_bytes, |limit| {
-                    // A full window may be in flight: less would keep the path idle.
-                    buffer_bytes.min(limit.max(self.tcb.window().cwnd()))
-                });
-                held == 0 || held + u64::from(self.tcb.payload_max()) <= buffer_bytes
-            }
-        }
+        let Some(buffer_bytes) = self.send_buffer_bytes(binding) else { return self.has_room() };
+        let held = self.tcb.held_bytes();
+        let buffer_bytes = self.held_max_bytes.map_or(buffer_bytes, |limit| {
+            // A full window may be in flight: less would keep the path idle.
+            buffer_bytes.min(limit.max(self.tcb.window().cwnd()))
+        });
+        held == 0 || held + u64::from(self.tcb.payload_max()) <= buffer_bytes
+    }
+
+    /// Octets that its own send buffer holds, where it has one.
+    pub(crate) fn send_buffer_bytes(&self, binding: Binding) -> Option<u64> {
+        binding.held_max(self.tcb.window().cwnd(), self.tcb.payload_max())
     }
 
     /// Nothing speaks against giving it data, but perhaps that it is full: it lives, is no backup, and swallows nothing.
@@ -326,6 +327,7 @@ impl Subflow {
             ssthresh: window.ssthresh(),
             in_flight,
             queued,
+            held: self.tcb.held_bytes(),
             has_room,
             backup: self.is_backup(),
             stale: self.is_stale(),

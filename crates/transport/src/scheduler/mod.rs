@@ -7,6 +7,7 @@
 
 mod blest;
 mod ecf;
+mod linux;
 mod lowest_rtt;
 mod opportunistic;
 mod random;
@@ -20,6 +21,7 @@ use units::{Duration, Prng};
 
 pub use blest::Blest;
 pub use ecf::Ecf;
+pub use linux::Linux;
 pub use lowest_rtt::LowestRtt;
 pub use opportunistic::{Opportunistic, Penalizing};
 pub use random::Random;
@@ -51,6 +53,8 @@ pub struct SubflowView {
     pub in_flight: u64,
     /// Octets handed to the subflow and not yet sent.
     pub queued: u64,
+    /// Octets handed to the subflow and not yet acknowledged, sent or not.
+    pub held: u64,
     /// Room for at least one more segment in congestion window and receive window, besides what is queued.
     pub has_room: bool,
     /// Backup priority (RFC 8684 section 3.3.8): only if no regular subflow is usable.

@@ -2,7 +2,7 @@
 
 use policy::UnknownName;
 
-use super::{Blest, Ecf, LowestRtt, Opportunistic, Penalizing, Random, Redundant, RoundRobin, Scheduler};
+use super::{Blest, Ecf, Linux, LowestRtt, Opportunistic, Penalizing, Random, Redundant, RoundRobin, Scheduler};
 
 /// A scheduler that can be asked for by name.
 pub type Registration = policy::Registration<fn() -> Box<dyn Scheduler>>;
@@ -44,6 +44,11 @@ pub const SCHEDULERS: &[Registration] = &[
         summary: "as opportunistic; halves the window of the slow subflow, too (Linux's first Multipath TCP)",
         build: || Box::new(Penalizing),
     },
+    Registration {
+        name: "linux",
+        summary: "the one that would be done soonest, in bursts of 64 kB (Linux's default)",
+        build: || Box::<Linux>::default(),
+    },
     Registration { name: "redundant", summary: "the same data on all subflows", build: || Box::new(Redundant) },
 ];
 
@@ -69,7 +74,7 @@ mod tests {
     }
 
     /// Schedulers that may wait for a subflow without room although another has some.
-    const PATIENT: [&str; 2] = ["blest", "ecf"];
+    const PATIENT: [&str; 3] = ["blest", "ecf", "linux"];
 
     proptest! {
         #[test]

@@ -16,6 +16,7 @@ pub(super) fn subflow(id: u16, srtt_ms: Option<u64>) -> SubflowView {
         ssthresh: u64::MAX,
         in_flight: 4_000,
         queued: 0,
+        held: 4_000,
         has_room: true,
         backup: false,
         stale: false,
@@ -24,7 +25,7 @@ pub(super) fn subflow(id: u16, srtt_ms: Option<u64>) -> SubflowView {
 
 /// A subflow whose window is full.
 pub(super) fn full(id: u16, srtt_ms: Option<u64>) -> SubflowView {
-    SubflowView { in_flight: 10_000, has_room: false, ..subflow(id, srtt_ms) }
+    SubflowView { in_flight: 10_000, held: 10_000, has_room: false, ..subflow(id, srtt_ms) }
 }
 
 /// The positions that `scheduler` marks.

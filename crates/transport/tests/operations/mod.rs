@@ -114,6 +114,11 @@ fn local_ip(n: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, n], 0))
 }
 
+fn early(source: &mut Source) -> Binding {
+    let early = |buffer_bytes| Binding::Early { buffer_bytes };
+    source.pick(&[early(131_072), early(9000), early(1), Binding::Autotuned])
+}
+
 /// Half of the time that of today, else a mixture of the times.
 fn era(source: &mut Source) -> Era {
     let bits = source.u8();
@@ -122,7 +127,7 @@ fn era(source: &mut Source) -> Era {
         return Era::default();
     }
     Era {
-        binding: if bit(1) { Binding::Early { buffer_bytes: source.pick(&[131_072, 9000, 1]) } } else { Binding::Late },
+        binding: if bit(1) { early(source) } else { Binding::Late },
         initial_ssthresh_bytes: if bit(2) { source.pick(&[65_535, 1]) } else { u64::MAX },
         subflow_window_bytes: if bit(3) { source.pick(&[65_535, 2000, 1]) } else { u32::MAX },
         reinjection: !bit(4),

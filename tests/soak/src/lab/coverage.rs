@@ -1,7 +1,7 @@
 //! What of everything that can be drawn a scenario has.
 
 use lab::scenario::{
-    Binding, Connection, Cooperation, Link, LocalTraffic, Loss, PartialAcks, Relay, RtoFloor, Scenario, TextOr,
+    Connection, Cooperation, Link, LocalTraffic, Loss, PartialAcks, Relay, RtoFloor, Scenario, TextOr,
 };
 
 use super::goals;
@@ -59,6 +59,7 @@ fn of_connection(connection: &Connection, values: &mut Values) {
     values.insert(("controller", connection.congestion.0.name.clone()));
     values.insert(("scheduler", connection.scheduler.clone()));
     values.insert(("path manager", connection.path_manager.clone()));
+    values.insert(("binding", word(&connection.era.binding)));
     values.insert(("MTU", connection.mtu.to_string()));
     values.insert(("send buffer", connection.send_buffer.to_string()));
     values.insert(("receive buffer", connection.receive_buffer.to_string()));
@@ -72,7 +73,6 @@ fn of_connection(connection: &Connection, values: &mut Values) {
         (connection.ecn, "ecn"),
         (connection.nagle, "nagle"),
         (connection.keep_alive.is_some(), "keep-alive"),
-        (connection.era.binding == Binding::Late, "late binding"),
         (connection.era.reinjection, "reinjection"),
         (connection.era.limited_transmit, "limited transmit"),
         (connection.era.rack, "RACK"),

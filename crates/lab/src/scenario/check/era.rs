@@ -36,11 +36,15 @@ fn check_together(connection: &Connection, found: &mut Vec<Complaint>) {
     let mut refuse = |field: &str, problem: &str, remedy: &str| {
         found.push(Complaint::new(format!("connection.era.{field}"), problem, remedy));
     };
-    if era.binding == Binding::Late && era.subflow_send_buffer.is_some() {
-        let remedy = "write binding = \"early\" beside it, or remove it";
-        refuse("subflow_send_buffer", "nothing waits at a subflow that data are bound to late", remedy);
+    let sized_by = match era.binding {
+        Binding::Early => None,
+        Binding::Late => Some("nothing waits at a subflow that data are bound to late"),
+        Binding::Autotuned => Some("an autotuned buffer has the size that its window gives it"),
+    };
+    if let Some(problem) = sized_by.filter(|_| era.subflow_send_buffer.is_some()) {
+        refuse("subflow_send_buffer", problem, "write binding = \"early\" beside it, or remove it");
     }
-    if era.binding == Binding::Early && connection.receiver_centric.is_some() {
+    if era.binding != Binding::Late && connection.receiver_centric.is_some() {
         let remedy = "write \"late\", or remove connection.receiver_centric";
         refuse("binding", "MPTCP-rec says for every moment which subflow is to send", remedy);
     }

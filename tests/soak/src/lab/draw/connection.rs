@@ -54,10 +54,10 @@ fn era() -> impl Strategy<Value = Era> {
     let sizes =
         (bytes(&[131_072, 20_000, 9000, 1_000_000]), bytes(&[65_535, 20_000, 9000]), bytes(&[65_535, 9000, 1 << 30]));
     let switches = (odd(true, 0.2), odd(true, 0.4), odd(true, 0.4), odd(true, 0.4), odd(false, 0.4), odd(false, 0.4));
-    let drawn = (proptest::bool::weighted(0.5), sizes, switches).prop_map(|(early, sizes, switches)| {
+    let drawn = (binding(), sizes, switches).prop_map(|(binding, sizes, switches)| {
         let size = |bytes: Option<u64>| bytes.map(|bytes| Text(ByteCount(bytes)));
         Era {
-            binding: if early { Binding::Early } else { Binding::Late },
+            binding,
             subflow_send_buffer: size(sizes.0),
             subflow_window: size(sizes.1),
             initial_ssthresh: size(sizes.2),
@@ -70,6 +70,10 @@ fn era() -> impl Strategy<Value = Era> {
         }
     });
     prop_oneof![1 => Just(Era::default()), 1 => drawn]
+}
+
+fn binding() -> impl Strategy<Value = Binding> {
+    prop_oneof![2 => Just(Binding::Late), 1 => Just(Binding::Early), 1 => Just(Binding::Autotuned)]
 }
 
 fn receiver_centric() -> impl Strategy<Value = ReceiverCentric> {

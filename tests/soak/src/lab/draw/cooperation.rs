@@ -36,7 +36,8 @@ pub fn cooperation() -> BoxedStrategy<CooperationParts> {
         weighted(0.25, bandwidth_sharing()),
     );
     let fixed = proptest::collection::vec(0..5_usize, 1..4);
-    let ratios = prop_oneof![3 => Just(Vec::new()), 1 => proptest::collection::vec(pick(&[0.0, 1.0, 0.5, 10.0]), 1..3)];
+    let ratios =
+        prop_oneof![3 => Just(Vec::new()), 1 => proptest::collection::vec(pick(&[0.01, 1.0, 0.5, 10.0]), 1..3)];
     (word(), word(), selection(), modules, target(), fixed, ratios)
         .prop_map(|(relays, news, selection, modules, (target, has_target), fixed, ratios)| {
             let (adaptive_congestion, forwarding, watch, bandwidth_sharing) = modules;

@@ -102,7 +102,7 @@ fn fit_era(connection: &mut Connection) {
     if connection.receiver_centric.is_some() {
         era.binding = Binding::Late;
     }
-    if era.binding == Binding::Late {
+    if era.binding != Binding::Early {
         era.subflow_send_buffer = None;
     }
     era.reinjection |= matches!(connection.scheduler.as_str(), "opportunistic" | "penalizing");

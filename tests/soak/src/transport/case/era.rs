@@ -10,6 +10,8 @@ pub struct EraCase {
     /// Octets of a subflow's own send buffer; with one, data are bound early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subflow_send_buffer_bytes: Option<u64>,
+    /// Data are bound early, to send buffers that grow with windows; rules the size above out.
+    pub autotuned: bool,
     /// Octets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subflow_window_bytes: Option<u32>,
@@ -39,9 +41,11 @@ impl EraCase {
     /// As the engine wants it.
     pub fn config(&self) -> Era {
         Era {
-            binding: self
-                .subflow_send_buffer_bytes
-                .map_or(Binding::Late, |buffer_bytes| Binding::Early { buffer_bytes }),
+            binding: match self.subflow_send_buffer_bytes {
+                _ if self.autotuned => Binding::Autotuned,
+                Some(buffer_bytes) => Binding::Early { buffer_bytes },
+                None => Binding::Late,
+            },
             initial_ssthresh_bytes: self.initial_ssthresh_bytes.unwrap_or(u64::MAX),
             subflow_window_bytes: self.subflow_window_bytes.unwrap_or(u32::MAX),
             reinjection: !self.no_reinjection,

@@ -104,8 +104,9 @@ fn era() -> impl Strategy<Value = EraCase> {
     );
     let switches =
         (odd(false, 0.2), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4));
-    let drawn = (sizes, switches).prop_map(|(sizes, switches)| EraCase {
-        subflow_send_buffer_bytes: sizes.0,
+    let drawn = (sizes, odd(false, 0.3), switches).prop_map(|(sizes, autotuned, switches)| EraCase {
+        subflow_send_buffer_bytes: sizes.0.filter(|_| !autotuned),
+        autotuned,
         subflow_window_bytes: sizes.1,
         initial_ssthresh_bytes: sizes.2,
         no_reinjection: switches.0,
