@@ -30,7 +30,11 @@ fn orders_without_their_words_are_refused() {
 
 #[test]
 fn what_nobody_could_tell_is_refused() {
-    cc(&["tell", "token", "1", "--rho", "5"]).code(2).stderr(contains("token"));
+    cc(&["tell", "token", "1", "--rho", "5"]).code(2).stderr(contains("eight hexadecimal digits"));
+    cc(&["tell", "1f2e3d4c", "1", "--way", "0.5"]).code(2).stderr(contains("whole milliseconds"));
+    cc(&["tell", "1f2e3d4c", "1", "--for", "5"]).code(2).stderr(contains("--rho"));
+    cc(&["adapt", "lia", "--off", "--period", "1"]).code(2).stderr(contains("--period"));
+    cc(&["load", "lia", "veno", "lia"]).code(2).stderr(contains("`lia` is named twice"));
     cc(&["tell", "1f2e3d4c", "256", "--rho", "5"]).code(2).stderr(contains("256"));
     cc(&["tell", "1f2e3d4c", "1", "--beta", "0.7"]).code(2).stderr(contains("--rho"));
     cc(&["adapt", "nosuch"]).code(2).stderr(contains("no controller `nosuch`"));

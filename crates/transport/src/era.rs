@@ -1,4 +1,4 @@
-//! What endpoints of other years did otherwise, one switch each.
+//! What endpoints of other years, and the kernel, do otherwise, one switch each.
 //!
 //! The papers that this project repeats ran on ns-3 of 2012 to 2014, whose TCP had little of what came since. Every difference is a
 //! setting of its own, off by default, so that its part in a result can be told. All of it is read rarely: what every segment asks

@@ -1,6 +1,6 @@
 //! Arguments of `anabranch cc`.
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use cooperation::adaptive_congestion::Beyond;
 
 /// Arguments of `anabranch cc`.
@@ -30,7 +30,7 @@ pub enum CcOrder {
     Status(CcStatus),
     /// Tell what the relay of a path tells: how much its own flows compete, and how far it is to the destination
     Tell(CcTell),
-    /// Cut the windows of the slowest paths: adaptive congestion control over a controller
+    /// Cut the windows of the slowest paths: adaptive congestion control over a controller. What is not said is as in the thesis, whatever was set before
     Adapt(CcAdapt),
     /// Choose what new connections of this network namespace use; of the kernel's own too
     Set(CcSet),
@@ -69,40 +69,50 @@ pub struct CcStatus {
     pub watch: bool,
 }
 
+fn token(text: &str) -> Result<u32, String> {
+    u32::from_str_radix(text, 16)
+        .map_err(|_| "write up to eight hexadecimal digits, as `anabranch cc status` shows them".into())
+}
+
+fn whole_millis(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|millis| *millis > 0).ok_or_else(|| "write whole milliseconds, 1 or more".into())
+}
+
 /// Arguments of `anabranch cc tell`.
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("told").args(["rho", "way_ms"]).multiple(true))]
 pub struct CcTell {
     /// Token of the connection, as `cc status` shows it
-    #[arg(value_parser = |text: &str| u32::from_str_radix(text, 16))]
+    #[arg(value_parser = token)]
     pub token: u32,
     /// Identifier of the other end's address, as `cc status` shows it; 0 is that of the connection itself
     #[arg(value_name = "ADDRESS-ID")]
     pub address_id: u8,
     /// Competition with flows of the relay, for mcc-coop and gmcc-coop: above 1 there is some. With neither this nor `--way` what was told is taken back
-    #[arg(long, value_name = "RATIO")]
+    #[arg(long, value_name = "RATIO", allow_negative_numbers = true)]
     pub rho: Option<f64>,
     /// Segments that such a flow gains per round trip (alpha'), for gmcc-coop
-    #[arg(long, value_name = "SEGMENTS", default_value_t = 1.0, requires = "rho")]
+    #[arg(long, value_name = "SEGMENTS", default_value_t = 1.0, requires = "rho", allow_negative_numbers = true)]
     pub alpha: f64,
     /// What a loss leaves of the window of such a flow (beta'), for gmcc-coop
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5, requires = "rho")]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, requires = "rho", allow_negative_numbers = true)]
     pub beta: f64,
     /// How long data take from the relay to the destination, milliseconds, for adaptive congestion control
-    #[arg(long = "way", value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long = "way", value_name = "MS", value_parser = whole_millis, allow_negative_numbers = true)]
     pub way_ms: Option<u64>,
     /// How long that holds, seconds, if nothing is told again
-    #[arg(long = "for", value_name = "SECONDS", default_value_t = 6)]
+    #[arg(long = "for", value_name = "SECONDS", default_value_t = 6, requires = "told")]
     pub holds_s: u64,
 }
 
-/// Arguments of `anabranch cc adapt`.
+/// Arguments of `anabranch cc adapt`: what is not said is as in the thesis, whatever was set before.
 #[derive(Args, Debug)]
 pub struct CcAdapt {
     /// Over which controller: all its connections
     #[arg(value_name = "NAME")]
     pub name: String,
     /// End it; windows grow again
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["period_s", "eta_min", "eta_max", "beyond", "cuts_max", "age_rtts"])]
     pub off: bool,
     /// How often, seconds (F)
     #[arg(long = "period", value_name = "SECONDS", default_value_t = 2.0)]

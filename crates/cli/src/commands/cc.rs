@@ -39,6 +39,11 @@ impl From<kernel_cc::Error> for Failure {
 /// All names are looked up before anything is done.
 fn each(names: &[String], act: impl Fn(&Controller) -> Result<(), Failure>) -> Result<(), Failure> {
     let controllers: Vec<_> = names.iter().map(|name| Controller::named(name)).collect::<Result<_, _>>()?;
+    for (position, controller) in controllers.iter().enumerate() {
+        if controllers[..position].iter().any(|other| other.name == controller.name) {
+            return Err(Failure::Input(format!("`{}` is named twice: name it once", controller.name)));
+        }
+    }
     controllers.iter().try_for_each(act)
 }
 
@@ -93,16 +98,46 @@ fn tell(order: &arguments::CcTell) -> Result<(), Failure> {
     let arguments::CcTell { token, address_id, rho, alpha, beta, way_ms, holds_s } = *order;
     let competition = rho.map(|ratio| Competition { ratio, increase: alpha, decrease: beta });
     let told = Told { competition, way: way_ms.map(Duration::from_millis) };
-    let has = |known: &&Controller| {
-        let connections = kernel_cc::connections(known);
-        connections.is_ok_and(|all| all.iter().any(|connection| connection.token == Some(token)))
-    };
-    let controller = CONTROLLERS.iter().filter(|known| kernel_cc::is_loaded(known)).find(has).ok_or_else(|| {
-        Failure::Failed(format!("no controller that is loaded has a connection {token:08x}: see `anabranch cc status`"))
-    })?;
-    kernel_cc::tell(controller, PathId { token, address_id }, told, Duration::from_secs(holds_s))?;
+    let (controller, connection) = owner(token)?;
+    if !connection.subflows.iter().any(|subflow| subflow.address_id == address_id) {
+        return Err(no_subflow(&connection, token, address_id));
+    }
+    kernel_cc::tell(&controller, PathId { token, address_id }, told, Duration::from_secs(holds_s))?;
     let what = if told == Told::default() { "nothing".into() } else { format!("this for {holds_s} s") };
-    Ok(console::print(&format!("{token:08x}, address {address_id}: {} is told {what}\n", controller.name))?)
+    let counts = competition.map(counts_as).unwrap_or_default();
+    Ok(console::print(&format!("{token:08x}, address {address_id}: {} is told {what}{counts}\n", controller.name))?)
+}
+
+fn owner(token: u32) -> Result<(Controller, Connection), Failure> {
+    let of = |known: &Controller| {
+        let connections = kernel_cc::connections(known).unwrap_or_default();
+        let found = connections.into_iter().find(|connection| connection.token == Some(token))?;
+        Some((*known, found))
+    };
+    CONTROLLERS.iter().filter(|known| kernel_cc::is_loaded(known)).find_map(of).ok_or_else(|| {
+        Failure::Failed(format!("no controller that is loaded has a connection {token:08x}: see `anabranch cc status`"))
+    })
+}
+
+fn no_subflow(connection: &Connection, token: u32, address_id: u8) -> Failure {
+    let mut known: Vec<_> = connection.subflows.iter().map(|subflow| subflow.address_id).collect();
+    known.sort_unstable();
+    known.dedup();
+    let known: Vec<_> = known.iter().map(u8::to_string).collect();
+    let known = known.join(", ");
+    Failure::Failed(format!(
+        "{token:08x} has no subflow to an address {address_id}, only to {known}: see `anabranch cc status`"
+    ))
+}
+
+/// Where numbers are out of the range that controllers believe.
+fn counts_as(competition: Competition) -> String {
+    let believed = competition.believed();
+    if believed == competition {
+        return String::new();
+    }
+    let Competition { ratio, increase, decrease } = believed;
+    format!("; it counts as rho {ratio}, alpha' {increase}, beta' {decrease}")
 }
 
 fn adapt(order: &arguments::CcAdapt) -> Result<(), Failure> {
@@ -136,6 +171,9 @@ struct AdaptingStatus {
     period_s: f64,
     eta_min: f64,
     eta_max: f64,
+    beyond: &'static str,
+    cuts_max: u32,
+    age_rtts: u64,
 }
 
 #[derive(Serialize)]
@@ -205,8 +243,8 @@ fn look(controller: &Controller) -> Result<Status, Failure> {
 
 impl From<&Adapting> for AdaptingStatus {
     fn from(adapting: &Adapting) -> Self {
-        let Adapting { acc, period } = adapting;
-        Self { period_s: period.as_secs_f64(), eta_min: acc.eta_min, eta_max: acc.eta_max }
+        let Adapting { acc: Settings { eta_min, eta_max, beyond, cuts_max, age_rtts, .. }, period } = *adapting;
+        Self { period_s: period.as_secs_f64(), eta_min, eta_max, beyond: beyond.name(), cuts_max, age_rtts }
     }
 }
 
@@ -218,6 +256,7 @@ impl From<&Connection> for ConnectionStatus {
 
 impl From<&Subflow> for SubflowStatus {
     fn from(subflow: &Subflow) -> Self {
+        let believed = subflow.told.competition.map(Competition::believed);
         Self {
             local: subflow.local.to_string(),
             remote: subflow.remote.to_string(),
@@ -230,9 +269,9 @@ impl From<&Subflow> for SubflowStatus {
             in_recovery: subflow.in_recovery,
             delta: subflow.delta,
             q: subflow.q,
-            rho: subflow.told.competition.map(|told| told.ratio),
-            alpha: subflow.told.competition.map(|told| told.increase),
-            beta: subflow.told.competition.map(|told| told.decrease),
+            rho: believed.map(|told| told.ratio),
+            alpha: believed.map(|told| told.increase),
+            beta: believed.map(|told| told.decrease),
             way_s: subflow.told.way.map(|way| way.as_secs_f64()),
             cuts: subflow.cuts,
         }
@@ -255,16 +294,19 @@ fn describe_one(status: &Status) -> String {
             status.without_place
         );
     }
-    if let Some(AdaptingStatus { period_s, eta_min, eta_max }) = status.adapting {
-        text +=
-            &format!("  slowest paths are cut every {period_s} s, for delay ratios of {eta_min:.2} to {eta_max:.2}\n");
+    if let Some(AdaptingStatus { period_s, eta_min, eta_max, beyond, cuts_max, age_rtts }) = status.adapting {
+        text += &format!(
+            "  slowest paths are cut every {period_s} s, for delay ratios of {eta_min:.2} to {eta_max:.2} (beyond: {beyond}), \
+             {cuts_max} times in a row, after {age_rtts} round trips\n"
+        );
     }
     if count == 0 {
         return text;
     }
     let mut table = Table::new();
     table.load_preset(NOTHING).set_header([
-        "token", "local", "remote", "id", "cwnd", "ssthresh", "RTT", "base RTT", "delta", "Q", "rho", "way", "cuts", "",
+        "token", "local", "remote", "id", "cwnd", "ssthresh", "RTT", "base RTT", "delta", "Q", "rho", "alpha'",
+        "beta'", "way", "cuts", "",
     ]);
     for connection in &status.connections {
         let token = connection.token.map_or("plain TCP".into(), |token| format!("{token:08x}"));
@@ -291,6 +333,8 @@ fn row(token: &str, subflow: &SubflowStatus) -> Vec<String> {
         fraction(subflow.delta),
         fraction(subflow.q),
         fraction(subflow.rho),
+        fraction(subflow.alpha),
+        fraction(subflow.beta),
         millis(subflow.way_s),
         subflow.cuts.to_string(),
         if subflow.in_recovery { "repairs a loss" } else { "" }.into(),

@@ -121,18 +121,24 @@ impl FromStr for Mode {
     }
 }
 
+impl Beyond {
+    /// By which it is written and read.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ignore => "ignore",
+            Self::Cap => "cap",
+            Self::Spread => "spread",
+        }
+    }
+}
+
 impl FromStr for Beyond {
     type Err = SettingsError;
 
     fn from_str(name: &str) -> Result<Self, SettingsError> {
-        match name {
-            "ignore" => Ok(Self::Ignore),
-            "cap" => Ok(Self::Cap),
-            "spread" => Ok(Self::Spread),
-            _ => {
-                Err(SettingsError::UnknownName { kind: "reaction", name: name.into(), known: "ignore, cap and spread" })
-            }
-        }
+        let unknown =
+            || SettingsError::UnknownName { kind: "reaction", name: name.into(), known: "ignore, cap and spread" };
+        [Self::Ignore, Self::Cap, Self::Spread].into_iter().find(|known| known.name() == name).ok_or_else(unknown)
     }
 }
 

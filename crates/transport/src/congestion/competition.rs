@@ -27,6 +27,12 @@ impl Competition {
     /// As if no relay had told anything: NewReno flows that ask for nothing that is not there.
     pub const NONE: Self = Self { ratio: 1.0, increase: 1.0, decrease: 0.5 };
 
+    /// What controllers take it for.
+    pub fn believed(self) -> Self {
+        let q16 = |units: u64| units as f64 / ONE_Q16 as f64;
+        Self { ratio: self.excess(), increase: q16(self.increase_q16()), decrease: q16(self.decrease_q16()) }
+    }
+
     /// rho_r, at least 1.
     pub(super) fn excess(&self) -> f64 {
         if self.ratio.is_nan() { 1.0 } else { self.ratio.clamp(1.0, RATIO_MAX) }
@@ -61,5 +67,8 @@ mod tests {
         assert_eq!(told(f64::NAN), (1.0, 65_536, 32_768));
         assert_eq!(told(f64::INFINITY), (1000.0, 196_608, 57_344));
         assert_eq!(told(-1.0), (1.0, 1_024, 0));
+        let believed = Competition { ratio: 0.5, increase: 5.0, decrease: 0.9 }.believed();
+        assert_eq!(believed, Competition { ratio: 1.0, increase: 3.0, decrease: 0.875 });
+        assert_eq!(Competition::NONE.believed(), Competition::NONE);
     }
 }
