@@ -66,16 +66,24 @@ fn the_profile_of_2013_sets_every_switch() {
 #[test]
 fn a_sender_like_linux_pays_for_bursts_where_windows_are_small() {
     let linux = under(LINUX);
-    assert_eq!((linux.connection.scheduler.as_str(), linux.connection.era.binding), ("linux", Binding::Autotuned));
+    let era = linux.connection.era;
+    assert_eq!(
+        (linux.connection.scheduler.as_str(), era.binding, era.reinjection_timeouts),
+        ("linux", Binding::Autotuned, 5)
+    );
     let set = |overrides: &[&str]| {
         let lossy = ["relays[1].cellular.loss=8 %", "connection.congestion=newreno"];
         run_text(PATHS, &[&lossy[..], overrides].concat()).totals.delivered_bytes
     };
     let ours = set(&[]);
-    let linux = set(&["connection.scheduler=linux", "connection.era.binding=autotuned"]);
+    let linux = set(&[
+        "connection.scheduler=linux",
+        "connection.era.binding=autotuned",
+        "connection.era.reinjection_timeouts=5",
+    ]);
     assert!(linux < ours * 9 / 10, "{linux} {ours}");
     // It is the buffer, not the choice: by windows, nothing waits at the slow subflow.
-    let late = set(&["connection.scheduler=linux"]);
+    let late = set(&["connection.scheduler=linux", "connection.era.reinjection_timeouts=5"]);
     assert!(late > linux, "{late} {linux}");
 }
 
@@ -90,6 +98,7 @@ fn every_switch_changes_a_run() {
         "subflow_window=9 kB",
         "initial_ssthresh=9 kB",
         "reinjection=false",
+        "reinjection_timeouts=3",
         "rack=false",
         "tail_loss_probe=false",
         "rto_floor=whole",
@@ -143,6 +152,11 @@ fn what_does_not_go_together_is_refused_in_one_sentence() {
         (
             &["connection.era.binding=autotuned", "connection.era.subflow_send_buffer=64 KiB"],
             "connection.era.subflow_send_buffer: an autotuned buffer",
+        ),
+        (&["connection.era.reinjection_timeouts=0"], "connection.era.reinjection_timeouts: before the first"),
+        (
+            &["connection.era.reinjection_timeouts=2", "connection.era.reinjection=false"],
+            "connection.era.reinjection_timeouts: nothing is reinjected",
         ),
         (&["connection.era.subflow_window=7 B"], "connection.era.subflow_window: 7 B is no size"),
         (&["connection.era.initial_ssthresh=2 GiB"], "connection.era.initial_ssthresh: 2 GiB is no size"),

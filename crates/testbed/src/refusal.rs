@@ -77,9 +77,11 @@ fn beyond_the_source(scenario: &Scenario) -> Vec<Unsupported> {
     refused
 }
 
-/// Whether an era is today's, be its binding what scenarios have by default or what the kernel does.
+/// Whether an era is today's, be its binding and when it reinjects what scenarios have by default or what the kernel does.
 fn is_kernels(era: &Era) -> bool {
-    era.binding != Binding::Early && Era { binding: Binding::default(), ..*era } == Era::default()
+    let today = Era::default();
+    let Era { binding, reinjection_timeouts, .. } = today;
+    era.binding != Binding::Early && Era { binding, reinjection_timeouts, ..*era } == today
 }
 
 /// What the kernel lacks of the congestion control that is asked for.
@@ -150,7 +152,9 @@ mod tests {
         assert_eq!(refused(&[]).is_empty(), can_load, "LIA");
         assert_eq!(refused(&[cubic, "connection.hystart=false"]), ["connection.hystart"]);
         assert_eq!(refused(&[cubic, "connection.scheduler=round-robin"]), ["connection.scheduler"]);
-        assert_eq!(refused(&[cubic, "connection.scheduler=linux", "connection.era.binding=autotuned"]), [""; 0]);
+        let linux =
+            ["connection.scheduler=linux", "connection.era.binding=autotuned", "connection.era.reinjection_timeouts=5"];
+        assert_eq!(refused(&[&[cubic], &linux[..]].concat()), [""; 0]);
         assert_eq!(refused(&[cubic, "connection.era.binding=early"]), ["connection.era"]);
         assert_eq!(refused(&[cubic, "connection.era.rack=false"]), ["connection.era"]);
         assert_eq!(refused(&[cubic, "connection.receiver_centric={}"]), ["connection.receiver_centric"]);

@@ -116,6 +116,7 @@ impl ConnectionConfig {
             ("mtu", self.mtu.into(), MTU_MIN..=u16::MAX.into()),
             ("initial_window_segments", self.initial_window_segments.into(), 1..=u32::MAX.into()),
             ("era.subflow_window_bytes", self.era.subflow_window_bytes.into(), 1..=u32::MAX.into()),
+            ("era.reinjection_timeouts", self.era.reinjection_timeouts.into(), 1..=u32::MAX.into()),
             ("era.binding.buffer_bytes", queue_bytes, 1..=BUFFER_BYTES_MAX),
         ];
         match settings.into_iter().find(|(_, value, usable)| !usable.contains(value)) {

@@ -76,6 +76,8 @@ pub struct Era {
     /// What a subflow timed out on goes out on others as well. Without it data change the subflow only when theirs ends, or has
     /// acknowledged what never arrived.
     pub reinjection: bool,
+    /// With reinjection, after how many time-outs in a row of the subflow. Linux waits until it counts as stale (`stale_loss_cnt`).
+    pub reinjection_timeouts: u32,
     /// The first two duplicate ACKs let a segment out each (RFC 3042). With SACK the pipe of RFC 6675 does that by itself, and this
     /// has no part in it.
     pub limited_transmit: bool,
@@ -96,6 +98,7 @@ impl Default for Era {
             initial_ssthresh_bytes: u64::MAX,
             subflow_window_bytes: u32::MAX,
             reinjection: true,
+            reinjection_timeouts: 1,
             limited_transmit: true,
             rack: true,
             tail_loss_probe: true,

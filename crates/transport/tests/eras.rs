@@ -208,6 +208,25 @@ fn a_send_buffer_grows_with_the_windows() {
     }
 }
 
+/// A path goes dark: what it has moves at its first time-out, or after as many as are said. What the data level misses for long moves anyway.
+#[test]
+fn reinjection_may_wait_for_more_time_outs() {
+    let reinjected = [1, 3].map(|reinjection_timeouts| {
+        let (mut pair, config) = two_paths(Era { reinjection_timeouts, ..Era::default() });
+        let (client, _) = pair.establish(config);
+        pair.run_for(Duration::from_secs(2));
+        let now = pair.now;
+        pair.dark[1] = true;
+        pair.client.send(client, pair::pattern(0, 100_000), now).unwrap();
+        // A probe and a time-out have passed, and nothing at the data level.
+        [2200, 2000].map(|millis| {
+            pair.run_for(Duration::from_millis(millis));
+            pair.client.stats(client).unwrap().reinjected_bytes
+        })
+    });
+    assert!(reinjected[0][0] > 0 && reinjected[1][0] == 0 && reinjected[1][1] > 0, "{reinjected:?}");
+}
+
 /// A path goes dark with data under way: with reinjection the other delivers them, without it they wait for the path.
 #[test]
 fn without_reinjection_data_wait_for_their_subflow() {

@@ -69,6 +69,9 @@ pub struct Era {
     /// What a subflow timed out on goes out on others as well (RFC 8684 section 3.3.6).
     #[serde(skip_serializing_if = "is_true")]
     pub reinjection: bool,
+    /// After how many time-outs in a row of the subflow that is.
+    #[serde(skip_serializing_if = "is_one")]
+    pub reinjection_timeouts: u32,
     /// The first two duplicate ACKs let a segment out each (RFC 3042); with SACK its pipe does that by itself.
     #[serde(skip_serializing_if = "is_true")]
     pub limited_transmit: bool,
@@ -96,6 +99,11 @@ const fn is_true(value: &bool) -> bool {
     *value
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_one(value: &u32) -> bool {
+    *value == 1
+}
+
 impl Default for Era {
     fn default() -> Self {
         Self {
@@ -104,6 +112,7 @@ impl Default for Era {
             subflow_window: None,
             initial_ssthresh: None,
             reinjection: true,
+            reinjection_timeouts: 1,
             limited_transmit: true,
             rack: true,
             tail_loss_probe: true,
@@ -128,6 +137,7 @@ impl Era {
             initial_ssthresh_bytes: bytes(self.initial_ssthresh).unwrap_or(u64::MAX),
             subflow_window_bytes: window.try_into().unwrap_or(u32::MAX),
             reinjection: self.reinjection,
+            reinjection_timeouts: self.reinjection_timeouts,
             limited_transmit: self.limited_transmit,
             rack: self.rack,
             tail_loss_probe: self.tail_loss_probe,

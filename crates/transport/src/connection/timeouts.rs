@@ -69,7 +69,8 @@ impl Connection {
             subflow.close_reason.get_or_insert(CloseReason::TimedOut);
         }
         let is_probing_in_vain = subflow.tcb.is_probing() && subflow.is_stale();
-        if (expired.retransmission_timeout && !expired.gave_up) || is_probing_in_vain {
+        let is_enough = subflow.tcb.consecutive_timeouts() >= self.config.era.reinjection_timeouts;
+        if (expired.retransmission_timeout && is_enough && !expired.gave_up) || is_probing_in_vain {
             self.reinject_after_timeout(id);
         }
     }

@@ -74,6 +74,7 @@ fn of_connection(connection: &Connection, values: &mut Values) {
         (connection.nagle, "nagle"),
         (connection.keep_alive.is_some(), "keep-alive"),
         (connection.era.reinjection, "reinjection"),
+        (connection.era.reinjection_timeouts > 1, "late reinjection"),
         (connection.era.limited_transmit, "limited transmit"),
         (connection.era.rack, "RACK"),
         (connection.era.tail_loss_probe, "TLP"),

@@ -48,6 +48,12 @@ fn check_together(connection: &Connection, found: &mut Vec<Complaint>) {
         let remedy = "write \"late\", or remove connection.receiver_centric";
         refuse("binding", "MPTCP-rec says for every moment which subflow is to send", remedy);
     }
+    if era.reinjection_timeouts == 0 {
+        refuse("reinjection_timeouts", "before the first time-out nothing is owed", "write 1 or more");
+    }
+    if era.reinjection_timeouts > 1 && !era.reinjection {
+        refuse("reinjection_timeouts", "nothing is reinjected", "write reinjection = true, or remove it");
+    }
     if !era.reinjection && connection.scheduler_reinjects() {
         let problem = format!("the scheduler \"{}\" does nothing without it", connection.scheduler);
         refuse("reinjection", &problem, "write true, or choose another connection.scheduler");

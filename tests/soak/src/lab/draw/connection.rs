@@ -54,7 +54,7 @@ fn era() -> impl Strategy<Value = Era> {
     let sizes =
         (bytes(&[131_072, 20_000, 9000, 1_000_000]), bytes(&[65_535, 20_000, 9000]), bytes(&[65_535, 9000, 1 << 30]));
     let switches = (odd(true, 0.2), odd(true, 0.4), odd(true, 0.4), odd(true, 0.4), odd(false, 0.4), odd(false, 0.4));
-    let drawn = (binding(), sizes, switches).prop_map(|(binding, sizes, switches)| {
+    let drawn = (binding(), rarely(0.3, &[5, 2]), sizes, switches).prop_map(|(binding, timeouts, sizes, switches)| {
         let size = |bytes: Option<u64>| bytes.map(|bytes| Text(ByteCount(bytes)));
         Era {
             binding,
@@ -62,6 +62,7 @@ fn era() -> impl Strategy<Value = Era> {
             subflow_window: size(sizes.1),
             initial_ssthresh: size(sizes.2),
             reinjection: switches.0,
+            reinjection_timeouts: timeouts.and_then(|timeouts| timeouts.try_into().ok()).unwrap_or(1),
             limited_transmit: switches.1,
             rack: switches.2,
             tail_loss_probe: switches.3,

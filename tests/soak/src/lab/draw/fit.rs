@@ -106,6 +106,9 @@ fn fit_era(connection: &mut Connection) {
         era.subflow_send_buffer = None;
     }
     era.reinjection |= matches!(connection.scheduler.as_str(), "opportunistic" | "penalizing");
+    if !era.reinjection {
+        era.reinjection_timeouts = 1;
+    }
     era.limited_transmit |= connection.sack;
 }
 

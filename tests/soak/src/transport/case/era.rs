@@ -20,6 +20,9 @@ pub struct EraCase {
     pub initial_ssthresh_bytes: Option<u64>,
     /// Nothing that timed out goes out on other subflows.
     pub no_reinjection: bool,
+    /// Time-outs in a row before what a subflow owes goes out on others; 1 without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reinjection_timeouts: Option<u32>,
     /// RFC 3042 is off.
     pub no_limited_transmit: bool,
     /// RFC 6675 instead.
@@ -49,6 +52,7 @@ impl EraCase {
             initial_ssthresh_bytes: self.initial_ssthresh_bytes.unwrap_or(u64::MAX),
             subflow_window_bytes: self.subflow_window_bytes.unwrap_or(u32::MAX),
             reinjection: !self.no_reinjection,
+            reinjection_timeouts: self.reinjection_timeouts.unwrap_or(1),
             limited_transmit: !self.no_limited_transmit,
             rack: !self.no_rack,
             tail_loss_probe: !self.no_tail_loss_probe,

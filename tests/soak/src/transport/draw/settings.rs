@@ -104,12 +104,14 @@ fn era() -> impl Strategy<Value = EraCase> {
     );
     let switches =
         (odd(false, 0.2), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4));
-    let drawn = (sizes, odd(false, 0.3), switches).prop_map(|(sizes, autotuned, switches)| EraCase {
+    let linux = (odd(false, 0.3), weighted(0.3, pick(&[5_u32, 2])));
+    let drawn = (sizes, linux, switches).prop_map(|(sizes, (autotuned, reinjection_timeouts), switches)| EraCase {
         subflow_send_buffer_bytes: sizes.0.filter(|_| !autotuned),
         autotuned,
         subflow_window_bytes: sizes.1,
         initial_ssthresh_bytes: sizes.2,
         no_reinjection: switches.0,
+        reinjection_timeouts,
         no_limited_transmit: switches.1,
         no_rack: switches.2,
         no_tail_loss_probe: switches.3,
