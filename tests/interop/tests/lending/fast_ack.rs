@@ -113,7 +113,10 @@ fn the_owner_goes_first_and_what_is_left_is_used(mode: Mode) {
     let _relays = [0, 1].map(|number| lend(&bed, number, mode));
     let joined = bed.join();
     let _transfer = bed.curl(&files, &joined.ready);
-    wait_until("all of both is lent", || (0..2).all(|number| lent_bytes(&bed, number) > 2_000_000));
+    let is_lent = |number| lent_bytes(&bed, number) > 2_000_000;
+    // An uplink that a busy machine made late is done without for half a minute, which is as long as one wait.
+    wait_until("one of both is lent", || (0..2).any(is_lent));
+    wait_until("all of both is lent", || (0..2).all(is_lent));
     let shared = if mode == Mode::FastAck { where_one_ends(&bed) } else { 1 };
     let before = lent_bytes(&bed, shared);
     what_a_stream_leaves_is_known(&bed, shared).unwrap();
