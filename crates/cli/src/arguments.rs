@@ -457,7 +457,7 @@ pub struct Set {
     is killed; docs/relay.md says more.")]
 pub struct Relay {
     /// The interface that reaches the Internet: wwan0
-    #[arg(long, value_name = "NAME", required_unless_present = "pair")]
+    #[arg(long, value_name = "NAME")]
     pub share: Option<String>,
     /// Show a code with which one more device is paired, within 5 minutes
     #[arg(long, conflicts_with = "dry_run")]

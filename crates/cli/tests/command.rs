@@ -261,6 +261,12 @@ fn the_doctor_says_what_a_server_looks_like_and_what_an_interface_lacks() {
 }
 
 #[test]
+fn a_relay_is_told_what_it_lends() {
+    anabranch(&["relay"]).code(2).stderr(contains("--share"));
+    anabranch(&["relay", "--dry-run"]).code(2).stderr(contains("--share"));
+}
+
+#[test]
 fn serve_needs_a_folder() {
     anabranch(&["serve", "no/such/folder"]).failure().stderr(contains("no/such/folder"));
 }

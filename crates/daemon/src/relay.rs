@@ -103,10 +103,15 @@ pub struct RelayOptions {
 /// What [`relay`] would change on this host now, without touching anything.
 ///
 /// # Errors
-/// As [`relay`].
+/// As [`relay`], but that another relay which runs here is a note.
 pub fn rehearse(options: &RelayOptions) -> Result<Plan> {
     let shared = find(&options.share)?;
-    uplink::lending_plan(&shared, INNER_MTU, PORT, &Surroundings::look(core::slice::from_ref(&shared))?)
+    let mut plan =
+        uplink::lending_plan(&shared, INNER_MTU, PORT, &Surroundings::look(core::slice::from_ref(&shared))?)?;
+    if runs_here()? {
+        plan.notes.push("a relay runs here already, and only one can: end it first".into());
+    }
+    Ok(plan)
 }
 
 /// Lends in the calling thread's network namespace until `stop` is triggered. `ready` hears what there is, once all is set up; `show`
@@ -122,6 +127,9 @@ pub fn relay(
     show: impl Fn(&Invitation) + Sync,
 ) -> Result<()> {
     // First, so that nothing is made for a relay that cannot be.
+    if runs_here()? {
+        return Err(Error::Unready("a relay runs here already, and lends one interface: end it first".into()));
+    }
     let shared_uplink = find(&options.share)?;
     let store = Store::at(&options.state);
     let identity = store.identity()?;
@@ -193,11 +201,13 @@ fn pair(store: &Store, name: &Name, shared: &Mutex<Shared>, over: &Stop, show: &
     }
 }
 
-/// The interface to share, if none is shared already.
+/// Whether an interface is shared already.
+fn runs_here() -> Result<bool> {
+    Ok(control::running()?.iter().any(|device| device == LENDER))
+}
+
+/// The interface to share.
 fn find(share: &str) -> Result<Uplink> {
-    if control::running()?.iter().any(|device| device == LENDER) {
-        return Err(Error::Unready("a relay runs here already, and lends one interface: end it first".into()));
-    }
     let (found, _) = uplink::discover_some(&[share.to_owned()]).map_err(pointed)?;
     found.into_iter().next().ok_or_else(|| Error::Usage(format!("{share} cannot be shared")))
 }

@@ -52,6 +52,12 @@ pub enum Error {
         /// Which.
         name: &'static str,
     },
+    /// A process has loaded it for itself.
+    #[error("a run that is under way has loaded `{name}`, and takes it back at its end: wait for it, or end it")]
+    Held {
+        /// Which.
+        name: &'static str,
+    },
     /// New connections would go on using it.
     #[error("`{name}` is the default of this network namespace; `anabranch cc set reno`, or another, first")]
     IsDefault {

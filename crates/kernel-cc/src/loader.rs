@@ -1,7 +1,8 @@
 //! Loading, by libbpf.
 //!
-//! What keeps a controller is the pin of its link; beside it are pinned the maps in which it remembers its connections. A socket that uses a
-//! controller keeps its programs and maps, pinned or not, until it closes.
+//! What keeps a controller is its link: pinned by [`load`], or open in the process that has called [`hold`], so that it goes with that
+//! process however it ends. The maps in which it remembers its connections are pinned in any case. A socket that uses a controller keeps its
+//! programs and maps, pinned or not, until it closes.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject, PrintLevel};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject, PrintLevel};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
@@ -71,9 +72,19 @@ fn mount_file_system() -> io::Result<()> {
     Ok(mount("bpf", &folder, "bpf", MountFlags::empty(), None)?)
 }
 
-/// Whether it is loaded.
+/// Whether it is loaded, to stay or for a process.
 pub fn is_loaded(controller: &Controller) -> bool {
+    stays(controller) || (controller.folder().exists() && is_registered(controller))
+}
+
+/// Whether it is loaded until somebody unloads it.
+fn stays(controller: &Controller) -> bool {
     link(controller).exists()
+}
+
+/// Whether the kernel has one of that name.
+fn is_registered(controller: &Controller) -> bool {
+    sysctl::available().is_ok_and(|names| names.iter().any(|name| name == controller.kernel_name))
 }
 
 /// Gives the kernel a controller, with room for so many connections, plain ones included.
@@ -83,31 +94,74 @@ pub fn is_loaded(controller: &Controller) -> bool {
 pub fn load(controller: &Controller, connections_max: u32) -> Result<()> {
     check()?;
     let _turn = turn()?;
+    register(controller, connections_max, |mut registered| registered.pin(link(controller)))
+}
+
+/// As [`load`], until the value ends, or the process, however that ends.
+///
+/// # Errors
+/// As [`load`].
+pub fn hold(controller: &Controller, connections_max: u32) -> Result<Hold> {
+    check()?;
+    let _turn = turn()?;
+    let link = register(controller, connections_max, Ok)?;
+    Ok(Hold { controller: *controller, link: Some(link) })
+}
+
+/// A controller that the kernel has for as long as this lives.
+#[derive(Debug)]
+pub struct Hold {
+    controller: Controller,
+    link: Option<Link>,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        // Without a turn within half a minute it is taken back all the same.
+        let _turn = turn();
+        let Some(mut held) = self.link.take() else { return };
+        // Connections to come would go on using it, and nobody would know of them: as `unload` would refuse, it stays.
+        let is_in_use = check_defaults(&self.controller).is_err();
+        if is_in_use && held.pin(link(&self.controller)).is_ok() {
+            return;
+        }
+        let _ = fs::remove_dir_all(self.controller.folder());
+        drop(held);
+        wait_until_gone(&self.controller);
+    }
+}
+
+/// Gives it to the kernel, and its link to `keep`.
+fn register<T>(
+    controller: &Controller,
+    connections_max: u32,
+    keep: impl FnOnce(Link) -> libbpf_rs::Result<T>,
+) -> Result<T> {
     if is_loaded(controller) {
         return Err(Error::Loaded { name: controller.name });
     }
-    if sysctl::available()?.iter().any(|name| name == controller.kernel_name) {
+    if is_registered(controller) {
         return Err(Error::Taken { name: controller.kernel_name });
     }
     listen();
-    let loaded = register(controller, connections_max);
-    if loaded.is_err() {
+    let kept = attach(controller, connections_max).and_then(keep);
+    if kept.is_err() {
         // What is pinned of it is of no use.
         let _ = fs::remove_dir_all(controller.folder());
     }
-    loaded.map_err(|error| Error::Refused { name: controller.name, why: explain(&error) })
+    kept.map_err(|error| Error::Refused { name: controller.name, why: explain(&error) })
 }
 
-fn register(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<()> {
+fn attach(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<Link> {
     let mut object = opened(controller, connections_max)?.load()?;
     let folder = controller.folder();
-    // Left by a version that pinned something else, if anything: the link would be there otherwise.
+    // Left by a process that held it and was killed, or by a version that pinned something else: it would be loaded otherwise.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(libbpf_rs::Error::from)?;
     for name in ["connections", "counters", "told", "adapting", "adapted"] {
         map(&mut object, name)?.pin(folder.join(name))?;
     }
-    map(&mut object, controller.map)?.attach_struct_ops()?.pin(link(controller))
+    map(&mut object, controller.map)?.attach_struct_ops()
 }
 
 fn map<'a>(object: &'a mut Object, name: &str) -> libbpf_rs::Result<libbpf_rs::MapMut<'a>> {
@@ -152,13 +206,27 @@ fn explain(error: &libbpf_rs::Error) -> String {
 /// Takes a controller back. Connections that use it go on with it until they end.
 ///
 /// # Errors
-/// If it is not loaded, or new connections of this network namespace, or of another one that can be found, would use it by default.
+/// If it is not loaded, if a process holds it, or if new connections of this network namespace, or of another one that can be found, would
+/// use it by default.
 pub fn unload(controller: &Controller) -> Result<()> {
     check()?;
     let _turn = turn()?;
     if !is_loaded(controller) {
         return Err(Error::NotLoaded { name: controller.name });
     }
+    if !stays(controller) {
+        return Err(Error::Held { name: controller.name });
+    }
+    check_defaults(controller)?;
+    fs::remove_file(link(controller)).map_err(Error::FileSystem)?;
+    fs::remove_dir_all(controller.folder()).map_err(Error::FileSystem)?;
+    wait_until_gone(controller);
+    Ok(())
+}
+
+/// # Errors
+/// If new connections would use it by default, here or in another network namespace that can be found.
+fn check_defaults(controller: &Controller) -> Result<()> {
     if sysctl::default()? == controller.kernel_name {
         return Err(Error::IsDefault { name: controller.kernel_name });
     }
@@ -166,16 +234,17 @@ pub fn unload(controller: &Controller) -> Result<()> {
     if !elsewhere.is_empty() {
         return Err(Error::IsDefaultElsewhere { name: controller.kernel_name, namespaces: elsewhere });
     }
-    fs::remove_file(link(controller)).map_err(Error::FileSystem)?;
-    fs::remove_dir_all(controller.folder()).map_err(Error::FileSystem)?;
-    // The kernel does it a moment later, on a busy machine seconds later.
+    Ok(())
+}
+
+/// The kernel takes it back a moment after it is asked to, on a busy machine seconds.
+fn wait_until_gone(controller: &Controller) {
     for _ in 0..LOOKS_MAX {
-        if !sysctl::available()?.iter().any(|name| name == controller.kernel_name) {
-            break;
+        if !is_registered(controller) {
+            return;
         }
         pause();
     }
-    Ok(())
 }
 
 #[expect(clippy::disallowed_methods, reason = "it waits for the kernel and for other processes, in real time")]

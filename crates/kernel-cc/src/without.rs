@@ -26,6 +26,18 @@ pub fn load(_controller: &Controller, _connections_max: u32) -> Result<()> {
     Err(Error::NotBuilt)
 }
 
+/// Gives the kernel a controller for a while.
+///
+/// # Errors
+/// It cannot.
+pub fn hold(_controller: &Controller, _connections_max: u32) -> Result<Hold> {
+    Err(Error::NotBuilt)
+}
+
+/// A controller for a while, which nobody can have.
+#[derive(Debug)]
+pub enum Hold {}
+
 /// Takes it back.
 ///
 /// # Errors

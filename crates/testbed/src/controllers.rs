@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use kernel_cc::{Controller, Error};
+use kernel_cc::{Controller, Error, Hold};
 use lab::scenario::Scenario;
 
 use crate::kernel_view::lock;
@@ -11,8 +11,8 @@ use crate::kernel_view::lock;
 /// Connections for which a controller that is loaded for runs has room.
 const CONNECTIONS_MAX: u32 = 16_384;
 
-/// How often runs of this process hold each controller that they have loaded, by the kernel's name.
-static HELD: Mutex<BTreeMap<&'static str, usize>> = Mutex::new(BTreeMap::new());
+/// What runs of this process have loaded, by the kernel's name, and how many of them need it.
+static HELD: Mutex<BTreeMap<&'static str, (Hold, usize)>> = Mutex::new(BTreeMap::new());
 
 /// The kernel's name of a congestion controller of the engine.
 pub fn kernel_name(name: &str) -> Option<&'static str> {
@@ -52,17 +52,15 @@ impl Held {
     pub fn of(scenario: &Scenario) -> Result<Self, Error> {
         let Some(controller) = of(scenario) else { return Ok(Self(None)) };
         let mut held = lock(&HELD);
-        if !held.contains_key(controller.kernel_name) {
-            if kernel_cc::is_loaded(&controller) {
-                return Ok(Self(None));
-            }
-            match kernel_cc::load(&controller, CONNECTIONS_MAX) {
-                // Another process was faster, and takes it back.
-                Err(Error::Loaded { .. }) => return Ok(Self(None)),
-                loaded => loaded?,
-            }
+        if let Some((_, runs)) = held.get_mut(controller.kernel_name) {
+            *runs += 1;
+            return Ok(Self(Some(controller)));
         }
-        *held.entry(controller.kernel_name).or_default() += 1;
+        match kernel_cc::hold(&controller, CONNECTIONS_MAX) {
+            // Somebody else did, to stay, or another process was faster, and takes it back.
+            Err(Error::Loaded { .. }) => return Ok(Self(None)),
+            hold => held.insert(controller.kernel_name, (hold?, 1)),
+        };
         Ok(Self(Some(controller)))
     }
 
@@ -76,12 +74,11 @@ impl Drop for Held {
     fn drop(&mut self) {
         let Some(controller) = self.0 else { return };
         let mut held = lock(&HELD);
-        let Some(count) = held.get_mut(controller.kernel_name) else { return };
-        *count -= 1;
-        if *count == 0 {
-            held.remove(controller.kernel_name);
+        let Some((_, runs)) = held.get_mut(controller.kernel_name) else { return };
+        *runs -= 1;
+        if *runs == 0 {
             // It stays if somebody made it the default meanwhile; `anabranch cc` shows and removes it.
-            let _ = kernel_cc::unload(&controller);
+            held.remove(controller.kernel_name);
         }
     }
 }

@@ -5,6 +5,7 @@ mod absurd;
 mod churn;
 mod cost;
 mod fallback;
+mod held;
 mod kernel_log;
 mod six;
 mod unloading;

@@ -178,7 +178,8 @@ struct AdaptingStatus {
 
 #[derive(Serialize)]
 struct ConnectionStatus {
-    token: Option<u32>,
+    /// As `cc tell` takes it.
+    token: Option<String>,
     subflows: Vec<SubflowStatus>,
 }
 
@@ -250,7 +251,8 @@ impl From<&Adapting> for AdaptingStatus {
 
 impl From<&Connection> for ConnectionStatus {
     fn from(connection: &Connection) -> Self {
-        Self { token: connection.token, subflows: connection.subflows.iter().map(SubflowStatus::from).collect() }
+        let token = connection.token.map(|token| format!("{token:08x}"));
+        Self { token, subflows: connection.subflows.iter().map(SubflowStatus::from).collect() }
     }
 }
 
@@ -309,9 +311,9 @@ fn describe_one(status: &Status) -> String {
         "beta'", "way", "cuts", "",
     ]);
     for connection in &status.connections {
-        let token = connection.token.map_or("plain TCP".into(), |token| format!("{token:08x}"));
+        let token = connection.token.as_deref().unwrap_or("plain TCP");
         for subflow in &connection.subflows {
-            table.add_row(row(&token, subflow));
+            table.add_row(row(token, subflow));
         }
     }
     format!("{text}{table}\n")

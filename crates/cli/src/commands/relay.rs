@@ -9,7 +9,7 @@ use daemon::relay::{Limit, Mode, Period, RelayOptions, rehearse, relay as lend};
 use daemon::store::Store;
 use lab::present::quantity;
 use linux::stop::Stop;
-use linux::uplink::LENDER;
+use linux::uplink::{self, LENDER};
 
 use crate::arguments::{self, RelayMode};
 use crate::commands::device;
@@ -20,7 +20,9 @@ use crate::{log, qr, service};
 /// Lends an interface until Ctrl-C, or pairs one more device with the relay that runs here.
 pub fn relay(arguments: &arguments::Relay) -> Result<(), Failure> {
     log::begin(&arguments.log);
-    let Some(share) = &arguments.share else { return pair(arguments) };
+    let Some(share) = &arguments.share else {
+        return if arguments.pair { pair(arguments) } else { Err(unnamed()) };
+    };
     let options = RelayOptions {
         share: share.clone(),
         name: device::name(arguments.name.as_ref())?,
@@ -43,6 +45,21 @@ pub fn relay(arguments: &arguments::Relay) -> Result<(), Failure> {
     };
     let qr = arguments.qr;
     Ok(lend(options, &stop, ready, move |invitation| show(invitation, qr))?)
+}
+
+/// What to name, of what there is.
+fn unnamed() -> Failure {
+    match uplink::discover_all() {
+        Ok(uplinks) => {
+            let names: Vec<String> = uplinks.into_iter().map(|uplink| uplink.interface).collect();
+            Failure::Input(format!(
+                "name the interface that is to lend its link (anabranch relay --share {}); those that reach the Internet here: {}",
+                names[0],
+                names.join(", ")
+            ))
+        }
+        Err(error) => Failure::Input(format!("name the interface that is to lend its link (--share NAME); {error}")),
+    }
 }
 
 /// Shows a code, for people and for cameras. It is no part of what is told on standard error, which may be kept.

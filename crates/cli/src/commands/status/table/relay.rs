@@ -57,7 +57,7 @@ pub fn lent(now: &Sample) -> String {
     let spare = known("spare_bps").filter(|spare| lost.is_none() && *spare < cap);
     let spare = spare.map_or(String::new(), |bps| format!(", {} can be lent beside it", quantity(bps, "bit/s")));
     format!(
-        "{} {state}{rate}{mode}; its owner's own traffic takes {}{spare}{volume}{battery}; {} of strangers",
+        "{} {state}{rate}{mode}; its owner's own traffic takes {}{spare}{volume}{battery}; {} refused, of strangers or with keys from before",
         now.word(&at("name")),
         quantity(now.number(&at("owner_bps")), "bit/s"),
         counted(now.number(&at("refused_datagrams")), "datagram"),
