@@ -29,8 +29,9 @@ pub fn status(arguments: &arguments::Status) -> Result<(), Failure> {
         ));
     }
     if arguments.json {
-        let daemons: Vec<Value> = devices.iter().map(|device| look(device)).collect::<Result<_, _>>()?;
-        return Ok(console::print(&format!("{:#}\n", json!({ "daemons": daemons })))?);
+        let (daemons, failed) = each(&devices, |device| look(device));
+        console::print(&format!("{:#}\n", json!({ "daemons": daemons })))?;
+        return failed.map_or(Ok(()), Err);
     }
     if arguments.watch {
         if !std::io::stdout().is_terminal() {
@@ -38,11 +39,24 @@ pub fn status(arguments: &arguments::Status) -> Result<(), Failure> {
         }
         return screen::watch(&devices);
     }
-    let before = samples(&devices)?;
+    let (before, failed) = each(&devices, |device| Ok((device.clone(), Sample::new(look(device)?))));
     pause(SPAN);
-    let now = samples(&devices)?;
-    let texts = before.iter().zip(&now).map(|(before, now)| table::describe(before, now));
-    Ok(console::print(&texts.collect::<Vec<_>>().join("\n"))?)
+    let text = |(device, before): &(String, Sample)| Ok(table::describe(before, &Sample::new(look(device)?)));
+    let (texts, failed_later) = each(&before, text);
+    console::print(&texts.join("\n"))?;
+    failed.or(failed_later).map_or(Ok(()), Err)
+}
+
+/// What there is of all of them, although some do not answer, and what the first of those says.
+fn each<D, T>(devices: &[D], look: impl Fn(&D) -> Result<T, Failure>) -> (Vec<T>, Option<Failure>) {
+    let (mut found, mut failed) = (Vec::new(), None);
+    for device in devices {
+        match look(device) {
+            Ok(one) => found.push(one),
+            Err(failure) => failed = failed.or(Some(failure)),
+        }
+    }
+    (found, failed)
 }
 
 /// The daemon that is meant: the only one, unless one is named.

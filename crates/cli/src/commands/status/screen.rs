@@ -1,105 +1,143 @@
 //! `anabranch status --watch`: the same again every second, with the course of the last minutes.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::IsTerminal as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 
+use daemon::control;
 use linux::stop::Stop;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
-use ratatui::layout::{Constraint, Layout};
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Line, Sparkline, Table, Wrap};
 use ratatui::{DefaultTerminal, Frame};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use super::table::{self, Row, Sample};
 use crate::failure::Failure;
 
 const PERIOD: Duration = Duration::from_secs(1);
-/// How often in a period it is looked whether a signal has come.
-const LOOKS: u32 = 10;
 /// Seconds of the course.
 const COURSE: usize = 300;
 /// Lines of an uplink's course.
 const COURSE_LINES: u16 = 3;
+/// Columns between two columns of the table.
+const SPACING: u16 = 2;
+/// Lines of what is told below the table, at most.
+const WORDS_LINES: u16 = 8;
 
 /// What is shown of one daemon.
 struct View {
     columns: &'static [&'static str],
+    dispensable: &'static [usize],
     rows: Vec<Row>,
-    clients: String,
+    /// Told below the table.
+    words: Vec<String>,
     device: String,
+    /// It did not answer when it was asked last.
+    is_silent: bool,
     courses: BTreeMap<String, VecDeque<u64>>,
 }
 
-/// Shows the daemons until q, Esc, Ctrl-C or a signal, or until one of them has ended.
+/// Shows the daemons until q, Esc, Ctrl-C or a signal, until the terminal goes away, or until one of them has ended.
 pub fn watch(devices: &[String]) -> Result<(), Failure> {
     let mut before = super::samples(devices)?;
     let mut views: Vec<View> = before.iter().map(View::new).collect();
     let stop = Stop::on_signals()?;
+    let keys = Keys::open()?;
     let mut terminal = ratatui::try_init()?;
-    let shown = show(devices, &mut before, &mut views, &mut terminal, &stop);
+    let shown = show(devices, &mut before, &mut views, &mut terminal, (&stop, &keys));
     ratatui::restore();
     shown
 }
 
 fn show(
     devices: &[String],
-    before: &mut Vec<Sample>,
+    before: &mut [Sample],
     views: &mut [View],
     terminal: &mut DefaultTerminal,
-    stop: &Stop,
+    (stop, keys): (&Stop, &Keys),
 ) -> Result<(), Failure> {
     loop {
         terminal.draw(|frame| draw(frame, views))?;
-        if is_over(stop)? {
+        if keys.end_it(stop)? {
             return Ok(());
         }
-        let now = super::samples(devices)?;
-        for ((view, before), now) in views.iter_mut().zip(&*before).zip(&now) {
-            view.look(before, now);
+        for ((view, before), device) in views.iter_mut().zip(&mut *before).zip(devices) {
+            match super::look(device) {
+                Ok(status) => {
+                    let now = Sample::new(status);
+                    view.look(before, &now);
+                    *before = now;
+                }
+                // One that is stopped, or busy, may go on.
+                Err(_) if control::running()?.contains(device) => view.is_silent = true,
+                Err(ended) => return Err(ended),
+            }
         }
-        *before = now;
     }
 }
 
-/// Waits for the next second, and whether somebody has seen enough.
-fn is_over(stop: &Stop) -> Result<bool, Failure> {
-    for _ in 0..LOOKS {
-        let is_ready = event::poll(PERIOD / LOOKS)?;
-        if stop.is_triggered() {
+/// What somebody types.
+struct Keys(OwnedFd);
+
+impl Keys {
+    /// The terminal itself where standard input is something else.
+    fn open() -> Result<Self, Failure> {
+        let input = std::io::stdin();
+        Ok(Self(if input.is_terminal() { input.as_fd().try_clone_to_owned()? } else { File::open("/dev/tty")?.into() }))
+    }
+
+    /// Waits for the next second, and whether somebody has seen enough, or nobody is there any more. A terminal that has gone away
+    /// is not read from, which would never come to an end.
+    fn end_it(&self, stop: &Stop) -> Result<bool, Failure> {
+        let mut fds = [stop.as_fd(), self.0.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        let span = Timespec { tv_sec: PERIOD.as_secs() as i64, tv_nsec: PERIOD.subsec_nanos().into() };
+        match poll(&mut fds, Some(&span)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(std::io::Error::from(errno).into()),
+        }
+        let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+        if !fds[0].revents().is_empty() || fds[1].revents().intersects(gone) {
             return Ok(true);
         }
-        if is_ready {
-            return is_enough();
+        // A new size comes in this way too.
+        while event::poll(Duration::ZERO)? {
+            if is_enough(&event::read()?) {
+                return Ok(true);
+            }
         }
+        Ok(false)
     }
-    Ok(false)
 }
 
-fn is_enough() -> Result<bool, Failure> {
-    Ok(match event::read()? {
-        Event::Key(key) => {
-            let is_interrupt = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
-            is_interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc)
-        }
-        _ => false,
-    })
+fn is_enough(event: &Event) -> bool {
+    let Event::Key(key) = event else { return false };
+    let is_interrupt = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+    is_interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc)
 }
 
 impl View {
     fn new(sample: &Sample) -> Self {
         Self {
             columns: table::columns(sample),
+            dispensable: table::dispensable(sample),
             rows: table::rows(sample, sample),
-            clients: table::clients(sample),
+            words: words(&table::rows(sample, sample), sample),
             device: format!("{}{}", sample.device(), table::target(sample)),
+            is_silent: false,
             courses: BTreeMap::new(),
         }
     }
 
     fn look(&mut self, before: &Sample, now: &Sample) {
         self.rows = table::rows(before, now);
-        self.clients = table::clients(now);
+        self.words = words(&self.rows, now);
         self.device = format!("{}{}", now.device(), table::target(now));
+        self.is_silent = false;
         for row in &self.rows {
             let course = self.courses.entry(row.cells[0].clone()).or_default();
             course.push_back((row.down_rate * 8.0) as u64);
@@ -110,35 +148,49 @@ impl View {
     }
 }
 
+/// What is told below the table, a line each.
+fn words(rows: &[Row], now: &Sample) -> Vec<String> {
+    let lost = rows.iter().filter_map(|row| Some(format!("{} {}", row.cells[0], row.lost.as_ref()?)));
+    lost.chain([table::clients(now)]).chain(table::links(now)).collect()
+}
+
 fn draw(frame: &mut Frame<'_>, views: &[View]) {
     let areas = Layout::vertical(views.iter().map(|_| Constraint::Fill(1))).split(frame.area());
     for (view, area) in views.iter().zip(areas.iter()) {
-        let lines = u16::try_from(view.rows.len()).unwrap_or(u16::MAX);
-        let parts =
-            Layout::vertical([Constraint::Length(lines.saturating_add(3)), Constraint::Length(3), Constraint::Fill(1)])
-                .split(*area);
+        let rows = u16::try_from(view.rows.len()).unwrap_or(u16::MAX);
+        let words = Paragraph::new(view.words.join("\n")).wrap(Wrap { trim: true });
+        let lines_of = |line: &String| line.chars().count() / usize::from(area.width.max(1)) + 1;
+        let lines: usize = view.words.iter().map(lines_of).sum();
+        let lines = u16::try_from(lines).unwrap_or(u16::MAX).min(WORDS_LINES);
+        // Where there is little room, uplinks come first.
+        let table_lines = rows.saturating_add(3).min(area.height);
+        let lines = lines.min(area.height - table_lines);
+        let parts = Layout::vertical([Constraint::Length(table_lines), Constraint::Length(lines), Constraint::Fill(1)])
+            .split(*area);
         draw_table(frame, view, parts[0]);
-        let lost = view.rows.iter().filter_map(|row| Some(format!("; {} {}", row.cells[0], row.lost.as_ref()?)));
-        let words = format!("{}{}", view.clients, lost.collect::<String>());
-        frame.render_widget(Paragraph::new(words).wrap(Wrap { trim: true }), parts[1]);
+        frame.render_widget(words, parts[1]);
         draw_courses(frame, view, parts[2]);
     }
 }
 
-fn draw_table(frame: &mut Frame<'_>, view: &View, area: ratatui::layout::Rect) {
-    let heading = Line::new(view.columns.iter().copied()).style(Style::new().add_modifier(Modifier::BOLD));
-    let lines = view.rows.iter().map(|row| {
-        let style = if row.lost.is_some() { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
-        Line::new(row.cells.iter().map(|cell| Cell::new(cell.as_str()))).style(style)
-    });
+fn draw_table(frame: &mut Frame<'_>, view: &View, area: Rect) {
     let widest = |column: usize| {
         let cells = view.rows.iter().map(|row| row.cells[column].chars().count());
         cells.chain([view.columns[column].chars().count()]).max().unwrap_or(0)
     };
-    let widths =
-        (0..view.columns.len()).map(|column| Constraint::Length(u16::try_from(widest(column)).unwrap_or(u16::MAX)));
-    let block = Block::bordered().title(format!(" {} (q ends) ", view.device));
-    frame.render_widget(Table::new(lines, widths).header(heading).column_spacing(2).block(block), area);
+    let widths: Vec<usize> = (0..view.columns.len()).map(widest).collect();
+    let room = usize::from(area.width.saturating_sub(2));
+    let kept = table::fitting(&widths, usize::from(SPACING), room, view.dispensable);
+    let heading = Line::new(kept.iter().map(|column| view.columns[*column]));
+    let heading = heading.style(Style::new().add_modifier(Modifier::BOLD));
+    let lines = view.rows.iter().map(|row| {
+        let style = if row.lost.is_some() { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
+        Line::new(kept.iter().map(|column| Cell::new(row.cells[*column].as_str()))).style(style)
+    });
+    let widths = kept.iter().map(|column| Constraint::Length(u16::try_from(widths[*column]).unwrap_or(u16::MAX)));
+    let silent = if view.is_silent { ", does not answer" } else { "" };
+    let block = Block::bordered().title(format!(" {}{silent} (q ends) ", view.device));
+    frame.render_widget(Table::new(lines, widths).header(heading).column_spacing(SPACING).block(block), area);
 }
 
 /// What came over each uplink in the last minutes, as far as there is room; all to one scale.

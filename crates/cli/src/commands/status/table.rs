@@ -11,6 +11,10 @@ use serde_json::Value;
 const UPLINKS: [&str; 8] = ["uplink", "tier", "down", "up", "RTT", "queue", "sent again", "carried"];
 /// Those of a relay's destinations.
 const DESTINATIONS: [&str; 6] = ["lent to", "state", "down", "up", "packets lost", "carried"];
+/// Columns in the order in which they are left out where there is no room for all.
+const UPLINKS_LESS: [usize; 7] = [6, 5, 3, 4, 1, 7, 2];
+/// Likewise.
+const DESTINATIONS_LESS: [usize; 5] = [4, 3, 5, 1, 2];
 /// Columns that hold words; the others hold figures.
 pub const WORDS: usize = 2;
 
@@ -58,6 +62,24 @@ impl Sample {
 /// Headings of the columns.
 pub fn columns(now: &Sample) -> &'static [&'static str] {
     if now.is_relay() { &DESTINATIONS } else { &UPLINKS }
+}
+
+/// Columns in the order in which they are left out where there is no room for all of them.
+pub fn dispensable(now: &Sample) -> &'static [usize] {
+    if now.is_relay() { &DESTINATIONS_LESS } else { &UPLINKS_LESS }
+}
+
+/// Those of the columns with these widths, each with `spacing` beside the one before, that there is room for.
+pub fn fitting(widths: &[usize], spacing: usize, room: usize, dispensable: &[usize]) -> Vec<usize> {
+    let mut kept: Vec<usize> = (0..widths.len()).collect();
+    for least in dispensable {
+        let wanted: usize = kept.iter().map(|column| widths[*column] + spacing).sum();
+        if wanted <= room + spacing {
+            break;
+        }
+        kept.retain(|column| column != least);
+    }
+    kept
 }
 
 /// Seconds between two looks.
@@ -172,11 +194,19 @@ fn kernel(now: &Sample) -> String {
     )
 }
 
+/// A line for each uplink over a relay that was heard.
+pub fn links(now: &Sample) -> Vec<String> {
+    relay::links(now)
+}
+
 /// Everything as a table, and what is wrong with uplinks.
 pub fn describe(before: &Sample, now: &Sample) -> String {
     let rows = rows(before, now);
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_style(TableComponent::HeaderLines, '─').set_header(columns(now));
+    table.load_preset(NOTHING).set_header(columns(now));
+    for component in [TableComponent::HeaderLines, TableComponent::MiddleHeaderIntersections] {
+        table.set_style(component, '─');
+    }
     for row in &rows {
         table.add_row(&row.cells);
     }
@@ -184,7 +214,7 @@ pub fn describe(before: &Sample, now: &Sample) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let lost = rows.iter().filter_map(|row| Some(format!("{} {}\n", row.cells[0], row.lost.as_ref()?)));
-    let links: String = relay::links(now).iter().map(|line| format!("{line}\n")).collect();
+    let links: String = links(now).iter().map(|line| format!("{line}\n")).collect();
     format!("{}{}\n{table}\n{}{links}{}\n", now.device(), target(now), lost.collect::<String>(), clients(now))
 }
 
@@ -225,6 +255,18 @@ mod tests {
         ] {
             assert!(text.contains(wanted), "{wanted:?} in\n{text}");
         }
+    }
+
+    #[test]
+    fn what_has_no_room_is_left_out_whole() {
+        let widths = [8, 7, 11, 11, 5, 6, 10, 7];
+        let all: Vec<usize> = (0..8).collect();
+        assert_eq!(fitting(&widths, 2, 79, &UPLINKS_LESS), all);
+        assert_eq!(fitting(&widths, 2, 78, &UPLINKS_LESS), [0, 1, 2, 3, 4, 5, 7]);
+        assert_eq!(fitting(&widths, 2, 58, &UPLINKS_LESS), [0, 1, 2, 4, 7]);
+        assert_eq!(fitting(&widths, 2, 3, &UPLINKS_LESS), [0]);
+        assert_eq!(UPLINKS_LESS.len(), UPLINKS.len() - 1);
+        assert_eq!(DESTINATIONS_LESS.len(), DESTINATIONS.len() - 1);
     }
 
     #[test]
