@@ -177,7 +177,7 @@ impl Proxy {
         let listener = TcpListener::bind(config.listen).map_err(|error| {
             let remedy = match error.kind() {
                 io::ErrorKind::AddrInUse => {
-                    " (another program does, perhaps another `anabranch join`: end it, or choose another port)"
+                    " (another program does, perhaps another `anabranch join`: end it, or choose another address with --listen)"
                 }
                 io::ErrorKind::AddrNotAvailable => " (this device has no such address)",
                 _ => "",

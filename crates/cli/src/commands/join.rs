@@ -107,8 +107,11 @@ fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), 
         Some(PairTarget::At(address)) => invitation_at(address.clone(), arguments)?,
         None => invitation_at(find_pairing()?, arguments)?,
     };
+    let known = store.peers()?.relays;
     let relay = pairing::accept(&store, &name, &invitation, &Stop::on_signals()?)?;
-    let joins = control::running()?.iter().any(|device| device != LENDER);
+    // One that it knew is used as before.
+    let is_new = known.iter().all(|known| known.name != relay);
+    let joins = is_new && control::running()?.iter().any(|device| device != LENDER);
     let when = if joins { "; the one that runs here uses it when it is started again" } else { "" };
     Ok(console::print(&format!(
         "paired with {relay}: use it with `anabranch join`, or `anabranch join --relay {relay}`{when}\n"

@@ -61,7 +61,10 @@ pub fn ask(device: &str, request: &Request) -> Result<Value> {
                 .map_or(String::new(), |all| format!(": there is {}", all.join(", ")))
         )),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            Error::Peer(format!("{device} does not answer: it is busy or stopped (its process may have to be killed)"))
+            let later = if matches!(request, Request::Status) { "" } else { ", and may still do it once it goes on" };
+            Error::Peer(format!(
+                "{device} does not answer: it is busy or stopped{later} (its process may have to be killed)"
+            ))
         }
         _ => Error::system(format!("ask {device} at {}", path.display()))(error),
     })?;

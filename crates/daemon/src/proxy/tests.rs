@@ -91,7 +91,7 @@ fn only_the_loopback_is_open_without_a_word() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let config = ProxyConfig::new(taken.local_addr().unwrap());
     let error = Proxy::new(config, &[], || {}, |_| {}).err().unwrap().to_string();
-    assert!(error.contains("choose another port"), "{error}");
+    assert!(error.contains("choose another address with --listen"), "{error}");
 }
 
 #[test]

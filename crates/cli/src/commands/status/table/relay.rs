@@ -81,7 +81,10 @@ pub fn links(now: &Sample) -> Vec<String> {
         let far = known("round_trip").map_or(String::new(), |nanos| format!(", {} away", milliseconds(nanos)));
         let rate =
             known("spare_bps").map_or(String::new(), |bps| format!(", {} each way at most", quantity(bps, "bit/s")));
-        let left = known("left_bytes").map_or(String::new(), |bytes| format!(", {} left", quantity(bytes, "B")));
+        // The last of a volume is for what is on its way, and nobody's to use.
+        let is_over = now.0.pointer(&at("lends")).is_some_and(|lends| lends == "no-volume");
+        let left = known("left_bytes").filter(|_| !is_over);
+        let left = left.map_or(String::new(), |bytes| format!(", {} left", quantity(bytes, "B")));
         Some(format!("{relay}{far}, {lends}{rate}{left}"))
     };
     (0..now.uplinks()).filter_map(line).collect()
