@@ -102,6 +102,7 @@ fn every_switch_changes_a_run() {
         "rack=false",
         "tail_loss_probe=false",
         "rto_floor=whole",
+        "ack_delay=adaptive",
     ] {
         let changed = run_text(PATHS, &[&format!("connection.era.{switch}")]).totals.delivered_bytes;
         assert_ne!(changed, plain, "{switch}");
@@ -157,6 +158,10 @@ fn what_does_not_go_together_is_refused_in_one_sentence() {
         (
             &["connection.era.reinjection_timeouts=2", "connection.era.reinjection=false"],
             "connection.era.reinjection_timeouts: nothing is reinjected",
+        ),
+        (
+            &["connection.era.ack_delay=adaptive", "connection.delayed_ack=0 s"],
+            "connection.era.ack_delay: ACKs that do not wait",
         ),
         (&["connection.era.subflow_window=7 B"], "connection.era.subflow_window: 7 B is no size"),
         (&["connection.era.initial_ssthresh=2 GiB"], "connection.era.initial_ssthresh: 2 GiB is no size"),

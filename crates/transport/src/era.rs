@@ -64,6 +64,17 @@ pub enum PartialAcks {
     Every,
 }
 
+/// How long an ACK may wait for more data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AckDelay {
+    /// For [`crate::ConnectionConfig::delayed_ack`].
+    #[default]
+    Fixed,
+    /// From that on by what the peer's segments were apart of late, to 200 ms at most, as in Linux: a peer that sends one
+    /// segment in each round trip waits so long for its ACK.
+    Adaptive,
+}
+
 /// How an endpoint differs from one of today. [`Default`] is one of today.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Era {
@@ -90,6 +101,8 @@ pub struct Era {
     pub rto_floor: RtoFloor,
     /// Without SACK, which partial ACKs restart the retransmission timer.
     pub partial_acks: PartialAcks,
+    /// How long an ACK may wait for more data.
+    pub ack_delay: AckDelay,
 }
 
 impl Default for Era {
@@ -105,6 +118,7 @@ impl Default for Era {
             tail_loss_probe: true,
             rto_floor: RtoFloor::Variance,
             partial_acks: PartialAcks::First,
+            ack_delay: AckDelay::Fixed,
         }
     }
 }

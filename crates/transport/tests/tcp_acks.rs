@@ -1,7 +1,8 @@
 //! Delayed acknowledgements (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2).
 
 use transport::ConnectionConfig;
-use units::Duration;
+use transport::era::{AckDelay, Era};
+use units::{Duration, Instant};
 
 use crate::script::{Script, config};
 
@@ -54,6 +55,42 @@ fn what_is_not_delayed() {
     script.expect("A 1 ack 18001");
     script.inject("FA 18001 ack 1");
     script.expect("A 1 ack 18002");
+}
+
+fn now_ms(script: &Script) -> u64 {
+    script.now.saturating_since(Instant::ZERO).as_millis()
+}
+
+/// One segment in each round trip of 100 ms: the wait for a second one doubles to as long as that. After a pause in which the peer may
+/// have timed out, and after what was there already, 16 are acknowledged at once and the delay is the least again.
+#[test]
+fn an_adaptive_delay_grows_to_a_round_trip() {
+    let era = Era { ack_delay: AckDelay::Adaptive, ..Era::default() };
+    let mut script = warmed_up(ConnectionConfig { era, ..config() });
+    let mut next = 16_001;
+    let mut one = |script: &mut Script, waits_ms: u64| {
+        let began_ms = now_ms(script);
+        script.inject(&format!("A {next}+1000 ack 1"));
+        next += 1000;
+        let ack = format!("A 1 ack {next}");
+        match waits_ms {
+            0 => script.expect(&ack),
+            _ => script.expect_at(began_ms + waits_ms, &ack),
+        };
+        script.recv(1000);
+        script.run_for(100);
+    };
+    for waits_ms in [40, 80, 100, 100] {
+        one(&mut script, waits_ms);
+    }
+    script.run_for(1000);
+    (0..16).for_each(|_| one(&mut script, 0));
+    one(&mut script, 40);
+    one(&mut script, 80);
+    script.inject("A 17001+1000 ack 1");
+    script.drain();
+    (0..16).for_each(|_| one(&mut script, 0));
+    one(&mut script, 40);
 }
 
 /// Data carry the ACK along, and the timer has nothing left to do.

@@ -46,6 +46,17 @@ pub enum PartialAcks {
     Every,
 }
 
+/// How long an ACK may wait for more data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AckDelay {
+    /// As long as `delayed_ack` says.
+    #[default]
+    Fixed,
+    /// From that on by what segments were apart, as in Linux.
+    Adaptive,
+}
+
 /// The switches: `connection.era`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -88,6 +99,10 @@ pub struct Era {
     /// (RFC 6582 section 3.2), or `"every"` one, as in Linux and ns-3.
     #[serde(skip_serializing_if = "is_default")]
     pub partial_acks: PartialAcks,
+    /// How long an ACK may wait for more data: `"fixed"`, for `delayed_ack`, or `"adaptive"`, from that on by what segments were apart
+    /// of late, to 200 ms at most, as in Linux.
+    #[serde(skip_serializing_if = "is_default")]
+    pub ack_delay: AckDelay,
 }
 
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -118,6 +133,7 @@ impl Default for Era {
             tail_loss_probe: true,
             rto_floor: RtoFloor::Variance,
             partial_acks: PartialAcks::First,
+            ack_delay: AckDelay::Fixed,
         }
     }
 }
@@ -148,6 +164,10 @@ impl Era {
             partial_acks: match self.partial_acks {
                 PartialAcks::Every => era::PartialAcks::Every,
                 PartialAcks::First => era::PartialAcks::First,
+            },
+            ack_delay: match self.ack_delay {
+                AckDelay::Fixed => era::AckDelay::Fixed,
+                AckDelay::Adaptive => era::AckDelay::Adaptive,
             },
         }
     }

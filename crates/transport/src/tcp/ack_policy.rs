@@ -1,5 +1,10 @@
 //! When to acknowledge: at once, with the next data, or after a delay (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2).
 
+use units::{Duration, Instant};
+
+use super::ack_delay::AdaptiveDelay;
+use crate::era::AckDelay;
+
 /// Segments acknowledged one by one at the start, while the peer's window is small and every ACK makes it grow.
 const QUICK_SEGMENTS: u32 = 16;
 
@@ -12,11 +17,14 @@ pub(crate) struct AckPolicy {
     quick_left: u32,
     /// Largest segment seen: what the peer calls full.
     largest: u32,
+    adaptive: Option<AdaptiveDelay>,
 }
 
 impl AckPolicy {
-    pub(crate) fn new() -> Self {
-        Self { unacknowledged: 0, due: false, quick_left: QUICK_SEGMENTS, largest: 0 }
+    /// ACKs wait for `delay`, or from that on for what `kind` makes of it.
+    pub(crate) fn new(delay: Duration, kind: AckDelay) -> Self {
+        let adaptive = (kind == AckDelay::Adaptive).then(|| AdaptiveDelay::new(delay));
+        Self { unacknowledged: 0, due: false, quick_left: QUICK_SEGMENTS, largest: 0, adaptive }
     }
 
     /// Data arrived in order. An ACK is due for every second full segment; offload may hand over many as one, so none
@@ -29,6 +37,40 @@ impl AckPolicy {
             self.due = true;
         }
         self.due |= self.unacknowledged >= 2 * self.largest;
+    }
+
+    /// The next data have come. `rto` is the least time after which the peer may have timed out.
+    #[inline]
+    pub(crate) fn on_next(&mut self, now: Instant, rto: Duration) {
+        if self.adaptive.as_mut().is_some_and(|adaptive| adaptive.on_next(now, rto)) {
+            self.begin_anew();
+        }
+    }
+
+    /// Data that were there have come again.
+    pub(crate) fn on_again(&mut self) {
+        if self.adaptive.is_some() {
+            self.begin_anew();
+        }
+    }
+
+    /// A peer that has lost something hears of every segment for a while.
+    fn begin_anew(&mut self) {
+        self.quick_left = QUICK_SEGMENTS;
+        self.adaptive.iter_mut().for_each(AdaptiveDelay::begin_anew);
+    }
+
+    /// An ACK has waited in vain.
+    pub(crate) fn on_waited(&mut self, rto: Duration) {
+        if let Some(adaptive) = &mut self.adaptive {
+            adaptive.on_waited(rto);
+        }
+    }
+
+    /// How long an ACK may wait, where it is `fixed` otherwise, over a path of that round-trip time.
+    #[inline]
+    pub(crate) fn delay(&self, fixed: Duration, srtt: Option<Duration>) -> Duration {
+        self.adaptive.as_ref().map_or(fixed, |adaptive| adaptive.get(srtt))
     }
 
     /// Something happened that the peer must hear of now.
@@ -59,7 +101,7 @@ mod tests {
 
     #[test]
     fn every_second_segment_after_the_quick_start() {
-        let mut policy = AckPolicy::new();
+        let mut policy = AckPolicy::new(Duration::from_millis(40), AckDelay::Fixed);
         for _ in 0..QUICK_SEGMENTS {
             policy.on_data(1000, 1000);
             assert!(policy.is_due());

@@ -177,6 +177,7 @@ impl Tcb {
             // A repeated FIN or old data: the peer missed our ACK.
             self.demand_ack();
             if !segment.payload.is_empty() && !is_old {
+                self.ack_policy.on_again();
                 self.receive.note_duplicate(segment.seq, segment.seq + segment.payload.sequence_len());
             }
             if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
@@ -265,15 +266,19 @@ impl Tcb {
             return;
         }
         let payload = core::mem::take(&mut segment.payload);
+        let next = self.receive.nxt();
         let accepted = self.receive.accept(segment.seq, payload, fin);
         if bytes > 0 {
+            if self.receive.nxt() != next {
+                self.ack_policy.on_next(now, self.rtt.rto());
+            }
             self.count_data(bytes, accepted.duplicate_bytes);
             self.bound_fin_wait(now);
         }
         if accepted.out_of_order || fin || self.config.delayed_ack.is_zero() {
             self.demand_ack();
         } else if self.ack_policy.is_owed() && !self.timers.is_set(Timer::DelayedAck) {
-            self.timers.set(Timer::DelayedAck, now + self.config.delayed_ack);
+            self.timers.set(Timer::DelayedAck, now + self.ack_policy.delay(self.config.delayed_ack, self.rtt.srtt()));
         }
         arrival.data = self.receive.has_ready();
         if accepted.fin {

@@ -48,11 +48,12 @@ impl Tcb {
         self.learn_nothing(segment, now);
         let bytes = segment.payload.sequence_len();
         self.receive.pass_by(bytes);
+        self.ack_policy.on_next(now, self.rtt.rto());
         self.count_data(bytes, 0);
         if self.config.delayed_ack.is_zero() {
             self.demand_ack();
         } else if !self.timers.is_set(Timer::DelayedAck) {
-            self.timers.set(Timer::DelayedAck, now + self.config.delayed_ack);
+            self.timers.set(Timer::DelayedAck, now + self.ack_policy.delay(self.config.delayed_ack, self.rtt.srtt()));
         }
     }
 

@@ -45,6 +45,7 @@ impl Tcb {
             Timer::TailProbe => self.on_tail_probe_timeout(now),
             Timer::DelayedAck => {
                 if self.ack_policy.is_owed() {
+                    self.ack_policy.on_waited(self.rtt.rto());
                     self.demand_ack();
                 }
             }

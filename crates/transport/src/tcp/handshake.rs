@@ -128,7 +128,7 @@ impl Tcb {
             eifel: Eifel::Idle,
             round_end: iss + 1,
             cwnd_limited: false,
-            ack_policy: AckPolicy::new(),
+            ack_policy: AckPolicy::new(config.delayed_ack, config.era.ack_delay),
             ecn: EcnState::default(),
             due: Due::default(),
             timers: TimerTable::new(),

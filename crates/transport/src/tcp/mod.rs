@@ -16,6 +16,7 @@
 //! | `path_mtu.rs`, `probing.rs` | how large packets may be, and how that is found out |
 //! | `receive.rs`, `ack_policy.rs` | receive sequence space and ACKs |
 
+mod ack_delay;
 mod ack_policy;
 mod acknowledgment;
 mod arrival;

@@ -5,7 +5,7 @@ use units::text::Text;
 
 use super::Complaint;
 use super::link::DELAY_MAX;
-use crate::scenario::{Binding, Connection, Era, Relay, RelayMode, Scenario};
+use crate::scenario::{AckDelay, Binding, Connection, Era, Relay, RelayMode, Scenario};
 
 pub(super) fn check_era(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let connection = &scenario.connection;
@@ -57,6 +57,10 @@ fn check_together(connection: &Connection, found: &mut Vec<Complaint>) {
     if !era.reinjection && connection.scheduler_reinjects() {
         let problem = format!("the scheduler \"{}\" does nothing without it", connection.scheduler);
         refuse("reinjection", &problem, "write true, or choose another connection.scheduler");
+    }
+    if era.ack_delay == AckDelay::Adaptive && connection.delayed_ack.is_zero() {
+        let remedy = "write a connection.delayed_ack, as \"40 ms\", or remove it";
+        refuse("ack_delay", "ACKs that do not wait have no delay to adapt", remedy);
     }
     if !era.limited_transmit && connection.sack {
         let remedy = "write connection.sack = false as well, or remove it";

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use lab::scenario::{
-    Analysis, Attack, Binding, Connection, Host, Link, LocalTraffic, Metrics, Queue, Relay, RelayMode, Scenario,
-    SelectionMethod, Target, Wlan, Workload, WorkloadKind,
+    AckDelay, Analysis, Attack, Binding, Connection, Host, Link, LocalTraffic, Metrics, Queue, Relay, RelayMode,
+    Scenario, SelectionMethod, Target, Wlan, Workload, WorkloadKind,
 };
 use units::text::Text;
 use units::{ByteCount, Duration};
@@ -110,6 +110,9 @@ fn fit_era(connection: &mut Connection) {
         era.reinjection_timeouts = 1;
     }
     era.limited_transmit |= connection.sack;
+    if connection.delayed_ack.is_zero() {
+        era.ack_delay = AckDelay::Fixed;
+    }
 }
 
 fn metrics(times: Times, duration: Duration) -> Metrics {

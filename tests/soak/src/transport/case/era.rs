@@ -1,7 +1,7 @@
 //! What a host does as endpoints of other years did.
 
 use serde::{Deserialize, Serialize};
-use transport::era::{Binding, Era, PartialAcks, RtoFloor};
+use transport::era::{AckDelay, Binding, Era, PartialAcks, RtoFloor};
 
 /// See [`Era`]; nothing of it by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,8 @@ pub struct EraCase {
     pub whole_rto_floor: bool,
     /// RFC 6582 section 4, Slow-but-Steady.
     pub every_partial_ack: bool,
+    /// ACKs wait by what segments were apart.
+    pub adaptive_ack_delay: bool,
 }
 
 impl EraCase {
@@ -58,6 +60,7 @@ impl EraCase {
             tail_loss_probe: !self.no_tail_loss_probe,
             rto_floor: if self.whole_rto_floor { RtoFloor::Whole } else { RtoFloor::Variance },
             partial_acks: if self.every_partial_ack { PartialAcks::Every } else { PartialAcks::First },
+            ack_delay: if self.adaptive_ack_delay { AckDelay::Adaptive } else { AckDelay::Fixed },
         }
     }
 }

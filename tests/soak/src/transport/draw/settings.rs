@@ -104,19 +104,20 @@ fn era() -> impl Strategy<Value = EraCase> {
     );
     let switches =
         (odd(false, 0.2), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4));
-    let linux = (odd(false, 0.3), weighted(0.3, pick(&[5_u32, 2])));
-    let drawn = (sizes, linux, switches).prop_map(|(sizes, (autotuned, reinjection_timeouts), switches)| EraCase {
-        subflow_send_buffer_bytes: sizes.0.filter(|_| !autotuned),
-        autotuned,
+    let linux = (odd(false, 0.3), weighted(0.3, pick(&[5_u32, 2])), odd(false, 0.3));
+    let drawn = (sizes, linux, switches).prop_map(|(sizes, linux, switches)| EraCase {
+        subflow_send_buffer_bytes: sizes.0.filter(|_| !linux.0),
+        autotuned: linux.0,
         subflow_window_bytes: sizes.1,
         initial_ssthresh_bytes: sizes.2,
         no_reinjection: switches.0,
-        reinjection_timeouts,
+        reinjection_timeouts: linux.1,
         no_limited_transmit: switches.1,
         no_rack: switches.2,
         no_tail_loss_probe: switches.3,
         whole_rto_floor: switches.4,
         every_partial_ack: switches.5,
+        adaptive_ack_delay: linux.2,
     });
     prop_oneof![1 => Just(EraCase::default()), 1 => drawn]
 }

@@ -129,6 +129,16 @@ pub const CONDITIONS: &[Condition] = &[
         ],
     ),
     world(
+        "linux-sender",
+        "the source that people have: Linux's scheduler, buffers and reinjection, as base/linux.toml models them",
+        &[
+            WithScheduler("connection.scheduler=linux"),
+            WithScheduler("connection.era.binding=autotuned"),
+            WithoutRemedy("connection.era.reinjection_timeouts=5"),
+            Always("connection.hystart=false"),
+        ],
+    ),
+    world(
         "thesis-ns3",
         "what the thesis ran on, as far as it is known: the endpoints of ns-3 of 2012 to 2014, its queues, short units",
         &[

@@ -1,0 +1,114 @@
+//! How long an ACK waits for more data where that goes by what segments were apart, as in Linux (`icsk_ack.ato`).
+//!
+//! ```text
+//! gap      between two segments that were next in order
+//! least    ConnectionConfig::delayed_ack, in Linux 40 ms (TCP_ATO_MIN)
+//! delay    least at first; then with each segment
+//!          gap <= least / 2             delay / 2 + least / 2
+//!          least / 2 < gap < delay      delay / 2 + gap
+//!          after an ACK waited in vain: 2 delay, the RTO at most
+//!          after data that were there already, or a gap above the RTO: least, and 16 segments are acknowledged at once
+//! wait     min(delay, 200 ms, max(SRTT, least))
+//! ```
+//!
+//! So a peer with a window of one segment waits for its ACK up to another round-trip time, in each.
+
+use units::{Duration, Instant};
+
+/// What Linux waits at most (`TCP_DELACK_MAX`).
+const DELAY_MAX: Duration = Duration::from_millis(200);
+
+/// The delay of one subflow's ACKs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AdaptiveDelay {
+    least: Duration,
+    delay: Duration,
+    last_at: Option<Instant>,
+}
+
+impl AdaptiveDelay {
+    /// Waits for `least` (`TCP_ATO_MIN`) as long as nothing is known.
+    pub(super) fn new(least: Duration) -> Self {
+        Self { least, delay: least, last_at: None }
+    }
+
+    /// The next data have arrived. Gives whether that took so long that the peer may have timed out.
+    pub(super) fn on_next(&mut self, now: Instant, rto: Duration) -> bool {
+        let Some(before) = self.last_at.replace(now) else { return false };
+        let gap = now.saturating_since(before);
+        if gap <= self.least / 2 {
+            self.delay = self.delay / 2 + self.least / 2;
+        } else if gap < self.delay {
+            self.delay = self.delay / 2 + gap;
+        }
+        gap > rto
+    }
+
+    /// Nothing has come while an ACK waited.
+    pub(super) fn on_waited(&mut self, rto: Duration) {
+        self.delay = self.delay.saturating_mul(2).min(rto.max(self.least));
+    }
+
+    /// The peer has sent again, or may have to.
+    pub(super) fn begin_anew(&mut self) {
+        self.delay = self.least;
+    }
+
+    /// How long an ACK may wait now; beyond `least` no longer than a round-trip time.
+    pub(super) fn get(&self, srtt: Option<Duration>) -> Duration {
+        self.delay.min(srtt.map_or(DELAY_MAX, |srtt| srtt.clamp(self.least, DELAY_MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn after(gaps_ms: &[u64]) -> AdaptiveDelay {
+        let mut delay = AdaptiveDelay::new(ms(40));
+        let mut now = Instant::ZERO;
+        delay.on_next(now, ms(300));
+        for gap in gaps_ms {
+            now += ms(*gap);
+            delay.on_next(now, ms(300));
+        }
+        delay
+    }
+
+    #[test]
+    fn comes_to_twice_what_segments_are_apart() {
+        let far = Some(ms(1000));
+        assert_eq!(after(&[]).get(far), ms(40));
+        assert_eq!(after(&[1, 20, 1]).get(far), ms(40));
+        assert_eq!(after(&[30]).get(far), ms(50));
+        // 50, 70, 95, 107.5
+        assert_eq!(after(&[30, 45, 60, 60]).get(far), Duration::from_micros(107_500));
+        assert_eq!(after(&[30, 45, 1]).get(far), ms(55));
+        assert_eq!(after(&[250, 250]).get(far), ms(40), "no ACK waits for so long");
+    }
+
+    #[test]
+    fn grows_by_waits_in_vain_up_to_a_round_trip() {
+        let mut delay = AdaptiveDelay::new(ms(40));
+        let got = [(); 4].map(|()| {
+            delay.on_waited(ms(300));
+            [None, Some(ms(100)), Some(ms(5))].map(|srtt| delay.get(srtt).as_millis())
+        });
+        assert_eq!(got, [[80, 80, 40], [160, 100, 40], [200, 100, 40], [200, 100, 40]]);
+        delay.begin_anew();
+        assert_eq!(delay.get(None), ms(40));
+    }
+
+    #[test]
+    fn tells_gaps_in_which_the_peer_may_have_timed_out() {
+        let mut delay = AdaptiveDelay::new(ms(40));
+        let at = |millis| Instant::ZERO + ms(millis);
+        assert!(!delay.on_next(at(1000), ms(300)), "the first");
+        assert!(!delay.on_next(at(1300), ms(300)));
+        assert!(delay.on_next(at(1601), ms(300)));
+    }
+}
