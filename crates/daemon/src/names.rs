@@ -24,6 +24,8 @@ use std::time::Duration;
 
 use linux::uplink::Uplink;
 
+use ask::NoAddress;
+
 use crate::proxy::resolver::{Lookup, TOO_LATE, explain, is_silence};
 
 /// What the system's resolver may take before uplinks are asked beside it: a working one answers sooner.
@@ -38,7 +40,10 @@ pub fn over_uplinks(system: Lookup, uplinks: impl Fn() -> Vec<Uplink> + Send + S
         let answer = by_system(&system, name, &abandoned);
         match answer {
             Err(error) if is_silence(&explain(&error)) && servers::may_be_asked(name) => {
-                ask::ask(name, &servers::list(&uplinks())).ok_or(error)
+                ask::ask(name, &servers::list(&uplinks())).map_err(|why| match why {
+                    NoAddress::Silence => error,
+                    why => io::Error::other(why),
+                })
             }
             answer => answer,
         }
