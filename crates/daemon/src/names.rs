@@ -8,10 +8,12 @@
 //! message  a question and what answers it: octets
 //! servers  whom to ask, over which uplink
 //! ask      asks all of them at once
+//! own      whether those that programs of this device ask answer
 //! ```
 
 mod ask;
 mod message;
+pub mod own;
 mod servers;
 
 use std::io;
