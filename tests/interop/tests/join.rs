@@ -85,6 +85,9 @@ fn a_program_gets_what_both_phones_carry_and_nothing_is_left() {
     let plan = net.laptop.run(|| rehearse(&options(&[Tier::Primary; 2]))).unwrap().unwrap().to_string();
     assert!(plan.contains("masquerade") && plan.contains("undo"), "{plan}");
     assert_eq!(net.state(), before, "a rehearsal changes nothing");
+    let priced = JoinOptions { prices: vec![("foo".into(), 3)], ..options(&[Tier::Primary; 2]) };
+    let refused = net.laptop.run(|| rehearse(&priced)).unwrap().err().unwrap().to_string();
+    assert!(refused.contains("--price foo=3: there is no uplink foo"), "{refused}");
     let joined = start(&net, options(&[Tier::Primary; 2]));
     wait_for(curl(&files, &net, &joined.ready));
     assert!(files.arrived());
