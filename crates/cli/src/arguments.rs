@@ -457,7 +457,7 @@ pub struct Set {
     is killed; docs/relay.md says more.")]
 pub struct Relay {
     /// The interface that reaches the Internet: wwan0
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = uplink)]
     pub share: Option<String>,
     /// Show a code with which one more device is paired, within 5 minutes
     #[arg(long, conflicts_with = "dry_run")]
@@ -566,7 +566,7 @@ pub struct Doctor {
     #[arg(value_name = "SERVER[:PORT]")]
     pub servers: Vec<String>,
     /// An interface to look at; repeatable; by default all that reach the Internet
-    #[arg(long = "interface", value_name = "NAME")]
+    #[arg(long = "interface", value_name = "NAME", value_parser = uplink)]
     pub interfaces: Vec<String>,
     /// Fetch 5 MB of URL, for 5 s at most, over every uplink, one after the other, to estimate rates
     #[arg(long, value_name = "URL")]
@@ -600,7 +600,7 @@ pub struct Get {
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub via: Vec<IpAddr>,
     /// An interface of this host that reaches the Internet by itself, like a tethered phone; repeatable, one for each path
-    #[arg(long = "interface", value_name = "NAME", conflicts_with = "via")]
+    #[arg(long = "interface", value_name = "NAME", conflicts_with = "via", value_parser = uplink)]
     pub interfaces: Vec<String>,
     /// With --interface: print what would be changed on this host, each step with its undo, and change nothing
     #[arg(long, requires = "interfaces")]
@@ -637,7 +637,15 @@ fn patience(text: &str) -> Result<Duration, String> {
 }
 
 fn tiered(text: &str) -> Result<(String, Tier), String> {
-    if text.contains('=') { with_tier(text) } else { Ok((text.into(), Tier::Primary)) }
+    if text.contains('=') { with_tier(text) } else { Ok((uplink(text)?, Tier::Primary)) }
+}
+
+/// The name of an interface or a relay, which an empty variable of a script is not.
+fn uplink(text: &str) -> Result<String, String> {
+    match text.trim().is_empty() {
+        true => Err("the name is missing: write that of an uplink, like usb0".into()),
+        false => Ok(text.into()),
+    }
 }
 
 /// One change of a running daemon.
@@ -665,7 +673,7 @@ fn change(text: &str) -> Result<Change, String> {
 fn priced(text: &str) -> Result<(String, u32), String> {
     let (name, price) = text.rsplit_once('=').ok_or("write it like usb1=3")?;
     let price = price.parse().map_err(|_| format!("a price is a whole number from 0 to {}, like usb1=3", u32::MAX))?;
-    Ok((name.into(), price))
+    Ok((uplink(name)?, price))
 }
 
 /// With whom to pair.
@@ -710,7 +718,7 @@ fn volume(text: &str) -> Result<Limit, String> {
 fn relay(text: &str) -> Result<RelayChoice, String> {
     let (rest, tier) = tiered(text)?;
     let (name, place) = rest.split_once('@').map_or((rest.as_str(), None), |(name, place)| (name, Some(place)));
-    Ok(RelayChoice { name: name.into(), address: place.map(str::parse).transpose()?, tier })
+    Ok(RelayChoice { name: uplink(name)?, address: place.map(str::parse).transpose()?, tier })
 }
 
 fn code(text: &str) -> Result<Code, String> {
@@ -731,7 +739,7 @@ fn target(text: &str) -> Result<Rate, String> {
 
 fn with_tier(text: &str) -> Result<(String, Tier), String> {
     let (name, tier) = text.rsplit_once('=').ok_or("write it like usb1=backup")?;
-    Ok((name.into(), tier.parse()?))
+    Ok((uplink(name)?, tier.parse()?))
 }
 
 fn address(text: &str) -> Result<IpAddr, String> {

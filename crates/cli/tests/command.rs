@@ -188,6 +188,23 @@ fn numbers_out_of_range_are_bad_input_by_name() {
 }
 
 #[test]
+fn names_of_uplinks_that_are_empty_are_said_to_be() {
+    for arguments in [
+        &["join", "--interface", ""][..],
+        &["join", "--interface", "=backup"],
+        &["join", "--relay", "@192.168.43.1"],
+        &["join", "--price", "=3"],
+        &["join", "set", "price.=3"],
+        &["join", "set", " =backup"],
+        &["doctor", "--interface", ""],
+        &["relay", "--share", ""],
+        &["get", "10.1.0.1/file", "--interface", ""],
+    ] {
+        anabranch(arguments).code(2).stderr(contains("the name is missing: write that of an uplink, like usb0"));
+    }
+}
+
+#[test]
 fn a_variant_that_is_not_there_is_bad_input() {
     anabranch(&["run", "demo", "--variant", "x"]).code(2).stderr(contains("no variants: leave --variant out"));
     anabranch(&["run", "video", "--variant", "x"]).code(2).stderr(contains("known: three relays, one relay"));

@@ -3,7 +3,7 @@
 //! ```text
 //! facts    what was found out: data
 //! collect  asks the machine: interfaces, firewalls, managers
-//! names    looks up the servers' addresses
+//! names    looks up the servers' addresses, and whether name servers answer
 //! inquiry  asks servers over uplinks, through an engine that is connected as that of a join is
 //! direct   asks them with sockets of the kernel, where that may not be
 //! measure  a short transfer over each uplink, if it is asked for
@@ -80,7 +80,7 @@ pub struct DoctorOptions {
 pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Result<Report> {
     let places = places(&options.servers)?;
     say("looking at this machine and its uplinks");
-    let lookup = names::begin(&places);
+    let lookup = names::begin(&places, &options.interfaces);
     let mut facts =
         Facts { machine: collect::machine(), uplinks_named: !options.interfaces.is_empty(), ..Facts::default() };
     if !facts.uplinks_named {
@@ -89,7 +89,7 @@ pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Resu
     let (uplinks, uplink_facts, others) = collect::uplinks(&options.interfaces);
     (facts.uplinks, facts.others) = (uplink_facts, others);
     collect::ask_gateways(&uplinks);
-    facts.servers = lookup.end(&places);
+    (facts.servers, facts.machine.name_servers) = lookup.end(&places);
     if !facts.relays.is_empty() {
         facts.left_out.push(format!(
             "the relays that this device is paired with ({}): `anabranch join` says which of them lend",

@@ -32,7 +32,7 @@ use linux::attachment::{Attachment, MTU};
 use linux::clock::{Jumps, Times};
 use linux::driver::{Driver, Remote};
 use linux::stop::Stop;
-use linux::uplink::{self, LENDER, Plan, Plumbing, Surroundings, Watch};
+use linux::uplink::{self, LENDER, Plan, Plumbing, Surroundings, Uplink, Watch};
 use linux::{EngineOptions, Error, Result};
 use serde_json::Value;
 use tracing::{debug, error, info, trace, warn};
@@ -46,7 +46,7 @@ use crate::names;
 use crate::proxy::choice::Tier;
 use crate::proxy::{Proxy, ProxyConfig};
 use keeper::Keeper;
-use roster::Roster;
+use roster::{Roster, unknown};
 use status::JoinStatus;
 pub(crate) use wanted::Found;
 pub use wanted::Wanted;
@@ -82,6 +82,7 @@ pub struct JoinOptions {
 pub fn rehearse(options: &JoinOptions) -> Result<Plan> {
     options.engine.apply(&mut options.proxy.connection.clone())?;
     let (uplinks, notes) = options.uplinks.rehearse()?;
+    check_prices(&options.prices, &uplinks)?;
     let mut plan = uplink::rehearse(&uplinks)?;
     plan.notes.extend(notes);
     Ok(plan)
@@ -97,6 +98,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     let mut proxy_config = options.proxy;
     options.engine.apply(&mut proxy_config.connection)?;
     let Found { uplinks, tiers, wrong, links } = options.uplinks.find(stop)?;
+    check_prices(&options.prices, &uplinks)?;
     tell_what_there_is(&wrong)?;
     let (Attachment { mut endpoint, tun, addresses }, paths) = uplink::attach(&uplinks)?;
     let device = tun.name().to_owned();
@@ -105,9 +107,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     let plumbing = Plumbing::lay(plan)?;
     let mut roster = Roster::new(&device, plumbing.paths(), &tiers);
     links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.heed_link(&status)));
-    for (uplink, price) in &options.prices {
-        roster.set_price(uplink, *price).map_err(|why| Error::Usage(format!("--price {uplink}={price}: {why}")))?;
-    }
+    options.prices.iter().try_for_each(|(name, price)| roster.set_price(name, *price)).map_err(Error::Usage)?;
     roster.set_target(options.target).map_err(Error::Usage)?;
     let mut driver = Driver::new(tun, MTU)?;
     driver.set_tap(options.engine.tap.clone());
@@ -161,6 +161,20 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
         end.stop();
         ended.map(|_| ())
     })
+}
+
+/// Each price is that of an uplink, and of one of its own: of two the last would win without a word.
+fn check_prices(prices: &[(String, u32)], uplinks: &[Uplink]) -> Result<()> {
+    let known: Vec<String> = uplinks.iter().map(|uplink| uplink.interface.clone()).collect();
+    for (position, (name, price)) in prices.iter().enumerate() {
+        if prices[..position].iter().any(|(other, _)| other == name) {
+            return Err(Error::Usage(format!("--price {name} is named twice: name one price of each uplink")));
+        }
+        if !known.contains(name) {
+            return Err(Error::Usage(format!("--price {name}={price}: {}", unknown(name, &known))));
+        }
+    }
+    Ok(())
 }
 
 /// Names are looked up over the uplinks that are there when one is asked for.
@@ -268,4 +282,26 @@ fn retier(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<()> {
             proxy.strand_all(endpoint, now);
         });
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_are_those_of_uplinks_one_each() {
+        let uplink = |name: &str| Uplink { interface: name.into(), index: 1, mtu: 1500, v4: None, v6: None };
+        let uplinks = [uplink("usb0"), uplink("usb1")];
+        let check = |prices: &[(&str, u32)]| {
+            let prices: Vec<_> = prices.iter().map(|(name, price)| ((*name).to_owned(), *price)).collect();
+            check_prices(&prices, &uplinks).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(&[("usb1", 3), ("usb0", 3)]), Ok(()));
+        assert_eq!(
+            check(&[("foo", 3)]).unwrap_err(),
+            "--price foo=3: there is no uplink foo: the uplinks are usb0, usb1"
+        );
+        let twice = check(&[("usb1", 3), ("usb0", 1), ("usb1", 4)]).unwrap_err();
+        assert_eq!(twice, "--price usb1 is named twice: name one price of each uplink");
+    }
 }

@@ -8,10 +8,12 @@
 //! message  a question and what answers it: octets
 //! servers  whom to ask, over which uplink
 //! ask      asks all of them at once
+//! own      whether those that programs of this device ask answer
 //! ```
 
 mod ask;
 mod message;
+pub mod own;
 mod servers;
 
 use std::io;
@@ -23,6 +25,8 @@ use std::thread;
 use std::time::Duration;
 
 use linux::uplink::Uplink;
+
+use ask::NoAddress;
 
 use crate::proxy::resolver::{Lookup, TOO_LATE, explain, is_silence};
 
@@ -38,7 +42,10 @@ pub fn over_uplinks(system: Lookup, uplinks: impl Fn() -> Vec<Uplink> + Send + S
         let answer = by_system(&system, name, &abandoned);
         match answer {
             Err(error) if is_silence(&explain(&error)) && servers::may_be_asked(name) => {
-                ask::ask(name, &servers::list(&uplinks())).ok_or(error)
+                ask::ask(name, &servers::list(&uplinks())).map_err(|why| match why {
+                    NoAddress::Silence => error,
+                    why => io::Error::other(why),
+                })
             }
             answer => answer,
         }

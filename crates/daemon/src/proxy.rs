@@ -12,6 +12,7 @@
 //! client    its socket
 //! opening   what it says first: socks, head
 //! exchange  a request of plain HTTP and its answer: head, framing
+//! parting   clients that have ended their stream, and servers that do not answer
 //! dial      connecting, the addresses of the server and our uplinks racing; losers of such races
 //! choice    which uplink a connection starts from
 //! bulk      whether a connection brings enough for several paths; priority acts on it
@@ -37,6 +38,7 @@ mod head;
 mod losers;
 mod meter;
 mod opening;
+mod parting;
 mod poller;
 mod priority;
 mod progress;

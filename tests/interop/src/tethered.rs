@@ -1,8 +1,9 @@
 //! A laptop with two tethered phones that look the same to it, and a server behind both.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 
 use linux::netns::{Keeper, Namespace};
 
@@ -202,6 +203,22 @@ impl Tethered {
         server
     }
 
+    /// A name server on a phone, as those that tether have, which knows one name, `files.test`. Of `none.test` it says that there is none,
+    /// and of `broken.test` that it could not find it out. It ends with the test.
+    ///
+    /// # Panics
+    /// If the phone has one already.
+    pub fn name_server(&self, number: usize) {
+        let place = (self.lan(number)[1].clone(), 53);
+        let socket = self.phone(number).run(|| UdpSocket::bind(place)).unwrap().unwrap();
+        thread::spawn(move || {
+            let mut room = [0; 512];
+            while let Ok((len, from)) = socket.recv_from(&mut room) {
+                let _ = socket.send_to(&name_answer(&room[..len]), from);
+            }
+        });
+    }
+
     /// All of the laptop that plumbing touches, as text.
     pub fn state(&self) -> String {
         let script = "for family in -4 -6; do ip $family rule; ip $family route show table all; done; nft list ruleset; \
@@ -222,4 +239,23 @@ pub fn output(namespace: &Namespace, program: &str, arguments: &[&str]) -> Strin
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments:?}: {said}");
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What answers a question (RFC 1035 section 4.1): the server's address for an A record, and nothing for others.
+fn name_answer(question: &[u8]) -> Vec<u8> {
+    let is_named = |name: &[u8]| question[12..].starts_with(name);
+    let code = match question {
+        _ if is_named(b"\x04none") => 3,
+        _ if is_named(b"\x06broken") => 2,
+        _ => 0,
+    };
+    let is_known = is_named(b"\x05files") && question[question.len() - 4..] == [0, 1, 0, 1];
+    let mut answer = question.to_vec();
+    // QR, RA and the code, and how many answers there are.
+    (answer[2], answer[3], answer[7]) = (0x81, 0x80 | code, u8::from(is_known));
+    if is_known {
+        // Its name is that of the question.
+        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 10, 9, 9, 9]);
+    }
+    answer
 }

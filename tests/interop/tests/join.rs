@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -86,6 +85,9 @@ fn a_program_gets_what_both_phones_carry_and_nothing_is_left() {
     let plan = net.laptop.run(|| rehearse(&options(&[Tier::Primary; 2]))).unwrap().unwrap().to_string();
     assert!(plan.contains("masquerade") && plan.contains("undo"), "{plan}");
     assert_eq!(net.state(), before, "a rehearsal changes nothing");
+    let priced = JoinOptions { prices: vec![("foo".into(), 3)], ..options(&[Tier::Primary; 2]) };
+    let refused = net.laptop.run(|| rehearse(&priced)).unwrap().err().unwrap().to_string();
+    assert!(refused.contains("--price foo=3: there is no uplink foo"), "{refused}");
     let joined = start(&net, options(&[Tier::Primary; 2]));
     wait_for(curl(&files, &net, &joined.ready));
     assert!(files.arrived());
@@ -98,37 +100,12 @@ fn a_program_gets_what_both_phones_carry_and_nothing_is_left() {
     assert!(net.laptop.run(control::running).unwrap().unwrap().is_empty());
 }
 
-/// A name server on a phone, as those that tether have, which knows one name. It ends with the test.
-fn name_server(net: &Tethered, number: usize) {
-    let place = (net.lan(number)[1].clone(), 53);
-    let socket = net.phone(number).run(|| UdpSocket::bind(place)).unwrap().unwrap();
-    thread::spawn(move || {
-        let mut room = [0; 512];
-        while let Ok((len, from)) = socket.recv_from(&mut room) {
-            let _ = socket.send_to(&address_of_the_server(&room[..len]), from);
-        }
-    });
-}
-
-/// What answers a question (RFC 1035 section 4.1): 10.9.9.9 for an A record, and nothing for others.
-fn address_of_the_server(question: &[u8]) -> Vec<u8> {
-    let is_of_v4 = question[question.len() - 4..] == [0, 1, 0, 1];
-    let mut answer = question.to_vec();
-    // QR and RA, and how many answers there are.
-    (answer[2], answer[3], answer[7]) = (0x81, 0x80, u8::from(is_of_v4));
-    if is_of_v4 {
-        // Its name is that of the question.
-        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 10, 9, 9, 9]);
-    }
-    answer
-}
-
 #[test]
 fn names_are_found_over_the_phone_that_answers_where_the_devices_name_server_is_silent() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     let files = Files::new(BYTES / 4);
     let _server = net.web_server(files.path(), "0.0.0.0");
-    name_server(&net, 1);
+    net.name_server(1);
     let silent = |names_over_uplinks| {
         let mut options = JoinOptions { names_over_uplinks, ..options(&[Tier::Primary; 2]) };
         options.proxy.lookup = Arc::new(|_| {
@@ -140,6 +117,16 @@ fn names_are_found_over_the_phone_that_answers_where_the_devices_name_server_is_
     let joined = start(&net, silent(true));
     wait_for(curl_from(&files, &net, &joined.ready, url));
     assert!(files.arrived());
+    // What name servers say of a name that has no address is told as it is.
+    for (name, why) in
+        [("none.test", "it does not exist"), ("empty.test", "it has none"), ("broken.test", "could not find it out")]
+    {
+        let url = format!("http://{name}:8000/");
+        let proxy = format!("http://{}", joined.ready);
+        let said =
+            output(&net.laptop, "curl", &["-sS", "--max-time", "30", "--proxy", &proxy, "-w", "%{http_code}", &url]);
+        assert!(said.contains(why) && said.ends_with("502"), "{name}: {said}");
+    }
     joined.end().unwrap();
     let joined = start(&net, silent(false));
     assert!(!curl_from(&files, &net, &joined.ready, url).0.wait().unwrap().success());

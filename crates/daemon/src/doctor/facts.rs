@@ -57,6 +57,17 @@ pub struct Machine {
     pub dropping_chains: Option<Vec<Chain>>,
     /// A tunnel that takes this host's default route.
     pub vpn: Option<Vpn>,
+    /// The name servers that programs of this machine ask.
+    pub name_servers: Vec<NameServer>,
+}
+
+/// A name server that `/etc/resolv.conf` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct NameServer {
+    /// Where it is.
+    pub ip: IpAddr,
+    /// Whether it can be asked: it answers, and not that it could not find out what everybody knows.
+    pub answers: bool,
 }
 
 /// What the kernel says of its MPTCP.
@@ -170,6 +181,8 @@ pub struct ServerFacts {
     pub addresses: Vec<IpAddr>,
     /// Why there are none.
     pub lookup_failed: Option<String>,
+    /// This machine's name servers did not find them, and name servers were asked over each uplink, as a join does.
+    pub over_uplinks: bool,
 }
 
 impl ServerFacts {

@@ -1,7 +1,10 @@
-//! Looks names up beside everything else, as the other programs of this device do, and waits no longer than a while.
+//! Looks names up beside everything else, as a join does: as the other programs of this device do and, where no name server answers them, over each
+//! uplink. Asks meanwhile whether this device's own name servers answer. Waits no longer than a while.
 
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
@@ -10,40 +13,62 @@ use linux::clock::Clock;
 use linux::stop::Stop;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::facts::ServerFacts;
+use super::collect;
+use super::facts::{NameServer, ServerFacts};
+use crate::names::{over_uplinks, own};
 use crate::proxy::resolver::{TOO_LATE, explain, system_lookup};
 
-/// How long the name servers may take.
-const PATIENCE: Duration = Duration::from_secs(4);
+/// How long the name servers may take, the system's and then those of the uplinks.
+const PATIENCE: Duration = Duration::from_millis(4_800);
 
 /// Look-ups under way.
 pub struct Lookup {
-    answers: Receiver<(usize, Result<Vec<IpAddr>, String>)>,
+    answers: Receiver<(usize, Found)>,
+    own: Receiver<Vec<(IpAddr, bool)>>,
 }
 
-/// Begins to look for the addresses of `places`.
-pub fn begin(places: &[(String, u16)]) -> Lookup {
+/// What came of one.
+struct Found {
+    answer: Result<Vec<IpAddr>, String>,
+    over_uplinks: bool,
+}
+
+/// Begins to look for the addresses of `places`, if need be over `interfaces`, or over all uplinks there are if none is named.
+pub fn begin(places: &[(String, u16)], interfaces: &[String]) -> Lookup {
     let (tell, answers) = channel();
     for (position, (name, _)) in places.iter().enumerate() {
-        let (name, told, lookup) = (name.clone(), tell.clone(), system_lookup());
-        let look = move || {
-            let answer = match lookup(&name) {
-                Ok(addresses) if addresses.is_empty() => Err("it has none".to_owned()),
-                Ok(addresses) => Ok(addresses),
-                Err(error) => Err(explain(&error)),
-            };
-            // Nobody waits for one that is too late.
-            let _ = told.send((position, answer));
-        };
-        // One that cannot begin never answers.
-        let _ = thread::Builder::new().name("resolver".into()).spawn(look);
+        let (name, told, interfaces) = (name.clone(), tell.clone(), interfaces.to_vec());
+        // Nobody waits for one that is too late.
+        beside(move || drop(told.send((position, find(&name, interfaces)))));
     }
-    Lookup { answers }
+    let (tell, own) = channel();
+    beside(move || drop(tell.send(own::look())));
+    Lookup { answers, own }
+}
+
+/// Does something in a thread. What cannot begin never answers.
+fn beside(work: impl FnOnce() + Send + 'static) {
+    let _ = thread::Builder::new().name("resolver".into()).spawn(work);
+}
+
+fn find(name: &str, interfaces: Vec<String>) -> Found {
+    let asked = Arc::new(AtomicBool::new(false));
+    let note = Arc::clone(&asked);
+    let uplinks = move || {
+        note.store(true, Ordering::Relaxed);
+        collect::uplinks(&interfaces).0
+    };
+    let answer = match over_uplinks(system_lookup(), uplinks)(name) {
+        Ok(addresses) if addresses.is_empty() => Err("it has none".to_owned()),
+        Ok(addresses) => Ok(addresses),
+        Err(error) => Err(explain(&error)),
+    };
+    Found { answer, over_uplinks: asked.load(Ordering::Relaxed) }
 }
 
 impl Lookup {
-    /// Waits for the answers, for a while.
-    pub fn end(self, places: &[(String, u16)]) -> Vec<ServerFacts> {
+    /// Waits for the answers, for a while: the servers, and this device's name servers.
+    pub fn end(self, places: &[(String, u16)]) -> (Vec<ServerFacts>, Vec<NameServer>) {
         let server = |(name, port): &(String, u16)| {
             let shown = if name.contains(':') { format!("[{name}]") } else { name.clone() };
             ServerFacts {
@@ -57,14 +82,17 @@ impl Lookup {
         let clock = Clock::start();
         for _ in places {
             let left = PATIENCE.saturating_sub(Duration::from_nanos(clock.now().as_nanos()));
-            let Ok((position, answer)) = self.answers.recv_timeout(left) else { break };
+            let Ok((position, found)) = self.answers.recv_timeout(left) else { break };
             let server = &mut servers[position];
-            match answer {
+            server.over_uplinks = found.over_uplinks;
+            match found.answer {
                 Ok(addresses) => (server.addresses, server.lookup_failed) = (addresses, None),
                 Err(why) => server.lookup_failed = Some(why),
             }
         }
-        servers
+        let left = PATIENCE.saturating_sub(Duration::from_nanos(clock.now().as_nanos()));
+        let own = self.own.recv_timeout(left).unwrap_or_default();
+        (servers, own.into_iter().map(|(ip, answers)| NameServer { ip, answers }).collect())
     }
 }
 

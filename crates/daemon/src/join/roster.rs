@@ -222,7 +222,8 @@ impl Roster {
     }
 }
 
-fn unknown(interface: &str, names: &[String]) -> String {
+/// What is said of an uplink that there is not.
+pub fn unknown(interface: &str, names: &[String]) -> String {
     format!("there is no uplink {interface}: the uplinks are {}", names.join(", "))
 }
 

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Protocol, Socket, Type};
 use units::Duration;
 
-use super::message::{ANSWER_BYTES_MAX, Family, answer, question};
+use super::message::{ANSWER_BYTES_MAX, Family, Said, answer, question};
 use super::servers::Server;
 
 /// When what was not answered is asked again, and when nobody waits any longer.
@@ -30,14 +30,43 @@ struct Question {
     is_answered: bool,
 }
 
-/// The addresses of a name; `None` if nobody gave any in time.
-pub fn ask(name: &str, servers: &[Server]) -> Option<Vec<IpAddr>> {
+/// Why there is no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum NoAddress {
+    /// Nobody answered in time.
+    #[error("no name server answered")]
+    Silence,
+    /// Whoever answered could not find it out.
+    #[error("name servers answered, and could not find it out")]
+    Untold,
+    /// It does not exist.
+    #[error("it does not exist, say the name servers of the uplinks")]
+    NoSuchName,
+    /// It exists.
+    #[error("it has none, say the name servers of the uplinks")]
+    None,
+}
+
+/// What the servers have said so far.
+#[derive(Debug)]
+struct Heard {
+    /// Of each family, from the first server that gave any.
+    addresses: [Vec<IpAddr>; 2],
+    /// The most that is known, should there be no address.
+    otherwise: NoAddress,
+}
+
+/// The addresses of a name.
+///
+/// # Errors
+/// If nobody gave any in time.
+pub fn ask(name: &str, servers: &[Server]) -> Result<Vec<IpAddr>, NoAddress> {
     let begin = |server| FAMILIES.into_iter().filter_map(move |family| Question::new(name, server, family).ok());
     let mut questions: Vec<Question> = servers.iter().flat_map(begin).take(QUESTIONS_MAX).collect();
     let clock = Clock::start();
     let now = clock.now();
     let (mut again_at, mut until) = (Some(now + AGAIN), now + PATIENCE);
-    let mut found: [Vec<IpAddr>; 2] = Default::default();
+    let mut heard = Heard { addresses: Default::default(), otherwise: NoAddress::Silence };
     while questions.iter().any(|question| !question.is_answered) && clock.now() < until {
         if again_at.is_some_and(|at| at <= clock.now()) {
             again_at = None;
@@ -46,19 +75,44 @@ pub fn ask(name: &str, servers: &[Server]) -> Option<Vec<IpAddr>> {
         }
         wait(&questions, again_at.map_or(until, |at| at.min(until)).saturating_since(clock.now()));
         for question in questions.iter_mut().filter(|question| !question.is_answered) {
-            let Some(addresses) = question.take(name) else { continue };
-            let place = &mut found[usize::from(question.family == Family::V6)];
-            if place.is_empty() && !addresses.is_empty() {
-                *place = addresses;
+            let Some(said) = question.take(name) else { continue };
+            // Who could not find it out may the second time.
+            question.is_answered = said != Said::CannotTell || again_at.is_none();
+            if heard.note(said, question.family) {
                 until = until.min(clock.now() + OTHER_FAMILY);
             }
         }
-        if found.iter().all(|addresses| !addresses.is_empty()) {
+        if heard.addresses.iter().all(|addresses| !addresses.is_empty()) {
             break;
         }
     }
-    let addresses = found.concat();
-    (!addresses.is_empty()).then_some(addresses)
+    heard.verdict()
+}
+
+impl Heard {
+    /// True if these are the first addresses of a family.
+    fn note(&mut self, said: Said, family: Family) -> bool {
+        let otherwise = match said {
+            Said::Addresses(addresses) if !addresses.is_empty() => {
+                let place = &mut self.addresses[usize::from(family == Family::V6)];
+                let is_first = place.is_empty();
+                if is_first {
+                    *place = addresses;
+                }
+                return is_first;
+            }
+            Said::Addresses(_) => NoAddress::None,
+            Said::NoSuchName => NoAddress::NoSuchName,
+            Said::CannotTell => NoAddress::Untold,
+        };
+        self.otherwise = self.otherwise.max(otherwise);
+        false
+    }
+
+    fn verdict(self) -> Result<Vec<IpAddr>, NoAddress> {
+        let addresses = self.addresses.concat();
+        if addresses.is_empty() { Err(self.otherwise) } else { Ok(addresses) }
+    }
 }
 
 /// Until something can be read, and no longer than `left`.
@@ -99,15 +153,11 @@ impl Question {
         self.socket.send(&self.octets).map(|_| ())
     }
 
-    /// The addresses that have come, none if there are none; `None` if nothing has. A server that cannot tell has answered too.
-    fn take(&mut self, name: &str) -> Option<Vec<IpAddr>> {
+    /// What the server says, if it has answered.
+    fn take(&mut self, name: &str) -> Option<Said> {
         let mut room = [0; ANSWER_BYTES_MAX];
         match self.socket.recv(&mut room) {
-            Ok(len) => {
-                let addresses = answer(&room[..len], self.id, name, self.family)?;
-                self.is_answered = true;
-                Some(addresses)
-            }
+            Ok(len) => answer(&room[..len], self.id, name, self.family),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => None,
             // Nobody is there (ICMP).
             Err(_) => {
@@ -115,5 +165,28 @@ impl Question {
                 None
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_says_the_most_counts() {
+        let of = |said: &[Said]| {
+            let mut heard = Heard { addresses: Default::default(), otherwise: NoAddress::Silence };
+            for said in said {
+                heard.note(said.clone(), Family::V4);
+            }
+            heard.verdict()
+        };
+        let address = IpAddr::from([192, 0, 2, 1]);
+        let (none, known) = (Said::Addresses(Vec::new()), Said::Addresses(vec![address]));
+        assert_eq!(of(&[]), Err(NoAddress::Silence));
+        assert_eq!(of(&[Said::CannotTell]), Err(NoAddress::Untold));
+        assert_eq!(of(&[Said::NoSuchName, Said::CannotTell]), Err(NoAddress::NoSuchName));
+        assert_eq!(of(&[none.clone(), Said::NoSuchName]), Err(NoAddress::None), "somebody knows it");
+        assert_eq!(of(&[Said::NoSuchName, none, known]), Ok(vec![address]));
     }
 }

@@ -24,6 +24,17 @@ impl Family {
     }
 }
 
+/// What a name server says of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Its addresses of one family; none: it exists, and has none.
+    Addresses(Vec<IpAddr>),
+    /// It does not exist.
+    NoSuchName,
+    /// The server could not find it out, or does not want to.
+    CannotTell,
+}
+
 /// A question for the addresses of a name; `None` if it cannot be one (RFC 1035 section 2.3.4).
 pub fn question(id: u16, name: &str, family: Family) -> Option<Vec<u8>> {
     let mut packet = Packet::new_query(id);
@@ -33,17 +44,21 @@ pub fn question(id: u16, name: &str, family: Family) -> Option<Vec<u8>> {
     packet.build_bytes_vec().ok()
 }
 
-/// The addresses that `octets` give, if they answer that question; none where there are none. `None`: they answer something else, or say that
-/// the server cannot tell.
-pub fn answer(octets: &[u8], id: u16, name: &str, family: Family) -> Option<Vec<IpAddr>> {
+/// What `octets` say, if they answer that question.
+pub fn answer(octets: &[u8], id: u16, name: &str, family: Family) -> Option<Said> {
     let packet = Packet::parse(octets).ok()?;
     let asked = packet.questions.first()?;
     let is_ours = packet.id() == id
         && packet.has_flags(PacketFlag::RESPONSE)
         && asked.qtype == QTYPE::TYPE(family.record())
         && asked.qname.to_string().eq_ignore_ascii_case(name.trim_end_matches('.'));
-    if !is_ours || !matches!(packet.rcode(), RCODE::NoError | RCODE::NameError) {
+    if !is_ours {
         return None;
+    }
+    match packet.rcode() {
+        RCODE::NoError => {}
+        RCODE::NameError => return Some(Said::NoSuchName),
+        _ => return Some(Said::CannotTell),
     }
     // Names behind aliases (CNAME) have other owners: a server that recurs gives what belongs to the question.
     let address = |data: &RData<'_>| match data {
@@ -51,7 +66,7 @@ pub fn answer(octets: &[u8], id: u16, name: &str, family: Family) -> Option<Vec<
         RData::AAAA(record) => Some(IpAddr::V6(Ipv6Addr::from(record.address))),
         _ => None,
     };
-    Some(packet.answers.iter().filter_map(|record| address(&record.rdata)).collect())
+    Some(Said::Addresses(packet.answers.iter().filter_map(|record| address(&record.rdata)).collect()))
 }
 
 #[cfg(test)]
@@ -82,12 +97,18 @@ mod tests {
         {
             let asked = question(7, "a.Example", family).unwrap();
             let octets = answered(&asked, |_| {});
-            assert_eq!(answer(&octets, 7, "a.example", family), Some(vec![address]));
-            let none = answered(&asked, |packet| {
-                packet.answers.clear();
-                *packet.rcode_mut() = RCODE::NameError;
-            });
-            assert_eq!(answer(&none, 7, "a.example", family), Some(Vec::new()));
+            assert_eq!(answer(&octets, 7, "a.example", family), Some(Said::Addresses(vec![address])));
+            let without = |code: RCODE| {
+                let octets = answered(&asked, |packet| {
+                    packet.answers.clear();
+                    *packet.rcode_mut() = code;
+                });
+                answer(&octets, 7, "a.example", family)
+            };
+            assert_eq!(without(RCODE::NoError), Some(Said::Addresses(Vec::new())));
+            assert_eq!(without(RCODE::NameError), Some(Said::NoSuchName));
+            assert_eq!(without(RCODE::ServerFailure), Some(Said::CannotTell));
+            assert_eq!(without(RCODE::Refused), Some(Said::CannotTell));
         }
     }
 
@@ -99,8 +120,6 @@ mod tests {
         assert_eq!(answer(&octets, 7, "b.example", Family::V4), None, "another name");
         assert_eq!(answer(&octets, 7, "a.example", Family::V6), None, "another family");
         assert_eq!(answer(&asked, 7, "a.example", Family::V4), None, "a question");
-        let refused = answered(&asked, |packet| *packet.rcode_mut() = RCODE::Refused);
-        assert_eq!(answer(&refused, 7, "a.example", Family::V4), None);
     }
 
     #[test]

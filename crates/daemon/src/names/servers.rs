@@ -6,11 +6,13 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use linux::uplink::Uplink;
 
 /// The port of name servers.
-const PORT: u16 = 53;
+pub const PORT: u16 = 53;
+/// Where the name servers of this device's programs are named.
+pub const RESOLV_CONF: &str = "/etc/resolv.conf";
 /// Where the system's name servers are named: the second has those behind the stub that systemd-resolved puts into the first.
-const FILES: [&str; 2] = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];
+const FILES: [&str; 2] = [RESOLV_CONF, "/run/systemd/resolve/resolv.conf"];
 /// Name servers of the system that are asked, at most: three is what resolvers read.
-const SYSTEM_MAX: usize = 3;
+pub const SYSTEM_MAX: usize = 3;
 
 /// A name server, to be asked over one uplink.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,13 +38,20 @@ pub fn list(uplinks: &[Uplink]) -> Vec<Server> {
 
 /// The name servers that files like `resolv.conf` name. What is on this device itself is the stub that was asked before.
 fn parse(text: &str) -> Vec<IpAddr> {
+    let mut servers = named(text);
+    servers.retain(|ip| !ip.is_loopback());
+    servers.truncate(SYSTEM_MAX);
+    servers
+}
+
+/// All name servers that such files name, each once.
+pub fn named(text: &str) -> Vec<IpAddr> {
     let mut servers: Vec<IpAddr> = Vec::new();
     for line in text.lines() {
         let mut words = line.split_whitespace();
         let address = (words.next() == Some("nameserver")).then(|| words.next()?.parse::<IpAddr>().ok()).flatten();
-        servers.extend(address.filter(|ip| !ip.is_loopback() && !servers.contains(ip)));
+        servers.extend(address.filter(|ip| !servers.contains(ip)));
     }
-    servers.truncate(SYSTEM_MAX);
     servers
 }
 

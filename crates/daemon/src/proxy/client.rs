@@ -94,6 +94,11 @@ impl Client {
         }
     }
 
+    /// Whether the end of the client's stream is there, though octets before it may be unread.
+    pub fn sends_no_more(&self) -> bool {
+        self.read_ended || self.finished
+    }
+
     /// Whether the client has ended its stream.
     pub fn is_finished(&self) -> bool {
         self.finished

@@ -97,8 +97,9 @@ impl Proxy {
         match self.sessions.contains(key) {
             true if moved => self.note_moved(key, now),
             true => self.note_busy(key, now),
-            false => {}
+            false => return false,
         }
+        self.part(key, endpoint, now);
         false
     }
 
@@ -193,16 +194,16 @@ impl Proxy {
     /// A client has said where it wants to go; true if octets can pass at once.
     fn go(&mut self, key: usize, target: Target, purpose: Purpose, endpoint: &mut Endpoint, now: Instant) -> bool {
         let session = &mut self.sessions[key];
-        match purpose {
-            Purpose::Forward(forward)
-                if session.server.as_ref().is_some_and(|server| server.target == target && server.is_open()) =>
-            {
+        let kept = session.server.as_mut().filter(|server| server.target == target && server.is_open());
+        match (purpose, kept) {
+            (Purpose::Forward(forward), Some(server)) => {
                 self.timers.set(key, None);
+                server.acked_at_parting = None;
                 session.to_server = forward.head.clone().into();
                 session.stage = Stage::Exchange(Box::new(Exchange::new(*forward, true)));
                 true
             }
-            purpose => {
+            (purpose, _) => {
                 self.drop_server(key, false, endpoint, now);
                 self.resolve(key, target, purpose, endpoint, now);
                 false
@@ -427,7 +428,7 @@ impl Proxy {
             }
             Stage::Opening => self.finish(key, End::Finished, endpoint, now),
             Stage::Ending => self.finish(key, End::ClientGone, endpoint, now),
-            Stage::Tunnel | Stage::Exchange(_) => {}
+            Stage::Tunnel | Stage::Exchange(_) => self.part_at_last(key, endpoint, now),
         }
     }
 

@@ -98,6 +98,8 @@ pub struct Server {
     pub harm: Harm,
     /// Uplinks from which it has no subflow.
     pub lacks: SmallVec<[Lack; 1]>,
+    /// What was acknowledged when it was looked last whether a client that sends no more still gets anything.
+    pub acked_at_parting: Option<u64>,
     finished: bool,
     shut: bool,
     /// Octets kept for a client that does not read them.
@@ -165,6 +167,7 @@ impl Server {
             rtts_seen: SmallVec::new(),
             harm: Harm::default(),
             lacks: SmallVec::new(),
+            acked_at_parting: None,
             finished: false,
             shut: false,
             room_bytes: ROOM_FIRST_BYTES,

@@ -13,10 +13,14 @@ use super::*;
 
 const UPLINK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 99, 0, 2));
 
+mod parting;
+
 struct World {
     proxy: Proxy,
     endpoint: Endpoint,
     clock: Clock,
+    /// How far time is ahead of the clock.
+    ahead: Duration,
     said: Receiver<String>,
 }
 
@@ -29,7 +33,13 @@ impl World {
         let say = Mutex::new(say);
         let say = move |line: &str| say.lock().unwrap().send(line.to_owned()).unwrap_or_default();
         let proxy = Proxy::new(config, &[], || {}, say).unwrap();
-        Self { proxy, endpoint: Endpoint::with_seed(EndpointConfig::default(), 1), clock: Clock::start(), said }
+        Self {
+            proxy,
+            endpoint: Endpoint::with_seed(EndpointConfig::default(), 1),
+            clock: Clock::start(),
+            ahead: Duration::ZERO,
+            said,
+        }
     }
 
     /// With an uplink behind which nobody is.
@@ -40,6 +50,10 @@ impl World {
         world
     }
 
+    fn now(&self) -> Instant {
+        self.clock.now() + self.ahead
+    }
+
     fn client(&self) -> TcpStream {
         let client = TcpStream::connect(self.proxy.local_addr()).unwrap();
         client.set_read_timeout(Some(std::time::Duration::from_millis(2))).unwrap();
@@ -48,7 +62,7 @@ impl World {
 
     /// What the driver does when it is time or something is to be read.
     fn turn(&mut self) {
-        let now = self.clock.now();
+        let now = self.now();
         self.proxy.handle_wake(&mut self.endpoint, now);
         if self.proxy.poll_timeout().is_some_and(|at| at <= now) {
             self.proxy.handle_timeout(&mut self.endpoint, now);

@@ -13,6 +13,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     findings.extend(vpn(facts));
     findings.extend(kernel_mptcp(&facts.machine));
     findings.extend(ipv6(facts));
+    findings.extend(name_servers(facts));
     findings
 }
 
@@ -133,4 +134,26 @@ fn ipv6(facts: &Facts) -> Option<Finding> {
     let text = "this kernel forwards IPv6 for all interfaces or none, and it is off: uplinks are used without IPv6 \
                 (sysctl -w net.ipv6.conf.all.forwarding=1, with accept_ra=2 for interfaces that are to keep their router)";
     concerned.then(|| Finding::note("ipv6-forwarding", MACHINE, text))
+}
+
+/// Name servers that programs of this machine ask in vain. A join helps itself; others do not.
+fn name_servers(facts: &Facts) -> Option<Finding> {
+    let servers = &facts.machine.name_servers;
+    let silent: Vec<String> =
+        servers.iter().filter(|server| !server.answers).map(|server| server.ip.to_string()).collect();
+    let late = facts.servers.iter().find(|server| server.over_uplinks && server.lookup_failed.is_none());
+    let text = match (silent.is_empty(), silent.len() < servers.len(), late) {
+        (true, _, None) => return None,
+        (true, _, Some(server)) => {
+            format!("this machine's name servers did not find {} in time; it was found over an uplink", server.name)
+        }
+        (false, true, _) => format!("the name server {} does not answer, so that names take long", list(&silent)),
+        (false, false, _) => format!(
+            "no name server of this machine answers ({}): programs find no names, and join asks over each uplink instead",
+            list(&silent)
+        ),
+    };
+    let remedy =
+        "look at /etc/resolv.conf (resolvectl status): it may name that of an uplink that is gone, or of a VPN";
+    Some(Finding::warning("names-silent", MACHINE, text).remedy(remedy))
 }

@@ -41,7 +41,7 @@ fn uplink(interface: &str, network: u8) -> UplinkFacts {
 
 fn server(name: &str) -> ServerFacts {
     let addresses = vec!["198.51.100.1".parse().unwrap()];
-    ServerFacts { name: name.into(), port: 443, addresses, lookup_failed: None }
+    ServerFacts { name: name.into(), port: 443, addresses, lookup_failed: None, over_uplinks: false }
 }
 
 fn inquiry(uplink: &str, server: &str, spoken: Spoken) -> Inquiry {
@@ -269,6 +269,32 @@ fn who_is_not_reached() {
         });
         assert_eq!(join_works(&one_name), works, "{why}");
     }
+}
+
+#[test]
+fn name_servers_that_do_not_answer_are_told() {
+    let said = |answers: &[bool], over_uplinks: bool| {
+        let facts = with(|facts| {
+            let ip = "192.0.2.53".parse().unwrap();
+            facts.machine.name_servers = answers.iter().map(|answers| NameServer { ip, answers: *answers }).collect();
+            facts.servers[0].over_uplinks = over_uplinks;
+        });
+        assert!(join_works(&facts), "it finds names by itself");
+        let text = judge(&facts).into_iter().find(|finding| finding.code == "names-silent").map(|finding| finding.text);
+        assert_eq!(asked(&facts).len(), usize::from(text.is_some()));
+        text.unwrap_or_default()
+    };
+    assert_eq!(said(&[], false), "");
+    assert_eq!(said(&[true, true], false), "");
+    assert!(said(&[false], true).contains("no name server of this machine answers (192.0.2.53)"));
+    assert!(said(&[false, true], false).contains("the name server 192.0.2.53 does not answer"));
+    assert!(said(&[true], true).contains("did not find s.example:443 in time"));
+    // Without a server nobody looks a name up, and it is told all the same.
+    let alone = with(|facts| {
+        facts.machine.name_servers = vec![NameServer { ip: "192.0.2.53".parse().unwrap(), answers: false }];
+        (facts.servers, facts.inquiries, facts.joins) = Default::default();
+    });
+    assert_eq!(asked(&alone), ["names-silent machine"]);
 }
 
 #[test]
