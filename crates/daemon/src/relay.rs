@@ -127,9 +127,7 @@ pub fn relay(
     show: impl Fn(&Invitation) + Sync,
 ) -> Result<()> {
     // First, so that nothing is made for a relay that cannot be.
-    if runs_here()? {
-        return Err(Error::Unready("a relay runs here already, and lends one interface: end it first".into()));
-    }
+    check_alone()?;
     let shared_uplink = find(&options.share)?;
     let store = Store::at(&options.state);
     let identity = store.identity()?;
@@ -204,6 +202,15 @@ fn pair(store: &Store, name: &Name, shared: &Mutex<Shared>, over: &Stop, show: &
 /// Whether an interface is shared already.
 fn runs_here() -> Result<bool> {
     Ok(control::running()?.iter().any(|device| device == LENDER))
+}
+
+/// # Errors
+/// If an interface is shared already.
+fn check_alone() -> Result<()> {
+    match runs_here()? {
+        true => Err(Error::Unready("a relay runs here already, and lends one interface: end it first".into())),
+        false => Ok(()),
+    }
 }
 
 /// The interface to share.

@@ -255,8 +255,9 @@ impl Scavenger {
     }
 
     fn heed_rates(&mut self, rates: Rates, carried_bps: f64, waited: Option<Waited>, span: Duration, now: Instant) {
-        // Ticks come late where hardly anything is lent, and stand for as much more.
-        let newest = 1.0 - (1.0 - NEWEST).powf(span.as_secs_f64() / TICK.as_secs_f64());
+        // Ticks come late where hardly anything is lent, and stand for several then.
+        let ticks = ((span + TICK / 2).as_millis() / TICK.as_millis()).clamp(1, 20);
+        let newest = 1.0 - (0..ticks).fold(1.0, |older, _| older * (1.0 - NEWEST));
         self.owner_bps += newest * (rates.owner_both_ways - self.owner_bps);
         // What acknowledges a lent download is slowed with that one, and no second time here.
         let is_acks = self.is_of_uploads() && self.lent_bps < ACKS_PART * self.lent_most_bps;
