@@ -51,9 +51,8 @@ impl<D, U> Courtesy<D, U> {
         &self.of_uploads
     }
 
-    /// A packet for a destination has come through the shared link, which counts `header_bytes` in front of its `octets`. Gives the one that
-    /// is lost for it, if any.
-    pub fn enter_down(&mut self, packet: D, octets: &[u8], header_bytes: u64, now: Instant) -> Option<D> {
+    /// A packet for a destination has come through the shared link, which counts `header_bytes` in front of its `octets`. False: it is lost.
+    pub fn enter_down(&mut self, packet: D, octets: &[u8], header_bytes: u64, now: Instant) -> bool {
         match self.passive_rtt.heed_down(octets, now) {
             Some(Wait::Somewhere(wait)) => {
                 self.scavenger.heed_wait(wait, false);
@@ -70,8 +69,8 @@ impl<D, U> Courtesy<D, U> {
         self.down.enter(packet, octets.len())
     }
 
-    /// A destination's packet wants to the shared link. Gives the one that is lost for it, if any.
-    pub fn enter_up(&mut self, packet: U, bytes: usize) -> Option<U> {
+    /// A destination's packet wants to the shared link. False: it is lost.
+    pub fn enter_up(&mut self, packet: U, bytes: usize) -> bool {
         self.up.enter(packet, bytes)
     }
 

@@ -206,8 +206,7 @@ impl Forwarder {
             let Some(slot) = wire::destination(packet.octets()).and_then(slot_of) else { continue };
             let packet = packet.take();
             shared.lending.count(packet.len())?;
-            let lost = self.courtesy.enter_down((slot, packet.clone()), &packet, shared.header_bytes, now);
-            if let Some((slot, _)) = lost {
+            if !self.courtesy.enter_down((slot, packet.clone()), &packet, shared.header_bytes, now) {
                 self.meters[usize::from(slot)].lost_packets += 1;
             }
         }
@@ -251,7 +250,7 @@ impl Forwarder {
 
     fn enter_up(&mut self, slot: u8, packet: Vec<u8>) {
         let bytes = packet.len();
-        if let Some((slot, _)) = self.courtesy.enter_up((slot, packet), bytes) {
+        if !self.courtesy.enter_up((slot, packet), bytes) {
             self.note_lost(slot);
         }
     }

@@ -60,23 +60,16 @@ impl<T> Shaper<T> {
         !self.waiting.is_empty()
     }
 
-    /// Takes a packet of `bytes` octets; gives the one that is lost, if that is too much: the last one before it. So the latest is always
-    /// there when a limit ends, and what acknowledges it tells the sender of all that was lost: without it, it would wait for its time-out,
-    /// which grows with the queue.
-    pub fn enter(&mut self, packet: T, bytes: usize) -> Option<T> {
+    /// Takes a packet of `bytes` octets; false: it is lost.
+    pub fn enter(&mut self, packet: T, bytes: usize) -> bool {
         let wait_max = if self.slowed.is_some() { SLOWED_WAIT_MAX } else { WAIT_MAX };
         let room = self.rate.map_or(usize::MAX, |rate| rate.bytes_in(wait_max) as usize);
-        let lost = if self.waiting.len() >= PACKETS_MIN && self.waiting_bytes + bytes > room {
-            self.waiting.pop_back()
-        } else {
-            None
-        };
+        if self.waiting.len() >= PACKETS_MIN && self.waiting_bytes + bytes > room {
+            return false;
+        }
         self.waiting_bytes += bytes;
         self.waiting.push_back((packet, bytes));
-        lost.map(|(packet, bytes)| {
-            self.waiting_bytes -= bytes;
-            packet
-        })
+        true
     }
 
     /// The next packet that may go by now.
@@ -112,7 +105,7 @@ mod tests {
         let (mut now, mut gone, mut lost) = (Instant::ZERO, 0, 0);
         while now < end {
             for number in 0..per_step {
-                lost += u64::from(shaper.enter(number, BYTES).is_some());
+                lost += u64::from(!shaper.enter(number, BYTES));
             }
             while shaper.leave(now).is_some() {
                 gone += 1;
@@ -136,7 +129,7 @@ mod tests {
     #[test]
     fn without_a_limit_everything_goes_at_once() {
         let mut shaper = Shaper::new(None);
-        assert!((0..10_000).all(|number| shaper.enter(number, BYTES).is_none()));
+        assert!((0..10_000).all(|number| shaper.enter(number, BYTES)));
         assert_eq!(shaper.next_at(), Some(Instant::ZERO));
         assert_eq!((0..10_000).map_while(|_| shaper.leave(Instant::ZERO)).count(), 10_000);
         assert_eq!(shaper.next_at(), None);
@@ -147,7 +140,7 @@ mod tests {
         let mut shaper = Shaper::new(Some(Rate::from_mbps(10)));
         shaper.slow_down(Some(Rate::from_bps(50_000)));
         // Half a second of its rate.
-        assert!((0..500).all(|number| shaper.enter(number, BYTES).is_none()));
+        assert!((0..500).all(|number| shaper.enter(number, BYTES)));
         let slow = (0..10).filter(|tenth| shaper.leave(Instant::from_millis(tenth * 100)).is_some()).count();
         assert_eq!(slow, 5, "every 200 ms");
         shaper.slow_down(None);
@@ -162,7 +155,7 @@ mod tests {
     #[test]
     fn a_slow_shaper_lets_a_window_wait() {
         let mut shaper = Shaper::new(Some(Rate::from_bps(64_000)));
-        assert_eq!((0..20).filter(|number| shaper.enter(*number, BYTES).is_none()).count(), 16);
+        assert_eq!((0..20).filter(|number| shaper.enter(*number, BYTES)).count(), 16);
         let first = shaper.leave(Instant::from_millis(1000));
         assert_eq!((first, shaper.leave(Instant::from_millis(1000))), (Some(0), None));
         let next = shaper.next_at().unwrap();

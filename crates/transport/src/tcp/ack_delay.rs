@@ -8,7 +8,7 @@
 //!          least / 2 < gap < delay      delay / 2 + gap
 //!          after an ACK waited in vain: 2 delay, the RTO at most
 //!          after data that were there already, or a gap above the RTO: least, and 16 segments are acknowledged at once
-//! wait     min(delay, 200 ms, max(SRTT, least))
+//! wait     min(delay, max(least, min(SRTT, 200 ms)))
 //! ```
 //!
 //! So a peer with a window of one segment waits for its ACK up to another round-trip time, in each.
@@ -56,7 +56,7 @@ impl AdaptiveDelay {
 
     /// How long an ACK may wait now; beyond `least` no longer than a round-trip time.
     pub(super) fn get(&self, srtt: Option<Duration>) -> Duration {
-        self.delay.min(srtt.map_or(DELAY_MAX, |srtt| srtt.clamp(self.least, DELAY_MAX)))
+        self.delay.min(srtt.unwrap_or(DELAY_MAX).min(DELAY_MAX).max(self.least))
     }
 }
 
@@ -101,6 +101,8 @@ mod tests {
         assert_eq!(got, [[80, 80, 40], [160, 100, 40], [200, 100, 40], [200, 100, 40]]);
         delay.begin_anew();
         assert_eq!(delay.get(None), ms(40));
+        // Whoever wants longer delays gets them.
+        assert_eq!(AdaptiveDelay::new(ms(500)).get(Some(ms(20))), ms(500));
     }
 
     #[test]

@@ -158,8 +158,6 @@ enum Owner {
     Stream(Rate),
     /// A download that begins while what is lent has all of the link.
     Download,
-    /// Likewise, of so many octets.
-    ShortDownload(u64),
     /// A download that has all of the link before anything is lent.
     FirstDownload,
     /// As the others, but the other way.
@@ -264,11 +262,8 @@ fn serve(mut server: EndpointHost, case: &Case, config: &ConnectionConfig) -> En
     for (number, port) in PORTS.into_iter().enumerate() {
         let transfer = Transfer::listen(place(SERVER, port), config.clone());
         let is_up = number % 2 == 1;
-        let source = match case.owner {
-            Owner::ShortDownload(bytes) if number == 2 => Source::pattern(bytes),
-            _ => Source::endless(),
-        };
-        server = server.app(if is_up { transfer.expecting(source) } else { transfer.sending(source) });
+        server =
+            server.app(if is_up { transfer.expecting(Source::endless()) } else { transfer.sending(Source::endless()) });
     }
     if let Owner::Stream(rate) = case.owner {
         server = server.app(stream(SERVER, OWNER, rate, BEGIN_S));
@@ -300,9 +295,7 @@ fn run(case: &Case) -> Vec<Row> {
         let it = match (host, case.owner) {
             (SERVER, _) => serve(it, case, &config),
             (LAPTOP, _) => it.app(transfer(host, usize::from(case.lends_up), !owner_is_first, &config)),
-            (OWNER, Owner::Download | Owner::FirstDownload | Owner::ShortDownload(_)) => {
-                it.app(transfer(host, 2, owner_is_first, &config))
-            }
+            (OWNER, Owner::Download | Owner::FirstDownload) => it.app(transfer(host, 2, owner_is_first, &config)),
             (OWNER, Owner::Upload | Owner::FirstUpload) => it.app(transfer(host, 3, owner_is_first, &config)),
             (OWNER, Owner::UpStream(rate)) => it.app(stream(OWNER, SERVER, rate, BEGIN_S)),
             _ => it.app(UdpSink::new(place(host, 9))),
@@ -390,26 +383,6 @@ fn a_download_of_the_owners_gets_all_and_nothing_can_be_spared_then() {
         let rows = run(&Case { owner: Owner::Download, ..cell });
         let handed_over = means(&rows, 20.0, 50.0);
         assert!(handed_over.owner > 0.98 * carries && handed_over.spare < 0.2, "{cell:?}: {handed_over:?}");
-    }
-}
-
-/// The first second from which on the owner takes nothing any more.
-fn end_of_owners(rows: &[Row]) -> f64 {
-    let is_over = |second: &f64| means(rows, second + 0.5, second + 1.5).owner < 0.2;
-    (12..60).map(f64::from).find(is_over).expect("the download has ended")
-}
-
-/// Of all seeds and sizes that were looked at, those in which a limit that lost whatever came last had its TCP wait for 15 s.
-#[test]
-fn what_is_lent_goes_on_soon_after_the_owners_download() {
-    for cell in cells() {
-        for (seed, bytes) in [(1, 2_000_000), (6, 2_000_000), (6, 12_000_000)] {
-            let carries = means(&run(&Case { seed, ..cell }), 20.0, 50.0).all;
-            let rows = run(&Case { owner: Owner::ShortDownload(bytes), seed, seconds: 70, ..cell });
-            let end_s = end_of_owners(&rows);
-            let lent = means(&rows, end_s + 5.0, end_s + 10.0).lent;
-            assert!(lent > 0.6 * carries, "{cell:?} seed {seed}: {lent} of {carries} after {end_s} s");
-        }
     }
 }
 
