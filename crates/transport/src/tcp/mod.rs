@@ -14,7 +14,7 @@
 //! | `acknowledgment.rs` | what an ACK tells: delivery, loss, round-trip time |
 //! | `scoreboard.rs`, `rack.rs`, `window.rs`, `rtt.rs` | loss recovery and congestion window |
 //! | `path_mtu.rs`, `probing.rs` | how large packets may be, and how that is found out |
-//! | `receive.rs`, `ack_policy.rs` | receive sequence space and ACKs |
+//! | `receive.rs`, `ack_policy.rs`, `ack_delay.rs` | receive sequence space and ACKs |
 
 mod ack_delay;
 mod ack_policy;
