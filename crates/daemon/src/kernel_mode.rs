@@ -41,7 +41,7 @@ use units::{Duration, Instant};
 
 use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
-use crate::join::keeper::{heed_clocks, note_renamed};
+use crate::join::keeper::{check_janitor, heed_clocks, note_renamed};
 use crate::join::roster::Roster;
 use crate::join::status::JoinStatus;
 use crate::join::{Found, Wanted, follow, rights};
@@ -52,8 +52,8 @@ use state::State;
 
 /// Between two looks at what passed, while there are connections.
 const LOOK: Duration = Duration::from_secs(2);
-/// Between two looks at the clocks.
-const CLOCKS: Duration = Duration::from_secs(5);
+/// Between two looks at the clocks and at the janitor.
+const LOOK_AROUND: Duration = Duration::from_secs(2);
 
 /// What to use.
 #[derive(Clone)]
@@ -151,6 +151,7 @@ impl Keeper<'_> {
             if stop.is_triggered() {
                 return Ok(());
             }
+            check_janitor(&mut self.plumbing);
             heed_clocks(&mut self.jumps, &mut self.watch);
             let events = self.monitor.events()?;
             lock(self.state).heed(&events, self.clock.now())?;
@@ -172,7 +173,7 @@ impl Keeper<'_> {
         let deadline = {
             let state = lock(self.state);
             let look_at = state.has_connections().then_some(look_at);
-            state.deadline().into_iter().chain(look_at).fold(now + CLOCKS, Instant::min)
+            state.deadline().into_iter().chain(look_at).fold(now + LOOK_AROUND, Instant::min)
         };
         // Rounded up, so as not to wake before it is time.
         let nanos = deadline.saturating_since(now).as_nanos() + 1_000_000;

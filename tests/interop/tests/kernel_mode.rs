@@ -269,13 +269,16 @@ fn what_a_killed_janitor_leaves_is_cleaned() {
     let before = net.state();
     let child = child(&net);
     wait_until("all is laid", || net.state().contains("path_manager:userspace"));
-    // The janitor first, or it would do its work. It is called with the namespace and what it works for.
+    // The janitor first, or it would do its work; both at once, or there would be another. It is called with the namespace and what it
+    // works for.
     let namespace = net.laptop.run(|| fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
     let number: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
     let pattern = format!("anabranch-janitor .* {number} {KERNEL}");
     let found = Command::new("pgrep").args(["-f", &pattern]).output().unwrap().stdout;
     let janitors = String::from_utf8(found).unwrap();
-    assert!(Command::new("kill").arg("-KILL").args(janitors.split_whitespace()).status().unwrap().success());
+    let ends =
+        Command::new("kill").arg("-KILL").args(janitors.split_whitespace()).arg(child.0.id().to_string()).status();
+    assert!(ends.unwrap().success());
     drop(child);
     sleep(Duration::from_millis(200));
     assert_ne!(net.state(), before, "the janitor was to be killed");

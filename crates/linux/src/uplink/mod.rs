@@ -57,7 +57,7 @@ pub use discover::{
 pub use kernel_plan::{KERNEL, kernel_plan, unbound_interface};
 pub use lending_plan::{LENDER, SLOTS_MAX, lending_plan, slot_addresses};
 pub use plan::{EnginePath, Plan, Purpose, Step, engine_paths, plan};
-pub use plumbing::{Plumbing, clean};
+pub use plumbing::{JanitorLoss, Plumbing, clean};
 pub use surroundings::{Setting, Surroundings};
 pub use watch::{Change, Watch};
 
