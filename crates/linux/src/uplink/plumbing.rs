@@ -41,6 +41,8 @@ impl Plumbing {
     pub fn lay(plan: Plan) -> Result<Self> {
         let claim = Claim::take(&plan.device)?;
         state::clean()?;
+        // What others have left elsewhere is no reason not to begin.
+        let _ = state::forget();
         let janitor = Janitor::start(&claim)?;
         let turn = Turn::take()?;
         let (purpose, device, paths) = (plan.purpose, plan.device, plan.paths);
@@ -227,4 +229,13 @@ fn failed(step: &Step, why: &str) -> Error {
 /// If the process may not.
 pub fn clean() -> Result<Vec<String>> {
     state::clean()
+}
+
+/// Removes what killed processes have written down in network namespaces that are no more: there is nothing left to be undone. Gives of how
+/// many devices that was.
+///
+/// # Errors
+/// If the process may not.
+pub fn forget() -> Result<usize> {
+    state::forget()
 }
