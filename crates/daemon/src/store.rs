@@ -14,15 +14,18 @@ mod text;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use cooperation::channel::{Identity, KEY_BYTES, PublicKey};
 use linux::driver::random_seed;
 use linux::{Error, Result};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use tracing::warn;
 
+use crate::lock;
 pub use changes::Changes;
 pub use peers::{Destination, Peers, Relay};
 
@@ -78,6 +81,7 @@ impl Store {
                 .trim()
                 .parse()
                 .map_err(|_| self.lost_identity(&format!("it should hold {} hexadecimal digits", 2 * KEY_BYTES)))?;
+            warn_if_exposed(&path);
             return Ok(Identity::from_secret(*octets.octets()));
         }
         // Whoever is paired with this device knows it by the key that it had.
@@ -145,6 +149,27 @@ impl Store {
     }
 }
 
+/// Says once of a key that others of this host may read it; it is used all the same, as WireGuard's tools do.
+fn warn_if_exposed(path: &Path) {
+    static TOLD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    if !is_exposed(path) {
+        return;
+    }
+    let mut told = lock(&TOLD);
+    if !told.iter().any(|known| known == path) {
+        warn!(
+            "{0} can be read by others, who can pass themselves off as this device with it: chmod 600 {0}",
+            path.display()
+        );
+        told.push(path.into());
+    }
+}
+
+/// Whether group or others may do anything with a file.
+fn is_exposed(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+}
+
 /// What to do about it, in parentheses, where that is known.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
@@ -172,8 +197,6 @@ fn read(path: &Path) -> Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
 
     fn store() -> (tempfile::TempDir, Store) {
@@ -189,6 +212,18 @@ mod tests {
         assert_eq!(store.identity().unwrap().public(), first);
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(store.folder()), mode(&store.path("identity"))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn a_key_that_others_may_read_is_exposed() {
+        let (_folder, store) = store();
+        store.identity().unwrap();
+        let path = store.path("identity");
+        for (mode, exposed) in [(0o600, false), (0o400, false), (0o640, true), (0o604, true), (0o620, true)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(is_exposed(&path), exposed, "{mode:o}");
+        }
+        assert!(store.identity().is_ok(), "it is used all the same");
     }
 
     #[test]
