@@ -207,9 +207,10 @@ impl Keeper<'_> {
     }
 
     fn lost(&self, interface: &str, why: String) {
-        let why = lock(self.state).why_lost(interface, why);
-        warn!(uplink = interface, "going on without {interface}: it {why}");
-        lock(self.state).lost(interface, why, self.clock.now());
+        let (why, is_news) = lock(self.state).lost(interface, why, self.clock.now());
+        if is_news {
+            warn!(uplink = interface, "going on without {interface}: it {why}");
+        }
     }
 
     fn usable(&mut self, uplink: Uplink) {

@@ -105,13 +105,12 @@ impl Keeper {
     }
 
     fn lost(&self, interface: &str, why: String) -> Result<()> {
-        let why = lock(&self.roster).why_lost(interface, why);
-        warn!(uplink = interface, "going on without {interface}: it {why}");
-        let addresses = lock(&self.roster).entry(interface).map(|entry| {
-            entry.lost = Some(why);
-            entry.addresses.clone()
-        });
-        if lock(&self.roster).used().is_empty() {
+        let (why, is_news) = lock(&self.roster).lose(interface, why);
+        if is_news {
+            warn!(uplink = interface, "going on without {interface}: it {why}");
+        }
+        let addresses = lock(&self.roster).entry(interface).map(|entry| entry.addresses.clone());
+        if is_news && lock(&self.roster).used().is_empty() {
             warn!("no uplink is left: new connections are refused, and those with MPTCP wait a minute for one");
         }
         self.change(addresses.unwrap_or_default(), Vec::new())

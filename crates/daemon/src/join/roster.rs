@@ -103,7 +103,9 @@ impl Roster {
             entry.lost = Some(why);
         }
         let lent_before = before.map(|before| before.lends).unwrap_or(Some("fully"));
-        let words = status.lends_in_words.filter(|_| status.lends != lent_before)?;
+        // That it lends no more is told when its device is lost, and once is enough.
+        let is_told_later = status.why_not().is_some() && entry.lost.is_none();
+        let words = status.lends_in_words.filter(|_| status.lends != lent_before && !is_told_later)?;
         Some(format!("the relay {} {words}", status.relay))
     }
 
@@ -139,10 +141,14 @@ impl Roster {
         self.entries.iter_mut().find(|entry| entry.uplink.interface == interface)
     }
 
-    /// Why an uplink is lost: what its relay has said counts more than that its device leads nowhere.
-    pub fn why_lost(&self, interface: &str, why: String) -> String {
-        let entry = self.position(interface).map(|index| &self.entries[index]);
-        entry.and_then(|entry| entry.link.as_ref()).and_then(LinkStatus::why_not).unwrap_or(why)
+    /// An uplink is lost. Gives why, and whether that is news: what its relay has said counts more than that its device leads nowhere, and was
+    /// told already if the device has changed since.
+    pub fn lose(&mut self, interface: &str, why: String) -> (String, bool) {
+        let Some(entry) = self.entry(interface) else { return (why, true) };
+        let why = entry.link.as_ref().and_then(LinkStatus::why_not).unwrap_or(why);
+        let before = entry.lost.replace(why.clone());
+        let is_news = before.as_ref() != Some(&why);
+        (why, is_news)
     }
 
     /// An octet over an uplink costs so much.
@@ -325,6 +331,12 @@ mod tests {
         assert_eq!(roster.heed_link(&status(None, false)), None, "it is lost: its device tells");
         assert!(roster.heed_link(&status(Some("fully"), false)).is_some());
         assert_eq!(roster.tier_of(0), Tier::Primary);
+        assert_eq!(roster.heed_link(&status(Some("ended"), false)), None, "it is about to be lost, which tells why");
+        for is_news in [true, false] {
+            let (why, told) = roster.lose("usb0", "has no carrier".into());
+            assert_eq!((why.as_str(), told), ("is not lent now: the relay anna ended", is_news));
+        }
+        assert_eq!(roster.heed_link(&status(Some("no-battery"), false)).unwrap(), "the relay anna no-battery");
     }
 
     #[test]

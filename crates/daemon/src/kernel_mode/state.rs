@@ -104,18 +104,12 @@ impl State {
         Ok(())
     }
 
-    /// See [`Roster::why_lost`].
-    pub fn why_lost(&self, interface: &str, why: String) -> String {
-        self.roster.why_lost(interface, why)
-    }
-
-    /// An uplink is lost.
-    pub fn lost(&mut self, interface: &str, why: String, now: Instant) {
-        if let Some(entry) = self.roster.entry(interface) {
-            entry.lost = Some(why);
-        }
+    /// An uplink is lost. Gives why, and whether that is news.
+    pub fn lost(&mut self, interface: &str, why: String, now: Instant) -> (String, bool) {
+        let told = self.roster.lose(interface, why);
         self.tell_uplinks();
         self.act(now);
+        told
     }
 
     /// An uplink is there, or is another than before. Gives whether it was lost.
