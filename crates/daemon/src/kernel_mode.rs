@@ -107,7 +107,7 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
     let monitor = Monitor::new()?;
     let ended_sockets = EndedSockets::new()?;
     let plumbing = Plumbing::lay(plan)?;
-    let mut roster = Roster::new(KERNEL, plumbing.paths(), &tiers);
+    let mut roster = Roster::new(KERNEL, &options.uplinks.state, plumbing.paths(), &tiers);
     links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.heed_link(&status)));
     let state = State::new(roster, paths);
     let server = server::Server::open(&Place::here()?, KERNEL, options.control_group)?;

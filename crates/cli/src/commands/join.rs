@@ -11,14 +11,14 @@ use daemon::links::LinkStatus;
 use daemon::pairing::{self, Invitation};
 use daemon::proxy::ProxyConfig;
 use daemon::scoped::ScopedAddress;
-use daemon::store::Store;
+use daemon::store::{Relay, Store};
 use lab::present::quantity;
 use linux::EngineOptions;
 use linux::stop::Stop;
-use linux::uplink::LENDER;
 use serde::Serialize;
 
 use crate::arguments::{self, Change, JoinOrder, PairTarget};
+use crate::commands::keys::Running;
 use crate::commands::status::chosen;
 use crate::commands::{device, engine};
 use crate::console;
@@ -107,15 +107,18 @@ fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), 
         Some(PairTarget::At(address)) => invitation_at(address.clone(), arguments)?,
         None => invitation_at(find_pairing()?, arguments)?,
     };
-    let known = store.peers()?.relays;
     let relay = pairing::accept(&store, &name, &invitation, &Stop::on_signals()?)?;
-    // One that it knew is used as before.
-    let is_new = known.iter().all(|known| known.name != relay);
-    let joins = is_new && control::running()?.iter().any(|device| device != LENDER);
-    let when = if joins { "; the one that runs here uses it when it is started again" } else { "" };
-    Ok(console::print(&format!(
-        "paired with {relay}: use it with `anabranch join`, or `anabranch join --relay {relay}`{when}\n"
-    ))?)
+    let is_it = |known: &&Relay| known.name == relay;
+    let key = store.peers()?.relays.iter().find(is_it).map(|known| known.key.to_string()).unwrap_or_default();
+    let mut text = format!("paired with {relay}: use it with `anabranch join`, or `anabranch join --relay {relay}`\n");
+    for running in Running::all().iter().filter(|running| running.joins()) {
+        text += &match running.hint(&arguments.state) {
+            Some(hint) => format!("{hint}\n"),
+            None if running.uses(&key) => format!("the `anabranch join` that runs here uses {relay} as before\n"),
+            None => format!("the `anabranch join` that runs here uses {relay} when it is started again\n"),
+        };
+    }
+    Ok(console::print(&text)?)
 }
 
 fn invitation_at(address: ScopedAddress, arguments: &arguments::Join) -> Result<Invitation, Failure> {

@@ -197,6 +197,7 @@ impl State {
         Ok(JoinStatus {
             version: env!("CARGO_PKG_VERSION"),
             device: self.roster.device.clone(),
+            state: self.roster.state.clone(),
             at: now,
             target_bps: None,
             uplinks,

@@ -39,6 +39,8 @@ pub struct LinkStatus {
     pub interface: String,
     /// What the relay is called here.
     pub relay: String,
+    /// Its public key.
+    pub key: String,
     /// Where it is.
     pub place: IpAddr,
     /// Whether it is there.
@@ -364,6 +366,7 @@ impl Link {
         LinkStatus {
             interface: self.interface.clone(),
             relay: self.relay.name.to_string(),
+            key: self.relay.key.to_string(),
             place: self.place.ip(),
             is_up,
             is_paired: self.is_known,
