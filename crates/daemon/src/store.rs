@@ -54,7 +54,8 @@ impl Store {
         let mut builder = DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(&self.folder);
         made.map_err(|error| {
-            let what = format!("make {}, where keys are kept{}", self.folder.display(), remedy(&error));
+            let remedy = dangling(&self.folder).unwrap_or_else(|| remedy(&error).into());
+            let what = format!("make {}, where keys are kept{remedy}", self.folder.display());
             Error::system(what)(error)
         })
     }
@@ -170,6 +171,20 @@ fn is_exposed(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
 }
 
+/// What to do about a symbolic link, the folder or one above it, that leads to nothing.
+fn dangling(folder: &Path) -> Option<String> {
+    let link = folder.ancestors().find(|path| fs::symlink_metadata(path).is_ok())?;
+    let target = fs::read_link(link).ok()?;
+    let is_dangling = fs::metadata(link).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    let link = link.display();
+    is_dangling.then(|| {
+        format!(
+            " ({link} is a symbolic link to {}, which is not there: make that, or remove the link)",
+            target.display()
+        )
+    })
+}
+
 /// What to do about it, in parentheses, where that is known.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
@@ -241,6 +256,17 @@ mod tests {
         }
         fs::write(store.path("peers.json"), [0xff, 0xfe]).unwrap();
         assert!(store.peers().unwrap_err().to_string().contains("restore it"));
+    }
+
+    #[test]
+    fn a_link_that_leads_to_nothing_is_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("state");
+        std::os::unix::fs::symlink("/no/such/folder", &link).unwrap();
+        for path in [link.clone(), link.join("deeper")] {
+            let why = Store::at(&path).identity().unwrap_err().to_string();
+            assert!(why.contains("state is a symbolic link to /no/such/folder, which is not there"), "{why}");
+        }
     }
 
     /// A power failure on a file system that does not keep its promises.

@@ -100,7 +100,7 @@ fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), 
     // Who may not write down what comes of it hears so before a code is asked for, and used up.
     store.identity()?;
     let invitation = match target {
-        Some(PairTarget::Invited(_)) if arguments.code.is_some() => {
+        Some(PairTarget::Invited(_)) if !arguments.code.is_empty() => {
             return Err(Failure::Input("the URI has the code in it: leave --code out".into()));
         }
         Some(PairTarget::Invited(invitation)) => invitation.clone(),
@@ -122,8 +122,12 @@ fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), 
 }
 
 fn invitation_at(address: ScopedAddress, arguments: &arguments::Join) -> Result<Invitation, Failure> {
-    let code = arguments.code.map_or_else(ask_for_code, Ok)?;
+    let code = if arguments.code.is_empty() { ask_for_code()? } else { code(&arguments.code.concat())? };
     Ok(Invitation::new(vec![address], code))
+}
+
+fn code(text: &str) -> Result<Code, Failure> {
+    text.trim().parse().map_err(|error: NoCode| Failure::Input(error.to_string()))
 }
 
 fn find_pairing() -> Result<ScopedAddress, Failure> {
@@ -140,7 +144,7 @@ fn ask_for_code() -> Result<Code, Failure> {
     if std::io::stdin().read_line(&mut line)? == 0 {
         return Err(Failure::Input("standard input has ended without a code: type it, or give it with --code".into()));
     }
-    line.trim().parse().map_err(|error: NoCode| Failure::Input(error.to_string()))
+    code(&line)
 }
 
 /// What is there now, and how to use it.
