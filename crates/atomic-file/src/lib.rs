@@ -89,12 +89,15 @@ impl Backing {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         match rustix::fs::open(folder, flags, Mode::from_raw_mode(MODE)) {
             Ok(file) if Path::new(DESCRIPTORS).exists() => Ok(Self::Nameless(file.into())),
-            _ => Self::open_named(folder),
+            Ok(_) => Self::open_named(folder),
+            // What says that there are no files without a name here says nothing about others.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Self::open_named(folder),
+            Err(errno) => Self::open_named(folder).map_err(|_| errno.into()),
         }
     }
 
     fn open_named(folder: &Path) -> io::Result<Self> {
-        builder().tempfile_in(folder).map(Self::Named)
+        builder().tempfile_in(folder).map(Self::Named).map_err(|error| bare(&error))
     }
 
     fn keep_private(&self) -> io::Result<()> {
@@ -126,11 +129,17 @@ fn give_name(file: &File, path: &Path) -> io::Result<()> {
     let link = |to: &Path| rustix::fs::linkat(CWD, &own, CWD, to, AtFlags::SYMLINK_FOLLOW);
     match link(path) {
         Err(Errno::EXIST) => {
-            let beside = builder().make_in(folder_of(path), |beside| Ok(link(beside)?))?;
+            let beside =
+                builder().make_in(folder_of(path), |beside| Ok(link(beside)?)).map_err(|error| bare(&error))?;
             Ok(beside.persist(path)?)
         }
         done => Ok(done?),
     }
+}
+
+/// What went wrong, without the name of a file that nobody has asked for.
+fn bare(error: &io::Error) -> io::Error {
+    error.kind().into()
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -294,7 +303,10 @@ mod tests {
     fn folders_are_refused() {
         let error = AtomicFile::create(Path::new("/")).unwrap_err();
         assert_eq!(error.to_string(), "cannot write /: is a folder\n  help: name a file in it");
-        assert!(AtomicFile::create(Path::new("/nowhere/at/all")).is_err());
+        for open in KINDS {
+            let error = AtomicFile::create_as(Path::new("/nowhere/at/all"), open).unwrap_err().to_string();
+            assert!(error.starts_with("cannot write /nowhere/at/all: ") && !error.contains(".anabranch"), "{error}");
+        }
     }
 
     #[test]

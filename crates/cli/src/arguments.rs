@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use cooperation::link::Name;
-use cooperation::link::pairing::Code;
 use daemon::links::RelayChoice;
 use daemon::pairing::{Invitation, SCHEME};
 use daemon::proxy::choice::Tier;
@@ -359,9 +358,9 @@ pub struct Join {
     /// its address is given, or the URI that its QR code holds: 192.168.43.1, fe80::1%wlan0, 'anabranch:pair?...'
     #[arg(long, value_name = "ADDR|URI", value_parser = pair_target, num_args = 0..=1, conflicts_with_all = ["interfaces", "relays", "kernel", "dry_run"])]
     pub pair: Option<Option<PairTarget>>,
-    /// With --pair: the code, instead of asking for it
-    #[arg(long, value_name = "CODE", requires = "pair", value_parser = code)]
-    pub code: Option<Code>,
+    /// With --pair: the code, with or without the space in it, instead of asking for it
+    #[arg(long, value_name = "CODE", requires = "pair", num_args = 1..=2)]
+    pub code: Vec<String>,
     /// With --pair: what the relay calls this device; by default its host name
     #[arg(long, value_name = "NAME", requires = "pair", value_parser = device_name)]
     pub name: Option<Name>,
@@ -703,6 +702,9 @@ fn cap(text: &str) -> Result<Cap, String> {
     }
 }
 
+/// The least that may be lent.
+const VOLUME_BYTES_MIN: u64 = 1000;
+
 fn volume(text: &str) -> Result<Limit, String> {
     let wrong = || format!("write an amount and a period, like 5GB/month or 500MB/day, not {text:?}");
     let (bytes, period) = text.rsplit_once('/').ok_or_else(wrong)?;
@@ -712,17 +714,17 @@ fn volume(text: &str) -> Result<Limit, String> {
         other => return Err(format!("the period is day or month, as in 5GB/month, not {other:?}")),
     };
     let bytes = bytes.parse::<ByteCount>().map_err(|why| format!("{why}, as in 5GB/month"))?.0;
-    if bytes > 0 { Ok(Limit { bytes, period }) } else { Err("write an amount above 0, like 5GB/month".into()) }
+    // Less holds no packet, and parts of an octet are rounded.
+    if bytes < VOLUME_BYTES_MIN {
+        return Err(format!("{text} is hardly a packet: write 1kB at least, like 5GB/month"));
+    }
+    Ok(Limit { bytes, period })
 }
 
 fn relay(text: &str) -> Result<RelayChoice, String> {
     let (rest, tier) = tiered(text)?;
     let (name, place) = rest.split_once('@').map_or((rest.as_str(), None), |(name, place)| (name, Some(place)));
     Ok(RelayChoice { name: uplink(name)?, address: place.map(str::parse).transpose()?, tier })
-}
-
-fn code(text: &str) -> Result<Code, String> {
-    text.parse().map_err(|error: cooperation::link::pairing::NoCode| error.to_string())
 }
 
 fn device_name(text: &str) -> Result<Name, String> {

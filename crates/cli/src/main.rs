@@ -15,6 +15,7 @@ mod service;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::{ContextKind, ErrorKind};
 
 use arguments::{Arguments, Command};
 use failure::Failure;
@@ -22,7 +23,7 @@ use failure::Failure;
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(answer) => return said(&answer),
+        Err(answer) => return said(answer),
     };
     let outcome = match arguments.command {
         Command::Run(arguments) => commands::run::run(&arguments),
@@ -54,7 +55,11 @@ fn main() -> ExitCode {
 
 /// Says what the parser has to say: help and the version on standard output, which are results that may fail to be written, and what is wrong
 /// with the command on standard error.
-fn said(answer: &clap::Error) -> ExitCode {
+fn said(mut answer: clap::Error) -> ExitCode {
+    if answer.kind() == ErrorKind::ArgumentConflict {
+        // Where two options exclude each other, the usage has one of them alone, as if nothing else were left.
+        answer.remove(ContextKind::Usage);
+    }
     match answer.print() {
         Err(error) if !answer.use_stderr() => {
             let what = format!("cannot write to standard output: {error}");

@@ -183,8 +183,26 @@ fn numbers_out_of_range_are_bad_input_by_name() {
     anabranch(&["get", "10.1.0.1/file", "--via", "here"]).code(2).stderr(contains("write it like 10.1.0.3"));
     anabranch(&["get", "10.1.0.1/file", "--dry-run"]).code(2).stderr(contains("--interface <NAME>"));
     anabranch(&["get", "10.1.0.1/file", "--via", "10.1.0.3", "--interface", "usb0"]).code(2).stderr(contains("--via"));
-    let nowhere = contains("--interface no-such-usb does not exist: there are").and(contains("\n").count(1));
+    let nowhere = contains("--interface no-such-usb does not exist: there ").and(contains("\n").count(1));
     anabranch(&["get", "10.1.0.1/file", "--interface", "no-such-usb", "--dry-run"]).code(1).stderr(nowhere);
+}
+
+#[test]
+fn what_is_refused_is_said_in_words_that_help() {
+    let tiny = contains("hardly a packet").and(contains("write 1kB at least"));
+    anabranch(&["relay", "--share", "lo", "--volume", "0.5B/day", "--dry-run"]).code(2).stderr(tiny);
+    // The usage of what excludes something else has that alone, as if no other option were left.
+    let excluded = contains("'--kernel' cannot be used with '--target <RATE>'").and(contains("Usage").not());
+    anabranch(&["join", "--kernel", "--target", "4M"]).code(2).stderr(excluded);
+    let capture =
+        contains("cannot write /no/such/folder/x: No such file or directory").and(contains(".anabranch").not());
+    anabranch(&["get", "10.1.0.1/file", "--pcap", "/no/such/folder/x"]).code(1).stderr(capture);
+    // As it is shown, in two words.
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().to_str().unwrap();
+    let pair = ["join", "--pair", "127.0.0.1", "--name", "laptop", "--state", state, "--code"];
+    anabranch(&[&pair, &["042", "117"][..]].concat()).code(1).stderr(contains("cannot reach 127.0.0.1"));
+    anabranch(&[&pair, &["042", "11x"][..]].concat()).code(2).stderr(contains("code"));
 }
 
 #[test]

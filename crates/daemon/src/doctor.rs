@@ -37,6 +37,7 @@ use linux::{Error, Result};
 use transport::{Endpoint, Event};
 use units::Instant;
 
+use crate::store;
 use facts::{Facts, GatewayState, Reached, ServerFacts};
 use inquiry::{Inquirer, Order};
 use report::Report;
@@ -84,18 +85,12 @@ pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Resu
     let mut facts =
         Facts { machine: collect::machine(), uplinks_named: !options.interfaces.is_empty(), ..Facts::default() };
     if !facts.uplinks_named {
-        facts.relays = collect::relays();
+        look_for_relays(&mut facts);
     }
     let (uplinks, uplink_facts, others) = collect::uplinks(&options.interfaces);
     (facts.uplinks, facts.others) = (uplink_facts, others);
     collect::ask_gateways(&uplinks);
     (facts.servers, facts.machine.name_servers) = lookup.end(&places);
-    if !facts.relays.is_empty() {
-        facts.left_out.push(format!(
-            "the relays that this device is paired with ({}): `anabranch join` says which of them lend",
-            facts.relays.join(", ")
-        ));
-    }
     if facts.servers.is_empty() {
         facts.left_out.push(
             "whether servers are reached and MPTCP gets through: name one or two (anabranch doctor SERVER:PORT)".into(),
@@ -110,6 +105,22 @@ pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Resu
         return Err(Error::Interrupted);
     }
     Ok(Report::new(facts))
+}
+
+/// Which relays this device knows, as far as that can be seen; they are not called.
+fn look_for_relays(facts: &mut Facts) {
+    let folder = store::FOLDER;
+    match collect::relays() {
+        Ok(relays) if relays.is_empty() => {}
+        Ok(relays) => {
+            facts.left_out.push(format!(
+                "whether the relays that this device is paired with are there and lend ({}, by {folder}): `anabranch join` says so",
+                relays.join(", ")
+            ));
+            facts.relays = relays;
+        }
+        Err(error) => facts.left_out.push(format!("whether this device is paired with relays: {error}")),
+    }
 }
 
 /// The servers, each once.

@@ -28,7 +28,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use linux::clock::{Clock, Jumps, Times};
-use linux::mptcp::{Monitor, PathManager};
+use linux::mptcp::{EndedSockets, Monitor, PathManager};
 use linux::stop::Stop;
 use linux::uplink::{self, Change, KERNEL, Plan, Plumbing, Surroundings, Uplink, Watch};
 use linux::{Error, Result};
@@ -41,7 +41,7 @@ use units::{Duration, Instant};
 
 use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
-use crate::join::keeper::{heed_clocks, note_renamed};
+use crate::join::keeper::{check_janitor, heed_clocks, note_renamed};
 use crate::join::roster::Roster;
 use crate::join::status::JoinStatus;
 use crate::join::{Found, Wanted, follow, rights};
@@ -52,8 +52,10 @@ use state::State;
 
 /// Between two looks at what passed, while there are connections.
 const LOOK: Duration = Duration::from_secs(2);
-/// Between two looks at the clocks.
-const CLOCKS: Duration = Duration::from_secs(5);
+/// After this a new subflow is looked at: it may end soon, and the kernel does not tell of all what passed over them.
+const LOOK_AT_NEW: Duration = Duration::from_millis(250);
+/// Between two looks at the clocks and at the janitor.
+const LOOK_AROUND: Duration = Duration::from_secs(2);
 
 /// What to use.
 #[derive(Clone)]
@@ -103,8 +105,9 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
     let (clock, paths) = (Clock::start(), PathManager::new()?);
     // Before there is anything to hear, so that nothing is missed.
     let monitor = Monitor::new()?;
+    let ended_sockets = EndedSockets::new()?;
     let plumbing = Plumbing::lay(plan)?;
-    let mut roster = Roster::new(KERNEL, plumbing.paths(), &tiers);
+    let mut roster = Roster::new(KERNEL, &options.uplinks.state, plumbing.paths(), &tiers);
     links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.heed_link(&status)));
     let state = State::new(roster, paths);
     let server = server::Server::open(&Place::here()?, KERNEL, options.control_group)?;
@@ -126,8 +129,8 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
             };
             scope.spawn(move || follow(links, over, told));
         }
-        let ended =
-            Keeper { plumbing, watch, monitor, state: &state, clock, jumps: Jumps::since(Times::now()) }.keep(stop);
+        let jumps = Jumps::since(Times::now());
+        let ended = Keeper { plumbing, watch, monitor, ended_sockets, state: &state, clock, jumps }.keep(stop);
         end.stop();
         ended
     })
@@ -138,6 +141,7 @@ struct Keeper<'a> {
     plumbing: Plumbing,
     watch: Watch,
     monitor: Monitor,
+    ended_sockets: EndedSockets,
     state: &'a Mutex<State>,
     clock: Clock,
     jumps: Jumps,
@@ -151,9 +155,14 @@ impl Keeper<'_> {
             if stop.is_triggered() {
                 return Ok(());
             }
+            check_janitor(&mut self.plumbing);
             heed_clocks(&mut self.jumps, &mut self.watch);
-            let events = self.monitor.events()?;
-            lock(self.state).heed(&events, self.clock.now())?;
+            // In this order: a socket that has ended may be a subflow that was told of a moment ago.
+            let (events, ended) = (self.monitor.events()?, self.ended_sockets.ended()?);
+            if lock(self.state).heed(&events, self.clock.now())? {
+                look_at = look_at.min(self.clock.now() + LOOK_AT_NEW);
+            }
+            lock(self.state).count(&ended);
             while let Some(change) = self.watch.next()? {
                 self.change(change)?;
             }
@@ -172,13 +181,13 @@ impl Keeper<'_> {
         let deadline = {
             let state = lock(self.state);
             let look_at = state.has_connections().then_some(look_at);
-            state.deadline().into_iter().chain(look_at).fold(now + CLOCKS, Instant::min)
+            state.deadline().into_iter().chain(look_at).fold(now + LOOK_AROUND, Instant::min)
         };
         // Rounded up, so as not to wake before it is time.
         let nanos = deadline.saturating_since(now).as_nanos() + 1_000_000;
         let seconds = i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX);
         let span = Timespec { tv_sec: seconds, tv_nsec: i64::from((nanos % 1_000_000_000) as u32) };
-        let mut fds = [stop.as_fd(), self.watch.as_fd(), self.monitor.as_fd()]
+        let mut fds = [stop.as_fd(), self.watch.as_fd(), self.monitor.as_fd(), self.ended_sockets.as_fd()]
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         match poll(&mut fds, Some(&span)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -198,9 +207,10 @@ impl Keeper<'_> {
     }
 
     fn lost(&self, interface: &str, why: String) {
-        let why = lock(self.state).why_lost(interface, why);
-        warn!(uplink = interface, "going on without {interface}: it {why}");
-        lock(self.state).lost(interface, why, self.clock.now());
+        let (why, is_news) = lock(self.state).lost(interface, why, self.clock.now());
+        if is_news {
+            warn!(uplink = interface, "going on without {interface}: it {why}");
+        }
     }
 
     fn usable(&mut self, uplink: Uplink) {

@@ -62,7 +62,7 @@ use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
 use crate::discovery::Announcement;
 use crate::doctor::pointed;
-use crate::join::keeper::{PERIOD, heed_clocks, note_renamed};
+use crate::join::keeper::{PERIOD, check_janitor, heed_clocks, note_renamed};
 use crate::join::rights;
 use crate::join::status::describe;
 use crate::lock;
@@ -261,6 +261,7 @@ impl Keeper<'_> {
             if !fds[0].revents().is_empty() {
                 return;
             }
+            check_janitor(&mut self.plumbing);
             heed_clocks(&mut self.jumps, &mut self.watch);
             loop {
                 match self.watch.next() {

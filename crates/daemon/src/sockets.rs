@@ -1,7 +1,8 @@
 //! Sockets of links and pairings.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::{Domain, SockRef, Socket, Type};
 
@@ -33,4 +34,76 @@ pub fn widen<'a>(socket: impl Into<SockRef<'a>>) {
     let socket: SockRef<'_> = socket.into();
     let _ = socket.set_recv_buffer_size(BUFFER_BYTES);
     let _ = socket.set_send_buffer_size(BUFFER_BYTES);
+}
+
+/// A UDP socket for peers of both families, as far as this host has both. Addresses of IPv4 are given and told as such, whatever the socket
+/// takes them for.
+#[derive(Debug)]
+pub struct Datagrams {
+    socket: UdpSocket,
+    is_v6: bool,
+}
+
+impl Datagrams {
+    /// On a port that is free; it does not block.
+    ///
+    /// # Errors
+    /// If the process has no file descriptors left.
+    pub fn open() -> io::Result<Self> {
+        let socket: UdpSocket = bind_all(Type::DGRAM, 0, |_| Ok(()))?.into();
+        widen(&socket);
+        let is_v6 = socket.local_addr()?.is_ipv6();
+        Ok(Self { socket, is_v6 })
+    }
+
+    /// As [`UdpSocket::send_to`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn send_to(&self, octets: &[u8], place: SocketAddr) -> io::Result<usize> {
+        match place {
+            SocketAddr::V4(v4) if self.is_v6 => self.socket.send_to(octets, (v4.ip().to_ipv6_mapped(), v4.port())),
+            place => self.socket.send_to(octets, place),
+        }
+    }
+
+    /// As [`UdpSocket::recv_from`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn recv_from(&self, room: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        let (len, place) = self.socket.recv_from(room)?;
+        Ok(match place.ip().to_canonical() {
+            IpAddr::V4(ip) => (len, (ip, place.port()).into()),
+            // With its scope.
+            IpAddr::V6(_) => (len, place),
+        })
+    }
+}
+
+impl AsFd for Datagrams {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_of_both_families_are_reached_and_told_apart() {
+        let socket = Datagrams::open().unwrap();
+        socket.socket.set_nonblocking(false).unwrap();
+        for place in ["127.0.0.1:0", "[::1]:0"] {
+            // Not every host has IPv6.
+            let Ok(peer) = UdpSocket::bind(place) else { continue };
+            let place = peer.local_addr().unwrap();
+            socket.send_to(b"there?", place).unwrap();
+            let (_, from) = peer.recv_from(&mut [0; 9]).unwrap();
+            assert_eq!(from.is_ipv4(), place.is_ipv4());
+            peer.send_to(b"yes", from).unwrap();
+            assert_eq!(socket.recv_from(&mut [0; 9]).unwrap(), (3, place));
+        }
+    }
 }

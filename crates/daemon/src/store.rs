@@ -14,15 +14,18 @@ mod text;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use cooperation::channel::{Identity, KEY_BYTES, PublicKey};
 use linux::driver::random_seed;
 use linux::{Error, Result};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use tracing::warn;
 
+use crate::lock;
 pub use changes::Changes;
 pub use peers::{Destination, Peers, Relay};
 
@@ -51,7 +54,8 @@ impl Store {
         let mut builder = DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(&self.folder);
         made.map_err(|error| {
-            let what = format!("make {}, where keys are kept{}", self.folder.display(), remedy(&error));
+            let remedy = dangling(&self.folder).unwrap_or_else(|| remedy(&error).into());
+            let what = format!("make {}, where keys are kept{remedy}", self.folder.display());
             Error::system(what)(error)
         })
     }
@@ -78,6 +82,7 @@ impl Store {
                 .trim()
                 .parse()
                 .map_err(|_| self.lost_identity(&format!("it should hold {} hexadecimal digits", 2 * KEY_BYTES)))?;
+            warn_if_exposed(&path);
             return Ok(Identity::from_secret(*octets.octets()));
         }
         // Whoever is paired with this device knows it by the key that it had.
@@ -145,6 +150,41 @@ impl Store {
     }
 }
 
+/// Says once of a key that others of this host may read it; it is used all the same, as WireGuard's tools do.
+fn warn_if_exposed(path: &Path) {
+    static TOLD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    if !is_exposed(path) {
+        return;
+    }
+    let mut told = lock(&TOLD);
+    if !told.iter().any(|known| known == path) {
+        warn!(
+            "{0} can be read by others, who can pass themselves off as this device with it: chmod 600 {0}",
+            path.display()
+        );
+        told.push(path.into());
+    }
+}
+
+/// Whether group or others may do anything with a file.
+fn is_exposed(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+}
+
+/// What to do about a symbolic link, the folder or one above it, that leads to nothing.
+fn dangling(folder: &Path) -> Option<String> {
+    let link = folder.ancestors().find(|path| fs::symlink_metadata(path).is_ok())?;
+    let target = fs::read_link(link).ok()?;
+    let is_dangling = fs::metadata(link).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    let link = link.display();
+    is_dangling.then(|| {
+        format!(
+            " ({link} is a symbolic link to {}, which is not there: make that, or remove the link)",
+            target.display()
+        )
+    })
+}
+
 /// What to do about it, in parentheses, where that is known.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
@@ -172,8 +212,6 @@ fn read(path: &Path) -> Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
 
     fn store() -> (tempfile::TempDir, Store) {
@@ -192,6 +230,18 @@ mod tests {
     }
 
     #[test]
+    fn a_key_that_others_may_read_is_exposed() {
+        let (_folder, store) = store();
+        store.identity().unwrap();
+        let path = store.path("identity");
+        for (mode, exposed) in [(0o600, false), (0o400, false), (0o640, true), (0o604, true), (0o620, true)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(is_exposed(&path), exposed, "{mode:o}");
+        }
+        assert!(store.identity().is_ok(), "it is used all the same");
+    }
+
+    #[test]
     fn broken_files_are_told_of_with_the_remedy() {
         let (_folder, store) = store();
         store.make().unwrap();
@@ -206,6 +256,17 @@ mod tests {
         }
         fs::write(store.path("peers.json"), [0xff, 0xfe]).unwrap();
         assert!(store.peers().unwrap_err().to_string().contains("restore it"));
+    }
+
+    #[test]
+    fn a_link_that_leads_to_nothing_is_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("state");
+        std::os::unix::fs::symlink("/no/such/folder", &link).unwrap();
+        for path in [link.clone(), link.join("deeper")] {
+            let why = Store::at(&path).identity().unwrap_err().to_string();
+            assert!(why.contains("state is a symbolic link to /no/such/folder, which is not there"), "{why}");
+        }
     }
 
     /// A power failure on a file system that does not keep its promises.

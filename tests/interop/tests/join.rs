@@ -463,9 +463,7 @@ fn a_daemon_that_stood_still_goes_on() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     let files = Files::new(4 * BYTES);
     let _server = net.web_server(files.path(), "0.0.0.0");
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "join::join_until_killed", "--ignored"]).env("INTEROP_NAMESPACE", net.laptop.name());
-    let child = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let child = child(&net);
     wait_until("it runs", || !net.laptop.run(control::running).unwrap().unwrap().is_empty());
     let proxy = status(&net)["proxy"]["listen"].as_str().unwrap().to_owned();
     let curl = curl(&files, &net, &proxy);
@@ -488,14 +486,19 @@ fn join_until_killed() {
     let _ = join(options(&[Tier::Primary; 2]), &Stop::new().unwrap(), |_| {});
 }
 
+/// A daemon that may be killed.
+fn child(net: &Tethered) -> Running {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "join::join_until_killed", "--ignored"]).env("INTEROP_NAMESPACE", net.laptop.name());
+    Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+}
+
 #[test]
 fn a_killed_daemon_leaves_nothing_and_the_next_one_starts() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     let before = net.state();
     for round in 0..15_u64 {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "join::join_until_killed", "--ignored"]).env("INTEROP_NAMESPACE", net.laptop.name());
-        let child = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        let child = child(&net);
         sleep(Duration::from_millis(round * 23));
         drop(child);
         wait_until(&format!("round {round}: all is as it was, {before}"), || net.state() == before);
@@ -504,6 +507,24 @@ fn a_killed_daemon_leaves_nothing_and_the_next_one_starts() {
     net.laptop.run(control::clean).unwrap().unwrap();
     let place = net.laptop.run(Place::here).unwrap().unwrap();
     assert_eq!(place.sockets(), [] as [(String, PathBuf); 0]);
+}
+
+#[test]
+fn a_killed_janitor_is_replaced_and_a_killed_daemon_leaves_nothing_then_either() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let before = net.state();
+    let child = child(&net);
+    wait_until("it runs", || ask(&net, DEVICE, &Request::Status).is_ok());
+    let namespace = net.laptop.run(|| fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
+    let number: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    let pattern = format!("anabranch-janitor .* {number} {DEVICE}");
+    let janitors = || String::from_utf8(Command::new("pgrep").args(["-f", &pattern]).output().unwrap().stdout).unwrap();
+    let first = janitors();
+    assert!(Command::new("kill").args(["-KILL", first.trim()]).status().unwrap().success());
+    // The daemon has given up its rights by then.
+    wait_until("there is another one", || !["", first.as_str()].contains(&janitors().as_str()));
+    drop(child);
+    wait_until(&format!("all is as it was, {before}"), || net.state() == before);
 }
 
 #[test]

@@ -479,9 +479,22 @@ fn devices_that_have_link_local_addresses_only_pair_and_lend() {
     assert_eq!(bed.accept_invitation(&store, &invitation).unwrap(), NAMES[0]);
     offer.end().unwrap();
     let _relay = bed.lend(0);
-    let _joined = bed.join();
+    let joined = bed.join();
     assert!(bed.reaches("via-anna", URL));
-    wait_until("its place is written down", || store.peers().unwrap().relays[0].address.to_string() == address);
+    let is_noted = || store.peers().unwrap().relays[0].address.to_string() == address;
+    wait_until("its place is written down", is_noted);
+    joined.end().unwrap();
+    // It had an address of the other family when it was last heard, or was behind an interface that is gone.
+    for elsewhere in ["192.168.42.77", "fe80::129%gone0"] {
+        let moved = store.change_peers(|peers| {
+            peers.relays[0].address = elsewhere.parse().unwrap();
+            Ok(())
+        });
+        moved.unwrap();
+        let _joined = bed.join();
+        wait_until("it is found", || bed.status()["uplinks"][1]["lost"].is_null());
+        wait_until("its place is written down again", is_noted);
+    }
 }
 
 #[test]

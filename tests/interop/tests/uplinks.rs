@@ -256,6 +256,23 @@ fn what_a_killed_janitor_leaves_is_cleaned_and_nothing_of_the_living() {
     assert_eq!(net.state(), before);
 }
 
+#[test]
+fn what_was_written_down_in_a_namespace_that_is_no_more_is_forgotten_and_nothing_of_others() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let namespace = net.phone(0).run(|| fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
+    let other = namespace.to_string_lossy().trim_matches(|c: char| !c.is_ascii_digit()).to_owned();
+    fs::create_dir_all("/run/anabranch").unwrap();
+    // No namespace has the number 1.
+    let file = |number: &str, kind: &str| PathBuf::from(format!("/run/anabranch/{number}-anabranch7.{kind}"));
+    let [gone, alive, there] = [file("1", "undo"), file("1", "alive"), file(&other, "undo")];
+    for path in [&gone, &alive, &there] {
+        fs::write(path, "table 4 990700\n").unwrap();
+    }
+    net.laptop.run(uplink::forget).unwrap().unwrap();
+    assert!(!gone.exists() && !alive.exists() && there.exists());
+    assert_eq!(net.phone(0).run(uplink::clean).unwrap().unwrap(), ["anabranch7"]);
+}
+
 /// A journal that a full disk or a dying machine has cut: what is whole in it is undone, what is not is nobody's business.
 #[test]
 fn a_journal_that_was_cut_undoes_what_is_whole_and_nothing_else() {

@@ -9,10 +9,17 @@ use crate::failure::Failure;
 /// Takes back what processes have left that were killed together with what was to take it back.
 pub fn clean() -> Result<(), Failure> {
     let devices = uplink::clean()?;
+    let forgotten = uplink::forget()?;
     control::clean()?;
-    let text = match devices.as_slice() {
-        [] => "nothing was left\n".to_owned(),
-        devices => format!("taken back: what was changed for {}\n", devices.join(", ")),
-    };
+    let mut text = String::new();
+    if !devices.is_empty() {
+        text += &format!("taken back: what was changed for {}\n", devices.join(", "));
+    }
+    if forgotten > 0 {
+        text += "removed: notes of changes in network namespaces that are no more\n";
+    }
+    if text.is_empty() {
+        text += "nothing was left\n";
+    }
     Ok(console::print(&text)?)
 }

@@ -11,14 +11,14 @@ use daemon::links::LinkStatus;
 use daemon::pairing::{self, Invitation};
 use daemon::proxy::ProxyConfig;
 use daemon::scoped::ScopedAddress;
-use daemon::store::Store;
+use daemon::store::{Relay, Store};
 use lab::present::quantity;
 use linux::EngineOptions;
 use linux::stop::Stop;
-use linux::uplink::LENDER;
 use serde::Serialize;
 
 use crate::arguments::{self, Change, JoinOrder, PairTarget};
+use crate::commands::keys::Running;
 use crate::commands::status::chosen;
 use crate::commands::{device, engine};
 use crate::console;
@@ -100,27 +100,34 @@ fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), 
     // Who may not write down what comes of it hears so before a code is asked for, and used up.
     store.identity()?;
     let invitation = match target {
-        Some(PairTarget::Invited(_)) if arguments.code.is_some() => {
+        Some(PairTarget::Invited(_)) if !arguments.code.is_empty() => {
             return Err(Failure::Input("the URI has the code in it: leave --code out".into()));
         }
         Some(PairTarget::Invited(invitation)) => invitation.clone(),
         Some(PairTarget::At(address)) => invitation_at(address.clone(), arguments)?,
         None => invitation_at(find_pairing()?, arguments)?,
     };
-    let known = store.peers()?.relays;
     let relay = pairing::accept(&store, &name, &invitation, &Stop::on_signals()?)?;
-    // One that it knew is used as before.
-    let is_new = known.iter().all(|known| known.name != relay);
-    let joins = is_new && control::running()?.iter().any(|device| device != LENDER);
-    let when = if joins { "; the one that runs here uses it when it is started again" } else { "" };
-    Ok(console::print(&format!(
-        "paired with {relay}: use it with `anabranch join`, or `anabranch join --relay {relay}`{when}\n"
-    ))?)
+    let is_it = |known: &&Relay| known.name == relay;
+    let key = store.peers()?.relays.iter().find(is_it).map(|known| known.key.to_string()).unwrap_or_default();
+    let mut text = format!("paired with {relay}: use it with `anabranch join`, or `anabranch join --relay {relay}`\n");
+    for running in Running::all().iter().filter(|running| running.joins()) {
+        text += &match running.hint(&arguments.state) {
+            Some(hint) => format!("{hint}\n"),
+            None if running.uses(&key) => format!("the `anabranch join` that runs here uses {relay} as before\n"),
+            None => format!("the `anabranch join` that runs here uses {relay} when it is started again\n"),
+        };
+    }
+    Ok(console::print(&text)?)
 }
 
 fn invitation_at(address: ScopedAddress, arguments: &arguments::Join) -> Result<Invitation, Failure> {
-    let code = arguments.code.map_or_else(ask_for_code, Ok)?;
+    let code = if arguments.code.is_empty() { ask_for_code()? } else { code(&arguments.code.concat())? };
     Ok(Invitation::new(vec![address], code))
+}
+
+fn code(text: &str) -> Result<Code, Failure> {
+    text.trim().parse().map_err(|error: NoCode| Failure::Input(error.to_string()))
 }
 
 fn find_pairing() -> Result<ScopedAddress, Failure> {
@@ -137,7 +144,7 @@ fn ask_for_code() -> Result<Code, Failure> {
     if std::io::stdin().read_line(&mut line)? == 0 {
         return Err(Failure::Input("standard input has ended without a code: type it, or give it with --code".into()));
     }
-    line.trim().parse().map_err(|error: NoCode| Failure::Input(error.to_string()))
+    code(&line)
 }
 
 /// What is there now, and how to use it.

@@ -12,6 +12,7 @@ mod engine;
 pub mod fading;
 pub mod get;
 pub mod join;
+mod keys;
 pub mod manual;
 pub mod peers;
 mod real_time;

@@ -5,11 +5,21 @@ use comfy_table::presets::NOTHING;
 use daemon::store::{Peers, Store};
 
 use crate::arguments::{self, PeersOrder};
+use crate::commands::keys::Running;
 use crate::console;
 use crate::failure::Failure;
 
 /// Lists them, or removes one.
 pub fn peers(arguments: &arguments::Peers) -> Result<(), Failure> {
+    let done = list_or_remove(arguments);
+    // Also where a name is not found: it may be known there.
+    for hint in Running::all().iter().filter_map(|running| running.hint(&arguments.state)) {
+        console::complain(&format!("{hint}\n"))?;
+    }
+    done
+}
+
+fn list_or_remove(arguments: &arguments::Peers) -> Result<(), Failure> {
     let store = Store::at(&arguments.state);
     if let Some(PeersOrder::Remove(remove)) = &arguments.order {
         store.change_peers(|peers| peers.remove(&remove.name))?;

@@ -58,7 +58,7 @@ pub fn ask(device: &str, request: &Request) -> Result<Value> {
             running()
                 .ok()
                 .filter(|all| !all.is_empty())
-                .map_or(String::new(), |all| format!(": there is {}", all.join(", ")))
+                .map_or(String::new(), |all| format!("; what runs: {}", all.join(", ")))
         )),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             let later = if matches!(request, Request::Status) { "" } else { ", and may still do it once it goes on" };

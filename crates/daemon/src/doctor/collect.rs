@@ -26,10 +26,13 @@ const TUNNELS: [&str; 7] = ["wireguard", "tun", "ppp", "xfrm", "vti", "ipip", "g
 /// Where programs that set up interfaces say so.
 const RUN: &str = "/run";
 
-/// Relays that this device is paired with, where their keys are kept by default. Who may not look there has none.
-pub fn relays() -> Vec<String> {
-    let peers = Store::at(Path::new(store::FOLDER)).peers();
-    peers.map_or(Vec::new(), |peers| peers.relays.iter().map(|relay| relay.name.to_string()).collect())
+/// Relays that this device is paired with, where their keys are kept by default.
+///
+/// # Errors
+/// If it may not look there, or the file is broken.
+pub fn relays() -> linux::Result<Vec<String>> {
+    let peers = Store::at(Path::new(store::FOLDER)).peers()?;
+    Ok(peers.relays.iter().map(|relay| relay.name.to_string()).collect())
 }
 
 /// The machine, without what only a trial tells.

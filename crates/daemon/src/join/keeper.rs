@@ -7,7 +7,7 @@ use linux::Result;
 use linux::clock::{Jump, Jumps, Times};
 use linux::driver::Remote;
 use linux::stop::Stop;
-use linux::uplink::{Change, Plumbing, Uplink, Watch};
+use linux::uplink::{Change, JanitorLoss, Plumbing, Uplink, Watch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tracing::{debug, error, info, warn};
@@ -44,7 +44,9 @@ impl Keeper {
     /// Until `over`, or until the driver has ended.
     pub fn keep(mut self, over: &Stop) {
         loop {
-            match self.wait(over) {
+            let woken = self.wait(over);
+            check_janitor(&mut self.plumbing);
+            match woken {
                 Ok(Woken::Second) => {
                     heed_clocks(&mut self.jumps, &mut self.watch);
                     if self.select().is_err() {
@@ -103,13 +105,12 @@ impl Keeper {
     }
 
     fn lost(&self, interface: &str, why: String) -> Result<()> {
-        let why = lock(&self.roster).why_lost(interface, why);
-        warn!(uplink = interface, "going on without {interface}: it {why}");
-        let addresses = lock(&self.roster).entry(interface).map(|entry| {
-            entry.lost = Some(why);
-            entry.addresses.clone()
-        });
-        if lock(&self.roster).used().is_empty() {
+        let (why, is_news) = lock(&self.roster).lose(interface, why);
+        if is_news {
+            warn!(uplink = interface, "going on without {interface}: it {why}");
+        }
+        let addresses = lock(&self.roster).entry(interface).map(|entry| entry.addresses.clone());
+        if is_news && lock(&self.roster).used().is_empty() {
             warn!("no uplink is left: new connections are refused, and those with MPTCP wait a minute for one");
         }
         self.change(addresses.unwrap_or_default(), Vec::new())
@@ -206,6 +207,20 @@ pub fn heed_clocks(jumps: &mut Jumps, watch: &mut Watch) {
         }
         Some(Jump::SetForward(span)) => debug!("the clock was set forward by {:.0} s", span.as_secs_f64()),
         Some(Jump::SetBack(span)) => debug!("the clock was set back by {:.0} s", span.as_secs_f64()),
+        None => {}
+    }
+}
+
+/// The janitor takes everything back, also after a sudden end; somebody may have killed it.
+pub fn check_janitor(plumbing: &mut Plumbing) {
+    match plumbing.check_janitor() {
+        Some(JanitorLoss::Replaced) => {
+            warn!("the janitor, which takes changes of this host back, was killed: another one does its work")
+        }
+        Some(JanitorLoss::Final(why)) => warn!(
+            "the janitor was killed and cannot be started again ({why}): when this program has ended, `anabranch clean` takes back what is \
+             left of its changes"
+        ),
         None => {}
     }
 }

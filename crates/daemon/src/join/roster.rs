@@ -1,6 +1,7 @@
 //! Which uplinks there are, how each is used, and what became of it.
 
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 
 use linux::uplink::{EnginePath, Uplink};
 
@@ -15,6 +16,8 @@ use crate::proxy::choice::{self, Tier};
 pub struct Roster {
     /// The engine's device.
     pub device: String,
+    /// Where keys are kept.
+    pub state: PathBuf,
     /// In the order in which they were named.
     pub entries: Vec<Entry>,
     /// Who carries for a target bit rate, if there is one: by the position of entries.
@@ -56,7 +59,7 @@ impl Entry {
 
 impl Roster {
     /// The uplinks of a plan that is in force, with their tiers.
-    pub fn new(device: &str, paths: &[EnginePath], tiers: &[Tier]) -> Self {
+    pub fn new(device: &str, state: &Path, paths: &[EnginePath], tiers: &[Tier]) -> Self {
         let entry = |(path, tier): (&EnginePath, &Tier)| Entry {
             uplink: path.uplink.clone(),
             addresses: path.addresses.clone(),
@@ -65,7 +68,8 @@ impl Roster {
             lost: path.uplink.ways().next().is_none().then(|| "is not there yet".into()),
             link: None,
         };
-        Self { device: device.into(), entries: paths.iter().zip(tiers).map(entry).collect(), selection: None }
+        let state = std::path::absolute(state).unwrap_or_else(|_| state.into());
+        Self { device: device.into(), state, entries: paths.iter().zip(tiers).map(entry).collect(), selection: None }
     }
 
     /// The engine's addresses that connections may use now.
@@ -103,7 +107,9 @@ impl Roster {
             entry.lost = Some(why);
         }
         let lent_before = before.map(|before| before.lends).unwrap_or(Some("fully"));
-        let words = status.lends_in_words.filter(|_| status.lends != lent_before)?;
+        // That it lends no more is told when its device is lost, and once is enough.
+        let is_told_later = status.why_not().is_some() && entry.lost.is_none();
+        let words = status.lends_in_words.filter(|_| status.lends != lent_before && !is_told_later)?;
         Some(format!("the relay {} {words}", status.relay))
     }
 
@@ -139,10 +145,14 @@ impl Roster {
         self.entries.iter_mut().find(|entry| entry.uplink.interface == interface)
     }
 
-    /// Why an uplink is lost: what its relay has said counts more than that its device leads nowhere.
-    pub fn why_lost(&self, interface: &str, why: String) -> String {
-        let entry = self.position(interface).map(|index| &self.entries[index]);
-        entry.and_then(|entry| entry.link.as_ref()).and_then(LinkStatus::why_not).unwrap_or(why)
+    /// An uplink is lost. Gives why, and whether that is news: what its relay has said counts more than that its device leads nowhere, and was
+    /// told already if the device has changed since.
+    pub fn lose(&mut self, interface: &str, why: String) -> (String, bool) {
+        let Some(entry) = self.entry(interface) else { return (why, true) };
+        let why = entry.link.as_ref().and_then(LinkStatus::why_not).unwrap_or(why);
+        let before = entry.lost.replace(why.clone());
+        let is_news = before.as_ref() != Some(&why);
+        (why, is_news)
     }
 
     /// An octet over an uplink costs so much.
@@ -262,6 +272,7 @@ mod tests {
         let path = |name, ip: &str| EnginePath { addresses: vec![ip.parse().unwrap()], uplink: uplink(name) };
         Roster::new(
             "anabranch0",
+            Path::new("/state"),
             &[path("usb0", "10.99.0.2"), path("usb1", "10.99.0.3")],
             &[Tier::Primary, Tier::Backup],
         )
@@ -282,7 +293,7 @@ mod tests {
     fn addresses_follow_the_families_of_their_uplink() {
         let addresses = ["10.99.0.2", "fd99::2"].map(|ip| ip.parse::<IpAddr>().unwrap());
         let path = EnginePath { addresses: addresses.into(), uplink: Uplink::absent("via-anna").unwrap() };
-        let mut roster = Roster::new("anabranch0", &[path], &[Tier::Primary]);
+        let mut roster = Roster::new("anabranch0", Path::new("/state"), &[path], &[Tier::Primary]);
         let used = |roster: &Roster| roster.used().iter().map(|uplink| uplink.ip).collect::<Vec<_>>();
         assert!(used(&roster).is_empty(), "it is not there yet");
         let v4 = uplink("via-anna");
@@ -304,6 +315,7 @@ mod tests {
         let status = |lends: Option<&'static str>, is_backup| LinkStatus {
             interface: "usb0".into(),
             relay: "anna".into(),
+            key: String::new(),
             place: "192.168.7.1".parse().unwrap(),
             is_up: lends.is_some(),
             round_trip: None,
@@ -325,6 +337,12 @@ mod tests {
         assert_eq!(roster.heed_link(&status(None, false)), None, "it is lost: its device tells");
         assert!(roster.heed_link(&status(Some("fully"), false)).is_some());
         assert_eq!(roster.tier_of(0), Tier::Primary);
+        assert_eq!(roster.heed_link(&status(Some("ended"), false)), None, "it is about to be lost, which tells why");
+        for is_news in [true, false] {
+            let (why, told) = roster.lose("usb0", "has no carrier".into());
+            assert_eq!((why.as_str(), told), ("is not lent now: the relay anna ended", is_news));
+        }
+        assert_eq!(roster.heed_link(&status(Some("no-battery"), false)).unwrap(), "the relay anna no-battery");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a daemon does, for people and programs.
 
+use std::path::PathBuf;
+
 use linux::uplink::Way;
 use serde::Serialize;
 use transport::Endpoint;
@@ -19,6 +21,8 @@ pub struct JoinStatus {
     pub version: &'static str,
     /// The engine's device.
     pub device: String,
+    /// Where keys are kept.
+    pub state: PathBuf,
     /// When this was so, nanoseconds since the start, as are all times here.
     pub at: Instant,
     /// What is asked for, bit/s, if not all that there is.
@@ -99,10 +103,10 @@ impl JoinStatus {
             subflows: None,
         };
         let uplinks = roster.entries.iter().enumerate().map(uplink).collect();
-        let device = roster.device.clone();
+        let (device, state) = (roster.device.clone(), roster.state.clone());
         let target_bps = selection.map(|selection| selection.target().as_bps());
         let (version, proxy) = (env!("CARGO_PKG_VERSION"), Some(proxy_status));
-        Self { version, device, at: now, target_bps, uplinks, proxy, kernel: None }
+        Self { version, device, state, at: now, target_bps, uplinks, proxy, kernel: None }
     }
 }
 

@@ -61,8 +61,10 @@ impl Wanted {
             links.insert(Links::open(&chosen, Store::at(&self.state))?).connect(PATIENCE, stop)?;
         }
         let statuses = links.iter().flat_map(Links::statuses).collect::<Vec<_>>();
-        let (uplinks, tiers, mut wrong) =
-            self.look_for(&chosen).map_err(|error| pointed(explained(error, &statuses)))?;
+        // The doctor looks at interfaces, not at relays.
+        let are_relays_alone = self.interfaces.is_empty() && !chosen.is_empty();
+        let point = if are_relays_alone { |error| error } else { pointed };
+        let (uplinks, tiers, mut wrong) = self.look_for(&chosen).map_err(|error| point(explained(error, &statuses)))?;
         wrong.iter_mut().for_each(|line| *line = explain(line, &statuses));
         Ok(Found { uplinks, tiers, wrong, links })
     }

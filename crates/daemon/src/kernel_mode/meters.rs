@@ -1,13 +1,17 @@
 //! What passed over each uplink, of all subflows that ever were.
 //!
-//! The kernel forgets a subflow when it ends: what passed since the last look is then not counted.
+//! The kernel forgets a subflow when it ends, and tells then what passed over it in all; not of the first subflow of a connection that the
+//! peer was the first to end. Of such a one what was seen at the last look is counted.
 
 use std::collections::BTreeMap;
 
-use linux::mptcp::Traffic;
+use linux::mptcp::{Ended, Ends, Traffic};
 use units::Duration;
 
 use crate::proxy::status::UplinkMeter;
+
+/// Looks after which it is no longer believed that something comes.
+const LOOKS: u8 = 2;
 
 /// Meters of all uplinks, by position.
 #[derive(Debug, Default)]
@@ -16,6 +20,10 @@ pub struct Meters {
     past: BTreeMap<usize, UplinkMeter>,
     /// Of those that were there at the last look, by their cookies.
     living: BTreeMap<u64, (usize, Traffic)>,
+    /// Of those that were there at the look before: the kernel may still tell of their end.
+    leaving: BTreeMap<u64, (usize, Traffic)>,
+    /// Subflows that were never looked at, and in how many looks they were missing: they may end before the next one.
+    expected: BTreeMap<Ends, u8>,
 }
 
 /// An uplink at the last look.
@@ -31,23 +39,72 @@ pub struct Reading {
     pub queue: Duration,
 }
 
+/// A subflow at a look.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// Tells it from all others.
+    pub cookie: u64,
+    /// Its ends.
+    pub ends: Ends,
+    /// The position of its uplink.
+    pub uplink: usize,
+    /// What passed so far.
+    pub traffic: Traffic,
+}
+
 impl Meters {
-    /// Looks at all subflows: cookie, uplink, and what passed.
-    pub fn look(&mut self, subflows: impl IntoIterator<Item = (u64, usize, Traffic)>) {
-        let now: BTreeMap<u64, (usize, Traffic)> =
-            subflows.into_iter().map(|(cookie, uplink, traffic)| (cookie, (uplink, traffic))).collect();
-        let before = core::mem::replace(&mut self.living, now);
-        for (cookie, (uplink, traffic)) in before {
-            if !self.living.contains_key(&cookie) {
-                let past = self.past.entry(uplink).or_default();
-                *past = past.plus(meter(traffic));
-            }
+    /// There is a subflow with these ends.
+    pub fn expect(&mut self, ends: Ends) {
+        self.expected.insert(ends, 0);
+    }
+
+    /// Whether another look may tell more, though there is no connection any more.
+    pub fn expects(&self) -> bool {
+        !self.expected.is_empty()
+    }
+
+    /// Looks at all subflows.
+    pub fn look(&mut self, subflows: impl IntoIterator<Item = Look>) {
+        let mut now = BTreeMap::new();
+        for look in subflows {
+            self.expected.remove(&look.ends);
+            now.insert(look.cookie, (look.uplink, look.traffic));
         }
+        self.expected.retain(|_, missing| {
+            *missing += 1;
+            *missing < LOOKS
+        });
+        let mut before = core::mem::replace(&mut self.living, now);
+        before.retain(|cookie, _| !self.living.contains_key(cookie));
+        let gone = core::mem::replace(&mut self.leaving, before);
+        gone.into_values().for_each(|(uplink, traffic)| self.add(uplink, traffic));
+    }
+
+    /// A socket has ended, with its uplink if it had one: what passed over it in all, if it was a subflow.
+    pub fn heed(&mut self, ended: &Ended, uplink: Option<usize>) {
+        let seen = self.living.remove(&ended.cookie).or_else(|| self.leaving.remove(&ended.cookie));
+        let was_expected = self.expected.remove(&ended.ends).is_some();
+        match (seen, uplink) {
+            (Some((uplink, seen)), _) => {
+                let is_known = ended.traffic.down_bytes >= seen.down_bytes && ended.traffic.up_bytes >= seen.up_bytes;
+                self.add(uplink, if is_known { ended.traffic } else { seen });
+            }
+            (None, Some(uplink)) if was_expected => self.add(uplink, ended.traffic),
+            (None, _) => {}
+        }
+    }
+
+    fn add(&mut self, uplink: usize, traffic: Traffic) {
+        let past = self.past.entry(uplink).or_default();
+        *past = past.plus(meter(traffic));
     }
 
     /// What is known of an uplink.
     pub fn read(&self, uplink: usize) -> Reading {
         let mut reading = Reading { meter: self.past.get(&uplink).copied().unwrap_or_default(), ..Reading::default() };
+        for (_, traffic) in self.leaving.values().filter(|(of, _)| *of == uplink) {
+            reading.meter = reading.meter.plus(meter(*traffic));
+        }
         for (_, traffic) in self.living.values().filter(|(of, _)| *of == uplink) {
             reading.meter = reading.meter.plus(meter(*traffic));
             reading.subflows += 1;
@@ -79,15 +136,60 @@ mod tests {
         Traffic { rtt, rtt_min, down_bytes, ..Traffic::default() }
     }
 
+    fn ends(port: u16) -> Ends {
+        Ends { local: ([192, 168, 42, 10], port).into(), remote: ([10, 9, 9, 9], 80).into() }
+    }
+
+    fn look(cookie: u64, uplink: usize, down_bytes: u64) -> Look {
+        Look { cookie, ends: ends(cookie as u16), uplink, traffic: traffic(down_bytes) }
+    }
+
+    fn ended(cookie: u64, down_bytes: u64) -> Ended {
+        Ended { cookie, ends: ends(cookie as u16), interface: None, traffic: traffic(down_bytes) }
+    }
+
     #[test]
     fn what_ended_still_counts() {
         let mut meters = Meters::default();
-        meters.look([(1, 0, traffic(100)), (2, 1, traffic(10))]);
-        meters.look([(1, 0, traffic(300)), (3, 1, traffic(5))]);
-        meters.look([(3, 1, traffic(7))]);
-        let (first, second) = (meters.read(0), meters.read(1));
-        assert_eq!((first.meter.down_bytes, first.subflows, first.base_rtt), (300, 0, None));
-        assert_eq!((second.meter.down_bytes, second.subflows), (17, 1));
-        assert_eq!((second.base_rtt, second.queue), (Some(Duration::from_millis(20)), Duration::from_millis(10)));
+        meters.look([look(1, 0, 100), look(2, 1, 10)]);
+        meters.look([look(1, 0, 300), look(3, 1, 5)]);
+        for _ in 0..3 {
+            meters.look([look(3, 1, 7)]);
+            let (first, second) = (meters.read(0), meters.read(1));
+            assert_eq!((first.meter.down_bytes, first.subflows, first.base_rtt), (300, 0, None));
+            assert_eq!((second.meter.down_bytes, second.subflows), (17, 1));
+            assert_eq!((second.base_rtt, second.queue), (Some(Duration::from_millis(20)), Duration::from_millis(10)));
+        }
+    }
+
+    #[test]
+    fn what_passed_after_the_last_look_counts_if_the_kernel_tells() {
+        let mut meters = Meters::default();
+        (1..=4).for_each(|port| meters.expect(ends(port)));
+        // The first one ends before any look, also if that comes between its end and the news.
+        meters.look([look(2, 0, 10), look(3, 0, 10), look(4, 0, 10)]);
+        meters.heed(&ended(1, 1), Some(0));
+        meters.heed(&ended(2, 20), Some(0));
+        // The kernel does not know any more what passed.
+        meters.heed(&ended(3, 0), None);
+        meters.look([]);
+        meters.heed(&ended(4, 300), Some(0));
+        // It was told of already; and no subflow of ours.
+        meters.heed(&ended(4, 300), Some(0));
+        meters.heed(&ended(5, 1000), Some(0));
+        for _ in 0..3 {
+            assert_eq!(meters.read(0).meter.down_bytes, 1 + 20 + 10 + 300);
+            meters.look([]);
+        }
+    }
+
+    #[test]
+    fn what_never_comes_is_not_waited_for() {
+        let mut meters = Meters::default();
+        meters.expect(ends(1));
+        meters.look([]);
+        assert!(meters.expects());
+        meters.look([]);
+        assert!(!meters.expects());
     }
 }

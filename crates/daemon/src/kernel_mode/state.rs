@@ -3,13 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use linux::Result;
-use linux::mptcp::{self, Event, PathManager, Socket};
+use linux::mptcp::{self, Ended, Event, PathManager, Socket};
 use linux::uplink::{self, Uplink};
 use units::Instant;
 
 use super::KernelStatus;
 use super::manager::{Command, Manager, View};
-use super::meters::Meters;
+use super::meters::{Look, Meters};
 use crate::control::message::Request;
 use crate::join::roster::{Entry, Roster};
 use crate::join::status::{JoinStatus, UplinkStatus, describe};
@@ -39,13 +39,27 @@ impl State {
         Ok(())
     }
 
-    /// What the kernel told.
-    pub fn heed(&mut self, events: &[Event], now: Instant) -> Result<()> {
-        events.iter().for_each(|event| self.manager.heed(*event, now));
+    /// What the kernel told. Gives whether there are new subflows.
+    pub fn heed(&mut self, events: &[Event], now: Instant) -> Result<bool> {
+        let mut has_new = false;
+        for event in events {
+            self.manager.heed(*event, now);
+            if let Event::Established { ends, .. } | Event::SubflowEstablished { ends, .. } = event {
+                self.meters.expect(*ends);
+                has_new = true;
+            }
+        }
         if events.contains(&Event::Lost) {
             self.adopt(now)?;
         }
-        Ok(())
+        Ok(has_new)
+    }
+
+    /// Sockets have ended.
+    pub fn count(&mut self, ended: &[Ended]) {
+        for ended in ended {
+            self.meters.heed(ended, self.manager.uplink_of(ended.ends.local.ip(), ended.interface));
+        }
     }
 
     /// Asks the kernel for what there ought to be.
@@ -73,7 +87,7 @@ impl State {
 
     /// Whether there is anything to look at.
     pub fn has_connections(&self) -> bool {
-        self.manager.connections() > 0
+        self.manager.connections() > 0 || self.meters.expects()
     }
 
     /// Looks at what passed.
@@ -81,7 +95,8 @@ impl State {
         let manager = &self.manager;
         let subflow = |socket: Socket| match socket.state {
             mptcp::State::Subflow { cookie, traffic, .. } => {
-                Some((cookie, manager.uplink_of(socket.ends.local.ip(), socket.interface)?, traffic))
+                let uplink = manager.uplink_of(socket.ends.local.ip(), socket.interface)?;
+                Some(Look { cookie, ends: socket.ends, uplink, traffic })
             }
             mptcp::State::Listens => None,
         };
@@ -89,18 +104,12 @@ impl State {
         Ok(())
     }
 
-    /// See [`Roster::why_lost`].
-    pub fn why_lost(&self, interface: &str, why: String) -> String {
-        self.roster.why_lost(interface, why)
-    }
-
-    /// An uplink is lost.
-    pub fn lost(&mut self, interface: &str, why: String, now: Instant) {
-        if let Some(entry) = self.roster.entry(interface) {
-            entry.lost = Some(why);
-        }
+    /// An uplink is lost. Gives why, and whether that is news.
+    pub fn lost(&mut self, interface: &str, why: String, now: Instant) -> (String, bool) {
+        let told = self.roster.lose(interface, why);
         self.tell_uplinks();
         self.act(now);
+        told
     }
 
     /// An uplink is there, or is another than before. Gives whether it was lost.
@@ -188,6 +197,7 @@ impl State {
         Ok(JoinStatus {
             version: env!("CARGO_PKG_VERSION"),
             device: self.roster.device.clone(),
+            state: self.roster.state.clone(),
             at: now,
             target_bps: None,
             uplinks,

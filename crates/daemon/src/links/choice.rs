@@ -60,7 +60,7 @@ pub fn choose(folder: &Path, named: &[RelayChoice], by_default: bool) -> Result<
 
 fn unknown(choice: &RelayChoice, known: &[Relay]) -> Error {
     let names: Vec<&str> = known.iter().map(|relay| relay.name.as_str()).collect();
-    let there = if names.is_empty() { "none is paired".into() } else { format!("there is {}", names.join(", ")) };
+    let there = if names.is_empty() { "none is paired".into() } else { format!("paired: {}", names.join(", ")) };
     Error::Usage(format!(
         "--relay {}: no relay of that name is paired with this device ({there}): anabranch join --pair",
         choice.name

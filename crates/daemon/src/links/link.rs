@@ -1,7 +1,7 @@
 //! One link: a relay, a socket towards it, and a device.
 
 use std::io::{self, IoSlice};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use cooperation::channel::{Identity, PublicKey};
@@ -16,7 +16,7 @@ use units::{Duration, Instant, Rate};
 
 use crate::discovery::{Found, mark};
 use crate::scoped::ScopedAddress;
-use crate::sockets;
+use crate::sockets::Datagrams;
 use crate::store::Relay;
 
 use super::Chosen;
@@ -39,6 +39,8 @@ pub struct LinkStatus {
     pub interface: String,
     /// What the relay is called here.
     pub relay: String,
+    /// Its public key.
+    pub key: String,
     /// Where it is.
     pub place: IpAddr,
     /// Whether it is there.
@@ -114,7 +116,7 @@ pub struct Link {
     down_until: Instant,
     told: Option<Lends>,
     changed: bool,
-    pub socket: UdpSocket,
+    socket: Datagrams,
     device: Device,
     ways: lent::Ways,
 }
@@ -125,11 +127,10 @@ impl Link {
         let Chosen { relay, interface, .. } = chosen;
         let tun = lent::open(interface, INNER_MTU)?;
         let ways = lent::Ways::new(interface, relay.slot, index)?;
-        let place = relay.address.at(PORT).map_err(Error::system(format!("call the relay {}", relay.name)))?;
-        let any = if place.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
-        let socket = UdpSocket::bind((any, 0)).map_err(Error::system("open a UDP socket"))?;
-        socket.set_nonblocking(true).map_err(Error::system("set up a UDP socket"))?;
-        sockets::widen(&socket);
+        // Behind an interface that is gone nobody is called, until it is back or the relay is found elsewhere.
+        let place = relay.address.at(PORT).unwrap_or_else(|_| SocketAddr::new(relay.address.ip(), PORT));
+        // A relay that had an IPv4 address may come back without one.
+        let socket = Datagrams::open().map_err(Error::system("open a UDP socket"))?;
         let caller = Caller::new(identity.clone(), relay.key, random_seed()?, now);
         Ok(Self {
             place,
@@ -156,9 +157,8 @@ impl Link {
     /// Somebody was found; whether it is this relay, it has to prove.
     pub fn heed_found(&mut self, found: &Found) {
         if found.mark == self.mark {
-            let is_v4 = self.place.is_ipv4();
             let places = found.addresses.iter().filter_map(|address| address.at(PORT).ok());
-            self.candidates = places.filter(|place| place.is_ipv4() == is_v4).take(CANDIDATES_MAX).collect();
+            self.candidates = places.take(CANDIDATES_MAX).collect();
         }
     }
 
@@ -167,7 +167,8 @@ impl Link {
         let has_moved = self.caller.is_up(self.now) && self.noted != Some(self.place);
         has_moved.then(|| {
             self.noted = Some(self.place);
-            (self.relay.key, ScopedAddress::of(self.place))
+            self.relay.address = ScopedAddress::of(self.place);
+            (self.relay.key, self.relay.address.clone())
         })
     }
 
@@ -211,11 +212,16 @@ impl Link {
         let is_up = self.caller.is_up(now);
         while let Some(datagram) = self.caller.poll_transmit() {
             // While it is not there, it is called wherever it may be; where it answers from is where it is.
-            let elsewhere = self.candidates.iter().filter(|place| !is_up && **place != self.place);
-            for place in core::iter::once(&self.place).chain(elsewhere) {
-                // Without a way to the relay nothing can be sent: it is called again.
-                let _ = self.socket.send_to(&datagram, place);
+            let mut places = vec![self.place];
+            if !is_up {
+                // An interface that was plugged in again has another number.
+                let known = self.relay.address.at(PORT).ok();
+                places.extend(known.into_iter().chain(self.candidates.iter().copied()));
+                places.sort();
+                places.dedup();
             }
+            // Without a way to the relay nothing can be sent: it is called again.
+            places.into_iter().for_each(|place| drop(self.socket.send_to(&datagram, place)));
         }
         if let Err(error) = done.and_then(|()| self.heed_terms()) {
             self.lose(&error);
@@ -364,6 +370,7 @@ impl Link {
         LinkStatus {
             interface: self.interface.clone(),
             relay: self.relay.name.to_string(),
+            key: self.relay.key.to_string(),
             place: self.place.ip(),
             is_up,
             is_paired: self.is_known,

@@ -189,8 +189,8 @@ impl Peers {
             return Ok(());
         }
         let names: Vec<String> = self.names().iter().map(ToString::to_string).collect();
-        let there = if names.is_empty() { "none".into() } else { names.join(", ") };
-        Err(Error::Usage(format!("no paired device is called {name}: there is {there}")))
+        let there = if names.is_empty() { "none is paired".into() } else { format!("paired: {}", names.join(", ")) };
+        Err(Error::Usage(format!("no paired device is called {name} ({there})")))
     }
 }
 

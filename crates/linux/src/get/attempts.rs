@@ -6,8 +6,9 @@ use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Endpoint};
 use units::{Duration, Instant};
 
-/// How long an attempt is waited for before the next one begins beside it. A round trip of a mobile link fits.
-const HEAD_START: Duration = Duration::from_secs(1);
+/// How long an attempt is waited for before the next one begins beside it (RFC 8305 section 8). A connection stays slow for long that
+/// began over a slow way: its handshake, its request and the first windows of the answer take that.
+const HEAD_START: Duration = Duration::from_millis(250);
 
 /// Attempts to connect.
 pub struct Attempts {

@@ -226,5 +226,6 @@ fn every_address_is_tried() {
             download.handle_timeout(&mut pair.client, pair.now);
         }
     }
-    assert!(pair.now < Instant::ZERO + Duration::from_secs(5), "no attempt waits for the one before to time out");
+    // A slow way costs those after it no more than that.
+    assert!(pair.now < Instant::ZERO + Duration::from_millis(300), "no attempt waits for the one before to time out");
 }

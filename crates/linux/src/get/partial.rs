@@ -36,7 +36,9 @@ impl PartialFile {
             return Err(Error::File { path: path.into(), message: "is a folder: name a file in it".into() });
         }
         let (part, version) = (beside(path, ".part"), beside(path, ".part.version"));
-        let file = open_own(&part).map_err(Error::file(&part))?;
+        // Of a part that is not there nobody has heard.
+        let known = if fs::symlink_metadata(&part).is_ok() { part.as_path() } else { path };
+        let file = open_own(&part).map_err(Error::file(known))?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| Error::File {
             path: part.clone(),
             message: "another download is writing it: wait for its end".into(),
@@ -162,6 +164,12 @@ mod tests {
         assert_eq!(interrupted(&path, Some("\"v1\""), b""), None);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_named_as_it_was_asked_for() {
+        let why = PartialFile::open(Path::new("/no/such/folder/out"), URL).unwrap_err().to_string();
+        assert!(why.starts_with("/no/such/folder/out: "), "{why}");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! netlink       requests to the kernel and its answers
 //! path_manager  subflows of one connection: made, ended, given another priority
 //! events        what the kernel tells of connections and subflows
-//! sockets       the subflows that there are now, and what passed over each
+//! sockets       the subflows that there are now or were, and what passed over each
 //! ```
 //!
 //! These are the means of a path manager outside of the kernel (`net.mptcp.path_manager=userspace`, since Linux 5.19): it may do
@@ -21,4 +21,4 @@ mod sockets;
 
 pub use events::{Ends, Event, Monitor};
 pub use path_manager::{Origin, PathManager};
-pub use sockets::{Socket, State, Traffic, sockets};
+pub use sockets::{Ended, EndedSockets, Socket, State, Traffic, sockets};

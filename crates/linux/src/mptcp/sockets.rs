@@ -1,13 +1,15 @@
-//! The kernel's TCP sockets that are subflows, and those that listen (`sock_diag(7)`).
+//! The kernel's TCP sockets that are subflows, those that listen, and what passed over those that have ended (`sock_diag(7)`).
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use units::Duration;
 
 use super::attributes::Attributes;
 use super::events::Ends;
-use super::netlink::Requests;
+use super::netlink::{Requests, messages, retry};
 use crate::{Error, Result};
 
 /// Message type (`linux/sock_diag.h`).
@@ -20,6 +22,8 @@ const INFO: u16 = 2;
 const UPPER_LAYER: u16 = 19;
 const UPPER_LAYER_MPTCP: u16 = 3;
 const LOCAL_TOKEN: u16 = 2;
+/// Groups that hear of TCP sockets of IPv4 and of IPv6 that are no more (`SKNLGRP_INET_TCP_DESTROY`).
+const DESTROYED: [u32; 2] = [1, 3];
 /// Bits of states: ESTABLISHED to CLOSE_WAIT without TIME_WAIT and CLOSE, which have no connection; LISTEN.
 const LIVING: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8;
 const LISTEN: u8 = 10;
@@ -62,7 +66,7 @@ pub struct Traffic {
     pub rtt_min: Duration,
     /// Payload octets that the peer has acknowledged.
     pub up_bytes: u64,
-    /// Payload octets received.
+    /// Payload octets received, and one more if the peer has ended its stream.
     pub down_bytes: u64,
     /// Segments with data sent.
     pub sent_segments: u64,
@@ -88,8 +92,74 @@ pub fn sockets() -> Result<Vec<Socket>> {
     Ok(all)
 }
 
-/// `None`: it is no subflow and does not listen.
-fn parse(message: &[u8]) -> Option<Socket> {
+/// A TCP socket that is no more, a subflow or another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// As that of [`State::Subflow`].
+    pub cookie: u64,
+    /// Its ends.
+    pub ends: Ends,
+    /// The number of the interface that it was bound to.
+    pub interface: Option<u32>,
+    /// What passed. Nothing, where the kernel used the socket again before it let it go: it does so with a connection's first subflow if the
+    /// peer was the first to end it.
+    pub traffic: Traffic,
+}
+
+/// Hears of TCP sockets that end in the network namespace in which it was made.
+pub struct EndedSockets(netlink_sys::Socket);
+
+impl EndedSockets {
+    /// Hears of them from now on.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub fn new() -> Result<Self> {
+        let socket = || {
+            let mut socket = netlink_sys::Socket::new(NETLINK_SOCK_DIAG)?;
+            socket.bind_auto()?;
+            DESTROYED.iter().try_for_each(|group| socket.add_membership(*group))?;
+            socket.set_non_blocking(true)?;
+            Ok(socket)
+        };
+        socket().map(Self).map_err(Error::system::<io::Error>("hear of TCP sockets that end"))
+    }
+
+    /// Those that have ended since the last call, as far as there was room for them; it does not wait.
+    ///
+    /// # Errors
+    /// If the kernel no longer tells.
+    pub fn ended(&self) -> Result<Vec<Ended>> {
+        let mut ended = Vec::new();
+        loop {
+            match retry(|| self.0.recv_from_full()) {
+                Ok((octets, _)) => {
+                    let told = messages(&octets).filter(|message| message.kind == BY_FAMILY);
+                    ended.extend(told.filter_map(|message| parse_ended(message.body)));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(ended),
+                // Some are not told of: what was seen of them last stands.
+                Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error()) => {}
+                Err(error) => return Err(Error::system("hear of TCP sockets that end")(error)),
+            }
+        }
+    }
+}
+
+impl AsFd for EndedSockets {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn parse_ended(message: &[u8]) -> Option<Ended> {
+    let (ends, interface, cookie) = identity(message)?;
+    let info = Attributes(&message[HEADER_BYTES..]).get(INFO)?;
+    Some(Ended { cookie, ends, interface, traffic: traffic(info) })
+}
+
+/// Ends, interface and cookie; of a message that is longer than the header.
+fn identity(message: &[u8]) -> Option<(Ends, Option<u32>, u64)> {
     let header = message.get(..HEADER_BYTES)?;
     let word = |at: usize| u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let place = |address: usize, port: usize| {
@@ -102,14 +172,20 @@ fn parse(message: &[u8]) -> Option<Socket> {
     };
     let ends = Ends { local: place(8, 4)?, remote: place(24, 6)? };
     let interface = Some(word(40)).filter(|index| *index != 0);
-    if header[1] == LISTEN {
+    Some((ends, interface, u64::from(word(44)) | u64::from(word(48)) << 32))
+}
+
+/// `None`: it is no subflow and does not listen.
+fn parse(message: &[u8]) -> Option<Socket> {
+    let (ends, interface, cookie) = identity(message)?;
+    if message[1] == LISTEN {
         return Some(Socket { ends, interface, state: State::Listens });
     }
     let attributes = Attributes(&message[HEADER_BYTES..]);
     let mptcp = Attributes(Attributes(attributes.get(UPPER_LAYER)?).get(UPPER_LAYER_MPTCP)?);
     let state = State::Subflow {
         token: mptcp.u32(LOCAL_TOKEN)?,
-        cookie: u64::from(word(44)) | u64::from(word(48)) << 32,
+        cookie,
         traffic: traffic(attributes.get(INFO).unwrap_or_default()),
     };
     Some(Socket { ends, interface, state })
@@ -124,7 +200,8 @@ fn traffic(info: &[u8]) -> Traffic {
     Traffic {
         rtt: Duration::from_micros(u32_at(68).into()),
         rtt_min: Duration::from_micros(u32_at(148).into()),
-        up_bytes: u64_at(120),
+        // The kernel counts a SYN and a FIN as acknowledged octets too. What was sent has neither; of what was sent again it tells since 4.19.
+        up_bytes: u64_at(120).min(u64_at(200).saturating_sub(u64_at(208))),
         down_bytes: u64_at(128),
         sent_segments: u32_at(156).into(),
         retransmitted_segments: u32_at(100).into(),
@@ -146,10 +223,37 @@ mod tests {
     }
 
     #[test]
+    fn a_socket_that_ends_is_told_of_with_what_passed() {
+        use std::io::{Read as _, Write as _};
+
+        let ended_sockets = EndedSockets::new().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut ours = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut theirs, place) = listener.accept().unwrap();
+        ours.write_all(b"request").unwrap();
+        theirs.read_exact(&mut [0; 7]).unwrap();
+        theirs.write_all(b"answer").unwrap();
+        ours.read_exact(&mut [0; 6]).unwrap();
+        drop((ours, theirs));
+        let mut all = Vec::new();
+        let found = |all: &[Ended]| all.iter().find(|ended| ended.ends.local == place).map(|ended| ended.traffic);
+        while found(&all).is_none() {
+            // Sockets of other tests end too.
+            rustix::event::poll(&mut [rustix::event::PollFd::new(&ended_sockets, rustix::event::PollFlags::IN)], None)
+                .unwrap();
+            all.extend(ended_sockets.ended().unwrap());
+        }
+        let traffic = found(&all).unwrap();
+        assert_eq!(traffic.up_bytes, 7, "neither SYN nor FIN");
+        assert!((6..=7).contains(&traffic.down_bytes), "{traffic:?}");
+    }
+
+    #[test]
     fn whatever_arrives_is_read() {
         for len in 0..200 {
             for octet in [0, 2, 10, 255] {
                 parse(&vec![octet; len]);
+                parse_ended(&vec![octet; len]);
             }
         }
     }

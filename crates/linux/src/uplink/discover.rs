@@ -203,7 +203,7 @@ pub fn discover_all() -> Result<Vec<Uplink>> {
     let uplinks: Vec<Uplink> = names.filter_map(|name| listing.uplink(name).ok()).collect();
     if uplinks.is_empty() {
         return Err(Error::Unready(format!(
-            "no interface reaches the Internet by itself (there are {}): switch on a phone's tethering, or name an interface to see \
+            "no interface reaches the Internet by itself ({}): switch on a phone's tethering, or name an interface to see \
              what is wrong with it",
             listing.candidates()
         )));
@@ -246,7 +246,7 @@ impl Listing {
     /// What the interface offers, or what is wrong with it, to follow its name in a sentence.
     pub fn uplink(&self, name: &str) -> Result<Uplink, String> {
         let Some(interface) = self.interface(name) else {
-            return Err(format!("does not exist: there are {}", self.candidates()));
+            return Err(format!("does not exist: {}", self.candidates()));
         };
         refuse(name, interface)?;
         let number = |key: &str| interface.get(key).and_then(Value::as_u64).and_then(|value| u32::try_from(value).ok());
@@ -263,14 +263,18 @@ impl Listing {
         })
     }
 
-    /// Names of the interfaces that may be uplinks.
+    /// Which interfaces may be uplinks, as a clause.
     fn candidates(&self) -> String {
         let names = self.interfaces.iter().filter_map(|interface| {
             let name = text(interface, "ifname")?;
             refuse_kind(name, interface).is_ok().then_some(name)
         });
         let names: Vec<&str> = names.collect();
-        if names.is_empty() { "none but the loopback (plug one in)".into() } else { names.join(", ") }
+        match names.as_slice() {
+            [] => "there is none but the loopback (plug one in)".into(),
+            [one] => format!("there is {one}"),
+            several => format!("there are {}", several.join(", ")),
+        }
     }
 
     /// The networks of all interfaces, with their names.

@@ -3,10 +3,10 @@
 //! It is a small shell in a session of its own, at the other end of a pipe. As it alone makes the changes, one after the other,
 //! none can happen after they were taken back; as it alone takes them back, that is exercised in every run.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
@@ -38,6 +38,26 @@ impl Janitor {
         Ok(Self { child, requests, answers })
     }
 
+    /// How it ended, if it has: somebody has killed it.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Puts another one in its place, which has ended. What is written down stays as it is until that one ends.
+    ///
+    /// # Errors
+    /// If there is no shell, or if a process of ours may change this host no more.
+    pub fn replace(&mut self, claim: &Claim) -> Result<()> {
+        let mut successor = Self::start(claim)?;
+        if !may_change(successor.child.id()) {
+            // At the end of its input it would try in vain, and forget what is to be undone.
+            let _ = successor.child.kill();
+            return Err(Error::Unready("this process has given up its rights".into()));
+        }
+        *self = successor;
+        Ok(())
+    }
+
     /// Makes a change; `Err` is what `ip`, `nft` or the kernel said against it.
     ///
     /// # Errors
@@ -62,6 +82,14 @@ impl Drop for Janitor {
         // Everything is undone when the caller goes on; without a janitor there is nothing to wait for.
         let _ = self.child.wait();
     }
+}
+
+/// Whether a process has CAP_NET_ADMIN. One whose parent has given that up has it again if its user is root and nothing forbids it.
+fn may_change(process: u32) -> bool {
+    const NET_ADMIN: u64 = 1 << 12;
+    let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else { return false };
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).is_some_and(|set| set & NET_ADMIN != 0)
 }
 
 /// Undoes what is written down in the file of a claim whose process has ended.
@@ -100,8 +128,6 @@ fn command(claim: &Claim) -> Result<Command> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     /// How a janitor ends that is to undo `change`, and whether that is still written down.

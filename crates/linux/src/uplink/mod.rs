@@ -10,6 +10,7 @@
 //! plumbing      lays a plan, lays an uplink's part again, and takes everything back
 //! janitor       the small process that does and undoes the steps, and outlives a killed one
 //! state         what is written down before anything is touched
+//! namespaces    which network namespaces there are: what was changed in others is gone with them
 //! watch         tells when an uplink is lost, comes back or changes
 //! ```
 //!
@@ -42,6 +43,7 @@ mod lending_plan;
 #[cfg(test)]
 mod lending_plan_tests;
 pub mod lent;
+mod namespaces;
 pub mod plan;
 #[cfg(test)]
 mod plan_tests;
@@ -57,7 +59,7 @@ pub use discover::{
 pub use kernel_plan::{KERNEL, kernel_plan, unbound_interface};
 pub use lending_plan::{LENDER, SLOTS_MAX, lending_plan, slot_addresses};
 pub use plan::{EnginePath, Plan, Purpose, Step, engine_paths, plan};
-pub use plumbing::{Plumbing, clean};
+pub use plumbing::{JanitorLoss, Plumbing, clean, forget};
 pub use surroundings::{Setting, Surroundings};
 pub use watch::{Change, Watch};
 

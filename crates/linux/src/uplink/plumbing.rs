@@ -20,6 +20,17 @@ pub struct Plumbing {
     paths: Vec<EnginePath>,
     /// How everything is undone, first line first.
     undo: Vec<String>,
+    /// The janitor was killed, and there can be no other.
+    lacks_janitor: bool,
+}
+
+/// What became of a janitor that somebody has killed.
+#[derive(Debug)]
+pub enum JanitorLoss {
+    /// Another one has its work.
+    Replaced,
+    /// There can be no other: nobody takes the changes back at the end but [`clean`].
+    Final(Error),
 }
 
 impl Plumbing {
@@ -30,10 +41,12 @@ impl Plumbing {
     pub fn lay(plan: Plan) -> Result<Self> {
         let claim = Claim::take(&plan.device)?;
         state::clean()?;
+        // What others have left elsewhere is no reason not to begin.
+        let _ = state::forget();
         let janitor = Janitor::start(&claim)?;
         let turn = Turn::take()?;
         let (purpose, device, paths) = (plan.purpose, plan.device, plan.paths);
-        let mut plumbing = Self { janitor, claim, purpose, device, paths, undo: Vec::new() };
+        let mut plumbing = Self { janitor, claim, purpose, device, paths, undo: Vec::new(), lacks_janitor: false };
         let done = plumbing.change(&plan.steps, Standing::IsForeign);
         // The janitor needs its turn when it undoes what a failure has left.
         drop(turn);
@@ -84,6 +97,18 @@ impl Plumbing {
         };
         steps.extend(plan.steps.iter().filter(is_rule).cloned());
         self.change(&steps, Standing::Stays)
+    }
+
+    /// Looks after the janitor: if somebody has killed it, another one is started, so that a sudden end still takes everything back. To be
+    /// called every now and then, in the network namespace of [`Self::lay`]; what has happened is told once.
+    pub fn check_janitor(&mut self) -> Option<JanitorLoss> {
+        if self.lacks_janitor {
+            return None;
+        }
+        self.janitor.ended()?;
+        let loss = self.janitor.replace(&self.claim);
+        self.lacks_janitor = loss.is_err();
+        Some(loss.map_or_else(JanitorLoss::Final, |()| JanitorLoss::Replaced))
     }
 
     /// An uplink is called otherwise now. Its variables are where its new name is, with the values that were set, and are to be restored
@@ -161,6 +186,13 @@ impl Plumbing {
     }
 }
 
+impl Drop for Plumbing {
+    fn drop(&mut self) {
+        // Whoever killed the janitor a moment ago may end us now.
+        let _ = self.check_janitor();
+    }
+}
+
 /// What it means that a route or rule is there already.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Standing {
@@ -197,4 +229,13 @@ fn failed(step: &Step, why: &str) -> Error {
 /// If the process may not.
 pub fn clean() -> Result<Vec<String>> {
     state::clean()
+}
+
+/// Removes what killed processes have written down in network namespaces that are no more: there is nothing left to be undone. Gives of how
+/// many devices that was.
+///
+/// # Errors
+/// If the process may not.
+pub fn forget() -> Result<usize> {
+    state::forget()
 }

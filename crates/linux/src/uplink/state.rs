@@ -4,6 +4,7 @@
 //! locked by the process and by its janitor, so the kernel knows when both are gone. `ID` is the network namespace's number and the
 //! engine's device. The file `lock` is held while changes are planned, made or undone.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use rustix::event::{Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::janitor;
+use super::{janitor, namespaces};
 use crate::{Error, Result};
 
 /// On a file system in memory: what it tells is gone after a power failure, as are the changes.
@@ -79,6 +80,10 @@ impl Claim {
         [FOLDER, &self.namespace, &self.device]
     }
 
+    fn alive_file(&self) -> PathBuf {
+        Path::new(FOLDER).join(format!("{}-{}.alive", self.namespace, self.device))
+    }
+
     fn undo_file(&self) -> PathBuf {
         Path::new(FOLDER).join(format!("{}-{}.undo", self.namespace, self.device))
     }
@@ -143,6 +148,41 @@ pub(super) fn clean() -> Result<Vec<String>> {
         }
     }
     Ok(cleaned)
+}
+
+/// Removes the files of processes that have ended, and their janitors too, in network namespaces that are no more: another namespace may get
+/// the number of one. Gives of how many devices they were.
+///
+/// # Errors
+/// If a file cannot be locked.
+pub(super) fn forget() -> Result<usize> {
+    let own = namespace()?;
+    let mut dead = Vec::new();
+    for (namespace, device) in foreign(&own) {
+        // Whoever lives there holds it.
+        dead.extend(Claim::attempt(&device, &namespace)?);
+    }
+    if dead.is_empty() {
+        return Ok(0);
+    }
+    let there = namespaces::all();
+    dead.retain(|claim| claim.namespace.parse().is_ok_and(|number: u64| !there.contains(&number)));
+    for claim in &dead {
+        let _ = fs::remove_file(claim.undo_file());
+        let _ = fs::remove_file(claim.alive_file());
+    }
+    Ok(dead.len())
+}
+
+/// The namespaces and devices of files that are not of the namespace `own`, each once.
+fn foreign(own: &str) -> BTreeSet<(String, String)> {
+    let files = fs::read_dir(FOLDER).into_iter().flatten().filter_map(|entry| {
+        let name = entry.ok()?.file_name().into_string().ok()?;
+        let id = name.strip_suffix(".undo").or_else(|| name.strip_suffix(".alive"))?;
+        let (namespace, device) = id.split_once('-')?;
+        (namespace != own).then(|| (namespace.to_owned(), device.to_owned()))
+    });
+    files.collect()
 }
 
 /// Files of a kind, with the devices they are for.

@@ -34,7 +34,10 @@ fn none(facts: &Facts) -> Option<Finding> {
     let text = "no interface reaches the Internet by itself";
     let remedy = "switch on a phone's tethering, or join a Wi-Fi";
     if !facts.relays.is_empty() {
-        let text = format!("{text}: `anabranch join` has the relays it is paired with alone ({})", list(&facts.relays));
+        let relays = list(&facts.relays);
+        let text = format!(
+            "{text}: `anabranch join` works if a relay that it is paired with lends ({relays}), which was not looked at"
+        );
         return facts.uplinks.is_empty().then(|| Finding::warning("relays-alone", MACHINE, text).remedy(remedy));
     }
     facts.uplinks.is_empty().then(|| Finding::problem("no-uplinks", MACHINE, text).remedy(remedy))

@@ -1,0 +1,75 @@
+//! Where the daemons that run here keep their keys: one that is paired elsewhere is unknown to them.
+
+use std::path::{Path, PathBuf};
+
+use daemon::control::{self, Request};
+use linux::uplink::LENDER;
+use serde_json::Value;
+
+/// A daemon that runs here, as far as it may be asked.
+pub struct Running {
+    device: String,
+    status: Value,
+}
+
+impl Running {
+    /// All of them. One that does not answer is left out: what is said of them is a help, and nothing more.
+    pub fn all() -> Vec<Self> {
+        let devices = control::running().unwrap_or_default();
+        let ask = |device: String| Some(Self { status: control::ask(&device, &Request::Status).ok()?, device });
+        devices.into_iter().filter_map(ask).collect()
+    }
+
+    /// Whether it uses relays; otherwise it is one.
+    pub fn joins(&self) -> bool {
+        self.device != LENDER
+    }
+
+    /// Where it keeps its keys, if that is not `state`.
+    pub fn other_state(&self, state: &Path) -> Option<PathBuf> {
+        let own = ["/state", "/relay/state"].iter().find_map(|place| self.status.pointer(place)?.as_str());
+        let own = PathBuf::from(own?);
+        let real =
+            |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.into());
+        (real(&own) != real(state)).then_some(own)
+    }
+
+    /// Whether it uses the relay with that key.
+    pub fn uses(&self, key: &str) -> bool {
+        let uplinks = self.status.pointer("/uplinks").and_then(Value::as_array);
+        uplinks.into_iter().flatten().any(|uplink| uplink.pointer("/link/key").and_then(Value::as_str) == Some(key))
+    }
+
+    /// That its keys are elsewhere, if they are, and what to do about it.
+    pub fn hint(&self, state: &Path) -> Option<String> {
+        let other = self.other_state(state)?;
+        let what = if self.joins() { "`anabranch join`" } else { "`anabranch relay`" };
+        Some(format!(
+            "the {what} that runs here keeps its keys in {0}, and heeds those alone: --state {0}",
+            other.display()
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn keys_elsewhere_are_told_of() {
+        let join = |state: &str| Running {
+            device: "anabranch0".into(),
+            status: json!({ "state": state, "uplinks": [{ "link": { "key": "07" } }, {}] }),
+        };
+        assert_eq!(join("/var/lib/anabranch").hint(Path::new("/var/lib/anabranch")), None);
+        let hint = join("/tmp/laptop").hint(Path::new("/var/lib/anabranch")).unwrap();
+        assert!(hint.contains("`anabranch join` that runs here keeps its keys in /tmp/laptop"), "{hint}");
+        assert!(join("/tmp").uses("07") && !join("/tmp").uses("08"));
+        let relay = Running { device: LENDER.into(), status: json!({ "relay": { "state": "/tmp/anna" } }) };
+        assert!(relay.hint(Path::new("/tmp/laptop")).unwrap().ends_with("--state /tmp/anna"));
+        // One of an earlier release does not say.
+        assert_eq!(Running { device: "anabranch0".into(), status: json!({}) }.hint(Path::new("/tmp")), None);
+    }
+}
