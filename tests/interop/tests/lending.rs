@@ -4,6 +4,7 @@
 mod devices;
 mod fast_ack;
 mod killed;
+mod owners_end;
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
@@ -51,7 +52,12 @@ impl Bed {
 
     /// These phones do not tether: they are on the laptop's networks, and that is all.
     fn with_phones(phones: &[usize]) -> Option<Self> {
-        let net = Tethered::distinct([LINK, LINK])?;
+        Self::over([LINK, LINK], phones)
+    }
+
+    /// Likewise, with these links to the Internet.
+    fn over(links: [&str; 2], phones: &[usize]) -> Option<Self> {
+        let net = Tethered::distinct(links)?;
         for number in phones {
             let phone = net.phone(*number);
             output(phone, "nft", &["delete table inet nat"]);

@@ -51,8 +51,8 @@ impl<D, U> Courtesy<D, U> {
         &self.of_uploads
     }
 
-    /// A packet for a destination has come through the shared link, which counts `header_bytes` in front of its `octets`. False: it is lost.
-    pub fn enter_down(&mut self, packet: D, octets: &[u8], header_bytes: u64, now: Instant) -> bool {
+    /// A packet for a destination has come through the shared link, which counts `header_bytes` in front of its `octets`.
+    pub fn enter_down(&mut self, packet: D, octets: &[u8], header_bytes: u64, now: Instant) {
         match self.passive_rtt.heed_down(octets, now) {
             Some(Wait::Somewhere(wait)) => {
                 self.scavenger.heed_wait(wait, false);
@@ -66,12 +66,22 @@ impl<D, U> Courtesy<D, U> {
         }
         // It has come through the owner's link, whatever becomes of it.
         self.lent.down_bytes += octets.len() as u64 + header_bytes;
-        self.down.enter(packet, octets.len())
+        self.down.enter(packet, octets.len());
     }
 
-    /// A destination's packet wants to the shared link. False: it is lost.
-    pub fn enter_up(&mut self, packet: U, bytes: usize) -> bool {
-        self.up.enter(packet, bytes)
+    /// A destination's packet wants to the shared link.
+    pub fn enter_up(&mut self, packet: U, bytes: usize) {
+        self.up.enter(packet, bytes);
+    }
+
+    /// The next packet for a destination that is lost because too much waits.
+    pub fn lost_down(&mut self) -> Option<D> {
+        self.down.lost()
+    }
+
+    /// The next of a destination's packets that is lost because too much waits.
+    pub fn lost_up(&mut self) -> Option<U> {
+        self.up.lost()
     }
 
     /// The next packet that may go to its destination by now.

@@ -206,9 +206,8 @@ impl Forwarder {
             let Some(slot) = wire::destination(packet.octets()).and_then(slot_of) else { continue };
             let packet = packet.take();
             shared.lending.count(packet.len())?;
-            if !self.courtesy.enter_down((slot, packet.clone()), &packet, shared.header_bytes, now) {
-                self.meters[usize::from(slot)].lost_packets += 1;
-            }
+            self.courtesy.enter_down((slot, packet.clone()), &packet, shared.header_bytes, now);
+            note_what_is_lost(&mut self.courtesy, &mut self.meters);
         }
         Ok(BATCH)
     }
@@ -250,9 +249,8 @@ impl Forwarder {
 
     fn enter_up(&mut self, slot: u8, packet: Vec<u8>) {
         let bytes = packet.len();
-        if !self.courtesy.enter_up((slot, packet), bytes) {
-            self.note_lost(slot);
-        }
+        self.courtesy.enter_up((slot, packet), bytes);
+        note_what_is_lost(&mut self.courtesy, &mut self.meters);
     }
 
     fn send_to_destination(&mut self, slot: u8, packet: &[u8], now: Instant) {
@@ -276,6 +274,7 @@ impl Forwarder {
         let mut shared = lock(&shared);
         let counters = Counters::read(&shared.status.relay.interface);
         self.courtesy.tick(counters, now);
+        note_what_is_lost(&mut self.courtesy, &mut self.meters);
         let found = self.courtesy.scavenger();
         (shared.lending.owner, shared.lending.spare) = (found.owner(), found.spare());
         shared.lending.heed_rate(found.lent());
@@ -368,6 +367,17 @@ impl Forwarder {
                 }
             })
             .collect();
+    }
+}
+
+/// Counts what the limits have no room for.
+fn note_what_is_lost(courtesy: &mut Courtesy<(u8, Bytes), (u8, Vec<u8>)>, meters: &mut [Meter]) {
+    let mut note = |slot: u8| meters[usize::from(slot)].lost_packets += 1;
+    while let Some((slot, _)) = courtesy.lost_down() {
+        note(slot);
+    }
+    while let Some((slot, _)) = courtesy.lost_up() {
+        note(slot);
     }
 }
 

@@ -35,8 +35,8 @@ const SEGMENT_BITS: f64 = 12_000.0;
 /// An owner who takes less uses the link for its household only; so much, and part of what is lent.
 const IDLE_BPS: f64 = 100_000.0;
 const IDLE_PART: f64 = 0.03;
-/// Ticks after which an owner who pauses is done.
-const PAUSE_TICKS: u32 = 30;
+/// An owner who pauses for so long is done.
+const PAUSE: Duration = Duration::from_secs(3);
 /// Ticks after which an owner's traffic is worth a pause.
 const BUSY_TICKS: u32 = 5;
 /// Packets that wait so long wait for others: the link is busy.
@@ -78,8 +78,8 @@ pub struct Scavenger {
     capacity: Capacity,
     allowed_bps: f64,
     spare_bps: f64,
-    /// Ticks until an owner who has paused is done; 0: the owner wants nothing.
-    active_ticks: u32,
+    /// Until when an owner who pauses may not be done, while the owner uses the link.
+    active_until: Option<Instant>,
     /// Ticks for which the owner has used the link without a break.
     busy_ticks: u32,
     /// The shortest waits of this tick and of the one before.
@@ -167,7 +167,7 @@ impl Scavenger {
             capacity: Capacity::new(),
             allowed_bps: FLOOR_BPS,
             spare_bps: 0.0,
-            active_ticks: 0,
+            active_until: None,
             busy_ticks: 0,
             waits: [None; 2],
             knows_base: false,
@@ -230,9 +230,9 @@ impl Scavenger {
         let waited = self.waits.into_iter().flatten().min().map(|waited| self.without_delayed_ack(waited, lent_least));
         let wait = waited.map(|waited| waited.span);
         self.waits = [None, self.waits[0]];
-        let was_active = self.active_ticks > 0;
-        self.heed_rates(rates, carried_bps, waited, now);
-        if self.active_ticks == 0 {
+        let was_active = self.active_until.is_some();
+        self.heed_rates(rates, carried_bps, waited, span, now);
+        if self.active_until.is_none() {
             self.pauses.forget();
             self.owner_down_bps.clear();
             return self.cap;
@@ -254,14 +254,18 @@ impl Scavenger {
         Some(Rate::from_bps(self.allowed_bps as u64))
     }
 
-    fn heed_rates(&mut self, rates: Rates, carried_bps: f64, waited: Option<Waited>, now: Instant) {
-        self.owner_bps += NEWEST * (rates.owner_both_ways - self.owner_bps);
+    fn heed_rates(&mut self, rates: Rates, carried_bps: f64, waited: Option<Waited>, span: Duration, now: Instant) {
+        // Ticks come late where hardly anything is lent, and stand for several then.
+        let ticks = ((span + TICK / 2).as_millis() / TICK.as_millis()).clamp(1, 20);
+        let newest = 1.0 - (0..ticks).fold(1.0, |older, _| older * (1.0 - NEWEST));
+        self.owner_bps += newest * (rates.owner_both_ways - self.owner_bps);
         // What acknowledges a lent download is slowed with that one, and no second time here.
         let is_acks = self.is_of_uploads() && self.lent_bps < ACKS_PART * self.lent_most_bps;
         let is_active = !is_acks && self.owner_bps > IDLE_BPS.max(IDLE_PART * self.lent_most_bps);
-        self.active_ticks = if is_active { PAUSE_TICKS } else { self.active_ticks.saturating_sub(1) };
+        let goes_on = self.active_until.filter(|until| now < *until);
+        self.active_until = if is_active { Some(now + PAUSE) } else { goes_on };
         self.busy_ticks = if is_active { self.busy_ticks + 1 } else { 0 };
-        self.knows_base |= self.active_ticks == 0 && waited.is_some();
+        self.knows_base |= self.active_until.is_none() && waited.is_some();
         if self.pauses.is_pausing() {
             return;
         }
@@ -327,7 +331,7 @@ impl Scavenger {
 
     /// What can be lent now; none: it is not known, since the owner wants nothing, there is no cap, and the link was not filled lately.
     pub fn spare(&self) -> Option<Rate> {
-        if self.active_ticks > 0 {
+        if self.active_until.is_some() {
             return Some(Rate::from_bps(self.spare_bps as u64));
         }
         let capacity = self.capacity.bps(self.ticked_at).map(|bps| Rate::from_bps(bps as u64));

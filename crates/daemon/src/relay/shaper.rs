@@ -5,9 +5,11 @@ use std::collections::VecDeque;
 
 use units::{Duration, Instant, Rate};
 
-/// Longest wait, by the limit's rate; and packets that may wait in any case, so that a slow limit lets a window of TCP through.
+/// Longest wait, by the limit's rate. A slow limit has room for a window of TCP, unless that takes too long, and for a few packets in any case.
 const WAIT_MAX: Duration = Duration::from_millis(60);
-const PACKETS_MIN: usize = 16;
+const WINDOW_BYTES: u64 = 16 * 1500;
+const WINDOW_WAIT_MAX: Duration = Duration::from_secs(1);
+const PACKETS_MIN: usize = 4;
 /// The same while it is slower for a moment: what is under way then should not be lost.
 const SLOWED_WAIT_MAX: Duration = Duration::from_secs(1);
 /// A shaper that nothing went through may be so far behind its rate: without it, every late wake-up would cost throughput.
@@ -60,16 +62,31 @@ impl<T> Shaper<T> {
         !self.waiting.is_empty()
     }
 
-    /// Takes a packet of `bytes` octets; false: it is lost.
-    pub fn enter(&mut self, packet: T, bytes: usize) -> bool {
-        let wait_max = if self.slowed.is_some() { SLOWED_WAIT_MAX } else { WAIT_MAX };
-        let room = self.rate.map_or(usize::MAX, |rate| rate.bytes_in(wait_max) as usize);
-        if self.waiting.len() >= PACKETS_MIN && self.waiting_bytes + bytes > room {
-            return false;
-        }
+    /// Takes a packet of `bytes` octets. Whether too much waits then, [`Self::lost`] tells.
+    pub fn enter(&mut self, packet: T, bytes: usize) {
         self.waiting_bytes += bytes;
         self.waiting.push_back((packet, bytes));
-        true
+    }
+
+    /// The next packet that is lost, while more waits than there is room for: the last one before the latest. The latest is always there when
+    /// a limit ends, and what acknowledges it tells its sender of all that was lost, who would wait for a time-out else. What has waited
+    /// longest goes on: where it is lost, a sender of BBR that probes for the round-trip time stands still until its time-out.
+    pub fn lost(&mut self) -> Option<T> {
+        if self.waiting.len() <= PACKETS_MIN || self.waiting_bytes <= self.room_bytes() {
+            return None;
+        }
+        let (packet, bytes) = self.waiting.remove(self.waiting.len() - 2)?;
+        self.waiting_bytes -= bytes;
+        Some(packet)
+    }
+
+    fn room_bytes(&self) -> usize {
+        let Some(rate) = self.rate else { return usize::MAX };
+        if self.slowed.is_some() {
+            return rate.bytes_in(SLOWED_WAIT_MAX) as usize;
+        }
+        let window = WINDOW_BYTES.min(rate.bytes_in(WINDOW_WAIT_MAX));
+        rate.bytes_in(WAIT_MAX).max(window) as usize
     }
 
     /// The next packet that may go by now.
@@ -105,7 +122,8 @@ mod tests {
         let (mut now, mut gone, mut lost) = (Instant::ZERO, 0, 0);
         while now < end {
             for number in 0..per_step {
-                lost += u64::from(!shaper.enter(number, BYTES));
+                shaper.enter(number, BYTES);
+                lost += core::iter::from_fn(|| shaper.lost()).count() as u64;
             }
             while shaper.leave(now).is_some() {
                 gone += 1;
@@ -129,7 +147,8 @@ mod tests {
     #[test]
     fn without_a_limit_everything_goes_at_once() {
         let mut shaper = Shaper::new(None);
-        assert!((0..10_000).all(|number| shaper.enter(number, BYTES)));
+        (0..10_000).for_each(|number| shaper.enter(number, BYTES));
+        assert_eq!(shaper.lost(), None);
         assert_eq!(shaper.next_at(), Some(Instant::ZERO));
         assert_eq!((0..10_000).map_while(|_| shaper.leave(Instant::ZERO)).count(), 10_000);
         assert_eq!(shaper.next_at(), None);
@@ -140,7 +159,8 @@ mod tests {
         let mut shaper = Shaper::new(Some(Rate::from_mbps(10)));
         shaper.slow_down(Some(Rate::from_bps(50_000)));
         // Half a second of its rate.
-        assert!((0..500).all(|number| shaper.enter(number, BYTES)));
+        (0..500).for_each(|number| shaper.enter(number, BYTES));
+        assert_eq!(shaper.lost(), None);
         let slow = (0..10).filter(|tenth| shaper.leave(Instant::from_millis(tenth * 100)).is_some()).count();
         assert_eq!(slow, 5, "every 200 ms");
         shaper.slow_down(None);
@@ -152,10 +172,42 @@ mod tests {
         assert!((1485..=1500).contains(&(now.as_nanos() / 1_000_000)), "at its rate again: {now:?}");
     }
 
+    /// How many of `count` packets that come at once have room.
+    fn have_room(rate: Rate, count: u32) -> usize {
+        let mut shaper = Shaper::new(Some(rate));
+        (0..count).for_each(|number| shaper.enter(number, BYTES));
+        count as usize - core::iter::from_fn(|| shaper.lost()).count()
+    }
+
     #[test]
-    fn a_slow_shaper_lets_a_window_wait() {
+    fn a_slow_limit_has_room_for_a_window_or_a_second() {
+        assert_eq!(have_room(Rate::from_mbps(100), 1000), 600, "60 ms");
+        assert_eq!(have_room(Rate::from_mbps(1), 1000), 19, "16 packets of 1500 octets");
+        assert_eq!(have_room(Rate::from_bps(64_000), 1000), 6);
+        assert_eq!(have_room(Rate::from_bps(8000), 1000), 4, "a few in any case");
+    }
+
+    #[test]
+    fn a_limit_that_falls_has_no_room_for_what_waits_but_the_latest_goes_on() {
+        let mut shaper = Shaper::new(Some(Rate::from_mbps(10)));
+        shaper.slow_down(Some(Rate::from_bps(50_000)));
+        (0..500).for_each(|number| shaper.enter(number, BYTES));
+        assert_eq!(shaper.leave(Instant::from_millis(1000)), Some(0));
+        shaper.slow_down(None);
+        shaper.set_rate(Some(Rate::from_bps(50_000)));
+        let lost: Vec<_> = core::iter::from_fn(|| shaper.lost()).collect();
+        assert!(lost == (5..499).rev().collect::<Vec<_>>(), "{lost:?}");
+        shaper.set_rate(None);
+        assert_eq!(
+            core::iter::from_fn(|| shaper.leave(Instant::from_millis(1000))).collect::<Vec<_>>(),
+            [1, 2, 3, 4, 499]
+        );
+    }
+
+    #[test]
+    fn a_slow_limit_is_kept() {
         let mut shaper = Shaper::new(Some(Rate::from_bps(64_000)));
-        assert_eq!((0..20).filter(|number| shaper.enter(*number, BYTES)).count(), 16);
+        (0..3).for_each(|number| shaper.enter(number, BYTES));
         let first = shaper.leave(Instant::from_millis(1000));
         assert_eq!((first, shaper.leave(Instant::from_millis(1000))), (Some(0), None));
         let next = shaper.next_at().unwrap();
