@@ -7,6 +7,7 @@
 //! ```
 //!
 //! ```text
+//! offer      whether a relay has more to lend than before
 //! roster     which uplinks there are, how each is used, and what became of it
 //! selection  which of them carry for a target bit rate
 //! keeper     follows uplinks that are lost and come back; a thread of its own, since plumbing takes time
@@ -16,6 +17,7 @@
 //! ```
 
 pub(crate) mod keeper;
+mod offer;
 pub(crate) mod rights;
 pub(crate) mod roster;
 mod selection;
@@ -205,8 +207,17 @@ pub(crate) fn follow(links: Links, over: &Stop, told: impl FnMut(&LinkStatus)) {
     }
 }
 
-/// A relay may have become a backup, or have stopped to be one.
+/// A relay may have become a backup, or have stopped to be one, or has more to lend than before.
 fn heed_link(status: &LinkStatus, roster: &Shared, remote: &Remote<ProxyHost>) {
+    let grown = lock(roster).heed_offer(status);
+    if !grown.is_empty() {
+        debug!(uplink = status.interface, relay = status.relay, "it has more to lend than before");
+        let reconsider = move |host: &mut ProxyHost, now| {
+            host.with_app_mut(|proxy, endpoint| grown.iter().for_each(|ip| proxy.reconsider(*ip, endpoint, now)));
+        };
+        // If the driver has ended, nobody needs to know.
+        let _ = remote.call(reconsider);
+    }
     let changed = lock(roster).heed_link(status);
     if let Some(line) = changed {
         info!(uplink = status.interface, relay = status.relay, "{line}");

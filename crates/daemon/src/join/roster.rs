@@ -7,6 +7,7 @@ use linux::uplink::{EnginePath, Uplink};
 
 use units::Rate;
 
+use super::offer::Offer;
 use super::selection::Selection;
 use crate::control::message::Request;
 use crate::links::LinkStatus;
@@ -39,6 +40,8 @@ pub struct Entry {
     pub lost: Option<String>,
     /// The link to the relay, if it is one.
     pub link: Option<LinkStatus>,
+    /// What that relay has offered.
+    pub offer: Offer,
 }
 
 impl Entry {
@@ -67,6 +70,7 @@ impl Roster {
             price: 0,
             lost: path.uplink.ways().next().is_none().then(|| "is not there yet".into()),
             link: None,
+            offer: Offer::default(),
         };
         let state = std::path::absolute(state).unwrap_or_else(|_| state.into());
         Self { device: device.into(), state, entries: paths.iter().zip(tiers).map(entry).collect(), selection: None }
@@ -111,6 +115,12 @@ impl Roster {
         let is_told_later = status.why_not().is_some() && entry.lost.is_none();
         let words = status.lends_in_words.filter(|_| status.lends != lent_before && !is_told_later)?;
         Some(format!("the relay {} {words}", status.relay))
+    }
+
+    /// What the relay of a link offers. If that is much more than before, gives the addresses of its uplink.
+    pub fn heed_offer(&mut self, status: &LinkStatus) -> Vec<IpAddr> {
+        let Some(entry) = self.entry(&status.interface).filter(|_| status.is_up) else { return Vec::new() };
+        if entry.offer.grows_to(status.spare_bps) { entry.usable().collect() } else { Vec::new() }
     }
 
     /// The uplinks that are there and may be used.

@@ -22,7 +22,7 @@ const LOOKS_MAX: usize = 16;
 const JOIN_PATIENCE: Duration = Duration::from_secs(3);
 const JOIN_DOUBLINGS_MAX: u32 = 5;
 /// A round-trip time that most paths do not exceed.
-const RTT_UNKNOWN: Duration = Duration::from_millis(200);
+pub(super) const RTT_UNKNOWN: Duration = Duration::from_millis(200);
 /// For how long an uplink that was late is a backup, at first and at most.
 const HELD_BACK_MIN: Duration = Duration::from_secs(30);
 const DOUBLINGS_MAX: u32 = 4;
@@ -66,6 +66,11 @@ impl HeldBack {
         self.0.remove(&ip);
     }
 
+    /// It gets another chance before its time; false: it has it already.
+    fn release(&mut self, ip: IpAddr) -> bool {
+        self.0.get_mut(&ip).is_some_and(|late| core::mem::replace(&mut late.holds, false))
+    }
+
     fn note(&mut self, ip: IpAddr, now: Instant) {
         let late = self.0.entry(ip).or_insert(Late { until: now, times: 0, holds: false });
         late.until = now + HELD_BACK_MIN.saturating_mul(1 << late.times.min(DOUBLINGS_MAX));
@@ -102,6 +107,19 @@ impl Proxy {
         }
         let is_idle = self.watched.is_empty() && self.losers.is_empty();
         self.guard_at = (!is_idle).then_some(next_at);
+    }
+
+    /// What made an uplink late, or kept subflows from joining over it, is no more: the owner of a relay's link is done with it.
+    pub fn reconsider(&mut self, ip: IpAddr, endpoint: &mut Endpoint, now: Instant) {
+        for server in self.sessions.iter_mut().filter_map(|(_, session)| session.server.as_mut()) {
+            for lack in server.lacks.iter_mut().filter(|lack| lack.ip == ip) {
+                *lack = Lack { ip, since: now.saturating_sub(JOIN_PATIENCE), times: 0 };
+            }
+        }
+        if self.held_back.release(ip) {
+            self.renew(ip, endpoint, now);
+            self.settle_all(endpoint, now);
+        }
     }
 
     /// Whether there was anything to look at.

@@ -19,6 +19,7 @@ use super::harm::Harm;
 use super::head::Forward;
 use super::meter::Seen;
 use super::opening::Purpose;
+use super::priority::Told;
 use super::target::Target;
 
 /// Octets that move in one direction before others have their turn.
@@ -89,7 +90,7 @@ pub struct Server {
     /// The server is known to have served a download on it.
     pub was_download: bool,
     /// Subflows that were told to be backups, or to be none.
-    pub priorities: SmallVec<[(SubflowId, bool); 2]>,
+    pub priorities: SmallVec<[Told; 2]>,
     /// What uplinks had carried of it when it was last looked at.
     pub seen: Seen,
     /// The sum and the number of round-trip times that each of its subflows had measured then.
