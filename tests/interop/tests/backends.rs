@@ -1,6 +1,6 @@
 //! One scenario in two worlds: the simulator, and namespaces on the real clock. Their results are near each other.
 
-use interop::{available_unless, available_with, one_at_a_time};
+use interop::{available_unless, available_with, in_three_tries, one_at_a_time};
 use kernel_cc::Controller;
 use lab::measure::results::Results;
 use lab::run::Run;
@@ -54,24 +54,42 @@ fn both(scenario: &Scenario, ends: Ends) -> Option<[Run; 2]> {
     if !available_with(&[("ss", "iproute2")]) {
         return None;
     }
-    let simulated = lab::run::run(scenario, None, &mut |_| {}).unwrap();
-    let real = testbed::run(scenario, ends, None, &mut |_| {}).unwrap();
-    for run in [&simulated, &real] {
-        assert_eq!(run.faults, [""; 0], "{}", run.results.manifest.backend);
-    }
-    Some([simulated, real])
+    let simulated = without_faults(lab::run::run(scenario, None, &mut |_| {}).unwrap());
+    Some([simulated, on_linux(scenario, ends)])
 }
 
-fn assert_near(name: &str, values: [f64; 2], tolerance: f64) {
-    let [simulated, real] = values;
-    let apart = real / simulated - 1.0;
-    assert!(apart.abs() <= tolerance, "{name}: {simulated:.0} simulated, {real:.0} on Linux, {apart:+.3}");
+fn on_linux(scenario: &Scenario, ends: Ends) -> Run {
+    without_faults(testbed::run(scenario, ends, None, &mut |_| {}).unwrap())
 }
 
-fn assert_alike(runs: &[Run; 2]) {
-    let of = |value: fn(&Results) -> f64| [value(&runs[0].results), value(&runs[1].results)];
-    assert_near("throughput", of(|results| results.totals.aggregate_throughput_bps), THROUGHPUT_TOLERANCE);
-    assert_near("goodput", of(|results| results.totals.goodput_in_order_bps), GOODPUT_TOLERANCE);
+fn without_faults(run: Run) -> Run {
+    assert_eq!(run.faults, [""; 0], "{}", run.results.manifest.backend);
+    run
+}
+
+/// Runs both, which carry alike.
+fn both_alike(scenario: &Scenario, ends: Ends) -> Option<[Run; 2]> {
+    let mut runs = both(scenario, ends)?;
+    let alike = in_three_tries(|| {
+        let alike = compare(&runs);
+        if alike.is_err() {
+            runs[1] = on_linux(scenario, ends);
+        }
+        alike
+    });
+    alike.unwrap();
+    Some(runs)
+}
+
+fn compare(runs: &[Run; 2]) -> Result<(), String> {
+    let near = |name: &str, value: fn(&Results) -> f64, tolerance: f64| {
+        let [simulated, real] = [value(&runs[0].results), value(&runs[1].results)];
+        let apart = real / simulated - 1.0;
+        let wrong = || format!("{name}: {simulated:.0} simulated, {real:.0} on Linux, {apart:+.3}");
+        (apart.abs() <= tolerance).then_some(()).ok_or_else(wrong)
+    };
+    near("throughput", |results| results.totals.aggregate_throughput_bps, THROUGHPUT_TOLERANCE)?;
+    near("goodput", |results| results.totals.goodput_in_order_bps, GOODPUT_TOLERANCE)
 }
 
 fn first_active_set(run: &Run) -> Vec<String> {
@@ -83,8 +101,7 @@ fn first_active_set(run: &Run) -> Vec<String> {
 
 #[test]
 fn the_kernel_sends_over_two_relays_that_route() {
-    let Some(runs) = both(&scenario(LINKS, &[]), Ends::KERNEL_TO_ENGINE) else { return };
-    assert_alike(&runs);
+    let Some(runs) = both_alike(&scenario(LINKS, &[]), Ends::KERNEL_TO_ENGINE) else { return };
     let [_, real] = &runs;
     assert_eq!(real.results.manifest.backend, "linux");
     let carried: Vec<u64> = real.results.subflows.iter().map(|subflow| subflow.received_bytes).collect();
@@ -95,8 +112,7 @@ fn the_kernel_sends_over_two_relays_that_route() {
 #[test]
 fn the_kernel_sends_plain_tcp() {
     let changes = ["connection.mptcp=false", "workload.size=1 MB"];
-    let Some(runs) = both(&scenario(LINKS, &changes), Ends::KERNEL_TO_ENGINE) else { return };
-    assert_alike(&runs);
+    let Some(runs) = both_alike(&scenario(LINKS, &changes), Ends::KERNEL_TO_ENGINE) else { return };
     assert_eq!(runs[1].results.subflows.len(), 1);
 }
 
@@ -109,8 +125,7 @@ fn relays_with_agents_are_chosen_as_in_the_simulator() {
         "cooperation.forwarding={}",
         "cooperation.adaptive_congestion={}",
     ];
-    let Some(runs) = both(&scenario(CELL, &changes), Ends::ENGINES) else { return };
-    assert_alike(&runs);
+    let Some(runs) = both_alike(&scenario(CELL, &changes), Ends::ENGINES) else { return };
     assert_eq!(first_active_set(&runs[0]), first_active_set(&runs[1]));
     let control = runs[1].results.totals.control.expect("relays and destination talk");
     assert!(control.channels_opened >= 12 && control.channels_refused == 0, "{control:?}");
@@ -120,8 +135,7 @@ fn relays_with_agents_are_chosen_as_in_the_simulator() {
 #[test]
 fn the_kernel_sends_a_video() {
     let changes = ["workload={ kind = 'video', rate = '2 Mbit/s' }", "duration=8 s", "connection.mtu=608 B"];
-    let Some(runs) = both(&scenario(LINKS, &changes), Ends::KERNEL_TO_ENGINE) else { return };
-    assert_alike(&runs);
+    let Some(runs) = both_alike(&scenario(LINKS, &changes), Ends::KERNEL_TO_ENGINE) else { return };
     let [simulated, real] = runs.each_ref().map(|run| run.results.totals.video.expect("somebody watches"));
     assert_eq!(real.stalls, simulated.stalls);
 }
