@@ -1,6 +1,6 @@
 //! What a relay offers, over time. Pure.
 
-/// An offer has to grow by so much at least, and to twice of what it was at least, bit/s.
+/// An offer has to grow by so much at least, bit/s, and to twice what it was: more than a relay's estimate errs by (0.2 Mbit/s is its goal, docs/relay.md).
 const GROWTH_MIN_BPS: u64 = 500_000;
 
 /// The least that a relay has offered since that grew last.
