@@ -525,8 +525,8 @@ fn a_volume_that_is_spent_ends_the_lending_in_good_order() {
     sleep(Duration::from_millis(1500));
     let (relay, uplink) = (bed.relay_status(0)["relay"].clone(), bed.status()["uplinks"][0].clone());
     let used = relay["volume_used_bytes"].as_u64().unwrap();
-    // What was under way when it was spent has come through the phone's link.
-    assert!((bytes..bytes + 1_000_000).contains(&used), "{relay:#}");
+    // It is said with a fiftieth of it left, which may stay unused; what was under way then has come through the phone's link.
+    assert!((bytes - bytes / 50..bytes + 1_000_000).contains(&used), "{relay:#}");
     assert!(uplink["lost"].is_string() || uplink["carries"] == false, "{uplink:#}");
     first.end().unwrap();
     // It is remembered, with the last packets.
