@@ -15,8 +15,8 @@
 //! parting   clients that have ended their stream, and servers that do not answer
 //! dial      connecting, the addresses of the server and our uplinks racing; losers of such races
 //! choice    which uplink a connection starts from
-//! bulk      whether a connection brings enough for several paths; priority acts on it
-//! harm      which subflows cost more than they bring, or are dead; guard acts on it
+//! priority  which subflows are backups until a connection brings enough for several paths
+//! guard     acts on subflows that cost more than they bring, or are dead
 //! resolver  names to addresses
 //! target    where nobody is taken
 //! ```
@@ -25,7 +25,6 @@
 //! window closes, and the server stops.
 
 mod accept;
-mod bulk;
 pub mod choice;
 mod client;
 mod dial;
@@ -33,7 +32,6 @@ mod exchange;
 pub mod failure;
 mod framing;
 mod guard;
-mod harm;
 mod head;
 mod losers;
 mod meter;
@@ -56,6 +54,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use host::App;
+use host::uplinks::HeldBack;
 use linux::attachment::MTU;
 use linux::driver::OFFLOAD_PAYLOAD_MAX;
 use slab::Slab;
@@ -64,7 +63,6 @@ use units::{Deadlines, Duration, Instant};
 
 use accept::Accepting;
 use choice::{Choice, Tier, Uplink, UplinkView};
-use guard::HeldBack;
 use losers::Loser;
 use meter::{Meters, UplinkMeter};
 use poller::Poller;

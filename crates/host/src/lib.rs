@@ -11,11 +11,12 @@
 //! ```
 //!
 //! ```text
-//! host    the contract between a host and its driver
-//! stack   a host made of the engine, an agent and applications
-//! agent   the contract of what sees segments before the engine and events before the applications
-//! app     the contract of applications
-//! apps    several applications as one
+//! host      the contract between a host and its driver
+//! stack     a host made of the engine, an agent and applications
+//! agent     the contract of what sees segments before the engine and events before the applications
+//! app       the contract of applications
+//! apps      several applications as one
+//! uplinks   what applications that use several of them know in common
 //! ```
 
 mod agent;
@@ -23,6 +24,7 @@ mod app;
 mod apps;
 mod host;
 mod stack;
+pub mod uplinks;
 
 pub use agent::{Agent, Alone};
 pub use app::{App, Report};

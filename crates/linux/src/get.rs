@@ -4,6 +4,7 @@ mod attempts;
 mod download;
 #[cfg(test)]
 mod download_tests;
+mod guard;
 mod over_uplinks;
 mod partial;
 mod sink;
@@ -13,8 +14,9 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
 use host::{Alone, EndpointHost};
 use serde::Serialize;
+use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, ConnectionStats};
-use units::Duration;
+use units::{Duration, Instant};
 
 use crate::attachment::{Attachment, MTU, forwards};
 use crate::driver::{Driver, OFFLOAD_PAYLOAD_MAX};
@@ -83,7 +85,11 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
     };
     options.engine.apply(&mut config)?;
     let (attachment, mut uplinks) = attach(options)?;
-    let Attachment { endpoint, tun, addresses } = attachment;
+    let Attachment { mut endpoint, tun, addresses } = attachment;
+    // Further subflows wait as backups until one is worth it (guard.rs).
+    for ip in addresses.iter().copied() {
+        endpoint.add_local_address(LocalAddress { ip, backup: true }, Instant::ZERO);
+    }
     let attempts = Attempts::new(&addresses, &remotes, config);
     if attempts.next_at().is_none() {
         return Err(no_way(remotes[0].ip(), uplinks.is_some()));

@@ -1,19 +1,18 @@
 //! Acting on subflows that cost more than they bring, and on those that have died: the peer is told to do without them, and gets them
-//! back as what they are worth.
+//! back as what they are worth. Which ones that are is told by [`host::uplinks::harm`].
 //!
 //! An address that is withdrawn (REMOVE_ADDR on the other subflows) has the peer send again at once what was under way there, which no
-//! change of priority does. The subflow that follows it is a backup, if its uplink was late: for 30 s, 60 s, ... 8 min, and for all
-//! connections, since uplinks are late for all of them.
+//! change of priority does. The subflow that follows it is a backup, if its uplink was late ([`host::uplinks::HeldBack`]), as are those of all other
+//! connections.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowId};
+use host::uplinks::harm::PERIOD;
+use host::uplinks::{Carrier, Finding, HEAVY_BYTES};
+use transport::{ConnectionId, ConnectionStats, Endpoint};
 use units::{Duration, Instant};
 
 use super::Proxy;
-use super::bulk::HEAVY_BYTES;
-use super::harm::{Carrier, Finding, PERIOD};
 
 /// Clients that are looked at, at most: those that have been there longest.
 const LOOKS_MAX: usize = 16;
@@ -21,23 +20,6 @@ const LOOKS_MAX: usize = 16;
 /// join come ever more seldom, and an uplink that comes and goes may be away at each of them.
 const JOIN_PATIENCE: Duration = Duration::from_secs(3);
 const JOIN_DOUBLINGS_MAX: u32 = 5;
-/// A round-trip time that most paths do not exceed.
-pub(super) const RTT_UNKNOWN: Duration = Duration::from_millis(200);
-/// For how long an uplink that was late is a backup, at first and at most.
-const HELD_BACK_MIN: Duration = Duration::from_secs(30);
-const DOUBLINGS_MAX: u32 = 4;
-
-/// Uplinks that were late.
-#[derive(Debug, Default)]
-pub struct HeldBack(BTreeMap<IpAddr, Late>);
-
-#[derive(Clone, Copy, Debug)]
-struct Late {
-    until: Instant,
-    times: u32,
-    /// It is a backup now.
-    holds: bool,
-}
 
 /// An uplink from which a connection has no subflow.
 #[derive(Clone, Copy, Debug)]
@@ -52,39 +34,6 @@ impl Lack {
     fn is_due(&self, now: Instant) -> bool {
         let patience = JOIN_PATIENCE.saturating_mul(1 << self.times.min(JOIN_DOUBLINGS_MAX));
         now.saturating_since(self.since) >= patience
-    }
-}
-
-impl HeldBack {
-    /// Whether it is a backup now because it was late.
-    pub fn holds(&self, ip: IpAddr) -> bool {
-        self.0.get(&ip).is_some_and(|late| late.holds)
-    }
-
-    /// It is a new one, or somebody has said how it is to be used.
-    pub fn forget(&mut self, ip: IpAddr) {
-        self.0.remove(&ip);
-    }
-
-    /// It gets another chance before its time; false: it has it already.
-    fn release(&mut self, ip: IpAddr) -> bool {
-        self.0.get_mut(&ip).is_some_and(|late| core::mem::replace(&mut late.holds, false))
-    }
-
-    fn note(&mut self, ip: IpAddr, now: Instant) {
-        let late = self.0.entry(ip).or_insert(Late { until: now, times: 0, holds: false });
-        late.until = now + HELD_BACK_MIN.saturating_mul(1 << late.times.min(DOUBLINGS_MAX));
-        (late.times, late.holds) = (late.times + 1, true);
-    }
-
-    /// Those that get another chance.
-    fn due(&mut self, now: Instant) -> Vec<IpAddr> {
-        let due = self.0.iter_mut().filter(|(_, late)| late.holds && late.until <= now);
-        due.map(|(ip, late)| {
-            late.holds = false;
-            *ip
-        })
-        .collect()
     }
 }
 
@@ -143,26 +92,11 @@ impl Proxy {
     fn look_for_harm(&mut self, key: usize, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
         let Some(server) = self.sessions[key].server.as_mut() else { return };
         let connection = server.connection;
-        let mut places = Vec::new();
-        let mut carriers = Vec::new();
-        for subflow in stats.subflows.iter().filter(|it| it.established_at.is_some() && it.closed_at.is_none()) {
-            let Some(hearing) = endpoint.hearing(connection, subflow.id) else { continue };
-            let ip = subflow.local.ip();
-            places.push((subflow.id, ip));
-            carriers.push(Carrier {
-                id: subflow.id,
-                ip,
-                received_bytes: subflow.received_bytes,
-                held_bytes: hearing.held_bytes,
-                heard_at: hearing.heard_at,
-                // One whose handshake took several attempts has measured nothing.
-                rtt: subflow.srtt.or_else(|| self.choice.round_trip(ip, now)).unwrap_or(RTT_UNKNOWN),
-                backup: subflow.backup,
-            });
-        }
+        let choice = &self.choice;
+        let carriers = Carrier::all(connection, stats, endpoint, |ip| choice.round_trip(ip, now));
         let findings = server.harm.look(&carriers, now);
         for finding in findings {
-            self.act(finding, connection, &places, endpoint, now);
+            self.act(finding, connection, &carriers, endpoint, now);
         }
     }
 
@@ -202,12 +136,12 @@ impl Proxy {
         &mut self,
         finding: Finding,
         connection: ConnectionId,
-        places: &[(SubflowId, IpAddr)],
+        carriers: &[Carrier],
         endpoint: &mut Endpoint,
         now: Instant,
     ) {
         let (Finding::Doubtful(id) | Finding::Silent(id) | Finding::Late(id)) = finding;
-        let Some((_, ip)) = places.iter().find(|(place, _)| *place == id).copied() else { return };
+        let Some(Carrier { ip, .. }) = carriers.iter().find(|carrier| carrier.id == id).copied() else { return };
         match finding {
             Finding::Doubtful(id) => {
                 // One that is gone needs no probe.

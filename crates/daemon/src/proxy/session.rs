@@ -3,23 +3,21 @@
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::{Buf as _, Bytes};
+use host::uplinks::{Bulk, Harm, Told};
 use smallvec::SmallVec;
 use transport::SettingsChange;
 use transport::{ConnectionId, Endpoint, Received, SubflowId};
 use units::{Duration, Instant};
 use wire::Payload;
 
-use super::bulk::Bulk;
 use super::choice::Weight;
 use super::client::Client;
 use super::dial::{Attempt, Dial};
 use super::exchange::{Ended, Exchange};
 use super::guard::Lack;
-use super::harm::Harm;
 use super::head::Forward;
 use super::meter::Seen;
 use super::opening::Purpose;
-use super::priority::Told;
 use super::target::Target;
 
 /// Octets that move in one direction before others have their turn.
@@ -90,7 +88,7 @@ pub struct Server {
     /// The server is known to have served a download on it.
     pub was_download: bool,
     /// Subflows that were told to be backups, or to be none.
-    pub priorities: SmallVec<[Told; 2]>,
+    pub told: Told,
     /// What uplinks had carried of it when it was last looked at.
     pub seen: Seen,
     /// The sum and the number of round-trip times that each of its subflows had measured then.
@@ -163,7 +161,7 @@ impl Server {
             plain,
             bulk: Bulk::new(now.saturating_since(since), now),
             was_download: false,
-            priorities: SmallVec::new(),
+            told: Told::default(),
             seen: SmallVec::new(),
             rtts_seen: SmallVec::new(),
             harm: Harm::default(),

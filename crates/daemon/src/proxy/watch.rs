@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use host::uplinks::harm;
 use transport::{ConnectionStats, Endpoint, SubflowStats};
 use units::{Duration, Instant};
 
 use super::Proxy;
 use super::choice::{Choice, Weight};
 use super::failure::Failure;
-use super::harm;
 use super::meter::Meters;
 use super::session::{End, Server, Session, Stage};
 

@@ -3,11 +3,13 @@
 use std::io;
 
 use host::App;
+use host::uplinks::RTT_UNKNOWN;
 use transport::error::CloseReason;
 use transport::{ConnectionId, Endpoint, Event, Received};
 use units::{Duration, Instant};
 
 use super::attempts::Attempts;
+use super::guard::Guard;
 use super::sink::Sink;
 use crate::http::{Body, Chunked, HEAD_BYTES_MAX, ResponseHead, Url, parse_response_head};
 use crate::{Error, Result};
@@ -35,6 +37,7 @@ pub struct Download<'a> {
     url: Url,
     attempts: Attempts,
     connection: Option<ConnectionId>,
+    guard: Option<Guard>,
     sink: Sink,
     observe: &'a mut dyn FnMut(Progress),
     phase: Phase,
@@ -77,6 +80,7 @@ impl<'a> Download<'a> {
             url: url.clone(),
             attempts,
             connection: None,
+            guard: None,
             sink,
             observe,
             phase: Phase::Connecting,
@@ -148,6 +152,13 @@ impl<'a> Download<'a> {
     }
 
     fn receive(&mut self, id: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
+        self.take_all(id, endpoint, now);
+        if self.paused || !matches!(self.phase, Phase::Body(_)) {
+            self.guard.iter_mut().for_each(Guard::rest);
+        }
+    }
+
+    fn take_all(&mut self, id: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
         while self.outcome.is_none() {
             self.paused = !self.sink.has_room();
             if self.paused {
@@ -159,6 +170,7 @@ impl<'a> Download<'a> {
                 Ok(Received::Data(data)) => {
                     self.deadline = now + STALL_TIMEOUT;
                     self.arrived_at = now;
+                    self.guard.iter_mut().for_each(|guard| guard.received(data.len() as u64, now));
                     self.take(&data.to_bytes());
                     if matches!(self.phase, Phase::Closing) {
                         return self.close(id, endpoint, now);
@@ -364,6 +376,8 @@ impl App for Download<'_> {
             Event::Connected { connection, .. } if self.connection.is_none() => {
                 self.connection = Some(connection);
                 self.attempts.succeeded(connection, endpoint, now);
+                let rtt = endpoint.stats(connection).and_then(|stats| stats.subflows.first()?.srtt);
+                self.guard = Some(Guard::new(connection, rtt.unwrap_or(RTT_UNKNOWN), now));
                 self.request(connection, endpoint, now);
             }
             Event::Readable(id) | Event::PeerFinished(id) if self.connection == Some(id) => {
@@ -386,13 +400,17 @@ impl App for Download<'_> {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let attempt_at = self.attempts.next_at().unwrap_or(Instant::FAR_FUTURE);
-        Some(self.deadline.min(attempt_at))
+        let look_at = self.guard.as_ref().and_then(Guard::next_at).unwrap_or(Instant::FAR_FUTURE);
+        Some(self.deadline.min(attempt_at).min(look_at))
     }
 
     fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
         if self.attempts.next_at().is_some_and(|at| at <= now) {
             self.attempts.go_on(endpoint, now);
             self.check_attempts();
+        }
+        if let Some(guard) = self.guard.as_mut().filter(|guard| guard.next_at().is_some_and(|at| at <= now)) {
+            guard.look(endpoint, now);
         }
         if now >= self.deadline {
             self.run_out(endpoint, now);

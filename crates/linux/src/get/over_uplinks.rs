@@ -93,7 +93,7 @@ impl Uplinks {
         let addresses = path.map(|path| path.addresses.clone()).unwrap_or_default();
         remote.call(move |host, now| {
             for ip in addresses {
-                change_over(&mut host.endpoint, LocalAddress { ip, backup: false }, is_back, now);
+                change_over(&mut host.endpoint, LocalAddress { ip, backup: true }, is_back, now);
             }
         })
     }

@@ -8,7 +8,9 @@ use daemon::join::{JoinOptions, Wanted, join};
 use daemon::proxy::ProxyConfig;
 use daemon::proxy::choice::Tier;
 use interop::{Daemon, Running, Tethered, USB, output, wait_until};
+use linux::get::{GetOptions, Output};
 use linux::netns::{Keeper, Namespace};
+use linux::stop::Stop;
 use serde_json::Value;
 
 /// Where the server listens, with MPTCP and without.
@@ -166,6 +168,24 @@ impl Bed {
         }
         command.arg(format!("http://10.9.9.9:{port}{path}")).stdout(Stdio::piped());
         Running(command.spawn().unwrap())
+    }
+
+    /// A download of so many octets by `anabranch get` over both uplinks, the named one first: its Mbit/s, request and handshake included.
+    pub fn get(&self, first: usize, bytes: u64) -> f64 {
+        let mut interfaces = USB.map(str::to_owned).to_vec();
+        interfaces.swap(0, first);
+        let options = GetOptions {
+            url: format!("http://10.9.9.9:{MPTCP}/bytes/{bytes}").parse().unwrap(),
+            output: Output::File("/dev/null".into()),
+            via: Vec::new(),
+            interfaces,
+            resume: false,
+            engine: linux::EngineOptions::default(),
+        };
+        let stop = Stop::new().unwrap();
+        let report = self.net.laptop.run(|| linux::get::get(&options, &stop, &mut |_| {})).unwrap().unwrap();
+        assert_eq!(report.bytes, bytes);
+        bytes as f64 * 8.0 / report.duration.as_secs_f64() / 1e6
     }
 
     /// Starts a client of a paced stream, which prints its longest stall in ms and its octets.

@@ -19,9 +19,11 @@
 use std::net::IpAddr;
 
 use smallvec::SmallVec;
-use transport::SubflowId;
+use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowId};
 use units::{Duration, Instant};
 
+/// A round-trip time that most paths do not exceed.
+pub const RTT_UNKNOWN: Duration = Duration::from_millis(200);
 /// How often subflows are looked at: no multiple of the pauses of a stream that has 50 or 60 pieces in a second, of which only the
 /// shortest part would be seen else.
 pub const PERIOD: Duration = Duration::from_millis(19);
@@ -79,6 +81,31 @@ pub struct Carrier {
     pub rtt: Duration,
     /// It carries data only if no other can.
     pub backup: bool,
+}
+
+impl Carrier {
+    /// Those of a connection, which has these statistics. One whose handshake took several attempts has no round-trip time: `rtt` is asked then.
+    pub fn all(
+        connection: ConnectionId,
+        stats: &ConnectionStats,
+        endpoint: &Endpoint,
+        rtt: impl Fn(IpAddr) -> Option<Duration>,
+    ) -> SmallVec<[Self; 4]> {
+        let established = stats.subflows.iter().filter(|it| it.established_at.is_some() && it.closed_at.is_none());
+        let carriers = established.filter_map(|subflow| {
+            let (hearing, ip) = (endpoint.hearing(connection, subflow.id)?, subflow.local.ip());
+            Some(Self {
+                id: subflow.id,
+                ip,
+                received_bytes: subflow.received_bytes,
+                held_bytes: hearing.held_bytes,
+                heard_at: hearing.heard_at,
+                rtt: subflow.srtt.or_else(|| rtt(ip)).unwrap_or(RTT_UNKNOWN),
+                backup: subflow.backup,
+            })
+        });
+        carriers.collect()
+    }
 }
 
 /// What is to be done about a subflow.

@@ -1,0 +1,89 @@
+//! Uplinks that were late, by their addresses here. Pure.
+//!
+//! Late for one connection, late for all: such an uplink is a backup for 30 s, and if it is late again 60 s, ... 8 min.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use units::{Duration, Instant};
+
+/// For how long an uplink that was late is a backup, at first and at most.
+const HELD_BACK_MIN: Duration = Duration::from_secs(30);
+const DOUBLINGS_MAX: u32 = 4;
+
+/// Uplinks that were late.
+#[derive(Debug, Default)]
+pub struct HeldBack(BTreeMap<IpAddr, Late>);
+
+#[derive(Clone, Copy, Debug)]
+struct Late {
+    until: Instant,
+    times: u32,
+    /// It is a backup now.
+    holds: bool,
+}
+
+impl HeldBack {
+    /// Whether it is a backup now because it was late.
+    pub fn holds(&self, ip: IpAddr) -> bool {
+        self.0.get(&ip).is_some_and(|late| late.holds)
+    }
+
+    /// It was late.
+    pub fn note(&mut self, ip: IpAddr, now: Instant) {
+        let late = self.0.entry(ip).or_insert(Late { until: now, times: 0, holds: false });
+        late.until = now + HELD_BACK_MIN.saturating_mul(1 << late.times.min(DOUBLINGS_MAX));
+        (late.times, late.holds) = (late.times + 1, true);
+    }
+
+    /// Those that get another chance.
+    pub fn due(&mut self, now: Instant) -> Vec<IpAddr> {
+        let due = self.0.iter_mut().filter(|(_, late)| late.holds && late.until <= now);
+        due.map(|(ip, late)| {
+            late.holds = false;
+            *ip
+        })
+        .collect()
+    }
+
+    /// It gets another chance before its time; false: it has it already.
+    pub fn release(&mut self, ip: IpAddr) -> bool {
+        self.0.get_mut(&ip).is_some_and(|late| core::mem::replace(&mut late.holds, false))
+    }
+
+    /// It is a new one, or somebody has said how it is to be used.
+    pub fn forget(&mut self, ip: IpAddr) {
+        self.0.remove(&ip);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_late_again_waits_longer() {
+        let (mut held_back, ip) = (HeldBack::default(), IpAddr::from([10, 0, 0, 1]));
+        let mut now = Instant::ZERO;
+        let mut waits_secs = Vec::new();
+        for _ in 0..7 {
+            held_back.note(ip, now);
+            let since = now;
+            while held_back.holds(ip) {
+                now += Duration::from_secs(1);
+                held_back.due(now);
+            }
+            waits_secs.push(now.saturating_since(since).as_millis() / 1000);
+        }
+        assert_eq!(waits_secs, [30, 60, 120, 240, 480, 480, 480]);
+    }
+
+    #[test]
+    fn who_is_released_is_released_once() {
+        let (mut held_back, ip) = (HeldBack::default(), IpAddr::from([10, 0, 0, 1]));
+        assert!(!held_back.release(ip));
+        held_back.note(ip, Instant::ZERO);
+        assert!(held_back.release(ip) && !held_back.release(ip) && !held_back.holds(ip));
+        assert!(held_back.due(Instant::from_secs(100)).is_empty());
+    }
+}

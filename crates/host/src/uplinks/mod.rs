@@ -1,0 +1,20 @@
+//! What applications know in common that download over several uplinks: when a further one is worth it, and when one does harm.
+//!
+//! ```text
+//! bulk        whether a connection brings enough for several paths
+//! told        what its peer was told of subflows that are backups, and when that is to be said again
+//! harm        which subflows cost more than they bring, or are dead
+//! held_back   uplinks that were late, and until when they are backups
+//! ```
+//!
+//! All of them only judge: those who ask carry it out, for one connection (`anabranch get`) or for all of a proxy (`anabranch join`).
+
+mod bulk;
+pub mod harm;
+mod held_back;
+mod told;
+
+pub use bulk::{Bulk, HEAVY_BYTES};
+pub use harm::{Carrier, Finding, Harm, RTT_UNKNOWN};
+pub use held_back::HeldBack;
+pub use told::Told;

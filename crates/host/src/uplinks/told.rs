@@ -1,0 +1,88 @@
+//! What a peer was told of a connection's subflows (MP_PRIO, RFC 8684 section 3.3.8). Pure.
+//!
+//! It is told by an option on an ACK, which may be lost, and nothing answers it. So it is told again while a subflow that is regular
+//! brings nothing of a download: after 1 s, 2 s, ... 64 s.
+
+use smallvec::SmallVec;
+use transport::{SubflowId, SubflowStats};
+use units::{Duration, Instant};
+
+/// A peer that sends nothing on a subflow that is regular is told again after so long, and then after twice that, so often.
+const AGAIN: Duration = Duration::from_secs(1);
+const DOUBLINGS_MAX: u32 = 6;
+
+/// What a peer was told of subflows.
+#[derive(Clone, Debug, Default)]
+pub struct Told(SmallVec<[Word; 2]>);
+
+/// What it was told of one.
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    subflow: SubflowId,
+    backup: bool,
+    at: Instant,
+    times: u32,
+    /// Octets that it had brought by then.
+    received_bytes: u64,
+}
+
+impl Told {
+    /// Notes that the peer is told now whether a subflow is a backup; false if that is no news. Once is enough: if it is otherwise still, that is
+    /// the peer's wish.
+    pub fn note(&mut self, subflow: &SubflowStats, backup: bool, now: Instant) -> bool {
+        let word = Word { subflow: subflow.id, backup, at: now, times: 0, received_bytes: subflow.received_bytes };
+        match self.0.iter_mut().find(|known| known.subflow == subflow.id) {
+            Some(known) if known.backup == backup => return false,
+            Some(known) => *known = word,
+            None => self.0.push(word),
+        }
+        true
+    }
+
+    /// Whether the peer seems not to have heard that a subflow is regular, while there is something to carry: it is told again now.
+    pub fn again(&mut self, subflow: &SubflowStats, now: Instant) -> bool {
+        let word = self.0.iter_mut().find(|known| known.subflow == subflow.id && !subflow.backup);
+        word.is_some_and(|word| word.again(subflow.received_bytes, now))
+    }
+}
+
+impl Word {
+    fn again(&mut self, received_bytes: u64, now: Instant) -> bool {
+        let patience = AGAIN.saturating_mul(1 << self.times.min(DOUBLINGS_MAX));
+        let is_unheard = !self.backup && received_bytes <= self.received_bytes;
+        let is_due = is_unheard && now.saturating_since(self.at) >= patience;
+        if is_due {
+            (self.at, self.times) = (now, self.times + 1);
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    /// When a peer is told again, of the first 20 s, if it sends so many octets after 5 s.
+    fn told_again_at(backup: bool, received_bytes: u64) -> Vec<u64> {
+        let place = "192.0.2.1:80".parse().unwrap();
+        let mut subflow = SubflowStats { backup, ..SubflowStats::unheard(SubflowId(1), place, place, at(0)) };
+        let mut told = Told::default();
+        assert!(told.note(&subflow, backup, at(0)) && !told.note(&subflow, backup, at(1)));
+        let again = (0..20_000).step_by(100).filter(|millis| {
+            subflow.received_bytes = if *millis < 5000 { 0 } else { received_bytes };
+            told.again(&subflow, at(*millis))
+        });
+        again.collect()
+    }
+
+    #[test]
+    fn a_peer_that_does_not_use_a_regular_subflow_is_told_again_ever_more_seldom() {
+        assert_eq!(told_again_at(false, 0), [1000, 3000, 7000, 15_000]);
+        assert_eq!(told_again_at(false, 1), [1000, 3000]);
+        assert!(told_again_at(true, 0).is_empty());
+    }
+}

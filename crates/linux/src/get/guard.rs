@@ -1,0 +1,120 @@
+//! Which subflows of a download carry: further ones once it is worth it, none that cost more than they bring, and none that have died.
+//!
+//! What [`host::uplinks`] judges is carried out here for the one connection. A subflow that is late or dead is ended by withdrawing its
+//! address (REMOVE_ADDR on the other subflows): so the peer sends again at once what was under way there. The one that follows it is a
+//! backup, and stays so if its uplink was late.
+
+use host::uplinks::harm::PERIOD;
+use host::uplinks::{Bulk, Carrier, Finding, HEAVY_BYTES, Harm, HeldBack, RTT_UNKNOWN, Told};
+use transport::path_manager::LocalAddress;
+use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowStats};
+use units::{Duration, Instant};
+
+/// What is known of a download's subflows.
+#[derive(Debug)]
+pub struct Guard {
+    connection: ConnectionId,
+    bulk: Bulk,
+    told: Told,
+    harm: Harm,
+    held_back: HeldBack,
+    next_at: Option<Instant>,
+}
+
+impl Guard {
+    /// Of a connection whose handshake took so long.
+    pub fn new(connection: ConnectionId, rtt: Duration, now: Instant) -> Self {
+        Self {
+            connection,
+            bulk: Bulk::new(rtt, now),
+            told: Told::default(),
+            harm: Harm::default(),
+            held_back: HeldBack::default(),
+            next_at: None,
+        }
+    }
+
+    /// So many octets have come: from now on it looks.
+    pub fn received(&mut self, bytes: u64, now: Instant) {
+        self.bulk.moved(0, bytes, now);
+        self.next_at.get_or_insert(now + PERIOD);
+    }
+
+    /// Octets wait for us, or all are here: nothing that a subflow does is late.
+    pub fn rest(&mut self) {
+        self.next_at = None;
+    }
+
+    /// When [`Self::look`] is to be called next.
+    pub fn next_at(&self) -> Option<Instant> {
+        self.next_at
+    }
+
+    /// Looks at the subflows.
+    pub fn look(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.next_at = Some(now + PERIOD);
+        // They join anew where they have not, and are regular once that is worth it.
+        for ip in self.held_back.due(now) {
+            endpoint.add_local_address(LocalAddress { ip, backup: true }, now);
+        }
+        let Some(stats) = endpoint.stats(self.connection).filter(|stats| stats.mptcp) else { return };
+        self.settle(&stats, endpoint, now);
+        if stats.received_bytes >= HEAVY_BYTES {
+            self.look_for_harm(&stats, endpoint, now);
+        }
+    }
+
+    /// Makes subflows regular, or backups.
+    fn settle(&mut self, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
+        let open = || stats.subflows.iter().filter(|it| it.closed_at.is_none());
+        let first = open().find(|it| !it.backup && !self.held_back.holds(it.local.ip()));
+        for subflow in open() {
+            let backup = self.is_to_wait(subflow, first);
+            let is_news = backup != subflow.backup && self.told.note(subflow, backup, now);
+            if is_news || self.bulk.is_heavy() && self.told.again(subflow, now) {
+                // One that is closing has no priority to change.
+                let _ = endpoint.set_priority(self.connection, subflow.id, backup, now);
+            }
+        }
+    }
+
+    /// Whether a subflow is to be a backup of the `first` one. One that is regular stays so, unless its uplink was late.
+    fn is_to_wait(&self, subflow: &SubflowStats, first: Option<&SubflowStats>) -> bool {
+        if self.held_back.holds(subflow.local.ip()) {
+            return true;
+        }
+        let Some(first) = first.filter(|_| subflow.backup) else { return false };
+        if subflow.established_at.is_none() {
+            return true;
+        }
+        // One whose handshake took several attempts has measured nothing, and never will as a backup.
+        let rtt = subflow.min_rtt.unwrap_or(RTT_UNKNOWN);
+        let is_shorter = first.srtt.is_some_and(|srtt| srtt > rtt.saturating_mul(2));
+        !is_shorter && !self.bulk.is_worth(rtt, rtt)
+    }
+
+    fn look_for_harm(&mut self, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
+        let carriers = Carrier::all(self.connection, stats, endpoint, |_| None);
+        for finding in self.harm.look(&carriers, now) {
+            self.act(finding, &carriers, endpoint, now);
+        }
+        self.next_at = self.harm.next_at().filter(|at| *at > now).or(self.next_at);
+    }
+
+    fn act(&mut self, finding: Finding, carriers: &[Carrier], endpoint: &mut Endpoint, now: Instant) {
+        let (Finding::Doubtful(id) | Finding::Silent(id) | Finding::Late(id)) = finding;
+        let Some(Carrier { ip, .. }) = carriers.iter().find(|carrier| carrier.id == id).copied() else { return };
+        match finding {
+            Finding::Doubtful(id) => {
+                // One that is gone needs no probe.
+                let _ = endpoint.probe_subflow(self.connection, id, now);
+                return;
+            }
+            Finding::Silent(_) => {}
+            Finding::Late(_) => self.held_back.note(ip, now),
+        }
+        // It fails only if the connection is over.
+        let _ = endpoint.withdraw_address(self.connection, ip, now);
+        endpoint.add_local_address(LocalAddress { ip, backup: true }, now);
+    }
+}
