@@ -7,7 +7,7 @@
 
 use std::net::IpAddr;
 
-use host::uplinks::harm::PERIOD;
+use host::uplinks::harm::{self, PERIOD};
 use host::uplinks::{Carrier, Finding, HEAVY_BYTES};
 use transport::{ConnectionId, ConnectionStats, Endpoint};
 use units::{Duration, Instant};
@@ -83,7 +83,7 @@ impl Proxy {
         let Some(stats) = endpoint.stats(connection) else { return false };
         server.bulk.note_backlog(stats.written_bytes.saturating_sub(stats.acked_bytes), stats.acked_bytes, now);
         self.settle(key, Some(&stats), endpoint, now);
-        if stats.received_bytes >= HEAVY_BYTES {
+        if harm::is_worth_a_look(&stats) {
             self.look_for_harm(key, &stats, endpoint, now);
         }
         true

@@ -22,6 +22,8 @@ use smallvec::SmallVec;
 use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowId};
 use units::{Duration, Instant};
 
+use super::bulk::HEAVY_BYTES;
+
 /// A round-trip time that most paths do not exceed.
 pub const RTT_UNKNOWN: Duration = Duration::from_millis(200);
 /// How often subflows are looked at: no multiple of the pauses of a stream that has 50 or 60 pieces in a second, of which only the
@@ -106,6 +108,12 @@ impl Carrier {
         });
         carriers.collect()
     }
+}
+
+/// Whether a connection has brought enough to be judged: octets that wait for others count, since they may wait for long.
+pub fn is_worth_a_look(stats: &ConnectionStats) -> bool {
+    let arrived_bytes: u64 = stats.subflows.iter().map(|subflow| subflow.received_bytes).sum();
+    arrived_bytes >= HEAVY_BYTES
 }
 
 /// What is to be done about a subflow.

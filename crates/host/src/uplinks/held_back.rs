@@ -29,9 +29,12 @@ impl HeldBack {
         self.0.get(&ip).is_some_and(|late| late.holds)
     }
 
-    /// It was late.
+    /// It was late. Of one that is held back already that is no news.
     pub fn note(&mut self, ip: IpAddr, now: Instant) {
         let late = self.0.entry(ip).or_insert(Late { until: now, times: 0, holds: false });
+        if late.holds {
+            return;
+        }
         late.until = now + HELD_BACK_MIN.saturating_mul(1 << late.times.min(DOUBLINGS_MAX));
         (late.times, late.holds) = (late.times + 1, true);
     }
@@ -67,6 +70,7 @@ mod tests {
         let mut now = Instant::ZERO;
         let mut waits_secs = Vec::new();
         for _ in 0..7 {
+            held_back.note(ip, now);
             held_back.note(ip, now);
             let since = now;
             while held_back.holds(ip) {

@@ -4,8 +4,8 @@
 //! address (REMOVE_ADDR on the other subflows): so the peer sends again at once what was under way there. The one that follows it is a
 //! backup, and stays so if its uplink was late.
 
-use host::uplinks::harm::PERIOD;
-use host::uplinks::{Bulk, Carrier, Finding, HEAVY_BYTES, Harm, HeldBack, RTT_UNKNOWN, Told};
+use host::uplinks::harm::{self, PERIOD};
+use host::uplinks::{Bulk, Carrier, Finding, Harm, HeldBack, RTT_UNKNOWN, Told};
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowStats};
 use units::{Duration, Instant};
@@ -22,7 +22,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Of a connection whose handshake took so long.
+    /// Of a connection whose handshake took so long. It looks from now on: a further subflow may be the shorter way for the answer.
     pub fn new(connection: ConnectionId, rtt: Duration, now: Instant) -> Self {
         Self {
             connection,
@@ -30,11 +30,11 @@ impl Guard {
             told: Told::default(),
             harm: Harm::default(),
             held_back: HeldBack::default(),
-            next_at: None,
+            next_at: Some(now),
         }
     }
 
-    /// So many octets have come: from now on it looks.
+    /// So many octets have come.
     pub fn received(&mut self, bytes: u64, now: Instant) {
         self.bulk.moved(0, bytes, now);
         self.next_at.get_or_insert(now + PERIOD);
@@ -59,7 +59,7 @@ impl Guard {
         }
         let Some(stats) = endpoint.stats(self.connection).filter(|stats| stats.mptcp) else { return };
         self.settle(&stats, endpoint, now);
-        if stats.received_bytes >= HEAVY_BYTES {
+        if harm::is_worth_a_look(&stats) {
             self.look_for_harm(&stats, endpoint, now);
         }
     }
