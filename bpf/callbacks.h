@@ -192,13 +192,13 @@ CC_INLINE void on_growth(enum cc_kind kind, struct tcp_sock *tp, u32 acked)
 
 /*
  * Whole segments for the kernel; the rest waits for the end of the repair. With windows of a few segments it matters: half of five would be
- * two, and who grows by a quarter of a segment in a round trip needs two of them to make up for it.
+ * two, and who grows by a quarter of a segment in a round trip needs two of them to make up for it. Never more than the window (left_out.h).
  */
 CC_INLINE u32 threshold_segments(struct tcp_sock *tp, struct own *own, u64 bytes)
 {
 	u64 mss = cc_max(tp->mss_cache, 1);
 	own->left_q16 = bytes < mss ? 0 : bytes % mss * CC_ONE_Q16;
-	return cc_max(cc_min(bytes / mss, 0x7fffffff), 1);
+	return cc_max(cc_min(bytes / mss, cc_max(tp->snd_cwnd, 2)), 1);
 }
 
 CC_INLINE u32 on_loss(enum cc_kind kind, struct tcp_sock *tp)
@@ -244,6 +244,8 @@ CC_INLINE u32 on_undo(struct tcp_sock *tp)
 	return cc_max(tp->snd_cwnd, tp->prior_cwnd);
 }
 
+#include "left_out.h"
+
 #define SOCKET ((struct tcp_sock *)context[0])
 
 /* The programs of a controller, and what is registered under its name: 15 characters at most, without a hyphen. */
@@ -260,6 +262,7 @@ CC_INLINE u32 on_undo(struct tcp_sock *tp)
 	}                                                                                                               \
 	SEC("struct_ops") void id##_pkts_acked(u64 *context)                                                            \
 	{                                                                                                               \
+		mend(kind, SOCKET);                                                                                     \
 		on_acked(kind, SOCKET, ((const struct ack_sample *)context[1])->rtt_us);                                \
 	}                                                                                                               \
 	SEC("struct_ops") u32 id##_undo_cwnd(u64 *context) { return on_undo(SOCKET); }                                  \

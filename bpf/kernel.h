@@ -29,6 +29,7 @@ extern void *bpf_rdonly_cast(const void *object, u32 type) KERNEL_FUNCTION;
 
 /* include/net/tcp.h: enum tcp_ca_state, enum tcp_ca_event and the flags of controllers. */
 #define TCP_CA_CWR 2
+#define TCP_CA_LOSS 4
 #define CA_EVENT_LOSS 3
 #define TCP_CONG_NON_RESTRICTED 1
 
@@ -62,6 +63,7 @@ struct inet_connection_sock {
 	struct inet_sock icsk_inet;
 	void *icsk_ulp_data;
 	u8 icsk_ca_state : 5;
+	u8 icsk_ca_initialized : 1;
 	u64 icsk_ca_priv[13];
 } KERNEL_TYPE;
 

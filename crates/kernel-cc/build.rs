@@ -28,6 +28,7 @@ fn main() {
     let objects = format!("static OBJECTS: &[(&str, &[u8])] = &[\n{objects}];\n");
     fs::write(out.join("objects.rs"), objects).expect("cargo's own folder can be written");
     println!("cargo::rustc-cfg=bpf_programs");
+    println!("cargo::rustc-env=BPF_COMPILER={compiler}");
 }
 
 /// Every `bpf/*.bpf.c`, in the order of their names.

@@ -39,12 +39,12 @@ pub use error::Error;
 #[cfg(bpf_programs)]
 pub use layers::{adapt, adapting, tell};
 #[cfg(bpf_programs)]
-pub use loader::{Hold, check, connections, counters, hold, is_loaded, load, unload};
+pub use loader::{COMPILER, Hold, check, connections, counters, hold, is_loaded, load, unload};
 pub use sysctl::{available, default, set_default};
 pub use told::{PathId, Told};
 pub use transport::congestion::Competition;
 #[cfg(not(bpf_programs))]
-pub use without::{Hold, adapt, adapting, check, connections, counters, hold, is_loaded, load, tell, unload};
+pub use without::{COMPILER, Hold, adapt, adapting, check, connections, counters, hold, is_loaded, load, tell, unload};
 
 /// The result of what may be refused.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -23,6 +23,9 @@ use crate::{Connection, Controller, Counters, Error, PathId, Result, layers, lay
 // `OBJECTS`: what `build.rs` has compiled, by the names of the files.
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
+/// The clang that has compiled the programs, for tests that compile one of their own.
+pub const COMPILER: &str = env!("BPF_COMPILER");
+
 /// What libbpf says while it loads; its functions give a number only.
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 

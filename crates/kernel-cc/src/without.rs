@@ -5,6 +5,9 @@ use std::time::Duration;
 use crate::told::check_time;
 use crate::{Adapting, Connection, Controller, Counters, Error, PathId, Result, Told};
 
+/// The clang that has compiled the programs: none.
+pub const COMPILER: &str = "";
+
 /// Whether this build and this machine could load a controller.
 ///
 /// # Errors

@@ -7,6 +7,7 @@ mod cost;
 mod fallback;
 mod held;
 mod kernel_log;
+mod left_out;
 mod six;
 mod unloading;
 

@@ -1,0 +1,62 @@
+//! A kernel that leaves programs out: what it takes for their answers is rubbish, and the next ACK mends it.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use interop::{Protocol, Rig, output, wait_until};
+use libbpf_rs::{MapCore as _, Object, ObjectBuilder};
+use tempfile::TempDir;
+
+use super::{Flow, rig, sleep};
+
+const LOSSY: &str = "rate = '50 Mbit/s'\ndelay = '5 ms'\nqueue = '60 packets'\nloss = '0.5 %'";
+/// Segments: more than the path and its queue hold, and far less than rubbish.
+const WINDOW_MAX: u64 = 2000;
+const LOOKS: usize = 40;
+
+/// `bpf/tests/left_out.bpf.c`, compiled and loaded.
+fn object(folder: &Path) -> Object {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf/tests/left_out.bpf.c");
+    let compiled = folder.join("left_out.bpf.o");
+    let mut clang = Command::new(kernel_cc::COMPILER);
+    clang.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-c", source, "-o"]).arg(&compiled);
+    assert!(clang.status().unwrap().success(), "{clang:?}");
+    ObjectBuilder::default().open_file(&compiled).unwrap().load().unwrap()
+}
+
+/// The values of `name` that subflows have now, segments.
+fn segments(rig: &Rig, name: &str) -> Vec<u64> {
+    let said = output(rig.host(1), "ss", &["-tinH", "state", "established", "dport", "=", ":5000"]);
+    said.split_whitespace().filter_map(|word| word.strip_prefix(name)?.parse().ok()).collect()
+}
+
+/// No more than one look in ten is between a loss and the ACK after it.
+fn is_nearly_always_sound(seen: &[u64]) -> bool {
+    seen.iter().filter(|value| **value >= WINDOW_MAX).count() <= seen.len() / 10
+}
+
+#[test]
+fn a_threshold_that_is_not_ours_is_mended_by_the_next_ack() {
+    let Some(rig) = rig(&[LOSSY], 2) else { return };
+    let folder = TempDir::new().unwrap();
+    let mut object = object(folder.path());
+    let connections = object.maps().find(|map| map.name() == "connections").unwrap().info().unwrap().info.id;
+    let connections = libbpf_rs::MapHandle::from_map_id(connections).unwrap();
+    let link = object.maps_mut().find(|map| map.name() == "left_out").unwrap().attach_struct_ops().unwrap();
+    let flow = Flow::start(&rig, Protocol::Mptcp, "left_out", 5000);
+    wait_until("something was lost on both subflows", || segments(&rig, "ssthresh:").len() == 2);
+    let (mut windows, mut thresholds) = (Vec::new(), Vec::new());
+    for _ in 0..LOOKS {
+        sleep(Duration::from_millis(100));
+        windows.extend(segments(&rig, "cwnd:"));
+        thresholds.extend(segments(&rig, "ssthresh:"));
+    }
+    // `ss` says nothing of a threshold beyond 65,535.
+    assert!(thresholds.len() >= LOOKS * 2 * 9 / 10, "{thresholds:?}");
+    assert!(is_nearly_always_sound(&thresholds) && is_nearly_always_sound(&windows), "{thresholds:?} {windows:?}");
+    assert_eq!(connections.keys().count(), 1, "it is told of the connection although nobody has told of its beginning");
+    assert!(flow.end() > 2_000_000);
+    wait_until("the connection is forgotten", || connections.keys().count() == 0);
+    drop(link);
+}
