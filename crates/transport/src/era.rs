@@ -64,6 +64,16 @@ pub enum PartialAcks {
     Every,
 }
 
+/// When the retransmission timer starts anew while a loss is repaired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RepairTimer {
+    /// When an ACK moves on (RFC 6298 section 5.3): a repair that takes longer than a time-out since then ends in one.
+    #[default]
+    OnAck,
+    /// When the first segment is sent again, too, as in Linux (RFC 6675 section 5.1 leaves it open).
+    OnResend,
+}
+
 /// How long an ACK may wait for more data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AckDelay {
@@ -101,6 +111,8 @@ pub struct Era {
     pub rto_floor: RtoFloor,
     /// Without SACK, which partial ACKs restart the retransmission timer.
     pub partial_acks: PartialAcks,
+    /// When the retransmission timer starts anew while a loss is repaired.
+    pub repair_timer: RepairTimer,
     /// How long an ACK may wait for more data.
     pub ack_delay: AckDelay,
 }
@@ -118,6 +130,7 @@ impl Default for Era {
             tail_loss_probe: true,
             rto_floor: RtoFloor::Variance,
             partial_acks: PartialAcks::First,
+            repair_timer: RepairTimer::OnAck,
             ack_delay: AckDelay::Fixed,
         }
     }

@@ -2,7 +2,7 @@
 
 use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
-use transport::era::{Binding, Era, PartialAcks, RtoFloor};
+use transport::era::{Binding, Era, PartialAcks, RepairTimer, RtoFloor};
 use units::Duration;
 
 use crate::pair::{self, Pair, Side};
@@ -118,6 +118,24 @@ fn the_first_partial_ack_alone_may_restart_the_timer() {
         }
         script.run_until(640);
         assert_eq!(script.stats().timeouts, timeouts, "{partial_acks:?}");
+    }
+}
+
+/// The first of ten segments is found lost 290 ms after the last ACK that moved on, 10 ms before the time-out, and sent again: the ACK of
+/// that comes in time, or never (RFC 6675 section 5.1).
+#[test]
+fn a_repair_may_restart_the_timer() {
+    let quiet = Era { tail_loss_probe: false, ..Era::default() };
+    for (repair_timer, timeouts) in [(RepairTimer::OnResend, 0), (RepairTimer::OnAck, 1)] {
+        let mut script = sending(Era { repair_timer, ..quiet }, "win 65535 mss 1000 sackok");
+        script.drain();
+        script.run_until(390);
+        script.inject("A 1 ack 1 sack 1001-5001");
+        assert_eq!(script.stats().retransmitted_segments, 1);
+        script.run_until(490);
+        assert_eq!(script.stats().timeouts, timeouts, "{repair_timer:?}");
+        script.run_until(1500);
+        assert_ne!(script.stats().timeouts, 0, "a repair that is lost as well ends in a time-out");
     }
 }
 

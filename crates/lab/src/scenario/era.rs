@@ -46,6 +46,17 @@ pub enum PartialAcks {
     Every,
 }
 
+/// When the retransmission timer starts anew while a loss is repaired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RepairTimer {
+    /// When an ACK moves on (RFC 6298 section 5.3).
+    #[default]
+    OnAck,
+    /// When the first segment is sent again, too, as in Linux.
+    OnResend,
+}
+
 /// How long an ACK may wait for more data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -99,6 +110,10 @@ pub struct Era {
     /// (RFC 6582 section 3.2), or `"every"` one, as in Linux and ns-3.
     #[serde(skip_serializing_if = "is_default")]
     pub partial_acks: PartialAcks,
+    /// When the retransmission timer starts anew while a loss is repaired: `"on-ack"`, if that moves on (RFC 6298 section 5.3), or
+    /// `"on-resend"`, when the first segment is sent again too, as in Linux.
+    #[serde(skip_serializing_if = "is_default")]
+    pub repair_timer: RepairTimer,
     /// How long an ACK may wait for more data: `"fixed"`, for `delayed_ack`, or `"adaptive"`, from that on by what segments were apart
     /// of late, to 200 ms at most, as in Linux.
     #[serde(skip_serializing_if = "is_default")]
@@ -133,6 +148,7 @@ impl Default for Era {
             tail_loss_probe: true,
             rto_floor: RtoFloor::Variance,
             partial_acks: PartialAcks::First,
+            repair_timer: RepairTimer::OnAck,
             ack_delay: AckDelay::Fixed,
         }
     }
@@ -164,6 +180,10 @@ impl Era {
             partial_acks: match self.partial_acks {
                 PartialAcks::Every => era::PartialAcks::Every,
                 PartialAcks::First => era::PartialAcks::First,
+            },
+            repair_timer: match self.repair_timer {
+                RepairTimer::OnAck => era::RepairTimer::OnAck,
+                RepairTimer::OnResend => era::RepairTimer::OnResend,
             },
             ack_delay: match self.ack_delay {
                 AckDelay::Fixed => era::AckDelay::Fixed,

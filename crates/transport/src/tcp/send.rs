@@ -7,6 +7,7 @@ use wire::{Ecn, Flags, Payload, Segment};
 
 use super::scoreboard::Sent;
 use super::{Chunk, Due, Eifel, Tcb, Timer};
+use crate::era::RepairTimer;
 use crate::label::Label;
 use crate::state::{State, Step};
 
@@ -151,7 +152,7 @@ impl Tcb {
             // RFC 3522 asks about the oldest segment outstanding: the next ACK that moves on answers it and no other.
             self.eifel = if position == 0 { Eifel::Stamped(state.ticks(now)) } else { Eifel::Idle };
         }
-        self.arm_retransmit(now);
+        self.time_repair(position, now);
         self.begin(segment);
         segment.seq = seq;
         if fin {
@@ -405,6 +406,15 @@ impl Tcb {
         self.last_sent_at = now;
         if was_empty {
             self.timers.set(Timer::User, now + self.config.user_timeout);
+        }
+        self.arm_retransmit(now);
+    }
+
+    /// The segment at `position` goes out again.
+    fn time_repair(&mut self, position: usize, now: Instant) {
+        let is_first = position == 0 && self.window.in_recovery();
+        if is_first && self.config.era.repair_timer == RepairTimer::OnResend {
+            self.timers.stop(Timer::Retransmit);
         }
         self.arm_retransmit(now);
     }

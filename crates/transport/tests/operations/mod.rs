@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use transport::congestion::{self, CONTROLLERS, ControllerSpec};
-use transport::era::{AckDelay, Binding, Era, PartialAcks, RtoFloor};
+use transport::era::{AckDelay, Binding, Era, PartialAcks, RepairTimer, RtoFloor};
 use transport::path_manager::{LocalAddress, PATH_MANAGERS};
 use transport::receiver_centric::{Reading, ReceiverCentric, WindowRule};
 use transport::scheduler::SCHEDULERS;
@@ -137,6 +137,7 @@ fn era(source: &mut Source) -> Era {
         tail_loss_probe: !bit(6),
         rto_floor: if bit(7) { RtoFloor::Whole } else { RtoFloor::Variance },
         partial_acks: if bit(5) { PartialAcks::Every } else { PartialAcks::First },
+        repair_timer: if bit(3) { RepairTimer::OnResend } else { RepairTimer::OnAck },
         ack_delay: if bit(4) { AckDelay::Adaptive } else { AckDelay::Fixed },
     }
 }

@@ -1,7 +1,8 @@
 //! What of everything that can be drawn a scenario has.
 
 use lab::scenario::{
-    AckDelay, Connection, Cooperation, Link, LocalTraffic, Loss, PartialAcks, Relay, RtoFloor, Scenario, TextOr,
+    AckDelay, Connection, Cooperation, Link, LocalTraffic, Loss, PartialAcks, Relay, RepairTimer, RtoFloor, Scenario,
+    TextOr,
 };
 
 use super::goals;
@@ -82,6 +83,7 @@ fn of_connection(connection: &Connection, values: &mut Values) {
         (connection.era.initial_ssthresh.is_some(), "initial ssthresh"),
         (connection.era.rto_floor == RtoFloor::Whole, "whole RTO floor"),
         (connection.era.partial_acks == PartialAcks::Every, "every partial ACK"),
+        (connection.era.repair_timer == RepairTimer::OnResend, "repair timer on resend"),
         (connection.era.ack_delay == AckDelay::Adaptive, "adaptive ACK delay"),
     ];
     values.extend(on.map(|(on, name)| ("option", format!("{}{name}", if on { "" } else { "no " }))));

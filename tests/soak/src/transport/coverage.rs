@@ -44,6 +44,7 @@ fn of_settings(settings: &Settings, values: &mut Values) {
         (settings.era.initial_ssthresh_bytes.is_some(), "initial ssthresh"),
         (settings.era.whole_rto_floor, "whole RTO floor"),
         (settings.era.every_partial_ack, "every partial ACK"),
+        (settings.era.repair_timer_on_resend, "repair timer on resend"),
         (settings.era.adaptive_ack_delay, "adaptive ACK delay"),
         (settings.keep_alive_s.is_some(), "keep-alive"),
         (settings.offload_max_bytes > 0, "offload"),

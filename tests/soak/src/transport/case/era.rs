@@ -1,7 +1,7 @@
 //! What a host does as endpoints of other years did.
 
 use serde::{Deserialize, Serialize};
-use transport::era::{AckDelay, Binding, Era, PartialAcks, RtoFloor};
+use transport::era::{AckDelay, Binding, Era, PartialAcks, RepairTimer, RtoFloor};
 
 /// See [`Era`]; nothing of it by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +35,8 @@ pub struct EraCase {
     pub every_partial_ack: bool,
     /// ACKs wait by what segments were apart.
     pub adaptive_ack_delay: bool,
+    /// RFC 6675 section 5.1: what is sent again restarts the timer.
+    pub repair_timer_on_resend: bool,
 }
 
 impl EraCase {
@@ -60,6 +62,7 @@ impl EraCase {
             tail_loss_probe: !self.no_tail_loss_probe,
             rto_floor: if self.whole_rto_floor { RtoFloor::Whole } else { RtoFloor::Variance },
             partial_acks: if self.every_partial_ack { PartialAcks::Every } else { PartialAcks::First },
+            repair_timer: if self.repair_timer_on_resend { RepairTimer::OnResend } else { RepairTimer::OnAck },
             ack_delay: if self.adaptive_ack_delay { AckDelay::Adaptive } else { AckDelay::Fixed },
         }
     }
