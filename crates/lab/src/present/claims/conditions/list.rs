@@ -130,11 +130,12 @@ pub const CONDITIONS: &[Condition] = &[
     ),
     world(
         "linux-sender",
-        "the source that people have: Linux's scheduler, buffers and reinjection, as base/linux.toml models them",
+        "the source that people have: Linux's scheduler, buffers, timer and reinjection, as base/linux.toml models them",
         &[
             WithScheduler("connection.scheduler=linux"),
             WithScheduler("connection.era.binding=autotuned"),
             WithoutRemedy("connection.era.reinjection_timeouts=5"),
+            Always("connection.era.repair_timer=on-resend"),
             Always("connection.hystart=false"),
         ],
     ),
