@@ -4,7 +4,7 @@
 
 #include "../callbacks.h"
 
-/* What the stack held. Half of what the kernel takes for no window at all, so that it does not complain. */
+/* What the stack held. Half of TCP_INFINITE_SSTHRESH: of windows beyond that the kernel would warn. */
 #define RUBBISH 0x40000000
 
 SEC("struct_ops") u32 left_out_ssthresh(u64 *context) { return RUBBISH; }
