@@ -19,8 +19,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use interop::{
-    Digest, Protocol, Rig, accept, available_unless, connect_with, counter, in_three_tries, listen, receive_all,
-    send_pattern, wait_until,
+    Digest, Protocol, Rig, accept, available_unless, connect_with, counter, in_three_tries, listen, output,
+    receive_all, send_pattern, wait_until,
 };
 use kernel_cc::{CONTROLLERS, Controller, Counters, Error};
 use linux::netns::Namespace;
@@ -163,6 +163,12 @@ fn sleep(span: Duration) {
 #[expect(clippy::disallowed_methods, reason = "the kernel runs in real time")]
 fn now() -> Instant {
     Instant::now()
+}
+
+/// The values of `name` that subflows have now, segments, as the kernel itself has them.
+fn segments(rig: &Rig, name: &str) -> Vec<u64> {
+    let said = output(rig.host(1), "ss", &["-tinH", "state", "established", "dport", "=", ":5000"]);
+    said.split_whitespace().filter_map(|word| word.strip_prefix(name)?.parse().ok()).collect()
 }
 
 /// How many times as much as a plain connection two subflows carry over the same bottleneck.

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use interop::{Protocol, Rig, output, wait_until};
+use interop::{Protocol, Rig, wait_until};
 use kernel_cc::{CONTROLLERS, Controller, layout};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use units::Prng;
 
 use super::kernel_log::KernelLog;
-use super::{Flow, Loaded, WIDE, now, rig, sleep};
+use super::{Flow, Loaded, WIDE, now, rig, segments, sleep};
 
 /// How long values of one kind are written.
 const SPOILT: Duration = Duration::from_millis(80);
@@ -84,10 +84,9 @@ fn carries(flow: &Flow, bytes: u64, what: &str) {
     wait_until(&format!("it carries on: {what}"), || flow.received() > before + bytes);
 }
 
-/// Windows of the subflows, segments, as the kernel itself has them.
+/// Windows of the subflows, segments.
 fn windows(rig: &Rig) -> Vec<u64> {
-    let said = output(rig.host(1), "ss", &["-tinH", "state", "established", "dport", "=", ":5000"]);
-    said.split_whitespace().filter_map(|word| word.strip_prefix("cwnd:")?.parse().ok()).collect()
+    segments(rig, "cwnd:")
 }
 
 fn are_open(windows: &[u64]) -> bool {

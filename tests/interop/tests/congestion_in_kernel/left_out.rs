@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use interop::{Protocol, Rig, output, wait_until};
+use interop::{Protocol, wait_until};
 use libbpf_rs::{MapCore as _, Object, ObjectBuilder};
 use tempfile::TempDir;
 
-use super::{Flow, rig, sleep};
+use super::{Flow, rig, segments, sleep};
 
 const LOSSY: &str = "rate = '50 Mbit/s'\ndelay = '5 ms'\nqueue = '60 packets'\nloss = '0.5 %'";
 /// Segments: more than the path and its queue hold, and far less than rubbish.
@@ -23,12 +23,6 @@ fn object(folder: &Path) -> Object {
     clang.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-c", source, "-o"]).arg(&compiled);
     assert!(clang.status().unwrap().success(), "{clang:?}");
     ObjectBuilder::default().open_file(&compiled).unwrap().load().unwrap()
-}
-
-/// The values of `name` that subflows have now, segments.
-fn segments(rig: &Rig, name: &str) -> Vec<u64> {
-    let said = output(rig.host(1), "ss", &["-tinH", "state", "established", "dport", "=", ":5000"]);
-    said.split_whitespace().filter_map(|word| word.strip_prefix(name)?.parse().ok()).collect()
 }
 
 /// No more than one look in ten is between a loss and the ACK after it.
